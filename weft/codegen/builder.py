@@ -1,0 +1,266 @@
+"""A small writer of LLVM IR text: registers, loops with carried values, no llvmlite.
+
+Text is written straight in SSA form, already vectorised and unrolled, because a kernel like that
+needs no optimisation passes: 2 to 15 ms to an object file instead of 50.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import struct
+from collections.abc import Iterator, Sequence
+from typing import NamedTuple
+
+from weft.ir.dtype import DType
+
+
+class Reg(NamedTuple):
+    """An SSA value or a constant: its LLVM type and how it is written."""
+
+    type: str
+    text: str
+
+    def __str__(self) -> str:
+        return f"{self.type} {self.text}"
+
+
+_TYPES = {
+    "bool": "i8", "int8": "i8", "int16": "i16", "int32": "i32", "int64": "i64",
+    "uint8": "i8", "uint32": "i32", "uint64": "i64",
+    "float16": "half", "bfloat16": "bfloat", "float32": "float", "float64": "double",
+}  # fmt: skip
+
+
+def memory_type(dtype: DType, lanes: int = 1) -> str:
+    """The LLVM type of `lanes` elements in memory (booleans are bytes)."""
+    return vector(_TYPES[dtype.name], lanes)
+
+
+def vector(scalar: str, lanes: int) -> str:
+    """`<lanes x scalar>`, or the scalar type itself for one lane."""
+    return scalar if lanes == 1 else f"<{lanes} x {scalar}>"
+
+
+def element(type_: str) -> str:
+    """The element type of a vector type, or the type itself."""
+    return type_.split(" x ")[1][:-1] if type_.startswith("<") else type_
+
+
+def float_text(value: float, type_: str) -> str:
+    """A floating constant as LLVM writes it: the bits of the double that equals it."""
+    if type_ == "float":
+        value = struct.unpack("f", struct.pack("f", value))[0]
+    return f"0x{struct.unpack('Q', struct.pack('d', value))[0]:016X}"
+
+
+def integer(value: int, type_: str = "i64") -> Reg:
+    """An integer constant."""
+    return Reg(type_, str(value))
+
+
+def constant(value: float, type_: str) -> Reg:
+    """A `float`, `double` or integer constant, splat over a vector type."""
+    scalar = element(type_)
+    text = float_text(value, scalar) if scalar in ("float", "double") else str(int(value))
+    return Reg(type_, text if scalar == type_ else f"splat ({scalar} {text})")
+
+
+class Loop:
+    """A counted loop under construction: its index, carried values, and results afterwards."""
+
+    def __init__(self, index: Reg, carried: list[Reg]) -> None:
+        self.index = index
+        self.carried = carried
+        self.next: list[Reg] = list(carried)  # the body assigns what the next iteration sees
+        self.results: list[Reg] = []
+
+
+class Builder:
+    """Writes one function of an LLVM module."""
+
+    def __init__(self, name: str, params: Sequence[tuple[str, str]], result: str = "void") -> None:
+        self.name = name
+        self.params = [Reg(type_, "%" + text) for type_, text in params]
+        self.result = result
+        self._lines: list[str] = ["entry:"]
+        self._block = "entry"
+        self._count = 0
+        self.declarations: set[str] = set()  # lines of the module outside the function
+
+    def fresh(self, hint: str = "v") -> str:
+        """A register name that is not in use."""
+        self._count += 1
+        return f"%{hint}{self._count}"
+
+    def line(self, text: str) -> None:
+        """Write one instruction that yields nothing."""
+        self._lines.append("  " + text)
+
+    def emit(self, type_: str, text: str, hint: str = "v") -> Reg:
+        """Write one instruction that yields a register of `type_`."""
+        name = self.fresh(hint)
+        self._lines.append(f"  {name} = {text}")
+        return Reg(type_, name)
+
+    def binary(self, opcode: str, a: Reg, b: Reg) -> Reg:
+        """`opcode a, b`, such as `fadd`, `add nsw`, `and`."""
+        return self.emit(a.type, f"{opcode} {a}, {b.text}")
+
+    def compare(self, condition: str, a: Reg, b: Reg) -> Reg:
+        """`icmp` or `fcmp` with its condition, such as `icmp slt`."""
+        lanes = int(a.type[1:].split(" x ")[0]) if a.type.startswith("<") else 1
+        return self.emit(vector("i1", lanes), f"{condition} {a}, {b.text}")
+
+    def add(self, a: Reg, b: Reg | int) -> Reg:
+        """Integer sum, folded where both are constants or one is zero."""
+        return self._fold("add", a, b)
+
+    def mul(self, a: Reg, b: Reg | int) -> Reg:
+        """Integer product, folded where both are constants or one is zero or one."""
+        return self._fold("mul", a, b)
+
+    def _fold(self, opcode: str, a: Reg, b: Reg | int) -> Reg:
+        if isinstance(b, int):
+            b = integer(b, a.type)
+        x, y = (int(r.text) if r.text.lstrip("-").isdigit() else None for r in (a, b))
+        if x is not None and y is not None:
+            return integer(x + y if opcode == "add" else x * y, a.type)
+        neutral = 0 if opcode == "add" else 1
+        if y == neutral:
+            return a
+        if x == neutral:
+            return b
+        if opcode == "mul" and 0 in (x, y):
+            return integer(0, a.type)
+        return self.binary(opcode + " nsw", a, b)
+
+    def call(self, type_: str, function: str, args: Sequence[Reg], attributes: str = "") -> Reg:
+        """Call an intrinsic or function, declaring it; `void` yields an unusable register."""
+        types = ", ".join(a.type for a in args)
+        self.declarations.add(f"declare {type_} @{function}({types}) {attributes}".rstrip())
+        text = f"call {type_} @{function}({', '.join(map(str, args))})"
+        if type_ == "void":
+            self.line(text)
+            return Reg("void", "")
+        return self.emit(type_, text)
+
+    def offset(self, pointer: Reg, count: Reg | int, type_: str = "i8") -> Reg:
+        """The address `count` elements of `type_` after `pointer`."""
+        if isinstance(count, int):
+            count = integer(count)
+        if count.text == "0":
+            return pointer
+        return self.emit("ptr", f"getelementptr inbounds {type_}, {pointer}, {count}", "p")
+
+    def load(self, type_: str, pointer: Reg, align: int = 1) -> Reg:
+        """Load a value of `type_`."""
+        return self.emit(type_, f"load {type_}, {pointer}, align {align}")
+
+    def store(self, value: Reg, pointer: Reg, align: int = 1) -> None:
+        """Store a value."""
+        self.line(f"store {value}, {pointer}, align {align}")
+
+    def argument(self, slot: int, type_: str = "ptr") -> Reg:
+        """The kernel argument in `slot` of the argument table (the first parameter)."""
+        return self.load(type_, self.offset(self.params[0], slot, "i64"), 8)
+
+    def splat(self, value: Reg, lanes: int) -> Reg:
+        """A vector whose lanes all hold `value`."""
+        if lanes == 1:
+            return value
+        type_ = vector(value.type, lanes)
+        if value.text.startswith(("%",)):
+            first = self.emit(type_, f"insertelement {type_} poison, {value}, i64 0")
+            return self.emit(
+                type_, f"shufflevector {first}, {type_} poison, <{lanes} x i32> zeroinitializer"
+            )
+        return Reg(type_, f"splat ({value})")
+
+    def label(self, hint: str) -> str:
+        """A block label that is not in use."""
+        return self.fresh(hint)[1:]
+
+    def start(self, label: str) -> None:
+        """Begin the block called `label`."""
+        self._lines.append(f"{label}:")
+        self._block = label
+
+    def jump(self, label: str) -> None:
+        """Branch to a block."""
+        self.line(f"br label %{label}")
+
+    def branch(self, condition: Reg, then: str, other: str) -> None:
+        """Branch on an `i1`."""
+        self.line(f"br {condition}, label %{then}, label %{other}")
+
+    @contextlib.contextmanager
+    def loop(
+        self,
+        start: Reg | int,
+        stop: Reg | int,
+        step: Reg | int = 1,
+        carried: Sequence[Reg] = (),
+        at_least_once: bool = False,
+    ) -> Iterator[Loop]:
+        """`for index in range(start, stop, step)`, carrying values from iteration to iteration.
+
+        Assign `loop.next` in the body; read `loop.results` after it. A loop that is known to run
+        at least once saves the test before it.
+        """
+        begin, end, by = (integer(r) if isinstance(r, int) else r for r in (start, stop, step))
+        entry, body, exit_ = self._block, self.label("body"), self.label("exit")
+        if begin.text.isdigit() and end.text.isdigit() and int(begin.text) < int(end.text):
+            at_least_once = True
+        if at_least_once:
+            self.jump(body)
+        else:
+            self.branch(self.compare("icmp slt", begin, end), body, exit_)
+        self.start(body)
+        hole = len(self._lines)
+        loop = Loop(
+            Reg(begin.type, self.fresh("i")), [Reg(c.type, self.fresh("c")) for c in carried]
+        )
+        yield loop
+        following = self.binary("add nsw", loop.index, by)
+        latch = self._block
+        self.branch(self.compare("icmp slt", following, end), body, exit_)
+        phis = [(loop.index, begin, following), *zip(loop.carried, carried, loop.next, strict=True)]
+        self._lines[hole:hole] = [
+            f"  {phi.text} = phi {phi.type} [ {first.text}, %{entry} ], [ {again.text}, %{latch} ]"
+            for phi, first, again in phis
+        ]
+        self.start(exit_)
+        if at_least_once:
+            loop.results = list(loop.next)
+            return
+        for first, again in zip(carried, loop.next, strict=True):
+            name = Reg(first.type, self.fresh("r"))
+            self._lines.append(
+                f"  {name.text} = phi {first.type} [ {first.text}, %{entry} ], [ {again.text}, %{latch} ]"
+            )
+            loop.results.append(name)
+
+    @contextlib.contextmanager
+    def when(self, condition: Reg) -> Iterator[None]:
+        """Code that runs only where the `i1` condition holds."""
+        then, after = self.label("then"), self.label("after")
+        self.branch(condition, then, after)
+        self.start(then)
+        yield
+        self.jump(after)
+        self.start(after)
+
+    def function(self, attributes: str = "nounwind") -> str:
+        """The finished function's text; the body must have ended without a return."""
+        params = ", ".join(f"{p.type} {p.text}" for p in self.params)
+        body = "\n".join([*self._lines, "  ret void"])
+        return f"define {self.result} @{self.name}({params}) {attributes} {{\n{body}\n}}\n"
+
+    def module(self) -> str:
+        """The finished module: declarations, then the function."""
+        return "\n".join([*sorted(self.declarations), "", self.function()])
+
+
+def kernel_builder() -> Builder:
+    """A builder for a kernel: parameters args, begin, end, thread (see `weft.codegen.kernel`)."""
+    return Builder("weft_kernel", [("ptr", "args"), ("i64", "begin"), ("i64", "end"), ("i64", "thread")])

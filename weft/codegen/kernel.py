@@ -1,0 +1,72 @@
+"""What the code generator hands to the runtime: kernels, and launches of them on values.
+
+Every kernel is one native function
+
+    void kernel(ptr args, i64 begin, i64 end, i64 thread)
+
+`args` points at 8-byte slots: addresses of buffers, then integers. The work of a launch is cut into
+`chunks` that do not depend on the number of threads; a call does chunks `begin` to `end - 1`, which
+write disjoint memory and may run at the same time as any other chunk of the launch. Results are
+therefore bitwise equal on any number of threads.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Final
+
+from weft.ir.node import Value
+
+SYMBOL: Final = "weft_kernel"
+"""Name of the function in a kernel's LLVM IR; the compiler renames it to `Kernel.symbol`."""
+
+
+@dataclass(frozen=True)
+class Kernel:
+    """The LLVM IR of one native function. Equal text is compiled once."""
+
+    name: str  # for people, such as "matmul_f32_128x512x784_bias_relu"
+    ir: str  # a whole LLVM module that defines @weft_kernel and nothing else visible
+
+
+@dataclass(frozen=True, eq=False)
+class Scratch:
+    """Memory that lives for one launch sequence: `size` bytes, or that many for every thread."""
+
+    size: int
+    per_thread: bool = False
+
+
+Argument = Value | Scratch | int
+"""A buffer of the plan, scratch memory, or an integer slot."""
+
+
+@dataclass(frozen=True, eq=False)
+class Launch:
+    """One kernel on given arguments.
+
+    `writes` are the positions in `args` that are written. `inplace` pairs (written, read)
+    positions that may be the same memory: the kernel reads an element before it writes it, and no
+    other chunk reads it. For per-thread scratch the slot holds the base, and the kernel adds
+    `thread * size`.
+    """
+
+    kernel: Kernel
+    args: tuple[Argument, ...]
+    writes: tuple[int, ...]
+    chunks: int = 1
+    inplace: tuple[tuple[int, int], ...] = ()
+    flops: float = 0.0
+    bytes: float = 0.0
+    check: bool = False  # may set the step's error cell: see ERROR_SLOTS
+
+
+ERROR_CELL: Final = "error cell"
+"""A kernel that checks indices takes this address (as `Scratch` ERROR) in its last slot."""
+ERROR: Final = Scratch(32)
+"""The step's error cell, 4 x i64: state (0 free, 1 set), the launch's tag, position, bad value.
+
+A kernel that finds a bad index stores tag (its last integer slot), flat position and value, then
+sets the state; the first writer wins (compare-and-swap). It must still not touch memory it does
+not own: clamp the index and go on. The runtime raises after the step, before variables change.
+"""

@@ -1,0 +1,93 @@
+"""The only door to llvmlite: host facts, LLVM IR text to object code, object code to addresses."""
+
+from __future__ import annotations
+
+import functools
+import threading
+
+import llvmlite.binding as binding
+
+from weft.errors import CompileError
+
+_lock = threading.Lock()  # LLVM contexts here are not for concurrent use
+
+
+@functools.cache
+def _initialize() -> binding.Target:
+    binding.initialize_native_target()
+    binding.initialize_native_asmprinter()
+    return binding.Target.from_default_triple()
+
+
+def host() -> tuple[str, dict[str, bool]]:
+    """LLVM's name of this machine's processor, and its features."""
+    _initialize()
+    return binding.get_host_cpu_name(), dict(binding.get_host_cpu_features())
+
+
+def version() -> str:
+    """Versions that the machine code depends on."""
+    import llvmlite  # the package's version is not in the binding
+
+    return f"llvmlite-{llvmlite.__version__} llvm-{'.'.join(map(str, binding.llvm_version_info))}"
+
+
+def _machine(cpu: str, features: str) -> binding.TargetMachine:
+    return _initialize().create_target_machine(
+        cpu=cpu, features=features, opt=3, reloc="pic", codemodel="small"
+    )
+
+
+def _module(ir: str) -> binding.ModuleRef:
+    try:
+        module = binding.parse_assembly(ir)
+        module.verify()
+    except RuntimeError as error:
+        raise CompileError(f"LLVM refused a kernel: {error}") from None
+    return module
+
+
+def to_object(ir: str, cpu: str, features: str) -> bytes:
+    """Machine code of an LLVM module, as an object file.
+
+    Raises:
+        CompileError: LLVM cannot parse or verify the text.
+    """
+    with _lock:
+        return _machine(cpu, features).emit_object(_module(ir))
+
+
+def to_assembly(ir: str, cpu: str, features: str) -> str:
+    """The module as assembly text, for people."""
+    with _lock:
+        return _machine(cpu, features).emit_assembly(_module(ir))
+
+
+class Library:
+    """Object files linked into this process; they stay until the library is dropped."""
+
+    def __init__(self) -> None:
+        # One TargetMachine per engine: sharing one crashes the process.
+        self._jit = binding.create_lljit_compiler(_initialize().create_target_machine())
+        self._trackers: list[object] = []
+        self._count = 0
+
+    def link(self, objects: dict[str, bytes]) -> dict[str, int]:
+        """Link object files, each under the name of the one symbol it defines; give the addresses.
+
+        Raises:
+            CompileError: an object is damaged or lacks its symbol.
+        """
+        with _lock:
+            builder = binding.JITLibraryBuilder()
+            for symbol, code in objects.items():
+                builder.add_object_img(code)
+                builder.export_symbol(symbol)
+            builder.add_current_process()
+            self._count += 1
+            try:
+                tracker = builder.link(self._jit, f"weft{self._count}")
+            except RuntimeError as error:
+                raise CompileError(f"cannot link kernels: {error}") from None
+            self._trackers.append(tracker)
+            return {symbol: tracker[symbol] for symbol in objects}

@@ -1,0 +1,64 @@
+"""What the generator knows of the machine: vector width, registers, features, caches."""
+
+from __future__ import annotations
+
+import functools
+from dataclasses import dataclass
+
+from weft import config
+from weft.codegen import llvm
+from weft.errors import ConfigError
+
+
+@dataclass(frozen=True)
+class Target:
+    """One instruction set. Widths and features come from this table alone, never from guesses."""
+
+    cpu: str  # LLVM's name
+    features: str  # LLVM's feature string
+    vector_bits: int
+    registers: int  # vector registers
+    masked: bool  # masked loads and stores of every element size, at no extra cost
+    bf16: bool  # AVX512_BF16 dot products
+    l1: int = 32 * 1024  # bytes, data, per core
+    l2: int = 1024 * 1024
+
+    def lanes(self, size: int) -> int:
+        """Elements of `size` bytes in one vector."""
+        return self.vector_bits // 8 // size
+
+
+# x86-64 psABI levels. A level is a promise about instructions, so `features` stays empty.
+_LEVELS = {
+    "x86-64-v2": Target("x86-64-v2", "", 128, 16, False, False),
+    "x86-64-v3": Target("x86-64-v3", "", 256, 16, False, False),
+    "x86-64-v4": Target("x86-64-v4", "", 512, 32, True, False),
+}
+
+
+@functools.cache
+def _native() -> Target:
+    cpu, has = llvm.host()
+    features = ",".join(("+" if on else "-") + name for name, on in sorted(has.items()))
+    if all(has.get(f, False) for f in ("avx512f", "avx512bw", "avx512vl", "avx512dq")):
+        return Target(cpu, features, 512, 32, True, has.get("avx512bf16", False))
+    if has.get("avx2", False) and has.get("fma", False):
+        return Target(cpu, features, 256, 16, False, False)
+    if has.get("neon", False):
+        return Target(cpu, features, 128, 32, False, False)
+    return Target(cpu, features, 128, 16, False, False)
+
+
+def current() -> Target:
+    """The target that `WEFT_TARGET` selects.
+
+    Raises:
+        ConfigError: this machine cannot run it.
+    """
+    name = str(config.get("target"))
+    if name == "native":
+        return _native()
+    target = _LEVELS[name]
+    if target.vector_bits > _native().vector_bits:
+        raise ConfigError(f"WEFT_TARGET={name}: this machine ({_native().cpu}) lacks the instructions")
+    return target

@@ -1,0 +1,152 @@
+"""Every knob in one table: an environment variable, and a context manager that overrides it.
+
+>>> from weft import config
+>>> with config.override(threads=1):
+...     config.get("threads")
+1
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import threading
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from weft.errors import ConfigError
+
+Setting = int | str | bool
+
+
+@dataclass(frozen=True)
+class Knob:
+    """One setting: its environment variable, how text becomes a value, and what it does."""
+
+    name: str
+    default: Callable[[], Setting]
+    parse: Callable[[str], Setting]
+    expects: str
+    help: str
+
+    @property
+    def variable(self) -> str:
+        """The environment variable, such as `WEFT_THREADS`."""
+        return "WEFT_" + self.name.upper()
+
+
+def _threads(text: str) -> int:
+    count = int(text)
+    if not 1 <= count <= 256:
+        raise ValueError
+    return count
+
+
+def _level(text: str) -> int:
+    level = int(text)
+    if not 0 <= level <= 6:
+        raise ValueError
+    return level
+
+
+def _switch(text: str) -> bool:
+    return {"0": False, "1": True}[text]
+
+
+TARGETS = ("native", "x86-64-v2", "x86-64-v3", "x86-64-v4")
+
+
+def _target(text: str) -> str:
+    if text not in TARGETS:
+        raise ValueError
+    return text
+
+
+def _cache_folder() -> str:
+    base = os.environ.get("XDG_CACHE_HOME") or str(Path.home() / ".cache")
+    return str(Path(base) / "weft")
+
+
+KNOBS = {
+    knob.name: knob
+    for knob in (
+        Knob(
+            "threads",
+            lambda: len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else (os.cpu_count() or 1),
+            _threads,
+            "an integer from 1 to 256",
+            "threads in the team that runs a step; results do not depend on it",
+        ),
+        Knob("target", lambda: "native", _target, " | ".join(TARGETS), "instruction set the kernels may use"),
+        Knob("cache", _cache_folder, str, "a folder", "where compiled kernels are kept between processes"),
+        Knob(
+            "debug",
+            lambda: 0,
+            _level,
+            "an integer from 0 to 6",
+            "print 1 programs, 2 kernel times, 3 graphs after each pass, 4 loop IR, 5 LLVM IR, 6 assembly",
+        ),
+        Knob("verify", lambda: False, _switch, "0 | 1", "verify the graph between passes and refuse NaN feeds"),
+        Knob("reference", lambda: False, _switch, "0 | 1", "compare every compiled value with the NumPy reference"),
+        Knob("data", lambda: "", str, "a folder", "where datasets look for files before using the bundled ones"),
+    )
+}
+
+_local = threading.local()
+
+
+def _environment() -> dict[str, Setting]:
+    unknown = [v for v in os.environ if v.startswith("WEFT_") and v[5:].lower() not in KNOBS]
+    if unknown:
+        valid = ", ".join(knob.variable for knob in KNOBS.values())
+        raise ConfigError(f"unknown knob {sorted(unknown)[0]}: expected one of {valid}")
+    settings: dict[str, Setting] = {}
+    for knob in KNOBS.values():
+        text = os.environ.get(knob.variable)
+        settings[knob.name] = knob.default() if text is None else _parse(knob, text)
+    return settings
+
+
+def _parse(knob: Knob, text: str) -> Setting:
+    try:
+        return knob.parse(text)
+    except (ValueError, KeyError):
+        raise ConfigError(f"{knob.variable}: expected {knob.expects}, got {text!r}") from None
+
+
+_base = _environment()
+
+
+def get(name: str) -> Setting:
+    """The value of knob `name` now, in this thread.
+
+    Raises:
+        ConfigError: there is no such knob.
+    """
+    overrides: dict[str, Setting] | None = getattr(_local, "overrides", None)
+    if overrides is not None and name in overrides:
+        return overrides[name]
+    try:
+        return _base[name]
+    except KeyError:
+        raise ConfigError(f"unknown knob {name!r}: expected one of {', '.join(KNOBS)}") from None
+
+
+@contextlib.contextmanager
+def override(**settings: Setting) -> Iterator[None]:
+    """Set knobs for the duration of a `with` block, in this thread only.
+
+    Raises:
+        ConfigError: an unknown knob, or a value that it does not take.
+    """
+    for name, value in settings.items():
+        if name not in KNOBS:
+            raise ConfigError(f"unknown knob {name!r}: expected one of {', '.join(KNOBS)}")
+        settings[name] = _parse(KNOBS[name], str(int(value)) if isinstance(value, bool) else str(value))
+    before: dict[str, Setting] | None = getattr(_local, "overrides", None)
+    _local.overrides = {**(before or {}), **settings}
+    try:
+        yield
+    finally:
+        _local.overrides = before

@@ -1,0 +1,57 @@
+"""The exception tree: every error Weft raises on purpose derives from `WeftError`.
+
+Each class also derives from the built-in exception that a NumPy or PyTorch user would expect, so
+`except ValueError` keeps working. Messages say: operation, expectation, actual, the user's line.
+"""
+
+
+class WeftError(Exception):
+    """Base class of all errors raised by Weft."""
+
+
+class ConfigError(WeftError, ValueError):
+    """An unknown knob or a value that the knob does not take."""
+
+
+class ShapeError(WeftError, ValueError):
+    """Shapes that do not fit the operation."""
+
+
+class DTypeError(WeftError, TypeError):
+    """Element types that do not fit the operation."""
+
+
+class GraphError(WeftError, ValueError):
+    """A malformed graph: a cycle, a foreign tensor, an unknown name."""
+
+
+class FeedError(WeftError, ValueError):
+    """A feed that is missing, of the wrong shape or type, or not feedable."""
+
+
+class UninitializedError(WeftError, RuntimeError):
+    """A variable was read before it was assigned."""
+
+
+class OutOfRangeError(WeftError, IndexError):
+    """An index outside the dimension that it indexes."""
+
+
+class ClosedError(WeftError, RuntimeError):
+    """A session was used after it was closed."""
+
+
+class UserOpError(WeftError, RuntimeError):
+    """A Python exception inside a user-written operation; the original is its `__cause__`."""
+
+
+class NotDifferentiableError(WeftError, TypeError):
+    """A gradient was asked through an operation that has none."""
+
+
+class CompileError(WeftError, RuntimeError):
+    """The code generator or LLVM refused a kernel; the process goes on."""
+
+
+class MismatchError(WeftError, AssertionError):
+    """A compiled result differs from the reference (`WEFT_REFERENCE=1`) or a gradient is wrong."""

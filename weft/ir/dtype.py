@@ -1,0 +1,80 @@
+"""Element types: one frozen object per type, compared by identity."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import ml_dtypes
+import numpy as np
+
+from weft.errors import DTypeError
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class DType:
+    """An element type: its name, its NumPy type, and what kind of number it holds."""
+
+    name: str
+    numpy: np.dtype[Any]
+    kind: str  # "b" boolean, "i" signed, "u" unsigned, "f" floating
+
+    @property
+    def size(self) -> int:
+        """Bytes per element."""
+        return self.numpy.itemsize
+
+    @property
+    def is_floating(self) -> bool:
+        """Whether the type holds floating-point numbers."""
+        return self.kind == "f"
+
+    @property
+    def is_integer(self) -> bool:
+        """Whether the type holds signed or unsigned integers (not booleans)."""
+        return self.kind in "iu"
+
+    def __repr__(self) -> str:
+        return self.name
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return (as_dtype, (self.name,))  # identity survives copying and other processes
+
+
+bool_ = DType("bool", np.dtype(np.bool_), "b")
+int8 = DType("int8", np.dtype(np.int8), "i")
+int16 = DType("int16", np.dtype(np.int16), "i")
+int32 = DType("int32", np.dtype(np.int32), "i")
+int64 = DType("int64", np.dtype(np.int64), "i")
+uint8 = DType("uint8", np.dtype(np.uint8), "u")
+uint32 = DType("uint32", np.dtype(np.uint32), "u")
+uint64 = DType("uint64", np.dtype(np.uint64), "u")
+float16 = DType("float16", np.dtype(np.float16), "f")
+bfloat16 = DType("bfloat16", np.dtype(ml_dtypes.bfloat16), "f")
+float32 = DType("float32", np.dtype(np.float32), "f")
+float64 = DType("float64", np.dtype(np.float64), "f")
+
+DTYPES = {
+    d.name: d
+    for d in (
+        bool_, int8, int16, int32, int64, uint8, uint32, uint64,
+        float16, bfloat16, float32, float64,
+    )
+}  # fmt: skip
+_BY_NUMPY = {d.numpy: d for d in DTYPES.values()}
+
+
+def as_dtype(spec: object) -> DType:
+    """The `DType` for a name, a NumPy type, a Python type, or a `DType` itself.
+
+    Raises:
+        DTypeError: Weft has no such element type.
+    """
+    if isinstance(spec, DType):
+        return spec
+    if isinstance(spec, str) and spec in DTYPES:
+        return DTYPES[spec]
+    try:
+        return _BY_NUMPY[np.dtype(spec)]  # pyright: ignore[reportArgumentType, reportUnknownArgumentType]
+    except (KeyError, TypeError):
+        raise DTypeError(f"dtype: expected one of {', '.join(DTYPES)}, got {spec!r}") from None

@@ -1,0 +1,122 @@
+"""Shapes: a tuple of dimensions, `None` where a dimension is unknown; `None` for unknown rank."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from weft.errors import ShapeError
+
+Dim = int | None
+Dims = tuple[Dim, ...]
+Shape = Dims | None
+
+
+def show(shape: Shape) -> str:
+    """`(2, ?)`, or `<unknown>` where the rank is unknown."""
+    if shape is None:
+        return "<unknown>"
+    inner = ", ".join("?" if d is None else str(d) for d in shape)
+    return f"({inner},)" if len(shape) == 1 else f"({inner})"
+
+
+def is_static(shape: Shape) -> bool:
+    """Whether every dimension is known."""
+    return shape is not None and None not in shape
+
+
+def size(shape: Shape) -> int:
+    """Number of elements of a fully known shape.
+
+    Raises:
+        ShapeError: the shape is not fully known.
+    """
+    total = 1
+    for d in known(shape):
+        total *= d
+    return total
+
+
+def known(shape: Shape) -> tuple[int, ...]:
+    """`shape` as plain integers.
+
+    Raises:
+        ShapeError: a dimension or the rank is unknown.
+    """
+    if shape is None:
+        raise ShapeError("shape: expected a known rank, got <unknown>")
+    dims: list[int] = []
+    for d in shape:
+        if d is None:
+            raise ShapeError(f"shape: expected known dimensions, got {show(shape)}")
+        dims.append(d)
+    return tuple(dims)
+
+
+def compatible(a: Shape, b: Shape) -> bool:
+    """Whether some concrete shape fits both."""
+    if a is None or b is None:
+        return True
+    return len(a) == len(b) and all(p is None or q is None or p == q for p, q in zip(a, b, strict=True))
+
+
+def merge(a: Shape, b: Shape) -> Shape:
+    """The most that is known from two descriptions of the same shape.
+
+    Raises:
+        ShapeError: the two contradict each other.
+    """
+    if not compatible(a, b):
+        raise ShapeError(f"shape: expected {show(a)}, got {show(b)}")
+    if a is None or b is None:
+        return b if a is None else a
+    return tuple(q if p is None else p for p, q in zip(a, b, strict=True))
+
+
+def broadcast(*shapes: Shape) -> Shape:
+    """NumPy's broadcast of the shapes; an unknown dimension against 1 or unknown stays unknown.
+
+    Raises:
+        ShapeError: two known dimensions differ and neither is 1.
+    """
+    if any(s is None for s in shapes):
+        return None
+    ranked = [s for s in shapes if s is not None]
+    rank = max((len(s) for s in ranked), default=0)
+    out: list[Dim] = []
+    for axis in range(-rank, 0):
+        out.append(_broadcast_dim([s[axis] for s in ranked if len(s) >= -axis], ranked))
+    return tuple(out)
+
+
+def _broadcast_dim(dims: Sequence[Dim], shapes: Sequence[Shape]) -> Dim:
+    wide = {d for d in dims if d is not None and d != 1}
+    if len(wide) > 1:
+        raise ShapeError("shapes do not broadcast: " + " and ".join(show(s) for s in shapes))
+    if wide:
+        return wide.pop()
+    return None if any(d is None for d in dims) else 1
+
+
+def normal_axis(axis: int, rank: int) -> int:
+    """`axis` counted from the front.
+
+    Raises:
+        ShapeError: the axis lies outside the rank.
+    """
+    if not -rank <= axis < rank:
+        raise ShapeError(f"axis: expected {-rank} <= axis < {rank}, got {axis}")
+    return axis + rank if axis < 0 else axis
+
+
+def normal_axes(axes: Sequence[int] | None, rank: int) -> tuple[int, ...]:
+    """Sorted distinct axes counted from the front; `None` means all.
+
+    Raises:
+        ShapeError: an axis lies outside the rank or is named twice.
+    """
+    if axes is None:
+        return tuple(range(rank))
+    found = sorted(normal_axis(a, rank) for a in axes)
+    if len(set(found)) != len(found):
+        raise ShapeError(f"axes: expected distinct axes, got {tuple(axes)}")
+    return tuple(found)

@@ -1,0 +1,1 @@
+"""The operation catalogue: importing this package declares every operation."""

@@ -1,0 +1,1 @@
+"""Graph to graph: each pass is pure; `pipeline` is the table of contents."""

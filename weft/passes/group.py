@@ -1,0 +1,37 @@
+"""Fused groups: what the fusion pass hands to the code generator."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from weft.ir.node import Node, Value
+
+
+@dataclass(frozen=True, eq=False)
+class Group:
+    """Nodes that become one kernel (or a short fixed sequence of kernels).
+
+    All shapes are concrete. The group has a domain D, the largest shape in it, and a set R of
+    reduced axes, empty if nothing reduces. A node is of one of these forms:
+
+    - *opaque*: at most one, and first. The rest is its epilogue: D is the shape of its output
+      (with several outputs there is no epilogue), R is empty.
+    - *full*: elementwise or pull, of shape D.
+    - *reduce*: of a full value or an input of shape D, over exactly R, keeping the axes or not.
+    - *kept*: elementwise on reduced values (and inputs that broadcast to them), of the shape that
+      a reduction over R gives, axes kept as 1 or dropped; or a reshape between these two shapes.
+      Full nodes read kept values by broadcasting.
+    - *inlined*: elementwise, pull or constant of any other shape, used inside the group only, and
+      not depending on a reduction: computed wherever it is read.
+
+    Where R is not a suffix of the axes, no full node depends on a reduction.
+    """
+
+    nodes: tuple[Node, ...]  # in order
+    inputs: tuple[Value, ...]  # read from memory
+    outputs: tuple[Value, ...]  # written to memory
+
+    @property
+    def name(self) -> str:
+        """A name for people: the operations in order."""
+        return "_".join(node.op for node in self.nodes)
