@@ -73,13 +73,29 @@ KNOBS = {
     for knob in (
         Knob(
             "threads",
-            lambda: len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else (os.cpu_count() or 1),
+            lambda: (
+                len(os.sched_getaffinity(0))
+                if hasattr(os, "sched_getaffinity")
+                else (os.cpu_count() or 1)
+            ),
             _threads,
             "an integer from 1 to 256",
             "threads in the team that runs a step; results do not depend on it",
         ),
-        Knob("target", lambda: "native", _target, " | ".join(TARGETS), "instruction set the kernels may use"),
-        Knob("cache", _cache_folder, str, "a folder", "where compiled kernels are kept between processes"),
+        Knob(
+            "target",
+            lambda: "native",
+            _target,
+            " | ".join(TARGETS),
+            "instruction set the kernels may use",
+        ),
+        Knob(
+            "cache",
+            _cache_folder,
+            str,
+            "a folder",
+            "where compiled kernels are kept between processes",
+        ),
         Knob(
             "debug",
             lambda: 0,
@@ -87,9 +103,27 @@ KNOBS = {
             "an integer from 0 to 6",
             "print 1 programs, 2 kernel times, 3 graphs after each pass, 4 loop IR, 5 LLVM IR, 6 assembly",
         ),
-        Knob("verify", lambda: False, _switch, "0 | 1", "verify the graph between passes and refuse NaN feeds"),
-        Knob("reference", lambda: False, _switch, "0 | 1", "compare every compiled value with the NumPy reference"),
-        Knob("data", lambda: "", str, "a folder", "where datasets look for files before using the bundled ones"),
+        Knob(
+            "verify",
+            lambda: False,
+            _switch,
+            "0 | 1",
+            "verify the graph between passes and refuse NaN feeds",
+        ),
+        Knob(
+            "reference",
+            lambda: False,
+            _switch,
+            "0 | 1",
+            "compare every compiled value with the NumPy reference",
+        ),
+        Knob(
+            "data",
+            lambda: "",
+            str,
+            "a folder",
+            "where datasets look for files before using the bundled ones",
+        ),
     )
 }
 
@@ -143,7 +177,9 @@ def override(**settings: Setting) -> Iterator[None]:
     for name, value in settings.items():
         if name not in KNOBS:
             raise ConfigError(f"unknown knob {name!r}: expected one of {', '.join(KNOBS)}")
-        settings[name] = _parse(KNOBS[name], str(int(value)) if isinstance(value, bool) else str(value))
+        settings[name] = _parse(
+            KNOBS[name], str(int(value)) if isinstance(value, bool) else str(value)
+        )
     before: dict[str, Setting] | None = getattr(_local, "overrides", None)
     _local.overrides = {**(before or {}), **settings}
     try:

@@ -263,4 +263,6 @@ class Builder:
 
 def kernel_builder() -> Builder:
     """A builder for a kernel: parameters args, begin, end, thread (see `weft.codegen.kernel`)."""
-    return Builder("weft_kernel", [("ptr", "args"), ("i64", "begin"), ("i64", "end"), ("i64", "thread")])
+    return Builder(
+        "weft_kernel", [("ptr", "args"), ("i64", "begin"), ("i64", "end"), ("i64", "thread")]
+    )

@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 import threading
 
+import llvmlite
 import llvmlite.binding as binding
 
 from weft.errors import CompileError
@@ -27,8 +28,6 @@ def host() -> tuple[str, dict[str, bool]]:
 
 def version() -> str:
     """Versions that the machine code depends on."""
-    import llvmlite  # the package's version is not in the binding
-
     return f"llvmlite-{llvmlite.__version__} llvm-{'.'.join(map(str, binding.llvm_version_info))}"
 
 

@@ -60,5 +60,7 @@ def current() -> Target:
         return _native()
     target = _LEVELS[name]
     if target.vector_bits > _native().vector_bits:
-        raise ConfigError(f"WEFT_TARGET={name}: this machine ({_native().cpu}) lacks the instructions")
+        raise ConfigError(
+            f"WEFT_TARGET={name}: this machine ({_native().cpu}) lacks the instructions"
+        )
     return target

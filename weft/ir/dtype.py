@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, cast
 
 import ml_dtypes
 import numpy as np
@@ -75,6 +75,6 @@ def as_dtype(spec: object) -> DType:
     if isinstance(spec, str) and spec in DTYPES:
         return DTYPES[spec]
     try:
-        return _BY_NUMPY[np.dtype(spec)]  # pyright: ignore[reportArgumentType, reportUnknownArgumentType]
+        return _BY_NUMPY[np.dtype(cast(Any, spec))]
     except (KeyError, TypeError):
         raise DTypeError(f"dtype: expected one of {', '.join(DTYPES)}, got {spec!r}") from None

@@ -147,7 +147,9 @@ class Node:
         """The inputs that carry data, without those that supply attributes."""
         return self.inputs[: len(self.inputs) - len(self.operands)]
 
-    def with_inputs(self, inputs: tuple[Value, ...], control: tuple[Node, ...] | None = None) -> Node:
+    def with_inputs(
+        self, inputs: tuple[Value, ...], control: tuple[Node, ...] | None = None
+    ) -> Node:
         """The same operation on other inputs; itself where nothing changes."""
         control = self.control if control is None else control
         if inputs == self.inputs and control == self.control:

@@ -56,7 +56,9 @@ def compatible(a: Shape, b: Shape) -> bool:
     """Whether some concrete shape fits both."""
     if a is None or b is None:
         return True
-    return len(a) == len(b) and all(p is None or q is None or p == q for p, q in zip(a, b, strict=True))
+    return len(a) == len(b) and all(
+        p is None or q is None or p == q for p, q in zip(a, b, strict=True)
+    )
 
 
 def merge(a: Shape, b: Shape) -> Shape:

@@ -137,7 +137,9 @@ class Op:
         """Add a node and return all its outputs."""
         return self.node(args, attrs, name).outputs
 
-    def node(self, args: tuple[Any, ...], attrs: Mapping[str, Any], name: str | None = None) -> Node:
+    def node(
+        self, args: tuple[Any, ...], attrs: Mapping[str, Any], name: str | None = None
+    ) -> Node:
         """Check and add a node.
 
         Raises:
@@ -155,7 +157,9 @@ class Op:
         variadic = bool(self.inputs) and self.inputs[-1].startswith("*")
         least = len(self.inputs) - variadic
         if len(args) < least or (len(args) > least and not variadic):
-            raise GraphError(f"{self.name}: expected inputs {', '.join(self.inputs)}, got {len(args)}")
+            raise GraphError(
+                f"{self.name}: expected inputs {', '.join(self.inputs)}, got {len(args)}"
+            )
         like = next((a.dtype for a in args if isinstance(a, Value)), None)
         return tuple(a if isinstance(a, Value) else constant_of(a, like) for a in args)
 
@@ -165,7 +169,9 @@ class Op:
         supplied: dict[str, Value] = {}
         for key, value in attrs.items():
             if key not in full:
-                raise GraphError(f"{self.name}: unknown attribute {key!r}, expected {', '.join(full)}")
+                raise GraphError(
+                    f"{self.name}: unknown attribute {key!r}, expected {', '.join(full)}"
+                )
             if isinstance(value, Value):
                 known = known_value(value)
                 if not _is_complete(known):
@@ -178,7 +184,9 @@ class Op:
                 raise GraphError(f"{self.name}: attribute {key!r} is missing")
         return full, supplied
 
-    def infer(self, types: tuple[TensorType, ...], attrs: Mapping[str, Any]) -> tuple[TensorType, ...]:
+    def infer(
+        self, types: tuple[TensorType, ...], attrs: Mapping[str, Any]
+    ) -> tuple[TensorType, ...]:
         """Types of the outputs, from types of the data inputs.
 
         An unknown rank or a wholly unknown attribute gives outputs of unknown rank.
@@ -269,7 +277,11 @@ def constant_of(value: Any, dtype: DType | None = None) -> Value:
         array = np.asarray(value).astype(dtype.numpy)
     else:
         array = np.asarray(value)
-    if array.dtype == np.float64 and dtype is None and not isinstance(value, np.ndarray | np.generic):
+    if (
+        array.dtype == np.float64
+        and dtype is None
+        and not isinstance(value, np.ndarray | np.generic)
+    ):
         array = array.astype(np.float32)
     literal = Literal(array)
     kind = TensorType(as_dtype(array.dtype), array.shape)

@@ -1,0 +1,1 @@
+"""Graph to graph before compilation: reverse mode, the interpreter, the gradient checker."""
