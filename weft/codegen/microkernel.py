@@ -1,0 +1,248 @@
+"""The microkernel: a tile of accumulators in registers, the sum of outer products over k.
+
+`rows x vectors` accumulators; each k loads `vectors` vectors of the right operand, broadcasts one
+element per row of the left one and does `rows * vectors` multiply-adds. Matrix products,
+convolutions, recurrent cells and attention differ only in the loops around it. Accumulators stay
+registers: the caller stores them or goes on computing with them.
+
+Budget: accumulators + one vector per column + one broadcast <= registers, and at least 8
+accumulators, because two units with a latency of 4 cycles want 8 independent multiply-adds.
+14 x 2 of 32 registers (AVX-512) takes 16 loads for 28 multiply-adds and reaches the peak of Zen 5,
+288 GFLOP/s a core; 6 x 2 of 16 registers (AVX2) is the usual choice there.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import NamedTuple
+
+from weft.codegen.builder import Builder, Reg, constant, integer, memory_type, vector
+from weft.codegen.target import Target
+from weft.ir.dtype import DType
+
+UNROLL = 4
+"""Steps of k per iteration: hides the loop's own instructions; 8 gains nothing measurable."""
+
+
+@dataclass(frozen=True)
+class Tile:
+    """The shape of a microkernel: `rows x (vectors * lanes)` elements of a floating type."""
+
+    rows: int
+    vectors: int
+    lanes: int
+    dtype: DType
+
+    @property
+    def columns(self) -> int:
+        """Elements across."""
+        return self.vectors * self.lanes
+
+    @property
+    def type(self) -> str:
+        """LLVM's type of one accumulator."""
+        return memory_type(self.dtype, self.lanes)
+
+
+def max_rows(target: Target, vectors: int) -> int:
+    """How many rows fit the registers beside `vectors` columns: 14 for 2 of 32, 6 for 2 of 16."""
+    spare = vectors + 1 if vectors > 1 else 2  # a single column folds its broadcast into the fma
+    return max(1, min((target.registers - spare) // vectors, 28))
+
+
+def largest_tile(target: Target, dtype: DType) -> Tile:
+    """The tile for products that are large in every direction."""
+    return Tile(max_rows(target, 2), 2, target.lanes(dtype.size), dtype)
+
+
+class Address(NamedTuple):
+    """A place in memory: a pointer and a constant number of bytes after it."""
+
+    pointer: Reg
+    bytes: int = 0
+
+
+class Left(NamedTuple):
+    """The operand that is broadcast: element (row, k) lies at `rows[row] + k * step` bytes.
+
+    Rows that share a pointer and differ by a constant cost nothing; each further pointer costs a
+    general register, or one reload per iteration where they run out.
+    """
+
+    rows: tuple[Address, ...]
+    step: Reg | int
+
+
+class Right(NamedTuple):
+    """The operand that is read by vectors: those of step k begin at `pointer + k * step` bytes.
+
+    Vectors follow each other at `spacing` bytes (side by side if 0). `masks` gives, per vector, an
+    `<lanes x i1>` register, or nothing to read all lanes; other lanes are 0 and not touched.
+    """
+
+    pointer: Reg
+    step: Reg | int
+    masks: tuple[Reg | None, ...] = ()
+    spacing: int = 0
+
+
+Accumulators = list[list[Reg]]
+"""Registers of a tile by row, then vector."""
+
+
+def strided(b: Builder, base: Reg, stride: Reg | int, count: int, step: Reg | int) -> Left:
+    """A left operand whose rows are `stride` bytes apart: constants become displacements."""
+    if isinstance(stride, int):
+        return Left(tuple(Address(base, row * stride) for row in range(count)), step)
+    rows: list[Address] = []
+    pointer = base
+    for row in range(count):
+        pointer = b.offset(pointer, stride) if row else base
+        rows.append(Address(pointer))
+    return Left(tuple(rows), step)
+
+
+def zeros(tile: Tile) -> Accumulators:
+    """Accumulators to start from where nothing is loaded."""
+    return [[constant(0, tile.type)] * tile.vectors for _ in range(tile.rows)]
+
+
+def microkernel(
+    b: Builder,
+    tile: Tile,
+    left: Left,
+    right: Right,
+    depth: Reg | int,
+    start: Accumulators | None = None,
+    unroll: int = UNROLL,
+) -> Accumulators:
+    """Write `start + left @ right` over `depth` steps of k; gives the registers that hold it.
+
+    Args:
+        depth: number of steps; 0 gives `start`.
+        start: accumulators to add to, such as loaded ones; zeros if not given.
+    """
+    return _Writer(b, tile, left, right, unroll).write(depth, start or zeros(tile))
+
+
+class _Writer:
+    """One microkernel under construction."""
+
+    def __init__(self, b: Builder, tile: Tile, left: Left, right: Right, unroll: int) -> None:
+        self.b = b
+        self.tile = tile
+        self.left = left
+        self.right = right
+        self.unroll = unroll
+        # Few pointers move along; many stay put and share one moving offset.
+        self.pointers = list(dict.fromkeys(address.pointer for address in left.rows))
+        self.moving = len(self.pointers) <= 2
+
+    def write(self, depth: Reg | int, start: Accumulators) -> Accumulators:
+        b, unroll = self.b, self.unroll
+        flat = [register for row in start for register in row]
+        state = [*flat, self.right.pointer, *(self.pointers if self.moving else [integer(0)])]
+        if isinstance(depth, int):
+            whole: Reg | int = depth - depth % unroll
+            if whole:
+                state = self._loop(state, 0, whole, unroll)
+            for _ in range(depth % unroll):
+                state = self._steps(state, 1)
+        else:
+            whole = b.binary("and", depth, integer(-unroll))
+            state = self._loop(state, 0, whole, unroll)
+            state = self._loop(state, whole, depth, 1)
+        vectors = self.tile.vectors
+        return [state[i : i + vectors] for i in range(0, len(flat), vectors)]
+
+    def _loop(self, state: list[Reg], start: Reg | int, stop: Reg | int, steps: int) -> list[Reg]:
+        with self.b.loop(start, stop, steps, state) as loop:
+            loop.next = self._steps(loop.carried, steps)
+        return loop.results
+
+    def _steps(self, state: list[Reg], steps: int) -> list[Reg]:
+        """`steps` steps of k, then the pointers moved past them."""
+        count = self.tile.rows * self.tile.vectors
+        flat, right, moving = list(state[:count]), state[count], state[count + 1 :]
+        for k in range(steps):
+            self._step(flat, self._ahead(right, self.right.step, k), k, moving)
+        right = self._ahead(right, self.right.step, steps)
+        if self.moving:
+            moving = [self._ahead(p, self.left.step, steps) for p in moving]
+        else:
+            moving = [self.b.add(moving[0], self._times(self.left.step, steps))]
+        return [*flat, right, *moving]
+
+    def _step(self, flat: list[Reg], right: Reg, k: int, moving: list[Reg]) -> None:
+        """One k: the vectors of the right operand, then each row's element against them."""
+        b, vectors = self.b, self.tile.vectors
+        columns = [self._column(right, v) for v in range(vectors)]
+        at = self._positions(moving, k)
+        for row, address in enumerate(self.left.rows):
+            place = b.offset(at[address.pointer], address.bytes)
+            scalar = b.load(memory_type(self.tile.dtype), place, self.tile.dtype.size)
+            factor = b.splat(scalar, self.tile.lanes)
+            for v, column in enumerate(columns):
+                flat[row * vectors + v] = fma(b, factor, column, flat[row * vectors + v])
+
+    def _positions(self, moving: list[Reg], k: int) -> dict[Reg, Reg]:
+        """Where each of the left operand's pointers stands at the k-th step of an iteration."""
+        if self.moving:
+            ahead = [self._ahead(p, self.left.step, k) for p in moving]
+            return dict(zip(self.pointers, ahead, strict=True))
+        place = self.b.add(moving[0], self._times(self.left.step, k))
+        return {pointer: self.b.offset(pointer, place) for pointer in self.pointers}
+
+    def _ahead(self, pointer: Reg, step: Reg | int, steps: int) -> Reg:
+        return self.b.offset(pointer, self._times(step, steps))
+
+    def _times(self, step: Reg | int, steps: int) -> Reg:
+        if isinstance(step, int):
+            return integer(step * steps)
+        return self.b.mul(step, steps)
+
+    def _column(self, pointer: Reg, v: int) -> Reg:
+        tile, size = self.tile, self.tile.dtype.size
+        place = self.b.offset(pointer, v * (self.right.spacing or tile.lanes * size))
+        mask = self.right.masks[v] if self.right.masks else None
+        if mask is None:
+            return self.b.load(tile.type, place, size)
+        return load_masked(self.b, tile.type, place, mask)
+
+
+def fma(b: Builder, x: Reg, y: Reg, z: Reg) -> Reg:
+    """`x * y + z`, rounded once."""
+    return b.call(z.type, f"llvm.fma.{suffix(z.type)}", (x, y, z))
+
+
+def load_masked(b: Builder, type_: str, pointer: Reg, mask: Reg) -> Reg:
+    """The lanes of `mask` from memory, 0 elsewhere."""
+    name = f"llvm.masked.load.{suffix(type_)}.p0"
+    return b.call(type_, name, (pointer, mask, Reg(type_, "zeroinitializer")))
+
+
+def store_masked(b: Builder, value: Reg, pointer: Reg, mask: Reg) -> None:
+    """Write the lanes of `mask` only."""
+    b.call("void", f"llvm.masked.store.{suffix(value.type)}.p0", (value, pointer, mask))
+
+
+def first_lanes(b: Builder, count: Reg, lanes: int) -> Reg:
+    """A mask of the lanes below `count`, an `i64` of any sign."""
+    limit = b.splat(count, lanes)
+    names = ", ".join(f"i64 {i}" for i in range(lanes))
+    return b.compare("icmp sgt", limit, Reg(vector("i64", lanes), f"<{names}>"))
+
+
+_SUFFIXES = {
+    "half": "f16", "bfloat": "bf16", "float": "f32", "double": "f64",
+    "i8": "i8", "i16": "i16", "i32": "i32", "i64": "i64",
+}  # fmt: skip
+
+
+def suffix(type_: str) -> str:
+    """How an overloaded intrinsic spells a type: `v16f32` for `<16 x float>`."""
+    if not type_.startswith("<"):
+        return _SUFFIXES[type_]
+    lanes, scalar = type_[1:-1].split(" x ")
+    return f"v{lanes}{_SUFFIXES[scalar]}"
