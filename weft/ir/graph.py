@@ -25,6 +25,7 @@ class Graph:
         self._counts: dict[str, int] = {}
         self._scope = ""
         self._device = ""
+        self._source: Source | None = None
         self._control: tuple[Node, ...] = ()
         self._lock = threading.RLock()
         for node in nodes:
@@ -52,7 +53,7 @@ class Graph:
                     raise GraphError(f"{op}: input {value.name} belongs to another graph")
             node = Node(
                 op, inputs, attrs, types, self.unique_name(self._scope + (name or op)), operands,
-                self._control, self._device, source or user_source(), regions,
+                self._control, self._device, source or self._source or user_source(), regions,
             )  # fmt: skip
             return self.append(node)
 
@@ -132,6 +133,16 @@ class Graph:
             yield
 
     @contextlib.contextmanager
+    def on_behalf_of(self, node: Node) -> Iterator[None]:
+        """Nodes built inside carry `node`'s name as scope, its device and the line that made it."""
+        before = self._scope, self._device, self._source
+        self._scope, self._device, self._source = node.name + "/", node.device, node.source
+        try:
+            yield
+        finally:
+            self._scope, self._device, self._source = before
+
+    @contextlib.contextmanager
     def _set(self, field: str, value: object) -> Iterator[None]:
         before = getattr(self, field)
         setattr(self, field, value)
@@ -177,46 +188,42 @@ def set_fallback(graph: Graph) -> None:
     _fallback = graph
 
 
-def toposort(graph: Graph, roots: Iterable[Node]) -> list[Node]:
+def toposort(
+    graph: Graph,
+    roots: Iterable[Node],
+    predecessors: Callable[[Node], list[Node]] | None = None,
+) -> list[Node]:
     """Everything that `roots` need, predecessors first; iterative, so depth is no limit.
 
     Raises:
         GraphError: the control dependencies form a cycle; the message names it.
     """
+    before = predecessors or graph.predecessors
     done: set[Node] = set()
     active: dict[Node, None] = {}
     order: list[Node] = []
     for root in roots:
         stack: list[tuple[Node, Iterator[Node]]] = []
-        _enter(graph, root, done, active, stack)
-        while stack:
-            node, pending = stack[-1]
-            nxt = next(pending, None)
-            if nxt is not None:
-                _enter(graph, nxt, done, active, stack)
-                continue
-            stack.pop()
-            del active[node]
-            done.add(node)
-            order.append(node)
+        nxt: Node | None = root
+        while stack or nxt is not None:
+            if nxt is not None and nxt not in done:
+                _refuse_cycle(nxt, active)
+                active[nxt] = None
+                stack.append((nxt, iter(before(nxt))))
+            nxt = next(stack[-1][1], None) if stack else None
+            if nxt is None and stack:
+                node, _ = stack.pop()
+                del active[node]
+                done.add(node)
+                order.append(node)
     return order
 
 
-def _enter(
-    graph: Graph,
-    node: Node,
-    done: set[Node],
-    active: dict[Node, None],
-    stack: list[tuple[Node, Iterator[Node]]],
-) -> None:
-    if node in done:
-        return
+def _refuse_cycle(node: Node, active: dict[Node, None]) -> None:
     if node in active:
         path = list(active)
         cycle = [n.describe() for n in path[path.index(node) :]]
         raise GraphError("control dependencies form a cycle: " + " <- ".join([*cycle, cycle[0]]))
-    active[node] = None
-    stack.append((node, iter(graph.predecessors(node))))
 
 
 def rewrite(graph: Graph, rule: Callable[[Node, Graph], Sequence[Value] | None]) -> Graph:

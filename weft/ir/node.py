@@ -242,3 +242,8 @@ class Value:
 
     def __matmul__(self, other: Any) -> Value:
         return self.operator("matmul", self, other)
+
+    def __getitem__(self, key: Any) -> Value:
+        return self.operator("subscript", self, key)
+
+    __iter__ = None  # else Python would count subscripts up forever

@@ -1,0 +1,90 @@
+"""Graphs as text, one node a line; `weft.ir.parser` reads it back.
+
+    graph {
+      %x: float32[?,784] = placeholder() {dtype: float32, shape: (None, 784)}
+      %top: float32[?,3], int32[?,3] = top_k(%x:0) {k: 3} ^%check @"cpu:0" !"train.py":31
+      return %top:0, %top:1
+    }
+
+`^` marks control dependencies, `@` the device, `!` the user's line. Operands that supply attributes
+are written `shape=%s:0` among the inputs. Regions follow in braces.
+"""
+
+from __future__ import annotations
+
+import base64
+from typing import Any
+
+import numpy as np
+
+from weft.ir.dtype import DType, as_dtype
+from weft.ir.graph import Graph
+from weft.ir.node import Literal, Node
+
+# Arrays up to this many elements are written as numbers, larger ones as base64 of their bytes.
+READABLE = 16
+
+
+def format_graph(graph: Graph, indent: str = "") -> str:
+    """The whole graph as text that parses back."""
+    inner = indent + "  "
+    lines = [indent + "graph {"]
+    for node in graph.nodes:
+        extra = graph.edges.get(node, ())
+        lines.append(inner + format_node(node, extra, inner))
+    if graph.outputs:
+        lines.append(inner + "return " + ", ".join(f"%{v.name}" for v in graph.outputs))
+    lines.append(indent + "}")
+    return "\n".join(lines)
+
+
+def format_node(node: Node, extra: tuple[Node, ...] = (), indent: str = "") -> str:
+    """One node as text; `extra` are control dependencies added after it was built."""
+    data = [f"%{v.name}" for v in node.data_inputs]
+    named = zip(node.operands, node.inputs[len(data) :], strict=True)
+    inputs = ", ".join([*data, *(f"{name}=%{v.name}" for name, v in named)])
+    types = ", ".join(map(str, node.types))
+    head = f"%{node.name}: {types} = " if types else f"%{node.name} = "
+    parts = [f"{head}{node.op}({inputs})"]
+    if node.attrs:
+        attrs = ", ".join(f"{k}: {format_attribute(v)}" for k, v in node.attrs.items())
+        parts.append("{" + attrs + "}")
+    parts.extend(f"^%{before.name}" for before in (*node.control, *extra))
+    if node.device:
+        parts.append(f"@{quote(node.device)}")
+    if node.source is not None:
+        parts.append(f"!{quote(node.source.file)}:{node.source.line}")
+    for region in node.regions:
+        parts.append(format_graph(region, indent).lstrip())
+    return " ".join(parts)
+
+
+def format_attribute(value: Any) -> str:
+    """An attribute value as text; Python objects that have none become `opaque(...)`."""
+    if isinstance(value, str):
+        return quote(value)
+    if isinstance(value, DType):
+        return value.name
+    if isinstance(value, Literal):
+        return _format_array(value.array)
+    if isinstance(value, tuple):
+        items: list[str] = [format_attribute(v) for v in value]
+        return "(" + ", ".join(items) + ("," if len(items) == 1 else "") + ")"
+    if value is None or isinstance(value, bool | int | float):
+        return repr(value)
+    return f"opaque({quote(type(value).__name__)})"
+
+
+def _format_array(array: np.ndarray[Any, Any]) -> str:
+    dtype, shape = as_dtype(array.dtype).name, format_attribute(array.shape)
+    if array.size <= READABLE:
+        wide = array.astype(np.float64) if array.dtype.kind not in "biu" else array
+        flat: list[Any] = wide.ravel().tolist()
+        return f"array({dtype}, {shape}, [{', '.join(map(repr, flat))}])"
+    text = base64.b64encode(np.ascontiguousarray(array).tobytes()).decode()
+    return f'bytes({dtype}, {shape}, "{text}")'
+
+
+def quote(text: str) -> str:
+    """A string in double quotes, with backslashes before quotes and backslashes."""
+    return '"' + text.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n") + '"'

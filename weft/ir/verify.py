@@ -1,0 +1,41 @@
+"""The verifier: what must hold of every graph, between any two passes."""
+
+from __future__ import annotations
+
+from weft.errors import GraphError
+from weft.ir.graph import Graph, toposort
+from weft.ir.node import Node
+
+
+def verify(graph: Graph) -> None:
+    """Check names, order, edges, outputs and regions of a graph.
+
+    Raises:
+        GraphError: the first fault found, with the node's name and the user's line.
+    """
+    seen: set[Node] = set()
+    names: set[str] = set()
+    for node in graph.nodes:
+        if node.name in names:
+            raise GraphError(f"verify: the name {node.name!r} is used twice")
+        names.add(node.name)
+        for value in node.inputs:
+            if value.node not in seen:
+                raise GraphError(
+                    f"verify: {node.describe()} reads {value.name}, which does not come before it"
+                )
+            if value.node.outputs[value.index] is not value:
+                raise GraphError(f"verify: {node.describe()} reads a false edge {value.name}")
+        for before in node.control:
+            if before not in seen:
+                raise GraphError(
+                    f"verify: {node.describe()} waits for {before.name}, which is not before it"
+                )
+        seen.add(node)
+        for region in node.regions:
+            verify(region)
+    for value in graph.outputs:
+        if value.node not in seen:
+            raise GraphError(f"verify: the output {value.name} is not in the graph")
+    if graph.edges:
+        toposort(graph, graph.nodes)

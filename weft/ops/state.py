@@ -1,0 +1,226 @@
+"""What a graph begins and ends with: feeds, constants, variables, counters, calls into Python."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from typing import Any
+
+import numpy as np
+
+from weft.errors import DTypeError, GraphError, ShapeError, UserOpError
+from weft.ir.dtype import DType, as_dtype, uint64
+from weft.ir.graph import current_graph
+from weft.ir.node import Literal, TensorType, Value
+from weft.ir.shape import Shape, compatible, show
+from weft.ops.base import (
+    NO_GRADIENT, REQUIRED, Alias, Array, Boundary, Case, Opaque, constant_of, defop,
+)  # fmt: skip
+from weft.ops.rule import attribute_shape, same, same_shape, scalar_shape, to_dtype
+
+__all__ = ["constant"]
+
+
+def no_cases() -> Iterable[Case]:
+    """For operations that mean nothing alone; the interpreter's tests cover them."""
+    return ()
+
+
+def from_outside(*_: Array, **__: Any) -> Array:
+    """The reference of what the runner of a graph provides itself."""
+    raise GraphError("expected a value from the runner of the graph")
+
+
+placeholder = defop(
+    "placeholder",
+    inputs="",
+    attrs={"dtype": REQUIRED, "shape": None},
+    dtype=to_dtype,
+    shape=lambda *, shape, **_: shape,
+    reference=from_outside,
+    vjp=NO_GRADIENT,
+    lower=Boundary(),
+    cases=no_cases,
+    partial=True,
+)
+
+
+defop(
+    "constant",
+    inputs="",
+    attrs={"value": REQUIRED},
+    dtype=lambda *, value: as_dtype(value.array.dtype),
+    shape=lambda *, value: value.array.shape,
+    reference=lambda *, value: value.array,
+    vjp=NO_GRADIENT,
+    lower=Boundary(),
+    cases=lambda: (Case((), {"value": Literal(np.arange(6.0).reshape(2, 3))}),),
+)
+
+
+def constant(value: Any, dtype: Any = None, name: str | None = None) -> Value:
+    """A value that is known now: a number, nested lists, an array or a `Literal`.
+
+    Bare numbers become float32 or int64 unless `dtype` says otherwise.
+
+    Raises:
+        DTypeError: bare numbers that `dtype` cannot hold.
+    """
+    array = value.array if isinstance(value, Literal) else value
+    kind = None if dtype is None else as_dtype(dtype)
+    if kind is not None and isinstance(array, np.ndarray | np.generic):
+        array = np.asarray(array).astype(kind.numpy)
+    return constant_of(array, kind, name)
+
+
+variable = defop(
+    "variable",
+    inputs="",
+    attrs={"key": REQUIRED, "dtype": REQUIRED, "shape": REQUIRED},
+    dtype=to_dtype,
+    shape=attribute_shape,
+    reference=from_outside,
+    vjp=NO_GRADIENT,
+    lower=Boundary(),
+    cases=no_cases,
+    partial=True,
+)
+
+
+def _passed_on() -> Iterator[Case]:
+    for dtype in (np.float32, np.bool_, np.int64):
+        yield Case((np.arange(6).reshape(2, 3).astype(dtype),))
+    yield Case((np.zeros((0, 2), np.float32),))
+
+
+read = defop(
+    "read",
+    inputs="variable",
+    attrs={"latest": False},  # True: see every assignment so far, ordered after it or not
+    dtype=same,
+    shape=same_shape,
+    reference=lambda x, **_: x,
+    vjp=lambda g, y, x, **_: (g,),
+    lower=Alias(),
+    cases=no_cases,
+    stateful=True,
+    partial=True,
+)
+
+
+def _assigned_shape(variable: Shape, value: Shape) -> Shape:
+    if not compatible(variable, value):
+        raise ShapeError(f"expected a value of shape {show(variable)}, got {show(value)}")
+    return same_shape(variable, value)
+
+
+def _assigned_dtype(variable: DType, value: DType) -> DType:
+    if variable is not value:
+        raise DTypeError(f"expected a value of type {variable}, got {value}")
+    return variable
+
+
+assign = defop(
+    "assign",
+    inputs="variable value",
+    dtype=_assigned_dtype,
+    shape=_assigned_shape,
+    reference=lambda variable, value: value,
+    vjp=NO_GRADIENT,
+    lower=Boundary(),
+    cases=no_cases,
+    stateful=True,
+    partial=True,
+)
+
+counter = defop(
+    "counter",
+    inputs="",
+    attrs={"key": REQUIRED},
+    dtype=lambda **_: uint64,
+    shape=scalar_shape,
+    reference=from_outside,
+    vjp=NO_GRADIENT,
+    lower=Boundary(),
+    cases=no_cases,
+    stateful=True,
+)
+
+group = defop(
+    "group",
+    inputs="",
+    dtype=lambda: (),
+    shape=lambda: (),
+    reference=lambda: (),
+    vjp=NO_GRADIENT,
+    lower=Boundary(),
+    cases=no_cases,
+    outputs=0,
+    stateful=True,
+)
+
+identity = defop(
+    "identity",
+    inputs="x",
+    dtype=same,
+    shape=same_shape,
+    reference=lambda x: x,
+    vjp=lambda g, y, x: (g,),
+    lower=Alias(),
+    cases=_passed_on,
+    partial=True,
+)
+
+stop_gradient = defop(
+    "stop_gradient",
+    inputs="x",
+    dtype=same,
+    shape=same_shape,
+    reference=lambda x: x,
+    vjp=lambda g, y, x: (None,),
+    lower=Alias(),
+    cases=lambda: (Case((np.arange(3.0),), differentiate=False),),
+    partial=True,
+)
+
+
+def _call(*xs: Array, function: Callable[..., Any], dtypes: Any, **_: Any) -> tuple[Array, ...]:
+    try:
+        found = function(*[np.array(x) for x in xs])
+    except Exception as error:
+        message = f"the function raised {type(error).__name__}: {error}"
+        raise UserOpError(message) from error
+    several = found if isinstance(found, list | tuple) else (found,)
+    if len(several) != len(dtypes):
+        raise UserOpError(f"expected {len(dtypes)} results of the function, got {len(several)}")
+    return tuple(_result(y, as_dtype(d)) for y, d in zip(several, dtypes, strict=True))
+
+
+def _result(value: Any, dtype: DType) -> Array:
+    array = np.asarray(value)
+    bare = not isinstance(value, np.ndarray | np.generic)
+    if array.dtype != dtype.numpy and not bare:
+        raise UserOpError(f"expected a result of type {dtype}, got {array.dtype}")
+    try:
+        return array.astype(dtype.numpy)
+    except (TypeError, ValueError) as error:
+        raise UserOpError(f"expected a result of type {dtype}, got {value!r}") from error
+
+
+def _call_vjp(g: Any, y: Any, *xs: Value, gradient: Any, **_: Any) -> Any:
+    return (None,) * len(xs) if gradient is None else gradient(g, y, *xs)
+
+
+host_call = defop(
+    "host_call",
+    inputs="*xs",
+    attrs={"function": REQUIRED, "dtypes": REQUIRED, "shapes": REQUIRED, "gradient": None},
+    dtype=lambda *_, dtypes, **__: tuple(map(as_dtype, dtypes)),
+    shape=lambda *_, shapes, **__: shapes,
+    reference=_call,
+    vjp=_call_vjp,
+    lower=Opaque("host_call"),
+    cases=no_cases,
+    outputs=-1,
+    stateful=True,
+    partial=True,
+)

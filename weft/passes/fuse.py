@@ -1,0 +1,305 @@
+"""Fuse: gather nodes into groups that become one kernel each.
+
+One walk in order. Every group stays *open* until a node outside it reads one of its values; until
+then nothing outside depends on it, so a later node may still join and groups may be merged without
+ever making a cycle. Movement and small constants *float*: they are recomputed inside each group
+that reads them, and only stored when something needs them in memory.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from weft.ir.node import Node, Value
+from weft.ir.shape import Shape, known, size
+from weft.ops.base import Alias, Boundary, Elementwise, Opaque, Pull, Reduce, op_of
+from weft.passes.group import Group
+from weft.passes.step import Step
+
+# Kernels whose store accepts more arithmetic.
+EPILOGUE_FAMILIES = frozenset({"matmul", "conv"})
+# More than this and a group's kernel runs out of registers and compiles slowly.
+MOST_NODES = 48
+MOST_INPUTS = 20
+# Movement of movement is recomputed at most this deep.
+MOST_FLOATING = 4
+# Pulls that cost too much to compute again in every reader.
+EXPENSIVE_PULLS = frozenset({"random_bits"})
+
+
+@dataclass(frozen=True)
+class Fused:
+    """Groups in an order that respects data, and what other views of memory exist."""
+
+    groups: tuple[Group, ...]
+    aliases: dict[Value, Value]  # a reshaped value -> the value whose memory it shares
+
+    def root(self, value: Value) -> Value:
+        """The value that owns the memory of `value`."""
+        while value in self.aliases:
+            value = self.aliases[value]
+        return value
+
+
+@dataclass(eq=False)
+class _Open:
+    """A group under construction."""
+
+    domain: Shape
+    nodes: dict[Node, int] = field(default_factory=dict[Node, int])  # -> position in the step
+    axes: tuple[int, ...] = ()
+    open: bool = True
+    opaque: bool = False
+    inputs: set[Value] = field(default_factory=set[Value])
+
+    @property
+    def suffix(self) -> bool:
+        """Whether the reduced axes are the last ones."""
+        rank = len(known(self.domain))
+        return self.axes == tuple(range(rank - len(self.axes), rank))
+
+    def kept_shapes(self) -> tuple[Shape, Shape]:
+        """Shapes of a reduction's result: axes kept as 1, axes dropped."""
+        domain = known(self.domain)
+        kept = tuple(1 if a in self.axes else d for a, d in enumerate(domain))
+        return kept, tuple(d for a, d in enumerate(domain) if a not in self.axes)
+
+
+def fuse(step: Step, enabled: bool = True) -> Fused:
+    """Groups of a simplified step; one node a group where `enabled` is false."""
+    fuser = _Fuser(step, enabled)
+    for position, node in enumerate(step.graph.nodes):
+        fuser.visit(position, node)
+    return fuser.finish()
+
+
+class _Fuser:
+    def __init__(self, step: Step, enabled: bool) -> None:
+        self.step = step
+        self.enabled = enabled
+        self.group_of: dict[Node, _Open] = {}
+        self.floating: dict[Node, int] = {}  # -> depth
+        self.position: dict[Node, int] = {}
+        self.aliases: dict[Value, Value] = {}
+        self.groups: list[_Open] = []
+
+    def visit(self, position: int, node: Node) -> None:
+        """Place one node."""
+        self.position[node] = position
+        lower = op_of(node).lower
+        match lower:
+            case Boundary():
+                if node.op == "constant" and size(node.types[0].shape) == 1:
+                    self.floating[node] = 0
+            case Alias():
+                self._alias(node)
+            case Pull() if self._floats(node):
+                self.floating[node] = 1 + max(
+                    (self.floating.get(v.node, 0) for v in node.inputs), default=0
+                )
+                self._close_behind(node, None)
+            case Pull():  # reads its inputs at other places, so they must be in memory
+                self._join(node, [])
+            case Elementwise():
+                self._join(node, self._elementwise_hosts(node))
+            case Reduce():
+                self._join_reduce(node)
+            case _:
+                self._opaque(node)
+
+    def _floats(self, node: Node) -> bool:
+        if not self.enabled or node.op in EXPENSIVE_PULLS:
+            return False
+        depth = max((self.floating.get(v.node, 0) for v in node.inputs), default=0)
+        return depth < MOST_FLOATING
+
+    # -- where values come from
+
+    def _materialise(self, value: Value) -> None:
+        """Make sure that a floating value gets a group of its own, since memory must hold it."""
+        node = value.node
+        if node in self.floating and node.op != "constant":
+            del self.floating[node]
+            # Closed at once: groups that come before a later joiner may already read the value.
+            self._start(node, value.shape).open = False
+
+    def _start(self, node: Node, domain: Shape, *, opaque: bool = False) -> _Open:
+        group = _Open(domain, opaque=opaque)
+        self.groups.append(group)
+        self._add(group, node)
+        return group
+
+    def _add(self, group: _Open, node: Node) -> None:
+        self._close_behind(node, group)
+        group.nodes[node] = self.position[node]
+        self.group_of[node] = group
+        for value in node.inputs:
+            if self.group_of.get(value.node) is not group:
+                group.inputs.add(value)
+
+    def _close_behind(self, node: Node, group: _Open | None) -> None:
+        """Close every other group that `node` reads, through floating values too."""
+        stack = list(node.inputs)
+        while stack:
+            value = stack.pop()
+            value = self._root(value)
+            if value.node in self.floating:
+                continue  # its own producers were closed when it was placed
+            producer = self.group_of.get(value.node)
+            if producer is not None and producer is not group:
+                producer.open = False
+
+    def _root(self, value: Value) -> Value:
+        while value in self.aliases:
+            value = self.aliases[value]
+        return value
+
+    # -- placing nodes
+
+    def _alias(self, node: Node) -> None:
+        """A reshape between the two forms of a reduced value stays in its group; else it is a view."""
+        value = node.inputs[0]
+        host = self.group_of.get(value.node)
+        if host is not None and host.open and host.axes and self._fits(host):
+            kept = host.kept_shapes()
+            if value.shape in kept and node.types[0].shape in kept:
+                self._add(host, node)
+                return
+        self._materialise(value)
+        self._close_behind(node, None)
+        self.aliases[node.outputs[0]] = value
+
+    def _elementwise_hosts(self, node: Node) -> list[_Open]:
+        """Open groups that `node` reads and could join, each once."""
+        shape = node.types[0].shape
+        hosts: dict[_Open, None] = {}
+        for value in node.inputs:
+            host = self.group_of.get(value.node)
+            if host is not None and host.open and self._accepts(host, node, shape):
+                hosts[host] = None
+        return list(hosts)
+
+    def _fits(self, host: _Open) -> bool:
+        return self.enabled and len(host.nodes) < MOST_NODES and len(host.inputs) < MOST_INPUTS
+
+    def _accepts(self, host: _Open, node: Node, shape: Shape) -> bool:
+        if not self._fits(host):
+            return False
+        inside = [v for v in node.inputs if self.group_of.get(v.node) is host]
+        if host.axes and shape in host.kept_shapes():
+            return all(v.shape in host.kept_shapes() for v in inside) and self._aligned(host, node)
+        if shape != host.domain:
+            return False
+        reads_kept = host.axes and any(v.shape != host.domain for v in inside)
+        if reads_kept:
+            kept = host.kept_shapes()[0]
+            return host.suffix and all(v.shape in (host.domain, kept) for v in inside)
+        return True
+
+    @staticmethod
+    def _aligned(host: _Open, node: Node) -> bool:
+        """Whether a kept node's inputs broadcast to its shape without mixing the two kept forms."""
+        shape = node.types[0].shape
+        return all(v.shape == shape or size(v.shape) == 1 for v in node.inputs)
+
+    def _join(self, node: Node, hosts: list[_Open]) -> None:
+        if not hosts:
+            self._start(node, node.types[0].shape)
+            return
+        host = hosts[0]
+        for other in hosts[1:]:
+            if self._mergeable(host, other):
+                host = self._merge(host, other)
+        self._add(host, node)
+
+    def _mergeable(self, a: _Open, b: _Open) -> bool:
+        if a.domain != b.domain or (a.opaque and b.opaque):
+            return False
+        if (a.opaque and b.axes) or (b.opaque and a.axes):
+            return False
+        if a.axes and b.axes and a.axes != b.axes:
+            return False
+        few_inputs = len(a.inputs | b.inputs) < MOST_INPUTS
+        return few_inputs and len(a.nodes) + len(b.nodes) < MOST_NODES
+
+    def _merge(self, a: _Open, b: _Open) -> _Open:
+        if b.opaque:
+            a, b = b, a
+        a.nodes.update(b.nodes)
+        a.axes = a.axes or b.axes
+        a.inputs |= b.inputs
+        for node in b.nodes:
+            self.group_of[node] = a
+        self.groups.remove(b)
+        return a
+
+    def _join_reduce(self, node: Node) -> None:
+        value = node.inputs[0]
+        axes: tuple[int, ...] = node.attrs["axes"]
+        host = self.group_of.get(value.node)
+        if (
+            host is not None
+            and host.open
+            and not host.opaque
+            and axes
+            and self._fits(host)
+            and host.domain == value.shape
+            and host.axes in ((), axes)
+        ):
+            host.axes = axes
+            self._add(host, node)
+            return
+        self._start(node, value.shape).axes = axes
+
+    def _opaque(self, node: Node) -> None:
+        for value in node.inputs:
+            self._materialise(self._root(value))
+        group = self._start(node, node.types[0].shape if node.types else (), opaque=True)
+        lower = op_of(node).lower
+        family = lower.family if isinstance(lower, Opaque) else ""
+        if family not in EPILOGUE_FAMILIES or len(node.types) != 1:
+            group.open = False
+
+    # -- results
+
+    def finish(self) -> Fused:
+        for value in self.step.graph.outputs:
+            self._materialise(self._root(value))
+        used_outside = {self._root(v) for v in self.step.graph.outputs}
+        members: list[tuple[_Open, list[Node]]] = []
+        for group in self.groups:
+            nodes = self._with_floating(group)
+            members.append((group, nodes))
+            inside = set(nodes)
+            used_outside.update(
+                self._root(v) for n in nodes for v in n.inputs if v.node not in inside
+            )
+        ready = sorted(members, key=lambda pair: max(pair[0].nodes.values()))
+        return Fused(
+            tuple(self._group(nodes, used_outside) for _, nodes in ready), dict(self.aliases)
+        )
+
+    def _with_floating(self, group: _Open) -> list[Node]:
+        """The group's nodes with the floating ones that they read, in order."""
+        found: set[Node] = set(group.nodes)
+        stack = list(group.nodes)
+        while stack:
+            for value in stack.pop().inputs:
+                if value.node in self.floating and value.node not in found:
+                    found.add(value.node)
+                    stack.append(value.node)
+        opaque_first = [n for n in group.nodes if isinstance(op_of(n).lower, Opaque)]
+        rest = sorted(found - set(opaque_first), key=self.position.__getitem__)
+        return opaque_first + rest
+
+    def _group(self, nodes: list[Node], used_outside: set[Value]) -> Group:
+        inside = set(nodes)
+        inputs = dict.fromkeys(v for n in nodes for v in n.inputs if v.node not in inside)
+        outputs = [
+            v
+            for n in nodes
+            if n not in self.floating
+            for v in n.outputs
+            if v in used_outside or isinstance(op_of(n).lower, Opaque) and len(n.outputs) > 1
+        ]
+        return Group(tuple(nodes), tuple(inputs), tuple(outputs))

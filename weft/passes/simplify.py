@@ -1,0 +1,227 @@
+"""Small rewrites: prune, fold, algebraic simplification, common subexpressions.
+
+The algebra is data: each rule of `RULES` is one function of a node that gives what to use instead,
+or `None`. No rule changes a floating-point result, except that `x * 1`, `x / 1` and the like lose
+nothing; `x * 0` stays, because x may be NaN.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from weft.ir.graph import Graph, rewrite, toposort
+from weft.ir.node import Node, Value
+from weft.ir.shape import known, size
+from weft.ops.base import REGISTRY, Boundary, constant_of, op_of
+from weft.passes.step import Step
+
+# Folding makes constants; larger ones cost more memory than they save time.
+FOLD_LIMIT = 65_536
+
+Replacement = Value | None
+Rule = Callable[[Node], Replacement]
+
+
+def prune(step: Step) -> Step:
+    """Drop nodes that no output needs."""
+    graph = step.graph
+    keep = [graph.find(name) for name in step.feeds]  # feeds stay, used or not
+    order = toposort(graph, [*keep, *(v.node for v in graph.outputs)])
+    return step.with_graph(Graph(order, graph.outputs))
+
+
+def fold(step: Step) -> Step:
+    """Evaluate, by the NumPy reference, nodes whose inputs are all constants."""
+
+    def rule(node: Node, _: Graph) -> Sequence[Value] | None:
+        op = op_of(node)
+        if op.stateful or isinstance(op.lower, Boundary) or not node.inputs:
+            return None
+        if any(v.node.op != "constant" for v in node.inputs):
+            return None
+        if sum(size(kind.shape) for kind in node.types) > FOLD_LIMIT:
+            return None
+        arrays = [v.node.attrs["value"].array for v in node.inputs]
+        with np.errstate(all="ignore"):
+            result = op.reference(*arrays, **node.attrs)
+        results = result if isinstance(result, tuple) else (result,)
+        return [
+            constant_of(np.asarray(array, kind.dtype.numpy).reshape(known(kind.shape)))
+            for array, kind in zip(results, node.types, strict=True)
+        ]
+
+    return step.with_graph(rewrite(step.graph, rule))
+
+
+def simplify(step: Step) -> Step:
+    """Apply `RULES` until none fires, in one walk: replacements are themselves simplified."""
+
+    def rule(node: Node, _: Graph) -> Sequence[Value] | None:
+        value: Replacement = None
+        while (found := _first(node)) is not None:
+            value, node = found, found.node
+        return None if value is None else (value,)
+
+    return step.with_graph(rewrite(step.graph, rule))
+
+
+def _first(node: Node) -> Replacement:
+    for rule in RULES.get(node.op, ()):
+        found = rule(node)
+        if found is not None:
+            return found
+    return None
+
+
+def cse(step: Step) -> Step:
+    """Merge nodes that compute the same thing from the same inputs."""
+    seen: dict[Any, Node] = {}
+
+    def rule(node: Node, _: Graph) -> Sequence[Value] | None:
+        if op_of(node).stateful or node.op == "placeholder":
+            return None
+        key = (node.op, node.inputs, tuple(sorted(node.attrs.items())), node.types, node.regions)
+        first = seen.setdefault(key, node)
+        return None if first is node else first.outputs
+
+    return step.with_graph(rewrite(step.graph, rule))
+
+
+def _is_constant(value: Value, number: float) -> bool:
+    if value.node.op != "constant":
+        return False
+    array: np.ndarray[Any, Any] = value.node.attrs["value"].array
+    if array.size != 1:
+        return False
+    found = array.reshape(())[()]
+    same_sign = array.dtype.kind in "biu" or np.signbit(found) == np.signbit(number)
+    return bool(found == number) and bool(same_sign)  # x + 0.0 would turn -0.0 into 0.0
+
+
+def _like(value: Value, node: Node) -> Replacement:
+    """`value` where it already has the node's type (a broadcast may be hidden in the node)."""
+    return value if value.type == node.types[0] else None
+
+
+def _neutral(number: float, *, left: bool) -> Rule:
+    def rule(node: Node) -> Replacement:
+        x, y = node.inputs
+        if _is_constant(y, number):
+            return _like(x, node)
+        if left and _is_constant(x, number):
+            return _like(y, node)
+        return None
+
+    return rule
+
+
+def _only_input(node: Node) -> Replacement:
+    return node.inputs[0]
+
+
+def _same_type(node: Node) -> Replacement:
+    return _like(node.inputs[0], node)
+
+
+def _twice(node: Node) -> Replacement:
+    inner = node.inputs[0].node
+    return _like(inner.inputs[0], node) if inner.op == node.op else None
+
+
+def _reshape_of_reshape(node: Node) -> Replacement:
+    inner = node.inputs[0].node
+    if inner.op != "reshape":
+        return None
+    return REGISTRY["reshape"](inner.inputs[0], shape=node.types[0].shape)
+
+
+def _identity_transpose(node: Node) -> Replacement:
+    perm: tuple[int, ...] = node.attrs["perm"]
+    return node.inputs[0] if perm == tuple(range(len(perm))) else None
+
+
+def _transpose_of_transpose(node: Node) -> Replacement:
+    inner = node.inputs[0].node
+    if inner.op != "transpose":
+        return None
+    first, second = inner.attrs["perm"], node.attrs["perm"]
+    return REGISTRY["transpose"](inner.inputs[0], perm=tuple(first[p] for p in second))
+
+
+def _transpose_of_unit_axes(node: Node) -> Replacement:
+    """A transpose that only moves axes of size 1 leaves memory as it is."""
+    shape = known(node.inputs[0].shape)
+    moved = [axis for axis in node.attrs["perm"] if shape[axis] != 1]
+    if moved != sorted(moved):
+        return None
+    return REGISTRY["reshape"](node.inputs[0], shape=node.types[0].shape)
+
+
+def _matmul_of_transpose(node: Node) -> Replacement:
+    x, y = node.inputs
+    flags = {"transpose_x": node.attrs["transpose_x"], "transpose_y": node.attrs["transpose_y"]}
+    operands: list[Value] = []
+    for flag, value in zip(flags, (x, y), strict=True):
+        if value.node.op == "transpose" and _swaps_last(value.node.attrs["perm"]):
+            flags[flag] = not flags[flag]
+            value = value.node.inputs[0]
+        operands.append(value)
+    if operands == [x, y]:
+        return None
+    return REGISTRY["matmul"](*operands, **flags)
+
+
+def _swaps_last(perm: tuple[int, ...]) -> bool:
+    rank = len(perm)
+    return perm == (*range(rank - 2), rank - 1, rank - 2)
+
+
+def _power(node: Node) -> Replacement:
+    x, y = node.inputs
+    if _is_constant(y, 1):
+        return _like(x, node)
+    if _is_constant(y, 2) and x.type == node.types[0]:
+        return REGISTRY["square"](x)
+    return None
+
+
+def _reduce_of_units(node: Node) -> Replacement:
+    shape = known(node.inputs[0].shape)
+    if any(shape[axis] != 1 for axis in node.attrs["axes"]):
+        return None
+    return REGISTRY["reshape"](node.inputs[0], shape=node.types[0].shape)
+
+
+RULES: dict[str, tuple[Rule, ...]] = {
+    "identity": (_only_input,),  # identity(x) -> x
+    "stop_gradient": (_only_input,),  # stop_gradient(x) -> x
+    "cast": (_same_type,),  # cast(x, its own type) -> x
+    "reshape": (
+        _same_type,  # reshape(x, its own shape) -> x
+        _reshape_of_reshape,  # reshape(reshape(x, s), t) -> reshape(x, t)
+    ),
+    "broadcast_to": (_same_type,),  # broadcast_to(x, its own shape) -> x
+    "transpose": (
+        _identity_transpose,  # transpose(x, (0, 1, ...)) -> x
+        _transpose_of_transpose,  # transpose(transpose(x, p), q) -> transpose(x, p[q])
+        _transpose_of_unit_axes,  # transpose that moves axes of size 1 -> reshape
+    ),
+    "slice": (_same_type,),  # slice of everything -> x
+    "negative": (_twice,),  # -(-x) -> x
+    "logical_not": (_twice,),  # not not x -> x
+    "add": (_neutral(-0.0, left=True),),  # x + 0 -> x
+    "subtract": (_neutral(0.0, left=False),),  # x - 0 -> x
+    "multiply": (_neutral(1.0, left=True),),  # x * 1 -> x
+    "divide": (_neutral(1.0, left=False),),  # x / 1 -> x
+    "power": (_power,),  # x ** 1 -> x, x ** 2 -> square(x)
+    "sum": (_reduce_of_units,),  # sum over axes of size 1 -> reshape
+    "prod": (_reduce_of_units,),  # prod over axes of size 1 -> reshape
+    "max": (_reduce_of_units,),  # max over axes of size 1 -> reshape
+    "min": (_reduce_of_units,),  # min over axes of size 1 -> reshape
+    "any": (_reduce_of_units,),  # any over axes of size 1 -> reshape
+    "all": (_reduce_of_units,),  # all over axes of size 1 -> reshape
+    "matmul": (_matmul_of_transpose,),  # matmul(transpose(x), y) -> matmul(x, y, transpose_x=True)
+}

@@ -1,0 +1,235 @@
+"""Specialise: concrete shapes, attributes for computed operands, values for reads and assigns.
+
+The user's graph has effects (`read`, `assign`, `counter`) and dimensions that only the feeds tell.
+Walking it once in execution order turns it into a pure graph: each variable's current value is
+tracked as an ordinary value, so reads and assigns vanish, and with them control dependencies.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from weft.errors import FeedError, ShapeError
+from weft.ir.graph import Graph, rewrite, toposort
+from weft.ir.node import Literal, Node, TensorType, Value
+from weft.ir.shape import is_static, size
+from weft.ir.shape import known as known_shape
+from weft.ops.base import UNKNOWN, Composite, Op, constant_of, known_value, op_of
+from weft.passes.step import Request, Step
+
+# Integer arithmetic up to this many elements is evaluated here, because it may become a shape.
+SMALL = 1024
+
+
+class ValuesNeededError(FeedError):
+    """A shape depends on the values of these feeds; specialise again with them."""
+
+    def __init__(self, feeds: frozenset[int], message: str) -> None:
+        super().__init__(message)
+        self.feeds = feeds
+
+
+def specialise(
+    request: Request,
+    types: Sequence[TensorType],
+    variables: Mapping[str, TensorType],
+    values: Mapping[int, np.ndarray[Any, Any]],
+) -> Step:
+    """The step for feeds of these concrete types.
+
+    Args:
+        request: what to run.
+        types: concrete type of each feed.
+        variables: types of the variables that already have a value.
+        values: the feeds that shapes depend on, by position.
+
+    Raises:
+        ShapeError: the concrete shapes do not fit together.
+        ValuesNeededError: a shape depends on a feed that is not in `values`.
+    """
+    walk = _Walk(request, variables)
+    with walk.out.as_default():
+        for position, (value, kind) in enumerate(zip(request.feeds, types, strict=True)):
+            walk.feed(position, value, kind, values.get(position))
+        for node in walk.needed():
+            walk.visit(node)
+    return expand_composites(walk.finish())
+
+
+class _Walk:
+    """One walk over the user's graph, building the pure one."""
+
+    def __init__(self, request: Request, variables: Mapping[str, TensorType]) -> None:
+        self.request = request
+        self.fed = frozenset(request.feeds)
+        self.variables = variables
+        self.out = Graph()
+        self.env: dict[Value, Value] = {}
+        self.feeds: list[str] = []
+        self.first: dict[str, Value] = {}  # key -> value before the step
+        self.current: dict[str, Value] = {}  # key -> value now; changed keys only
+        self.assigned: list[tuple[str, Value]] = []  # in order
+        self.follows: dict[Node, int] = {}  # a bit per assignment that a node must follow
+
+    def predecessors(self, node: Node) -> list[Node]:
+        """What must run before `node`, given the feeds."""
+        data = [v.node for v in node.inputs if v not in self.fed]
+        return [*data, *node.control, *self.request.graph.edges.get(node, ())]
+
+    def needed(self) -> list[Node]:
+        """The nodes to run, in an order that respects data and control dependencies."""
+        roots = [v.node for v in self.request.fetches if v not in self.fed]
+        return toposort(self.request.graph, [*roots, *self.request.targets], self.predecessors)
+
+    def feed(
+        self, position: int, value: Value, kind: TensorType, known: np.ndarray[Any, Any] | None
+    ) -> None:
+        attrs = {"dtype": kind.dtype, "shape": kind.shape}
+        name = f"feed{position}/{value.node.name}"
+        node = self.out.add("placeholder", (), attrs, (kind,), name, source=value.node.source)
+        self.feeds.append(node.name)
+        if known is None:
+            self.env[value] = node.outputs[0]
+            return
+        attrs = {"value": Literal(known)}
+        constant = self.out.add("constant", (), attrs, (kind,), source=value.node.source)
+        self.env[value] = constant.outputs[0]
+
+    def visit(self, node: Node) -> None:
+        """Map the outputs of one node."""
+        follows = 0
+        for before in self.predecessors(node):
+            follows |= self.follows[before]
+        self.follows[node] = follows
+        with self.out.on_behalf_of(node):
+            match node.op:
+                case "variable":
+                    return
+                case "read":
+                    results = (self._read(node),)
+                case "assign":
+                    results = (self._assign(node),)
+                case "counter":
+                    results = (self._count(node),)
+                case _:
+                    results = self._compute(node)
+        for old, new in zip(node.outputs, results, strict=True):
+            self.env.setdefault(old, new)  # a fed output keeps its feed
+
+    def _state(self, node: Node) -> Value:
+        """The value before the step of a `variable` (or `counter`) node."""
+        key: str = node.attrs["key"]
+        if key not in self.first:
+            kind = self.variables.get(key, node.types[0])
+            attrs = {"key": key, "dtype": kind.dtype, "shape": kind.shape}
+            name = f"variable/{node.name}"
+            state = self.out.add("variable", (), attrs, (kind,), name, source=node.source)
+            self.first[key] = state.outputs[0]
+        return self.first[key]
+
+    def _read(self, node: Node) -> Value:
+        variable = node.inputs[0].node
+        key: str = variable.attrs["key"]
+        follows: int = -1 if node.attrs["latest"] else self.follows[node]
+        if follows:  # rarely: most reads see the value from before the step
+            for position in reversed(range(len(self.assigned))):
+                if follows >> position & 1 and self.assigned[position][0] == key:
+                    return self.assigned[position][1]
+        return self._state(variable)
+
+    def _assign(self, node: Node) -> Value:
+        key: str = node.inputs[0].node.attrs["key"]
+        value = self.env[node.inputs[1]]
+        self.current[key] = value
+        self.follows[node] |= 1 << len(self.assigned)
+        self.assigned.append((key, value))
+        return value
+
+    def _count(self, node: Node) -> Value:
+        key: str = node.attrs["key"]
+        before = self.current.get(key, self._state(node))
+        self.current[key] = before + 1
+        return before
+
+    def _compute(self, node: Node) -> tuple[Value, ...]:
+        op = op_of(node)
+        inputs = tuple([self.env[v] for v in node.inputs])
+        attrs = dict(node.attrs)
+        data = inputs[: len(inputs) - len(node.operands)]
+        for name, operand in zip(node.operands, inputs[len(data) :], strict=True):
+            attrs[name] = self._attribute(node, name, operand)
+        types = op.infer(tuple([v.type for v in data]), attrs)
+        _require_static(node, types)
+        new = Node(
+            node.op, data, attrs, types, node.name, (), (), node.device, node.source, node.regions
+        )
+        self.out.append(new)
+        folded = _fold_small(op, new)
+        return new.outputs if folded is None else (folded,)
+
+    def _attribute(self, node: Node, name: str, operand: Value) -> Any:
+        known = known_value(operand)
+        if known is UNKNOWN or (isinstance(known, tuple) and None in known):
+            feeds = self._feeds_behind(operand)
+            if not feeds:
+                raise ShapeError(
+                    f"{node.op}: {name} must be known before the step runs, "
+                    f"but it depends on a variable or a computed value: {node.describe()}"
+                )
+            text = f"{node.op}: {name} depends on the values of feeds: {node.describe()}"
+            raise ValuesNeededError(feeds, text)
+        return known
+
+    def _feeds_behind(self, value: Value) -> frozenset[int]:
+        nodes = toposort(self.out, [value.node])
+        position = {name: i for i, name in enumerate(self.feeds)}
+        return frozenset(position[n.name] for n in nodes if n.name in position)
+
+    def finish(self) -> Step:
+        """The pure step, without what nothing needs."""
+        fetches = tuple(self.env[v] for v in self.request.fetches)
+        self.out.outputs = (*fetches, *self.current.values())
+        return Step(self.out, tuple(self.feeds), tuple(self.current))
+
+
+def _require_static(node: Node, types: tuple[TensorType, ...]) -> None:
+    for kind in types:
+        if not is_static(kind.shape):
+            raise ShapeError(f"{node.op}: the shape {kind} is not known: {node.describe()}")
+
+
+def _fold_small(op: Op, node: Node) -> Value | None:
+    """A constant for shape arithmetic: what is known by rule, or small integers by reference."""
+    if len(node.types) != 1 or not node.types[0].dtype.is_integer or op.stateful:
+        return None
+    kind = node.types[0]
+    if node.op in ("constant", "placeholder") or size(kind.shape) > SMALL:
+        return None
+    if all(v.node.op == "constant" for v in node.inputs) and not isinstance(op.lower, Composite):
+        arrays = [v.node.attrs["value"].array for v in node.inputs]
+        array = np.asarray(op.reference(*arrays, **node.attrs), kind.dtype.numpy)
+    else:
+        known = known_value(node.outputs[0])
+        if known is UNKNOWN or (isinstance(known, tuple) and None in known):
+            return None
+        array = np.asarray(known, kind.dtype.numpy)
+    return constant_of(array.reshape(known_shape(kind.shape)))
+
+
+def expand_composites(step: Step) -> Step:
+    """Rewrite every composite in primitives, composites of composites included."""
+
+    def rule(node: Node, out: Graph) -> Sequence[Value] | None:
+        lower = op_of(node).lower
+        if not isinstance(lower, Composite):
+            return None
+        with out.on_behalf_of(node):
+            result: Value | tuple[Value, ...] = lower.expand(*node.inputs, **node.attrs)
+        return result if isinstance(result, tuple) else (result,)
+
+    while any(isinstance(op_of(n).lower, Composite) for n in step.graph.nodes):
+        step = step.with_graph(rewrite(step.graph, rule))
+    return step

@@ -1,0 +1,46 @@
+"""What is compiled: a request on a user's graph, and the pure step that it becomes."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+from weft.ir.graph import Graph
+from weft.ir.node import Node, Value
+
+
+@dataclass(frozen=True)
+class Request:
+    """What a front end asks for: values to return, nodes to run for effect, values it will feed."""
+
+    graph: Graph
+    fetches: tuple[Value, ...]
+    targets: tuple[Node, ...] = ()
+    feeds: tuple[Value, ...] = ()
+
+
+@dataclass(frozen=True)
+class Step:
+    """One step as a pure graph: concrete shapes, no effects, no control dependencies.
+
+    Variables are `variable` nodes whose output is the value before the step. The graph's outputs
+    are the fetches, then the value after the step of each variable in `updates`.
+    """
+
+    graph: Graph
+    feeds: tuple[str, ...]  # names of the placeholder nodes, in the order of the request's feeds
+    updates: tuple[str, ...]  # keys of the variables that the step changes
+
+    def with_graph(self, graph: Graph) -> Step:
+        """The same step on a rewritten graph."""
+        return replace(self, graph=graph)
+
+    @property
+    def fetches(self) -> tuple[Value, ...]:
+        """The outputs that the caller gets."""
+        return self.graph.outputs[: len(self.graph.outputs) - len(self.updates)]
+
+    @property
+    def new_values(self) -> dict[str, Value]:
+        """The value after the step, per changed variable."""
+        outputs = self.graph.outputs[len(self.graph.outputs) - len(self.updates) :]
+        return dict(zip(self.updates, outputs, strict=True))

@@ -1,0 +1,209 @@
+"""Runs a graph over the NumPy references, node by node: the oracle of every test."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, MutableMapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Protocol
+
+import numpy as np
+
+from weft.errors import FeedError, GraphError, UninitializedError, UserOpError, WeftError
+from weft.ir.dtype import as_dtype
+from weft.ir.graph import Graph, toposort
+from weft.ir.node import Node, TensorType, Value
+from weft.ir.shape import compatible, show
+from weft.ops.base import Array, op_of, operand_attribute
+
+
+class State(Protocol):
+    """What lives from run to run: variables by key, and how often each counter has run."""
+
+    @property
+    def variables(self) -> MutableMapping[str, Array]: ...
+    @property
+    def counters(self) -> MutableMapping[str, int]: ...
+
+
+@dataclass
+class Memory:
+    """A `State` of plain dictionaries."""
+
+    variables: dict[str, Array] = field(default_factory=dict[str, Array])
+    counters: dict[str, int] = field(default_factory=dict[str, int])
+
+
+def evaluate(
+    graph: Graph,
+    fetches: Sequence[Value],
+    feeds: Mapping[Value, Any] | None = None,
+    state: State | None = None,
+    targets: Sequence[Node] = (),
+) -> list[Array]:
+    """Values of `fetches`, computed by the references, in one step.
+
+    Args:
+        feeds: arrays by value; any value of the graph may be fed, and replaces what computes it.
+        state: variables and counters; they change only if the whole step succeeds.
+        targets: nodes to run for their effect.
+
+    A read sees the value from before the step, or of the last assignment that it must follow
+    (with `latest`, of the last one that ran).
+
+    Raises:
+        FeedError: a feed is missing, or does not fit.
+        WeftError: an operation failed; the message names it and the user's line.
+    """
+    step = _Step(graph, _checked(feeds or {}), state or Memory())
+    roots = [v.node for v in fetches if v not in step.values]
+    for node in toposort(graph, [*roots, *targets], step.predecessors):
+        step.run(node)
+    found = [step.fetch(value) for value in fetches]
+    step.commit()
+    return found
+
+
+def evaluate_node(node: Node, arrays: Sequence[Array]) -> tuple[Array, ...]:
+    """Outputs of one node on arrays for all its inputs (those that supply attributes last).
+
+    Raises:
+        WeftError: the operation failed; the message names it and the user's line.
+    """
+    op = op_of(node)
+    count = len(node.data_inputs)
+    data, operands = arrays[:count], arrays[count:]
+    supplied = dict(zip(node.operands, map(operand_attribute, operands), strict=True))
+    attrs = {**op.attrs, **node.attrs, **supplied}
+    try:
+        types = op.derive(tuple(TensorType(as_dtype(a.dtype), a.shape) for a in data), attrs)
+        with np.errstate(all="ignore"):
+            found = op.reference(*data, **attrs)
+    except WeftError as error:
+        raise located(error, node) from error.__cause__
+    except Exception as error:
+        raise GraphError(f"{node.op}: the reference failed: {error!r} ({place(node)})") from error
+    outputs = (found,) if op.outputs == 1 else tuple(found)
+    return tuple(_as_typed(y, t, node) for y, t in zip(outputs, types, strict=True))
+
+
+def place(node: Node) -> str:
+    """Where an error happened: `node decoder/gather, created at train.py:31`."""
+    return f"node {node.name}" + ("" if node.source is None else f", created at {node.source}")
+
+
+def located(error: WeftError, node: Node) -> WeftError:
+    """The same error, its message naming the operation, the node and the user's line."""
+    return type(error)(f"{node.op}: {error} ({place(node)})")
+
+
+def _as_typed(array: Any, kind: TensorType, node: Node) -> Array:
+    found = np.asarray(array)
+    if found.dtype != kind.dtype.numpy or not compatible(found.shape, kind.shape):
+        raise GraphError(
+            f"{node.op}: expected the reference to give {kind},"
+            f" got {found.dtype}{list(found.shape)} ({place(node)})"
+        )
+    return found
+
+
+def _checked(feeds: Mapping[Value, Any]) -> dict[Value, Array]:
+    arrays: dict[Value, Array] = {}
+    for value, given in feeds.items():
+        array = np.asarray(given)
+        if not isinstance(given, np.ndarray | np.generic):
+            array = array.astype(value.dtype.numpy)
+        if array.dtype != value.dtype.numpy:
+            raise FeedError(f"{value.name}: expected a feed of {value.dtype}, got {array.dtype}")
+        if not compatible(array.shape, value.shape):
+            raise FeedError(
+                f"{value.name}: expected a feed of shape {show(value.shape)},"
+                f" got {show(array.shape)}"
+            )
+        arrays[value] = array
+    return arrays
+
+
+class _Step:
+    """One run of a graph: values so far, and what the state will be."""
+
+    def __init__(self, graph: Graph, feeds: dict[Value, Array], state: State) -> None:
+        self.graph = graph
+        self.feeds = feeds
+        self.values = dict(feeds)
+        self.state = state
+        self.counted: dict[str, int] = {}
+        self.assigned: list[tuple[Value, Array]] = []  # variable, value, in order
+        self.follows: dict[Node, int] = {}  # a bit per assignment that ran before a node
+
+    def predecessors(self, node: Node) -> list[Node]:
+        """What must run before `node`, given the feeds."""
+        found = [v.node for v in node.inputs if v not in self.feeds]
+        return [*found, *node.control, *self.graph.edges.get(node, ())]
+
+    def run(self, node: Node) -> None:
+        """Compute a node's outputs, except those that are fed."""
+        follows = 0
+        for before in self.predecessors(node):
+            follows |= self.follows[before]
+        outputs = self._outputs(node, follows)
+        if node.op == "assign":
+            follows |= 1 << len(self.assigned)
+            self.assigned.append((node.inputs[0], outputs[0]))
+        self.follows[node] = follows
+        for value, array in zip(node.outputs, outputs, strict=True):
+            self.values.setdefault(value, array)
+
+    def _outputs(self, node: Node, follows: int) -> tuple[Array, ...]:
+        if node.op == "placeholder":
+            if node.outputs[0] in self.feeds:
+                return (self.feeds[node.outputs[0]],)
+            raise FeedError(f"{node.op}: expected a feed ({place(node)})")
+        if node.op == "variable":
+            return (np.empty(0),)  # a handle; `read` looks the value up
+        if node.op == "read":
+            return (self._read(node, follows),)
+        if node.op == "assign":
+            handle, value = node.inputs
+            return (np.array(self._get(value), dtype=handle.dtype.numpy),)
+        if node.op == "counter":
+            return (self._count(node.attrs["key"]),)
+        return evaluate_node(node, [self._get(v) for v in node.inputs])
+
+    def _read(self, node: Node, follows: int) -> Array:
+        handle = node.inputs[0]
+        if handle in self.feeds:
+            return self.feeds[handle]
+        key = handle.node.attrs["key"]
+        for i in reversed(range(len(self.assigned))):
+            variable, array = self.assigned[i]
+            seen = node.attrs["latest"] or follows >> i & 1
+            if seen and variable.node.attrs["key"] == key:
+                return array
+        if key not in self.state.variables:
+            raise UninitializedError(
+                f"variable {key!r}: read before it was initialized ({place(node)})"
+            )
+        return self.state.variables[key]
+
+    def _count(self, key: str) -> Array:
+        self.counted[key] = self.state.counters.get(key, 0)
+        return np.array(self.counted[key], np.uint64)
+
+    def _get(self, value: Value) -> Array:
+        return self.values[value]
+
+    def fetch(self, value: Value) -> Array:
+        """A value to hand out; a variable's handle stands for what the variable holds."""
+        if value.node.op == "variable" and value not in self.feeds:
+            key = value.node.attrs["key"]
+            if key not in self.state.variables:
+                raise UninitializedError(f"variable {key!r}: fetched before it was initialized")
+            return self.state.variables[key]
+        return self.values[value]
+
+    def commit(self) -> None:
+        """Make the step's assignments and counts last."""
+        for variable, array in self.assigned:
+            self.state.variables[variable.node.attrs["key"]] = array
+        for key, count in self.counted.items():
+            self.state.counters[key] = count + 1
