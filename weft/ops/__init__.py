@@ -1,1 +1,35 @@
-"""The operation catalogue: importing this package declares every operation."""
+"""The operation catalogue: importing this package declares every operation.
+
+Every operation is here by its name, as are the functions that a family lists in its `__all__`:
+`ops.tanh(x)`, `ops.dropout_mask(...)`. A new family is a new module; nothing else need change.
+"""
+
+from __future__ import annotations
+
+import importlib
+import pkgutil
+from typing import Any
+
+from weft.ops.base import REGISTRY
+
+
+def _public() -> dict[str, Any]:
+    modules = [
+        importlib.import_module(f"weft.ops.{m.name}") for m in pkgutil.iter_modules(__path__)
+    ]
+    found: dict[str, Any] = dict(REGISTRY)
+    for module in modules:
+        found.update({name: vars(module)[name] for name in vars(module).get("__all__", ())})
+    return found
+
+
+_PUBLIC = _public()
+globals().update(_PUBLIC)
+
+
+def __getattr__(name: str) -> Any:
+    raise AttributeError(f"the catalogue has no operation {name!r}")
+
+
+def __dir__() -> list[str]:
+    return sorted(_PUBLIC)

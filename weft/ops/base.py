@@ -4,18 +4,24 @@ The rules of an operation, all pure:
 
 - `dtype(*dtypes, **attrs)` and `shape(*shapes, **attrs)` give the outputs' types, and raise
   `DTypeError` / `ShapeError` with what they expected; the name and the user's line are added here.
+  The shape rule of a `partial` operation also copes with unknown ranks (`None`), attributes of
+  which nothing is known (`UNKNOWN`) and attribute entries that are `None`; others are not asked
+  then, and their outputs are of unknown rank.
 - `reference(*arrays, **attrs)` is the NumPy meaning: oracle, constant folder, interpreter.
 - `vjp(g, y, *x, **attrs)` returns one cotangent (or `None`) per data input, written in operations,
-  so that higher orders come free; `NO_GRADIENT` says that there is none.
+  so that higher orders come free; `g` and `y` are tuples where there are several outputs.
+  `NO_GRADIENT` says that there is none, `BY_EXPANSION` that a composite's expansion has it.
+  A rule may use `shape.known(x.shape)`: where that raises, it is asked again when shapes are known.
 - `lower` says how the operation becomes machine code: one of the classes in this file.
 - `cases()` yields the examples that drive the catalogue tests.
 """
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
-from typing import Any, Final
+from typing import Any, Final, cast
 
 import numpy as np
 
@@ -39,11 +45,16 @@ class _Sentinel:
 REQUIRED: Final = _Sentinel("REQUIRED")
 """Default of an attribute that has none."""
 UNKNOWN: Final = _Sentinel("UNKNOWN")
-"""Value, during inference, of an attribute that a node will supply and of which nothing is known."""
+"""Value, during inference, of an attribute that a node supplies and of which nothing is known."""
 
 
 def NO_GRADIENT(*_: Any, **__: Any) -> tuple[None, ...]:
     """The `vjp` of an operation that is not differentiable, said explicitly."""
+    return ()
+
+
+def BY_EXPANSION(*_: Any, **__: Any) -> tuple[None, ...]:
+    """The `vjp` of a composite that is differentiated through its expansion."""
     return ()
 
 
@@ -61,8 +72,8 @@ class Elementwise:
 class Pull:
     """`rule(b, index, *inputs, **attrs)` computes the output element at `index`.
 
-    `index` is a tuple of `Index`; each input is a function from a tuple of `Index` to a scalar, with
-    `.shape` (concrete) and `.dtype`. Movement, gathers, iota and random bits are of this kind.
+    `index` is a tuple of `Index`; each input is a function from a tuple of `Index` or int to a
+    scalar, with `.shape` (concrete) and `.dtype`. Movement, iota and random bits are of this kind.
     """
 
     rule: Callable[..., Any]
@@ -70,7 +81,10 @@ class Pull:
 
 @dataclass(frozen=True)
 class Reduce:
-    """A reduction over `attrs["axes"]` with `attrs["keepdims"]`: `add | multiply | maximum | minimum`."""
+    """A reduction over `attrs["axes"]` with `attrs["keepdims"]`.
+
+    `combine` is `add`, `multiply`, `maximum` or `minimum`.
+    """
 
     combine: str
 
@@ -89,7 +103,7 @@ class Alias:
 
 @dataclass(frozen=True)
 class Boundary:
-    """Not computed: it comes from outside (placeholder, variable, constant) or only orders others."""
+    """Not computed: it comes from outside (placeholder, constant) or only orders others."""
 
 
 @dataclass(frozen=True)
@@ -128,6 +142,8 @@ class Op:
     cases: Callable[[], Iterable[Case]]
     outputs: int = 1  # -1: as many as the shape rule says (split)
     stateful: bool = False  # has an effect or differs from call to call: never folded or merged
+    partial: bool = False  # the shape rule copes with whatever is unknown
+    literals: tuple[DType | None, ...] = ()  # types that bare numbers take, where declared
 
     def __call__(self, *args: Any, name: str | None = None, **attrs: Any) -> Value:
         """Add a node and return its first output; `all` returns every output."""
@@ -160,8 +176,15 @@ class Op:
             raise GraphError(
                 f"{self.name}: expected inputs {', '.join(self.inputs)}, got {len(args)}"
             )
-        like = next((a.dtype for a in args if isinstance(a, Value)), None)
-        return tuple(a if isinstance(a, Value) else constant_of(a, like) for a in args)
+        own = dict(enumerate(self.literals))
+        like = next(
+            (a.dtype for i, a in enumerate(args) if isinstance(a, Value) and own.get(i) is None),
+            None,
+        )
+        return tuple(
+            a if isinstance(a, Value) else constant_of(a, own.get(i) or like)
+            for i, a in enumerate(args)
+        )
 
     def _attributes(self, attrs: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, Value]]:
         """Attributes with defaults and what is known of the supplied ones; the supplied ones."""
@@ -172,13 +195,13 @@ class Op:
                 raise GraphError(
                     f"{self.name}: unknown attribute {key!r}, expected {', '.join(full)}"
                 )
-            if isinstance(value, Value):
-                known = known_value(value)
-                if not _is_complete(known):
-                    supplied[key] = value
-                full[key] = known
-            else:
-                full[key] = freeze(value)
+            operand = _operand(value)
+            if operand is None:
+                full[key] = _attribute(key, value)
+                continue
+            full[key] = known_value(operand)
+            if not is_complete(full[key]):
+                supplied[key] = operand
         for key, value in full.items():
             if value is REQUIRED:
                 raise GraphError(f"{self.name}: attribute {key!r} is missing")
@@ -187,20 +210,28 @@ class Op:
     def infer(
         self, types: tuple[TensorType, ...], attrs: Mapping[str, Any]
     ) -> tuple[TensorType, ...]:
-        """Types of the outputs, from types of the data inputs.
+        """Types of the outputs, from types of the data inputs; errors name the user's line.
 
-        An unknown rank or a wholly unknown attribute gives outputs of unknown rank.
+        Raises:
+            ShapeError, DTypeError: the inputs do not fit.
         """
         try:
-            dtypes = self.dtype(*[t.dtype for t in types], **attrs)
-            if any(t.shape is None for t in types) or any(a is UNKNOWN for a in attrs.values()):
-                shapes: Any = None if isinstance(dtypes, DType) else (None,) * len(dtypes)
-            else:
-                shapes = self.shape(*[t.shape for t in types], **attrs)
+            return self.derive(types, attrs)
         except (ShapeError, DTypeError) as error:
             source = user_source()
             where = "" if source is None else f" (created at {source})"
             raise type(error)(f"{self.name}: {error}{where}") from None
+
+    def derive(
+        self, types: tuple[TensorType, ...], attrs: Mapping[str, Any]
+    ) -> tuple[TensorType, ...]:
+        """Like `infer`, but errors are as the rules raise them, without a place."""
+        dtypes = self.dtype(*[t.dtype for t in types], **attrs)
+        unknown = any(t.shape is None for t in types) or not all(map(is_complete, attrs.values()))
+        if unknown and not self.partial:
+            shapes: Any = None if isinstance(dtypes, DType) else (None,) * len(dtypes)
+        else:
+            shapes = self.shape(*[t.shape for t in types], **attrs)
         if isinstance(dtypes, DType):
             if self.outputs == 1:
                 return (TensorType(dtypes, shapes),)
@@ -227,11 +258,14 @@ def defop(
     attrs: Mapping[str, Any] | None = None,
     outputs: int = 1,
     stateful: bool = False,
+    partial: bool = False,
 ) -> Op:
     """Declare an operation and enter it in the registry.
 
     Args:
-        inputs: names of the data inputs, separated by spaces, such as `"x y"` or `"*xs"`.
+        inputs: names of the data inputs, separated by spaces, such as `"x y"` or `"*xs"`. A bare
+            number takes the type of the first input that is a value; `"condition:bool x y"` says
+            that bare numbers for `condition` are booleans, and that it does not count here.
         attrs: attribute names with their defaults (`REQUIRED` where there is none).
 
     Raises:
@@ -239,12 +273,30 @@ def defop(
     """
     if name in REGISTRY:
         raise GraphError(f"defop: {name!r} is declared twice")
+    parts = [part.partition(":") for part in inputs.split()]
+    literals = tuple(as_dtype(kind) if kind else None for _, _, kind in parts)
     op = Op(
-        name, tuple(inputs.split()), attrs or {}, dtype, shape, reference, vjp, lower, cases,
-        outputs, stateful,
+        name, tuple(part[0] for part in parts), attrs or {}, dtype, shape, reference, vjp, lower,
+        cases, outputs, stateful, partial, literals,
     )  # fmt: skip
     REGISTRY[name] = op
     return op
+
+
+class Catalogue:
+    """Operations by name, for rules that use operations of other families: `catalogue.add(x, y)`.
+
+    Families may refer to each other without importing each other.
+    """
+
+    def __getattr__(self, name: str) -> Op:
+        try:
+            return REGISTRY[name]
+        except KeyError:
+            raise AttributeError(f"the catalogue has no operation {name!r}") from None
+
+
+catalogue: Final = Catalogue()
 
 
 def op_of(node: Node) -> Op:
@@ -260,42 +312,95 @@ def op_of(node: Node) -> Op:
 
 
 def freeze(value: Any) -> Any:
-    """An attribute value in the form that nodes keep: hashable, lists as tuples, arrays as literals."""
+    """An attribute as nodes keep it: hashable, lists as tuples, arrays as literals."""
     if isinstance(value, list | tuple):
-        items: list[Any] = [freeze(v) for v in value]  # pyright: ignore[reportUnknownVariableType]
-        return tuple(items)
+        return tuple([freeze(v) for v in cast("list[Any]", value)])
     if isinstance(value, np.ndarray):
-        return Literal(value)  # pyright: ignore[reportUnknownArgumentType]
+        return Literal(value)
     if isinstance(value, np.generic):
         return value.item()
     return value
 
 
-def constant_of(value: Any, dtype: DType | None = None) -> Value:
-    """A constant node for a Python number or an array; a bare number takes the type `dtype`."""
-    if dtype is not None and not isinstance(value, np.ndarray | np.generic):
-        array = np.asarray(value).astype(dtype.numpy)
-    else:
-        array = np.asarray(value)
-    if (
-        array.dtype == np.float64
-        and dtype is None
-        and not isinstance(value, np.ndarray | np.generic)
-    ):
-        array = array.astype(np.float32)
+def operand_attribute(array: Array) -> Any:
+    """The attribute that a computed operand stands for: a number, or nested tuples of numbers."""
+    return freeze(array.tolist())
+
+
+def _attribute(key: str, value: Any) -> Any:
+    if key == "dtype" and value is not None:
+        return as_dtype(value)
+    return freeze(value)
+
+
+def _operand(value: Any) -> Value | None:
+    """The value that supplies an attribute, packing a list such as `[n, 784]`; `None` if plain."""
+    if isinstance(value, Value):
+        return value
+    if isinstance(value, list | tuple) and _holds_value(value):
+        items = [_operand(v) or v for v in cast("list[Any]", value)]
+        like = next(v.dtype for v in items if isinstance(v, Value))
+        packed = [v if isinstance(v, Value) else constant_of(v, like) for v in items]
+        return catalogue.stack(*packed, axis=0)
+    return None
+
+
+def _holds_value(items: Any) -> bool:
+    return any(
+        isinstance(v, Value) or (isinstance(v, list | tuple) and _holds_value(v)) for v in items
+    )
+
+
+def constant_of(value: Any, dtype: DType | None = None, name: str | None = None) -> Value:
+    """A constant node for a Python number or an array; a bare number takes the type `dtype`.
+
+    Raises:
+        DTypeError: a bare number that `dtype` cannot hold, such as 0.5 for int32.
+    """
+    array = np.asarray(value)
+    if not isinstance(value, np.ndarray | np.generic):
+        if dtype is not None:
+            array = _bare(value, array, dtype)
+        elif array.dtype == np.float64:
+            array = array.astype(np.float32)
     literal = Literal(array)
     kind = TensorType(as_dtype(array.dtype), array.shape)
-    return current_graph().add("constant", (), {"value": literal}, (kind,)).outputs[0]
+    return current_graph().add("constant", (), {"value": literal}, (kind,), name).outputs[0]
 
 
-def _is_complete(known: Any) -> bool:
+def _bare(value: Any, array: Array, dtype: DType) -> Array:
+    with np.errstate(all="ignore"):
+        if dtype.is_floating:
+            return array.astype(dtype.numpy)
+        converted = array.astype(dtype.numpy)
+    if array.size and not (array == converted).all():
+        raise DTypeError(f"constant: expected a number that {dtype} holds, got {value!r}")
+    return converted
+
+
+def is_complete(known: Any) -> bool:
+    """Whether nothing of an attribute is unknown."""
     if isinstance(known, tuple):
-        return all(item is not None for item in known)  # pyright: ignore[reportUnknownVariableType]
+        return not any(v is None or not is_complete(v) for v in cast("tuple[Any, ...]", known))
     return known is not UNKNOWN
 
 
 KNOWN_RULES: dict[str, Callable[[Node], Any]] = {}
-"""Per operation: what is known, before anything runs, of an integer output that may become a shape."""
+"""Per operation: what is known, before anything runs, of an integer output that may become a shape.
+
+A rule gives an int, a tuple of `int | None`, nested tuples of them, or `UNKNOWN`."""
+
+
+class _Knowledge(threading.local):
+    """What the current call of `known_value` has found, so that shared nodes cost nothing."""
+
+    def __init__(self) -> None:
+        self.found: dict[Node, Any] = {}
+        self.depth = 0
+
+
+_knowledge = _Knowledge()
+_DEEPEST = 40  # shape arithmetic is shallow; deeper is not looked into, to bound the recursion
 
 
 def known_value(value: Value) -> Any:
@@ -308,4 +413,32 @@ def known_value(value: Value) -> Any:
         array: Array = node.attrs["value"].array
         return freeze(array.tolist())
     rule = KNOWN_RULES.get(node.op)
-    return UNKNOWN if rule is None else rule(node)
+    if rule is None or not value.dtype.is_integer or _knowledge.depth > _DEEPEST:
+        return _of_shape(value.shape)
+    if node not in _knowledge.found:
+        _knowledge.depth += 1
+        try:
+            found = rule(node)
+        finally:
+            _knowledge.depth -= 1
+        _knowledge.found[node] = _of_shape(value.shape) if found is UNKNOWN else found
+    result = _knowledge.found[node]
+    if _knowledge.depth == 0:
+        _knowledge.found.clear()
+    return result
+
+
+_LONGEST = 64  # entries of an attribute; shapes and paddings are far shorter
+
+
+def _of_shape(shape: Shape) -> Any:
+    """Knowing its shape only: nested tuples of `None`, as many as it has entries."""
+    if shape is None or len(shape) not in (1, 2) or None in shape:
+        return UNKNOWN
+    dims = cast("tuple[int, ...]", shape)
+    if max(dims) > _LONGEST:
+        return UNKNOWN
+    entry: Any = None
+    for d in reversed(dims):
+        entry = (entry,) * d
+    return entry

@@ -9,11 +9,18 @@ import numpy as np
 
 from weft.errors import DTypeError, GraphError, ShapeError, UserOpError
 from weft.ir.dtype import DType, as_dtype, uint64
-from weft.ir.graph import current_graph
-from weft.ir.node import Literal, TensorType, Value
+from weft.ir.node import Literal, Value
 from weft.ir.shape import Shape, compatible, show
 from weft.ops.base import (
-    NO_GRADIENT, REQUIRED, Alias, Array, Boundary, Case, Opaque, constant_of, defop,
+    NO_GRADIENT,
+    REQUIRED,
+    Alias,
+    Array,
+    Boundary,
+    Case,
+    Opaque,
+    constant_of,
+    defop,
 )  # fmt: skip
 from weft.ops.rule import attribute_shape, same, same_shape, scalar_shape, to_dtype
 

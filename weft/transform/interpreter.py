@@ -8,7 +8,7 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from weft.errors import FeedError, GraphError, UninitializedError, UserOpError, WeftError
+from weft.errors import FeedError, GraphError, UninitializedError, WeftError
 from weft.ir.dtype import as_dtype
 from weft.ir.graph import Graph, toposort
 from weft.ir.node import Node, TensorType, Value

@@ -1,0 +1,29 @@
+"""Example arrays for operations that only move elements: every element is different."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any, Final
+
+import numpy as np
+
+from weft.ir.dtype import DTYPES, bool_, float32
+from weft.ops.base import Array, Case
+
+ALL: Final = tuple(DTYPES.values())
+NUMBERS: Final = tuple(d for d in ALL if d is not bool_)
+FLOATING: Final = tuple(d for d in ALL if d.is_floating)
+
+
+def count(shape: tuple[int, ...], dtype: Any = float32) -> Array:
+    """1, 2, 3, ... in the given shape and element type, which every type holds up to 127."""
+    size = int(np.prod(shape))
+    if dtype is bool_:
+        return (np.arange(size) % 3 == 0).reshape(shape)
+    return (np.arange(size) % 127 + 1).astype(dtype.numpy).reshape(shape)
+
+
+def each_dtype(shape: tuple[int, ...], **attrs: Any) -> Iterator[Case]:
+    """The same example in every element type."""
+    for dtype in ALL:
+        yield Case((count(shape, dtype),), attrs)
