@@ -1,0 +1,142 @@
+"""Reductions over `axes` (`None`: all of them), with `keepdims` as in NumPy.
+
+Half precision accumulates in float32. A sum of n numbers is within n * eps * sum(|x|) of the exact
+one, whatever the order of summation; compiled kernels use many accumulators and do much better.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, Final
+
+import numpy as np
+
+from weft.errors import ShapeError
+from weft.ir.shape import Shape, is_static, known, normal_axes, show
+from weft.ops.base import NO_GRADIENT, Array, Case, Op, Reduce, catalogue, constant_of, defop
+from weft.ops.compare import equal, select
+from weft.ops.convert import cast
+from weft.ops.numeric import Rule, draw, dtypes_of, special, widened
+from weft.ops.rule import boolean, numeric, reduced_shape, reshape_like, same, shape_argument
+
+Axes = Sequence[int] | None
+REDUCTION: Final[Mapping[str, Any]] = {"axes": None, "keepdims": False}
+
+
+# Shared parts
+def kept(y: Any, x: Any, axes: Axes, keepdims: bool) -> Any:
+    """`y`, a reduction of `x` over `axes`, with the reduced axes put back as 1."""
+    if keepdims:
+        return y
+    if is_static(x.shape):
+        return catalogue.reshape(y, shape=reduced_shape(x.shape, axes, keepdims=True))
+    return reshape_like(y, sum(x, axes=axes, keepdims=True))
+
+
+def spread(g: Any, x: Any, axes: Axes, keepdims: bool) -> Any:
+    """`g`, a cotangent of a reduction of `x`, repeated to the shape of `x`."""
+    return catalogue.broadcast_to(kept(g, x, axes, keepdims), shape=shape_argument(x))
+
+
+def count(x: Any, axes: Axes) -> int:
+    """How many elements of `x` go into one element of its reduction over `axes`.
+
+    Raises:
+        ShapeError: a dimension that this takes is unknown.
+    """
+    dims = x.shape if x.shape is None else [x.shape[a] for a in normal_axes(axes, len(x.shape))]
+    return math.prod(known(None if dims is None else tuple(dims)))
+
+
+SHAPES: Final[tuple[tuple[tuple[int, ...], Axes], ...]] = (
+    ((3, 5), None), ((3, 5), (0,)), ((2, 3, 4), (-1,)), ((2, 3, 4), (0, 2)), ((2, 3, 4), (1,)),
+    ((), None), ((7, 1), (0,)), ((3, 0), (0,)), ((3, 5), ()), ((2, 3, 4, 5), (1, -1)),
+    ((3, 133), (1,)), ((133, 3), (0,)), ((70,), (0,)),
+)  # fmt: skip
+EMPTY: Final[tuple[tuple[tuple[int, ...], Axes], ...]] = (((0, 3), (0,)), ((3, 0), None))
+
+
+def reduction_cases(kinds: str, low: float = -3, high: float = 3, empty: bool = False) -> Rule:
+    """Cases of a reduction: every shape in float32, a few in the other types of `kinds`."""
+
+    def cases() -> Iterator[Case]:
+        for i, dtype in enumerate(dtypes_of(kinds)):
+            pairs = (*SHAPES, *(EMPTY if empty else ())) if i == 0 else SHAPES[1:4]
+            for n, (shape, axes) in enumerate(pairs):
+                x = draw(shape, dtype, low, high)
+                bound = x.size * float(np.abs(x.astype(np.float64)).sum()) * 6e-8
+                yield Case((x,), {"axes": axes, "keepdims": n % 2 == 1}, atol=max(1e-6, bound))
+        for case in special(2, dtypes_of(kinds), (1.0, -np.inf, np.nan, np.inf, 2.0)):
+            yield Case(case.inputs[:1], {"axes": (1,), "keepdims": False}, differentiate=False)
+            yield Case(case.inputs[:1], {"axes": None, "keepdims": False}, differentiate=False)
+
+    return cases
+
+
+def _reduction(
+    name: str, combine: str, reference: Rule, vjp: Rule, kinds: str, shape: Rule = reduced_shape,
+    **options: Any,
+) -> Op:  # fmt: skip
+    dtype = {"iuf": numeric, "biuf": same, "b": boolean}[kinds]
+
+    def run(x: Array, axes: Axes, keepdims: bool) -> Array:
+        axis = None if axes is None else tuple(axes)
+        return reference(x, axis=axis, keepdims=keepdims)
+
+    return defop(
+        name, inputs="x", dtype=dtype, shape=shape, reference=widened(run), vjp=vjp,
+        lower=Reduce(combine), cases=reduction_cases(kinds, **options), attrs=REDUCTION,
+    )  # fmt: skip
+
+
+# Sums and products
+def _sum_vjp(g: Any, y: Any, x: Any, axes: Axes, keepdims: bool) -> tuple[Any, ...]:
+    return (spread(g, x, axes, keepdims),)
+
+
+def _prod_vjp(g: Any, y: Any, x: Any, axes: Axes, keepdims: bool) -> tuple[Any, ...]:
+    """The product of the others, also where one is zero (second order: only where none is)."""
+    zero, one = constant_of(0, x.dtype), constant_of(1, x.dtype)
+    is_zero = equal(x, zero)
+    safe = select(is_zero, one, x)
+    others = prod(safe, axes=axes, keepdims=True)
+    zeros = sum(cast(is_zero, dtype=x.dtype), axes=axes, keepdims=True)
+    at_zero = select(equal(zeros, one), others, zero)
+    elsewhere = select(equal(zeros, zero), others / safe, zero)
+    return (spread(g, x, axes, keepdims) * select(is_zero, at_zero, elsewhere),)
+
+
+sum = _reduction(
+    "sum", "add", lambda x, **k: np.sum(x, dtype=x.dtype, **k), _sum_vjp, "iuf", empty=True
+)
+prod = _reduction(
+    "prod", "multiply", lambda x, **k: np.prod(x, dtype=x.dtype, **k), _prod_vjp, "iuf",
+    low=0.8, high=1.2, empty=True,
+)  # fmt: skip
+
+
+# Extremes
+def _not_empty(x: Shape, axes: Axes = None, keepdims: bool = False) -> Shape:
+    found = reduced_shape(x, axes, keepdims)
+    assert x is not None and found is not None
+    if 0 in [x[a] for a in normal_axes(axes, len(x))] and 0 not in found and is_static(found):
+        raise ShapeError(f"expected at least one element to reduce, got shape {show(x)}")
+    return found
+
+
+def shared(g: Any, y: Any, x: Any, axes: Axes, keepdims: bool) -> Any:
+    """The cotangent of an extreme: winners share alike, as in TensorFlow."""
+    winners = cast(equal(x, kept(y, x, axes, keepdims)), dtype=x.dtype)
+    shares = winners / sum(winners, axes=axes, keepdims=True)
+    return kept(g, x, axes, keepdims) * shares
+
+
+def _extreme_vjp(g: Any, y: Any, x: Any, axes: Axes, keepdims: bool) -> tuple[Any, ...]:
+    return (shared(g, y, x, axes, keepdims),)
+
+
+max = _reduction("max", "maximum", np.max, _extreme_vjp, "biuf", _not_empty)
+min = _reduction("min", "minimum", np.min, _extreme_vjp, "biuf", _not_empty)
+any = _reduction("any", "maximum", np.any, NO_GRADIENT, "b", empty=True)
+all = _reduction("all", "minimum", np.all, NO_GRADIENT, "b", empty=True)
