@@ -53,5 +53,13 @@ class CompileError(WeftError, RuntimeError):
     """The code generator or LLVM refused a kernel; the process goes on."""
 
 
+class OutOfMemoryError(WeftError, MemoryError):
+    """The memory that a program needs cannot be had."""
+
+
 class MismatchError(WeftError, AssertionError):
     """A compiled result differs from the reference (`WEFT_REFERENCE=1`) or a gradient is wrong."""
+
+
+class DataError(WeftError, ValueError):
+    """A data file that is missing, damaged or of another format."""

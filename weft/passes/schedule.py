@@ -8,7 +8,7 @@ and whoever checks indices runs before every update, so that a bad index changes
 from __future__ import annotations
 
 import heapq
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 
@@ -26,22 +26,26 @@ class Schedule:
 
 
 def schedule(
-    fused: Fused, updates: Mapping[Value, Value], checks: AbstractSet[Group] = frozenset()
+    fused: Fused,
+    updates: Sequence[tuple[Value | None, Value]],
+    checks: AbstractSet[Group] = frozenset(),
 ) -> Schedule:
     """Order the groups.
 
     Args:
         fused: the groups.
-        updates: value of a variable before the step -> root of its value after it.
+        updates: per changed variable, its value before the step (`None` if nothing reads it)
+            and the root of its value after the step.
         checks: groups that may report a bad index.
     """
     order = _Order(fused)
     in_place: set[Value] = set()
-    for old, new in updates.items():
+    for old, new in updates:
         writer = order.producer.get(new)
         if writer is None:
             continue
-        wished = dict.fromkeys((*order.readers.get(old, ()), *checks))
+        readers = () if old is None else order.readers.get(old, ())
+        wished = dict.fromkeys((*readers, *checks))
         wished.pop(writer, None)
         if order.wish(writer, wished):
             in_place.add(new)

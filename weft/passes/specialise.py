@@ -106,8 +106,13 @@ class _Walk:
         self.follows[node] = follows
         with self.out.on_behalf_of(node):
             match node.op:
-                case "variable":
+                case "variable" | "group":
                     return
+                case "placeholder":
+                    raise FeedError(
+                        f"placeholder {node.name!r} must be fed, but the feeds lack it: "
+                        f"{node.describe()}"
+                    )
                 case "read":
                     results = (self._read(node),)
                 case "assign":
@@ -189,10 +194,16 @@ class _Walk:
         return frozenset(position[n.name] for n in nodes if n.name in position)
 
     def finish(self) -> Step:
-        """The pure step, without what nothing needs."""
-        fetches = tuple(self.env[v] for v in self.request.fetches)
+        """The pure step."""
+        fetches = tuple(self._fetched(v) for v in self.request.fetches)
         self.out.outputs = (*fetches, *self.current.values())
         return Step(self.out, tuple(self.feeds), tuple(self.current))
+
+    def _fetched(self, value: Value) -> Value:
+        """What to hand out; a variable's handle stands for its value before the step."""
+        if value.node.op == "variable" and value not in self.env:
+            return self._state(value.node)
+        return self.env[value]
 
 
 def _require_static(node: Node, types: tuple[TensorType, ...]) -> None:

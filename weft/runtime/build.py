@@ -1,0 +1,307 @@
+"""From a step to a blueprint: launches in order, and a place in memory for every argument."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from weft.codegen.copy import copy
+from weft.codegen.kernel import ERROR, Argument, Launch, Scratch
+from weft.codegen.lower import lower
+from weft.codegen.target import Target
+from weft.ir.node import TensorType, Value
+from weft.ir.shape import known, size
+from weft.passes import memory
+from weft.passes.fuse import Fused, fuse
+from weft.passes.group import Group
+from weft.passes.schedule import Schedule, schedule
+from weft.passes.step import Step
+
+
+@dataclass(frozen=True)
+class InArena:
+    """So many bytes from the start of the arena."""
+
+    offset: int
+
+
+@dataclass(frozen=True)
+class Outside:
+    """Entry `index` of the blueprint's externals."""
+
+    index: int
+
+
+@dataclass(frozen=True)
+class ErrorCell:
+    """The program's error cell (see `weft.codegen.kernel.ERROR`)."""
+
+
+Place = InArena | Outside | ErrorCell | int
+
+
+@dataclass(frozen=True)
+class Feed:
+    """Memory that the caller provides at each run."""
+
+    index: int
+
+
+@dataclass(frozen=True)
+class Variable:
+    """Memory of a state, bound once per state."""
+
+    key: str
+    type: TensorType
+
+
+@dataclass(frozen=True, eq=False)
+class Constant:
+    """Memory that belongs to the program."""
+
+    array: np.ndarray[Any, Any]
+
+
+External = Feed | Variable | Constant
+
+
+@dataclass(frozen=True)
+class Call:
+    """One launch with its arguments placed; a guarded call is left out once an error is set."""
+
+    launch: Launch
+    places: tuple[Place, ...]
+    guarded: bool
+    group: Group | None  # for messages and profiles; `None` for copies
+
+
+@dataclass(frozen=True)
+class Blueprint:
+    """Everything about a program except addresses."""
+
+    calls: tuple[Call, ...]
+    externals: tuple[External, ...]
+    arena: memory.Plan
+    fetches: tuple[tuple[Place, TensorType], ...]
+    kept: tuple[str, ...]  # variables whose value before the step is used
+    changed: tuple[str, ...]  # variables that the step changes
+    step: Step
+    fused: Fused
+
+
+def build(step: Step, target: Target, threads: int, fusing: bool = True) -> Blueprint:
+    """Plan a simplified step.
+
+    Args:
+        step: what `weft.passes.pipeline.optimise` returned.
+        target: the instruction set to lower to.
+        threads: how many copies of per-thread scratch memory to plan.
+        fusing: whether nodes may share a kernel.
+    """
+    builder = _Builder(step, target, threads, fusing)
+    builder.order()
+    builder.settle()
+    return builder.finish()
+
+
+class _Builder:
+    def __init__(self, step: Step, target: Target, threads: int, fusing: bool) -> None:
+        self.step = step
+        self.threads = threads
+        self.fused = fuse(step, fusing)
+        self.lowered = {group: lower(group, target) for group in self.fused.groups}
+        self.launches: list[tuple[Launch, Group | None]] = []
+        self.externals: dict[Value, External] = {}
+        self.states: dict[str, Value] = {}  # key -> the variable's node's output
+        for node in step.graph.nodes:
+            self._external(node.op, node.outputs[0] if node.outputs else None)
+        self.adopted: dict[Value, str] = {}  # new value -> variable whose memory it is written to
+        self.copied: dict[str, Value] = {}  # variable -> new value to copy at the end
+        self.snapshots: dict[Value, Scratch] = {}  # old value that is needed after its update
+
+    def _external(self, op: str, value: Value | None) -> None:
+        if value is None:
+            return
+        match op:
+            case "placeholder":
+                self.externals[value] = Feed(self.step.feeds.index(value.node.name))
+            case "variable":
+                key: str = value.node.attrs["key"]
+                self.externals[value] = Variable(key, value.type)
+                self.states[key] = value
+            case "constant":
+                self.externals[value] = Constant(value.node.attrs["value"].array)
+            case _:
+                pass
+
+    # -- order
+
+    def order(self) -> None:
+        """Decide the order of launches and which updates are in place."""
+        new = {key: self.fused.root(v) for key, v in self.step.new_values.items()}
+        checks = {g for g, ls in self.lowered.items() if any(x.check for x in ls)}
+        pairs = [(self.states.get(key), value) for key, value in new.items()]
+        plan: Schedule = schedule(self.fused, pairs, checks)
+        self.launches = [(x, g) for g in plan.groups for x in self.lowered[g]]
+        for key, value in new.items():
+            if value is self.states.get(key):
+                continue
+            if value in plan.in_place and self._adoptable(key, value):
+                self.adopted[value] = key
+            else:
+                self.copied[key] = value
+
+    def _adoptable(self, key: str, value: Value) -> bool:
+        """Whether `value` may be computed straight into the variable's memory."""
+        old = self.states.get(key)
+        if value in self.externals or value in self.adopted:
+            return False
+        if old is not None and (
+            old.type.dtype is not value.dtype or size(old.shape) != size(value.shape)
+        ):
+            return False
+        written = False
+        for launch, _ in self.launches:
+            writes = [i for i in launch.writes if launch.args[i] is value]
+            reads = [
+                i
+                for i, a in enumerate(launch.args)
+                if old is not None and isinstance(a, Value) and self.fused.root(a) is old
+            ]
+            if not writes and not (written and reads):
+                continue
+            if written and reads:
+                return False
+            written = True
+            if any((w, r) not in launch.inplace for w in writes for r in reads):
+                return False
+        return written
+
+    # -- memory
+
+    def settle(self) -> None:
+        """Add copies: old values that outlive their update, and updates that are not in place."""
+        changed = {*self.adopted.values(), *self.copied}
+        for value in self.step.fetches:
+            self._snapshot(self.fused.root(value), changed)
+        for value in self.copied.values():
+            self._snapshot(value, changed)
+        before = [
+            (copy(value, scratch, self._bytes(value)), None)
+            for value, scratch in self.snapshots.items()
+        ]
+        after: list[tuple[Launch, Group | None]] = []
+        for key, value in self.copied.items():
+            self.externals.setdefault(self._handle(key, value), Variable(key, value.type))
+            source = self.snapshots.get(value, value)
+            after.append((copy(source, self._handle(key, value), self._bytes(value)), None))
+        self.launches = [*before, *self.launches, *after]
+
+    def _snapshot(self, value: Value, changed: Iterable[str]) -> None:
+        external = self.externals.get(value)
+        if isinstance(external, Variable) and external.key in changed:
+            self.snapshots.setdefault(value, Scratch(self._bytes(value)))
+
+    def _handle(self, key: str, value: Value) -> Value:
+        """A value that stands for the memory of a variable, also if nothing reads it."""
+        if key not in self.states:
+            kind = value.type
+            attrs = {"key": key, "dtype": kind.dtype, "shape": kind.shape}
+            node = self.step.graph.add("variable", (), attrs, (kind,), f"variable/{key}")
+            self.states[key] = node.outputs[0]
+        return self.states[key]
+
+    @staticmethod
+    def _bytes(value: Value) -> int:
+        return size(value.shape) * value.dtype.size
+
+    def finish(self) -> Blueprint:
+        """Number the buffers, plan the arena, place every argument."""
+        for value, key in self.adopted.items():
+            self.externals[self._handle(key, value)] = Variable(key, value.type)
+        ids: dict[Value | Scratch, int] = {}
+        sizes: dict[int, int] = {}
+        steps = [self._memory_step(launch, ids, sizes) for launch, _ in self.launches]
+        roots = [self.fused.root(v) for v in self.step.fetches]
+        buffers = [self.snapshots.get(v, v) for v in roots]
+        plan = memory.plan(steps, sizes, keep=[ids[b] for b in buffers if b in ids])
+        outside = {value: i for i, value in enumerate(self.externals)}
+
+        def place(argument: Argument) -> Place:
+            if isinstance(argument, int):
+                return argument
+            if argument is ERROR:
+                return ErrorCell()
+            buffer = self._buffer(argument)
+            if buffer in ids:
+                return InArena(plan.offsets[ids[buffer]])
+            assert isinstance(buffer, Value)
+            return Outside(outside[buffer])
+
+        writable = {key for key in (*self.adopted.values(), *self.copied)}
+        calls = tuple(
+            Call(launch, tuple(map(place, launch.args)), self._guarded(launch, writable), group)
+            for launch, group in self.launches
+        )
+        fetches = tuple(
+            (place(buffer), TensorType(v.dtype, known(v.shape)))
+            for buffer, v in zip(buffers, self.step.fetches, strict=True)
+        )
+        return Blueprint(
+            calls, tuple(self.externals.values()), plan, fetches, tuple(self.states_read()),
+            tuple(self.step.updates), self.step, self.fused,
+        )  # fmt: skip
+
+    def states_read(self) -> Iterable[str]:
+        """Variables that must have a value before the step."""
+        read = {
+            self.fused.root(a)
+            for launch, _ in self.launches
+            for i, a in enumerate(launch.args)
+            if isinstance(a, Value) and i not in launch.writes
+        }
+        read.update(self.fused.root(v) for v in self.step.fetches)
+        read.update(self.copied.values())
+        return (key for key, value in self.states.items() if value in read)
+
+    def _guarded(self, launch: Launch, writable: set[str]) -> bool:
+        for i in launch.writes:
+            argument = launch.args[i]
+            external = self.externals.get(self._buffer(argument))  # pyright: ignore
+            if isinstance(external, Variable) and external.key in writable:
+                return True
+        return False
+
+    def _buffer(self, argument: Value | Scratch | int) -> Value | Scratch | int:
+        """The memory behind an argument: a variable's for an update in place."""
+        if not isinstance(argument, Value):
+            return argument
+        root = self.fused.root(argument)
+        return self.states[self.adopted[root]] if root in self.adopted else root
+
+    def _memory_step(
+        self, launch: Launch, ids: dict[Value | Scratch, int], sizes: dict[int, int]
+    ) -> memory.Step:
+        numbers: list[int | None] = []
+        for argument in launch.args:
+            buffer = self._buffer(argument)
+            if isinstance(buffer, int) or buffer is ERROR or buffer in self.externals:
+                numbers.append(None)
+                continue
+            if buffer not in ids:
+                ids[buffer] = len(ids)
+                sizes[ids[buffer]] = self._size(buffer)
+            numbers.append(ids[buffer])
+        reads = [n for i, n in enumerate(numbers) if n is not None and i not in launch.writes]
+        writes = [n for i in launch.writes if (n := numbers[i]) is not None]
+        pairs = [(numbers[w], numbers[r]) for w, r in launch.inplace]
+        inplace = [(w, r) for w, r in pairs if w is not None and r is not None]
+        return memory.Step(tuple(reads), tuple(writes), tuple(inplace))
+
+    def _size(self, buffer: Value | Scratch) -> int:
+        if isinstance(buffer, Value):
+            return self._bytes(buffer)
+        return buffer.size * (self.threads if buffer.per_thread else 1)
