@@ -23,7 +23,7 @@ def count(shape: tuple[int, ...], dtype: Any = float32) -> Array:
     return (np.arange(size) % 127 + 1).astype(dtype.numpy).reshape(shape)
 
 
-def each_dtype(shape: tuple[int, ...], **attrs: Any) -> Iterator[Case]:
+def each_dtype(size: tuple[int, ...], **attrs: Any) -> Iterator[Case]:
     """The same example in every element type."""
     for dtype in ALL:
-        yield Case((count(shape, dtype),), attrs)
+        yield Case((count(size, dtype),), attrs)

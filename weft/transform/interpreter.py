@@ -20,9 +20,14 @@ class State(Protocol):
     """What lives from run to run: variables by key, and how often each counter has run."""
 
     @property
-    def variables(self) -> MutableMapping[str, Array]: ...
+    def variables(self) -> MutableMapping[str, Array]:
+        """Values of the variables that are initialized, by key."""
+        ...
+
     @property
-    def counters(self) -> MutableMapping[str, int]: ...
+    def counters(self) -> MutableMapping[str, int]:
+        """How often each counter has run, by key."""
+        ...
 
 
 @dataclass
