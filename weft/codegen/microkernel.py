@@ -13,7 +13,6 @@ accumulators, because two units with a latency of 4 cycles want 8 independent mu
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 

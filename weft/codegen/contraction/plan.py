@@ -1,0 +1,124 @@
+"""How a product is cut: tile, blocks, chunks, and which operands are copied into panels first.
+
+The loops, outermost first (after Goto and van de Geijn, "Anatomy of High-Performance Matrix
+Multiplication", with the panel of y packed by whoever uses it):
+
+    item      a block of the output, `tall x wide` tiles; items are dealt to chunks
+      block   of k, `depth` steps: a panel of y (depth x columns) stays in L1
+        across  one panel of y, copied by this thread where its place is bad
+          down  tiles of x; the item's block of x stays in L2
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from math import gcd
+
+from weft.codegen.contraction.product import Product
+from weft.codegen.microkernel import Tile, max_rows
+from weft.codegen.target import Target
+
+DEPTH = 256
+"""Most steps of k in a block: 256 x 2 vectors of 64 bytes are 32 KB, two thirds of Zen 5's L1."""
+TILE_COST = 40
+"""Cycles that a tile costs beside its multiply-adds: starting sums, stores, loops (measured)."""
+CHUNK_FLOPS = 1.5e6
+"""Least work of a chunk, about 5 us: less is not worth waking another thread for."""
+CHUNKS = 64
+"""About as many chunks as a large product is cut into: even shares for up to 16 threads."""
+PAGE = 4096
+"""Bytes after which addresses meet in the same set of a first-level cache (64 sets of 64)."""
+
+
+@dataclass(frozen=True)
+class Plan:
+    """The blocking of one product; sizes in tiles, steps of k, or items."""
+
+    tile: Tile
+    depth: int
+    tall: int
+    wide: int
+    group: int  # items in a chunk
+    pack_left: bool  # a launch before copies x into panels
+    pack_right: bool  # each thread copies its panels of y
+    fixed: bool  # sizes are constants in the kernel, not slots
+
+
+def ceil_div(x: int, y: int) -> int:
+    """`x / y`, rounded up."""
+    return -(-x // y)
+
+
+def plan_of(product: Product, target: Target) -> Plan:
+    """Choose the blocking; depends on shapes and target only, never on threads."""
+    tile = choose_tile(product, target)
+    across = ceil_div(product.n, tile.columns)
+    down = ceil_div(product.m, tile.rows)
+    pack_right = _pack_right(product, tile, target, down)
+    pack_left = pack_right and _pack_left(product, tile, across)
+    blocks = ceil_div(product.k, DEPTH) if pack_right else 1
+    depth = ceil_div(ceil_div(product.k, blocks), 4) * 4 if blocks > 1 else max(product.k, 1)
+    # Half of L2 for the item's block of x, the rest for sums and passing panels.
+    most = max(1, target.l2 // 2 // (tile.rows * min(depth, DEPTH) * tile.dtype.size))
+    tall = ceil_div(down, ceil_div(down, most))
+    wide, group = _shares(product, down, across, tall, pack_right)
+    return Plan(tile, depth, tall, wide, group, pack_left, pack_right, not pack_left)
+
+
+def choose_tile(product: Product, target: Target) -> Tile:
+    """The tile with the fewest cycles: full tiles count more than large ones."""
+    dtype = product.accumulator
+    lanes = target.lanes(dtype.size)
+    narrow = ceil_div(product.n, lanes)
+    options: list[tuple[float, Tile]] = []
+    for vectors in range(1, min(narrow, target.registers // 4) + 1):
+        most = max_rows(target, vectors)
+        for rows in range(max(1, min(product.m, most) // 2), min(product.m, most) + 1):
+            tile = Tile(rows, vectors, lanes, dtype)
+            options.append((_cycles(product, tile), tile))
+    return min(options, key=lambda option: (option[0], -option[1].rows))[1]
+
+
+def _cycles(product: Product, tile: Tile) -> float:
+    """Estimated cycles of one product with two multiply-adds and two loads a cycle."""
+    sums = tile.rows * tile.vectors
+    loads = tile.vectors + (sums if tile.vectors == 1 else tile.rows)
+    step = max(sums, loads, 8) / 2  # 8: latency 4 of two units
+    tiles = ceil_div(product.m, tile.rows) * ceil_div(product.n, tile.columns)
+    return tiles * (step * product.k + TILE_COST)
+
+
+def crowded(stride: int, size: int, length: int) -> bool:
+    """Whether pieces of `length` bytes at `stride` elements fight for few cache sets."""
+    space = stride * size
+    return space > length and gcd(space, PAGE) >= 512
+
+
+def _pack_right(product: Product, tile: Tile, target: Target, down: int) -> bool:
+    if product.n < tile.columns and product.n % tile.lanes and not target.masked:
+        return True  # no masked loads: the copy pads the columns
+    if product.y_transposed or product.dtype is not tile.dtype:
+        return True
+    if down < 4:
+        return False  # each element is used too few times to pay for a copy
+    large = product.k * product.n * tile.dtype.size > target.l2 // 2
+    return large or crowded(product.y_step, tile.dtype.size, tile.columns * tile.dtype.size)
+
+
+def _pack_left(product: Product, tile: Tile, across: int) -> bool:
+    if product.dtype is not tile.dtype:
+        return True
+    if product.x_transposed:
+        return across >= 4 and (product.k > DEPTH or crowded(product.x_step, tile.dtype.size, 0))
+    return across >= 4 and crowded(product.x_row, tile.dtype.size, product.k * tile.dtype.size)
+
+
+def _shares(
+    product: Product, down: int, across: int, tall: int, pack_right: bool
+) -> tuple[int, int]:
+    """Tiles across an item, and items in a chunk."""
+    chunks = max(1, min(CHUNKS, int(product.flops / CHUNK_FLOPS)))
+    items = product.count * ceil_div(down, tall)
+    wide = ceil_div(across, max(1, min(across, ceil_div(chunks, items))))
+    items *= ceil_div(across, wide)
+    return wide, ceil_div(items, chunks)

@@ -1,0 +1,101 @@
+"""What a matrix product computes, as sizes and strides."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from math import prod
+
+from weft.ir.dtype import DType, float32
+from weft.ir.node import Node
+from weft.ir.shape import known
+
+Dims = tuple[int, ...]
+
+
+@dataclass(frozen=True)
+class Product:
+    """`out[g, i, j] = sum over k of x[g, i, k] * y[g, k, j]`, strides in elements.
+
+    `g` runs over `batch`; a batch stride of 0 is a broadcast operand. The output is contiguous.
+    """
+
+    m: int
+    n: int
+    k: int
+    x_row: int
+    x_step: int
+    y_step: int
+    y_column: int
+    dtype: DType
+    batch: Dims = ()
+    x_batch: Dims = ()
+    y_batch: Dims = ()
+
+    @property
+    def count(self) -> int:
+        """Products in the batch."""
+        return prod(self.batch)
+
+    @property
+    def flops(self) -> float:
+        """Additions and multiplications."""
+        return 2.0 * self.count * self.m * self.n * self.k
+
+    @property
+    def bytes(self) -> float:
+        """Memory that must move at least once."""
+        moved = self.m * self.k + self.k * self.n + self.m * self.n
+        return float(self.count * moved * self.dtype.size)
+
+    @property
+    def accumulator(self) -> DType:
+        """The type that sums are kept in: half precision is summed in float32."""
+        return float32 if self.dtype.is_floating and self.dtype.size < 4 else self.dtype
+
+    @property
+    def label(self) -> str:
+        """For kernel names: `f32_128x784x512` (m, k, n), `t` after a transposed operand."""
+        sizes = f"{self.m}{'t' * self.x_transposed}x{self.k}x{self.n}{'t' * self.y_transposed}"
+        batch = f"{self.count}x" if self.count != 1 else ""
+        return f"{self.dtype}_{batch}{sizes}"
+
+    @property
+    def x_transposed(self) -> bool:
+        """Whether neighbours in x are rows, not steps of k."""
+        return self.x_step != 1
+
+    @property
+    def y_transposed(self) -> bool:
+        """Whether neighbours in y are steps of k, not columns."""
+        return self.y_column != 1
+
+
+def product_of(node: Node) -> Product:
+    """The product that a `matmul` node of concrete shape computes."""
+    x, y = (known(value.shape) for value in node.data_inputs)
+    out = known(node.outputs[0].shape)
+    x_turned, y_turned = bool(node.attrs["transpose_x"]), bool(node.attrs["transpose_y"])
+    m, k = x[-2:][::-1] if x_turned else x[-2:]
+    n = y[-2] if y_turned else y[-1]
+    batch = out[:-2]
+    if not x_turned and prod(y[:-2]) == 1 and x[:-2] == batch:
+        m, batch = m * prod(batch), ()  # one y for all: the batch is more rows
+    axes = [axis for axis, size in enumerate(batch) if size != 1]
+    kept = tuple(batch[axis] for axis in axes)
+    return Product(
+        m, n, k,
+        x_row=1 if x_turned and m != 1 else k,
+        x_step=m if x_turned else 1,
+        y_step=1 if y_turned else n,
+        y_column=k if y_turned and n != 1 else 1,
+        dtype=node.data_inputs[0].dtype,
+        batch=kept,
+        x_batch=_strides(x[:-2], len(batch), axes, m * k),
+        y_batch=_strides(y[:-2], len(batch), axes, k * n),
+    )  # fmt: skip
+
+
+def _strides(own: Dims, rank: int, axes: list[int], matrix: int) -> Dims:
+    """Strides of an operand over the kept batch axes; 0 where it is broadcast."""
+    padded = (1,) * (rank - len(own)) + own
+    return tuple(0 if padded[axis] == 1 else matrix * prod(padded[axis + 1 :]) for axis in axes)

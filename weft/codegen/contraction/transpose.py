@@ -1,0 +1,30 @@
+"""Transposing a square of vectors in registers."""
+
+from __future__ import annotations
+
+from weft.codegen.builder import Builder, Reg
+
+
+def transpose(b: Builder, rows: list[Reg], lanes: int) -> list[Reg]:
+    """Vector i of the result holds lane i of every row: log2(lanes) rounds of exchanges.
+
+    There are `lanes` rows, `lanes` a power of two.
+    """
+    step = 1
+    while step < lanes:
+        low = [lane if not lane & step else lanes + lane - step for lane in range(lanes)]
+        high = [lane + step if not lane & step else lanes + lane for lane in range(lanes)]
+        following = list(rows)
+        for i in range(lanes):
+            if not i & step:
+                following[i] = shuffle(b, rows[i], rows[i + step], low)
+                following[i + step] = shuffle(b, rows[i], rows[i + step], high)
+        rows = following
+        step *= 2
+    return rows
+
+
+def shuffle(b: Builder, x: Reg, y: Reg, lanes: list[int]) -> Reg:
+    """Pick lanes from two vectors laid end to end."""
+    picked = ", ".join(f"i32 {lane}" for lane in lanes)
+    return b.emit(x.type, f"shufflevector {x}, {y}, <{len(lanes)} x i32> <{picked}>")

@@ -1,0 +1,22 @@
+"""Matrix products: choose the kernel by shape."""
+
+from __future__ import annotations
+
+from weft.codegen.contraction.plan import plan_of
+from weft.codegen.contraction.product import product_of
+from weft.codegen.contraction.sink import Plain
+from weft.codegen.contraction.tiled import launch_tiled
+from weft.codegen.kernel import Launch
+from weft.codegen.target import Target
+from weft.passes.group import Group
+
+
+def matmul(group: Group, target: Target) -> tuple[Launch, ...]:
+    """Launches for a group whose first node is a `matmul`; the rest is its epilogue."""
+    node = group.nodes[0]
+    product = product_of(node)
+    if not product.m * product.n * product.count:
+        return ()
+    sink = Plain(node.outputs[0])
+    x, y = node.data_inputs
+    return launch_tiled(product, plan_of(product, target), target, (x, y), sink)
