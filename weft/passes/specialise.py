@@ -17,7 +17,7 @@ from weft.ir.graph import Graph, rewrite, toposort
 from weft.ir.node import Literal, Node, TensorType, Value
 from weft.ir.shape import is_static, size
 from weft.ir.shape import known as known_shape
-from weft.ops.base import UNKNOWN, Composite, Op, constant_of, known_value, op_of
+from weft.ops.base import Composite, Op, constant_of, is_complete, known_value, op_of
 from weft.passes.step import Request, Step
 
 # Integer arithmetic up to this many elements is evaluated here, because it may become a shape.
@@ -177,7 +177,7 @@ class _Walk:
 
     def _attribute(self, node: Node, name: str, operand: Value) -> Any:
         known = known_value(operand)
-        if known is UNKNOWN or (isinstance(known, tuple) and None in known):
+        if not is_complete(known):
             feeds = self._feeds_behind(operand)
             if not feeds:
                 raise ShapeError(
@@ -224,7 +224,7 @@ def _fold_small(op: Op, node: Node) -> Value | None:
         array = np.asarray(op.reference(*arrays, **node.attrs), kind.dtype.numpy)
     else:
         known = known_value(node.outputs[0])
-        if known is UNKNOWN or (isinstance(known, tuple) and None in known):
+        if not is_complete(known):
             return None
         array = np.asarray(known, kind.dtype.numpy)
     return constant_of(array.reshape(known_shape(kind.shape)))
