@@ -12,6 +12,8 @@ The rules of an operation, all pure:
   so that higher orders come free; `g` and `y` are tuples where there are several outputs.
   `NO_GRADIENT` says that there is none, `BY_EXPANSION` that a composite's expansion has it.
   A rule may use `shape.known(x.shape)`: where that raises, it is asked again when shapes are known.
+- `normal(*shapes, **attrs)` gives the attributes in the one form that passes and the code generator
+  see, once shapes are known: axes as sorted numbers from 0, no defaults left to work out.
 - `lower` says how the operation becomes machine code: one of the classes in this file.
 - `cases()` yields the examples that drive the catalogue tests.
 """
@@ -56,6 +58,11 @@ def NO_GRADIENT(*_: Any, **__: Any) -> tuple[None, ...]:
 def BY_EXPANSION(*_: Any, **__: Any) -> tuple[None, ...]:
     """The `vjp` of a composite that is differentiated through its expansion."""
     return ()
+
+
+def as_given(*_: Shape, **attrs: Any) -> Mapping[str, Any]:
+    """The `normal` rule of an operation whose attributes have one form only."""
+    return attrs
 
 
 @dataclass(frozen=True)
@@ -144,6 +151,7 @@ class Op:
     stateful: bool = False  # has an effect or differs from call to call: never folded or merged
     partial: bool = False  # the shape rule copes with whatever is unknown
     literals: tuple[DType | None, ...] = ()  # types that bare numbers take, where declared
+    normal: Callable[..., Mapping[str, Any]] = as_given
 
     def __call__(self, *args: Any, name: str | None = None, **attrs: Any) -> Value:
         """Add a node and return its first output; `all` returns every output."""
@@ -259,6 +267,7 @@ def defop(
     outputs: int = 1,
     stateful: bool = False,
     partial: bool = False,
+    normal: Callable[..., Mapping[str, Any]] = as_given,
 ) -> Op:
     """Declare an operation and enter it in the registry.
 
@@ -277,7 +286,7 @@ def defop(
     literals = tuple(as_dtype(kind) if kind else None for _, _, kind in parts)
     op = Op(
         name, tuple(part[0] for part in parts), attrs or {}, dtype, shape, reference, vjp, lower,
-        cases, outputs, stateful, partial, literals,
+        cases, outputs, stateful, partial, literals, normal,
     )  # fmt: skip
     REGISTRY[name] = op
     return op

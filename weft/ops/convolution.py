@@ -80,6 +80,23 @@ def _grad_weight_shape(x: Shape, g: Shape, *, shape: Any, **attrs: Any) -> Shape
     return w
 
 
+# Attributes without defaults and names
+def _normal(image: Dims, weights: Dims, attrs: Mapping[str, Any]) -> Mapping[str, Any]:
+    geo = conv_geometry(image, weights, **attrs)
+    return {
+        "strides": geo.strides, "padding": geo.padding, "dilation": geo.dilation,
+        "groups": attrs["groups"],
+    }  # fmt: skip
+
+
+def _grad_input_normal(g: Dims, w: Dims, *, shape: Any, **attrs: Any) -> Mapping[str, Any]:
+    return {"shape": shape, **_normal(shape, w, attrs)}
+
+
+def _grad_weight_normal(x: Dims, g: Dims, *, shape: Any, **attrs: Any) -> Mapping[str, Any]:
+    return {"shape": shape, **_normal(x, shape, attrs)}
+
+
 # References, in float64
 def _grouped(a: Array, groups: int) -> Array:
     """The last axis split in (groups, the rest), which then stand in front: G, ..., C / G."""
@@ -220,6 +237,7 @@ conv = defop(
     vjp=_conv_vjp,
     lower=Opaque("conv"),
     cases=lambda: _cases("conv"),
+    normal=lambda x, w, **attrs: _normal(x, w, attrs),
 )
 conv_grad_input = defop(
     "conv_grad_input",
@@ -231,6 +249,7 @@ conv_grad_input = defop(
     vjp=_grad_input_vjp,
     lower=Opaque("conv_grad_input"),
     cases=lambda: _cases("conv_grad_input"),
+    normal=_grad_input_normal,
     partial=True,
 )
 conv_grad_weight = defop(
@@ -243,5 +262,6 @@ conv_grad_weight = defop(
     vjp=_grad_weight_vjp,
     lower=Opaque("conv_grad_weight"),
     cases=lambda: _cases("conv_grad_weight"),
+    normal=_grad_weight_normal,
     partial=True,
 )

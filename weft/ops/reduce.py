@@ -49,6 +49,12 @@ def count(x: Any, axes: Axes) -> int:
     return math.prod(known(None if dims is None else tuple(dims)))
 
 
+def normal(x: Shape, *, axes: Axes, **attrs: Any) -> Mapping[str, Any]:
+    """Attributes with the axes as sorted numbers from 0."""
+    assert x is not None
+    return {**attrs, "axes": normal_axes(axes, len(x))}
+
+
 SHAPES: Final[tuple[tuple[tuple[int, ...], Axes], ...]] = (
     ((3, 5), None), ((3, 5), (0,)), ((2, 3, 4), (-1,)), ((2, 3, 4), (0, 2)), ((2, 3, 4), (1,)),
     ((), None), ((7, 1), (0,)), ((3, 0), (0,)), ((3, 5), ()), ((2, 3, 4, 5), (1, -1)),
@@ -87,6 +93,7 @@ def _reduction(
     return defop(
         name, inputs="x", dtype=dtype, shape=shape, reference=widened(run), vjp=vjp,
         lower=Reduce(combine), cases=reduction_cases(kinds, **options), attrs=REDUCTION,
+        normal=normal,
     )  # fmt: skip
 
 

@@ -24,7 +24,7 @@ from weft.ops.convert import cast
 from weft.ops.elementwise import abs, divide, sign, square
 from weft.ops.maths import exp, log, sqrt
 from weft.ops.numeric import HALVES, Rule, widened
-from weft.ops.reduce import REDUCTION, Axes, count, kept, reduction_cases, shared, spread
+from weft.ops.reduce import REDUCTION, Axes, count, kept, normal, reduction_cases, shared, spread
 from weft.ops.rule import floating, reduced_shape
 
 __all__ = ["moments"]
@@ -57,7 +57,7 @@ def _composite(
     return defop(
         name, inputs="x", dtype=floating, shape=shape, reference=widened(run), vjp=vjp,
         lower=Composite(in_float32(expand)), cases=cases,
-        attrs={**REDUCTION, **(attrs or {})},
+        attrs={**REDUCTION, **(attrs or {})}, normal=normal,
     )  # fmt: skip
 
 

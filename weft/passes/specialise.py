@@ -168,6 +168,7 @@ class _Walk:
             attrs[name] = self._attribute(node, name, operand)
         types = op.infer(tuple([v.type for v in data]), attrs)
         _require_static(node, types)
+        attrs = dict(op.normal(*[v.shape for v in data], **{**op.attrs, **attrs}))
         new = Node(
             node.op, data, attrs, types, node.name, (), (), node.device, node.source, node.regions
         )
