@@ -4,12 +4,16 @@ from __future__ import annotations
 
 import functools
 import threading
+from pathlib import Path
+from typing import Final
 
 import llvmlite
 import llvmlite.binding as binding
 
 from weft.errors import CompileError
 
+FOLDER: Final = Path(llvmlite.__file__).resolve().parent.parent
+"""Where llvmlite is installed: another interpreter finds it there."""
 _lock = threading.Lock()  # LLVM contexts here are not for concurrent use
 
 

@@ -1,0 +1,72 @@
+"""One block of memory for all temporaries of a program: mapped once, touched once."""
+
+from __future__ import annotations
+
+import contextlib
+import mmap
+from typing import Any, Final
+
+import numpy as np
+
+from weft.errors import OutOfMemoryError
+
+HUGE: Final = 2 << 20  # a huge page: fewer misses of the address cache on large arenas
+_POPULATE_WRITE: Final = 23  # MADV_POPULATE_WRITE, Linux 5.14
+
+
+class Arena:
+    """`size` bytes, zero at first, resident, aligned to 64 bytes at least (in fact to a page).
+
+    The memory is freed with the last reference to the arena or to a view of it.
+
+    Raises:
+        OutOfMemoryError: the machine has not that much.
+    """
+
+    def __init__(self, size: int) -> None:
+        self.size: Final = size
+        mapped = max(size, 1) if size < HUGE else size + HUGE
+        available = _available()
+        if size >= HUGE and available is not None and size > available:
+            raise OutOfMemoryError(_message(size, available))
+        try:
+            block = mmap.mmap(-1, mapped, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
+        except (OSError, OverflowError, ValueError):
+            raise OutOfMemoryError(_message(size, available)) from None
+        whole = np.frombuffer(block, np.uint8)
+        start = -int(whole.__array_interface__["data"][0]) % HUGE if size >= HUGE else 0
+        self.bytes: Final = whole[start : start + size]
+        self.address: Final = int(whole.__array_interface__["data"][0]) + start
+        _touch(block, whole)
+
+    def view(self, offset: int, dtype: np.dtype[Any], shape: tuple[int, ...]) -> np.ndarray:
+        """The array at `offset`, without copying; it keeps the memory alive."""
+        return np.ndarray(shape, dtype, self.bytes, offset)
+
+
+def _message(size: int, available: int | None) -> str:
+    left = "" if available is None else f", {available:,} available"
+    return f"arena: cannot map {size:,} bytes{left}; a smaller batch needs less"
+
+
+def _available() -> int | None:
+    """Bytes that the system can give without swapping, where it says so."""
+    try:
+        with open("/proc/meminfo", encoding="ascii") as lines:
+            for line in lines:
+                if line.startswith("MemAvailable:"):
+                    return int(line.split()[1]) * 1024
+    except OSError:
+        return None
+    return None
+
+
+def _touch(block: mmap.mmap, whole: np.ndarray) -> None:
+    """Have every page now, so that no step pays for a page fault."""
+    if hasattr(mmap, "MADV_HUGEPAGE"):
+        with contextlib.suppress(OSError):  # a kernel without huge pages
+            block.madvise(mmap.MADV_HUGEPAGE)
+    try:
+        block.madvise(_POPULATE_WRITE)
+    except OSError:
+        whole[:: mmap.PAGESIZE] = 0

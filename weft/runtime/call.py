@@ -1,0 +1,63 @@
+"""What a program is made of: calls of kernels and Python functions, on places in memory."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from weft.codegen.kernel import Kernel, Scratch
+
+
+@dataclass(frozen=True, slots=True)
+class InArena:
+    """`size` bytes at `offset` of the arena."""
+
+    offset: int
+    size: int
+
+
+@dataclass(frozen=True, slots=True)
+class External:
+    """Memory outside the arena: a feed, a variable, a constant or a result; `size` bytes."""
+
+    index: int
+    size: int
+
+
+Place = InArena | External
+Argument = Place | Scratch | int
+"""A place, the error cell (`ERROR`), or an integer."""
+
+
+@dataclass(frozen=True, eq=False)
+class Call:
+    """One kernel, or one Python function, on places.
+
+    `writes` are the positions in `args` that are written, scratch memory among them. A call with
+    `check` may set the error cell; one with `guard` ends the program if it is set, so that what
+    follows (the assignment of variables) does not happen.
+
+    A Python function takes nothing, runs on the thread that called `run`, and may raise: the rest
+    of the program up to the next guard still runs, then `run` raises.
+    """
+
+    function: Kernel | Callable[[], None]
+    args: tuple[Argument, ...]
+    writes: tuple[int, ...]
+    chunks: int = 1
+    flops: float = 0.0
+    bytes: float = 0.0
+    check: bool = False
+    guard: bool = False
+
+    @property
+    def name(self) -> str:
+        """For people."""
+        if isinstance(self.function, Kernel):
+            return self.function.name
+        return getattr(self.function, "__qualname__", "host call")
+
+
+def estimate_ns(call: Call) -> float:
+    """A guess, on the low side, of a call's time on one thread: 100 GFLOP/s and 20 GB/s."""
+    bytes_ = call.bytes or sum(a.size for a in call.args if isinstance(a, InArena | External))
+    return max(call.flops / 100, bytes_ / 20)

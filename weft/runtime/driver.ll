@@ -1,0 +1,495 @@
+; The driver of every step program, compiled once. Layouts are mirrored in driver.py.
+;
+; A program is a list of calls. Run serially, the caller's thread makes them in order. Run by the
+; team, calls are cut into units (a range of chunks), and units are grouped in segments: the units of
+; a segment may run at the same time, and a segment starts when the one before is done.
+;
+; Each thread has a head: the segment, and how many units of the thread's share are left. A unit is
+; claimed by taking one off a head, first off one's own (so that a thread finds in its cache what it
+; wrote before), then off the others'. Whoever finishes the last unit of a segment starts the next
+; one; so nobody ever waits for a thread that the system has put aside without work in hand. Which
+; thread does which unit has no influence on results.
+
+;                 0 calls, 1 count, 2 units, 3 segments, 4 count, 5 threads, 6 patches, 7 count,
+;                 8 externals, 9 slots, 10 error cell, 11 team, 12 record, 13 host call unfinished
+%Program = type { ptr, i64, ptr, ptr, i64, i64, ptr, i64, ptr, ptr, ptr, ptr, ptr, i64 }
+;              0 function, 1 args, 2 begin, 3 end, 4 flags, 5 position in its table
+%Unit = type { ptr, ptr, i32, i32, i32, i32 }
+;                 0 first unit, 1 units, 2 flags, 3 unused
+%Segment = type { i32, i32, i32, i32 }
+;               0 slot, 1 external
+%Patch = type { i32, i32 }
+;               0 sleepers, 1 epoch
+%Queue = type { i32, i32, [56 x i8] }
+;              0 busy, 1 program, 2 finished, 3 units pending, 4 caller's queue, 5 workers' queue,
+;              6 threads, 7 quit, 8 turns to spin, 9 heads. Busy things have a cache line of their own.
+%Line = type { i64, [56 x i8] }
+%Team = type { %Line, { ptr, i64, [48 x i8] }, %Line, %Queue, %Queue, { i64, i64, i64, [40 x i8] }, [256 x %Line] }
+;                 0 team, 1 thread
+%Worker = type { ptr, i64 }
+;                 0 start, 1 end in nanoseconds, 2 thread, 3 unused
+%Record = type { i64, i64, i64, i64 }
+
+; Flags: 1 guard (ends the program if the error cell is set), 2 host (Python, on the caller's thread),
+; 4 timed, 8 wake (enough work to wake sleeping threads). A head: segment << 32 | (threads - 1) << 24 |
+; caller only << 23 | units left.
+
+@$SYMBOL = constant [3 x ptr] [ptr @run, ptr @worker, ptr @stop]
+
+declare i32 @clock_gettime(i32, ptr)
+$RELAX
+
+define internal i64 @now() nounwind {
+entry:
+  %time = alloca { i64, i64 }
+  %rc = call i32 @clock_gettime(i32 $CLOCK, ptr %time)
+  %s = load i64, ptr %time
+  %p = getelementptr { i64, i64 }, ptr %time, i64 0, i32 1
+  %ns = load i64, ptr %p
+  %scaled = mul i64 %s, 1000000000
+  %sum = add i64 %scaled, %ns
+  ret i64 %sum
+}
+
+$WAIT
+
+; Wake whoever sleeps in a queue.
+define internal void @wake(ptr %queue) nounwind {
+entry:
+  %sleepers = load atomic i32, ptr %queue seq_cst, align 4
+  %none = icmp eq i32 %sleepers, 0
+  br i1 %none, label %done, label %some
+some:
+  %epoch = getelementptr %Queue, ptr %queue, i64 0, i32 1
+  %old = atomicrmw add ptr %epoch, i32 1 seq_cst
+  call void @system_wake(ptr %epoch)
+  br label %done
+done:
+  ret void
+}
+
+; A unit with flags: a host call, or a timed one.
+define internal void @special(ptr %program, ptr %unit, i64 %thread) nounwind {
+entry:
+  %function = load ptr, ptr %unit
+  %args.p = getelementptr %Unit, ptr %unit, i64 0, i32 1
+  %args = load ptr, ptr %args.p
+  %begin.p = getelementptr %Unit, ptr %unit, i64 0, i32 2
+  %begin32 = load i32, ptr %begin.p
+  %begin = zext i32 %begin32 to i64
+  %end.p = getelementptr %Unit, ptr %unit, i64 0, i32 3
+  %end32 = load i32, ptr %end.p
+  %end = zext i32 %end32 to i64
+  %flags.p = getelementptr %Unit, ptr %unit, i64 0, i32 4
+  %flags = load i32, ptr %flags.p
+  %timing = and i32 %flags, 4
+  %untimed = icmp eq i32 %timing, 0
+  br i1 %untimed, label %host, label %before
+before:
+  %t0 = call i64 @now()
+  br label %host
+host:
+  %start = phi i64 [ 0, %entry ], [ %t0, %before ]
+  %hosting = and i32 %flags, 2
+  %native = icmp eq i32 %hosting, 0
+  br i1 %native, label %direct, label %python
+direct:
+  call void %function(ptr %args, i64 %begin, i64 %end, i64 %thread)
+  br label %after
+python:
+  ; The callback's last deed is to clear the mark: an exception, wherever it strikes, leaves it.
+  %mark = getelementptr %Program, ptr %program, i64 0, i32 13
+  store i64 1, ptr %mark
+  call void %function(ptr %args, i64 %begin, i64 %end, i64 %thread)
+  %left = load i64, ptr %mark
+  %fine = icmp eq i64 %left, 0
+  br i1 %fine, label %after, label %failed
+failed:
+  %error.p = getelementptr %Program, ptr %program, i64 0, i32 10
+  %error = load ptr, ptr %error.p
+  store atomic i64 2, ptr %error seq_cst, align 8
+  br label %after
+after:
+  br i1 %untimed, label %done, label %record
+record:
+  %records.p = getelementptr %Program, ptr %program, i64 0, i32 12
+  %records = load ptr, ptr %records.p
+  %position.p = getelementptr %Unit, ptr %unit, i64 0, i32 5
+  %position32 = load i32, ptr %position.p
+  %position = zext i32 %position32 to i64
+  %slot = getelementptr %Record, ptr %records, i64 %position
+  store i64 %start, ptr %slot
+  %stop = call i64 @now()
+  %stop.p = getelementptr %Record, ptr %slot, i64 0, i32 1
+  store i64 %stop, ptr %stop.p
+  %thread.p = getelementptr %Record, ptr %slot, i64 0, i32 2
+  store i64 %thread, ptr %thread.p
+  br label %done
+done:
+  ret void
+}
+
+define internal void @execute(ptr %program, ptr %unit, i64 %thread) nounwind {
+entry:
+  %flags.p = getelementptr %Unit, ptr %unit, i64 0, i32 4
+  %flags = load i32, ptr %flags.p
+  %slow = and i32 %flags, 6
+  %plain = icmp eq i32 %slow, 0
+  br i1 %plain, label %direct, label %other
+direct:
+  %function = load ptr, ptr %unit
+  %args.p = getelementptr %Unit, ptr %unit, i64 0, i32 1
+  %args = load ptr, ptr %args.p
+  %begin.p = getelementptr %Unit, ptr %unit, i64 0, i32 2
+  %begin32 = load i32, ptr %begin.p
+  %begin = zext i32 %begin32 to i64
+  %end.p = getelementptr %Unit, ptr %unit, i64 0, i32 3
+  %end32 = load i32, ptr %end.p
+  %end = zext i32 %end32 to i64
+  call void %function(ptr %args, i64 %begin, i64 %end, i64 %thread)
+  ret void
+other:
+  call void @special(ptr %program, ptr %unit, i64 %thread)
+  ret void
+}
+
+; All calls in order, on this thread.
+define internal void @serial(ptr %program) nounwind {
+entry:
+  %calls = load ptr, ptr %program
+  %count.p = getelementptr %Program, ptr %program, i64 0, i32 1
+  %count = load i64, ptr %count.p
+  %error.p = getelementptr %Program, ptr %program, i64 0, i32 10
+  %error = load ptr, ptr %error.p
+  br label %head
+head:
+  %i = phi i64 [ 0, %entry ], [ %next, %go ]
+  %more = icmp ult i64 %i, %count
+  br i1 %more, label %body, label %done
+body:
+  %unit = getelementptr %Unit, ptr %calls, i64 %i
+  %flags.p = getelementptr %Unit, ptr %unit, i64 0, i32 4
+  %flags = load i32, ptr %flags.p
+  %guard = and i32 %flags, 1
+  %free = icmp eq i32 %guard, 0
+  br i1 %free, label %go, label %test
+test:
+  %state = load atomic i64, ptr %error seq_cst, align 8
+  %clear = icmp eq i64 %state, 0
+  br i1 %clear, label %go, label %done
+go:
+  call void @execute(ptr %program, ptr %unit, i64 0)
+  %next = add i64 %i, 1
+  br label %head
+done:
+  ret void
+}
+
+; Start segment %from, or end the program. Segments of one unit run here and now.
+define internal void @advance(ptr %program, ptr %team, i64 %from, i64 %thread) nounwind {
+entry:
+  %units.p = getelementptr %Program, ptr %program, i64 0, i32 2
+  %units = load ptr, ptr %units.p
+  %segments.p = getelementptr %Program, ptr %program, i64 0, i32 3
+  %segments = load ptr, ptr %segments.p
+  %count.p = getelementptr %Program, ptr %program, i64 0, i32 4
+  %count = load i64, ptr %count.p
+  %threads.p = getelementptr %Program, ptr %program, i64 0, i32 5
+  %threads = load i64, ptr %threads.p
+  %error.p = getelementptr %Program, ptr %program, i64 0, i32 10
+  %error = load ptr, ptr %error.p
+  %caller = icmp eq i64 %thread, 0
+  %callers = getelementptr %Team, ptr %team, i64 0, i32 3
+  br label %head
+head:
+  %i = phi i64 [ %from, %entry ], [ %next, %single ]
+  %more = icmp ult i64 %i, %count
+  br i1 %more, label %look, label %finish
+look:
+  %segment = getelementptr %Segment, ptr %segments, i64 %i
+  %first32 = load i32, ptr %segment
+  %first = zext i32 %first32 to i64
+  %size.p = getelementptr %Segment, ptr %segment, i64 0, i32 1
+  %size32 = load i32, ptr %size.p
+  %size = zext i32 %size32 to i64
+  %flags.p = getelementptr %Segment, ptr %segment, i64 0, i32 2
+  %flags = load i32, ptr %flags.p
+  %guard = and i32 %flags, 1
+  %free = icmp eq i32 %guard, 0
+  br i1 %free, label %choose, label %test
+test:
+  %state = load atomic i64, ptr %error seq_cst, align 8
+  %clear = icmp eq i64 %state, 0
+  br i1 %clear, label %choose, label %finish
+choose:
+  %hosting = and i32 %flags, 2
+  %host = icmp ne i32 %hosting, 0
+  %elsewhere = icmp ne i64 %thread, 0
+  %private = and i1 %host, %elsewhere
+  %one = icmp eq i64 %size, 1
+  %shared = xor i1 %private, true
+  %here = and i1 %one, %shared
+  br i1 %here, label %single, label %publish
+single:
+  %unit = getelementptr %Unit, ptr %units, i64 %first
+  call void @execute(ptr %program, ptr %unit, i64 %thread)
+  %next = add i64 %i, 1
+  br label %head
+publish:
+  %pending = getelementptr %Team, ptr %team, i64 0, i32 2
+  store atomic i64 %size, ptr %pending seq_cst, align 8
+  %seg = shl i64 %i, 32
+  %width = sub i64 %threads, 1
+  %width.s = shl i64 %width, 24
+  %private64 = zext i1 %private to i64
+  %private.s = shl i64 %private64, 23
+  %top0 = or i64 %seg, %width.s
+  %top = or i64 %top0, %private.s
+  br label %share
+share:
+  %t = phi i64 [ 0, %publish ], [ %t1, %share ]
+  %low = phi i64 [ 0, %publish ], [ %high, %share ]
+  %t1 = add i64 %t, 1
+  %scaled = mul i64 %size, %t1
+  %even = udiv i64 %scaled, %threads
+  %high = select i1 %private, i64 1, i64 %even
+  %mine = sub i64 %high, %low
+  %word = or i64 %top, %mine
+  %slot = getelementptr %Team, ptr %team, i64 0, i32 6, i64 %t
+  store atomic i64 %word, ptr %slot release, align 8
+  %again = icmp ult i64 %t1, %threads
+  br i1 %again, label %share, label %shared.out
+shared.out:
+  fence seq_cst
+  %waking = and i32 %flags, 8
+  %quiet = icmp eq i32 %waking, 0
+  br i1 %quiet, label %tell, label %rouse
+rouse:
+  %workers = getelementptr %Team, ptr %team, i64 0, i32 4
+  call void @wake(ptr %workers)
+  br label %tell
+finish:
+  %finished = getelementptr %Team, ptr %team, i64 0, i32 1, i32 1
+  store atomic i64 1, ptr %finished seq_cst, align 8
+  fence seq_cst
+  br label %tell
+tell:
+  br i1 %caller, label %done, label %call
+call:
+  call void @wake(ptr %callers)
+  br label %done
+done:
+  ret void
+}
+
+; Claim and do units until the program is finished (the caller) or the team is dissolved (workers).
+define internal void @work(ptr %team, i64 %me) nounwind {
+entry:
+  %caller = icmp eq i64 %me, 0
+  %callers = getelementptr %Team, ptr %team, i64 0, i32 3
+  %workers = getelementptr %Team, ptr %team, i64 0, i32 4
+  %queue = select i1 %caller, ptr %callers, ptr %workers
+  %epoch.p = getelementptr %Queue, ptr %queue, i64 0, i32 1
+  %size.p = getelementptr %Team, ptr %team, i64 0, i32 5
+  %quit = getelementptr %Team, ptr %team, i64 0, i32 5, i32 1
+  %finished = getelementptr %Team, ptr %team, i64 0, i32 1, i32 1
+  %leave.p = select i1 %caller, ptr %finished, ptr %quit
+  %turns.p = getelementptr %Team, ptr %team, i64 0, i32 5, i32 2
+  %program.p = getelementptr %Team, ptr %team, i64 0, i32 1
+  %pending = getelementptr %Team, ptr %team, i64 0, i32 2
+  br label %fresh
+fresh:
+  br label %scan
+scan:
+  %spins = phi i64 [ 0, %fresh ], [ %spins1, %spin ], [ %spins, %enlist ]
+  %enlisted = phi i1 [ false, %fresh ], [ false, %spin ], [ true, %enlist ]
+  %epoch = phi i32 [ 0, %fresh ], [ 0, %spin ], [ %epoch.now, %enlist ]
+  %size = load atomic i64, ptr %size.p monotonic, align 8
+  br label %look
+look:
+  %v = phi i64 [ 0, %scan ], [ %v1, %skip ]
+  %h0 = add i64 %me, %v
+  %over = icmp uge i64 %h0, %size
+  %h1 = sub i64 %h0, %size
+  %h = select i1 %over, i64 %h1, i64 %h0
+  %head = getelementptr %Team, ptr %team, i64 0, i32 6, i64 %h
+  br label %try
+try:
+  %word = load atomic i64, ptr %head acquire, align 8
+  %left = and i64 %word, 8388607
+  %empty = icmp eq i64 %left, 0
+  br i1 %empty, label %skip, label %allowed
+allowed:
+  %width0 = lshr i64 %word, 24
+  %width = and i64 %width0, 255
+  %beyond = icmp ugt i64 %me, %width
+  %private0 = and i64 %word, 8388608
+  %private1 = icmp ne i64 %private0, 0
+  %elsewhere = icmp ne i64 %me, 0
+  %private = and i1 %private1, %elsewhere
+  %barred = or i1 %beyond, %private
+  br i1 %barred, label %skip, label %claim
+claim:
+  %less = sub i64 %word, 1
+  %pair = cmpxchg ptr %head, i64 %word, i64 %less acq_rel monotonic
+  %won = extractvalue { i64, i1 } %pair, 1
+  br i1 %won, label %found, label %try
+skip:
+  %v1 = add i64 %v, 1
+  %on = icmp ult i64 %v1, %size
+  br i1 %on, label %look, label %nothing
+found:
+  br i1 %enlisted, label %resign, label %do
+resign:
+  %old0 = atomicrmw sub ptr %queue, i32 1 seq_cst
+  br label %do
+do:
+  ; Now that a unit is ours, the program cannot end, so the team's pointer to it is good.
+  %program = load ptr, ptr %program.p
+  %units.p = getelementptr %Program, ptr %program, i64 0, i32 2
+  %units = load ptr, ptr %units.p
+  %segments.p = getelementptr %Program, ptr %program, i64 0, i32 3
+  %segments = load ptr, ptr %segments.p
+  %seg = lshr i64 %word, 32
+  %segment = getelementptr %Segment, ptr %segments, i64 %seg
+  %first32 = load i32, ptr %segment
+  %first = zext i32 %first32 to i64
+  %count.p = getelementptr %Segment, ptr %segment, i64 0, i32 1
+  %count32 = load i32, ptr %count.p
+  %count = zext i32 %count32 to i64
+  %threads = add i64 %width, 1
+  %v.next = add i64 %h, 1
+  %scaled = mul i64 %count, %v.next
+  %even = udiv i64 %scaled, %threads
+  %end = select i1 %private1, i64 1, i64 %even
+  %rank0 = sub i64 %end, %left
+  %rank = add i64 %first, %rank0
+  %unit = getelementptr %Unit, ptr %units, i64 %rank
+  call void @execute(ptr %program, ptr %unit, i64 %me)
+  %before = atomicrmw sub ptr %pending, i64 1 acq_rel
+  %last = icmp eq i64 %before, 1
+  br i1 %last, label %onward, label %fresh
+onward:
+  %following = add i64 %seg, 1
+  call void @advance(ptr %program, ptr %team, i64 %following, i64 %me)
+  br label %fresh
+nothing:
+  %leave = load atomic i64, ptr %leave.p acquire, align 8
+  %stay = icmp eq i64 %leave, 0
+  br i1 %stay, label %idle, label %out
+idle:
+  br i1 %enlisted, label %sleep, label %restless
+restless:
+  %spins1 = add i64 %spins, 1
+  %turns = load atomic i64, ptr %turns.p monotonic, align 8
+  %tired = icmp ugt i64 %spins1, %turns
+  br i1 %tired, label %enlist, label %spin
+spin:
+  call void @relax()
+  br label %scan
+enlist:
+  ; Announce the sleep, then look once more: whoever publishes either sees us or is seen.
+  %epoch.now = load atomic i32, ptr %epoch.p seq_cst, align 4
+  %old1 = atomicrmw add ptr %queue, i32 1 seq_cst
+  fence seq_cst
+  br label %scan
+sleep:
+  call void @system_wait(ptr %epoch.p, i32 %epoch)
+  %old2 = atomicrmw sub ptr %queue, i32 1 seq_cst
+  br label %fresh
+out:
+  br i1 %enlisted, label %last.resign, label %gone
+last.resign:
+  %old3 = atomicrmw sub ptr %queue, i32 1 seq_cst
+  br label %gone
+gone:
+  ret void
+}
+
+; One step. Gives the error cell's state, or -1 - i if external i has no address.
+define internal i64 @run(ptr %program) nounwind {
+entry:
+  %patches.p = getelementptr %Program, ptr %program, i64 0, i32 6
+  %patches = load ptr, ptr %patches.p
+  %count.p = getelementptr %Program, ptr %program, i64 0, i32 7
+  %count = load i64, ptr %count.p
+  %externals.p = getelementptr %Program, ptr %program, i64 0, i32 8
+  %externals = load ptr, ptr %externals.p
+  %slots.p = getelementptr %Program, ptr %program, i64 0, i32 9
+  %slots = load ptr, ptr %slots.p
+  br label %head
+head:
+  %i = phi i64 [ 0, %entry ], [ %next, %put ]
+  %more = icmp ult i64 %i, %count
+  br i1 %more, label %body, label %ready
+body:
+  %patch = getelementptr %Patch, ptr %patches, i64 %i
+  %slot32 = load i32, ptr %patch
+  %slot = zext i32 %slot32 to i64
+  %which.p = getelementptr %Patch, ptr %patch, i64 0, i32 1
+  %which32 = load i32, ptr %which.p
+  %which = zext i32 %which32 to i64
+  %from = getelementptr i64, ptr %externals, i64 %which
+  %address = load i64, ptr %from
+  %missing = icmp eq i64 %address, 0
+  br i1 %missing, label %unbound, label %put
+put:
+  %to = getelementptr i64, ptr %slots, i64 %slot
+  store i64 %address, ptr %to
+  %next = add i64 %i, 1
+  br label %head
+unbound:
+  %negative = xor i64 %which, -1
+  ret i64 %negative
+ready:
+  %error.p = getelementptr %Program, ptr %program, i64 0, i32 10
+  %error = load ptr, ptr %error.p
+  store atomic i64 0, ptr %error seq_cst, align 8
+  %segments.p = getelementptr %Program, ptr %program, i64 0, i32 4
+  %segments = load i64, ptr %segments.p
+  %short = icmp eq i64 %segments, 0
+  br i1 %short, label %alone, label %ask
+ask:
+  ; Another program has the team: do without.
+  %team.p = getelementptr %Program, ptr %program, i64 0, i32 11
+  %team = load ptr, ptr %team.p
+  %pair = cmpxchg ptr %team, i64 0, i64 1 acq_rel monotonic
+  %won = extractvalue { i64, i1 } %pair, 1
+  br i1 %won, label %together, label %alone
+together:
+  %program.p = getelementptr %Team, ptr %team, i64 0, i32 1
+  store ptr %program, ptr %program.p
+  %finished = getelementptr %Team, ptr %team, i64 0, i32 1, i32 1
+  store atomic i64 0, ptr %finished seq_cst, align 8
+  call void @advance(ptr %program, ptr %team, i64 0, i64 0)
+  call void @work(ptr %team, i64 0)
+  store atomic i64 0, ptr %team release, align 8
+  br label %done
+alone:
+  call void @serial(ptr %program)
+  br label %done
+done:
+  %state = load atomic i64, ptr %error seq_cst, align 8
+  ret i64 %state
+}
+
+; The whole life of a worker thread.
+define internal ptr @worker(ptr %self) nounwind {
+entry:
+  %team = load ptr, ptr %self
+  %me.p = getelementptr %Worker, ptr %self, i64 0, i32 1
+  %me = load i64, ptr %me.p
+  call void @work(ptr %team, i64 %me)
+  ret ptr null
+}
+
+; Ask the workers to leave.
+define internal i64 @stop(ptr %team) nounwind {
+entry:
+  %quit = getelementptr %Team, ptr %team, i64 0, i32 5, i32 1
+  store atomic i64 1, ptr %quit seq_cst, align 8
+  fence seq_cst
+  %workers = getelementptr %Team, ptr %team, i64 0, i32 4
+  call void @wake(ptr %workers)
+  ret i64 0
+}

@@ -1,0 +1,136 @@
+"""The native function that runs every program: its LLVM IR, its data layouts, its address."""
+
+from __future__ import annotations
+
+import ctypes
+import platform
+import string
+import sys
+import threading
+from pathlib import Path
+from typing import Any, Final, NamedTuple
+
+import numpy as np
+
+from weft.codegen.kernel import SYMBOL, Kernel
+from weft.codegen.target import current
+from weft.runtime.compiler import compile_kernels
+
+GUARD: Final = 1
+"""Flag of a call that ends the program if the error cell is set."""
+HOST: Final = 2
+"""Flag of a call into Python, made on the caller's thread."""
+TIMED: Final = 4
+"""Flag of a call whose start and end are recorded."""
+WAKE: Final = 8
+"""Flag of a segment with enough work to wake sleeping threads."""
+
+MAX_THREADS: Final = 256
+MAX_UNITS: Final = 1 << 20  # in one segment; a head counts them in 23 bits
+
+UNIT: Final = np.dtype(
+    [("function", "u8"), ("args", "u8"), ("begin", "u4"), ("end", "u4"), ("flags", "u4"),
+     ("position", "u4")]
+)  # fmt: skip
+SEGMENT: Final = np.dtype([("first", "u4"), ("units", "u4"), ("flags", "u4"), ("unused", "u4")])
+PATCH: Final = np.dtype([("slot", "u4"), ("external", "u4")])
+RECORD: Final = np.dtype([("start", "i8"), ("end", "i8"), ("thread", "i8"), ("unused", "i8")])
+
+
+class ProgramTable(ctypes.Structure):
+    """What the driver sees of a program (`%Program`)."""
+
+    _fields_ = [
+        ("calls", ctypes.c_void_p), ("call_count", ctypes.c_int64),
+        ("units", ctypes.c_void_p), ("segments", ctypes.c_void_p),
+        ("segment_count", ctypes.c_int64), ("threads", ctypes.c_int64),
+        ("patches", ctypes.c_void_p), ("patch_count", ctypes.c_int64),
+        ("externals", ctypes.c_void_p), ("slots", ctypes.c_void_p), ("error", ctypes.c_void_p),
+        ("team", ctypes.c_void_p), ("records", ctypes.c_void_p), ("unfinished", ctypes.c_int64),
+    ]  # fmt: skip
+
+
+TEAM_BYTES: Final = (6 + MAX_THREADS) * 64
+TEAM_THREADS: Final = 5 * 64  # where `%Team` keeps how many threads look for work,
+TEAM_SPIN: Final = 5 * 64 + 16  # and how many turns a thread spins before it sleeps
+
+_FUTEX = {"x86_64": 202, "aarch64": 98}
+_RELAX = {
+    "x86_64": ("void @llvm.x86.sse2.pause()", ""),
+    "aarch64": ("void @llvm.aarch64.hint(i32)", "i32 1"),
+}
+_FUTEX_WAIT = string.Template("""
+declare i64 @syscall(i64, ...)
+define internal void @system_wait(ptr %word, i32 %value) nounwind {
+  %r = call i64 (i64, ...) @syscall(i64 $NUMBER, ptr %word, i32 128, i32 %value, ptr null)
+  ret void
+}
+define internal void @system_wake(ptr %word) nounwind {
+  %r = call i64 (i64, ...) @syscall(i64 $NUMBER, ptr %word, i32 129, i32 2147483647)
+  ret void
+}
+""")
+_POLLING_WAIT = """
+declare i32 @usleep(i32)
+define internal void @system_wait(ptr %word, i32 %value) nounwind {
+  %r = call i32 @usleep(i32 100)
+  ret void
+}
+define internal void @system_wake(ptr %word) nounwind {
+  ret void
+}
+"""
+
+
+def source(system: str = sys.platform, machine: str | None = None) -> str:
+    """The driver's LLVM IR for an operating system and a processor."""
+    machine = platform.machine() if machine is None else machine
+    machine = {"amd64": "x86_64", "arm64": "aarch64"}.get(machine.lower(), machine)
+    futex = _FUTEX.get(machine) if system == "linux" else None
+    wait = _POLLING_WAIT if futex is None else _FUTEX_WAIT.substitute(NUMBER=futex)
+    relax = "define internal void @relax() nounwind {\n$CALL  ret void\n}\n"
+    if machine in _RELAX:
+        declaration, argument = _RELAX[machine]
+        name = declaration.split("(")[0]
+        call = f"  call {name}({argument})\n"
+        relax = f"declare {declaration}\n" + relax.replace("$CALL", call)
+    else:
+        relax = relax.replace("$CALL", "")
+    text = Path(__file__).with_suffix(".ll").read_text(encoding="utf-8")
+    clock = "6" if system == "darwin" else "1"  # CLOCK_MONOTONIC
+    return string.Template(text).substitute(SYMBOL=SYMBOL, CLOCK=clock, RELAX=relax, WAIT=wait)
+
+
+class Entries(NamedTuple):
+    """The driver's native functions."""
+
+    run: Any  # (program table) -> state; releases Python's lock
+    run_locked: Any  # the same, holding Python's lock: for short programs without host calls
+    worker: int  # address of a thread's entry function
+    stop: Any  # (team)
+
+
+_lock = threading.Lock()
+_entries: Entries | None = None
+
+
+def kernel() -> Kernel:
+    """The driver as a kernel, to be compiled along with a program's own."""
+    return Kernel("driver", source())
+
+
+def entries() -> Entries:
+    """The native functions, compiled (or taken from the cache) on first use."""
+    global _entries
+    if _entries is None:
+        driver = kernel()
+        address = compile_kernels([driver], current())[driver]
+        run, worker, stop = (ctypes.c_void_p * 3).from_address(address)
+        unary = (ctypes.c_int64, ctypes.c_void_p)
+        _entries = Entries(
+            ctypes.CFUNCTYPE(*unary)(run or 0),
+            ctypes.PYFUNCTYPE(*unary)(run or 0),
+            worker or 0,
+            ctypes.CFUNCTYPE(*unary)(stop or 0),
+        )
+    return _entries

@@ -1,0 +1,270 @@
+"""A step program: calls on planned memory, run by one foreign call.
+
+>>> arena = Arena(plan.total)                                           # doctest: +SKIP
+>>> program = Program(calls, compile_kernels(kernels, target), arena, externals=2)
+>>> with program.lock:
+...     program.addresses[0] = address_of(feed)
+...     fault = program.run()
+"""
+
+from __future__ import annotations
+
+import ctypes
+import itertools
+import os
+import threading
+import time
+import weakref
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, Final, NamedTuple, cast
+
+import numpy as np
+
+from weft import config
+from weft.codegen.kernel import ERROR, Kernel, Scratch
+from weft.errors import WeftError
+from weft.runtime import driver
+from weft.runtime.arena import Arena
+from weft.runtime.call import Call, External, InArena, estimate_ns
+from weft.runtime.segment import Segmented, cut
+from weft.runtime.team import TEAM
+
+SERIAL_NS: Final = 20_000.0  # programs shorter than this are not worth a second thread
+HOLD_NS: Final = 100_000.0  # programs shorter than this keep Python's lock: releasing costs more
+
+
+class Fault(NamedTuple):
+    """What a checking kernel found: see `weft.codegen.kernel.ERROR`."""
+
+    tag: int
+    position: int
+    value: int
+
+
+_HOST = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_int64, ctypes.c_int64, ctypes.c_int64)
+
+
+class Program:
+    """Calls in order, bound to an arena and to `externals` addresses that may change between runs.
+
+    `lock` is to be held from setting addresses to reading results; programs that share state may
+    share a lock. Results do not depend on `threads`; per-thread scratch must be planned for
+    `program.threads` threads.
+    """
+
+    def __init__(
+        self,
+        calls: Sequence[Call],
+        functions: Mapping[Kernel, int],
+        arena: Arena,
+        externals: int = 0,
+        threads: int | None = None,
+        lock: threading.RLock | None = None,  # pyright: ignore[reportGeneralTypeIssues]
+    ) -> None:
+        self.calls: Final = tuple(calls)
+        self.arena: Final = arena
+        self.threads: Final = int(config.get("threads")) if threads is None else threads
+        self.lock: Final = threading.RLock() if lock is None else lock
+        _locks.add(self.lock)
+        self._raised: list[BaseException] = []
+        self._callbacks: list[Any] = []
+        self._running = False
+        self._table = driver.ProgramTable()
+        self._fill(functions, externals)
+        self._pointer = ctypes.c_void_p(ctypes.addressof(self._table))
+        self.estimate_ns: Final = sum(map(estimate_ns, self.calls))
+        self.parallel: Final = self.threads > 1 and self.estimate_ns >= SERIAL_NS
+        self._segments()
+        entries = driver.entries()
+        brief = self.estimate_ns < HOLD_NS and not self._callbacks and not self.parallel
+        self._enter = entries.run_locked if brief else entries.run
+        if self.parallel:
+            TEAM.grow(self.threads)
+
+    def _fill(self, functions: Mapping[Kernel, int], externals: int) -> None:
+        """The tables of calls and arguments."""
+        counts = [len(call.args) for call in self.calls]
+        starts = [0, *itertools.accumulate(counts)]
+        self._slots = np.zeros(starts[-1] + 1, np.int64)
+        self._externals = np.zeros(externals + 1, np.int64)
+        self._error = np.zeros(8, np.int64)
+        self.addresses = memoryview(cast(Any, self._externals))[:externals]
+        """Where the externals are; all must be set before the first run."""
+        base = _address(self._slots)
+        patches: list[tuple[int, int]] = []
+        slots = memoryview(cast(Any, self._slots))
+        units = np.zeros(len(self.calls), driver.UNIT)
+        for number, (call, start) in enumerate(zip(self.calls, starts, strict=False)):
+            for slot, argument in enumerate(call.args, start):
+                if isinstance(argument, External):
+                    patches.append((slot, argument.index))
+                else:
+                    slots[slot] = self._value(argument)
+            flags = driver.GUARD * call.guard
+            if isinstance(call.function, Kernel):
+                function = functions[call.function]
+            else:
+                function, flags = self._host(call.function), flags | driver.HOST
+            units[number] = (function, base + 8 * start, 0, call.chunks, flags, number)
+        self._units = units
+        self._patches = np.array(patches, driver.PATCH)
+        if len(self._patches) and self._patches["external"].max() >= externals:
+            raise ValueError(f"program: an external beyond the {externals} declared")
+        table = self._table
+        table.calls, table.call_count = _address(units), len(units)
+        table.patches, table.patch_count = _address(self._patches), len(patches)
+        table.externals, table.slots = _address(self._externals), base
+        table.error, table.team = _address(self._error), TEAM.address
+        table.threads = self.threads
+
+    def _value(self, argument: InArena | Scratch | int) -> int:
+        if isinstance(argument, InArena):
+            if not 0 <= argument.offset <= argument.offset + argument.size <= self.arena.size:
+                raise ValueError(f"program: {argument} lies outside the {self.arena.size} bytes")
+            return self.arena.address + argument.offset
+        if isinstance(argument, Scratch):
+            if argument is not ERROR:
+                raise ValueError("program: scratch memory has no place")
+            return _address(self._error)
+        return argument
+
+    def _host(self, function: Callable[[], None]) -> int:
+        table, raised = self._table, self._raised
+
+        def call(args: int, begin: int, end: int, thread: int) -> None:
+            try:
+                function()
+                table.unfinished = 0  # the last deed: see driver.ll
+            except BaseException as error:
+                raised.append(error)
+
+        callback = _HOST(call)
+        self._callbacks.append(callback)
+        return ctypes.cast(callback, ctypes.c_void_p).value or 0
+
+    def _segments(self) -> None:
+        if not self.parallel:
+            self.segmented: Segmented | None = None
+            return
+        self.segmented = cut(self.calls, self._units, self.threads)
+        table = self._table
+        table.units = _address(self.segmented.units)
+        table.segments = _address(self.segmented.segments)
+        table.segment_count = len(self.segmented.segments)
+
+    def run(self) -> Fault | None:
+        """Run the step, whole or up to a guard; tell what a checking kernel found.
+
+        Raises:
+            BaseException: whatever a Python function in the program raised.
+            WeftError: an external has no address, or the program runs already (a Python function
+                in it called it again).
+        """
+        state = self._run_host() if self._callbacks else self._enter(self._pointer)
+        return self._fault(state) if state else None
+
+    def _run_host(self) -> int:
+        if self._running:
+            raise WeftError("program: a host call runs the program that it is part of")
+        self._running = True
+        try:
+            return self._enter(self._pointer)
+        finally:
+            self._running = False
+
+    def _fault(self, state: int) -> Fault:
+        if self._raised:
+            error = self._raised[0]
+            self._raised.clear()
+            raise error
+        if state < 0:
+            raise WeftError(f"program: external {-1 - state} has no address")
+        if state == 2:  # an exception outside the callback's own try: only a signal can do that
+            raise KeyboardInterrupt
+        return Fault(*self._error[1:4].tolist())
+
+    def record(self) -> Recording:
+        """Run the step once with a clock at every call; costs nothing at other times."""
+        count = len(self.calls) + (len(self.segmented.units) if self.segmented else 0)
+        records = np.zeros(count, driver.RECORD)
+        tables = [self._units] + ([self.segmented.units] if self.segmented else [])
+        owner = np.arange(len(self.calls))
+        if self.segmented:
+            owner = np.concatenate([owner, self.segmented.owner])
+        self._table.records = _address(records)
+        for table in tables:
+            table["flags"] |= driver.TIMED
+        try:
+            before = time.perf_counter_ns()
+            fault = self.run()
+            total = time.perf_counter_ns() - before
+        finally:
+            for table in tables:
+                table["flags"] &= ~np.uint32(driver.TIMED)
+            self._table.records = None
+        return Recording(total, records, owner, fault)
+
+
+class Recording(NamedTuple):
+    """One timed step: nanoseconds in all, a record for every unit, the call of each record."""
+
+    total_ns: int
+    records: np.ndarray[Any, Any]
+    owner: np.ndarray[Any, Any]
+    fault: Fault | None
+
+
+def _address(array: np.ndarray[Any, Any]) -> int:
+    return int(array.__array_interface__["data"][0])
+
+
+# NumPy keeps an array's data pointer after the object's header. Reading it there takes 60 ns,
+# asking for it 800. Checked below, so that another layout only costs the difference.
+_MEMORY: Final = (ctypes.c_int64 * (1 << 59)).from_address(0)
+_HEADER: Final = object.__basicsize__
+
+
+def address_of(array: np.ndarray[Any, Any]) -> int:
+    """The address of an array's first element."""
+    return _MEMORY[(id(array) + _HEADER) >> 3]
+
+
+def _layout_is_known() -> bool:
+    probes = [np.zeros(3), np.zeros((2, 5), np.uint8)[1:, 3:], np.zeros(())]
+    return all(address_of(probe) == _address(probe) for probe in probes)
+
+
+if not _layout_is_known():
+    address_of = _address
+
+
+_locks: Final[weakref.WeakSet[Any]] = weakref.WeakSet()
+_held: list[Any] = []
+FORK_SECONDS: Final = 5.0
+
+
+def _before_fork() -> None:
+    """Let running steps end, so that the child finds variables as they are between steps."""
+    deadline = time.monotonic() + FORK_SECONDS
+    for lock in list(_locks):
+        if lock.acquire(timeout=max(0.0, deadline - time.monotonic())):
+            _held.append(lock)
+
+
+def _after_fork_in_parent() -> None:
+    while _held:
+        _held.pop().release()
+
+
+def _after_fork_in_child() -> None:
+    _held.clear()
+    for lock in list(_locks):
+        lock._at_fork_reinit()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(
+        before=_before_fork,
+        after_in_parent=_after_fork_in_parent,
+        after_in_child=_after_fork_in_child,
+    )

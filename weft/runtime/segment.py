@@ -1,0 +1,124 @@
+"""Cut a program's calls into units of work, and group those that may run at the same time."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Sequence
+from typing import Any, Final, NamedTuple
+
+import numpy as np
+
+from weft.codegen.kernel import Kernel
+from weft.runtime import driver
+from weft.runtime.call import Call, External, InArena, estimate_ns
+
+UNIT_NS: Final = 1000.0  # handing a unit to another core costs 100 to 200 ns
+UNITS_PER_THREAD: Final = 4  # enough for the others to take over from one that is held up
+WAKE_NS: Final = 40_000.0  # waking a sleeping thread takes 5 to 50 us
+MAX_CALLS: Final = 256  # in a segment; the search for conflicts is quadratic in it
+
+
+class Segmented(NamedTuple):
+    """A program for the team: its units, its segments, and the call that each unit is part of."""
+
+    units: np.ndarray[Any, Any]
+    segments: np.ndarray[Any, Any]
+    owner: np.ndarray[Any, Any]
+
+
+class _Range(NamedTuple):
+    space: int  # 0 the arena, 1 + i external i
+    low: int
+    high: int
+
+
+class _Open:
+    """The segment under construction: what its calls read and write."""
+
+    def __init__(self) -> None:
+        self.calls: list[int] = []
+        self.reads: list[_Range] = []
+        self.writes: list[_Range] = []
+
+    def admits(self, reads: Sequence[_Range], writes: Sequence[_Range]) -> bool:
+        """Whether a call that reads and writes this may run beside those here."""
+        return len(self.calls) < MAX_CALLS and not (
+            _meet(reads, self.writes) or _meet(writes, self.writes) or _meet(writes, self.reads)
+        )
+
+    def add(self, call: int, reads: Sequence[_Range], writes: Sequence[_Range]) -> None:
+        """Take in a call."""
+        self.calls.append(call)
+        self.reads += reads
+        self.writes += writes
+
+
+def _meet(some: Sequence[_Range], others: Sequence[_Range]) -> bool:
+    return any(
+        a.space == b.space and a.low < b.high and b.low < a.high for a in some for b in others
+    )
+
+
+def group(calls: Sequence[Call]) -> list[list[int]]:
+    """Runs of calls that are independent of each other, in order."""
+    groups: list[list[int]] = []
+    current = _Open()
+    for number, call in enumerate(calls):
+        reads, writes = _ranges(call)
+        alone = _is_host(call)
+        if current.calls and (
+            alone
+            or call.guard
+            or _is_host(calls[current.calls[-1]])
+            or not current.admits(reads, writes)
+        ):
+            groups.append(current.calls)
+            current = _Open()
+        current.add(number, reads, writes)
+    if current.calls:
+        groups.append(current.calls)
+    return groups
+
+
+def _is_host(call: Call) -> bool:
+    return not isinstance(call.function, Kernel)
+
+
+def _ranges(call: Call) -> tuple[list[_Range], list[_Range]]:
+    reads: list[_Range] = []
+    writes: list[_Range] = []
+    for position, argument in enumerate(call.args):
+        # An in-place call reads what it writes: a conflict with either is found through the write.
+        kind = writes if position in call.writes else reads
+        if isinstance(argument, InArena):
+            kind.append(_Range(0, argument.offset, argument.offset + argument.size))
+        elif isinstance(argument, External):
+            kind.append(_Range(1 + argument.index, 0, 1))
+    return reads, writes
+
+
+def cut(calls: Sequence[Call], table: np.ndarray[Any, Any], threads: int) -> Segmented:
+    """Units and segments for a team of `threads`; `table` has the serial form of each call."""
+    units: list[tuple[int, ...]] = []
+    owner: list[int] = []
+    segments: list[tuple[int, ...]] = []
+    for members in group(calls):
+        first, work, flags = len(units), 0.0, 0
+        for number in members:
+            function, args, _, chunks, own, _ = (int(field) for field in table[number])
+            cost = estimate_ns(calls[number])
+            parts = max(1, min(chunks, UNITS_PER_THREAD * threads, int(cost / UNIT_NS)))
+            bounds = [chunks * part // parts for part in range(parts + 1)]
+            for begin, end in itertools.pairwise(bounds):
+                position = len(calls) + len(units)
+                units.append((function, args, begin, end, own & driver.HOST, position))
+                owner.append(number)
+            work += cost
+            flags |= own
+        count = len(units) - first
+        if count > 1 and work >= WAKE_NS:
+            flags |= driver.WAKE
+        segments.append((first, count, flags, 0))
+    return Segmented(
+        np.array(units, driver.UNIT), np.array(segments, driver.SEGMENT), np.array(owner, np.int64)
+    )

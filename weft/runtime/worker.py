@@ -1,0 +1,61 @@
+"""A child process that turns LLVM IR into object code, so that an LLVM abort kills only itself.
+
+Run as a script, by `weft.runtime.compiler`, without site packages or the rest of Weft: it starts in
+50 ms. It reads requests from standard input and answers on standard output:
+
+    request   3 x uint32 lengths, then the processor, its features, the LLVM IR
+    answer    status byte (0 object code, 1 error text), uint64 length, the bytes
+
+It ends when standard input does, or after a minute without a request. It does not ask to be killed
+with its parent: Linux would do so when the *thread* that started it ends.
+"""
+
+from __future__ import annotations
+
+import os
+import select
+import struct
+import sys
+import types
+from pathlib import Path
+from typing import BinaryIO, Final
+
+REQUEST: Final = struct.Struct("<3I")
+ANSWER: Final = struct.Struct("<BQ")
+IDLE_SECONDS: Final = 60.0
+
+
+def serve(requests: BinaryIO, answers: BinaryIO) -> None:
+    """Answer requests until there are no more."""
+    from weft.codegen import llvm  # noqa: PLC0415 - the path to it is set up by `main`
+    from weft.errors import CompileError  # noqa: PLC0415
+
+    while select.select([requests], [], [], IDLE_SECONDS)[0]:
+        head = requests.read(REQUEST.size)
+        if len(head) < REQUEST.size:
+            return
+        cpu, features, ir = (requests.read(n).decode() for n in REQUEST.unpack(head))
+        try:
+            status, body = 0, llvm.to_object(ir, cpu, features)
+        except CompileError as error:
+            status, body = 1, str(error).encode()
+        answers.write(ANSWER.pack(status, len(body)) + body)
+        answers.flush()
+
+
+def main(folders: list[str]) -> None:
+    """Set up imports and pipes, then serve; `folders` are where llvmlite and its needs lie."""
+    sys.path.extend(folders)
+    # A bare package in place of weft/__init__.py, which would import NumPy.
+    package = types.ModuleType("weft")
+    package.__path__ = [str(Path(__file__).resolve().parent.parent)]
+    sys.modules["weft"] = package
+    requests, answers = os.fdopen(os.dup(0), "rb"), os.fdopen(os.dup(1), "wb")
+    null = os.open(os.devnull, os.O_RDWR)
+    os.dup2(null, 0)
+    os.dup2(2, 1)  # whatever LLVM prints must not mix with the answers
+    serve(requests, answers)
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])
