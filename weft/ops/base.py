@@ -31,7 +31,7 @@ from weft.errors import DTypeError, GraphError, ShapeError
 from weft.ir.dtype import DType, as_dtype
 from weft.ir.graph import current_graph
 from weft.ir.node import Literal, Node, TensorType, Value, user_source
-from weft.ir.shape import Shape
+from weft.ir.shape import Shape, is_static
 
 Array = np.ndarray[Any, Any]
 
@@ -172,6 +172,8 @@ class Op:
         data = self._data_inputs(args)
         full, supplied = self._attributes(attrs)
         types = self.infer(tuple(v.type for v in data), full)
+        if not supplied and all(is_static(v.shape) for v in data):
+            full = self.normal(*[v.shape for v in data], **full)
         plain = {k: v for k, v in full.items() if k not in supplied}
         return current_graph().add(
             self.name, (*data, *supplied.values()), plain, types, name, tuple(supplied)
