@@ -1,11 +1,12 @@
 """Prints `weft/codegen/vecmath/coefficients.py`: minimax polynomials for the vector maths.
 
-Run `python tools/minimax.py > weft/codegen/vecmath/coefficients.py` (needs mpmath; two minutes).
+Run `python tools/minimax.py > weft/codegen/vecmath/coefficients.py` (needs mpmath; ten seconds).
 
 Each fit finds a polynomial p of given length for which `weight(x) * |p(x) - f(x)|` is small over an
-interval: least squares at Chebyshev points, within a bit of the minimax error. Coefficients are rounded to the target's type one by one, lowest first,
-and the others are fitted again each time, so that the rounding of the first ones, which matter
-most, is made up for by the rest. Comments in the output give the error left, as a power of two.
+interval: least squares at Chebyshev points, within a bit of the minimax error. Coefficients are
+rounded to the target's type one by one, lowest first, and the others are fitted again each time, so
+that the rounding of the first ones, which matter most, is made up for by the rest. Comments in the
+output give the error left, as a power of two.
 """
 
 from __future__ import annotations
@@ -146,9 +147,9 @@ class Pieces:
 
 
 PIECES = [
-    Pieces("LN2", mp.log(2), {"float": 14, "double": 40}, 2, "n of 9 (12) bits times a piece is exact"),
+    Pieces("LN2", mp.log(2), {"float": 14, "double": 40}, 2, "n of 9 (12) bits is exact"),
     Pieces("HALF_PI", mp.pi / 2, {"double": 32}, 4, "n of 21 bits"),
-    Pieces("HALF_PI_FULL", mp.pi / 2, {"float": 24, "double": 53}, 2, "a number and its rounding error"),
+    Pieces("HALF_PI_FULL", mp.pi / 2, {"float": 24, "double": 53}, 2, "and the rounding error"),
 ]
 DIGIT_BITS = 24
 

@@ -308,7 +308,7 @@ ERFC_LOG_WIDE: Final[Coefficients] = {
     ),
 }
 
-# n of 9 (12) bits times a piece is exact
+# n of 9 (12) bits is exact
 LN2: Final[Coefficients] = {
     "float": (
         0.69317626953125,
@@ -330,7 +330,7 @@ HALF_PI: Final[Coefficients] = {
     ),
 }
 
-# a number and its rounding error
+# and the rounding error
 HALF_PI_FULL: Final[Coefficients] = {
     "float": (
         1.5707963705062866,

@@ -4,8 +4,16 @@ from __future__ import annotations
 
 from weft.codegen.vecmath import coefficients as table
 from weft.codegen.vecmath.exponential import exp_moderate
-from weft.codegen.vecmath.vector import Vec, absolute, at_most, fma, polynomial, select, vector_math
-from weft.codegen.vecmath.vector import with_sign
+from weft.codegen.vecmath.vector import (
+    Vec,
+    absolute,
+    at_most,
+    fma,
+    polynomial,
+    select,
+    vector_math,
+    with_sign,
+)
 
 
 @vector_math

@@ -88,17 +88,16 @@ def expm1(x: Vec) -> Vec:
 def sigmoid(x: Vec) -> Vec:
     """1 / (1 + e**-x), from e**-|x| so that nothing overflows and small results keep their digits.
 
-    Where x < 0, q = e / (1 + e) has three roundings too many; e - e q has not, as e q is small.
+    Where x < -1, q = e / (1 + e) has three roundings too many; e - e q has not, as e q is small.
     """
     low, _ = EXP_RANGE[x.scalar]
     n, r = reduce_exp(at_least(-absolute(x), low))
     fraction = expm1_fraction(r)
     p = fraction + 1.0
     e = scale(p, n)
-    negative = x < 0.0
-    q = select(negative, e, 1.0) / (e + 1.0)
+    q = select(x < 0.0, e, 1.0) / (e + 1.0)
     lost = fraction - (p - 1.0)  # of p's rounding
-    return select(negative, fma(e, lost - q, e), q)
+    return select(x < -1.0, fma(e, lost - q, e), q)
 
 
 @vector_math
@@ -106,9 +105,9 @@ def tanh(x: Vec) -> Vec:
     """Hyperbolic tangent: odd polynomial below 0.625 (Cephes' bound), 1 - 2 / (e**2x + 1) above."""
     a = absolute(x)
     z = x * x
-    small = fma(x * z, polynomial(z, x.pick(table.TANH)), x)
+    small = fma(a * z, polynomial(z, x.pick(table.TANH)), a)
     e = exp_moderate(at_most(a, TANH_LIMIT[x.scalar]) * 2.0)
-    return select(a < 0.625, small, with_sign(1.0 - 2.0 / (e + 1.0), x))
+    return with_sign(select(a < 0.625, small, 1.0 - 2.0 / (e + 1.0)), x)
 
 
 @vector_math
