@@ -115,6 +115,12 @@ class Graph:
             yield self._scope
 
     @contextlib.contextmanager
+    def prefix(self, scope: str) -> Iterator[None]:
+        """Names of nodes built inside begin with exactly `scope`, which keeps its own slash."""
+        with self._set("_scope", scope):
+            yield
+
+    @contextlib.contextmanager
     def control_dependencies(self, nodes: Iterable[Node]) -> Iterator[None]:
         """Nodes built inside run after all of `nodes`."""
         with self._set("_control", tuple(dict.fromkeys((*self._control, *nodes)))):
@@ -133,10 +139,11 @@ class Graph:
             yield
 
     @contextlib.contextmanager
-    def on_behalf_of(self, node: Node) -> Iterator[None]:
+    def on_behalf_of(self, node: Node, scope: str | None = None) -> Iterator[None]:
         """Nodes built inside carry `node`'s name as scope, its device and the line that made it."""
         before = self._scope, self._device, self._source
-        self._scope, self._device, self._source = node.name + "/", node.device, node.source
+        scope = node.name + "/" if scope is None else scope
+        self._scope, self._device, self._source = scope, node.device, node.source
         try:
             yield
         finally:

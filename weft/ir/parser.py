@@ -47,7 +47,9 @@ class _Parser:
         while position < end:
             match = _TOKEN.match(text, position)
             if match is None:
-                raise GraphError(f"parse: line {line}: unexpected {text[position:][:20]!r}")
+                rest = text[position:].lstrip()
+                line += text.count("\n", position, len(text) - len(rest))
+                raise GraphError(f"parse: line {line}: unexpected {rest[:20]!r}")
             line += text.count("\n", position, match.end())
             position = match.end()
             kind = str(match.lastgroup)
@@ -210,8 +212,9 @@ class _Parser:
         dtype, shape = self._array_head()
         self.take(text="[")
         flat = self.listing("]", self._attribute_value)
+        wide = dtype.numpy if dtype.is_integer else np.float64
         self.take(text=")")
-        return Literal(np.array(flat).astype(dtype.numpy).reshape(shape))
+        return Literal(np.array(flat, wide).astype(dtype.numpy).reshape(shape))
 
     def _bytes(self) -> Literal:
         dtype, shape = self._array_head()

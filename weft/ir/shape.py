@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from weft.errors import ShapeError
+from weft.errors import ShapeError, UnknownShapeError
 
 Dim = int | None
 Dims = tuple[Dim, ...]
@@ -40,14 +40,14 @@ def known(shape: Shape) -> tuple[int, ...]:
     """`shape` as plain integers.
 
     Raises:
-        ShapeError: a dimension or the rank is unknown.
+        UnknownShapeError: a dimension or the rank is unknown.
     """
     if shape is None:
-        raise ShapeError("shape: expected a known rank, got <unknown>")
+        raise UnknownShapeError("shape: expected a known rank, got <unknown>")
     dims: list[int] = []
     for d in shape:
         if d is None:
-            raise ShapeError(f"shape: expected known dimensions, got {show(shape)}")
+            raise UnknownShapeError(f"shape: expected known dimensions, got {show(shape)}")
         dims.append(d)
     return tuple(dims)
 

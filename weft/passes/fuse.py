@@ -157,7 +157,7 @@ class _Fuser:
     # -- placing nodes
 
     def _alias(self, node: Node) -> None:
-        """A reshape between the two forms of a reduced value stays in its group; else it is a view."""
+        """A reshape between the two forms of a reduced value joins its group; else it is a view."""
         value = node.inputs[0]
         host = self.group_of.get(value.node)
         if host is not None and host.open and host.axes and self._fits(host):
@@ -300,6 +300,6 @@ class _Fuser:
             for n in nodes
             if n not in self.floating
             for v in n.outputs
-            if v in used_outside or isinstance(op_of(n).lower, Opaque) and len(n.outputs) > 1
+            if v in used_outside or (isinstance(op_of(n).lower, Opaque) and len(n.outputs) > 1)
         ]
         return Group(tuple(nodes), tuple(inputs), tuple(outputs))

@@ -129,7 +129,9 @@ class _Walk:
         key: str = node.attrs["key"]
         if key not in self.first:
             kind = self.variables.get(key, node.types[0])
-            attrs = {"key": key, "dtype": kind.dtype, "shape": kind.shape}
+            attrs: dict[str, Any] = {"key": key, "dtype": kind.dtype, "shape": kind.shape}
+            if node.op == "counter":
+                attrs["counter"] = True  # starts at 0 without being assigned
             name = f"variable/{node.name}"
             state = self.out.add("variable", (), attrs, (kind,), name, source=node.source)
             self.first[key] = state.outputs[0]

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 
 from weft.codegen.copy import copy
-from weft.codegen.kernel import ERROR, Argument, Launch, Scratch
+from weft.codegen.kernel import ERROR, Kernel, Launch, Scratch
 from weft.codegen.lower import lower
 from weft.codegen.target import Target
 from weft.ir.node import TensorType, Value
@@ -19,28 +19,8 @@ from weft.passes.fuse import Fused, fuse
 from weft.passes.group import Group
 from weft.passes.schedule import Schedule, schedule
 from weft.passes.step import Step
-
-
-@dataclass(frozen=True)
-class InArena:
-    """So many bytes from the start of the arena."""
-
-    offset: int
-
-
-@dataclass(frozen=True)
-class Outside:
-    """Entry `index` of the blueprint's externals."""
-
-    index: int
-
-
-@dataclass(frozen=True)
-class ErrorCell:
-    """The program's error cell (see `weft.codegen.kernel.ERROR`)."""
-
-
-Place = InArena | Outside | ErrorCell | int
+from weft.runtime.call import Argument as Placement
+from weft.runtime.call import External, InArena, Place
 
 
 @dataclass(frozen=True)
@@ -65,16 +45,16 @@ class Constant:
     array: np.ndarray[Any, Any]
 
 
-External = Feed | Variable | Constant
+Source = Feed | Variable | Constant
 
 
 @dataclass(frozen=True)
-class Call:
-    """One launch with its arguments placed; a guarded call is left out once an error is set."""
+class Placed:
+    """One launch with its arguments placed; a guarded one is left out once an error is set."""
 
     launch: Launch
-    places: tuple[Place, ...]
-    guarded: bool
+    args: tuple[Placement, ...]
+    guard: bool
     group: Group | None  # for messages and profiles; `None` for copies
 
 
@@ -82,8 +62,8 @@ class Call:
 class Blueprint:
     """Everything about a program except addresses."""
 
-    calls: tuple[Call, ...]
-    externals: tuple[External, ...]
+    calls: tuple[Placed, ...]
+    externals: tuple[Source, ...]
     arena: memory.Plan
     fetches: tuple[tuple[Place, TensorType], ...]
     kept: tuple[str, ...]  # variables whose value before the step is used
@@ -107,14 +87,25 @@ def build(step: Step, target: Target, threads: int, fusing: bool = True) -> Blue
     return builder.finish()
 
 
+def _lower(group: Group, target: Target) -> tuple[Launch, ...]:
+    """The group's launches; a call into Python stands as one launch that is never compiled."""
+    node = group.nodes[0]
+    if node.op != "host_call":
+        return lower(group, target)
+    writes = tuple(range(len(node.inputs), len(node.inputs) + len(node.outputs)))
+    return (Launch(Kernel("host_call", ""), (*node.inputs, *node.outputs), writes, check=True),)
+
+
 class _Builder:
+    """The parts of a blueprint as they are decided."""
+
     def __init__(self, step: Step, target: Target, threads: int, fusing: bool) -> None:
         self.step = step
         self.threads = threads
         self.fused = fuse(step, fusing)
-        self.lowered = {group: lower(group, target) for group in self.fused.groups}
+        self.lowered = {group: _lower(group, target) for group in self.fused.groups}
         self.launches: list[tuple[Launch, Group | None]] = []
-        self.externals: dict[Value, External] = {}
+        self.externals: dict[Value, Source] = {}
         self.states: dict[str, Value] = {}  # key -> the variable's node's output
         for node in step.graph.nodes:
             self._external(node.op, node.outputs[0] if node.outputs else None)
@@ -230,21 +221,24 @@ class _Builder:
         plan = memory.plan(steps, sizes, keep=[ids[b] for b in buffers if b in ids])
         outside = {value: i for i, value in enumerate(self.externals)}
 
-        def place(argument: Argument) -> Place:
-            if isinstance(argument, int):
-                return argument
-            if argument is ERROR:
-                return ErrorCell()
+        def place(argument: Value | Scratch) -> Place:
             buffer = self._buffer(argument)
             if buffer in ids:
-                return InArena(plan.offsets[ids[buffer]])
+                return InArena(plan.offsets[ids[buffer]], sizes[ids[buffer]])
             assert isinstance(buffer, Value)
-            return Outside(outside[buffer])
+            return External(outside[buffer], self._bytes(buffer))
 
-        writable = {key for key in (*self.adopted.values(), *self.copied)}
+        checked = any(launch.check for launch, _ in self.launches)
+        writable = {*self.adopted.values(), *self.copied} if checked else set[str]()
+
+        def placement(argument: Value | Scratch | int) -> Placement:
+            if isinstance(argument, int) or argument is ERROR:
+                return cast(Placement, argument)
+            return place(argument)
+
         calls = tuple(
-            Call(launch, tuple(map(place, launch.args)), self._guarded(launch, writable), group)
-            for launch, group in self.launches
+            Placed(launch, tuple(map(placement, launch.args)), self._guarded(launch, writable), g)
+            for launch, g in self.launches
         )
         fetches = tuple(
             (place(buffer), TensorType(v.dtype, known(v.shape)))
@@ -268,16 +262,18 @@ class _Builder:
         return (key for key, value in self.states.items() if value in read)
 
     def _guarded(self, launch: Launch, writable: set[str]) -> bool:
+        """Whether a launch changes a variable and so must not run after a fault."""
         for i in launch.writes:
             argument = launch.args[i]
-            external = self.externals.get(self._buffer(argument))  # pyright: ignore
-            if isinstance(external, Variable) and external.key in writable:
-                return True
+            if isinstance(argument, Value):
+                external = self.externals.get(cast(Value, self._buffer(argument)))
+                if isinstance(external, Variable) and external.key in writable:
+                    return True
         return False
 
-    def _buffer(self, argument: Value | Scratch | int) -> Value | Scratch | int:
+    def _buffer(self, argument: Value | Scratch) -> Value | Scratch:
         """The memory behind an argument: a variable's for an update in place."""
-        if not isinstance(argument, Value):
+        if isinstance(argument, Scratch):
             return argument
         root = self.fused.root(argument)
         return self.states[self.adopted[root]] if root in self.adopted else root
@@ -287,8 +283,8 @@ class _Builder:
     ) -> memory.Step:
         numbers: list[int | None] = []
         for argument in launch.args:
-            buffer = self._buffer(argument)
-            if isinstance(buffer, int) or buffer is ERROR or buffer in self.externals:
+            buffer = None if isinstance(argument, int) else self._buffer(argument)
+            if buffer is None or buffer is ERROR or buffer in self.externals:
                 numbers.append(None)
                 continue
             if buffer not in ids:

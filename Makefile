@@ -1,0 +1,46 @@
+# Everything a newcomer needs: a machine with Python 3.11 or newer, and make.
+PYTHON ?= python3
+BIN := .venv/bin
+
+.PHONY: demo test check format bench clean
+
+.venv/base: pyproject.toml
+	$(PYTHON) -m venv .venv
+	$(BIN)/pip install --quiet --disable-pip-version-check -e .
+	@touch $@
+
+.venv/test: .venv/base
+	$(BIN)/pip install --quiet --disable-pip-version-check -e ".[test]"
+	@touch $@
+
+.venv/check: .venv/test
+	$(BIN)/pip install --quiet --disable-pip-version-check -e ".[check]"
+	@touch $@
+
+# Torch first: with it in place, nothing asks for a build with a GPU runtime.
+.venv/bench: .venv/base
+	$(BIN)/pip install --quiet --disable-pip-version-check torch==2.13.0 || true
+	$(BIN)/pip install --quiet --disable-pip-version-check -e ".[bench]" || true
+	@touch $@
+
+demo: .venv/base
+	$(BIN)/python examples/digits.py
+
+test: .venv/test
+	$(BIN)/python -m pytest -q
+
+check: .venv/check
+	$(BIN)/ruff format --check .
+	$(BIN)/ruff check .
+	$(BIN)/pyright
+	$(BIN)/python -m pytest -q tests/test_layers.py tests/test_docs.py
+
+format: .venv/check
+	$(BIN)/ruff format .
+	$(BIN)/ruff check --fix .
+
+bench: .venv/bench
+	$(BIN)/python -m bench
+
+clean:
+	rm -rf .venv .pytest_cache .ruff_cache .hypothesis *.egg-info

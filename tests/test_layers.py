@@ -1,0 +1,119 @@
+"""The layer rule: imports go downwards, never in a circle, never inside a function."""
+
+import ast
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parent.parent
+# From the bottom up; a module may import its own layer and those before it.
+LAYERS = [
+    ("weft.config", "weft.errors"),
+    ("weft.ir",),
+    ("weft.ops",),
+    ("weft.transform",),
+    ("weft.passes",),
+    ("weft.codegen",),
+    ("weft.runtime",),
+    ("weft.tf1",),
+    ("weft.datasets",),
+    ("weft.cli",),
+]
+FRONT_ENDS = ("weft.tf1",)
+
+
+def layer(module: str) -> int:
+    for number, names in enumerate(LAYERS):
+        if any(module == n or module.startswith(n + ".") for n in names):
+            return number
+    return len(LAYERS)  # the package itself, which offers everything
+
+
+def modules() -> dict[str, ast.Module]:
+    found = {}
+    for path in sorted((ROOT / "weft").rglob("*.py")):
+        parts = path.relative_to(ROOT).with_suffix("").parts
+        name = ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
+        found[name] = ast.parse(path.read_text())
+    return found
+
+
+def imported(tree: ast.AST) -> list[str]:
+    names = []
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Import):
+            names += [alias.name for alias in node.names]
+        elif isinstance(node, ast.ImportFrom) and node.module:
+            names += [f"{node.module}.{alias.name}" for alias in node.names]
+            names.append(node.module)
+    return names
+
+
+def faults(sources: dict[str, ast.Module]) -> list[str]:
+    found = []
+    for name, tree in sources.items():
+        for target in imported(tree):
+            if target.startswith("weft.") and layer(target) > layer(name):
+                found.append(f"{name} imports {target}, which lies above it")
+            if target.startswith("llvmlite") and name != "weft.codegen.llvm":
+                found.append(f"{name} imports llvmlite")
+        for function in ast.walk(tree):
+            if isinstance(function, ast.FunctionDef | ast.AsyncFunctionDef):
+                for inner in imported(ast.Module(function.body, [])):
+                    found.append(f"{name}.{function.name} imports {inner} inside a function")
+    return found
+
+
+def running(tree: ast.Module) -> ast.Module:
+    """The module without what only the type checker sees."""
+    hidden = (n for n in tree.body if isinstance(n, ast.If) and "TYPE_CHECKING" in ast.dump(n.test))
+    skipped = set(map(id, hidden))
+    return ast.Module([n for n in tree.body if id(n) not in skipped], [])
+
+
+def cycles(sources: dict[str, ast.Module]) -> list[str]:
+    graph = {
+        name: {t for t in imported(running(tree)) if t in sources and t != name}
+        for name, tree in sources.items()
+    }
+    for name in graph:  # a package's __init__ may import its own modules
+        graph[name] = {t for t in graph[name] if not name.startswith(t + ".")}
+    done: set[str] = set()
+
+    def visit(name: str, path: tuple[str, ...]) -> list[str]:
+        if name in path:
+            return [" -> ".join((*path[path.index(name) :], name))]
+        if name in done:
+            return []
+        found = [c for t in sorted(graph[name]) for c in visit(t, (*path, name))]
+        done.add(name)
+        return found
+
+    return [cycle for name in sorted(graph) for cycle in visit(name, ())]
+
+
+# The compiler process knows only llvmlite, and its folder is what it is told.
+ALONE = {"weft.runtime.worker"}
+
+
+def test_imports_go_down():
+    sources = {n: t for n, t in modules().items() if n not in ALONE}
+    assert faults(sources) == []
+    assert cycles(sources) == []
+
+
+@pytest.mark.parametrize(
+    ("name", "code", "fault"),
+    [
+        ("weft.ir.x", "from weft.ops.base import Op", "lies above it"),
+        ("weft.passes.x", "import llvmlite.binding", "imports llvmlite"),
+        ("weft.ir.x", "def f():\n    import os", "inside a function"),
+    ],
+)
+def test_the_rule_can_fail(name, code, fault):
+    assert fault in faults({name: ast.parse(code)})[0]
+
+
+def test_a_cycle_is_found():
+    sources = {"weft.a": ast.parse("import weft.b"), "weft.b": ast.parse("import weft.a")}
+    assert cycles(sources) == ["weft.a -> weft.b -> weft.a"]

@@ -1,0 +1,183 @@
+"""What front ends call: a function of a graph, compiled once per signature of its feeds.
+
+>>> import numpy as np
+>>> from weft import ops
+>>> from weft.ir.graph import Graph
+>>> graph = Graph()
+>>> with graph.as_default():
+...     x = ops.placeholder(dtype="float32", shape=(None,))
+...     y = ops.tanh(x) + 1.0
+>>> function = Function(graph, [y], feeds=[x])
+>>> function([np.zeros(2, np.float32)], State())
+[array([1., 1.], dtype=float32)]
+"""
+
+from __future__ import annotations
+
+import sys
+import threading
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from weft import config
+from weft.codegen.target import current
+from weft.errors import FeedError
+from weft.ir.dtype import as_dtype
+from weft.ir.graph import Graph
+from weft.ir.node import Node, TensorType, Value
+from weft.ir.printer import format_graph
+from weft.ir.shape import compatible, show
+from weft.passes.pipeline import optimise
+from weft.passes.specialise import ValuesNeededError, specialise
+from weft.passes.step import Request, Step
+from weft.runtime.build import build
+from weft.runtime.executable import Executable
+from weft.runtime.oracle import compare
+from weft.runtime.state import State
+
+__all__ = ["Function", "State"]
+
+Array = np.ndarray[Any, Any]
+Signature = tuple[Any, ...]
+
+
+class Function:
+    """A graph as a function from feeds and a state to fetches.
+
+    Args:
+        graph: where the nodes are.
+        fetches: values to return.
+        targets: nodes to run for their effect.
+        feeds: values that the caller will provide, in this order; any value of the graph.
+        threads: how many threads run a step; `WEFT_THREADS` by default.
+
+    It may be called from several threads, which then take turns.
+    """
+
+    def __init__(
+        self,
+        graph: Graph,
+        fetches: Sequence[Value],
+        targets: Sequence[Node] = (),
+        feeds: Sequence[Value] = (),
+        threads: int | None = None,
+    ) -> None:
+        self.request = Request(graph, tuple(fetches), tuple(targets), tuple(feeds))
+        self.threads = int(config.get("threads")) if threads is None else threads
+        self._lock = threading.Lock()
+        self._programs: dict[Signature, Executable] = {}
+        self._decisive: frozenset[int] = frozenset()  # feeds whose values decide shapes
+        self._flexible = _flexible_variables(self.request)
+        self._reference = bool(config.get("reference"))
+        self._verify = bool(config.get("verify"))
+
+    def __call__(self, arrays: Sequence[Array], state: State) -> list[Any]:
+        """Run one step.
+
+        Args:
+            arrays: one per feed, of the feed's element type.
+            state: variables, read and updated.
+
+        Returns:
+            Fresh arrays; NumPy scalars where a fetch has rank 0.
+
+        Raises:
+            FeedError: an array of the wrong type or shape.
+            UninitializedError: a variable is read that has no value.
+            OutOfRangeError: an index is out of bounds; no variable has changed.
+        """
+        signature: Signature = tuple([(a.shape, a.dtype) for a in arrays])
+        if self._decisive or self._flexible:
+            signature = (signature, *self._details(arrays, state))
+        program = self._programs.get(signature)
+        if program is None:
+            program = self._compile(signature, arrays, state)
+        if self._verify:
+            _refuse_nan(self.request.feeds, arrays)
+        if self._reference:
+            compare(program.step, self.threads, arrays, state)
+        return program.run(arrays, state)
+
+    def program(self, arrays: Sequence[Array], state: State) -> Executable:
+        """The program that a call with these feeds runs, compiled if need be."""
+        signature: Signature = tuple([(a.shape, a.dtype) for a in arrays])
+        if self._decisive or self._flexible:
+            signature = (signature, *self._details(arrays, state))
+        return self._programs.get(signature) or self._compile(signature, arrays, state)
+
+    def _details(self, arrays: Sequence[Array], state: State) -> Signature:
+        values = tuple(arrays[i].tobytes() for i in sorted(self._decisive))
+        shapes = tuple(state.memory(k).shape if k in state else None for k in self._flexible)
+        return values, shapes
+
+    def _compile(self, signature: Signature, arrays: Sequence[Array], state: State) -> Executable:
+        with self._lock:
+            _check(self.request.feeds, arrays)
+            step = self._specialise(arrays, state)
+            if self._decisive or self._flexible:  # may only be known now
+                plain = tuple([(a.shape, a.dtype) for a in arrays])
+                signature = (plain, *self._details(arrays, state))
+            step = optimise(step)
+            program = Executable(build(step, current(), self.threads), self.threads)
+            self._programs[signature] = program
+        if int(config.get("debug")) >= 1:
+            print(f"# weft: compiled {program.summary()}", file=sys.stderr)
+        return program
+
+    def _specialise(self, arrays: Sequence[Array], state: State) -> Step:
+        types = [TensorType(as_dtype(a.dtype), a.shape) for a in arrays]
+        variables: Mapping[str, TensorType] = {
+            k: TensorType(as_dtype(state.memory(k).dtype), state.memory(k).shape)
+            for k in self._flexible
+            if k in state
+        }
+        while True:
+            values = {i: arrays[i] for i in self._decisive}
+            try:
+                return specialise(self.request, types, variables, values)
+            except ValuesNeededError as needed:
+                self._decisive |= needed.feeds
+
+
+def _flexible_variables(request: Request) -> tuple[str, ...]:
+    """Variables whose declared shape leaves something open."""
+    found = dict.fromkeys(
+        str(node.attrs["key"])
+        for node in request.graph.nodes
+        if node.op == "variable" and (node.types[0].shape is None or None in node.types[0].shape)
+    )
+    return tuple(found)
+
+
+def _check(feeds: Sequence[Value], arrays: Sequence[Array]) -> None:
+    if len(feeds) != len(arrays):
+        raise FeedError(f"expected {len(feeds)} feeds, got {len(arrays)}")
+    for value, array in zip(feeds, arrays, strict=True):
+        if array.dtype != value.dtype.numpy:
+            raise FeedError(
+                f"feed of {value.name}: expected {value.dtype}, got {array.dtype}: "
+                f"{value.node.describe()}"
+            )
+        if not compatible(array.shape, value.shape):
+            raise FeedError(
+                f"feed of {value.name}: expected shape {show(value.shape)}, "
+                f"got {show(array.shape)}: {value.node.describe()}"
+            )
+
+
+def _refuse_nan(feeds: Sequence[Value], arrays: Sequence[Array]) -> None:
+    for value, array in zip(feeds, arrays, strict=True):
+        if value.dtype.is_floating and np.isnan(array).any():
+            where = np.argwhere(np.isnan(array))[0].tolist()
+            raise FeedError(
+                f"feed of {value.name}: expected numbers, got NaN at {where}: "
+                f"{value.node.describe()}"
+            )
+
+
+def explain(function: Function, arrays: Sequence[Array], state: State) -> str:
+    """The simplified graph and the plan of the program that these feeds run, as text."""
+    program = function.program(arrays, state)
+    return f"{format_graph(program.step.graph)}\n{program.summary()}"

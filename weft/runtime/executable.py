@@ -1,0 +1,217 @@
+"""A blueprint made runnable: kernels compiled, arena mapped, addresses bound."""
+
+from __future__ import annotations
+
+import ctypes
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from weft.codegen.kernel import Kernel
+from weft.codegen.target import Target, current
+from weft.errors import OutOfRangeError, UninitializedError, UserOpError, WeftError
+from weft.ir.node import Node, TensorType
+from weft.ir.shape import known
+from weft.ops.base import op_of
+from weft.runtime import driver
+from weft.runtime.arena import Arena
+from weft.runtime.build import Blueprint, Constant, Feed, Placed, Variable
+from weft.runtime.call import Call, External, InArena, Place
+from weft.runtime.compiler import compile_kernels
+from weft.runtime.program import Fault, Program, address_of
+from weft.runtime.state import State
+
+Array = np.ndarray[Any, Any]
+
+
+class Executable:
+    """A compiled step. `run` takes feeds and a state, and gives fresh arrays."""
+
+    def __init__(self, blueprint: Blueprint, threads: int, target: Target | None = None) -> None:
+        self.step = blueprint.step
+        self.blueprint = blueprint
+        kernels = dict.fromkeys(p.launch.kernel for p in blueprint.calls if not _is_host(p))
+        functions = compile_kernels([*kernels, driver.kernel()], target or current())
+        self.arena = Arena(blueprint.arena.total)
+        calls = [self._call(number, placed) for number, placed in enumerate(blueprint.calls)]
+        externals = len(blueprint.externals)
+        self.program = Program(calls, functions, self.arena, externals, threads)
+        self._feeds: list[tuple[int, int]] = []  # position among the feeds, external
+        self._variables: list[tuple[Variable, int]] = []
+        self._constants: list[Array] = []  # keeps their memory alive
+        for number, source in enumerate(blueprint.externals):
+            match source:
+                case Feed(index):
+                    self._feeds.append((index, number))
+                case Variable():
+                    self._variables.append((source, number))
+                case Constant(array):
+                    self._constants.append(array)
+                    self.program.addresses[number] = address_of(array)
+        self._kept = [v.key for v, _ in self._variables if v.key in blueprint.kept]
+        self._state: State | None = None
+        self._version = -1
+        self._bound: list[Array] = []  # the state's arrays, kept alive while their addresses are
+        self._fetches = [self._fetch(place, kind) for place, kind in blueprint.fetches]
+        self._arrays: Sequence[Array] = ()
+
+    # -- building
+
+    def _call(self, number: int, placed: Placed) -> Call:
+        launch, args = placed.launch, placed.args
+        function: Kernel | Callable[[], None] = launch.kernel
+        if _is_host(placed):
+            function = self._host(placed)
+        elif launch.check:  # the last integer tells which call found a fault
+            last = max(i for i, a in enumerate(args) if isinstance(a, int))
+            args = (*args[:last], number, *args[last + 1 :])
+        return Call(
+            function, args, launch.writes, launch.chunks, launch.flops, launch.bytes,
+            launch.check or _is_host(placed), placed.guard,
+        )  # fmt: skip
+
+    def _host(self, placed: Placed) -> Callable[[], None]:
+        """A call into Python: arrays in, arrays out, errors with the node's name."""
+        assert placed.group is not None
+        node = placed.group.nodes[0]
+        op, attrs = op_of(node), dict(node.attrs)
+        count = len(node.inputs)
+        inputs = [
+            self._view(_placed(a), v.type)
+            for a, v in zip(placed.args[:count], node.inputs, strict=True)
+        ]
+        outputs = [
+            self._view(_placed(a), v.type)
+            for a, v in zip(placed.args[count:], node.outputs, strict=True)
+        ]
+
+        def call() -> None:
+            try:
+                results = op.reference(*[read() for read in inputs], **attrs)
+            except WeftError as error:
+                raise type(error)(f"{node.op}: {error}: {node.describe()}") from error.__cause__
+            for write, array, value in zip(outputs, results, node.outputs, strict=True):
+                if array.shape != value.shape:
+                    raise UserOpError(
+                        f"{node.op}: expected a result of shape {value.shape}, "
+                        f"got {array.shape}: {node.describe()}"
+                    )
+                write()[...] = array
+
+        return call
+
+    def _view(self, place: Place, kind: TensorType) -> Callable[[], Array]:
+        """A function that gives the memory of a place as an array."""
+        shape, dtype = known(kind.shape), kind.dtype.numpy
+        if isinstance(place, InArena):
+            array = self.arena.view(place.offset, dtype, shape)
+            return lambda: array
+        index, size = place.index, place.size
+
+        def view() -> Array:
+            memory = (ctypes.c_uint8 * size).from_address(self.program.addresses[index])
+            return np.ctypeslib.as_array(memory).view(dtype).reshape(shape)
+
+        return view if size else lambda: np.zeros(shape, dtype)
+
+    def _fetch(self, place: Place, kind: TensorType) -> Callable[[], Any]:
+        """A function that gives a fresh copy of a result; a NumPy scalar where the rank is 0."""
+        shape, dtype = known(kind.shape), kind.dtype.numpy
+        if isinstance(place, InArena):
+            array = self.arena.view(place.offset, dtype, shape)
+            return array.copy if shape else lambda: array[()]
+        source = self.blueprint.externals[place.index]
+        match source:
+            case Constant(array):
+                return array.reshape(shape).copy if shape else lambda: array.reshape(())[()]
+            case Feed(index):
+                return lambda: np.array(self._arrays[index]).reshape(shape)[()]
+            case Variable(key):
+                return lambda: self._of_state(key).reshape(shape)[()]
+
+    def _of_state(self, key: str) -> Array:
+        assert self._state is not None
+        return self._state[key]
+
+    # -- running
+
+    def run(self, arrays: Sequence[Array], state: State) -> list[Any]:
+        """Run the step once.
+
+        Raises:
+            UninitializedError: a variable is read that has no value.
+            OutOfRangeError: an index is out of bounds; no variable has changed.
+        """
+        program = self.program
+        with program.lock:
+            if state is not self._state or state.version != self._version:
+                self._bind(state)
+            addresses = program.addresses
+            held: Sequence[Array] = arrays
+            for index, number in self._feeds:
+                array = arrays[index]
+                if not array.flags.c_contiguous:
+                    array = np.ascontiguousarray(array)
+                    held = [*held, array]
+                addresses[number] = address_of(array)
+            fault = program.run()
+            if fault is not None:
+                raise self._out_of_range(fault)
+            self._arrays = arrays
+            results = [fetch() for fetch in self._fetches]
+            self._arrays = ()
+            return results
+
+    def _bind(self, state: State) -> None:
+        for key in self._kept:
+            if key not in state:
+                self._initialise(key, state)
+        bound: list[Array] = []
+        for variable, number in self._variables:
+            kind = variable.type
+            memory = state.reserve(variable.key, known(kind.shape), kind.dtype.numpy)
+            self.program.addresses[number] = address_of(memory)
+            bound.append(memory)
+        self._state, self._version, self._bound = state, state.version, bound
+
+    def _initialise(self, key: str, state: State) -> None:
+        """Start a counter at 0; anything else had to have a value.
+
+        Raises:
+            UninitializedError: names the variable and the user's line.
+        """
+        nodes = [n for n in self.step.graph.nodes if n.attrs.get("key") == key]
+        if nodes and nodes[0].attrs.get("counter"):
+            state[key] = np.zeros((), np.uint64)
+            return
+        raise UninitializedError(
+            f"variable {key!r} is used before it has a value; run its initializer first: "
+            f"{nodes[0].describe()}"
+        )
+
+    def _out_of_range(self, fault: Fault) -> OutOfRangeError:
+        group = self.blueprint.calls[fault.tag].group
+        assert group is not None
+        node: Node = next((n for n in group.nodes if n.inputs), group.nodes[0])
+        return OutOfRangeError(
+            f"{node.op}: index {fault.value} at flat position {fault.position} is out of range: "
+            f"{node.describe()}"
+        )
+
+    def summary(self) -> str:
+        """One line: how many kernels, calls and bytes."""
+        kernels = {p.launch.kernel.ir for p in self.blueprint.calls}
+        return (
+            f"{len(self.step.graph.nodes)} nodes, {len(self.blueprint.calls)} calls of "
+            f"{len(kernels)} kernels, {self.blueprint.arena}"
+        )
+
+
+def _is_host(placed: Placed) -> bool:
+    return placed.group is not None and placed.group.nodes[0].op == "host_call"
+
+
+def _placed(argument: object) -> Place:
+    assert isinstance(argument, InArena | External)
+    return argument

@@ -1,0 +1,69 @@
+"""What lives from step to step: variables, and how often each counter has run."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, MutableMapping
+from typing import Any, Final
+
+import numpy as np
+
+Array = np.ndarray[Any, Any]
+ALIGNMENT: Final = 64  # bytes: one cache line, and the widest vector
+
+
+def aligned(shape: tuple[int, ...], dtype: np.dtype[Any]) -> Array:
+    """An uninitialised C-contiguous array whose data starts on a cache line."""
+    size = int(np.prod(shape, dtype=np.int64)) * dtype.itemsize
+    block = np.empty(size + ALIGNMENT, np.uint8)
+    start = -block.__array_interface__["data"][0] % ALIGNMENT
+    return block[start : start + size].view(dtype).reshape(shape)
+
+
+class State(MutableMapping[str, Array]):
+    """Variables by key. Programs write into their memory; reading and writing here copies.
+
+    `version` changes whenever memory moved, so that programs know to bind their addresses again.
+    """
+
+    def __init__(self) -> None:
+        self._arrays: dict[str, Array] = {}
+        self.version = 0
+
+    def __contains__(self, key: object) -> bool:
+        return key in self._arrays
+
+    def __getitem__(self, key: str) -> Array:
+        return self._arrays[key].copy()
+
+    def __setitem__(self, key: str, value: Array) -> None:
+        array = np.asarray(value)
+        old = self._arrays.get(key)
+        if old is not None and old.shape == array.shape and old.dtype == array.dtype:
+            old[...] = array
+            return
+        fresh = aligned(array.shape, array.dtype)
+        fresh[...] = array
+        self._arrays[key] = fresh
+        self.version += 1
+
+    def __delitem__(self, key: str) -> None:
+        del self._arrays[key]
+        self.version += 1
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._arrays)
+
+    def __len__(self) -> int:
+        return len(self._arrays)
+
+    def memory(self, key: str) -> Array:
+        """The array that programs read and write, not a copy."""
+        return self._arrays[key]
+
+    def reserve(self, key: str, shape: tuple[int, ...], dtype: np.dtype[Any]) -> Array:
+        """Memory for a variable; what it holds is kept if type and shape are the same."""
+        old = self._arrays.get(key)
+        if old is None or old.shape != shape or old.dtype != dtype:
+            old = self._arrays[key] = aligned(shape, dtype)
+            self.version += 1
+        return old
