@@ -17,6 +17,10 @@ class ShapeError(WeftError, ValueError):
     """Shapes that do not fit the operation."""
 
 
+class UnknownShapeError(ShapeError):
+    """A shape is needed that is not known yet."""
+
+
 class DTypeError(WeftError, TypeError):
     """Element types that do not fit the operation."""
 

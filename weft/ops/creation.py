@@ -215,7 +215,7 @@ def _one_hot_expand(
         tail = (1,) * (len(concrete(indices)) - at)
         line = catalogue.reshape(line, shape=(*concrete(line), *tail))
     kind = as_dtype(dtype)
-    return catalogue.where(
+    return catalogue.select(
         catalogue.equal(column, line), constant_of(on, kind), constant_of(off, kind)
     )
 

@@ -1,0 +1,54 @@
+"""Row-sparse arrays: the gradient of a lookup, kept as rows until something needs it dense."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from weft.ir.dtype import DType, int64
+from weft.ir.node import Value
+from weft.ops.base import catalogue
+from weft.ops.creation import full
+
+__all__ = ["RowSparse"]
+
+
+@dataclass(frozen=True, eq=False)
+class RowSparse:
+    """An array that is zero but for some rows: row `indices[i]` is the sum of its `values[i]`.
+
+    Args:
+        indices: shape (n,), integers; a row may occur several times.
+        values: shape (n, ...), the rows.
+        shape: of the whole array: dimensions, or a value that computes them.
+    """
+
+    indices: Value
+    values: Value
+    shape: Any
+
+    @property
+    def dtype(self) -> DType:
+        """Element type of the rows."""
+        return self.values.dtype
+
+    def dense(self) -> Value:
+        """The whole array."""
+        return self.added_to(full(self.shape, 0, self.dtype))
+
+    def added_to(self, x: Value) -> Value:
+        """The sum with a dense array."""
+        return catalogue.scatter_add(x, self.indices, self.values)
+
+
+def sum_rows(parts: Sequence[RowSparse]) -> RowSparse:
+    """The sum of row-sparse arrays of one shape: all their rows, one after another."""
+    if len(parts) == 1:
+        return parts[0]
+    kinds = {p.indices.dtype for p in parts}
+    indices = [p.indices for p in parts]
+    if len(kinds) > 1:
+        indices = [catalogue.cast(i, dtype=int64) for i in indices]
+    rows = catalogue.concatenate(*[p.values for p in parts], axis=0)
+    return RowSparse(catalogue.concatenate(*indices, axis=0), rows, parts[0].shape)

@@ -1,0 +1,331 @@
+"""Reverse mode: adds the backward graph to the graph, so that it can be differentiated again.
+
+A gradient is built node by node, last first, without recursion. What reaches a value over several
+uses is summed once. A rule that needs a shape or an attribute which only the run will tell is put
+off: a `vjp` node takes its place, and asks the rule again when the graph is specialised.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from weft.errors import (
+    DTypeError,
+    GraphError,
+    NotDifferentiableError,
+    ShapeError,
+    UnknownShapeError,
+)
+from weft.ir.dtype import DType
+from weft.ir.graph import Graph, current_graph, toposort
+from weft.ir.node import Node, Value
+from weft.ir.shape import Shape, compatible, is_static, show
+from weft.ops.base import (
+    BY_EXPANSION,
+    NO_GRADIENT,
+    REGISTRY,
+    REQUIRED,
+    Alias,
+    Array,
+    Case,
+    Composite,
+    Op,
+    catalogue,
+    constant_of,
+    defop,
+    op_of,
+)
+from weft.ops.creation import ones_like, zeros_like
+from weft.ops.sparse import RowSparse, sum_rows
+from weft.transform.interpreter import evaluate, place
+
+Cotangent = Value | RowSparse
+
+
+def gradients(
+    ys: Sequence[Value],
+    xs: Sequence[Value],
+    grad_ys: Sequence[Value | None] | None = None,
+    stop: Iterable[Value] = (),
+) -> list[Cotangent | None]:
+    """Gradients of the sum of `ys` by each of `xs`, as new nodes of the current graph.
+
+    Args:
+        xs: any values of the graph: placeholders, variables' handles, intermediate values.
+        grad_ys: cotangents to start from, of the shapes of `ys`; ones where missing.
+        stop: values to take as constants, whatever they were computed from.
+
+    Returns:
+        One gradient an x: a value, rows (`RowSparse`) where all it gets comes from lookups, or
+        `None` where no floating-point path leads from x to a y.
+
+    Raises:
+        NotDifferentiableError: a path leads through an operation that has no gradient.
+        ShapeError, DTypeError: a cotangent does not fit its y.
+    """
+    starts = list(grad_ys) if grad_ys is not None else [None] * len(ys)
+    if len(starts) != len(ys):
+        raise GraphError(f"gradients: expected {len(ys)} grad_ys, got {len(starts)}")
+    graph = current_graph()
+    with graph.name_scope("gradients") as scope:
+        back = _Backward(graph, scope, xs, frozenset(stop))
+        for y, start in zip(ys, starts, strict=True):
+            back.seed(y, start)
+        back.run(ys)
+        return [back.total(x) for x in xs]
+
+
+class _Backward:
+    """One backward walk: what has reached each value so far."""
+
+    def __init__(
+        self, graph: Graph, scope: str, xs: Sequence[Value], stop: frozenset[Value]
+    ) -> None:
+        self.graph = graph
+        self.scope = scope
+        self.xs = frozenset(x for x in xs if x.dtype.is_floating)
+        self.stop = stop
+        self.parts: dict[Value, list[Cotangent]] = {}
+        self.totals: dict[Value, Cotangent | None] = {}
+        self.active: set[Node] = set()  # nodes through which some x reaches their outputs
+
+    def seed(self, y: Value, start: Value | None) -> None:
+        """Start from `y`; an integer or boolean y starts nothing."""
+        if not y.dtype.is_floating:
+            return
+        if start is None:
+            start = ones_like(y)
+        if start.dtype is not y.dtype:
+            raise DTypeError(f"gradients: expected a grad_y of {y.dtype}, got {start.dtype}")
+        if not compatible(start.shape, y.shape):
+            raise ShapeError(
+                f"gradients: expected a grad_y of shape {show(y.shape)}, got {show(start.shape)}"
+            )
+        self.parts.setdefault(y, []).append(start)
+
+    def run(self, ys: Sequence[Value]) -> None:
+        """Walk back from `ys`, every node after all of its readers."""
+        order = toposort(self.graph, [y.node for y in ys], self._inputs)
+        for node in order:
+            if any(self._varies(v) for v in node.data_inputs):
+                self.active.add(node)
+        for node in reversed(order):
+            if node in self.active:
+                self._visit(node)
+
+    def _inputs(self, node: Node) -> list[Node]:
+        return [v.node for v in node.data_inputs if v not in self.stop]
+
+    def _varies(self, value: Value) -> bool:
+        """Whether some x changes the value continuously."""
+        if not value.dtype.is_floating:
+            return False
+        return value in self.xs or (value not in self.stop and value.node in self.active)
+
+    def total(self, value: Value) -> Cotangent | None:
+        """The sum of all that has reached a value; one node, however often it is asked for."""
+        if value not in self.totals:
+            self.totals[value] = add_up(self.parts.pop(value, []))
+        return self.totals[value]
+
+    def _visit(self, node: Node) -> None:
+        if not any(v in self.parts and v not in self.stop for v in node.outputs):
+            return
+        with self.graph.on_behalf_of(node, f"{self.scope}{node.name}_grad/"):
+            outputs = [None if v in self.stop else self.total(v) for v in node.outputs]
+            if all(g is None for g in outputs):
+                return
+            found = pull_back(node, outputs)
+            for x, g in zip(node.data_inputs, found, strict=True):
+                if g is not None and self._varies(x):
+                    self.parts.setdefault(x, []).append(_checked(g, x, node))
+
+
+def add_up(parts: Sequence[Cotangent]) -> Cotangent | None:
+    """The sum of cotangents; rows stay rows where there is nothing else."""
+    rows = [p for p in parts if isinstance(p, RowSparse)]
+    dense = [p for p in parts if isinstance(p, Value)]
+    if not parts:
+        return None
+    if not dense:
+        return sum_rows(rows)
+    total = dense[0] if len(dense) == 1 else catalogue.add_n(*dense)
+    return sum_rows(rows).added_to(total) if rows else total
+
+
+def dense(g: Cotangent) -> Value:
+    """A cotangent as one value."""
+    return g.dense() if isinstance(g, RowSparse) else g
+
+
+def _checked(g: Cotangent, x: Value, node: Node) -> Cotangent:
+    """A rule's result, refused where it cannot be a cotangent of `x`: the rule is wrong then."""
+    shape: Shape = g.shape if isinstance(g, Value) else x.shape
+    if g.dtype is not x.dtype or not compatible(shape, x.shape):
+        raise GraphError(
+            f"{node.op}: expected its gradient rule to give {x.type} for {x.name},"
+            f" got {g.dtype} of shape {show(shape)} ({place(node)})"
+        )
+    return g
+
+
+def pull_back(node: Node, outputs: Sequence[Cotangent | None]) -> list[Cotangent | None]:
+    """Cotangents of a node's data inputs, from those of its outputs (`None`: nothing reached it).
+
+    Raises:
+        NotDifferentiableError: the operation has no gradient.
+    """
+    op = op_of(node)
+    if op.vjp is NO_GRADIENT:
+        raise NotDifferentiableError(f"{op.name}: has no gradient ({place(node)})")
+    keeps_rows = op.name in ("identity", "read")  # the shape stays, so that rows stay rows
+    gs = [g if keeps_rows or g is None else dense(g) for g in outputs]
+    attrs = {**op.attrs, **node.attrs}
+    if node.operands:
+        supplied = dict(zip(node.operands, node.inputs[len(node.data_inputs) :], strict=True))
+        if not isinstance(op.lower, Alias):
+            return _put_off(op, gs, node.outputs, node.data_inputs, {**attrs, **supplied})
+        attrs.update(supplied)
+    try:
+        return apply_rule(op, gs, node.outputs, node.data_inputs, attrs)
+    except UnknownShapeError:
+        return _put_off(op, gs, node.outputs, node.data_inputs, attrs)
+
+
+def apply_rule(
+    op: Op,
+    gs: Sequence[Cotangent | None],
+    ys: Sequence[Value],
+    xs: Sequence[Value],
+    attrs: Mapping[str, Any],
+) -> list[Cotangent | None]:
+    """Ask an operation's own rule, or differentiate its expansion."""
+    if op.vjp is BY_EXPANSION:
+        return _through_expansion(op, gs, xs, attrs)
+    if op.outputs == 1:
+        found = op.vjp(gs[0], ys[0], *xs, **attrs)
+    else:
+        filled = [
+            zeros_like(y) if g is None and y.dtype.is_floating else g
+            for g, y in zip(gs, ys, strict=True)
+        ]
+        found = op.vjp(tuple(filled), tuple(ys), *xs, **attrs)
+    if len(found) != len(xs):
+        raise GraphError(
+            f"{op.name}: expected {len(xs)} cotangents of its gradient rule, got {len(found)}"
+        )
+    return list(found)
+
+
+def _through_expansion(
+    op: Op, gs: Sequence[Cotangent | None], xs: Sequence[Value], attrs: Mapping[str, Any]
+) -> list[Cotangent | None]:
+    assert isinstance(op.lower, Composite)
+    if not all(is_static(x.shape) for x in xs):
+        raise UnknownShapeError(f"{op.name}: expected known shapes")
+    # Copies of the inputs, so that one which occurs twice gets each of its cotangents once.
+    inputs = [catalogue.identity(x) for x in xs]
+    expanded = op.lower.expand(*inputs, **attrs)
+    ys = expanded if isinstance(expanded, tuple) else (expanded,)
+    pairs = [(y, dense(g)) for y, g in zip(ys, gs, strict=True) if g is not None]
+    return gradients([y for y, _ in pairs], inputs, [g for _, g in pairs], stop=inputs)
+
+
+# Putting a rule off until shapes and attributes are known
+
+_SLOTS = ("a0", "a1", "a2", "a3", "a4", "a5")  # attributes that values supply
+
+
+def _put_off(
+    op: Op,
+    gs: Sequence[Cotangent | None],
+    ys: Sequence[Value],
+    xs: Sequence[Value],
+    attrs: Mapping[str, Any],
+) -> list[Cotangent | None]:
+    """A `vjp` node in place of the rule; it gives a cotangent for every floating input."""
+    known = [None if g is None else dense(g) for g in gs]
+    supplied = {k: v for k, v in attrs.items() if isinstance(v, Value)}
+    node = vjp.node(
+        (*[g for g in known if g is not None], *ys, *xs),
+        {
+            "op": op.name,
+            "attrs": tuple((k, v) for k, v in attrs.items() if k not in supplied),
+            "operands": tuple(supplied),
+            "given": tuple(g is not None for g in known),
+            "outputs": len(ys),
+            "floating": tuple(x.dtype.is_floating for x in xs),
+            **dict(zip(_SLOTS, supplied.values(), strict=False)),
+        },
+        op.name,
+    )
+    found = iter(node.outputs)
+    return [next(found) if x.dtype.is_floating else None for x in xs]
+
+
+def _parts(items: Sequence[Any], given: Sequence[bool], outputs: int) -> tuple[Any, Any, Any]:
+    """Cotangents (with `None` where none is given), outputs and inputs of the operation."""
+    count = sum(given)
+    cotangents = iter(items[:count])
+    gs = [next(cotangents) if present else None for present in given]
+    return gs, items[count : count + outputs], items[count + outputs :]
+
+
+def _vjp_dtype(*dtypes: DType, given: Any, outputs: int, **_: Any) -> tuple[DType, ...]:
+    return tuple(d for d in _parts(dtypes, given, outputs)[2] if d.is_floating)
+
+
+def _vjp_shape(
+    *shapes: Shape, given: Any, outputs: int, floating: Any, **_: Any
+) -> tuple[Shape, ...]:
+    xs = _parts(shapes, given, outputs)[2]
+    return tuple(x for x, wanted in zip(xs, floating, strict=True) if wanted)
+
+
+def _vjp_expand(
+    *items: Value, op: str, attrs: Any, operands: Any, given: Any, outputs: int, **more: Any
+) -> tuple[Value, ...]:
+    gs, ys, xs = _parts(items, given, outputs)
+    supplied = {name: more[slot] for name, slot in zip(operands, _SLOTS, strict=False)}
+    found = apply_rule(REGISTRY[op], gs, ys, xs, {**dict(attrs), **supplied})
+    pairs = [(g, x) for g, x in zip(found, xs, strict=True) if x.dtype.is_floating]
+    return tuple(zeros_like(x) if g is None else dense(g) for g, x in pairs)
+
+
+def _vjp_reference(*arrays: Array, **attrs: Any) -> tuple[Array, ...]:
+    graph = Graph()
+    with graph.as_default():
+        found = _vjp_expand(*[constant_of(a) for a in arrays], **attrs)
+    return tuple(evaluate(graph, found))
+
+
+def _vjp_cases() -> Iterable[Case]:
+    x = np.arange(6, dtype=np.float32).reshape(2, 3)
+    common = {"attrs": (), "operands": ("reps",), "given": (True,), "outputs": 1}
+    y = np.tile(x, (2, 1))
+    yield Case((y, y, x), {**common, "op": "tile", "floating": (True,), "a0": (2, 1)})
+
+
+vjp = defop(
+    "vjp",
+    inputs="*items",
+    attrs={
+        **dict.fromkeys(("op", "attrs", "operands", "given", "outputs", "floating"), REQUIRED),
+        **dict.fromkeys(_SLOTS),
+    },
+    dtype=_vjp_dtype,
+    shape=_vjp_shape,
+    reference=_vjp_reference,
+    vjp=BY_EXPANSION,
+    lower=Composite(_vjp_expand),
+    cases=_vjp_cases,
+    outputs=-1,
+    partial=True,
+)
+"""The gradient rule of the operation `op`, to be asked once shapes and attributes are known.
+
+Inputs: cotangents of the outputs that have one, then the outputs, then the data inputs.
+"""
