@@ -61,9 +61,7 @@ def _by_weight(g: Any, x: Any, w: Any, transpose_x: bool, transpose_y: bool) -> 
 
 
 @fitted
-def _vjp(
-    g: Any, y: Any, x: Any, w: Any, transpose_x: bool, transpose_y: bool
-) -> tuple[Any, ...]:
+def _vjp(g: Any, y: Any, x: Any, w: Any, transpose_x: bool, transpose_y: bool) -> tuple[Any, ...]:
     if transpose_x:
         dx = matmul(w, g, transpose_x=transpose_y, transpose_y=True)
     else:

@@ -173,15 +173,11 @@ def _conv_vjp(g: Any, y: Any, x: Any, w: Any, **attrs: Any) -> tuple[Any, ...]:
     )
 
 
-def _grad_input_vjp(
-    h: Any, y: Any, g: Any, w: Any, shape: Any, **attrs: Any
-) -> tuple[Any, ...]:
+def _grad_input_vjp(h: Any, y: Any, g: Any, w: Any, shape: Any, **attrs: Any) -> tuple[Any, ...]:
     return conv(h, w, **attrs), conv_grad_weight(h, g, shape=shape_argument(w), **attrs)
 
 
-def _grad_weight_vjp(
-    h: Any, y: Any, x: Any, g: Any, shape: Any, **attrs: Any
-) -> tuple[Any, ...]:
+def _grad_weight_vjp(h: Any, y: Any, x: Any, g: Any, shape: Any, **attrs: Any) -> tuple[Any, ...]:
     return conv_grad_input(g, h, shape=shape_argument(x), **attrs), conv(x, h, **attrs)
 
 

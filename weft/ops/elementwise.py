@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from weft.ir import dtype as types
-from weft.ops.base import NO_GRADIENT, Array, Case, Elementwise, constant_of, defop
+from weft.ops.base import Array, Case, Elementwise, constant_of, defop
 from weft.ops.compare import (
     equal,
     greater,
@@ -31,6 +31,7 @@ from weft.ops.numeric import (
     dtypes_of,
     elementwise,
     fitted,
+    flat,
     over,
     special,
     widened,
@@ -84,9 +85,9 @@ add_n = defop(
 )
 
 
-# Integer-like division. The quotient is piecewise constant, so it has no gradient.
+# Integer-like division. The quotient is piecewise constant, so nothing flows back through it.
 floor_divide = binary(
-    "floor_divide", lambda b, x, y: b.floor_divide(x, y), np.floor_divide, NO_GRADIENT,
+    "floor_divide", lambda b, x, y: b.floor_divide(x, y), np.floor_divide, flat,
     specials=(1.0, -2.5, 7.25, 0.0),
 )  # fmt: skip
 remainder = binary(
@@ -148,11 +149,11 @@ def _sign_rule(b: Any, x: Any) -> Any:
 
 
 abs = elementwise("abs", lambda b, x: b.abs(x), np.abs, lambda g, y, x: (g * sign(x),), kinds="iuf")
-sign = elementwise("sign", _sign_rule, np.sign, NO_GRADIENT, kinds="iuf")
-floor = elementwise("floor", lambda b, x: b.floor(x), np.floor, NO_GRADIENT)
-ceil = elementwise("ceil", lambda b, x: b.ceil(x), np.ceil, NO_GRADIENT)
-trunc = elementwise("trunc", lambda b, x: b.trunc(x), np.trunc, NO_GRADIENT)
-round = elementwise("round", lambda b, x: b.round(x), np.rint, NO_GRADIENT)
+sign = elementwise("sign", _sign_rule, np.sign, flat, kinds="iuf")
+floor = elementwise("floor", lambda b, x: b.floor(x), np.floor, flat)
+ceil = elementwise("ceil", lambda b, x: b.ceil(x), np.ceil, flat)
+trunc = elementwise("trunc", lambda b, x: b.trunc(x), np.trunc, flat)
+round = elementwise("round", lambda b, x: b.round(x), np.rint, flat)
 
 # Extremes. NaN wins; in a tie the whole gradient goes to x, as in TensorFlow.
 maximum = binary(

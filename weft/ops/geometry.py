@@ -56,9 +56,7 @@ def geometry(
         raise ShapeError(f"expected 1 to 3 spatial axes, got {rank} and a window of {len(kernel)}")
     steps = _positive("strides", strides, rank)
     spread = _positive("dilation", dilation, rank)
-    extents = [
-        None if k is None else (k - 1) * s + 1 for k, s in zip(kernel, spread, strict=True)
-    ]
+    extents = [None if k is None else (k - 1) * s + 1 for k, s in zip(kernel, spread, strict=True)]
     pads = _padding(padding, image, extents, steps)
     output = tuple(map(_output, image, extents, steps, pads))
     sizes = tuple(0 if k is None else k for k in kernel)

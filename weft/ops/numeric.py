@@ -73,6 +73,11 @@ def widened(function: Rule) -> Rule:
 
 
 # Cotangents
+def flat(g: Any, y: Any, *xs: Any, **_: Any) -> tuple[None, ...]:
+    """The vjp of a piecewise constant function: nothing comes back."""
+    return (None,) * len(xs)
+
+
 def fitted(vjp: Rule) -> Rule:
     """A vjp whose cotangents are summed back over the axes along which its inputs broadcast."""
 

@@ -37,7 +37,10 @@ def in_float32(expand: Rule) -> Rule:
         if x.dtype not in HALVES:
             return expand(x, *rest, **attrs)
         wide = [cast(v, dtype=types.float32) if v.dtype is x.dtype else v for v in (x, *rest)]
-        return cast(expand(*wide, **attrs), dtype=x.dtype)
+        found = expand(*wide, **attrs)
+        if isinstance(found, tuple):
+            return tuple(cast(y, dtype=x.dtype) for y in found)
+        return cast(found, dtype=x.dtype)
 
     return run
 

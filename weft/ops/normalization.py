@@ -1,0 +1,165 @@
+"""Normalisation: y = (x - mean) / sqrt(variance + epsilon) * scale + offset.
+
+Batch norm takes mean and variance over all axes but the last, and gives them out as well, for the
+moving averages; layer norm takes them over the last axis.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator
+from typing import Any, Final
+
+import numpy as np
+
+from weft.errors import ShapeError
+from weft.ir.node import Value
+from weft.ir.shape import Shape, compatible, known, show
+from weft.ops import reduce
+from weft.ops.base import Array, Case, Composite, defop
+from weft.ops.maths import rsqrt
+from weft.ops.numeric import FLOATS, draw
+from weft.ops.rule import floating, sum_like
+from weft.ops.statistic import in_float32, mean, variance
+
+__all__ = ["normalize"]
+
+EPSILON: Final = 1e-5
+
+
+def normalize(
+    x: Value, mean: Value, variance: Value, scale: Value, offset: Value, epsilon: float = EPSILON
+) -> Value:
+    """`x` normalised by a given mean and variance, as batch norm does outside of training."""
+    return (x - mean) * (rsqrt(variance + epsilon) * scale) + offset
+
+
+def _check(x: Shape, scale: Shape, offset: Shape, least: int) -> Shape:
+    assert x is not None
+    if len(x) < least:
+        raise ShapeError(f"expected x of rank {least} or more, got shape {show(x)}")
+    for name, shape in (("scale", scale), ("offset", offset)):
+        if not compatible(shape, x[-1:]):
+            raise ShapeError(f"expected {name} of shape {show(x[-1:])}, got {show(shape)}")
+    return x[-1:]
+
+
+def _by(array: Array, axes: tuple[int, ...], epsilon: float) -> tuple[Array, Array, Array]:
+    """Normalised values, means and variances, in float64, reduced axes kept."""
+    x = array.astype(np.float64)
+    n = math.prod(x.shape[a] for a in axes)
+    m = np.divide(x.sum(axes, keepdims=True), n)
+    v = np.divide(((x - m) ** 2).sum(axes, keepdims=True), n)
+    return (x - m) / np.sqrt(v + epsilon), m, v
+
+
+def _cases_over(shapes: tuple[tuple[int, ...], ...]) -> Callable[[], Iterator[Case]]:
+    def cases() -> Iterator[Case]:
+        for i, dtype in enumerate(FLOATS):
+            for shape in shapes[: 2 if i else None]:
+                channels = shape[-1:]
+                scale, offset = draw(channels, dtype, 0.5, 2), draw(channels, dtype, seed=1)
+                yield Case((draw(shape, dtype), scale, offset), rtol=1e-5, atol=1e-5)
+
+    return cases
+
+
+# Batch norm
+def _batch_axes(x: Any) -> tuple[int, ...]:
+    return tuple(range(len(x.shape) - 1))
+
+
+def _batch_norm_shape(
+    x: Shape, scale: Shape, offset: Shape, epsilon: float
+) -> tuple[Shape, Shape, Shape]:
+    channels = _check(x, scale, offset, 2)
+    return x, channels, channels
+
+
+def _batch_norm_reference(
+    x: Array, scale: Array, offset: Array, epsilon: float
+) -> tuple[Array, Array, Array]:
+    hat, m, v = _by(x, _batch_axes(x), epsilon)
+    y = hat * scale.astype(np.float64) + offset.astype(np.float64)
+    return y.astype(x.dtype), m.reshape(-1).astype(x.dtype), v.reshape(-1).astype(x.dtype)
+
+
+def _batch_norm_expand(
+    x: Value, scale: Value, offset: Value, epsilon: float
+) -> tuple[Value, Value, Value]:
+    axes = _batch_axes(x)
+    m, v = mean(x, axes=axes), variance(x, axes=axes)
+    return normalize(x, m, v, scale, offset, epsilon), m, v
+
+
+def _batch_norm_vjp(
+    gs: Any, ys: Any, x: Any, scale: Any, offset: Any, epsilon: float
+) -> tuple[Any, ...]:
+    (g, gm, gv), (_, m, v) = gs, ys
+    axes = _batch_axes(x)
+    n = float(math.prod(known(x.shape)[:-1]))
+    inverse = rsqrt(v + epsilon)
+    distance = x - m
+    hat = distance * inverse
+    d_offset, d_scale = reduce.sum(g, axes=axes), reduce.sum(g * hat, axes=axes)
+    dx = (g - (d_offset + hat * d_scale) / n) * (scale * inverse)
+    return dx + (gm + distance * gv * 2) / n, d_scale, d_offset
+
+
+batch_norm = defop(
+    "batch_norm",
+    inputs="x scale offset",
+    attrs={"epsilon": EPSILON},
+    dtype=lambda *dtypes, **_: (floating(*dtypes),) * 3,
+    shape=_batch_norm_shape,
+    reference=_batch_norm_reference,
+    vjp=_batch_norm_vjp,
+    lower=Composite(in_float32(_batch_norm_expand)),
+    cases=_cases_over(((6, 5), (2, 3, 4, 5), (9, 1), (2, 17, 33))),
+    outputs=3,
+)
+
+
+# Layer norm
+def _layer_norm_shape(x: Shape, scale: Shape, offset: Shape, epsilon: float) -> Shape:
+    _check(x, scale, offset, 1)
+    return x
+
+
+def _layer_norm_reference(x: Array, scale: Array, offset: Array, epsilon: float) -> Array:
+    hat, _, _ = _by(x, (x.ndim - 1,), epsilon)
+    return (hat * scale.astype(np.float64) + offset.astype(np.float64)).astype(x.dtype)
+
+
+def _hat(x: Value, epsilon: float) -> tuple[Value, Value]:
+    """Normalised rows, and what they were multiplied by."""
+    m = mean(x, axes=(-1,), keepdims=True)
+    inverse = rsqrt(variance(x, axes=(-1,), keepdims=True) + epsilon)
+    return (x - m) * inverse, inverse
+
+
+def _layer_norm_expand(x: Value, scale: Value, offset: Value, epsilon: float) -> Value:
+    return _hat(x, epsilon)[0] * scale + offset
+
+
+def _layer_norm_vjp(
+    g: Any, y: Any, x: Any, scale: Any, offset: Any, epsilon: float
+) -> tuple[Any, ...]:
+    hat, inverse = _hat(x, epsilon)
+    inner = g * scale
+    along = mean(inner * hat, axes=(-1,), keepdims=True)
+    dx = (inner - mean(inner, axes=(-1,), keepdims=True) - hat * along) * inverse
+    return dx, sum_like(g * hat, scale), sum_like(g, offset)
+
+
+layer_norm = defop(
+    "layer_norm",
+    inputs="x scale offset",
+    attrs={"epsilon": EPSILON},
+    dtype=lambda *dtypes, **_: floating(*dtypes),
+    shape=_layer_norm_shape,
+    reference=_layer_norm_reference,
+    vjp=_layer_norm_vjp,
+    lower=Composite(in_float32(_layer_norm_expand)),
+    cases=_cases_over(((3, 5), (2, 3, 17), (7,), (4, 130))),
+)
