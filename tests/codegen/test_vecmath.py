@@ -29,6 +29,7 @@ UNARY = {
     "ceil": np.ceil, "round": np.rint, "trunc": np.trunc, "abs": np.abs,
 }  # fmt: skip
 BINARY = {"power": np.power, "atan2": np.arctan2}
+EXACT = {"fmod": np.fmod, "remainder": np.remainder, "floor_divide": np.floor_divide}
 LIMIT = {"float": 2.0, "double": 3.5}  # units in the last place
 
 
@@ -143,12 +144,35 @@ def test_two_arguments(name: str, type_: str, machine: str) -> None:
     check(name, type_, machine, BINARY[name], x, y)
 
 
+@np.errstate(all="ignore")
+@pytest.mark.parametrize("machine", TARGETS)
+@pytest.mark.parametrize("type_", TYPES)
+@pytest.mark.parametrize("name", EXACT)
+def test_division_is_exact(name: str, type_: str, machine: str) -> None:
+    dtype = TYPES[type_]
+    few = np.array([0, 0.3, 0.5, 1, 2, 3, 7, 1e-40, 1e-30, 1e30, 3.4e38, np.inf, np.nan], dtype)
+    if dtype is np.float64:
+        few = np.concatenate([few, [5e-324, 2e-308, 1e-300, 1.7e308]])
+    few = np.concatenate([few, -few])
+    rng = np.random.default_rng(3)
+    whole = rng.integers(-50, 50, (2, 5000)).astype(dtype)
+    spread = rng.normal(size=(2, 20_000)) * 2.0 ** rng.integers(-30, 30, (2, 20_000))
+    wild = sample(dtype, 10_000)[:20_000]
+    parts = [np.array(np.meshgrid(few, few)).reshape(2, -1), whole, spread, [wild, wild[::-1]]]
+    x, y = np.concatenate(parts, axis=1).astype(dtype)
+    expected = EXACT[name](x, y)
+    got = compiled(name, type_, 8, machine, 2)(x, y)
+    same = (got == expected) & (np.signbit(got) == np.signbit(expected))
+    wrong = ~(same | (np.isnan(got) & np.isnan(expected)))
+    assert not wrong.any(), (x[wrong][:3], y[wrong][:3], got[wrong][:3], expected[wrong][:3])
+
+
 @pytest.mark.parametrize("machine", TARGETS)
 @pytest.mark.parametrize("type_", TYPES)
 def test_width_and_position_do_not_matter(type_: str, machine: str) -> None:
     dtype = TYPES[type_]
     x = sample(dtype, 1000, seed=2)[:4001]
-    for name in (*UNARY, *BINARY):
+    for name in (*UNARY, *BINARY, *EXACT):
         xs = (x,) if name in UNARY else (np.abs(x), x[::-1].copy())
         expected = compiled(name, type_, 1, machine, len(xs))(*xs)
         for lanes in (2, 8, 32):
@@ -180,7 +204,7 @@ def undefined(code: bytes) -> set[str]:
 def test_no_library_is_called(machine: str) -> None:
     with config.override(target=machine):
         goal = target.current()
-    for name in (*UNARY, *BINARY):
+    for name in (*UNARY, *BINARY, *EXACT):
         for type_, lanes in (("float", 1), ("float", 16), ("double", 8)):
             inputs = 1 if name in UNARY else 2
             code = llvm.to_object(emitted(name, type_, lanes, inputs), goal.cpu, goal.features)

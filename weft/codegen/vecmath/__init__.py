@@ -13,6 +13,7 @@ NaN, infinities, signed zeros, overflow and subnormal numbers are as in C and Nu
 """
 
 from weft.codegen.vecmath.basic import abs, ceil, floor, fma, round, sqrt, trunc
+from weft.codegen.vecmath.division import floor_divide, fmod, remainder
 from weft.codegen.vecmath.error import erf
 from weft.codegen.vecmath.exponential import cosh, exp, expm1, log, log1p, sigmoid, sinh, tanh
 from weft.codegen.vecmath.inverse import acos, asin, atan, atan2
@@ -21,6 +22,6 @@ from weft.codegen.vecmath.trigonometric import cos, sin, tan
 
 __all__ = [
     "abs", "acos", "asin", "atan", "atan2", "ceil", "cos", "cosh", "erf", "exp", "expm1", "floor",
-    "fma", "log", "log1p", "power", "round", "rsqrt", "sigmoid", "sin", "sinh", "sqrt", "tan",
-    "tanh", "trunc",
+    "floor_divide", "fma", "fmod", "log", "log1p", "power", "remainder", "round", "rsqrt",
+    "sigmoid", "sin", "sinh", "sqrt", "tan", "tanh", "trunc",
 ]  # fmt: skip
