@@ -1,0 +1,1 @@
+"""Measurements beside the frameworks people use, interleaved in one run: `python -m bench`."""

@@ -1,0 +1,77 @@
+"""`python -m bench [NAME ...]`: the workloads, beside whatever peers are installed."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Callable
+
+from bench import startup
+from bench.contest import contest, report
+
+PEERS = ["torch", "torch_compile", "jax", "tf1_session", "tf2_function"]
+PRODUCTS = {"512x512x512": 512**3, "1024x1024x1024": 1024**3, "2048x2048x2048": 2048**3,
+            "4096x64x4096": 64 * 4096**2}  # fmt: skip
+
+
+def softmax(threads: int) -> None:
+    report(
+        f"Softmax regression, 784 to 10, batch 100, training step, {threads} threads (bar: 4x)",
+        contest("softmax", ["weft", *PEERS], threads),
+    )
+
+
+def perceptron(threads: int) -> None:
+    report(
+        f"Perceptron 784-512-512-10, batch 128, Adam, training step, {threads} threads (bar: 1.5x)",
+        contest("perceptron", ["weft", *PEERS], threads),
+    )
+
+
+def products(threads: int) -> None:
+    for count in sorted({1, threads}):
+        for shape, multiplied in PRODUCTS.items():
+            found = contest(f"products:{shape}", ["weft", "torch", "jax", "numpy"], count, 3)
+            report(
+                f"fp32 product {shape}, {count} threads (bar: never below a peer)",
+                found, 2e-9 * multiplied, "GFLOP/s",
+            )  # fmt: skip
+
+
+def chain(threads: int) -> None:
+    found = contest("chain", ["weft", "weft_copy", "memcpy", "torch", "jax"], threads, 3)
+    title = "Ten elementwise operations on 64 M floats (bar: 90% of a copy)"
+    medians = report(title, found, 2 * 4 * 64 * 1024**2 / 1e9, "GB/s")
+    copy = min(medians["weft_copy"], medians["memcpy"])
+    print(f"  of the bandwidth of a copy: {copy / medians['weft']:.0%}")
+
+
+def start(threads: int) -> None:
+    times = startup.imports()
+    print("\nImport (bar: 1.6x numpy)")
+    for module, seconds in times.items():
+        print(f"  import {module:7} {seconds * 1e3:8.1f} ms")
+    print(f"  ratio {times['weft'] / times['numpy']:.2f}")
+    print("\nFirst step of the perceptron, graph building included (bar: 0.6 s / 0.15 s)")
+    for state, seconds in startup.first_steps(threads).items():
+        print(f"  {state:12} {seconds * 1e3:8.1f} ms")
+
+
+WORK: dict[str, Callable[[int], None]] = {
+    "softmax": softmax, "perceptron": perceptron, "products": products, "chain": chain,
+    "start": start,
+}  # fmt: skip
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(prog="python -m bench", description=__doc__)
+    parser.add_argument("names", nargs="*", metavar="NAME", help=", ".join(WORK))
+    parser.add_argument("--threads", type=int, default=2)
+    given = parser.parse_args()
+    for name in given.names or WORK:
+        if name not in WORK:
+            parser.error(f"expected {', '.join(WORK)}, got {name!r}")
+        WORK[name](given.threads)
+
+
+if __name__ == "__main__":
+    main()

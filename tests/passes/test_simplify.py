@@ -1,0 +1,151 @@
+"""Every rule of the algebra: once where it must fire, once where it must not."""
+
+import numpy as np
+import pytest
+
+from weft import ops
+from weft.ir.graph import Graph
+from weft.passes.simplify import RULES, cse, fold, prune, simplify
+from weft.passes.step import Step
+from weft.transform.interpreter import evaluate
+
+
+def step_of(build, *arrays):
+    """A step on feeds like `arrays`, and its feeds by value."""
+    graph = Graph()
+    with graph.as_default():
+        feeds = [ops.placeholder(dtype=a.dtype, shape=a.shape) for a in arrays]
+        graph.outputs = (build(*feeds),)
+    return Step(graph, tuple(v.node.name for v in feeds), ())
+
+
+def ops_of(step):
+    return [n.op for n in prune(step).graph.nodes if n.op not in ("placeholder", "constant")]
+
+
+def value_of(step, arrays):
+    feeds = {step.graph.find(n).outputs[0]: a for n, a in zip(step.feeds, arrays, strict=True)}
+    return evaluate(step.graph, step.graph.outputs, feeds)[0]
+
+
+M = np.arange(6, dtype=np.float32).reshape(2, 3)
+S = np.arange(9, dtype=np.float32).reshape(3, 3)
+ONES = np.ones((2, 1, 3), np.float32)
+B = np.array([True, False])
+
+CASES = {
+    # op: (fires, expected ops, does not fire, arrays of both)
+    "identity": (lambda x: ops.identity(x), [], lambda x: ops.exp(x), [M]),
+    "stop_gradient": (lambda x: ops.stop_gradient(x), [], lambda x: ops.exp(x), [M]),
+    "cast": (
+        lambda x: ops.cast(x, dtype="float32"), [], lambda x: ops.cast(x, dtype="int32"), [M],
+    ),
+    "reshape": (
+        lambda x: ops.reshape(ops.reshape(x, shape=(6,)), shape=(2, 3)), [],
+        lambda x: ops.reshape(x, shape=(3, 2)), [M],
+    ),
+    "broadcast_to": (
+        lambda x: ops.broadcast_to(x, shape=(2, 3)), [],
+        lambda x: ops.broadcast_to(x, shape=(4, 2, 3)), [M],
+    ),
+    "transpose": (
+        lambda x: ops.transpose(ops.transpose(x, perm=(1, 0)), perm=(1, 0)), [],
+        lambda x: ops.transpose(x, perm=(1, 0)), [M],
+    ),
+    "slice": (
+        lambda x: ops.slice(x, begin=(0, 0), end=(2, 3)), [],
+        lambda x: ops.slice(x, begin=(0, 0), end=(2, 2)), [M],
+    ),
+    "negative": (lambda x: -(-x), [], lambda x: -x, [M]),
+    "logical_not": (
+        lambda x: ops.logical_not(ops.logical_not(x)), [], lambda x: ops.logical_not(x), [B],
+    ),
+    "add": (lambda x: x + np.float32(-0.0), [], lambda x: x + 0.0, [-M]),
+    "subtract": (lambda x: x - 0.0, [], lambda x: 0.0 - x, [M]),
+    "multiply": (lambda x: 1.0 * x, [], lambda x: x * 0.0, [M]),
+    "divide": (lambda x: x / 1.0, [], lambda x: 1.0 / x, [M + 1]),
+    "power": (lambda x: ops.power(x, 2.0), ["square"], lambda x: ops.power(x, 3.0), [M]),
+    "sum": (
+        lambda x: ops.sum(x, axes=(1,), keepdims=False), ["reshape"],
+        lambda x: ops.sum(x, axes=(0,), keepdims=False), [ONES],
+    ),
+    "prod": (
+        lambda x: ops.prod(x, axes=(1,)), ["reshape"], lambda x: ops.prod(x, axes=(0,)), [ONES],
+    ),
+    "max": (
+        lambda x: ops.max(x, axes=(1,)), ["reshape"], lambda x: ops.max(x, axes=(0,)), [ONES],
+    ),
+    "min": (
+        lambda x: ops.min(x, axes=(1,)), ["reshape"], lambda x: ops.min(x, axes=(0,)), [ONES],
+    ),
+    "any": (
+        lambda x: ops.any(ops.reshape(x, shape=(1, 2)), axes=(0,)), [],
+        lambda x: ops.any(x, axes=(0,)), [B],
+    ),
+    "all": (
+        lambda x: ops.all(ops.reshape(x, shape=(1, 2)), axes=(0,)), [],
+        lambda x: ops.all(x, axes=(0,)), [B],
+    ),
+    "matmul": (
+        lambda x: ops.matmul(ops.transpose(x, perm=(1, 0)), x), ["matmul"],
+        lambda x: ops.matmul(x, ops.exp(x)), [S],
+    ),
+}  # fmt: skip
+
+
+def test_every_rule_has_its_cases():
+    assert set(CASES) == set(RULES)
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_a_rule_fires_and_keeps_the_value(name):
+    fires, expected, _, arrays = CASES[name]
+    before = step_of(fires, *arrays)
+    after = simplify(before)
+    assert ops_of(after) == expected
+    assert value_of(after, arrays).tobytes() == value_of(before, arrays).tobytes()
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_a_rule_leaves_others_alone(name):
+    _, _, other, arrays = CASES[name]
+    before = step_of(other, *arrays)
+    assert ops_of(simplify(before)) == ops_of(before) != []
+
+
+def test_transposes_that_move_only_units_become_reshapes():
+    step = simplify(step_of(lambda x: ops.transpose(x, perm=(1, 0, 2)), ONES))
+    assert ops_of(step) == ["reshape"]
+
+
+def test_a_transpose_inside_a_batch_is_not_a_matmul_flag():
+    x = np.zeros((3, 3, 3), np.float32)
+    step = step_of(lambda x: ops.matmul(ops.transpose(x, perm=(1, 0, 2)), x), x)
+    assert ops_of(simplify(step)) == ["transpose", "matmul"]
+
+
+def test_fold_computes_constants_once_and_leaves_feeds():
+    step = fold(step_of(lambda x: x + ops.exp(ops.constant(1.0)), M))
+    assert ops_of(step) == ["add"]
+    assert np.allclose(value_of(step, [M]), M + np.e)
+
+
+def test_fold_does_not_make_large_constants():
+    step = step_of(lambda x: ops.broadcast_to(ops.constant(1.0), shape=(1000, 1000)), M)
+    assert ops_of(fold(step)) == ["broadcast_to"]
+
+
+def test_cse_merges_equal_nodes_only():
+    merged = cse(step_of(lambda x: ops.exp(x) + ops.exp(x), M))
+    assert ops_of(merged) == ["exp", "add"]
+    different = cse(step_of(lambda x: ops.exp(x) + ops.exp(x * 2.0), M))
+    assert ops_of(different).count("exp") == 2
+
+
+def test_prune_keeps_feeds():
+    def build(x, y):
+        ops.exp(y)
+        return ops.tanh(x)
+
+    step = prune(step_of(build, M, M))
+    assert [n.op for n in step.graph.nodes] == ["placeholder", "placeholder", "tanh"]
