@@ -31,7 +31,7 @@ def _cast_reference(x: Array, dtype: DType) -> Array:
     with np.errstate(all="ignore"):
         if dtype.is_integer and x.dtype.kind == "f":
             return _saturated(x, dtype)
-        if dtype in HALVES:
+        if dtype in HALVES and x.dtype.kind != "f":
             x = x.astype(np.float32)  # one rounding to float32, one on store, as compiled
         return x.astype(dtype.numpy)
 

@@ -23,7 +23,7 @@ from weft.ops.numeric import FLOATS, binary, draw, widened
 from weft.ops.rule import floating, index_dtype, scalar_shape
 from weft.ops.statistic import in_float32
 
-_LAST = {"axes": (-1,), "keepdims": True}
+_LAST: Final[dict[str, Any]] = {"axes": (-1,), "keepdims": True}
 
 
 def _row_parts(logits: Value) -> tuple[Value, Value, Value]:

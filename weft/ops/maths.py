@@ -10,7 +10,7 @@ import numpy as np
 from weft.ops.numeric import binary, elementwise
 
 _LN2: Final = math.log(2.0)
-_POSITIVE: Final = {"low": 0.25, "high": 4.0}
+_POSITIVE: Final[dict[str, Any]] = {"low": 0.25, "high": 4.0}
 _ROUND: Final = (0.0, -0.0, 1.0, -2.5, 30.0, 1e-30, np.inf, -np.inf, np.nan)
 """Specials of the circular functions: reducing huge angles is the code generator's own test."""
 
@@ -96,7 +96,7 @@ def _asinh_rule(b: Any, x: Any) -> Any:
 
 def _acosh_rule(b: Any, x: Any) -> Any:
     huge = b.const(_huge(x), x.dtype)
-    t = b.minimum(x, huge) - 1.0
+    t = b.maximum(b.minimum(x, huge), b.const(0, x.dtype)) - 1.0  # below 1 the root is NaN
     return b.select(b.less(huge, x), b.log(x) + _LN2, b.log1p(t + b.sqrt(t * (t + 2.0))))
 
 

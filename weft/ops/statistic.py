@@ -16,7 +16,7 @@ import numpy as np
 from weft.errors import ShapeError
 from weft.ir import dtype as types
 from weft.ir.node import Value
-from weft.ir.shape import Shape, normal_axes
+from weft.ir.shape import Shape, known, normal_axes
 from weft.ops import reduce
 from weft.ops.base import Array, Case, Composite, Op, catalogue, constant_of, defop
 from weft.ops.compare import equal, isfinite, select
@@ -143,7 +143,7 @@ def _logsumexp_reference(x: Array, axes: Axes, keepdims: bool) -> Array:
     m = np.max(x, axis=normal_axes(axes, x.ndim), keepdims=True, initial=-np.inf)
     m = np.where(np.isfinite(m), m, 0.0)
     total = _sum(np.exp(x - m), axes, True)
-    return (np.log(total) + m).reshape(reduced_shape(x.shape, axes, keepdims))
+    return (np.log(total) + m).reshape(known(reduced_shape(x.shape, axes, keepdims)))
 
 
 def _finite_or_zero(m: Value) -> Value:

@@ -1,0 +1,228 @@
+"""Checks of one operation against its own declaration; `test_catalogue.py` runs them on all.
+
+Each check takes an operation and one of its cases, and raises where two of its rules disagree.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+from emulator import emulate
+
+from weft.errors import MismatchError
+from weft.ir.dtype import DType, as_dtype
+from weft.ir.graph import Graph
+from weft.ir.node import TensorType, Value
+from weft.ir.shape import compatible
+from weft.ops.base import (
+    NO_GRADIENT,
+    Array,
+    Boundary,
+    Case,
+    Composite,
+    Elementwise,
+    Op,
+    Pull,
+    freeze,
+)  # fmt: skip
+from weft.ops.state import constant
+from weft.runtime.engine import Function, State
+from weft.transform.check import check_gradients
+from weft.transform.interpreter import evaluate
+
+# Elements up to which a case is differentiated: central differences cost two runs an element.
+DIFFERENTIATED = 160
+
+
+def attributes(op: Op, case: Case) -> dict[str, Any]:
+    """All attributes of a case, in the form that nodes keep."""
+    given = {k: as_dtype(v) if k == "dtype" else freeze(v) for k, v in case.attrs.items()}
+    return {**op.attrs, **given}
+
+
+def types_of(arrays: tuple[Array, ...]) -> tuple[TensorType, ...]:
+    return tuple(TensorType(as_dtype(a.dtype), a.shape) for a in arrays)
+
+
+def reference(op: Op, case: Case) -> tuple[Array, ...]:
+    """Outputs of the reference."""
+    with np.errstate(all="ignore"):
+        found = op.reference(*case.inputs, **attributes(op, case))
+    return tuple(map(np.asarray, (found,) if op.outputs == 1 else found))
+
+
+def check_types(op: Op, case: Case) -> None:
+    """The type rules say what the reference gives, and inputs stay as they were."""
+    before = [a.copy() for a in case.inputs]
+    inferred = op.derive(types_of(case.inputs), attributes(op, case))
+    found = types_of(reference(op, case))
+    if inferred != found:
+        raise MismatchError(f"{op.name}: the rules say {inferred}, the reference gives {found}")
+    for a, b in zip(before, case.inputs, strict=True):
+        if a.tobytes() != b.tobytes():
+            raise MismatchError(f"{op.name}: the reference changed its input")
+
+
+def _partly_known(types: tuple[TensorType, ...]) -> Iterator[tuple[TensorType, ...]]:
+    """The types with one dimension, all dimensions, or a rank unknown."""
+    for i, kind in enumerate(types):
+        assert kind.shape is not None
+        rank = len(kind.shape)
+        blurred: list[Any] = [None, (None,) * rank]
+        blurred += [(*kind.shape[:d], None, *kind.shape[d + 1 :]) for d in range(rank)]
+        for shape in blurred:
+            yield (*types[:i], TensorType(kind.dtype, shape), *types[i + 1 :])
+    yield tuple(TensorType(t.dtype, t.shape and (None,) * len(t.shape)) for t in types)
+    yield tuple(TensorType(t.dtype, None) for t in types)
+
+
+def check_unknown_shapes(op: Op, case: Case) -> None:
+    """What the rules say of partly known shapes does not contradict the whole truth."""
+    truth = op.derive(types_of(case.inputs), attributes(op, case))
+    for types in _partly_known(types_of(case.inputs)):
+        said = op.derive(types, attributes(op, case))
+        fits = len(said) == len(truth) and all(
+            a.dtype is b.dtype and compatible(a.shape, b.shape)
+            for a, b in zip(said, truth, strict=True)
+        )
+        if not fits:
+            raise MismatchError(f"{op.name}: of {types} the rules say {said}, but it is {truth}")
+
+
+def check_normal_form(op: Op, case: Case) -> None:
+    """Attributes in normal form mean the same, and are their own normal form."""
+    attrs = attributes(op, case)
+    normal = op.normal(*[a.shape for a in case.inputs], **attrs)
+    if op.normal(*[a.shape for a in case.inputs], **normal) != normal or set(normal) != set(attrs):
+        raise MismatchError(f"{op.name}: {normal} is not the normal form of {attrs}")
+    expected = reference(op, case)
+    found = reference(op, Case(case.inputs, normal))
+    if [a.tobytes() for a in expected] != [b.tobytes() for b in found]:
+        raise MismatchError(f"{op.name}: the reference tells {normal} from {attrs}")
+
+
+def tolerance(case: Case, dtype: DType) -> tuple[float, float]:
+    """Relative and absolute tolerance: a case states them for float32."""
+    if not dtype.is_floating:
+        return 0.0, 0.0
+    one = {"float16": 2**-10, "bfloat16": 2**-7, "float32": 2**-23, "float64": 2**-52}[dtype.name]
+    ratio = one / 2**-23
+    if ratio > 1:  # computed in float32, rounded on store: one unit in the last place
+        return max(case.rtol, 2 * one), max(case.atol, 0.1 * one)
+    return case.rtol * ratio * 4, case.atol * ratio * 4  # double precision kernels: 4 times looser
+
+
+def assert_close(op: Op, case: Case, found: tuple[Array, ...], expected: tuple[Array, ...]) -> None:
+    """Equal within the case's tolerance; infinities and NaN in the same places."""
+    for y, want in zip(found, expected, strict=True):
+        y = np.asarray(y)
+        if y.shape != want.shape or y.dtype != want.dtype:
+            raise MismatchError(
+                f"{op.name}: expected {want.dtype}{want.shape}, got {y.dtype}{y.shape}"
+            )
+        rtol, atol = tolerance(case, as_dtype(want.dtype))
+        if as_dtype(want.dtype).is_floating:
+            y, want = y.astype(np.float64), want.astype(np.float64)
+        bad = ~np.isclose(y, want, rtol, atol, equal_nan=True) if rtol else y != want
+        if np.any(bad):
+            at = tuple(int(i) for i in np.argwhere(bad)[0])
+            raise MismatchError(
+                f"{op.name}{[a.shape for a in case.inputs]} {dict(case.attrs)}: differs at {at} and"
+                f" {int(bad.sum()) - 1} more: expected {want[at]}, got {y[at]}, inputs"
+                f" {[_at(a, at, want.shape) for a in case.inputs]}"
+            )
+
+
+def _at(array: Array, at: tuple[int, ...], shape: tuple[int, ...]) -> Any:
+    try:
+        return np.broadcast_to(array, shape)[at]
+    except ValueError:
+        return f"{array.dtype}{array.shape}"
+
+
+def check_lowering(op: Op, case: Case) -> None:
+    """The lowering says the same as the reference: rules by emulation, composites by expansion."""
+    expected = reference(op, case)
+    if isinstance(op.lower, Elementwise | Pull):
+        normal = op.normal(*[a.shape for a in case.inputs], **attributes(op, case))
+        found = (emulate(op, case.inputs, normal, expected[0].shape),)
+    elif isinstance(op.lower, Composite):
+        found = _expanded(op, case)
+    else:
+        return
+    assert_close(op, case, found, expected)
+
+
+def _expanded(op: Op, case: Case) -> tuple[Array, ...]:
+    assert isinstance(op.lower, Composite)
+    graph = Graph()
+    with graph.as_default():
+        xs = [constant(np.asarray(a)) for a in case.inputs]
+        normal = op.normal(*[a.shape for a in case.inputs], **attributes(op, case))
+        ys = op.lower.expand(*xs, **normal)
+    return tuple(evaluate(graph, ys if isinstance(ys, tuple) else (ys,)))
+
+
+def check_gradient(op: Op, case: Case) -> None:
+    """The gradient rule agrees with central differences, and so does its own gradient."""
+    if not differentiable(op, case):
+        return
+    check_gradients(lambda *xs: op.all(*xs, **case.attrs), case.inputs, order=2)
+
+
+def differentiable(op: Op, case: Case) -> bool:
+    """Whether a case has something to differentiate, and is small and finite."""
+    if op.vjp is NO_GRADIENT or not case.differentiate:
+        return False
+    types = types_of(case.inputs)
+    outputs = reference(op, case)
+    return (
+        any(t.dtype.is_floating for t in types)
+        and any(as_dtype(y.dtype).is_floating for y in outputs)
+        and sum(a.size for a in case.inputs) <= DIFFERENTIATED
+        and all(np.isfinite(y.astype(np.float64)).all() for y in outputs)
+    )
+
+
+def check_compiled(op: Op, cases: list[Case]) -> None:
+    """Compiled code agrees with the reference; all cases are compiled as one program."""
+    if isinstance(op.lower, Boundary):
+        return
+    graph, fetches, feeds, arrays = Graph(), list[Value](), list[Value](), list[Array]()
+    spans: list[slice] = []
+    with graph.as_default():
+        for case in cases:
+            xs = [_placeholder(a) for a in case.inputs]
+            ys = op.all(*xs, **case.attrs)
+            spans.append(slice(len(fetches), len(fetches) + len(ys)))
+            feeds += xs
+            fetches += ys
+            arrays += case.inputs
+    found = Function(graph, fetches, feeds=feeds)(arrays, State())
+    for case, span in zip(cases, spans, strict=True):
+        assert_close(op, case, tuple(found[span]), reference(op, case))
+
+
+def _placeholder(array: Array) -> Value:
+    from weft import ops
+
+    return ops.placeholder(dtype=as_dtype(array.dtype), shape=array.shape)
+
+
+def distinct(op: Op) -> list[Case]:
+    """Cases that differ in shapes or attributes; differentiation is always in float64."""
+    seen: dict[Any, Case] = {}
+    for case in op.cases():
+        floating = tuple(as_dtype(a.dtype).is_floating for a in case.inputs)
+        seen.setdefault((floating, tuple(a.shape for a in case.inputs), repr(case.attrs)), case)
+    return list(seen.values())
+
+
+def batches(cases: list[Case], size: int) -> Iterator[list[Case]]:
+    """Cases in groups of at most `size`."""
+    pending = iter(cases)
+    while group := list(itertools.islice(pending, size)):
+        yield group

@@ -1,0 +1,43 @@
+"""Every operation of the catalogue, by walking the registry: nothing here names an operation."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+from catalogue import (
+    batches,
+    check_compiled,
+    check_gradient,
+    check_lowering,
+    check_normal_form,
+    check_types,
+    check_unknown_shapes,
+    distinct,
+)
+
+from weft.ops.base import REGISTRY, Case, Op
+
+OPS = [pytest.param(op, id=name) for name, op in REGISTRY.items()]
+PROGRAM = 24  # cases compiled as one program
+
+
+@pytest.mark.parametrize("op", OPS)
+@pytest.mark.parametrize(
+    "check", [check_types, check_unknown_shapes, check_normal_form, check_lowering]
+)
+def test_rules_agree(op: Op, check: Callable[[Op, Case], None]) -> None:
+    for case in op.cases():
+        check(op, case)
+
+
+@pytest.mark.parametrize("op", OPS)
+def test_gradients_to_second_order(op: Op) -> None:
+    for case in distinct(op):
+        check_gradient(op, case)
+
+
+@pytest.mark.parametrize("op", OPS)
+def test_compiled_equals_reference(op: Op) -> None:
+    for group in batches(list(op.cases()), PROGRAM):
+        check_compiled(op, group)
