@@ -234,6 +234,12 @@ class Value:
     def __rtruediv__(self, other: Any) -> Value:
         return self.operator("divide", other, self)
 
+    def __floordiv__(self, other: Any) -> Value:
+        return self.operator("floor_divide", self, other)
+
+    def __mod__(self, other: Any) -> Value:
+        return self.operator("remainder", self, other)
+
     def __pow__(self, other: Any) -> Value:
         return self.operator("power", self, other)
 

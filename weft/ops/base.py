@@ -399,7 +399,8 @@ def is_complete(known: Any) -> bool:
 KNOWN_RULES: dict[str, Callable[[Node], Any]] = {}
 """Per operation: what is known, before anything runs, of an integer output that may become a shape.
 
-A rule gives an int, a tuple of `int | None`, nested tuples of them, or `UNKNOWN`."""
+A rule gives an int, a tuple of `int | None`, nested tuples of them, or `UNKNOWN`; where there are
+several outputs, a list of such, one an output."""
 
 
 class _Knowledge(threading.local):
@@ -432,11 +433,13 @@ def known_value(value: Value) -> Any:
             found = rule(node)
         finally:
             _knowledge.depth -= 1
-        _knowledge.found[node] = _of_shape(value.shape) if found is UNKNOWN else found
+        _knowledge.found[node] = found
     result = _knowledge.found[node]
+    if len(node.types) > 1 and result is not UNKNOWN:
+        result = result[value.index]
     if _knowledge.depth == 0:
         _knowledge.found.clear()
-    return result
+    return _of_shape(value.shape) if result is UNKNOWN else result
 
 
 _LONGEST = 64  # entries of an attribute; shapes and paddings are far shorter

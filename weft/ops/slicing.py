@@ -19,6 +19,7 @@ from weft.ops.base import (
     Composite,
     Pull,
     catalogue,
+    constant_of,
     defop,
 )
 from weft.ops.indexing import FIRST, LAST
@@ -281,6 +282,18 @@ mirror_pad = defop(
     cases=_mirror_cases,
     partial=True,
 )
+
+
+def moved(x: Value, axis: int, by: int) -> Value:
+    """`y[i] = x[i - by]` along an axis, zeros where that is outside; the shape must be known."""
+    size = concrete(x)[axis]
+    if abs(by) >= size:
+        return catalogue.broadcast_to(constant_of(0, x.dtype), shape=concrete(x))
+    kept = _cut(x, axis, max(-by, 0), min(size, size - by))
+    rank = len(concrete(x))
+    pair = (max(by, 0), max(-by, 0))
+    return pad(kept, paddings=tuple(pair if i == axis else (0, 0) for i in range(rank)))
+
 
 # concatenate, stack
 

@@ -1,0 +1,126 @@
+"""Running sums, products and maxima along an axis."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+
+from weft.ir.dtype import int32
+from weft.ir.node import Value
+from weft.ir.shape import Shape, normal_axis
+from weft.ops.base import Array, Case, Op, Opaque, catalogue, defop
+from weft.ops.creation import iota
+from weft.ops.numeric import widened
+from weft.ops.rule import concrete, numeric
+from weft.ops.sample import NUMBERS, count
+from weft.ops.slicing import moved
+from weft.ops.sort import scatter_along_axis
+
+
+def _shape(x: Shape, *, axis: int, **_: Any) -> Shape:
+    assert x is not None
+    normal_axis(axis, len(x))
+    return x
+
+
+def _reference(accumulate: Any, neutral: Any) -> Any:
+    @widened
+    def reference(x: Array, *, axis: int, exclusive: bool, reverse: bool) -> Array:
+        at = normal_axis(axis, x.ndim)
+        found = np.flip(x, at) if reverse else x
+        y = accumulate(found, axis=at, dtype=x.dtype)
+        if exclusive and x.shape[at]:
+            first = np.full_like(np.take(y, [0], at), neutral(x.dtype))
+            y = np.concatenate([first, np.delete(y, -1, at)], at)
+        return np.array(np.flip(y, at) if reverse else y, order="C")
+
+    return reference
+
+
+def _cases() -> Iterator[Case]:
+    for dtype in NUMBERS:
+        yield Case((count((2, 4), dtype) % 5,), {"axis": 1})
+    x = np.array([[1.5, -2.0, 0.5], [3.0, 0.25, -1.0]], np.float32)
+    for axis in (0, 1, -1):
+        for exclusive in (False, True):
+            for reverse in (False, True):
+                yield Case((x,), {"axis": axis, "exclusive": exclusive, "reverse": reverse})
+    yield Case((np.zeros((2, 0), np.float32),), {"axis": 1, "exclusive": True})
+    yield Case((np.linspace(0.5, 1.5, 67, dtype=np.float32),), {"axis": 0}, rtol=1e-5)
+
+
+def _cumulative(name: str, accumulate: Any, neutral: Any, vjp: Any) -> Op:
+    return defop(
+        name,
+        inputs="x",
+        attrs={"axis": 0, "exclusive": False, "reverse": False},
+        dtype=numeric,
+        shape=_shape,
+        reference=_reference(accumulate, neutral),
+        vjp=vjp,
+        lower=Opaque("cumulative"),
+        cases=_cases,
+    )
+
+
+def _sum_vjp(
+    g: Value, y: Value, x: Value, *, axis: int, exclusive: bool, reverse: bool
+) -> tuple[Value]:
+    return (cumsum(g, axis=axis, exclusive=exclusive, reverse=not reverse),)
+
+
+def _recurrence(a: Value, b: Value, axis: int, step: int) -> Value:
+    """`s[i] = b[i] + a[i] * s[i + step]` along an axis, in a logarithmic number of steps.
+
+    Without a division, so that zeros do no harm. Doubling: after each round, `a` and `b` express
+    `s[i]` by the `s` that is twice as far away.
+    """
+    distance = 1
+    while distance < concrete(b)[axis]:
+        b = b + a * moved(b, axis, -step * distance)
+        a = a * moved(a, axis, -step * distance)
+        distance *= 2
+    return b
+
+
+def _prod_vjp(
+    g: Value, y: Value, x: Value, *, axis: int, exclusive: bool, reverse: bool
+) -> tuple[Value]:
+    at = normal_axis(axis, len(concrete(x)))
+    step = -1 if reverse else 1
+    if exclusive:
+        g = moved(g, at, -step)
+    # x[k] is a factor of y[k], y[k + step], ...; before it come the factors that all of them share.
+    before = cumprod(x, axis=at, exclusive=True, reverse=reverse)
+    return (before * _recurrence(moved(x, at, -step), g, at, step),)
+
+
+def _max_vjp(
+    g: Value, y: Value, x: Value, *, axis: int, exclusive: bool, reverse: bool
+) -> tuple[Value]:
+    dims = concrete(x)
+    at = normal_axis(axis, len(dims))
+    place = iota(shape=tuple(d if i == at else 1 for i, d in enumerate(dims)), axis=at, dtype=int32)
+    if reverse:
+        place = dims[at] - 1 - place  # counted from where the running maximum starts
+    before = cummax(x, axis=at, exclusive=True, reverse=reverse)
+    new = catalogue.logical_or(catalogue.greater(x, before), catalogue.equal(place, 0))
+    zero = catalogue.multiply(place, 0)
+    winner = cummax(catalogue.select(new, place, zero), axis=at, reverse=reverse)
+    if reverse:
+        winner = dims[at] - 1 - winner
+    if exclusive:
+        g = moved(g, at, 1 if reverse else -1)
+    return (scatter_along_axis(g, winner, dims[at], at),)
+
+
+def _lowest(dtype: Any) -> Any:
+    return -np.inf if dtype.kind == "f" else np.iinfo(dtype).min
+
+
+cumsum = _cumulative("cumsum", np.cumsum, lambda _: 0, _sum_vjp)
+cumprod = _cumulative("cumprod", np.cumprod, lambda _: 1, _prod_vjp)
+cummax = _cumulative("cummax", np.maximum.accumulate, _lowest, _max_vjp)
+"""The largest so far; NaN stays. Where `exclusive`, the first is the lowest number of the type."""
