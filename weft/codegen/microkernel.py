@@ -16,7 +16,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from weft.codegen.builder import Builder, Reg, constant, integer, memory_type, vector
+from weft.codegen.builder import Builder, Reg, constant, element, integer, memory_type, vector
 from weft.codegen.target import Target
 from weft.ir.dtype import DType
 
@@ -223,7 +223,20 @@ def load_masked(b: Builder, type_: str, pointer: Reg, mask: Reg) -> Reg:
 
 def store_masked(b: Builder, value: Reg, pointer: Reg, mask: Reg) -> None:
     """Write the lanes of `mask` only."""
+    if element(value.type) in ("half", "bfloat", "i8", "i16"):
+        mask = opaque(b, mask)
     b.call("void", f"llvm.masked.store.{suffix(value.type)}.p0", (value, pointer, mask))
+
+
+def opaque(b: Builder, mask: Reg) -> Reg:
+    """The same mask, of which LLVM knows nothing.
+
+    LLVM 22 turns a masked store of 1 or 2 bytes with one constant lane set into a store of 4 bytes.
+    """
+    bits = f"i{mask.type[1:].split(' x ')[0]}"
+    word = b.emit(bits, f"bitcast {mask} to {bits}")
+    hidden = b.emit(bits, f'call {bits} asm "", "=r,0"({word})')
+    return b.emit(mask.type, f"bitcast {hidden} to {mask.type}")
 
 
 def first_lanes(b: Builder, count: Reg, lanes: int) -> Reg:

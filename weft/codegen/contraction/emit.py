@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from weft.codegen.builder import Builder, Reg, integer, memory_type, vector
+from weft.codegen.builder import Builder, Reg, integer, vector
+from weft.codegen.loop.convert import loaded, storage_type, stored
 from weft.codegen.microkernel import first_lanes, load_masked, store_masked
 from weft.codegen.target import Target
 from weft.ir.dtype import DType
@@ -41,71 +42,39 @@ def divide(b: Builder, x: Reg, y: Reg) -> tuple[Reg, Reg]:
     return quotient, subtract(b, x, b.mul(quotient, y))
 
 
+def without(b: Builder, mask: Reg, other: Reg) -> Reg:
+    """The lanes of `mask` that are not in `other`."""
+    return b.emit(mask.type, f"select {other}, {mask.type} zeroinitializer, {mask}")
+
+
 def scaled(b: Builder, pointer: Reg, index: Reg, stride: Reg | int, size: int) -> Reg:
     """The address `index * stride` elements of `size` bytes after `pointer`."""
     return b.offset(pointer, b.mul(b.mul(index, stride), size))
 
 
 def read(b: Builder, pointer: Reg, lanes: int, source: DType, to: DType, mask: Reg | None) -> Reg:
-    """Load elements of `source` and widen them to `to`."""
-    type_ = memory_type(source, lanes)
-    if source is to:
-        return load(b, type_, pointer, source.size, mask)
-    bits = load(b, vector("i16", lanes), pointer, 2, mask)
-    if source.name == "float16":
-        half = b.emit(type_, f"bitcast {bits} to {type_}")
-        wide = memory_type(to, lanes)
-        return b.emit(wide, f"fpext {half} to {wide}")
-    word, wide = vector("i32", lanes), memory_type(to, lanes)
-    high = b.binary("shl", b.emit(word, f"zext {bits} to {word}"), splat_int(16, word))
-    return b.emit(wide, f"bitcast {high} to {wide}")
-
-
-def load(b: Builder, type_: str, pointer: Reg, align: int, mask: Reg | None) -> Reg:
-    """Load a vector, or the lanes of `mask` with 0 elsewhere."""
-    return b.load(type_, pointer, align) if mask is None else load_masked(b, type_, pointer, mask)
+    """Load elements of `source`, or the lanes of `mask` with 0 elsewhere, and widen them to `to`."""
+    type_ = storage_type(source, lanes)
+    if mask is None:
+        value = b.load(type_, pointer, source.size)
+    elif type_.endswith("half>"):
+        bits = load_masked(b, vector("i16", lanes), pointer, mask)
+        value = b.emit(type_, f"bitcast {bits} to {type_}")
+    else:
+        value = load_masked(b, type_, pointer, mask)
+    return value if source is to else loaded(b, value, source)
 
 
 def write(b: Builder, value: Reg, pointer: Reg, to: DType, mask: Reg | None) -> None:
-    """Round a value to the type `to` (half to even) and store it."""
-    value = rounded(b, value, to)
+    """Round a value to the type `to` (half to even) and store it, or the lanes of `mask`."""
+    value = stored(b, value, to)
     if mask is None:
         b.store(value, pointer, to.size)
-    else:
-        store_masked(b, value, pointer, mask)
-
-
-def rounded(b: Builder, value: Reg, to: DType) -> Reg:
-    """A float32 value rounded to half precision, as 16-bit words; other types as they are."""
-    if to.size != 2 or not to.is_floating:
-        return value
-    lanes = int(value.type[1:].split(" x ")[0]) if value.type.startswith("<") else 1
+        return
     if to.name == "float16":
-        half, word = memory_type(to, lanes), vector("i16", lanes)
-        narrow = b.emit(half, f"fptrunc {value} to {half}")
-        return b.emit(word, f"bitcast {narrow} to {word}")
-    return _bfloat(b, value, lanes)
-
-
-def _bfloat(b: Builder, value: Reg, lanes: int) -> Reg:
-    """Round half to even by integer arithmetic: the instruction would flush small numbers to 0."""
-    word = vector("i32", lanes)
-    bits = b.emit(word, f"bitcast {value} to {word}")
-    odd = b.binary("and", b.binary("lshr", bits, splat_int(16, word)), splat_int(1, word))
-    up = b.binary("add", b.binary("add", bits, splat_int(0x7FFF, word)), odd)
-    nan = b.compare("fcmp uno", value, value)
-    quiet = b.binary("or", bits, splat_int(0x400000, word))
-    chosen = b.emit(word, f"select {nan}, {quiet}, {up}")
-    high = b.binary("lshr", chosen, splat_int(16, word))
-    narrow = vector("i16", lanes)
-    return b.emit(narrow, f"trunc {high} to {narrow}")
-
-
-def splat_int(value: int, type_: str) -> Reg:
-    """An integer constant in every lane."""
-    if not type_.startswith("<"):
-        return integer(value, type_)
-    return Reg(type_, f"splat ({type_.split(' x ')[1][:-1]} {value})")
+        words = value.type.replace("half", "i16")
+        value = b.emit(words, f"bitcast {value} to {words}")
+    store_masked(b, value, pointer, mask)
 
 
 def copy_run(

@@ -147,16 +147,15 @@ class RightPanel:
     def copy(self, y: Reg, to: Reg, steps: Reg, strides: tuple[Reg, Reg], n: Reg) -> None:
         """Copy `steps` runs from `y`, which points at the panel's first element, to `to`."""
         b, (step, column) = self.b, strides
-        if self.turned:
+        if self.turned and self.target.masked:
+            with b.loop(0, steps, self.tile.lanes) as loop:
+                mask = first_lanes(b, subtract(b, steps, loop.index), self.tile.lanes)
+                self._turn(y, to, loop.index, column, n, mask)
+        elif self.turned:
             whole = b.binary("and", steps, integer(-self.tile.lanes))
             with b.loop(0, whole, self.tile.lanes) as loop:
                 self._turn(y, to, loop.index, column, n, None)
-            if self.target.masked:
-                with b.when(b.compare("icmp slt", whole, steps)):
-                    mask = first_lanes(b, subtract(b, steps, whole), self.tile.lanes)
-                    self._turn(y, to, whole, column, n, mask)
-            else:
-                self._copy_elements(y, to, (whole, steps), (step, column), n)
+            self._copy_elements(y, to, (whole, steps), (step, column), n)
         elif self.narrow and not self.target.masked:
             self._copy_elements(y, to, (integer(0), steps), (step, column), n)
         else:

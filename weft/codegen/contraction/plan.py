@@ -22,10 +22,14 @@ DEPTH = 256
 """Most steps of k in a block: 256 x 2 vectors of 64 bytes are 32 KB, two thirds of Zen 5's L1."""
 TILE_COST = 40
 """Cycles that a tile costs beside its multiply-adds: starting sums, stores, loops (measured)."""
-CHUNK_FLOPS = 1.5e6
-"""Least work of a chunk, about 5 us: less is not worth waking another thread for."""
+CHUNK_FLOPS = 0.5e6
+"""Least work of a chunk, about 2 us: less is not worth waking another thread for."""
 CHUNKS = 64
-"""About as many chunks as a large product is cut into: even shares for up to 16 threads."""
+"""Most chunks that a large product is cut into: even shares for any number of threads up to 16."""
+TEAM = 16
+"""Chunks from which rows are not divided further, because every part copies its panels of y."""
+COPY_ROWS = 128
+"""Rows that a copied panel of y should serve: the copy then costs 4 / 128 of the arithmetic."""
 PAGE = 4096
 """Bytes after which addresses meet in the same set of a first-level cache (64 sets of 64)."""
 
@@ -42,6 +46,7 @@ class Plan:
     pack_left: bool  # a launch before copies x into panels
     pack_right: bool  # each thread copies its panels of y
     fixed: bool  # sizes are constants in the kernel, not slots
+    swapped: bool = False  # for the transposed product; tiles are transposed when stored
 
 
 def ceil_div(x: int, y: int) -> int:
@@ -51,6 +56,9 @@ def ceil_div(x: int, y: int) -> int:
 
 def plan_of(product: Product, target: Target) -> Plan:
     """Choose the blocking; depends on shapes and target only, never on threads."""
+    lanes = target.lanes(product.accumulator.size)
+    if product.x_transposed and product.n <= 3 * lanes // 4 and product.m >= lanes:
+        return _swapped(product, target)
     tile = choose_tile(product, target)
     across = ceil_div(product.n, tile.columns)
     down = ceil_div(product.m, tile.rows)
@@ -61,8 +69,23 @@ def plan_of(product: Product, target: Target) -> Plan:
     # Half of L2 for the item's block of x, the rest for sums and passing panels.
     most = max(1, target.l2 // 2 // (tile.rows * min(depth, DEPTH) * tile.dtype.size))
     tall = ceil_div(down, ceil_div(down, most))
-    wide, group = _shares(product, down, across, tall, pack_right)
+    tall, wide, group = _shares(product, tile, down, across, tall, pack_right)
     return Plan(tile, depth, tall, wide, group, pack_left, pack_right, not pack_left)
+
+
+def _swapped(product: Product, target: Target) -> Plan:
+    """Few columns, and x holds columns of itself: vectors run down the output, not across."""
+    turned = product.swapped()
+    dtype = product.accumulator
+    lanes = target.lanes(dtype.size)
+    wide = [v for v in range(1, 9) if turned.m <= max_rows(target, v) and v * lanes <= turned.n]
+    tiles = [Tile(turned.m, v, lanes, dtype) for v in wide]
+    tile = min(tiles, key=lambda tile: (_cycles(turned, tile), tile.vectors))
+    across = ceil_div(turned.n, tile.columns)
+    _, wide, group = _shares(turned, tile, 1, across, 1, False)
+    pack = product.dtype is not dtype
+    depth = max(1, min(product.k, DEPTH) if pack else product.k)
+    return Plan(tile, depth, 1, wide, group, pack, pack, True, swapped=True)
 
 
 def choose_tile(product: Product, target: Target) -> Tile:
@@ -110,15 +133,27 @@ def _pack_left(product: Product, tile: Tile, across: int) -> bool:
         return True
     if product.x_transposed:
         return across >= 4 and (product.k > DEPTH or crowded(product.x_step, tile.dtype.size, 0))
-    return across >= 4 and crowded(product.x_row, tile.dtype.size, product.k * tile.dtype.size)
+    return across >= 4 and crowded(
+        product.x_row, tile.dtype.size, min(product.k, DEPTH) * tile.dtype.size
+    )
+
+
+def chunks_of(product: Product) -> int:
+    """How many chunks the work of a product is worth; powers of two share evenly when few."""
+    chunks = max(1, min(CHUNKS, int(product.flops / CHUNK_FLOPS)))
+    return chunks if chunks >= TEAM else 1 << (chunks.bit_length() - 1)
 
 
 def _shares(
-    product: Product, down: int, across: int, tall: int, pack_right: bool
-) -> tuple[int, int]:
-    """Tiles across an item, and items in a chunk."""
-    chunks = max(1, min(CHUNKS, int(product.flops / CHUNK_FLOPS)))
-    items = product.count * ceil_div(down, tall)
-    wide = ceil_div(across, max(1, min(across, ceil_div(chunks, items))))
-    items *= ceil_div(across, wide)
-    return wide, ceil_div(items, chunks)
+    product: Product, tile: Tile, down: int, across: int, tall: int, pack_right: bool
+) -> tuple[int, int, int]:
+    """Tiles down and across an item, and items in a chunk."""
+    chunks = chunks_of(product)
+    parts = product.count * ceil_div(down, tall)
+    wide = ceil_div(across, max(1, min(across, ceil_div(chunks, parts))))
+    parts = product.count * ceil_div(across, wide)
+    least = min(tall, ceil_div(COPY_ROWS, tile.rows) if pack_right else 1)
+    wanted = ceil_div(min(chunks, TEAM), parts)
+    tall = min(tall, max(least, ceil_div(down, wanted)))
+    items = parts * ceil_div(down, tall)
+    return tall, wide, ceil_div(items, chunks)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import prod
 
 from weft.ir.dtype import DType, float32
@@ -51,6 +51,14 @@ class Product:
     def accumulator(self) -> DType:
         """The type that sums are kept in: half precision is summed in float32."""
         return float32 if self.dtype.is_floating and self.dtype.size < 4 else self.dtype
+
+    def swapped(self) -> Product:
+        """The transposed product: the output's columns are its rows."""
+        return replace(
+            self, m=self.n, n=self.m,
+            x_row=self.y_column, x_step=self.y_step, y_step=self.x_step, y_column=self.x_row,
+            x_batch=self.y_batch, y_batch=self.x_batch,
+        )  # fmt: skip
 
     @property
     def label(self) -> str:

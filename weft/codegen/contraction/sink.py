@@ -6,65 +6,101 @@ from typing import Protocol
 
 from weft.codegen.builder import Builder, Reg
 from weft.codegen.contraction.emit import scaled, write
-from weft.codegen.kernel import Argument
+from weft.codegen.loop.epilogue import Epilogue
 from weft.ir.dtype import DType
 from weft.ir.node import Value
+from weft.ir.shape import known, size
+from weft.passes.group import Group
 
 
 class Sink(Protocol):
-    """What a product does with finished sums. Rows count through the whole batch."""
+    """What a product does with finished sums; rows count through the whole batch."""
 
-    @property
-    def args(self) -> tuple[Argument, ...]:
-        """The kernel's last arguments."""
+    values: tuple[Value, ...]  # what it reads and writes: the kernel's last arguments
+    writes: tuple[int, ...]  # positions in `values`
+    inplace: tuple[tuple[int, int], ...]  # positions (written, read) that may be the same memory
+    cost: float  # cycles a vector, about
+
+    def bind(self, b: Builder, slot: int) -> None:
+        """Load the addresses of `values`, which start in argument slot `slot`."""
         ...
 
-    @property
-    def writes(self) -> tuple[int, ...]:
-        """Which of `args` are written."""
+    def reset(self) -> None:
+        """A new basic block begins: registers of the last one are gone."""
         ...
 
-    @property
-    def inplace(self) -> tuple[tuple[int, int], ...]:
-        """Pairs of `args` (written, read) that may be the same memory."""
-        ...
-
-    @property
-    def weight(self) -> int:
-        """Instructions a vector, about; decides whether the code is repeated for every row."""
-        ...
-
-    @property
-    def label(self) -> str:
-        """For the kernel's name."""
-        ...
-
-    def begin(self, b: Builder, slot: int) -> None:
-        """Write what is done once per call; `args` start in `slot`."""
-        ...
-
-    def store(self, b: Builder, value: Reg, at: tuple[Reg, Reg, Reg], mask: Reg | None) -> None:
+    def store(self, value: Reg, at: tuple[Reg, Reg, Reg], lanes: int, mask: Reg | None) -> None:
         """Finish a vector of sums for `at`: row, column, and columns in the matrix."""
         ...
 
 
-class Plain:
-    """Store the sums, rounded to the output's type."""
+def sink_of(group: Group) -> Sink:
+    """How the results of a group that begins with a product are stored."""
+    if len(group.nodes) == 1:
+        return Plain(group.nodes[0].outputs[0])
+    return Fused(group)
 
-    inplace: tuple[tuple[int, int], ...] = ()
-    writes = (0,)
-    weight = 1
-    label = ""
+
+class Plain:
+    """Store the sums, rounded to the output's type; knows no sizes, so that kernels are shared."""
 
     def __init__(self, out: Value) -> None:
-        self.args: tuple[Argument, ...] = (out,)
+        self.values = (out,)
+        self.writes = (0,)
+        self.inplace: tuple[tuple[int, int], ...] = ()
+        self.cost = 1.0
         self._dtype: DType = out.dtype
+        self._b: Builder
         self._base: Reg
 
-    def begin(self, b: Builder, slot: int) -> None:
+    def bind(self, b: Builder, slot: int) -> None:
+        """Load the output's address."""
+        self._b = b
         self._base = b.argument(slot)
 
-    def store(self, b: Builder, value: Reg, at: tuple[Reg, Reg, Reg], mask: Reg | None) -> None:
+    def reset(self) -> None:
+        """Nothing is kept in registers."""
+
+    def store(self, value: Reg, at: tuple[Reg, Reg, Reg], lanes: int, mask: Reg | None) -> None:
+        """Round and store."""
         row, column, n = at
-        run = scaled(b, self._base, row, n, self._dtype.size)
-        write(b, value, scaled(b, run, column, 1, self._dtype.size), self._dtype, mask)
+        run = scaled(self._b, self._base, row, n, self._dtype.size)
+        write(self._b, value, scaled(self._b, run, column, 1, self._dtype.size), self._dtype, mask)
+
+
+class Fused:
+    """Store through the group's other nodes."""
+
+    def __init__(self, group: Group) -> None:
+        self._group = group
+        node = group.nodes[0]
+        shape = known(node.outputs[0].shape)
+        self._view = (size(shape[:-1]), shape[-1])
+        epilogue = self._make(Builder("probe", []))
+        self.values = epilogue.values
+        places = {value: i for i, value in enumerate(self.values)}
+        self.writes = tuple(places[value] for value in epilogue.writes)
+        # What the product itself reads is read by other tiles after this one is stored.
+        self.inplace = tuple(
+            (places[out], places[read])
+            for out, read in epilogue.inplace
+            if read not in node.data_inputs
+        )
+        self.cost = float(epilogue.cost)
+        self._epilogue: Epilogue
+
+    def _make(self, b: Builder) -> Epilogue:
+        return Epilogue(self._group, b, view=self._view)
+
+    def bind(self, b: Builder, slot: int) -> None:
+        """Load all addresses."""
+        self._epilogue = self._make(b)
+        self._epilogue.bind({v: b.argument(slot + i) for i, v in enumerate(self.values)})
+
+    def reset(self) -> None:
+        """Forget what the last block loaded."""
+        self._epilogue.reset()
+
+    def store(self, value: Reg, at: tuple[Reg, Reg, Reg], lanes: int, mask: Reg | None) -> None:
+        """Compute the other nodes on this vector and store the group's outputs."""
+        self._epilogue.store(at[:2], value, lanes, mask)

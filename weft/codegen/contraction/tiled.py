@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
-from weft.codegen.builder import Builder, Reg, integer, kernel_builder
-from weft.codegen.contraction.emit import divide, scaled, smaller, subtract
+from weft.codegen.builder import Reg, integer, kernel_builder
+from weft.codegen.contraction.emit import divide, scaled, smaller, subtract, without
+from weft.codegen.contraction.matrices import matrices
 from weft.codegen.contraction.panel import LeftPanels, RightPanel, left_strides, right_bytes
 from weft.codegen.contraction.plan import Plan, ceil_div
 from weft.codegen.contraction.product import Product
 from weft.codegen.contraction.sink import Sink
+from weft.codegen.contraction.transpose import transpose
 from weft.codegen.kernel import Argument, Kernel, Launch, Scratch
 from weft.codegen.microkernel import (
     Accumulators,
@@ -51,6 +54,8 @@ def launch_tiled(
     product: Product, plan: Plan, target: Target, operands: tuple[Value, Value], sink: Sink
 ) -> tuple[Launch, ...]:
     """The launches of a product by the microkernel: perhaps a copy of x, then the product."""
+    if plan.swapped:
+        product, operands = product.swapped(), operands[::-1]
     return _Nest(product, plan, target, sink).launches(*operands)
 
 
@@ -73,6 +78,8 @@ class _Nest:
         self.narrow = product.n < self.tile.columns
         self.ragged = bool(product.m % self.tile.rows or product.n % self.tile.columns)
         self.tile_bytes = self.tile.rows * self.tile.columns * self.tile.dtype.size
+        lines = self.tile.columns if plan.swapped else self.tile.rows * self.tile.vectors
+        self.spill_bytes = lines * self.tile.lanes * self.tile.dtype.size
         self.right_bytes = right_bytes(self.tile, plan.depth) if plan.pack_right else 0
         sums = plan.tall * plan.wide * self.tile_bytes if self.blocks > 1 else 0
         self.scratch = self.right_bytes + sums
@@ -98,9 +105,9 @@ class _Nest:
         at = len(args)
         writes.extend(at + i for i in sink.writes)
         inplace = tuple((at + i, at + j) for i, j in sink.inplace)
-        kernel = Kernel(f"matmul_{product.label}{sink.label}", self._ir())
+        kernel = Kernel(f"matmul_{product.label}", self._ir())
         return (*before, Launch(
-            kernel, (*args, *sink.args), tuple(writes), ceil_div(self.items, plan.group),
+            kernel, (*args, *sink.values), tuple(writes), ceil_div(self.items, plan.group),
             inplace, product.flops, product.bytes,
         ))  # fmt: skip
 
@@ -122,11 +129,11 @@ class _Nest:
             count = len(self.numbers)
             self.sizes = _Sizes(*(b.argument(slot + i, "i64") for i in range(count)))
             slot += count
-        self.spill = b.emit("ptr", f"alloca [{self.tile_bytes} x i8], align 64")
+        self.spill = b.emit("ptr", f"alloca [{self.spill_bytes} x i8], align 64")
         self.zero = b.emit("ptr", f"alloca [{self.tile_bytes} x i8], align 64")
         if self.blocks > 1:
             self._clear(self.zero)
-        self.sink.begin(b, slot)
+        self.sink.bind(b, slot)
         first = b.mul(b.params[1], self.sizes.group)
         last = smaller(b, b.mul(b.params[2], self.sizes.group), self.sizes.items)
         with b.loop(first, last) as loop:
@@ -145,8 +152,8 @@ class _Nest:
         matrix, left = divide(b, rest, self._parts(s.down, s.tall))
         if self.product.count == 1:
             matrix = integer(0)
-        x_matrix, y_matrix = self._matrices(matrix)
-        self.base_row = b.mul(matrix, s.m)
+        x_matrix, y_matrix = matrices(b, self.product, matrix)
+        self.matrix, self.base_row = matrix, b.mul(matrix, s.m)
         i0, j0 = b.mul(left, s.tall), b.mul(right, s.wide)
         i1 = smaller(b, b.add(i0, s.tall), s.down)
         j1 = smaller(b, b.add(j0, s.wide), s.across)
@@ -173,19 +180,6 @@ class _Nest:
 
     def _parts(self, whole: Reg, part: Reg) -> Reg:
         return divide(self.b, self.b.add(whole, self.b.add(part, -1)), part)[0]
-
-    def _matrices(self, matrix: Reg) -> tuple[Reg, Reg]:
-        """Which of x's and y's own matrices belong to the output's."""
-        b, product = self.b, self.product
-        x, y, rest = integer(0), integer(0), matrix
-        x_size, y_size = max(1, product.m * product.k), max(1, product.k * product.n)
-        for size, x_stride, y_stride in reversed(
-            list(zip(product.batch, product.x_batch, product.y_batch, strict=True))
-        ):
-            rest, index = divide(b, rest, integer(size))
-            x = b.add(x, b.mul(index, x_stride // x_size))
-            y = b.add(y, b.mul(index, y_stride // y_size))
-        return x, y
 
     def _right(self, y: Reg, j: Reg, steps: Reg) -> Right:
         """Panel j of y: in its place, or copied."""
@@ -263,13 +257,12 @@ class _Nest:
     def _finish(self, sums: Accumulators, i: Reg, j: Reg) -> None:
         """Give the finished sums of tile (i, j) to the sink, those inside the output."""
         b, s, tile = self.b, self.sizes, self.tile
-        row, column = b.mul(i, tile.rows), b.mul(j, tile.columns)
-        straight = self.sink.weight * tile.rows * tile.vectors <= UNROLLED
-        if not self.ragged and straight:
-            self._store_rows(sums, row, column)
+        if self.plan.swapped:
+            self._store_swapped(sums, j)
             return
-        if not straight:
-            self._store_edge(sums, row, column)
+        row, column = b.mul(i, tile.rows), b.mul(j, tile.columns)
+        if not self.ragged:
+            self._store_whole(sums, row, column)
             return
         fits = b.binary(
             "and",
@@ -279,43 +272,80 @@ class _Nest:
         whole, part, after = b.label("whole"), b.label("part"), b.label("after")
         b.branch(fits, whole, part)
         b.start(whole)
-        self._store_rows(sums, row, column)
+        self._store_whole(sums, row, column)
         b.jump(after)
         b.start(part)
         self._store_edge(sums, row, column)
         b.jump(after)
         b.start(after)
 
-    def _store_rows(self, sums: Accumulators, row: Reg, column: Reg) -> None:
-        b = self.b
-        first = b.add(self.base_row, row)
+    def _store_whole(self, sums: Accumulators, row: Reg, column: Reg) -> None:
+        """A tile that lies inside the output: row by row, in a loop if there is much to do."""
+        b, tile = self.b, self.tile
+        if self.sink.cost * tile.rows * tile.vectors > UNROLLED:
+            self._store_tile(sums, self.spill)
+            with b.loop(0, tile.rows) as loop:
+                self._store_line(loop.index, b.add(row, loop.index), column, [None] * tile.vectors)
+            return
+        self.sink.reset()
         for r, values in enumerate(sums):
-            for v, value in enumerate(values):
-                at = (b.add(first, r), b.add(column, v * self.tile.lanes), self.sizes.n)
-                self.sink.store(b, value, at, None)
+            self._store_row(values, b.add(row, r), column, [None] * tile.vectors)
 
     def _store_edge(self, sums: Accumulators, row: Reg, column: Reg) -> None:
-        """By a loop over rows; a tile that begins early skips what its neighbour stores."""
+        """A tile at the edge: one that begins early skips what its neighbour stores."""
         b, s, tile = self.b, self.sizes, self.tile
         self._store_tile(sums, self.spill)
         row0 = smaller(b, row, b.add(s.m, -tile.rows))
         column0 = column if self.narrow else smaller(b, column, b.add(s.n, -tile.columns))
-        skipped = subtract(b, column, column0)
-        size = tile.lanes * tile.dtype.size
-        masks: list[Reg] = []
+        masks: list[Reg | None] = []
         for v in range(tile.vectors):
-            before = first_lanes(b, b.add(skipped, -v * tile.lanes), tile.lanes)
-            inside = first_lanes(b, b.add(subtract(b, s.n, column0), -v * tile.lanes), tile.lanes)
-            masks.append(
-                b.emit(before.type, f"select {before}, {before.type} zeroinitializer, {inside}")
-            )
+            shift = -v * tile.lanes
+            skipped = first_lanes(b, b.add(subtract(b, column, column0), shift), tile.lanes)
+            inside = first_lanes(b, b.add(subtract(b, s.n, column0), shift), tile.lanes)
+            masks.append(without(b, inside, skipped))
         with b.loop(subtract(b, row, row0), tile.rows, at_least_once=True) as loop:
-            line = scaled(b, self.spill, loop.index, tile.vectors * size, 1)
-            for v, mask in enumerate(masks):
-                value = b.load(tile.type, b.offset(line, v * size), 8)
-                position = b.add(b.add(self.base_row, row0), loop.index)
-                at = (position, b.add(column0, v * tile.lanes), s.n)
-                self.sink.store(b, value, at, mask)
+            self._store_line(loop.index, b.add(row0, loop.index), column0, masks)
+
+    def _store_line(self, index: Reg, row: Reg, column: Reg, masks: Sequence[Reg | None]) -> None:
+        """Store line `index` of the spilled tile, inside a loop over its lines."""
+        b, tile = self.b, self.tile
+        size = tile.lanes * tile.dtype.size
+        line = scaled(b, self.spill, index, tile.vectors * size, 1)
+        values = [b.load(tile.type, b.offset(line, v * size), 8) for v in range(tile.vectors)]
+        self.sink.reset()
+        self._store_row(values, row, column, masks)
+
+    def _store_row(
+        self, values: Sequence[Reg], row: Reg, column: Reg, masks: Sequence[Reg | None]
+    ) -> None:
+        b, lanes = self.b, self.tile.lanes
+        for v, (value, mask) in enumerate(zip(values, masks, strict=True)):
+            at = (b.add(self.base_row, row), b.add(column, v * lanes), self.sizes.n)
+            self.sink.store(value, at, lanes, mask)
+
+    def _store_swapped(self, sums: Accumulators, j: Reg) -> None:
+        """Columns of the tile are rows of the output: transpose, then store them one by one."""
+        b, s, tile = self.b, self.sizes, self.tile
+        lanes, size = tile.lanes, tile.lanes * tile.dtype.size
+        column = b.mul(j, tile.columns)
+        column0 = smaller(b, column, b.add(s.n, -tile.columns))
+        padding = [Reg(tile.type, "poison")] * (lanes - tile.rows)
+        mask = first_lanes(b, s.m, lanes) if tile.rows < lanes else None
+        first = b.add(b.mul(self.matrix, s.n), column0)
+        lines: list[Reg] = []
+        for v in range(tile.vectors):
+            lines += transpose(b, [row[v] for row in sums] + padding, lanes)
+        if not self.ragged and self.sink.cost * len(lines) <= UNROLLED:
+            self.sink.reset()
+            for r, line in enumerate(lines):
+                self.sink.store(line, (b.add(first, r), integer(0), s.m), lanes, mask)
+            return
+        for r, line in enumerate(lines):
+            b.store(line, b.offset(self.spill, r * size), 8)
+        with b.loop(subtract(b, column, column0), tile.columns, at_least_once=True) as loop:
+            line = b.load(tile.type, scaled(b, self.spill, loop.index, size, 1), 8)
+            self.sink.reset()
+            self.sink.store(line, (b.add(first, loop.index), integer(0), s.m), lanes, mask)
 
 
 def _number(value: Reg) -> Reg | int:

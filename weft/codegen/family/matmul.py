@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from weft.codegen.contraction.dot import launch_dot, suits
+from weft.codegen.contraction.plain import launch_plain
 from weft.codegen.contraction.plan import plan_of
 from weft.codegen.contraction.product import product_of
-from weft.codegen.contraction.sink import Plain
+from weft.codegen.contraction.sink import sink_of
 from weft.codegen.contraction.tiled import launch_tiled
 from weft.codegen.kernel import Launch
 from weft.codegen.target import Target
@@ -17,6 +19,10 @@ def matmul(group: Group, target: Target) -> tuple[Launch, ...]:
     product = product_of(node)
     if not product.m * product.n * product.count:
         return ()
-    sink = Plain(node.outputs[0])
+    sink = sink_of(group)
     x, y = node.data_inputs
+    if not product.dtype.is_floating:
+        return launch_plain(product, target, (x, y), sink)
+    if suits(product, target):
+        return launch_dot(product, target, (x, y), sink)
     return launch_tiled(product, plan_of(product, target), target, (x, y), sink)

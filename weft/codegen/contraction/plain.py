@@ -1,0 +1,69 @@
+"""Integer products: a vector of columns at a time, sums wrapping as NumPy's do."""
+
+from __future__ import annotations
+
+from weft.codegen.builder import Builder, Reg, constant, integer, kernel_builder, memory_type
+from weft.codegen.contraction.emit import divide, scaled, smaller
+from weft.codegen.contraction.matrices import matrices
+from weft.codegen.contraction.plan import ceil_div, chunks_of
+from weft.codegen.contraction.product import Product
+from weft.codegen.contraction.sink import Sink
+from weft.codegen.kernel import Kernel, Launch
+from weft.codegen.target import Target
+from weft.ir.node import Value
+
+
+def launch_plain(
+    product: Product, target: Target, operands: tuple[Value, Value], sink: Sink
+) -> tuple[Launch, ...]:
+    """The launch of an integer product: one item is one row of the output."""
+    items = product.count * product.m
+    group = ceil_div(items, chunks_of(product))
+    kernel = Kernel(f"matmul_{product.label}", _ir(product, target, sink, items, group))
+    return (
+        Launch(
+            kernel, (*operands, *sink.values), tuple(2 + i for i in sink.writes),
+            ceil_div(items, group), tuple((2 + i, 2 + j) for i, j in sink.inplace),
+            product.flops, product.bytes,
+        ),
+    )  # fmt: skip
+
+
+def _ir(product: Product, target: Target, sink: Sink, items: int, group: int) -> str:
+    b = kernel_builder()
+    x, y = b.argument(0), b.argument(1)
+    sink.bind(b, 2)
+    lanes = target.lanes(product.dtype.size) if product.y_column == 1 else 1
+    first = b.mul(b.params[1], group)
+    last = smaller(b, b.mul(b.params[2], group), integer(items))
+    with b.loop(first, last) as loop:
+        matrix, row = divide(b, loop.index, integer(product.m))
+        x_matrix, y_matrix = matrices(b, product, matrix)
+        size = product.dtype.size
+        line = scaled(b, x, b.mul(x_matrix, product.m * product.k), 1, size)
+        line = scaled(b, line, row, product.x_row, size)
+        other = scaled(b, y, b.mul(y_matrix, product.k * product.n), 1, size)
+        whole = product.n - product.n % lanes
+        for start, stop, width in ((0, whole, lanes), (whole, product.n, 1)):
+            if start < stop:
+                with b.loop(start, stop, width) as across:
+                    value = _sum(b, product, (line, other), across.index, width)
+                    sink.reset()
+                    at = (loop.index, across.index, integer(product.n))
+                    sink.store(value, at, width, None)
+    return b.module()
+
+
+def _sum(b: Builder, product: Product, at: tuple[Reg, Reg], column: Reg, lanes: int) -> Reg:
+    """One row of x against `lanes` neighbouring columns of y."""
+    (x, y), size = at, product.dtype.size
+    scalar, type_ = memory_type(product.dtype), memory_type(product.dtype, lanes)
+    y = scaled(b, y, column, product.y_column, size)
+    with b.loop(0, product.k, 1, [constant(0, type_)]) as loop:
+        factor = b.splat(
+            b.load(scalar, scaled(b, x, loop.index, product.x_step, size), size), lanes
+        )
+        vector = b.load(type_, scaled(b, y, loop.index, product.y_step, size), size)
+        term = b.binary("mul", factor, vector)
+        loop.next = [b.binary("add", loop.carried[0], term)]
+    return loop.results[0]
