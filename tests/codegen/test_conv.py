@@ -1,0 +1,175 @@
+"""Convolutions and their gradients, compiled, against the NumPy references."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+import pytest
+from convolving import group_of, node_of, reference, run
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from weft import config, ops
+from weft.codegen import target as targets
+from weft.codegen.family import conv as family
+from weft.codegen.kernel import Launch
+from weft.errors import ShapeError
+from weft.ir.dtype import as_dtype
+from weft.ir.node import Node
+from weft.ops.base import Array
+from weft.ops.convolution import conv_geometry
+
+KINDS = ("conv", "conv_grad_input", "conv_grad_weight")
+TARGETS = ("native", "x86-64-v3")
+DTYPES = ("float32", "float64", "float16", "bfloat16")
+TOLERANCE = {"float32": 2e-6, "float64": 1e-14, "float16": 2e-3, "bfloat16": 1.6e-2}
+
+
+@dataclass(frozen=True)
+class Example:
+    """A convolution: shapes of x and w, and attributes."""
+
+    x: tuple[int, ...]
+    w: tuple[int, ...]
+    strides: tuple[int, ...] | None = None
+    padding: Any = None
+    dilation: tuple[int, ...] | None = None
+    groups: int = 1
+    dtype: str = "float32"
+
+    def attrs(self) -> dict[str, Any]:
+        return {
+            "strides": self.strides, "padding": self.padding, "dilation": self.dilation,
+            "groups": self.groups,
+        }  # fmt: skip
+
+    def build(self, kind: str) -> tuple[Node, tuple[Array, ...]]:
+        """The node and its arrays."""
+        geometry = conv_geometry(self.x, self.w, **self.attrs())
+        attrs = {
+            "strides": geometry.strides, "padding": geometry.padding,
+            "dilation": geometry.dilation, "groups": self.groups,
+        }  # fmt: skip
+        rng = np.random.default_rng(7)
+        numpy = as_dtype(self.dtype).numpy
+        x, w, g = (
+            rng.uniform(-1, 1, shape).astype(numpy)
+            for shape in (self.x, self.w, (self.x[0], *geometry.output, self.w[-1]))
+        )
+        if kind == "conv":
+            return node_of(ops.conv, (x, w), attrs), (x, w)
+        if kind == "conv_grad_input":
+            return node_of(ops.conv_grad_input, (g, w), {**attrs, "shape": self.x}), (g, w)
+        return node_of(ops.conv_grad_weight, (x, g), {**attrs, "shape": self.w}), (x, g)
+
+
+def lowered(node: Node, target: targets.Target) -> tuple[Launch, ...]:
+    return getattr(family, node.op)(group_of(node), target)
+
+
+def check(example: Example, kind: str, name: str) -> None:
+    """The compiled result equals the reference, and does not depend on the order of chunks."""
+    node, arrays = example.build(kind)
+    with config.override(target=name):
+        target = targets.current()
+    launches = lowered(node, target)
+    feeds = dict(zip(node.data_inputs, arrays, strict=True))
+    expected = reference(node, arrays)
+    if not launches:
+        assert expected.size == 0
+        return
+    found = run(launches, feeds, node.outputs[0], target)
+    sizes = [a.astype(np.float64) for a in arrays]
+    bound = np.abs(reference(node, tuple(np.abs(a) for a in sizes))).max(initial=0) + 1
+    error = np.abs(found.astype(np.float64) - expected.astype(np.float64)).max(initial=0)
+    assert error <= bound * TOLERANCE[example.dtype], (example, kind, error)
+    for seed in (1, 2):
+        again = run(launches, feeds, node.outputs[0], target, seed)
+        assert again.tobytes() == found.tobytes(), "the result depends on the order of the chunks"
+
+
+@st.composite
+def examples(draw: st.DrawFn) -> Example:
+    rank = draw(st.integers(1, 3))
+    longest = (40, 12, 6)[rank - 1]
+
+    def each(low: int, high: int) -> tuple[int, ...]:
+        return tuple(draw(st.integers(low, high)) for _ in range(rank))
+
+    groups = draw(st.sampled_from([1, 1, 1, 2, 3, 5]))
+    channels = draw(st.sampled_from([1, 1, 2, 3, 4, 8, 17]))
+    columns = draw(st.sampled_from([1, 1, 2, 3, 4, 16, 17, 33]))
+    pairs = tuple(zip(each(0, 5), each(0, 5), strict=True))
+    return Example(
+        (draw(st.integers(0, 3)), *each(1, longest), channels * groups),
+        (*each(1, 4), channels, columns * groups),
+        each(1, 4), draw(st.sampled_from([pairs, "same", None])), each(1, 3), groups,
+        draw(st.sampled_from(DTYPES)),
+    )  # fmt: skip
+
+
+@pytest.mark.parametrize("name", TARGETS)
+@pytest.mark.parametrize("kind", KINDS)
+def test_drawn(kind: str, name: str) -> None:
+    @settings(max_examples=25, deadline=None, database=None, derandomize=True)
+    @given(examples())
+    def drawn(example: Example) -> None:
+        try:
+            example.build(kind)
+        except ShapeError:
+            return
+        check(example, kind, name)
+
+    drawn()
+
+
+CASES = {
+    "3x3": Example((2, 14, 14, 20), (3, 3, 20, 40), padding="same"),
+    "3x3 one block a row": Example((1, 30, 37, 16), (3, 3, 16, 16), padding="same"),
+    "1x1": Example((2, 9, 9, 30), (1, 1, 30, 70)),
+    "1x1 strided": Example((2, 9, 9, 30), (1, 1, 30, 40), strides=(2, 2)),
+    "first layer": Example((2, 31, 31, 3), (7, 7, 3, 24), strides=(2, 2), padding="same"),
+    "digits": Example((5, 28, 28, 1), (5, 5, 1, 16), padding="same"),
+    "digits, second layer": Example((4, 12, 12, 16), (3, 3, 16, 32)),
+    "7x7 image": Example((3, 7, 7, 33), (3, 3, 33, 48), padding="same"),
+    "strided 3x3": Example((2, 15, 15, 18), (3, 3, 18, 36), strides=(2, 2), padding="same"),
+    "patches": Example((2, 16, 16, 3), (8, 8, 3, 20), strides=(8, 8)),
+    "stride beyond the kernel": Example((1, 11, 11, 4), (2, 2, 4, 5), strides=(4, 3)),
+    "dilated": Example((1, 17, 16, 6), (3, 3, 6, 20), dilation=(2, 3), padding="same"),
+    "dilated and strided": Example((1, 17, 16, 6), (3, 4, 6, 7), (2, 3), ((3, 1), (5, 7)), (3, 2)),
+    "padding beyond the kernel": Example((1, 4, 5, 3), (2, 3, 3, 4), padding=((5, 3), (0, 7))),
+    "depthwise": Example((2, 10, 11, 37), (3, 3, 1, 37), padding="same", groups=37),
+    "depthwise strided": Example((1, 12, 9, 16), (3, 3, 1, 16), (2, 2), "same", None, 16),
+    "depthwise, three each": Example((1, 8, 8, 6), (3, 3, 1, 18), padding="same", groups=6),
+    "grouped": Example((2, 9, 9, 24), (3, 3, 6, 80), padding="same", groups=4),
+    "long row": Example((1, 3000, 4), (5, 4, 8), padding="same"),
+    "volume": Example((1, 6, 7, 8, 5), (3, 3, 3, 5, 9), padding="same"),
+    "wide": Example((1, 5, 5, 64), (3, 3, 64, 160), padding="same"),
+    "many images": Example((70, 4, 4, 8), (3, 3, 8, 8), padding="same"),
+    "large": Example((3, 40, 40, 24), (3, 3, 24, 24), padding="same"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", TARGETS)
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("case", CASES)
+def test_case(case: str, kind: str, name: str) -> None:
+    check(CASES[case], kind, name)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("dtype", DTYPES[1:])
+def test_dtype(dtype: str, kind: str) -> None:
+    for case in ("3x3", "strided 3x3", "grouped", "depthwise", "1x1"):
+        check(replace(CASES[case], dtype=dtype), kind, "native")
+
+
+def test_checker_sees_a_wrong_result() -> None:
+    node, arrays = CASES["3x3"].build("conv")
+    target = targets.current()
+    feeds = dict(zip(node.data_inputs, arrays, strict=True))
+    feeds[node.data_inputs[1]] = arrays[1][::-1]  # flipped taps
+    found = run(lowered(node, target), feeds, node.outputs[0], target)
+    assert np.abs(found - reference(node, arrays)).max() > 0.1

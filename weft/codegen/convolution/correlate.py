@@ -1,0 +1,366 @@
+"""The loops of a correlation around the microkernel.
+
+    chunk         a block of images and positions, and a share of the panels of columns
+      (copy)      its part of the source with the zeros around it, into this thread's scratch
+      panel       `tile.columns` columns: their weights stay in L2
+        phase     one for each residue of a strided gradient, else one in all
+          tile    `tile.rows` positions
+            tap   microkernel over the channels; with the taps of the last axis if joined
+
+A last tile that would hang over the edge begins early and does not store what is stored already.
+"""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Iterator
+from dataclasses import dataclass
+from math import prod
+
+from weft.codegen.builder import Builder, Reg, integer, kernel_builder
+from weft.codegen.contraction.emit import divide, fixed, smaller, subtract
+from weft.codegen.contraction.plan import ceil_div
+from weft.codegen.contraction.sink import Sink
+from weft.codegen.convolution.geometry import Axis, Correlation, Phase
+from weft.codegen.convolution.halo import Image, copy_block, pitches_of
+from weft.codegen.convolution.plan import Plan, source_bytes
+from weft.codegen.kernel import Argument, Kernel, Launch, Scratch
+from weft.codegen.microkernel import (
+    Accumulators,
+    Address,
+    Left,
+    Right,
+    first_lanes,
+    microkernel,
+    zeros,
+)
+from weft.codegen.target import Target
+
+LINE = 64
+
+
+@dataclass
+class _Part:
+    """What a chunk, or a phase of it, covers on one axis; registers or constants."""
+
+    start: Reg  # first position of the block, counted in the phase
+    count: Reg
+    first: Reg  # the phase's first result position
+    offset: Reg  # source position of its first tap, from where the block's source begins
+    tap: Reg
+    taps: Reg
+
+
+def launch_correlation(
+    problem: Correlation, plan: Plan, target: Target, source: Argument, weights: Argument, sink: Sink
+) -> Launch:
+    """The launch that computes the result from the source and packed weights."""
+    return _Nest(problem, plan, target, sink).launch(source, weights)
+
+
+class _Nest:
+    def __init__(self, problem: Correlation, plan: Plan, target: Target, sink: Sink) -> None:
+        self.problem = problem
+        self.plan = plan
+        self.tile = plan.tile
+        self.target = target
+        self.sink = sink
+        self.panels = ceil_div(problem.columns, self.tile.columns)
+        self.size = problem.sums.size
+        pixel = problem.groups * problem.depth
+        a, b, c = problem.axes
+        self.image = Image((a.source, b.source, c.source), pixel, problem.dtype)
+        self.largest = [
+            ceil_div(extent, parts)
+            for extent, parts in zip(
+                (problem.images, a.count, b.count, c.count), plan.blocks, strict=True
+            )
+        ]
+        n, z, y, x = self.largest
+        self.pitches = self.image.pitches
+        self.scratch = 0
+        if plan.copied:
+            self.pitches = pitches_of((a.window(z), b.window(y), c.window(x)), pixel * self.size)
+            self.scratch = (source_bytes(problem, (n, z, y, x)) // LINE + 1) * LINE
+
+    def launch(self, source: Argument, weights: Argument) -> Launch:
+        args: list[Argument] = [source, weights]
+        if self.scratch:
+            args.append(Scratch(self.scratch, per_thread=True))
+        at = len(args)
+        writes = (*range(2, at), *(at + i for i in self.sink.writes))
+        inplace = tuple((at + i, at + j) for i, j in self.sink.inplace)
+        kernel = Kernel(f"conv_{self.problem.label}", self._ir(at))
+        return Launch(
+            kernel, (*args, *self.sink.values), writes, self.plan.chunks, inplace,
+            self.problem.flops, self.problem.bytes,
+        )  # fmt: skip
+
+    def _ir(self, slot: int) -> str:
+        b = self.b = kernel_builder()
+        self.source, self.weights = b.argument(0), b.argument(1)
+        if self.scratch:
+            self.own = b.offset(b.argument(2), b.mul(b.params[3], self.scratch))
+        self.sink.bind(b, slot)
+        with b.loop(b.params[1], b.params[2]) as loop:
+            self._chunk(loop.index)
+        return b.module()
+
+    def _chunk(self, index: Reg) -> None:
+        b, problem, plan = self.b, self.problem, self.plan
+        rest, share = divide(b, index, integer(plan.shares))
+        extents = (problem.images, *(axis.count for axis in problem.axes))
+        blocks: list[tuple[Reg, Reg]] = []
+        for extent, parts in zip(extents[::-1], plan.blocks[::-1], strict=True):
+            rest, i = divide(b, rest, integer(parts))
+            blocks.insert(0, span(b, i, extent, parts))
+        self.blocks = blocks
+        self._find_source()
+        total = problem.groups * self.panels
+        first, count = span(b, share, total, plan.shares)
+        with each(b, first, b.add(first, count)) as panel:
+            self._panel(panel)
+
+    def _find_source(self) -> None:
+        """Point `self.base` at the source of the block's first position; copy it if need be."""
+        b, (images, *spans) = self.b, self.blocks
+        axes = self.problem.axes
+        corner = [
+            b.add(b.mul(start, axis.stride), axis.low)
+            for (start, _), axis in zip(spans, axes, strict=True)
+        ]
+        here = b.offset(self.source, b.mul(images[0], self.image.pitches[0]))
+        if not self.plan.copied:
+            for at, pitch in zip(corner, self.pitches[1:], strict=True):
+                here = b.offset(here, b.mul(at, pitch))
+            self.base = here
+            return
+        z, y, x = (
+            b.add(b.mul(b.add(count, -1), axis.stride), axis.reach + 1)
+            for (_, count), axis in zip(spans, axes, strict=True)
+        )
+        copy_block(
+            b, self.target, self.image, here, self.own, (corner[0], corner[1], corner[2]),
+            (images[1], z, y, x), self.pitches, self.problem.sums,
+        )  # fmt: skip
+        self.base = self.own
+
+    def _panel(self, panel: Reg) -> None:
+        """All positions of the block for one panel of columns of one group."""
+        b, problem, tile = self.b, self.problem, self.tile
+        group, across = divide(b, panel, integer(self.panels))
+        column = b.mul(across, tile.columns)
+        self.column = b.add(b.mul(group, problem.columns), column)
+        self.masks: list[Reg | None] = [None] * tile.vectors
+        if problem.columns % tile.columns:
+            rest = subtract(b, integer(problem.columns), column)
+            self.masks = [
+                first_lanes(b, b.add(rest, -v * tile.lanes), tile.lanes)
+                for v in range(tile.vectors)
+            ]
+        step = tile.columns * self.size
+        own = problem.packed_taps * problem.depth * step
+        self.panel = b.offset(self.weights, b.mul(panel, own))
+        self.group = b.mul(group, problem.depth * self.size)
+        with contextlib.ExitStack() as stack:
+            parts: list[_Part] = []
+            for i, axis in enumerate(problem.axes):
+                phase = stack.enter_context(each(b, integer(0), integer(len(axis.phases))))
+                parts.append(self._part(i, axis, phase))
+            self._phase(parts)
+
+    def _part(self, i: int, axis: Axis, phase: Reg) -> _Part:
+        b, (start, count) = self.b, self.blocks[i + 1]
+        if len(axis.phases) == 1:
+            (only,) = axis.phases
+            first, offset, tap, taps = (integer(n) for n in self._numbers(axis, only)[1:])
+            return _Part(start, count, first, offset, tap, taps)
+        rows = [self._numbers(axis, p) for p in axis.phases]
+        own, first, offset, tap, taps = look_up(b, f"phases{i}", rows, phase)
+        count = smaller(b, count, subtract(b, own, start))
+        return _Part(start, count, first, offset, tap, taps)
+
+    def _numbers(self, axis: Axis, phase: Phase) -> tuple[int, ...]:
+        offset = phase.offset - axis.low if phase.taps else 0
+        return phase.count, phase.first, offset, phase.tap, phase.taps
+
+    def _phase(self, parts: list[_Part]) -> None:
+        b = self.b
+        weights = integer(0)
+        for part, axis in zip(parts, self.problem.axes, strict=True):
+            weights = b.add(b.mul(weights, len(axis.order)), part.tap)
+        step = self.problem.depth * self.tile.columns * self.size
+        pointer = b.offset(self.panel, b.mul(weights, step))
+        base = b.offset(self.base, self.group)
+        for part, pitch in zip(parts, self.pitches[1:], strict=True):
+            base = b.offset(base, b.mul(part.offset, pitch))
+        if self.plan.scattered:
+            self._scattered(parts, base, pointer)
+        else:
+            self._rows(parts, base, pointer)
+
+    def _rows(self, parts: list[_Part], base: Reg, weights: Reg) -> None:
+        """Tiles along the last axis."""
+        b, rows, count = self.b, self.tile.rows, parts[2].count
+        with (
+            each(b, integer(0), self.blocks[0][1]) as n,
+            each(b, integer(0), parts[0].count) as z,
+            each(b, integer(0), parts[1].count) as y,
+            b.loop(0, count, rows) as loop,
+        ):
+            begin, skip = loop.index, None
+            known = fixed(count)
+            if known is None or known % rows:
+                begin = smaller(b, loop.index, b.add(count, -rows))
+                skip = subtract(b, loop.index, begin)
+            pointer = self._source_at(base, (n, z, y, begin))
+            pitch = self.problem.axes[2].stride * self.pitches[3]
+            left = tuple(Address(pointer, row * pitch) for row in range(rows))
+            sums = self._sum(left, parts, weights)
+            pixel = self._result_at(parts, (n, z, y, begin))
+            self.sink.reset()
+            for row, values in enumerate(sums):
+                at = b.add(pixel, row * self.problem.axes[2].step)
+                wanted = None
+                if skip is not None and row < rows - 1:
+                    wanted = b.compare("icmp sle", skip, integer(row))
+                self._store(values, at, wanted)
+
+    def _scattered(self, parts: list[_Part], base: Reg, weights: Reg) -> None:
+        """Tiles over all positions of the block, each row's place computed."""
+        b, rows = self.b, self.tile.rows
+        counts = [self.blocks[0][1], *(part.count for part in parts)]
+        total = counts[0]
+        for count in counts[1:]:
+            total = b.mul(total, count)
+        with b.loop(0, total, rows) as loop:
+            left: list[Address] = []
+            pixels: list[Reg] = []
+            for row in range(rows):
+                rest = smaller(b, b.add(loop.index, row), b.add(total, -1))
+                at: list[Reg] = []
+                for count in counts[:0:-1]:
+                    rest, i = divide(b, rest, count)
+                    at.insert(0, i)
+                at.insert(0, rest)
+                left.append(Address(self._source_at(base, at)))
+                pixels.append(self._result_at(parts, at))
+            sums = self._sum(tuple(left), parts, weights)
+            self.sink.reset()
+            for row, values in enumerate(sums):
+                wanted = b.compare("icmp slt", b.add(loop.index, row), total) if row else None
+                self._store(values, pixels[row], wanted)
+
+    def _source_at(self, base: Reg, at: tuple[Reg, ...] | list[Reg]) -> Reg:
+        """Where the first tap of a position reads."""
+        b = self.b
+        strides = (1, *(axis.stride for axis in self.problem.axes))
+        for i, stride, pitch in zip(at, strides, self.pitches, strict=True):
+            base = b.offset(base, b.mul(i, stride * pitch))
+        return base
+
+    def _result_at(self, parts: list[_Part], at: tuple[Reg, ...] | list[Reg]) -> Reg:
+        """The number of a position among all of the result's."""
+        b = self.b
+        pixel = b.add(self.blocks[0][0], at[0])
+        for i, part, axis in zip(at[1:], parts, self.problem.axes, strict=True):
+            own = b.add(b.mul(b.add(part.start, i), axis.step), part.first)
+            pixel = b.add(b.mul(pixel, axis.result), own)
+        return pixel
+
+    def _sum(self, left: tuple[Address, ...], parts: list[_Part], weights: Reg) -> Accumulators:
+        """The sums of one tile: loops over taps around the microkernel."""
+        problem, b = self.problem, self.b
+        step = self.tile.columns * self.size
+        depth: Reg = integer(problem.depth)
+        loops: list[tuple[Reg, int, int]] = []
+        below = 1
+        for i in (2, 1, 0):
+            axis = problem.axes[i]
+            if i == 2 and self.plan.joined:
+                depth = b.mul(parts[i].taps, problem.depth)
+            else:
+                run = below * problem.depth * step
+                loops.insert(0, (parts[i].taps, axis.dilation * self.pitches[i + 1], run))
+            below *= len(axis.order)
+        return self._taps(left, weights, loops, depth, zeros(self.tile))
+
+    def _taps(
+        self,
+        left: tuple[Address, ...],
+        weights: Reg,
+        loops: list[tuple[Reg, int, int]],
+        depth: Reg,
+        start: Accumulators,
+    ) -> Accumulators:
+        b, tile = self.b, self.tile
+        if not loops:
+            known = fixed(depth)
+            right = Right(weights, tile.columns * self.size)
+            return microkernel(
+                b, tile, Left(left, self.size), right, depth if known is None else known, start
+            )
+        (taps, source, packed), *inner = loops
+        if fixed(taps) == 1:
+            return self._taps(left, weights, inner, depth, start)
+        flat = [register for row in start for register in row]
+        with b.loop(0, taps, 1, flat) as loop:
+            sums = unflat(loop.carried, tile.vectors)
+            away = b.mul(loop.index, source)
+            moved = {a.pointer: b.offset(a.pointer, away) for a in left}
+            rows = tuple(Address(moved[a.pointer], a.bytes) for a in left)
+            place = b.offset(weights, b.mul(loop.index, packed))
+            sums = self._taps(rows, place, inner, depth, sums)
+            loop.next = [register for row in sums for register in row]
+        return unflat(loop.results, tile.vectors)
+
+    def _store(self, values: list[Reg], pixel: Reg, wanted: Reg | None) -> None:
+        b = self.b
+        total = integer(self.problem.groups * self.problem.columns)
+        if wanted is None:
+            self._store_row(values, pixel, total)
+            return
+        with b.when(wanted):
+            self.sink.reset()
+            self._store_row(values, pixel, total)
+        self.sink.reset()
+
+    def _store_row(self, values: list[Reg], pixel: Reg, total: Reg) -> None:
+        for v, value in enumerate(values):
+            column = self.b.add(self.column, v * self.tile.lanes)
+            self.sink.store(value, (pixel, column, total), self.tile.lanes, self.masks[v])
+
+
+def unflat(registers: list[Reg], vectors: int) -> Accumulators:
+    """Accumulators by row from one list."""
+    return [registers[i : i + vectors] for i in range(0, len(registers), vectors)]
+
+
+@contextlib.contextmanager
+def each(b: Builder, start: Reg, stop: Reg) -> Iterator[Reg]:
+    """`for index in range(start, stop)`; no loop where it is known to run once."""
+    first, last = fixed(start), fixed(stop)
+    if first is not None and last is not None and last - first == 1:
+        yield start
+        return
+    with b.loop(start, stop) as loop:
+        yield loop.index
+
+
+def span(b: Builder, i: Reg, extent: int, parts: int) -> tuple[Reg, Reg]:
+    """Start and length of part `i` of `parts` nearly equal ones."""
+    if extent % parts == 0:
+        return b.mul(i, extent // parts), integer(extent // parts)
+    start, _ = divide(b, b.mul(i, extent), integer(parts))
+    stop, _ = divide(b, b.mul(b.add(i, 1), extent), integer(parts))
+    return start, subtract(b, stop, start)
+
+
+def look_up(b: Builder, name: str, rows: list[tuple[int, ...]], row: Reg) -> list[Reg]:
+    """One row of a constant table, held in the kernel."""
+    width = len(rows[0])
+    entries = ", ".join(f"i64 {n}" for numbers in rows for n in numbers)
+    count = prod((len(rows), width))
+    b.declarations.add(f"@{name} = private constant [{count} x i64] [{entries}]")
+    start = b.offset(Reg("ptr", f"@{name}"), b.mul(row, width * 8))
+    return [b.load("i64", b.offset(start, i * 8), 8) for i in range(width)]

@@ -1,0 +1,115 @@
+"""How a correlation is cut: the tile, the blocks of positions and columns, and the chunks."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from math import prod
+
+from weft.codegen.contraction.plan import ceil_div
+from weft.codegen.convolution.geometry import Correlation
+from weft.codegen.microkernel import Tile, max_rows
+from weft.codegen.target import Target
+
+TILE_COST = 40
+"""Cycles that a tile costs beside its multiply-adds: starting sums, stores, loops (measured)."""
+SCATTER_COST = 60
+"""Further cycles where each row's place is computed: divisions by constants (measured)."""
+CHUNK_FLOPS = 2e6
+"""Least work of a chunk, some 10 us: less is not worth waking another thread for."""
+CHUNKS = 32
+"""Chunks to aim for: even shares for up to 8 threads."""
+
+Blocks = tuple[int, int, int, int]
+
+
+@dataclass(frozen=True)
+class Plan:
+    """The blocking of one correlation.
+
+    A tile's rows are neighbours along the last axis, or, where that is short, `scattered` over
+    all axes of the block. `blocks` are the numbers of parts of the images and the three axes,
+    `shares` that of the panels of columns; their product is the number of chunks.
+    """
+
+    tile: Tile
+    scattered: bool
+    blocks: Blocks
+    shares: int
+    copied: bool  # each chunk copies its part of the source, with the zeros around it
+    joined: bool  # taps of the last axis and channels are one run in the source
+
+    @property
+    def chunks(self) -> int:
+        """Parts that may run at the same time."""
+        return prod(self.blocks) * self.shares
+
+
+def plan_of(problem: Correlation, target: Target) -> Plan:
+    """Choose the blocking; depends on shapes and target only, never on threads."""
+    copied = not problem.inside or problem.dtype is not problem.sums
+    joined = problem.groups == 1 and problem.axes[2].dilation == 1
+    tile, scattered = choose_tile(problem, target)
+    panels = problem.groups * ceil_div(problem.columns, tile.columns)
+    blocks, shares = _cut(problem, tile, scattered, copied, panels, target)
+    if not scattered:  # the last tile of a row begins early: every block must hold a whole one
+        last = problem.axes[2]
+        missing = last.count - min(p.count for p in last.phases)
+        scattered = last.count // blocks[3] - missing < tile.rows
+    return Plan(tile, scattered, blocks, shares, copied, joined)
+
+
+def choose_tile(problem: Correlation, target: Target) -> tuple[Tile, bool]:
+    """The tile with the fewest cycles, and whether its rows are scattered."""
+    dtype = problem.sums
+    lanes = target.lanes(dtype.size)
+    narrow = ceil_div(problem.columns, lanes)
+    steps = problem.depth * max(1, problem.packed_taps)
+    last = problem.axes[2]
+    shortest = min(p.count for p in last.phases)
+    pixels = problem.images * prod(a.count for a in problem.axes)
+    options: list[tuple[float, int, Tile, bool]] = []
+    for vectors in range(1, min(narrow, target.registers // 4) + 1):
+        panels = ceil_div(narrow, vectors)
+        for rows in range(1, max_rows(target, vectors) + 1):
+            tile = Tile(rows, vectors, lanes, dtype)
+            step = max(rows * vectors, vectors + rows * (vectors if vectors == 1 else 1), 8) / 2
+            cycles = step * steps + TILE_COST
+            if rows <= shortest:
+                tiles = pixels // last.count * ceil_div(last.count, rows) * panels
+                options.append((tiles * cycles, -rows, tile, False))
+            if rows <= pixels:
+                tiles = ceil_div(pixels, rows) * panels
+                options.append((tiles * (cycles + SCATTER_COST), -rows, tile, True))
+    _, _, tile, scattered = min(options, key=lambda option: option[:2])
+    return tile, scattered
+
+
+def _cut(
+    problem: Correlation, tile: Tile, scattered: bool, copied: bool, panels: int, target: Target
+) -> tuple[Blocks, int]:
+    """Blocks of the images and axes whose source fits a quarter of L2, and shares of panels."""
+    extents = (problem.images, *(axis.count for axis in problem.axes))
+    least = (1, 1, 1, 1 if scattered else min(2 * tile.rows, extents[3]))
+    sizes = list(extents)
+    shares = 1
+    while True:
+        chunks = prod(ceil_div(e, s) for e, s in zip(extents, sizes, strict=True)) * shares
+        large = source_bytes(problem, (sizes[0], sizes[1], sizes[2], sizes[3])) > target.l2 // 4
+        few = chunks < CHUNKS and problem.flops / chunks > 2 * CHUNK_FLOPS
+        if not large and not few:
+            break
+        axis = next((i for i in range(4) if sizes[i] >= 2 * least[i] and sizes[i] > 1), None)
+        if not large and shares < panels and (axis is None or axis > 0):
+            shares = min(2 * shares, panels)
+        elif axis is None:
+            break
+        else:
+            sizes[axis] = ceil_div(sizes[axis], 2)
+    a, b, c, d = (ceil_div(e, s) for e, s in zip(extents, sizes, strict=True))
+    return (a, b, c, d), shares
+
+
+def source_bytes(problem: Correlation, sizes: Blocks) -> int:
+    """Bytes of the source that a block of positions reads, zeros included."""
+    window = prod(axis.window(n) for axis, n in zip(problem.axes, sizes[1:], strict=True))
+    return sizes[0] * window * problem.groups * problem.depth * problem.sums.size
