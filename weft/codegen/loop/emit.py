@@ -37,7 +37,8 @@ class Copy:
     `mask` (one `i1` a lane) says which of them exist; `None` means all.
     """
 
-    def __init__(self, lanes: int, shift: int = 0, mask: Reg | None = None) -> None:
+    def __init__(self, lanes: int, shift: int = 0, mask: Reg | None = None, slot: int = 0) -> None:
+        self.slot: Final = slot  # which accumulator it adds to
         self.lanes: Final = lanes
         self.shift: Final = shift
         self.mask: Final = mask
@@ -71,25 +72,25 @@ class Writer:
 
     @contextlib.contextmanager
     def scope(self) -> Iterator[None]:
-        """What is written inside is forgotten at the end."""
+        """What is written and bound inside is forgotten at the end."""
         holders = [self.uniform, *self.copies]
+        bound, lanewise = dict(self.bound), set(self.lanewise)
         for holder in holders:
             holder.scopes.append({})
         yield
         for holder in holders:
             holder.scopes.pop()
+        self.bound, self.lanewise = bound, lanewise
 
     @contextlib.contextmanager
     def vectors(self, axis: Symbol, first: Reg, copies: list[Copy]) -> Iterator[None]:
         """Inside, `axis` is a vector variable that starts at `first`."""
-        before = (self.axis, self.copies)
+        before = (self.axis, self.copies, dict(self.bound), set(self.lanewise))
         self.axis, self.copies = axis, copies
         self.bound[axis] = first
         self.lanewise.add(axis)
         yield
-        self.lanewise.discard(axis)
-        del self.bound[axis]
-        self.axis, self.copies = before
+        self.axis, self.copies, self.bound, self.lanewise = before
 
     def is_lanewise(self, symbols: Iterable[Symbol]) -> bool:
         """Whether what depends on `symbols` differs from lane to lane."""

@@ -280,15 +280,21 @@ class Expressions:
     shift_right = _plain("shift_right")
     mul_high = _plain("mul_high")
 
-    def substitute(self, roots: Sequence[Expr], new: Mapping[Symbol, Index]) -> list[Expr]:
-        """The expressions with loop variables replaced."""
+    def substitute(
+        self,
+        roots: Sequence[Expr],
+        new: Mapping[Symbol, Index],
+        other: Mapping[Expr, Expr] | None = None,
+    ) -> list[Expr]:
+        """The expressions with loop variables, or whole expressions in them, replaced."""
         done: dict[int, Expr] = {}
         for x in needed(roots):
-            done[x.serial] = self._replaced(x, new, done)
+            swapped = None if other is None else other.get(x)
+            done[x.serial] = swapped or self._replaced(x, new, done)
         return [done[x.serial] for x in roots]
 
     def _replaced(self, x: Expr, new: Mapping[Symbol, Index], done: Mapping[int, Expr]) -> Expr:
-        if not any(s in new for s in x.symbols):
+        if all(done[a.serial] is a for a in x.args) and not any(s in new for s in x.symbols):
             return x
 
         def index(old: Index) -> Index:

@@ -1,0 +1,204 @@
+"""Runs launches on arrays without the runtime: chunk by chunk, in any order, between guard bytes."""
+
+from __future__ import annotations
+
+import ctypes
+import random
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from weft.codegen import llvm
+from weft.codegen.kernel import ERROR, SYMBOL, Launch, Scratch
+from weft.codegen.target import Target
+from weft.ir.dtype import as_dtype
+from weft.ir.graph import Graph
+from weft.ir.node import Node, Value
+from weft.ir.shape import known
+from weft.ops.base import op_of
+from weft.passes.group import Group
+
+Array = np.ndarray[Any, Any]
+GUARD = 192
+THREADS = 3
+_libraries: list[llvm.Library] = []
+_functions: dict[tuple[str, str], Any] = {}
+
+
+class OutOfBoundsError(AssertionError):
+    """A kernel wrote where it must not."""
+
+
+class Memory:
+    """An array between guard bytes, at an address that is a multiple of `align` plus `skew`."""
+
+    def __init__(self, array: Array, skew: int = 0) -> None:
+        size = array.nbytes
+        self.raw = np.full(size + 2 * GUARD + 128, 0xA5, np.uint8)
+        start = GUARD + (-(self.raw.ctypes.data + GUARD)) % 64 + skew
+        self.slice = slice(start, start + size)
+        self.shape, self.dtype = array.shape, array.dtype
+        self.raw[self.slice] = np.frombuffer(np.ascontiguousarray(array).tobytes(), np.uint8)
+
+    @property
+    def address(self) -> int:
+        return self.raw.ctypes.data + self.slice.start
+
+    @property
+    def array(self) -> Array:
+        return self.raw[self.slice].view(self.dtype).reshape(self.shape)
+
+    def check(self, name: str) -> None:
+        guards = (self.raw[: self.slice.start], self.raw[self.slice.stop :])
+        if any((g != 0xA5).any() for g in guards):
+            raise OutOfBoundsError(f"{name}: bytes around the buffer changed")
+
+
+def function(ir: str, target: Target) -> Any:
+    """The compiled kernel as a ctypes function."""
+    key = (ir, target.cpu)
+    if key not in _functions:
+        library = llvm.Library()
+        _libraries.append(library)
+        code = llvm.to_object(ir, target.cpu, target.features)
+        address = library.link({SYMBOL: code})[SYMBOL]
+        kind = ctypes.CFUNCTYPE(
+            None, ctypes.c_void_p, ctypes.c_int64, ctypes.c_int64, ctypes.c_int64
+        )
+        _functions[key] = kind(address)
+    return _functions[key]
+
+
+def execute(
+    launches: Sequence[Launch],
+    inputs: Mapping[Value, Array],
+    target: Target,
+    seed: int | None = None,
+    inplace: bool = False,
+    skew: int = 0,
+) -> dict[Value, Array]:
+    """Values written by the launches.
+
+    Args:
+        seed: with one, chunks run in random order, in random runs, as random threads.
+        inplace: let outputs take the memory of inputs wherever a launch allows it.
+        skew: offset of all buffers from a cache line, in bytes.
+    """
+    memory: dict[Any, Memory] = {v: Memory(a, skew) for v, a in inputs.items()}
+    written: list[Value] = []
+    for launch in launches:
+        _place(launch, memory, inplace, skew)
+        written += [launch.args[n] for n in launch.writes if isinstance(launch.args[n], Value)]
+        slots = (ctypes.c_int64 * max(len(launch.args), 1))(
+            *[a if isinstance(a, int) else memory[a].address for a in launch.args]
+        )
+        run = function(launch.kernel.ir, target)
+        for begin, end, thread in _calls(launch.chunks, seed):
+            run(ctypes.addressof(slots), begin, end, thread)
+        for a in launch.args:
+            if not isinstance(a, int):
+                memory[a].check(launch.kernel.name)
+    return {v: memory[v].array.copy() for v in written}
+
+
+def _place(launch: Launch, memory: dict[Any, Memory], inplace: bool, skew: int) -> None:
+    used: set[int] = set()
+    for n, a in enumerate(launch.args):
+        if isinstance(a, int) or a in memory:
+            continue
+        if isinstance(a, Scratch):
+            size = a.size * (THREADS if a.per_thread else 1)
+            fill = 0 if a is ERROR else 0xCD
+            memory[a] = Memory(np.full(size, fill, np.uint8))
+            continue
+        host = next((r for w, r in launch.inplace if w == n and r not in used), None)
+        if inplace and host is not None:
+            used.add(host)
+            shared = memory[launch.args[host]]
+            memory[a] = Memory.__new__(Memory)
+            memory[a].raw, memory[a].slice = shared.raw, shared.slice
+            memory[a].shape, memory[a].dtype = known(a.shape), a.dtype.numpy
+        else:
+            memory[a] = Memory(np.full(known(a.shape), 77, np.uint8).astype(a.dtype.numpy), skew)
+
+
+def _calls(chunks: int, seed: int | None) -> list[tuple[int, int, int]]:
+    if seed is None:
+        return [(0, chunks, 0)] if chunks else []
+    rng = random.Random(seed)
+    cuts = sorted({0, chunks, *(rng.randrange(chunks + 1) for _ in range(4))})
+    if seed % 2:
+        cuts = list(range(chunks + 1))
+    calls = [(a, b, rng.randrange(THREADS)) for a, b in zip(cuts, cuts[1:], strict=False)]
+    rng.shuffle(calls)
+    return calls
+
+
+def references(group: Group, inputs: Mapping[Value, Array]) -> dict[Value, Array]:
+    """What NumPy says about every value of a group."""
+    values: dict[Value, Array] = dict(inputs)
+    for node in group.nodes:
+        if node.op == "constant":
+            values[node.outputs[0]] = node.attrs["value"].array
+            continue
+        results = op_of(node).reference(*[values[v] for v in node.data_inputs], **node.attrs)
+        if not isinstance(results, list | tuple):
+            results = (results,)
+        for out, array in zip(node.outputs, results, strict=True):
+            values[out] = np.asarray(array)
+    return values
+
+
+def group_of(graph: Graph, outputs: Sequence[Value]) -> Group:
+    """Everything in a graph but placeholders, as one group."""
+    nodes = [n for n in graph.nodes if n.op not in ("placeholder", "constant")]
+    scalars = [n for n in graph.nodes if n.op == "constant" and n.attrs["value"].array.size == 1]
+    inputs = [v for n in graph.nodes if n not in nodes and n not in scalars for v in n.outputs]
+    order = [n for n in graph.nodes if n in nodes or n in scalars]
+    return Group(tuple(order), tuple(inputs), tuple(outputs))
+
+
+def check_group(
+    group: Group,
+    launches: Sequence[Launch],
+    inputs: Mapping[Value, Array],
+    target: Target,
+    rtol: float = 2e-6,
+    atol: float = 1e-6,
+) -> None:
+    """Kernels equal the references, and equal themselves however chunks are split."""
+    expected = references(group, inputs)
+    found = execute(launches, inputs, target)
+    for value in group.outputs:
+        shape = known(value.shape)
+        assert as_dtype(expected[value].dtype) is value.dtype
+        if 0 in shape:
+            continue
+        assert_close(found[value], expected[value], rtol, atol, value.name)
+    for seed in (0, 1, 2):
+        again = execute(launches, inputs, target, seed, skew=4 * seed)
+        shared = execute(launches, inputs, target, seed, inplace=True)
+        for value in found:
+            assert found[value].tobytes() == again[value].tobytes(), f"{value.name}: split"
+    for value in found:
+        if not any(isinstance(a, Scratch) for launch in launches for a in launch.args):
+            assert found[value].tobytes() == shared[value].tobytes(), f"{value.name}: in place"
+
+
+def assert_close(found: Array, expected: Array, rtol: float, atol: float, name: str = "") -> None:
+    """Equal up to the tolerance; NaN equals NaN."""
+    if expected.dtype.kind in "biu":
+        np.testing.assert_array_equal(found, expected, err_msg=name)
+        return
+    if expected.dtype.itemsize == 2:
+        rtol, atol = max(rtol, 1e-3 if expected.dtype == np.float16 else 8e-3), max(atol, 1e-3)
+    with np.errstate(all="ignore"):
+        np.testing.assert_allclose(
+            found.astype(np.float64), expected.astype(np.float64), rtol, atol, err_msg=name
+        )
+
+
+def node_of(value: Value) -> Node:
+    """The node that makes a value."""
+    return value.node

@@ -1,0 +1,121 @@
+"""Iteration spaces: which axes may be walked as one, and how work is cut into chunks."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Final
+
+from weft.codegen.loop.expression import Buffer, Expr, cost, needed
+from weft.codegen.loop.index import ZERO, Index, Symbol, variable
+from weft.codegen.target import Target
+from weft.ir.dtype import DType
+from weft.ir.node import Value
+from weft.ir.shape import size
+
+CHUNK_BYTES: Final = 128 * 1024
+"""Memory traffic of a chunk: some 10 us from memory, far more than handing it to a thread costs."""
+CHUNK_CYCLES: Final = 100_000
+"""Work of a chunk, in cycles, where there is more arithmetic than traffic: some 25 us."""
+
+
+def merged_axes(
+    symbols: Sequence[Symbol], groups: Sequence[object], indices: Iterable[Index]
+) -> dict[Symbol, Index]:
+    """Substitutions that drop axes of extent 1 and walk neighbouring axes as one where possible.
+
+    Two axes of one group (equal entries of `groups`) merge where every index expression steps
+    over the inner one's whole extent when the outer one steps by one.
+    """
+    steps = [_steps(index) for index in _affine_parts(indices)]
+    new: dict[Symbol, Index] = {}
+    run: list[tuple[Symbol, object]] = []
+    for symbol, group in zip(symbols, groups, strict=True):
+        if symbol.extent == 1:
+            new[symbol] = ZERO
+            continue
+        if run and run[-1][1] == group and _joins(run[-1][0], symbol, steps):
+            run.append((symbol, group))
+            continue
+        new.update(_merge([s for s, _ in run]))
+        run = [(symbol, group)]
+    new.update(_merge([s for s, _ in run]))
+    return new
+
+
+def _merge(run: Sequence[Symbol]) -> dict[Symbol, Index]:
+    if len(run) < 2:
+        return {}
+    extent = 1
+    for symbol in run:
+        extent *= symbol.extent
+    merged = variable(Symbol("".join(s.name for s in run), extent))
+    return {s: merged if s is run[-1] else ZERO for s in run}
+
+
+def _joins(outer: Symbol, inner: Symbol, steps: Iterable[Mapping[Symbol, int]]) -> bool:
+    return all(s.get(outer, 0) == s.get(inner, 0) * inner.extent for s in steps)
+
+
+def _steps(index: Index) -> dict[Symbol, int]:
+    return {atom.inner: k for atom, k in index.terms if atom.kind == "var"}
+
+
+def _affine_parts(indices: Iterable[Index]) -> Iterable[Index]:
+    for index in indices:
+        yield index
+        for atom, _ in index.terms:
+            if atom.kind in ("div", "mod", "clamp"):
+                yield from _affine_parts([atom.inner])
+
+
+def symbols_of(
+    symbols: Sequence[Symbol], new: Mapping[Symbol, Index]
+) -> tuple[list[Symbol], dict[Symbol, Symbol]]:
+    """The loop variables that are left after `new`, in order, and which one each axis became."""
+    left: list[Symbol] = []
+    became: dict[Symbol, Symbol] = {}
+    for symbol in symbols:
+        index = new.get(symbol)
+        if index is None:
+            left.append(symbol)
+            became[symbol] = symbol
+        elif index.terms:
+            now = index.terms[0][0].inner
+            became[symbol] = now
+            left.append(now)
+    return left, became
+
+
+def lanes_for(values: Iterable[Expr], target: Target) -> int:
+    """Elements per vector: as many as the widest type that is computed with has in a register."""
+    widest = 1
+    for x in needed(values):
+        if x.op != "const":
+            widest = max(widest, _width(x.dtype))
+    return target.lanes(widest)
+
+
+def _width(dtype: DType) -> int:
+    return 4 if dtype.is_floating and dtype.size == 2 else dtype.size
+
+
+def unroll_for(values: Sequence[Expr]) -> int:
+    """Vectors per iteration: enough loads in flight in simple loops, one where code is long."""
+    work = cost(values)
+    if work <= 16:
+        return 4
+    return 2 if work <= 48 else 1
+
+
+def traffic(reads: Iterable[Expr], writes: Iterable[Buffer]) -> float:
+    """Bytes that a kernel moves, if it reads every buffer once."""
+    buffers = {x.data[0] for x in needed(reads) if x.op == "load"} | set(writes)
+    return float(
+        sum(size(b.source.shape) * b.dtype.size for b in buffers if isinstance(b.source, Value))
+    )
+
+
+def per_chunk(count: int, item_bytes: float, item_cycles: float) -> int:
+    """How many of `count` items make a chunk."""
+    share = max(item_bytes / CHUNK_BYTES, item_cycles / CHUNK_CYCLES, 1e-9)
+    return max(1, min(count, int(1 / share)))

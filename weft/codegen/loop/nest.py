@@ -1,0 +1,242 @@
+"""Loop trees to LLVM IR: loops, unrolling, what remains at the end, and accumulators."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Iterator, Sequence
+from typing import Final
+
+from weft.codegen.builder import Builder, Reg, constant, integer, kernel_builder, vector
+from weft.codegen.loop.arithmetic import across, combine, identity, lane_numbers, literal
+from weft.codegen.loop.convert import intrinsic
+from weft.codegen.loop.emit import Copy, Writer, masked
+from weft.codegen.loop.expression import Buffer
+from weft.codegen.loop.index import Symbol
+from weft.codegen.loop.tree import (
+    Accumulate,
+    Loop,
+    Reduce,
+    Segment,
+    Store,
+    Tree,
+    Vector,
+    find_vector,
+    leaves,
+)
+
+
+def write_kernel(body: Sequence[Tree], buffers: Sequence[Buffer], masks: bool) -> str:
+    """The LLVM module of a kernel whose first arguments are `buffers`.
+
+    `masks`: whether masked loads and stores are cheap; else what remains after the last whole
+    vector is done one element at a time.
+    """
+    f = kernel_builder()
+    pointers: dict[Buffer, Reg] = {}
+    for slot, buffer in enumerate(buffers):
+        pointers[buffer] = f.argument(slot)
+        if buffer.stride:
+            pointers[buffer] = f.offset(pointers[buffer], f.mul(f.params[3], buffer.stride))
+    _Nest(f, pointers, masks).run(body)
+    return f.module()
+
+
+class _Nest:
+    def __init__(self, f: Builder, pointers: dict[Buffer, Reg], masks: bool) -> None:
+        self.f: Final = f
+        self.masks: Final = masks
+        self.writer: Final = Writer(f, pointers)
+        self.sums: dict[Symbol, list[Reg]] = {}  # accumulators by slot
+        self.saved: dict[Symbol, list[Copy]] = {}  # copies that are written out, not looped over
+
+    def run(self, body: Sequence[Tree]) -> None:
+        simple: list[Store | Accumulate] = []
+        for part in (*body, None):
+            if isinstance(part, Store | Accumulate):
+                simple.append(part)
+                continue
+            if simple:
+                self._leaves(simple)
+                simple = []
+            if isinstance(part, Loop):
+                self._loop(part)
+            elif isinstance(part, Vector):
+                self._vector(part)
+            elif isinstance(part, Reduce):
+                self._reduce(part)
+
+    def _leaves(self, parts: list[Store | Accumulate]) -> None:
+        """All values first: a store may overwrite what another one reads."""
+        for copy in self.writer.copies or [self.writer.uniform]:
+            for part in parts:
+                self.writer.wide(part.value, copy)
+            for part in parts:
+                if isinstance(part, Store):
+                    self.writer.store(part.buffer, part.offset, part.value, copy)
+                else:
+                    self._accumulate(part, copy)
+
+    def _accumulate(self, part: Accumulate, copy: Copy) -> None:
+        sums = self.sums[part.result]
+        value = self.writer.wide(part.value, copy)
+        old = sums[copy.slot]
+        new = combine(self.f, part.op, part.dtype, old, value)
+        sums[copy.slot] = masked(self.f, copy, new, old)
+
+    # loops
+    @contextlib.contextmanager
+    def _open(self, start: Reg | int, stop: Reg | int, step: int) -> Iterator[Reg]:
+        """A loop that carries all accumulators; yields its index."""
+        slots = [(symbol, n) for symbol, regs in self.sums.items() for n in range(len(regs))]
+        before = [self.sums[symbol][n] for symbol, n in slots]
+        saved = dict(self.saved)
+        with self.writer.scope(), self.f.loop(start, stop, step, before) as loop:
+            for (symbol, n), register in zip(slots, loop.carried, strict=True):
+                self.sums[symbol][n] = register
+            yield loop.index
+            loop.next = [self.sums[symbol][n] for symbol, n in slots]
+        self.saved = saved
+        for (symbol, n), register in zip(slots, loop.results, strict=True):
+            self.sums[symbol][n] = register
+
+    def _range(self, symbol: Symbol, segment: Segment | None) -> tuple[Reg, Reg]:
+        if segment is None:
+            return integer(0), integer(symbol.extent)
+        f = self.f
+        extent, size = integer(symbol.extent), integer(segment.size)
+        if segment.slot is not None:
+            extent = f.argument(segment.slot, "i64")
+            size = f.argument(segment.slot + 1, "i64")
+        if segment.part is None:
+            first, last = f.params[1], f.params[2]
+        else:
+            first = self.writer.scalar_index(segment.part, self.writer.uniform)
+            last = f.add(first, 1)
+        stop = f.mul(last, size)
+        if segment.part is None or (segment.part.high + 1) * segment.size != symbol.extent:
+            stop = intrinsic(f, "llvm.smin", stop, extent)
+        return f.mul(first, size), stop
+
+    def _loop(self, part: Loop) -> None:
+        roots = [leaf.value for leaf in leaves(part.body)]
+        inner = find_vector(part.body)
+        start, stop = self._range(part.symbol, part.segment)
+        if stop.text == "1" and start.text == "0":
+            self.writer.bound[part.symbol] = start
+            self.run(part.body)
+            return
+        lanes = inner.lanes if inner else max([c.lanes for c in self.writer.copies], default=1)
+        self.writer.hoist(roots, lanes)
+        with self._open(start, stop, 1) as at:
+            self.writer.bound[part.symbol] = at
+            self.run(part.body)
+
+    # vector loops
+    def _vector(self, part: Vector) -> None:
+        self.writer.hoist([leaf.value for leaf in leaves(part.body)], part.lanes)
+        if part.segment is None:
+            self._known_vector(part)
+            return
+        start, stop = self._range(part.symbol, part.segment)
+        f, at = self.f, start
+        for step in (part.lanes * part.unroll, part.lanes):
+            whole = f.binary("sub", stop, at)
+            whole = f.binary("sub", whole, f.binary("srem", whole, integer(step)))
+            end = f.add(at, whole)
+            self._block_loop(part, at, end, step)
+            at = end
+            if part.unroll == 1:
+                break
+        if self.masks and part.lanes > 1:
+            with self._open(at, stop, part.lanes) as index:
+                self._block(part, index, [self._tail(part, f.binary("sub", stop, index))])
+        elif part.lanes > 1:
+            self._scalar_loop(part, at, stop)
+
+    def _known_vector(self, part: Vector) -> None:
+        extent, block = part.symbol.extent, part.lanes * part.unroll
+        end = extent // block * block if extent >= 2 * block else 0
+        if end:
+            self._block_loop(part, integer(0), integer(end), block)
+        rest = (extent - end) // part.lanes
+        tail = (extent - end) % part.lanes
+        copies = [Copy(part.lanes, n * part.lanes, slot=n) for n in range(rest)]
+        if tail and self.masks:
+            copies.append(self._tail(part, integer(tail), rest))
+        straight = not end and (not tail or self.masks)
+        if straight and copies:
+            self._block(part, integer(0), self.saved.setdefault(part.symbol, copies))
+        elif copies:
+            with self.writer.scope():  # addresses here must not be mistaken for those of a loop
+                self._block(part, integer(end), copies)
+        if tail and not self.masks:
+            self._scalar_loop(part, integer(extent - tail), integer(extent))
+
+    def _tail(self, part: Vector, left: Reg, slot: int = 0) -> Copy:
+        type_ = vector("i32", part.lanes)
+        if left.text.isdigit():
+            limit = constant(int(left.text), type_)
+        else:
+            limit = self.f.splat(self.f.emit("i32", f"trunc {left} to i32"), part.lanes)
+        mask = self.f.compare("icmp ult", lane_numbers(type_), limit)
+        return Copy(part.lanes, slot * part.lanes, mask, slot)
+
+    def _block_loop(self, part: Vector, start: Reg, stop: Reg, step: int) -> None:
+        if start.text == stop.text:
+            return
+        with self._open(start, stop, step) as index:
+            count = step // part.lanes
+            self._block(
+                part, index, [Copy(part.lanes, n * part.lanes, slot=n) for n in range(count)]
+            )
+
+    def _scalar_loop(self, part: Vector, start: Reg, stop: Reg) -> None:
+        with self._open(start, stop, 1) as index:
+            self._block(part, index, [Copy(1, slot=-1)])
+
+    def _block(self, part: Vector, first: Reg, copies: list[Copy]) -> None:
+        with self.writer.vectors(part.symbol, first, copies):
+            self.run(part.body)
+
+    # reductions
+    def _reduce(self, part: Reduce) -> None:
+        """Accumulators for every copy, or for the copies that the vector loop inside will have."""
+        outer = [copy.lanes for copy in self.writer.copies]
+        lanes = outer or self._slots(find_vector(part.body))
+        for a in part.results:
+            start = identity(a.op, a.dtype)
+            self.sums[a.result] = [literal(start, a.dtype, n) for n in lanes]
+        self.run(part.body)
+        for a in part.results:
+            sums = self.sums.pop(a.result)
+            if outer:
+                self.writer.lanewise.add(a.result)
+                for copy, register in zip(self.writer.copies, sums, strict=True):
+                    copy.locals[a.result] = register
+            else:
+                self.writer.bound[a.result] = self._total(a, sums, lanes)
+
+    def _slots(self, inner: Vector | None) -> list[int]:
+        """Lanes of the accumulators of a vector loop; the last one belongs to single elements."""
+        if inner is None:
+            return [1]
+        count = inner.unroll
+        if inner.segment is None and inner.symbol.extent < 2 * inner.lanes * inner.unroll:
+            count = -(-inner.symbol.extent // inner.lanes)
+        lanes = [inner.lanes] * count
+        return lanes if self.masks or inner.lanes == 1 else [*lanes, 1]
+
+    def _total(self, a: Accumulate, sums: list[Reg], lanes: list[int]) -> Reg:
+        """All accumulators in one, in an order that depends on nothing but their number."""
+        wide = [s for s, n in zip(sums, lanes, strict=True) if n == lanes[0]]
+        single = sums[len(wide) :]
+        while len(wide) > 1:
+            pairs = [
+                combine(self.f, a.op, a.dtype, x, y)
+                for x, y in zip(wide[::2], wide[1::2], strict=False)
+            ]
+            wide = [*pairs, *wide[len(pairs) * 2 :]]
+        total = across(self.f, a.op, a.dtype, wide[0])
+        for s in single:
+            total = combine(self.f, a.op, a.dtype, total, s)
+        return total

@@ -1,0 +1,155 @@
+"""Groups with reductions in one kernel: every row (or block of columns) is done by one thread.
+
+Where the last axis is reduced, vectors go along it and later passes over the row find it in the
+cache; values that are expensive to compute are kept in a scratch row between passes. Where the
+last axis is kept, vectors go along it and every lane has its own sums.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from weft.codegen.kernel import Launch, Scratch
+from weft.codegen.loop.assemble import Pass, launch
+from weft.codegen.loop.domain import lanes_for, per_chunk, traffic, unroll_for
+from weft.codegen.loop.expression import COST, EXPENSIVE, Expr, cost, needed
+from weft.codegen.loop.index import Symbol, flat, unflat, variable
+from weft.codegen.loop.reduction import Levels, sum_type
+from weft.codegen.loop.tree import Accumulate, Loop, Reduce, Segment, Store, Tree, Vector
+from weft.codegen.target import Target
+from weft.ir.shape import size
+
+SCRATCH_ROW: int = 256 * 1024
+"""Kept values of a row may take this many bytes: a part of the second-level cache."""
+STRAIGHT: int = 4
+"""A row of at most this many vectors stays in registers between passes."""
+
+
+def row_launch(name: str, levels: Levels, target: Target) -> Launch:
+    """One kernel for a whole group; no reduced axis is empty."""
+    values = [p.value for p in (*levels.sums, *levels.full, *levels.small)]
+    lanes = lanes_for(values, target)
+    count = size(levels.reduction.domain)
+    moved = traffic(values, [s.buffer for s in (*levels.full, *levels.small)]) / count
+    cycles = cost(values) / lanes
+    if levels.order[-1] in levels.reduced:
+        _gather_rows(levels, levels.kept)
+        _keep_expensive(levels, lanes)
+        body = [*_row_passes(levels, lanes), *levels.small]
+        return _over_rows(name, levels, body, (count, moved, cycles), target)
+    *outer, last = levels.kept
+    _gather_rows(levels, outer)
+    unroll = STRAIGHT if last.extent >= STRAIGHT * lanes else max(1, last.extent // lanes)
+    inside = [*_column_passes(levels), *levels.small]
+    if outer:
+        body = [Vector(last, lanes, unroll, tuple(inside))]
+        return _over_rows(name, levels, body, (count, moved, cycles), target)
+    depth = count // last.extent
+    block = lanes * unroll
+    each = -(-per_chunk(last.extent, moved * depth, cycles * depth) // block) * block
+    tree = Vector(last, lanes, unroll, tuple(inside), Segment(None, each))
+    return launch(name, [tree], passes_of(levels), target, -(-last.extent // each))
+
+
+def _over_rows(
+    name: str,
+    levels: Levels,
+    body: Sequence[Tree],
+    work: tuple[int, float, float],
+    target: Target,
+) -> Launch:
+    count, moved, cycles = work
+    row = levels.row
+    if row is None:
+        return launch(name, body, passes_of(levels), target)
+    length = count / row.extent
+    each = per_chunk(row.extent, moved * length, cycles * length)
+    tree = Loop(row, tuple(body), Segment(None, each))
+    return launch(name, [tree], passes_of(levels), target, -(-row.extent // each))
+
+
+def _gather_rows(levels: Levels, outer: Sequence[Symbol]) -> None:
+    """Walk the axes `outer` as one loop over rows."""
+    if not outer:
+        return
+    rows = 1
+    for symbol in outer:
+        rows *= symbol.extent
+    levels.row = Symbol("row", rows)
+    places = unflat(variable(levels.row), [s.extent for s in outer])
+    levels.rename(dict(zip(outer, places, strict=True)))
+
+
+def passes_of(levels: Levels) -> list[Pass]:
+    """What each pass computes; small outputs are stored after the last one."""
+    found: list[Pass] = []
+    for n in range(levels.count):
+        sums, stores = levels.at(n)
+        found.append(Pass(tuple(stores), tuple(p.value for p in (*sums, *stores))))
+    small = tuple(levels.small)
+    return [*found, Pass(small, tuple(s.value for s in small))]
+
+
+def _row_passes(levels: Levels, lanes: int) -> list[Tree]:
+    *outer, last = levels.reduced
+    found: list[Tree] = []
+    for n in range(levels.count):
+        sums, stores = levels.at(n)
+        if not sums and not stores:
+            continue
+        values = [p.value for p in (*sums, *stores)]
+        unroll = STRAIGHT if last.extent <= STRAIGHT * lanes else max(2, unroll_for(values))
+        nest: Tree = Vector(last, lanes, unroll, (*sums, *stores))
+        found.append(_reduced(nest, outer, sums))
+    return found
+
+
+def _reduced(nest: Tree, outer: Sequence[Symbol], sums: Sequence[Accumulate]) -> Tree:
+    for symbol in reversed(outer):
+        nest = Loop(symbol, (nest,))
+    return Reduce(tuple(sums), (nest,)) if sums else nest
+
+
+def _column_passes(levels: Levels) -> list[Tree]:
+    found: list[Tree] = []
+    for n in range(levels.count):
+        sums, stores = levels.at(n)
+        *outer, inner = levels.reduced
+        if sums or stores:
+            found.append(_reduced(Loop(inner, (*sums, *stores)), outer, sums))
+    return found
+
+
+def _keep_expensive(levels: Levels, lanes: int) -> None:
+    """Store what is expensive and needed by two passes; the later one loads it."""
+    length = 1
+    for symbol in levels.reduced:
+        length *= symbol.extent
+    if levels.reduced[-1].extent <= STRAIGHT * lanes and len(levels.reduced) == 1:
+        return  # the row stays in registers
+    position = flat([variable(s) for s in levels.reduced], [s.extent for s in levels.reduced])
+    for n in range(levels.count - 1):
+        sums, stores = levels.at(n)
+        now = {x for x in needed([p.value for p in (*sums, *stores)])}
+        later = [p.value for m in range(n + 1, levels.count) for part in levels.at(m) for p in part]
+        for x in _frontier(now, later, set(levels.reduced)):
+            dtype = sum_type(x.dtype)
+            if length * dtype.size > SCRATCH_ROW or x.dtype.kind == "b":
+                continue
+            memory = Scratch(-(-length * dtype.size // 64) * 64, per_thread=True)
+            buffer = levels.buffers.of(memory, dtype)
+            b = levels.trace.b
+            levels.keep(n, x, Store(buffer, position, b.cast(x, dtype)))
+
+
+def _frontier(now: set[Expr], later: Sequence[Expr], varying: set[Symbol]) -> list[Expr]:
+    """What of `now` the later values use directly, where it varies along the row and is costly."""
+    found: dict[Expr, None] = {x: None for x in later if x in now}
+    for x in needed(later):
+        if x not in now:
+            found.update({a: None for a in x.args if a in now})
+    return [x for x in found if x.op != "load" and _varying_cost(x, varying) >= EXPENSIVE]
+
+
+def _varying_cost(root: Expr, varying: set[Symbol]) -> int:
+    return sum(COST.get(x.op, 1) for x in needed([root]) if x.args and x.symbols & varying)

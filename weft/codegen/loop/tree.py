@@ -1,0 +1,152 @@
+"""The loop tree: what a kernel does, before anything is written for a machine.
+
+    parallel i0 in 0..4096 by 16:
+      reduce max -> r0:
+        vector i1 in 0..1024 by 16 x 4:
+          r0 max= m0[1024*i0 + i1]
+      ...
+
+`to_text` prints it (`WEFT_DEBUG=4`); `weft.codegen.loop.nest` writes it as LLVM IR.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from weft.codegen.loop.expression import Buffer, Expr, needed
+from weft.codegen.loop.index import Index, Symbol
+from weft.ir.dtype import DType
+
+
+@dataclass(frozen=True)
+class Store:
+    """`buffer[offset] = value`."""
+
+    buffer: Buffer
+    offset: Index
+    value: Expr
+
+
+@dataclass(frozen=True)
+class Accumulate:
+    """`result op= value`, inside the `Reduce` that declares `result`."""
+
+    result: Symbol
+    op: str
+    dtype: DType
+    value: Expr
+
+
+@dataclass(frozen=True)
+class Segment:
+    """A loop's part number `part` (`None`: the chunks of this call) of `size` iterations each.
+
+    `slot` names an integer argument that holds the extent, and `slot + 1` one that holds the size,
+    for a kernel that serves any length.
+    """
+
+    part: Index | None
+    size: int
+    slot: int | None = None
+
+
+@dataclass(frozen=True)
+class Loop:
+    """`body` for every value of `symbol`, or for those of a segment."""
+
+    symbol: Symbol
+    body: tuple[Tree, ...]
+    segment: Segment | None = None
+
+
+@dataclass(frozen=True)
+class Vector:
+    """A loop in steps of `lanes`, `unroll` of them written out, and what remains at the end."""
+
+    symbol: Symbol
+    lanes: int
+    unroll: int
+    body: tuple[Tree, ...]
+    segment: Segment | None = None
+
+
+@dataclass(frozen=True)
+class Reduce:
+    """Runs `body` and binds what its `Accumulate`s gathered."""
+
+    results: tuple[Accumulate, ...]
+    body: tuple[Tree, ...]
+
+
+Tree = Store | Accumulate | Loop | Vector | Reduce
+
+
+def leaves(body: Sequence[Tree]) -> Iterator[Store | Accumulate]:
+    """Stores and accumulations of a tree, in order."""
+    for part in body:
+        if isinstance(part, Store | Accumulate):
+            yield part
+        else:
+            yield from leaves(part.body)
+
+
+def find_vector(body: Sequence[Tree]) -> Vector | None:
+    """The first vector loop in a tree."""
+    for part in body:
+        if isinstance(part, Vector):
+            return part
+        if isinstance(part, Loop | Reduce):
+            found = find_vector(part.body)
+            if found is not None:
+                return found
+    return None
+
+
+def to_text(body: Sequence[Tree], indent: str = "") -> str:
+    """The tree for people."""
+    return "\n".join(_lines(body, indent))
+
+
+def _lines(body: Sequence[Tree], indent: str) -> Iterator[str]:
+    for part in body:
+        if isinstance(part, Store):
+            yield from _lets(part.value, indent)
+            yield f"{indent}{part.buffer.name}[{part.offset}] = {_operation(part.value)}"
+        elif isinstance(part, Accumulate):
+            yield from _lets(part.value, indent)
+            yield f"{indent}{part.result} {part.op}= {_operation(part.value)}"
+        else:
+            yield indent + _head(part) + ":"
+            yield from _lines(part.body, indent + "  ")
+
+
+def _head(part: Loop | Vector | Reduce) -> str:
+    if isinstance(part, Reduce):
+        return "reduce " + ", ".join(f"{a.op} -> {a.result}" for a in part.results)
+    kind = "vector" if isinstance(part, Vector) else "loop"
+    extent = part.symbol.extent if part.segment is None or part.segment.slot is None else "n"
+    text = f"{kind} {part.symbol} in 0..{extent}"
+    if isinstance(part, Vector):
+        text += f" by {part.lanes} x {part.unroll}"
+    if part.segment is not None:
+        owner = part.segment.part or "chunk"
+        text += f" part {owner} of {part.segment.size}"
+    return text
+
+
+def _lets(root: Expr, indent: str) -> Iterator[str]:
+    for x in needed([root]):
+        if x.args and x is not root:
+            yield f"{indent}{x.key} = {_operation(x)}"
+
+
+def _operation(x: Expr) -> str:
+    if x.op == "load":
+        return f"{x.data[0].name}[{x.data[1]}]"
+    if x.op in ("const", "local", "scalar"):
+        return str(x.data)
+    if x.op == "inside":
+        return f"{x.data[1]} <= {x.data[0]} < {x.data[2]}"
+    args = ", ".join(a.key if a.args else _operation(a) for a in x.args)
+    return f"{x.op}({args})"
