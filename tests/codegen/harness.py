@@ -1,8 +1,9 @@
-"""Runs launches on arrays without the runtime: chunk by chunk, in any order, between guard bytes."""
+"""Runs launches on arrays without the runtime: chunks in any order, buffers between guard bytes."""
 
 from __future__ import annotations
 
 import ctypes
+import itertools
 import random
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -130,7 +131,7 @@ def _calls(chunks: int, seed: int | None) -> list[tuple[int, int, int]]:
     cuts = sorted({0, chunks, *(rng.randrange(chunks + 1) for _ in range(4))})
     if seed % 2:
         cuts = list(range(chunks + 1))
-    calls = [(a, b, rng.randrange(THREADS)) for a, b in zip(cuts, cuts[1:], strict=False)]
+    calls = [(a, b, rng.randrange(THREADS)) for a, b in itertools.pairwise(cuts)]
     rng.shuffle(calls)
     return calls
 

@@ -7,8 +7,6 @@ from typing import Final
 
 from weft.codegen.family.conv import conv, conv_grad_input, conv_grad_weight
 from weft.codegen.family.matmul import matmul
-from weft.codegen.family.conv import conv, conv_grad_input, conv_grad_weight
-from weft.codegen.family.matmul import matmul
 from weft.codegen.kernel import Launch
 from weft.codegen.loop.schedule import loops
 from weft.codegen.target import Target
