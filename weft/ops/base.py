@@ -184,7 +184,8 @@ class Op:
         least = len(self.inputs) - variadic
         if len(args) < least or (len(args) > least and not variadic):
             raise GraphError(
-                f"{self.name}: expected inputs {', '.join(self.inputs)}, got {len(args)}"
+                f"{self.name}: expected inputs {', '.join(self.inputs)},"
+                f" got {len(args)}{at_user_line()}"
             )
         own = dict(enumerate(self.literals))
         like = next(
@@ -203,7 +204,8 @@ class Op:
         for key, value in attrs.items():
             if key not in full:
                 raise GraphError(
-                    f"{self.name}: unknown attribute {key!r}, expected {', '.join(full)}"
+                    f"{self.name}: unknown attribute {key!r}, expected one of"
+                    f" {', '.join(full)}{at_user_line()}"
                 )
             operand = _operand(value)
             if operand is None:
@@ -214,7 +216,7 @@ class Op:
                 supplied[key] = operand
         for key, value in full.items():
             if value is REQUIRED:
-                raise GraphError(f"{self.name}: attribute {key!r} is missing")
+                raise GraphError(f"{self.name}: attribute {key!r} is missing{at_user_line()}")
         return full, supplied
 
     def infer(
@@ -228,9 +230,7 @@ class Op:
         try:
             return self.derive(types, attrs)
         except (ShapeError, DTypeError) as error:
-            source = user_source()
-            where = "" if source is None else f" (created at {source})"
-            raise type(error)(f"{self.name}: {error}{where}") from None
+            raise type(error)(f"{self.name}: {error}{at_user_line()}") from None
 
     def derive(
         self, types: tuple[TensorType, ...], attrs: Mapping[str, Any]
@@ -322,6 +322,12 @@ def op_of(node: Node) -> Op:
         raise GraphError(f"{node.describe()}: the catalogue has no operation {node.op!r}") from None
 
 
+def at_user_line() -> str:
+    """` (created at train.py:31)`, the line outside the package that is running, for messages."""
+    source = user_source()
+    return "" if source is None else f" (created at {source})"
+
+
 def freeze(value: Any) -> Any:
     """An attribute as nodes keep it: hashable, lists as tuples, arrays as literals."""
     if isinstance(value, list | tuple):
@@ -367,8 +373,13 @@ def constant_of(value: Any, dtype: DType | None = None, name: str | None = None)
 
     Raises:
         DTypeError: a bare number that `dtype` cannot hold, such as 0.5 for int32.
+        ShapeError: nested lists of different lengths.
     """
-    array = np.asarray(value)
+    try:
+        array = np.asarray(value)
+    except ValueError:
+        text = f"constant: expected nested lists of equal lengths, got {value!r}"
+        raise ShapeError(text + at_user_line()) from None
     if not isinstance(value, np.ndarray | np.generic):
         if dtype is not None:
             array = _bare(value, array, dtype)
@@ -385,7 +396,8 @@ def _bare(value: Any, array: Array, dtype: DType) -> Array:
             return array.astype(dtype.numpy)
         converted = array.astype(dtype.numpy)
     if array.size and not (array == converted).all():
-        raise DTypeError(f"constant: expected a number that {dtype} holds, got {value!r}")
+        text = f"constant: expected a number that {dtype} holds, got {value!r}"
+        raise DTypeError(text + at_user_line())
     return converted
 
 

@@ -265,7 +265,8 @@ def _band(rows: int, columns: int, lower: int | None, upper: int | None) -> tupl
 
 
 def _band_pull(b: Any, index: Any, x: Any, *, lower: int | None, upper: int | None) -> Any:
-    low, high = _band(*x.shape[-2:], lower, upper)
+    rows, columns = x.shape[-2:]
+    low, high = _band(rows, columns, lower, upper)
     return b.select(b.inside(index[-1] - index[-2], low, high), x(index), b.const(0, x.dtype))
 
 

@@ -14,11 +14,10 @@ import numpy as np
 from weft.errors import DTypeError, OutOfRangeError, ShapeError
 from weft.ir.dtype import DType, int64
 from weft.ir.node import Value
-from weft.ir.shape import Dims, Shape, broadcast, compatible, merge, normal_axis, show
+from weft.ir.shape import Dims, Shape, broadcast, compatible, known, merge, normal_axis, show
 from weft.ops.base import (
     BY_EXPANSION,
     REQUIRED,
-    UNKNOWN,
     Array,
     Case,
     Composite,
@@ -29,7 +28,7 @@ from weft.ops.base import (
 )
 from weft.ops.creation import full, iota
 from weft.ops.numeric import widened
-from weft.ops.rule import concrete, index_dtype, shape_argument
+from weft.ops.rule import attribute_shape, concrete, index_dtype, shape_argument
 from weft.ops.sample import ALL, NUMBERS, count
 from weft.ops.sparse import RowSparse
 
@@ -82,7 +81,7 @@ def _gather_reference(x: Array, indices: Array, *, axis: int, batch_dims: int) -
     if not batch_dims:
         return np.take(x, found, at)
     shape = _gather_shape(x.shape, indices.shape, axis=axis, batch_dims=batch_dims)
-    y = np.empty(tuple(d for d in shape or () if d is not None), x.dtype)
+    y = np.empty(known(shape), x.dtype)
     for place in np.ndindex(x.shape[:batch_dims]):
         y[place] = np.take(x[place], found[place], at - batch_dims)
     return y
@@ -220,7 +219,7 @@ def _take_shape(x: Shape, indices: Shape, *, axis: int) -> Shape:
 def _take_reference(x: Array, indices: Array, *, axis: int) -> Array:
     at = normal_axis(axis, x.ndim)
     found = check_indices(indices, x.shape[at])
-    shape = _take_shape(x.shape, indices.shape, axis=at) or ()
+    shape = known(_take_shape(x.shape, indices.shape, axis=at))
     wide = tuple(x.shape[at] if i == at else d for i, d in enumerate(shape))
     return np.take_along_axis(np.broadcast_to(x, wide), np.broadcast_to(found, shape), at)
 
@@ -228,7 +227,7 @@ def _take_reference(x: Array, indices: Array, *, axis: int) -> Array:
 def _take_expand(x: Value, indices: Value, *, axis: int) -> Value:
     """All other axes as one batch, then the axis last."""
     at = normal_axis(axis, len(concrete(x)))
-    shape = tuple(d for d in _take_shape(x.shape, indices.shape, axis=at) or () if d is not None)
+    shape = known(_take_shape(x.shape, indices.shape, axis=at))
     order = (*[i for i in range(len(shape)) if i != at], at)
     size, picked = concrete(x)[at], concrete(indices)[at]
     rest = tuple(shape[i] for i in order[:-1])
@@ -269,7 +268,7 @@ take_along_axis = defop(
 def _depth(indices: Dims) -> int:
     if not indices or indices[-1] is None:
         raise ShapeError(
-            f"indices: expected a known last dimension, the length of a position,"
+            f"indices: expected rank at least 1, the last axis holding positions,"
             f" got shape {show(indices)}"
         )
     return indices[-1]
@@ -277,6 +276,8 @@ def _depth(indices: Dims) -> int:
 
 def _gather_nd_shape(x: Shape, indices: Shape) -> Shape:
     assert x is not None and indices is not None
+    if indices and indices[-1] is None:
+        return None
     depth = _depth(indices)
     if depth > len(x):
         raise ShapeError(
@@ -356,14 +357,12 @@ def _scatter_nd_dtype(indices: DType, updates: DType, **_: Any) -> DType:
 
 
 def _scatter_nd_shape(indices: Shape, updates: Shape, *, shape: Any) -> Shape:
-    if shape is UNKNOWN:
-        return None
-    if indices is None or None in shape:
-        return shape
-    expected = _gather_nd_shape(shape, indices)
-    if not compatible(updates, expected):
-        raise ShapeError(f"updates: expected shape {show(expected)}, got {show(updates)}")
-    return shape
+    whole = attribute_shape(shape=shape)
+    if whole is not None and indices is not None:
+        expected = _gather_nd_shape(whole, indices)
+        if not compatible(updates, expected):
+            raise ShapeError(f"updates: expected shape {show(expected)}, got {show(updates)}")
+    return whole
 
 
 @widened

@@ -6,7 +6,7 @@ from typing import Any, Final
 
 from weft.errors import GraphError, OutOfRangeError, ShapeError
 from weft.ir.node import Value
-from weft.ops.base import catalogue, is_complete, known_value
+from weft.ops.base import at_user_line, catalogue, is_complete, known_value
 
 __all__ = ["subscript"]
 
@@ -60,7 +60,9 @@ def _reshaped(x: Value, after: list[tuple[str, Any]]) -> Value:
 def _rank_of(item: Any) -> int:
     rank = item.rank if isinstance(item, Value) else 1
     if rank is None:
-        raise ShapeError("subscript: expected indices of known rank, got <unknown>")
+        raise ShapeError(
+            "subscript: expected indices of known rank, got <unknown>" + at_user_line()
+        )
     return rank
 
 
@@ -69,11 +71,13 @@ def _without_ellipsis(x: Value, items: tuple[Any, ...]) -> list[Any]:
     named = sum(1 for item in items if item is not None and item is not ...)
     dots = [i for i, item in enumerate(items) if item is ...]
     if len(dots) > 1:
-        raise GraphError("subscript: expected at most one '...'")
+        raise GraphError("subscript: expected at most one '...'" + at_user_line())
     if x.rank is None:
-        raise ShapeError(f"subscript: expected a value of known rank, got {x!r}")
+        raise ShapeError(f"subscript: expected a value of known rank, got {x!r}" + at_user_line())
     if named > x.rank:
-        raise ShapeError(f"subscript: expected at most {x.rank} subscripts, got {named}")
+        raise ShapeError(
+            f"subscript: expected at most {x.rank} subscripts, got {named}" + at_user_line()
+        )
     at = dots[0] if dots else len(items)
     fill = [slice(None)] * (x.rank - named)
     return [*items[:at], *fill, *items[at + 1 :]]
@@ -91,6 +95,7 @@ def _bounds(item: Any, x: Value, axis: int) -> tuple[str, tuple[Any, Any, Any]]:
         return "pick", (0, LAST, 1)
     raise GraphError(
         f"subscript: expected an integer, a slice, '...', None or integer values, got {item!r}"
+        + at_user_line()
     )
 
 
@@ -100,6 +105,7 @@ def _single(index: int, x: Value, axis: int) -> tuple[int, int]:
     if dim is not None and not -dim <= index < dim:
         raise OutOfRangeError(
             f"subscript: expected {-dim} <= index < {dim} on axis {axis}, got {index}"
+            + at_user_line()
         )
     return index, LAST if index == -1 else index + 1
 
@@ -107,7 +113,9 @@ def _single(index: int, x: Value, axis: int) -> tuple[int, int]:
 def _range(item: slice) -> tuple[Any, Any, Any]:
     step = 1 if item.step is None else item.step
     if isinstance(step, Value) and (item.start is None or item.stop is None):
-        raise GraphError("subscript: expected both bounds where the step is a value")
+        raise GraphError(
+            "subscript: expected both bounds where the step is a value" + at_user_line()
+        )
     forward = isinstance(step, Value) or step > 0
     begin = (0 if forward else LAST) if item.start is None else item.start
     end = (LAST if forward else FIRST) if item.stop is None else item.stop

@@ -136,7 +136,7 @@ _MOVES: Final = (
     "reshape", "expand_dims", "squeeze", "transpose", "broadcast_to", "slice", "concatenate",
     "stack", "unstack", "split", "flip", "tile", "identity", "stop_gradient",
 )  # fmt: skip
-_ARITHMETIC: Final[dict[str, Callable[..., int]]] = {
+_ARITHMETIC: Final[dict[str, Any]] = {
     "add": operator.add,
     "subtract": operator.sub,
     "multiply": operator.mul,

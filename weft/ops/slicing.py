@@ -9,7 +9,7 @@ import numpy as np
 
 from weft.errors import ShapeError
 from weft.ir.node import Value
-from weft.ir.shape import Dim, Dims, Shape, merge, normal_axis, show
+from weft.ir.shape import Dim, Dims, Shape, known, merge, normal_axis, show
 from weft.ops.base import (
     BY_EXPANSION,
     REQUIRED,
@@ -221,7 +221,7 @@ pad = defop(
 
 
 def _padded(x: Array, paddings: Any, value: Any) -> Array:
-    y = np.full(_pad_shape(x.shape, paddings=paddings), value, x.dtype)
+    y = np.full(known(_pad_shape(x.shape, paddings=paddings)), value, x.dtype)
     inner = tuple(slice(low, low + d) for (low, _), d in zip(paddings, x.shape, strict=True))
     y[inner] = x
     return y
@@ -231,8 +231,10 @@ def _mirror_shape(x: Shape, *, paddings: Any, mode: str) -> Shape:
     if mode not in ("reflect", "symmetric"):
         raise ShapeError(f"mode: expected reflect or symmetric, got {mode!r}")
     y = _pad_shape(x, paddings=paddings)
+    if x is None or y is None:
+        return y
     edge = 1 if mode == "reflect" else 0
-    for i, (d, pair) in enumerate(zip(x or (), paddings if x is not None else (), strict=True)):
+    for i, (d, pair) in enumerate(zip(x, paddings, strict=True)):
         if d is not None and any(n is not None and n > max(d - edge, 0) for n in pair):
             raise ShapeError(
                 f"paddings: expected at most {max(d - edge, 0)} on axis {i} of {show(x)}"

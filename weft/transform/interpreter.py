@@ -191,8 +191,9 @@ class _Step:
         return self.state.variables[key]
 
     def _count(self, key: str) -> Array:
-        self.counted[key] = self.state.counters.get(key, 0)
-        return np.array(self.counted[key], np.uint64)
+        before = self.counted.get(key, self.state.counters.get(key, 0))
+        self.counted[key] = before + 1
+        return np.array(before, np.uint64)
 
     def _get(self, value: Value) -> Array:
         return self.values[value]
@@ -211,4 +212,4 @@ class _Step:
         for variable, array in self.assigned:
             self.state.variables[variable.node.attrs["key"]] = array
         for key, count in self.counted.items():
-            self.state.counters[key] = count + 1
+            self.state.counters[key] = count
