@@ -26,6 +26,7 @@ from weft.ops.base import (
     Elementwise,
     Op,
     Pull,
+    catalogue,
     freeze,
 )  # fmt: skip
 from weft.ops.state import constant
@@ -191,6 +192,16 @@ def check_compiled(op: Op, cases: list[Case]) -> None:
     """Compiled code agrees with the reference; all cases are compiled as one program."""
     if isinstance(op.lower, Boundary):
         return
+    try:
+        _check_program(op, cases)
+    except Exception:
+        for case in cases:  # name the case, if it fails alone
+            if len(cases) > 1:
+                _check_program(op, [case])
+        raise
+
+
+def _check_program(op: Op, cases: list[Case]) -> None:
     graph, fetches, feeds, arrays = Graph(), list[Value](), list[Value](), list[Array]()
     spans: list[slice] = []
     with graph.as_default():
@@ -207,9 +218,7 @@ def check_compiled(op: Op, cases: list[Case]) -> None:
 
 
 def _placeholder(array: Array) -> Value:
-    from weft import ops
-
-    return ops.placeholder(dtype=as_dtype(array.dtype), shape=array.shape)
+    return catalogue.placeholder(dtype=as_dtype(array.dtype), shape=array.shape)
 
 
 def distinct(op: Op) -> list[Case]:
