@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Hashable
+from dataclasses import replace
 from typing import Final
 
 from weft.codegen.family.conv import conv, conv_grad_input, conv_grad_weight
 from weft.codegen.family.matmul import matmul
-from weft.codegen.kernel import Launch
+from weft.codegen.family.window import avg_pool, avg_pool_grad, max_pool, max_pool_grad
+from weft.codegen.kernel import ERROR, Argument, Launch, Scratch
 from weft.codegen.loop.schedule import loops
 from weft.codegen.target import Target
 from weft.errors import CompileError
+from weft.ir.node import Value
 from weft.ops.base import Opaque, op_of
 from weft.passes.group import Group
 
@@ -21,16 +24,67 @@ FAMILIES: Final[dict[str, Family]] = {
     "conv": conv,
     "conv_grad_input": conv_grad_input,
     "conv_grad_weight": conv_grad_weight,
+    "max_pool": max_pool,
+    "max_pool_grad": max_pool_grad,
+    "avg_pool": avg_pool,
+    "avg_pool_grad": avg_pool_grad,
 }
 """Kernel families by the name that `Opaque` carries."""
 
 
 def lower(group: Group, target: Target) -> tuple[Launch, ...]:
-    """The launches that compute a group, in order.
+    """The launches that compute a group, in order; groups of one structure share the work.
 
     Raises:
         CompileError: there is no kernel for it; the message names the node.
     """
+    key = (target, structure(group))
+    pattern = _patterns.get(key)
+    if pattern is None:
+        if len(_patterns) >= MOST_PATTERNS:
+            _patterns.clear()
+        pattern = _patterns[key] = (group, _lower(group, target))
+    return _instance(group, *pattern)
+
+
+MOST_PATTERNS: Final = 4096
+_patterns: dict[tuple[Target, Hashable], tuple[Group, tuple[Launch, ...]]] = {}
+
+
+def structure(group: Group) -> Hashable:
+    """What a group computes, whatever its nodes are called: equal for equal kernels."""
+    number: dict[Value, int] = {value: i for i, value in enumerate(group.inputs)}
+    nodes: list[Hashable] = []
+    for node in group.nodes:
+        inputs = tuple([number[v] for v in node.inputs])
+        nodes.append((node.op, inputs, tuple(node.attrs.items()), node.types))
+        for value in node.outputs:
+            number[value] = len(number)
+    types = tuple([v.type for v in group.inputs])
+    return types, tuple(nodes), tuple([number[v] for v in group.outputs])
+
+
+def _instance(group: Group, like: Group, launches: tuple[Launch, ...]) -> tuple[Launch, ...]:
+    """The launches of the group `like` on the values of a group of the same structure."""
+    if group is like:
+        return launches
+    buffers: dict[Value | Scratch, Value | Scratch] = {ERROR: ERROR}
+    buffers.update(zip(like.inputs, group.inputs, strict=True))
+    for theirs, ours in zip(like.nodes, group.nodes, strict=True):
+        buffers.update(zip(theirs.outputs, ours.outputs, strict=True))
+
+    def argument(old: Argument) -> Argument:
+        if isinstance(old, int):
+            return old
+        if old not in buffers:  # scratch memory is nobody else's
+            assert isinstance(old, Scratch)
+            buffers[old] = Scratch(old.size, old.per_thread)
+        return buffers[old]
+
+    return tuple(replace(x, args=tuple(map(argument, x.args))) for x in launches)
+
+
+def _lower(group: Group, target: Target) -> tuple[Launch, ...]:
     first = group.nodes[0]
     lowering = op_of(first).lower
     if isinstance(lowering, Opaque):

@@ -105,6 +105,7 @@ class _Builder:
         self.fused = fuse(step, fusing)
         self.lowered = {group: _lower(group, target) for group in self.fused.groups}
         self.launches: list[tuple[Launch, Group | None]] = []
+        self.uses: dict[Value, dict[int, list[int]]] = {}  # value -> launch -> argument slots
         self.externals: dict[Value, Source] = {}
         self.states: dict[str, Value] = {}  # key -> the variable's node's output
         for node in step.graph.nodes:
@@ -137,6 +138,11 @@ class _Builder:
         pairs = [(self.states.get(key), value) for key, value in new.items()]
         plan: Schedule = schedule(self.fused, pairs, checks)
         self.launches = [(x, g) for g in plan.groups for x in self.lowered[g]]
+        for position, (launch, _) in enumerate(self.launches):
+            for slot, argument in enumerate(launch.args):
+                if isinstance(argument, Value):
+                    places = self.uses.setdefault(self.fused.root(argument), {})
+                    places.setdefault(position, []).append(slot)
         for key, value in new.items():
             if value is self.states.get(key):
                 continue
@@ -154,14 +160,12 @@ class _Builder:
             old.type.dtype is not value.dtype or size(old.shape) != size(value.shape)
         ):
             return False
+        readings = self.uses.get(old, {}) if old is not None else {}
         written = False
-        for launch, _ in self.launches:
+        for position in sorted({*self.uses.get(value, {}), *readings}):
+            launch = self.launches[position][0]
             writes = [i for i in launch.writes if launch.args[i] is value]
-            reads = [
-                i
-                for i, a in enumerate(launch.args)
-                if old is not None and isinstance(a, Value) and self.fused.root(a) is old
-            ]
+            reads = readings.get(position, ())
             if not writes and not (written and reads):
                 continue
             if written and reads:
