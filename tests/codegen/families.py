@@ -1,0 +1,56 @@
+"""One node, its kernels and its reference, on every target: what the family tests share."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+from harness import Array, check_group
+
+from weft import config, ops
+from weft.codegen import target as targets
+from weft.codegen.lower import Family
+from weft.ir.graph import Graph
+from weft.ops.base import REGISTRY, Case
+from weft.passes.group import Group
+
+TARGETS = ("native", "x86-64-v3")
+
+
+def machine(name: str) -> targets.Target:
+    with config.override(target=name):
+        return targets.current()
+
+
+def group_for(op: str, arrays: Sequence[Array], attrs: Mapping[str, Any]) -> Group:
+    """A group of one node on placeholders."""
+    with Graph().as_default():
+        xs = [ops.placeholder(dtype=a.dtype, shape=a.shape) for a in arrays]
+        node = REGISTRY[op].all(*xs, **attrs)[0].node
+    return Group((node,), tuple(xs), node.outputs)
+
+
+def check(
+    family: Family,
+    op: str,
+    arrays: Sequence[Array],
+    attrs: Mapping[str, Any],
+    rtol: float = 2e-6,
+    atol: float = 1e-6,
+    names: Sequence[str] = TARGETS,
+) -> None:
+    """Kernels of one node against its reference."""
+    group = group_for(op, arrays, attrs)
+    inputs = dict(zip(group.inputs, arrays, strict=True))
+    for name in names:
+        goal = machine(name)
+        with np.errstate(all="ignore"):
+            check_group(group, family(group, goal), inputs, goal, rtol, atol)
+
+
+def check_cases(family: Family, op: str, names: Sequence[str] = TARGETS) -> None:
+    """Every example that the operation itself gives."""
+    for case in REGISTRY[op].cases():
+        assert isinstance(case, Case)
+        check(family, op, case.inputs, case.attrs, case.rtol, case.atol, names)

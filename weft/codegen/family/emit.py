@@ -1,0 +1,110 @@
+"""Small pieces that several kernel families write: rows of a chunk, vectors along a row, checks."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from typing import NamedTuple
+
+from weft.codegen.builder import Builder, Reg, integer, vector
+from weft.codegen.contraction.emit import smaller
+from weft.ir.dtype import DType, float32, float64
+
+UNROLL = 4  # vectors at a time: enough to hide latencies, few enough for 16 registers
+
+
+class Part(NamedTuple):
+    """One vector of a row: its first element after the block's, and its lanes if not all."""
+
+    first: int
+    mask: Reg | None
+
+
+def compute_dtype(dtype: DType) -> DType:
+    """The type in which sums of `dtype` are kept: half precision in float32."""
+    return float32 if dtype.size == 2 and dtype.is_floating else dtype
+
+
+def vector_lanes(dtype: DType, bits: int) -> int:
+    """Elements of `dtype` in a vector of so many bits, half precision counted as float32."""
+    return bits // 8 // compute_dtype(dtype).size
+
+
+def constant_mask(lanes: int, count: int) -> Reg:
+    """The first `count` lanes."""
+    bits = ", ".join(f"i1 {'true' if i < count else 'false'}" for i in range(lanes))
+    return Reg(vector("i1", lanes), f"<{bits}>")
+
+
+def over_vectors(
+    f: Builder, count: int, lanes: int, body: Callable[[Reg, Sequence[Part]], None]
+) -> None:
+    """Call `body(first, parts)` for blocks of vectors that cover `count` elements of a row."""
+    block = UNROLL * lanes
+    whole = count // block * block
+    if whole:
+        with f.loop(0, whole, block) as loop:
+            body(loop.index, [Part(i * lanes, None) for i in range(UNROLL)])
+    rest = count - whole
+    parts = [Part(at, None) for at in range(0, rest // lanes * lanes, lanes)]
+    if rest % lanes:
+        tail = None if lanes == 1 else constant_mask(lanes, rest % lanes)
+        parts.append(Part(rest // lanes * lanes, tail))
+    if parts:
+        body(integer(whole), parts)
+
+
+@contextmanager
+def over_rows(f: Builder, rows: int, per_chunk: int) -> Iterator[Reg]:
+    """A loop over the rows of the chunks of this call."""
+    first, last = f.mul(f.params[1], per_chunk), f.mul(f.params[2], per_chunk)
+    with f.loop(first, smaller(f, last, rows)) as loop:
+        yield loop.index
+
+
+def chunks_of(rows: int, work: int, aim: int = 1 << 16) -> tuple[int, int]:
+    """Rows in a chunk, for rows of `work` units each and about `aim` a chunk; and chunks."""
+    per_chunk = max(1, min(rows, aim // max(1, work)))
+    return per_chunk, -(-rows // per_chunk)
+
+
+def larger(f: Builder, x: Reg, y: int) -> Reg:
+    """The greater of two `i64`."""
+    if x.text.lstrip("-").isdigit():
+        return integer(max(int(x.text), y))
+    return f.call("i64", "llvm.smax.i64", (x, integer(y)))
+
+
+def sum_type(dtype: DType) -> str:
+    """The LLVM type of `compute_dtype` of a floating type."""
+    return "double" if dtype is float64 else "float"
+
+
+def load_index(f: Builder, pointer: Reg, at: Reg, dtype: DType) -> Reg:
+    """An index from memory as `i64`; a uint64 beyond it turns negative, and so out of range."""
+    narrow = f.load(f"i{dtype.size * 8}", f.offset(pointer, f.mul(at, dtype.size)), dtype.size)
+    if dtype.size == 8:
+        return narrow
+    return f.emit("i64", f"{'sext' if dtype.kind == 'i' else 'zext'} {narrow} to i64")
+
+
+def checked_index(f: Builder, index: Reg, size: int, position: Reg, slot: int) -> Reg:
+    """`index`, or 0 after entering a fault where it lies outside [0, size), size > 0.
+
+    The arguments from `slot` are the error cell and the launch's tag: see `weft.codegen.kernel`.
+    """
+    bad = f.compare("icmp uge", index, integer(size))
+    with f.when(bad):
+        report_fault(f, index, position, slot)
+    return f.emit("i64", f"select {bad}, i64 0, {index}")
+
+
+def report_fault(f: Builder, index: Reg, position: Reg, slot: int) -> None:
+    """Enter a bad index in the error cell, if it is free."""
+    cell, tag = f.argument(slot), f.argument(slot + 1, "i64")
+    text = f"cmpxchg {cell}, i64 0, i64 1 seq_cst seq_cst"
+    pair = f.emit("{ i64, i1 }", text)
+    won = f.emit("i1", f"extractvalue {pair}, 1")
+    with f.when(won):
+        for i, value in enumerate((tag, position, index), start=1):
+            f.store(value, f.offset(cell, i, "i64"), 8)

@@ -1,0 +1,259 @@
+"""Pooling and its gradients on images (N, spatial..., C), by vectors of channels.
+
+Forward, an output pixel visits its window. Backward, an input pixel visits the windows that cover
+it and pulls its share, so that chunks write disjoint rows and the order of a sum is fixed; the
+maximum's gradient first notes which place of each window won.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+
+from weft.codegen.builder import Builder, Reg, constant, element, integer, kernel_builder, vector
+from weft.codegen.contraction.emit import read, smaller, subtract, write
+from weft.codegen.family.emit import Part, chunks_of, compute_dtype, larger
+from weft.codegen.family.pooling import (
+    Block,
+    Carried,
+    Pool,
+    Range,
+    Visit,
+    over_pixels,
+    over_windows,
+    pool_of,
+)
+from weft.codegen.kernel import Argument, Kernel, Launch, Scratch
+from weft.codegen.loop.arithmetic import combine
+from weft.codegen.microkernel import load_masked, store_masked
+from weft.codegen.target import Target
+from weft.ir.node import Node
+from weft.passes.group import Group
+
+Over = Callable[[Builder, Pool, int, Block], None]
+
+
+def launch(
+    pool: Pool,
+    name: str,
+    over: Over,
+    args: tuple[Argument, ...],
+    block: Callable[[Builder, list[Reg]], Block],
+) -> Launch:
+    """One kernel over windows or pixels; `args` end with the output."""
+    dims = pool.output if over is over_windows else pool.image
+    rows = pool.images * math.prod(dims[:-1])
+    work = dims[-1] * pool.channels
+    per_chunk, chunks = chunks_of(rows, work * (pool.places if over is over_windows else 1))
+    f = kernel_builder()
+    pointers = [f.argument(i) for i in range(len(args))]
+    over(f, pool, per_chunk, block(f, pointers))
+    kernel = Kernel(f"{name}_{pool.name}", f.module())
+    size = pool.dtype.size
+    touched = (pool.pixels + pool.images * math.prod(pool.image)) * pool.channels * size
+    return Launch(kernel, args, (len(args) - 1,), chunks, bytes=float(touched))
+
+
+def load(f: Builder, pool: Pool, base: Reg, at: Reg, part: Part) -> Reg:
+    """A vector of channels, in the type of sums."""
+    pointer = f.offset(base, f.mul(f.add(at, part.first), pool.dtype.size))
+    return read(f, pointer, pool.lanes, pool.dtype, compute_dtype(pool.dtype), part.mask)
+
+
+def save(f: Builder, pool: Pool, value: Reg, base: Reg, at: Reg, part: Part) -> None:
+    """Round and store a vector of channels."""
+    pointer = f.offset(base, f.mul(f.add(at, part.first), pool.dtype.size))
+    write(f, value, pointer, pool.dtype, part.mask)
+
+
+def max_pool(group: Group, target: Target) -> tuple[Launch, ...]:
+    """The largest element of every window; NaN wins, padding does not."""
+    node = group.nodes[0]
+    x, y = node.data_inputs[0], node.outputs[0]
+    pool = pool_of(node, x.shape, target)
+    if not pool.pixels * pool.channels:
+        return ()
+
+    def block(f: Builder, pointers: list[Reg]) -> Block:
+        def emit(out: Reg, parts: Sequence[Part], ranges: Sequence[Range], visit: Visit) -> None:
+            def step(carried: Carried, at: Reg, place: Reg) -> Carried:
+                values = [load(f, pool, pointers[0], at, part) for part in parts]
+                kind = compute_dtype(pool.dtype)
+                both = zip(carried, values, strict=True)
+                return [combine(f, "maximum", kind, a, b) for a, b in both]
+
+            best = visit([constant(-math.inf, pool.vector)] * len(parts), step)
+            for value, part in zip(best, parts, strict=True):
+                save(f, pool, value, pointers[1], out, part)
+
+        return emit
+
+    return (launch(pool, "max_pool", over_windows, (x, y), block),)
+
+
+def max_pool_grad(group: Group, target: Target) -> tuple[Launch, ...]:
+    """Each output's cotangent to the first largest element (or NaN) of its window."""
+    node = group.nodes[0]
+    (x, g), y = node.data_inputs, node.outputs[0]
+    pool = pool_of(node, x.shape, target)
+    if not pool.images * math.prod(pool.image) * pool.channels:
+        return ()
+    size = 1 if pool.places_type == "i8" else 4
+    winners = Scratch(max(1, pool.pixels * pool.channels * size))
+    return (
+        launch(pool, "max_pool_winner", over_windows, (x, winners), lambda f, p: note(f, pool, p)),
+        launch(pool, "max_pool_grad", over_pixels, (g, winners, y), lambda f, p: pull(f, pool, p)),
+    )
+
+
+def note(f: Builder, pool: Pool, pointers: list[Reg]) -> Block:
+    """Store the place of the first largest element (or NaN) of a window; -1 if all is padding."""
+    whole = "i64" if element(pool.vector) == "double" else "i32"
+    places = vector(whole, pool.lanes)
+
+    def step(parts: Sequence[Part], carried: Carried, at: Reg, place: Reg) -> Carried:
+        count = len(parts)
+        number = f.splat(_converted(f, place, whole), pool.lanes)
+        best, winner = list(carried[:count]), list(carried[count:])
+        for i, part in enumerate(parts):
+            value = load(f, pool, pointers[0], at, part)
+            above = f.compare("fcmp ugt", value, best[i])  # or one of them is NaN
+            new = f.binary("and", above, f.compare("fcmp ord", best[i], best[i]))
+            first = f.compare("icmp slt", winner[i], constant(0, places))
+            takes = f.binary("or", new, first)
+            best[i] = f.emit(value.type, f"select {takes}, {value}, {best[i]}")
+            winner[i] = f.emit(places, f"select {takes}, {number}, {winner[i]}")
+        return [*best, *winner]
+
+    def emit(out: Reg, parts: Sequence[Part], ranges: Sequence[Range], visit: Visit) -> None:
+        start = [constant(-math.inf, pool.vector)] * len(parts)
+        start += [constant(-1, places)] * len(parts)
+        found = visit(start, lambda c, at, place: step(parts, c, at, place))
+        for winner, part in zip(found[len(parts) :], parts, strict=True):
+            narrow = _converted(f, winner, pool.places_type)
+            pointer = f.offset(pointers[1], f.add(out, part.first), pool.places_type)
+            if part.mask is None:
+                f.store(narrow, pointer)
+            else:
+                store_masked(f, narrow, pointer, part.mask)
+
+    return emit
+
+
+def _converted(f: Builder, x: Reg, scalar: str) -> Reg:
+    """An integer register with elements of another size, small values unchanged."""
+    before, after = int(element(x.type)[1:]), int(scalar[1:])
+    if x.text.lstrip("-").isdigit():
+        return Reg(scalar, x.text)
+    type_ = scalar if element(x.type) == x.type else x.type.replace(element(x.type), scalar)
+    if before == after:
+        return x
+    return f.emit(type_, f"{'trunc' if after < before else 'sext'} {x} to {type_}")
+
+
+def pull(f: Builder, pool: Pool, pointers: list[Reg]) -> Block:
+    """Sum the cotangents of the windows that a pixel won."""
+    zero = constant(0, pool.vector)
+    type_ = vector(pool.places_type, pool.lanes)
+
+    def won(at: Reg, part: Part, place: Reg) -> Reg:
+        pointer = f.offset(pointers[1], f.add(at, part.first), pool.places_type)
+        if part.mask is None:
+            winner = f.load(type_, pointer)
+        else:
+            winner = load_masked(f, type_, pointer, part.mask)
+        return f.compare("icmp eq", winner, place)
+
+    def emit(out: Reg, parts: Sequence[Part], ranges: Sequence[Range], visit: Visit) -> None:
+        def step(carried: Carried, at: Reg, place: Reg) -> Carried:
+            number = f.splat(_converted(f, place, pool.places_type), pool.lanes)
+            sums: Carried = []
+            for total, part in zip(carried, parts, strict=True):
+                g = load(f, pool, pointers[0], at, part)
+                share = f.emit(g.type, f"select {won(at, part, number)}, {g}, {zero}")
+                sums.append(f.binary("fadd", total, share))
+            return sums
+
+        for total, part in zip(visit([zero] * len(parts), step), parts, strict=True):
+            save(f, pool, total, pointers[2], out, part)
+
+    return emit
+
+
+def avg_pool(group: Group, target: Target) -> tuple[Launch, ...]:
+    """The mean of every window, of all its places or of those inside the image."""
+    node = group.nodes[0]
+    x, y = node.data_inputs[0], node.outputs[0]
+    pool = pool_of(node, x.shape, target)
+    if not pool.pixels * pool.channels:
+        return ()
+
+    def block(f: Builder, pointers: list[Reg]) -> Block:
+        def emit(out: Reg, parts: Sequence[Part], ranges: Sequence[Range], visit: Visit) -> None:
+            def step(carried: Carried, at: Reg, place: Reg) -> Carried:
+                values = [load(f, pool, pointers[0], at, part) for part in parts]
+                return [f.binary("fadd", a, b) for a, b in zip(carried, values, strict=True)]
+
+            sums = visit([constant(0, pool.vector)] * len(parts), step)
+            counts = [subtract(f, part.last, part.first) for part in ranges]
+            divisor = _divisor(f, pool, node, counts)
+            for value, part in zip(sums, parts, strict=True):
+                save(f, pool, f.binary("fdiv", value, divisor), pointers[1], out, part)
+
+        return emit
+
+    return (launch(pool, "avg_pool", over_windows, (x, y), block),)
+
+
+def _divisor(f: Builder, pool: Pool, node: Node, counts: Sequence[Reg]) -> Reg:
+    """How many elements a window counts, as a vector; `counts` lie inside along each axis."""
+    if node.attrs["count_include_pad"]:
+        return constant(pool.places, pool.vector)
+    count = integer(1)
+    for inside in counts:
+        count = f.mul(count, larger(f, inside, 0))
+    scalar = element(pool.vector)
+    number = f.emit(scalar, f"sitofp {larger(f, count, 1)} to {scalar}")
+    return f.splat(number, pool.lanes)
+
+
+def avg_pool_grad(group: Group, target: Target) -> tuple[Launch, ...]:
+    """Each output's cotangent in equal shares to the elements that it is the mean of."""
+    node = group.nodes[0]
+    g, y = node.data_inputs[0], node.outputs[0]
+    pool = pool_of(node, y.shape, target)
+    if not pool.images * math.prod(pool.image) * pool.channels:
+        return ()
+
+    def block(f: Builder, pointers: list[Reg]) -> Block:
+        def emit(out: Reg, parts: Sequence[Part], ranges: Sequence[Range], visit: Visit) -> None:
+            def step(carried: Carried, at: Reg, place: Reg) -> Carried:
+                divisor = _cover_divisor(f, pool, node, ranges, place)
+                values = [load(f, pool, pointers[0], at, part) for part in parts]
+                shares = [f.binary("fdiv", v, divisor) for v in values]
+                return [f.binary("fadd", a, b) for a, b in zip(carried, shares, strict=True)]
+
+            sums = visit([constant(0, pool.vector)] * len(parts), step)
+            for value, part in zip(sums, parts, strict=True):
+                save(f, pool, value, pointers[1], out, part)
+
+        return emit
+
+    return (launch(pool, "avg_pool_grad", over_pixels, (g, y), block),)
+
+
+def _cover_divisor(f: Builder, pool: Pool, node: Node, ranges: Sequence[Range], place: Reg) -> Reg:
+    """The divisor of the window in which a pixel has the given place."""
+    if node.attrs["count_include_pad"]:
+        return constant(pool.places, pool.vector)
+    counts: list[Reg] = []
+    for axis in reversed(range(len(ranges))):
+        size = pool.window[axis]
+        rest = f.binary("udiv", place, integer(size))
+        shift = subtract(f, place, f.mul(rest, size))
+        place = rest
+        origin = f.add(subtract(f, ranges[axis].origin, shift), -pool.low[axis])
+        first = larger(f, subtract(f, integer(0), origin), 0)
+        last = smaller(f, subtract(f, integer(pool.image[axis]), origin), size)
+        counts.append(subtract(f, last, first))
+    return _divisor(f, pool, node, counts)
