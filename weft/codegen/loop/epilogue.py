@@ -141,5 +141,7 @@ class Epilogue:
         if lanes > 1:
             writer.axis = self._axes[-1]
             writer.lanewise.update((self._axes[-1], self._result))
+        for _, x in self._stores:
+            writer.wide(x, copy)  # all values first: a store may overwrite what another one reads
         for output, x in self._stores:
             writer.store(self._buffers.of(output, output.dtype), self._at, x, copy)
