@@ -218,14 +218,18 @@ def fma(b: Builder, x: Reg, y: Reg, z: Reg) -> Reg:
 def load_masked(b: Builder, type_: str, pointer: Reg, mask: Reg) -> Reg:
     """The lanes of `mask` from memory, 0 elsewhere."""
     name = f"llvm.masked.load.{suffix(type_)}.p0"
-    return b.call(type_, name, (pointer, mask, Reg(type_, "zeroinitializer")))
+    return b.call(type_, name, (pointer, integer(1, "i32"), mask, Reg(type_, "zeroinitializer")))
 
 
 def store_masked(b: Builder, value: Reg, pointer: Reg, mask: Reg) -> None:
     """Write the lanes of `mask` only."""
     if element(value.type) in ("half", "bfloat", "i8", "i16"):
         mask = opaque(b, mask)
-    b.call("void", f"llvm.masked.store.{suffix(value.type)}.p0", (value, pointer, mask))
+    b.call(
+        "void",
+        f"llvm.masked.store.{suffix(value.type)}.p0",
+        (value, pointer, integer(1, "i32"), mask),
+    )
 
 
 def opaque(b: Builder, mask: Reg) -> Reg:

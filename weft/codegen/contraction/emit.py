@@ -53,7 +53,7 @@ def scaled(b: Builder, pointer: Reg, index: Reg, stride: Reg | int, size: int) -
 
 
 def read(b: Builder, pointer: Reg, lanes: int, source: DType, to: DType, mask: Reg | None) -> Reg:
-    """Load elements of `source`, or the lanes of `mask` with 0 elsewhere, and widen them to `to`."""
+    """Load elements of `source`, or those of `mask` and 0 elsewhere, and widen them to `to`."""
     type_ = storage_type(source, lanes)
     if mask is None:
         value = b.load(type_, pointer, source.size)

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from typing import Protocol
 
-from weft.codegen.builder import Builder, Reg
+from weft.codegen.builder import Builder, Reg, element
 from weft.codegen.contraction.emit import scaled, write
 from weft.codegen.loop.epilogue import Epilogue
+from weft.codegen.microkernel import opaque
 from weft.ir.dtype import DType
 from weft.ir.node import Value
 from weft.ir.shape import known, size
@@ -45,8 +46,8 @@ class Plain:
     """Store the sums, rounded to the output's type; knows no sizes, so that kernels are shared."""
 
     def __init__(self, out: Value) -> None:
-        self.values = (out,)
-        self.writes = (0,)
+        self.values: tuple[Value, ...] = (out,)
+        self.writes: tuple[int, ...] = (0,)
         self.inplace: tuple[tuple[int, int], ...] = ()
         self.cost = 1.0
         self._dtype: DType = out.dtype
@@ -87,6 +88,8 @@ class Fused:
             if read not in node.data_inputs
         )
         self.cost = float(epilogue.cost)
+        self._small = any(value.dtype.size < 4 for value in group.outputs)
+        self._b: Builder
         self._epilogue: Epilogue
 
     def _make(self, b: Builder) -> Epilogue:
@@ -94,6 +97,7 @@ class Fused:
 
     def bind(self, b: Builder, slot: int) -> None:
         """Load all addresses."""
+        self._b = b
         self._epilogue = self._make(b)
         self._epilogue.bind({v: b.argument(slot + i) for i, v in enumerate(self.values)})
 
@@ -103,4 +107,10 @@ class Fused:
 
     def store(self, value: Reg, at: tuple[Reg, Reg, Reg], lanes: int, mask: Reg | None) -> None:
         """Compute the other nodes on this vector and store the group's outputs."""
+        if self._view[1] == 1 and lanes > 1:
+            type_ = element(value.type)
+            value = self._b.emit(type_, f"extractelement {value}, i64 0")
+            lanes, mask = 1, None
+        if mask is not None and self._small:
+            mask = opaque(self._b, mask)
         self._epilogue.store(at[:2], value, lanes, mask)

@@ -55,7 +55,7 @@ def launch_tiled(
 ) -> tuple[Launch, ...]:
     """The launches of a product by the microkernel: perhaps a copy of x, then the product."""
     if plan.swapped:
-        product, operands = product.swapped(), operands[::-1]
+        product, operands = product.swapped(), (operands[1], operands[0])
     return _Nest(product, plan, target, sink).launches(*operands)
 
 
