@@ -95,7 +95,9 @@ class _Walk:
             self.env[value] = node.outputs[0]
             return
         attrs = {"value": Literal(known)}
-        constant = self.out.add("constant", (), attrs, (kind,), source=value.node.source)
+        constant = self.out.add(
+            "constant", (), attrs, (kind,), f"{name}/value", source=value.node.source
+        )
         self.env[value] = constant.outputs[0]
 
     def visit(self, node: Node) -> None:
