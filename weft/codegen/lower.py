@@ -7,7 +7,9 @@ from dataclasses import replace
 from typing import Final
 
 from weft.codegen.family.conv import conv, conv_grad_input, conv_grad_weight
+from weft.codegen.family.gather import gather
 from weft.codegen.family.matmul import matmul
+from weft.codegen.family.scatter import scatter_add
 from weft.codegen.family.window import avg_pool, avg_pool_grad, max_pool, max_pool_grad
 from weft.codegen.kernel import ERROR, Argument, Launch, Scratch
 from weft.codegen.loop.schedule import loops
@@ -24,6 +26,8 @@ FAMILIES: Final[dict[str, Family]] = {
     "conv": conv,
     "conv_grad_input": conv_grad_input,
     "conv_grad_weight": conv_grad_weight,
+    "gather": gather,
+    "scatter_add": scatter_add,
     "max_pool": max_pool,
     "max_pool_grad": max_pool_grad,
     "avg_pool": avg_pool,

@@ -88,8 +88,8 @@ def load_index(f: Builder, pointer: Reg, at: Reg, dtype: DType) -> Reg:
     return f.emit("i64", f"{'sext' if dtype.kind == 'i' else 'zext'} {narrow} to i64")
 
 
-def checked_index(f: Builder, index: Reg, size: int, position: Reg, slot: int) -> Reg:
-    """`index`, or 0 after entering a fault where it lies outside [0, size), size > 0.
+def check_index(f: Builder, index: Reg, size: int, position: Reg, slot: int) -> Reg:
+    """`index`, or 0 after entering a fault where it lies outside [0, size).
 
     The arguments from `slot` are the error cell and the launch's tag: see `weft.codegen.kernel`.
     """
@@ -108,3 +108,10 @@ def report_fault(f: Builder, index: Reg, position: Reg, slot: int) -> None:
     with f.when(won):
         for i, value in enumerate((tag, position, index), start=1):
             f.store(value, f.offset(cell, i, "i64"), 8)
+
+
+def copy_bytes(f: Builder, source: Reg, target: Reg, size: Reg | int) -> None:
+    """Copy bytes that do not overlap: vector moves for a small known size, else the C library's."""
+    count = integer(size) if isinstance(size, int) else size
+    f.declarations.add("declare void @llvm.memcpy.p0.p0.i64(ptr, ptr, i64, i1)")
+    f.line(f"call void @llvm.memcpy.p0.p0.i64({target}, {source}, {count}, i1 false)")

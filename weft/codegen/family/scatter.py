@@ -1,0 +1,223 @@
+"""Scatter-add: rows added at computed positions, always in the order in which they come.
+
+A chunk owns columns of the output, or rows where these are short, and goes through all indices, so
+that no two chunks write one element and no sum depends on timing.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from weft.codegen.builder import Builder, Reg, integer, kernel_builder
+from weft.codegen.contraction.emit import read, smaller, subtract, write
+from weft.codegen.family.emit import (
+    Part,
+    compute_dtype,
+    copy_bytes,
+    load_index,
+    over_vectors,
+    report_fault,
+    vector_lanes,
+)
+from weft.codegen.kernel import ERROR, Argument, Kernel, Launch, Scratch
+from weft.codegen.loop.arithmetic import combine
+from weft.codegen.target import Target
+from weft.ir.dtype import DType
+from weft.ir.node import Node
+from weft.ir.shape import known
+from weft.passes.group import Group
+
+# Output bytes below which splitting costs more than it gains; chunks where rows are split.
+SMALL = 1 << 18
+RANGES = 8
+
+
+@dataclass(frozen=True)
+class Scatter:
+    """y = x of `rows` rows of `width` elements, then y[indices[j]] += updates[j]."""
+
+    rows: int
+    width: int
+    updates: int
+    dtype: DType
+    index: DType
+    lanes: int
+
+    @property
+    def sums(self) -> DType:
+        """The type in which sums are kept."""
+        return compute_dtype(self.dtype)
+
+    @property
+    def columns(self) -> int:
+        """Columns of a chunk: all, or a block of some 4 vectors."""
+        block = 4 * self.lanes
+        split = self.rows * self.width * self.dtype.size > SMALL and self.width >= 2 * block
+        return block if split else self.width
+
+    @property
+    def span(self) -> int:
+        """Rows of a chunk, where columns are not split."""
+        large = self.rows * self.width * self.dtype.size > SMALL
+        ranges = RANGES if large and self.columns == self.width else 1
+        return max(1, -(-self.rows // ranges))
+
+    @property
+    def blocks(self) -> int:
+        """Chunks side by side."""
+        return max(1, -(-self.width // max(1, self.columns)))
+
+    @property
+    def chunks(self) -> int:
+        """Parts of the output."""
+        return self.blocks * max(1, -(-self.rows // self.span))
+
+
+def scatter_of(node: Node, target: Target) -> Scatter:
+    """The problem of a scatter-add node."""
+    x, indices, _ = node.data_inputs
+    dims = known(x.shape)
+    width = math.prod(dims[1:])
+    return Scatter(
+        dims[0], width, math.prod(known(indices.shape)), x.dtype, indices.dtype,
+        1 if width == 1 else vector_lanes(x.dtype, target.vector_bits),
+    )  # fmt: skip
+
+
+def scatter_add(group: Group, target: Target) -> tuple[Launch, ...]:
+    """Add rows; one out of range is left out and a fault."""
+    node = group.nodes[0]
+    problem = scatter_of(node, target)
+    (x, indices, updates), y = node.data_inputs, node.outputs[0]
+    if not problem.rows * problem.width + problem.updates:
+        return ()
+    sums: Argument = y
+    if problem.sums is not problem.dtype:
+        sums = Scratch(max(1, problem.rows * problem.width * problem.sums.size))
+    f = kernel_builder()
+    _Writer(f, problem).kernel()
+    return (
+        Launch(
+            Kernel(f"scatter_add_{problem.dtype.name}_{problem.rows}x{problem.width}", f.module()),
+            (x, indices, updates, sums, y, ERROR, 0), (3, 4), problem.chunks, ((4, 0),),
+            bytes=float(2 * problem.rows + 3 * problem.updates) * problem.width * x.dtype.size,
+            check=True,
+        ),
+    )  # fmt: skip
+
+
+class _Writer:
+    """Writes the kernel: copy, add, and round where sums are wider than the output."""
+
+    def __init__(self, f: Builder, problem: Scatter) -> None:
+        self.f = f
+        self.problem = problem
+        self.x, self.indices, self.updates, self.sums, self.y = (f.argument(i) for i in range(5))
+
+    def kernel(self) -> None:
+        """All chunks of a call."""
+        f, problem = self.f, self.problem
+        with f.loop(f.params[1], f.params[2]) as chunk:
+            part = f.binary("udiv", chunk.index, integer(problem.blocks))
+            block = subtract(f, chunk.index, f.mul(part, problem.blocks))
+            first = f.mul(part, problem.span)
+            last = smaller(f, f.add(first, problem.span), problem.rows)
+            whole = integer(problem.width // max(1, problem.columns))
+            column = f.mul(block, problem.columns)
+            self.parts(chunk.index, (first, last), column, f.compare("icmp slt", block, whole))
+
+    def parts(self, chunk: Reg, rows: tuple[Reg, Reg], column: Reg, full: Reg) -> None:
+        """A chunk's block of columns, which is shorter at the end of a row."""
+        f, problem = self.f, self.problem
+        rest = problem.width % max(1, problem.columns)
+        if not rest:
+            self.block(chunk, rows, column, problem.columns)
+            return
+        with f.when(full):
+            self.block(chunk, rows, column, problem.columns)
+        with f.when(f.binary("xor", full, Reg("i1", "true"))):
+            self.block(chunk, rows, column, rest)
+
+    def block(self, chunk: Reg, rows: tuple[Reg, Reg], column: Reg, count: int) -> None:
+        """The rows `rows`, `count` columns from `column`."""
+        f, problem = self.f, self.problem
+        widened = problem.sums is not problem.dtype
+        if widened:
+            self.each_row(rows, column, count, (self.x, problem.dtype), (self.sums, problem.sums))
+        else:
+            with f.when(f.compare("icmp ne", self.x, self.y)):
+                self.copy(rows, column, count)
+        with f.loop(0, problem.updates) as loop:
+            index = load_index(f, self.indices, loop.index, problem.index)
+            bad = f.compare("icmp uge", index, integer(problem.rows))
+            with f.when(f.binary("and", bad, f.compare("icmp eq", chunk, integer(0)))):
+                report_fault(f, index, loop.index, slot=5)
+            inside = f.compare(
+                "icmp ult", subtract(f, index, rows[0]), subtract(f, rows[1], rows[0])
+            )
+            with f.when(inside):
+                self.add(index, loop.index, column, count)
+        if widened:
+            self.each_row(rows, column, count, (self.sums, problem.sums), (self.y, problem.dtype))
+
+    def copy(self, rows: tuple[Reg, Reg], column: Reg, count: int) -> None:
+        """Copy from the input to the output."""
+        f, problem = self.f, self.problem
+        if count < problem.width:
+            both = (self.x, problem.dtype), (self.y, problem.dtype)
+            self.each_row(rows, column, count, *both)
+            return
+        start = f.mul(rows[0], problem.width * problem.dtype.size)
+        size = f.mul(subtract(f, rows[1], rows[0]), problem.width * problem.dtype.size)
+        copy_bytes(f, f.offset(self.x, start), f.offset(self.y, start), size)
+
+    def each_row(
+        self,
+        rows: tuple[Reg, Reg],
+        column: Reg,
+        count: int,
+        source: tuple[Reg, DType],
+        target: tuple[Reg, DType],
+    ) -> None:
+        """Copy part of each row, converting."""
+        f, problem = self.f, self.problem
+        with f.loop(rows[0], rows[1]) as row:
+            start = f.add(f.mul(row.index, problem.width), column)
+
+            def body(first: Reg, parts: Sequence[Part]) -> None:
+                for part in parts:
+                    at = f.add(f.add(start, first), part.first)
+                    value = self.load(source, at, part)
+                    write(f, value, self.pointer(target, at), target[1], part.mask)
+
+            over_vectors(f, count, problem.lanes, body)
+
+    def add(self, index: Reg, update: Reg, column: Reg, count: int) -> None:
+        """Add part of one row of the updates."""
+        f, problem = self.f, self.problem
+        to = f.add(f.mul(index, problem.width), column)
+        source = f.add(f.mul(update, problem.width), column)
+
+        def body(first: Reg, parts: Sequence[Part]) -> None:
+            for part in parts:
+                at = f.add(f.add(to, first), part.first)
+                old = self.load((self.sums, problem.sums), at, part)
+                more = f.add(f.add(source, first), part.first)
+                value = self.load((self.updates, problem.dtype), more, part)
+                total = combine(f, "add", problem.sums, old, value)
+                write(
+                    f, total, self.pointer((self.sums, problem.sums), at), problem.sums, part.mask
+                )
+
+        over_vectors(f, count, problem.lanes, body)
+
+    def pointer(self, array: tuple[Reg, DType], at: Reg) -> Reg:
+        """The address of an element."""
+        return self.f.offset(array[0], self.f.mul(at, array[1].size))
+
+    def load(self, array: tuple[Reg, DType], at: Reg, part: Part) -> Reg:
+        """A vector in the type of sums."""
+        pointer, lanes = self.pointer(array, at), self.problem.lanes
+        return read(self.f, pointer, lanes, array[1], self.problem.sums, part.mask)
