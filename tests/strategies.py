@@ -116,4 +116,4 @@ def _limits(kind: DType) -> Array:
     if kind.kind == "b":
         return np.array([False, True])
     limits = np.iinfo(kind.numpy)
-    return np.array([limits.min, limits.max, 0, 1]).astype(kind.numpy)
+    return np.array([limits.min, limits.max, 0, 1], kind.numpy)

@@ -95,6 +95,8 @@ def _folding(function: Callable[[Sequence[int]], int]) -> Callable[[Node], Any]:
     """A reduction of all entries."""
 
     def array(x: Any, axes: Any, keepdims: bool) -> Any:
+        if axes == ():
+            return x
         entries = list(x.reshape(-1))
         complete = all(isinstance(e, int) for e in entries)
         whole = axes is None or x.ndim == 1
