@@ -1,0 +1,265 @@
+"""Matrix products: every kernel against NumPy in float64, in any division of the work."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pytest
+from families import TARGETS, check_cases, group_for, machine
+from harness import Array, check_group, execute, group_of
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from weft import ops
+from weft.codegen.contraction import dot
+from weft.codegen.contraction.plan import plan_of
+from weft.codegen.contraction.product import product_of
+from weft.codegen.family.matmul import matmul
+from weft.codegen.kernel import Launch, Scratch
+from weft.codegen.target import Target
+from weft.ir import dtype as types
+from weft.ir.dtype import DType
+from weft.ir.graph import Graph
+from weft.ir.node import Value
+from weft.ir.shape import known
+from weft.passes.group import Group
+
+FLOATS = (types.float32, types.float64, types.float16, types.bfloat16)
+SIZES = (1, 2, 3, 5, 7, 8, 10, 13, 14, 15, 16, 17, 28, 31, 32, 33, 50, 64, 100, 130)
+EPSILON = {"float32": 6e-8, "float64": 1.2e-16, "float16": 4.9e-4, "bfloat16": 3.9e-3}
+
+
+def draw(shape: Sequence[int], dtype: DType, seed: int) -> Array:
+    rng = np.random.default_rng(seed)
+    if dtype.is_integer:
+        return rng.integers(-1000, 1000, shape).astype(dtype.numpy)
+    return rng.standard_normal(shape).astype(dtype.numpy)
+
+
+def turned(x: Array, turn: bool) -> Array:
+    return np.swapaxes(x, -1, -2) if turn else x
+
+
+def check_product(
+    m: int,
+    k: int,
+    n: int,
+    turns: tuple[bool, bool] = (False, False),
+    dtype: DType = types.float32,
+    batches: tuple[tuple[int, ...], tuple[int, ...]] = ((), ()),
+    names: Sequence[str] = TARGETS,
+) -> None:
+    """One product on every target, with the error bound of a sum of k products in any order."""
+    x_shape = batches[0] + ((k, m) if turns[0] else (m, k))
+    y_shape = batches[1] + ((n, k) if turns[1] else (k, n))
+    x, y = draw(x_shape, dtype, 1), draw(y_shape, dtype, 2)
+    attrs = {"transpose_x": turns[0], "transpose_y": turns[1]}
+    group = group_for("matmul", (x, y), attrs)
+    wide = types.int64.numpy if dtype.is_integer else types.float64.numpy
+    left, right = turned(x.astype(wide), turns[0]), turned(y.astype(wide), turns[1])
+    exact, sizes = left @ right, np.abs(left) @ np.abs(right)
+    feeds = dict(zip(group.inputs, (x, y), strict=True))
+    for name in names:
+        goal = machine(name)
+        launches = matmul(group, goal)
+        (found,) = execute(launches, feeds, goal).values() if launches else (exact,)
+        if dtype.is_integer:
+            np.testing.assert_array_equal(found, exact.astype(dtype.numpy))
+        else:
+            sums = EPSILON["float64" if dtype is types.float64 else "float32"] * (k + 1) * sizes
+            bound = sums + EPSILON[dtype.name] * np.abs(exact) + 1e-7
+            assert (np.abs(found.astype(np.float64) - exact) <= bound).all()
+        check_splits(launches, feeds, goal, found)
+
+
+def check_splits(
+    launches: Sequence[Launch], feeds: dict[Value, Array], target: Target, found: Array
+) -> None:
+    """The same bits however chunks are shared out, and on buffers that no vector is aligned to."""
+    for seed in (0, 1) if launches else ():
+        (again,) = execute(launches, feeds, target, seed, skew=4 * seed).values()
+        assert found.tobytes() == again.tobytes()
+
+
+def test_the_operation_s_own_cases() -> None:
+    check_cases(matmul, "matmul")
+
+
+@settings(max_examples=60, deadline=None)
+@given(
+    st.sampled_from(SIZES), st.sampled_from((0, *SIZES, 260, 300)), st.sampled_from(SIZES),
+    st.tuples(st.booleans(), st.booleans()), st.sampled_from((*FLOATS, types.int32, types.int64)),
+    st.sampled_from((((), ()), ((), ()), ((3,), (3,)), ((3,), ()), ((), (3,)), ((2, 1), (3,)))),
+)  # fmt: skip
+def test_products(
+    m: int, k: int, n: int, turns: tuple[bool, bool], dtype: DType, batches: Any
+) -> None:
+    check_product(m, k, n, turns, dtype, batches)
+
+
+@pytest.mark.parametrize("turns", [(False, False), (True, False), (False, True), (True, True)])
+@pytest.mark.parametrize("dtype", [types.float32, types.bfloat16], ids=str)
+def test_large_products_in_panels(turns: tuple[bool, bool], dtype: DType) -> None:
+    check_product(150, 1024, 256, turns, dtype)
+    check_product(512, 530, 129, turns, dtype)
+
+
+@pytest.mark.parametrize("n", [1, 2, 7, 10, 12])
+@pytest.mark.parametrize("turns", [(False, False), (True, False), (False, True)])
+def test_narrow_products(n: int, turns: tuple[bool, bool]) -> None:
+    check_product(100, 784, n, turns)
+    check_product(37, 129, n, turns, types.float64)
+
+
+def test_many_small_matrices_share_chunks() -> None:
+    check_product(8, 8, 8, batches=((300,), (300,)))
+    group = group_for("matmul", (np.zeros((300, 8, 8), "f"), np.zeros((300, 8, 8), "f")), TURNS)
+    (launch,) = matmul(group, machine("native"))
+    assert launch.chunks == 1
+
+
+@pytest.mark.parametrize("shapes", [((0, 3), (3, 2)), ((2, 3), (3, 0)), ((0, 2, 3), (3, 4))])
+def test_empty_outputs_need_no_kernel(shapes: Any) -> None:
+    group = group_for("matmul", tuple(np.zeros(s, np.float32) for s in shapes), TURNS)
+    assert matmul(group, machine("native")) == ()
+
+
+TURNS = {"transpose_x": False, "transpose_y": False}
+
+
+def _relu(z: Value, bias: Value, other: Value) -> tuple[Value, ...]:
+    return (ops.maximum(z + bias, 0.0),)
+
+
+def _gelu_like(z: Value, bias: Value, other: Value) -> tuple[Value, ...]:
+    return (ops.tanh(z + bias) * other,)
+
+
+def _descent(z: Value, bias: Value, other: Value) -> tuple[Value, ...]:
+    return (other - z * 0.01,)
+
+
+def _momentum(z: Value, bias: Value, other: Value) -> tuple[Value, ...]:
+    velocity = other * 0.5 + z
+    return (velocity, other - velocity * 0.25)
+
+
+def fused(
+    shapes: tuple[tuple[int, ...], tuple[int, ...]],
+    tail: Callable[[Value, Value, Value], tuple[Value, ...]],
+    dtype: DType,
+    **attrs: bool,
+) -> tuple[Group, dict[Value, Array]]:
+    """A product and its elementwise tail as one group, with inputs."""
+    graph = Graph()
+    with graph.as_default():
+        x, y = (ops.placeholder(dtype=dtype, shape=s) for s in shapes)
+        z = ops.matmul(x, y, **attrs)
+        bias = ops.placeholder(dtype=dtype, shape=known(z.shape)[-1:])
+        other = ops.placeholder(dtype=dtype, shape=z.shape)
+        outputs = tail(z, bias, other)
+    group = group_of(graph, outputs)
+    nodes = sorted(group.nodes, key=lambda node: node.op != "matmul")
+    group = Group(tuple(nodes), group.inputs, outputs)
+    feeds = {v: draw(known(v.shape), dtype, i) for i, v in enumerate(group.inputs)}
+    return group, feeds
+
+
+@pytest.mark.parametrize("tail", [_relu, _gelu_like, _descent, _momentum])
+@pytest.mark.parametrize("dtype", [types.float32, types.float64, types.bfloat16], ids=str)
+@pytest.mark.parametrize(
+    ("x", "y", "attrs"),
+    [
+        ((100, 784), (784, 10), {}),
+        ((100, 65), (100, 10), {"transpose_x": True}),
+        ((33, 17), (17, 50), {}),
+        ((40, 70), (70, 1), {}),
+        ((2, 3, 20, 16), (16, 32), {}),
+        ((2, 20, 16), (2, 30, 16), {"transpose_y": True}),
+        ((5, 0), (0, 9), {}),
+        ((140, 512), (512, 130), {}),
+    ],
+    ids=str,
+)
+def test_epilogues(x: Any, y: Any, attrs: Any, dtype: DType, tail: Any) -> None:
+    group, feeds = fused((x, y), tail, dtype, **attrs)
+    for name in TARGETS:
+        goal = machine(name)
+        tolerance = {8: 1e-12, 4: 2e-5, 2: 2e-2}[dtype.size]
+        deep = max(1, x[-1]) ** 0.5
+        check_group(group, matmul(group, goal), feeds, goal, tolerance, tolerance * deep)
+
+
+def test_updates_in_place_are_offered_for_what_the_epilogue_reads_only() -> None:
+    group, _ = fused(((784, 100), (100, 10)), _descent, types.float32)
+    (launch,) = matmul(group, machine("native"))
+    ((written, read),) = launch.inplace
+    assert launch.args[written] is group.outputs[0]
+    assert launch.args[read] is group.inputs[-1]
+
+
+def test_an_operand_of_the_product_is_never_written_in_place() -> None:
+    graph = Graph()
+    with graph.as_default():
+        x = ops.placeholder(dtype=types.float32, shape=(32, 32))
+        y = ops.matmul(x, x) + x
+    group = group_of(graph, (y,))
+    assert all(launch.inplace == () for launch in matmul(group, machine("native")))
+
+
+def test_large_products_share_one_kernel() -> None:
+    def irs(size: int) -> list[str]:
+        zeros = np.zeros((size, size), np.float32)
+        return [a.kernel.ir for a in matmul(group_for("matmul", (zeros, zeros), TURNS), native)]
+
+    native = machine("native")
+    assert irs(1024) == irs(2048)
+    assert len(irs(1024)) == 2
+
+
+@pytest.mark.parametrize("name", TARGETS)
+def test_chunks_and_code_size(name: str) -> None:
+    goal = machine(name)
+    for m, k, n in ((1024, 1024, 1024), (128, 784, 512), (100, 784, 10), (2, 3, 4)):
+        x, y = np.zeros((m, k), np.float32), np.zeros((k, n), np.float32)
+        launches = matmul(group_for("matmul", (x, y), TURNS), goal)
+        assert 1 <= launches[-1].chunks <= 128
+        assert launches[-1].flops == 2 * m * k * n
+        assert all(len(launch.kernel.ir) < 100_000 for launch in launches)
+    big = matmul(group_for("matmul", (np.zeros((2048, 2048), "f"),) * 2, TURNS), goal)
+    assert big[-1].chunks >= 16
+
+
+def test_the_kernels_are_chosen_by_shape() -> None:
+    def product(x: tuple[int, int], y: tuple[int, int], **attrs: bool) -> Any:
+        arrays = (np.zeros(x, np.float32), np.zeros(y, np.float32))
+        return product_of(group_for("matmul", arrays, attrs).nodes[0])
+
+    if machine("native").vector_bits < 512:
+        return
+    native = machine("native")
+    assert dot.suits(product((100, 784), (784, 10)), native)
+    assert not dot.suits(product((100, 784), (784, 64)), native)
+    gradient = product((100, 784), (100, 10), transpose_x=True)
+    assert plan_of(gradient, native).swapped
+    direct = plan_of(product((100, 96), (96, 96)), native)
+    assert not direct.pack_left and not direct.pack_right
+    large = plan_of(product((1024, 1024), (1024, 1024)), native)
+    assert large.pack_left and large.pack_right
+
+
+def test_the_checks_can_fail() -> None:
+    x, y = draw((20, 20), types.float32, 0), draw((20, 20), types.float32, 1)
+    group = group_for("matmul", (x, y), TURNS)
+    feeds = dict(zip(group.inputs, (x, y), strict=True))
+    goal = machine("native")
+    (launch,) = matmul(group, goal)
+    check_group(group, (launch,), feeds, goal, 1e-5, 1e-5)
+    first, second, *rest = launch.args
+    swapped = replace(launch, args=(second, first, *rest))
+    with pytest.raises(AssertionError):
+        check_group(group, (swapped,), feeds, goal, 1e-5, 1e-5)
+    assert not any(isinstance(a, Scratch) for a in launch.args)
