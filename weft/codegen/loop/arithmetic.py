@@ -269,13 +269,14 @@ def across(f: Builder, op: str, dtype: DType, x: Reg) -> Reg:
     lanes = lanes_of(x.type)
     while lanes > 1:
         half = lanes // 2
-        low, high = (_part(f, x, first, half) for first in (0, half))
+        low, high = (part(f, x, first, half) for first in (0, half))
         x = combine(f, op, dtype, low, high)
         lanes = half
     return x
 
 
-def _part(f: Builder, x: Reg, first: int, count: int) -> Reg:
+def part(f: Builder, x: Reg, first: int, count: int) -> Reg:
+    """`count` lanes from `first` on."""
     if count == 1:
         return f.emit(element(x.type), f"extractelement {x}, i64 {first}")
     chosen = ", ".join(f"i32 {i}" for i in range(first, first + count))

@@ -230,8 +230,13 @@ class Writer:
         apart = self._lanes_of(varying, type_, copy)
         return base, self.f.binary("add", apart, numbers) if unit else apart
 
-    def store(self, buffer: Buffer, offset: Index, value: Expr, copy: Copy) -> None:
-        """Store an expression's lanes at neighbouring positions from `offset` on."""
+    def store(
+        self, buffer: Buffer, offset: Index, value: Expr, copy: Copy, stream: bool = False
+    ) -> None:
+        """Store an expression's lanes at neighbouring positions from `offset` on.
+
+        `stream`: past the caches; the address must be a multiple of the vector's size.
+        """
         if not self.is_lanewise(offset.symbols):
             copy = self.uniform
         register = stored(self.f, self.wide(value, copy), buffer.dtype)
@@ -240,6 +245,11 @@ class Writer:
             self._scatter(register, buffer, offset, copy)
             return
         address = self._address(buffer, offset, copy)
+        if copy.mask is None and stream and copy.lanes > 1:
+            self.f.declarations.add("!0 = !{i32 1}")
+            align = buffer.dtype.size * copy.lanes
+            self.f.line(f"store {register}, {address}, align {align}, !nontemporal !0")
+            return
         if copy.mask is None:
             self.f.store(register, address)
             return
@@ -403,6 +413,34 @@ def splat(f: Builder, x: Reg, lanes: int) -> Reg:
 def masked(f: Builder, copy: Copy, new: Reg, old: Reg) -> Reg:
     """`new` in the lanes of `copy` that exist, else `old`."""
     return new if copy.mask is None else choose(f, copy.mask, new, old)
+
+
+def turns(offset: Index, across: Symbol, along: Symbol) -> bool:
+    """Whether a load strides along one axis and is contiguous along another, and is affine."""
+    steps = {atom.inner: k for atom, k in offset.terms if atom.kind == "var"}
+    affine = all(
+        atom.kind == "var" or atom.symbols.isdisjoint((across, along)) for atom, _ in offset.terms
+    )
+    return affine and steps.get(across, 0) == 1 and steps.get(along, 0) not in (0, 1)
+
+
+def transposed(f: Builder, rows: list[Reg]) -> list[Reg]:
+    """The columns of a square of registers: halves exchanged, then quarters, and so on."""
+    size = half = len(rows)
+    while half > 1:
+        half //= 2
+        done: list[Reg] = list(rows)
+        for n in range(size):
+            if n & half:
+                continue
+            low, high = rows[n], rows[n + half]
+            for where, first in ((n, 0), (n + half, half)):
+                order = [(i & ~half) + first + (size if i & half else 0) for i in range(size)]
+                mask = ", ".join(f"i32 {i}" for i in order)
+                text = f"shufflevector {low}, {high}, <{size} x i32> <{mask}>"
+                done[where] = f.emit(low.type, text)
+        rows = done
+    return rows
 
 
 def _is_narrow(index: Index) -> bool:

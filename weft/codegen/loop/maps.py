@@ -1,8 +1,16 @@
-"""Kernels without reductions: every output element is computed on its own."""
+"""Kernels without reductions: every output element is computed on its own.
+
+What all operands walk through in one sequence is one flat loop whose length is an argument, so
+that one kernel serves all sizes. Otherwise rows are dealt out to chunks and vectors go along the
+last axis; where a movement operation reads it from several places, or across, the loops follow.
+"""
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Final
 
 from weft.codegen.kernel import Launch
 from weft.codegen.loop.assemble import Pass, launch
@@ -15,146 +23,256 @@ from weft.codegen.loop.domain import (
     unroll_for,
 )
 from weft.codegen.loop.emit import roots_of
-from weft.codegen.loop.expression import cost, needed
+from weft.codegen.loop.expression import Expr, cost, needed
 from weft.codegen.loop.index import Index, Symbol, flat, substituted, unflat, variable
+from weft.codegen.loop.nest import LINE
 from weft.codegen.loop.trace import Trace, axes_of
-from weft.codegen.loop.tree import Loop, Segment, Store, Vector
+from weft.codegen.loop.tree import Aligned, Loop, Segment, Store, Tree, Turned, Vector
 from weft.codegen.target import Target
 from weft.ir.node import Value
 from weft.ir.shape import known
 
+STREAM_BYTES: Final = 24 * 1024 * 1024
+"""From this much output on nothing of it is left in the last-level cache when it is read."""
+MOST_REGIONS: Final = 6
+"""More regions of the last axis than this are told apart element by element."""
+TILE: Final = 128
+"""Elements a side of what is turned at a time: in and out are a quarter of the level-2 cache."""
+FEW_ROWS: Final = 64
 
-def map_launch(name: str, outputs: Sequence[Value], target: Target, trace: Trace) -> Launch | None:
-    """One kernel for outputs of one shape; `None` where they are empty."""
+
+def map_launches(
+    name: str, outputs: Sequence[Value], target: Target, trace: Trace
+) -> tuple[Launch, ...]:
+    """Kernels for outputs of one shape; none where they are empty."""
     shape = known(outputs[0].shape)
     if 0 in shape:
-        return None
-    buffers = trace.buffers
+        return ()
     symbols, index = axes_of(shape)
     values = [trace.at(v, index) for v in outputs]
+    place = flat(index, shape)
     stores = [
-        Store(buffers.of(v, v.dtype), flat(index, shape), x)
-        for v, x in zip(outputs, values, strict=True)
+        Store(trace.buffers.of(v, v.dtype), place, x) for v, x in zip(outputs, values, strict=True)
     ]
-    new = merged_axes(symbols, [0] * len(symbols), [*roots_of(values), flat(index, shape)])
-    stores = _renamed(trace, stores, new)
-    left, _ = symbols_of(symbols, new)
-    if len(left) > 1 and left[-1].extent < _least(lanes_for(values, target), target):
-        stores, left = _flattened(trace, stores, left)
-    return _schedule(name, trace, stores, left, target)
-
-
-def _least(lanes: int, target: Target) -> int:
-    """Rows shorter than this waste most of a vector, so they are walked as one sequence."""
-    return lanes // 2 if target.masked else lanes
+    new = merged_axes(symbols, [0] * len(symbols), [*roots_of(values), place])
+    axes, _ = symbols_of(symbols, new)
+    return _Map(name, trace, _renamed(trace, stores, new), axes, target).launches()
 
 
 def _renamed(trace: Trace, stores: Sequence[Store], new: Mapping[Symbol, Index]) -> list[Store]:
     values = trace.b.substitute([s.value for s in stores], new)
     return [
-        Store(s.buffer, substituted(s.offset, new, _unused), x)
+        replace(s, offset=substituted(s.offset, new, _unused), value=x)
         for s, x in zip(stores, values, strict=True)
     ]
 
 
-def _unused(expr: object) -> object:
+def _unused(expr: Expr) -> Expr:
     return expr  # where outputs are stored never depends on data
 
 
-def _flattened(
-    trace: Trace, stores: Sequence[Store], left: Sequence[Symbol]
-) -> tuple[list[Store], list[Symbol]]:
-    extents = [s.extent for s in left]
+class _Map:
+    """Stores over some axes on the way to kernels."""
+
+    def __init__(
+        self, name: str, trace: Trace, stores: list[Store], axes: list[Symbol], target: Target
+    ) -> None:
+        self.name: Final = name
+        self.trace: Final = trace
+        self.stores = stores
+        self.axes = axes
+        self.target: Final = target
+        values = [s.value for s in stores]
+        self.lanes = lanes_for(values, target)
+        self.unroll = unroll_for(values)
+        self.count: Final = _product(axes)
+        self.moved: Final = traffic(values, [s.buffer for s in stores]) / self.count
+        self.cycles: Final = cost(values) / self.lanes
+
+    def launches(self) -> tuple[Launch, ...]:
+        """The kernels, after the loops have been chosen."""
+        if not self.axes:
+            return (self._launch(Loop(Symbol("once", 1), tuple(self.stores)), 1),)
+        least = self.lanes // 2 if self.target.masked else self.lanes
+        if len(self.axes) > 1 and self.axes[-1].extent < least:
+            self._flatten()  # such short rows would waste most of every vector
+        if len(self.axes) == 1:
+            parts = self._regions()
+            if len(parts) > 1:
+                return tuple(
+                    _Map(self.name, self.trace, stores, [axis], self.target)._one_axis()
+                    for axis, stores in parts
+                )
+            return (self._one_axis(),)
+        across = self._across()
+        return (self._rows() if across is None else self._turned(across),)
+
+    def _launch(self, tree: Tree, chunks: int, integers: tuple[int, ...] = ()) -> Launch:
+        tree = self._streamed(tree)
+        step = Pass(tuple(self.stores), tuple(s.value for s in self.stores))
+        return launch(self.name, [tree], [step], self.target, chunks, integers)
+
+    def _rename(self, new: Mapping[Symbol, Index]) -> None:
+        self.stores = _renamed(self.trace, self.stores, new)
+
+    def _flatten(self) -> None:
+        one = Symbol("i", self.count)
+        places = unflat(variable(one), [s.extent for s in self.axes])
+        self._rename(dict(zip(self.axes, places, strict=True)))
+        self.axes = [one]
+
+    # one axis
+    def _one_axis(self) -> Launch:
+        axis, block = self.axes[0], self.lanes * self.unroll
+        each = -(-per_chunk(axis.extent, self.moved, self.cycles) // block) * block
+        chunks = -(-axis.extent // each)
+        if not self._is_plain(axis):
+            segment = Segment(None, each)
+            return self._launch(self._vector(axis, self.stores, segment), chunks)
+        length = Symbol("i")
+        self._rename({axis: variable(length)})
+        buffers = {s.buffer for s in self.stores}
+        buffers |= {x.data[0] for x in needed([s.value for s in self.stores]) if x.op == "load"}
+        segment = Segment(None, each, len(buffers))
+        return self._launch(self._vector(length, self.stores, segment), chunks, (axis.extent, each))
+
+    def _is_plain(self, axis: Symbol) -> bool:
+        """Whether the kernel is the same for every length of the axis."""
+        plain = variable(axis)
+        inside = roots_of([s.value for s in self.stores])
+        return all(i.is_constant or i == plain for i in inside) and all(
+            s.offset == plain for s in self.stores
+        )
+
+    def _vector(
+        self, axis: Symbol, stores: Sequence[Store], segment: Segment | None = None
+    ) -> Vector:
+        return Vector(axis, self.lanes, self.unroll, tuple(stores), segment)
+
+    # rows
+    def _rows(self) -> Launch:
+        *outer, last = self.axes
+        row = Symbol("row", _product(outer))
+        self._rename(dict(zip(outer, unflat(variable(row), _extents(outer)), strict=True)))
+        part = per_chunk(last.extent, self.moved, self.cycles)
+        if part < last.extent // 2 and row.extent < FEW_ROWS:
+            return self._cut_rows(row, part)
+        inner = [self._vector(axis, stores) for axis, stores in self._regions()]
+        each = per_chunk(row.extent, self.moved * last.extent, self.cycles * last.extent)
+        tree = Loop(row, tuple(inner), Segment(None, each))
+        return self._launch(tree, -(-row.extent // each))
+
+    def _cut_rows(self, row: Symbol, part: int) -> Launch:
+        """Long rows: several chunks to a row."""
+        last, block = self.axes[-1], self.lanes * self.unroll
+        part = -(-part // block) * block
+        parts = -(-last.extent // part)
+        piece = Symbol("part", row.extent * parts)
+        place = variable(piece)
+        self._rename({row: place // parts})
+        inner = self._vector(last, self.stores, Segment(place % parts, part))
+        return self._launch(Loop(piece, (inner,), Segment(None, 1)), piece.extent)
+
+    def _regions(self) -> list[tuple[Symbol, list[Store]]]:
+        """The last axis cut where conditions on it change, so that none is left to compute."""
+        last = self.axes[-1]
+        cuts = sorted({0, last.extent, *_boundaries([s.value for s in self.stores], last)})
+        if not 2 < len(cuts) <= MOST_REGIONS + 1:
+            return [(last, self.stores)]
+        found: list[tuple[Symbol, list[Store]]] = []
+        for n, (start, stop) in enumerate(itertools.pairwise(cuts)):
+            axis = Symbol(f"{last.name}_{n}", stop - start)
+            stores = _renamed(self.trace, self.stores, {last: variable(axis) + start})
+            found.append((axis, stores))
+        return found
+
+    # across
+    def _across(self) -> Symbol | None:
+        """An outer axis along which a load is contiguous that strides along the last axis."""
+        last, found = self.axes[-1], dict[Symbol, None]()
+        for x in needed([s.value for s in self.stores]):
+            if x.op == "load":
+                steps = {atom.inner: k for atom, k in x.data[1].terms if atom.kind == "var"}
+                if steps.get(last, 0) not in (0, 1, -1):
+                    found.update({s: None for s, k in steps.items() if k == 1 and s is not last})
+        wide = [s for s in found if s.extent >= 4]
+        return wide[0] if wide and last.extent >= self.lanes // 2 else None
+
+    def _turned(self, across: Symbol) -> Launch:
+        """Square tiles, turned in registers."""
+        last = self.axes[-1]
+        outer = [s for s in self.axes[:-1] if s is not across]
+        counts = [-(-across.extent // TILE), -(-last.extent // TILE)]
+        piece = Symbol("tile", _product(outer) * counts[0] * counts[1])
+        *places, down, along = unflat(variable(piece), [*_extents(outer), *counts])
+        self._rename(dict(zip(outer, places, strict=True)))
+        lanes = min(self.lanes, self.target.lanes(4))
+        tree = Turned(
+            across, last, lanes, tuple(self.stores), (Segment(down, TILE), Segment(along, TILE))
+        )
+        area = min(TILE, across.extent) * min(TILE, last.extent)
+        each = per_chunk(piece.extent, self.moved * area, self.cycles * area)
+        return self._launch(Loop(piece, (tree,), Segment(None, each)), -(-piece.extent // each))
+
+    # past the caches
+    def _streamed(self, tree: Tree) -> Tree:
+        """The tree with stores past the caches, where what they write would not stay anyway.
+
+        Writing a line that is not in the cache reads it first: a third of the traffic of a copy.
+        """
+        buffers = tuple(dict.fromkeys(s.buffer for s in self.stores))
+        written = sum(b.dtype.size for b in buffers) * self.count
+        if written < STREAM_BYTES or not all(_whole_lines(s) for s in self.stores):
+            return tree
+        return Aligned(buffers, (_past_caches(tree),), (tree,))
+
+
+def _product(axes: Sequence[Symbol]) -> int:
     total = 1
-    for extent in extents:
-        total *= extent
-    one = Symbol("i", total)
-    places = unflat(variable(one), extents)
-    return _renamed(trace, stores, dict(zip(left, places, strict=True))), [one]
+    for symbol in axes:
+        total *= symbol.extent
+    return total
 
 
-def _schedule(
-    name: str, trace: Trace, stores: list[Store], left: list[Symbol], target: Target
-) -> Launch:
-    values = [s.value for s in stores]
-    lanes, unroll = lanes_for([*values], target), unroll_for(values)
-    count = 1
-    for symbol in left:
-        count *= symbol.extent
-    moved = traffic(values, [s.buffer for s in stores]) / count
-    cycles = cost(values) / lanes
-    if not left:
-        body = tuple(stores)
-        return launch(name, [_once(body)], [_pass(stores)], target, 1)
-    if len(left) == 1:
-        return _one_axis(name, trace, stores, left[0], (lanes, unroll, moved, cycles), target)
-    *outer, last = left
-    rows = count // last.extent
-    row = Symbol("row", rows)
-    new = dict(zip(outer, unflat(variable(row), [s.extent for s in outer]), strict=True))
-    stores = _renamed(trace, stores, new)
-    part = per_chunk(last.extent, moved, cycles)
-    if part < last.extent // 2 and rows < 64:  # long rows: cut them
-        part = -(-part // (lanes * unroll)) * lanes * unroll
-        return _cut_rows(name, trace, stores, row, (last, lanes, unroll, part), target)
-    inner = Vector(last, lanes, unroll, tuple(stores))
-    each = per_chunk(rows, moved * last.extent, cycles * last.extent)
-    tree = Loop(row, (inner,), Segment(None, each))
-    return launch(name, [tree], [_pass(stores)], target, -(-rows // each))
+def _extents(axes: Sequence[Symbol]) -> list[int]:
+    return [s.extent for s in axes]
 
 
-def _once(body: tuple[Store, ...]) -> Loop:
-    return Loop(Symbol("once", 1), body)
+def _boundaries(values: Sequence[Expr], axis: Symbol) -> set[int]:
+    """Where on `axis` a condition or the limit of an index changes, if that depends on it alone."""
+    cuts: set[int] = set()
+    for x in needed(values):
+        if x.op == "inside":
+            index, low, high = x.data
+            shift = _shift(index, axis)
+            if shift is not None:
+                cuts |= {low - shift, high - shift}
+        elif x.op in ("load", "scalar"):
+            index = x.data[1] if x.op == "load" else x.data
+            for atom, _ in index.terms:
+                shift = _shift(atom.inner, axis) if atom.kind == "clamp" else None
+                if shift is not None:
+                    cuts |= {atom.value[0] - shift, atom.value[1] + 1 - shift}
+    return {c for c in cuts if 0 < c < axis.extent}
 
 
-def _pass(stores: Sequence[Store]) -> Pass:
-    return Pass(tuple(stores), tuple(s.value for s in stores))
+def _shift(index: Index, axis: Symbol) -> int | None:
+    """`c` where the index is `axis + c`."""
+    return index.const if index - index.const == variable(axis) else None
 
 
-def _one_axis(
-    name: str,
-    trace: Trace,
-    stores: list[Store],
-    axis: Symbol,
-    shape: tuple[int, int, float, float],
-    target: Target,
-) -> Launch:
-    lanes, unroll, moved, cycles = shape
-    block = lanes * unroll
-    each = -(-per_chunk(axis.extent, moved, cycles) // block) * block
-    chunks = -(-axis.extent // each)
-    if not _is_plain(stores, axis):
-        vector = Vector(axis, lanes, unroll, tuple(stores), Segment(None, each))
-        return launch(name, [vector], [_pass(stores)], target, chunks)
-    length = Symbol("i")
-    stores = _renamed(trace, stores, {axis: variable(length)})
-    slot = len({x.data[0] for x in needed([s.value for s in stores]) if x.op == "load"}
-               | {s.buffer for s in stores})  # fmt: skip
-    vector = Vector(length, lanes, unroll, tuple(stores), Segment(None, each, slot))
-    return launch(name, [vector], [_pass(stores)], target, chunks, (axis.extent, each))
-
-
-def _is_plain(stores: Sequence[Store], axis: Symbol) -> bool:
-    """Whether the kernel is the same for every length of the axis."""
-    plain = variable(axis)
-    return all(i.is_constant or i == plain for i in roots_of([s.value for s in stores])) and all(
-        s.offset == plain for s in stores
+def _whole_lines(store: Store) -> bool:
+    """Whether vectors along the last axis start at multiples of a cache line."""
+    size = store.buffer.dtype.size
+    others = [k for atom, k in store.offset.terms if k != 1 or atom.kind != "var"]
+    return len(others) == len(store.offset.terms) - 1 and all(
+        k * size % LINE == 0 for k in (*others, store.offset.const)
     )
 
 
-def _cut_rows(
-    name: str,
-    trace: Trace,
-    stores: list[Store],
-    row: Symbol,
-    shape: tuple[Symbol, int, int, int],
-    target: Target,
-) -> Launch:
-    last, lanes, unroll, part = shape
-    parts = -(-last.extent // part)
-    both = Symbol("part", row.extent * parts)
-    place = variable(both)
-    stores = _renamed(trace, stores, {row: place // parts})
-    inner = Vector(last, lanes, unroll, tuple(stores), Segment(place % parts, part))
-    tree = Loop(both, (inner,), Segment(None, 1))
-    return launch(name, [tree], [_pass(stores)], target, both.extent)
+def _past_caches(tree: Tree) -> Tree:
+    if isinstance(tree, Store):
+        return replace(tree, stream=True)
+    if isinstance(tree, Loop | Vector):
+        return replace(tree, body=tuple(_past_caches(part) for part in tree.body))
+    return tree

@@ -8,21 +8,26 @@ from typing import Final
 
 from weft.codegen.builder import Builder, Reg, constant, integer, kernel_builder, vector
 from weft.codegen.loop.arithmetic import across, combine, identity, lane_numbers, literal
-from weft.codegen.loop.convert import intrinsic
-from weft.codegen.loop.emit import Copy, Writer, masked
-from weft.codegen.loop.expression import Buffer
+from weft.codegen.loop.convert import intrinsic, loaded, storage_type
+from weft.codegen.loop.emit import Copy, Writer, masked, transposed, turns
+from weft.codegen.loop.expression import Buffer, Expr, needed
 from weft.codegen.loop.index import Symbol
 from weft.codegen.loop.tree import (
     Accumulate,
+    Aligned,
     Loop,
     Reduce,
     Segment,
     Store,
     Tree,
+    Turned,
     Vector,
     find_vector,
     leaves,
 )
+
+LINE: Final = 64
+"""Bytes of a cache line, and of the widest vector."""
 
 
 def write_kernel(body: Sequence[Tree], buffers: Sequence[Buffer], masks: bool) -> str:
@@ -64,6 +69,10 @@ class _Nest:
                 self._vector(part)
             elif isinstance(part, Reduce):
                 self._reduce(part)
+            elif isinstance(part, Aligned):
+                self._aligned(part)
+            elif isinstance(part, Turned):
+                self._turned(part)
 
     def _leaves(self, parts: list[Store | Accumulate]) -> None:
         """All values first: a store may overwrite what another one reads."""
@@ -72,7 +81,8 @@ class _Nest:
                 self.writer.wide(part.value, copy)
             for part in parts:
                 if isinstance(part, Store):
-                    self.writer.store(part.buffer, part.offset, part.value, copy)
+                    at = (part.buffer, part.offset)
+                    self.writer.store(*at, part.value, copy, part.stream)
                 else:
                     self._accumulate(part, copy)
 
@@ -131,6 +141,24 @@ class _Nest:
             self.writer.bound[part.symbol] = at
             self.run(part.body)
 
+    def _aligned(self, part: Aligned) -> None:
+        f = self.f
+        bits = integer(0)
+        for buffer in part.buffers:
+            address = f.emit("i64", f"ptrtoint {self.writer.pointers[buffer]} to i64")
+            bits = f.binary("or", bits, address)
+        low = f.binary("and", bits, integer(LINE - 1))
+        labels = f.label("aligned"), f.label("other"), f.label("after")
+        f.branch(f.compare("icmp eq", low, integer(0)), labels[0], labels[1])
+        for label, body in zip(labels, (part.body, part.other), strict=False):
+            f.start(label)
+            with self.writer.scope():
+                self.run(body)
+            if body is part.body:
+                f.line("fence seq_cst")  # such stores are seen in order only after this
+            f.jump(labels[2])
+        f.start(labels[2])
+
     # vector loops
     def _vector(self, part: Vector) -> None:
         self.writer.hoist([leaf.value for leaf in leaves(part.body)], part.lanes)
@@ -138,18 +166,21 @@ class _Nest:
             self._known_vector(part)
             return
         start, stop = self._range(part.symbol, part.segment)
-        f, at = self.f, start
+        at = start
         for step in (part.lanes * part.unroll, part.lanes):
-            whole = f.binary("sub", stop, at)
-            whole = f.binary("sub", whole, f.binary("srem", whole, integer(step)))
-            end = f.add(at, whole)
+            end = self._last_whole(at, stop, step)
             self._block_loop(part, at, end, step)
             at = end
             if part.unroll == 1:
                 break
+        self._remainder(part, at, stop)
+
+    def _remainder(self, part: Vector, at: Reg, stop: Reg) -> None:
+        """Less than a vector."""
         if self.masks and part.lanes > 1:
             with self._open(at, stop, part.lanes) as index:
-                self._block(part, index, [self._tail(part, f.binary("sub", stop, index))])
+                left = self.f.binary("sub", stop, index)
+                self._block(part, index, [self._tail(part, left)])
         elif part.lanes > 1:
             self._scalar_loop(part, at, stop)
 
@@ -197,6 +228,63 @@ class _Nest:
     def _block(self, part: Vector, first: Reg, copies: list[Copy]) -> None:
         with self.writer.vectors(part.symbol, first, copies):
             self.run(part.body)
+
+    # tiles
+    def _turned(self, part: Turned) -> None:
+        """Whole tiles turned in registers, what remains on either side by gathers."""
+        lanes = part.lanes
+        down = self._range(part.across, part.segments[0])
+        start, stop = self._range(part.symbol, part.segments[1])
+        ends = [self._last_whole(a, b, lanes) for a, b in (down, (start, stop))]
+        with self._open(start, ends[1], lanes) as first:
+            with self._open(down[0], ends[0], lanes) as top:
+                self._tile(part, top, first)
+            with self._open(ends[0], down[1], 1) as at:
+                self.writer.bound[part.across] = at
+                with self.writer.vectors(part.symbol, first, [Copy(lanes)]):
+                    self._leaves(list(part.body))
+        with self._open(*down, 1) as at:
+            self.writer.bound[part.across] = at
+            rest = Vector(part.symbol, lanes, 1, part.body)
+            self._remainder(rest, ends[1], stop)
+
+    def _last_whole(self, start: Reg, stop: Reg, step: int) -> Reg:
+        f = self.f
+        whole = f.binary("sub", stop, start)
+        whole = f.binary("sub", whole, f.binary("srem", whole, integer(step)))
+        return f.add(start, whole)
+
+    def _tile(self, part: Turned, top: Reg, first: Reg) -> None:
+        writer, lanes = self.writer, part.lanes
+        loads = [
+            x
+            for x in needed([leaf.value for leaf in part.body])
+            if x.op == "load" and turns(x.data[1], part.across, part.symbol)
+        ]
+        columns = {x: self._turned_load(x, part, top, first) for x in loads}
+        for n in range(lanes):
+            copy = Copy(lanes)
+            with writer.scope():
+                writer.bound[part.across] = self.f.add(top, n)
+                with writer.vectors(part.symbol, first, [copy]):
+                    for x, registers in columns.items():
+                        copy.keep(x.serial, registers[n])
+                    self._leaves(list(part.body))
+
+    def _turned_load(self, x: Expr, part: Turned, top: Reg, first: Reg) -> list[Reg]:
+        """The load for each of the tile's rows: contiguous vectors, turned."""
+        writer, rows = self.writer, list[Reg]()
+        buffer, offset = x.data
+        type_ = storage_type(buffer.dtype, part.lanes)
+        with writer.scope():
+            writer.bound[part.across] = top
+            for n in range(part.lanes):
+                with writer.scope():
+                    writer.bound[part.symbol] = self.f.add(first, n)
+                    address = writer.pointer(buffer, offset - offset.const)
+                    address = self.f.offset(address, offset.const, storage_type(buffer.dtype))
+                    rows.append(self.f.load(type_, address))
+        return [loaded(self.f, r, buffer.dtype) for r in transposed(self.f, rows)]
 
     # reductions
     def _reduce(self, part: Reduce) -> None:

@@ -39,7 +39,7 @@ def row_launch(name: str, levels: Levels, target: Target) -> Launch:
         return _over_rows(name, levels, body, (count, moved, cycles), target)
     *outer, last = levels.kept
     _gather_rows(levels, outer)
-    unroll = STRAIGHT if last.extent >= STRAIGHT * lanes else max(1, last.extent // lanes)
+    unroll = columns_unroll(len(levels.sums), last.extent, lanes, target)
     inside = [*_column_passes(levels), *levels.small]
     if outer:
         body = [Vector(last, lanes, unroll, tuple(inside))]
@@ -49,6 +49,16 @@ def row_launch(name: str, levels: Levels, target: Target) -> Launch:
     each = -(-per_chunk(last.extent, moved * depth, cycles * depth) // block) * block
     tree = Vector(last, lanes, unroll, tuple(inside), Segment(None, each))
     return launch(name, [tree], passes_of(levels), target, -(-last.extent // each))
+
+
+def columns_unroll(sums: int, extent: int, lanes: int, target: Target) -> int:
+    """Vectors of neighbouring columns that are summed together.
+
+    Half of the registers hold sums: the more there are, the longer the pieces of memory that are
+    read in one go.
+    """
+    most = max(1, target.registers // 2 // max(sums, 1))
+    return max(1, min(most, extent // lanes))
 
 
 def _over_rows(

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from weft.codegen.kernel import Launch
 from weft.codegen.loop.expression import Expr
 from weft.codegen.loop.index import ZERO, Index
-from weft.codegen.loop.maps import map_launch
+from weft.codegen.loop.maps import map_launches
 from weft.codegen.loop.reduction import Levels, Reduction, empty_given, reductions
 from weft.codegen.loop.rows import row_launch
 from weft.codegen.loop.split import split_launches, wants_parts
@@ -57,9 +57,7 @@ def _maps(
     for outputs in by_shape.values():
         trace = Trace(group.nodes, Buffers())
         trace.given.update(given(trace))
-        one = map_launch(kernel_name(group), outputs, target, trace)
-        if one is not None:
-            found.append(one)
+        found.extend(map_launches(kernel_name(group), outputs, target, trace))
     return tuple(found)
 
 

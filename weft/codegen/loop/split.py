@@ -14,7 +14,7 @@ from weft.codegen.loop.assemble import Pass, launch
 from weft.codegen.loop.domain import CHUNK_BYTES, lanes_for, per_chunk, traffic
 from weft.codegen.loop.expression import Expr, cost
 from weft.codegen.loop.index import Index, Symbol, flat, unflat, variable
-from weft.codegen.loop.maps import map_launch
+from weft.codegen.loop.maps import map_launches
 from weft.codegen.loop.reduction import (
     Levels,
     Reduction,
@@ -22,7 +22,7 @@ from weft.codegen.loop.reduction import (
     loaded_sum,
     sum_type,
 )
-from weft.codegen.loop.rows import STRAIGHT
+from weft.codegen.loop.rows import STRAIGHT, columns_unroll
 from weft.codegen.loop.trace import Buffers, Trace
 from weft.codegen.loop.tree import Accumulate, Loop, Reduce, Segment, Store, Tree, Vector
 from weft.codegen.target import Target
@@ -76,7 +76,7 @@ def split_launches(name: str, reduction: Reduction, target: Target) -> list[Laun
         known_sums = done
         reduction = _without(reduction, stores)
     if left:
-        found.append(_rest(name, reduction, left, known_sums, target))
+        found.extend(_rest(name, reduction, left, known_sums, target))
     return found
 
 
@@ -92,7 +92,7 @@ def _rest(
     outputs: list[Value],
     sums: dict[Node, Scratch],
     target: Target,
-) -> Launch:
+) -> tuple[Launch, ...]:
     """Outputs of the whole domain that need finished reductions."""
     buffers = Buffers()
     trace = Trace(reduction.group.nodes, buffers)
@@ -101,10 +101,7 @@ def _rest(
         return loaded_sum(trace, node, sums[node], flat(index, reduction.kept))
 
     trace.given.update(reduction.given(at))
-    result = map_launch(name + "_rest", outputs, target, trace)
-    if result is None:
-        raise CompileError(f"{name}: nothing is left to compute")
-    return result
+    return map_launches(name + "_rest", outputs, target, trace)
 
 
 class _Level:
@@ -186,7 +183,7 @@ class _Level:
         for symbol in reversed(self.levels.reduced):
             body = (Loop(symbol, body, self._segment(symbol, part)),)
         inside = (Reduce(tuple(self.levels.sums), body), *ends)
-        unroll = max(1, min(STRAIGHT, last.extent // self.lanes))
+        unroll = columns_unroll(len(self.levels.sums), last.extent, self.lanes, self.target)
         return [Vector(last, self.lanes, unroll, inside)]
 
     def together(self, small: list[Value], known_sums: dict[Node, Scratch]) -> Launch:

@@ -21,11 +21,12 @@ from weft.ir.dtype import DType
 
 @dataclass(frozen=True)
 class Store:
-    """`buffer[offset] = value`."""
+    """`buffer[offset] = value`; `stream`: past the caches, where a whole vector is written."""
 
     buffer: Buffer
     offset: Index
     value: Expr
+    stream: bool = False
 
 
 @dataclass(frozen=True)
@@ -79,7 +80,30 @@ class Reduce:
     body: tuple[Tree, ...]
 
 
-Tree = Store | Accumulate | Loop | Vector | Reduce
+@dataclass(frozen=True)
+class Aligned:
+    """`body` where all `buffers` start at a cache line, else `other`."""
+
+    buffers: tuple[Buffer, ...]
+    body: tuple[Tree, ...]
+    other: tuple[Tree, ...]
+
+
+@dataclass(frozen=True)
+class Turned:
+    """Vectors along `symbol` in tiles with `across`, along which some loads are contiguous.
+
+    The loads go along `across` and are turned in registers, `lanes` by `lanes` elements.
+    """
+
+    across: Symbol
+    symbol: Symbol
+    lanes: int
+    body: tuple[Store, ...]
+    segments: tuple[Segment, Segment]  # of across and of symbol
+
+
+Tree = Store | Accumulate | Loop | Vector | Reduce | Aligned | Turned
 
 
 def leaves(body: Sequence[Tree]) -> Iterator[Store | Accumulate]:
@@ -96,7 +120,7 @@ def find_vector(body: Sequence[Tree]) -> Vector | None:
     for part in body:
         if isinstance(part, Vector):
             return part
-        if isinstance(part, Loop | Reduce):
+        if isinstance(part, Loop | Reduce | Aligned):
             found = find_vector(part.body)
             if found is not None:
                 return found
@@ -112,16 +136,28 @@ def _lines(body: Sequence[Tree], indent: str) -> Iterator[str]:
     for part in body:
         if isinstance(part, Store):
             yield from _lets(part.value, indent)
-            yield f"{indent}{part.buffer.name}[{part.offset}] = {_operation(part.value)}"
+            past = " past the caches" if part.stream else ""
+            yield f"{indent}{part.buffer.name}[{part.offset}] = {_operation(part.value)}{past}"
         elif isinstance(part, Accumulate):
             yield from _lets(part.value, indent)
             yield f"{indent}{part.result} {part.op}= {_operation(part.value)}"
         else:
             yield indent + _head(part) + ":"
             yield from _lines(part.body, indent + "  ")
+            if isinstance(part, Aligned):
+                yield indent + "else:"
+                yield from _lines(part.other, indent + "  ")
 
 
-def _head(part: Loop | Vector | Reduce) -> str:
+def _head(part: Loop | Vector | Reduce | Aligned | Turned) -> str:
+    if isinstance(part, Aligned):
+        return "if aligned " + ", ".join(b.name for b in part.buffers)
+    if isinstance(part, Turned):
+        down, along = part.segments
+        return (
+            f"turn {part.across} part {down.part} of {down.size}, "
+            f"{part.symbol} part {along.part} of {along.size} by {part.lanes} x {part.lanes}"
+        )
     if isinstance(part, Reduce):
         return "reduce " + ", ".join(f"{a.op} -> {a.result}" for a in part.results)
     kind = "vector" if isinstance(part, Vector) else "loop"
