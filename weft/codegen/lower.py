@@ -6,7 +6,9 @@ from collections.abc import Callable, Hashable
 from dataclasses import replace
 from typing import Final
 
+from weft.codegen.family.argreduce import argreduce
 from weft.codegen.family.conv import conv, conv_grad_input, conv_grad_weight
+from weft.codegen.family.cumulative import cumulative
 from weft.codegen.family.gather import gather
 from weft.codegen.family.matmul import matmul
 from weft.codegen.family.scatter import scatter_add
@@ -28,6 +30,8 @@ FAMILIES: Final[dict[str, Family]] = {
     "conv_grad_weight": conv_grad_weight,
     "gather": gather,
     "scatter_add": scatter_add,
+    "argreduce": argreduce,
+    "cumulative": cumulative,
     "max_pool": max_pool,
     "max_pool_grad": max_pool_grad,
     "avg_pool": avg_pool,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import NamedTuple
@@ -9,6 +10,7 @@ from typing import NamedTuple
 from weft.codegen.builder import Builder, Reg, integer, vector
 from weft.codegen.contraction.emit import smaller
 from weft.ir.dtype import DType, float32, float64
+from weft.ir.shape import normal_axis
 
 UNROLL = 4  # vectors at a time: enough to hide latencies, few enough for 16 registers
 
@@ -115,3 +117,32 @@ def copy_bytes(f: Builder, source: Reg, target: Reg, size: Reg | int) -> None:
     count = integer(size) if isinstance(size, int) else size
     f.declarations.add("declare void @llvm.memcpy.p0.p0.i64(ptr, ptr, i64, i1)")
     f.line(f"call void @llvm.memcpy.p0.p0.i64({target}, {source}, {count}, i1 false)")
+
+
+class Axis(NamedTuple):
+    """An array as (outer, size, inner) around one axis."""
+
+    outer: int
+    size: int
+    inner: int
+
+
+def axis_of(shape: Sequence[int], axis: int) -> Axis:
+    """The three sizes for an axis of any sign."""
+    at = normal_axis(axis, len(shape))
+    return Axis(math.prod(shape[:at]), shape[at], math.prod(shape[at + 1 :]))
+
+
+def over_blocks(
+    f: Builder, count: int, block: int, number: Reg, body: Callable[[Reg, int], None]
+) -> None:
+    """Call `body(first, size)` for block `number` of `count` elements; the last may be shorter."""
+    first, whole = f.mul(number, block), count // block
+    if not count % block or not whole:
+        body(first, block if whole else count)
+        return
+    full = f.compare("icmp slt", number, integer(whole))
+    with f.when(full):
+        body(first, block)
+    with f.when(f.binary("xor", full, Reg("i1", "true"))):
+        body(first, count % block)

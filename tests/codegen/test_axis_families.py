@@ -1,0 +1,91 @@
+"""Running sums, argmax and sorting kernels against the references, along any axis."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+from families import TARGETS, check, check_cases
+from harness import Array
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from weft.codegen.family.argreduce import argreduce
+from weft.codegen.family.cumulative import COMBINE, cumulative
+from weft.ir.dtype import DTYPES, as_dtype
+
+RUNNING = ("cumsum", "cumprod", "cummax")
+
+
+def mixed(shape: tuple[int, ...], dtype: str, seed: int) -> Array:
+    """Few different values; floats may have NaN, infinities and both zeros."""
+    rng = np.random.default_rng(seed)
+    kind = as_dtype(dtype)
+    x = rng.integers(-4 if kind.kind in "if" else 0, 5, shape).astype(kind.numpy)
+    if kind.is_floating and seed % 2:
+        special = np.array([np.nan, np.inf, -np.inf, -0.0], kind.numpy)
+        x = np.where(rng.random(shape) < 0.2, special[rng.integers(0, 4, shape)], x)
+    return x
+
+
+SHAPES = st.sampled_from(
+    [
+        (7,),
+        (1,),
+        (100,),
+        (3, 10),
+        (2, 33),
+        (5, 3, 4),
+        (2, 40, 17),
+        (3, 5, 70),
+        (1, 2, 150),
+        (2, 130),
+    ]
+)
+
+
+@pytest.mark.parametrize("name", TARGETS)
+def test_cases_of_the_catalogue(name: str) -> None:
+    for op in RUNNING:
+        check_cases(cumulative, op, (name,))
+    for op in ("argmax", "argmin"):
+        check_cases(argreduce, op, (name,))
+
+
+@pytest.mark.parametrize("op", RUNNING)
+@settings(max_examples=20, deadline=None, derandomize=True)
+@given(
+    shape=SHAPES,
+    axis=st.integers(0, 2),
+    dtype=st.sampled_from([name for name in DTYPES if name != "bool"]),
+    exclusive=st.booleans(),
+    reverse=st.booleans(),
+    seed=st.integers(0, 9),
+)
+def test_running(
+    op: str, shape: Any, axis: int, dtype: str, exclusive: bool, reverse: bool, seed: int
+) -> None:
+    attrs = {"axis": axis % len(shape), "exclusive": exclusive, "reverse": reverse}
+    x = mixed(shape, dtype, seed if op == "cummax" else 0)
+    check(cumulative, op, (x,), attrs, rtol=1e-5)
+
+
+@pytest.mark.parametrize("op", ["argmax", "argmin"])
+@settings(max_examples=40, deadline=None, derandomize=True)
+@given(
+    shape=SHAPES,
+    axis=st.integers(0, 2),
+    dtype=st.sampled_from(list(DTYPES)),
+    out=st.sampled_from(["int64", "int32", "uint8"]),
+    seed=st.integers(0, 9),
+)
+def test_argreduce(op: str, shape: Any, axis: int, dtype: str, out: str, seed: int) -> None:
+    attrs = {"axis": axis % len(shape), "dtype": as_dtype(out)}
+    check(argreduce, op, (mixed(shape, dtype, seed),), attrs)
+
+
+def test_the_test_can_fail(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(COMBINE, "cumsum", "multiply")
+    with pytest.raises(AssertionError):
+        check(cumulative, "cumsum", (np.arange(6.0),), {"axis": 0})

@@ -1,0 +1,84 @@
+"""Running sums, products and maxima: along the axis in order, neighbours as vectors."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Final
+
+from weft.codegen.builder import Builder, Reg, integer, kernel_builder
+from weft.codegen.contraction.emit import divide, read, subtract, write
+from weft.codegen.family.emit import (
+    UNROLL,
+    Part,
+    axis_of,
+    chunks_of,
+    compute_dtype,
+    over_blocks,
+    over_rows,
+    over_vectors,
+    vector_lanes,
+)
+from weft.codegen.kernel import Kernel, Launch
+from weft.codegen.loop.arithmetic import combine, identity, literal
+from weft.codegen.target import Target
+from weft.ir.node import Node
+from weft.ir.shape import known
+from weft.passes.group import Group
+
+COMBINE: Final = {"cumsum": "add", "cumprod": "multiply", "cummax": "maximum"}
+
+
+def cumulative(group: Group, target: Target) -> tuple[Launch, ...]:
+    """One row of results for every row along the axis; half precision runs in float32."""
+    node = group.nodes[0]
+    x, y = node.data_inputs[0], node.outputs[0]
+    outer, size, inner = axis_of(known(x.shape), node.attrs["axis"])
+    if not outer * size * inner:
+        return ()
+    lanes = 1 if inner == 1 else vector_lanes(x.dtype, target.vector_bits)
+    blocks = -(-inner // (UNROLL * lanes))
+    per_chunk, chunks = chunks_of(outer * blocks, size * min(inner, UNROLL * lanes))
+    f = kernel_builder()
+    pointers = f.argument(0), f.argument(1)
+    with over_rows(f, outer * blocks, per_chunk) as row:
+        image, block = divide(f, row, integer(blocks))
+        start = f.mul(image, size * inner)
+
+        def body(first: Reg, count: int) -> None:
+            run(f, node, (size, inner), f.add(start, first), (count, lanes), pointers)
+
+        over_blocks(f, inner, UNROLL * lanes, block, body)
+    name = f"{node.op}_{x.dtype.name}_{outer}x{size}x{inner}"
+    moved = 2.0 * outer * size * inner * x.dtype.size
+    return (Launch(Kernel(name, f.module()), (x, y), (1,), chunks, ((1, 0),), bytes=moved),)
+
+
+def run(
+    f: Builder,
+    node: Node,
+    sizes: tuple[int, int],
+    start: Reg,
+    width: tuple[int, int],
+    pointers: tuple[Reg, Reg],
+) -> None:
+    """Go along the axis: `sizes` are its length and stride, `width` elements and lanes."""
+    (size, stride), (count, lanes) = sizes, width
+    dtype, op = node.outputs[0].dtype, COMBINE[node.op]
+    sums = compute_dtype(dtype)
+    neutral = literal(identity(op, sums), sums, lanes)
+
+    def body(first: Reg, parts: Sequence[Part]) -> None:
+        with f.loop(0, size, carried=[neutral] * len(parts)) as loop:
+            step = (
+                subtract(f, integer(size - 1), loop.index) if node.attrs["reverse"] else loop.index
+            )
+            at = f.add(f.add(start, first), f.mul(step, stride))
+            for i, part in enumerate(parts):
+                offset = f.mul(f.add(at, part.first), dtype.size)
+                value = read(f, f.offset(pointers[0], offset), lanes, dtype, sums, part.mask)
+                before = loop.carried[i]
+                after = loop.next[i] = combine(f, op, sums, before, value)
+                result = before if node.attrs["exclusive"] else after
+                write(f, result, f.offset(pointers[1], offset), dtype, part.mask)
+
+    over_vectors(f, count, lanes, body)
