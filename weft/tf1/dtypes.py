@@ -1,0 +1,193 @@
+"""TensorFlow's element types: `tf.float32` and friends, on Weft's own."""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+import numpy as np
+
+from weft.errors import DTypeError
+from weft.ir import dtype as ir
+
+
+class DType:
+    """An element type, or a reference to a variable's buffer of it (`float32_ref`)."""
+
+    __slots__ = ("_is_ref", "ir", "name")
+
+    def __init__(self, element: ir.DType, is_ref: bool = False) -> None:
+        self.ir: Final = element
+        self._is_ref: Final = is_ref
+        self.name: Final = element.name + ("_ref" if is_ref else "")
+
+    @property
+    def _is_ref_dtype(self) -> bool:
+        return self._is_ref
+
+    @property
+    def base_dtype(self) -> DType:
+        """The type itself, without `_ref`."""
+        return _BASE[self.ir.name]
+
+    @property
+    def real_dtype(self) -> DType:
+        """The type of the real part; itself, for there are no complex types."""
+        return self.base_dtype
+
+    @property
+    def _as_ref(self) -> DType:
+        return _REFS[self.ir.name]
+
+    @property
+    def as_numpy_dtype(self) -> type[Any]:
+        """The NumPy scalar type, such as `np.float32`."""
+        return self.ir.numpy.type
+
+    @property
+    def is_floating(self) -> bool:
+        """Whether the type holds floating-point numbers."""
+        return self.ir.is_floating
+
+    @property
+    def is_integer(self) -> bool:
+        """Whether the type holds integers (not booleans)."""
+        return self.ir.is_integer
+
+    @property
+    def is_unsigned(self) -> bool:
+        """Whether the type holds unsigned integers."""
+        return self.ir.kind == "u"
+
+    @property
+    def is_bool(self) -> bool:
+        """Whether the type is `bool`."""
+        return self.ir.kind == "b"
+
+    @property
+    def is_complex(self) -> bool:
+        """Always false: there are no complex types."""
+        return False
+
+    @property
+    def is_numpy_compatible(self) -> bool:
+        """Always true."""
+        return True
+
+    @property
+    def size(self) -> int:
+        """Bytes per element."""
+        return self.ir.size
+
+    @property
+    def limits(self) -> tuple[float, float]:
+        """The least and the greatest value."""
+        return self.min, self.max
+
+    @property
+    def min(self) -> Any:
+        """The least finite value.
+
+        Raises:
+            DTypeError: the type is `bool`.
+        """
+        return self._info().min
+
+    @property
+    def max(self) -> Any:
+        """The greatest finite value.
+
+        Raises:
+            DTypeError: the type is `bool`.
+        """
+        return self._info().max
+
+    def _info(self) -> Any:
+        if self.is_floating:
+            return ir_finfo(self.ir)
+        if self.is_integer:
+            return np.iinfo(self.ir.numpy)
+        raise DTypeError(f"dtype: expected a numeric type, got {self.name}")
+
+    def is_compatible_with(self, other: object) -> bool:
+        """Whether a tensor of type `other` can be used where this type is wanted."""
+        return as_dtype(other).base_dtype is self.base_dtype
+
+    def __eq__(self, other: object) -> bool:
+        if self is other:
+            return True
+        if other is None:
+            return False
+        try:
+            return as_dtype(other).name == self.name
+        except TypeError:
+            return False
+
+    def __hash__(self) -> int:
+        return hash(self.name)
+
+    def __repr__(self) -> str:
+        return f"tf.{self.name}"
+
+    def __str__(self) -> str:
+        return f"<dtype: {self.name!r}>"
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return (as_dtype, (self.name,))
+
+
+def ir_finfo(element: ir.DType) -> Any:
+    """Limits of a floating type, bfloat16 included."""
+    if element is ir.bfloat16:
+        return _Limits(-3.3895313892515355e38, 3.3895313892515355e38)
+    return np.finfo(element.numpy)
+
+
+class _Limits:
+    def __init__(self, low: float, high: float) -> None:
+        self.min = low
+        self.max = high
+
+
+_BASE: Final = {name: DType(element) for name, element in ir.DTYPES.items()}
+_REFS: Final = {name: DType(element, is_ref=True) for name, element in ir.DTYPES.items()}
+_BY_NAME: Final = {d.name: d for d in (*_BASE.values(), *_REFS.values())} | {
+    "half": _BASE["float16"],
+    "float": _BASE["float32"],
+    "double": _BASE["float64"],
+}
+
+bool_: Final = _BASE["bool"]
+int8: Final = _BASE["int8"]
+int16: Final = _BASE["int16"]
+int32: Final = _BASE["int32"]
+int64: Final = _BASE["int64"]
+uint8: Final = _BASE["uint8"]
+uint32: Final = _BASE["uint32"]
+uint64: Final = _BASE["uint64"]
+float16: Final = _BASE["float16"]
+half: Final = float16
+bfloat16: Final = _BASE["bfloat16"]
+float32: Final = _BASE["float32"]
+float64: Final = _BASE["float64"]
+double: Final = float64
+
+_PYTHON: Final[dict[object, DType]] = {float: float32, bool: bool_, int: int32}
+
+
+def as_dtype(spec: object) -> DType:
+    """The `DType` for a name, a NumPy type, `float`, `int`, `bool`, or a `DType` itself.
+
+    Raises:
+        DTypeError: there is no such element type.
+    """
+    if isinstance(spec, DType):
+        return spec
+    if isinstance(spec, ir.DType):
+        return _BASE[spec.name]
+    if isinstance(spec, str) and spec in _BY_NAME:
+        return _BY_NAME[spec]
+    if isinstance(spec, type) and spec in _PYTHON:
+        return _PYTHON[spec]
+    if spec is None:
+        raise DTypeError("dtype: expected an element type, got None")
+    return _BASE[ir.as_dtype(spec).name]

@@ -1,0 +1,279 @@
+"""`tf.layers`: layers as functions that make their own variables."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from weft.errors import GraphError, ShapeError
+from weft.tf1 import array_ops, conv_ops, init_ops, math_ops, nn_ops
+from weft.tf1.collection import GraphKeys
+from weft.tf1.control_ops import identity
+from weft.tf1.convert import convert_to_tensor, static_value
+from weft.tf1.graph import fail, get_default_graph
+from weft.tf1.tensor import Tensor
+from weft.tf1.variable import assign
+from weft.tf1.variable_scope import get_variable, variable_scope
+
+Activation = Callable[..., Any] | None
+
+
+def _variable(name: str, shape: Any, dtype: Any, initializer: Any, **options: Any) -> Any:
+    return get_variable(name, shape, dtype, initializer, **options)
+
+
+def _zeros(initializer: Any) -> Any:
+    return init_ops.zeros_initializer() if initializer is None else initializer
+
+
+def _activated(x: Tensor, activation: Activation) -> Any:
+    return x if activation is None else activation(x)
+
+
+def dense(
+    inputs: Any,
+    units: int,
+    activation: Activation = None,
+    use_bias: bool = True,
+    kernel_initializer: Any = None,
+    bias_initializer: Any = None,
+    kernel_regularizer: Any = None,
+    bias_regularizer: Any = None,
+    activity_regularizer: Any = None,
+    kernel_constraint: Any = None,
+    bias_constraint: Any = None,
+    trainable: bool = True,
+    name: str | None = None,
+    reuse: Any = None,
+) -> Any:
+    """activation(inputs @ kernel + bias), over the last axis."""
+    x = convert_to_tensor(inputs)
+    size = x.shape[-1].value if x.shape.ndims else None
+    if size is None:
+        raise fail(ShapeError, f"dense: expected a known last dimension, got shape {x.shape}")
+    with variable_scope(name, default_name="dense", values=[x], reuse=reuse):
+        kernel = _variable("kernel", [size, units], x.dtype, kernel_initializer,
+                           regularizer=kernel_regularizer, constraint=kernel_constraint,
+                           trainable=trainable)  # fmt: skip
+        y = math_ops.matmul(x, kernel) if len(x.shape) == 2 else math_ops.tensordot(x, kernel, 1)
+        if use_bias:
+            bias = _variable("bias", [units], x.dtype, _zeros(bias_initializer),
+                             regularizer=bias_regularizer, constraint=bias_constraint,
+                             trainable=trainable)  # fmt: skip
+            y = nn_ops.bias_add(y, bias)
+        return _regularized(_activated(y, activation), activity_regularizer)
+
+
+def _regularized(y: Any, regularizer: Any) -> Any:
+    if regularizer is not None:
+        get_default_graph().add_to_collection(GraphKeys.REGULARIZATION_LOSSES, regularizer(y))
+    return y
+
+
+def _conv(
+    spatial: int, inputs: Any, filters: int, kernel_size: Any, strides: Any, padding: str,
+    data_format: str, dilation_rate: Any, activation: Activation, use_bias: bool,
+    kernel_initializer: Any, bias_initializer: Any, kernel_regularizer: Any,
+    bias_regularizer: Any, activity_regularizer: Any, kernel_constraint: Any,
+    bias_constraint: Any, trainable: bool, name: str | None, reuse: Any,
+) -> Any:  # fmt: skip
+    x = convert_to_tensor(inputs)
+    first = data_format == "channels_first"
+    form = _format(spatial, data_format)
+    channels = x.shape[1 if first else -1].value
+    if channels is None:
+        raise fail(ShapeError, f"conv{spatial}d: expected known channels, got shape {x.shape}")
+    window = [kernel_size] * spatial if isinstance(kernel_size, int) else list(kernel_size)
+    with variable_scope(name, default_name=f"conv{spatial}d", values=[x], reuse=reuse):
+        kernel = _variable("kernel", [*window, channels, filters], x.dtype, kernel_initializer,
+                           regularizer=kernel_regularizer, constraint=kernel_constraint,
+                           trainable=trainable)  # fmt: skip
+        op: Any = (conv_ops.conv1d, conv_ops.conv2d, conv_ops.conv3d)[spatial - 1]
+        y = op(x, kernel, strides, padding.upper(), data_format=form, dilations=dilation_rate)
+        if use_bias:
+            bias = _variable("bias", [filters], x.dtype, _zeros(bias_initializer),
+                             regularizer=bias_regularizer, constraint=bias_constraint,
+                             trainable=trainable)  # fmt: skip
+            y = nn_ops.bias_add(y, bias, data_format=form)
+        return _regularized(_activated(y, activation), activity_regularizer)
+
+
+def _format(spatial: int, data_format: str) -> str:
+    if data_format not in ("channels_last", "channels_first"):
+        raise fail(GraphError, f"data_format: expected channels_last or channels_first, got {data_format!r}")
+    last = {1: "NWC", 2: "NHWC", 3: "NDHWC"}[spatial]
+    return last if data_format == "channels_last" else "NC" + last[1:-1]
+
+
+def _convolution(spatial: int) -> Callable[..., Any]:
+    def layer(
+        inputs: Any,
+        filters: int,
+        kernel_size: Any,
+        strides: Any = 1,
+        padding: str = "valid",
+        data_format: str = "channels_last",
+        dilation_rate: Any = 1,
+        activation: Activation = None,
+        use_bias: bool = True,
+        kernel_initializer: Any = None,
+        bias_initializer: Any = None,
+        kernel_regularizer: Any = None,
+        bias_regularizer: Any = None,
+        activity_regularizer: Any = None,
+        kernel_constraint: Any = None,
+        bias_constraint: Any = None,
+        trainable: bool = True,
+        name: str | None = None,
+        reuse: Any = None,
+    ) -> Any:
+        return _conv(
+            spatial, inputs, filters, kernel_size, strides, padding, data_format, dilation_rate,
+            activation, use_bias, kernel_initializer, bias_initializer, kernel_regularizer,
+            bias_regularizer, activity_regularizer, kernel_constraint, bias_constraint, trainable,
+            name, reuse,
+        )  # fmt: skip
+
+    layer.__name__ = layer.__qualname__ = f"conv{spatial}d"
+    layer.__doc__ = f"activation(convolution in {spatial} dimensions + bias)"
+    return layer
+
+
+conv1d = _convolution(1)
+conv2d = _convolution(2)
+conv3d = _convolution(3)
+
+
+def flatten(inputs: Any, name: str | None = None, data_format: str = "channels_last") -> Tensor:
+    """All axes but the first as one."""
+    x = convert_to_tensor(inputs)
+    with variable_scope(name, default_name="flatten", values=[x]):
+        if data_format == "channels_first" and len(x.shape) > 2:
+            order = [0, *range(2, len(x.shape)), 1]
+            x = array_ops.transpose(x, order)
+        rest = x.shape[1:].num_elements()
+        return array_ops.reshape(x, [-1 if rest is not None else array_ops.shape(x)[0],
+                                     -1 if rest is None else rest])  # fmt: skip
+
+
+def dropout(
+    inputs: Any,
+    rate: Any = 0.5,
+    noise_shape: Any = None,
+    seed: int | None = None,
+    training: Any = False,
+    name: str | None = None,
+) -> Tensor:
+    """Dropout while `training` (a Python or a tensor boolean), else the input."""
+    x = convert_to_tensor(inputs)
+    with variable_scope(name, default_name="dropout", values=[x]):
+        known = static_value(training)
+        if known is not None:
+            if not bool(known):
+                return identity(x)
+            return nn_ops.dropout(x, rate=rate, noise_shape=noise_shape, seed=seed)
+        dropped = nn_ops.dropout(x, rate=rate, noise_shape=noise_shape, seed=seed)
+        return array_ops.where(convert_to_tensor(training), dropped, x)
+
+
+def batch_normalization(
+    inputs: Any,
+    axis: int = -1,
+    momentum: float = 0.99,
+    epsilon: float = 1e-3,
+    center: bool = True,
+    scale: bool = True,
+    beta_initializer: Any = None,
+    gamma_initializer: Any = None,
+    moving_mean_initializer: Any = None,
+    moving_variance_initializer: Any = None,
+    beta_regularizer: Any = None,
+    gamma_regularizer: Any = None,
+    beta_constraint: Any = None,
+    gamma_constraint: Any = None,
+    training: Any = False,
+    trainable: bool = True,
+    name: str | None = None,
+    reuse: Any = None,
+    **others: Any,
+) -> Tensor:
+    """Batch normalisation; updates of the moving averages are in `GraphKeys.UPDATE_OPS`.
+
+    `training` is a Python or a tensor boolean: statistics of the batch, or the moving ones.
+    """
+    del others
+    x = convert_to_tensor(inputs)
+    rank = len(x.shape)
+    channel = axis % rank
+    size = x.shape[channel].value
+    if size is None:
+        raise fail(ShapeError, f"batch_normalization: expected known channels, got shape {x.shape}")
+    ones = init_ops.ones_initializer()
+    with variable_scope(name, default_name="batch_normalization", values=[x], reuse=reuse):
+        made: dict[str, Any] = {}
+        if scale:
+            made["gamma"] = _variable("gamma", [size], x.dtype, gamma_initializer or ones,
+                                      regularizer=gamma_regularizer, constraint=gamma_constraint,
+                                      trainable=trainable)  # fmt: skip
+        if center:
+            made["beta"] = _variable("beta", [size], x.dtype, _zeros(beta_initializer),
+                                     regularizer=beta_regularizer, constraint=beta_constraint,
+                                     trainable=trainable)  # fmt: skip
+        mean = _variable("moving_mean", [size], x.dtype, _zeros(moving_mean_initializer),
+                         trainable=False)  # fmt: skip
+        variance = _variable("moving_variance", [size], x.dtype,
+                             moving_variance_initializer or ones, trainable=False)  # fmt: skip
+        axes = [i for i in range(rank) if i != channel]
+        used = _statistics(x, axes, mean, variance, momentum, training)
+        shape = [size if i == channel else 1 for i in range(rank)]
+        parts = [None if v is None else array_ops.reshape(v, shape)
+                 for v in (*used, made.get("beta"), made.get("gamma"))]  # fmt: skip
+        return nn_ops.batch_normalization(x, *parts, epsilon)
+
+
+def _statistics(
+    x: Tensor, axes: list[int], mean: Any, variance: Any, momentum: float, training: Any
+) -> tuple[Any, Any]:
+    known = static_value(training)
+    if known is not None and not bool(known):
+        return mean.value(), variance.value()
+    batch = nn_ops.moments(x, axes)
+    flag = None if known is not None else convert_to_tensor(training)
+    used: list[Any] = []
+    for moving, now in zip((mean, variance), batch, strict=True):
+        old = moving.value()
+        new = old * momentum + now * (1.0 - momentum)
+        new = new if flag is None else array_ops.where(flag, new, old)
+        get_default_graph().add_to_collection(GraphKeys.UPDATE_OPS, assign(moving, new).op)
+        used.append(now if flag is None else array_ops.where(flag, now, old))
+    return used[0], used[1]
+
+
+def max_pooling2d(
+    inputs: Any,
+    pool_size: Any,
+    strides: Any,
+    padding: str = "valid",
+    data_format: str = "channels_last",
+    name: str | None = None,
+) -> Tensor:
+    """The greatest element of each window."""
+    form = _format(2, data_format)
+    with variable_scope(name, default_name="max_pooling2d"):
+        return conv_ops.max_pool(inputs, pool_size, strides, padding.upper(), form)
+
+
+def average_pooling2d(
+    inputs: Any,
+    pool_size: Any,
+    strides: Any,
+    padding: str = "valid",
+    data_format: str = "channels_last",
+    name: str | None = None,
+) -> Tensor:
+    """The mean of each window."""
+    form = _format(2, data_format)
+    with variable_scope(name, default_name="average_pooling2d"):
+        return conv_ops.avg_pool(inputs, pool_size, strides, padding.upper(), form)
+
+

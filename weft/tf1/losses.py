@@ -1,0 +1,266 @@
+"""`tf.losses`: weighted losses, entered in the collection `LOSSES`."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from weft import ops
+from weft.errors import GraphError, ShapeError
+from weft.ir.node import Value
+from weft.tf1 import array_ops, math_ops, nn_ops
+from weft.tf1.collection import GraphKeys
+from weft.tf1.convert import convert_to_tensor
+from weft.tf1.graph import fail, get_default_graph, name_scope
+from weft.tf1.tensor import Tensor
+
+
+class Reduction:
+    """How a loss becomes one number."""
+
+    NONE = "none"
+    SUM = "weighted_sum"
+    SUM_OVER_BATCH_SIZE = "weighted_sum_over_batch_size"
+    MEAN = "weighted_mean"
+    SUM_OVER_NONZERO_WEIGHTS = "weighted_sum_by_nonzero_weights"
+    SUM_BY_NONZERO_WEIGHTS = SUM_OVER_NONZERO_WEIGHTS
+
+    @classmethod
+    def all(cls) -> tuple[str, ...]:
+        """All of them."""
+        return cls.NONE, cls.SUM, cls.MEAN, cls.SUM_OVER_BATCH_SIZE, cls.SUM_BY_NONZERO_WEIGHTS
+
+
+def _reduced(losses: Value, weights: Value, reduction: str) -> Value:
+    dims = (losses.rank or 0) - (weights.rank or 0)
+    if weights.rank:
+        for _ in range(dims):
+            weights = ops.expand_dims(weights, axis=-1)
+    weighted = losses * weights
+    if reduction == Reduction.NONE:
+        return weighted
+    total = ops.sum(weighted)
+    if reduction == Reduction.SUM:
+        return total
+    spread = ops.broadcast_to(weights, shape=_dims(losses))
+    if reduction == Reduction.MEAN:
+        count = ops.sum(spread)
+    elif reduction == Reduction.SUM_OVER_BATCH_SIZE:
+        count = ops.cast(ops.size_of(losses), dtype=losses.dtype)
+    else:
+        count = ops.sum(ops.cast(ops.not_equal(spread, 0), dtype=losses.dtype))
+    none = ops.equal(count, 0)
+    return ops.select(none, 0, total / ops.select(none, 1, count))
+
+
+def _dims(x: Value) -> Any:
+    return ops.shape_of(x) if x.shape is None or None in x.shape else x.shape
+
+
+def compute_weighted_loss(
+    losses: Any,
+    weights: Any = 1.0,
+    scope: str | None = None,
+    loss_collection: str | None = GraphKeys.LOSSES,
+    reduction: str = Reduction.SUM_BY_NONZERO_WEIGHTS,
+) -> Tensor:
+    """`losses` times `weights`, reduced to one number (or not), entered in a collection."""
+    if reduction not in Reduction.all():
+        raise fail(GraphError, f"losses: expected a Reduction, got {reduction!r}")
+    with name_scope(scope, "weighted_loss", [losses]):
+        tensor = convert_to_tensor(losses)
+        if not tensor.dtype.is_floating:
+            tensor = math_ops.to_float(tensor)
+        scale = convert_to_tensor(weights)
+        if scale.dtype.base_dtype is not tensor.dtype.base_dtype:
+            scale = math_ops.cast(scale, tensor.dtype)
+        _require_weights(scale, tensor)
+        kind, name = ("Mul", "Mul") if reduction == Reduction.NONE else ("DivNoNan", "value")
+        graph = get_default_graph()
+        loss = graph.emit(kind, [tensor, scale], _reduced, reduction, name=name).outputs[0]
+        add_loss(loss, loss_collection)
+    return loss
+
+
+def _require_weights(weights: Tensor, losses: Tensor) -> None:
+    w, x = weights.shape, losses.shape
+    if not w.ndims or x.ndims is None:
+        return
+    fits = w.ndims <= x.ndims and all(
+        a is None or b is None or a in (1, b)
+        for a, b in zip(w.as_list(), x.as_list(), strict=False)
+    )
+    if not fits:
+        raise fail(ShapeError, f"losses: expected weights that fit losses of shape {x}, got {w}")
+
+
+def add_loss(loss: Tensor, loss_collection: str | None = GraphKeys.LOSSES) -> None:
+    """Enter a loss in a collection."""
+    if loss_collection:
+        get_default_graph().add_to_collection(loss_collection, loss)
+
+
+def get_losses(scope: str | None = None, loss_collection: str = GraphKeys.LOSSES) -> list[Any]:
+    """The losses of the default graph."""
+    return get_default_graph().get_collection(loss_collection, scope)
+
+
+def get_regularization_losses(scope: str | None = None) -> list[Any]:
+    """The losses that regularizers gave."""
+    return get_default_graph().get_collection(GraphKeys.REGULARIZATION_LOSSES, scope)
+
+
+def get_regularization_loss(
+    scope: str | None = None, name: str = "total_regularization_loss"
+) -> Tensor:
+    """The sum of the losses that regularizers gave."""
+    found = get_regularization_losses(scope)
+    return math_ops.add_n(found, name=name) if found else convert_to_tensor(0.0)
+
+
+def get_total_loss(
+    add_regularization_losses: bool = True, name: str = "total_loss", scope: str | None = None
+) -> Tensor:
+    """The sum of all losses.
+
+    Raises:
+        GraphError: there are none.
+    """
+    found = get_losses(scope)
+    if add_regularization_losses:
+        found += get_regularization_losses(scope)
+    return math_ops.add_n(found, name=name)
+
+
+def _elementwise(
+    default: str,
+    first: Any,
+    second: Any,
+    build: Any,
+    weights: Any,
+    scope: str | None,
+    collection: str | None,
+    reduction: str,
+) -> Tensor:
+    """A loss of each element of predictions and labels."""
+    if first is None or second is None:
+        raise fail(GraphError, f"{default}: expected labels and predictions, got None")
+    with name_scope(scope, default, [first, second]) as prefix:
+        x = math_ops.to_float(convert_to_tensor(second))
+        t = math_ops.to_float(convert_to_tensor(first))
+        if not x.shape.is_compatible_with(t.shape):
+            raise fail(ShapeError, f"{default}: expected labels of shape {x.shape}, got {t.shape}")
+        found = get_default_graph().emit("Mul", [x, t], build, name="losses").outputs[0]
+        return compute_weighted_loss(found, weights, prefix, collection, reduction)
+
+
+def mean_squared_error(
+    labels: Any, predictions: Any, weights: Any = 1.0, scope: str | None = None,
+    loss_collection: str | None = GraphKeys.LOSSES,
+    reduction: str = Reduction.SUM_BY_NONZERO_WEIGHTS,
+) -> Tensor:  # fmt: skip
+    """(predictions - labels) ** 2"""
+    return _elementwise("mean_squared_error", labels, predictions,
+                        lambda x, t: ops.square(x - t), weights, scope, loss_collection,
+                        reduction)  # fmt: skip
+
+
+def absolute_difference(
+    labels: Any, predictions: Any, weights: Any = 1.0, scope: str | None = None,
+    loss_collection: str | None = GraphKeys.LOSSES,
+    reduction: str = Reduction.SUM_BY_NONZERO_WEIGHTS,
+) -> Tensor:  # fmt: skip
+    """abs(predictions - labels)"""
+    return _elementwise("absolute_difference", labels, predictions, lambda x, t: ops.abs(x - t),
+                        weights, scope, loss_collection, reduction)  # fmt: skip
+
+
+def log_loss(
+    labels: Any, predictions: Any, weights: Any = 1.0, epsilon: float = 1e-7,
+    scope: str | None = None, loss_collection: str | None = GraphKeys.LOSSES,
+    reduction: str = Reduction.SUM_BY_NONZERO_WEIGHTS,
+) -> Tensor:  # fmt: skip
+    """-labels * log(predictions) - (1 - labels) * log(1 - predictions)"""
+
+    def build(x: Value, t: Value) -> Value:
+        return -t * ops.log(x + epsilon) - (1.0 - t) * ops.log(1.0 - x + epsilon)
+
+    return _elementwise("log_loss", labels, predictions, build, weights, scope, loss_collection,
+                        reduction)  # fmt: skip
+
+
+def hinge_loss(
+    labels: Any, logits: Any, weights: Any = 1.0, scope: str | None = None,
+    loss_collection: str | None = GraphKeys.LOSSES,
+    reduction: str = Reduction.SUM_BY_NONZERO_WEIGHTS,
+) -> Tensor:  # fmt: skip
+    """max(0, 1 - (2 * labels - 1) * logits)"""
+    return _elementwise("hinge_loss", labels, logits,
+                        lambda x, t: ops.relu(1.0 - (t * 2.0 - 1.0) * x), weights, scope,
+                        loss_collection, reduction)  # fmt: skip
+
+
+def huber_loss(
+    labels: Any, predictions: Any, weights: Any = 1.0, delta: float = 1.0,
+    scope: str | None = None, loss_collection: str | None = GraphKeys.LOSSES,
+    reduction: str = Reduction.SUM_BY_NONZERO_WEIGHTS,
+) -> Tensor:  # fmt: skip
+    """Half the square of an error up to `delta`, linear beyond."""
+
+    def build(x: Value, t: Value) -> Value:
+        size = ops.abs(x - t)
+        near = ops.minimum(size, delta)
+        return 0.5 * ops.square(near) + delta * (size - near)
+
+    return _elementwise("huber_loss", labels, predictions, build, weights, scope,
+                        loss_collection, reduction)  # fmt: skip
+
+
+def softmax_cross_entropy(
+    onehot_labels: Any, logits: Any, weights: Any = 1.0, label_smoothing: float = 0,
+    scope: str | None = None, loss_collection: str | None = GraphKeys.LOSSES,
+    reduction: str = Reduction.SUM_BY_NONZERO_WEIGHTS,
+) -> Tensor:  # fmt: skip
+    """`tf.nn.softmax_cross_entropy_with_logits`, weighted; labels may be smoothed."""
+    with name_scope(scope, "softmax_cross_entropy_loss", [logits, onehot_labels]) as prefix:
+        x = convert_to_tensor(logits)
+        t = math_ops.cast(convert_to_tensor(onehot_labels), x.dtype)
+        if label_smoothing > 0:
+            classes = x.shape[-1].value
+            if classes is None:
+                raise fail(ShapeError, "label_smoothing: expected a known number of classes")
+            t = t * (1.0 - label_smoothing) + label_smoothing / classes
+        found = nn_ops.softmax_cross_entropy_with_logits(labels=t, logits=x, name="xentropy")
+        return compute_weighted_loss(found, weights, prefix, loss_collection, reduction)
+
+
+def sparse_softmax_cross_entropy(
+    labels: Any, logits: Any, weights: Any = 1.0, scope: str | None = None,
+    loss_collection: str | None = GraphKeys.LOSSES,
+    reduction: str = Reduction.SUM_BY_NONZERO_WEIGHTS,
+) -> Tensor:  # fmt: skip
+    """`tf.nn.sparse_softmax_cross_entropy_with_logits`, weighted."""
+    with name_scope(scope, "sparse_softmax_cross_entropy_loss", [logits, labels]) as prefix:
+        x, t = convert_to_tensor(logits), convert_to_tensor(labels)
+        if t.shape.ndims is not None and t.shape.ndims == x.shape.ndims:
+            t = array_ops.squeeze(t, [-1])
+        found = nn_ops.sparse_softmax_cross_entropy_with_logits(
+            labels=t, logits=x, name="xentropy"
+        )
+        return compute_weighted_loss(found, weights, prefix, loss_collection, reduction)
+
+
+def sigmoid_cross_entropy(
+    multi_class_labels: Any, logits: Any, weights: Any = 1.0, label_smoothing: float = 0,
+    scope: str | None = None, loss_collection: str | None = GraphKeys.LOSSES,
+    reduction: str = Reduction.SUM_BY_NONZERO_WEIGHTS,
+) -> Tensor:  # fmt: skip
+    """`tf.nn.sigmoid_cross_entropy_with_logits`, weighted; labels may be smoothed."""
+    with name_scope(scope, "sigmoid_cross_entropy_loss", [logits, multi_class_labels]) as prefix:
+        x = convert_to_tensor(logits)
+        t = math_ops.cast(convert_to_tensor(multi_class_labels), x.dtype)
+        if label_smoothing > 0:
+            t = t * (1.0 - label_smoothing) + 0.5 * label_smoothing
+        found = nn_ops.sigmoid_cross_entropy_with_logits(labels=t, logits=x, name="xentropy")
+        return compute_weighted_loss(found, weights, prefix, loss_collection, reduction)
+
+

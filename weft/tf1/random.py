@@ -1,0 +1,13 @@
+"""`tf.random`: random tensors by their short names."""
+
+from weft.tf1.random_ops import categorical, multinomial, random_shuffle, set_random_seed
+from weft.tf1.random_ops import random_normal as normal
+from weft.tf1.random_ops import random_uniform as uniform
+from weft.tf1.random_ops import truncated_normal
+
+shuffle = random_shuffle
+
+__all__ = [
+    "categorical", "multinomial", "normal", "set_random_seed", "shuffle", "truncated_normal",
+    "uniform",
+]  # fmt: skip

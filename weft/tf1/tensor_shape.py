@@ -1,0 +1,313 @@
+"""TensorFlow 1's shapes: `TensorShape`, a sequence of `Dimension` whose `value` may be unknown."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from typing import Any
+
+from weft.errors import ShapeError
+from weft.ir.shape import Shape
+
+
+class Dimension:
+    """One dimension; `value` is `None` where it is unknown. Arithmetic keeps unknowns unknown."""
+
+    __slots__ = ("_value",)
+
+    def __init__(self, value: Any) -> None:
+        self._value: int | None = value.value if isinstance(value, Dimension) else _index(value)
+
+    @property
+    def value(self) -> int | None:
+        """The size, or `None`."""
+        return self._value
+
+    def is_compatible_with(self, other: Any) -> bool:
+        """Whether the two may be the same size."""
+        other = Dimension(other)
+        return self._value is None or other.value is None or self._value == other.value
+
+    def assert_is_compatible_with(self, other: Any) -> None:
+        """Check `is_compatible_with`.
+
+        Raises:
+            ShapeError: the two differ.
+        """
+        if not self.is_compatible_with(other):
+            raise ShapeError(f"dimension: expected {self}, got {other}")
+
+    def merge_with(self, other: Any) -> Dimension:
+        """What is known from both."""
+        self.assert_is_compatible_with(other)
+        return Dimension(other) if self._value is None else self
+
+    def _apply(self, function: Any, other: Any) -> Dimension:
+        other = Dimension(other)
+        if self._value is None or other.value is None:
+            return Dimension(None)
+        return Dimension(function(self._value, other.value))
+
+    def __add__(self, other: Any) -> Dimension:
+        return self._apply(lambda a, b: a + b, other)
+
+    __radd__ = __add__
+
+    def __mul__(self, other: Any) -> Dimension:
+        return self._apply(lambda a, b: a * b, other)
+
+    __rmul__ = __mul__
+
+    def __sub__(self, other: Any) -> Dimension:
+        return self._apply(lambda a, b: a - b, other)
+
+    def __rsub__(self, other: Any) -> Dimension:
+        return self._apply(lambda a, b: b - a, other)
+
+    def __floordiv__(self, other: Any) -> Dimension:
+        return self._apply(lambda a, b: a // b, other)
+
+    def __mod__(self, other: Any) -> Dimension:
+        return self._apply(lambda a, b: a % b, other)
+
+    def _compare(self, function: Any, other: Any) -> bool | None:
+        try:
+            other = Dimension(other)
+        except (TypeError, ValueError):
+            return NotImplemented
+        if self._value is None or other.value is None:
+            return None
+        return function(self._value, other.value)
+
+    def __eq__(self, other: object) -> Any:
+        return self._compare(lambda a, b: a == b, other)
+
+    def __ne__(self, other: object) -> Any:
+        return self._compare(lambda a, b: a != b, other)
+
+    def __lt__(self, other: Any) -> Any:
+        return self._compare(lambda a, b: a < b, other)
+
+    def __le__(self, other: Any) -> Any:
+        return self._compare(lambda a, b: a <= b, other)
+
+    def __gt__(self, other: Any) -> Any:
+        return self._compare(lambda a, b: a > b, other)
+
+    def __ge__(self, other: Any) -> Any:
+        return self._compare(lambda a, b: a >= b, other)
+
+    def __hash__(self) -> int:
+        return hash(self._value)
+
+    def __int__(self) -> int:
+        return self.__index__()
+
+    def __index__(self) -> int:
+        if self._value is None:
+            raise TypeError("dimension: expected a known size, got ?")
+        return self._value
+
+    def __bool__(self) -> bool:
+        return bool(self._value)
+
+    def __repr__(self) -> str:
+        return f"Dimension({self._value!r})"
+
+    def __str__(self) -> str:
+        return "?" if self._value is None else str(self._value)
+
+
+def _index(value: Any) -> int | None:
+    if value is None:
+        return None
+    if hasattr(value, "__index__"):
+        size = value.__index__()
+    elif isinstance(value, float) and value.is_integer():
+        size = int(value)
+    else:
+        raise TypeError(f"dimension: expected an integer or None, got {value!r}")
+    if size < 0:
+        raise ShapeError(f"dimension: expected a size >= 0, got {size}")
+    return size
+
+
+class TensorShape:
+    """A possibly partial shape: an unknown rank, or dimensions of which some may be unknown."""
+
+    __slots__ = ("_dims",)
+
+    def __init__(self, dims: Any) -> None:
+        self._dims: Shape = _dims(dims)
+
+    @property
+    def dims(self) -> list[Dimension] | None:
+        """The dimensions, or `None` for an unknown rank."""
+        return None if self._dims is None else [Dimension(d) for d in self._dims]
+
+    @property
+    def ndims(self) -> int | None:
+        """The rank, or `None`."""
+        return None if self._dims is None else len(self._dims)
+
+    rank = ndims
+
+    def as_list(self) -> list[int | None]:
+        """The sizes, `None` where unknown.
+
+        Raises:
+            ShapeError: the rank is unknown.
+        """
+        if self._dims is None:
+            raise ShapeError("as_list() is not defined on an unknown TensorShape")
+        return list(self._dims)
+
+    def as_dims(self) -> Shape:
+        """The shape as Weft's graph keeps it."""
+        return self._dims
+
+    def num_elements(self) -> int | None:
+        """The number of elements, or `None` if it is not known."""
+        if self._dims is None:
+            return None
+        total = 1
+        for size in self._dims:
+            if size is None:
+                return None
+            total *= size
+        return total
+
+    def is_fully_defined(self) -> bool:
+        """Whether every dimension is known."""
+        return self._dims is not None and None not in self._dims
+
+    def assert_is_fully_defined(self) -> None:
+        """Check `is_fully_defined`.
+
+        Raises:
+            ShapeError: a dimension is unknown.
+        """
+        if not self.is_fully_defined():
+            raise ShapeError(f"shape: expected a fully defined shape, got {self}")
+
+    def is_compatible_with(self, other: Any) -> bool:
+        """Whether some concrete shape fits both."""
+        other = as_shape(other)
+        if self._dims is None or other.as_dims() is None:
+            return True
+        return len(self._dims) == len(other.as_dims()) and all(
+            a is None or b is None or a == b for a, b in zip(self._dims, other.as_dims(), strict=True)
+        )
+
+    def assert_is_compatible_with(self, other: Any) -> None:
+        """Check `is_compatible_with`.
+
+        Raises:
+            ShapeError: the two contradict each other.
+        """
+        if not self.is_compatible_with(other):
+            raise ShapeError(f"shape: expected {self}, got {as_shape(other)}")
+
+    def assert_has_rank(self, rank: int) -> None:
+        """Check the rank, if it is known.
+
+        Raises:
+            ShapeError: the rank differs.
+        """
+        if self._dims is not None and len(self._dims) != rank:
+            raise ShapeError(f"shape: expected rank {rank}, got {self}")
+
+    def with_rank(self, rank: int) -> TensorShape:
+        """The shape, checked to have `rank` dimensions."""
+        self.assert_has_rank(rank)
+        return TensorShape([None] * rank) if self._dims is None else self
+
+    def with_rank_at_least(self, rank: int) -> TensorShape:
+        """The shape, checked to have at least `rank` dimensions."""
+        if self._dims is not None and len(self._dims) < rank:
+            raise ShapeError(f"shape: expected rank >= {rank}, got {self}")
+        return self
+
+    def merge_with(self, other: Any) -> TensorShape:
+        """What is known from both.
+
+        Raises:
+            ShapeError: the two contradict each other.
+        """
+        self.assert_is_compatible_with(other)
+        other = as_shape(other)
+        if self._dims is None or other.as_dims() is None:
+            return other if self._dims is None else self
+        pairs = zip(self._dims, other.as_dims(), strict=True)
+        return TensorShape([b if a is None else a for a, b in pairs])
+
+    def concatenate(self, other: Any) -> TensorShape:
+        """The dimensions of this shape, then those of `other`."""
+        other = as_shape(other)
+        if self._dims is None or other.as_dims() is None:
+            return TensorShape(None)
+        return TensorShape((*self._dims, *other.as_dims()))
+
+    def __len__(self) -> int:
+        if self._dims is None:
+            raise ShapeError("shape: expected a known rank, got <unknown>")
+        return len(self._dims)
+
+    def __bool__(self) -> bool:
+        return self._dims is not None
+
+    def __iter__(self) -> Iterator[Dimension]:
+        if self._dims is None:
+            raise ShapeError("shape: expected a known rank, got <unknown>")
+        return iter([Dimension(d) for d in self._dims])
+
+    def __getitem__(self, key: int | slice) -> Any:
+        if self._dims is None:
+            return TensorShape(None) if isinstance(key, slice) else Dimension(None)
+        if isinstance(key, slice):
+            return TensorShape(self._dims[key])
+        return Dimension(self._dims[key])
+
+    def __eq__(self, other: object) -> bool:
+        try:
+            return self._dims == as_shape(other).as_dims()
+        except (TypeError, ValueError):
+            return NotImplemented
+
+    def __hash__(self) -> int:
+        return hash(self._dims)
+
+    def __repr__(self) -> str:
+        if self._dims is None:
+            return "TensorShape(None)"
+        return f"TensorShape([{', '.join(repr(Dimension(d)) for d in self._dims)}])"
+
+    def __str__(self) -> str:
+        if self._dims is None:
+            return "<unknown>"
+        inner = ", ".join("?" if d is None else str(d) for d in self._dims)
+        return f"({inner},)" if len(self._dims) == 1 else f"({inner})"
+
+
+def _dims(dims: Any) -> Shape:
+    if dims is None:
+        return None
+    if isinstance(dims, TensorShape):
+        return dims.as_dims()
+    if isinstance(dims, Iterable):
+        return tuple(Dimension(d).value for d in dims)
+    return (Dimension(dims).value,)
+
+
+def as_shape(shape: Any) -> TensorShape:
+    """`shape` as a `TensorShape`; an integer is one dimension, `None` an unknown rank."""
+    return shape if isinstance(shape, TensorShape) else TensorShape(shape)
+
+
+def unknown_shape(ndims: int | None = None) -> TensorShape:
+    """A shape of `ndims` unknown dimensions, or of unknown rank."""
+    return TensorShape(None if ndims is None else [None] * ndims)
+
+
+def dimension_value(dimension: Any) -> int | None:
+    """The size of a `Dimension`, an integer or `None`."""
+    return dimension.value if isinstance(dimension, Dimension) else dimension
