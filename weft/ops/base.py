@@ -211,6 +211,8 @@ class Op:
             if operand is None:
                 full[key] = _attribute(key, value)
                 continue
+            if key == "axes" and operand.rank == 0:
+                operand = catalogue.reshape(operand, shape=(1,))
             full[key] = known_value(operand)
             if not is_complete(full[key]):
                 supplied[key] = operand
@@ -347,6 +349,8 @@ def operand_attribute(array: Array) -> Any:
 def _attribute(key: str, value: Any) -> Any:
     if key == "dtype" and value is not None:
         return as_dtype(value)
+    if key == "axes" and isinstance(value, int):
+        return (value,)
     return freeze(value)
 
 

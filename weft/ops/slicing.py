@@ -60,9 +60,10 @@ def _slice_shape(x: Shape, *, begin: Any, end: Any, strides: Any) -> Shape:
 
 
 def _slices(x: tuple[int, ...], attrs: dict[str, Any]) -> tuple[slice, ...]:
-    """The slices as NumPy takes them, in which `None` means before the first element."""
+    """The slices as NumPy takes them, in which -1 would mean the last element."""
     return tuple(
-        slice(r.start, None if r.stop < 0 else r.stop, r.step) for r in _ranges(x, **attrs)
+        slice(r.start, None if r.stop < 0 else r.stop, r.step) if r else slice(0, 0)
+        for r in _ranges(x, **attrs)
     )
 
 
