@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 
 from weft.codegen.family.argreduce import argreduce
 from weft.codegen.family.cumulative import COMBINE, cumulative
+from weft.codegen.family.sort import sort, top_k
 from weft.ir.dtype import DTYPES, as_dtype
 
 RUNNING = ("cumsum", "cumprod", "cummax")
@@ -83,6 +84,42 @@ def test_running(
 def test_argreduce(op: str, shape: Any, axis: int, dtype: str, out: str, seed: int) -> None:
     attrs = {"axis": axis % len(shape), "dtype": as_dtype(out)}
     check(argreduce, op, (mixed(shape, dtype, seed),), attrs)
+
+
+@pytest.mark.parametrize("name", TARGETS)
+def test_sort_cases_of_the_catalogue(name: str) -> None:
+    check_cases(sort, "sort", (name,))
+    check_cases(top_k, "top_k", (name,))
+
+
+@settings(max_examples=40, deadline=None, derandomize=True)
+@given(
+    shape=SHAPES,
+    axis=st.integers(0, 2),
+    dtype=st.sampled_from(list(DTYPES)),
+    descending=st.booleans(),
+    seed=st.integers(0, 9),
+)
+def test_sort(shape: Any, axis: int, dtype: str, descending: bool, seed: int) -> None:
+    attrs = {"axis": axis % len(shape), "descending": descending}
+    check(sort, "sort", (mixed(shape, dtype, seed),), attrs)
+
+
+@settings(max_examples=40, deadline=None, derandomize=True)
+@given(
+    shape=SHAPES, share=st.floats(0, 1), dtype=st.sampled_from(list(DTYPES)), seed=st.integers(0, 9)
+)
+def test_top_k(shape: Any, share: float, dtype: str, seed: int) -> None:
+    check(top_k, "top_k", (mixed(shape, dtype, seed),), {"k": round(share * shape[-1])})
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_sort_of_wild_values(dtype: str) -> None:
+    kind = as_dtype(dtype)
+    bits = np.random.default_rng(0).integers(0, 256, (3, 500 * kind.size), np.uint8)
+    x = bits % 2 > 0 if dtype == "bool" else bits.view(kind.numpy)
+    for descending in (False, True):
+        check(sort, "sort", (x,), {"descending": descending}, names=TARGETS[:1])
 
 
 def test_the_test_can_fail(monkeypatch: pytest.MonkeyPatch) -> None:

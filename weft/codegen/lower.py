@@ -12,6 +12,7 @@ from weft.codegen.family.cumulative import cumulative
 from weft.codegen.family.gather import gather
 from weft.codegen.family.matmul import matmul
 from weft.codegen.family.scatter import scatter_add
+from weft.codegen.family.sort import sort, top_k
 from weft.codegen.family.window import avg_pool, avg_pool_grad, max_pool, max_pool_grad
 from weft.codegen.kernel import ERROR, Argument, Launch, Scratch
 from weft.codegen.loop.schedule import loops
@@ -32,6 +33,8 @@ FAMILIES: Final[dict[str, Family]] = {
     "scatter_add": scatter_add,
     "argreduce": argreduce,
     "cumulative": cumulative,
+    "sort": sort,
+    "top_k": top_k,
     "max_pool": max_pool,
     "max_pool_grad": max_pool_grad,
     "avg_pool": avg_pool,
