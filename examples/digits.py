@@ -27,7 +27,7 @@ def softmax_regression() -> float:
     y = tf.nn.softmax(tf.matmul(x, w) + b)
     loss = tf.reduce_mean(-tf.reduce_sum(labels * tf.log(y + 1e-9), reduction_indices=[1]))
     w_grad, b_grad = tf.gradients(loss, [w, b])
-    train = tf.group(tf.assign(w, w - 0.5 * w_grad), tf.assign(b, b - 0.5 * b_grad))
+    train = tf.group(tf.assign(w, w - 0.1 * w_grad), tf.assign(b, b - 0.1 * b_grad))
     hits = tf.equal(tf.argmax(y, 1), tf.argmax(labels, 1))
     accuracy = tf.reduce_mean(tf.cast(hits, tf.float32))
 

@@ -17,7 +17,7 @@ from weft.passes.group import Group
 from weft.passes.step import Step
 
 # Kernels whose store accepts more arithmetic.
-EPILOGUE_FAMILIES = frozenset({"matmul", "conv"})
+EPILOGUE_FAMILIES = frozenset({"matmul", "conv", "conv_grad_input", "conv_grad_weight"})
 # More than this and a group's kernel runs out of registers and compiles slowly.
 MOST_NODES = 48
 MOST_INPUTS = 20

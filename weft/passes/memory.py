@@ -73,18 +73,12 @@ class _Block(NamedTuple):
 
 
 def lifetimes(steps: Sequence[Step], keep: Iterable[int] = ()) -> dict[int, Life]:
-    """When each buffer is alive; those in `keep` live to the end of the program.
-
-    A buffer that is read before any step writes it lives from the start.
-    """
+    """When each buffer is alive; those in `keep` live to the end of the program."""
     lives: dict[int, Life] = {}
     for now, step in enumerate(steps):
         for buffer in (*step.reads, *step.writes):
             known = lives.get(buffer)
-            if known is None:
-                lives[buffer] = Life(0 if buffer in step.reads else now, now)
-            else:
-                lives[buffer] = Life(known.first, now)
+            lives[buffer] = Life(now if known is None else known.first, now)
     end = len(steps) - 1
     for buffer in keep:
         if buffer in lives:
@@ -290,33 +284,39 @@ def _by_size(blocks: Mapping[int, _Block]) -> tuple[dict[int, int], int]:
 def check(plan: Plan, steps: Sequence[Step], sizes: Mapping[int, int]) -> None:
     """Execute the plan on labels instead of data: every read must find what was written there.
 
-    Independent of how `plan` works: quadratic, for tests and `WEFT_VERIFY=1`.
+    Independent of how `plan` works. Quadratic at worst: for tests and `WEFT_VERIFY=1`.
 
     Raises:
         AssertionError: a buffer is overwritten before its last reader, or lies outside the arena.
     """
-    written = {b for step in steps for b in step.writes}
-    holds = {b: plan.offsets[b] for step in steps for b in step.reads if b not in written | set()
-             and b in sizes}  # fmt: skip
+    holds: dict[int, int] = {}  # buffer -> offset, of those that are intact
     for now, step in enumerate(steps):
         for buffer in step.reads:
             if buffer in sizes and buffer not in holds:
-                raise AssertionError(f"step {now} reads buffer {buffer}, which was overwritten")
-        mine = [b for b in step.writes if b in sizes]
+                raise AssertionError(f"step {now} reads buffer {buffer}, which is not there")
+        mine = {b for b in step.writes if b in sizes}
         for buffer in mine:
             low, high = plan.offsets[buffer], plan.offsets[buffer] + sizes[buffer]
-            if low % ALIGNMENT or low < 0 or high > plan.total:
+            if low < 0 or high > plan.total or low % ALIGNMENT:
                 raise AssertionError(f"buffer {buffer} at {low} to {high} of {plan.total}")
-            for other, offset in list(holds.items()):
-                if other == buffer or high <= offset or low >= offset + sizes[other]:
-                    continue
-                if other in mine or (other in step.reads and not _may_share(step, buffer, other)):
-                    raise AssertionError(f"step {now} writes {buffer} over {other}")
-                if other in step.reads and offset != low:
-                    raise AssertionError(f"step {now} writes {buffer} partly over {other}")
+            for other in [b for b, at in holds.items() if at < high and low < at + sizes[b]]:
+                _check_share(now, step, buffer, other, plan)
                 del holds[other]
-            holds[buffer] = low
+        for buffer in mine:
+            if any(_overlap(plan, sizes, buffer, other) for other in mine if other != buffer):
+                raise AssertionError(f"step {now} writes two buffers at one place")
+            holds[buffer] = plan.offsets[buffer]
 
 
-def _may_share(step: Step, written: int, read: int) -> bool:
-    return step.inplace.count((written, read)) >= step.reads.count(read)
+def _check_share(now: int, step: Step, written: int, held: int, plan: Plan) -> None:
+    if held == written or held not in step.reads:
+        return
+    if step.inplace.count((written, held)) < step.reads.count(held):
+        raise AssertionError(f"step {now} writes buffer {written} over {held}, which it reads")
+    if plan.offsets[written] != plan.offsets[held]:
+        raise AssertionError(f"step {now} writes buffer {written} askew over {held}")
+
+
+def _overlap(plan: Plan, sizes: Mapping[int, int], a: int, b: int) -> bool:
+    low = max(plan.offsets[a], plan.offsets[b])
+    return low < min(plan.offsets[a] + sizes[a], plan.offsets[b] + sizes[b])

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from weft.errors import FeedError, ShapeError
+from weft.errors import DTypeError, FeedError, ShapeError
 from weft.ir.graph import Graph, rewrite, toposort
 from weft.ir.node import Literal, Node, TensorType, Value
 from weft.ir.shape import is_static, size
@@ -170,7 +170,7 @@ class _Walk:
         data = inputs[: len(inputs) - len(node.operands)]
         for name, operand in zip(node.operands, inputs[len(data) :], strict=True):
             attrs[name] = self._attribute(node, name, operand)
-        types = op.infer(tuple([v.type for v in data]), attrs)
+        types = _types(op, node, tuple([v.type for v in data]), attrs)
         _require_static(node, types)
         attrs = dict(op.normal(*[v.shape for v in data], **{**op.attrs, **attrs}))
         new = Node(
@@ -209,6 +209,16 @@ class _Walk:
         if value.node.op == "variable" and value not in self.env:
             return self._state(value.node)
         return self.env[value]
+
+
+def _types(
+    op: Op, node: Node, types: tuple[TensorType, ...], attrs: Mapping[str, Any]
+) -> tuple[TensorType, ...]:
+    """Concrete output types; an error names the line that made the node."""
+    try:
+        return op.derive(types, attrs)
+    except (ShapeError, DTypeError) as error:
+        raise type(error)(f"{node.op}: {error}: {node.describe()}") from None
 
 
 def _require_static(node: Node, types: tuple[TensorType, ...]) -> None:
