@@ -109,6 +109,8 @@ def implicit_feeds(graph: Graph, roots: Sequence[Node], fed: Sequence[Value]) ->
 
     found: list[Implicit] = []
     for node in toposort(graph.ir, roots, predecessors):
+        if node.op == "host_call" and "shapes" not in node.operands:
+            _require_shape(node)
         if node.op != "placeholder" or node.outputs[0] in skip:
             continue
         value = node.outputs[0]
@@ -124,3 +126,15 @@ def implicit_feeds(graph: Graph, roots: Sequence[Node], fed: Sequence[Value]) ->
     return found
 
 
+
+
+def _require_shape(node: Node) -> None:
+    """Refuse a call into Python of whose result too little is known to make room for it."""
+    for kind in node.types:
+        if kind.shape is None or None in kind.shape:
+            raise InvalidArgumentError(
+                None,
+                None,
+                f"py_func: expected a known shape of the result, got {show(kind.shape)}; "
+                f"call set_shape on it ({node.describe()})",
+            )

@@ -349,6 +349,11 @@ class Graph:
             kind = TensorType(value.dtype, shape)
             return self.ir.add("identity", (value,), {}, (kind,), value.node.name + "/shaped").outputs[0]
 
+    def rebind(self, tensor: Tensor, value: Value) -> None:
+        """Let a tensor stand for another edge from now on."""
+        tensor.rebind(value)
+        self._tensors[value] = tensor
+
     def wrap(self, value: Value, kind: str = "") -> Tensor:
         """The tensor for an edge; edges that a transformation made become operations."""
         found = self._tensors.get(value)

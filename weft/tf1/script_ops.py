@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import sys
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -9,11 +10,12 @@ from typing import Any
 import numpy as np
 
 from weft import ops
+from weft.ir.node import Value
+from weft.ir.shape import Shape
 from weft.tf1.convert import convert_to_tensor
 from weft.tf1.dtypes import as_dtype
 from weft.tf1.graph import get_default_graph, name_scope
 from weft.tf1.tensor import Operation, Tensor
-from weft.tf1.tensor_shape import as_shape
 
 
 def py_func(
@@ -51,20 +53,73 @@ def host_function(
     gradient: Callable[..., Any] | None = None,
     into: Operation | None = None,
 ) -> Operation:
-    """An operation that calls Python, with what is known of its outputs."""
+    """An operation that calls Python, with what is known of its outputs.
+
+    A shape is `None`, or dimensions: a number, `None`, or a pair (input, axis) for a dimension
+    that is the same as one of an input.
+    """
+    kinds = tuple(as_dtype(d).ir for d in dtypes)
+
+    def build(*values: Value, dims: Sequence[Any] = shapes) -> tuple[Value, ...]:
+        found = [_shape_for(d, values) for d in dims]
+        return ops.host_call.all(
+            *values, function=function, dtypes=kinds, shapes=_packed(found), gradient=gradient
+        )
+
     with name_scope(name, kind, [t for t in inputs if isinstance(t, Tensor)]) as scope:
         tensors = [convert_to_tensor(t, name=f"input_{i}") for i, t in enumerate(inputs)]
-        return get_default_graph().emit(
-            kind,
-            tensors,
-            "host_call",
-            name=scope,
-            into=into,
-            function=function,
-            dtypes=tuple(as_dtype(d).ir for d in dtypes),
-            shapes=tuple(as_shape(s).as_dims() for s in shapes),
-            gradient=gradient,
+        graph = get_default_graph()
+        op = graph.emit(kind, tensors, build, name=scope, into=into)
+    rebuilders = graph.keys.setdefault("set_shape", {})
+    rebuilders[op] = functools.partial(_rebuild, build)
+    return op
+
+
+def _rebuild(build: Callable[..., Any], tensor: Tensor, shape: Shape) -> None:
+    """Call Python with a better known output shape: such a call needs it before it runs."""
+    op, graph = tensor.op, tensor.graph
+    dims = [shape if t is tensor else t.used.shape for t in op.outputs]
+    with graph.building(op.name, op.control_inputs):
+        values = build(*[t.used for t in op.inputs], dims=dims)
+    for output, value in zip(op.outputs, values, strict=True):
+        graph.rebind(output, value)
+    op.finish(op.outputs, (values[0].node,))
+
+
+def _shape_for(dims: Any, values: Sequence[Value]) -> Any:
+    """Dimensions, with values for those that an input decides when the graph runs.
+
+    An unknown dimension is taken to be that of the first input which leaves the same one open.
+    """
+    if dims is None:
+        return None
+    found: list[Any] = []
+    for axis, size in enumerate(dims):
+        if isinstance(size, tuple):
+            found.append(_size_of(values[size[0]], size[1]))
+        elif size is None:
+            open_ = [v for v in values if (v.rank or 0) > axis and v.shape and v.shape[axis] is None]
+            found.append(_size_of(open_[0], axis) if open_ else None)
+        else:
+            found.append(size)
+    return found
+
+
+def _size_of(x: Value, axis: int) -> Any:
+    known = None if x.shape is None else x.shape[axis]
+    return ops.shape_of(x)[axis] if known is None else known
+
+
+def _packed(shapes: list[Any]) -> Any:
+    """Shapes as one attribute: plain, or of equal ranks where a dimension is a value."""
+    computed = any(isinstance(d, Value) for s in shapes if s is not None for d in s)
+    ranks = {None if s is None else len(s) for s in shapes}
+    if computed and (len(ranks) > 1 or None in ranks):
+        return tuple(
+            None if s is None else tuple(None if isinstance(d, Value) else d for d in s)
+            for s in shapes
         )
+    return tuple(None if s is None else tuple(s) for s in shapes)
 
 
 numpy_function = py_func

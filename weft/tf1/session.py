@@ -146,7 +146,11 @@ class BaseSession:
             plan = self._find_plan(fetches, feeds)
         arrays: list[Any] = []
         for feed, value in zip(plan.feeds, feeds.values(), strict=True):
-            if value.__class__ is np.ndarray and value.dtype is feed.numpy and value.shape == feed.shape:
+            if (
+                value.__class__ is np.ndarray
+                and value.dtype is feed.numpy
+                and value.shape == feed.shape
+            ):
                 arrays.append(value)
             else:
                 arrays.append(feed.convert(value))

@@ -190,7 +190,12 @@ class Tensor(Overloads):
             ShapeError: it contradicts what was known.
         """
         merged = merge(self._used.shape, as_shape(shape).as_dims())
-        if merged != self._used.shape:
+        if merged == self._used.shape:
+            return
+        rebuild = self.graph.keys.get("set_shape", {}).get(self._op)
+        if rebuild is not None:
+            rebuild(self, merged)
+        else:
             self._used = self.graph.narrow(self._used, merged)
 
     def rebind(self, value: Value) -> None:

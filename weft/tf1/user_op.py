@@ -84,19 +84,50 @@ def _outputs(
     if shape is not None and dtype is not None:
         several = isinstance(dtype, list | tuple)
         return (list(shape), list(dtype)) if several else ([shape], [dtype])
-    if all(t.shape.is_fully_defined() for t in tensors):
-        zeros = [np.zeros(t.shape.as_list(), t.dtype.ir.numpy) for t in tensors]  # pyright: ignore
-        try:
-            with np.errstate(all="ignore"):
-                found = op.forward(*zeros)
-        except Exception as error:
-            message = f"{kind}: forward raised {type(error).__name__} on zeros: {error}"
-            raise UserOpError(message + created_here()) from error
-        arrays = [np.asarray(y) for y in (found if isinstance(found, list | tuple) else [found])]
-        kinds = [_type_of(a, tensors) if dtype is None else dtype for a in arrays]
-        return [a.shape for a in arrays] if shape is None else [shape], kinds
-    known = dtype or (tensors[0].dtype if tensors else float32)
-    return [shape], [known]
+    if any(t.shape.ndims is None for t in tensors):
+        raise fail(
+            GraphError,
+            f"{kind}: expected inputs of known rank; or pass shape= and dtype= to super().__init__",
+        )
+    sizes = iter(_TELLING)
+    origin: dict[int, tuple[int, int]] = {}  # which unknown dimension a size stands for
+    zeros: list[Array] = []
+    for i, t in enumerate(tensors):
+        dims = t.shape.as_list()
+        for axis, size in enumerate(dims):
+            if size is None:
+                dims[axis] = next(sizes)
+                origin[int(dims[axis] or 0)] = (i, axis)
+        zeros.append(np.zeros(dims, t.dtype.ir.numpy))  # pyright: ignore[reportArgumentType]
+    arrays = _on_zeros(op, kind, _shared(zeros, origin))
+    kinds = [_type_of(a, tensors) if dtype is None else dtype for a in arrays]
+    found = [tuple(origin.get(d, d) for d in a.shape) for a in arrays]
+    return (found if shape is None else [shape]), kinds
+
+
+# Sizes for unknown dimensions: primes, which one finds again in the shape of the result
+_TELLING = (1009, 1013, 1019, 1021, 1031, 1033, 1039, 1049, 1051, 1061, 1063, 1069)
+
+
+def _shared(zeros: list[Array], origin: dict[int, tuple[int, int]]) -> list[Array]:
+    """First dimensions that are unknown are one batch: the same size everywhere."""
+    batch = next((size for size, (_, axis) in origin.items() if axis == 0), None)
+    if batch is None:
+        return zeros
+    return [
+        np.zeros((batch, *z.shape[1:]), z.dtype) if z.shape and z.shape[0] in origin else z
+        for z in zeros
+    ]
+
+
+def _on_zeros(op: Any, kind: str, zeros: Sequence[Array]) -> list[Array]:
+    try:
+        with np.errstate(all="ignore"):
+            found = op.forward(*zeros)
+    except Exception as error:
+        message = f"{kind}: forward raised {type(error).__name__} on zeros: {error}"
+        raise UserOpError(message + created_here()) from error
+    return [np.asarray(y) for y in (found if isinstance(found, list | tuple) else [found])]
 
 
 def _type_of(array: Array, tensors: Sequence[Tensor]) -> Any:
@@ -167,10 +198,21 @@ def _fitted(gradient: Any, x: Array) -> Array:
         return np.zeros_like(x)
     array = np.asarray(gradient)
     if array.shape != x.shape:
-        if array.size != x.size and array.ndim:
-            raise ValueError(f"backward: expected a gradient of shape {x.shape}, got {array.shape}")
-        array = np.broadcast_to(array, x.shape) if array.size == 1 else array.reshape(x.shape)
+        try:
+            wide = np.broadcast_shapes(array.shape, x.shape)
+        except ValueError:
+            raise ValueError(
+                f"backward: expected a gradient of shape {x.shape}, got {array.shape}"
+            ) from None
+        array = _summed(np.broadcast_to(array, wide), x.shape)
     return array.astype(x.dtype)
+
+
+def _summed(array: Array, shape: tuple[int, ...]) -> Array:
+    """A gradient summed over the axes along which its input was broadcast."""
+    array = array.sum(axis=tuple(range(array.ndim - len(shape))))
+    wide = tuple(i for i, d in enumerate(shape) if d == 1 and array.shape[i] != 1)
+    return array.sum(axis=wide, keepdims=True)
 
 
 class Placeholder(Operation):
