@@ -60,6 +60,12 @@ class Contest:
         above = f.compare(f"fcmp u{self._above}", a, b)  # or one of them is NaN
         return f.binary("and", above, f.compare("fcmp ord", b, b))
 
+    def round(self, best: tuple[Reg, Reg], at: Reg, number: Reg, lanes: int) -> list[Reg]:
+        """The best so far, a value and its position, against the elements at `at`."""
+        new = self.load(at, lanes)
+        wins = self.beats(new, best[0])
+        return [choose(self.f, wins, new, best[0]), choose(self.f, wins, number, best[1])]
+
     def replaces(self, a: tuple[Reg, Reg], b: tuple[Reg, Reg]) -> Reg:
         """Lanes where `a`, a value and its position, is better than `b` in any order."""
         f = self.f
@@ -122,30 +128,45 @@ def across(f: Builder, contest: Contest, start: Reg, out: Reg, sizes: tuple[int,
 
 def along(f: Builder, contest: Contest, row: Reg, size: int) -> None:
     """One row: vectors while they last, their lanes against each other, then single elements."""
-    start, lanes = f.mul(row, size), contest.lanes
-    whole = size // lanes * lanes
+    start, whole = f.mul(row, size), size // contest.lanes * contest.lanes
     best = contest.load(start, 1), integer(0, contest.index)
     if whole:
-        numbers = lane_numbers(vector(contest.index, lanes))
-        first = [contest.load(start, lanes), numbers]
-        with f.loop(lanes, whole, lanes, carried=first) as loop:
-            new = contest.load(f.add(start, loop.index), lanes)
-            wins = contest.beats(new, loop.carried[0])
-            at = f.splat(convert(f, "trunc", loop.index, contest.index), lanes)
-            loop.next = [
-                choose(f, wins, new, loop.carried[0]),
-                choose(f, wins, f.binary("add", numbers, at), loop.carried[1]),
-            ]
-        best = best_lane(f, contest, (loop.results[0], loop.results[1]))
+        best = best_lane(f, contest, best_vector(f, contest, start, whole))
     with f.loop(max(whole, 1), size, carried=best) as loop:
-        new = contest.load(f.add(start, loop.index), 1)
-        wins = contest.beats(new, loop.carried[0])
+        at = f.add(start, loop.index)
         number = convert(f, "trunc", loop.index, contest.index)
-        loop.next = [
-            choose(f, wins, new, loop.carried[0]),
-            choose(f, wins, number, loop.carried[1]),
-        ]
+        loop.next = contest.round((loop.carried[0], loop.carried[1]), at, number, 1)
     contest.store(loop.results[1], row)
+
+
+def best_vector(f: Builder, contest: Contest, start: Reg, whole: int) -> tuple[Reg, Reg]:
+    """The winner of every lane; several at a time, as one waits for its comparison."""
+    lanes = contest.lanes
+    count = min(UNROLL, whole // lanes)
+    rounds = whole // (count * lanes) * count * lanes
+    numbers = lane_numbers(vector(contest.index, lanes))
+    offsets = [i * lanes for i in range(count)]
+
+    def positions(index: Reg) -> Reg:
+        at = f.splat(convert(f, "trunc", index, contest.index), lanes)
+        return f.binary("add", numbers, at)
+
+    carried = [v for at in offsets for v in (contest.load(f.add(start, at), lanes), numbers)]
+    with f.loop(count * lanes, rounds, count * lanes, carried=carried) as loop:
+        number, at = positions(loop.index), f.add(start, loop.index)
+        for i, offset in enumerate(offsets):
+            pair = loop.carried[2 * i], loop.carried[2 * i + 1]
+            loop.next[2 * i : 2 * i + 2] = contest.round(pair, f.add(at, offset), number, lanes)
+    best = loop.results[0], loop.results[1]
+    for i, offset in enumerate(offsets[1:], start=1):
+        shifted = f.binary("add", loop.results[2 * i + 1], constant(offset, numbers.type))
+        other = loop.results[2 * i], shifted
+        wins = contest.replaces(other, best)
+        best = choose(f, wins, other[0], best[0]), choose(f, wins, other[1], best[1])
+    with f.loop(rounds, whole, lanes, carried=best) as loop:
+        pair = loop.carried[0], loop.carried[1]
+        loop.next = contest.round(pair, f.add(start, loop.index), positions(loop.index), lanes)
+    return loop.results[0], loop.results[1]
 
 
 def best_lane(f: Builder, contest: Contest, x: tuple[Reg, Reg]) -> tuple[Reg, Reg]:

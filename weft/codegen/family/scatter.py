@@ -29,9 +29,11 @@ from weft.ir.node import Node
 from weft.ir.shape import known
 from weft.passes.group import Group
 
-# Output bytes below which splitting costs more than it gains; chunks where rows are split.
+# Splitting rows makes every chunk read all indices: only for large outputs, and rows long enough
+# that adding one takes longer than passing it over.
 SMALL = 1 << 18
-RANGES = 8
+SHORT = 64
+RANGES = 4
 
 
 @dataclass(frozen=True)
@@ -60,8 +62,9 @@ class Scatter:
     @property
     def span(self) -> int:
         """Rows of a chunk, where columns are not split."""
-        large = self.rows * self.width * self.dtype.size > SMALL
-        ranges = RANGES if large and self.columns == self.width else 1
+        row = self.width * self.dtype.size
+        split = self.rows * row > SMALL and row >= SHORT and self.columns == self.width
+        ranges = RANGES if split else 1
         return max(1, -(-self.rows // ranges))
 
     @property
