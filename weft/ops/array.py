@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 import numpy as np
@@ -25,12 +25,14 @@ from weft.ops.numeric import widened
 from weft.ops.rule import (
     checked_shape,
     concrete,
+    front_new_axis,
     mul_dims,
     per_axis,
     reshape_like,
     same,
     shape_argument,
     sum_like,
+    whole_shape,
 )  # fmt: skip
 from weft.ops.sample import NUMBERS, count, each_dtype
 
@@ -65,6 +67,10 @@ def _reshape_cases() -> Iterator[Case]:
         yield Case((count(old),), {"shape": new})
 
 
+def _reshape_normal(x: Shape, *, shape: Any) -> Mapping[str, Any]:
+    return {"shape": _reshape_shape(x, shape=shape)}
+
+
 reshape = defop(
     "reshape",
     inputs="x",
@@ -73,6 +79,7 @@ reshape = defop(
     shape=_reshape_shape,
     reference=lambda x, shape: np.reshape(x, shape),
     vjp=lambda g, y, x, **_: (reshape_like(g, x),),
+    normal=_reshape_normal,
     lower=Alias(),
     cases=_reshape_cases,
     partial=True,
@@ -93,6 +100,7 @@ expand_dims = defop(
     shape=_expand_dims_shape,
     reference=lambda x, axis: np.expand_dims(x, axis),
     vjp=lambda g, y, x, **_: (reshape_like(g, x),),
+    normal=front_new_axis,
     lower=Alias(),
     cases=lambda: [Case((count((2, 3)),), {"axis": a}) for a in (0, 2, -1, -3)],
 )
@@ -117,6 +125,10 @@ def _squeeze_shape(x: Shape, *, axes: Any) -> Shape:
     return tuple(d for i, d in enumerate(x) if i not in gone)
 
 
+def _squeeze_normal(x: Dims, *, axes: Any) -> Mapping[str, Any]:
+    return {"axes": _squeezed(x, axes)}
+
+
 squeeze = defop(
     "squeeze",
     inputs="x",
@@ -125,6 +137,7 @@ squeeze = defop(
     shape=_squeeze_shape,
     reference=lambda x, axes: np.squeeze(x, _squeezed(x.shape, axes)),
     vjp=lambda g, y, x, **_: (reshape_like(g, x),),
+    normal=_squeeze_normal,
     lower=Alias(),
     cases=lambda: [Case((count((1, 3, 1)),), {"axes": a}) for a in (None, 0, (0, -1))],
 )
@@ -171,6 +184,10 @@ def _transpose_cases() -> Iterator[Case]:
     yield Case((count((0, 3)),), {"perm": (1, 0)})
 
 
+def _transpose_normal(x: Dims, *, perm: Any) -> Mapping[str, Any]:
+    return {"perm": _permutation(perm, len(x))}
+
+
 transpose = defop(
     "transpose",
     inputs="x",
@@ -179,6 +196,7 @@ transpose = defop(
     shape=_transpose_shape,
     reference=lambda x, perm: np.transpose(x, _permutation(perm, x.ndim)),
     vjp=_transpose_vjp,
+    normal=_transpose_normal,
     lower=Pull(_transpose_pull),
     cases=_transpose_cases,
     partial=True,
@@ -225,6 +243,7 @@ broadcast_to = defop(
     shape=_broadcast_shape,
     reference=lambda x, shape: np.array(np.broadcast_to(x, shape), order="C"),
     vjp=lambda g, y, x, **_: (sum_like(g, x),),
+    normal=whole_shape,
     lower=Pull(_broadcast_pull),
     cases=_broadcast_cases,
     partial=True,
@@ -280,6 +299,7 @@ sum_to = defop(
     shape=_sum_to_shape,
     reference=_sum_to_reference,
     vjp=lambda g, y, x, **_: (broadcast_to(g, shape=shape_argument(x)),),
+    normal=whole_shape,
     lower=Composite(_sum_to_expand),
     cases=_sum_to_cases,
     partial=True,
@@ -306,6 +326,10 @@ def _flip_cases() -> Iterator[Case]:
     yield Case((count((0, 3)),), {"axes": (0,)})
 
 
+def _flip_normal(x: Dims, *, axes: Any) -> Mapping[str, Any]:
+    return {"axes": _normal(axes, len(x))}
+
+
 flip = defop(
     "flip",
     inputs="x",
@@ -314,6 +338,7 @@ flip = defop(
     shape=_flip_shape,
     reference=lambda x, axes: np.array(np.flip(x, _normal(axes, x.ndim)), order="C"),
     vjp=lambda g, y, x, *, axes: (flip(g, axes=axes),),
+    normal=_flip_normal,
     lower=Pull(_flip_pull),
     cases=_flip_cases,
 )
@@ -354,6 +379,10 @@ def _tile_cases() -> Iterator[Case]:
     yield Case((count((3,)),), {"reps": (0,)})
 
 
+def _tile_normal(x: Dims, *, reps: Any) -> Mapping[str, Any]:
+    return {"reps": _reps(reps, len(x))}
+
+
 tile = defop(
     "tile",
     inputs="x",
@@ -362,6 +391,7 @@ tile = defop(
     shape=_tile_shape,
     reference=lambda x, reps: np.tile(x, reps),
     vjp=_tile_vjp,
+    normal=_tile_normal,
     lower=Pull(_tile_pull),
     cases=_tile_cases,
     partial=True,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 import numpy as np
@@ -26,7 +26,9 @@ from weft.ops.base import (
 )
 from weft.ops.rule import (
     attribute_shape,
+    checked_shape,
     concrete,
+    front_new_axis,
     index_dtype,
     same,
     scalar_shape,
@@ -115,6 +117,11 @@ def _iota_reference(*, shape: Any, axis: int, dtype: Any) -> Array:
     return np.array(np.broadcast_to(line, dims)).astype(as_dtype(dtype).numpy)
 
 
+def _iota_normal(*, shape: Any, axis: int, dtype: Any) -> Mapping[str, Any]:
+    dims = checked_shape(shape) or ()
+    return {"shape": dims, "axis": normal_axis(axis, len(dims)), "dtype": dtype}
+
+
 iota = defop(
     "iota",
     inputs="",
@@ -123,6 +130,7 @@ iota = defop(
     shape=_iota_shape,
     reference=_iota_reference,
     vjp=NO_GRADIENT,
+    normal=_iota_normal,
     lower=Pull(
         lambda b, index, *, axis, dtype, **_: b.scalar(index[axis % len(index)], as_dtype(dtype))
     ),
@@ -237,6 +245,7 @@ one_hot = defop(
     shape=_one_hot_shape,
     reference=_one_hot_reference,
     vjp=NO_GRADIENT,
+    normal=front_new_axis,
     lower=Composite(_one_hot_expand),
     cases=_one_hot_cases,
     partial=True,

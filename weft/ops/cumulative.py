@@ -13,7 +13,7 @@ from weft.ir.shape import Shape, normal_axis
 from weft.ops.base import Array, Case, Op, Opaque, catalogue, defop
 from weft.ops.creation import iota
 from weft.ops.numeric import widened
-from weft.ops.rule import concrete, numeric
+from weft.ops.rule import concrete, front_axis, numeric
 from weft.ops.sample import NUMBERS, count
 from weft.ops.slicing import moved
 from weft.ops.sort import scatter_along_axis
@@ -62,6 +62,7 @@ def _cumulative(name: str, accumulate: Any, neutral: Any, vjp: Any) -> Op:
         shape=_shape,
         reference=_reference(accumulate, neutral),
         vjp=vjp,
+        normal=front_axis,
         lower=Opaque("cumulative"),
         cases=lambda: _cases(name != "cummax"),
     )

@@ -28,7 +28,14 @@ from weft.ops.base import (
 )
 from weft.ops.creation import full, iota
 from weft.ops.numeric import widened
-from weft.ops.rule import attribute_shape, concrete, index_dtype, shape_argument
+from weft.ops.rule import (
+    attribute_shape,
+    concrete,
+    front_axis,
+    index_dtype,
+    shape_argument,
+    whole_shape,
+)
 from weft.ops.sample import ALL, NUMBERS, count
 from weft.ops.sparse import RowSparse
 
@@ -145,6 +152,7 @@ gather = defop(
     shape=_gather_shape,
     reference=_gather_reference,
     vjp=_gather_vjp,
+    normal=front_axis,
     lower=Opaque("gather"),
     cases=_gather_cases,
 )
@@ -258,6 +266,7 @@ take_along_axis = defop(
     shape=_take_shape,
     reference=_take_reference,
     vjp=BY_EXPANSION,
+    normal=front_axis,
     lower=Composite(_take_expand),
     cases=_take_cases,
 )
@@ -399,6 +408,7 @@ scatter_nd = defop(
     shape=_scatter_nd_shape,
     reference=_scatter_nd_reference,
     vjp=BY_EXPANSION,
+    normal=whole_shape,
     lower=Composite(_scatter_nd_expand),
     cases=_scatter_nd_cases,
     partial=True,

@@ -18,7 +18,7 @@ from weft.errors import DTypeError, ShapeError
 from weft.ir.dtype import DType, as_dtype, float32, float64, int32, uint32, uint64
 from weft.ir.node import Value
 from weft.ops.base import NO_GRADIENT, REQUIRED, Array, Case, Pull, catalogue, constant_of, defop
-from weft.ops.rule import attribute_shape
+from weft.ops.rule import attribute_shape, whole_shape
 from weft.ops.special import erfinv
 
 __all__ = [
@@ -143,6 +143,7 @@ random_bits = defop(
     shape=_bits_shape,
     reference=_bits_reference,
     vjp=NO_GRADIENT,
+    normal=whole_shape,
     lower=Pull(_bits_pull),
     cases=_bits_cases,
     partial=True,

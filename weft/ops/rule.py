@@ -2,13 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from weft.errors import DTypeError, ShapeError
 from weft.ir.dtype import DType, as_dtype, bool_
 from weft.ir.node import Value
-from weft.ir.shape import Dim, Shape, broadcast, is_static, known, merge, normal_axes, show
+from weft.ir.shape import (
+    Dim,
+    Dims,
+    Shape,
+    broadcast,
+    is_static,
+    known,
+    merge,
+    normal_axes,
+    normal_axis,
+    show,
+)
 from weft.ops.base import UNKNOWN, catalogue
 
 # Dtype rules: rule(*dtypes, **attrs) -> dtype
@@ -192,3 +203,21 @@ def sum_like(g: Value, x: Value) -> Value:
 def reshape_like(g: Value, x: Value) -> Value:
     """`g` with the shape of `x`."""
     return catalogue.reshape(g, shape=shape_argument(x))
+
+
+# Normal forms: rule(*shapes, **attrs) -> attrs
+
+
+def front_axis(x: Dims, *_: Shape, axis: int, **attrs: Any) -> Mapping[str, Any]:
+    """The attribute `axis` counted from the front."""
+    return {**attrs, "axis": normal_axis(axis, len(x))}
+
+
+def front_new_axis(x: Dims, *_: Shape, axis: int, **attrs: Any) -> Mapping[str, Any]:
+    """The attribute `axis`, that of a dimension to be added, counted from the front."""
+    return {**attrs, "axis": normal_axis(axis, len(x) + 1)}
+
+
+def whole_shape(*_: Shape, shape: Any, **attrs: Any) -> Mapping[str, Any]:
+    """The attribute `shape` as a tuple."""
+    return {**attrs, "shape": checked_shape(shape)}

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 import numpy as np
@@ -23,7 +23,17 @@ from weft.ops.base import (
     defop,
 )
 from weft.ops.indexing import FIRST, LAST
-from weft.ops.rule import add_dims, attribute_shape, concrete, per_axis, same, shape_argument
+from weft.ops.rule import (
+    add_dims,
+    attribute_shape,
+    checked_shape,
+    concrete,
+    front_axis,
+    front_new_axis,
+    per_axis,
+    same,
+    shape_argument,
+)
 from weft.ops.sample import ALL, count, each_dtype
 
 # slice and its transpose, unslice
@@ -67,6 +77,19 @@ def _slices(x: tuple[int, ...], attrs: dict[str, Any]) -> tuple[slice, ...]:
     )
 
 
+def _slice_normal(x: Dims, **attrs: Any) -> Mapping[str, Any]:
+    """Bounds inside the array; the end just past the last element, strides of 1 where it is one."""
+    found: list[tuple[int, int, int]] = []
+    for r in _ranges(x, **attrs):
+        if len(r) > 1:
+            past = r[-1] + (1 if r.step > 0 else -1)
+            found.append((r.start, past if past >= 0 else FIRST, r.step))
+        else:
+            found.append((r.start, r.start + 1, 1) if r else (0, 0, 1))
+    names = ("begin", "end", "strides")
+    return {name: tuple(entry[i] for entry in found) for i, name in enumerate(names)}
+
+
 def _slice_pull(b: Any, index: Any, x: Any, **attrs: Any) -> Any:
     ranges = _ranges(x.shape, **attrs)
     return x(tuple(i * r.step + r.start for i, r in zip(index, ranges, strict=True)))
@@ -93,6 +116,7 @@ slice_ = defop(
     shape=_slice_shape,
     reference=lambda x, **attrs: np.array(x[_slices(x.shape, attrs)], order="C"),
     vjp=lambda g, y, x, **attrs: (unslice(g, shape=shape_argument(x), **attrs),),
+    normal=_slice_normal,
     lower=Pull(_slice_pull),
     cases=_slice_cases,
     partial=True,
@@ -110,6 +134,11 @@ def _unslice_reference(x: Array, *, shape: Any, **attrs: Any) -> Array:
     y = np.zeros(shape, x.dtype)
     y[_slices(shape, attrs)] = x
     return y
+
+
+def _unslice_normal(_: Dims, *, shape: Any, **attrs: Any) -> Mapping[str, Any]:
+    dims = checked_shape(shape)
+    return {"shape": dims, **_slice_normal(dims or (), **attrs)}
 
 
 def _unslice_pull(b: Any, index: Any, x: Any, *, shape: Any, **attrs: Any) -> Any:
@@ -149,6 +178,7 @@ unslice = defop(
     shape=_unslice_shape,
     reference=_unslice_reference,
     vjp=lambda g, y, x, *, shape, **attrs: (slice_(g, **attrs),),
+    normal=_unslice_normal,
     lower=Pull(_unslice_pull),
     cases=_unslice_cases,
     partial=True,
@@ -377,6 +407,7 @@ concatenate = defop(
     shape=_concatenate_shape,
     reference=lambda *xs, axis: np.concatenate(xs, axis),
     vjp=_concatenate_vjp,
+    normal=front_axis,
     lower=Pull(_concatenate_pull),
     cases=_concatenate_cases,
     partial=True,
@@ -409,6 +440,7 @@ stack = defop(
     shape=_stack_shape,
     reference=lambda *xs, axis: np.stack(xs, axis),
     vjp=lambda g, y, *xs, axis: unstack.all(g, count=len(xs), axis=axis),
+    normal=front_new_axis,
     lower=Composite(_stack_expand),
     cases=lambda: (
         [Case((count((2, 3)), -count((2, 3))), {"axis": axis}) for axis in (0, 1, 2, -1, -3)]
@@ -451,6 +483,7 @@ split = defop(
     shape=_split_shape,
     reference=_split_reference,
     vjp=lambda g, y, x, *, sizes, axis: (concatenate(*g, axis=axis),),
+    normal=front_axis,
     lower=Composite(_split_expand),
     cases=lambda: [
         *each_dtype((2, 6), sizes=(1, 3, 2), axis=1),
@@ -488,6 +521,7 @@ unstack = defop(
     shape=_unstack_shape,
     reference=_unstack_reference,
     vjp=lambda g, y, x, *, count, axis: (stack(*g, axis=axis),),
+    normal=front_axis,
     lower=Composite(_unstack_expand),
     cases=lambda: [
         Case((count((2, 3, 4)),), {"count": (2, 3, 4)[axis], "axis": axis})

@@ -26,7 +26,7 @@ from weft.ops.base import (
     defop,
 )
 from weft.ops.creation import full, iota
-from weft.ops.rule import concrete, index_dtype
+from weft.ops.rule import concrete, front_axis, index_dtype
 from weft.ops.sample import ALL, count
 
 __all__ = ["argsort", "scatter_along_axis"]
@@ -95,6 +95,7 @@ sort = defop(
     shape=_sort_shape,
     reference=_sort_reference,
     vjp=_sort_vjp,
+    normal=front_axis,
     lower=Opaque("sort"),
     cases=_sort_cases,
     outputs=2,
@@ -216,6 +217,7 @@ def _arg_reduction(name: str, function: Any) -> Any:
         shape=_arg_shape,
         reference=_arg_reference(function),
         vjp=NO_GRADIENT,
+        normal=front_axis,
         lower=Opaque("argreduce"),
         cases=_arg_cases,
     )
