@@ -88,7 +88,7 @@ def convolutional_network() -> float:
 
         result = run("convolutional network", 1000, step, score)
         picked = {x: train_x[:64], labels: train_y[:64], keep: 0.7}
-        console.print(session.profile([loss, train], picked))
+        print(session.profile([loss, train], picked))
         return result
 
 

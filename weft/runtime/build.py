@@ -66,6 +66,7 @@ class Blueprint:
     externals: tuple[Source, ...]
     arena: memory.Plan
     fetches: tuple[tuple[Place, TensorType], ...]
+    names: dict[int, str]  # of the arena's buffers
     kept: tuple[str, ...]  # variables whose value before the step is used
     changed: tuple[str, ...]  # variables that the step changes
     step: Step
@@ -248,8 +249,9 @@ class _Builder:
             (place(buffer), TensorType(v.dtype, known(v.shape)))
             for buffer, v in zip(buffers, self.step.fetches, strict=True)
         )
+        names = {i: b.name for b, i in ids.items() if isinstance(b, Value)}
         return Blueprint(
-            calls, tuple(self.externals.values()), plan, fetches, tuple(self.states_read()),
+            calls, tuple(self.externals.values()), plan, fetches, names, tuple(self.states_read()),
             tuple(self.step.updates), self.step, self.fused,
         )  # fmt: skip
 

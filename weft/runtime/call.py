@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+
 from weft.codegen.kernel import Kernel, Scratch
 
 

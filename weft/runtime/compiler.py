@@ -6,10 +6,13 @@ are compiled in a few child processes that stay for a while; the parent only lin
 
 from __future__ import annotations
 
+import atexit
 import contextlib
+import fcntl
 import os
 import re
-import selectors
+import select
+import signal
 import subprocess
 import sys
 import sysconfig
@@ -17,7 +20,7 @@ import tempfile
 import threading
 from collections.abc import Iterable, Sequence
 from pathlib import Path
-from typing import IO, Final, NamedTuple
+from typing import Final, NamedTuple
 
 from weft import config
 from weft.codegen import llvm
@@ -28,6 +31,8 @@ from weft.runtime.cache import Cache, digest
 from weft.runtime.worker import ANSWER, REQUEST
 
 MAX_CHILDREN: Final = 8  # each takes 60 MB
+PIPE_BYTES: Final = 1 << 20
+FORK_SECONDS: Final = 5.0
 _NAME: Final = re.compile(rf"@{SYMBOL}(?![\w.$-])")
 
 
@@ -38,6 +43,10 @@ class Job(NamedTuple):
     symbol: str
     name: str
     ir: str
+
+
+class _Died(Exception):
+    """A compiler process ended without an answer; its exit code is the argument."""
 
 
 class _Child:
@@ -56,52 +65,52 @@ class _Child:
                 start_new_session=True,  # Ctrl-C is for the parent
             )
         except OSError as error:
+            self._messages.close()
             raise CompileError(f"cannot start a compiler process: {error}") from None
-        self.busy: Job | None = None
-
-    @property
-    def output(self) -> IO[bytes]:
-        """Where answers come from."""
-        assert self.process.stdout is not None
-        return self.process.stdout
+        assert self.process.stdin is not None and self.process.stdout is not None
+        self._input = self.process.stdin
+        self.output: Final = self.process.stdout
+        self.job: Job | None = None  # what it works on
+        with contextlib.suppress(AttributeError, OSError):  # a whole request fits: no waiting
+            fcntl.fcntl(self._input, fcntl.F_SETPIPE_SZ, PIPE_BYTES)
 
     def send(self, job: Job, target: Target) -> None:
-        """Hand over a job; raises BrokenPipeError if the process has ended."""
-        parts = [part.encode() for part in (target.cpu, target.features, job.ir)]
-        assert self.process.stdin is not None
-        self.busy = job
-        self.process.stdin.write(REQUEST.pack(*map(len, parts)) + b"".join(parts))
-        self.process.stdin.flush()
+        """Hand over a job.
+
+        Raises:
+            OSError: the process has ended.
+        """
+        self.job = job
+        ir = _NAME.sub(f"@{job.symbol}", job.ir)
+        parts = [part.encode() for part in (target.cpu, target.features, ir)]
+        self._input.write(REQUEST.pack(*map(len, parts)) + b"".join(parts))
+        self._input.flush()
 
     def receive(self) -> bytes:
         """The object code of the job at hand.
 
         Raises:
-            CompileError: LLVM refused the kernel, or the process died of it.
+            CompileError: LLVM refused the kernel; the process is fine.
+            _Died: the process is not.
         """
-        job, self.busy = self.busy, None
-        assert job is not None
+        assert self.job is not None
         head = self.output.read(ANSWER.size)
-        if len(head) == ANSWER.size:
-            status, size = ANSWER.unpack(head)
-            body = self.output.read(size)
-            if len(body) == size:
-                if status == 0:
-                    return body
-                raise CompileError(f"kernel {job.name}: {body.decode(errors='replace')}")
-        code = self.process.wait()
-        raise CompileError(
-            f"kernel {job.name}: the compiler died (exit code {code}): {self.said()}"
-        )
+        if len(head) < ANSWER.size:
+            raise _Died(self.process.wait())
+        status, size = ANSWER.unpack(head)
+        body = self.output.read(size)
+        if len(body) < size:
+            raise _Died(self.process.wait())
+        job, self.job = self.job, None
+        if status:
+            raise CompileError(f"kernel {job.name}: {body.decode(errors='replace')}")
+        return body
 
-    def said(self) -> str:
-        """The last that the process wrote to its standard error."""
-        with contextlib.suppress(OSError, ValueError):
-            self._messages.seek(0)
-            lines = self._messages.read().decode(errors="replace").strip().splitlines()
-            told = [line for line in lines if "LLVM ERROR" in line] or lines[-1:]
-            return told[0] if told else "it said nothing"
-        return "it said nothing"
+    def last_words(self) -> str:
+        """What the process said before it died."""
+        self._messages.seek(0)
+        lines = self._messages.read().decode(errors="replace").strip().splitlines()
+        return next((line for line in lines if "LLVM ERROR" in line), "it said nothing")
 
     @property
     def alive(self) -> bool:
@@ -116,10 +125,9 @@ class _Child:
 
     def forget(self) -> None:
         """Close the pipes; the process ends by itself."""
-        for pipe in (self.process.stdin, self.process.stdout, self._messages):
-            if pipe is not None:
-                with contextlib.suppress(OSError):
-                    pipe.close()
+        for pipe in (self._input, self.output, self._messages):
+            with contextlib.suppress(OSError):
+                pipe.close()
 
 
 class Compiler:
@@ -131,6 +139,7 @@ class Compiler:
         self._linked: dict[str, int] = {}
         self._caches: dict[str, Cache] = {}
         self._library: llvm.Library | None = None
+        self._held = False
 
     def compile(self, kernels: Iterable[Kernel], target: Target) -> dict[Kernel, int]:
         """See `compile_kernels`."""
@@ -141,8 +150,7 @@ class Compiler:
             for kernel in wanted:
                 key = keys[kernel.ir]
                 if key not in self._linked and key not in jobs:
-                    symbol = f"k{key[:40]}"
-                    jobs[key] = Job(key, symbol, kernel.name, _NAME.sub(f"@{symbol}", kernel.ir))
+                    jobs[key] = Job(key, f"k{key[:40]}", kernel.name, kernel.ir)
             self._link(jobs, self._objects(list(jobs.values()), target))
             return {kernel: self._linked[keys[kernel.ir]] for kernel in wanted}
 
@@ -185,43 +193,55 @@ class Compiler:
     def _build(self, jobs: Sequence[Job], target: Target, done: dict[str, bytes]) -> None:
         """Compile in parallel, the largest first. Adds to `done` as it goes."""
         queue = sorted(jobs, key=lambda job: len(job.ir))
-        failure: CompileError | None = None
+        failures: list[CompileError] = []
+        retried: set[str] = set()
         self.prestart(min(len(queue), _child_count()))
-        with selectors.DefaultSelector() as selector:
-            try:
-                for child in self._children[: len(queue)]:
-                    selector.register(child.output, selectors.EVENT_READ, child)
+        try:
+            for child in self._children[: len(queue)]:
+                self._feed(child, queue, target)
+            while busy := {child.output: child for child in self._children if child.job}:
+                for output in select.select(list(busy), [], [])[0]:
+                    child = busy[output]
+                    job = child.job
+                    assert job is not None
+                    try:
+                        done[job.key] = child.receive()
+                    except CompileError as error:
+                        failures.append(error)
+                    except _Died as death:
+                        (code,) = death.args
+                        # An abort is LLVM's. Anything else may be somebody's kill: once more.
+                        if code == -signal.SIGABRT or job.key in retried:
+                            failures.append(_fatal(job, code, child.last_words()))
+                        else:
+                            retried.add(job.key)
+                            queue.append(job)
+                        child = self._replace(child)
                     self._feed(child, queue, target)
-                while any(child.busy for child in self._children):
-                    for key, _ in selector.select():
-                        child: _Child = key.data
-                        job = child.busy
-                        assert job is not None
-                        try:
-                            done[job.key] = child.receive()
-                        except CompileError as error:
-                            failure = failure or error
-                            if not child.alive:
-                                selector.unregister(child.output)
-                                self._children.remove(child)
-                                child.forget()
-                                child = self._spawn()
-                                selector.register(child.output, selectors.EVENT_READ, child)
-                        self._feed(child, queue, target)
-            except BaseException:
-                # Ctrl-C: what the busy ones are about to say is for nobody.
-                self._drop_busy()
-                raise
-        if failure is not None:
-            raise failure
+        except BaseException:
+            # Ctrl-C: what the busy ones are about to say is for nobody.
+            self._drop_busy()
+            raise
+        if failures:
+            raise failures[0]
 
-    @staticmethod
-    def _feed(child: _Child, queue: list[Job], target: Target) -> None:
-        if queue:
-            child.send(queue.pop(), target)
+    def _feed(self, child: _Child, queue: list[Job], target: Target) -> None:
+        """Give a child the next job; one that has ended meanwhile is replaced."""
+        if not queue:
+            return
+        job = queue.pop()
+        try:
+            child.send(job, target)
+        except OSError:
+            self._replace(child).send(job, target)
+
+    def _replace(self, child: _Child) -> _Child:
+        self._children.remove(child)
+        child.end()
+        return self._spawn()
 
     def _drop_busy(self) -> None:
-        for child in [child for child in self._children if child.busy]:
+        for child in [child for child in self._children if child.job]:
             self._children.remove(child)
             child.end()
 
@@ -239,8 +259,24 @@ class Compiler:
             while len(self._children) < count:
                 self._spawn()
 
-    def after_fork(self) -> None:
-        """In a forked child: the compiler processes belong to the parent."""
+    def close(self) -> None:
+        """End the child processes; the next compilation starts new ones."""
+        with self._lock:
+            for child in self._children:
+                child.end()
+            self._children = []
+
+    def before_fork(self) -> None:
+        """Let a compilation end: the forked child gets a consistent linker."""
+        self._held = self._lock.acquire(timeout=FORK_SECONDS)
+
+    def after_fork_in_parent(self) -> None:
+        """Undo `before_fork`."""
+        if self._held:
+            self._lock.release()
+
+    def after_fork_in_child(self) -> None:
+        """The compiler processes belong to the parent."""
         self._lock = threading.RLock()
         for child in self._children:
             child.process.returncode = 0  # not our child: never wait for it
@@ -253,9 +289,18 @@ def _child_count() -> int:
     return max(1, min(cores or 1, MAX_CHILDREN))
 
 
+def _fatal(job: Job, code: int, said: str) -> CompileError:
+    return CompileError(f"kernel {job.name}: the compiler died with exit code {code}: {said}")
+
+
 _compiler: Final = Compiler()
+atexit.register(_compiler.close)
 if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=_compiler.after_fork)
+    os.register_at_fork(
+        before=_compiler.before_fork,
+        after_in_parent=_compiler.after_fork_in_parent,
+        after_in_child=_compiler.after_fork_in_child,
+    )
 
 
 def compile_kernels(kernels: Iterable[Kernel], target: Target) -> dict[Kernel, int]:

@@ -19,12 +19,14 @@
 %Segment = type { i32, i32, i32, i32 }
 ;               0 slot, 1 external
 %Patch = type { i32, i32 }
-;               0 sleepers, 1 epoch
+;               0 somebody sleeps, 1 epoch
 %Queue = type { i32, i32, [56 x i8] }
-;              0 busy, 1 program, 2 finished, 3 units pending, 4 caller's queue, 5 workers' queue,
-;              6 threads, 7 quit, 8 turns to spin, 9 heads. Busy things have a cache line of their own.
+;              0 busy, 1 {program, finished}, 2 units pending, 3 caller's queue, 4 workers' queue,
+;              5 {threads, quit, turns to spin}, 6 heads, 7 the caller's processor, 8 processors to use.
+;              Busy things have a cache line of their own.
 %Line = type { i64, [56 x i8] }
-%Team = type { %Line, { ptr, i64, [48 x i8] }, %Line, %Queue, %Queue, { i64, i64, i64, [40 x i8] }, [256 x %Line] }
+%Team = type { %Line, { ptr, i64, [48 x i8] }, %Line, %Queue, %Queue, { i64, i64, i64, [40 x i8] }, [256 x %Line],
+               %Line, [16 x i64] }
 ;                 0 team, 1 thread
 %Worker = type { ptr, i64 }
 ;                 0 start, 1 end in nanoseconds, 2 thread, 3 unused
@@ -51,7 +53,7 @@ entry:
   ret i64 %sum
 }
 
-$WAIT
+$SYSTEM
 
 ; Wake whoever sleeps in a queue.
 define internal void @wake(ptr %queue) nounwind {
@@ -60,6 +62,7 @@ entry:
   %none = icmp eq i32 %sleepers, 0
   br i1 %none, label %done, label %some
 some:
+  %told = atomicrmw xchg ptr %queue, i32 0 seq_cst
   %epoch = getelementptr %Queue, ptr %queue, i64 0, i32 1
   %old = atomicrmw add ptr %epoch, i32 1 seq_cst
   call void @system_wake(ptr %epoch)
@@ -67,6 +70,43 @@ some:
 done:
   ret void
 }
+
+; A worker that finds itself on the caller's processor leaves it: there, it can only be in the way.
+; (The scheduler likes to wake a thread where it was woken from, and takes its time to part the two.)
+define internal void @settle(ptr %team) nounwind {
+entry:
+  %theirs.p = getelementptr %Team, ptr %team, i64 0, i32 7
+  %theirs = load atomic i64, ptr %theirs.p monotonic, align 8
+  %mine32 = call i32 @system_processor()
+  %mine = sext i32 %mine32 to i64
+  %same = icmp eq i64 %mine, %theirs
+  %known = icmp ult i64 %mine, 1024
+  %both = and i1 %same, %known
+  br i1 %both, label %choose, label %done
+choose:
+  %all.p = getelementptr %Team, ptr %team, i64 0, i32 8
+  %all = load <16 x i64>, ptr %all.p, align 8
+  %mask.p = alloca <16 x i64>
+  store <16 x i64> %all, ptr %mask.p
+  %at = lshr i64 %mine, 6
+  %word.p = getelementptr i64, ptr %mask.p, i64 %at
+  %word = load i64, ptr %word.p
+  %shift = and i64 %mine, 63
+  %bit = shl i64 1, %shift
+  %others = xor i64 %bit, -1
+  %rest = and i64 %word, %others
+  store i64 %rest, ptr %word.p
+  %left = load <16 x i64>, ptr %mask.p
+  %any = call i64 @llvm.vector.reduce.or.v16i64(<16 x i64> %left)
+  %none = icmp eq i64 %any, 0
+  br i1 %none, label %done, label %move
+move:
+  call void @system_move(ptr %mask.p)
+  br label %done
+done:
+  ret void
+}
+declare i64 @llvm.vector.reduce.or.v16i64(<16 x i64>)
 
 ; A unit with flags: a host call, or a timed one.
 define internal void @special(ptr %program, ptr %unit, i64 %thread) nounwind {
@@ -237,7 +277,7 @@ single:
   br label %head
 publish:
   %pending = getelementptr %Team, ptr %team, i64 0, i32 2
-  store atomic i64 %size, ptr %pending seq_cst, align 8
+  store atomic i64 %size, ptr %pending monotonic, align 8
   %seg = shl i64 %i, 32
   %width = sub i64 %threads, 1
   %width.s = shl i64 %width, 24
@@ -270,7 +310,7 @@ rouse:
   br label %tell
 finish:
   %finished = getelementptr %Team, ptr %team, i64 0, i32 1, i32 1
-  store atomic i64 1, ptr %finished seq_cst, align 8
+  store atomic i64 1, ptr %finished release, align 8
   fence seq_cst
   br label %tell
 tell:
@@ -283,6 +323,8 @@ done:
 }
 
 ; Claim and do units until the program is finished (the caller) or the team is dissolved (workers).
+; Units are published by writing every head, one's own included, so a thread that has found nothing
+; looks at nothing but its own head until that changes: cache lines move between cores only with work.
 define internal void @work(ptr %team, i64 %me) nounwind {
 entry:
   %caller = icmp eq i64 %me, 0
@@ -297,13 +339,15 @@ entry:
   %turns.p = getelementptr %Team, ptr %team, i64 0, i32 5, i32 2
   %program.p = getelementptr %Team, ptr %team, i64 0, i32 1
   %pending = getelementptr %Team, ptr %team, i64 0, i32 2
+  %own = getelementptr %Team, ptr %team, i64 0, i32 6, i64 %me
   br label %fresh
 fresh:
   br label %scan
 scan:
-  %spins = phi i64 [ 0, %fresh ], [ %spins1, %spin ], [ %spins, %enlist ]
-  %enlisted = phi i1 [ false, %fresh ], [ false, %spin ], [ true, %enlist ]
-  %epoch = phi i32 [ 0, %fresh ], [ 0, %spin ], [ %epoch.now, %enlist ]
+  %spins = phi i64 [ 0, %fresh ], [ %spins1, %changed ], [ %spins1, %enlist ]
+  %enlisted = phi i1 [ false, %fresh ], [ false, %changed ], [ true, %enlist ]
+  %epoch = phi i32 [ 0, %fresh ], [ 0, %changed ], [ %epoch.now, %enlist ]
+  %seen = load atomic i64, ptr %own acquire, align 8
   %size = load atomic i64, ptr %size.p monotonic, align 8
   br label %look
 look:
@@ -333,17 +377,12 @@ claim:
   %less = sub i64 %word, 1
   %pair = cmpxchg ptr %head, i64 %word, i64 %less acq_rel monotonic
   %won = extractvalue { i64, i1 } %pair, 1
-  br i1 %won, label %found, label %try
+  br i1 %won, label %mine, label %try
 skip:
   %v1 = add i64 %v, 1
   %on = icmp ult i64 %v1, %size
   br i1 %on, label %look, label %nothing
-found:
-  br i1 %enlisted, label %resign, label %do
-resign:
-  %old0 = atomicrmw sub ptr %queue, i32 1 seq_cst
-  br label %do
-do:
+mine:
   ; Now that a unit is ours, the program cannot end, so the team's pointer to it is good.
   %program = load ptr, ptr %program.p
   %units.p = getelementptr %Program, ptr %program, i64 0, i32 2
@@ -361,52 +400,84 @@ do:
   %v.next = add i64 %h, 1
   %scaled = mul i64 %count, %v.next
   %even = udiv i64 %scaled, %threads
-  %end = select i1 %private1, i64 1, i64 %even
-  %rank0 = sub i64 %end, %left
-  %rank = add i64 %first, %rank0
+  %share.end = select i1 %private1, i64 1, i64 %even
+  %end = add i64 %first, %share.end
+  br label %do
+do:
+  ; As long as there is more on this head, which we cannot lose before we report, take it.
+  %left.now = phi i64 [ %left, %mine ], [ %more.left, %more.claim ]
+  %done = phi i64 [ 0, %mine ], [ %done1, %more.claim ]
+  %rank = sub i64 %end, %left.now
   %unit = getelementptr %Unit, ptr %units, i64 %rank
   call void @execute(ptr %program, ptr %unit, i64 %me)
-  %before = atomicrmw sub ptr %pending, i64 1 acq_rel
-  %last = icmp eq i64 %before, 1
+  %done1 = add i64 %done, 1
+  br label %more
+more:
+  %more.word = load atomic i64, ptr %head acquire, align 8
+  %more.left = and i64 %more.word, 8388607
+  %dry = icmp eq i64 %more.left, 0
+  br i1 %dry, label %report, label %more.try
+more.try:
+  %more.less = sub i64 %more.word, 1
+  %more.pair = cmpxchg ptr %head, i64 %more.word, i64 %more.less acq_rel monotonic
+  %more.won = extractvalue { i64, i1 } %more.pair, 1
+  br i1 %more.won, label %more.claim, label %more
+more.claim:
+  br label %do
+report:
+  %before = atomicrmw sub ptr %pending, i64 %done1 acq_rel
+  %last = icmp eq i64 %before, %done1
   br i1 %last, label %onward, label %fresh
 onward:
   %following = add i64 %seg, 1
   call void @advance(ptr %program, ptr %team, i64 %following, i64 %me)
   br label %fresh
 nothing:
+  br i1 %enlisted, label %still, label %idle
+idle:
+  %spins0 = phi i64 [ %spins, %nothing ], [ %spins1, %turn ]
+  %spins1 = add i64 %spins0, 1
   %leave = load atomic i64, ptr %leave.p acquire, align 8
   %stay = icmp eq i64 %leave, 0
-  br i1 %stay, label %idle, label %out
-idle:
-  br i1 %enlisted, label %sleep, label %restless
-restless:
-  %spins1 = add i64 %spins, 1
+  br i1 %stay, label %rest, label %out
+rest:
   %turns = load atomic i64, ptr %turns.p monotonic, align 8
   %tired = icmp ugt i64 %spins1, %turns
   br i1 %tired, label %enlist, label %spin
 spin:
   call void @relax()
+  br i1 %caller, label %turn, label %apart
+apart:
+  call void @settle(ptr %team)
+  br label %turn
+turn:
+  %now = load atomic i64, ptr %own acquire, align 8
+  %same = icmp eq i64 %now, %seen
+  br i1 %same, label %idle, label %changed
+changed:
   br label %scan
 enlist:
   ; Announce the sleep, then look once more: whoever publishes either sees us or is seen.
   %epoch.now = load atomic i32, ptr %epoch.p seq_cst, align 4
-  %old1 = atomicrmw add ptr %queue, i32 1 seq_cst
+  %old = atomicrmw xchg ptr %queue, i32 1 seq_cst
   fence seq_cst
   br label %scan
+still:
+  %leave.late = load atomic i64, ptr %leave.p acquire, align 8
+  %stay.late = icmp eq i64 %leave.late, 0
+  br i1 %stay.late, label %sleep, label %out
 sleep:
   call void @system_wait(ptr %epoch.p, i32 %epoch)
-  %old2 = atomicrmw sub ptr %queue, i32 1 seq_cst
+  br i1 %caller, label %fresh, label %woken
+woken:
+  call void @settle(ptr %team)
   br label %fresh
 out:
-  br i1 %enlisted, label %last.resign, label %gone
-last.resign:
-  %old3 = atomicrmw sub ptr %queue, i32 1 seq_cst
-  br label %gone
-gone:
   ret void
 }
 
-; One step. Gives the error cell's state, or -1 - i if external i has no address.
+; One step. Gives the error cell's state. Or does nothing and gives -1 - i if external i has no
+; address, the least integer if the team has fewer threads than the program wants (after a fork).
 define internal i64 @run(ptr %program) nounwind {
 entry:
   %patches.p = getelementptr %Program, ptr %program, i64 0, i32 6
@@ -450,15 +521,28 @@ ready:
   %short = icmp eq i64 %segments, 0
   br i1 %short, label %alone, label %ask
 ask:
-  ; Another program has the team: do without.
   %team.p = getelementptr %Program, ptr %program, i64 0, i32 11
   %team = load ptr, ptr %team.p
+  %size.p = getelementptr %Team, ptr %team, i64 0, i32 5
+  %size = load atomic i64, ptr %size.p acquire, align 8
+  %threads.p = getelementptr %Program, ptr %program, i64 0, i32 5
+  %threads = load i64, ptr %threads.p
+  %enough = icmp uge i64 %size, %threads
+  br i1 %enough, label %seize, label %understaffed
+understaffed:
+  ret i64 -9223372036854775808
+seize:
+  ; If another program has the team, do without.
   %pair = cmpxchg ptr %team, i64 0, i64 1 acq_rel monotonic
   %won = extractvalue { i64, i1 } %pair, 1
   br i1 %won, label %together, label %alone
 together:
   %program.p = getelementptr %Team, ptr %team, i64 0, i32 1
   store ptr %program, ptr %program.p
+  %here32 = call i32 @system_processor()
+  %here = sext i32 %here32 to i64
+  %here.p = getelementptr %Team, ptr %team, i64 0, i32 7
+  store atomic i64 %here, ptr %here.p monotonic, align 8
   %finished = getelementptr %Team, ptr %team, i64 0, i32 1, i32 1
   store atomic i64 0, ptr %finished seq_cst, align 8
   call void @advance(ptr %program, ptr %team, i64 0, i64 0)

@@ -6,7 +6,6 @@ import ctypes
 import platform
 import string
 import sys
-import threading
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 
@@ -23,7 +22,10 @@ HOST: Final = 2
 TIMED: Final = 4
 """Flag of a call whose start and end are recorded."""
 WAKE: Final = 8
-"""Flag of a segment with enough work to wake sleeping threads."""
+"""Flag of a segment that wakes sleeping threads: enough work is left for them."""
+
+UNDERSTAFFED: Final = -(1 << 63)
+"""What `run` gives, having done nothing, if the team has fewer threads than the program wants."""
 
 MAX_THREADS: Final = 256
 MAX_UNITS: Final = 1 << 20  # in one segment; a head counts them in 23 bits
@@ -50,17 +52,21 @@ class ProgramTable(ctypes.Structure):
     ]  # fmt: skip
 
 
-TEAM_BYTES: Final = (6 + MAX_THREADS) * 64
+TEAM_BYTES: Final = (6 + MAX_THREADS) * 64 + 64 + 128
 TEAM_THREADS: Final = 5 * 64  # where `%Team` keeps how many threads look for work,
-TEAM_SPIN: Final = 5 * 64 + 16  # and how many turns a thread spins before it sleeps
+TEAM_SPIN: Final = 5 * 64 + 16  # how many turns a thread spins before it sleeps,
+TEAM_PROCESSORS: Final = (6 + MAX_THREADS) * 64 + 64  # and where it may run, as bits
+MAX_PROCESSORS: Final = 1024
 
 _FUTEX = {"x86_64": 202, "aarch64": 98}
 _RELAX = {
     "x86_64": ("void @llvm.x86.sse2.pause()", ""),
     "aarch64": ("void @llvm.aarch64.hint(i32)", "i32 1"),
 }
-_FUTEX_WAIT = string.Template("""
+_LINUX = string.Template("""
 declare i64 @syscall(i64, ...)
+declare i32 @sched_getcpu()
+declare i32 @sched_setaffinity(i32, i64, ptr)
 define internal void @system_wait(ptr %word, i32 %value) nounwind {
   %r = call i64 (i64, ...) @syscall(i64 $NUMBER, ptr %word, i32 128, i32 %value, ptr null)
   ret void
@@ -69,14 +75,28 @@ define internal void @system_wake(ptr %word) nounwind {
   %r = call i64 (i64, ...) @syscall(i64 $NUMBER, ptr %word, i32 129, i32 2147483647)
   ret void
 }
+define internal i32 @system_processor() nounwind {
+  %r = call i32 @sched_getcpu()
+  ret i32 %r
+}
+define internal void @system_move(ptr %mask) nounwind {
+  %r = call i32 @sched_setaffinity(i32 0, i64 128, ptr %mask)
+  ret void
+}
 """)
-_POLLING_WAIT = """
+_ELSEWHERE = """
 declare i32 @usleep(i32)
 define internal void @system_wait(ptr %word, i32 %value) nounwind {
   %r = call i32 @usleep(i32 100)
   ret void
 }
 define internal void @system_wake(ptr %word) nounwind {
+  ret void
+}
+define internal i32 @system_processor() nounwind {
+  ret i32 -1
+}
+define internal void @system_move(ptr %mask) nounwind {
   ret void
 }
 """
@@ -87,7 +107,7 @@ def source(system: str = sys.platform, machine: str | None = None) -> str:
     machine = platform.machine() if machine is None else machine
     machine = {"amd64": "x86_64", "arm64": "aarch64"}.get(machine.lower(), machine)
     futex = _FUTEX.get(machine) if system == "linux" else None
-    wait = _POLLING_WAIT if futex is None else _FUTEX_WAIT.substitute(NUMBER=futex)
+    calls = _ELSEWHERE if futex is None else _LINUX.substitute(NUMBER=futex)
     relax = "define internal void @relax() nounwind {\n$CALL  ret void\n}\n"
     if machine in _RELAX:
         declaration, argument = _RELAX[machine]
@@ -98,7 +118,7 @@ def source(system: str = sys.platform, machine: str | None = None) -> str:
         relax = relax.replace("$CALL", "")
     text = Path(__file__).with_suffix(".ll").read_text(encoding="utf-8")
     clock = "6" if system == "darwin" else "1"  # CLOCK_MONOTONIC
-    return string.Template(text).substitute(SYMBOL=SYMBOL, CLOCK=clock, RELAX=relax, WAIT=wait)
+    return string.Template(text).substitute(SYMBOL=SYMBOL, CLOCK=clock, RELAX=relax, SYSTEM=calls)
 
 
 class Entries(NamedTuple):
@@ -110,7 +130,6 @@ class Entries(NamedTuple):
     stop: Any  # (team)
 
 
-_lock = threading.Lock()
 _entries: Entries | None = None
 
 
@@ -124,13 +143,17 @@ def entries() -> Entries:
     global _entries
     if _entries is None:
         driver = kernel()
-        address = compile_kernels([driver], current())[driver]
-        run, worker, stop = (ctypes.c_void_p * 3).from_address(address)
-        unary = (ctypes.c_int64, ctypes.c_void_p)
-        _entries = Entries(
-            ctypes.CFUNCTYPE(*unary)(run or 0),
-            ctypes.PYFUNCTYPE(*unary)(run or 0),
-            worker or 0,
-            ctypes.CFUNCTYPE(*unary)(stop or 0),
-        )
+        _entries = entries_at(compile_kernels([driver], current())[driver])
     return _entries
+
+
+def entries_at(address: int) -> Entries:
+    """The functions that a linked driver's table lists."""
+    run, worker, stop = (ctypes.c_void_p * 3).from_address(address)
+    unary = (ctypes.c_int64, ctypes.c_void_p)
+    return Entries(
+        ctypes.CFUNCTYPE(*unary)(run or 0),
+        ctypes.PYFUNCTYPE(*unary)(run or 0),
+        worker or 0,
+        ctypes.CFUNCTYPE(*unary)(stop or 0),
+    )

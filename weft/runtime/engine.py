@@ -107,6 +107,10 @@ class Function:
             signature = (signature, *self._details(arrays, state))
         return self._programs.get(signature) or self._compile(signature, arrays, state)
 
+    def profile(self, arrays: Sequence[Array], state: State, runs: int = 5) -> str:
+        """Where a step's time and memory go, as text; runs `runs` real steps."""
+        return self.program(arrays, state).profile(arrays, state, runs)
+
     def _details(self, arrays: Sequence[Array], state: State) -> Signature:
         values = tuple(arrays[i].tobytes() for i in sorted(self._decisive))
         shapes = tuple(state.memory(k).shape if k in state else None for k in self._flexible)

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import ctypes
-from collections.abc import Callable, Sequence
+import sys
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 import numpy as np
 
+from weft import config
+from weft.codegen import llvm
 from weft.codegen.kernel import Kernel
 from weft.codegen.target import Target, current
 from weft.errors import OutOfRangeError, UninitializedError, UserOpError, WeftError
@@ -19,6 +22,7 @@ from weft.runtime.arena import Arena
 from weft.runtime.build import Blueprint, Constant, Feed, Placed, Variable
 from weft.runtime.call import Call, External, InArena, Place
 from weft.runtime.compiler import compile_kernels
+from weft.runtime.profile import arena_map, measure, summarise
 from weft.runtime.program import Fault, Program, address_of
 from weft.runtime.state import State
 
@@ -55,6 +59,8 @@ class Executable:
         self._bound: list[Array] = []  # the state's arrays, kept alive while their addresses are
         self._fetches = [self._fetch(place, kind) for place, kind in blueprint.fetches]
         self._arrays: Sequence[Array] = ()
+        self._debug = int(config.get("debug")) >= 2
+        show_kernels(kernels, target or current())
 
     # -- building
 
@@ -145,23 +151,42 @@ class Executable:
         """
         program = self.program
         with program.lock:
-            if state is not self._state or state.version != self._version:
-                self._bind(state)
-            addresses = program.addresses
-            held: Sequence[Array] = arrays
-            for index, number in self._feeds:
-                array = arrays[index]
-                if not array.flags.c_contiguous:
-                    array = np.ascontiguousarray(array)
-                    held = [*held, array]
-                addresses[number] = address_of(array)
-            fault = program.run()
+            held = self._place(arrays, state)
+            fault = self._recorded() if self._debug else program.run()
             if fault is not None:
                 raise self._out_of_range(fault)
-            self._arrays = arrays
+            self._arrays = held
             results = [fetch() for fetch in self._fetches]
             self._arrays = ()
             return results
+
+    def _place(self, arrays: Sequence[Array], state: State) -> Sequence[Array]:
+        """Tell the program where everything is; the arrays to keep until the step is over."""
+        if state is not self._state or state.version != self._version:
+            self._bind(state)
+        addresses = self.program.addresses
+        held = arrays
+        for index, number in self._feeds:
+            array = arrays[index]
+            if type(array) is not np.ndarray or not array.flags.c_contiguous:
+                array = np.ascontiguousarray(array)
+                held = [*held, array]
+            addresses[number] = address_of(array)
+        return held
+
+    def _recorded(self) -> Fault | None:
+        """Run the step with clocks and print where its time went."""
+        recording = self.program.record()
+        print(summarise(self.program, [recording]), file=sys.stderr)
+        return recording.fault
+
+    def profile(self, arrays: Sequence[Array], state: State, runs: int = 5) -> str:
+        """Where the time and the memory of a step go, as text; runs `runs` real steps."""
+        with self.program.lock:
+            held = self._place(arrays, state)
+            found = measure(self.program, runs)
+            del held
+        return f"{found}\n\n{arena_map(self.blueprint.arena, self.blueprint.names)}"
 
     def _bind(self, state: State) -> None:
         for key in self._kept:
@@ -215,3 +240,18 @@ def _is_host(placed: Placed) -> bool:
 def _placed(argument: object) -> Place:
     assert isinstance(argument, InArena | External)
     return argument
+
+
+def show_kernels(kernels: Iterable[Kernel], target: Target) -> None:
+    """Print new kernels as `WEFT_DEBUG` asks: from 5 as LLVM IR, from 6 as assembly too."""
+    level = int(config.get("debug"))
+    for kernel in kernels:
+        if level < 5 or kernel.ir in _shown:
+            continue
+        _shown.add(kernel.ir)
+        print(f"# kernel {kernel.name}\n{kernel.ir}", file=sys.stderr)
+        if level >= 6:
+            print(llvm.to_assembly(kernel.ir, target.cpu, target.features), file=sys.stderr)
+
+
+_shown: set[str] = set()

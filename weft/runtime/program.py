@@ -29,8 +29,8 @@ from weft.runtime.call import Call, External, InArena, estimate_ns
 from weft.runtime.segment import Segmented, cut
 from weft.runtime.team import TEAM
 
-SERIAL_NS: Final = 20_000.0  # programs shorter than this are not worth a second thread
-HOLD_NS: Final = 100_000.0  # programs shorter than this keep Python's lock: releasing costs more
+SERIAL_NS: Final = 10_000.0  # shorter programs gain nothing from a second thread
+HOLD_NS: Final = 100_000.0  # shorter programs keep Python's lock
 
 
 class Fault(NamedTuple):
@@ -161,6 +161,9 @@ class Program:
                 in it called it again).
         """
         state = self._run_host() if self._callbacks else self._enter(self._pointer)
+        if state == driver.UNDERSTAFFED:  # a forked child has no threads
+            TEAM.grow(self.threads)
+            return self.run()
         return self._fault(state) if state else None
 
     def _run_host(self) -> int:

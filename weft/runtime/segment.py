@@ -12,9 +12,9 @@ from weft.codegen.kernel import Kernel
 from weft.runtime import driver
 from weft.runtime.call import Call, External, InArena, estimate_ns
 
-UNIT_NS: Final = 1000.0  # handing a unit to another core costs 100 to 200 ns
+UNIT_NS: Final = 500.0  # handing work to another core costs 100 to 200 ns
 UNITS_PER_THREAD: Final = 4  # enough for the others to take over from one that is held up
-WAKE_NS: Final = 40_000.0  # waking a sleeping thread takes 5 to 50 us
+WAKE_NS: Final = 10_000.0  # waking takes 3 us here and 10 to 30 there; the next step finds it awake
 MAX_CALLS: Final = 256  # in a segment; the search for conflicts is quadratic in it
 
 
@@ -97,15 +97,16 @@ def _ranges(call: Call) -> tuple[list[_Range], list[_Range]]:
     return reads, writes
 
 
-def cut(calls: Sequence[Call], table: np.ndarray[Any, Any], threads: int) -> Segmented:
-    """Units and segments for a team of `threads`; `table` has the serial form of each call."""
+def cut(calls: Sequence[Call], serial: np.ndarray[Any, Any], threads: int) -> Segmented:
+    """Units and segments for a team of `threads`; `serial` has the serial form of each call."""
     units: list[tuple[int, ...]] = []
     owner: list[int] = []
     segments: list[tuple[int, ...]] = []
+    costs: list[float] = []
     for members in group(calls):
         first, work, flags = len(units), 0.0, 0
         for number in members:
-            function, args, _, chunks, own, _ = (int(field) for field in table[number])
+            function, args, _, chunks, own, _ = (int(field) for field in serial[number])
             cost = estimate_ns(calls[number])
             parts = max(1, min(chunks, UNITS_PER_THREAD * threads, int(cost / UNIT_NS)))
             bounds = [chunks * part // parts for part in range(parts + 1)]
@@ -115,10 +116,10 @@ def cut(calls: Sequence[Call], table: np.ndarray[Any, Any], threads: int) -> Seg
                 owner.append(number)
             work += cost
             flags |= own
-        count = len(units) - first
-        if count > 1 and work >= WAKE_NS:
-            flags |= driver.WAKE
-        segments.append((first, count, flags, 0))
-    return Segmented(
-        np.array(units, driver.UNIT), np.array(segments, driver.SEGMENT), np.array(owner, np.int64)
-    )
+        segments.append((first, len(units) - first, flags, 0))
+        costs.append(work)
+    table = np.array(segments, driver.SEGMENT)
+    shared = table["units"] > 1
+    left = np.cumsum((np.array(costs) * shared)[::-1])[::-1]
+    table["flags"][shared & (left >= WAKE_NS)] |= driver.WAKE
+    return Segmented(np.array(units, driver.UNIT), table, np.array(owner, np.int64))

@@ -21,10 +21,10 @@ CROWDED_TURNS: Final = 20  # with more threads than cores, the one awaited needs
 STACK_BYTES: Final = 1 << 20
 
 
-def _cores() -> int:
+def _processors() -> set[int]:
     if hasattr(os, "sched_getaffinity"):
-        return len(os.sched_getaffinity(0))
-    return os.cpu_count() or 1
+        return os.sched_getaffinity(0)
+    return set(range(os.cpu_count() or 1))
 
 
 class Team:
@@ -55,7 +55,9 @@ class Team:
         if self._size.value >= threads:
             return
         with self._lock:
-            self._spin.value = SPIN_TURNS if threads <= _cores() else CROWDED_TURNS
+            crowded = threads > len(_processors())
+            self._spin.value = CROWDED_TURNS if crowded else SPIN_TURNS
+            self._allow(set() if crowded else _processors())
             # The size first: the caller must find every head, with or without a thread behind it.
             start, self._size.value = self._size.value, max(self._size.value, threads)
             before = signal.pthread_sigmask(signal.SIG_BLOCK, signal.valid_signals())
@@ -73,6 +75,12 @@ class Team:
         if create(ctypes.byref(thread), None, entry, worker) == 0:
             self._threads.append(thread)
             self._workers.append(worker)
+
+    def _allow(self, processors: set[int]) -> None:
+        """Where workers may go to get out of the caller's way; nowhere: they stay."""
+        bits = sum(1 << number for number in processors if number < driver.MAX_PROCESSORS)
+        mask = bits.to_bytes(driver.MAX_PROCESSORS // 8, "little")
+        ctypes.memmove(self.address + driver.TEAM_PROCESSORS, mask, len(mask))
 
     def stop(self) -> None:
         """End the threads; the next `grow` starts new ones."""

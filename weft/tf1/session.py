@@ -209,6 +209,16 @@ class BaseSession:
             raise translate(error) from error
         return _Plan(function, fetch, feeds, implicit, self._graph.epoch)
 
+    def profile(
+        self, fetches: Any, feed_dict: Mapping[Any, Any] | None = None, runs: int = 5
+    ) -> str:
+        """Where the time and the memory of a run go, as text; runs it `runs` times."""
+        feeds = feed_dict or {}
+        plan = self._find_plan(fetches, feeds)
+        arrays = [f.convert(v) for f, v in zip(plan.feeds, feeds.values(), strict=True)]
+        arrays.extend(item.value(self._state) for item in plan.implicit)
+        return plan.function.profile(arrays, self._state, runs)
+
     def make_callable(
         self, fetches: Any, feed_list: Sequence[Any] | None = None, accept_options: bool = False
     ) -> Callable[..., Any]:
