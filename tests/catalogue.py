@@ -13,7 +13,7 @@ import numpy as np
 from emulator import emulate
 
 from weft.errors import MismatchError
-from weft.ir.dtype import DType, as_dtype
+from weft.ir.dtype import DType, as_dtype, float64
 from weft.ir.graph import Graph
 from weft.ir.node import TensorType, Value
 from weft.ir.shape import compatible
@@ -178,13 +178,14 @@ def differentiable(op: Op, case: Case) -> bool:
     """Whether a case has something to differentiate, and is small and finite."""
     if op.vjp is NO_GRADIENT or not case.differentiate:
         return False
-    types = types_of(case.inputs)
-    outputs = reference(op, case)
+    types = [TensorType(float64 if t.dtype.is_floating else t.dtype, t.shape)
+             for t in types_of(case.inputs)]  # fmt: skip
+    outputs = op.derive(tuple(types), attributes(op, case))
     return (
-        any(t.dtype.is_floating for t in types)
-        and any(as_dtype(y.dtype).is_floating for y in outputs)
+        any(t.dtype is float64 for t in types)
+        and any(y.dtype is float64 for y in outputs)
         and sum(a.size for a in case.inputs) <= DIFFERENTIATED
-        and all(np.isfinite(y.astype(np.float64)).all() for y in outputs)
+        and all(np.isfinite(y.astype(np.float64)).all() for y in reference(op, case))
     )
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
@@ -34,6 +35,7 @@ GOOD = Op(
     cases=lambda: [Case((X,))],
     partial=True,
 )
+NUMBERS = itertools.count()
 CHECKS = (
     check_types, check_unknown_shapes, check_normal_form, check_lowering, check_gradient,
 )  # fmt: skip
@@ -48,7 +50,8 @@ def planted(monkeypatch: pytest.MonkeyPatch) -> Callable[..., tuple[Op, Case]]:
     """Declares `GOOD` with some fields replaced, in a registry of this test's own."""
 
     def declare(**fields: Any) -> tuple[Op, Case]:
-        op = replace(GOOD, **fields)
+        # A name of its own: kernels are kept by the structure of what they compute.
+        op = replace(GOOD, name=f"planted_{next(NUMBERS)}", **fields)
         monkeypatch.setitem(REGISTRY, op.name, op)
         return op, next(iter(op.cases()))
 

@@ -143,7 +143,7 @@ def _sparse_cases() -> Iterator[Case]:
     for i, dtype in enumerate(FLOATS):
         for shape in _SHAPES[: 2 if i else None]:
             kind = types.int64 if i % 2 else types.int32
-            labels = draw(shape[:-1], kind, 0, 100) % shape[-1]
+            labels = np.asarray(draw(shape[:-1], kind, 0, 100) % shape[-1])
             yield Case((draw(shape, dtype), labels), rtol=1e-5, atol=1e-5)
 
 
