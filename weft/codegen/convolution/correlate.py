@@ -26,6 +26,7 @@ from weft.codegen.convolution.halo import Image, copy_block, pitches_of
 from weft.codegen.convolution.plan import Plan, source_bytes
 from weft.codegen.kernel import Argument, Kernel, Launch, Scratch
 from weft.codegen.microkernel import (
+    UNROLL,
     Accumulators,
     Address,
     Left,
@@ -40,7 +41,7 @@ LINE = 64
 
 
 @dataclass
-class _Part:
+class Part:
     """What a chunk, or a phase of it, covers on one axis; registers or constants."""
 
     start: Reg  # first position of the block, counted in the phase
@@ -55,10 +56,12 @@ def launch_correlation(
     problem: Correlation, plan: Plan, target: Target, source: Argument, weights: Argument, sink: Sink
 ) -> Launch:
     """The launch that computes the result from the source and packed weights."""
-    return _Nest(problem, plan, target, sink).launch(source, weights)
+    return Nest(problem, plan, target, sink).launch(source, weights)
 
 
-class _Nest:
+class Nest:
+    """The kernel of one correlation under construction."""
+
     def __init__(self, problem: Correlation, plan: Plan, target: Target, sink: Sink) -> None:
         self.problem = problem
         self.plan = plan
@@ -84,6 +87,7 @@ class _Nest:
             self.scratch = (source_bytes(problem, (n, z, y, x)) // LINE + 1) * LINE
 
     def launch(self, source: Argument, weights: Argument) -> Launch:
+        """The launch on the source and the packed weights."""
         args: list[Argument] = [source, weights]
         if self.scratch:
             args.append(Scratch(self.scratch, per_thread=True))
@@ -116,6 +120,11 @@ class _Nest:
             blocks.insert(0, span(b, i, extent, parts))
         self.blocks = blocks
         self._find_source()
+        self._work(share)
+
+    def _work(self, share: Reg) -> None:
+        """What a chunk does once its source is at hand: its share of the panels."""
+        b, problem, plan = self.b, self.problem, self.plan
         total = problem.groups * self.panels
         first, count = span(b, share, total, plan.shares)
         with each(b, first, b.add(first, count)) as panel:
@@ -163,28 +172,28 @@ class _Nest:
         self.panel = b.offset(self.weights, b.mul(panel, own))
         self.group = b.mul(group, problem.depth * self.size)
         with contextlib.ExitStack() as stack:
-            parts: list[_Part] = []
+            parts: list[Part] = []
             for i, axis in enumerate(problem.axes):
                 phase = stack.enter_context(each(b, integer(0), integer(len(axis.phases))))
                 parts.append(self._part(i, axis, phase))
             self._phase(parts)
 
-    def _part(self, i: int, axis: Axis, phase: Reg) -> _Part:
+    def _part(self, i: int, axis: Axis, phase: Reg) -> Part:
         b, (start, count) = self.b, self.blocks[i + 1]
         if len(axis.phases) == 1:
             (only,) = axis.phases
             first, offset, tap, taps = (integer(n) for n in self._numbers(axis, only)[1:])
-            return _Part(start, count, first, offset, tap, taps)
+            return Part(start, count, first, offset, tap, taps)
         rows = [self._numbers(axis, p) for p in axis.phases]
         own, first, offset, tap, taps = look_up(b, f"phases{i}", rows, phase)
         count = smaller(b, count, subtract(b, own, start))
-        return _Part(start, count, first, offset, tap, taps)
+        return Part(start, count, first, offset, tap, taps)
 
     def _numbers(self, axis: Axis, phase: Phase) -> tuple[int, ...]:
         offset = phase.offset - axis.low if phase.taps else 0
         return phase.count, phase.first, offset, phase.tap, phase.taps
 
-    def _phase(self, parts: list[_Part]) -> None:
+    def _phase(self, parts: list[Part]) -> None:
         b = self.b
         weights = integer(0)
         for part, axis in zip(parts, self.problem.axes, strict=True):
@@ -199,7 +208,7 @@ class _Nest:
         else:
             self._rows(parts, base, pointer)
 
-    def _rows(self, parts: list[_Part], base: Reg, weights: Reg) -> None:
+    def _rows(self, parts: list[Part], base: Reg, weights: Reg) -> None:
         """Tiles along the last axis."""
         b, rows, count = self.b, self.tile.rows, parts[2].count
         with (
@@ -214,19 +223,23 @@ class _Nest:
                 begin = smaller(b, loop.index, b.add(count, -rows))
                 skip = subtract(b, loop.index, begin)
             pointer = self._source_at(base, (n, z, y, begin))
-            pitch = self.problem.axes[2].stride * self.pitches[3]
-            left = tuple(Address(pointer, row * pitch) for row in range(rows))
-            sums = self._sum(left, parts, weights)
-            pixel = self._result_at(parts, (n, z, y, begin))
-            self.sink.reset()
-            for row, values in enumerate(sums):
-                at = b.add(pixel, row * self.problem.axes[2].step)
-                wanted = None
-                if skip is not None and row < rows - 1:
-                    wanted = b.compare("icmp sle", skip, integer(row))
-                self._store(values, at, wanted)
+            self._tile(parts, pointer, weights, self._result_at(parts, (n, z, y, begin)), skip)
 
-    def _scattered(self, parts: list[_Part], base: Reg, weights: Reg) -> None:
+    def _tile(
+        self, parts: list[Part], pointer: Reg, weights: Reg, pixel: Reg, skip: Reg | None
+    ) -> None:
+        """One tile of neighbours, the first of which is `pixel`; `skip` of them are stored already."""
+        b, axis = self.b, self.problem.axes[2]
+        pitch = axis.stride * self.pitches[3]
+        left = tuple(Address(pointer, row * pitch) for row in range(self.tile.rows))
+        self.sink.reset()
+        for row, values in enumerate(self._sum(left, parts, weights)):
+            wanted = None
+            if skip is not None and row < self.tile.rows - 1:
+                wanted = b.compare("icmp sle", skip, integer(row))
+            self._store(values, b.add(pixel, row * axis.step), wanted)
+
+    def _scattered(self, parts: list[Part], base: Reg, weights: Reg) -> None:
         """Tiles over all positions of the block, each row's place computed."""
         b, rows = self.b, self.tile.rows
         counts = [self.blocks[0][1], *(part.count for part in parts)]
@@ -259,7 +272,7 @@ class _Nest:
             base = b.offset(base, b.mul(i, stride * pitch))
         return base
 
-    def _result_at(self, parts: list[_Part], at: tuple[Reg, ...] | list[Reg]) -> Reg:
+    def _result_at(self, parts: list[Part], at: tuple[Reg, ...] | list[Reg]) -> Reg:
         """The number of a position among all of the result's."""
         b = self.b
         pixel = b.add(self.blocks[0][0], at[0])
@@ -268,7 +281,7 @@ class _Nest:
             pixel = b.add(b.mul(pixel, axis.result), own)
         return pixel
 
-    def _sum(self, left: tuple[Address, ...], parts: list[_Part], weights: Reg) -> Accumulators:
+    def _sum(self, left: tuple[Address, ...], parts: list[Part], weights: Reg) -> Accumulators:
         """The sums of one tile: loops over taps around the microkernel."""
         problem, b = self.problem, self.b
         step = self.tile.columns * self.size
@@ -297,9 +310,14 @@ class _Nest:
         if not loops:
             known = fixed(depth)
             right = Right(weights, tile.columns * self.size)
-            return microkernel(
-                b, tile, Left(left, self.size), right, depth if known is None else known, start
-            )
+            # Where one step of a row reads what a later step of its neighbour reads, LLVM would
+            # keep the values of all unrolled steps in registers, and spill sums for them.
+            apart = self.problem.axes[2].stride * self.problem.groups * self.problem.depth
+            unroll = min(UNROLL, apart)
+            if known is None and unroll == 3:
+                unroll = 2  # a power of two where the depth is not known
+            steps = depth if known is None else known
+            return microkernel(b, tile, Left(left, self.size), right, steps, start, unroll)
         (taps, source, packed), *inner = loops
         if fixed(taps) == 1:
             return self._taps(left, weights, inner, depth, start)

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from weft.codegen.contraction.sink import sink_of
 from weft.codegen.convolution.correlate import launch_correlation
+from weft.codegen.convolution.depthwise import launch_depthwise
+from weft.codegen.convolution.depthwise import suits as depthwise
 from weft.codegen.convolution.geometry import (
     Correlation,
     backward_of,
@@ -13,8 +15,11 @@ from weft.codegen.convolution.geometry import (
 )
 from weft.codegen.convolution.pack import launch_packing
 from weft.codegen.convolution.plan import plan_of
-from weft.codegen.convolution.weight import launch_weight_gradient, weight_gradient_of
-from weft.codegen.convolution.weight import plan_of as plan_of_weight
+from weft.codegen.convolution.weight import launch_weight_gradient
+from weft.codegen.convolution.weight_depthwise import launch_depthwise_gradient
+from weft.codegen.convolution.weight_depthwise import suits as depthwise_gradient
+from weft.codegen.convolution.weight_plan import plan_of as plan_of_weight
+from weft.codegen.convolution.weight_problem import weight_gradient_of
 from weft.codegen.kernel import Launch
 from weft.codegen.target import Target
 from weft.ir.node import Value
@@ -43,6 +48,8 @@ def _correlate(
     if not problem.pixels * problem.groups * problem.columns:
         return ()
     source, weights = operands
+    if depthwise(problem):
+        return (launch_depthwise(problem, target, source, weights, sink_of(group)),)
     plan = plan_of(problem, target)
     pack, packed = launch_packing(problem, plan.tile, target, weights)
     sink = sink_of(group)
@@ -57,5 +64,7 @@ def conv_grad_weight(group: Group, target: Target) -> tuple[Launch, ...]:
     if not problem.rows * problem.width:
         return ()
     sink = sink_of(group)
+    if depthwise_gradient(problem):
+        return launch_depthwise_gradient(problem, target, node.data_inputs, sink)
     plan = plan_of_weight(problem, target)
     return launch_weight_gradient(problem, plan, target, node.data_inputs, sink)

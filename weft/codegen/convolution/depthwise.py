@@ -1,0 +1,171 @@
+"""Convolutions with one channel in and out of every group: vectors go along the channels.
+
+    chunk         a block of images and positions
+      (copy)      its part of the source with the zeros around it
+        phase     one for each residue of a strided gradient, else one in all
+          tile    neighbours along the last axis
+            channels   a vector at a time: contiguous in the source, the weights and the result
+              tap      each vector of the source is loaded once for all results that it meets
+
+There are few multiply-adds for every element, so registers hold a tile's results for one vector of
+channels; weights come from L1.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import itertools
+from dataclasses import replace
+
+from weft.codegen.builder import Reg, constant, integer
+from weft.codegen.contraction.emit import read, subtract
+from weft.codegen.contraction.plan import ceil_div
+from weft.codegen.contraction.sink import Sink
+from weft.codegen.convolution.correlate import Nest, Part, each, look_up
+from weft.codegen.convolution.geometry import Correlation
+from weft.codegen.convolution.plan import CHUNK_FLOPS, Plan, cut
+from weft.codegen.kernel import Argument, Launch
+from weft.codegen.microkernel import Tile, first_lanes, fma
+from weft.codegen.target import Target
+
+LONGEST = 8
+"""Most results of a tile: loads a source vector of a 3-wide window for 2.4 of its 3 uses saved."""
+UNROLLED = 49
+"""Most taps that are written one by one, not looped over."""
+
+
+def suits(problem: Correlation) -> bool:
+    """Whether the problem is of this kind."""
+    return problem.groups > 1 and problem.depth == problem.columns == 1
+
+
+def launch_depthwise(
+    problem: Correlation, target: Target, source: Argument, weights: Argument, sink: Sink
+) -> Launch:
+    """The launch of a depthwise convolution or of its gradient by x, on the weights as they are."""
+    return _Depthwise(problem, _plan_of(problem, target), target, sink).launch(source, weights)
+
+
+def _plan_of(problem: Correlation, target: Target) -> Plan:
+    lanes = target.lanes(problem.sums.size)
+    last = problem.axes[2]
+    shortest = min(p.count for p in last.phases)
+    most = max(1, min(LONGEST, target.registers // 2, shortest))
+    rows = min(range(1, most + 1), key=lambda n: (ceil_div(last.count, n) * (n + 1.5), -n))
+    copied = not problem.inside or problem.dtype is not problem.sums
+    tile = Tile(rows, 1, lanes, problem.sums)
+    # Memory, not arithmetic, takes the time: a chunk does a tenth of the flops of another kind's.
+    blocks, _ = cut(problem, tile, False, 1, target, CHUNK_FLOPS / 10)
+    missing = last.count - shortest
+    if last.count // blocks[3] - missing < rows:
+        tile = replace(tile, rows=1)
+    return Plan(tile, False, blocks, 1, copied, False)
+
+
+class _Depthwise(Nest):
+    """The nest of a depthwise convolution."""
+
+    def _work(self, share: Reg) -> None:
+        with contextlib.ExitStack() as stack:
+            parts: list[Part] = []
+            for i, axis in enumerate(self.problem.axes):
+                phase = stack.enter_context(each(self.b, integer(0), integer(len(axis.phases))))
+                parts.append(self._part(i, axis, phase))
+            base = self.base
+            for part, pitch in zip(parts, self.pitches[1:], strict=True):
+                base = self.b.offset(base, self.b.mul(part.offset, pitch))
+            self._rows(parts, base, self.weights)
+
+    def _tile(
+        self, parts: list[Part], pointer: Reg, weights: Reg, pixel: Reg, skip: Reg | None
+    ) -> None:
+        b, lanes, channels = self.b, self.tile.lanes, self.problem.groups
+        step = self.problem.axes[2].step
+        with b.loop(0, channels, lanes) as loop:
+            mask = None
+            if channels % lanes:
+                mask = first_lanes(b, subtract(b, integer(channels), loop.index), lanes)
+            source = b.offset(pointer, b.mul(loop.index, self.size))
+            own = b.offset(weights, b.mul(loop.index, self.problem.dtype.size))
+            known = all(len(axis.phases) == 1 for axis in self.problem.axes)
+            if known and self.problem.packed_taps <= UNROLLED:
+                sums = self._unrolled(source, own, mask)
+            else:
+                sums = self._looped(parts, source, own, mask)
+            self.sink.reset()
+            for row, value in enumerate(sums):
+                at = b.add(pixel, row * step)
+                wanted = None
+                if skip is not None and row < len(sums) - 1:
+                    wanted = b.compare("icmp sle", skip, integer(row))
+                with contextlib.nullcontext() if wanted is None else b.when(wanted):
+                    if wanted is not None:
+                        self.sink.reset()
+                    self.sink.store(value, (at, loop.index, integer(channels)), lanes, mask)
+                if wanted is not None:
+                    self.sink.reset()
+
+    def _source(self, pointer: Reg, mask: Reg | None) -> Reg:
+        sums = self.problem.sums
+        return read(self.b, pointer, self.tile.lanes, sums, sums, mask)
+
+    def _weight(self, weights: Reg, tap: Reg | int, mask: Reg | None) -> Reg:
+        b, problem = self.b, self.problem
+        tap = integer(tap) if isinstance(tap, int) else tap
+        place = b.offset(weights, b.mul(tap, problem.groups * problem.dtype.size))
+        return read(b, place, self.tile.lanes, problem.dtype, problem.sums, mask)
+
+    def _unrolled(self, source: Reg, weights: Reg, mask: Reg | None) -> list[Reg]:
+        """All taps written out: a source vector meets several results, one tap after the other."""
+        b, axes = self.b, self.problem.axes
+        _, height, width = self.problem.taps
+        sums = [constant(0, self.tile.type)] * self.tile.rows
+        for z, y in itertools.product(range(len(axes[0].order)), range(len(axes[1].order))):
+            line = b.offset(
+                source,
+                z * axes[0].dilation * self.pitches[1] + y * axes[1].dilation * self.pitches[2],
+            )
+            first = (axes[0].order[z] * height + axes[1].order[y]) * width
+            taps = [self._weight(weights, first + tap, mask) for tap in axes[2].order]
+            loaded: dict[int, Reg] = {}
+            for row, (x, tap) in itertools.product(range(len(sums)), enumerate(taps)):
+                place = row * axes[2].stride + x * axes[2].dilation
+                if place not in loaded:
+                    pointer = b.offset(line, place * self.pitches[3])
+                    loaded[place] = self._source(pointer, mask)
+                sums[row] = fma(b, loaded[place], tap, sums[row])
+        return sums
+
+    def _looped(
+        self, parts: list[Part], source: Reg, weights: Reg, mask: Reg | None
+    ) -> list[Reg]:
+        """Loops over the taps of a phase."""
+        zero = constant(0, self.tile.type)
+        return self._loop(parts, [], source, weights, mask, [zero] * self.tile.rows)
+
+    def _loop(
+        self,
+        parts: list[Part],
+        taps: list[Reg],
+        source: Reg,
+        weights: Reg,
+        mask: Reg | None,
+        sums: list[Reg],
+    ) -> list[Reg]:
+        b, axes, i = self.b, self.problem.axes, len(taps)
+        if i == 3:
+            _, height, width = self.problem.taps
+            tap = b.add(b.mul(b.add(b.mul(taps[0], height), taps[1]), width), taps[2])
+            weight = self._weight(weights, tap, mask)
+            pitch = axes[2].stride * self.pitches[3]
+            return [
+                fma(b, self._source(b.offset(source, row * pitch), mask), weight, total)
+                for row, total in enumerate(sums)
+            ]
+        with b.loop(0, parts[i].taps, 1, sums) as loop:
+            place = b.offset(source, b.mul(loop.index, axes[i].dilation * self.pitches[i + 1]))
+            order = [(tap,) for tap in axes[i].order] or [(0,)]
+            (tap,) = look_up(b, f"taps{i}", order, b.add(parts[i].tap, loop.index))
+            loop.next = self._loop(parts, [*taps, tap], place, weights, mask, loop.carried)
+        return loop.results
+

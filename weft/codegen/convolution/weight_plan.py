@@ -1,0 +1,150 @@
+"""How a gradient by weights is cut: tile, slices of the gradient, blocks and parts of positions."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from math import prod
+
+from weft.codegen.contraction.plan import ceil_div
+from weft.codegen.convolution.plan import most_rows
+from weft.codegen.convolution.weight_problem import WeightGradient
+from weft.codegen.microkernel import Tile
+from weft.codegen.target import Target
+
+CHUNK_FLOPS = 2e6
+"""Least work of a chunk, some 10 us."""
+CHUNKS = 32
+"""Chunks to aim for: even shares for up to 8 threads."""
+JOINED = 8
+"""Fewest channels that fill a tile's rows well enough without joining taps."""
+
+Blocks = tuple[int, int, int, int]
+
+
+@dataclass(frozen=True)
+class Plan:
+    """The blocking of one gradient."""
+
+    tile: Tile
+    tall: bool  # a tile holds the rows of all taps of the middle axis
+    joined: bool  # taps of the last axis and channels are one run of rows
+    copied: bool  # each block's x is copied, with the zeros around it
+    blocks: Blocks  # of images and the three axes
+    parts: int  # of the blocks; each has a gradient of its own
+    slices: tuple[int, int]  # of the gradient: of its rows and of its panels of columns
+
+    @property
+    def chunks(self) -> int:
+        """Parts that may run at the same time."""
+        return self.parts * prod(self.slices)
+
+
+@dataclass
+class _Cut:
+    """A slice of the gradient, in elements, while it is being halved."""
+
+    problem: WeightGradient
+    rows: int = 1  # slices
+    columns: int = 1
+
+    @property
+    def bytes(self) -> int:
+        own = self.problem.rows * self.problem.width * self.problem.sums.size
+        return own // (self.rows * self.columns)
+
+    def pixel(self) -> tuple[float, float]:
+        """Elements of x and of g of one position that a slice needs."""
+        channels = self.problem.groups * self.problem.channels
+        return channels / self.rows, self.problem.width / self.columns
+
+    def halve(self, most_rows: int, most_columns: int) -> bool:
+        """Halve the wider side; whether that was possible."""
+        x, g = self.pixel()
+        by_rows = self.rows * 2 <= most_rows and (x >= g or self.columns * 2 > most_columns)
+        if by_rows:
+            self.rows *= 2
+        elif self.columns * 2 <= most_columns:
+            self.columns *= 2
+        else:
+            return False
+        return True
+
+
+def plan_of(problem: WeightGradient, target: Target) -> Plan:
+    """Choose the blocking; depends on shapes and target only, never on threads."""
+    half = problem.dtype is not problem.sums
+    last = problem.sides[2]
+    joinable = problem.groups == 1 and last.dilation == 1
+    joined = joinable and (problem.channels < JOINED or problem.inside or half)
+    copied = half or (joined and not problem.inside)
+    run = problem.channels * (last.taps if joined else 1)
+    # The rows of a tall tile are one run of the gradient, and its taps have the same positions.
+    tall = (copied or problem.inside) and (joined or last.taps == 1)
+    tile, tall = _choose_tile(problem, run, tall, target)
+    rows, panels = tiles_of(problem, tile, tall, run)
+    return cut(Plan(tile, tall, joined, copied, (1, 1, 1, 1), 1, (1, 1)), problem, rows, panels, target)
+
+
+def cut(plan: Plan, problem: WeightGradient, rows: int, panels: int, target: Target) -> Plan:
+    """Slices that stay in L2, parts while their gradients cost less than x and g, and blocks.
+
+    A copy is done once for every slice, so copied ones are not sliced.
+    """
+    chunks = max(1, min(CHUNKS, int(problem.flops / CHUNK_FLOPS)))
+    own = max(1, problem.rows * problem.width * problem.sums.size)
+    parts = max(1, min(problem.pixels, chunks, int(problem.bytes / own)))
+    slices = _Cut(problem)
+    while slices.bytes > target.l2 // 4 or parts * slices.rows * slices.columns < chunks:
+        if plan.copied or not slices.halve(rows, panels):
+            break
+        parts = max(1, min(parts, ceil_div(chunks, slices.rows * slices.columns)))
+    blocks = _blocks(problem, slices, parts, target)
+    return Plan(
+        plan.tile, plan.tall, plan.joined, plan.copied, blocks, min(parts, prod(blocks)),
+        (slices.rows, slices.columns),
+    )  # fmt: skip
+
+
+def tiles_of(problem: WeightGradient, tile: Tile, tall: bool, run: int) -> tuple[int, int]:
+    """Tiles down and across the gradient."""
+    height = problem.sides[1].taps if tall else 1
+    outer = problem.rows // max(1, run * height)
+    panels = problem.groups * ceil_div(problem.columns, tile.columns)
+    return outer * ceil_div(run, tile.rows // height), panels
+
+
+def _choose_tile(
+    problem: WeightGradient, run: int, may_be_tall: bool, target: Target
+) -> tuple[Tile, bool]:
+    """The tile with the fewest cycles."""
+    lanes = target.lanes(problem.sums.size)
+    narrow = ceil_div(problem.columns, lanes)
+    height = problem.sides[1].taps
+    options: list[tuple[float, int, Tile, bool]] = []
+    for vectors in range(1, min(narrow, target.registers // 4) + 1):
+        most = most_rows(target, vectors)
+        sizes = [(rows, False) for rows in range(1, min(most, run) + 1)]
+        if may_be_tall and height > 1 and height * run <= most:
+            sizes.append((height * run, True))
+        for rows, tall in sizes:
+            tile = Tile(rows, vectors, lanes, problem.sums)
+            step = max(rows * vectors, vectors + rows * (vectors if vectors == 1 else 1), 8) / 2
+            down, across = tiles_of(problem, tile, tall, run)
+            options.append((down * across * step, -rows, tile, tall))
+    _, _, tile, tall = min(options, key=lambda option: option[:2])
+    return tile, tall
+
+
+def _blocks(problem: WeightGradient, slices: _Cut, parts: int, target: Target) -> Blocks:
+    """At least `parts` blocks, whose x and g each fit a quarter of L2."""
+    extents = [problem.images, *(side.result for side in problem.sides)]
+    sizes = [max(1, extent) for extent in extents]
+    x_pixel, g_pixel = slices.pixel()
+    while True:
+        blocks = [max(1, ceil_div(e, s)) for e, s in zip(extents, sizes, strict=True)]
+        window = prod(s.window(n) for s, n in zip(problem.sides, sizes[1:], strict=True))
+        most = max(sizes[0] * window * x_pixel, prod(sizes) * g_pixel) * problem.sums.size
+        axis = next((i for i in range(4) if sizes[i] > 1), None)
+        if axis is None or (most <= target.l2 // 4 and prod(blocks) >= parts):
+            return blocks[0], blocks[1], blocks[2], blocks[3]
+        sizes[axis] = ceil_div(sizes[axis], 2)

@@ -1,0 +1,119 @@
+"""The gradient of a convolution by its weights, as numbers.
+
+    gradient[t, c, k] = sum over images and positions p of y of
+                        x[p * stride + t * dilation - low, c] * g[p, k]
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from math import prod
+
+from weft.codegen.contraction.plan import ceil_div
+from weft.codegen.convolution.geometry import Window, triple
+from weft.ir.dtype import DType, float32
+
+
+@dataclass(frozen=True)
+class Side:
+    """One axis."""
+
+    source: int  # positions of x
+    result: int  # positions of g
+    taps: int
+    stride: int
+    dilation: int
+    low: int  # zeros before x
+
+    def bounds(self, tap: int) -> tuple[int, int]:
+        """The positions of g for which a tap lies inside x: first, and one after the last."""
+        away = self.low - tap * self.dilation
+        first = min(max(0, ceil_div(away, self.stride)), self.result)
+        stop = min(max(first, (self.source - 1 + away) // self.stride + 1), self.result)
+        return first, stop
+
+    @property
+    def inside(self) -> bool:
+        """Whether every tap lies inside x for every position."""
+        return all(self.bounds(tap) == (0, self.result) for tap in range(self.taps))
+
+    @property
+    def pointwise(self) -> bool:
+        """Whether positions of x and g are the same."""
+        return self.taps == 1 and self.stride == 1 and self.low == 0 and self.source == self.result
+
+    def window(self, count: int) -> int:
+        """Positions of x that `count` neighbouring positions of g meet."""
+        return (count - 1) * self.stride + (self.taps - 1) * self.dilation + 1
+
+
+@dataclass(frozen=True)
+class WeightGradient:
+    """One gradient by weights."""
+
+    images: int
+    sides: tuple[Side, Side, Side]
+    groups: int
+    channels: int  # of a group
+    columns: int  # of a group
+    dtype: DType
+
+    @property
+    def sums(self) -> DType:
+        """The type that sums are kept in."""
+        return float32 if self.dtype.size < 4 else self.dtype
+
+    @property
+    def rows(self) -> int:
+        """Rows of the gradient as a matrix: taps and channels of one group."""
+        return prod(side.taps for side in self.sides) * self.channels
+
+    @property
+    def width(self) -> int:
+        """Columns of the gradient as a matrix: those of all groups."""
+        return self.groups * self.columns
+
+    @property
+    def pixels(self) -> int:
+        """Positions of g."""
+        return self.images * prod(side.result for side in self.sides)
+
+    @property
+    def inside(self) -> bool:
+        """Whether no tap ever lies outside x."""
+        return all(side.inside for side in self.sides)
+
+    @property
+    def flops(self) -> float:
+        """Additions and multiplications."""
+        return 2.0 * self.pixels * self.rows * self.width
+
+    @property
+    def bytes(self) -> float:
+        """Memory that must move at least once."""
+        x = self.images * prod(s.source for s in self.sides) * self.groups * self.channels
+        return float((x + self.pixels * self.width + self.rows * self.width) * self.dtype.size)
+
+    @property
+    def label(self) -> str:
+        """For kernel names."""
+        result = "x".join(str(s.result) for s in self.sides if s.result > 1) or "1"
+        taps = "x".join(str(s.taps) for s in self.sides[-2:])
+        return f"{self.dtype}_{self.images}x{result}_{self.groups * self.channels}to{self.width}_{taps}"
+
+
+def weight_gradient_of(
+    x: tuple[int, ...], w: tuple[int, ...], g: tuple[int, ...], window: Window, dtype: DType
+) -> WeightGradient:
+    """The gradient by weights for the shapes of x, w and g; pointwise ones as one row of pixels."""
+    sizes = zip(
+        triple(x[1:-1], 1), triple(g[1:-1], 1), window.taps, window.strides, window.dilation,
+        window.low, strict=True,
+    )  # fmt: skip
+    a, b, c = (Side(*numbers) for numbers in sizes)
+    columns = w[-1] // window.groups
+    problem = WeightGradient(x[0], (a, b, c), window.groups, w[-2], columns, dtype)
+    if not all(side.pointwise for side in (a, b, c)):
+        return problem
+    unit, row = Side(1, 1, 1, 1, 1, 0), Side(problem.pixels, problem.pixels, 1, 1, 1, 0)
+    return WeightGradient(1, (unit, unit, row), window.groups, w[-2], columns, dtype)
