@@ -13,8 +13,11 @@ from weft.codegen.loop.convert import (
     convert,
     intrinsic,
     lanes_of,
+    loaded,
     number,
     register_type,
+    storage_type,
+    stored,
 )  # fmt: skip
 from weft.codegen.loop.expression import Expr
 from weft.errors import CompileError
@@ -149,11 +152,10 @@ def _cast(f: Builder, x: Expr, args: list[Reg]) -> Reg:
 
 def _bitcast(f: Builder, x: Expr, args: list[Reg]) -> Reg:
     a, source = args[0], x.args[0].dtype
-    if any(d.size == 2 and d.is_floating for d in (source, x.dtype)):
-        raise CompileError(f"bitcast: there is no kernel for {source} to {x.dtype}")
     if source.kind == "b" or x.dtype.kind == "b":
         return cast(f, a, source, x.dtype)
-    return convert(f, "bitcast", a, register_type(x.dtype))
+    bits = convert(f, "bitcast", stored(f, a, source), f"i{8 * source.size}")
+    return loaded(f, convert(f, "bitcast", bits, storage_type(x.dtype)), x.dtype)
 
 
 def _divide(f: Builder, x: Expr, args: list[Reg]) -> Reg:

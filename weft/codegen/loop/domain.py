@@ -87,10 +87,13 @@ def symbols_of(
 
 
 def lanes_for(values: Iterable[Expr], target: Target) -> int:
-    """Elements per vector: as many as the widest type that is computed with has in a register."""
+    """Elements per vector: as many as the widest type that is computed with has in a register.
+
+    Scalars, such as a step counter, do not count.
+    """
     widest = 1
     for x in needed(values):
-        if x.op != "const":
+        if x.symbols:
             widest = max(widest, _width(x.dtype))
     return target.lanes(widest)
 

@@ -6,7 +6,7 @@ have equal keys, so the key serves as hash, as equality and in printed loops.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, Final
 
 FAR: Final = 1 << 62
@@ -233,6 +233,14 @@ def _replaced(atom: Atom, new: Mapping[Symbol, Index], scalar: Callable[[Any], A
     if atom.kind == "mod":
         return inner % atom.value
     return clamped(inner, *atom.value)
+
+
+def atoms_of(index: Index) -> Iterator[Atom]:
+    """The atoms of an index and of the indices inside them."""
+    for atom, _ in index.terms:
+        yield atom
+        if atom.kind in ("div", "mod", "clamp"):
+            yield from atoms_of(atom.inner)
 
 
 def flat(index: Sequence[Index], shape: Sequence[int]) -> Index:

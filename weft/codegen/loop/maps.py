@@ -8,8 +8,9 @@ last axis; where a movement operation reads it from several places, or across, t
 from __future__ import annotations
 
 import itertools
+import math
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Final
 
 from weft.codegen.kernel import Launch
@@ -24,7 +25,7 @@ from weft.codegen.loop.domain import (
 )
 from weft.codegen.loop.emit import roots_of
 from weft.codegen.loop.expression import Expr, cost, needed
-from weft.codegen.loop.index import Index, Symbol, flat, substituted, unflat, variable
+from weft.codegen.loop.index import Index, Symbol, atoms_of, flat, substituted, unflat, variable
 from weft.codegen.loop.nest import LINE
 from weft.codegen.loop.trace import Trace, axes_of
 from weft.codegen.loop.tree import Aligned, Loop, Segment, Store, Tree, Turned, Vector
@@ -36,6 +37,8 @@ STREAM_BYTES: Final = 24 * 1024 * 1024
 """From this much output on nothing of it is left in the last-level cache when it is read."""
 MOST_REGIONS: Final = 6
 """More regions of the last axis than this are told apart element by element."""
+MOST_PERIOD: Final = 64
+"""Longer periods are not written out."""
 TILE: Final = 128
 """Elements a side of what is turned at a time: in and out are a quarter of the level-2 cache."""
 FEW_ROWS: Final = 64
@@ -71,6 +74,15 @@ def _unused(expr: Expr) -> Expr:
     return expr  # where outputs are stored never depends on data
 
 
+@dataclass(frozen=True)
+class Stretch:
+    """A part of the last axis: by vectors, or by periods of several vectors along `lane`."""
+
+    axis: Symbol
+    stores: list[Store]
+    lane: Symbol | None = None
+
+
 class _Map:
     """Stores over some axes on the way to kernels."""
 
@@ -97,19 +109,23 @@ class _Map:
         if len(self.axes) > 1 and self.axes[-1].extent < least:
             self._flatten()  # such short rows would waste most of every vector
         if len(self.axes) == 1:
-            parts = self._regions()
-            if len(parts) > 1:
-                return tuple(
-                    _Map(self.name, self.trace, stores, [axis], self.target)._one_axis()
-                    for axis, stores in parts
-                )
-            return (self._one_axis(),)
+            stretches = self._stretches()
+            if len(stretches) == 1 and self._is_plain(self.axes[0]):
+                return (self._flat(),)
+            return tuple(self._one_axis(part) for part in stretches)
         across = self._across()
         return (self._rows() if across is None else self._turned(across),)
 
-    def _launch(self, tree: Tree, chunks: int, integers: tuple[int, ...] = ()) -> Launch:
+    def _launch(
+        self,
+        tree: Tree,
+        chunks: int,
+        integers: tuple[int, ...] = (),
+        stores: Sequence[Store] = (),
+    ) -> Launch:
         tree = self._streamed(tree)
-        step = Pass(tuple(self.stores), tuple(s.value for s in self.stores))
+        stores = stores or self.stores
+        step = Pass(tuple(stores), tuple(s.value for s in stores))
         return launch(self.name, [tree], [step], self.target, chunks, integers)
 
     def _rename(self, new: Mapping[Symbol, Index]) -> None:
@@ -122,19 +138,26 @@ class _Map:
         self.axes = [one]
 
     # one axis
-    def _one_axis(self) -> Launch:
+    def _one_axis(self, part: Stretch) -> Launch:
+        extent = part.axis.extent
+        block = 1 if part.lane else self.lanes * self.unroll
+        scale = len(part.stores) // len(self.stores) * (part.lane.extent if part.lane else 1)
+        each = per_chunk(extent, self.moved * scale, self.cycles * scale)
+        each = -(-each // block) * block
+        return self._launch(
+            self._along(part, Segment(None, each)), -(-extent // each), (), part.stores
+        )
+
+    def _flat(self) -> Launch:
+        """A kernel for any length."""
         axis, block = self.axes[0], self.lanes * self.unroll
         each = -(-per_chunk(axis.extent, self.moved, self.cycles) // block) * block
-        chunks = -(-axis.extent // each)
-        if not self._is_plain(axis):
-            segment = Segment(None, each)
-            return self._launch(self._vector(axis, self.stores, segment), chunks)
         length = Symbol("i")
         self._rename({axis: variable(length)})
         buffers = {s.buffer for s in self.stores}
         buffers |= {x.data[0] for x in needed([s.value for s in self.stores]) if x.op == "load"}
-        segment = Segment(None, each, len(buffers))
-        return self._launch(self._vector(length, self.stores, segment), chunks, (axis.extent, each))
+        tree = self._along(Stretch(length, self.stores), Segment(None, each, len(buffers)))
+        return self._launch(tree, -(-axis.extent // each), (axis.extent, each))
 
     def _is_plain(self, axis: Symbol) -> bool:
         """Whether the kernel is the same for every length of the axis."""
@@ -144,10 +167,11 @@ class _Map:
             s.offset == plain for s in self.stores
         )
 
-    def _vector(
-        self, axis: Symbol, stores: Sequence[Store], segment: Segment | None = None
-    ) -> Vector:
-        return Vector(axis, self.lanes, self.unroll, tuple(stores), segment)
+    def _along(self, part: Stretch, segment: Segment | None = None) -> Tree:
+        stores = tuple(part.stores)
+        if part.lane is None:
+            return Vector(part.axis, self.lanes, self.unroll, stores, segment)
+        return Loop(part.axis, (Vector(part.lane, self.lanes, 1, stores),), segment)
 
     # rows
     def _rows(self) -> Launch:
@@ -157,7 +181,7 @@ class _Map:
         part = per_chunk(last.extent, self.moved, self.cycles)
         if part < last.extent // 2 and row.extent < FEW_ROWS:
             return self._cut_rows(row, part)
-        inner = [self._vector(axis, stores) for axis, stores in self._regions()]
+        inner = [self._along(part) for part in self._stretches()]
         each = per_chunk(row.extent, self.moved * last.extent, self.cycles * last.extent)
         tree = Loop(row, tuple(inner), Segment(None, each))
         return self._launch(tree, -(-row.extent // each))
@@ -170,8 +194,37 @@ class _Map:
         piece = Symbol("part", row.extent * parts)
         place = variable(piece)
         self._rename({row: place // parts})
-        inner = self._vector(last, self.stores, Segment(place % parts, part))
+        inner = self._along(Stretch(last, self.stores), Segment(place % parts, part))
         return self._launch(Loop(piece, (inner,), Segment(None, 1)), piece.extent)
+
+    def _stretches(self) -> list[Stretch]:
+        """The last axis in parts that need no condition, and of these what is periodic."""
+        return [part for axis, stores in self._regions() for part in self._periods(axis, stores)]
+
+    def _periods(self, axis: Symbol, stores: list[Store]) -> list[Stretch]:
+        """Whole periods, if the index is taken apart in such, then what remains.
+
+        Written out, a period's vectors share what they have in common, such as a block of random
+        numbers, and divisions by the period disappear.
+        """
+        period = _period([s.value for s in stores], axis)
+        count = axis.extent // period
+        if period == 1 or not count or period % self.lanes:
+            return [Stretch(axis, stores)]
+        block, lane = Symbol(axis.name + "b", count), Symbol(axis.name + "l", self.lanes)
+        written = [
+            s
+            for start in range(0, period, self.lanes)
+            for s in _renamed(
+                self.trace, stores, {axis: variable(block) * period + variable(lane) + start}
+            )
+        ]
+        found = [Stretch(block, written, lane)]
+        if axis.extent % period:
+            rest = Symbol(axis.name + "r", axis.extent % period)
+            new = {axis: variable(rest) + count * period}
+            found.append(Stretch(rest, _renamed(self.trace, stores, new)))
+        return found
 
     def _regions(self) -> list[tuple[Symbol, list[Store]]]:
         """The last axis cut where conditions on it change, so that none is left to compute."""
@@ -254,6 +307,16 @@ def _boundaries(values: Sequence[Expr], axis: Symbol) -> set[int]:
                 if shift is not None:
                     cuts |= {atom.value[0] - shift, atom.value[1] + 1 - shift}
     return {c for c in cuts if 0 < c < axis.extent}
+
+
+def _period(values: Sequence[Expr], axis: Symbol) -> int:
+    """The number that the index along `axis` is divided by, 1 if there is none or it is large."""
+    plain, period = variable(axis), 1
+    for index in roots_of(values):
+        for atom in atoms_of(index):
+            if atom.kind in ("div", "mod") and atom.inner == plain:
+                period = math.lcm(period, atom.value)
+    return period if period <= MOST_PERIOD else 1
 
 
 def _shift(index: Index, axis: Symbol) -> int | None:

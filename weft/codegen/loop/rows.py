@@ -2,7 +2,8 @@
 
 Where the last axis is reduced, vectors go along it and later passes over the row find it in the
 cache; values that are expensive to compute are kept in a scratch row between passes. Where the
-last axis is kept, vectors go along it and every lane has its own sums.
+last axis is kept, or rows are much shorter than a vector, vectors go along the last kept axis and
+every lane has its own sums.
 """
 
 from __future__ import annotations
@@ -32,7 +33,7 @@ def row_launch(name: str, levels: Levels, target: Target) -> Launch:
     count = size(levels.reduction.domain)
     moved = traffic(values, [s.buffer for s in (*levels.full, *levels.small)]) / count
     cycles = cost(values) / lanes
-    if levels.order[-1] in levels.reduced:
+    if levels.order[-1] in levels.reduced and not _narrow(levels, lanes, target):
         _gather_rows(levels, levels.kept)
         _keep_expensive(levels, lanes)
         body = [*_row_passes(levels, lanes), *levels.small]
@@ -49,6 +50,15 @@ def row_launch(name: str, levels: Levels, target: Target) -> Launch:
     each = -(-per_chunk(last.extent, moved * depth, cycles * depth) // block) * block
     tree = Vector(last, lanes, unroll, tuple(inside), Segment(None, each))
     return launch(name, [tree], passes_of(levels), target, -(-last.extent // each))
+
+
+def _narrow(levels: Levels, lanes: int, target: Target) -> bool:
+    """Whether rows would waste most of a vector, so that lanes had better be rows each."""
+    length = 1
+    for symbol in levels.reduced:
+        length *= symbol.extent
+    least = lanes // 4 if target.masked else lanes // 2
+    return length <= least and bool(levels.kept) and levels.kept[-1].extent >= lanes
 
 
 def columns_unroll(sums: int, extent: int, lanes: int, target: Target) -> int:
