@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from weft import ops
-from weft.errors import DTypeError, GraphError, ShapeError
+from weft.errors import DTypeError, GraphError, OutOfRangeError, ShapeError
 from weft.ir.node import Value
 from weft.tf1 import dtypes
 from weft.tf1.convert import (
@@ -286,7 +286,14 @@ slice = tf_slice
 
 def _subscripted(key: tuple[Any, ...]) -> Any:
     """A build function that takes `key` of its first input."""
-    return lambda x, *_: ops.subscript(x, key)
+
+    def build(x: Value, *_: Value) -> Value:
+        try:
+            return ops.subscript(x, key)
+        except OutOfRangeError as error:  # a ValueError in TensorFlow
+            raise ShapeError(str(error)) from None
+
+    return build
 
 
 def _entries(tensor: Tensor, given: Any) -> list[Any]:

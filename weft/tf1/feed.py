@@ -109,8 +109,6 @@ def implicit_feeds(graph: Graph, roots: Sequence[Node], fed: Sequence[Value]) ->
 
     found: list[Implicit] = []
     for node in toposort(graph.ir, roots, predecessors):
-        if node.op == "host_call" and "shapes" not in node.operands:
-            _require_shape(node)
         if node.op != "placeholder" or node.outputs[0] in skip:
             continue
         value = node.outputs[0]
@@ -128,13 +126,13 @@ def implicit_feeds(graph: Graph, roots: Sequence[Node], fed: Sequence[Value]) ->
 
 
 
-def _require_shape(node: Node) -> None:
-    """Refuse a call into Python of whose result too little is known to make room for it."""
-    for kind in node.types:
-        if kind.shape is None or None in kind.shape:
-            raise InvalidArgumentError(
-                None,
-                None,
-                f"py_func: expected a known shape of the result, got {show(kind.shape)}; "
-                f"call set_shape on it ({node.describe()})",
-            )
+def calls_of_unknown_shape(graph: Graph, roots: Sequence[Node]) -> bool:
+    """Whether `roots` need a call into Python of whose results too little is known."""
+    return any(
+        node.op == "host_call" and "shapes" not in node.operands and not _known(node)
+        for node in toposort(graph.ir, roots)
+    )
+
+
+def _known(node: Node) -> bool:
+    return all(kind.shape is not None and None not in kind.shape for kind in node.types)

@@ -266,6 +266,7 @@ class Graph:
         attrs: Mapping[str, Any] | None = None,
         ref: bool = False,
         into: Operation | None = None,
+        values: Sequence[Value] | None = None,
         **options: Any,
     ) -> Operation:
         """Add an operation.
@@ -279,13 +280,14 @@ class Graph:
             attrs: what `get_attr` tells.
             ref: whether the outputs are references to a variable.
             into: the instance to fill in, of a subclass of `Operation`.
+            values: edges for `build`, where they are not those of `inputs`.
             options: keyword arguments of `build`.
         """
         build = getattr(ops, build) if isinstance(build, str) else build
         with self._lock:
             op, full = self._begin(kind, inputs, name, attrs or {}, into)
             with self.building(full if not isinstance(build, Op) else "", self.control):
-                values = [t.used for t in inputs]
+                values = [t.used for t in inputs] if values is None else values
                 if isinstance(build, Op):
                     node = build.node((*values, *args), options, full)
                     made, nodes = node.outputs, (node,)

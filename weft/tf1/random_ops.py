@@ -9,7 +9,7 @@ from __future__ import annotations
 import hashlib
 import secrets
 from collections.abc import Callable
-from typing import Any
+from typing import Any, NamedTuple
 
 from weft import ops
 from weft.errors import DTypeError, GraphError
@@ -45,13 +45,20 @@ def key_of(op_seed: int | None) -> tuple[int, int]:
     return int.from_bytes(digest[:4], "little"), int.from_bytes(digest[4:8], "little")
 
 
+class Dims(NamedTuple):
+    """A shape as a tensor, and as an operand: numbers, or the value that computes it."""
+
+    tensor: Tensor
+    operand: Any
+
+
 Draw = Callable[[Value, tuple[int, int], Any], Value]  # (counter, key, dims) -> value
 
 
 def draw(kind: str, shape: Any, seed: int | None, name: str, make: Draw) -> Tensor:
     """A random operation: `make` gets a counter of the steps, the stream's key, and the shape."""
     key = key_of(seed)
-    tensor, dims = shape_operand(shape, "shape")
+    tensor, dims = shape if isinstance(shape, Dims) else Dims(*shape_operand(shape, "shape"))
     graph = get_default_graph()
     stream = stream_name(name)
     attrs = {"seed": seed, "key": key}
@@ -90,6 +97,7 @@ def random_uniform(
             raise fail(GraphError, f"random_uniform: expected maxval for {kind.name}, got None")
         maxval = 1
     with name_scope(name, "random_uniform", [shape, minval, maxval]) as scope:
+        shape = Dims(*shape_operand(shape, "shape"))
         low = convert_to_tensor(minval, kind, name="min")
         high = convert_to_tensor(maxval, kind, name="max")
         if kind.is_integer:
@@ -135,6 +143,7 @@ def random_normal(
     """Normally distributed."""
     kind = _floating(dtype, "random_normal")
     with name_scope(name, "random_normal", [shape, mean, stddev]) as scope:
+        shape = Dims(*shape_operand(shape, "shape"))
         center = convert_to_tensor(mean, kind, name="mean")
         scale = convert_to_tensor(stddev, kind, name="stddev")
         unit = draw(
@@ -155,6 +164,7 @@ def truncated_normal(
     """Normally distributed within two standard deviations of the mean."""
     kind = _floating(dtype, "truncated_normal")
     with name_scope(name, "truncated_normal", [shape, mean, stddev]) as scope:
+        shape = Dims(*shape_operand(shape, "shape"))
         center = convert_to_tensor(mean, kind, name="mean")
         scale = convert_to_tensor(stddev, kind, name="stddev")
         unit = draw(

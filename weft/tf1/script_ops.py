@@ -30,7 +30,10 @@ def py_func(
     Args:
         func: gets an array an input and returns an array an output.
         inp: its inputs.
-        Tout: the element type of its output, or a list of them. Shapes are not known: set_shape.
+        Tout: the element type of its output, or a list of them.
+
+    Call `set_shape` on the results: a run that needs a result of unknown shape is not compiled
+    but interpreted, slowly.
 
     Raises:
         UnknownError: when it runs, if the function raises; that exception is its cause.

@@ -10,12 +10,13 @@ from typing import Any
 import numpy as np
 
 from weft.errors import ConfigError, DTypeError, GraphError, WeftError
-from weft.ir.node import Value
+from weft.ir.node import Node, Value
 from weft.runtime.engine import Function, State
 from weft.tf1.errors import ClosedSessionError, InvalidArgumentError, translate
-from weft.tf1.feed import Feed, Implicit, implicit_feeds
+from weft.tf1.feed import Feed, Implicit, calls_of_unknown_shape, implicit_feeds
 from weft.tf1.fetch import Fetch, structure_key
 from weft.tf1.graph import Graph, get_default_graph
+from weft.tf1.interpreted import Interpreted
 from weft.tf1.tensor import HOOKS
 
 Array = np.ndarray[Any, Any]
@@ -203,8 +204,7 @@ class BaseSession:
         try:
             implicit = implicit_feeds(self._graph, roots, fed)
             fed.extend(item.placeholder for item in implicit)
-            threads = self._threads or None
-            function = Function(self._graph.ir, fetch.values, fetch.targets, fed, threads)
+            function = self._function(fetch, roots, fed)
         except WeftError as error:
             raise translate(error) from error
         return _Plan(function, fetch, feeds, implicit, self._graph.epoch)
@@ -218,6 +218,12 @@ class BaseSession:
         arrays = [f.convert(v) for f, v in zip(plan.feeds, feeds.values(), strict=True)]
         arrays.extend(item.value(self._state) for item in plan.implicit)
         return plan.function.profile(arrays, self._state, runs)
+
+    def _function(self, fetch: Fetch, roots: Sequence[Node], fed: Sequence[Value]) -> Any:
+        if calls_of_unknown_shape(self._graph, roots):
+            return Interpreted(self._graph.ir, fetch.values, fetch.targets, fed)
+        threads = self._threads or None
+        return Function(self._graph.ir, fetch.values, fetch.targets, fed, threads)
 
     def make_callable(
         self, fetches: Any, feed_list: Sequence[Any] | None = None, accept_options: bool = False

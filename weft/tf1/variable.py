@@ -104,7 +104,7 @@ class Variable(Overloads):
 
     def _read(self, name: str, latest: bool) -> Tensor:
         op = self._graph.emit(
-            "Identity", [self._variable], lambda _: ops.read(self._handle, latest=latest), name=name
+            "Identity", [self._variable], "read", name=name, values=[self._handle], latest=latest
         )
         self._reads.append(op.outputs[0])
         return op.outputs[0]
@@ -349,19 +349,9 @@ def _assign(variable: Variable, value: Any, name: str, validate_shape: bool = Tr
     with name_scope(name, None, [variable._ref()]) as scope:  # pyright: ignore[reportPrivateUsage]
         new = convert_to_tensor(value, variable.dtype.base_dtype, name="value")
         _check_shape("Assign", variable, new)
-        return _emit_assign("Assign", variable, new, scope, lambda v: v)
-
-
-def _emit_assign(
-    kind: str, variable: Variable, value: Tensor, scope: str, combine: Callable[[Value], Value]
-) -> Tensor:
-    op = variable.graph.emit(
-        kind,
-        [variable._ref(), value],  # pyright: ignore[reportPrivateUsage]
-        lambda _, v: ops.assign(variable.handle, combine(v)),
-        name=scope,
-        ref=True,
-    )
+        inputs = [variable._ref(), new]  # pyright: ignore[reportPrivateUsage]
+        values = [variable.handle, new.used]
+        op = variable.graph.emit("Assign", inputs, "assign", name=scope, ref=True, values=values)
     return op.outputs[0]
 
 
@@ -380,10 +370,16 @@ def _assign_by(variable: Variable, delta: Any, kind: str, op: str, name: str | N
         value = convert_to_tensor(delta, variable.dtype.base_dtype, name="value")
         _check_shape(kind, variable, value)
         combine = getattr(ops, op)
-        return _emit_assign(
-            kind, variable, value, scope,
-            lambda v: combine(ops.read(variable.handle, latest=True), v),
-        )  # fmt: skip
+        found = variable.graph.emit(
+            kind,
+            [variable._ref(), value],  # pyright: ignore[reportPrivateUsage]
+            lambda _, v: ops.assign(
+                variable.handle, combine(ops.read(variable.handle, latest=True), v)
+            ),
+            name=scope,
+            ref=True,
+        )
+    return found.outputs[0]
 
 
 def assign(

@@ -1,0 +1,42 @@
+"""Runs that cannot be compiled, because Python alone knows the shape of a result."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from weft.ir.graph import Graph
+from weft.ir.node import Node, Value
+from weft.runtime.engine import State
+from weft.transform.interpreter import Memory, evaluate
+
+
+class Interpreted:
+    """The same as the engine's `Function`, node by node over the NumPy references: slow."""
+
+    def __init__(
+        self, graph: Graph, fetches: Sequence[Value], targets: Sequence[Node], feeds: Sequence[Value]
+    ) -> None:
+        self._graph = graph
+        self._fetches = tuple(fetches)
+        self._targets = tuple(targets)
+        self._feeds = tuple(feeds)
+
+    def __call__(self, arrays: Sequence[Any], state: State) -> list[Any]:
+        """Run one step; the state changes only if all of it succeeds."""
+        counters = {str(n.attrs["key"]) for n in self._graph.nodes if n.op == "counter"}
+        memory = Memory(
+            {key: state[key] for key in state if key not in counters},
+            {key: int(state[key]) for key in state if key in counters},
+        )
+        before = dict(memory.variables)
+        feeds = dict(zip(self._feeds, arrays, strict=True))
+        found = evaluate(self._graph, self._fetches, feeds, memory, self._targets)
+        for key, value in memory.variables.items():
+            if before.get(key) is not value:
+                state[key] = value
+        for key, count in memory.counters.items():
+            state[key] = np.array(count, np.uint64)
+        return [np.array(y) if np.ndim(y) else np.asarray(y)[()] for y in found]
