@@ -231,6 +231,8 @@ class _Builder:
             if buffer in ids:
                 return InArena(plan.offsets[ids[buffer]], sizes[ids[buffer]])
             assert isinstance(buffer, Value)
+            if buffer not in outside and not self._bytes(buffer):
+                return InArena(0, 0)  # nothing is computed that has no elements
             return External(outside[buffer], self._bytes(buffer))
 
         checked = any(launch.check for launch, _ in self.launches)
