@@ -14,7 +14,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from weft import ops
-from weft.codegen.contraction import dot
+from weft.codegen.contraction import dot, tiled
 from weft.codegen.contraction.plan import plan_of
 from weft.codegen.contraction.product import product_of
 from weft.codegen.family.matmul import matmul
@@ -112,6 +112,12 @@ def test_large_products_in_panels(turns: tuple[bool, bool], dtype: DType) -> Non
 def test_narrow_products(n: int, turns: tuple[bool, bool]) -> None:
     check_product(100, 784, n, turns)
     check_product(37, 129, n, turns, types.float64)
+
+
+def test_stores_past_the_caches(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(tiled, "STREAMED", 0)
+    check_product(50, 64, 64)
+    check_product(30, 20, 96, dtype=types.float64)
 
 
 def test_many_small_matrices_share_chunks() -> None:

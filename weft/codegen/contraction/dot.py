@@ -12,7 +12,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from weft.codegen.builder import Builder, Reg, constant, integer, kernel_builder, memory_type
-from weft.codegen.contraction.emit import divide, read, scaled, smaller, subtract, without
+from weft.codegen.contraction.emit import divide, first, read, scaled, smaller, subtract, without
 from weft.codegen.contraction.matrices import matrices
 from weft.codegen.contraction.plan import ceil_div, chunks_of
 from weft.codegen.contraction.product import Product
@@ -102,9 +102,9 @@ class _Dot:
             size = self._pitch() * self.columns
             self.own = b.offset(b.argument(2), b.mul(b.params[3], size))
             self._copy()
-        first = b.mul(b.params[1], self.group)
+        start = b.mul(b.params[1], self.group)
         last = smaller(b, b.mul(b.params[2], self.group), self.items)
-        with b.loop(first, last) as loop:
+        with b.loop(start, last) as loop:
             self._item(loop.index)
         return b.module()
 
@@ -210,7 +210,10 @@ class _Dot:
             row = b.add(b.add(base, item.row), loop.index)
             self.sink.reset()
             at = (row, item.column, integer(self.product.n))
-            self.sink.store(value, at, self.lanes, mask)
+            if self.product.n == 1:
+                self.sink.store(first(b, value), at, 1, None)
+            else:
+                self.sink.store(value, at, self.lanes, mask)
 
 
 def add_lanes(b: Builder, vectors: list[Reg], lanes: int) -> Reg:

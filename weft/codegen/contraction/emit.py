@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from weft.codegen.builder import Builder, Reg, integer, vector
+from weft.codegen.builder import Builder, Reg, element, integer, vector
 from weft.codegen.loop.convert import loaded, storage_type, stored
 from weft.codegen.microkernel import first_lanes, load_masked, store_masked
 from weft.codegen.target import Target
@@ -75,6 +75,11 @@ def write(b: Builder, value: Reg, pointer: Reg, to: DType, mask: Reg | None) -> 
         words = value.type.replace("half", "i16")
         value = b.emit(words, f"bitcast {value} to {words}")
     store_masked(b, value, pointer, mask)
+
+
+def first(b: Builder, value: Reg) -> Reg:
+    """Lane 0 of a vector."""
+    return b.emit(element(value.type), f"extractelement {value}, i64 0")
 
 
 def copy_run(

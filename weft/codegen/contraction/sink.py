@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Protocol
 
-from weft.codegen.builder import Builder, Reg, element
+from weft.codegen.builder import Builder, Reg, integer
 from weft.codegen.contraction.emit import scaled, write
 from weft.codegen.loop.epilogue import Epilogue
 from weft.codegen.microkernel import opaque
@@ -31,7 +31,10 @@ class Sink(Protocol):
         ...
 
     def store(self, value: Reg, at: tuple[Reg, Reg, Reg], lanes: int, mask: Reg | None) -> None:
-        """Finish a vector of sums for `at`: row, column, and columns in the matrix."""
+        """Finish sums that are neighbours in memory, from `at` on: row, column, columns in all.
+
+        They go along the row, or down it where the matrix has one column.
+        """
         ...
 
 
@@ -62,6 +65,21 @@ class Plain:
     def reset(self) -> None:
         """Nothing is kept in registers."""
 
+    def aligned(self) -> Reg:
+        """Whether the output begins at a cache line."""
+        address = self._b.emit("i64", f"ptrtoint {self._base} to i64")
+        return self._b.compare("icmp eq", self._b.binary("and", address, integer(63)), integer(0))
+
+    def stream(self, value: Reg, at: tuple[Reg, Reg, Reg]) -> None:
+        """Store past the caches what nobody will find there; for whole, aligned vectors."""
+        row, column, n = at
+        run = scaled(self._b, self._base, row, n, self._dtype.size)
+        place = scaled(self._b, run, column, 1, self._dtype.size)
+        self._b.declarations.add("!0 = !{i32 1}")
+        lanes = int(value.type[1:].split(" x ")[0])
+        align = lanes * self._dtype.size
+        self._b.line(f"store {value}, {place}, align {align}, !nontemporal !0")
+
     def store(self, value: Reg, at: tuple[Reg, Reg, Reg], lanes: int, mask: Reg | None) -> None:
         """Round and store."""
         row, column, n = at
@@ -76,7 +94,8 @@ class Fused:
         self._group = group
         node = group.nodes[0]
         shape = known(node.outputs[0].shape)
-        self._view = (size(shape[:-1]), shape[-1])
+        self._single = shape[-1] == 1
+        self._view = (1, size(shape)) if self._single else (size(shape[:-1]), shape[-1])
         epilogue = self._make(Builder("probe", []))
         self.values = epilogue.values
         places = {value: i for i, value in enumerate(self.values)}
@@ -107,10 +126,7 @@ class Fused:
 
     def store(self, value: Reg, at: tuple[Reg, Reg, Reg], lanes: int, mask: Reg | None) -> None:
         """Compute the other nodes on this vector and store the group's outputs."""
-        if self._view[1] == 1 and lanes > 1:
-            type_ = element(value.type)
-            value = self._b.emit(type_, f"extractelement {value}, i64 0")
-            lanes, mask = 1, None
         if mask is not None and self._small:
             mask = opaque(self._b, mask)
-        self._epilogue.store(at[:2], value, lanes, mask)
+        index = (integer(0), self._b.add(*at[:2])) if self._single else at[:2]
+        self._epilogue.store(index, value, lanes, mask)
