@@ -32,7 +32,9 @@ class Team:
 
     def __init__(self) -> None:
         # Never freed: a thread may look at it until the process ends.
-        self._memory = mmap.mmap(-1, driver.TEAM_BYTES)
+        # Private: a forked child must not share it.
+        flags = mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS
+        self._memory = mmap.mmap(-1, driver.TEAM_BYTES, flags=flags)
         self._bytes = (ctypes.c_char * driver.TEAM_BYTES).from_buffer(self._memory)
         self.address: Final = ctypes.addressof(self._bytes)
         self._threads: list[ctypes.c_ulong] = []
