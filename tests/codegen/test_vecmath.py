@@ -182,6 +182,15 @@ def test_width_and_position_do_not_matter(type_: str, machine: str) -> None:
             np.testing.assert_array_equal(shifted, expected[3:], f"{name} shifted")
 
 
+@pytest.mark.parametrize("type_", TYPES)
+def test_machines_with_fma_agree(type_: str) -> None:
+    x = sample(TYPES[type_], 1000, seed=4)[:4000]
+    for name in (*UNARY, *BINARY, *EXACT):
+        xs = (x,) if name in UNARY else (np.abs(x), x[::-1].copy())
+        a, b = (compiled(name, type_, 8, machine, len(xs))(*xs) for machine in TARGETS[:2])
+        np.testing.assert_array_equal(a, b, name)
+
+
 def undefined(code: bytes) -> set[str]:
     """Names of the symbols that an ELF object needs from elsewhere."""
     table, count = struct.unpack_from("<Q", code, 40)[0], struct.unpack_from("<H", code, 60)[0]

@@ -10,8 +10,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Final
 
-from weft.codegen.builder import Builder, Reg, integer, kernel_builder
-from weft.codegen.contraction.emit import divide, smaller
+from weft.codegen.builder import Builder, Reg, constant, integer, kernel_builder, vector
+from weft.codegen.contraction.emit import divide
 from weft.codegen.family.emit import axis_of, chunks_of, over_rows
 from weft.codegen.kernel import Kernel, Launch, Scratch
 from weft.codegen.loop.convert import choose
@@ -38,6 +38,7 @@ class Sort:
     kept: int
     dtype: DType
     descending: bool
+    lanes: int
 
     @property
     def rows(self) -> int:
@@ -70,14 +71,18 @@ def sort(group: Group, target: Target) -> tuple[Launch, ...]:
     node = group.nodes[0]
     outer, size, inner = axis_of(known(node.data_inputs[0].shape), node.attrs["axis"])
     dtype = node.outputs[0].dtype
-    return launch(node, Sort(outer, size, inner, size, dtype, node.attrs["descending"]))
+    lanes = target.lanes(dtype.size)
+    return launch(node, Sort(outer, size, inner, size, dtype, node.attrs["descending"], lanes))
 
 
 def top_k(group: Group, target: Target) -> tuple[Launch, ...]:
     """The k largest of each row, largest first, and their positions."""
     node = group.nodes[0]
     outer, size, _ = axis_of(known(node.data_inputs[0].shape), -1)
-    return launch(node, Sort(outer, size, 1, node.attrs["k"], node.outputs[0].dtype, True))
+    dtype = node.outputs[0].dtype
+    return launch(
+        node, Sort(outer, size, 1, node.attrs["k"], dtype, True, target.lanes(dtype.size))
+    )
 
 
 def launch(node: Node, problem: Sort) -> tuple[Launch, ...]:
@@ -138,26 +143,9 @@ class _Writer:
         return f.offset(base, at, problem.key)
 
     def key(self, start: Reg, number: Reg) -> Reg:
-        """The key of an element: an unsigned integer that orders as wanted."""
-        f, problem = self.f, self.problem
-        bits = f.load(problem.key, self.element(self.x, start, number), 1)
-        key, width = bits, problem.dtype.size * 8
-        sign = integer(-(1 << (width - 1)), problem.key)
-        if problem.dtype.kind == "i":
-            key = f.binary("xor", bits, sign)
-        elif problem.dtype.is_floating:
-            size = f.binary("and", bits, integer((1 << (width - 1)) - 1, problem.key))
-            zero = f.compare("icmp eq", size, integer(0, problem.key))
-            bits = choose(f, zero, size, bits)  # -0 as 0
-            below = f.compare("icmp slt", bits, integer(0, problem.key))
-            turned = f.binary("xor", bits, integer(-1, problem.key))
-            key = choose(f, below, turned, f.binary("or", bits, sign))
-            infinity = integer(INFINITY[problem.dtype.name], problem.key)
-            nan = f.compare("icmp ugt", size, infinity)
-            key = choose(f, nan, integer(-1, problem.key), key)
-        if problem.descending:
-            key = f.binary("xor", key, integer(-1, problem.key))
-        return key
+        """The key of an element."""
+        bits = self.f.load(self.problem.key, self.element(self.x, start, number), 1)
+        return key_of(self.f, bits, self.problem)
 
     def put(self, side: int, at: Reg, key: Reg, place: Reg) -> None:
         """Store a key and its position."""
@@ -166,21 +154,40 @@ class _Writer:
         f.store(place, f.offset(self.order[side], at, "i32"), 1)
 
     def insertion(self, start: Reg) -> None:
-        """Keep the first `kept` in order; an element that is not before the last is passed over."""
+        """Keep the first `kept` in order; long rows are looked through by vectors."""
         f, problem = self.f, self.problem
-        with f.loop(0, problem.size) as loop:
-            key = self.key(start, loop.index)
-            held = smaller(f, loop.index, problem.kept)
-            room = f.compare("icmp slt", loop.index, integer(problem.kept))
-            last = smaller(f, held, problem.kept - 1)
-            end = f.offset(self.keys[0], (problem.kept - 1) * problem.dtype.size)
-            final = f.load(problem.key, end, 1)
-            before = f.compare("icmp ult", key, final)
-            with f.when(f.binary("or", room, before)):
-                self.insert(key, f.emit("i32", f"trunc {loop.index} to i32"), last)
+        kept, lanes = problem.kept, problem.lanes
+        blocks = (problem.size - kept) // lanes if problem.inner == 1 and lanes > 1 else 0
+        filled = kept + blocks * lanes
+        with f.loop(0, kept) as loop:
+            self.insert(self.key(start, loop.index), loop.index, loop.index)
+        if blocks:
+            type_ = vector(problem.key, lanes)
+            with f.loop(kept, filled, lanes) as loop:
+                bits = f.load(type_, self.element(self.x, start, loop.index), 1)
+                better = f.compare(
+                    "icmp ult", key_of(f, bits, problem), f.splat(self.last(), lanes)
+                )
+                some = f.call("i1", f"llvm.vector.reduce.or.v{lanes}i1", [better])
+                with f.when(some), f.loop(0, lanes) as lane:
+                    self.challenge(start, f.add(loop.index, lane.index))
+        with f.loop(filled, problem.size) as loop:
+            self.challenge(start, loop.index)
 
-    def insert(self, key: Reg, place: Reg, last: Reg) -> None:
-        """Move larger keys up from position `last`, and put this one in their place."""
+    def last(self) -> Reg:
+        """The largest key that is kept."""
+        end = (self.problem.kept - 1) * self.problem.dtype.size
+        return self.f.load(self.problem.key, self.f.offset(self.keys[0], end), 1)
+
+    def challenge(self, start: Reg, number: Reg) -> None:
+        """Keep an element instead of the last one, if it comes before it."""
+        f = self.f
+        key = self.key(start, number)
+        with f.when(f.compare("icmp ult", key, self.last())):
+            self.insert(key, number, integer(self.problem.kept - 1))
+
+    def insert(self, key: Reg, number: Reg, last: Reg) -> None:
+        """Move larger keys up from position `last`, and put element `number` in their place."""
         f, problem = self.f, self.problem
         names = ("start", "head", "test", "move", "done")
         before, head, test, body, done = (f.label(name) for name in names)
@@ -200,7 +207,7 @@ class _Writer:
         f.line(f"{following} = add i64 {lower.text}, 0")
         f.jump(head)
         f.start(done)
-        self.put(0, at, key, place)
+        self.put(0, at, key, f.emit("i32", f"trunc {number} to i32"))
 
     def radix(self, start: Reg) -> int:
         """Sort all keys byte by byte; which of the two arrays holds the result."""
@@ -245,3 +252,24 @@ class _Writer:
         if problem.key != "i64":
             digit = f.emit("i64", f"zext {digit} to i64")
         return f.offset(self.counters, digit, "i32"), key
+
+
+def key_of(f: Builder, bits: Reg, problem: Sort) -> Reg:
+    """Keys of elements as they are stored: unsigned integers that order as wanted."""
+
+    def number(value: int) -> Reg:
+        return constant(value, bits.type)
+
+    key, sign = bits, -(1 << (problem.dtype.size * 8 - 1))
+    if problem.dtype.kind == "i":
+        key = f.binary("xor", bits, number(sign))
+    elif problem.dtype.is_floating:
+        size = f.binary("and", bits, number(~sign))
+        zero = f.compare("icmp eq", size, number(0))
+        bits = choose(f, zero, size, bits)  # -0 as 0
+        below = f.compare("icmp slt", bits, number(0))
+        turned = f.binary("xor", bits, number(-1))
+        key = choose(f, below, turned, f.binary("or", bits, number(sign)))
+        nan = f.compare("icmp ugt", size, number(INFINITY[problem.dtype.name]))
+        key = choose(f, nan, number(-1), key)
+    return f.binary("xor", key, number(-1)) if problem.descending else key
