@@ -56,7 +56,7 @@ CASES = {
         lambda x: ops.slice(x, begin=(0, 0), end=(2, 3)), [],
         lambda x: ops.slice(x, begin=(0, 0), end=(2, 2)), [M],
     ),
-    "negative": (lambda x: -(-x), [], lambda x: -x, [M]),
+    "negative": (lambda x: ops.negative(-x), [], lambda x: -x, [M]),
     "logical_not": (
         lambda x: ops.logical_not(ops.logical_not(x)), [], lambda x: ops.logical_not(x), [B],
     ),
