@@ -196,8 +196,8 @@ class _Nest:
             copies.append(self._tail(part, integer(tail), rest))
         straight = not end and (not tail or self.masks)
         if straight and copies:
-            self._block(part, integer(0), self.saved.setdefault(part.symbol, copies))
-        elif copies:
+            copies = self.saved.setdefault(part.symbol, copies)
+        if copies:
             with self.writer.scope():  # addresses here must not be mistaken for those of a loop
                 self._block(part, integer(end), copies)
         if tail and not self.masks:
