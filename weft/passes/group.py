@@ -7,6 +7,9 @@ from dataclasses import dataclass
 from weft.ir.node import Node, Value
 
 
+LONGEST_NAME = 6  # operations
+
+
 @dataclass(frozen=True, eq=False)
 class Group:
     """Nodes that become one kernel (or a short fixed sequence of kernels).
@@ -33,5 +36,8 @@ class Group:
 
     @property
     def name(self) -> str:
-        """A name for people: the operations in order."""
-        return "_".join(node.op for node in self.nodes)
+        """A name for people: the operations in order, the middle of many left out."""
+        ops = [node.op for node in self.nodes if node.op != "constant"] or ["constant"]
+        if len(ops) > LONGEST_NAME:
+            ops = [*ops[: LONGEST_NAME - 2], f"{len(ops) - LONGEST_NAME + 1}more", ops[-1]]
+        return "_".join(ops)
