@@ -70,12 +70,29 @@ class Trace:
         self._seen: dict[tuple[Value, tuple[Index, ...]], Expr] = {}
 
     def at(self, value: Value, index: tuple[Index, ...]) -> Expr:
-        """The value's element at `index`."""
-        key = (value, index)
-        found = self._seen.get(key)
-        if found is None:
-            found = self._seen[key] = self._at(value, index)
-        return found
+        """The value's element at `index`; long chains of operations are no recursion."""
+        stack = [(value, index)]
+        while stack:
+            place = stack[-1]
+            missing = [o for o in self._operands(*place) if o not in self._seen]
+            if missing and place not in self._seen:
+                stack.extend(reversed(missing))
+                continue
+            stack.pop()
+            if place not in self._seen:
+                self._seen[place] = self._at(*place)
+        return self._seen[value, index]
+
+    def _operands(
+        self, value: Value, index: tuple[Index, ...]
+    ) -> list[tuple[Value, tuple[Index, ...]]]:
+        """What an elementwise operation of the group reads, and where."""
+        node = value.node
+        if value in self.given or node not in self._nodes or node.op == "constant":
+            return []
+        if not isinstance(op_of(node).lower, Elementwise):
+            return []
+        return [(x, broadcast_index(index, known(x.shape))) for x in node.data_inputs]
 
     def _at(self, value: Value, index: tuple[Index, ...]) -> Expr:
         given = self.given.get(value)
