@@ -10,6 +10,7 @@ from typing import Final
 import llvmlite
 import llvmlite.binding as binding
 
+from weft.codegen.half import with_conversions
 from weft.errors import CompileError
 
 FOLDER: Final = Path(llvmlite.__file__).resolve().parent.parent
@@ -57,13 +58,13 @@ def to_object(ir: str, cpu: str, features: str) -> bytes:
         CompileError: LLVM cannot parse or verify the text.
     """
     with _lock:
-        return _machine(cpu, features).emit_object(_module(ir))
+        return _machine(cpu, features).emit_object(_module(with_conversions(ir, cpu, features)))
 
 
 def to_assembly(ir: str, cpu: str, features: str) -> str:
     """The module as assembly text, for people."""
     with _lock:
-        return _machine(cpu, features).emit_assembly(_module(ir))
+        return _machine(cpu, features).emit_assembly(_module(with_conversions(ir, cpu, features)))
 
 
 class Library:
