@@ -32,6 +32,7 @@ from weft.ops.base import (
 from weft.ops.state import constant
 from weft.runtime.engine import Function, State
 from weft.transform.check import check_gradients
+from weft.transform.gradient import dense, gradients
 from weft.transform.interpreter import evaluate
 
 # Elements up to which a case is differentiated: central differences cost two runs an element.
@@ -216,6 +217,33 @@ def _check_program(op: Op, cases: list[Case]) -> None:
     found = Function(graph, fetches, feeds=feeds)(arrays, State())
     for case, span in zip(cases, spans, strict=True):
         assert_close(op, case, tuple(found[span]), reference(op, case))
+
+
+def check_compiled_gradient(op: Op, cases: list[Case]) -> None:
+    """The compiled backward graph agrees with the interpreter's values of the same graph.
+
+    Sums are formed in another order, so errors count relative to a gradient's largest element.
+    """
+    graph, fetches, feeds = Graph(), list[Value](), dict[Value, Array]()
+    with graph.as_default():
+        for case in cases:
+            xs = [_placeholder(a) for a in case.inputs]
+            found = gradients(op.all(*xs, **case.attrs), xs)
+            fetches += [dense(g) for g in found if g is not None]
+            feeds.update(zip(xs, case.inputs, strict=True))
+    expected = evaluate(graph, fetches, feeds)
+    found = Function(graph, fetches, feeds=list(feeds))(list(feeds.values()), State())
+    for value, y, want in zip(fetches, found, expected, strict=True):
+        y, wide = np.asarray(y).astype(np.float64), want.astype(np.float64)
+        unit = {"float16": 2e-3, "bfloat16": 1.6e-2, "float32": 2e-5, "float64": 1e-12}
+        scale = np.max(np.abs(wide), initial=1.0, where=np.isfinite(wide))
+        bad = ~np.isclose(y, wide, 0, unit[value.dtype.name] * scale, equal_nan=True)
+        if np.any(bad):
+            at = tuple(int(i) for i in np.argwhere(bad)[0])
+            raise MismatchError(
+                f"{op.name}: the compiled gradient {value.node.describe()} differs at {at}:"
+                f" expected {wide[at]}, got {y[at]}"
+            )
 
 
 def _placeholder(array: Array) -> Value:

@@ -8,11 +8,13 @@ import pytest
 from catalogue import (
     batches,
     check_compiled,
+    check_compiled_gradient,
     check_gradient,
     check_lowering,
     check_normal_form,
     check_types,
     check_unknown_shapes,
+    differentiable,
     distinct,
 )
 
@@ -41,3 +43,10 @@ def test_gradients_to_second_order(op: Op) -> None:
 def test_compiled_equals_reference(op: Op) -> None:
     for group in batches(list(op.cases()), PROGRAM):
         check_compiled(op, group)
+
+
+@pytest.mark.parametrize("op", OPS)
+def test_compiled_gradient_equals_interpreted(op: Op) -> None:
+    cases = [case for case in distinct(op) if differentiable(op, case)]
+    for group in batches(cases, PROGRAM):
+        check_compiled_gradient(op, group)

@@ -71,8 +71,9 @@ def structure(group: Group) -> Hashable:
         nodes.append((node.op, inputs, tuple(node.attrs.items()), node.types))
         for value in node.outputs:
             number[value] = len(number)
-    types = tuple([v.type for v in group.inputs])
-    return types, tuple(nodes), tuple([number[v] for v in group.outputs])
+    # A kernel may hold the numbers of a constant that it reads, not only their type.
+    read = [v.node.attrs["value"] if v.node.op == "constant" else v.type for v in group.inputs]
+    return tuple(read), tuple(nodes), tuple([number[v] for v in group.outputs])
 
 
 def _instance(group: Group, like: Group, launches: tuple[Launch, ...]) -> tuple[Launch, ...]:
