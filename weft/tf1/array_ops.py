@@ -13,8 +13,15 @@ from weft.errors import DTypeError, GraphError, OutOfRangeError, ShapeError
 from weft.ir.node import Value
 from weft.tf1 import dtypes
 from weft.tf1.convert import (
-    constant, convert_n_to_tensor, convert_to_tensor, emit_constant, is_tensor, same_type,
-    shape_operand, static_value, unary,
+    constant,
+    convert_n_to_tensor,
+    convert_to_tensor,
+    emit_constant,
+    is_tensor,
+    same_type,
+    shape_operand,
+    static_value,
+    unary,
 )  # fmt: skip
 from weft.tf1.dtypes import as_dtype
 from weft.tf1.graph import fail, get_default_graph, name_scope

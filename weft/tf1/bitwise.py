@@ -1,7 +1,12 @@
 """`tf.bitwise`: operations on the bits of integers."""
 
 from weft.tf1.math_ops import (
-    bitwise_and, bitwise_or, bitwise_xor, invert, left_shift, right_shift,
+    bitwise_and,
+    bitwise_or,
+    bitwise_xor,
+    invert,
+    left_shift,
+    right_shift,
 )  # fmt: skip
 
 __all__ = [

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from typing import TYPE_CHECKING
 
 from weft import errors
@@ -52,7 +53,7 @@ class UnknownError(OpError, errors.UserOpError):
     error_code = UNKNOWN
 
 
-class InvalidArgumentError(OpError, errors.FeedError, errors.ShapeError):
+class InvalidArgumentError(OpError, errors.FeedError):
     """A value that the operation does not take: a missing or misshapen feed, shapes that differ."""
 
     error_code = INVALID_ARGUMENT
@@ -163,5 +164,13 @@ def translate(error: errors.WeftError) -> errors.WeftError:
         return error
     for kind, translation in _TRANSLATIONS:
         if isinstance(error, kind):
-            return translation(None, None, str(error))
+            return _both(translation, type(error))(None, None, str(error))
     return error
+
+
+@functools.cache
+def _both(translation: type[OpError], kind: type[errors.WeftError]) -> type[OpError]:
+    """A class of TensorFlow's that also is Weft's class of the same error."""
+    if issubclass(translation, kind):
+        return translation
+    return type(translation.__name__, (translation, kind), {"__doc__": translation.__doc__})

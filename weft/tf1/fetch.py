@@ -63,6 +63,9 @@ class Fetch:
     def _sequence(self, fetches: Sequence[Any]) -> Builder:
         parts = [self._nested(value) for value in fetches]
         kind: Any = type(fetches)
+        if kind is list and all(isinstance(part, _Element) for part in parts):
+            places: list[Any] = [part.place for part in parts]  # pyright: ignore
+            return lambda arrays, session: [None if p is None else arrays[p] for p in places]
         if hasattr(kind, "_fields"):
             return lambda arrays, session: kind(*[part(arrays, session) for part in parts])
         if kind is list:
@@ -86,9 +89,20 @@ class Fetch:
             raise kind(f"fetches: cannot interpret {fetch!r}: {error}") from error
         if isinstance(element, Operation):
             self._targets.update(dict.fromkeys(element.nodes))
-            return lambda arrays, session: None
-        position = self._values.setdefault(element.value, len(self._values))
-        return lambda arrays, session: arrays[position]
+            return _Element(None)
+        return _Element(self._values.setdefault(element.value, len(self._values)))
+
+
+class _Element:
+    """The builder of one tensor or operation: the array at a place, or `None`."""
+
+    __slots__ = ("place",)
+
+    def __init__(self, place: int | None) -> None:
+        self.place = place
+
+    def __call__(self, arrays: Sequence[Any], session: Any) -> Any:
+        return None if self.place is None else arrays[self.place]
 
 
 def structure_key(fetches: Any) -> Any:

@@ -70,7 +70,7 @@ class Graph:
         Raises:
             GraphError: there is none (also a `KeyError`).
         """
-        if not isinstance(name, str):  # pyright: ignore[reportUnnecessaryIsInstance]
+        if not _is_name(name):
             raise DTypeError(f"operation names are strings, got {name!r}")
         return self.as_graph_element(name, allow_tensor=False)
 
@@ -80,7 +80,7 @@ class Graph:
         Raises:
             GraphError: there is none (also a `KeyError`), or this is no tensor's name.
         """
-        if not isinstance(name, str):  # pyright: ignore[reportUnnecessaryIsInstance]
+        if not _is_name(name):
             raise DTypeError(f"tensor names are strings, got {name!r}")
         return self.as_graph_element(name, allow_operation=False)
 
@@ -95,14 +95,13 @@ class Graph:
         """
         if isinstance(obj, str):
             return self._named(obj, allow_tensor, allow_operation)
-        if isinstance(obj, Operation) and type(obj) is Operation:
+        convert: Any = getattr(obj, "_as_graph_element", getattr(obj, "_as_graph_tensor", None))
+        if type(obj) is Operation:
             if not allow_operation:
                 raise DTypeError(f"expected a tensor, got operation {obj.name!r}")
             element: Any = obj
-        elif hasattr(obj, "_as_graph_element"):
-            element = obj._as_graph_element()
-        elif hasattr(obj, "_as_graph_tensor"):
-            element = obj._as_graph_tensor()
+        elif convert is not None:
+            element = convert()
         else:
             raise DTypeError(f"expected a tensor or an operation, got {obj!r}")
         if element.graph is not self:
@@ -161,7 +160,7 @@ class Graph:
 
     def get_all_collection_keys(self) -> list[str]:
         """Names of all collections."""
-        return [name for name in self._collections if isinstance(name, str)]
+        return list(self._collections)
 
     def clear_collection(self, name: str) -> None:
         """Empty the collection."""
@@ -283,16 +282,16 @@ class Graph:
             values: edges for `build`, where they are not those of `inputs`.
             options: keyword arguments of `build`.
         """
-        build = getattr(ops, build) if isinstance(build, str) else build
+        make: Op | Callable[..., Any] = getattr(ops, build) if isinstance(build, str) else build
         with self._lock:
             op, full = self._begin(kind, inputs, name, attrs or {}, into)
-            with self.building(full if not isinstance(build, Op) else "", self.control):
+            with self.building("" if isinstance(make, Op) else full, self.control):
                 values = [t.used for t in inputs] if values is None else values
-                if isinstance(build, Op):
-                    node = build.node((*values, *args), options, full)
+                if isinstance(make, Op):
+                    node = make.node((*values, *args), options, full)
                     made, nodes = node.outputs, (node,)
                 else:
-                    made, nodes = _made(build(*values, *args, **options))
+                    made, nodes = _made(make(*values, *args, **options))
                 outputs = [self._tensor(op, i, v, ref) for i, v in enumerate(made)]
             op.finish(outputs, _distinct([*(t.value.node for t in outputs), *nodes]))
             self._operations[full] = op
@@ -384,6 +383,10 @@ class Graph:
 
     def __repr__(self) -> str:
         return f"<tf.Graph of {len(self._operations)} operations>"
+
+
+def _is_name(name: Any) -> bool:
+    return isinstance(name, str)
 
 
 def _made(result: Any) -> tuple[tuple[Value, ...], tuple[Node, ...]]:
@@ -500,14 +503,12 @@ def name_scope(
     """Prefix names of operations built inside.
 
     Args:
-        name: the scope; `None` means `default_name`.
+        name: the scope; `None` means `default_name`, or the root where there is none.
         default_name: used where `name` is `None`.
         values: tensors whose graph is meant.
     """
     graph = graph_of(values)
-    chosen = default_name if name is None else name
-    if chosen is None:
-        raise DTypeError("name_scope: expected a name or a default_name")
+    chosen = default_name if name is None else name  # neither: the root scope
     with graph.as_default(), graph.name_scope(chosen) as scope:
         yield scope
 

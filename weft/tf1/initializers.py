@@ -1,11 +1,18 @@
 """`tf.initializers` and `tf.keras.initializers`: what fills variables first."""
 
-from weft.tf1.init_ops import (
-    Initializer, fans, glorot_normal_initializer, glorot_uniform_initializer, he_normal,
-    he_uniform, lecun_normal, lecun_uniform, xavier_initializer,
-)  # fmt: skip
 from weft.tf1.init_ops import Constant as constant
 from weft.tf1.init_ops import Identity as identity
+from weft.tf1.init_ops import (
+    Initializer,
+    fans,
+    glorot_normal_initializer,
+    glorot_uniform_initializer,
+    he_normal,
+    he_uniform,
+    lecun_normal,
+    lecun_uniform,
+    xavier_initializer,
+)  # fmt: skip
 from weft.tf1.init_ops import Ones as ones
 from weft.tf1.init_ops import Orthogonal as orthogonal
 from weft.tf1.init_ops import RandomNormal as random_normal

@@ -226,9 +226,11 @@ def batch_normalization(
         axes = [i for i in range(rank) if i != channel]
         used = _statistics(x, axes, mean, variance, momentum, training)
         shape = [size if i == channel else 1 for i in range(rank)]
-        parts = [None if v is None else array_ops.reshape(v, shape)
-                 for v in (*used, made.get("beta"), made.get("gamma"))]  # fmt: skip
-        return nn_ops.batch_normalization(x, *parts, epsilon)
+        center, spread, beta, gamma = (
+            None if v is None else array_ops.reshape(v, shape)
+            for v in (*used, made.get("beta"), made.get("gamma"))
+        )
+        return nn_ops.batch_normalization(x, center, spread, beta, gamma, epsilon)
 
 
 def _statistics(

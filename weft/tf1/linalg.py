@@ -1,7 +1,13 @@
 """`tf.linalg`: matrices."""
 
 from weft.tf1.array_ops import (
-    eye, matrix_band_part, matrix_diag, matrix_diag_part, matrix_set_diag, matrix_transpose, trace,
+    eye,
+    matrix_band_part,
+    matrix_diag,
+    matrix_diag_part,
+    matrix_set_diag,
+    matrix_transpose,
+    trace,
 )  # fmt: skip
 from weft.tf1.clip_ops import global_norm
 from weft.tf1.linalg_ops import cholesky, matrix_determinant, matrix_inverse, matrix_solve

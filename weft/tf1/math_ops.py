@@ -9,7 +9,12 @@ from weft import ops
 from weft.errors import GraphError, ShapeError
 from weft.tf1 import dtypes
 from weft.tf1.convert import (
-    binary, convert_n_to_tensor, convert_to_tensor, require_kind, same_type, unary,
+    binary,
+    convert_n_to_tensor,
+    convert_to_tensor,
+    require_kind,
+    same_type,
+    unary,
 )  # fmt: skip
 from weft.tf1.dtypes import DType, as_dtype
 from weft.tf1.graph import fail, get_default_graph, name_scope

@@ -12,7 +12,12 @@ from weft.ir.node import Value
 from weft.tf1 import array_ops, dtypes, math_ops, random_ops, reduction_ops
 from weft.tf1.control_ops import stop_gradient
 from weft.tf1.convert import (
-    convert_to_tensor, require_kind, require_type, same_type, static_value, unary,
+    convert_to_tensor,
+    require_kind,
+    require_type,
+    same_type,
+    static_value,
+    unary,
 )  # fmt: skip
 from weft.tf1.graph import fail, get_default_graph, name_scope
 from weft.tf1.reduction_ops import static_axes

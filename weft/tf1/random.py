@@ -1,9 +1,14 @@
 """`tf.random`: random tensors by their short names."""
 
-from weft.tf1.random_ops import categorical, multinomial, random_shuffle, set_random_seed
+from weft.tf1.random_ops import (
+    categorical,
+    multinomial,
+    random_shuffle,
+    set_random_seed,
+    truncated_normal,
+)
 from weft.tf1.random_ops import random_normal as normal
 from weft.tf1.random_ops import random_uniform as uniform
-from weft.tf1.random_ops import truncated_normal
 
 shuffle = random_shuffle
 

@@ -15,7 +15,7 @@ from weft import ops
 from weft.errors import DTypeError, GraphError
 from weft.ir.node import Value
 from weft.tf1 import dtypes
-from weft.tf1.convert import convert_to_tensor, shape_operand, static_value
+from weft.tf1.convert import convert_to_tensor, is_tensor, shape_operand, static_value
 from weft.tf1.dtypes import DType, as_dtype
 from weft.tf1.graph import fail, get_default_graph, name_scope
 from weft.tf1.tensor import Tensor
@@ -106,7 +106,7 @@ def random_uniform(
             "RandomUniform", shape, seed, "RandomUniform",
             lambda counter, key, dims: ops.random_uniform(counter, key, dims, kind.ir),
         )  # fmt: skip
-        if minval == 0 and maxval == 1 and isinstance(minval, int | float):
+        if not is_tensor(minval) and not is_tensor(maxval) and (minval, maxval) == (0, 1):
             return unit
         return _scaled(unit, high - low, low, scope)
 

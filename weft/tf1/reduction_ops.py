@@ -269,7 +269,7 @@ def arg_min(
 
 
 # Cumulative
-def _cumulative(kind: str, build: str, x: Any, axis: Any, name: Any, **flags: bool) -> Tensor:
+def _cumulative(kind: str, build: str, x: Any, axis: Any, name: Any, **flags: Any) -> Tensor:
     with name_scope(name, kind, [x]) as scope:
         tensor = convert_to_tensor(x, name="x")
         along = static_axis(axis, kind)

@@ -7,7 +7,7 @@ import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
-import numpy as np
+from numpy import ndarray
 
 from weft.errors import ConfigError, DTypeError, GraphError, WeftError
 from weft.ir.node import Node, Value
@@ -19,7 +19,7 @@ from weft.tf1.graph import Graph, get_default_graph
 from weft.tf1.interpreted import Interpreted
 from weft.tf1.tensor import HOOKS
 
-Array = np.ndarray[Any, Any]
+_NOTHING: Mapping[Any, Any] = {}
 
 
 class GPUOptions:
@@ -58,13 +58,13 @@ class ConfigProto:
 class _Plan:
     """What a run with these fetches and these feed keys does."""
 
-    __slots__ = ("direct", "epoch", "feeds", "fetch", "function", "implicit")
+    __slots__ = ("build", "direct", "epoch", "feeds", "function", "implicit")
 
     def __init__(
         self, function: Any, fetch: Fetch, feeds: list[Feed], implicit: list[Implicit], epoch: int
     ) -> None:
         self.function = function
-        self.fetch = fetch
+        self.build = fetch.build
         self.feeds = feeds
         self.implicit = implicit
         self.epoch = epoch
@@ -133,8 +133,7 @@ class BaseSession:
             FailedPreconditionError: a variable has no value yet.
             ClosedSessionError: the session is closed.
         """
-        del options, run_metadata
-        feeds = feed_dict or {}
+        feeds = feed_dict or _NOTHING
         kind = fetches.__class__
         try:
             if kind is list or kind is tuple:
@@ -146,18 +145,12 @@ class BaseSession:
         except (KeyError, TypeError):
             plan = self._find_plan(fetches, feeds)
         arrays: list[Any] = []
-        for feed, value in zip(plan.feeds, feeds.values(), strict=True):
-            if (
-                value.__class__ is np.ndarray
-                and value.dtype is feed.numpy
-                and value.shape == feed.shape
-            ):
+        for feed, value in zip(plan.feeds, feeds.values()):  # noqa: B905 -- equal by the key
+            # An array of the right type goes as it is: the engine knows the shapes that fit.
+            if value.__class__ is ndarray and value.dtype is feed.numpy:
                 arrays.append(value)
             else:
                 arrays.append(feed.convert(value))
-        return self._execute(plan, arrays)
-
-    def _execute(self, plan: _Plan, arrays: list[Any]) -> Any:
         if plan.implicit:
             arrays.extend([item.value(self._state) for item in plan.implicit])
         try:
@@ -167,7 +160,7 @@ class BaseSession:
             if translated is error:
                 raise
             raise translated from error
-        return results if plan.direct else plan.fetch.build(results, self)
+        return results if plan.direct else plan.build(results, self)
 
     def _find_plan(self, fetches: Any, feeds: Mapping[Any, Any]) -> _Plan:
         """The plan for a run that the fast look-up does not know, made if need be."""

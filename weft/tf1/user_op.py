@@ -93,12 +93,12 @@ def _outputs(
     origin: dict[int, tuple[int, int]] = {}  # which unknown dimension a size stands for
     zeros: list[Array] = []
     for i, t in enumerate(tensors):
-        dims = t.shape.as_list()
-        for axis, size in enumerate(dims):
+        dims: list[int] = []
+        for axis, size in enumerate(t.shape.as_list()):
+            dims.append(next(sizes) if size is None else size)
             if size is None:
-                dims[axis] = next(sizes)
-                origin[int(dims[axis] or 0)] = (i, axis)
-        zeros.append(np.zeros(dims, t.dtype.ir.numpy))  # pyright: ignore[reportArgumentType]
+                origin[dims[-1]] = (i, axis)
+        zeros.append(np.zeros(dims, t.dtype.ir.numpy))
     arrays = _on_zeros(op, kind, _shared(zeros, origin))
     kinds = [_type_of(a, tensors) if dtype is None else dtype for a in arrays]
     found = [tuple(origin.get(d, d) for d in a.shape) for a in arrays]

@@ -11,12 +11,18 @@ from weft import ops
 from weft.errors import DTypeError, GraphError, ShapeError
 from weft.ir.node import Value
 from weft.ir.shape import compatible, show
+from weft.ir.shape import known as known_shape
 from weft.tf1 import control_ops
 from weft.tf1.collection import GraphKeys
 from weft.tf1.convert import convert_to_tensor, is_tensor
 from weft.tf1.dtypes import DType, as_dtype, int32
 from weft.tf1.graph import (
-    Graph, control_dependencies, fail, get_collection, get_default_graph, name_scope,
+    Graph,
+    control_dependencies,
+    fail,
+    get_collection,
+    get_default_graph,
+    name_scope,
 )  # fmt: skip
 from weft.tf1.indexed_slices import IndexedSlices
 from weft.tf1.tensor import HOOKS, Operation, Overloads, Tensor
@@ -63,7 +69,7 @@ class Variable(Overloads):
         if initial_value is None:
             raise fail(GraphError, "Variable: expected an initial_value, got None")
         keys = [GraphKeys.GLOBAL_VARIABLES] if collections is None else list(collections)
-        if not isinstance(keys, list) or isinstance(collections, str):
+        if isinstance(collections, str):
             raise fail(GraphError, f"Variable: expected a list of collections, got {collections!r}")
         self._trainable = trainable is None or bool(trainable)
         if self._trainable and GraphKeys.TRAINABLE_VARIABLES not in keys:
@@ -310,13 +316,13 @@ def _declared_shape(initial: Tensor, shape: Any, validate: bool) -> TensorShape:
 
 def _make_probe(variable: Variable) -> tuple[Tensor, Tensor]:
     graph, key = variable.graph, variable.key
-    shape = variable.shape.as_list()
+    shape = known_shape(variable.shape.as_dims())
     kind = variable.dtype.base_dtype
     with graph.as_default(), control_dependencies(None), graph.name_scope(key + "/"):
         flag = graph.emit("IsVariableInitialized", (), "placeholder", name="is_initialized",
                           dtype="bool", shape=()).outputs[0]  # fmt: skip
         held = graph.emit("Switch", (), "placeholder", name="held", dtype=kind.ir,
-                          shape=tuple(shape)).outputs[0]  # fmt: skip
+                          shape=shape).outputs[0]  # fmt: skip
     feeds = graph.keys.setdefault("implicit", {})
     feeds[flag.value] = lambda state: np.array(key in state)
     feeds[held.value] = lambda state: (

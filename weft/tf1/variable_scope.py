@@ -7,11 +7,19 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 from weft.errors import GraphError
+from weft.ir.shape import known as known_shape
 from weft.tf1 import init_ops
 from weft.tf1.collection import GraphKeys
 from weft.tf1.convert import is_tensor
 from weft.tf1.dtypes import DType, as_dtype, float32
-from weft.tf1.graph import Graph, control_dependencies, fail, get_default_graph, graph_of, name_scope
+from weft.tf1.graph import (
+    Graph,
+    control_dependencies,
+    fail,
+    get_default_graph,
+    graph_of,
+    name_scope,
+)  # fmt: skip
 from weft.tf1.tensor_shape import TensorShape, as_shape
 from weft.tf1.variable import Variable
 
@@ -348,7 +356,7 @@ def _get(name: str, **options: Any) -> Variable:
         if not reuse:
             raise fail(
                 GraphError,
-                f"get_variable: {name!r} exists already, made by {existing.handle.node.describe()}; "
+                f"get_variable: {name!r} exists already: {existing.handle.node.describe()}; "
                 "did you mean reuse=True or reuse=tf.AUTO_REUSE?",
             )
         _check_shared(existing, name, options)
@@ -366,7 +374,8 @@ def _check_shared(existing: Variable, name: str, options: dict[str, Any]) -> Non
     shape, dtype = options.get("shape"), options.get("dtype")
     if shape is not None and not existing.shape.is_compatible_with(as_shape(shape)):
         raise fail(
-            GraphError, f"get_variable: {name!r} has shape {existing.shape}, expected {as_shape(shape)}"
+            GraphError,
+            f"get_variable: {name!r} has shape {existing.shape}, expected {as_shape(shape)}",
         )
     if dtype is not None and existing.dtype.base_dtype is not as_dtype(dtype):
         raise fail(
@@ -396,7 +405,8 @@ def _make(
                 GraphError,
                 f"get_variable: {name!r} needs a known shape, got {TensorShape(dims)}",
             )
-        initial = lambda: init_ops.call(initializer, dims.as_list(), dtype)  # noqa: E731
+        sizes = known_shape(dims.as_dims())
+        initial = lambda: init_ops.call(initializer, list(sizes), dtype)  # noqa: E731
     elif shape is not None and not is_tensor(initializer):
         raise fail(GraphError, f"get_variable: {name!r} has a value as initializer, omit the shape")
     with control_dependencies(None):

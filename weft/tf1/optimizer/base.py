@@ -18,10 +18,14 @@ from weft.ir.node import Value
 from weft.tf1 import control_ops, init_ops
 from weft.tf1.collection import GraphKeys
 from weft.tf1.convert import convert_to_tensor
-from weft.tf1.graph import (
-    control_dependencies, fail, get_collection, get_default_graph, name_scope,
-)  # fmt: skip
 from weft.tf1.gradients_impl import gradients
+from weft.tf1.graph import (
+    control_dependencies,
+    fail,
+    get_collection,
+    get_default_graph,
+    name_scope,
+)  # fmt: skip
 from weft.tf1.indexed_slices import IndexedSlices
 from weft.tf1.tensor import Operation, Tensor
 from weft.tf1.variable import Variable
@@ -204,7 +208,7 @@ class Optimizer:
                 )  # fmt: skip
         return slots[var]
 
-    def extra(self, name: str, value: float, like: Variable) -> Variable:
+    def extra(self, name: str, value: Any, like: Variable) -> Variable:
         """A variable of the optimizer itself, such as a power that every step updates."""
         key = (name, like.graph)
         if key not in self._extra:
