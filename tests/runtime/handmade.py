@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import mmap
 import random
 from collections.abc import Sequence
 from dataclasses import replace
@@ -79,6 +80,16 @@ def fails(tag: int, position: int, value: int) -> Kernel:
     for slot, number in enumerate((1, tag, position, value)):
         b.store(Reg("i64", str(number)), b.offset(cell, slot, "i64"), 8)
     return Kernel("fails", b.module())
+
+
+def block_of(array: np.ndarray) -> mmap.mmap:
+    """The mapping that a view of an arena keeps alive."""
+    base = array.base
+    while isinstance(base, np.ndarray):
+        base = base.base
+    block = base.obj if isinstance(base, memoryview) else base
+    assert isinstance(block, mmap.mmap)
+    return block
 
 
 def make(

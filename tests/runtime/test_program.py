@@ -16,7 +16,7 @@ import weakref
 
 import numpy as np
 import pytest
-from handmade import BLOCK, affine, fails, increment, make, nothing, random_program
+from handmade import BLOCK, affine, block_of, fails, increment, make, nothing, random_program
 
 from weft.codegen.kernel import ERROR, Scratch
 from weft.errors import WeftError
@@ -223,7 +223,7 @@ def test_a_dropped_program_gives_its_memory_back():
     program, _, results = random_program(0, 2)
     program.run()
     del results
-    watch = weakref.ref(program.arena.bytes)
+    watch = weakref.ref(block_of(program.arena.bytes))
     del program, _
     gc.collect()
     assert watch() is None

@@ -22,7 +22,7 @@ from weft.runtime.team import TEAM
 @pytest.mark.parametrize("threads", [1, 2, 4, 16])
 @pytest.mark.parametrize("seed", range(6))
 def test_results_are_bitwise_equal_on_any_number_of_threads(seed, threads):
-    program, x, results = random_program(seed, threads)
+    program, _x, results = random_program(seed, threads)
     assert program.parallel == (threads > 1)
     for _ in range(10):
         program.run()

@@ -102,6 +102,72 @@ define internal void @system_move(ptr %mask) nounwind {
 """
 
 
+# During a step, subnormal numbers count as zero, as in TensorFlow and XLA: arithmetic on them is
+# much slower, and the moments of idle weights decay into them. Python code called from a
+# step runs in the normal mode. Each function gives the mode from before.
+_MXCSR = """
+declare void @llvm.x86.sse.stmxcsr(ptr)
+declare void @llvm.x86.sse.ldmxcsr(ptr)
+define internal i64 @float_mode() nounwind {
+  %p = alloca i32
+  call void @llvm.x86.sse.stmxcsr(ptr %p)
+  %mode = load i32, ptr %p
+  %wide = zext i32 %mode to i64
+  ret i64 %wide
+}
+define internal void @float_mode_set(i64 %wide) nounwind {
+  %p = alloca i32
+  %mode = trunc i64 %wide to i32
+  store i32 %mode, ptr %p
+  call void @llvm.x86.sse.ldmxcsr(ptr %p)
+  ret void
+}
+"""
+_FPCR = """
+declare i64 @llvm.aarch64.get.fpcr()
+declare void @llvm.aarch64.set.fpcr(i64)
+define internal i64 @float_mode() nounwind {
+  %mode = call i64 @llvm.aarch64.get.fpcr()
+  ret i64 %mode
+}
+define internal void @float_mode_set(i64 %mode) nounwind {
+  call void @llvm.aarch64.set.fpcr(i64 %mode)
+  ret void
+}
+"""
+_FLOATS = string.Template("""
+$ACCESS
+define internal i64 @float_mode_flush() nounwind {
+  %mode = call i64 @float_mode()
+  %flushing = or i64 %mode, $BITS
+  call void @float_mode_set(i64 %flushing)
+  ret i64 %mode
+}
+define internal i64 @float_mode_normal() nounwind {
+  %mode = call i64 @float_mode()
+  %normal = and i64 %mode, $MASK
+  call void @float_mode_set(i64 %normal)
+  ret i64 %mode
+}
+""")
+_NO_MODE = """
+define internal i64 @float_mode() nounwind {
+  ret i64 0
+}
+define internal void @float_mode_set(i64 %mode) nounwind {
+  ret void
+}
+"""
+
+
+def _floats(machine: str) -> str:
+    """The part of the driver that sets how subnormal numbers are treated."""
+    access, bits = {"x86_64": (_MXCSR, 0x8040), "aarch64": (_FPCR, 1 << 24)}.get(
+        machine, (_NO_MODE, 0)
+    )
+    return _FLOATS.substitute(ACCESS=access, BITS=bits, MASK=~bits)
+
+
 def source(system: str = sys.platform, machine: str | None = None) -> str:
     """The driver's LLVM IR for an operating system and a processor."""
     machine = platform.machine() if machine is None else machine
@@ -118,7 +184,9 @@ def source(system: str = sys.platform, machine: str | None = None) -> str:
         relax = relax.replace("$CALL", "")
     text = Path(__file__).with_suffix(".ll").read_text(encoding="utf-8")
     clock = "6" if system == "darwin" else "1"  # CLOCK_MONOTONIC
-    return string.Template(text).substitute(SYMBOL=SYMBOL, CLOCK=clock, RELAX=relax, SYSTEM=calls)
+    return string.Template(text).substitute(
+        SYMBOL=SYMBOL, CLOCK=clock, RELAX=relax, FLOATS=_floats(machine), SYSTEM=calls
+    )
 
 
 class Entries(NamedTuple):

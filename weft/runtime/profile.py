@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Final
 
 import numpy as np
+
 from weft.passes.memory import Plan
 from weft.runtime.program import Program, Recording
 

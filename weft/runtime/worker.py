@@ -13,6 +13,7 @@ with its parent: Linux would do so when the *thread* that started it ends.
 from __future__ import annotations
 
 import os
+import resource
 import select
 import struct
 import sys
@@ -45,6 +46,7 @@ def serve(requests: BinaryIO, answers: BinaryIO) -> None:
 
 def main(folders: list[str]) -> None:
     """Set up imports and pipes, then serve; `folders` are where llvmlite and its needs lie."""
+    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))  # an abort is expected, its memory of no use
     sys.path.extend(folders)
     # A bare package in place of weft/__init__.py, which would import NumPy.
     package = types.ModuleType("weft")

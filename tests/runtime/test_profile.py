@@ -1,0 +1,74 @@
+"""Profiles and arena maps."""
+
+from __future__ import annotations
+
+import io
+
+import numpy as np
+import pytest
+import rich.console
+from handmade import increment, make, random_program
+
+from weft.passes.memory import Step, plan
+from weft.runtime.arena import Arena
+from weft.runtime.call import Call, InArena
+from weft.runtime.profile import arena_map, measure
+
+
+@pytest.mark.parametrize("threads", [1, 2])
+def test_every_call_is_timed_and_results_stay(threads):
+    program, _, results = random_program(2, threads)
+    profile = measure(program, runs=4)
+    for result, expected in results:
+        np.testing.assert_array_equal(result, expected)
+    assert sum(row.calls for row in profile.rows) == len(program.calls)
+    assert all(row.ns > 0 and row.busy_ns > 0 for row in profile.rows)
+    if threads == 1:
+        assert sum(row.ns for row in profile.rows) <= profile.total_ns * 1.5
+    busy = [row.busy_ns for row in profile.rows]
+    assert busy == sorted(busy, reverse=True)
+    assert not program._units["flags"].any()  # the clocks are gone
+
+
+def test_profiled_runs_are_real_runs():
+    arena = Arena(64)
+    program = make([Call(increment(), (InArena(0, 64),), (0,), 8)], arena)
+    measure(program, runs=3)
+    assert arena.view(0, np.dtype(np.int64), (8,)).tolist() == [3] * 8
+
+
+def test_what_comes_after_a_fault_is_not_timed():
+    def host() -> None:
+        raise ValueError
+
+    calls = [Call(host, (), ()), Call(increment(), (InArena(0, 64),), (0,), guard=True)]
+    program = make(calls, Arena(64))
+    with pytest.raises(ValueError):
+        program.record()
+    assert program._table.records is None
+
+
+def test_the_table_prints():
+    program, _, _ = random_program(2, 1)
+    console = rich.console.Console(width=100, file=io.StringIO())
+    console.print(measure(program).table(limit=2))
+    text = console.file.getvalue()
+    assert "GFLOP/s" in text and "affine" in text and "more" in text
+
+
+def test_the_arena_map_shows_lives():
+    steps = [Step((), (0,)), Step((0,), (1,)), Step((1,), (2,)), Step((2,), ())]
+    text = arena_map(plan(steps, {0: 6400, 1: 3200, 2: 6400}), {1: "hidden"}, rows=3)
+    assert text.splitlines() == [
+        "arena 9,600 B, 3 buffers, most alive at once 9,600 B (at step 1)",
+        "|@@@@|",
+        "|@@@@|",
+        "| @@ |",
+        "         6,400 B  steps 0-1  buffer 0",
+        "         6,400 B  steps 2-3  buffer 2",
+        "         3,200 B  steps 1-2  hidden",
+    ]
+
+
+def test_an_empty_arena_has_a_map():
+    assert arena_map(plan([], {})).startswith("arena 0 B")
