@@ -310,3 +310,20 @@ def test_training_allocates_nothing_lasting():
     step = Function(graph, [loss], [update.node])
     losses = [float(step([], state)[0]) for _ in range(50)]
     assert all(b < a for a, b in itertools.pairwise(losses))
+
+
+def test_subnormal_numbers_count_as_zero_inside_a_step_only():
+    graph, tiny = Graph(), np.full(4, 1e-39, np.float32)
+    seen = []
+
+    def function(x):
+        seen.append(x * np.float32(2))
+        return x
+
+    with graph.as_default():
+        x = ops.placeholder(dtype="float32", shape=(4,))
+        y = x * 2.0
+        called = host(function, x)
+    found = Function(graph, [y, called], feeds=[x])([tiny], State())
+    assert (found[0] == 0).all()
+    assert (seen[0] == tiny * 2).all() and (tiny * 2 != 0).all()

@@ -40,6 +40,7 @@
 
 declare i32 @clock_gettime(i32, ptr)
 $RELAX
+$FLOATS
 
 define internal i64 @now() nounwind {
 entry:
@@ -140,7 +141,9 @@ python:
   ; The callback's last deed is to clear the mark: an exception, wherever it strikes, leaves it.
   %mark = getelementptr %Program, ptr %program, i64 0, i32 13
   store i64 1, ptr %mark
+  %flushing = call i64 @float_mode_normal()
   call void %function(ptr %args, i64 %begin, i64 %end, i64 %thread)
+  call void @float_mode_set(i64 %flushing)
   %left = load i64, ptr %mark
   %fine = icmp eq i64 %left, 0
   br i1 %fine, label %after, label %failed
@@ -479,6 +482,13 @@ out:
 ; One step. Gives the error cell's state. Or does nothing and gives -1 - i if external i has no
 ; address, the least integer if the team has fewer threads than the program wants (after a fork).
 define internal i64 @run(ptr %program) nounwind {
+  %mode = call i64 @float_mode_flush()
+  %state = call i64 @step(ptr %program)
+  call void @float_mode_set(i64 %mode)
+  ret i64 %state
+}
+
+define internal i64 @step(ptr %program) nounwind {
 entry:
   %patches.p = getelementptr %Program, ptr %program, i64 0, i32 6
   %patches = load ptr, ptr %patches.p
@@ -563,6 +573,7 @@ entry:
   %team = load ptr, ptr %self
   %me.p = getelementptr %Worker, ptr %self, i64 0, i32 1
   %me = load i64, ptr %me.p
+  %mode = call i64 @float_mode_flush()
   call void @work(ptr %team, i64 %me)
   ret ptr null
 }
