@@ -1,4 +1,4 @@
-"""Convolution kernels alone, forward and both gradients: `python -m bench.conv [--threads N] [NAME ...]`.
+"""Convolution kernels alone, forward and both gradients: `python -m bench.conv [NAME ...]`.
 
 Figures are GFLOP/s, medians of interleaved runs, and the share of the peak that the microkernel
 reaches on the same threads between the runs.
@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import argparse
 import ctypes
+import itertools
 import statistics
 import threading
 import time
@@ -42,7 +43,7 @@ class Layer:
 
     @property
     def flops(self) -> float:
-        n, height, width, channels = self.x
+        n, height, width, _ = self.x
         pixels = n * -(-height // self.stride) * -(-width // self.stride)
         return 2.0 * pixels * self.w[0] * self.w[1] * self.w[2] * self.w[3]
 
@@ -155,7 +156,7 @@ def parallel(function: Any, slots: Any, chunks: int, threads: int) -> None:
 def peak(threads: int) -> tuple[Run, float]:
     """The microkernel on panels in L1, and its work."""
     tile = largest_tile(targets.current(), float32)
-    depth, times = 256, 4000
+    depth, times = 256, 1000
     b = kernel_builder()
     a, y, out = (b.argument(i) for i in range(3))
     with b.loop(b.params[1], b.params[2]) as loop:
@@ -170,16 +171,19 @@ def peak(threads: int) -> tuple[Run, float]:
     return prepared((launch,), threads), 2.0 * tile.rows * tile.columns * depth * times
 
 
-def seconds(runs: dict[str, Run], rounds: int) -> dict[str, list[float]]:
-    """Times of each, in turns."""
-    times: dict[str, list[float]] = {name: [] for name in runs}
-    for run in runs.values():
+def seconds(runs: dict[str, Run], best: Run, rounds: int) -> dict[str, list[tuple[float, float]]]:
+    """Times of each, in turns, and of the peak at the same moment: the clock is not steady."""
+    times: dict[str, list[tuple[float, float]]] = {name: [] for name in runs}
+    for run in (best, *runs.values()):
         run()
     for _ in range(rounds):
-        for name, run in runs.items():  # the peak first: its share is of the same moment
-            start = time.perf_counter()
-            run()
-            times[name].append(time.perf_counter() - start)
+        for name, run in runs.items():
+            marks = [time.perf_counter()]
+            for part in (best, run, best):
+                part()
+                marks.append(time.perf_counter())
+            before, own, after = (b - a for a, b in itertools.pairwise(marks))
+            times[name].append((own, (before + after) / 2))
     return times
 
 
@@ -199,18 +203,15 @@ def main() -> None:
             kind: prepared(getattr(family, kind)(group_of(layer, kind), target), given.threads)
             for kind in KINDS
         }
-        times = seconds({"peak": best, **runs}, given.rounds)
-        print(f"{name:32}" + "".join(cell(layer, times, kind, work) for kind in KINDS))
+        times = seconds(runs, best, given.rounds)
+        print(f"{name:32}" + "".join(cell(layer, times[kind], work) for kind in KINDS))
 
 
-def cell(layer: Layer, times: dict[str, list[float]], kind: str, work: float) -> str:
-    """GFLOP/s of a kind, and its share of the peak measured in the same round."""
-    rate = layer.flops / statistics.median(times[kind])
-    shares = [
-        (layer.flops / own) / (work / peak)
-        for own, peak in zip(times[kind], times["peak"], strict=True)
-    ]
-    return f"{rate / 1e9:11.0f} ({statistics.median(shares):4.0%})"
+def cell(layer: Layer, times: list[tuple[float, float]], work: float) -> str:
+    """GFLOP/s, and the share of the peak."""
+    rate = layer.flops / statistics.median(own for own, _ in times)
+    share = statistics.median(layer.flops / own * peak / work for own, peak in times)
+    return f"{rate / 1e9:11.0f} ({share:4.0%})"
 
 
 if __name__ == "__main__":

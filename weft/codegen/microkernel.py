@@ -166,9 +166,9 @@ class _Writer:
         flat, right, moving = list(state[:count]), state[count], state[count + 1 :]
         for k in range(steps):
             self._step(flat, self._ahead(right, self.right.step, k), k, moving)
-        right = self._ahead(right, self.right.step, steps)
+        right = _moved(self.b, self._ahead(right, self.right.step, steps))
         if self.moving:
-            moving = [self._ahead(p, self.left.step, steps) for p in moving]
+            moving = [_moved(self.b, self._ahead(p, self.left.step, steps)) for p in moving]
         else:
             moving = [self.b.add(moving[0], self._times(self.left.step, steps))]
         return [*flat, right, *moving]
@@ -230,6 +230,17 @@ def store_masked(b: Builder, value: Reg, pointer: Reg, mask: Reg) -> None:
         f"llvm.masked.store.{suffix(value.type)}.p0",
         (value, pointer, integer(1, "i32"), mask),
     )
+
+
+def _moved(b: Builder, pointer: Reg) -> Reg:
+    """The same pointer, hidden from LLVM's loop strength reduction.
+
+    That pass would express one pointer by the other where their steps are 1, 2, 4 or 8 apart, with
+    a pointer for every load of an iteration: 32 of them, kept on the stack and loaded each time.
+    """
+    if not pointer.text.startswith("%"):
+        return pointer
+    return b.emit("ptr", f'call ptr asm "", "=r,0"({pointer})', "p")
 
 
 def opaque(b: Builder, mask: Reg) -> Reg:

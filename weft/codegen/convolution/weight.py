@@ -27,6 +27,7 @@ from weft.codegen.contraction.sink import Sink
 from weft.codegen.convolution.correlate import each, look_up, span, unflat
 from weft.codegen.convolution.geometry import Triple
 from weft.codegen.convolution.halo import Image, choose, copy_block, larger, pitches_of
+from weft.codegen.convolution.panels import Panels
 from weft.codegen.convolution.weight_plan import Plan, tiles_of
 from weft.codegen.convolution.weight_problem import WeightGradient
 from weft.codegen.convolution.weight_sum import launch_sum
@@ -96,10 +97,16 @@ class WeightNest:
         windows = [s.window(n) for s, n in zip(problem.sides, counts, strict=True)]
         self.x_copy = pitches_of((windows[0], windows[1], windows[2]), channels * self.size)
         self.g_copy = pitches_of((counts[0], counts[1], counts[2]), problem.width * self.size)
+        pitches = pitches_of((counts[0], counts[1], counts[2]), self.tile.columns * self.size)
+        # A line to spare keeps panels of a power of two out of each other's cache sets.
+        panel = self.largest[0] * pitches[0] + LINE
+        self.packing = Panels(self.tile, problem.columns, pitches, panel)
         self.widened = problem.dtype is not problem.sums
-        self.x_bytes = (self.largest[0] * self.x_copy[0] // LINE + 1) * LINE
-        self.scratch = self.x_bytes if plan.copied else 0
-        if self.widened:
+        self.x_bytes = (self.largest[0] * self.x_copy[0] // LINE + 1) * LINE if plan.copied else 0
+        self.scratch = self.x_bytes
+        if plan.packed:
+            self.scratch += ceil_div(problem.groups * self.panels, plan.slices[1]) * panel
+        elif self.widened:
             self.scratch += ceil_div(self.largest[0] * self.g_copy[0], LINE) * LINE
 
     def launches(self, operands: tuple[Argument, ...], sink: Sink) -> tuple[Launch, ...]:
@@ -138,6 +145,10 @@ class WeightNest:
         b, slices = self.b, self.plan.slices
         panel, panels = span(b, columns, self.problem.groups * self.panels, slices[1])
         row, count = span(b, rows, self.down, slices[0])
+        self.first_panel = panel
+        if self.plan.packed:
+            to = b.offset(self.own, self.x_bytes)
+            self.packing.copy(b, self.g_image, self.g, to, self.spans, (panel, panels))
         with (
             each(b, panel, b.add(panel, panels)) as across,
             each(b, row, b.add(row, count)) as down,
@@ -158,7 +169,7 @@ class WeightNest:
         self.right = Operand(self.g, nothing, self.g_image.pitches)
         if plan.copied:
             self.left = self._copied_x(spans)
-        if self.widened:
+        if self.widened and not plan.packed:
             self.right = self._copied_g(spans)
 
     def _copied_x(self, spans: list[tuple[Reg, Reg]]) -> Operand:
@@ -199,12 +210,11 @@ class WeightNest:
             rest, tap = divide(b, rest, integer(count))
             taps.insert(0, tap)
         piece = rest
-        group, panel = divide(b, across, integer(self.panels))
+        group, _ = divide(b, across, integer(self.panels))
         wanted_row = b.mul(piece, self.tile_run)
         row = smaller(b, wanted_row, integer(self.run - self.tile_run))
-        column = b.mul(panel, tile.columns)
-        masks = self._masks(column)
-        column = b.add(column, b.mul(group, problem.columns))
+        column, inside = self.packing.column(b, across)
+        masks = self._masks(inside)
         base = integer(0)
         for i, count in enumerate(self.taps):
             base = b.add(b.mul(base, count), taps[i])
@@ -212,7 +222,14 @@ class WeightNest:
         places = self._places(base, column)
         start = [[self._start(p, v, masks) for v in range(tile.vectors)] for p in places]
         channel = b.add(row, b.mul(group, problem.channels))
-        sums = self._sum(taps, channel, column, masks, start)
+        if self.plan.packed:
+            panel = b.mul(subtract(b, across, self.first_panel), self.packing.bytes)
+            base = b.offset(self.own, b.add(panel, self.x_bytes))
+            corner = [begin for begin, _ in self.spans]
+            self.right = Operand(base, corner, self.packing.pitches)
+            sums = self._sum(taps, channel, integer(0), (None,) * tile.vectors, start)
+        else:
+            sums = self._sum(taps, channel, column, masks, start)
         skip = subtract(b, wanted_row, row)
         for i, (place, values) in enumerate(zip(places, sums, strict=True)):
             if self.run % self.tile_run == 0:
@@ -294,7 +311,7 @@ class WeightNest:
                 for i in range(self.tile_run)
             )
             left = Left(rows, problem.sides[2].stride * self.left.pitches[3])
-            right = Right(g, problem.width * self.size, masks)
+            right = Right(g, self.right.pitches[3], masks)
             depth = subtract(b, stop_x, first_x)
             known = fixed(depth)
             # See `correlate`: rows must not read what their neighbours read in an unrolled step.

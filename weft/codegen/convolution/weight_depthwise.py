@@ -33,7 +33,7 @@ def launch_depthwise_gradient(
     copied = not problem.inside or problem.dtype is not problem.sums
     tall = problem.sides[1].taps * problem.sides[2].taps <= target.registers - 4
     tile = Tile(problem.sides[1].taps if tall else 1, 1, lanes, problem.sums)
-    plan = Plan(tile, tall, False, copied, (1, 1, 1, 1), 1, (1, 1))
+    plan = Plan(tile, tall, False, copied, False, (1, 1, 1, 1), 1, (1, 1))
     plan = cut(plan, problem, 1, 1, target)
     return _DepthwiseNest(problem, plan, target).launches(operands, sink)
 

@@ -18,6 +18,9 @@ CHUNKS = 32
 JOINED = 8
 """Fewest channels that fill a tile's rows well enough without joining taps."""
 
+PACKED = 24
+"""Fewest rows for which panels of g pay: each vector copied takes part in half as many cycles."""
+
 Blocks = tuple[int, int, int, int]
 
 
@@ -29,6 +32,7 @@ class Plan:
     tall: bool  # a tile holds the rows of all taps of the middle axis
     joined: bool  # taps of the last axis and channels are one run of rows
     copied: bool  # each block's x is copied, with the zeros around it
+    packed: bool  # each block's g is copied, in panels
     blocks: Blocks  # of images and the three axes
     parts: int  # of the blocks; each has a gradient of its own
     slices: tuple[int, int]  # of the gradient: of its rows and of its panels of columns
@@ -82,7 +86,9 @@ def plan_of(problem: WeightGradient, target: Target) -> Plan:
     tall = (copied or problem.inside) and (joined or last.taps == 1)
     tile, tall = _choose_tile(problem, run, tall, target)
     rows, panels = tiles_of(problem, tile, tall, run)
-    return cut(Plan(tile, tall, joined, copied, (1, 1, 1, 1), 1, (1, 1)), problem, rows, panels, target)
+    packed = half or (problem.rows >= PACKED and problem.width > tile.columns)
+    plan = Plan(tile, tall, joined, copied, packed, (1, 1, 1, 1), 1, (1, 1))
+    return cut(plan, problem, rows, panels, target)
 
 
 def cut(plan: Plan, problem: WeightGradient, rows: int, panels: int, target: Target) -> Plan:
@@ -100,7 +106,7 @@ def cut(plan: Plan, problem: WeightGradient, rows: int, panels: int, target: Tar
         parts = max(1, min(parts, ceil_div(chunks, slices.rows * slices.columns)))
     blocks = _blocks(problem, slices, parts, target)
     return Plan(
-        plan.tile, plan.tall, plan.joined, plan.copied, blocks, min(parts, prod(blocks)),
+        plan.tile, plan.tall, plan.joined, plan.copied, plan.packed, blocks, min(parts, prod(blocks)),
         (slices.rows, slices.columns),
     )  # fmt: skip
 
@@ -143,7 +149,8 @@ def _blocks(problem: WeightGradient, slices: _Cut, parts: int, target: Target) -
     while True:
         blocks = [max(1, ceil_div(e, s)) for e, s in zip(extents, sizes, strict=True)]
         window = prod(s.window(n) for s, n in zip(problem.sides, sizes[1:], strict=True))
-        most = max(sizes[0] * window * x_pixel, prod(sizes) * g_pixel) * problem.sums.size
+        touched = min(sizes[0] * window, prod(sizes) * prod(side.taps for side in problem.sides))
+        most = max(touched * x_pixel, prod(sizes) * g_pixel) * problem.sums.size
         axis = next((i for i in range(4) if sizes[i] > 1), None)
         if axis is None or (most <= target.l2 // 4 and prod(blocks) >= parts):
             return blocks[0], blocks[1], blocks[2], blocks[3]
