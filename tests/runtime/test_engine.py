@@ -254,14 +254,16 @@ def test_python_runs_inside_a_step_and_its_errors_change_nothing():
     assert np.array_equal(state["v"], A + 2)
 
 
-def test_threads_take_turns():
+def test_threads_take_turns_also_in_different_programs():
     graph, state, (v,) = variables(v=np.zeros(1000))
     with graph.as_default():
         update = ops.assign(v, ops.read(v) + 1.0)
-    step = Function(graph, [], [update.node])
-    step([], state)
+        total = ops.sum(update)
+    steps = [Function(graph, fetches, [update.node]) for fetches in ([], [total])]
+    steps[0]([], state)
     workers = [
-        threading.Thread(target=lambda: [step([], state) for _ in range(200)]) for _ in range(4)
+        threading.Thread(target=lambda step: [step([], state) for _ in range(200)], args=(step,))
+        for step in steps * 2
     ]
     for worker in workers:
         worker.start()

@@ -150,7 +150,7 @@ class Executable:
             OutOfRangeError: an index is out of bounds; no variable has changed.
         """
         program = self.program
-        with program.lock:
+        with state.lock, program.lock:  # programs that share variables take turns
             held = self._place(arrays, state)
             fault = self._recorded() if self._debug else program.run()
             if fault is not None:
@@ -182,7 +182,7 @@ class Executable:
 
     def profile(self, arrays: Sequence[Array], state: State, runs: int = 5) -> str:
         """Where the time and the memory of a step go, as text; runs `runs` real steps."""
-        with self.program.lock:
+        with state.lock, self.program.lock:
             held = self._place(arrays, state)
             found = measure(self.program, runs)
             del held

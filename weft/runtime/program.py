@@ -64,8 +64,7 @@ class Program:
         self.calls: Final = tuple(calls)
         self.arena: Final = arena
         self.threads: Final = int(config.get("threads")) if threads is None else threads
-        self.lock: Final = threading.RLock() if lock is None else lock
-        _locks.add(self.lock)
+        self.lock: Final = new_lock() if lock is None else lock
         self._raised: list[BaseException] = []
         self._callbacks: list[Any] = []
         self._running = False
@@ -244,6 +243,13 @@ if not _layout_is_known():
 _locks: Final[weakref.WeakSet[Any]] = weakref.WeakSet()
 _held: list[Any] = []
 FORK_SECONDS: Final = 5.0
+
+
+def new_lock() -> Any:
+    """A reentrant lock that a fork waits for, so that a child never finds it held."""
+    lock = threading.RLock()
+    _locks.add(lock)
+    return lock
 
 
 def _before_fork() -> None:

@@ -7,6 +7,8 @@ from typing import Any, Final
 
 import numpy as np
 
+from weft.runtime.program import new_lock
+
 Array = np.ndarray[Any, Any]
 ALIGNMENT: Final = 64  # bytes: one cache line, and the widest vector
 
@@ -26,6 +28,7 @@ class State(MutableMapping[str, Array]):
     """
 
     def __init__(self) -> None:
+        self.lock: Final = new_lock()  # held while a step runs
         self._arrays: dict[str, Array] = {}
         self.version = 0
 
@@ -33,22 +36,18 @@ class State(MutableMapping[str, Array]):
         return key in self._arrays
 
     def __getitem__(self, key: str) -> Array:
-        return self._arrays[key].copy()
+        with self.lock:
+            return self._arrays[key].copy()
 
     def __setitem__(self, key: str, value: Array) -> None:
         array = np.asarray(value)
-        old = self._arrays.get(key)
-        if old is not None and old.shape == array.shape and old.dtype == array.dtype:
-            old[...] = array
-            return
-        fresh = aligned(array.shape, array.dtype)
-        fresh[...] = array
-        self._arrays[key] = fresh
-        self.version += 1
+        with self.lock:
+            self.reserve(key, array.shape, array.dtype)[...] = array
 
     def __delitem__(self, key: str) -> None:
-        del self._arrays[key]
-        self.version += 1
+        with self.lock:
+            del self._arrays[key]
+            self.version += 1
 
     def __iter__(self) -> Iterator[str]:
         return iter(self._arrays)
