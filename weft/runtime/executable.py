@@ -211,17 +211,19 @@ class Executable:
             state[key] = np.zeros((), np.uint64)
             return
         raise UninitializedError(
-            f"variable {key!r} is used before it has a value; run its initializer first: "
-            f"{nodes[0].describe()}"
+            f"variable {key!r} is used before it has a value; run its initializer first "
+            f"(created at {nodes[0].source})"
         )
 
     def _out_of_range(self, fault: Fault) -> OutOfRangeError:
         group = self.blueprint.calls[fault.tag].group
         assert group is not None
         node: Node = next((n for n in group.nodes if n.inputs), group.nodes[0])
+        shape, axis = known(node.inputs[0].shape), node.attrs.get("axis")
+        limit = "" if axis is None else f" < {shape[axis]}"
         return OutOfRangeError(
-            f"{node.op}: index {fault.value} at flat position {fault.position} is out of range: "
-            f"{node.describe()}"
+            f"{node.op}: expected indices 0 <= i{limit}, got {fault.value} "
+            f"(at flat position {fault.position}): {node.describe()}"
         )
 
     def summary(self) -> str:
