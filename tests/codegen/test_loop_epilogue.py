@@ -75,9 +75,7 @@ def test_tail(tail: str, dtype: DType, target: str, batched: bool) -> None:
         ys = TAILS[tail](product, bias, r)
     group = group_of(graph, list(ys) if isinstance(ys, tuple) else [ys])
     rng = np.random.default_rng(0)
-    arrays = {
-        v: rng.standard_normal(known(v.shape)).astype(dtype.numpy) for v in (x, w, bias, r)
-    }
+    arrays = {v: rng.standard_normal(known(v.shape)).astype(dtype.numpy) for v in (x, w, bias, r)}
     expected = references(group, arrays)
     launch = stand_in(group, product, (ROWS, COLUMNS) if batched else None)
     memory = {**arrays, product: expected[product]}

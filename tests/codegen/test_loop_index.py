@@ -1,4 +1,4 @@
-"""Index algebra: simplified expressions equal the plain ones at every point, within their bounds."""
+"""Index algebra: simplified expressions equal plain ones at every point, within their bounds."""
 
 from __future__ import annotations
 

@@ -146,6 +146,8 @@ def test_the_tester_sees_writes_outside() -> None:
 
 def test_the_tester_sees_results_that_depend_on_the_split() -> None:
     group, (launch,), (x,) = lowered(lambda x: x * 3.0, (1 << 17,))
-    wrong = broken(launch, "mul nsw i64 %begin,", "mul nsw i64 %thread,")  # starts where it should not
+    wrong = broken(
+        launch, "mul nsw i64 %begin,", "mul nsw i64 %thread,"
+    )  # starts where it should not
     with pytest.raises(AssertionError, match="split"):
         check_group(group, [wrong], {x: np.ones(1 << 17, np.float32)}, machine("native"))

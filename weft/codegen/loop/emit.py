@@ -253,8 +253,7 @@ class Writer:
         if copy.mask is None:
             self.f.store(register, address)
             return
-        name = f"llvm.masked.store.{mangle(register.type)}.p0"
-        self.f.call("void", name, [register, address, integer(1, "i32"), copy.mask])
+        store_masked(self.f, register, address, copy.mask)
 
     def _scatter(self, x: Reg, buffer: Buffer, offset: Index, copy: Copy) -> None:
         base, apart = self._apart(buffer, offset, copy)

@@ -37,8 +37,8 @@ STREAM_BYTES: Final = 24 * 1024 * 1024
 """From this much output on nothing of it is left in the last-level cache when it is read."""
 MOST_REGIONS: Final = 6
 """More regions of the last axis than this are told apart element by element."""
-MOST_PERIOD: Final = 64
-"""Longer periods are not written out."""
+MOST_PERIOD: Final = 8
+"""A period of more vectors is not written out."""
 TILE: Final = 128
 """Elements a side of what is turned at a time: in and out are a quarter of the level-2 cache."""
 FEW_ROWS: Final = 64
@@ -171,7 +171,8 @@ class _Map:
         stores = tuple(part.stores)
         if part.lane is None:
             return Vector(part.axis, self.lanes, self.unroll, stores, segment)
-        return Loop(part.axis, (Vector(part.lane, self.lanes, 1, stores),), segment)
+        # Lanes outside: what depends on them alone, such as which channel each is, is made once.
+        return Vector(part.lane, self.lanes, 1, (Loop(part.axis, stores, segment),))
 
     # rows
     def _rows(self) -> Launch:
@@ -207,9 +208,10 @@ class _Map:
         Written out, a period's vectors share what they have in common, such as a block of random
         numbers, and divisions by the period disappear.
         """
-        period = _period([s.value for s in stores], axis)
+        divisor = _divisor([s.value for s in stores], axis)
+        period = math.lcm(divisor, self.lanes)
         count = axis.extent // period
-        if period == 1 or not count or period % self.lanes:
+        if divisor == 1 or not count or period > MOST_PERIOD * self.lanes:
             return [Stretch(axis, stores)]
         block, lane = Symbol(axis.name + "b", count), Symbol(axis.name + "l", self.lanes)
         written = [
@@ -309,14 +311,19 @@ def _boundaries(values: Sequence[Expr], axis: Symbol) -> set[int]:
     return {c for c in cuts if 0 < c < axis.extent}
 
 
-def _period(values: Sequence[Expr], axis: Symbol) -> int:
-    """The number that the index along `axis` is divided by, 1 if there is none or it is large."""
-    plain, period = variable(axis), 1
+def _divisor(values: Sequence[Expr], axis: Symbol) -> int:
+    """What the index along `axis` is divided by, all in all; 1 if nothing divides it."""
+    found = 1
     for index in roots_of(values):
         for atom in atoms_of(index):
-            if atom.kind in ("div", "mod") and atom.inner == plain:
-                period = math.lcm(period, atom.value)
-    return period if period <= MOST_PERIOD else 1
+            if atom.kind in ("div", "mod") and axis in atom.symbols:
+                found = math.lcm(found, atom.value * _inner_divisor(atom.inner))
+    return found
+
+
+def _inner_divisor(index: Index) -> int:
+    atoms = [atom for atom in atoms_of(index) if atom.kind == "div"]
+    return math.prod(atom.value for atom in atoms)
 
 
 def _shift(index: Index, axis: Symbol) -> int | None:
