@@ -12,13 +12,16 @@ import mmap
 import os
 import signal
 import threading
-from typing import Final
+from typing import Any, Final
 
 from weft.runtime import driver
 
 SPIN_TURNS: Final = 4000  # pauses, about 100 us: longer than the Python between two steps
 CROWDED_TURNS: Final = 20  # with more threads than cores, the one awaited needs the core
-STACK_BYTES: Final = 1 << 20
+ATTRIBUTE_BYTES: Final = 256  # more than any system's pthread_attr_t
+
+
+_libc: Final = ctypes.CDLL(None)
 
 
 def _processors() -> set[int]:
@@ -27,12 +30,30 @@ def _processors() -> set[int]:
     return set(range(os.cpu_count() or 1))
 
 
+def _bits(processors: set[int]) -> bytes:
+    bits = sum(1 << number for number in processors if number < driver.MAX_PROCESSORS)
+    return bits.to_bytes(driver.MAX_PROCESSORS // 8, "little")
+
+
+def _attributes(allowed: set[int]) -> Any:
+    """Have a thread start on another processor than the caller's, where it could not run soon."""
+    if not hasattr(_libc, "pthread_attr_setaffinity_np") or not hasattr(_libc, "sched_getcpu"):
+        return None
+    others = allowed - {_libc.sched_getcpu()}
+    if not others:
+        return None
+    attributes = ctypes.create_string_buffer(ATTRIBUTE_BYTES)
+    mask = _bits(others)
+    _libc.pthread_attr_init(attributes)
+    _libc.pthread_attr_setaffinity_np(attributes, ctypes.c_size_t(len(mask)), mask)
+    return attributes
+
+
 class Team:
     """Threads 1, 2, ... of the process; thread 0 is whoever calls."""
 
     def __init__(self) -> None:
-        # Never freed: a thread may look at it until the process ends.
-        # Private: a forked child must not share it.
+        # Never freed, as threads look at it to the end; not shared with forked children.
         flags = mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS
         self._memory = mmap.mmap(-1, driver.TEAM_BYTES, flags=flags)
         self._bytes = (ctypes.c_char * driver.TEAM_BYTES).from_buffer(self._memory)
@@ -56,42 +77,39 @@ class Team:
         """
         if self._size.value >= threads:
             return
+        entry = ctypes.c_void_p(driver.entries().worker)
+        before = signal.pthread_sigmask(signal.SIG_BLOCK, ())
         with self._lock:
-            crowded = threads > len(_processors())
-            self._spin.value = CROWDED_TURNS if crowded else SPIN_TURNS
-            self._allow(set() if crowded else _processors())
-            # The size first: the caller must find every head, with or without a thread behind it.
-            start, self._size.value = self._size.value, max(self._size.value, threads)
-            before = signal.pthread_sigmask(signal.SIG_BLOCK, signal.valid_signals())
             try:
+                # Threads inherit the mask: signals are for Python's threads.
+                signal.pthread_sigmask(signal.SIG_BLOCK, signal.valid_signals())
+                crowded = threads > len(_processors())
+                self._spin.value = CROWDED_TURNS if crowded else SPIN_TURNS
+                allowed = set[int]() if crowded else _processors()
+                mask = _bits(allowed)
+                ctypes.memmove(self.address + driver.TEAM_PROCESSORS, mask, len(mask))
+                # The size first: the caller must find all heads, with or without threads.
+                start, self._size.value = self._size.value, max(self._size.value, threads)
+                attributes = _attributes(allowed)
                 for number in range(start, threads):
-                    self._start(number)
+                    self._start(number, entry, attributes)
             finally:
                 signal.pthread_sigmask(signal.SIG_SETMASK, before)
 
-    def _start(self, number: int) -> None:
+    def _start(self, number: int, entry: ctypes.c_void_p, attributes: Any) -> None:
         worker = (ctypes.c_int64 * 2)(self.address, number)
         thread = ctypes.c_ulong()
-        create = ctypes.CDLL(None).pthread_create
-        entry = ctypes.c_void_p(driver.entries().worker)
-        if create(ctypes.byref(thread), None, entry, worker) == 0:
+        if _libc.pthread_create(ctypes.byref(thread), attributes, entry, worker) == 0:
             self._threads.append(thread)
             self._workers.append(worker)
-
-    def _allow(self, processors: set[int]) -> None:
-        """Where workers may go to get out of the caller's way; nowhere: they stay."""
-        bits = sum(1 << number for number in processors if number < driver.MAX_PROCESSORS)
-        mask = bits.to_bytes(driver.MAX_PROCESSORS // 8, "little")
-        ctypes.memmove(self.address + driver.TEAM_PROCESSORS, mask, len(mask))
 
     def stop(self) -> None:
         """End the threads; the next `grow` starts new ones."""
         with self._lock:
             if self._threads:
                 driver.entries().stop(self.address)
-                join = ctypes.CDLL(None).pthread_join
                 for thread in self._threads:
-                    join(thread, None)
+                    _libc.pthread_join(thread, None)
             self._reset()
 
     def _reset(self) -> None:
