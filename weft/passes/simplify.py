@@ -126,6 +126,11 @@ def _same_type(node: Node) -> Replacement:
     return _like(node.inputs[0], node)
 
 
+def _whole_slice(node: Node) -> Replacement:
+    backwards = any(s is not None and s < 0 for s in node.attrs["strides"])
+    return None if backwards else _same_type(node)
+
+
 def _twice(node: Node) -> Replacement:
     inner = node.inputs[0].node
     return _like(inner.inputs[0], node) if inner.op == node.op else None
@@ -209,7 +214,7 @@ RULES: dict[str, tuple[Rule, ...]] = {
         _transpose_of_transpose,  # transpose(transpose(x, p), q) -> transpose(x, p[q])
         _transpose_of_unit_axes,  # transpose that moves axes of size 1 -> reshape
     ),
-    "slice": (_same_type,),  # slice of everything -> x
+    "slice": (_whole_slice,),  # slice of everything, forwards -> x
     "negative": (_twice,),  # -(-x) -> x
     "logical_not": (_twice,),  # not not x -> x
     "add": (_neutral(-0.0, left=True),),  # x + 0 -> x

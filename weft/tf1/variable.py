@@ -303,8 +303,8 @@ def _initial_tensor(initial: Any, dtype: DType | None) -> Tensor:
 def _declared_shape(initial: Tensor, shape: Any, validate: bool) -> TensorShape:
     if shape is not None:
         return as_shape(shape)
-    if not validate:
-        return TensorShape(None)
+    if not validate and initial.shape.ndims is not None:
+        return TensorShape([None] * initial.shape.ndims)
     if not initial.shape.is_fully_defined():
         raise fail(
             ShapeError,
