@@ -144,3 +144,9 @@ def test_a_plan_of_24_000_buffers_takes_less_than_a_second():
     result = plan(steps, sizes)
     assert time.process_time() - start < 1.5  # 0.35 s on a quiet machine
     assert result.total <= 1.01 * max(result.live_bytes())
+
+
+def test_what_is_kept_is_not_overwritten_by_the_last_step() -> None:
+    steps = [Step((), (0,)), Step((0,), (1,), inplace=((1, 0),))]
+    assert plan(steps, {0: 64, 1: 64}, keep=[0, 1]).hosts == {}
+    assert plan(steps, {0: 64, 1: 64}, keep=[1]).hosts == {1: 0}

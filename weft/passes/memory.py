@@ -97,9 +97,10 @@ def plan(
     A buffer id that is not in `sizes` lies outside the arena and is left alone. Buffers in `keep`
     stay readable until the end.
     """
-    lives = {b: life for b, life in lifetimes(steps, keep).items() if b in sizes}
+    kept = frozenset(keep)
+    lives = {b: life for b, life in lifetimes(steps, kept).items() if b in sizes}
     padded = {b: _round(max(sizes[b], 1), alignment) for b in lives}
-    hosts = _reuse(steps, padded, lives)
+    hosts = _reuse(steps, padded, lives, kept)
     blocks = _blocks(padded, lives, hosts)
     places, total = _place(blocks)
     offsets = {b: places[_root(b, hosts)] for b in lives}
@@ -111,7 +112,10 @@ def _round(size: int, alignment: int) -> int:
 
 
 def _reuse(
-    steps: Sequence[Step], sizes: Mapping[int, int], lives: Mapping[int, Life]
+    steps: Sequence[Step],
+    sizes: Mapping[int, int],
+    lives: Mapping[int, Life],
+    kept: frozenset[int],
 ) -> dict[int, int]:
     """Which buffer takes over the memory of which, where the last reader allows."""
     hosts: dict[int, int] = {}
@@ -125,6 +129,7 @@ def _reuse(
                 and read in sizes
                 and written not in hosts
                 and read not in taken
+                and read not in kept  # also not by the last step, at which its life ends
                 and lives[read].last == now
                 and lives[written].first == now
                 and lives[read].first < now
