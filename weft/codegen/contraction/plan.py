@@ -67,9 +67,12 @@ def plan_of(product: Product, target: Target) -> Plan:
     blocks = ceil_div(product.k, DEPTH) if pack_right else 1
     depth = ceil_div(ceil_div(product.k, blocks), 4) * 4 if blocks > 1 else max(product.k, 1)
     # Half of L2 for the item's block of x, the rest for sums and passing panels.
-    most = max(1, target.l2 // 2 // (tile.rows * min(depth, DEPTH) * tile.dtype.size))
-    tall = ceil_div(down, ceil_div(down, most))
-    tall, wide, group = _shares(product, tile, down, across, tall, pack_right)
+    high = max(1, target.l2 // 2 // (tile.rows * min(depth, DEPTH) * tile.dtype.size))
+    tall = ceil_div(down, ceil_div(down, high))
+    widest = across
+    if blocks > 1:  # a quarter of L2 for the item's sums
+        widest = max(1, target.l2 // 4 // (tall * tile.rows * tile.columns * tile.dtype.size))
+    tall, wide, group = _shares(product, tile, (down, across), (tall, widest), pack_right)
     return Plan(tile, depth, tall, wide, group, pack_left, pack_right, not pack_left)
 
 
@@ -82,7 +85,7 @@ def _swapped(product: Product, target: Target) -> Plan:
     tiles = [Tile(turned.m, v, lanes, dtype) for v in wide]
     tile = min(tiles, key=lambda tile: (_cycles(turned, tile), tile.vectors))
     across = ceil_div(turned.n, tile.columns)
-    _, wide, group = _shares(turned, tile, 1, across, 1, False)
+    _, wide, group = _shares(turned, tile, (1, across), (1, across), False)
     pack = product.dtype is not dtype
     depth = max(1, min(product.k, DEPTH) if pack else product.k)
     return Plan(tile, depth, 1, wide, group, pack, pack, True, swapped=True)
@@ -145,12 +148,13 @@ def chunks_of(product: Product) -> int:
 
 
 def _shares(
-    product: Product, tile: Tile, down: int, across: int, tall: int, pack_right: bool
+    product: Product, tile: Tile, tiles: tuple[int, int], most: tuple[int, int], pack_right: bool
 ) -> tuple[int, int, int]:
-    """Tiles down and across an item, and items in a chunk."""
+    """Tiles down and across an item, both at `most`, and items in a chunk."""
+    (down, across), (tall, widest) = tiles, most
     chunks = chunks_of(product)
     parts = product.count * ceil_div(down, tall)
-    wide = ceil_div(across, max(1, min(across, ceil_div(chunks, parts))))
+    wide = min(widest, ceil_div(across, max(1, min(across, ceil_div(chunks, parts)))))
     parts = product.count * ceil_div(across, wide)
     least = min(tall, ceil_div(COPY_ROWS, tile.rows) if pack_right else 1)
     wanted = ceil_div(min(chunks, TEAM), parts)
