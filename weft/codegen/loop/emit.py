@@ -27,6 +27,7 @@ from weft.codegen.loop.convert import (
 )  # fmt: skip
 from weft.codegen.loop.expression import Buffer, Expr, indices, needed
 from weft.codegen.loop.index import ZERO, Atom, Index, Symbol
+from weft.codegen.microkernel import store_masked
 from weft.errors import CompileError
 from weft.ir import dtype as types
 
