@@ -156,3 +156,13 @@ def test_reductions_over_axes_of_size_one_or_more(size):
     fused = groups(lambda x: ops.exp(ops.sum(x, axes=(1,), keepdims=True)), (3, size))
     assert names(fused) == [("sum", "exp")]
     assert np.prod(fused.groups[0].outputs[0].shape) == 3
+
+
+def test_a_kernel_family_reads_a_small_constant_from_memory():
+    """A constant of one element is written into loops, but scatter_add needs it as an array."""
+
+    def build(x):
+        return ops.scatter_add(ops.constant([0.0]), [0, 0, 0], x)
+
+    (group,) = groups(build, (3,)).groups
+    assert [v.node.op for v in group.inputs] == ["constant", "constant", "placeholder"]

@@ -116,10 +116,9 @@ class _Fuser:
     # -- where values come from
 
     def _materialise(self, value: Value) -> None:
-        """Make sure that a floating value gets a group of its own, since memory must hold it."""
+        """Make sure that a floating value is in memory: a constant is, others get a group."""
         node = value.node
-        if node in self.floating and node.op != "constant":
-            del self.floating[node]
+        if self.floating.pop(node, None) is not None and node.op != "constant":
             # Closed at once: groups that come before a later joiner may already read the value.
             self._start(node, value.shape).open = False
 
