@@ -1,6 +1,7 @@
 """Prints `weft/codegen/vecmath/coefficients.py`: minimax polynomials for the vector maths.
 
-Run `python tools/minimax.py > weft/codegen/vecmath/coefficients.py` (needs mpmath; ten seconds).
+Run `python tools/minimax.py > weft/codegen/vecmath/coefficients.py` (needs mpmath; ten seconds),
+then `ruff format` on it.
 
 Each fit finds a polynomial p of given length for which `weight(x) * |p(x) - f(x)|` is small over an
 interval: least squares at Chebyshev points, within a bit of the minimax error. Coefficients are

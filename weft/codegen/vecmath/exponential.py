@@ -176,5 +176,3 @@ def log1p(x: Vec) -> Vec:
     y = select(x < math.inf, log_fraction(f, whole(e)), x)
     y = select(x > -1.0, with_sign(y, x), select(x.equals(-1.0), x.like(-math.inf), math.nan))
     return select(x.differs(x), x, y)
-
-
