@@ -167,6 +167,14 @@ def test_large(build: Build, operands: list[tuple[int, ...]]) -> None:
     run(build, operands, rtol=1e-4)
 
 
+@pytest.mark.parametrize("dtype", [types.bool_, types.uint8, types.int16, types.float16])
+@pytest.mark.parametrize("tail", [1, 2, 3])
+def test_narrow_tails(dtype: DType, tail: int) -> None:
+    """A row that ends one to three bytes or words after a whole vector."""
+    columns = 64 + tail
+    run(lambda x, y: ops.select(ops.equal(x, y), x, y), [(3, columns), (columns,)], dtype)
+
+
 def test_many_nodes_do_not_recurse() -> None:
     def build(x: Any) -> Any:
         for _ in range(1500):

@@ -27,7 +27,7 @@ from weft.codegen.loop.convert import (
 )  # fmt: skip
 from weft.codegen.loop.expression import Buffer, Expr, indices, needed
 from weft.codegen.loop.index import ZERO, Atom, Index, Symbol
-from weft.codegen.microkernel import store_masked
+from weft.codegen.microkernel import opaque, store_masked
 from weft.errors import CompileError
 from weft.ir import dtype as types
 
@@ -177,7 +177,8 @@ class Writer:
         if copy.lanes == 1:
             return self._loaded(self.f.load(type_, self._address(buffer, offset, copy)), buffer)
         if rest or unit not in (1, -1):
-            return self._gather(buffer, offset, copy)
+            apart = rest or copy.mask is not None
+            return (self._gather if apart else self._strided)(buffer, offset, copy)
         if unit == -1:
             if copy.mask is not None:
                 return self._gather(buffer, offset, copy)
@@ -194,7 +195,9 @@ class Writer:
             return self.f.load(type_, address)
         name = f"llvm.masked.load.{mangle(type_)}.p0"
         zero = Reg(type_, "zeroinitializer")
-        return self.f.call(type_, name, [address, integer(1, "i32"), copy.mask, zero])
+        # As `store_masked`: a load of one narrow lane must not become a load of four bytes.
+        mask = opaque(self.f, copy.mask) if buffer.dtype.size < 4 else copy.mask
+        return self.f.call(type_, name, [address, integer(1, "i32"), mask, zero])
 
     def _loaded(self, x: Reg, buffer: Buffer) -> Reg:
         return loaded(self.f, x, buffer.dtype)
@@ -209,6 +212,17 @@ class Writer:
         name = f"llvm.masked.gather.{mangle(type_)}.{mangle(addresses.type)}"
         args = [addresses, integer(1, "i32"), self._mask(copy), Reg(type_, "zeroinitializer")]
         return self._loaded(self.f.call(type_, name, args), buffer)
+
+    def _strided(self, buffer: Buffer, offset: Index, copy: Copy) -> Reg:
+        """Element by element: where addresses are known apart, faster than a gather."""
+        unit, _ = self._split(offset)
+        base, _ = self._apart(buffer, offset, copy)
+        scalar = storage_type(buffer.dtype)
+        found = Reg(storage_type(buffer.dtype, copy.lanes), "poison")
+        for lane in range(copy.lanes):
+            x = self.f.load(scalar, self.f.offset(base, lane * unit, scalar))
+            found = self.f.emit(found.type, f"insertelement {found}, {x}, i64 {lane}")
+        return self._loaded(found, buffer)
 
     def _apart(self, buffer: Buffer, offset: Index, copy: Copy) -> tuple[Reg, Reg]:
         """A scalar address, and each lane's distance from it."""
@@ -258,6 +272,13 @@ class Writer:
 
     def _scatter(self, x: Reg, buffer: Buffer, offset: Index, copy: Copy) -> None:
         base, apart = self._apart(buffer, offset, copy)
+        unit, rest = self._split(offset)
+        if not rest and copy.mask is None:
+            scalar = element(x.type)
+            for lane in range(copy.lanes):
+                one = self.f.emit(scalar, f"extractelement {x}, i64 {lane}")
+                self.f.store(one, self.f.offset(base, lane * unit, scalar))
+            return
         addresses = self.f.emit(
             vector("ptr", copy.lanes),
             f"getelementptr {storage_type(buffer.dtype)}, {base}, {apart}",
