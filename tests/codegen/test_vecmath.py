@@ -118,7 +118,7 @@ def check(name: str, type_: str, machine: str, reference, *xs: np.ndarray) -> fl
 @pytest.mark.parametrize("type_", TYPES)
 @pytest.mark.parametrize("name", UNARY)
 def test_one_argument(name: str, type_: str, machine: str) -> None:
-    size = 40_000 if name == "erf" or type_ == "double" else 120_000
+    size = 30_000 if name == "erf" or type_ == "double" else 80_000
     check(name, type_, machine, UNARY[name], sample(TYPES[type_], size))
 
 
