@@ -83,9 +83,11 @@ def _binary(d: Drawing) -> Value | None:
     if np.prod(shape, dtype=int) > 20000:
         return None
     name = d.rng.choice(["add", "subtract", "multiply", "maximum", "minimum"])
-    return ops.tanh(getattr(ops, str(name))(x, y)) if name == "multiply" else getattr(
-        ops, str(name)
-    )(x, y)
+    return (
+        ops.tanh(getattr(ops, str(name))(x, y))
+        if name == "multiply"
+        else getattr(ops, str(name))(x, y)
+    )
 
 
 def _select(d: Drawing) -> Value:

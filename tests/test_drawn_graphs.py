@@ -1,0 +1,90 @@
+"""Whole programs: random graphs and their gradients, compiled against the interpreter."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+from drawn_graph import Drawing
+
+from weft import config, ops
+from weft.errors import MismatchError
+from weft.ir.dtype import float32, float64
+from weft.ir.graph import Graph
+from weft.ir.node import Value
+from weft.runtime.engine import Function, State
+from weft.transform.gradient import dense, gradients
+from weft.transform.interpreter import evaluate
+
+# A dozen operations of a few roundings each, sums of at most 20,000: relative to the largest value.
+CLOSE = {float32: 2e-4, float64: 1e-11}
+
+
+def compiled(drawing: Drawing, ys: list[Value], threads: int = 2) -> list[Any]:
+    function = Function(drawing.graph, ys, feeds=list(drawing.feeds), threads=threads)
+    return function(list(drawing.feeds.values()), State())
+
+
+def check(drawing: Drawing, ys: list[Value], found: list[Any]) -> None:
+    for value, y, want in zip(ys, found, evaluate(drawing.graph, ys, drawing.feeds), strict=True):
+        scale = np.abs(want[np.isfinite(want)]).max(initial=1.0)
+        atol = CLOSE[drawing.dtype] * scale
+        if not np.allclose(y, want, rtol=0, atol=atol, equal_nan=True):
+            raise MismatchError(f"{value.name} differs: {[n.op for n in drawing.graph.nodes]}")
+
+
+def slopes(drawing: Drawing, ys: list[Value]) -> list[Value]:
+    with drawing.graph.as_default():
+        found = gradients(ys, list(drawing.feeds))
+    return [dense(g) for g in found if g is not None]
+
+
+@pytest.mark.parametrize("target", ["native", "x86-64-v3"])
+@pytest.mark.parametrize("seed", range(40))
+def test_values(seed: int, target: str) -> None:
+    drawing = Drawing(seed)
+    ys = drawing.grow(3 + seed % 12)
+    with config.override(target=target):
+        check(drawing, ys, compiled(drawing, ys))
+
+
+@pytest.mark.parametrize("dtype", [float32, float64])
+@pytest.mark.parametrize("seed", range(100, 125))
+def test_gradients(seed: int, dtype: Any) -> None:
+    drawing = Drawing(seed, dtype)
+    ys = slopes(drawing, drawing.grow(3 + seed % 9))
+    check(drawing, ys, compiled(drawing, ys))
+
+
+@pytest.mark.parametrize("seed", range(200, 210))
+def test_results_do_not_depend_on_the_number_of_threads(seed: int) -> None:
+    drawing = Drawing(seed)
+    ys = drawing.grow(8)
+    ys = [*ys, *slopes(drawing, ys)]
+    one = [np.asarray(y).tobytes() for y in compiled(drawing, ys, threads=1)]
+    for threads in (2, 3):
+        assert [np.asarray(y).tobytes() for y in compiled(drawing, ys, threads)] == one
+
+
+def test_large_results_do_not_depend_on_the_number_of_threads() -> None:
+    x = np.random.default_rng(0).standard_normal((700, 900)).astype(np.float32)
+    graph = Graph()
+    with graph.as_default():
+        v = ops.placeholder(dtype=float32, shape=x.shape)
+        y = ops.softmax(ops.tanh(v) @ ops.transpose(v, perm=(1, 0)))
+        ys = [y, ops.sum(y, axes=(0,)), ops.mean(v), *gradients([ops.sum(y * y)], [v])]
+    results = [
+        [np.asarray(y).tobytes() for y in Function(graph, ys, feeds=[v], threads=n)([x], State())]
+        for n in (1, 2, 3)
+    ]
+    assert results[0] == results[1] == results[2]
+
+
+def test_a_wrong_value_is_noticed() -> None:
+    drawing = Drawing(0)
+    ys = drawing.grow(5)
+    found = compiled(drawing, ys)
+    check(drawing, ys, found)
+    with pytest.raises(MismatchError):
+        check(drawing, ys, [np.asarray(y) * 1.01 + 0.01 for y in found])
