@@ -38,11 +38,12 @@ def products(threads: int) -> None:
 
 
 def chain(threads: int) -> None:
-    found = contest("chain", ["weft", "weft_copy", "memcpy", "torch", "jax"], threads, 3)
+    found = contest("chain", ["weft", "torch", "jax", "weft_copy", "numpy_copy"], threads, 3)
     title = "Ten elementwise operations on 64 M floats (bar: 90% of a copy)"
-    medians = report(title, found, 2 * 4 * 64 * 1024**2 / 1e9, "GB/s")
-    copy = min(medians["weft_copy"], medians["memcpy"])
-    print(f"  of the bandwidth of a copy: {copy / medians['weft']:.0%}")
+    copies = [one for one in found if one.name.endswith("_copy")]
+    medians = report(title, found, 2 * 4 * 64 * 1024**2 / 1e9, "GB/s", baselines=copies)
+    copy = min(one.median for one in copies)
+    print(f"  of the bandwidth of the faster copy: {copy / medians['weft']:.0%}")
 
 
 def start(threads: int) -> None:

@@ -10,7 +10,7 @@ import statistics
 import subprocess
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
 ROUND_SECONDS = 0.4
@@ -72,8 +72,14 @@ def contest(workload: str, names: list[str], threads: int = 2, rounds: int = 5) 
     return contestants
 
 
-def report(title: str, contestants: list[Contestant], work: float = 0.0, unit: str = "") -> dict:
-    """Print a table; `work` per step turns times into rates."""
+def report(
+    title: str,
+    contestants: list[Contestant],
+    work: float = 0.0,
+    unit: str = "",
+    baselines: Sequence[Contestant] = (),
+) -> dict[str, float]:
+    """Print a table; `work` per step turns times into rates; `baselines` are no peers."""
     print(f"\n{title}")
     present = [one for one in contestants if not one.absent]
     ours = next((one for one in present if one.name == "weft"), None)
@@ -93,7 +99,7 @@ def report(title: str, contestants: list[Contestant], work: float = 0.0, unit: s
             f"  {one.name:14} {one.median * 1e6:12.1f} us ({low * 1e6:.1f} to {high * 1e6:.1f})"
             f"{rate}{ratio}"
         )
-    peers = [one for one in present if one is not ours]
+    peers = [one for one in present if one is not ours and one not in baselines]
     result = {one.name: one.median for one in present}
     if ours and peers:
         fastest = min(peers, key=lambda one: one.median)

@@ -30,7 +30,7 @@ def weft_copy(threads):
     return session.make_callable(tf.assign(y, x).op)
 
 
-def memcpy(threads):
+def numpy_copy(threads):
     """NumPy's copy between warm buffers, one thread per half."""
     from concurrent.futures import ThreadPoolExecutor
 
