@@ -157,11 +157,11 @@ def _grad_weight_reference(x: Array, g: Array, shape: Any, **attrs: Any) -> Arra
     groups = attrs["groups"]
     image, cotangent = _grouped(padded(x, geo), groups), _grouped(g, groups)
     total = np.zeros((groups, *shape[:-1], shape[-1] // groups))
-    batch_and_space = tuple(range(len(shape) - 1))
+    space = tuple(range(len(shape) - 1))  # and the batch
     for tap, seen in taps(geo):
         for i in range(groups):
             part = image[(i, slice(None), *seen)]
-            total[(i, *tap)] = np.tensordot(part, cotangent[i], (batch_and_space,) * 2)
+            total[(i, *tap)] = np.tensordot(part, cotangent[i], (space, space))
     return _ungrouped(total, x.dtype)
 
 
