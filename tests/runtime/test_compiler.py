@@ -318,14 +318,16 @@ def test_children_end_with_their_parent(folder):
     code = """
         import os, sys
         from weft.runtime import compiler
-        compiler.prestart()
+        from weft.runtime import driver
+        driver.prestart()
         print(*[child.process.pid for child in compiler._compiler._children], flush=True)
         os.kill(os.getpid(), 9)
     """
     root = os.path.dirname(os.path.dirname(os.path.dirname(__file__)))
     process = subprocess.run(
         [sys.executable, "-c", textwrap.dedent(code)],
-        capture_output=True, text=True, env={**os.environ, "PYTHONPATH": root},
+        capture_output=True, text=True,
+        env={**os.environ, "PYTHONPATH": root, "WEFT_CACHE": str(folder)},
     )  # fmt: skip
     children = [int(pid) for pid in process.stdout.split()]
     assert children
@@ -350,3 +352,18 @@ def test_names_that_begin_with_the_symbol_are_left_alone():
 
 def test_a_kernel_that_does_nothing(compiler):
     FUNCTION(compiler.compile([nothing()], current())[nothing()])(None, 0, 0, 0)
+
+
+def test_compilers_start_early_only_where_nothing_was_compiled_before(folder, monkeypatch):
+    fresh = Compiler()
+    monkeypatch.setattr(module, "_compiler", fresh)
+    module.prestart(nothing(), current())
+    assert fresh._children
+    fresh.compile([nothing()], current())
+    fresh.close()
+    module.prestart(nothing(), current())
+    assert not fresh._children
+    second = Compiler()
+    monkeypatch.setattr(module, "_compiler", second)
+    module.prestart(nothing(), current())
+    assert not second._children

@@ -64,6 +64,10 @@ class Cache:
                 os.utime(path)  # eviction takes what was not used for longest
         return code
 
+    def holds(self, key: str) -> bool:
+        """Whether there is an entry under `key`; `load` tells whether it is whole."""
+        return self._ready() and self._path(key).exists()
+
     def store(self, entries: dict[str, bytes]) -> None:
         """Store object code, each under its key."""
         if not entries or not self._ready():

@@ -154,6 +154,11 @@ class Compiler:
             self._link(jobs, self._objects(list(jobs.values()), target))
             return {kernel: self._linked[keys[kernel.ir]] for kernel in wanted}
 
+    def knows(self, kernel: Kernel, target: Target) -> bool:
+        """Whether a kernel needs no compilation."""
+        key = self._key(kernel.ir, target)
+        return key in self._linked or self._cache().holds(key)
+
     @staticmethod
     def _key(ir: str, target: Target) -> str:
         return digest(llvm.version(), target.cpu, target.features, ir)
@@ -233,7 +238,10 @@ class Compiler:
         try:
             child.send(job, target)
         except OSError:
-            self._replace(child).send(job, target)
+            try:
+                self._replace(child).send(job, target)
+            except OSError as error:
+                raise CompileError(f"kernel {job.name}: no compiler process: {error}") from None
 
     def _replace(self, child: _Child) -> _Child:
         self._children.remove(child)
@@ -314,6 +322,10 @@ def compile_kernels(kernels: Iterable[Kernel], target: Target) -> dict[Kernel, i
     return _compiler.compile(kernels, target)
 
 
-def prestart() -> None:
-    """Start the compiler processes now, because a compilation is likely; returns at once."""
-    _compiler.prestart(_child_count())
+def prestart(witness: Kernel, target: Target) -> None:
+    """Start the compiler processes now, if `witness` shows that nothing was compiled here before.
+
+    Takes 3 ms; the processes are ready 50 ms later.
+    """
+    if not _compiler.knows(witness, target):
+        _compiler.prestart(_child_count())

@@ -13,7 +13,7 @@ import numpy as np
 
 from weft.codegen.kernel import SYMBOL, Kernel
 from weft.codegen.target import current
-from weft.runtime.compiler import compile_kernels
+from weft.runtime import compiler
 
 GUARD: Final = 1
 """Flag of a call that ends the program if the error cell is set."""
@@ -211,8 +211,14 @@ def entries() -> Entries:
     global _entries
     if _entries is None:
         driver = kernel()
-        _entries = entries_at(compile_kernels([driver], current())[driver])
+        _entries = entries_at(compiler.compile_kernels([driver], current())[driver])
     return _entries
+
+
+def prestart() -> None:
+    """Call this when a program is likely to be wanted soon: on a new machine, compilers start."""
+    if _entries is None:
+        compiler.prestart(kernel(), current())
 
 
 def entries_at(address: int) -> Entries:
