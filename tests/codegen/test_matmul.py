@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 from weft import ops
 from weft.codegen.contraction import dot, tiled
-from weft.codegen.contraction.plan import plan_of
+from weft.codegen.contraction.plan import pays_in_pairs, plan_of
 from weft.codegen.contraction.product import product_of
 from weft.codegen.family.matmul import matmul
 from weft.codegen.kernel import Launch, Scratch
@@ -105,6 +105,16 @@ def test_products(
 def test_large_products_in_panels(turns: tuple[bool, bool], dtype: DType) -> None:
     check_product(150, 1024, 256, turns, dtype)
     check_product(512, 530, 129, turns, dtype)
+
+
+@pytest.mark.parametrize("k", [32, 33, 66, 1030])
+@pytest.mark.parametrize("turns", [(False, False), (True, False), (False, True), (True, True)])
+def test_bfloat16_by_pairs(turns: tuple[bool, bool], k: int) -> None:
+    check_product(45, k, 70, turns, types.bfloat16)
+    arrays = (np.zeros((45, k), types.bfloat16.numpy), np.zeros((k, 70), types.bfloat16.numpy))
+    product = product_of(group_for("matmul", arrays, TURNS).nodes[0])
+    native = machine("native")
+    assert pays_in_pairs(product, native) == (native.bf16 and k % 2 == 0)
 
 
 @pytest.mark.parametrize("n", [1, 2, 7, 10, 12])

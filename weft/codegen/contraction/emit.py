@@ -82,6 +82,23 @@ def first(b: Builder, value: Reg) -> Reg:
     return b.emit(element(value.type), f"extractelement {value}, i64 0")
 
 
+def weave(b: Builder, run: Reg, apart: Reg, lanes: int, mask: Reg | None) -> Reg:
+    """Pairs of 16-bit elements, of a run and of the one `apart` bytes after it, in 32-bit lanes."""
+    word, other = vector("i16", lanes), b.offset(run, apart)
+    if mask is None:
+        even, odd = b.load(word, run, 2), b.load(word, other, 2)
+    else:
+        even, odd = load_masked(b, word, run, mask), load_masked(b, word, other, mask)
+    if lanes == 1:
+        low, high = (b.emit("i32", f"zext {half} to i32") for half in (even, odd))
+        pair = b.binary("or", low, b.binary("shl", high, integer(16, "i32")))
+        return b.emit("float", f"bitcast {pair} to float")
+    picked = ", ".join(f"i32 {i // 2 + i % 2 * lanes}" for i in range(2 * lanes))
+    both = vector("i16", 2 * lanes)
+    pairs = b.emit(both, f"shufflevector {even}, {odd}, <{2 * lanes} x i32> <{picked}>")
+    return b.emit(vector("float", lanes), f"bitcast {pairs} to {vector('float', lanes)}")
+
+
 def copy_run(
     b: Builder, target: Target, source: Reg, to: Reg, count: Reg, dtypes: tuple[DType, DType]
 ) -> None:

@@ -18,13 +18,15 @@ from weft.codegen.contraction.emit import (
     scaled,
     smaller,
     subtract,
+    weave,
 )
 from weft.codegen.contraction.plan import DEPTH, ceil_div
+from weft.codegen.contraction.product import Product
 from weft.codegen.contraction.transpose import transpose
 from weft.codegen.kernel import Argument, Kernel, Launch, Scratch
 from weft.codegen.microkernel import Tile, first_lanes
 from weft.codegen.target import Target
-from weft.ir.dtype import DType
+from weft.ir.dtype import bfloat16
 from weft.ir.node import Value
 
 LINE = 64
@@ -48,10 +50,11 @@ def right_bytes(tile: Tile, depth: int) -> int:
 class LeftPanels:
     """The launch that copies all of x, and where its panels lie."""
 
-    def __init__(self, tile: Tile, source: DType, turned: bool, target: Target) -> None:
+    def __init__(self, tile: Tile, product: Product, target: Target) -> None:
         self.tile = tile
-        self.source = source
-        self.turned = turned
+        self.source = bfloat16 if product.x_woven else product.dtype
+        self.woven = product.x_woven
+        self.turned = product.x_transposed
         self.target = target
 
     def launch(
@@ -67,7 +70,8 @@ class LeftPanels:
             x, scratch, m, k, row, step, depth, down, blocks, panels, group,
         )  # fmt: skip
         moved = float(m * k * count * (self.source.size + self.tile.dtype.size))
-        kernel = Kernel(f"pack_{self.source}_{self.tile.rows}{'t' * self.turned}", self._ir())
+        label = f"{self.source}_{self.tile.rows}{'t' * self.turned}{'w' * self.woven}"
+        kernel = Kernel(f"pack_{label}", self._ir())
         return Launch(kernel, args, (1,), ceil_div(panels, group), bytes=moved), scratch
 
     def _ir(self) -> str:
@@ -115,7 +119,7 @@ class LeftPanels:
             goal = scaled(b, to, loop.index, tile.rows, size)
             for start in starts:
                 place = b.offset(run, start * self.source.size)
-                value = read(b, place, tile.lanes, self.source, tile.dtype, None)
+                value = self._value(b, place, tile.lanes, step)
                 b.store(value, b.offset(goal, start * size), size)
         narrow = b.compare("icmp slt", room, integer(tile.lanes))
         with b.when(narrow), b.loop(0, steps) as loop:
@@ -123,8 +127,13 @@ class LeftPanels:
             goal = scaled(b, to, loop.index, tile.rows, size)
             with b.loop(0, tile.rows) as inner:
                 place = scaled(b, run, inner.index, 1, self.source.size)
-                value = read(b, place, 1, self.source, tile.dtype, None)
+                value = self._value(b, place, 1, step)
                 b.store(value, scaled(b, goal, inner.index, 1, size), size)
+
+    def _value(self, b: Builder, place: Reg, lanes: int, step: Reg) -> Reg:
+        if self.woven:  # a step is two runs of 16-bit elements: its half in bytes is its number
+            return weave(b, place, step, lanes, None)
+        return read(b, place, lanes, self.source, self.tile.dtype, None)
 
 
 class RightPanel:
@@ -135,12 +144,13 @@ class RightPanel:
     """
 
     def __init__(
-        self, b: Builder, tile: Tile, source: DType, turned: bool, narrow: bool, target: Target
+        self, b: Builder, tile: Tile, product: Product, narrow: bool, target: Target
     ) -> None:
         self.b = b
         self.tile = tile
-        self.source = source
-        self.turned = turned
+        self.source = bfloat16 if product.y_woven else product.dtype
+        self.woven = product.y_woven
+        self.turned = product.y_transposed
         self.narrow = narrow
         self.target = target
 
@@ -173,7 +183,10 @@ class RightPanel:
             goal = scaled(b, to, loop.index, tile.columns, size)
             for v, mask in enumerate(masks):
                 place = b.offset(run, v * tile.lanes * self.source.size)
-                value = read(b, place, tile.lanes, self.source, tile.dtype, mask)
+                if self.woven:
+                    value = weave(b, place, step, tile.lanes, mask)
+                else:
+                    value = read(b, place, tile.lanes, self.source, tile.dtype, mask)
                 b.store(value, b.offset(goal, v * tile.lanes * size), size)
 
     def _turn(self, y: Reg, to: Reg, k: Reg, column: Reg, n: Reg, mask: Reg | None) -> None:

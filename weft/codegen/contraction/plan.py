@@ -17,6 +17,7 @@ from math import gcd
 from weft.codegen.contraction.product import Product
 from weft.codegen.microkernel import Tile, max_rows
 from weft.codegen.target import Target
+from weft.ir.dtype import bfloat16
 
 DEPTH = 256
 """Most steps of k in a block: 256 x 2 vectors of 64 bytes are 32 KB, two thirds of Zen 5's L1."""
@@ -57,7 +58,12 @@ def ceil_div(x: int, y: int) -> int:
 def plan_of(product: Product, target: Target) -> Plan:
     """Choose the blocking; depends on shapes and target only, never on threads."""
     lanes = target.lanes(product.accumulator.size)
-    if product.x_transposed and product.n <= 3 * lanes // 4 and product.m >= lanes:
+    if (
+        not product.pairs
+        and product.x_transposed
+        and product.n <= 3 * lanes // 4
+        and product.m >= lanes
+    ):
         return _swapped(product, target)
     tile = choose_tile(product, target)
     across = ceil_div(product.n, tile.columns)
@@ -91,6 +97,13 @@ def _swapped(product: Product, target: Target) -> Plan:
     return Plan(tile, depth, 1, wide, group, pack, pack, True, swapped=True)
 
 
+def pays_in_pairs(product: Product, target: Target) -> bool:
+    """Whether a product of bfloat16 is worth copying for instructions on pairs."""
+    if not target.bf16 or product.dtype is not bfloat16 or product.k % 2 or product.count != 1:
+        return False
+    return product.m >= 16 and product.n >= 64 and product.k >= 32
+
+
 def choose_tile(product: Product, target: Target) -> Tile:
     """The tile with the fewest cycles: full tiles count more than large ones."""
     dtype = product.accumulator
@@ -100,7 +113,7 @@ def choose_tile(product: Product, target: Target) -> Tile:
     for vectors in range(1, min(narrow, target.registers // 4) + 1):
         most = max_rows(target, vectors)
         for rows in range(max(1, min(product.m, most) // 2), min(product.m, most) + 1):
-            tile = Tile(rows, vectors, lanes, dtype)
+            tile = Tile(rows, vectors, lanes, dtype, product.pairs)
             options.append((_cycles(product, tile), tile))
     return min(options, key=lambda option: (option[0], -option[1].rows))[1]
 
@@ -123,7 +136,7 @@ def crowded(stride: int, size: int, length: int) -> bool:
 def _pack_right(product: Product, tile: Tile, target: Target, down: int) -> bool:
     if product.n < tile.columns and product.n % tile.lanes and not target.masked:
         return True  # no masked loads: the copy pads the columns
-    if product.y_transposed or product.dtype is not tile.dtype:
+    if product.y_transposed or product.dtype is not tile.dtype or product.pairs:
         return True
     if down < 4:
         return False  # each element is used too few times to pay for a copy
@@ -132,7 +145,7 @@ def _pack_right(product: Product, tile: Tile, target: Target, down: int) -> bool
 
 
 def _pack_left(product: Product, tile: Tile, across: int) -> bool:
-    if product.dtype is not tile.dtype:
+    if product.dtype is not tile.dtype or product.pairs:
         return True
     if product.x_transposed:
         return across >= 4 and (product.k > DEPTH or crowded(product.x_step, tile.dtype.size, 0))

@@ -17,6 +17,8 @@ class Product:
     """`out[g, i, j] = sum over k of x[g, i, k] * y[g, k, j]`, strides in elements.
 
     `g` runs over `batch`; a batch stride of 0 is a broadcast operand. The output is contiguous.
+    With `pairs`, a step of k is two bfloat16, counted as one float32; an operand in which they do
+    not follow each other is woven when it is copied, and its strides count bfloat16.
     """
 
     m: int
@@ -30,6 +32,9 @@ class Product:
     batch: Dims = ()
     x_batch: Dims = ()
     y_batch: Dims = ()
+    pairs: bool = False
+    x_woven: bool = False
+    y_woven: bool = False
 
     @property
     def count(self) -> int:
@@ -37,9 +42,14 @@ class Product:
         return prod(self.batch)
 
     @property
+    def depth(self) -> int:
+        """Elements that each sum takes from either operand."""
+        return self.k * 2 if self.pairs else self.k
+
+    @property
     def flops(self) -> float:
         """Additions and multiplications."""
-        return 2.0 * self.count * self.m * self.n * self.k
+        return 2.0 * self.count * self.m * self.n * self.depth
 
     @property
     def bytes(self) -> float:
@@ -60,12 +70,23 @@ class Product:
             x_batch=self.y_batch, y_batch=self.x_batch,
         )  # fmt: skip
 
+    def paired(self) -> Product:
+        """The same product of bfloat16, two steps of k at a time; k is even."""
+        x_woven, y_woven = self.x_transposed, not self.y_transposed
+        return replace(
+            self, k=self.k // 2, dtype=float32, pairs=True, x_woven=x_woven, y_woven=y_woven,
+            x_row=self.x_row if x_woven else self.x_row // 2,
+            x_step=self.x_step * 2 if x_woven else 1,
+            y_step=self.y_step * 2 if y_woven else 1,
+            y_column=1 if y_woven else self.y_column // 2,
+        )  # fmt: skip
+
     @property
     def label(self) -> str:
         """For kernel names: `f32_128x784x512` (m, k, n), `t` after a transposed operand."""
-        sizes = f"{self.m}{'t' * self.x_transposed}x{self.k}x{self.n}{'t' * self.y_transposed}"
+        sizes = f"{self.m}{'t' * self.x_transposed}x{self.depth}x{self.n}{'t' * self.y_transposed}"
         batch = f"{self.count}x" if self.count != 1 else ""
-        return f"{self.dtype}_{batch}{sizes}"
+        return f"{'pairs' if self.pairs else self.dtype}_{batch}{sizes}"
 
     @property
     def x_transposed(self) -> bool:

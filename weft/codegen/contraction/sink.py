@@ -52,7 +52,7 @@ class Plain:
         self.values: tuple[Value, ...] = (out,)
         self.writes: tuple[int, ...] = (0,)
         self.inplace: tuple[tuple[int, int], ...] = ()
-        self.cost = 1.0
+        self.cost = 8.0 if out.dtype.size == 2 else 1.0  # rounding to half precision
         self._dtype: DType = out.dtype
         self._b: Builder
         self._base: Reg

@@ -79,6 +79,7 @@ class _Nest:
             product.y_column, plan.depth, self.blocks, down, across, plan.tall, plan.wide,
             self.items, plan.group,
         )  # fmt: skip
+        self.y_size = 2 if product.y_woven else product.dtype.size
         self.narrow = product.n < self.tile.columns
         self.ragged = bool(product.m % self.tile.rows or product.n % self.tile.columns)
         self.tile_bytes = self.tile.rows * self.tile.columns * self.tile.dtype.size
@@ -86,6 +87,7 @@ class _Nest:
         self.streams = (
             isinstance(sink, Plain)
             and product.dtype is self.tile.dtype
+            and not product.pairs
             and not product.n % self.tile.lanes
             and out_bytes >= STREAMED
         )
@@ -101,8 +103,8 @@ class _Nest:
         args: list[Argument] = [x, y]
         writes: list[int] = []
         if plan.pack_left:
-            own = max(1, _elements(x) // max(1, product.m * product.k))
-            panels = LeftPanels(self.tile, product.dtype, product.x_transposed, self.target)
+            own = 1 if product.pairs else max(1, _elements(x) // max(1, product.m * product.k))
+            panels = LeftPanels(self.tile, product, self.target)
             sizes = (product.m, product.k, product.x_row, product.x_step, plan.depth)
             first, copied = panels.launch(x, own, sizes)
             before, args[0] = (first,), copied
@@ -175,7 +177,7 @@ class _Nest:
         with b.loop(0, s.blocks, at_least_once=True) as block:
             k0 = b.mul(block.index, s.depth) if self.blocks > 1 else integer(0)
             steps = smaller(b, s.depth, subtract(b, s.k, k0)) if self.blocks > 1 else s.k
-            y_block = scaled(b, y, k0, s.y_step, size)
+            y_block = scaled(b, y, k0, s.y_step, self.y_size)
             with b.loop(j0, j1, at_least_once=True) as across:
                 right_operand = self._right(y_block, across.index, steps)
                 ahead = None
@@ -205,13 +207,12 @@ class _Nest:
         more = b.compare("icmp slt", b.add(j, 1), j1)
         next_j = b.emit("i64", f"select {more}, {b.add(j, 1)}, {j0}")
         next_k = b.emit("i64", f"select {more}, {k0}, {b.add(k0, steps)}")
-        size = self.product.dtype.size
-        y = scaled(b, y, next_k, s.y_step, size)
-        return scaled(b, y, b.mul(next_j, self.tile.columns), s.y_column, size)
+        y = scaled(b, y, next_k, s.y_step, self.y_size)
+        return scaled(b, y, b.mul(next_j, self.tile.columns), s.y_column, self.y_size)
 
     def _prefetch(self, panel: Reg, count: Reg, turn: Reg) -> None:
         """Ask for the next `count` runs of a panel: a copy alone would wait for memory."""
-        b, s, size = self.b, self.sizes, self.product.dtype.size
+        b, s, size = self.b, self.sizes, self.y_size
         turned = self.product.y_transposed
         stride, run = (s.y_column, s.depth) if turned else (s.y_step, integer(self.tile.columns))
         with b.loop(0, count) as loop:
@@ -231,11 +232,9 @@ class _Nest:
         start = b.mul(j, tile.columns)
         if not self.narrow:
             start = smaller(b, start, b.add(s.n, -tile.columns))
-        y = scaled(b, y, start, s.y_column, size)
+        y = scaled(b, y, start, s.y_column, self.y_size)
         if self.plan.pack_right:
-            panel = RightPanel(
-                b, tile, self.product.dtype, self.product.y_transposed, self.narrow, self.target
-            )
+            panel = RightPanel(b, tile, self.product, self.narrow, self.target)
             panel.copy(y, self.own, steps, (s.y_step, s.y_column), s.n)
             return Right(self.own, tile.columns * tile.dtype.size)
         masks = tuple(

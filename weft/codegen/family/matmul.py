@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from weft.codegen.contraction.dot import launch_dot, suits
 from weft.codegen.contraction.plain import launch_plain
-from weft.codegen.contraction.plan import plan_of
+from weft.codegen.contraction.plan import pays_in_pairs, plan_of
 from weft.codegen.contraction.product import product_of
 from weft.codegen.contraction.sink import sink_of
 from weft.codegen.contraction.tiled import launch_tiled
@@ -25,4 +25,6 @@ def matmul(group: Group, target: Target) -> tuple[Launch, ...]:
         return launch_plain(product, target, (x, y), sink)
     if suits(product, target):
         return launch_dot(product, target, (x, y), sink)
+    if pays_in_pairs(product, target):
+        product = product.paired()
     return launch_tiled(product, plan_of(product, target), target, (x, y), sink)
