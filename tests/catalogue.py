@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from emulator import emulate
 
-from weft.errors import MismatchError
+from weft.errors import MismatchError, ShapeError
 from weft.ir.dtype import DType, as_dtype, float64
 from weft.ir.graph import Graph
 from weft.ir.node import TensorType, Value
@@ -29,6 +29,7 @@ from weft.ops.base import (
     catalogue,
     freeze,
 )  # fmt: skip
+from weft.ops.creation import zeros_like
 from weft.ops.state import constant
 from weft.runtime.engine import Function, State
 from weft.transform.check import check_gradients
@@ -246,8 +247,55 @@ def check_compiled_gradient(op: Op, cases: list[Case]) -> None:
             )
 
 
-def _placeholder(array: Array) -> Value:
-    return catalogue.placeholder(dtype=as_dtype(array.dtype), shape=array.shape)
+def check_gradient_of_unknown_shapes(op: Op, cases: list[Case]) -> None:
+    """Values and gradients are the same, compiled as well, where shapes are told by the feeds only.
+
+    An operation may refuse to be built without a shape that it needs.
+    """
+    for hide in (lambda shape: (None,) * len(shape), lambda shape: None):
+        graph, fetches, feeds = Graph(), list[Value](), dict[Value, Array]()
+        expected: list[Array] = []
+        with graph.as_default():
+            for case in cases:
+                inputs = [_wide(a) for a in case.inputs]
+                xs = [_placeholder(a, hide(a.shape)) for a in inputs]
+                try:
+                    ys = op.all(*xs, **case.attrs)
+                except ShapeError:
+                    continue
+                fetches += [*ys, *_slopes(ys, xs)]
+                feeds.update(zip(xs, inputs, strict=True))
+                expected += _known(op, case, inputs)
+        compiled = Function(graph, fetches, feeds=list(feeds))(list(feeds.values()), State())
+        for results in (evaluate(graph, fetches, feeds), compiled):
+            for y, want in zip(results, expected, strict=True):
+                np.testing.assert_allclose(y, want, rtol=1e-9, atol=1e-9, err_msg=op.name)
+
+
+def _known(op: Op, case: Case, inputs: list[Array]) -> list[Array]:
+    """Outputs and gradients with all shapes known from the start."""
+    graph = Graph()
+    with graph.as_default():
+        xs = [_placeholder(a) for a in inputs]
+        ys = op.all(*xs, **case.attrs)
+        fetches = [*ys, *_slopes(ys, xs)]
+    return evaluate(graph, fetches, dict(zip(xs, inputs, strict=True)))
+
+
+def _slopes(ys: tuple[Value, ...], xs: list[Value]) -> list[Value]:
+    """Gradients by the floating inputs, zeros where there is none."""
+    floating = [x for x in xs if x.dtype.is_floating]
+    found = zip(gradients(ys, floating), floating, strict=True)
+    return [zeros_like(x) if g is None else dense(g) for g, x in found]
+
+
+def _wide(array: Array) -> Array:
+    return array.astype(np.float64) if as_dtype(array.dtype).is_floating else array
+
+
+def _placeholder(array: Array, shape: Any = ...) -> Value:
+    told = array.shape if shape is ... else shape
+    return catalogue.placeholder(dtype=as_dtype(array.dtype), shape=told)
 
 
 def distinct(op: Op) -> list[Case]:

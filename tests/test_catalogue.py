@@ -10,6 +10,7 @@ from catalogue import (
     check_compiled,
     check_compiled_gradient,
     check_gradient,
+    check_gradient_of_unknown_shapes,
     check_lowering,
     check_normal_form,
     check_types,
@@ -50,3 +51,10 @@ def test_compiled_gradient_equals_interpreted(op: Op) -> None:
     cases = [case for case in distinct(op) if differentiable(op, case)]
     for group in batches(cases, PROGRAM):
         check_compiled_gradient(op, group)
+
+
+@pytest.mark.parametrize("op", OPS)
+def test_gradients_of_unknown_shapes(op: Op) -> None:
+    cases = [case for case in distinct(op) if differentiable(op, case)]
+    for group in batches(cases, PROGRAM):
+        check_gradient_of_unknown_shapes(op, group)

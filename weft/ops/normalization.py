@@ -66,7 +66,7 @@ def _cases_over(shapes: tuple[tuple[int, ...], ...]) -> Callable[[], Iterator[Ca
 
 # Batch norm
 def _batch_axes(x: Any) -> tuple[int, ...]:
-    return tuple(range(len(x.shape) - 1))
+    return tuple(range(len(known(x.shape)) - 1))
 
 
 def _batch_norm_shape(
