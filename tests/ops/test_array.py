@@ -229,6 +229,18 @@ def test_attributes_may_be_values() -> None:
             ShapeError,
             "constant: expected nested lists of equal lengths, got [[1], [2, 3]]",
         ),
+        (
+            lambda: ops.pad(placeholder((2,)), paddings=3),
+            GraphError,
+            "pad: cannot make sense of paddings = 3, value = 0",
+        ),
+        (
+            lambda: ops.constant(2**70, "int32"),
+            DTypeError,
+            f"constant: expected a number that int32 holds, got {2**70}",
+        ),
+        (lambda: placeholder((2,))[True], GraphError, "subscript: expected no boolean, got True"),
+        (lambda: ops.concatenate(axis=0), DTypeError, "expected at least one input"),
         (lambda: ops.reshape(placeholder((2,))), GraphError, "attribute 'shape' is missing"),
         (
             lambda: ops.reshape(placeholder((2,)), shap=(2,)),
@@ -248,3 +260,12 @@ def test_the_comparison_with_numpy_can_fail() -> None:
     x = counting((3,))
     with pytest.raises(AssertionError):
         same(run(lambda v: v[::-1], x), x)
+
+
+def test_subscripts_by_arrays() -> None:
+    x = counting((4, 5))
+    places = np.array([[3, 0], [1, 1]])
+    same(run(lambda v: v[places], x), x[places])
+    same(run(lambda v: v[1:, [2, 0]], x), x[1:, [2, 0]])
+    same(run(lambda v, i: v[..., i, None], x, places), x[..., places, None])
+    same(run(lambda v: v[np.int64(2)], x), x[2])

@@ -27,6 +27,9 @@ def test_feeds_are_checked() -> None:
         evaluate(graph, [y], {x: np.zeros(3, np.float32)})
     with pytest.raises(FeedError, match="x:0: expected a feed of float32, got float64"):
         evaluate(graph, [y], {x: np.zeros((1, 2))})
+    for bad in (["a", "b"], [[1], [1, 2]], [object()]):
+        with pytest.raises(FeedError, match="x:0: expected a feed of float32, got"):
+            evaluate(graph, [y], {x: bad})
     with pytest.raises(FeedError, match=r"expected a feed \(node x, created at test_state.py:"):
         evaluate(graph, [y])
 

@@ -27,7 +27,7 @@ from typing import Any, Final, cast
 
 import numpy as np
 
-from weft.errors import DTypeError, GraphError, ShapeError
+from weft.errors import DTypeError, GraphError, ShapeError, WeftError
 from weft.ir.dtype import DType, as_dtype
 from weft.ir.graph import current_graph
 from weft.ir.node import Literal, Node, TensorType, Value, user_source
@@ -233,6 +233,11 @@ class Op:
             return self.derive(types, attrs)
         except (ShapeError, DTypeError) as error:
             raise type(error)(f"{self.name}: {error}{at_user_line()}") from None
+        except WeftError:
+            raise
+        except (TypeError, ValueError, LookupError, ArithmeticError) as error:
+            text = f"{self.name}: cannot make sense of {_shown(attrs)}: {error}{at_user_line()}"
+            raise GraphError(text) from error
 
     def derive(
         self, types: tuple[TensorType, ...], attrs: Mapping[str, Any]
@@ -324,6 +329,10 @@ def op_of(node: Node) -> Op:
         raise GraphError(f"{node.describe()}: the catalogue has no operation {node.op!r}") from None
 
 
+def _shown(attrs: Mapping[str, Any]) -> str:
+    return ", ".join(f"{key} = {value!r}" for key, value in attrs.items()) or "no attributes"
+
+
 def at_user_line() -> str:
     """` (created at train.py:31)`, the line outside the package that is running, for messages."""
     source = user_source()
@@ -395,11 +404,13 @@ def constant_of(value: Any, dtype: DType | None = None, name: str | None = None)
 
 
 def _bare(value: Any, array: Array, dtype: DType) -> Array:
-    with np.errstate(all="ignore"):
-        if dtype.is_floating:
-            return array.astype(dtype.numpy)
-        converted = array.astype(dtype.numpy)
-    if array.size and not (array == converted).all():
+    try:
+        with np.errstate(all="ignore"):
+            converted = array.astype(dtype.numpy)
+        exact = dtype.is_floating or bool((array == converted).all())
+    except (TypeError, ValueError, OverflowError):
+        exact, converted = False, array
+    if not exact:
         text = f"constant: expected a number that {dtype} holds, got {value!r}"
         raise DTypeError(text + at_user_line())
     return converted

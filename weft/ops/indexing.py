@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import operator
 from typing import Any, Final
+
+import numpy as np
 
 from weft.errors import GraphError, OutOfRangeError, ShapeError
 from weft.ir.node import Value
-from weft.ops.base import at_user_line, catalogue, is_complete, known_value
+from weft.ops.base import at_user_line, catalogue, constant_of, is_complete, known_value
 
 __all__ = ["subscript"]
 
@@ -87,6 +90,12 @@ def _bounds(item: Any, x: Value, axis: int) -> tuple[str, tuple[Any, Any, Any]]:
     """What becomes of an axis (keep, drop, pick), and its begin, end and stride."""
     if isinstance(item, Value) and item.rank == 0 and is_complete(known_value(item)):
         item = known_value(item)
+    if isinstance(item, np.ndarray) and item.ndim:
+        item = constant_of(item)
+    if isinstance(item, np.integer | np.ndarray):
+        item = operator.index(item) if np.issubdtype(item.dtype, np.integer) else item
+    if isinstance(item, bool | np.bool_):
+        raise GraphError(f"subscript: expected no boolean, got {item}" + at_user_line())
     if isinstance(item, int):
         return "drop", (*_single(item, x, axis), 1)
     if isinstance(item, slice):

@@ -111,11 +111,11 @@ def argsort(x: Value, axis: int = -1, descending: bool = False) -> Value:
 # top_k
 
 
-def _top_k_shape(x: Shape, *, k: int) -> tuple[Shape, Shape]:
+def _top_k_shape(x: Shape, *, k: Any) -> tuple[Shape, Shape]:
     assert x is not None
     if not x:
         raise ShapeError("expected x of rank at least 1, got shape ()")
-    if k < 0 or (x[-1] is not None and k > x[-1]):
+    if not isinstance(k, int) or k < 0 or (x[-1] is not None and k > x[-1]):
         raise ShapeError(f"k: expected 0 <= k <= x.shape[-1], got {k} for shape {show(x)}")
     return (*x[:-1], k), (*x[:-1], k)
 

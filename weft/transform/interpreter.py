@@ -114,9 +114,7 @@ def _as_typed(array: Any, kind: TensorType, node: Node) -> Array:
 def _checked(feeds: Mapping[Value, Any]) -> dict[Value, Array]:
     arrays: dict[Value, Array] = {}
     for value, given in feeds.items():
-        array = np.asarray(given)
-        if not isinstance(given, np.ndarray | np.generic):
-            array = array.astype(value.dtype.numpy)
+        array = _as_fed(value, given)
         if array.dtype != value.dtype.numpy:
             raise FeedError(f"{value.name}: expected a feed of {value.dtype}, got {array.dtype}")
         if not compatible(array.shape, value.shape):
@@ -126,6 +124,21 @@ def _checked(feeds: Mapping[Value, Any]) -> dict[Value, Array]:
             )
         arrays[value] = array
     return arrays
+
+
+def _as_fed(value: Value, given: Any) -> Array:
+    """An array as it is; anything else in the element type of what it replaces."""
+    if isinstance(given, np.ndarray | np.generic):
+        return np.asarray(given)
+    try:
+        plain = np.asarray(given)
+        array = plain.astype(value.dtype.numpy)
+        exact = value.dtype.is_floating or bool((plain == array).all())
+    except (TypeError, ValueError, OverflowError):
+        exact, array = False, np.empty(0)
+    if not exact:
+        raise FeedError(f"{value.name}: expected a feed of {value.dtype}, got {given!r}")
+    return array
 
 
 class _Step:
