@@ -125,6 +125,14 @@ def test_a_reduction_read_at_another_row_is_refused() -> None:
         lowered(build, (40, 40))
 
 
+def test_an_output_of_another_shape_is_refused() -> None:
+    def build(x: Any) -> Any:
+        return ops.sum(x, axes=(1,)), ops.transpose(x, perm=(1, 0))
+
+    with pytest.raises(CompileError, match=r"expected the shape \(40, 30\) or what a reduction"):
+        lowered(build, (40, 30))
+
+
 def broken(launch: Launch, old: str, new: str) -> Launch:
     assert old in launch.kernel.ir
     return replace(launch, kernel=Kernel("broken", launch.kernel.ir.replace(old, new)))

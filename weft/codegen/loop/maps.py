@@ -105,9 +105,8 @@ class _Map:
         """The kernels, after the loops have been chosen."""
         if not self.axes:
             return (self._launch(Loop(Symbol("once", 1), tuple(self.stores)), 1),)
-        least = self.lanes // 2 if self.target.masked else self.lanes
-        if len(self.axes) > 1 and self.axes[-1].extent < least:
-            self._flatten()  # such short rows would waste most of every vector
+        if len(self.axes) > 1 and self._is_short(self.axes[-1].extent):
+            self._flatten()
         if len(self.axes) == 1:
             stretches = self._stretches()
             if len(stretches) == 1 and self._is_plain(self.axes[0]):
@@ -130,6 +129,13 @@ class _Map:
 
     def _rename(self, new: Mapping[Symbol, Index]) -> None:
         self.stores = _renamed(self.trace, self.stores, new)
+
+    def _is_short(self, extent: int) -> bool:
+        """Whether rows would leave much of their vectors empty, or much to single elements."""
+        if self.target.masked:
+            return extent < self.lanes // 2
+        written = math.lcm(extent, self.lanes) <= MOST_PERIOD * self.lanes
+        return extent < self.lanes or (extent % self.lanes > 0 and written)
 
     def _flatten(self) -> None:
         one = Symbol("i", self.count)

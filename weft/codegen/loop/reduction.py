@@ -22,7 +22,7 @@ from weft.errors import CompileError
 from weft.ir import dtype as types
 from weft.ir.dtype import DType
 from weft.ir.node import Node, Value
-from weft.ir.shape import known, normal_axes
+from weft.ir.shape import known, normal_axes, show, size
 from weft.ops.base import Reduce, op_of
 from weft.passes.group import Group
 
@@ -61,6 +61,12 @@ class Reduction:
         shapes = [known(v.shape) for v in group.outputs]
         self.full = [v for v, s in zip(group.outputs, shapes, strict=True) if s == self.domain]
         self.small: Final = [v for v in group.outputs if v not in self.full]
+        for v in self.small:
+            if size(v.shape) != size(self.kept):
+                raise CompileError(
+                    f"{v.node.describe()}: expected the shape {show(self.domain)} or what a "
+                    f"reduction leaves of it, got {show(v.shape)}"
+                )
 
     def of_kept(self, index: Sequence[Index], shape: Sequence[int]) -> tuple[Index, ...]:
         """The index in `shape` (reduced axes kept as 1 or dropped) of what is kept at `index`."""

@@ -133,7 +133,9 @@ class _Level:
         each = count // symbol.extent
         moved = traffic(values, [s.buffer for s in levels.full]) / count
         length = per_chunk(symbol.extent, moved * each, cost(values) / self.lanes * each)
-        length = max(length, -(-symbol.extent // MOST_PARTS))
+        # Columns are summed block by block, so a part should still be in the cache for the next.
+        columns = levels.order[-1] not in levels.reduced
+        length = max(length, -(-symbol.extent // (MOST_PARTS * 8 if columns else MOST_PARTS)))
         if symbol is levels.order[-1]:
             block = self.lanes * STRAIGHT
             length = -(-length // block) * block
