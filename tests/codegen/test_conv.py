@@ -2,12 +2,18 @@
 
 from __future__ import annotations
 
+import ctypes
+import signal
+import subprocess
+import sys
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
-from convolving import group_of, node_of, reference, run
+from guarded import Guarded, run
+from harness import Array, references
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -17,9 +23,10 @@ from weft.codegen.family import conv as family
 from weft.codegen.kernel import Launch
 from weft.errors import ShapeError
 from weft.ir.dtype import as_dtype
-from weft.ir.node import Node
-from weft.ops.base import Array
+from weft.ir.graph import Graph
+from weft.ir.node import Value
 from weft.ops.convolution import conv_geometry
+from weft.passes.group import Group
 
 KINDS = ("conv", "conv_grad_input", "conv_grad_weight")
 TARGETS = ("native", "x86-64-v3")
@@ -45,8 +52,8 @@ class Example:
             "groups": self.groups,
         }  # fmt: skip
 
-    def build(self, kind: str) -> tuple[Node, tuple[Array, ...]]:
-        """The node and its arrays."""
+    def build(self, kind: str) -> tuple[Group, dict[Value, Array]]:
+        """A group of the one node, and what to feed."""
         geometry = conv_geometry(self.x, self.w, **self.attrs())
         attrs = {
             "strides": geometry.strides, "padding": geometry.padding,
@@ -58,35 +65,45 @@ class Example:
             rng.uniform(-1, 1, shape).astype(numpy)
             for shape in (self.x, self.w, (self.x[0], *geometry.output, self.w[-1]))
         )
-        if kind == "conv":
-            return node_of(ops.conv, (x, w), attrs), (x, w)
-        if kind == "conv_grad_input":
-            return node_of(ops.conv_grad_input, (g, w), {**attrs, "shape": self.x}), (g, w)
-        return node_of(ops.conv_grad_weight, (x, g), {**attrs, "shape": self.w}), (x, g)
+        arrays, more = {
+            "conv": ((x, w), {}),
+            "conv_grad_input": ((g, w), {"shape": self.x}),
+            "conv_grad_weight": ((x, g), {"shape": self.w}),
+        }[kind]
+        graph = Graph()
+        with graph.as_default():
+            inputs = [ops.placeholder(dtype=as_dtype(a.dtype), shape=a.shape) for a in arrays]
+            node = getattr(ops, kind)(*inputs, **attrs, **more).node
+        group = Group((node,), node.data_inputs, node.outputs)
+        return group, dict(zip(inputs, arrays, strict=True))
 
 
-def lowered(node: Node, target: targets.Target) -> tuple[Launch, ...]:
-    return getattr(family, node.op)(group_of(node), target)
+def lowered(group: Group, target: targets.Target) -> tuple[Launch, ...]:
+    return getattr(family, group.nodes[0].op)(group, target)
+
+
+def bound(group: Group, feeds: dict[Value, Array]) -> float:
+    """The largest sum of magnitudes: what rounding errors are proportional to."""
+    sizes = {value: np.abs(array.astype(np.float64)) for value, array in feeds.items()}
+    return references(group, sizes)[group.outputs[0]].max(initial=0) + 1
 
 
 def check(example: Example, kind: str, name: str) -> None:
     """The compiled result equals the reference, and does not depend on the order of chunks."""
-    node, arrays = example.build(kind)
+    group, feeds = example.build(kind)
+    (out,) = group.outputs
     with config.override(target=name):
         target = targets.current()
-    launches = lowered(node, target)
-    feeds = dict(zip(node.data_inputs, arrays, strict=True))
-    expected = reference(node, arrays)
+    launches = lowered(group, target)
+    expected = references(group, feeds)[out]
     if not launches:
         assert expected.size == 0
         return
-    found = run(launches, feeds, node.outputs[0], target)
-    sizes = [a.astype(np.float64) for a in arrays]
-    bound = np.abs(reference(node, tuple(np.abs(a) for a in sizes))).max(initial=0) + 1
+    found = run(launches, feeds, out, target)
     error = np.abs(found.astype(np.float64) - expected.astype(np.float64)).max(initial=0)
-    assert error <= bound * TOLERANCE[example.dtype], (example, kind, error)
+    assert error <= bound(group, feeds) * TOLERANCE[example.dtype], (example, kind, error)
     for seed in (1, 2):
-        again = run(launches, feeds, node.outputs[0], target, seed)
+        again = run(launches, feeds, out, target, seed)
         assert again.tobytes() == found.tobytes(), "the result depends on the order of the chunks"
 
 
@@ -167,9 +184,21 @@ def test_dtype(dtype: str, kind: str) -> None:
 
 
 def test_checker_sees_a_wrong_result() -> None:
-    node, arrays = CASES["3x3"].build("conv")
-    target = targets.current()
-    feeds = dict(zip(node.data_inputs, arrays, strict=True))
-    feeds[node.data_inputs[1]] = arrays[1][::-1]  # flipped taps
-    found = run(lowered(node, target), feeds, node.outputs[0], target)
-    assert np.abs(found - reference(node, arrays)).max() > 0.1
+    group, feeds = CASES["3x3"].build("conv")
+    (out,) = group.outputs
+    weights = group.inputs[1]
+    wrong = {**feeds, weights: feeds[weights][::-1]}  # taps upside down
+    found = run(lowered(group, targets.current()), wrong, out, targets.current())
+    error = np.abs(found - references(group, feeds)[out]).max()
+    assert error > 100 * bound(group, feeds) * TOLERANCE["float32"]
+
+
+def test_guards_see_writes_before_and_accesses_after() -> None:
+    memory = Guarded(100)
+    ctypes.memset(memory.address - 1, 0, 1)
+    with pytest.raises(AssertionError, match="before its buffer"):
+        memory.check()
+    code = "import ctypes, guarded; m = guarded.Guarded(100); ctypes.string_at(m.address, 101)"
+    folder = Path(__file__).parent
+    found = subprocess.run([sys.executable, "-c", code], cwd=folder, check=False)
+    assert found.returncode == -signal.SIGSEGV

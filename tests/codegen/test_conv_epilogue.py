@@ -70,9 +70,7 @@ def fused(kind: str, case: str, tail: Tail, dtype: str) -> tuple[Group, dict[Val
     group = group_of(graph, outputs)
     nodes = sorted(group.nodes, key=lambda node: node.op != kind)
     rng = np.random.default_rng(3)
-    feeds = {
-        v: rng.uniform(-1, 1, known(v.shape)).astype(v.dtype.numpy) for v in group.inputs
-    }
+    feeds = {v: rng.uniform(-1, 1, known(v.shape)).astype(v.dtype.numpy) for v in group.inputs}
     return Group(tuple(nodes), group.inputs, outputs), feeds
 
 

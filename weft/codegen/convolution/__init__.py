@@ -1,1 +1,1 @@
-"""Convolutions: their geometry, padded copies and packed weights, and the loops around the tiles."""
+"""Convolutions: geometry, padded copies, packed weights, and the loops around the tiles."""

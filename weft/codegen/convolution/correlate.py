@@ -53,7 +53,12 @@ class Part:
 
 
 def launch_correlation(
-    problem: Correlation, plan: Plan, target: Target, source: Argument, weights: Argument, sink: Sink
+    problem: Correlation,
+    plan: Plan,
+    target: Target,
+    source: Argument,
+    weights: Argument,
+    sink: Sink,
 ) -> Launch:
     """The launch that computes the result from the source and packed weights."""
     return Nest(problem, plan, target, sink).launch(source, weights)
@@ -228,7 +233,7 @@ class Nest:
     def _tile(
         self, parts: list[Part], pointer: Reg, weights: Reg, pixel: Reg, skip: Reg | None
     ) -> None:
-        """One tile of neighbours, the first of which is `pixel`; `skip` of them are stored already."""
+        """One tile of neighbours from `pixel` on; the first `skip` of them are stored already."""
         b, axis = self.b, self.problem.axes[2]
         pitch = axis.stride * self.pitches[3]
         left = tuple(Address(pointer, row * pitch) for row in range(self.tile.rows))

@@ -136,9 +136,7 @@ class _Depthwise(Nest):
                 sums[row] = fma(b, loaded[place], tap, sums[row])
         return sums
 
-    def _looped(
-        self, parts: list[Part], source: Reg, weights: Reg, mask: Reg | None
-    ) -> list[Reg]:
+    def _looped(self, parts: list[Part], source: Reg, weights: Reg, mask: Reg | None) -> list[Reg]:
         """Loops over the taps of a phase."""
         zero = constant(0, self.tile.type)
         return self._loop(parts, [], source, weights, mask, [zero] * self.tile.rows)
@@ -168,4 +166,3 @@ class _Depthwise(Nest):
             (tap,) = look_up(b, f"taps{i}", order, b.add(parts[i].tap, loop.index))
             loop.next = self._loop(parts, [*taps, tap], place, weights, mask, loop.carried)
         return loop.results
-

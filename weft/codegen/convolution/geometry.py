@@ -82,9 +82,7 @@ class Axis:
         return self.source == self.result and self.phases == (Phase(0, self.result, 0, 0, 1),)
 
 
-def forward_axis(
-    source: int, result: int, taps: int, stride: int, dilation: int, low: int
-) -> Axis:
+def forward_axis(source: int, result: int, taps: int, stride: int, dilation: int, low: int) -> Axis:
     """An axis of y = conv(x, w), `low` zeros before x."""
     phase = Phase(0, result, -low, 0, taps)
     return Axis(source, result, 1, stride, dilation, (phase,), tuple(range(taps)))
@@ -150,7 +148,9 @@ class Correlation:
         """Memory that must move at least once."""
         source = self.images * prod(a.source for a in self.axes) * self.groups * self.depth
         weights = prod(self.taps) * self.depth * self.groups * self.columns
-        return float((source + weights + self.pixels * self.groups * self.columns) * self.dtype.size)
+        return float(
+            (source + weights + self.pixels * self.groups * self.columns) * self.dtype.size
+        )
 
     @property
     def inside(self) -> bool:
@@ -191,6 +191,7 @@ class Window:
 
 
 def triple(values: tuple[int, ...], fill: int) -> Triple:
+    """Three numbers: `values`, after as many of `fill` as they lack."""
     a, b, c = (fill,) * (3 - len(values)) + values
     return a, b, c
 

@@ -75,9 +75,7 @@ def copy_block(
             place = b.offset(place, b.mul(index, pitch))
         count = b.mul(subtract(b, end, begin), image.channels)
         pixel = image.channels * wide.size
-        copy_run(
-            b, target, place, b.offset(row, b.mul(begin, pixel)), count, (image.dtype, wide)
-        )
+        copy_run(b, target, place, b.offset(row, b.mul(begin, pixel)), count, (image.dtype, wide))
         rest = b.mul(subtract(b, counts[3], end), image.channels)
         clear_run(b, target, b.offset(row, b.mul(end, pixel)), rest, wide)
 

@@ -83,7 +83,9 @@ class _Packing:
                zip(orders, self.problem.taps, strict=True)):  # fmt: skip
             return packed
         _, height, width = self.problem.taps
-        flat = [((z * height) + y) * width + x for z in orders[0] for y in orders[1] for x in orders[2]]
+        flat = [
+            ((z * height) + y) * width + x for z in orders[0] for y in orders[1] for x in orders[2]
+        ]
         (tap,) = look_up(self.b, "taps", [(t,) for t in flat], packed)
         return tap
 

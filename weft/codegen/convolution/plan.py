@@ -14,6 +14,8 @@ TILE_COST = 40
 """Cycles that a tile costs beside its multiply-adds: starting sums, stores, loops (measured)."""
 SCATTER_COST = 60
 """Further cycles where each row's place is computed: divisions by constants (measured)."""
+SCATTERED = 8
+"""Most scattered rows: each has a pointer of its own; 14 take 80 ms to compile, 28 take 200."""
 CHUNK_FLOPS = 2e6
 """Least work of a chunk, some 10 us: less is not worth waking another thread for."""
 CHUNKS = 32
@@ -87,7 +89,7 @@ def choose_tile(problem: Correlation, target: Target) -> tuple[Tile, bool]:
             if rows <= shortest:
                 tiles = pixels // last.count * ceil_div(last.count, rows) * panels
                 options.append((tiles * cycles, -rows, tile, False))
-            if rows <= pixels:
+            if rows <= min(pixels, SCATTERED):
                 tiles = ceil_div(pixels, rows) * panels
                 options.append((tiles * (cycles + SCATTER_COST), -rows, tile, True))
     _, _, tile, scattered = min(options, key=lambda option: option[:2])

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import prod
 
 from weft.codegen.contraction.plan import ceil_div
@@ -105,10 +105,8 @@ def cut(plan: Plan, problem: WeightGradient, rows: int, panels: int, target: Tar
             break
         parts = max(1, min(parts, ceil_div(chunks, slices.rows * slices.columns)))
     blocks = _blocks(problem, slices, parts, target)
-    return Plan(
-        plan.tile, plan.tall, plan.joined, plan.copied, plan.packed, blocks, min(parts, prod(blocks)),
-        (slices.rows, slices.columns),
-    )  # fmt: skip
+    cuts = (slices.rows, slices.columns)
+    return replace(plan, blocks=blocks, parts=min(parts, prod(blocks)), slices=cuts)
 
 
 def tiles_of(problem: WeightGradient, tile: Tile, tall: bool, run: int) -> tuple[int, int]:

@@ -1,7 +1,7 @@
 """The gradient of a convolution by its weights, as numbers.
 
-    gradient[t, c, k] = sum over images and positions p of y of
-                        x[p * stride + t * dilation - low, c] * g[p, k]
+gradient[t, c, k] = sum over images and positions p of y of
+                    x[p * stride + t * dilation - low, c] * g[p, k]
 """
 
 from __future__ import annotations
@@ -99,7 +99,8 @@ class WeightGradient:
         """For kernel names."""
         result = "x".join(str(s.result) for s in self.sides if s.result > 1) or "1"
         taps = "x".join(str(s.taps) for s in self.sides[-2:])
-        return f"{self.dtype}_{self.images}x{result}_{self.groups * self.channels}to{self.width}_{taps}"
+        channels = self.groups * self.channels
+        return f"{self.dtype}_{self.images}x{result}_{channels}to{self.width}_{taps}"
 
 
 def weight_gradient_of(
