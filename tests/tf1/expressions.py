@@ -5,6 +5,7 @@ stands for a value that is random, long or absent.
 """
 
 # ruff: noqa: E501
+# fmt: off
 from math import nan
 
 ROWS = [

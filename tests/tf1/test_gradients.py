@@ -89,10 +89,20 @@ def test_against_finite_differences(session, name):
     step = 1e-6
     up = session.run(total, {x: array + step * direction})
     down = session.run(total, {x: array - step * direction})
-    np.testing.assert_allclose(np.sum(found * direction), (up - down) / (2 * step), rtol=1e-5, atol=1e-6)
+    np.testing.assert_allclose(
+        np.sum(found * direction), (up - down) / (2 * step), rtol=1e-5, atol=1e-6
+    )
 
 
-UNKNOWN = ("arithmetic", "matmul", "reductions", "broadcasting", "convolution", "pooling", "softmax")
+UNKNOWN = (
+    "arithmetic",
+    "matmul",
+    "reductions",
+    "broadcasting",
+    "convolution",
+    "pooling",
+    "softmax",
+)
 
 
 def test_arguments(session):

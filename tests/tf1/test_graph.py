@@ -163,7 +163,11 @@ def test_static_shapes():
 
 def test_tensor_shape_and_dimension():
     shape = tf.TensorShape([None, 3])
-    assert shape.merge_with([2, None]) == [2, 3] and shape.concatenate([1]).as_list() == [None, 3, 1]
+    assert shape.merge_with([2, None]) == [2, 3] and shape.concatenate([1]).as_list() == [
+        None,
+        3,
+        1,
+    ]
     assert shape[1:].as_list() == [3] and not shape.is_fully_defined()
     assert shape.is_compatible_with([7, 3]) and not shape.is_compatible_with([7, 4])
     assert repr(shape) == "TensorShape([Dimension(None), Dimension(3)])"
@@ -173,7 +177,9 @@ def test_tensor_shape_and_dimension():
 
 
 def test_element_types():
-    assert tf.float32.as_numpy_dtype is np.float32 and tf.float32 == np.float32 == tf.as_dtype("float")
+    assert tf.float32.as_numpy_dtype is np.float32 and tf.float32 == np.float32 == tf.as_dtype(
+        "float"
+    )
     assert tf.float32._is_ref_dtype is False and tf.as_dtype("float32_ref").base_dtype is tf.float32
     assert (str(tf.float32), repr(tf.int8), tf.as_dtype(float)) == (
         "<dtype: 'float32'>", "tf.int8", tf.float32,
@@ -210,7 +216,9 @@ def test_subscripts(session):
 
 def test_errors_name_the_users_line():
     x = tf.placeholder(tf.float32, [None, 784])
-    with pytest.raises(errors.ShapeError, match=r"got 784 and 748 \(created at test_graph.py:\d+\)"):
+    with pytest.raises(
+        errors.ShapeError, match=r"got 784 and 748 \(created at test_graph.py:\d+\)"
+    ):
         tf.matmul(x, tf.zeros([748, 10]))
     with pytest.raises(errors.DTypeError, match=r"expected y of type float32.*test_graph.py"):
         tf.add(x, tf.constant(1))

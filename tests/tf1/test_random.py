@@ -56,9 +56,9 @@ def test_distributions(session):
             "half": tf.random_uniform([n], dtype=tf.float16),
         }
     )
-    assert 0 <= found["unit"].min() and found["unit"].max() < 1
+    assert found["unit"].min() >= 0 and found["unit"].max() < 1
     np.testing.assert_allclose(found["unit"].mean(), 0.5, atol=0.01)
-    assert -3 <= found["wide"].min() and found["wide"].max() < 5
+    assert found["wide"].min() >= -3 and found["wide"].max() < 5
     assert np.bincount(found["ints"]).tolist()[:2] == [0, 0]
     np.testing.assert_allclose(np.bincount(found["ints"])[2:] / n, 0.2, atol=0.01)
     np.testing.assert_allclose([found["normal"].mean(), found["normal"].std()], [1, 2], atol=0.05)
@@ -80,7 +80,9 @@ def test_shuffle_and_multinomial(session):
     assert sorted(found) == list(range(50)) and found.tolist() != list(range(50))
     drawn = session.run(tf.multinomial([[0.0, np.log(3.0), -1e9]], 20000, seed=2))
     assert drawn.shape == (1, 20000) and drawn.dtype == np.int64
-    np.testing.assert_allclose(np.bincount(drawn[0], minlength=3) / 20000, [0.25, 0.75, 0], atol=0.02)
+    np.testing.assert_allclose(
+        np.bincount(drawn[0], minlength=3) / 20000, [0.25, 0.75, 0], atol=0.02
+    )
 
 
 def test_dropout(session):

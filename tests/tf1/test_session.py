@@ -14,9 +14,7 @@ def test_fetches_keep_their_nesting(session):
     pair = collections.namedtuple("pair", "left right")
     x = tf.placeholder(tf.float32, [], name="x")
     y = x * 2.0
-    found = session.run(
-        {"a": y, "b": [x, (y, "x:0")], "c": pair(y, tf.no_op()), "d": []}, {x: 3}
-    )
+    found = session.run({"a": y, "b": [x, (y, "x:0")], "c": pair(y, tf.no_op()), "d": []}, {x: 3})
     assert found == {"a": 6.0, "b": [3.0, (6.0, 3.0)], "c": pair(6.0, None), "d": []}
     assert isinstance(found["c"], pair) and isinstance(found["b"][1], tuple)
     assert isinstance(session.run(y, {x: 1}), np.float32)
@@ -44,9 +42,13 @@ def test_feeds_of_every_kind(session):
     z = y + 1.0
     expected = [[3.0, 5.0]]
     assert session.run(z, {x: [[1, 2]], s: 2}).tolist() == expected
-    assert session.run(z, {"x:0": np.array([[1.0, 2.0]]), "s:0": np.float64(2)}).tolist() == expected
+    assert (
+        session.run(z, {"x:0": np.array([[1.0, 2.0]]), "s:0": np.float64(2)}).tolist() == expected
+    )
     assert session.run("add:0", {x: ((1, 2),), s: np.int8(2)}).tolist() == expected
-    assert session.run(z, {x: np.array([[1, 9, 2, 9]], np.float32)[:, ::2], s: 2}).tolist() == expected
+    assert (
+        session.run(z, {x: np.array([[1, 9, 2, 9]], np.float32)[:, ::2], s: 2}).tolist() == expected
+    )
     assert session.run(z, {x: np.asfortranarray([[1.0, 2.0], [3.0, 4.0]]), s: 1}).tolist() == [
         [2.0, 3.0], [4.0, 5.0]
     ]  # fmt: skip
@@ -164,7 +166,9 @@ def test_threads_over_overlapping_subgraphs():
 def test_a_missing_feed_is_named(session):
     x = tf.placeholder(tf.float32, [None, 3], name="x")
     y = x + 1.0
-    with pytest.raises(tf.errors.InvalidArgumentError, match=r"expected a feed for x:0 of float32 \(\?, 3\)"):
+    with pytest.raises(
+        tf.errors.InvalidArgumentError, match=r"expected a feed for x:0 of float32 \(\?, 3\)"
+    ):
         session.run(y)
     assert session.run(y, {x: np.zeros((1, 3))}).shape == (1, 3)
 
@@ -189,7 +193,9 @@ def test_feeds_that_do_not_fit(session, value, message):
     assert session.run(y, {x: [[1, 2, 3]]}).tolist() == [[2.0, 4.0, 6.0]]
 
 
-@pytest.mark.parametrize("value", [float("nan"), float("inf"), 2**40, -(2**31) - 1, [1.0, float("nan")]])
+@pytest.mark.parametrize(
+    "value", [float("nan"), float("inf"), 2**40, -(2**31) - 1, [1.0, float("nan")]]
+)
 def test_what_an_integer_placeholder_cannot_hold(session, value):
     i = tf.placeholder(tf.int32, name="i")
     with pytest.raises(tf.errors.InvalidArgumentError, match="i:0: expected"):

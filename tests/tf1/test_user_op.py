@@ -118,7 +118,12 @@ def test_shapes_and_types_may_be_told(session):
         def forward(self, x):
             return np.histogram(x, 4)[0]
 
-    assert session.run(Histogram(tf.placeholder_with_default([1.0, 2.0], None))).tolist() == [1, 0, 0, 1]
+    assert session.run(Histogram(tf.placeholder_with_default([1.0, 2.0], None))).tolist() == [
+        1,
+        0,
+        0,
+        1,
+    ]
 
 
 def test_an_exception_inside_leaves_the_session_usable(session):
@@ -153,7 +158,9 @@ def test_what_is_refused():
         Empty([tf.constant(1.0)])
     with pytest.raises(errors.GraphError, match="write a subclass"):
         tf.Operation([1.0])
-    with pytest.raises(errors.UserOpError, match="forward raised ValueError on zeros.*test_user_op"):
+    with pytest.raises(
+        errors.UserOpError, match="forward raised ValueError on zeros.*test_user_op"
+    ):
         Add(tf.zeros([2]), tf.zeros([3]))
     with pytest.raises(errors.DTypeError, match="got operation"):
         tf.no_op() + 1

@@ -10,7 +10,12 @@ from weft import errors
 def test_names_and_what_it_is():
     v = tf.Variable([[1.0, 2.0]], name="v")
     w = tf.Variable(lambda: tf.ones([2]), trainable=False)
-    assert (v.name, w.name, v.op.type, v.dtype.name) == ("v:0", "Variable:0", "VariableV2", "float32_ref")
+    assert (v.name, w.name, v.op.type, v.dtype.name) == (
+        "v:0",
+        "Variable:0",
+        "VariableV2",
+        "float32_ref",
+    )
     assert v.get_shape().as_list() == [1, 2] and v.shape[0].value == 1
     assert repr(v) == "<tf.Variable 'v:0' shape=(1, 2) dtype=float32_ref>"
     assert tf.trainable_variables() == [v] and tf.global_variables() == [v, w]
@@ -108,7 +113,9 @@ def test_random_initial_values_are_shared_by_initialized_value(session):
 
 def test_what_is_refused():
     v = tf.Variable([1.0, 2.0], name="v")
-    with pytest.raises(errors.ShapeError, match=r"Assign: expected a value of shape \(2,\) for v:0, got \(3,\)"):
+    with pytest.raises(
+        errors.ShapeError, match=r"Assign: expected a value of shape \(2,\) for v:0, got \(3,\)"
+    ):
         v.assign([1.0, 2.0, 3.0])
     with pytest.raises(errors.DTypeError, match="float32"):
         v.assign(tf.constant([1, 2]))
@@ -174,6 +181,7 @@ def test_variable_scopes_and_name_scopes():
 
 def test_settings_of_a_scope_are_inherited():
     half = tf.constant_initializer(0.5)
+
     def penalty(w):
         return tf.reduce_sum(w * w)
 

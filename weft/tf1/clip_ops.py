@@ -114,5 +114,3 @@ def _times(t: Any, scale: Tensor, index: int) -> Any:
         return IndexedSlices(t.values * scale, t.indices, t.dense_shape)
     scaled = math_ops.multiply(t, scale)
     return identity(scaled, name=f"clip_by_global_norm/_{index}")
-
-

@@ -1,6 +1,10 @@
-"""`GraphKeys`: the names of a graph's standard collections."""
+"""A graph's collections, and `GraphKeys`, the names of the standard ones."""
 
 from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from typing import Any
 
 
 class GraphKeys:
@@ -32,3 +36,39 @@ class GraphKeys:
     TABLE_INITIALIZERS = "table_initializer"
     COND_CONTEXT = "cond_context"
     WHILE_CONTEXT = "while_context"
+
+
+class Collections:
+    """Lists of things by name."""
+
+    def __init__(self) -> None:
+        self._collections: dict[str, list[Any]] = {}
+
+    def add_to_collection(self, name: str, value: Any) -> None:
+        """Append `value` to the collection `name`."""
+        self._collections.setdefault(name, []).append(value)
+
+    def add_to_collections(self, names: str | Iterable[str], value: Any) -> None:
+        """Append `value` to each collection."""
+        for name in dict.fromkeys([names] if isinstance(names, str) else names):
+            self.add_to_collection(name, value)
+
+    def get_collection_ref(self, name: str) -> list[Any]:
+        """The collection itself: changes to the list are kept."""
+        return self._collections.setdefault(name, [])
+
+    def get_collection(self, name: str, scope: str | None = None) -> list[Any]:
+        """A copy of the collection; with `scope`, items whose name it matches from the start."""
+        items = self._collections.get(name, [])
+        if scope is None:
+            return list(items)
+        pattern = re.compile(scope)
+        return [item for item in items if hasattr(item, "name") and pattern.match(item.name)]
+
+    def get_all_collection_keys(self) -> list[str]:
+        """Names of all collections."""
+        return list(self._collections)
+
+    def clear_collection(self, name: str) -> None:
+        """Empty the collection."""
+        self._collections.pop(name, None)

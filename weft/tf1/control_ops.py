@@ -56,7 +56,10 @@ def tuple_(
 
 def with_dependencies(dependencies: Sequence[Any], output: Any, name: str | None = None) -> Any:
     """`output`, available once `dependencies` have run."""
-    with name_scope(name, "control_dependency", [output]) as scope, control_dependencies(dependencies):
+    with (
+        name_scope(name, "control_dependency", [output]) as scope,
+        control_dependencies(dependencies),
+    ):
         if isinstance(output, IndexedSlices):
             return IndexedSlices(identity(output.values), output.indices, output.dense_shape)
         return identity(output, name=scope)

@@ -25,7 +25,9 @@ def _channels_first(kind: str, data_format: str | None, spatial: int) -> bool:
     allowed = _FORMATS[spatial] + (_FORMATS[2] if spatial == 1 else ())
     chosen = allowed[0] if data_format is None else data_format
     if chosen not in allowed:
-        raise fail(GraphError, f"{kind}: expected data_format {' or '.join(allowed)}, got {chosen!r}")
+        raise fail(
+            GraphError, f"{kind}: expected data_format {' or '.join(allowed)}, got {chosen!r}"
+        )
     return _ALIASES[chosen] == "first"
 
 
@@ -81,7 +83,9 @@ def _pair(kind: str, x: Any, w: Any, rank: int) -> tuple[Tensor, Tensor]:
     require_type(kind, "filter", weights, image.dtype)
     for role, tensor in (("input", image), ("filter", weights)):
         if tensor.shape.ndims not in (None, rank):
-            raise fail(ShapeError, f"{kind}: expected {role} of rank {rank}, got shape {tensor.shape}")
+            raise fail(
+                ShapeError, f"{kind}: expected {role} of rank {rank}, got shape {tensor.shape}"
+            )
     return image, weights
 
 
@@ -105,10 +109,14 @@ def _convolve(
     image, weights = _pair(kind, x, w, spatial + 2)
 
     def build(v: Value, k: Value) -> Value:
-        return _out_of_last(ops.conv(_in_last(v, first), k, **options, groups=_groups(v, k, first)), first)
+        return _out_of_last(
+            ops.conv(_in_last(v, first), k, **options, groups=_groups(v, k, first)), first
+        )
 
     attrs = {"strides": strides, "padding": padding, "data_format": data_format}
-    return get_default_graph().emit(kind, [image, weights], build, name=scope, attrs=attrs).outputs[0]
+    return (
+        get_default_graph().emit(kind, [image, weights], build, name=scope, attrs=attrs).outputs[0]
+    )
 
 
 def _groups(x: Value, w: Value, first: bool) -> int:
@@ -234,7 +242,9 @@ def _transposed(
         dims: Any = target
         if first:
             dims = [target[0], *[target[i] for i in range(2, spatial + 2)], target[1]]
-        return _out_of_last(ops.conv_grad_input(_in_last(g, first), w, shape=dims, **options), first)
+        return _out_of_last(
+            ops.conv_grad_input(_in_last(g, first), w, shape=dims, **options), first
+        )
 
     return get_default_graph().emit(kind, [image, weights], build, name=scope).outputs[0]
 
@@ -345,10 +355,10 @@ def separable_conv2d(
     """`depthwise_conv2d`, then a 1 by 1 convolution that mixes the channels."""
     with name_scope(name, "separable_conv2d", [input]) as scope:
         spread = rate if dilations is None else dilations
-        deep = _depthwise(input, depthwise_filter, strides, padding, spread, data_format, "depthwise")
-        return _convolve(
-            "Conv2D", deep, pointwise_filter, 2, 1, "VALID", data_format, None, scope
+        deep = _depthwise(
+            input, depthwise_filter, strides, padding, spread, data_format, "depthwise"
         )
+        return _convolve("Conv2D", deep, pointwise_filter, 2, 1, "VALID", data_format, None, scope)
 
 
 # Pooling
@@ -450,5 +460,3 @@ def pool(
     kind = "MaxPool" if pooling_type == "MAX" else "AvgPool"
     steps = (1,) * spatial if strides is None else strides
     return _pool(kind, op, input, window_shape, steps, padding, spatial, data_format, name, op)
-
-

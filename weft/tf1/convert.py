@@ -72,9 +72,7 @@ def _symbolic(value: Any, wanted: DType | None, name: str | None) -> Tensor | No
 
 
 def _contains_tensor(value: Any) -> bool:
-    return any(
-        is_tensor(v) or (isinstance(v, list | tuple) and _contains_tensor(v)) for v in value
-    )
+    return any(is_tensor(v) or (isinstance(v, list | tuple) and _contains_tensor(v)) for v in value)
 
 
 def _packed(items: Sequence[Any], wanted: DType | None, name: str | None) -> Tensor:
@@ -139,7 +137,9 @@ def emit_constant(array: Array, name: str) -> Tensor:
     """A constant operation in the default graph."""
     graph = get_default_graph()
     kind = as_dtype(array.dtype)
-    op = graph.emit("Const", (), "constant", array, name=name, attrs={"value": array, "dtype": kind})
+    op = graph.emit(
+        "Const", (), "constant", array, name=name, attrs={"value": array, "dtype": kind}
+    )
     return op.outputs[0]
 
 
@@ -151,7 +151,8 @@ def _filled(array: Array, shape: tuple[Any, ...], verify: bool) -> Array:
         raise fail(DTypeError, f"constant: expected shape {shape}, got {array.shape}")
     if array.size > total:
         raise fail(
-            ShapeError, f"constant: expected at most {total} elements for shape {shape}, got {array.size}"
+            ShapeError,
+            f"constant: expected at most {total} elements for shape {shape}, got {array.size}",
         )
     if array.size == 0 and total:
         raise fail(ShapeError, f"constant: expected elements to fill shape {shape}, got none")
@@ -183,7 +184,9 @@ def _numeric(value: Any) -> Array:
     try:
         array = np.asarray(value)
     except ValueError:
-        raise fail(ShapeError, f"constant: expected lists of equal lengths, got {value!r}") from None
+        raise fail(
+            ShapeError, f"constant: expected lists of equal lengths, got {value!r}"
+        ) from None
     except OverflowError:
         raise fail(DTypeError, f"constant: {value!r} is too large") from None
     if array.dtype.kind not in "biufV" or (array.dtype.kind == "V" and array.dtype.fields):
@@ -195,7 +198,9 @@ def _supported(array: Array, value: Any) -> Array:
     try:
         as_dtype(array.dtype)
     except TypeError:
-        raise fail(DTypeError, f"constant: expected numbers of a known type, got {value!r}") from None
+        raise fail(
+            DTypeError, f"constant: expected numbers of a known type, got {value!r}"
+        ) from None
     return array
 
 
@@ -231,7 +236,9 @@ def _refuse_lossy(array: Array, dtype: DType, value: Any) -> None:
     )
     if lossy:
         shown = value if np.ndim(value) == 0 else array.ravel()[0].item()
-        raise fail(DTypeError, f"expected {dtype.name}, got {shown!r} of type {type(shown).__name__!r}")
+        raise fail(
+            DTypeError, f"expected {dtype.name}, got {shown!r} of type {type(shown).__name__!r}"
+        )
     if dtype.is_integer:
         limits = np.iinfo(dtype.ir.numpy)
         if array.min() < limits.min or array.max() > limits.max:
@@ -316,7 +323,7 @@ def static_value(value: Any) -> Any:
     if not is_tensor(value) and not (isinstance(value, list | tuple) and _contains_tensor(value)):
         return as_array(value, None)
     if is_tensor(value):
-        node = value._as_graph_tensor().used.node
+        node = convert_to_tensor(value).used.node
         if node.op == "constant":
             return node.attrs["value"].array
     return None

@@ -46,8 +46,8 @@ class Feed:
         """
         if is_tensor(value):
             raise DTypeError(
-                f"{self.tensor.name}: expected a number, a list or an array as feed, got {value!r}; "
-                "run it first"
+                f"{self.tensor.name}: expected a number, a list or an array as feed, "
+                f"got {value!r}; run it first"
             )
         array = self._typed(value)
         known = self.tensor.used.shape
@@ -64,7 +64,9 @@ class Feed:
             if array.dtype.kind not in "biufV":
                 raise TypeError
         except (TypeError, ValueError, OverflowError):
-            raise self._error(f"expected numbers of type {self.numpy}, got {value!r:.200}") from None
+            raise self._error(
+                f"expected numbers of type {self.numpy}, got {value!r:.200}"
+            ) from None
         if self.numpy.kind in "iu" and array.size:
             self._refuse_what_wraps(array)
         with np.errstate(all="ignore"):
@@ -122,8 +124,6 @@ def implicit_feeds(graph: Graph, roots: Sequence[Node], fed: Sequence[Value]) ->
             )
         found.append(Implicit(value, known[value]))
     return found
-
-
 
 
 def calls_of_unknown_shape(graph: Graph, roots: Sequence[Node]) -> bool:

@@ -8,7 +8,7 @@ from typing import Any
 from weft.errors import DTypeError, NotDifferentiableError
 from weft.ir.node import Value
 from weft.ops.sparse import RowSparse
-from weft.tf1 import array_ops
+from weft.tf1 import array_ops, fill_ops
 from weft.tf1.convert import convert_to_tensor
 from weft.tf1.graph import Graph, fail, graph_of, name_scope
 from weft.tf1.indexed_slices import IndexedSlices
@@ -85,7 +85,7 @@ def gradients(
         results = [_wrapped(graph, g) for g in found]
         if unconnected_gradients == UnconnectedGradients.ZERO:
             pairs = zip(results, inputs, strict=True)
-            return [array_ops.zeros_like(x) if g is None else g for g, x in pairs]
+            return [fill_ops.zeros_like(x) if g is None else g for g, x in pairs]
         return results
 
 
@@ -168,5 +168,3 @@ def hessians(ys: Any, xs: Any, name: str = "hessians", **options: Any) -> list[T
             dims = x.shape.as_list()
             found.append(array_ops.reshape(array_ops.stack(rows), dims + dims))
     return found
-
-

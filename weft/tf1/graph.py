@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import re
 import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any
@@ -14,29 +13,27 @@ from weft.ir.graph import Graph as IRGraph
 from weft.ir.node import Node, TensorType, Value, user_source
 from weft.ir.shape import Shape
 from weft.ops.base import Op
-from weft.tf1.collection import GraphKeys
+from weft.tf1.collection import Collections, GraphKeys
 from weft.tf1.errors import FinalizedError, NameError_
+from weft.tf1.naming import VALID_NAME, Names
 from weft.tf1.tensor import Operation, Tensor
 
-_VALID_NAME = re.compile(r"^[A-Za-z0-9.][A-Za-z0-9_.\-/]*$")
-_VALID_SCOPE = re.compile(r"^[A-Za-z0-9_.\-/]*$")
 Build = str | Op | Callable[..., Any]
 
 
-class Graph:
+class Graph(Names, Collections):
     """Operations, their names, and the collections of a program."""
 
     def __init__(self) -> None:
+        Names.__init__(self)
+        Collections.__init__(self)
         self.ir = IRGraph()
         self.seed: int | None = None
         self.epoch = 0  # grows when built operations change: sessions then plan anew
         self._operations: dict[str, Operation] = {}
         self._tensors: dict[Value, Tensor] = {}
-        self._names: dict[str, int] = {}
-        self._collections: dict[str, list[Any]] = {}
         self._finalized = False
         self._lock = threading.RLock()
-        self._local = threading.local()
         self.variable_scopes: Any = None  # the store of weft.tf1.variable_scope
         self.keys: dict[str, Any] = {}  # variables by their key in a session's state
         self._op_seeds = 0
@@ -115,12 +112,18 @@ class Graph:
                 raise GraphError(f"expected a tensor's name such as 'x:0', got {name!r}")
             op = self._operations.get(op_name)
             if op is None:
-                raise NameError_(f"there is no tensor {name!r}: the graph has no operation {op_name!r}")
+                raise NameError_(
+                    f"there is no tensor {name!r}: the graph has no operation {op_name!r}"
+                )
             if int(index) >= len(op.outputs):
-                raise NameError_(f"there is no tensor {name!r}: {op_name!r} has {len(op.outputs)} outputs")
+                raise NameError_(
+                    f"there is no tensor {name!r}: {op_name!r} has {len(op.outputs)} outputs"
+                )
             return op.outputs[int(index)]
         if not allow_operation:
-            raise GraphError(f"{name!r} is an operation's name; a tensor's is '<operation>:<index>'")
+            raise GraphError(
+                f"{name!r} is an operation's name; a tensor's is '<operation>:<index>'"
+            )
         if ":" in name:
             raise GraphError(f"{name!r} is a tensor's name, expected an operation's")
         op = self._operations.get(name)
@@ -135,83 +138,6 @@ class Graph:
     def is_fetchable(self, element: Any) -> bool:
         """Whether `element` may be fetched: always."""
         return element.graph is self
-
-    # Collections
-    def add_to_collection(self, name: str, value: Any) -> None:
-        """Append `value` to the collection `name`."""
-        self._collections.setdefault(name, []).append(value)
-
-    def add_to_collections(self, names: str | Iterable[str], value: Any) -> None:
-        """Append `value` to each collection."""
-        for name in dict.fromkeys([names] if isinstance(names, str) else names):
-            self.add_to_collection(name, value)
-
-    def get_collection_ref(self, name: str) -> list[Any]:
-        """The collection itself: changes to the list are kept."""
-        return self._collections.setdefault(name, [])
-
-    def get_collection(self, name: str, scope: str | None = None) -> list[Any]:
-        """A copy of the collection; with `scope`, items whose name it matches from the start."""
-        items = self._collections.get(name, [])
-        if scope is None:
-            return list(items)
-        pattern = re.compile(scope)
-        return [item for item in items if hasattr(item, "name") and pattern.match(item.name)]
-
-    def get_all_collection_keys(self) -> list[str]:
-        """Names of all collections."""
-        return list(self._collections)
-
-    def clear_collection(self, name: str) -> None:
-        """Empty the collection."""
-        self._collections.pop(name, None)
-
-    # Names
-    def unique_name(self, name: str, mark_as_used: bool = True) -> str:
-        """`name` in the current scope, with `_1`, `_2`, ... where it is taken (case blind)."""
-        return self._unique(self.scope + name, mark_as_used)
-
-    def _unique(self, name: str, mark: bool = True) -> str:
-        key = name.lower()
-        count = self._names.get(key, 0)
-        if mark:
-            self._names[key] = count + 1
-        if count == 0:
-            return name
-        while f"{key}_{count}" in self._names:
-            count += 1
-        if mark:
-            self._names[key] = count + 1
-            self._names[f"{key}_{count}"] = 1
-        return f"{name}_{count}"
-
-    @property
-    def scope(self) -> str:
-        """The current name scope with its slash, or an empty string."""
-        return getattr(self._local, "scope", "")
-
-    def get_name_scope(self) -> str:
-        """The current name scope, without a slash."""
-        return self.scope.rstrip("/")
-
-    @contextlib.contextmanager
-    def name_scope(self, name: str | None) -> Iterator[str]:
-        """Prefix names inside; a name that ends in a slash is re-entered, an empty one is the root."""
-        before = self.scope
-        if name is None or name == "":
-            scope = ""
-        elif name.endswith("/"):
-            scope = name
-        else:
-            pattern = _VALID_SCOPE if before else _VALID_NAME
-            if not pattern.match(name):
-                raise GraphError(f"name_scope: {name!r} is not a valid name")
-            scope = self.unique_name(name) + "/"
-        self._local.scope = scope
-        try:
-            yield scope
-        finally:
-            self._local.scope = before
 
     # Contexts
     @property
@@ -313,10 +239,10 @@ class Graph:
                     f"{kind}: input {tensor.name} belongs to another graph{created_here()}"
                 )
         full = name[:-1] if name.endswith("/") else self.unique_name(name)
-        if not _VALID_NAME.match(full):
+        if not VALID_NAME.match(full):
             raise GraphError(f"{kind}: {full!r} is not a valid operation name")
         if full in self._operations:
-            full = self._unique(full)
+            full = self.unique(full)
         op = Operation.__new__(Operation) if into is None else into
         op.setup(self, kind, full, inputs, self.control, attrs)
         return op, full
@@ -348,7 +274,9 @@ class Graph:
         """A view of `value` of which more is known."""
         with self.building("", ()):
             kind = TensorType(value.dtype, shape)
-            return self.ir.add("identity", (value,), {}, (kind,), value.node.name + "/shaped").outputs[0]
+            return self.ir.add(
+                "identity", (value,), {}, (kind,), value.node.name + "/shaped"
+            ).outputs[0]
 
     def rebind(self, tensor: Tensor, value: Value) -> None:
         """Let a tensor stand for another edge from now on."""
@@ -362,7 +290,7 @@ class Graph:
             return found
         node = value.node
         inputs = [self._tensors[v] for v in node.inputs if v in self._tensors]
-        name = self._unique(node.name)
+        name = self.unique(node.name)
         op = Operation.__new__(Operation)
         op.setup(self, kind or node.op, name, inputs, (), {})
         tensors: list[Tensor] = []

@@ -11,7 +11,7 @@ import numpy as np
 
 from weft import ops
 from weft.errors import DTypeError, GraphError, ShapeError
-from weft.tf1 import array_ops, dtypes, random_ops
+from weft.tf1 import dtypes, fill_ops, random_ops
 from weft.tf1.convert import as_array, constant
 from weft.tf1.dtypes import DType, as_dtype
 from weft.tf1.graph import fail, get_default_graph
@@ -37,10 +37,12 @@ class Initializer:
     dtype: DType = dtypes.float32
 
     def __call__(self, shape: Any, dtype: Any = None, partition_info: Any = None) -> Tensor:
-        raise NotImplementedError
+        """A tensor of `shape`; of the initializer's own type where `dtype` is `None`."""
+        del partition_info
+        return self._fill(shape, self.dtype if dtype is None else as_dtype(dtype))
 
-    def _type(self, dtype: Any) -> DType:
-        return self.dtype if dtype is None else as_dtype(dtype)
+    def _fill(self, shape: Any, kind: DType) -> Tensor:
+        raise NotImplementedError
 
     def get_config(self) -> dict[str, Any]:
         """The arguments it was made with."""
@@ -58,8 +60,8 @@ class Zeros(Initializer):
     def __init__(self, dtype: Any = dtypes.float32) -> None:
         self.dtype = as_dtype(dtype)
 
-    def __call__(self, shape: Any, dtype: Any = None, partition_info: Any = None) -> Tensor:
-        return array_ops.zeros(shape, self._type(dtype))
+    def _fill(self, shape: Any, kind: DType) -> Tensor:
+        return fill_ops.zeros(shape, kind)
 
 
 class Ones(Initializer):
@@ -68,8 +70,8 @@ class Ones(Initializer):
     def __init__(self, dtype: Any = dtypes.float32) -> None:
         self.dtype = as_dtype(dtype)
 
-    def __call__(self, shape: Any, dtype: Any = None, partition_info: Any = None) -> Tensor:
-        return array_ops.ones(shape, self._type(dtype))
+    def _fill(self, shape: Any, kind: DType) -> Tensor:
+        return fill_ops.ones(shape, kind)
 
 
 class Constant(Initializer):
@@ -82,11 +84,8 @@ class Constant(Initializer):
         self.dtype = as_dtype(dtype)
         self.verify_shape = verify_shape
 
-    def __call__(
-        self, shape: Any, dtype: Any = None, partition_info: Any = None, verify_shape: Any = None
-    ) -> Tensor:
-        check = self.verify_shape if verify_shape is None else verify_shape
-        kind = self._type(dtype)
+    def _fill(self, shape: Any, kind: DType) -> Tensor:
+        check = self.verify_shape
         if np.ndim(self.value) == 0 and not check:
             number = as_array(self.value, kind)
             dims = tuple(int(d) for d in shape)
@@ -109,8 +108,7 @@ class RandomUniform(Initializer):
         self.seed = seed
         self.dtype = as_dtype(dtype)
 
-    def __call__(self, shape: Any, dtype: Any = None, partition_info: Any = None) -> Tensor:
-        kind = self._type(dtype)
+    def _fill(self, shape: Any, kind: DType) -> Tensor:
         return random_ops.random_uniform(shape, self.minval, self.maxval, kind, seed=self.seed)
 
 
@@ -126,16 +124,14 @@ class RandomNormal(Initializer):
         self.seed = seed
         self.dtype = _floating(dtype)
 
-    def __call__(self, shape: Any, dtype: Any = None, partition_info: Any = None) -> Tensor:
-        kind = self._type(dtype)
+    def _fill(self, shape: Any, kind: DType) -> Tensor:
         return random_ops.random_normal(shape, self.mean, self.stddev, kind, seed=self.seed)
 
 
 class TruncatedNormal(RandomNormal):
     """Normally distributed within two standard deviations."""
 
-    def __call__(self, shape: Any, dtype: Any = None, partition_info: Any = None) -> Tensor:
-        kind = self._type(dtype)
+    def _fill(self, shape: Any, kind: DType) -> Tensor:
         return random_ops.truncated_normal(shape, self.mean, self.stddev, kind, seed=self.seed)
 
 
@@ -168,11 +164,10 @@ class VarianceScaling(Initializer):
         self.seed = seed
         self.dtype = _floating(dtype)
 
-    def __call__(self, shape: Any, dtype: Any = None, partition_info: Any = None) -> Tensor:
+    def _fill(self, shape: Any, kind: DType) -> Tensor:
         fan_in, fan_out = fans([int(d) for d in shape])
         fan = {"fan_in": fan_in, "fan_out": fan_out, "fan_avg": (fan_in + fan_out) / 2}[self.mode]
         variance = self.scale / max(1.0, fan)
-        kind = self._type(dtype)
         if self.distribution == "uniform":
             limit = math.sqrt(3.0 * variance)
             return random_ops.random_uniform(shape, -limit, limit, kind, seed=self.seed)
@@ -217,10 +212,10 @@ class UniformUnitScaling(Initializer):
         self.seed = seed
         self.dtype = _floating(dtype)
 
-    def __call__(self, shape: Any, dtype: Any = None, partition_info: Any = None) -> Tensor:
+    def _fill(self, shape: Any, kind: DType) -> Tensor:
         inputs = math.prod([int(d) for d in shape][:-1]) or 1
         limit = math.sqrt(3.0 / inputs) * self.factor
-        return random_ops.random_uniform(shape, -limit, limit, self._type(dtype), seed=self.seed)
+        return random_ops.random_uniform(shape, -limit, limit, kind, seed=self.seed)
 
 
 class Orthogonal(Initializer):
@@ -233,19 +228,16 @@ class Orthogonal(Initializer):
         self.seed = seed
         self.dtype = _floating(dtype)
 
-    def __call__(self, shape: Any, dtype: Any = None, partition_info: Any = None) -> Tensor:
+    def _fill(self, shape: Any, kind: DType) -> Tensor:
         dims = [int(d) for d in shape]
         if len(dims) < 2:
             raise fail(ShapeError, f"orthogonal: expected a rank of 2 or more, got shape {dims}")
-        kind = self._type(dtype)
         rows, columns = math.prod(dims[:-1]), dims[-1]
         flat = (max(rows, columns), min(rows, columns))
         normal = random_ops.random_normal(flat, dtype=kind, seed=self.seed)
 
         def build(x: Any) -> Any:
-            found = ops.host_call(
-                x, function=_orthonormal, dtypes=(kind.ir,), shapes=(flat,)
-            )
+            found = ops.host_call(x, function=_orthonormal, dtypes=(kind.ir,), shapes=(flat,))
             q = ops.transpose(found, perm=(1, 0)) if rows < columns else found
             return ops.reshape(q, shape=tuple(dims)) * self.gain
 
@@ -264,10 +256,10 @@ class Identity(Initializer):
         self.gain = gain
         self.dtype = _floating(dtype)
 
-    def __call__(self, shape: Any, dtype: Any = None, partition_info: Any = None) -> Tensor:
+    def _fill(self, shape: Any, kind: DType) -> Tensor:
         if len(shape) != 2:
             raise fail(ShapeError, f"identity: expected a matrix, got shape {list(shape)}")
-        found = array_ops.eye(int(shape[0]), int(shape[1]), dtype=self._type(dtype))
+        found = fill_ops.eye(int(shape[0]), int(shape[1]), dtype=kind)
         return found if self.gain == 1.0 else found * self.gain
 
 

@@ -21,9 +21,9 @@ from weft.tf1.init_ops import TruncatedNormal as truncated_normal
 from weft.tf1.init_ops import UniformUnitScaling as uniform_unit_scaling
 from weft.tf1.init_ops import VarianceScaling as variance_scaling
 from weft.tf1.init_ops import Zeros as zeros
-from weft.tf1.variable import global_variables_initializer as global_variables
-from weft.tf1.variable import local_variables_initializer as local_variables
-from weft.tf1.variable import variables_initializer as variables
+from weft.tf1.variable_list import global_variables_initializer as global_variables
+from weft.tf1.variable_list import local_variables_initializer as local_variables
+from weft.tf1.variable_list import variables_initializer as variables
 
 glorot_uniform = glorot_uniform_initializer
 glorot_normal = glorot_normal_initializer

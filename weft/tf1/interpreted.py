@@ -17,7 +17,11 @@ class Interpreted:
     """The same as the engine's `Function`, node by node over the NumPy references: slow."""
 
     def __init__(
-        self, graph: Graph, fetches: Sequence[Value], targets: Sequence[Node], feeds: Sequence[Value]
+        self,
+        graph: Graph,
+        fetches: Sequence[Value],
+        targets: Sequence[Node],
+        feeds: Sequence[Value],
     ) -> None:
         self._graph = graph
         self._fetches = tuple(fetches)

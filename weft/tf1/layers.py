@@ -6,7 +6,16 @@ from collections.abc import Callable
 from typing import Any
 
 from weft.errors import GraphError, ShapeError
-from weft.tf1 import array_ops, conv_ops, init_ops, math_ops, nn_ops
+from weft.tf1 import (
+    array_ops,
+    conv_ops,
+    einsum_ops,
+    init_ops,
+    math_ops,
+    nn_ops,
+    norm_ops,
+    slice_ops,
+)  # fmt: skip
 from weft.tf1.collection import GraphKeys
 from weft.tf1.control_ops import identity
 from weft.tf1.convert import convert_to_tensor, static_value
@@ -55,7 +64,7 @@ def dense(
         kernel = _variable("kernel", [size, units], x.dtype, kernel_initializer,
                            regularizer=kernel_regularizer, constraint=kernel_constraint,
                            trainable=trainable)  # fmt: skip
-        y = math_ops.matmul(x, kernel) if len(x.shape) == 2 else math_ops.tensordot(x, kernel, 1)
+        y = math_ops.matmul(x, kernel) if len(x.shape) == 2 else einsum_ops.tensordot(x, kernel, 1)
         if use_bias:
             bias = _variable("bias", [units], x.dtype, _zeros(bias_initializer),
                              regularizer=bias_regularizer, constraint=bias_constraint,
@@ -100,7 +109,10 @@ def _conv(
 
 def _format(spatial: int, data_format: str) -> str:
     if data_format not in ("channels_last", "channels_first"):
-        raise fail(GraphError, f"data_format: expected channels_last or channels_first, got {data_format!r}")
+        raise fail(
+            GraphError,
+            f"data_format: expected channels_last or channels_first, got {data_format!r}",
+        )
     last = {1: "NWC", 2: "NHWC", 3: "NDHWC"}[spatial]
     return last if data_format == "channels_last" else "NC" + last[1:-1]
 
@@ -171,9 +183,9 @@ def dropout(
         if known is not None:
             if not bool(known):
                 return identity(x)
-            return nn_ops.dropout(x, rate=rate, noise_shape=noise_shape, seed=seed)
-        dropped = nn_ops.dropout(x, rate=rate, noise_shape=noise_shape, seed=seed)
-        return array_ops.where(convert_to_tensor(training), dropped, x)
+            return norm_ops.dropout(x, rate=rate, noise_shape=noise_shape, seed=seed)
+        dropped = norm_ops.dropout(x, rate=rate, noise_shape=noise_shape, seed=seed)
+        return slice_ops.where(convert_to_tensor(training), dropped, x)
 
 
 def batch_normalization(
@@ -226,11 +238,11 @@ def batch_normalization(
         axes = [i for i in range(rank) if i != channel]
         used = _statistics(x, axes, mean, variance, momentum, training)
         shape = [size if i == channel else 1 for i in range(rank)]
-        center, spread, beta, gamma = (
+        mu, sigma, beta, gamma = (
             None if v is None else array_ops.reshape(v, shape)
             for v in (*used, made.get("beta"), made.get("gamma"))
         )
-        return nn_ops.batch_normalization(x, center, spread, beta, gamma, epsilon)
+        return norm_ops.batch_normalization(x, mu, sigma, beta, gamma, epsilon)
 
 
 def _statistics(
@@ -239,15 +251,15 @@ def _statistics(
     known = static_value(training)
     if known is not None and not bool(known):
         return mean.value(), variance.value()
-    batch = nn_ops.moments(x, axes)
+    batch = norm_ops.moments(x, axes)
     flag = None if known is not None else convert_to_tensor(training)
     used: list[Any] = []
     for moving, now in zip((mean, variance), batch, strict=True):
         old = moving.value()
         new = old * momentum + now * (1.0 - momentum)
-        new = new if flag is None else array_ops.where(flag, new, old)
+        new = new if flag is None else slice_ops.where(flag, new, old)
         get_default_graph().add_to_collection(GraphKeys.UPDATE_OPS, assign(moving, new).op)
-        used.append(now if flag is None else array_ops.where(flag, now, old))
+        used.append(now if flag is None else slice_ops.where(flag, now, old))
     return used[0], used[1]
 
 
@@ -277,5 +289,3 @@ def average_pooling2d(
     form = _format(2, data_format)
     with variable_scope(name, default_name="average_pooling2d"):
         return conv_ops.avg_pool(inputs, pool_size, strides, padding.upper(), form)
-
-

@@ -16,7 +16,8 @@ from weft.tf1.convert import convert_to_tensor
 from weft.tf1.graph import Graph, control_dependencies, fail, get_default_graph, name_scope
 from weft.tf1.tensor import Operation, Tensor
 from weft.tf1.tensor_shape import TensorShape
-from weft.tf1.variable import Variable, moving_average_variables, trainable_variables
+from weft.tf1.variable import Variable
+from weft.tf1.variable_list import moving_average_variables, trainable_variables
 from weft.tf1.variable_scope import get_variable
 
 

@@ -1,7 +1,11 @@
 """`tf.linalg`: matrices."""
 
-from weft.tf1.array_ops import (
-    eye,
+from weft.tf1.clip_ops import global_norm
+from weft.tf1.einsum_ops import einsum, tensordot
+from weft.tf1.fill_ops import eye
+from weft.tf1.linalg_ops import cholesky, matrix_determinant, matrix_inverse, matrix_solve
+from weft.tf1.math_ops import matmul
+from weft.tf1.matrix_ops import (
     matrix_band_part,
     matrix_diag,
     matrix_diag_part,
@@ -9,10 +13,7 @@ from weft.tf1.array_ops import (
     matrix_transpose,
     trace,
 )  # fmt: skip
-from weft.tf1.clip_ops import global_norm
-from weft.tf1.linalg_ops import cholesky, matrix_determinant, matrix_inverse, matrix_solve
-from weft.tf1.math_ops import einsum, matmul, tensordot
-from weft.tf1.nn_ops import l2_normalize
+from weft.tf1.norm_ops import l2_normalize
 from weft.tf1.reduction_ops import norm
 
 band_part = matrix_band_part

@@ -12,6 +12,7 @@ from weft.errors import NotDifferentiableError, ShapeError
 from weft.ir.node import Value
 from weft.tf1.convert import convert_to_tensor, same_type
 from weft.tf1.graph import fail, get_default_graph, name_scope
+from weft.tf1.shaping import dimension
 from weft.tf1.tensor import Tensor
 
 
@@ -28,7 +29,7 @@ def _shape(x: Value, drop: int = 0) -> Any:
     if x.shape is None:
         return None
     kept = range(len(x.shape) - drop)
-    return tuple(ops.shape_of(x)[i] if x.shape[i] is None else x.shape[i] for i in kept)
+    return tuple(dimension(x, i) for i in kept)
 
 
 def _on_host(

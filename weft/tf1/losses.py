@@ -243,9 +243,7 @@ def sparse_softmax_cross_entropy(
         x, t = convert_to_tensor(logits), convert_to_tensor(labels)
         if t.shape.ndims is not None and t.shape.ndims == x.shape.ndims:
             t = array_ops.squeeze(t, [-1])
-        found = nn_ops.sparse_softmax_cross_entropy_with_logits(
-            labels=t, logits=x, name="xentropy"
-        )
+        found = nn_ops.sparse_softmax_cross_entropy_with_logits(labels=t, logits=x, name="xentropy")
         return compute_weighted_loss(found, weights, prefix, loss_collection, reduction)
 
 
@@ -262,5 +260,3 @@ def sigmoid_cross_entropy(
             t = t * (1.0 - label_smoothing) + 0.5 * label_smoothing
         found = nn_ops.sigmoid_cross_entropy_with_logits(labels=t, logits=x, name="xentropy")
         return compute_weighted_loss(found, weights, prefix, loss_collection, reduction)
-
-

@@ -1,11 +1,6 @@
 """`tf.math`: arithmetic, comparisons, reductions."""
 
-from weft.tf1.array_ops import (
-    confusion_matrix,
-    invert_permutation,
-    segment_sum,
-    unsorted_segment_sum,
-)  # fmt: skip
+from weft.tf1.lookup_ops import in_top_k, top_k
 from weft.tf1.math_ops import (
     abs,
     accumulate_n,
@@ -69,16 +64,8 @@ from weft.tf1.math_ops import (
     tanh,
     truediv,
 )  # fmt: skip
-from weft.tf1.nn_ops import (
-    in_top_k,
-    l2_normalize,
-    log_softmax,
-    softmax,
-    softplus,
-    softsign,
-    top_k,
-    zero_fraction,
-)  # fmt: skip
+from weft.tf1.nn_ops import log_softmax, softmax, softplus, softsign, zero_fraction
+from weft.tf1.norm_ops import l2_normalize
 from weft.tf1.reduction_ops import (
     argmax,
     argmin,
@@ -96,6 +83,12 @@ from weft.tf1.reduction_ops import (
     reduce_std,
     reduce_sum,
     reduce_variance,
+)  # fmt: skip
+from weft.tf1.segment_ops import (
+    confusion_matrix,
+    invert_permutation,
+    segment_sum,
+    unsorted_segment_sum,
 )  # fmt: skip
 
 __all__ = [

@@ -1,6 +1,5 @@
 """`tf.nn`: what neural networks are made of."""
 
-from weft.tf1.array_ops import depth_to_space, space_to_depth
 from weft.tf1.conv_ops import (
     avg_pool,
     avg_pool3d,
@@ -17,24 +16,16 @@ from weft.tf1.conv_ops import (
     pool,
     separable_conv2d,
 )  # fmt: skip
+from weft.tf1.lookup_ops import embedding_lookup, in_top_k, top_k
 from weft.tf1.math_ops import log_sigmoid, sigmoid, tanh
 from weft.tf1.nn_ops import (
-    batch_normalization,
     bias_add,
     crelu,
-    dropout,
     elu,
-    embedding_lookup,
-    fused_batch_norm,
-    in_top_k,
     l2_loss,
-    l2_normalize,
     leaky_relu,
-    local_response_normalization,
     log_poisson_loss,
     log_softmax,
-    lrn,
-    moments,
     relu,
     relu6,
     relu_layer,
@@ -47,11 +38,20 @@ from weft.tf1.nn_ops import (
     softsign,
     sparse_softmax_cross_entropy_with_logits,
     swish,
-    top_k,
     weighted_cross_entropy_with_logits,
     xw_plus_b,
     zero_fraction,
 )  # fmt: skip
+from weft.tf1.norm_ops import (
+    batch_normalization,
+    dropout,
+    fused_batch_norm,
+    l2_normalize,
+    local_response_normalization,
+    lrn,
+    moments,
+)  # fmt: skip
+from weft.tf1.segment_ops import depth_to_space, space_to_depth
 
 __all__ = [
     "avg_pool", "avg_pool2d", "avg_pool3d", "batch_normalization", "bias_add", "conv1d", "conv2d",

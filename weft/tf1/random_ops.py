@@ -212,7 +212,11 @@ def multinomial(
 
 
 def categorical(
-    logits: Any, num_samples: int, dtype: Any = None, seed: int | None = None, name: str | None = None
+    logits: Any,
+    num_samples: int,
+    dtype: Any = None,
+    seed: int | None = None,
+    name: str | None = None,
 ) -> Tensor:
     """The newer name of `multinomial`."""
     return multinomial(logits, num_samples, seed, name, dtype)

@@ -15,6 +15,7 @@ from weft.ir.shape import Shape
 from weft.tf1.convert import convert_to_tensor
 from weft.tf1.dtypes import as_dtype
 from weft.tf1.graph import get_default_graph, name_scope
+from weft.tf1.shaping import dimension
 from weft.tf1.tensor import Operation, Tensor
 
 
@@ -99,18 +100,15 @@ def _shape_for(dims: Any, values: Sequence[Value]) -> Any:
     found: list[Any] = []
     for axis, size in enumerate(dims):
         if isinstance(size, tuple):
-            found.append(_size_of(values[size[0]], size[1]))
+            found.append(dimension(values[size[0]], size[1]))
         elif size is None:
-            open_ = [v for v in values if (v.rank or 0) > axis and v.shape and v.shape[axis] is None]
-            found.append(_size_of(open_[0], axis) if open_ else None)
+            open_ = [
+                v for v in values if (v.rank or 0) > axis and v.shape and v.shape[axis] is None
+            ]
+            found.append(dimension(open_[0], axis) if open_ else None)
         else:
             found.append(size)
     return found
-
-
-def _size_of(x: Value, axis: int) -> Any:
-    known = None if x.shape is None else x.shape[axis]
-    return ops.shape_of(x)[axis] if known is None else known
 
 
 def _packed(shapes: list[Any]) -> Any:

@@ -206,7 +206,9 @@ class Tensor(Overloads):
         """The operations that read this tensor."""
         return [op for op in self.graph.get_operations() if any(t is self for t in op.inputs)]
 
-    def eval(self, feed_dict: Mapping[Any, Any] | None = None, session: Session | None = None) -> Any:
+    def eval(
+        self, feed_dict: Mapping[Any, Any] | None = None, session: Session | None = None
+    ) -> Any:
         """The value, computed by `session` or the default session."""
         return _session(session, self.graph, "eval()").run(self, feed_dict)
 
@@ -248,7 +250,9 @@ class Operation(Overloads):
 
     def __init__(self, inputs: Sequence[Any] = (), name: str | None = None, **options: Any) -> None:
         if type(self) is Operation or Operation.construct is None:
-            raise GraphError("Operation: write a subclass with `forward`; tf functions make the rest")
+            raise GraphError(
+                "Operation: write a subclass with `forward`; tf functions make the rest"
+            )
         Operation.construct(self, inputs, name, **options)
 
     def setup(
@@ -331,7 +335,9 @@ class Operation(Overloads):
         """The outputs, as a tuple."""
         return tuple(self._outputs)
 
-    def run(self, feed_dict: Mapping[Any, Any] | None = None, session: Session | None = None) -> None:
+    def run(
+        self, feed_dict: Mapping[Any, Any] | None = None, session: Session | None = None
+    ) -> None:
         """Run the operation in `session` or the default session."""
         _session(session, self._graph, "run()").run(self, feed_dict)
 
@@ -346,7 +352,9 @@ class Operation(Overloads):
 
     def _as_graph_tensor(self) -> Tensor:
         if type(self) is Operation or not self._outputs:
-            raise DTypeError(f"expected a tensor, got operation {self._name!r}; did you mean .outputs?")
+            raise DTypeError(
+                f"expected a tensor, got operation {self._name!r}; did you mean .outputs?"
+            )
         return self._outputs[0]
 
     def __repr__(self) -> str:
@@ -355,8 +363,6 @@ class Operation(Overloads):
     def __str__(self) -> str:
         inputs = ", ".join(t.name for t in self._inputs)
         return f"{self._name} = {self._type}({inputs})"
-
-
 
 
 class _Hooks:

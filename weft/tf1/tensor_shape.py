@@ -195,7 +195,8 @@ class TensorShape:
         if self._dims is None or other.as_dims() is None:
             return True
         return len(self._dims) == len(other.as_dims()) and all(
-            a is None or b is None or a == b for a, b in zip(self._dims, other.as_dims(), strict=True)
+            a is None or b is None or a == b
+            for a, b in zip(self._dims, other.as_dims(), strict=True)
         )
 
     def assert_is_compatible_with(self, other: Any) -> None:

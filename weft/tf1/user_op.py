@@ -149,9 +149,7 @@ class _Run:
         found = self.op.forward(*arrays)
         several = isinstance(found, list | tuple)
         kinds = [t.dtype.ir.numpy for t in self.op.outputs]
-        results = [
-            _cast(y, k) for y, k in zip(found if several else [found], kinds, strict=True)
-        ]
+        results = [_cast(y, k) for y, k in zip(found if several else [found], kinds, strict=True)]
         return results if len(results) > 1 else results[0]
 
     def gradient(self, g: Any, y: Any, *xs: Value) -> list[Any]:
@@ -253,4 +251,3 @@ def topology_sort(operation: Any) -> list[Operation]:
         before = [*(t.op for t in op.inputs), *op.control_inputs]
         stack.extend((b, False) for b in reversed(before) if id(b) not in seen)
     return order
-

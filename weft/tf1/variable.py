@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -12,18 +12,10 @@ from weft.errors import DTypeError, GraphError, ShapeError
 from weft.ir.node import Value
 from weft.ir.shape import compatible, show
 from weft.ir.shape import known as known_shape
-from weft.tf1 import control_ops
 from weft.tf1.collection import GraphKeys
 from weft.tf1.convert import convert_to_tensor, is_tensor
 from weft.tf1.dtypes import DType, as_dtype, int32
-from weft.tf1.graph import (
-    Graph,
-    control_dependencies,
-    fail,
-    get_collection,
-    get_default_graph,
-    name_scope,
-)  # fmt: skip
+from weft.tf1.graph import Graph, control_dependencies, fail, get_default_graph, name_scope
 from weft.tf1.indexed_slices import IndexedSlices
 from weft.tf1.tensor import HOOKS, Operation, Overloads, Tensor
 from weft.tf1.tensor_shape import TensorShape, as_shape
@@ -106,7 +98,9 @@ class Variable(Overloads):
 
     def _state_node(self, key: str) -> Value:
         with self._graph.ir.prefix(""):
-            return ops.variable(key=key, dtype=self._dtype.ir, shape=self._shape.as_dims(), name=key)
+            return ops.variable(
+                key=key, dtype=self._dtype.ir, shape=self._shape.as_dims(), name=key
+            )
 
     def _read(self, name: str, latest: bool) -> Tensor:
         op = self._graph.emit(
@@ -231,7 +225,11 @@ class Variable(Overloads):
         session.run(self._initializer_op, {self._initial_value: value})
 
     def assign(
-        self, value: Any, use_locking: bool = False, name: str | None = None, read_value: bool = True
+        self,
+        value: Any,
+        use_locking: bool = False,
+        name: str | None = None,
+        read_value: bool = True,
     ) -> Any:
         """Set the value; the tensor that is returned is the new value."""
         del use_locking
@@ -239,7 +237,11 @@ class Variable(Overloads):
         return found if read_value else found.op
 
     def assign_add(
-        self, delta: Any, use_locking: bool = False, name: str | None = None, read_value: bool = True
+        self,
+        delta: Any,
+        use_locking: bool = False,
+        name: str | None = None,
+        read_value: bool = True,
     ) -> Any:
         """Add `delta`; the tensor that is returned is the new value."""
         del use_locking
@@ -247,7 +249,11 @@ class Variable(Overloads):
         return found if read_value else found.op
 
     def assign_sub(
-        self, delta: Any, use_locking: bool = False, name: str | None = None, read_value: bool = True
+        self,
+        delta: Any,
+        use_locking: bool = False,
+        name: str | None = None,
+        read_value: bool = True,
     ) -> Any:
         """Subtract `delta`; the tensor that is returned is the new value."""
         del use_locking
@@ -262,7 +268,9 @@ class Variable(Overloads):
         """Subtract rows."""
         return scatter_sub(self, sparse_delta.indices, sparse_delta.values, use_locking, name)
 
-    def scatter_update(self, sparse_delta: IndexedSlices, use_locking: bool = False, name: Any = None):
+    def scatter_update(
+        self, sparse_delta: IndexedSlices, use_locking: bool = False, name: Any = None
+    ):
         """Set rows."""
         return scatter_update(self, sparse_delta.indices, sparse_delta.values, use_locking, name)
 
@@ -389,7 +397,11 @@ def _assign_by(variable: Variable, delta: Any, kind: str, op: str, name: str | N
 
 
 def assign(
-    ref: Any, value: Any, validate_shape: bool | None = None, use_locking: Any = None, name: Any = None
+    ref: Any,
+    value: Any,
+    validate_shape: bool | None = None,
+    use_locking: Any = None,
+    name: Any = None,
 ) -> Tensor:
     """Set `ref`; the tensor that is returned is the new value."""
     del validate_shape, use_locking
@@ -450,92 +462,3 @@ def scatter_update(ref: Any, indices: Any, updates: Any, use_locking: Any = None
     """Set row `indices[i]` of `ref` to `updates[i]`; no row may be named twice."""
     del use_locking
     return _scatter("ScatterUpdate", _set_rows, ref, indices, updates, name)
-
-
-# All variables
-def global_variables(scope: str | None = None) -> list[Any]:
-    """The variables of the default graph."""
-    return get_collection(GraphKeys.GLOBAL_VARIABLES, scope)
-
-
-all_variables = global_variables
-
-
-def trainable_variables(scope: str | None = None) -> list[Any]:
-    """The variables that optimizers change by default."""
-    return get_collection(GraphKeys.TRAINABLE_VARIABLES, scope)
-
-
-def local_variables(scope: str | None = None) -> list[Any]:
-    """Variables outside the model, such as counters of metrics."""
-    return get_collection(GraphKeys.LOCAL_VARIABLES, scope)
-
-
-def model_variables(scope: str | None = None) -> list[Any]:
-    """The variables of the collection `MODEL_VARIABLES`."""
-    return get_collection(GraphKeys.MODEL_VARIABLES, scope)
-
-
-def moving_average_variables(scope: str | None = None) -> list[Any]:
-    """The variables whose moving averages are kept."""
-    return get_collection(GraphKeys.MOVING_AVERAGE_VARIABLES, scope)
-
-
-def variables_initializer(var_list: Sequence[Any], name: str = "init") -> Operation:
-    """An operation that initialises `var_list`."""
-    if not var_list:
-        return control_ops.no_op(name=name)
-    return control_ops.group(*[v.initializer for v in var_list], name=name)
-
-
-initialize_variables = variables_initializer
-
-
-def global_variables_initializer() -> Operation:
-    """An operation that initialises all global variables."""
-    return variables_initializer(global_variables())
-
-
-initialize_all_variables = global_variables_initializer
-
-
-def local_variables_initializer() -> Operation:
-    """An operation that initialises all local variables."""
-    return variables_initializer(local_variables())
-
-
-initialize_local_variables = local_variables_initializer
-
-
-def is_variable_initialized(variable: Variable) -> Tensor:
-    """Whether the variable has a value when the step starts."""
-    return control_ops.identity(variable.probe()[0], name="IsVariableInitialized")
-
-
-class UninitializedReport:
-    """Fetch it for the names of the variables that have no value, as an array of bytes."""
-
-    def __init__(self, variables: Sequence[Variable], name: str) -> None:
-        self.variables = list(variables)
-        self.name = name
-        self.graph = get_default_graph()
-
-    def _host_fetch(self, session: Any) -> Any:
-        state: Mapping[str, Any] = session.state
-        missing = [v.key.encode() for v in self.variables if v.key not in state]
-        return np.array(missing, dtype=object)
-
-    def eval(self, feed_dict: Any = None, session: Any = None) -> Any:
-        """The names in `session` or the default session."""
-        session = HOOKS.default_session() if session is None else session
-        return session.run(self, feed_dict)
-
-
-def report_uninitialized_variables(
-    var_list: Sequence[Variable] | None = None, name: str = "report_uninitialized_variables"
-) -> UninitializedReport:
-    """A fetch that tells which variables have no value yet."""
-    chosen = global_variables() + local_variables() if var_list is None else var_list
-    return UninitializedReport(chosen, name)
-
-

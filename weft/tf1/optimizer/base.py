@@ -29,7 +29,7 @@ from weft.tf1.graph import (
 from weft.tf1.indexed_slices import IndexedSlices
 from weft.tf1.tensor import Operation, Tensor
 from weft.tf1.variable import Variable
-from weft.tf1.variable import trainable_variables as all_trainable
+from weft.tf1.variable_list import trainable_variables as all_trainable
 
 Update = Callable[..., Sequence[Value]]
 
@@ -88,7 +88,12 @@ class Optimizer:
             GraphError: no variable has a gradient.
         """
         pairs = self.compute_gradients(
-            loss, var_list, gate_gradients, aggregation_method, colocate_gradients_with_ops, grad_loss
+            loss,
+            var_list,
+            gate_gradients,
+            aggregation_method,
+            colocate_gradients_with_ops,
+            grad_loss,
         )
         if not any(g is not None for g, _ in pairs):
             raise fail(
@@ -138,7 +143,9 @@ class Optimizer:
             raise fail(GraphError, "apply_gradients: expected variables, got none")
         present = [(g, v) for g, v in pairs if g is not None]
         if not present:
-            raise fail(GraphError, f"apply_gradients: expected gradients for {[v for _, v in pairs]}")
+            raise fail(
+                GraphError, f"apply_gradients: expected gradients for {[v for _, v in pairs]}"
+            )
         graph = present[0][1].graph
         with graph.as_default():
             with control_dependencies(None):
@@ -167,9 +174,11 @@ class Optimizer:
         kind = var.dtype.base_dtype
         if tensor.dtype.base_dtype is kind:
             return tensor
-        return get_default_graph().emit(
-            "Cast", [tensor], "cast", dtype=kind.ir, name="Cast"
-        ).outputs[0]
+        return (
+            get_default_graph()
+            .emit("Cast", [tensor], "cast", dtype=kind.ir, name="Cast")
+            .outputs[0]
+        )
 
     def _update(self, grad: Any, var: Variable) -> Operation:
         with name_scope("update_" + var.op.name.replace("/", "_")):
@@ -251,7 +260,8 @@ def _gradient(g: Any, v: Any) -> Any:
     if not tensor.shape.is_compatible_with(v.shape):
         raise fail(
             GraphError,
-            f"apply_gradients: expected a gradient of shape {v.shape} for {v.name}, got {tensor.shape}",
+            f"apply_gradients: expected a gradient of shape {v.shape} for {v.name}, "
+            f"got {tensor.shape}",
         )
     return tensor
 

@@ -44,15 +44,11 @@ class MomentumOptimizer(Optimizer):
         return self.emit("ApplyMomentum", grad, var, slots, rates, update, lazy=True)
 
 
-def _update(
-    g: Value, var: Value, a: Value, rate: Value, momentum: Value
-) -> tuple[Value, Value]:
+def _update(g: Value, var: Value, a: Value, rate: Value, momentum: Value) -> tuple[Value, Value]:
     a = a * momentum + g
     return var - rate * a, a
 
 
-def _nesterov(
-    g: Value, var: Value, a: Value, rate: Value, momentum: Value
-) -> tuple[Value, Value]:
+def _nesterov(g: Value, var: Value, a: Value, rate: Value, momentum: Value) -> tuple[Value, Value]:
     a = a * momentum + g
     return var - (rate * g + rate * momentum * a), a
