@@ -14,7 +14,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from weft import ops
-from weft.codegen.contraction import dot, tiled
+from weft.codegen.contraction import dot, finish
 from weft.codegen.contraction.plan import pays_in_pairs, plan_of
 from weft.codegen.contraction.product import product_of
 from weft.codegen.family.matmul import matmul
@@ -125,7 +125,7 @@ def test_narrow_products(n: int, turns: tuple[bool, bool]) -> None:
 
 
 def test_stores_past_the_caches(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(tiled, "STREAMED", 0)
+    monkeypatch.setattr(finish, "STREAMED", 0)
     check_product(50, 64, 64)
     check_product(30, 20, 96, dtype=types.float64)
 

@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
-
 from weft.codegen.builder import Reg, integer, kernel_builder
-from weft.codegen.contraction.emit import divide, first, scaled, smaller, subtract, without
+from weft.codegen.contraction.emit import divide, fixed, scaled, smaller, subtract
+from weft.codegen.contraction.finish import Finish, Sizes, load_tile, store_tile
 from weft.codegen.contraction.matrices import matrices
 from weft.codegen.contraction.panel import LINE, LeftPanels, RightPanel, left_strides, right_bytes
 from weft.codegen.contraction.plan import Plan, ceil_div
 from weft.codegen.contraction.product import Product
-from weft.codegen.contraction.sink import Plain, Sink
-from weft.codegen.contraction.transpose import transpose
+from weft.codegen.contraction.sink import Sink
 from weft.codegen.kernel import Argument, Kernel, Launch, Scratch
 from weft.codegen.microkernel import (
     Accumulators,
@@ -24,34 +21,7 @@ from weft.codegen.microkernel import (
 )
 from weft.codegen.target import Target
 from weft.ir.node import Value
-
-UNROLLED = 150
-"""Most epilogue instructions that are repeated for every vector of a tile, not looped over."""
-
-STREAMED = 32 << 20
-"""Bytes of output from which no cache keeps it until it is read: stores then skip the caches,
-which saves reading the lines first (4096 x 64 x 4096: 164 -> 211 GFLOP/s on one thread)."""
-
-
-@dataclass
-class _Sizes:
-    """Integers of one product, as constants or as registers loaded from slots."""
-
-    m: Reg
-    n: Reg
-    k: Reg
-    x_row: Reg
-    x_step: Reg
-    y_step: Reg
-    y_column: Reg
-    depth: Reg
-    blocks: Reg
-    down: Reg
-    across: Reg
-    tall: Reg
-    wide: Reg
-    items: Reg
-    group: Reg
+from weft.ir.shape import known, size
 
 
 def launch_tiled(
@@ -81,18 +51,7 @@ class _Nest:
         )  # fmt: skip
         self.y_size = 2 if product.y_woven else product.dtype.size
         self.narrow = product.n < self.tile.columns
-        self.ragged = bool(product.m % self.tile.rows or product.n % self.tile.columns)
         self.tile_bytes = self.tile.rows * self.tile.columns * self.tile.dtype.size
-        out_bytes = product.count * product.m * product.n * product.dtype.size
-        self.streams = (
-            isinstance(sink, Plain)
-            and product.dtype is self.tile.dtype
-            and not product.pairs
-            and not product.n % self.tile.lanes
-            and out_bytes >= STREAMED
-        )
-        lines = self.tile.columns if plan.swapped else self.tile.rows * self.tile.vectors
-        self.spill_bytes = lines * self.tile.lanes * self.tile.dtype.size
         self.right_bytes = right_bytes(self.tile, plan.depth) if plan.pack_right else 0
         sums = plan.tall * plan.wide * self.tile_bytes if self.blocks > 1 else 0
         self.scratch = self.right_bytes + sums
@@ -103,7 +62,11 @@ class _Nest:
         args: list[Argument] = [x, y]
         writes: list[int] = []
         if plan.pack_left:
-            own = 1 if product.pairs else max(1, _elements(x) // max(1, product.m * product.k))
+            own = (
+                1
+                if product.pairs
+                else max(1, size(known(x.shape)) // max(1, product.m * product.k))
+            )
             panels = LeftPanels(self.tile, product, self.target)
             sizes = (product.m, product.k, product.x_row, product.x_step, plan.depth)
             first, copied = panels.launch(x, own, sizes)
@@ -137,12 +100,12 @@ class _Nest:
                 slot += 1
             self.own = b.offset(base, b.mul(b.params[3], size))
         if self.plan.fixed:
-            self.sizes = _Sizes(*(integer(number) for number in self.numbers))
+            self.sizes = Sizes(*(integer(number) for number in self.numbers))
         else:
             count = len(self.numbers)
-            self.sizes = _Sizes(*(b.argument(slot + i, "i64") for i in range(count)))
+            self.sizes = Sizes(*(b.argument(slot + i, "i64") for i in range(count)))
             slot += count
-        self.spill = b.emit("ptr", f"alloca [{self.spill_bytes} x i8], align 64")
+        self.finish = Finish(b, self.product, self.plan, self.sink, self.sizes)
         self.zero = b.emit("ptr", f"alloca [{self.tile_bytes} x i8], align 64")
         if self.blocks > 1:
             self._clear(self.zero)
@@ -151,7 +114,7 @@ class _Nest:
         last = smaller(b, b.mul(b.params[2], self.sizes.group), self.sizes.items)
         with b.loop(start, last) as loop:
             self._item(loop.index)
-        if self.streams:
+        if self.finish.streams:
             b.line("fence seq_cst")  # streamed stores are not ordered with what follows
         return b.module()
 
@@ -168,7 +131,7 @@ class _Nest:
         if self.product.count == 1:
             matrix = integer(0)
         x_matrix, y_matrix = matrices(b, self.product, matrix)
-        self.matrix, self.base_row = matrix, b.mul(matrix, s.m)
+        self.finish.matrix = matrix
         i0, j0 = b.mul(left, s.tall), b.mul(right, s.wide)
         i1 = smaller(b, b.add(i0, s.tall), s.down)
         j1 = smaller(b, b.add(j0, s.wide), s.across)
@@ -265,177 +228,24 @@ class _Nest:
         if self.blocks > 1:
             mine = scaled(b, b.offset(self.own, self.right_bytes), place, self.tile_bytes, 1)
             begins = b.compare("icmp eq", block, integer(0))
-            start = self._load_tile(b.emit("ptr", f"select {begins}, {self.zero}, {mine}"))
+            start = load_tile(b, self.tile, b.emit("ptr", f"select {begins}, {self.zero}, {mine}"))
         sums = microkernel(b, self.tile, left, right, _number(steps), start)
         if self.blocks == 1:
-            self._finish(sums, i, j)
+            self.finish.tile_at(sums, i, j)
             return
         final = b.compare("icmp eq", block, b.add(s.blocks, -1))
         done, more, after = b.label("done"), b.label("more"), b.label("after")
         b.branch(final, done, more)
         b.start(more)
-        self._store_tile(sums, mine)  # pyright: ignore[reportPossiblyUnboundVariable]
+        store_tile(b, self.tile, sums, mine)  # pyright: ignore[reportPossiblyUnboundVariable]
         b.jump(after)
         b.start(done)
-        self._finish(sums, i, j)
+        self.finish.tile_at(sums, i, j)
         b.jump(after)
         b.start(after)
-
-    def _load_tile(self, pointer: Reg) -> Accumulators:
-        tile, size = self.tile, self.tile.lanes * self.tile.dtype.size
-        return [
-            [
-                self.b.load(tile.type, self.b.offset(pointer, (r * tile.vectors + v) * size), 8)
-                for v in range(tile.vectors)
-            ]
-            for r in range(tile.rows)
-        ]
-
-    def _store_tile(self, sums: Accumulators, pointer: Reg) -> None:
-        size = self.tile.lanes * self.tile.dtype.size
-        for index, value in enumerate(value for row in sums for value in row):
-            self.b.store(value, self.b.offset(pointer, index * size), 8)
-
-    def _finish(self, sums: Accumulators, i: Reg, j: Reg) -> None:
-        """Give the finished sums of tile (i, j) to the sink, those inside the output."""
-        b, s, tile = self.b, self.sizes, self.tile
-        if self.plan.swapped:
-            self._store_swapped(sums, j)
-            return
-        row, column = b.mul(i, tile.rows), b.mul(j, tile.columns)
-        if not self.ragged:
-            self._store_whole(sums, row, column)
-            return
-        fits = b.binary(
-            "and",
-            b.compare("icmp sle", b.add(row, tile.rows), s.m),
-            b.compare("icmp sle", b.add(column, tile.columns), s.n),
-        )
-        whole, part, after = b.label("whole"), b.label("part"), b.label("after")
-        b.branch(fits, whole, part)
-        b.start(whole)
-        self._store_whole(sums, row, column)
-        b.jump(after)
-        b.start(part)
-        self._store_edge(sums, row, column)
-        b.jump(after)
-        b.start(after)
-
-    def _store_whole(self, sums: Accumulators, row: Reg, column: Reg) -> None:
-        """A tile that lies inside the output: row by row, in a loop if there is much to do."""
-        b, tile = self.b, self.tile
-        if self.sink.cost * tile.rows * tile.vectors > UNROLLED:
-            self._store_tile(sums, self.spill)
-            with b.loop(0, tile.rows) as loop:
-                self._store_line(loop.index, b.add(row, loop.index), column, [None] * tile.vectors)
-            return
-        if self.streams:
-            self._store_streaming(sums, row, column)
-            return
-        self.sink.reset()
-        for r, values in enumerate(sums):
-            self._store_row(values, b.add(row, r), column, [None] * tile.vectors)
-
-    def _store_streaming(self, sums: Accumulators, row: Reg, column: Reg) -> None:
-        b, sink, lanes = self.b, self.sink, self.tile.lanes
-        assert isinstance(sink, Plain)
-        past, through, after = b.label("past"), b.label("through"), b.label("after")
-        b.branch(sink.aligned(), past, through)
-        for label, store in ((past, sink.stream), (through, self._store_cached)):
-            b.start(label)
-            for r, values in enumerate(sums):
-                line = b.add(b.add(self.base_row, row), r)
-                for v, value in enumerate(values):
-                    store(value, (line, b.add(column, v * lanes), self.sizes.n))
-            b.jump(after)
-        b.start(after)
-
-    def _store_cached(self, value: Reg, at: tuple[Reg, Reg, Reg]) -> None:
-        self.sink.store(value, at, self.tile.lanes, None)
-
-    def _store_edge(self, sums: Accumulators, row: Reg, column: Reg) -> None:
-        """A tile at the edge: one that begins early skips what its neighbour stores."""
-        b, s, tile = self.b, self.sizes, self.tile
-        self._store_tile(sums, self.spill)
-        row0 = smaller(b, row, b.add(s.m, -tile.rows))
-        column0 = column if self.narrow else smaller(b, column, b.add(s.n, -tile.columns))
-        masks: list[Reg | None] = []
-        for v in range(tile.vectors):
-            shift = -v * tile.lanes
-            skipped = first_lanes(b, b.add(subtract(b, column, column0), shift), tile.lanes)
-            inside = first_lanes(b, b.add(subtract(b, s.n, column0), shift), tile.lanes)
-            masks.append(without(b, inside, skipped))
-        with b.loop(subtract(b, row, row0), tile.rows, at_least_once=True) as loop:
-            self._store_line(loop.index, b.add(row0, loop.index), column0, masks)
-
-    def _store_line(self, index: Reg, row: Reg, column: Reg, masks: Sequence[Reg | None]) -> None:
-        """Store line `index` of the spilled tile, inside a loop over its lines."""
-        b, tile = self.b, self.tile
-        size = tile.lanes * tile.dtype.size
-        line = scaled(b, self.spill, index, tile.vectors * size, 1)
-        values = [b.load(tile.type, b.offset(line, v * size), 8) for v in range(tile.vectors)]
-        self.sink.reset()
-        self._store_row(values, row, column, masks)
-
-    def _store_row(
-        self, values: Sequence[Reg], row: Reg, column: Reg, masks: Sequence[Reg | None]
-    ) -> None:
-        b, lanes = self.b, self.tile.lanes
-        for v, (value, mask) in enumerate(zip(values, masks, strict=True)):
-            at = (b.add(self.base_row, row), b.add(column, v * lanes), self.sizes.n)
-            if self.product.n == 1:
-                self.sink.store(first(b, value), at, 1, None)
-            else:
-                self.sink.store(value, at, lanes, mask)
-
-    def _store_swapped(self, sums: Accumulators, j: Reg) -> None:
-        """Columns of the tile are rows of the output: transpose, then store them one by one."""
-        b, s, tile = self.b, self.sizes, self.tile
-        lanes, size = tile.lanes, tile.lanes * tile.dtype.size
-        column = b.mul(j, tile.columns)
-        column0 = smaller(b, column, b.add(s.n, -tile.columns))
-        if tile.rows == 1:
-            self._store_column(sums[0], column, column0)
-            return
-        padding = [Reg(tile.type, "poison")] * (lanes - tile.rows)
-        mask = first_lanes(b, s.m, lanes) if tile.rows < lanes else None
-        row = b.add(b.mul(self.matrix, s.n), column0)
-        lines: list[Reg] = []
-        for v in range(tile.vectors):
-            lines += transpose(b, [row[v] for row in sums] + padding, lanes)
-        if not self.ragged and self.sink.cost * len(lines) <= UNROLLED:
-            self.sink.reset()
-            for r, line in enumerate(lines):
-                self.sink.store(line, (b.add(row, r), integer(0), s.m), lanes, mask)
-            return
-        for r, line in enumerate(lines):
-            b.store(line, b.offset(self.spill, r * size), 8)
-        with b.loop(subtract(b, column, column0), tile.columns, at_least_once=True) as loop:
-            line = b.load(tile.type, scaled(b, self.spill, loop.index, size, 1), 8)
-            self.sink.reset()
-            self.sink.store(line, (b.add(row, loop.index), integer(0), s.m), lanes, mask)
-
-    def _store_column(self, sums: Sequence[Reg], column: Reg, column0: Reg) -> None:
-        """The output's one column: the tile's vectors as they are, but what a neighbour stores."""
-        b, s, lanes = self.b, self.sizes, self.tile.lanes
-        skipped = subtract(b, column, column0)
-        everything = Reg(f"<{lanes} x i1>", "splat (i1 true)")
-        self.sink.reset()
-        for v, value in enumerate(sums):
-            mask = None
-            if self.ragged:
-                mask = without(b, everything, first_lanes(b, b.add(skipped, -v * lanes), lanes))
-            row = b.add(b.add(b.mul(self.matrix, s.n), column0), v * lanes)
-            self.sink.store(value, (row, integer(0), s.m), lanes, mask)
 
 
 def _number(value: Reg) -> Reg | int:
     """A constant as a Python number, for what treats the two differently."""
-    return int(value.text) if value.text.lstrip("-").isdigit() else value
-
-
-def _elements(value: Value) -> int:
-    total = 1
-    for d in value.shape or ():
-        total *= d or 0
-    return total
+    number = fixed(value)
+    return value if number is None else number

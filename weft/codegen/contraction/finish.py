@@ -1,0 +1,223 @@
+"""What happens to a tile of finished sums: which of them are stored, and in which order."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from weft.codegen.builder import Builder, Reg, integer
+from weft.codegen.contraction.emit import first, scaled, smaller, subtract, without
+from weft.codegen.contraction.plan import Plan
+from weft.codegen.contraction.product import Product
+from weft.codegen.contraction.sink import Plain, Sink
+from weft.codegen.contraction.transpose import transpose
+from weft.codegen.microkernel import Accumulators, Tile, first_lanes
+
+UNROLLED = 150
+"""Most epilogue instructions that are repeated for every vector of a tile, not looped over."""
+
+STREAMED = 32 << 20
+"""Bytes of output from which no cache keeps it until it is read: stores then skip the caches,
+which saves reading the lines first (4096 x 64 x 4096: 164 -> 211 GFLOP/s on one thread)."""
+
+
+@dataclass
+class Sizes:
+    """Integers of one product, as constants or as registers loaded from slots."""
+
+    m: Reg
+    n: Reg
+    k: Reg
+    x_row: Reg
+    x_step: Reg
+    y_step: Reg
+    y_column: Reg
+    depth: Reg
+    blocks: Reg
+    down: Reg
+    across: Reg
+    tall: Reg
+    wide: Reg
+    items: Reg
+    group: Reg
+
+
+class Finish:
+    """Writes the code that gives sums to the sink; `matrix` is the number of the one at work."""
+
+    def __init__(self, b: Builder, product: Product, plan: Plan, sink: Sink, sizes: Sizes) -> None:
+        self.b = b
+        self.product = product
+        self.plan = plan
+        self.tile = plan.tile
+        self.sink = sink
+        self.sizes = sizes
+        self.matrix = integer(0)
+        self.narrow = product.n < self.tile.columns
+        self.ragged = bool(product.m % self.tile.rows or product.n % self.tile.columns)
+        out_bytes = product.count * product.m * product.n * product.dtype.size
+        self.streams = (
+            isinstance(sink, Plain)
+            and product.dtype is self.tile.dtype
+            and not product.pairs
+            and not product.n % self.tile.lanes
+            and out_bytes >= STREAMED
+        )
+        lines = self.tile.columns if plan.swapped else self.tile.rows * self.tile.vectors
+        space = lines * self.tile.lanes * self.tile.dtype.size
+        self.spill = b.emit("ptr", f"alloca [{space} x i8], align 64")
+
+    def tile_at(self, sums: Accumulators, i: Reg, j: Reg) -> None:
+        """Give the finished sums of tile (i, j) to the sink, those inside the output."""
+        b, s, tile = self.b, self.sizes, self.tile
+        if self.plan.swapped:
+            self._store_swapped(sums, j)
+            return
+        row, column = b.mul(i, tile.rows), b.mul(j, tile.columns)
+        if not self.ragged:
+            self._store_whole(sums, row, column)
+            return
+        fits = b.binary(
+            "and",
+            b.compare("icmp sle", b.add(row, tile.rows), s.m),
+            b.compare("icmp sle", b.add(column, tile.columns), s.n),
+        )
+        whole, part, after = b.label("whole"), b.label("part"), b.label("after")
+        b.branch(fits, whole, part)
+        b.start(whole)
+        self._store_whole(sums, row, column)
+        b.jump(after)
+        b.start(part)
+        self._store_edge(sums, row, column)
+        b.jump(after)
+        b.start(after)
+
+    def _store_whole(self, sums: Accumulators, row: Reg, column: Reg) -> None:
+        """A tile that lies inside the output: row by row, in a loop if there is much to do."""
+        b, tile = self.b, self.tile
+        if self.sink.cost * tile.rows * tile.vectors > UNROLLED:
+            store_tile(b, tile, sums, self.spill)
+            with b.loop(0, tile.rows) as loop:
+                self._store_line(loop.index, b.add(row, loop.index), column, [None] * tile.vectors)
+            return
+        if self.streams:
+            self._store_streaming(sums, row, column)
+            return
+        self.sink.reset()
+        for r, values in enumerate(sums):
+            self._store_row(values, b.add(row, r), column, [None] * tile.vectors)
+
+    def _store_streaming(self, sums: Accumulators, row: Reg, column: Reg) -> None:
+        b, sink, lanes = self.b, self.sink, self.tile.lanes
+        assert isinstance(sink, Plain)
+        past, through, after = b.label("past"), b.label("through"), b.label("after")
+        b.branch(sink.aligned(), past, through)
+        for label, store in ((past, sink.stream), (through, self._store_cached)):
+            b.start(label)
+            for r, values in enumerate(sums):
+                line = b.add(b.add(b.mul(self.matrix, self.sizes.m), row), r)
+                for v, value in enumerate(values):
+                    store(value, (line, b.add(column, v * lanes), self.sizes.n))
+            b.jump(after)
+        b.start(after)
+
+    def _store_cached(self, value: Reg, at: tuple[Reg, Reg, Reg]) -> None:
+        self.sink.store(value, at, self.tile.lanes, None)
+
+    def _store_edge(self, sums: Accumulators, row: Reg, column: Reg) -> None:
+        """A tile at the edge: one that begins early skips what its neighbour stores."""
+        b, s, tile = self.b, self.sizes, self.tile
+        store_tile(b, tile, sums, self.spill)
+        row0 = smaller(b, row, b.add(s.m, -tile.rows))
+        column0 = column if self.narrow else smaller(b, column, b.add(s.n, -tile.columns))
+        masks: list[Reg | None] = []
+        for v in range(tile.vectors):
+            shift = -v * tile.lanes
+            skipped = first_lanes(b, b.add(subtract(b, column, column0), shift), tile.lanes)
+            inside = first_lanes(b, b.add(subtract(b, s.n, column0), shift), tile.lanes)
+            masks.append(without(b, inside, skipped))
+        with b.loop(subtract(b, row, row0), tile.rows, at_least_once=True) as loop:
+            self._store_line(loop.index, b.add(row0, loop.index), column0, masks)
+
+    def _store_line(self, index: Reg, row: Reg, column: Reg, masks: Sequence[Reg | None]) -> None:
+        """Store line `index` of the spilled tile, inside a loop over its lines."""
+        b, tile = self.b, self.tile
+        size = tile.lanes * tile.dtype.size
+        line = scaled(b, self.spill, index, tile.vectors * size, 1)
+        values = [b.load(tile.type, b.offset(line, v * size), 8) for v in range(tile.vectors)]
+        self.sink.reset()
+        self._store_row(values, row, column, masks)
+
+    def _store_row(
+        self, values: Sequence[Reg], row: Reg, column: Reg, masks: Sequence[Reg | None]
+    ) -> None:
+        b, lanes = self.b, self.tile.lanes
+        for v, (value, mask) in enumerate(zip(values, masks, strict=True)):
+            at = (
+                b.add(b.mul(self.matrix, self.sizes.m), row),
+                b.add(column, v * lanes),
+                self.sizes.n,
+            )
+            if self.product.n == 1:
+                self.sink.store(first(b, value), at, 1, None)
+            else:
+                self.sink.store(value, at, lanes, mask)
+
+    def _store_swapped(self, sums: Accumulators, j: Reg) -> None:
+        """Columns of the tile are rows of the output: transpose, then store them one by one."""
+        b, s, tile = self.b, self.sizes, self.tile
+        lanes, size = tile.lanes, tile.lanes * tile.dtype.size
+        column = b.mul(j, tile.columns)
+        column0 = smaller(b, column, b.add(s.n, -tile.columns))
+        if tile.rows == 1:
+            self._store_column(sums[0], column, column0)
+            return
+        padding = [Reg(tile.type, "poison")] * (lanes - tile.rows)
+        mask = first_lanes(b, s.m, lanes) if tile.rows < lanes else None
+        row = b.add(b.mul(self.matrix, s.n), column0)
+        lines: list[Reg] = []
+        for v in range(tile.vectors):
+            lines += transpose(b, [row[v] for row in sums] + padding, lanes)
+        if not self.ragged and self.sink.cost * len(lines) <= UNROLLED:
+            self.sink.reset()
+            for r, line in enumerate(lines):
+                self.sink.store(line, (b.add(row, r), integer(0), s.m), lanes, mask)
+            return
+        for r, line in enumerate(lines):
+            b.store(line, b.offset(self.spill, r * size), 8)
+        with b.loop(subtract(b, column, column0), tile.columns, at_least_once=True) as loop:
+            line = b.load(tile.type, scaled(b, self.spill, loop.index, size, 1), 8)
+            self.sink.reset()
+            self.sink.store(line, (b.add(row, loop.index), integer(0), s.m), lanes, mask)
+
+    def _store_column(self, sums: Sequence[Reg], column: Reg, column0: Reg) -> None:
+        """The output's one column: the tile's vectors as they are, but what a neighbour stores."""
+        b, s, lanes = self.b, self.sizes, self.tile.lanes
+        skipped = subtract(b, column, column0)
+        everything = Reg(f"<{lanes} x i1>", "splat (i1 true)")
+        self.sink.reset()
+        for v, value in enumerate(sums):
+            mask = None
+            if self.ragged:
+                mask = without(b, everything, first_lanes(b, b.add(skipped, -v * lanes), lanes))
+            row = b.add(b.add(b.mul(self.matrix, s.n), column0), v * lanes)
+            self.sink.store(value, (row, integer(0), s.m), lanes, mask)
+
+
+def load_tile(b: Builder, tile: Tile, pointer: Reg) -> Accumulators:
+    """Sums that `store_tile` wrote."""
+    size = tile.lanes * tile.dtype.size
+    return [
+        [
+            b.load(tile.type, b.offset(pointer, (r * tile.vectors + v) * size), 8)
+            for v in range(tile.vectors)
+        ]
+        for r in range(tile.rows)
+    ]
+
+
+def store_tile(b: Builder, tile: Tile, sums: Accumulators, pointer: Reg) -> None:
+    """Sums as they are, vector after vector."""
+    size = tile.lanes * tile.dtype.size
+    for index, value in enumerate(value for row in sums for value in row):
+        b.store(value, b.offset(pointer, index * size), 8)
