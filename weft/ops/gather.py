@@ -49,10 +49,17 @@ def check_indices(indices: Array, size: int, name: str = "indices") -> Array:
     bad = (indices < 0) | (indices >= size)
     if bad.any():
         flat = int(np.argmax(bad.reshape(-1)))
-        place = ", ".join(str(int(i)) for i in np.unravel_index(flat, indices.shape))
         value = int(indices.reshape(-1)[flat])
-        raise OutOfRangeError(f"{name}[{place}]: expected 0 <= index < {size}, got {value}")
+        raise OutOfRangeError(outside(indices.shape, flat, value, size, name))
     return indices.astype(np.int64)
+
+
+def outside(
+    shape: tuple[int, ...], position: int, value: int, size: int, name: str = "indices"
+) -> str:
+    """What to say of an index outside [0, size), `position`th of an array of indices."""
+    place = ", ".join(str(int(i)) for i in np.unravel_index(position, shape))
+    return f"{name}{f'[{place}]' if shape else ''}: expected 0 <= index < {size}, got {value}"
 
 
 # gather: y[b..., o..., i..., r...] = x[b..., o..., indices[b..., i...], r...]

@@ -17,6 +17,7 @@ from weft.errors import OutOfRangeError, UninitializedError, UserOpError, WeftEr
 from weft.ir.node import Node, TensorType
 from weft.ir.shape import known
 from weft.ops.base import op_of
+from weft.ops.gather import outside
 from weft.runtime import driver
 from weft.runtime.arena import Arena
 from weft.runtime.build import Blueprint, Constant, Feed, Placed, Variable
@@ -25,6 +26,7 @@ from weft.runtime.compiler import compile_kernels
 from weft.runtime.profile import arena_map, measure, summarise
 from weft.runtime.program import Fault, Program, address_of
 from weft.runtime.state import State
+from weft.transform.interpreter import place
 
 Array = np.ndarray[Any, Any]
 
@@ -218,13 +220,11 @@ class Executable:
     def _out_of_range(self, fault: Fault) -> OutOfRangeError:
         group = self.blueprint.calls[fault.tag].group
         assert group is not None
-        node: Node = next((n for n in group.nodes if n.inputs), group.nodes[0])
-        shape, axis = known(node.inputs[0].shape), node.attrs.get("axis")
-        limit = "" if axis is None else f" < {shape[axis]}"
-        return OutOfRangeError(
-            f"{node.op}: expected indices 0 <= i{limit}, got {fault.value} "
-            f"(at flat position {fault.position}): {node.describe()}"
-        )
+        node: Node = next(n for n in group.nodes if len(n.inputs) > 1)
+        x, indices = (known(v.shape) for v in node.inputs[:2])
+        size = x[node.attrs.get("axis", 0)]
+        text = outside(indices, fault.position, fault.value, size)
+        return OutOfRangeError(f"{node.op}: {text} ({place(node)})")
 
     def summary(self) -> str:
         """One line: how many kernels, calls and bytes."""
