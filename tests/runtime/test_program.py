@@ -272,3 +272,26 @@ def test_a_signal_handler_in_a_step_with_python_keeps_the_result_whole():
     with pytest.raises(KeyboardInterrupt):
         program.run()
     assert not arena.view(0, np.dtype(np.int64), (8,)).any()
+
+
+EXIT = """
+    import sys, threading, time
+    from handmade import *
+    arena = Arena(64 * 8)
+    calls = [Call(increment(), (InArena(0, 64 * 8),), (0,), 64) for _ in range(20)]
+    calls.insert(10, Call(lambda: None, (), ()))
+    program = make(calls, arena, threads=int(sys.argv[1]), long=True)
+    def train():
+        while True:
+            with program.lock:
+                program.run()
+    threading.Thread(target=train, daemon=True).start()
+    time.sleep(0.05)
+"""
+
+
+@pytest.mark.parametrize("threads", ["1", "2"])
+def test_the_interpreter_ends_in_the_middle_of_a_daemon_threads_steps(threads):
+    for _ in range(5):
+        result = in_child(EXIT, threads)
+        assert result.returncode == 0 and result.stderr == ""

@@ -32,7 +32,7 @@ from weft.runtime.worker import ANSWER, REQUEST
 
 MAX_CHILDREN: Final = 8  # each takes 60 MB
 PIPE_BYTES: Final = 1 << 20
-FORK_SECONDS: Final = 5.0
+PATIENCE_SECONDS: Final = 5.0
 _NAME: Final = re.compile(rf"@{SYMBOL}(?![\w.$-])")
 
 
@@ -268,15 +268,19 @@ class Compiler:
                 self._spawn()
 
     def close(self) -> None:
-        """End the child processes; the next compilation starts new ones."""
-        with self._lock:
+        """End the child processes; the next compilation starts new ones.
+
+        Those that a daemon thread keeps busy end by themselves, when their pipes close.
+        """
+        if self._lock.acquire(timeout=PATIENCE_SECONDS):
             for child in self._children:
                 child.end()
             self._children = []
+            self._lock.release()
 
     def before_fork(self) -> None:
         """Let a compilation end: the forked child gets a consistent linker."""
-        self._held = self._lock.acquire(timeout=FORK_SECONDS)
+        self._held = self._lock.acquire(timeout=PATIENCE_SECONDS)
 
     def after_fork_in_parent(self) -> None:
         """Undo `before_fork`."""

@@ -9,6 +9,7 @@
 
 from __future__ import annotations
 
+import atexit
 import ctypes
 import itertools
 import os
@@ -242,7 +243,7 @@ if not _layout_is_known():
 
 _locks: Final[weakref.WeakSet[Any]] = weakref.WeakSet()
 _held: list[Any] = []
-FORK_SECONDS: Final = 5.0
+PATIENCE_SECONDS: Final = 5.0
 
 
 def new_lock() -> Any:
@@ -252,15 +253,15 @@ def new_lock() -> Any:
     return lock
 
 
-def _before_fork() -> None:
-    """Let running steps end, so that the child finds variables as they are between steps."""
-    deadline = time.monotonic() + FORK_SECONDS
+def _hold_all() -> None:
+    """Let running steps end, and no other begin, if that takes no longer than it should."""
+    deadline = time.monotonic() + PATIENCE_SECONDS
     for lock in list(_locks):
         if lock.acquire(timeout=max(0.0, deadline - time.monotonic())):
             _held.append(lock)
 
 
-def _after_fork_in_parent() -> None:
+def _release_all() -> None:
     while _held:
         _held.pop().release()
 
@@ -273,7 +274,9 @@ def _after_fork_in_child() -> None:
 
 if hasattr(os, "register_at_fork"):
     os.register_at_fork(
-        before=_before_fork,
-        after_in_parent=_after_fork_in_parent,
+        before=_hold_all,  # the child finds variables as they are between steps
+        after_in_parent=_release_all,
         after_in_child=_after_fork_in_child,
     )
+# A daemon thread's step must not call into Python, nor use the team, while both are taken down.
+atexit.register(_hold_all)

@@ -103,14 +103,19 @@ class Team:
             self._threads.append(thread)
             self._workers.append(worker)
 
-    def stop(self) -> None:
-        """End the threads; the next `grow` starts new ones."""
+    def end(self) -> None:
+        """End the threads; whoever still runs a program does so alone."""
         with self._lock:
             if self._threads:
                 driver.entries().stop(self.address)
                 for thread in self._threads:
                     _libc.pthread_join(thread, None)
-            self._reset()
+            self._threads.clear()
+
+    def stop(self) -> None:
+        """End the threads while no program runs; the next one starts new threads."""
+        self.end()
+        self._reset()
 
     def _reset(self) -> None:
         self._threads.clear()
@@ -127,4 +132,4 @@ class Team:
 TEAM: Final = Team()
 if hasattr(os, "register_at_fork"):
     os.register_at_fork(after_in_child=TEAM.after_fork)
-atexit.register(TEAM.stop)
+atexit.register(TEAM.end)
