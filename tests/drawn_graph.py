@@ -158,7 +158,78 @@ def _matmul(d: Drawing) -> Value | None:
     return ops.relu(y + np.full(columns, 0.1, d.dtype.numpy)) if d.rng.random() < 0.5 else y
 
 
+def _gather(d: Drawing) -> Value | None:
+    x = d.pick()
+    shape = d.shape(x)
+    if not shape:
+        return None
+    axis = int(d.rng.integers(len(shape)))
+    return ops.gather(x, d.rng.integers(0, shape[axis], 7).astype(np.int32), axis=axis)
+
+
+def _cumsum(d: Drawing) -> Value | None:
+    x = d.pick()
+    rank = len(d.shape(x))
+    if not rank:
+        return None
+    axis = int(d.rng.integers(rank))
+    reverse = bool(d.rng.random() < 0.5)
+    return ops.cumsum(x, axis=axis, reverse=reverse) * (1.0 / d.shape(x)[axis])
+
+
+def _pad(d: Drawing) -> Value | None:
+    x = d.pick()
+    if np.prod(d.shape(x), dtype=int) > 4000:
+        return None
+    sides = d.rng.integers(0, 3, (len(d.shape(x)), 2)).tolist()
+    return ops.pad(x, paddings=sides, value=0.5)
+
+
+def _sort(d: Drawing) -> Value | None:
+    x = d.pick()
+    return ops.sort(x, axis=-1, descending=bool(d.rng.random() < 0.5)) if d.shape(x) else None
+
+
+def _image(d: Drawing) -> Value | None:
+    """An earlier value as an image: batch, height, width, channels."""
+    x = d.pick()
+    rank = len(d.shape(x))
+    if rank < 2 or np.prod(d.shape(x), dtype=int) > 8000:
+        return None
+    return ops.reshape(x, shape=((1,) * max(0, 4 - rank) + d.shape(x))[-4:]) if rank < 4 else None
+
+
+def _conv(d: Drawing) -> Value | None:
+    x = _image(d)
+    if x is None:
+        return None
+    inputs, outputs = d.shape(x)[-1], int(d.rng.choice((1, 4, 17)))
+    shape = (int(d.rng.integers(1, 4)), int(d.rng.integers(1, 4)), inputs, outputs)
+    w = d.rng.uniform(-1, 1, shape).astype(d.dtype.numpy)
+    strides = tuple(int(s) for s in d.rng.integers(1, 3, 2))
+    y = ops.conv(x, w, padding="same", strides=strides) * (1.0 / (shape[0] * shape[1] * inputs))
+    return ops.relu(y + np.full(outputs, 0.1, d.dtype.numpy)) if d.rng.random() < 0.5 else y
+
+
+def _pool(d: Drawing) -> Value | None:
+    x = _image(d)
+    if x is None:
+        return None
+    name = str(d.rng.choice(["max_pool", "avg_pool"]))
+    window = tuple(int(k) for k in d.rng.integers(1, 4, 2))
+    return getattr(ops, name)(x, window=window, strides=(2, 1), padding="same")
+
+
+def _layer_norm(d: Drawing) -> Value | None:
+    x = d.pick()
+    if not d.shape(x) or d.shape(x)[-1] < 2:
+        return None
+    scale = d.rng.uniform(0.5, 1.5, d.shape(x)[-1:]).astype(d.dtype.numpy)
+    return ops.layer_norm(x, scale, scale, epsilon=0.1)
+
+
 STEPS: list[Step] = [
     _unary, _unary, _binary, _binary, _binary, _select, _reduce, _reduce, _softmax, _transpose,
     _flatten, _slice, _broadcast, _flip, _concatenate, _matmul,
+    _gather, _cumsum, _pad, _sort, _conv, _pool, _layer_norm,
 ]  # fmt: skip

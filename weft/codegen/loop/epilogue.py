@@ -129,6 +129,9 @@ class Epilogue:
         expected = register_type(self._dtype, lanes)
         if value.type != expected:
             raise CompileError(f"epilogue: expected {expected}, got {value}")
+        if lanes > 1 and self._axes[-1].extent == 1:  # the one column there is; masks hold others
+            one = register_type(self._dtype)
+            value, lanes, mask = self._builder.emit(one, f"extractelement {value}, i64 0"), 1, None
         writer = Writer(self._builder, self._pointers)
         for symbol, i in zip(self._axes, index, strict=True):
             writer.bound[symbol] = integer(i) if isinstance(i, int) else i
