@@ -1,5 +1,6 @@
 """`tf.gradients`: values against finite differences, and its arguments."""
 
+# ruff: noqa: E501
 import numpy as np
 import pytest
 

@@ -1,5 +1,6 @@
 """Graphs, operations and tensors: names, look-ups, collections, conversions, static shapes."""
 
+# ruff: noqa: E501
 import numpy as np
 import pytest
 
@@ -117,7 +118,7 @@ def test_types_of_constants(session, value, dtype, expected):
 
 
 def test_constants_that_do_not_fit():
-    with pytest.raises(TypeError, match="expected int32, got 1.5"):
+    with pytest.raises(TypeError, match=r"expected int32, got 1\.5"):
         tf.constant(1.5, tf.int32)
     with pytest.raises(TypeError, match="expected uint8, got 300"):
         tf.constant(300, tf.uint8)

@@ -159,7 +159,7 @@ def test_what_is_refused():
     with pytest.raises(errors.GraphError, match="write a subclass"):
         tf.Operation([1.0])
     with pytest.raises(
-        errors.UserOpError, match="forward raised ValueError on zeros.*test_user_op"
+        errors.UserOpError, match=r"forward raised ValueError on zeros.*test_user_op"
     ):
         Add(tf.zeros([2]), tf.zeros([3]))
     with pytest.raises(errors.DTypeError, match="got operation"):

@@ -185,9 +185,9 @@ def test_settings_of_a_scope_are_inherited():
     def penalty(w):
         return tf.reduce_sum(w * w)
 
-    with tf.variable_scope("a", initializer=half, regularizer=penalty, dtype=tf.float64):
-        with tf.variable_scope("b"):
-            v = tf.get_variable("v", [2])
+    outer = tf.variable_scope("a", initializer=half, regularizer=penalty, dtype=tf.float64)
+    with outer, tf.variable_scope("b"):
+        v = tf.get_variable("v", [2])
     assert v.name == "a/b/v:0" and v.dtype.base_dtype == tf.float64
     losses = tf.get_collection(tf.GraphKeys.REGULARIZATION_LOSSES)
     with tf.Session() as sess:
