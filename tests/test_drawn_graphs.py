@@ -37,7 +37,7 @@ def check(drawing: Drawing, ys: list[Value], found: list[Any]) -> None:
 def slopes(drawing: Drawing, ys: list[Value]) -> list[Value]:
     with drawing.graph.as_default():
         found = gradients(ys, list(drawing.feeds))
-    return [dense(g) for g in found if g is not None]
+        return [dense(g) for g in found if g is not None]
 
 
 @pytest.mark.parametrize("target", ["native", "x86-64-v3"])
@@ -88,3 +88,29 @@ def test_a_wrong_value_is_noticed() -> None:
     check(drawing, ys, found)
     with pytest.raises(MismatchError):
         check(drawing, ys, [np.asarray(y) * 1.01 + 0.01 for y in found])
+
+
+def _one_column(x: Any) -> list[Value]:
+    return [ops.conv(x, np.ones((3, 3, 3, 1), np.float32), padding="same") * 0.5]
+
+
+def _kept_and_read_last(x: Any) -> list[Value]:
+    part = ops.slice(ops.sigmoid(x), begin=(0, 0, 0, 1), end=(1, 1, 1, 3))
+    return [part, -part]
+
+
+def _row_of_two_passes(x: Any) -> list[Value]:
+    row = ops.broadcast_to(ops.reshape(x, shape=(1, 3)), shape=(24, 3))
+    row = ops.reshape(row, shape=(1, 72)) * np.arange(72, dtype=np.float32)
+    total = ops.tanh(ops.sum(row * row, axes=(1,), keepdims=True))
+    return [ops.sum(total - row, axes=(1,))]
+
+
+@pytest.mark.parametrize("program", [_one_column, _kept_and_read_last, _row_of_two_passes])
+def test_what_drawn_graphs_have_found(program: Any) -> None:
+    drawing = Drawing(0)
+    x = np.arange(3.0, dtype=np.float32).reshape(1, 1, 1, 3)
+    with drawing.graph.as_default():
+        drawing.feeds[v := ops.placeholder(dtype=float32, shape=x.shape)] = x
+        ys = program(v)
+    check(drawing, ys, compiled(drawing, ys))
