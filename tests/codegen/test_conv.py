@@ -157,6 +157,8 @@ CASES = {
     "dilated": Example((1, 17, 16, 6), (3, 3, 6, 20), dilation=(2, 3), padding="same"),
     "dilated and strided": Example((1, 17, 16, 6), (3, 4, 6, 7), (2, 3), ((3, 1), (5, 7)), (3, 2)),
     "padding beyond the kernel": Example((1, 4, 5, 3), (2, 3, 3, 4), padding=((5, 3), (0, 7))),
+    "no tap met": Example((1, 1, 1, 2), (2, 1, 2, 3), (2, 1), "same", (2, 1)),
+    "no channels": Example((1, 3, 3, 0), (2, 2, 0, 3)),
     "depthwise": Example((2, 10, 11, 37), (3, 3, 1, 37), padding="same", groups=37),
     "depthwise strided": Example((1, 12, 9, 16), (3, 3, 1, 16), (2, 2), "same", None, 16),
     "depthwise, three each": Example((1, 8, 8, 6), (3, 3, 1, 18), padding="same", groups=6),

@@ -318,7 +318,7 @@ class Nest:
             # Where one step of a row reads what a later step of its neighbour reads, LLVM would
             # keep the values of all unrolled steps in registers, and spill sums for them.
             apart = self.problem.axes[2].stride * self.problem.groups * self.problem.depth
-            unroll = min(UNROLL, apart)
+            unroll = max(1, min(UNROLL, apart))
             if known is None and unroll == 3:
                 unroll = 2  # a power of two where the depth is not known
             steps = depth if known is None else known

@@ -20,7 +20,7 @@ from weft.codegen.convolution.weight_depthwise import launch_depthwise_gradient
 from weft.codegen.convolution.weight_depthwise import suits as depthwise_gradient
 from weft.codegen.convolution.weight_plan import plan_of as plan_of_weight
 from weft.codegen.convolution.weight_problem import weight_gradient_of
-from weft.codegen.kernel import Launch
+from weft.codegen.kernel import Argument, Launch
 from weft.codegen.target import Target
 from weft.ir.node import Value
 from weft.passes.group import Group
@@ -51,9 +51,13 @@ def _correlate(
     if depthwise(problem):
         return (launch_depthwise(problem, target, source, weights, sink_of(group)),)
     plan = plan_of(problem, target)
-    pack, packed = launch_packing(problem, plan.tile, target, weights)
+    before: tuple[Launch, ...] = ()
+    packed: Argument = weights
+    if problem.packed_taps * problem.depth:
+        pack, packed = launch_packing(problem, plan.tile, target, weights)
+        before = (pack,)
     sink = sink_of(group)
-    return pack, launch_correlation(problem, plan, target, source, packed, sink)
+    return (*before, launch_correlation(problem, plan, target, source, packed, sink))
 
 
 def conv_grad_weight(group: Group, target: Target) -> tuple[Launch, ...]:
