@@ -2,8 +2,7 @@
 
 Time, GFLOP/s, and the share of the peak: what the microkernel reaches with both operands in the
 first-level cache, on the same threads, measured in turns with the product. The runtime's own step
-programs run both, so the hand-over between threads is part of the time. Figures are lower deciles
-of many short rounds, of both alike: whatever else runs on the machine only ever adds time.
+programs run both, so the hand-over between threads is part of the time. Figures are medians.
 """
 
 from __future__ import annotations
@@ -11,6 +10,7 @@ from __future__ import annotations
 import argparse
 import statistics
 import time
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -150,8 +150,23 @@ def measure(case: Case, threads: int, rounds: int) -> tuple[float, float]:
             run.run()
             if turn:  # the first turn warms up
                 seconds.append(time.perf_counter() - start)
-    seconds, best_seconds = (statistics.quantiles(some, n=10)[0] for some in found)
+    seconds, best_seconds = map(statistics.median, found)
     return seconds / times, flops / best_seconds
+
+
+def report(names: Sequence[str], threads: int, rounds: int = 40) -> None:
+    """Print a line per case whose name begins as one of `names`."""
+    print(f"{threads} threads{'time':>28}{'GFLOP/s':>10}{'peak':>8}{'share':>8}")
+    for name, case in CASES.items():
+        if names and not any(name.startswith(n) for n in names):
+            continue
+        seconds, best = measure(case, threads, rounds)
+        rate = case.flops / seconds
+        share = rate / best * as_dtype(case.dtype).size / (4 if case.dtype != "bfloat16" else 2)
+        print(
+            f"{name:24}{seconds * 1e6:10.1f} us{rate / 1e9:10.1f}{best / 1e9:8.1f}{share:8.1%}",
+            flush=True,
+        )
 
 
 def main() -> None:
@@ -160,17 +175,7 @@ def main() -> None:
     parser.add_argument("--threads", type=int, default=1)
     parser.add_argument("--rounds", type=int, default=40)
     given = parser.parse_args()
-    print(f"{given.threads} threads{'time':>28}{'GFLOP/s':>10}{'peak':>8}{'share':>8}")
-    for name, case in CASES.items():
-        if given.names and not any(name.startswith(n) for n in given.names):
-            continue
-        seconds, best = measure(case, given.threads, given.rounds)
-        rate = case.flops / seconds
-        share = rate / best * as_dtype(case.dtype).size / (4 if case.dtype != "bfloat16" else 2)
-        print(
-            f"{name:24}{seconds * 1e6:10.1f} us{rate / 1e9:10.1f}{best / 1e9:8.1f}{share:8.1%}",
-            flush=True,
-        )
+    report(given.names, given.threads, given.rounds)
 
 
 if __name__ == "__main__":

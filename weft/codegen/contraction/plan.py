@@ -12,7 +12,6 @@ Multiplication", with the panel of y packed by whoever uses it):
 from __future__ import annotations
 
 from dataclasses import dataclass
-from math import gcd
 
 from weft.codegen.contraction.product import Product
 from weft.codegen.microkernel import Tile, max_rows
@@ -31,8 +30,13 @@ TEAM = 16
 """Chunks from which rows are not divided further, because every part copies its panels of y."""
 COPY_ROWS = 128
 """Rows that a copied panel of y should serve: the copy then costs 4 / 128 of the arithmetic."""
+CROWDED_ROWS = 32
+"""The same where reading in place would miss the first-level cache at every step (measured)."""
+LEFT_ROWS = 256
+"""Rows from which copying x by a launch of its own pays (measured)."""
 PAGE = 4096
-"""Bytes after which addresses meet in the same set of a first-level cache (64 sets of 64)."""
+"""Bytes after which addresses meet in the same set of a first-level cache (64 sets of 64 bytes).
+At half of it products still run best in place, as long as y fits L2: 94% of the peak, not 83%."""
 
 
 @dataclass(frozen=True)
@@ -68,7 +72,7 @@ def plan_of(product: Product, target: Target) -> Plan:
     tile = choose_tile(product, target)
     across = ceil_div(product.n, tile.columns)
     down = ceil_div(product.m, tile.rows)
-    pack_right = _pack_right(product, tile, target, down)
+    pack_right = _pack_right(product, tile, target)
     pack_left = pack_right and _pack_left(product, tile, across)
     blocks = ceil_div(product.k, DEPTH) if pack_right else 1
     depth = ceil_div(ceil_div(product.k, blocks), 4) * 4 if blocks > 1 else max(product.k, 1)
@@ -127,31 +131,29 @@ def _cycles(product: Product, tile: Tile) -> float:
     return tiles * (step * product.k + TILE_COST)
 
 
-def crowded(stride: int, size: int, length: int) -> bool:
-    """Whether pieces of `length` bytes at `stride` elements fight for few cache sets."""
-    space = stride * size
-    return space > length and gcd(space, PAGE) >= 512
+def crowded(stride: int, size: int) -> bool:
+    """Whether all rows of an operand begin in the same set of the first-level cache."""
+    return stride * size % PAGE == 0
 
 
-def _pack_right(product: Product, tile: Tile, target: Target, down: int) -> bool:
+def _pack_right(product: Product, tile: Tile, target: Target) -> bool:
     if product.n < tile.columns and product.n % tile.lanes and not target.masked:
         return True  # no masked loads: the copy pads the columns
     if product.y_transposed or product.dtype is not tile.dtype or product.pairs:
         return True
-    if down < 4:
-        return False  # each element is used too few times to pay for a copy
-    large = product.k * product.n * tile.dtype.size > target.l2 // 2
-    return large or crowded(product.y_step, tile.dtype.size, tile.columns * tile.dtype.size)
+    if crowded(product.y_step, tile.dtype.size):
+        return product.m >= CROWDED_ROWS
+    return product.m >= COPY_ROWS and product.k * product.n * tile.dtype.size > target.l2
 
 
 def _pack_left(product: Product, tile: Tile, across: int) -> bool:
     if product.dtype is not tile.dtype or product.pairs:
         return True
+    if product.m < LEFT_ROWS or across < 4:
+        return False
     if product.x_transposed:
-        return across >= 4 and (product.k > DEPTH or crowded(product.x_step, tile.dtype.size, 0))
-    return across >= 4 and crowded(
-        product.x_row, tile.dtype.size, min(product.k, DEPTH) * tile.dtype.size
-    )
+        return product.k > DEPTH or crowded(product.x_step, tile.dtype.size)
+    return crowded(product.x_row, tile.dtype.size) and product.k > DEPTH
 
 
 def chunks_of(product: Product) -> int:

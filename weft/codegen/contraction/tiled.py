@@ -52,6 +52,8 @@ class _Nest:
         self.y_size = 2 if product.y_woven else product.dtype.size
         self.narrow = product.n < self.tile.columns
         self.tile_bytes = self.tile.rows * self.tile.columns * self.tile.dtype.size
+        panel_bytes = min(plan.depth, product.k) * self.tile.columns * self.tile.dtype.size
+        self.prefetches = plan.tall >= 4 and panel_bytes >= 8192
         self.right_bytes = right_bytes(self.tile, plan.depth) if plan.pack_right else 0
         sums = plan.tall * plan.wide * self.tile_bytes if self.blocks > 1 else 0
         self.scratch = self.right_bytes + sums
@@ -144,7 +146,7 @@ class _Nest:
             with b.loop(j0, j1, at_least_once=True) as across:
                 right_operand = self._right(y_block, across.index, steps)
                 ahead = None
-                if self.plan.pack_right:
+                if self.prefetches:
                     panel = self._next_panel(y, (k0, steps), (across.index, j0, j1))
                     runs = integer(self.tile.columns) if self.product.y_transposed else steps
                     ahead = panel, self._parts(runs, subtract(b, i1, i0))
@@ -164,9 +166,11 @@ class _Nest:
                     )  # fmt: skip
 
     def _next_panel(self, y: Reg, ks: tuple[Reg, Reg], js: tuple[Reg, Reg, Reg]) -> Reg:
-        """Where the panel of y begins that this thread copies after panel j of this block."""
+        """Where the panel of y begins that this thread is likely to read after panel j."""
         b, s = self.b, self.sizes
         (k0, steps), (j, j0, j1) = ks, js
+        if self.blocks == 1:
+            return scaled(b, y, b.mul(b.add(j, 1), self.tile.columns), s.y_column, self.y_size)
         more = b.compare("icmp slt", b.add(j, 1), j1)
         next_j = b.emit("i64", f"select {more}, {b.add(j, 1)}, {j0}")
         next_k = b.emit("i64", f"select {more}, {k0}, {b.add(k0, steps)}")
@@ -174,7 +178,7 @@ class _Nest:
         return scaled(b, y, b.mul(next_j, self.tile.columns), s.y_column, self.y_size)
 
     def _prefetch(self, panel: Reg, count: Reg, turn: Reg) -> None:
-        """Ask for the next `count` runs of a panel: a copy alone would wait for memory."""
+        """Ask for the next `count` runs of a panel: its first reader would wait for memory."""
         b, s, size = self.b, self.sizes, self.y_size
         turned = self.product.y_transposed
         stride, run = (s.y_column, s.depth) if turned else (s.y_step, integer(self.tile.columns))
