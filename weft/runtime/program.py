@@ -170,6 +170,7 @@ class Program:
         if self._running:
             raise WeftError("program: a host call runs the program that it is part of")
         self._running = True
+        self._raised.clear()  # of a step whose exception Ctrl-C overtook
         try:
             return self._enter(self._pointer)
         finally:
