@@ -5,8 +5,9 @@ from __future__ import annotations
 import argparse
 from collections.abc import Callable
 
-from bench import startup
+from bench import matmul, overhead, startup
 from bench.contest import contest, report
+from bench.depth import compile_seconds
 
 PEERS = ["torch", "torch_compile", "jax", "tf1_session", "tf2_function"]
 PRODUCTS = {"512x512x512": 512**3, "1024x1024x1024": 1024**3, "2048x2048x2048": 2048**3,
@@ -17,6 +18,11 @@ def softmax(threads: int) -> None:
     report(
         f"Softmax regression, 784 to 10, batch 100, training step, {threads} threads (bar: 4x)",
         contest("softmax", ["weft", *PEERS], threads),
+    )
+    whole, native = overhead.measure(threads)
+    print(
+        f"  a run is {whole * 1e6:.1f} us, its arithmetic {native * 1e6:.1f} us: "
+        f"{(whole - native) * 1e6:.1f} us above it (bar: 10 us)"
     )
 
 
@@ -46,6 +52,17 @@ def chain(threads: int) -> None:
     print(f"  of the bandwidth of the faster copy: {copy / medians['weft']:.0%}")
 
 
+def kernels(threads: int) -> None:
+    print("\nfp32 products against the microkernel's own peak (bar: 90% of cubes and thin)")
+    for count in sorted({1, threads}):
+        matmul.report([f"cube {n}" for n in (512, 1024, 2048)] + ["thin"], count)
+
+
+def depth(threads: int) -> None:
+    print("\nFirst step of 2,000 dense layers of width 32 with gradients (bar: 10 s)")
+    print(f"  {compile_seconds(2000):.1f} s")
+
+
 def start(threads: int) -> None:
     times = startup.imports()
     print("\nImport (bar: 1.6x numpy)")
@@ -59,7 +76,7 @@ def start(threads: int) -> None:
 
 WORK: dict[str, Callable[[int], None]] = {
     "softmax": softmax, "perceptron": perceptron, "products": products, "chain": chain,
-    "start": start,
+    "kernels": kernels, "start": start, "depth": depth,
 }  # fmt: skip
 
 

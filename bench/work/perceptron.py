@@ -1,4 +1,4 @@
-"""Perceptron 784-512-512-10, batch 128, ReLU, cross entropy, Adam; the loss is fetched each step."""
+"""Perceptron 784-512-512-10, batch 128, ReLU, cross entropy, Adam; the loss is fetched."""
 
 from __future__ import annotations
 

@@ -12,6 +12,7 @@ from numpy import ndarray
 from weft.errors import ConfigError, DTypeError, GraphError, WeftError
 from weft.ir.node import Node, Value
 from weft.runtime.engine import Function, State
+from weft.runtime.executable import Executable
 from weft.tf1.errors import ClosedSessionError, InvalidArgumentError, translate
 from weft.tf1.feed import Feed, Implicit, calls_of_unknown_shape, implicit_feeds
 from weft.tf1.fetch import Fetch, structure_key
@@ -206,11 +207,19 @@ class BaseSession:
         self, fetches: Any, feed_dict: Mapping[Any, Any] | None = None, runs: int = 5
     ) -> str:
         """Where the time and the memory of a run go, as text; runs it `runs` times."""
-        feeds = feed_dict or {}
+        plan, arrays = self._prepare(fetches, feed_dict or {})
+        return plan.function.profile(arrays, self._state, runs)
+
+    def program(self, fetches: Any, feed_dict: Mapping[Any, Any] | None = None) -> Executable:
+        """The compiled program of a run: its graph, calls and memory."""
+        plan, arrays = self._prepare(fetches, feed_dict or {})
+        return plan.function.program(arrays, self._state)
+
+    def _prepare(self, fetches: Any, feeds: Mapping[Any, Any]) -> tuple[_Plan, list[Any]]:
         plan = self._find_plan(fetches, feeds)
         arrays = [f.convert(v) for f, v in zip(plan.feeds, feeds.values(), strict=True)]
         arrays.extend(item.value(self._state) for item in plan.implicit)
-        return plan.function.profile(arrays, self._state, runs)
+        return plan, arrays
 
     def _function(self, fetch: Fetch, roots: Sequence[Node], fed: Sequence[Value]) -> Any:
         if calls_of_unknown_shape(self._graph, roots):
