@@ -13,6 +13,8 @@ from weft.codegen.convolution.geometry import (
     shapes_of,
     window_of,
 )
+from weft.codegen.convolution.narrow import launch_narrow
+from weft.codegen.convolution.narrow import suits as narrow
 from weft.codegen.convolution.pack import launch_packing
 from weft.codegen.convolution.plan import plan_of
 from weft.codegen.convolution.weight import launch_weight_gradient
@@ -50,6 +52,8 @@ def _correlate(
     source, weights = operands
     if depthwise(problem):
         return (launch_depthwise(problem, target, source, weights, sink_of(group)),)
+    if narrow(problem, target):
+        return launch_narrow(problem, target, (source, weights), sink_of(group))
     plan = plan_of(problem, target)
     before: tuple[Launch, ...] = ()
     packed: Argument = weights
