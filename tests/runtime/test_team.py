@@ -12,7 +12,7 @@ from handmade import BLOCK, affine, increment, make, nothing, random_program, th
 
 from weft.codegen.kernel import Kernel
 from weft.codegen.target import current
-from weft.runtime import driver
+from weft.runtime import driver, segment
 from weft.runtime.arena import Arena
 from weft.runtime.call import Call, InArena
 from weft.runtime.compiler import compile_kernels
@@ -38,6 +38,18 @@ def test_the_comparison_can_fail():
     results[1][0][:] = 0
     program.run()
     assert not np.array_equal(*results[1])
+
+
+def test_without_barriers_the_comparison_fails(monkeypatch):
+    monkeypatch.setattr(segment, "group", lambda calls: [list(range(len(calls)))])
+    program, _, results = random_program(0, 2)
+    for _ in range(3000):
+        for result, _ in results[1:]:
+            result[:] = 0
+        program.run()
+        if not all(np.array_equal(*pair) for pair in results):
+            return
+    pytest.fail("calls that depend on each other ran at the same time, and nobody noticed")
 
 
 def test_many_runs_count_right():
