@@ -131,9 +131,9 @@ def _cycles(product: Product, tile: Tile) -> float:
     return tiles * (step * product.k + TILE_COST)
 
 
-def crowded(stride: int, size: int) -> bool:
-    """Whether all rows of an operand begin in the same set of the first-level cache."""
-    return stride * size % PAGE == 0
+def crowded(stride: int, size: int, period: int = PAGE) -> bool:
+    """Whether the rows of an operand begin in few sets of the first-level cache."""
+    return stride * size % period == 0
 
 
 def _pack_right(product: Product, tile: Tile, target: Target) -> bool:
@@ -141,7 +141,9 @@ def _pack_right(product: Product, tile: Tile, target: Target) -> bool:
         return True  # no masked loads: the copy pads the columns
     if product.y_transposed or product.dtype is not tile.dtype or product.pairs:
         return True
-    if crowded(product.y_step, tile.dtype.size):
+    # A tile of short vectors works 6 cycles on a step of k, too few to wait for L2 (75%, not 85%).
+    period = PAGE if target.vector_bits >= 512 else PAGE // 2
+    if crowded(product.y_step, tile.dtype.size, period):
         return product.m >= CROWDED_ROWS
     return product.m >= COPY_ROWS and product.k * product.n * tile.dtype.size > target.l2
 
