@@ -18,7 +18,6 @@ from weft.ir.shape import (
     merge,
     normal_axes,
     normal_axis,
-    show,
 )
 from weft.ops.base import UNKNOWN, catalogue
 
@@ -139,16 +138,6 @@ def checked_shape(shape: Any) -> Shape:
         if d is not None and (not isinstance(d, int) or isinstance(d, bool) or d < 0):
             raise ShapeError(f"shape: expected dimensions that are not negative, got {dims}")
     return dims
-
-
-def one_rank(rank: int, x: Shape, name: str = "x") -> None:
-    """Check a rank that must be exactly so.
-
-    Raises:
-        ShapeError: it is not.
-    """
-    if x is not None and len(x) != rank:
-        raise ShapeError(f"expected {name} of rank {rank}, got shape {show(x)}")
 
 
 def add_dims(*dims: Dim) -> Dim:
