@@ -88,7 +88,7 @@ def compiled(work: Work) -> tuple[Callable[[], None], int]:
     memory: dict[Any, np.ndarray] = {x: buffer(size(x.shape) * 4) for x in xs}
     calls = [call_of(launch, memory, work.inplace) for launch in launches]
 
-    def run() -> None:
+    def run(_alive: object = memory) -> None:
         for function, slots, chunks in calls:
             function(ctypes.addressof(slots), 0, chunks, 0)
 
