@@ -32,6 +32,7 @@ from weft.ir.shape import compatible, show
 from weft.passes.pipeline import optimise
 from weft.passes.specialise import ValuesNeededError, specialise
 from weft.passes.step import Request, Step
+from weft.runtime import driver
 from weft.runtime.build import build
 from weft.runtime.executable import Executable
 from weft.runtime.oracle import compare
@@ -119,6 +120,7 @@ class Function:
     def _compile(self, signature: Signature, arrays: Sequence[Array], state: State) -> Executable:
         with self._lock:
             _check(self.request.feeds, arrays)
+            driver.prestart()  # where nothing is cached, compilers start while we plan
             step = self._specialise(arrays, state)
             if self._decisive or self._flexible:  # may only be known now
                 plain = tuple([(a.shape, a.dtype) for a in arrays])
