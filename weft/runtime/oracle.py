@@ -11,6 +11,7 @@ from weft.codegen.target import current
 from weft.errors import MismatchError
 from weft.ir.graph import Graph
 from weft.ir.node import Value
+from weft.ir.shape import known
 from weft.passes.step import Step
 from weft.runtime.build import build
 from weft.runtime.executable import Executable
@@ -35,8 +36,10 @@ def compare(step: Step, threads: int, arrays: Sequence[Array], state: State) -> 
         graph.find(name).outputs[0]: array for name, array in zip(step.feeds, arrays, strict=True)
     }
     for node in graph.nodes:
-        if node.op == "variable" and node.attrs["key"] in state:
-            feeds[node.outputs[0]] = state[node.attrs["key"]]
+        if node.op == "variable":  # one without a value is a counter, or the run below refuses
+            key, kind = node.attrs["key"], node.types[0]
+            zeros = np.zeros(known(kind.shape), kind.dtype.numpy)
+            feeds[node.outputs[0]] = state.get(key, zeros)
     expected = evaluate(graph, values, feeds)
     watched = Step(Graph(graph.nodes, values), step.feeds, ())
     actual = Executable(build(watched, current(), threads), threads).run(arrays, state)

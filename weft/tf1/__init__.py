@@ -16,7 +16,9 @@ Random numbers come from own streams: reproducible, but other numbers than Tenso
 # ruff: noqa: I001 -- a list to read, not one name a line
 from __future__ import annotations
 
-from weft.tf1 import bitwise, errors, initializers, layers, linalg, losses, math, nn, random, train
+from weft.tf1 import (
+    bitwise, contrib, errors, initializers, layers, linalg, losses, math, nn, random, train,
+)  # fmt: skip
 from weft.tf1.array_ops import (
     broadcast_static_shape, broadcast_to, concat, ensure_shape, expand_dims, pad, rank, reshape,
     reverse, reverse_v2, roll, shape, shape_n, size, split, squeeze, stack, tile, transpose,
@@ -115,7 +117,7 @@ __all__ = [
     "assign_sub", "atan", "atan2", "atanh", "bfloat16", "bitcast", "bitwise", "bool",
     "broadcast_static_shape", "broadcast_to", "cast", "ceil", "cholesky", "clip_by_average_norm",
     "clip_by_global_norm", "clip_by_norm", "clip_by_value", "colocate_with", "concat",
-    "confusion_matrix", "constant", "constant_initializer", "control_dependencies",
+    "confusion_matrix", "constant", "constant_initializer", "contrib", "control_dependencies",
     "convert_n_to_tensor", "convert_to_tensor", "cos", "cosh", "count_nonzero", "cumprod", "cumsum",
     "depth_to_space", "device", "diag", "diag_part", "div", "div_no_nan", "divide", "double",
     "einsum", "ensure_shape", "equal", "erf", "erfc", "errors", "exp", "expand_dims", "expm1",

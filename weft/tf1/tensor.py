@@ -222,7 +222,7 @@ class Tensor(Overloads):
 
     def __iter__(self) -> Iterator[Tensor]:
         raise OperatorNotAllowedInGraphError(
-            f"{self.name}: a symbolic tensor cannot be iterated over; use tf.unstack or tf.map_fn"
+            f"{self.name}: a symbolic tensor cannot be iterated over; use tf.unstack"
         )
 
     def __bool__(self) -> bool:

@@ -1,0 +1,58 @@
+"""The few names of `tf.contrib` that most programs took from there: `contrib.layers`."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from weft.tf1 import math_ops, nn_ops
+from weft.tf1.convert import convert_to_tensor
+from weft.tf1.graph import name_scope
+from weft.tf1.init_ops import VarianceScaling, xavier_initializer
+from weft.tf1.layers import flatten as _flatten
+from weft.tf1.reduction_ops import reduce_sum
+
+Regularizer = Callable[[Any], Any]
+
+
+def _l1_regularizer(scale: float, scope: str | None = None) -> Regularizer:
+    """scale * sum(abs(weights)), as `get_variable` wants it."""
+
+    def regularizer(weights: Any) -> Any:
+        with name_scope(scope, "l1_regularizer", [weights]):
+            return scale * reduce_sum(math_ops.abs(convert_to_tensor(weights)))
+
+    return regularizer
+
+
+def _l2_regularizer(scale: float, scope: str | None = None) -> Regularizer:
+    """scale * sum(weights ** 2) / 2, as `get_variable` wants it."""
+
+    def regularizer(weights: Any) -> Any:
+        with name_scope(scope, "l2_regularizer", [weights]):
+            return scale * nn_ops.l2_loss(weights)
+
+    return regularizer
+
+
+def _variance_scaling_initializer(
+    factor: float = 2.0,
+    mode: str = "FAN_IN",
+    uniform: bool = False,
+    seed: int | None = None,
+    dtype: Any = "float32",
+) -> VarianceScaling:
+    """He's initializer by default, under its contrib arguments."""
+    distribution = "uniform" if uniform else "truncated_normal"
+    return VarianceScaling(factor, mode.lower(), distribution, seed, dtype)
+
+
+class layers:
+    """`tf.contrib.layers`: initializers, regularizers, flatten."""
+
+    flatten = staticmethod(_flatten)
+    l1_regularizer = staticmethod(_l1_regularizer)
+    l2_regularizer = staticmethod(_l2_regularizer)
+    variance_scaling_initializer = staticmethod(_variance_scaling_initializer)
+    xavier_initializer = staticmethod(xavier_initializer)
+    xavier_initializer_conv2d = staticmethod(xavier_initializer)
