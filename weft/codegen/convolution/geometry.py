@@ -78,8 +78,9 @@ class Axis:
 
     @property
     def pointwise(self) -> bool:
-        """Whether each result position reads the source at the same position only."""
-        return self.source == self.result and self.phases == (Phase(0, self.result, 0, 0, 1),)
+        """Whether each result position reads the source at the same position, by tap 0 only."""
+        alone = self.phases == (Phase(0, self.result, 0, 0, 1),) and self.order == (0,)
+        return alone and self.source == self.result
 
 
 def forward_axis(source: int, result: int, taps: int, stride: int, dilation: int, low: int) -> Axis:
