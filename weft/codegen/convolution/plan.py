@@ -50,13 +50,11 @@ def plan_of(problem: Correlation, target: Target) -> Plan:
     """Choose the blocking; depends on shapes and target only, never on threads."""
     copied = not problem.inside or problem.dtype is not problem.sums
     joined = problem.groups == 1 and problem.axes[2].dilation == 1
-    tile, scattered = choose_tile(problem, target)
+    tile, scattered = choose_tile(problem, target, 1)
     panels = problem.groups * ceil_div(problem.columns, tile.columns)
     blocks, shares = cut(problem, tile, scattered, panels, target)
-    if not scattered:  # the last tile of a row begins early: every block must hold a whole one
-        last = problem.axes[2]
-        missing = last.count - min(p.count for p in last.phases)
-        scattered = last.count // blocks[3] - missing < tile.rows
+    if blocks[3] > 1:  # again, now that the length of a row is known
+        tile, scattered = choose_tile(problem, target, blocks[3])
     return Plan(tile, scattered, blocks, shares, copied, joined)
 
 
@@ -70,14 +68,19 @@ def most_rows(target: Target, vectors: int) -> int:
     return most - 1 if vectors > 1 and target.registers > 16 else most
 
 
-def choose_tile(problem: Correlation, target: Target) -> tuple[Tile, bool]:
-    """The tile with the fewest cycles, and whether its rows are scattered."""
+def choose_tile(problem: Correlation, target: Target, parts: int) -> tuple[Tile, bool]:
+    """The tile with the fewest cycles, and whether its rows are scattered.
+
+    The last axis is cut in `parts`. A row's last tile begins early, so that each part and phase
+    must hold a whole tile.
+    """
     dtype = problem.sums
     lanes = target.lanes(dtype.size)
     narrow = ceil_div(problem.columns, lanes)
     steps = problem.depth * max(1, problem.packed_taps)
     last = problem.axes[2]
-    shortest = min(p.count for p in last.phases)
+    shortest = last.count // parts - (last.count - min(p.count for p in last.phases))
+    lines = problem.images * prod(a.count for a in problem.axes[:2]) * parts
     pixels = problem.images * prod(a.count for a in problem.axes)
     options: list[tuple[float, int, Tile, bool]] = []
     for vectors in range(1, min(narrow, target.registers // 4) + 1):
@@ -87,7 +90,7 @@ def choose_tile(problem: Correlation, target: Target) -> tuple[Tile, bool]:
             step = max(rows * vectors, vectors + rows * (vectors if vectors == 1 else 1), 8) / 2
             cycles = step * steps + TILE_COST
             if rows <= shortest:
-                tiles = pixels // last.count * ceil_div(last.count, rows) * panels
+                tiles = lines * ceil_div(ceil_div(last.count, parts), rows) * panels
                 options.append((tiles * cycles, -rows, tile, False))
             if rows <= min(pixels, SCATTERED):
                 tiles = ceil_div(pixels, rows) * panels
