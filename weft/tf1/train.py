@@ -22,11 +22,19 @@ from weft.tf1.optimizer import (
     Optimizer,
     RMSPropOptimizer,
 )  # fmt: skip
+from weft.tf1.saver import (
+    CheckpointState,
+    Saver,
+    checkpoint_exists,
+    get_checkpoint_state,
+    latest_checkpoint,
+)  # fmt: skip
 
 __all__ = [
-    "AdagradOptimizer", "AdamOptimizer", "ExponentialMovingAverage", "GradientDescentOptimizer",
-    "MomentumOptimizer", "Optimizer", "RMSPropOptimizer", "cosine_decay", "create_global_step",
-    "exponential_decay", "get_global_step", "get_or_create_global_step", "global_step",
-    "inverse_time_decay", "natural_exp_decay", "piecewise_constant", "piecewise_constant_decay",
-    "polynomial_decay",
+    "AdagradOptimizer", "AdamOptimizer", "CheckpointState", "ExponentialMovingAverage",
+    "GradientDescentOptimizer", "MomentumOptimizer", "Optimizer", "RMSPropOptimizer", "Saver",
+    "checkpoint_exists", "cosine_decay", "create_global_step", "exponential_decay",
+    "get_checkpoint_state", "get_global_step", "get_or_create_global_step", "global_step",
+    "inverse_time_decay", "latest_checkpoint", "natural_exp_decay", "piecewise_constant",
+    "piecewise_constant_decay", "polynomial_decay",
 ]  # fmt: skip
