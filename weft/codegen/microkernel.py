@@ -220,8 +220,8 @@ class _Writer:
 
 
 def fma(b: Builder, x: Reg, y: Reg, z: Reg) -> Reg:
-    """`x * y + z`, rounded once."""
-    return b.call(z.type, f"llvm.fma.{suffix(z.type)}", (x, y, z))
+    """`x * y + z`, rounded once where the processor can (all but x86-64-v2)."""
+    return b.call(z.type, f"llvm.fmuladd.{suffix(z.type)}", (x, y, z))
 
 
 def multiply_pairs(b: Builder, x: Reg, y: Reg, z: Reg) -> Reg:
