@@ -28,7 +28,6 @@ from weft.codegen.loop.convert import (
 from weft.codegen.loop.expression import Buffer, Expr, indices, needed
 from weft.codegen.loop.index import ZERO, Atom, Index, Symbol
 from weft.codegen.microkernel import opaque, store_masked
-from weft.errors import CompileError
 from weft.ir import dtype as types
 
 
@@ -470,7 +469,7 @@ def _is_narrow(index: Index) -> bool:
     if not (-room <= index.low and index.high < room):
         return False
     for atom, k in index.terms:
-        if abs(k) >= room or not (-room <= atom.low * k and atom.high * k < room):
+        if max(abs(k), abs(atom.low * k), abs(atom.high * k)) >= room:
             return False
         if atom.kind not in ("var", "pick") and not _is_narrow(atom.inner):
             return False
@@ -480,9 +479,3 @@ def _is_narrow(index: Index) -> bool:
 def roots_of(values: Iterable[Expr]) -> list[Index]:
     """All index expressions that `values` use."""
     return [index for x in needed(values) for index in indices(x)]
-
-
-def refuse(condition: bool, message: str) -> None:
-    """Raise `CompileError` where a group breaks its contract."""
-    if condition:
-        raise CompileError(message)

@@ -39,8 +39,8 @@ MOST_REGIONS: Final = 6
 """More regions of the last axis than this are told apart element by element."""
 MOST_PERIOD: Final = 8
 """A period of more vectors is not written out."""
-TILE: Final = 128
-"""Elements a side of what is turned at a time: in and out are a quarter of the level-2 cache."""
+TILE: Final = 64
+"""Elements a side of what is turned at a time: pages enough for the first-level TLB."""
 FEW_ROWS: Final = 64
 
 
