@@ -11,7 +11,9 @@ import numpy as np
 import pytest
 from catalogue import (
     check_compiled,
+    check_compiled_gradient,
     check_gradient,
+    check_gradient_of_unknown_shapes,
     check_lowering,
     check_normal_form,
     check_types,
@@ -45,6 +47,14 @@ def compiled(op: Op, case: Case) -> None:
     check_compiled(op, [case])
 
 
+def compiled_gradient(op: Op, case: Case) -> None:
+    check_compiled_gradient(op, [case])
+
+
+def unknown_shapes(op: Op, case: Case) -> None:
+    check_gradient_of_unknown_shapes(op, [case])
+
+
 @pytest.fixture
 def planted(monkeypatch: pytest.MonkeyPatch) -> Callable[..., tuple[Op, Case]]:
     """Declares `GOOD` with some fields replaced, in a registry of this test's own."""
@@ -58,7 +68,7 @@ def planted(monkeypatch: pytest.MonkeyPatch) -> Callable[..., tuple[Op, Case]]:
     return declare
 
 
-@pytest.mark.parametrize("check", [*CHECKS, compiled])
+@pytest.mark.parametrize("check", [*CHECKS, compiled, compiled_gradient, unknown_shapes])
 def test_a_right_operation_passes(planted: Any, check: Any) -> None:
     check(*planted())
 
@@ -106,6 +116,20 @@ def test_a_right_operation_passes(planted: Any, check: Any) -> None:
 def test_a_wrong_rule_is_caught(planted: Any, wrong: dict[str, Any], check: Any) -> None:
     with pytest.raises(MismatchError):
         check(*planted(**wrong))
+
+
+def test_a_wrong_backward_kernel_is_caught(planted: Any) -> None:
+    wrong = {"lower": Elementwise(lambda b, x: x * x), "vjp": lambda g, y, x: (g * y,)}
+    with pytest.raises(MismatchError):
+        compiled_gradient(*planted(**wrong))
+
+
+def test_a_rule_that_needs_static_shapes_is_caught(planted: Any) -> None:
+    def vjp(g: Any, y: Any, x: Any) -> Any:
+        return (g * x * x * (3.0 if x.shape == (2, 3) else 2.0),)
+
+    with pytest.raises(AssertionError):
+        unknown_shapes(*planted(vjp=vjp))
 
 
 def test_a_wrong_shape_of_a_cotangent_is_caught(planted: Any) -> None:
