@@ -32,7 +32,10 @@ def launch_depthwise_gradient(
     lanes = target.lanes(problem.sums.size)
     copied = not problem.inside or problem.dtype is not problem.sums
     tall = problem.sides[1].taps * problem.sides[2].taps <= target.registers - 4
-    tile = Tile(problem.sides[1].taps if tall else 1, 1, lanes, problem.sums)
+    # Two vectors are a run of 128 bytes of each position, where their sums fit the registers.
+    inner = problem.sides[2].taps * (problem.sides[1].taps if tall else 1)
+    vectors = 2 if 2 * inner <= target.registers - 4 and problem.width > lanes else 1
+    tile = Tile(problem.sides[1].taps if tall else 1, vectors, lanes, problem.sums)
     plan = Plan(tile, tall, False, copied, False, (1, 1, 1, 1), 1, (1, 1))
     plan = cut(plan, problem, 1, 1, target)
     return _DepthwiseNest(problem, plan, target).launches(operands, sink)
@@ -44,18 +47,18 @@ class _DepthwiseNest(WeightNest):
     def _work(self, rows: Reg, columns: Reg) -> None:
         b, problem = self.b, self.problem
         outer = problem.sides[0].taps * (1 if self.plan.tall else problem.sides[1].taps)
-        vectors = ceil_div(problem.width, self.tile.lanes)
-        first, count = span(b, columns, vectors, self.plan.slices[1])
+        lanes, wide = self.tile.lanes, self.tile.columns
+        first, count = span(b, columns, ceil_div(problem.width, wide), self.plan.slices[1])
         with each(b, integer(0), integer(outer)) as taps, b.loop(first, b.add(first, count)) as v:
-            channel = b.mul(v.index, self.tile.lanes)
-            mask = None
-            if problem.width % self.tile.lanes:
+            channel = b.mul(v.index, wide)
+            masks: list[Reg | None] = [None] * self.tile.vectors
+            if problem.width % wide:
                 rest = subtract(b, integer(problem.width), channel)
-                mask = first_lanes(b, rest, self.tile.lanes)
-            self._vector(taps, channel, mask)
+                masks = [first_lanes(b, b.add(rest, -i * lanes), lanes) for i in range(len(masks))]
+            self._vectors(taps, channel, masks)
 
-    def _vector(self, outer: Reg, channel: Reg, mask: Reg | None) -> None:
-        """The sums of some taps for one vector of channels."""
+    def _vectors(self, outer: Reg, channel: Reg, masks: list[Reg | None]) -> None:
+        """The sums of some taps for neighbouring vectors of channels."""
         b, problem, tile = self.b, self.problem, self.tile
         height, width = problem.sides[1].taps, problem.sides[2].taps
         if self.plan.tall:
@@ -67,25 +70,31 @@ class _DepthwiseNest(WeightNest):
         pitch = problem.width * self.size
         place = b.offset(self.sums, b.mul(b.mul(outer, len(inner)), pitch))
         place = b.offset(place, b.mul(channel, self.size))
-        start = [
-            choose(
-                b, self.fresh, constant(0, tile.type),
-                self._read(b.offset(place, i * pitch), mask),
-            )
+        places = [
+            (b.offset(place, i * pitch + v * self.step), mask)
             for i in range(len(inner))
-        ]  # fmt: skip
-        for i, total in enumerate(self._add(first, inner, channel, mask, start)):
+            for v, mask in enumerate(masks)
+        ]
+        zero = constant(0, tile.type)
+        start = [choose(b, self.fresh, zero, self._read(at, mask)) for at, mask in places]
+        sums = self._add(first, inner, channel, masks, start)
+        for (at, mask), total in zip(places, sums, strict=True):
             if mask is None:
-                b.store(total, b.offset(place, i * pitch), self.size)
+                b.store(total, at, self.size)
             else:
-                store_masked(b, total, b.offset(place, i * pitch), mask)
+                store_masked(b, total, at, mask)
+
+    @property
+    def step(self) -> int:
+        """Bytes of a vector."""
+        return self.tile.lanes * self.size
 
     def _add(
         self,
         first: tuple[Reg, Reg],
         inner: list[tuple[int, int]],
         channel: Reg,
-        mask: Reg | None,
+        masks: list[Reg | None],
         start: list[Reg],
     ) -> list[Reg]:
         """Add what the positions of the block give."""
@@ -95,7 +104,7 @@ class _DepthwiseNest(WeightNest):
             with b.loop(planes[0], b.add(*planes), 1, n.carried) as z:
                 with b.loop(lines[0], b.add(*lines), 1, z.carried) as y:
                     at = [n.index, z.index, y.index]
-                    y.next = self._add_line(at, first, inner, channel, mask, y.carried)
+                    y.next = self._add_line(at, first, inner, channel, masks, y.carried)
                 z.next = y.results
             n.next = z.results
         return n.results
@@ -106,7 +115,7 @@ class _DepthwiseNest(WeightNest):
         first: tuple[Reg, Reg],
         inner: list[tuple[int, int]],
         channel: Reg,
-        mask: Reg | None,
+        masks: list[Reg | None],
         start: list[Reg],
     ) -> list[Reg]:
         """Add what neighbours along the last axis give."""
@@ -125,14 +134,16 @@ class _DepthwiseNest(WeightNest):
         ]
         with b.loop(0, count, 1, [x, g, *start]) as loop:
             x, g, *sums = loop.carried
-            factor = self._read(g, mask)
+            factors = [self._read(b.offset(g, v * self.step), m) for v, m in enumerate(masks)]
+            values = [
+                (self._read(b.offset(x, place + v * self.step), mask), factors[v])
+                for place in places
+                for v, mask in enumerate(masks)
+            ]
             loop.next = [
                 b.offset(x, sides[2].stride * along),
                 b.offset(g, self.right.pitches[3]),
-                *(
-                    fma(b, self._read(b.offset(x, place), mask), factor, total)
-                    for place, total in zip(places, sums, strict=True)
-                ),
+                *(fma(b, *pair, total) for pair, total in zip(values, sums, strict=True)),
             ]
         return loop.results[2:]
 
