@@ -145,6 +145,9 @@ def _pack_right(product: Product, tile: Tile, target: Target) -> bool:
     period = PAGE if target.vector_bits >= 512 else PAGE // 2
     if crowded(product.y_step, tile.dtype.size, period):
         return product.m >= CROWDED_ROWS
+    panel = product.k * tile.columns * tile.dtype.size
+    if product.x_transposed and panel > target.l2 // 2:  # k in blocks, or nothing stays in L2
+        return product.m >= CROWDED_ROWS
     return product.m >= COPY_ROWS and product.k * product.n * tile.dtype.size > target.l2
 
 
