@@ -67,6 +67,22 @@ def test_a_read_sees_the_value_before_the_step_unless_ordered(session):
     assert session.run([old, step, new, again]) == [1.0, 2.0, 2.0, 2.0]
 
 
+def test_a_variable_that_is_fetched_gives_what_it_holds_after_the_step(session):
+    v = tf.Variable([1.0])
+    before = v + 0.0
+    add = v.assign_add([1.0])
+    session.run(v.initializer)
+    for _ in range(2):
+        session.run(v.initializer)
+        found = session.run([v, add.op, before, "Variable:0"])
+        assert [None if a is None else a.tolist() for a in found] == [[2.0], None, [1.0], [2.0]]
+    assert session.run([v.initializer, v])[1].tolist() == [1.0]
+    step = tf.Variable(0)
+    session.run(step.initializer)
+    count, _ = session.run((step, step.assign_add(1)))
+    assert count == 1 and isinstance(count, np.int32)
+
+
 def test_two_additions_in_one_step_both_count(session):
     v = tf.Variable(0)
     session.run(v.initializer)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Any
 
 from weft.errors import DTypeError, GraphError, WeftError
@@ -10,6 +10,7 @@ from weft.ir.node import Node, Value
 from weft.tf1.graph import Graph
 from weft.tf1.indexed_slices import IndexedSlices, IndexedSlicesValue
 from weft.tf1.tensor import Operation
+from weft.tf1.variable import Variable
 
 Builder = Callable[[Sequence[Any], Any], Any]  # (arrays, session) -> the result in its nesting
 
@@ -17,8 +18,10 @@ Builder = Callable[[Sequence[Any], Any], Any]  # (arrays, session) -> the result
 class Fetch:
     """Which edges to compute, which nodes to run, and how the results are nested."""
 
-    def __init__(self, graph: Graph, fetches: Any) -> None:
+    def __init__(self, graph: Graph, fetches: Any, fed: Collection[Value] = ()) -> None:
         self._graph = graph
+        self._fed = fed
+        self.reads_variables = False
         self._values: dict[Value, int] = {}
         self._targets: dict[Node, None] = {}
         self.build: Builder = self._nested(fetches)
@@ -90,6 +93,11 @@ class Fetch:
         if isinstance(element, Operation):
             self._targets.update(dict.fromkeys(element.nodes))
             return _Element(None)
+        owner = self._graph.keys.get(element.op.name)
+        if isinstance(owner, Variable) and element.op.type == "VariableV2":
+            if element.value not in self._fed:
+                self.reads_variables = True
+                return lambda arrays, session: session.value_of(owner)
         return _Element(self._values.setdefault(element.value, len(self._values)))
 
 

@@ -30,6 +30,10 @@ class Interpreted:
 
     def __call__(self, arrays: Sequence[Any], state: State) -> list[Any]:
         """Run one step; the state changes only if all of it succeeds."""
+        with state.lock:
+            return self._run(arrays, state)
+
+    def _run(self, arrays: Sequence[Any], state: State) -> list[Any]:
         counters = {str(n.attrs["key"]) for n in self._graph.nodes if n.op == "counter"}
         memory = Memory(
             {key: state[key] for key in state if key not in counters},

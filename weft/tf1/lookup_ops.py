@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NamedTuple
 
 from weft import ops
 from weft.errors import GraphError, ShapeError
@@ -58,27 +58,14 @@ def top_k(input: Any, k: Any = 1, sorted: bool = True, name: str | None = None) 
             return values, indices if indices.dtype is kind else ops.cast(indices, dtype=kind)
 
         op = get_default_graph().emit("TopKV2", [tensor], build, name=scope)
-    return TopK(op.outputs[0], op.outputs[1])
+    return TopKV2(op.outputs[0], op.outputs[1])
 
 
-class TopK(tuple[Tensor, Tensor]):
-    """The result of `top_k`: values and indices."""
+class TopKV2(NamedTuple):
+    """The result of `top_k`."""
 
-    __slots__ = ()
-
-    def __new__(cls, values: Tensor, indices: Tensor) -> TopK:
-        """A pair that may also be unpacked."""
-        return super().__new__(cls, (values, indices))
-
-    @property
-    def values(self) -> Tensor:
-        """The greatest elements."""
-        return self[0]
-
-    @property
-    def indices(self) -> Tensor:
-        """Where they are."""
-        return self[1]
+    values: Tensor
+    indices: Tensor
 
 
 def in_top_k(predictions: Any, targets: Any, k: int, name: str | None = None) -> Tensor:

@@ -13,12 +13,18 @@ from weft.errors import ConfigError, DTypeError, GraphError, WeftError
 from weft.ir.node import Node, Value
 from weft.runtime.engine import Function, State
 from weft.runtime.executable import Executable
-from weft.tf1.errors import ClosedSessionError, InvalidArgumentError, translate
+from weft.tf1.errors import (
+    ClosedSessionError,
+    FailedPreconditionError,
+    InvalidArgumentError,
+    translate,
+)  # fmt: skip
 from weft.tf1.feed import Feed, Implicit, calls_of_unknown_shape, implicit_feeds
 from weft.tf1.fetch import Fetch, structure_key
 from weft.tf1.graph import Graph, get_default_graph
 from weft.tf1.interpreted import Interpreted
 from weft.tf1.tensor import HOOKS
+from weft.tf1.variable import Variable
 
 _NOTHING: Mapping[Any, Any] = {}
 
@@ -59,13 +65,14 @@ class ConfigProto:
 class _Plan:
     """What a run with these fetches and these feed keys does."""
 
-    __slots__ = ("build", "direct", "epoch", "feeds", "function", "implicit")
+    __slots__ = ("build", "direct", "epoch", "feeds", "function", "implicit", "reads_variables")
 
     def __init__(
         self, function: Any, fetch: Fetch, feeds: list[Feed], implicit: list[Implicit], epoch: int
     ) -> None:
         self.function = function
         self.build = fetch.build
+        self.reads_variables = fetch.reads_variables
         self.feeds = feeds
         self.implicit = implicit
         self.epoch = epoch
@@ -126,6 +133,9 @@ class BaseSession:
                 and namedtuples of them.
             feed_dict: values for tensors, by tensor or name; any tensor may be fed.
 
+        A variable that is fetched gives what it holds when the step is over; tensors computed from
+        it see what it held before, unless control dependencies say otherwise.
+
         Returns:
             Arrays (NumPy scalars for rank 0) in the nesting of `fetches`; `None` for operations.
 
@@ -155,6 +165,9 @@ class BaseSession:
         if plan.implicit:
             arrays.extend([item.value(self._state) for item in plan.implicit])
         try:
+            if plan.reads_variables:  # what a variable holds when the step is over
+                with self._state.lock:
+                    return plan.build(plan.function(arrays, self._state), self)
             results = plan.function(arrays, self._state)
         except WeftError as error:
             translated = translate(error)
@@ -190,10 +203,10 @@ class BaseSession:
                 self._plans[(kind, fetches, None, *feeds)] = plan
 
     def _plan(self, fetches: Any, feed_keys: Sequence[Any]) -> _Plan:
-        fetch = Fetch(self._graph, fetches)
         feeds = [Feed(self._graph, key) for key in feed_keys]
         _refuse_twice(feeds)
         fed = [feed.tensor.value for feed in feeds]
+        fetch = Fetch(self._graph, fetches, fed)
         roots = [*(v.node for v in fetch.values if v not in fed), *fetch.targets]
         try:
             implicit = implicit_feeds(self._graph, roots, fed)
@@ -226,6 +239,22 @@ class BaseSession:
             return Interpreted(self._graph.ir, fetch.values, fetch.targets, fed)
         threads = self._threads or None
         return Function(self._graph.ir, fetch.values, fetch.targets, fed, threads)
+
+    def value_of(self, variable: Variable) -> Any:
+        """What a variable holds now.
+
+        Raises:
+            FailedPreconditionError: nothing yet.
+        """
+        if variable.key not in self._state:
+            raise FailedPreconditionError(
+                None,
+                variable.op,
+                f"variable {variable.key!r} is used before it has a value; run its initializer "
+                f"first: {variable.handle.node.describe()}",
+            )
+        array = self._state[variable.key]
+        return array if array.ndim else array[()]
 
     def make_callable(
         self, fetches: Any, feed_list: Sequence[Any] | None = None, accept_options: bool = False
