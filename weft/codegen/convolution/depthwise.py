@@ -29,7 +29,7 @@ from weft.codegen.microkernel import Tile, first_lanes, fma
 from weft.codegen.target import Target
 
 LONGEST = 8
-"""Most results of a tile: loads a source vector of a 3-wide window for 2.4 of its 3 uses saved."""
+"""Most results of a tile: with 3 taps each source vector is then loaded once for 2.4 uses."""
 UNROLLED = 49
 """Most taps that are written one by one, not looped over."""
 

@@ -1,8 +1,9 @@
 """Copies of a part of the source with the zeros that surround it, in the type of the sums.
 
 With the zeros in place every tap of every result position is the same constant distance away, so
-that the loops around the tile need no tests. The copy is one chunk's and stays in L2; measured on
-ResNet-50 layers it takes 1 to 5% of the time, less than writing a padded image to memory.
+that the loops around the tile need no tests. The copy is one chunk's and stays in L2. On the 3x3
+layers of ResNet-50 it takes 0 to 3% of the time, measured against the same layers on images that
+have the zeros already: less than tiles for borders would cost, of which there are nine kinds.
 """
 
 from __future__ import annotations

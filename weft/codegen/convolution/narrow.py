@@ -25,7 +25,7 @@ from weft.codegen.target import Target
 COLUMNS = 4
 """Most columns of this kind."""
 REDUCTION = 12
-"""Cycles to add up the lanes of one sum."""
+"""Cycles to add up the lanes of one sum; an estimate."""
 LONGEST = 8
 """Most rows of a tile."""
 

@@ -11,9 +11,9 @@ from weft.codegen.microkernel import Tile, max_rows
 from weft.codegen.target import Target
 
 TILE_COST = 40
-"""Cycles that a tile costs beside its multiply-adds: starting sums, stores, loops (measured)."""
+"""Cycles that a tile costs beside its multiply-adds: starting sums, stores, loops; an estimate."""
 SCATTER_COST = 60
-"""Further cycles where each row's place is computed: divisions by constants (measured)."""
+"""Further cycles where each row's place is computed: divisions by constants; an estimate."""
 SCATTERED = 8
 """Most scattered rows: each has a pointer of its own; 14 take 80 ms to compile, 28 take 200."""
 CHUNK_FLOPS = 2e6
