@@ -108,3 +108,12 @@ def test_what_is_refused():
         tf.random_normal([2], dtype=tf.int32)
     with pytest.raises(errors.GraphError, match="minval < maxval"):
         tf.random_uniform([2], 3, 3, tf.int32)
+
+
+def test_dropout_by_a_placeholder_of_unknown_rank_keeps_the_shape(session):
+    keep = tf.placeholder(tf.float32)
+    dropped = tf.nn.dropout(tf.ones([4, 3]), keep)
+    assert dropped.shape.as_list() == [4, 3]
+    assert session.run(dropped, {keep: 1.0}).tolist() == [[1.0] * 3] * 4
+    with pytest.raises(ValueError, match="expected keep_prob to be a scalar"):
+        tf.nn.dropout(tf.ones([4, 3]), tf.constant([0.5, 0.5]))

@@ -191,6 +191,7 @@ def dropout(
         uniform = random_ops.random_uniform(dims, dtype=_drawn(tensor), seed=seed)
 
         def build(v: Value, u: Value, k: Value) -> Value:
+            k = ops.reshape(k, shape=())  # often from a placeholder of no known rank
             kept = ops.less(u, ops.cast(k, dtype=u.dtype) if k.dtype is not u.dtype else k)
             return ops.select(kept, v / k, 0)
 
@@ -215,6 +216,9 @@ def _keep(keep_prob: Any, rate: Any, tensor: Tensor) -> Tensor | None:
             None if share == 1 else convert_to_tensor(share, tensor.dtype.base_dtype, "keep_prob")
         )
     share = convert_to_tensor(given, tensor.dtype.base_dtype, name="rate")
+    if share.shape.ndims not in (0, None):
+        name = "keep_prob" if rate is None else "rate"
+        raise fail(ShapeError, f"dropout: expected {name} to be a scalar, got shape {share.shape}")
     return share if rate is None else 1.0 - share
 
 
