@@ -94,10 +94,10 @@ class Fetch:
             self._targets.update(dict.fromkeys(element.nodes))
             return _Element(None)
         owner = self._graph.keys.get(element.op.name)
-        if isinstance(owner, Variable) and element.op.type == "VariableV2":
-            if element.value not in self._fed:
-                self.reads_variables = True
-                return lambda arrays, session: session.value_of(owner)
+        stands = isinstance(owner, Variable) and element.op.type == "VariableV2"
+        if stands and element.value not in self._fed:
+            self.reads_variables = True
+            return lambda arrays, session: session.value_of(owner)
         return _Element(self._values.setdefault(element.value, len(self._values)))
 
 
