@@ -75,9 +75,10 @@ def test_scatter_in_place() -> None:
     group = group_for("scatter_add", (x, indices, more), {})
     goal = machine("native")
     inputs = dict(zip(group.inputs, (x, indices, more), strict=True))
-    (launch,) = scatter_add(group, goal)
-    assert launch.inplace
-    found = execute((launch,), inputs, goal, seed=1, inplace=True)[group.outputs[0]]
+    launches = scatter_add(group, goal)
+    assert launches[0].check and not launches[0].writes  # so that an update is whole or not at all
+    assert launches[1].inplace and not launches[1].check
+    found = execute(launches, inputs, goal, seed=1, inplace=True)[group.outputs[0]]
     np.add.at(x, indices, more)
     np.testing.assert_array_equal(found, x)
 
@@ -90,10 +91,11 @@ def fault(family: Family, op: str, arrays: tuple[Array, ...]) -> tuple[list[int]
     out = group.outputs[0]
     memory[out] = Memory(np.zeros(known(out.shape), out.dtype.numpy))
     memory[ERROR] = Memory(np.zeros(4, np.int64))
-    for launch in family(group, goal):
-        assert launch.check
-        last = max(i for i, a in enumerate(launch.args) if isinstance(a, int))
-        args = [77 if i == last else a for i, a in enumerate(launch.args)]
+    launches = family(group, goal)
+    assert launches[0].check
+    for launch in launches:
+        last = max((i for i, a in enumerate(launch.args) if isinstance(a, int)), default=-1)
+        args = [77 if i == last and launch.check else a for i, a in enumerate(launch.args)]
         slots = (ctypes.c_int64 * len(args))(
             *[a if isinstance(a, int) else memory[a].address for a in args]
         )

@@ -9,7 +9,13 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from weft import config, ops
-from weft.errors import FeedError, MismatchError, UninitializedError, UserOpError
+from weft.errors import (
+    FeedError,
+    MismatchError,
+    OutOfRangeError,
+    UninitializedError,
+    UserOpError,
+)
 from weft.ir.graph import Graph
 from weft.runtime.engine import Function, State, explain
 from weft.runtime.oracle import _check
@@ -329,3 +335,21 @@ def test_subnormal_numbers_count_as_zero_inside_a_step_only():
     found = Function(graph, [y, called], feeds=[x])([tiny], State())
     assert (found[0] == 0).all()
     assert (seen[0] == tiny * 2).all() and (tiny * 2 != 0).all()
+
+
+def test_rows_are_added_in_place_and_a_bad_index_changes_nothing():
+    graph, state, (v,) = variables(v=np.zeros((5000, 32), np.float32))
+    with graph.as_default():
+        rows = ops.placeholder(dtype="int32", shape=(None,))
+        more = ops.placeholder(dtype="float32", shape=(None, 32))
+        update = ops.assign(v, ops.scatter_add(ops.read(v), rows, more))
+    step = Function(graph, [], [update.node], [rows, more])
+    ones, before = np.ones((3, 32), np.float32), state.memory("v")
+    step([np.array([7, 4999, 7], np.int32), ones], state)
+    assert state.memory("v") is before
+    assert state["v"].sum() == 96 and (state["v"][7] == 2).all()
+    program = step.program([np.array([7, 4999, 7], np.int32), ones], state)
+    assert program.blueprint.arena.total < 1000  # no copy of the table
+    with pytest.raises(OutOfRangeError, match="5000"):
+        step([np.array([7, 5000, 7], np.int32), ones], state)
+    assert state["v"].sum() == 96

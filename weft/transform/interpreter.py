@@ -59,7 +59,7 @@ def evaluate(
         FeedError: a feed is missing, or does not fit.
         WeftError: an operation failed; the message names it and the user's line.
     """
-    step = _Step(graph, _checked(feeds or {}), state or Memory())
+    step = _Step(graph, _checked(feeds or {}), Memory() if state is None else state)
     roots = [v.node for v in fetches if v not in step.values]
     for node in toposort(graph, [*roots, *targets], step.predecessors):
         step.run(node)

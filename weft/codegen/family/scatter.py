@@ -25,7 +25,7 @@ from weft.codegen.kernel import ERROR, Argument, Kernel, Launch, Scratch
 from weft.codegen.loop.arithmetic import combine
 from weft.codegen.target import Target
 from weft.ir.dtype import DType
-from weft.ir.node import Node
+from weft.ir.node import Node, Value
 from weft.ir.shape import known
 from weft.passes.group import Group
 
@@ -90,7 +90,7 @@ def scatter_of(node: Node, target: Target) -> Scatter:
 
 
 def scatter_add(group: Group, target: Target) -> tuple[Launch, ...]:
-    """Add rows; one out of range is left out and a fault."""
+    """Check all indices first, so that an update in place is whole or not at all; then add rows."""
     node = group.nodes[0]
     problem = scatter_of(node, target)
     (x, indices, updates), y = node.data_inputs, node.outputs[0]
@@ -101,14 +101,28 @@ def scatter_add(group: Group, target: Target) -> tuple[Launch, ...]:
         sums = Scratch(max(1, problem.rows * problem.width * problem.sums.size))
     f = kernel_builder()
     _Writer(f, problem).kernel()
+    inplace = ((3, 0), (4, 0)) if sums is y else ((4, 0),)
     return (
+        _check(problem, indices),
         Launch(
             Kernel(f"scatter_add_{problem.dtype.name}_{problem.rows}x{problem.width}", f.module()),
-            (x, indices, updates, sums, y, ERROR, 0), (3, 4), problem.chunks, ((4, 0),),
+            (x, indices, updates, sums, y), (3, 4), problem.chunks, inplace,
             bytes=float(2 * problem.rows + 3 * problem.updates) * problem.width * x.dtype.size,
-            check=True,
         ),
     )  # fmt: skip
+
+
+def _check(problem: Scatter, indices: Value) -> Launch:
+    """Report an index that is out of range."""
+    f = kernel_builder()
+    pointer = f.argument(0)
+    with f.loop(f.params[1], f.params[2]), f.loop(0, problem.updates) as loop:
+        index = load_index(f, pointer, loop.index, problem.index)
+        with f.when(f.compare("icmp uge", index, integer(problem.rows))):
+            report_fault(f, index, loop.index, slot=1)
+    name = f"check_{problem.updates}_below_{problem.rows}"
+    size = float(problem.updates * problem.index.size)
+    return Launch(Kernel(name, f.module()), (indices, ERROR, 0), (), bytes=size, check=True)
 
 
 class _Writer:
@@ -129,21 +143,21 @@ class _Writer:
             last = smaller(f, f.add(first, problem.span), problem.rows)
             whole = integer(problem.width // max(1, problem.columns))
             column = f.mul(block, problem.columns)
-            self.parts(chunk.index, (first, last), column, f.compare("icmp slt", block, whole))
+            self.parts((first, last), column, f.compare("icmp slt", block, whole))
 
-    def parts(self, chunk: Reg, rows: tuple[Reg, Reg], column: Reg, full: Reg) -> None:
+    def parts(self, rows: tuple[Reg, Reg], column: Reg, full: Reg) -> None:
         """A chunk's block of columns, which is shorter at the end of a row."""
         f, problem = self.f, self.problem
         rest = problem.width % max(1, problem.columns)
         if not rest:
-            self.block(chunk, rows, column, problem.columns)
+            self.block(rows, column, problem.columns)
             return
         with f.when(full):
-            self.block(chunk, rows, column, problem.columns)
+            self.block(rows, column, problem.columns)
         with f.when(f.binary("xor", full, Reg("i1", "true"))):
-            self.block(chunk, rows, column, rest)
+            self.block(rows, column, rest)
 
-    def block(self, chunk: Reg, rows: tuple[Reg, Reg], column: Reg, count: int) -> None:
+    def block(self, rows: tuple[Reg, Reg], column: Reg, count: int) -> None:
         """The rows `rows`, `count` columns from `column`."""
         f, problem = self.f, self.problem
         widened = problem.sums is not problem.dtype
@@ -154,9 +168,6 @@ class _Writer:
                 self.copy(rows, column, count)
         with f.loop(0, problem.updates) as loop:
             index = load_index(f, self.indices, loop.index, problem.index)
-            bad = f.compare("icmp uge", index, integer(problem.rows))
-            with f.when(f.binary("and", bad, f.compare("icmp eq", chunk, integer(0)))):
-                report_fault(f, index, loop.index, slot=5)
             inside = f.compare(
                 "icmp ult", subtract(f, index, rows[0]), subtract(f, rows[1], rows[0])
             )
