@@ -138,7 +138,7 @@ def _environment() -> dict[str, Setting]:
     settings: dict[str, Setting] = {}
     for knob in KNOBS.values():
         text = os.environ.get(knob.variable)
-        settings[knob.name] = knob.default() if text is None else _parse(knob, text)
+        settings[knob.name] = _parse(knob, text) if text else knob.default()
     return settings
 
 

@@ -113,3 +113,10 @@ def test_a_node_prints_everything():
         '%y: float32[...] = reshape(%x:0, shape=%s:0) {k: (1,)} ^%s @"cpu:0" !"train.py":31'
     )
     assert ml_dtypes.bfloat16 is not None
+
+
+def test_an_attribute_may_be_called_like_a_number():
+    graph = Graph()
+    graph.add("op", (), {"nan": float("inf"), "inf": float("nan")}, (), source=Source("f.py", 1))
+    text = format_graph(graph)
+    assert format_graph(parse_graph(text)) == text

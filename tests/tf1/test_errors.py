@@ -78,3 +78,17 @@ def test_division_of_integers_by_zero_does_not_end_the_process(session):
 
 def test_the_example_of_the_package():
     assert doctest.testmod(tf).failed == 0
+
+
+def test_messages_name_the_users_line_through_context_managers_and_folding(session):
+    with tf.Graph().as_default():
+        foreign = tf.constant(1.0)
+    with pytest.raises(ValueError, match=r"different graphs \(created at test_errors\.py:\d+\)"):
+        tf.add(foreign, tf.constant(2.0))
+    picked = tf.gather(tf.ones([3]), [0, 5], name="picked")
+    message = r"gather: indices\[1\]: expected 0 <= index < 3, got 5 \(node picked, created at test"
+    with pytest.raises(tf.errors.InvalidArgumentError, match=message):
+        session.run(picked)
+    message = r"gather: indices\[1\]: .* \(node whole, created at test_errors"
+    with pytest.raises(tf.errors.InvalidArgumentError, match=message):
+        session.run(tf.gather(tf.constant([1, 2, 3]), [0, 5], name="whole"))

@@ -8,6 +8,7 @@ graph evaluates them, so that every later pass sees attributes only.
 
 from __future__ import annotations
 
+import contextlib
 import sys
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
     from weft.ir.graph import Graph
 
 PACKAGE: Final = str(Path(__file__).resolve().parent.parent) + "/"
+NOT_THE_USER: Final = (PACKAGE, contextlib.__file__)
 Attrs = Mapping[str, Any]
 
 
@@ -37,10 +39,10 @@ class Source(NamedTuple):
 
 
 def user_source() -> Source | None:
-    """The innermost line on the call stack that lies outside the package."""
+    """The innermost line on the call stack that lies outside the package (and `contextlib`)."""
     frame = sys._getframe(1)  # pyright: ignore[reportPrivateUsage]
     while frame is not None:
-        if not frame.f_code.co_filename.startswith(PACKAGE):
+        if not frame.f_code.co_filename.startswith(NOT_THE_USER):
             return Source(frame.f_code.co_filename, frame.f_lineno)
         frame = frame.f_back
     return None

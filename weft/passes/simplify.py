@@ -12,11 +12,13 @@ from typing import Any
 
 import numpy as np
 
+from weft.errors import WeftError
 from weft.ir.graph import Graph, rewrite, toposort
 from weft.ir.node import Node, Value
 from weft.ir.shape import known, size
 from weft.ops.base import REGISTRY, Boundary, constant_of, op_of
 from weft.passes.step import Step
+from weft.transform.interpreter import located
 
 # Folding makes constants; larger ones cost more memory than they save time.
 FOLD_LIMIT = 65_536
@@ -45,8 +47,11 @@ def fold(step: Step) -> Step:
         if sum(size(kind.shape) for kind in node.types) > FOLD_LIMIT:
             return None
         arrays = [v.node.attrs["value"].array for v in node.inputs]
-        with np.errstate(all="ignore"):
-            result = op.reference(*arrays, **node.attrs)
+        try:
+            with np.errstate(all="ignore"):
+                result = op.reference(*arrays, **node.attrs)
+        except WeftError as error:
+            raise located(error, node) from None
         results = result if isinstance(result, tuple) else (result,)
         return [
             constant_of(np.asarray(array, kind.dtype.numpy).reshape(known(kind.shape)))

@@ -12,13 +12,14 @@ from typing import Any
 
 import numpy as np
 
-from weft.errors import DTypeError, FeedError, ShapeError
+from weft.errors import DTypeError, FeedError, ShapeError, WeftError
 from weft.ir.graph import Graph, rewrite, toposort
 from weft.ir.node import Literal, Node, TensorType, Value
 from weft.ir.shape import is_static, size
 from weft.ir.shape import known as known_shape
 from weft.ops.base import Composite, Op, constant_of, is_complete, known_value, op_of
 from weft.passes.step import Request, Step
+from weft.transform.interpreter import located
 
 # Integer arithmetic up to this many elements is evaluated here, because it may become a shape.
 SMALL = 1024
@@ -236,7 +237,10 @@ def _fold_small(op: Op, node: Node) -> Value | None:
         return None
     if all(v.node.op == "constant" for v in node.inputs) and not isinstance(op.lower, Composite):
         arrays = [v.node.attrs["value"].array for v in node.inputs]
-        array = np.asarray(op.reference(*arrays, **node.attrs), kind.dtype.numpy)
+        try:
+            array = np.asarray(op.reference(*arrays, **node.attrs), kind.dtype.numpy)
+        except WeftError as error:
+            raise located(error, node) from None
     else:
         known = known_value(node.outputs[0])
         if not is_complete(known):
