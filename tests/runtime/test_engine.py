@@ -18,7 +18,7 @@ from weft.errors import (
 )
 from weft.ir.graph import Graph
 from weft.runtime.engine import Function, State, explain
-from weft.runtime.oracle import _check
+from weft.runtime.oracle import check
 from weft.transform.gradient import gradients
 from weft.transform.interpreter import evaluate
 
@@ -286,7 +286,7 @@ def test_the_reference_mode_compares_and_can_fail():
         step = Function(graph, [update], [update.node])
     np.testing.assert_allclose(step([], state)[0], np.tanh(A) * 2, rtol=1e-6)
     with pytest.raises(MismatchError, match=r"multiply: .* first at \(2,\): expected 2.0, got 2.5"):
-        _check(update.node.inputs[1], A, A + np.array([0, 0, 0.5, 0], np.float32))
+        check(update.node.inputs[1], A, A + np.array([0, 0, 0.5, 0], np.float32), [A])
 
 
 def test_explain_shows_graph_and_memory():

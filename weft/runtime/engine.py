@@ -35,7 +35,7 @@ from weft.passes.step import Request, Step
 from weft.runtime import driver
 from weft.runtime.build import build
 from weft.runtime.executable import Executable
-from weft.runtime.oracle import compare
+from weft.runtime.oracle import Oracle
 from weft.runtime.state import State
 
 __all__ = ["Function", "State"]
@@ -69,6 +69,7 @@ class Function:
         self.threads = int(config.get("threads")) if threads is None else threads
         self._lock = threading.Lock()
         self._programs: dict[Signature, Executable] = {}
+        self._oracles: dict[Executable, Oracle] = {}
         self._decisive: frozenset[int] = frozenset()  # feeds whose values decide shapes
         self._flexible = _flexible_variables(self.request)
         self._reference = bool(config.get("reference"))
@@ -98,8 +99,15 @@ class Function:
         if self._verify:
             _refuse_nan(self.request.feeds, arrays)
         if self._reference:
-            compare(program.step, self.threads, arrays, state)
+            return self._compared(program, arrays, state)
         return program.run(arrays, state)
+
+    def _compared(self, program: Executable, arrays: Sequence[Array], state: State) -> list[Any]:
+        with state.lock:  # both see the same variables
+            if program not in self._oracles:
+                self._oracles[program] = Oracle(program.step, self.threads)
+            self._oracles[program].compare(arrays, state)
+            return program.run(arrays, state)
 
     def program(self, arrays: Sequence[Array], state: State) -> Executable:
         """The program that a call with these feeds runs, compiled if need be."""
