@@ -132,6 +132,11 @@ def _not_empty(x: Shape, axes: Axes = None, keepdims: bool = False) -> Shape:
     return found
 
 
+def _extreme(reduce: Rule) -> Rule:
+    """NumPy's extreme, which may also have no results at all, as of shape (0, 0) over an axis."""
+    return lambda x, **k: reduce(x, **k) if x.size else reduce(x, initial=x.dtype.type(0), **k)
+
+
 def shared(g: Any, y: Any, x: Any, axes: Axes, keepdims: bool) -> Any:
     """The cotangent of an extreme: winners share alike, as in TensorFlow."""
     winners = cast(equal(x, kept(y, x, axes, keepdims)), dtype=x.dtype)
@@ -143,7 +148,7 @@ def _extreme_vjp(g: Any, y: Any, x: Any, axes: Axes, keepdims: bool) -> tuple[An
     return (shared(g, y, x, axes, keepdims),)
 
 
-max = _reduction("max", "maximum", np.max, _extreme_vjp, "biuf", _not_empty)
-min = _reduction("min", "minimum", np.min, _extreme_vjp, "biuf", _not_empty)
+max = _reduction("max", "maximum", _extreme(np.max), _extreme_vjp, "biuf", _not_empty)
+min = _reduction("min", "minimum", _extreme(np.min), _extreme_vjp, "biuf", _not_empty)
 any = _reduction("any", "maximum", np.any, NO_GRADIENT, "b", empty=True)
 all = _reduction("all", "minimum", np.all, NO_GRADIENT, "b", empty=True)
