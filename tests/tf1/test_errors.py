@@ -92,3 +92,24 @@ def test_messages_name_the_users_line_through_context_managers_and_folding(sessi
     message = r"gather: indices\[1\]: .* \(node whole, created at test_errors"
     with pytest.raises(tf.errors.InvalidArgumentError, match=message):
         session.run(tf.gather(tf.constant([1, 2, 3]), [0, 5], name="whole"))
+
+
+@pytest.mark.parametrize("function", [np.array, np.sum, np.square, float, int, list])
+def test_what_needs_numbers_refuses_a_symbolic_tensor(function):
+    for symbolic in (tf.ones([3]), tf.Variable(tf.ones([3]))):
+        with pytest.raises(TypeError):
+            function(symbolic)
+    with pytest.raises(NotImplementedError, match=r"cannot convert the symbolic <tf.Tensor 'ones"):
+        np.mean(tf.ones([3]))
+    with pytest.raises(tf.errors.InvalidArgumentError, match="expected numbers of type float32"):
+        tf.Session().run(x := tf.placeholder(tf.float32), {x: [tf.ones([])]})
+
+
+def test_fetches_and_axes_are_checked(session):
+    with pytest.raises(TypeError, match=r"fetches: expected a tensor, .*, got array"):
+        session.run(np.ones(3))
+    with pytest.raises(TypeError, match=r"fetches: expected a tensor, .*, got array"):
+        session.run([tf.ones([3]), np.ones(3)])
+    with pytest.raises(TypeError, match=r"Sum: expected integers as axes, got 1\.5"):
+        tf.reduce_sum(tf.ones([2, 3]), 1.5)
+    assert session.run(tf.reduce_sum(tf.ones([2, 3]), [])).shape == (2, 3)

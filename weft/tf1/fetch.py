@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Hashable, Mapping, Sequence
 from typing import Any
 
 from weft.errors import DTypeError, GraphError, WeftError
@@ -120,4 +120,6 @@ def structure_key(fetches: Any) -> Any:
         return (type(fetches), *items)
     if isinstance(fetches, list | tuple):
         return (type(fetches), *[structure_key(value) for value in fetches])
+    if not isinstance(fetches, Hashable):
+        raise DTypeError(f"fetches: expected a tensor, an operation or a name, got {fetches!r}")
     return fetches

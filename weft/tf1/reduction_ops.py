@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from weft import ops
-from weft.errors import GraphError
+from weft.errors import DTypeError, GraphError
 from weft.tf1 import dtypes, math_ops
 from weft.tf1.convert import convert_to_tensor, emit_constant, static_value
 from weft.tf1.dtypes import as_dtype
@@ -23,13 +23,17 @@ def static_axes(axis: Any, kind: str) -> Axes:
 
     Raises:
         GraphError: they are known only when the graph runs.
+        DTypeError: they are not integers.
     """
     if axis is None:
         return None
     known = static_value(axis)
     if known is None:
         raise fail(GraphError, f"{kind}: expected axes that are known now, got {axis!r}")
-    return tuple(int(a) for a in np.atleast_1d(known))
+    found = np.atleast_1d(known)
+    if found.size and found.dtype.kind not in "iu":
+        raise fail(DTypeError, f"{kind}: expected integers as axes, got {axis!r}")
+    return tuple(int(a) for a in found)
 
 
 def static_axis(axis: Any, kind: str) -> int:

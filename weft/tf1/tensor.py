@@ -23,10 +23,20 @@ class OperatorNotAllowedInGraphError(DTypeError):
     """A symbolic tensor was used where Python needs a value, as a condition or an iterable."""
 
 
+class SymbolicArrayError(DTypeError, NotImplementedError):
+    """A symbolic tensor was given to NumPy, which needs numbers."""
+
+
 class Overloads:
     """Python's operators on tensors, variables and user-written operations."""
 
     __array_priority__ = 100  # np.ndarray + tensor asks the tensor
+
+    def __array__(self, *_: Any, **__: Any) -> NoReturn:
+        raise SymbolicArrayError(
+            f"cannot convert the symbolic {self!r} to a NumPy array: use the function of weft.tf1 "
+            "instead of NumPy's, or run it in a session"
+        )
 
     def __add__(self, other: Any) -> Tensor:
         return OPERATORS["add"](self, other)
@@ -214,11 +224,6 @@ class Tensor(Overloads):
 
     def _as_graph_tensor(self) -> Tensor:
         return self
-
-    @property
-    def __array__(self) -> NoReturn:
-        # a property that raises AttributeError hides the protocol: NumPy then sees an object
-        raise AttributeError("a symbolic tensor has no array")
 
     def __iter__(self) -> Iterator[Tensor]:
         raise OperatorNotAllowedInGraphError(
