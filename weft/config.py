@@ -36,9 +36,12 @@ class Knob:
         return "WEFT_" + self.name.upper()
 
 
+MAX_THREADS = 256  # as many as the driver's team has heads for
+
+
 def _threads(text: str) -> int:
     count = int(text)
-    if not 1 <= count <= 256:
+    if not 1 <= count <= MAX_THREADS:
         raise ValueError
     return count
 
@@ -79,7 +82,7 @@ KNOBS = {
                 else (os.cpu_count() or 1)
             ),
             _threads,
-            "an integer from 1 to 256",
+            f"an integer from 1 to {MAX_THREADS}",
             "threads in the team that runs a step; results do not depend on it",
         ),
         Knob(
@@ -101,7 +104,8 @@ KNOBS = {
             lambda: 0,
             _level,
             "an integer from 0 to 6",
-            "print 1 programs, 2 kernel times, 3 graphs after each pass, 4 loop IR, 5 LLVM IR, 6 assembly",
+            "print 1 programs, 2 kernel times, 3 graphs after each pass, 4 loop IR, 5 LLVM IR, "
+            "6 assembly",
         ),
         Knob(
             "verify",

@@ -19,7 +19,7 @@ import pytest
 from handmade import BLOCK, affine, block_of, fails, increment, make, nothing, random_program
 
 from weft.codegen.kernel import ERROR, Scratch
-from weft.errors import WeftError
+from weft.errors import ConfigError, WeftError
 from weft.runtime import program as module
 from weft.runtime.arena import Arena
 from weft.runtime.call import Call, External, InArena
@@ -70,6 +70,12 @@ def test_an_external_without_an_address_is_an_error_and_nothing_runs():
 def test_places_outside_what_there_is_are_refused(argument, text):
     with pytest.raises(ValueError, match=text):
         make([Call(nothing(), (argument,), ())], Arena(BYTES), externals=1)
+
+
+@pytest.mark.parametrize("threads", [0, -1, 257, 1000])
+def test_a_team_has_from_1_to_256_threads(threads):
+    with pytest.raises(ConfigError, match=f"threads: expected .* 1 to 256, got {threads}"):
+        make([Call(nothing(), (), ())], Arena(BYTES), threads=threads)
 
 
 @pytest.mark.parametrize("threads", [1, 2])

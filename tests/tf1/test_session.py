@@ -252,3 +252,10 @@ def test_config_is_checked():
 def test_eval_without_a_session():
     with pytest.raises(ValueError, match="no default session"):
         tf.constant(1).eval()
+
+
+def test_more_threads_than_a_team_can_have():
+    x = tf.placeholder(tf.float32, [300, 300])
+    y = tf.matmul(x, x)
+    many = tf.Session(config=tf.ConfigProto(intra_op_parallelism_threads=1000))
+    assert many.run(y, {x: np.ones((300, 300))})[0, 0] == 300.0

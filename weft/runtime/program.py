@@ -23,7 +23,7 @@ import numpy as np
 
 from weft import config
 from weft.codegen.kernel import ERROR, Kernel, Scratch
-from weft.errors import WeftError
+from weft.errors import ConfigError, WeftError
 from weft.runtime import driver
 from weft.runtime.arena import Arena
 from weft.runtime.call import Call, External, InArena, estimate_ns
@@ -65,6 +65,10 @@ class Program:
         self.calls: Final = tuple(calls)
         self.arena: Final = arena
         self.threads: Final = int(config.get("threads")) if threads is None else threads
+        if not 1 <= self.threads <= config.MAX_THREADS:
+            raise ConfigError(
+                f"threads: expected an integer from 1 to {config.MAX_THREADS}, got {self.threads}"
+            )
         self.lock: Final = new_lock() if lock is None else lock
         self._raised: list[BaseException] = []
         self._callbacks: list[Any] = []

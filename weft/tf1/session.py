@@ -9,6 +9,7 @@ from typing import Any
 
 from numpy import ndarray
 
+from weft.config import MAX_THREADS
 from weft.errors import ConfigError, DTypeError, GraphError, WeftError
 from weft.ir.node import Node, Value
 from weft.runtime.engine import Function, State
@@ -39,7 +40,7 @@ class GPUOptions:
 
 
 class ConfigProto:
-    """Options of a session. `intra_op_parallelism_threads` sets the team of threads; 0 is all."""
+    """Options of a session. `intra_op_parallelism_threads`: threads, 256 at most; 0 is all."""
 
     def __init__(
         self,
@@ -237,7 +238,7 @@ class BaseSession:
     def _function(self, fetch: Fetch, roots: Sequence[Node], fed: Sequence[Value]) -> Any:
         if calls_of_unknown_shape(self._graph, roots):
             return Interpreted(self._graph.ir, fetch.values, fetch.targets, fed)
-        threads = self._threads or None
+        threads = min(self._threads, MAX_THREADS) or None
         return Function(self._graph.ir, fetch.values, fetch.targets, fed, threads)
 
     def value_of(self, variable: Variable) -> Any:
