@@ -38,10 +38,14 @@ class Contestant:
         self.process = subprocess.Popen(
             [sys.executable, "-m", "bench.contest", self.workload, self.name, str(self.threads)],
             stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL,
-            text=True, env=environment,
+            text=True, env=environment, preexec_fn=self._confine,
         )  # fmt: skip
         answer = json.loads(self.process.stdout.readline() or '{"absent": "died"}')
         self.absent = answer.get("absent", "")
+
+    def _confine(self) -> None:
+        """Keep to as many processors as threads, also those that count for themselves."""
+        os.sched_setaffinity(0, sorted(os.sched_getaffinity(0))[: self.threads])
 
     def turn(self) -> None:
         """One timed round."""

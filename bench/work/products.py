@@ -16,10 +16,11 @@ def weft(threads, shape):
 
     a, b = _operands(shape)
     x, y = (tf.Variable(v) for v in (a, b))
-    result = tf.matmul(x, y)
+    result = tf.Variable(np.zeros((a.shape[0], b.shape[1]), np.float32))
+    multiply = tf.assign(result, tf.matmul(x, y))
     session = tf.Session()
     session.run(tf.global_variables_initializer())
-    return session.make_callable(result.op)
+    return session.make_callable(multiply.op)
 
 
 def torch(threads, shape):
