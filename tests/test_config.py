@@ -21,6 +21,11 @@ def test_an_empty_variable_is_as_good_as_none():
     assert read("threads", WEFT_THREADS="").stdout == f"{config.get('threads')}\n"
 
 
+def test_a_machine_of_many_processors_gets_a_full_team(monkeypatch):
+    monkeypatch.setattr("os.sched_getaffinity", lambda _: set(range(384)), raising=False)
+    assert config.KNOBS["threads"].default() == config.MAX_THREADS
+
+
 @pytest.mark.parametrize(
     "variable, text, expects",
     [

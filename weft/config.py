@@ -39,6 +39,12 @@ class Knob:
 MAX_THREADS = 256  # as many as the driver's team has heads for
 
 
+def _processors() -> int:
+    if hasattr(os, "sched_getaffinity"):
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1
+
+
 def _threads(text: str) -> int:
     count = int(text)
     if not 1 <= count <= MAX_THREADS:
@@ -76,11 +82,7 @@ KNOBS = {
     for knob in (
         Knob(
             "threads",
-            lambda: (
-                len(os.sched_getaffinity(0))
-                if hasattr(os, "sched_getaffinity")
-                else (os.cpu_count() or 1)
-            ),
+            lambda: min(_processors(), MAX_THREADS),
             _threads,
             f"an integer from 1 to {MAX_THREADS}",
             "threads in the team that runs a step; results do not depend on it",

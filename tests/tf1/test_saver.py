@@ -83,3 +83,10 @@ def test_what_is_refused(tmp_path):
             saver.restore(sess, path)
         assert sess.run(a).tolist() == [1.0, 2.0]
     assert tf.train.latest_checkpoint(str(tmp_path / "empty")) is None
+
+
+def test_a_folder_that_is_missing_is_named(tmp_path, session):
+    v = tf.Variable(1.0)
+    session.run(v.initializer)
+    with pytest.raises(ValueError, match=r"Saver: expected a folder at .*/none to save .*/none/m"):
+        tf.train.Saver().save(session, tmp_path / "none" / "m")

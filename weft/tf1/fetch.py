@@ -42,7 +42,10 @@ class Fetch:
 
     def _nested(self, fetches: Any) -> Builder:
         if fetches is None:
-            raise DTypeError("fetches: expected a tensor, an operation or a name, got None")
+            raise DTypeError(
+                "fetches: expected a tensor, an operation or a name, got None "
+                "(what tf.gradients returns for an x that its ys do not depend on)"
+            )
         if isinstance(fetches, Mapping):
             return self._mapping(fetches)
         if isinstance(fetches, list | tuple):

@@ -80,12 +80,16 @@ class Saver:
 
         Raises:
             FailedPreconditionError: a variable has no value.
+            NotFoundError: the folder does not exist.
         """
         del others
         path = os.fspath(save_path)
         if global_step is not None:
             step = sess.run(global_step) if hasattr(global_step, "graph") else global_step
             path = f"{path}-{int(step)}"
+        folder = Path(path).parent
+        if not folder.is_dir():
+            raise NotFoundError(None, None, f"Saver: expected a folder at {folder} to save {path}")
         arrays: dict[str, Any] = {}
         for name, variable in self._variables.items():
             if variable.key not in sess.state:
