@@ -235,9 +235,8 @@ class Builder:
             return
         for first, again in zip(carried, loop.next, strict=True):
             name = Reg(first.type, self.fresh("r"))
-            self._lines.append(
-                f"  {name.text} = phi {first.type} [ {first.text}, %{entry} ], [ {again.text}, %{latch} ]"
-            )
+            sources = f"[ {first.text}, %{entry} ], [ {again.text}, %{latch} ]"
+            self._lines.append(f"  {name.text} = phi {first.type} {sources}")
             loop.results.append(name)
 
     @contextlib.contextmanager

@@ -1,1 +1,1 @@
-"""The graph: element types, shapes, frozen nodes, and the graphs that hold them. Knows no operation."""
+"""The graph: element types, shapes, frozen nodes and what holds them. Knows no operation."""

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Set as AbstractSet
+
 from weft.errors import GraphError
 from weft.ir.graph import Graph, toposort
 from weft.ir.node import Node
@@ -19,18 +21,7 @@ def verify(graph: Graph) -> None:
         if node.name in names:
             raise GraphError(f"verify: the name {node.name!r} is used twice")
         names.add(node.name)
-        for value in node.inputs:
-            if value.node not in seen:
-                raise GraphError(
-                    f"verify: {node.describe()} reads {value.name}, which does not come before it"
-                )
-            if value.node.outputs[value.index] is not value:
-                raise GraphError(f"verify: {node.describe()} reads a false edge {value.name}")
-        for before in node.control:
-            if before not in seen:
-                raise GraphError(
-                    f"verify: {node.describe()} waits for {before.name}, which is not before it"
-                )
+        _verify_edges(node, seen)
         seen.add(node)
         for region in node.regions:
             verify(region)
@@ -39,3 +30,19 @@ def verify(graph: Graph) -> None:
             raise GraphError(f"verify: the output {value.name} is not in the graph")
     if graph.edges:
         toposort(graph, graph.nodes)
+
+
+def _verify_edges(node: Node, seen: AbstractSet[Node]) -> None:
+    """Everything that a node reads or waits for comes before it."""
+    for value in node.inputs:
+        if value.node not in seen:
+            raise GraphError(
+                f"verify: {node.describe()} reads {value.name}, which does not come before it"
+            )
+        if value.node.outputs[value.index] is not value:
+            raise GraphError(f"verify: {node.describe()} reads a false edge {value.name}")
+    for before in node.control:
+        if before not in seen:
+            raise GraphError(
+                f"verify: {node.describe()} waits for {before.name}, which is not before it"
+            )

@@ -6,7 +6,6 @@ from dataclasses import dataclass
 
 from weft.ir.node import Node, Value
 
-
 LONGEST_NAME = 6  # operations
 
 
