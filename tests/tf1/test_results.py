@@ -162,3 +162,13 @@ def test_what_convolutions_refuse():
         tf.nn.conv2d(x, w, [2, 1, 1, 1], "SAME")
     with pytest.raises(ValueError, match="rank 4"):
         tf.nn.conv2d(x[0], w, 1, "SAME")
+
+
+def test_one_hot_of_values_that_only_a_run_knows(session):
+    on = tf.placeholder(tf.float32, [])
+    rows = tf.one_hot([1, 0, 5], 2, on_value=on, off_value=on * 0.5)
+    assert rows.dtype == tf.float32 and rows.shape.as_list() == [3, 2]
+    assert session.run(rows, {on: 4.0}).tolist() == [[2.0, 4.0], [4.0, 2.0], [2.0, 2.0]]
+    columns = tf.one_hot([1, 0], 2, off_value=on - 1.0, axis=0)
+    assert session.run(columns, {on: 4.0}).tolist() == [[3.0, 1.0], [1.0, 3.0]]
+    assert tf.gradients(rows, on) == [None]

@@ -46,6 +46,11 @@ def one_hot(
         if known is None:
             raise fail(GraphError, "one_hot: expected a depth that is known now")
         on, off = (None if v is None else static_value(v) for v in (on_value, off_value))
+        unknown = [
+            given is not None and v is None for given, v in ((on_value, on), (off_value, off))
+        ]
+        if any(unknown):
+            return _one_hot_of_tensors(where_, int(known), on_value, off_value, axis, dtype, scope)
         given = next((v.dtype for v in (on, off) if v is not None), np.dtype(np.float32))
         kind = as_dtype(given if dtype is None else dtype)
         op = get_default_graph().emit(
@@ -54,6 +59,27 @@ def one_hot(
             dtype=kind.ir, name=scope,
         )  # fmt: skip
     return op.outputs[0]
+
+
+def _one_hot_of_tensors(
+    where_: Tensor, depth: int, on: Any, off: Any, axis: Any, dtype: Any, scope: str
+) -> Tensor:
+    """`one_hot` of values that only a run knows; no gradient goes to them, as in TensorFlow."""
+    wanted = None if dtype is None else as_dtype(dtype)
+    given = next(convert_to_tensor(v).dtype.base_dtype for v in (on, off) if v is not None)
+    values = [
+        convert_to_tensor(default if v is None else v, wanted or given, name=n)
+        for v, default, n in ((on, 1, "on_value"), (off, 0, "off_value"))
+    ]
+
+    def build(indices: Value, *ends: Value) -> Value:
+        hits = ops.one_hot(
+            indices, depth=depth, on=1, off=0, axis=-1 if axis is None else axis, dtype="bool"
+        )
+        return ops.stop_gradient(ops.select(hits, *[ops.reshape(end, shape=()) for end in ends]))
+
+    graph = get_default_graph()
+    return graph.emit("OneHot", [where_, *values], build, name=scope).outputs[0]
 
 
 def range(
