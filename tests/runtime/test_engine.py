@@ -353,3 +353,15 @@ def test_rows_are_added_in_place_and_a_bad_index_changes_nothing():
     with pytest.raises(OutOfRangeError, match="5000"):
         step([np.array([7, 5000, 7], np.int32), ones], state)
     assert state["v"].sum() == 96
+
+
+def test_a_target_without_effect_is_computed_and_checked():
+    graph = Graph()
+    with graph.as_default():
+        x = ops.placeholder(dtype="float32", shape=(4,))
+        rows = ops.placeholder(dtype="int32", shape=(1,))
+        y = ops.gather(ops.exp(x), rows)
+    step = Function(graph, [], [y.node], [x, rows])
+    assert step([A, np.array([3], np.int32)], State()) == []
+    with pytest.raises(OutOfRangeError, match="got 4"):
+        step([A, np.array([4], np.int32)], State())

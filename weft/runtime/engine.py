@@ -17,6 +17,7 @@ from __future__ import annotations
 import sys
 import threading
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -29,6 +30,7 @@ from weft.ir.graph import Graph
 from weft.ir.node import Node, TensorType, Value
 from weft.ir.printer import format_graph
 from weft.ir.shape import compatible, show
+from weft.ops.base import Boundary, op_of
 from weft.passes.pipeline import optimise
 from weft.passes.specialise import ValuesNeededError, specialise
 from weft.passes.step import Request, Step
@@ -65,7 +67,9 @@ class Function:
         feeds: Sequence[Value] = (),
         threads: int | None = None,
     ) -> None:
-        self.request = Request(graph, tuple(fetches), tuple(targets), tuple(feeds))
+        self._count = len(fetches)
+        computed = (v for node in targets if _is_pure(node) for v in node.outputs)
+        self.request = Request(graph, (*fetches, *computed), tuple(targets), tuple(feeds))
         self.threads = int(config.get("threads")) if threads is None else threads
         self._lock = threading.Lock()
         self._programs: dict[Signature, Executable] = {}
@@ -134,7 +138,9 @@ class Function:
                 plain = tuple([(a.shape, a.dtype) for a in arrays])
                 signature = (plain, *self._details(arrays, state))
             step = optimise(step)
-            program = Executable(build(step, current(), self.threads), self.threads)
+            blueprint = build(step, current(), self.threads)
+            wanted = blueprint.fetches[: self._count]
+            program = Executable(replace(blueprint, fetches=wanted), self.threads)
             self._programs[signature] = program
         if int(config.get("debug")) >= 1:
             print(f"# weft: compiled {program.summary()}", file=sys.stderr)
@@ -153,6 +159,11 @@ class Function:
                 return specialise(self.request, types, variables, values)
             except ValuesNeededError as needed:
                 self._decisive |= needed.feeds
+
+
+def _is_pure(node: Node) -> bool:
+    """Whether a target only computes: it is computed all the same, and not handed out."""
+    return not isinstance(op_of(node).lower, Boundary) and node.op != "host_call"
 
 
 def _flexible_variables(request: Request) -> tuple[str, ...]:
