@@ -90,3 +90,17 @@ def test_a_folder_that_is_missing_is_named(tmp_path, session):
     session.run(v.initializer)
     with pytest.raises(ValueError, match=r"Saver: expected a folder at .*/none to save .*/none/m"):
         tf.train.Saver().save(session, tmp_path / "none" / "m")
+
+
+def test_a_flipped_byte_is_found(tmp_path):
+    variable = tf.get_variable("flipped", initializer=np.arange(50, dtype=np.float32))
+    saver = tf.train.Saver([variable])
+    with tf.Session() as session:
+        session.run(variable.initializer)
+        path = saver.save(session, str(tmp_path / "model"))
+        file = tmp_path / "model.safetensors"
+        data = bytearray(file.read_bytes())
+        data[-7] ^= 1
+        file.write_bytes(data)
+        with pytest.raises(tf.errors.InvalidArgumentError, match="'flipped' are not those saved"):
+            saver.restore(session, path)

@@ -154,3 +154,20 @@ __all__ = [
     "variables_initializer", "variance_scaling_initializer", "where", "zeros", "zeros_initializer",
     "zeros_like",
 ]  # fmt: skip
+
+_ABSENT = {
+    "control flow in the graph": ("case", "cond", "map_fn", "scan", "while_loop"),
+    "shapes that depend on data": ("boolean_mask", "setdiff1d", "sparse_to_dense", "unique"),
+    "strings and files": ("as_string", "gfile", "string_join", "string_split"),
+    "input queues and pipelines": ("FIFOQueue", "data", "parse_example", "queue"),
+    "summaries and estimators": ("estimator", "feature_column", "keras", "summary"),
+    "complex numbers": ("complex", "complex64", "complex128", "fft", "signal"),
+    "program scaffolding": ("app", "flags", "logging"),
+}
+
+
+def __getattr__(name: str) -> object:
+    for what, names in _ABSENT.items():
+        if name in names:
+            raise AttributeError(f"weft.tf1 has no {name!r}: {what} is not supported yet")
+    raise AttributeError(f"weft.tf1 has no {name!r}: see its documentation for what is absent")

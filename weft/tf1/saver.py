@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import json
 import os
 import re
+import zlib
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 import ml_dtypes
 import numpy as np
-from safetensors import SafetensorError
+from safetensors import SafetensorError, safe_open
 from safetensors.numpy import load_file, save
 
 from weft.errors import DTypeError, GraphError
@@ -21,6 +23,9 @@ from weft.tf1.variable import Variable
 from weft.tf1.variable_list import global_variables
 
 SUFFIX = ".safetensors"
+CHECKSUMS = (
+    "weft.crc32"  # in the file's metadata: CRC-32 of each tensor's bytes; the format has none
+)
 BFLOAT16 = "#bfloat16"  # marks bfloat16 arrays, kept as their bits
 
 
@@ -90,6 +95,14 @@ class Saver:
         folder = Path(path).parent
         if not folder.is_dir():
             raise NotFoundError(None, None, f"Saver: expected a folder at {folder} to save {path}")
+        with sess.state.lock:  # all values are of one moment
+            arrays = self._values(sess)
+        sums = json.dumps({name: zlib.crc32(array.data) for name, array in arrays.items()})
+        _write(Path(path + SUFFIX), save(arrays, {CHECKSUMS: sums}))
+        self._remember(path, latest_filename or "checkpoint")
+        return path
+
+    def _values(self, sess: Any) -> dict[str, Any]:
         arrays: dict[str, Any] = {}
         for name, variable in self._variables.items():
             if variable.key not in sess.state:
@@ -98,9 +111,7 @@ class Saver:
             if array.dtype == ml_dtypes.bfloat16:
                 name, array = name + BFLOAT16, array.view(np.uint16)
             arrays[name] = array
-        _write(Path(path + SUFFIX), save(arrays))
-        self._remember(path, latest_filename or "checkpoint")
-        return path
+        return arrays
 
     def _remember(self, path: str, latest: str) -> None:
         self._paths = [p for p in self._paths if p != path] + [path]
@@ -159,8 +170,14 @@ def _read(path: Path) -> dict[str, Any]:
         raise NotFoundError(None, None, f"restore: there is no checkpoint {path}")
     try:
         raw = load_file(path)
+        with safe_open(path, framework="numpy") as file:
+            told: dict[str, str] = file.metadata() or {}
     except SafetensorError as error:
         raise InvalidArgumentError(None, None, f"restore: {path} is damaged: {error}") from error
+    for name, expected in json.loads(told.get(CHECKSUMS, "{}")).items():
+        if zlib.crc32(np.ascontiguousarray(raw[name]).data) != expected:
+            message = f"restore: {path} is damaged: the bytes of {name!r} are not those saved"
+            raise InvalidArgumentError(None, None, message)
     return {
         name.removesuffix(BFLOAT16): array.view(ml_dtypes.bfloat16)
         if name.endswith(BFLOAT16)
