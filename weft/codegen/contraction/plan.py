@@ -34,6 +34,12 @@ CROWDED_ROWS = 32
 """The same where reading in place would miss the first-level cache at every step (measured)."""
 LEFT_ROWS = 256
 """Rows from which copying x by a launch of its own pays (measured)."""
+CROWDED_TILE = 8
+"""Most rows of a tile whose lines fit one set of the first-level cache beside a panel of y of
+`SHALLOW` bytes: 8 and 4 of Zen 5's 12 ways. Crowded rows of x are then best read in place
+(1024 x 1024 x 1024: 95% of the peak, 91% with a copy of x and panels of 32 KB)."""
+SHALLOW = 16384
+"""Bytes of a panel of y beside crowded rows of x."""
 PAGE = 4096
 """Bytes after which addresses meet in the same set of a first-level cache (64 sets of 64 bytes).
 At half of it products still run best in place, as long as y fits L2: 94% of the peak, not 83%."""
@@ -74,15 +80,19 @@ def plan_of(product: Product, target: Target) -> Plan:
     down = ceil_div(product.m, tile.rows)
     pack_right = _pack_right(product, tile, target)
     pack_left = pack_right and _pack_left(product, tile, across)
-    blocks = ceil_div(product.k, DEPTH) if pack_right else 1
+    shallow = pack_right and not pack_left and _crowded_rows(product, tile)
+    most = min(DEPTH, SHALLOW // (tile.columns * tile.dtype.size)) if shallow else DEPTH
+    blocks = ceil_div(product.k, most) if pack_right else 1
     depth = ceil_div(ceil_div(product.k, blocks), 4) * 4 if blocks > 1 else max(product.k, 1)
     # Half of L2 for the item's block of x, the rest for sums and passing panels.
-    high = max(1, target.l2 // 2 // (tile.rows * min(depth, DEPTH) * tile.dtype.size))
+    kept = DEPTH if shallow else min(depth, DEPTH)  # crowded rows fill few sets of L2, too
+    high = max(1, target.l2 // 2 // (tile.rows * kept * tile.dtype.size))
     tall = ceil_div(down, ceil_div(down, high))
     widest = across
     if blocks > 1:  # a quarter of L2 for the item's sums
         widest = max(1, target.l2 // 4 // (tall * tile.rows * tile.columns * tile.dtype.size))
-    tall, wide, group = _shares(product, tile, (down, across), (tall, widest), pack_right)
+    chunks = TEAM if shallow else CHUNKS  # rows from memory should serve many columns
+    tall, wide, group = _shares(product, tile, (down, across), (tall, widest), pack_right, chunks)
     return Plan(tile, depth, tall, wide, group, pack_left, pack_right, not pack_left)
 
 
@@ -158,7 +168,15 @@ def _pack_left(product: Product, tile: Tile, across: int) -> bool:
         return False
     if product.x_transposed:
         return product.k > DEPTH or crowded(product.x_step, tile.dtype.size)
-    return crowded(product.x_row, tile.dtype.size) and product.k > DEPTH
+    crowded_rows = crowded(product.x_row, tile.dtype.size) and product.k > DEPTH
+    return crowded_rows and not _crowded_rows(product, tile)
+
+
+def _crowded_rows(product: Product, tile: Tile) -> bool:
+    """Whether rows of x meet in one cache set, but few enough to stay there."""
+    if product.x_transposed or product.k <= DEPTH or tile.rows > CROWDED_TILE:
+        return False
+    return crowded(product.x_row, tile.dtype.size)
 
 
 def chunks_of(product: Product) -> int:
@@ -168,13 +186,17 @@ def chunks_of(product: Product) -> int:
 
 
 def _shares(
-    product: Product, tile: Tile, tiles: tuple[int, int], most: tuple[int, int], pack_right: bool
-) -> tuple[int, int, int]:
-    """Tiles down and across an item, both at `most`, and items in a chunk."""
+    product: Product, tile: Tile, tiles: tuple[int, int], most: tuple[int, int], pack_right: bool,
+    columns: int = CHUNKS,
+) -> tuple[int, int, int]:  # fmt: skip
+    """Tiles down and across an item, both at `most`, and items in a chunk.
+
+    Columns are divided until there are `columns` items, or as many as there are chunks.
+    """
     (down, across), (tall, widest) = tiles, most
     chunks = chunks_of(product)
     parts = product.count * ceil_div(down, tall)
-    wide = min(widest, ceil_div(across, max(1, min(across, ceil_div(chunks, parts)))))
+    wide = min(widest, ceil_div(across, max(1, min(across, ceil_div(min(chunks, columns), parts)))))
     parts = product.count * ceil_div(across, wide)
     least = min(tall, ceil_div(COPY_ROWS, tile.rows) if pack_right else 1)
     wanted = ceil_div(min(chunks, TEAM), parts)
