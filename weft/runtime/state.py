@@ -7,6 +7,7 @@ from typing import Any, Final
 
 import numpy as np
 
+from weft.runtime.arena import HUGE
 from weft.runtime.program import new_lock
 
 Array = np.ndarray[Any, Any]
@@ -14,10 +15,14 @@ ALIGNMENT: Final = 64  # bytes: one cache line, and the widest vector
 
 
 def aligned(shape: tuple[int, ...], dtype: np.dtype[Any]) -> Array:
-    """An uninitialised C-contiguous array whose data starts on a cache line."""
+    """An uninitialised C-contiguous array whose data starts on a cache line, or a huge page.
+
+    NumPy asks for huge pages, and what lies before or after the data is never touched.
+    """
     size = int(np.prod(shape, dtype=np.int64)) * dtype.itemsize
-    block = np.empty(size + ALIGNMENT, np.uint8)
-    start = -block.__array_interface__["data"][0] % ALIGNMENT
+    alignment = ALIGNMENT if size < HUGE else HUGE
+    block = np.empty(size + alignment, np.uint8)
+    start = -block.__array_interface__["data"][0] % alignment
     return block[start : start + size].view(dtype).reshape(shape)
 
 
