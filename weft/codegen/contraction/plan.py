@@ -176,7 +176,7 @@ def _crowded_rows(product: Product, tile: Tile) -> bool:
     """Whether rows of x meet in one cache set, but few enough to stay there."""
     if product.x_transposed or product.k <= DEPTH or tile.rows > CROWDED_TILE:
         return False
-    return crowded(product.x_row, tile.dtype.size)
+    return product.m >= CROWDED_ROWS and crowded(product.x_row, tile.dtype.size)
 
 
 def chunks_of(product: Product) -> int:
