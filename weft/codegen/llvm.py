@@ -71,9 +71,9 @@ class Library:
     """Object files linked into this process; they stay until the library is dropped."""
 
     def __init__(self) -> None:
-        # One TargetMachine per engine: sharing one crashes the process. JITLink, because it keeps the
-        # sections of an object together; LLVM's older linker maps them one by one, and aborts the
-        # process where code and its constants come to lie more than 2 GB apart.
+        # One TargetMachine per engine: sharing one crashes the process. JITLink, because it keeps
+        # the sections of an object together; LLVM's older linker maps them one by one, and aborts
+        # the process where code and its constants come to lie more than 2 GB apart.
         machine = _initialize().create_target_machine()
         self._jit = binding.create_lljit_compiler(machine, use_jit_link=True)
         self._trackers: list[object] = []
