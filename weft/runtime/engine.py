@@ -94,12 +94,7 @@ class Function:
             UninitializedError: a variable is read that has no value.
             OutOfRangeError: an index is out of bounds; no variable has changed.
         """
-        signature: Signature = tuple([(a.shape, a.dtype) for a in arrays])
-        if self._decisive or self._flexible:
-            signature = (signature, *self._details(arrays, state))
-        program = self._programs.get(signature)
-        if program is None:
-            program = self._compile(signature, arrays, state)
+        program = self.program(arrays, state)
         if self._verify:
             _refuse_nan(self.request.feeds, arrays)
         if self._reference:
