@@ -1,4 +1,4 @@
-"""Operations that cut arrays and fill them up: slice, unslice, pad, mirror_pad."""
+"""Operations that cut arrays and fill them: slice, unslice, slice_update, pad, mirror_pad."""
 
 from __future__ import annotations
 
@@ -31,6 +31,7 @@ from weft.ops.rule import (
     per_axis,
     same,
     shape_argument,
+    sum_like,
 )
 from weft.ops.sample import count, each_dtype
 
@@ -139,22 +140,30 @@ def _unslice_normal(_: Dims, *, shape: Any, **attrs: Any) -> Mapping[str, Any]:
     return {"shape": dims, **_slice_normal(dims or (), **attrs)}
 
 
-def _unslice_pull(b: Any, index: Any, x: Any, *, shape: Any, **attrs: Any) -> Any:
-    zero = b.const(0, x.dtype)
-    ranges = _ranges(shape, **attrs)
-    if 0 in x.shape:
-        return zero
+def _positions(b: Any, index: Any, ranges: list[range]) -> tuple[tuple[Any, ...], list[Any]]:
+    """Where in the slice, clamped, each of `index` is found, and the conditions that it is there.
+
+    No range may be empty.
+    """
     found: list[Any] = []
     conditions: list[Any] = []
-    for i, r, d in zip(index, ranges, x.shape, strict=True):
+    for i, r in zip(index, ranges, strict=True):
         low = r if r.step > 0 else r[::-1]
         distance = i - low.start
         conditions.append(b.inside(i, low.start, low.stop))
         if low.step > 1:
             conditions.append(b.inside(distance % low.step, 0, 1))
-        step = b.clamp(distance // low.step, 0, d)
-        found.append(step if r.step > 0 else d - 1 - step)
-    value = x(tuple(found))
+        step = b.clamp(distance // low.step, 0, len(r))
+        found.append(step if r.step > 0 else len(r) - 1 - step)
+    return tuple(found), conditions
+
+
+def _unslice_pull(b: Any, index: Any, x: Any, *, shape: Any, **attrs: Any) -> Any:
+    zero = b.const(0, x.dtype)
+    if 0 in x.shape:
+        return zero
+    found, conditions = _positions(b, index, _ranges(shape, **attrs))
+    value = x(found)
     for condition in conditions:
         value = b.select(condition, value, zero)
     return value
@@ -181,6 +190,75 @@ unslice = defop(
     cases=_unslice_cases,
     partial=True,
 )
+
+# slice_update
+
+
+def _update_shape(x: Shape, update: Shape, **attrs: Any) -> Shape:
+    if x is not None:
+        part = _slice_shape(x, **attrs)
+        if update is not None and part is not None and not _spreads(update, part):
+            raise ShapeError(
+                f"update: expected a shape that broadcasts to that of the slice, {show(part)},"
+                f" got {show(update)}"
+            )
+    return x
+
+
+def _spreads(update: Dims, part: Dims) -> bool:
+    lead = len(part) - len(update)
+    pairs = zip(update, part[max(lead, 0) :], strict=False)
+    return lead >= 0 and all(d in (1, None) or p in (d, None) for d, p in pairs)
+
+
+def _update_reference(x: Array, update: Array, **attrs: Any) -> Array:
+    y = np.array(x)
+    y[_slices(x.shape, attrs)] = update
+    return y
+
+
+def _update_vjp(g: Value, y: Value, x: Value, update: Value, **attrs: Any) -> tuple[Value, Value]:
+    nothing = constant_of(0, g.dtype)
+    return slice_update(g, nothing, **attrs), sum_like(slice_(g, **attrs), update)
+
+
+def _update_pull(b: Any, index: Any, x: Any, update: Any, **attrs: Any) -> Any:
+    old, ranges = x(index), _ranges(x.shape, **attrs)
+    if not all(ranges) or 0 in update.shape:
+        return old
+    found, conditions = _positions(b, index, ranges)
+    tail = found[len(found) - len(update.shape) :]
+    new = update(tuple(0 if d == 1 else i for d, i in zip(update.shape, tail, strict=True)))
+    for condition in conditions:
+        new = b.select(condition, new, old)
+    return new
+
+
+def _update_cases() -> Iterator[Case]:
+    for case in _slice_cases():
+        (x,) = case.inputs
+        part = x[_slices(x.shape, {"strides": (), **case.attrs})]
+        yield Case((x, np.array(part[::-1] if part.ndim else part)), case.attrs)
+    attrs = {"begin": (LAST, 1), "end": (FIRST, 6), "strides": (-2, 2)}
+    for shape in ((), (1,), (3,), (2, 1), (2, 3), (1, 3)):
+        yield Case((count((4, 7)), -count(shape)), attrs)
+    yield Case((count((4, 7)), count((1,))), {"begin": (0, 5), "end": (2, 5)})
+
+
+slice_update = defop(
+    "slice_update",
+    inputs="x update",
+    attrs={"begin": REQUIRED, "end": REQUIRED, "strides": ()},
+    dtype=same,
+    shape=_update_shape,
+    reference=_update_reference,
+    vjp=_update_vjp,
+    normal=lambda x, update, **attrs: _slice_normal(x, **attrs),
+    lower=Pull(_update_pull),
+    cases=_update_cases,
+    partial=True,
+)
+"""`x` with the elements that `slice` gives replaced by `update`, which broadcasts to them."""
 
 # pad
 
