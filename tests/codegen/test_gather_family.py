@@ -1,4 +1,4 @@
-"""Gather and scatter-add kernels against the references, and what they do with a bad index."""
+"""Gather and scatter kernels against the references, and what they do with a bad index."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from weft.codegen.family.gather import gather
-from weft.codegen.family.scatter import scatter_add
+from weft.codegen.family.scatter import COMBINES, scatter
 from weft.codegen.kernel import ERROR
 from weft.codegen.lower import Family
 from weft.ir.dtype import DTYPES, as_dtype
@@ -26,7 +26,8 @@ INTEGERS = ["int8", "int32", "int64", "uint8", "uint64"]
 @pytest.mark.parametrize("name", TARGETS)
 def test_cases_of_the_catalogue(name: str) -> None:
     check_cases(gather, "gather", (name,))
-    check_cases(scatter_add, "scatter_add", (name,))
+    for op in COMBINES:
+        check_cases(scatter, op, (name,))
 
 
 def some(shape: tuple[int, ...], dtype: str, seed: int) -> Array:
@@ -61,12 +62,13 @@ def test_any_gather(
     updates=st.integers(0, 60),
     dtype=st.sampled_from(NUMBERS),
     index=st.sampled_from(INTEGERS),
+    op=st.sampled_from(list(COMBINES)),
 )
-def test_any_scatter(rows: int, width: int, updates: int, dtype: str, index: str) -> None:
+def test_any_scatter(rows: int, width: int, updates: int, dtype: str, index: str, op: str) -> None:
     rows = rows if width < 128 else min(rows, 400)
     x, more = some((rows, width), dtype, 0), some((updates, width), dtype, 1)
     indices = (some((updates,), "int64", 2) % min(rows, 100)).astype(as_dtype(index).numpy)
-    check(scatter_add, "scatter_add", (x, indices, more), {}, names=TARGETS[:1])
+    check(scatter, op, (x, indices, more), {}, names=TARGETS[:1])
 
 
 def test_scatter_in_place() -> None:
@@ -75,7 +77,7 @@ def test_scatter_in_place() -> None:
     group = group_for("scatter_add", (x, indices, more), {})
     goal = machine("native")
     inputs = dict(zip(group.inputs, (x, indices, more), strict=True))
-    launches = scatter_add(group, goal)
+    launches = scatter(group, goal)
     assert launches[0].check and not launches[0].writes  # so that an update is whole or not at all
     assert launches[1].inplace and not launches[1].check
     found = execute(launches, inputs, goal, seed=1, inplace=True)[group.outputs[0]]
@@ -112,7 +114,7 @@ def test_a_bad_index_is_reported_and_harmless(bad: int) -> None:
     cell, y = fault(gather, "gather", (x, indices))
     assert cell == [1, 77, 2, bad]
     assert (y == 1).all()
-    cell, y = fault(scatter_add, "scatter_add", (x, indices, np.ones((5, 3), np.float32)))
+    cell, y = fault(scatter, "scatter_add", (x, indices, np.ones((5, 3), np.float32)))
     assert cell == [1, 77, 2, bad]
     assert y.sum() == 15 + 9
 
@@ -127,7 +129,7 @@ def test_an_empty_axis_has_no_good_index() -> None:
     cell, _ = fault(gather, "gather", (np.ones((0, 3), np.float32), np.array([0], np.int32)))
     assert cell == [1, 77, 0, 0]
     arrays = (np.ones((0, 3), np.float32), np.array([0], np.int32), np.ones((1, 3), np.float32))
-    cell, _ = fault(scatter_add, "scatter_add", arrays)
+    cell, _ = fault(scatter, "scatter_add", arrays)
     assert cell == [1, 77, 0, 0]
 
 

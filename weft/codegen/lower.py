@@ -11,7 +11,7 @@ from weft.codegen.family.conv import conv, conv_grad_input, conv_grad_weight
 from weft.codegen.family.cumulative import cumulative
 from weft.codegen.family.gather import gather
 from weft.codegen.family.matmul import matmul
-from weft.codegen.family.scatter import scatter_add
+from weft.codegen.family.scatter import scatter
 from weft.codegen.family.sort import sort, top_k
 from weft.codegen.family.window import avg_pool, avg_pool_grad, max_pool, max_pool_grad
 from weft.codegen.kernel import ERROR, Argument, Launch, Scratch
@@ -30,7 +30,7 @@ FAMILIES: Final[dict[str, Family]] = {
     "conv_grad_input": conv_grad_input,
     "conv_grad_weight": conv_grad_weight,
     "gather": gather,
-    "scatter_add": scatter_add,
+    "scatter": scatter,
     "argreduce": argreduce,
     "cumulative": cumulative,
     "sort": sort,

@@ -167,14 +167,16 @@ gather = defop(
 # scatter_add: y = x, then y[indices[i...]] += updates[i...]
 
 
-def _scatter_dtype(x: DType, indices: DType, updates: DType) -> DType:
+def scatter_dtype(x: DType, indices: DType, updates: DType) -> DType:
+    """Updates have the element type of `x`, which is the output's."""
     index_dtype(indices)
     if x is not updates:
         raise DTypeError(f"updates: expected the element type of x, {x}, got {updates}")
     return x
 
 
-def _scatter_shape(x: Shape, indices: Shape, updates: Shape) -> Shape:
+def scatter_shape(x: Shape, indices: Shape, updates: Shape) -> Shape:
+    """Updates have the dimensions of the indices, then those of a row of `x`."""
     assert x is not None and indices is not None
     if not x:
         raise ShapeError("expected x of rank at least 1, got shape ()")
@@ -211,11 +213,11 @@ def _scatter_cases() -> Iterator[Case]:
 scatter_add = defop(
     "scatter_add",
     inputs="x indices:int32 updates",
-    dtype=_scatter_dtype,
-    shape=_scatter_shape,
+    dtype=scatter_dtype,
+    shape=scatter_shape,
     reference=_scatter_reference,
     vjp=_scatter_vjp,
-    lower=Opaque("scatter_add"),
+    lower=Opaque("scatter"),
     cases=_scatter_cases,
 )
 

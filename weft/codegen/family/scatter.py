@@ -1,4 +1,4 @@
-"""Scatter-add: rows added at computed positions, always in the order in which they come.
+"""Scatters: rows put or combined at computed positions, always in the order in which they come.
 
 A chunk owns columns of the output, or rows where these are short, and goes through all indices, so
 that no two chunks write one element and no sum depends on timing.
@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Final
 
 from weft.codegen.builder import Builder, Reg, integer, kernel_builder
 from weft.codegen.contraction.emit import read, smaller, subtract, write
@@ -35,11 +36,21 @@ SMALL = 1 << 18
 SHORT = 64
 RANGES = 4
 
+COMBINES: Final = {
+    "scatter_add": "add",
+    "scatter_multiply": "multiply",
+    "scatter_max": "maximum",
+    "scatter_min": "minimum",
+    "scatter_set": "",
+}
+"""By operation: how an update and what is there become one; "" where the update replaces it."""
+
 
 @dataclass(frozen=True)
 class Scatter:
-    """y = x of `rows` rows of `width` elements, then y[indices[j]] += updates[j]."""
+    """y = x of `rows` rows of `width` elements, then updates[j] into y[indices[j]] by `combine`."""
 
+    combine: str
     rows: int
     width: int
     updates: int
@@ -49,8 +60,9 @@ class Scatter:
 
     @property
     def sums(self) -> DType:
-        """The type in which sums are kept."""
-        return compute_dtype(self.dtype)
+        """The type in which rows are kept until all updates are in; only sums and products grow."""
+        grows = self.combine in ("add", "multiply")
+        return compute_dtype(self.dtype) if grows else self.dtype
 
     @property
     def columns(self) -> int:
@@ -79,18 +91,18 @@ class Scatter:
 
 
 def scatter_of(node: Node, target: Target) -> Scatter:
-    """The problem of a scatter-add node."""
+    """The problem of a scatter node."""
     x, indices, _ = node.data_inputs
     dims = known(x.shape)
     width = math.prod(dims[1:])
     return Scatter(
-        dims[0], width, math.prod(known(indices.shape)), x.dtype, indices.dtype,
+        COMBINES[node.op], dims[0], width, math.prod(known(indices.shape)), x.dtype, indices.dtype,
         1 if width == 1 else vector_lanes(x.dtype, target.vector_bits),
     )  # fmt: skip
 
 
-def scatter_add(group: Group, target: Target) -> tuple[Launch, ...]:
-    """Check all indices first, so that an update in place is whole or not at all; then add rows."""
+def scatter(group: Group, target: Target) -> tuple[Launch, ...]:
+    """Check all indices first, so that an update in place is whole or not at all; then put rows."""
     node = group.nodes[0]
     problem = scatter_of(node, target)
     (x, indices, updates), y = node.data_inputs, node.outputs[0]
@@ -105,7 +117,7 @@ def scatter_add(group: Group, target: Target) -> tuple[Launch, ...]:
     return (
         _check(problem, indices),
         Launch(
-            Kernel(f"scatter_add_{problem.dtype.name}_{problem.rows}x{problem.width}", f.module()),
+            Kernel(f"{node.op}_{problem.dtype.name}_{problem.rows}x{problem.width}", f.module()),
             (x, indices, updates, sums, y), (3, 4), problem.chunks, inplace,
             bytes=float(2 * problem.rows + 3 * problem.updates) * problem.width * x.dtype.size,
         ),
@@ -126,7 +138,7 @@ def _check(problem: Scatter, indices: Value) -> Launch:
 
 
 class _Writer:
-    """Writes the kernel: copy, add, and round where sums are wider than the output."""
+    """Writes the kernel: copy, combine, and round where sums are wider than the output."""
 
     def __init__(self, f: Builder, problem: Scatter) -> None:
         self.f = f
@@ -172,7 +184,7 @@ class _Writer:
                 "icmp ult", subtract(f, index, rows[0]), subtract(f, rows[1], rows[0])
             )
             with f.when(inside):
-                self.add(index, loop.index, column, count)
+                self.put(index, loop.index, column, count)
         if widened:
             self.each_row(rows, column, count, (self.sums, problem.sums), (self.y, problem.dtype))
 
@@ -180,8 +192,10 @@ class _Writer:
         """Copy from the input to the output."""
         f, problem = self.f, self.problem
         if count < problem.width:
-            both = (self.x, problem.dtype), (self.y, problem.dtype)
-            self.each_row(rows, column, count, *both)
+            with f.loop(rows[0], rows[1]) as row:
+                at = f.mul(f.add(f.mul(row.index, problem.width), column), problem.dtype.size)
+                source, target = f.offset(self.x, at), f.offset(self.y, at)
+                copy_bytes(f, source, target, count * problem.dtype.size)
             return
         start = f.mul(rows[0], problem.width * problem.dtype.size)
         size = f.mul(subtract(f, rows[1], rows[0]), problem.width * problem.dtype.size)
@@ -208,22 +222,24 @@ class _Writer:
 
             over_vectors(f, count, problem.lanes, body)
 
-    def add(self, index: Reg, update: Reg, column: Reg, count: int) -> None:
-        """Add part of one row of the updates."""
+    def put(self, index: Reg, update: Reg, column: Reg, count: int) -> None:
+        """Put or combine part of one row of the updates."""
         f, problem = self.f, self.problem
         to = f.add(f.mul(index, problem.width), column)
         source = f.add(f.mul(update, problem.width), column)
+        sums, updates = (self.sums, problem.sums), (self.updates, problem.dtype)
+        if not problem.combine:
+            size = count * problem.dtype.size
+            copy_bytes(f, self.pointer(updates, source), self.pointer(sums, to), size)
+            return
 
         def body(first: Reg, parts: Sequence[Part]) -> None:
             for part in parts:
                 at = f.add(f.add(to, first), part.first)
-                old = self.load((self.sums, problem.sums), at, part)
-                more = f.add(f.add(source, first), part.first)
-                value = self.load((self.updates, problem.dtype), more, part)
-                total = combine(f, "add", problem.sums, old, value)
-                write(
-                    f, total, self.pointer((self.sums, problem.sums), at), problem.sums, part.mask
-                )
+                old = self.load(sums, at, part)
+                value = self.load(updates, f.add(f.add(source, first), part.first), part)
+                total = combine(f, problem.combine, compute_dtype(problem.dtype), old, value)
+                write(f, total, self.pointer(sums, at), problem.sums, part.mask)
 
         over_vectors(f, count, problem.lanes, body)
 
@@ -232,6 +248,6 @@ class _Writer:
         return self.f.offset(array[0], self.f.mul(at, array[1].size))
 
     def load(self, array: tuple[Reg, DType], at: Reg, part: Part) -> Reg:
-        """A vector in the type of sums."""
+        """A vector in the type of the arithmetic."""
         pointer, lanes = self.pointer(array, at), self.problem.lanes
-        return read(self.f, pointer, lanes, array[1], self.problem.sums, part.mask)
+        return read(self.f, pointer, lanes, array[1], compute_dtype(array[1]), part.mask)
