@@ -156,17 +156,27 @@ class _Fuser:
     # -- placing nodes
 
     def _alias(self, node: Node) -> None:
-        """A reshape between the two forms of a reduced value joins its group; else it is a view."""
-        value = node.inputs[0]
+        """A reshape between the two forms of a reduced value joins its group; else it is a view.
+
+        A barrier is many views, one of each input: it comes after all of them, as do its readers.
+        """
+        value, *more = node.inputs
+        if more:
+            self._views(node)
+            return
         host = self.group_of.get(value.node)
         if host is not None and host.open and host.axes and self._fits(host):
             kept = host.kept_shapes()
             if value.shape in kept and node.types[0].shape in kept:
                 self._add(host, node)
                 return
-        self._materialise(value)
+        self._views(node)
+
+    def _views(self, node: Node) -> None:
+        for value in node.inputs:
+            self._materialise(value)
         self._close_behind(node, None)
-        self.aliases[node.outputs[0]] = value
+        self.aliases.update(zip(node.outputs, node.inputs, strict=True))
 
     def _elementwise_hosts(self, node: Node) -> list[_Open]:
         """Open groups that `node` reads and could join, each once."""

@@ -8,6 +8,7 @@ off: a `vjp` node takes its place, and asks the rule again when the graph is spe
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -38,6 +39,7 @@ from weft.ops.base import (
     defop,
     op_of,
 )
+from weft.ops.call import Subgraph, barrier, call, inline
 from weft.ops.creation import ones_like, zeros_like
 from weft.ops.sparse import RowSparse, sum_rows
 from weft.transform.interpreter import evaluate, place
@@ -203,21 +205,27 @@ def apply_rule(
     attrs: Mapping[str, Any],
 ) -> list[Cotangent | None]:
     """Ask an operation's own rule, or differentiate its expansion."""
+    if op is call:
+        return _through_call(attrs["function"], gs, ys, xs)
     if op.vjp is BY_EXPANSION:
         return _through_expansion(op, gs, xs, attrs)
     if op.outputs == 1:
         found = op.vjp(gs[0], ys[0], *xs, **attrs)
     else:
-        filled = [
-            zeros_like(y) if g is None and y.dtype.is_floating else g
-            for g, y in zip(gs, ys, strict=True)
-        ]
-        found = op.vjp(tuple(filled), tuple(ys), *xs, **attrs)
+        found = op.vjp(tuple(_filled(gs, ys)), tuple(ys), *xs, **attrs)
     if len(found) != len(xs):
         raise GraphError(
             f"{op.name}: expected {len(xs)} cotangents of its gradient rule, got {len(found)}"
         )
     return list(found)
+
+
+def _filled(gs: Sequence[Cotangent | None], ys: Sequence[Value]) -> list[Cotangent | None]:
+    """Cotangents with zeros for floating outputs that nothing has reached."""
+    return [
+        zeros_like(y) if g is None and y.dtype.is_floating else g
+        for g, y in zip(gs, ys, strict=True)
+    ]
 
 
 def _through_expansion(
@@ -230,8 +238,46 @@ def _through_expansion(
     inputs = [catalogue.identity(x) for x in xs]
     expanded = op.lower.expand(*inputs, **attrs)
     ys = expanded if isinstance(expanded, tuple) else (expanded,)
+    return _between(ys, inputs, gs)
+
+
+def _between(
+    ys: Sequence[Value], inputs: Sequence[Value], gs: Sequence[Cotangent | None]
+) -> list[Cotangent | None]:
+    """Gradients by `inputs`, which are taken as where everything begins."""
     pairs = [(y, dense(g)) for y, g in zip(ys, gs, strict=True) if g is not None]
     return gradients([y for y, _ in pairs], inputs, [g for _, g in pairs], stop=inputs)
+
+
+def _through_call(
+    function: Subgraph, gs: Sequence[Cotangent | None], ys: Sequence[Value], xs: Sequence[Value]
+) -> list[Cotangent | None]:
+    """By the function's own gradient, or by that of its nodes, written down once more."""
+    if function.backward is not None:
+        found = function.backward(_filled(gs, ys), ys, xs)
+        if len(found) not in (len(xs), len(xs) - function.captured):
+            raise GraphError(
+                f"call: expected {len(xs) - function.captured} cotangents of the backward function,"
+                f" got {len(found)}"
+            )
+        return [*found, *[None] * (len(xs) - len(found))]
+    if not function.rematerialise:
+        inputs = [catalogue.identity(x) for x in xs]
+        return _between(inline(function, inputs), inputs, gs)
+    # Nothing is computed again before the cotangents are there, and the cotangents go on only
+    # once all of them are: so no two functions' insides need memory at one time.
+    held = barrier.all(*xs, *[dense(g) for g in gs if g is not None])
+    inputs, rest = held[: len(xs)], iter(held[len(xs) :])
+    waiting = [None if g is None else next(rest) for g in gs]
+    return _together(_between(inline(function, inputs), inputs, waiting))
+
+
+def _together(gs: Sequence[Cotangent | None]) -> list[Cotangent | None]:
+    """The cotangents behind one barrier; rows stay rows."""
+    values = [g.values if isinstance(g, RowSparse) else g for g in gs if g is not None]
+    held = iter(barrier.all(*values))
+    return [replace(g, values=next(held)) if isinstance(g, RowSparse) else g and next(held)
+            for g in gs]  # fmt: skip
 
 
 # Putting a rule off until shapes and attributes are known
@@ -258,6 +304,7 @@ def _put_off(
             "given": tuple(g is not None for g in known),
             "outputs": len(ys),
             "floating": tuple(x.dtype.is_floating for x in xs),
+            "rules": tuple(r for v in attrs.values() if isinstance(v, Subgraph) for r in v.rules),
             **dict(zip(_SLOTS, supplied.values(), strict=False)),
         },
         op.name,
@@ -314,6 +361,7 @@ vjp = defop(
     inputs="*items",
     attrs={
         **dict.fromkeys(("op", "attrs", "operands", "given", "outputs", "floating"), REQUIRED),
+        "rules": (),  # gradients that equal functions may differ in
         **dict.fromkeys(_SLOTS),
     },
     dtype=_vjp_dtype,

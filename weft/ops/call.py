@@ -1,0 +1,381 @@
+"""Functions as values: `call` applies a traced function, `barrier` keeps two computations apart.
+
+A `Subgraph` is a function of values that was run once on placeholders. A call of it is one node
+until shapes are concrete, and is then written out, so that every pass sees through it. What a call
+adds to writing the nodes down at once is a gradient of its own: `backward`, or `rematerialise`.
+
+>>> from weft.ir.dtype import float32
+>>> from weft.ir.node import TensorType
+>>> double = trace(lambda x: x + x, [TensorType(float32, (3,))])
+>>> double == trace(lambda x: x + x, [TensorType(float32, (3,))])
+True
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any, Final, cast
+
+import numpy as np
+
+from weft.errors import DTypeError, GraphError, ShapeError, WeftError
+from weft.ir.dtype import DType, float64, int32
+from weft.ir.graph import Graph, current_graph, toposort
+from weft.ir.node import Attrs, Node, Source, TensorType, Value
+from weft.ir.shape import Shape, compatible, merge, show, size
+from weft.ops.base import (
+    BY_EXPANSION,
+    REQUIRED,
+    Alias,
+    Array,
+    Case,
+    Composite,
+    at_user_line,
+    catalogue,
+    constant_of,
+    defop,
+    op_of,
+    operand_attribute,
+)
+from weft.ops.sample import count
+
+__all__ = ["Subgraph"]
+
+Backward = Callable[[Sequence[Any], Sequence[Value], Sequence[Value]], Sequence[Any]]
+"""`backward(gs, ys, xs)` gives a cotangent or `None` per input; see `Subgraph.backward`."""
+
+Function = Callable[..., Any]
+# Constants of more elements are passed in, so that their bytes are no part of the structure.
+COPIED: Final = 64
+# Operations on what lives outside a function: it sees their results.
+OUTSIDE: Final = frozenset({"variable", "read", "counter"})
+EFFECTS: Final = frozenset({"assign", "group"})
+
+
+@dataclass(frozen=True, eq=False)
+class Subgraph:
+    """A pure function of values. Functions of equal structure are equal, whatever their gradient.
+
+    Args:
+        inputs: placeholders.
+        outputs: what it computes.
+        nodes: what the outputs need, in order, without the placeholders.
+        captured: how many inputs, the last ones, `trace_closure` has added.
+        backward: its gradient, instead of that of its nodes: cotangents of the inputs, `None` where
+            there is none, from those of the outputs (zeros where nothing reached a floating one),
+            the outputs and the inputs. Cotangents of captured inputs may be left out.
+        rematerialise: the gradient computes the nodes again from the inputs, so that nothing
+            inside is kept from the forward to the backward pass.
+    """
+
+    inputs: tuple[Value, ...]
+    outputs: tuple[Value, ...]
+    nodes: tuple[Node, ...]
+    captured: int = 0
+    backward: Backward | None = None
+    rematerialise: bool = False
+
+    @property
+    def input_types(self) -> tuple[TensorType, ...]:
+        """Types of the inputs."""
+        return tuple(v.type for v in self.inputs)
+
+    @property
+    def output_types(self) -> tuple[TensorType, ...]:
+        """Types of the outputs."""
+        return tuple(v.type for v in self.outputs)
+
+    @cached_property
+    def structure(self) -> Any:
+        """Everything that decides what is computed; names and lines of the user do not."""
+        places = {v: (-1, i) for i, v in enumerate(self.inputs)}
+        rows: list[Any] = []
+        for number, node in enumerate(self.nodes):
+            inputs = tuple([places[v] for v in node.inputs])
+            attrs = tuple(sorted(node.attrs.items()))
+            rows.append((node.op, inputs, node.operands, attrs, node.types, node.regions))
+            places.update({v: (number, v.index) for v in node.outputs})
+        outputs = tuple([places[v] for v in self.outputs])
+        return self.input_types, tuple(rows), outputs, self.rematerialise
+
+    @cached_property
+    def rules(self) -> tuple[Backward, ...]:
+        """The gradients given for it and for what it calls, which equality leaves out."""
+        own = () if self.backward is None else (self.backward,)
+        inner = (v for n in self.nodes for v in n.attrs.values() if isinstance(v, Subgraph))
+        return (*own, *(rule for function in inner for rule in function.rules))
+
+    @cached_property
+    def _hash(self) -> int:
+        return hash(self.structure)
+
+    def __hash__(self) -> int:
+        return self._hash
+
+    def __eq__(self, other: object) -> bool:
+        if self is other:
+            return True
+        same = isinstance(other, Subgraph) and self._hash == other._hash
+        return same and self.structure == cast(Subgraph, other).structure
+
+    def with_gradient(
+        self, backward: Backward | None = None, rematerialise: bool = False
+    ) -> Subgraph:
+        """The same function with another gradient."""
+        return replace(self, backward=backward, rematerialise=rematerialise)
+
+    def __repr__(self) -> str:
+        types = ", ".join(map(str, self.input_types))
+        return f"<Subgraph of {len(self.nodes)} nodes ({types})>"
+
+
+class _Tracing(Graph):
+    """The graph of a function being traced; with an `outer` graph, it may use values of that."""
+
+    def __init__(self, outer: Graph | None) -> None:
+        super().__init__()
+        self.outer = outer
+        self.lifted: dict[Value, Value] = {}  # value of the outer graph -> what stands for it
+
+    def add(
+        self, op: str, inputs: tuple[Value, ...], attrs: Attrs, types: tuple[TensorType, ...],
+        name: str | None = None, operands: tuple[str, ...] = (), regions: tuple[Graph, ...] = (),
+        source: Source | None = None,
+    ) -> Node:  # fmt: skip
+        """Add a node; what touches variables is added outside, where it belongs."""
+        if op in EFFECTS or (op in OUTSIDE and self.outer is None):
+            raise GraphError(
+                f"trace: expected a function without effects, got {op}; pass values in and"
+                f" results out{at_user_line()}"
+            )
+        if op in OUTSIDE:
+            assert self.outer is not None
+            return self.outer.add(op, inputs, attrs, types, name, operands, regions, source)
+        own = tuple([self.lift(v) for v in inputs])
+        return super().add(op, own, attrs, types, name, operands, regions, source)
+
+    def lift(self, value: Value) -> Value:
+        """`value` in this graph: itself, a copy of a small constant, or a new input."""
+        if value.node in self:
+            return value
+        if value not in self.lifted:
+            self.lifted[value] = self._lift(value).outputs[0]
+        return self.lifted[value]
+
+    def _lift(self, value: Value) -> Node:
+        node = value.node
+        if node.op == "constant" and size(value.shape) <= COPIED:
+            return super().add("constant", (), node.attrs, node.types)
+        if self.outer is None:
+            raise GraphError(
+                f"trace: expected a function of its arguments only, but it uses {node.describe()};"
+                f" pass it as an argument, or use trace_closure{at_user_line()}"
+            )
+        attrs = {"dtype": value.dtype, "shape": value.shape}
+        return super().add("placeholder", (), attrs, (value.type,), "captured")
+
+    def captured(self) -> dict[Value, Value]:
+        """Values of the outer graph, and the inputs that stand for them."""
+        return {v: x for v, x in self.lifted.items() if x.node.op == "placeholder"}
+
+
+def trace(
+    function: Function,
+    types: Sequence[TensorType],
+    backward: Backward | None = None,
+    rematerialise: bool = False,
+) -> Subgraph:
+    """Run `function` once on placeholders of `types`; it returns one value or several.
+
+    Raises:
+        GraphError: it uses values other than its arguments, or variables, or returns no values.
+    """
+    return _trace(function, types, None, backward, rematerialise)[0]
+
+
+def trace_closure(
+    function: Function,
+    types: Sequence[TensorType],
+    backward: Backward | None = None,
+    rematerialise: bool = False,
+) -> tuple[Subgraph, tuple[Value, ...]]:
+    """Like `trace`, for a function that may use values of the current graph and read variables.
+
+    Returns:
+        The function with the values that it uses as further inputs, and these values.
+
+    Example:
+        >>> w = constant_of(np.ones((8, 16)))
+        >>> x = constant_of(np.ones((4, 8)))
+        >>> function, captured = trace_closure(lambda x: x @ w, [x.type])
+        >>> print(catalogue.call(x, *captured, function=function).shape)
+        (4, 16)
+    """
+    return _trace(function, types, current_graph(), backward, rematerialise)
+
+
+def _trace(
+    function: Function,
+    types: Sequence[TensorType],
+    outer: Graph | None,
+    backward: Backward | None,
+    rematerialise: bool,
+) -> tuple[Subgraph, tuple[Value, ...]]:
+    graph = _Tracing(outer)
+    with graph.as_default():
+        xs = [catalogue.placeholder(dtype=t.dtype, shape=t.shape) for t in types]
+        found = function(*xs)
+        several = cast("Sequence[Any]", found if isinstance(found, tuple | list) else (found,))
+        outputs = tuple([graph.lift(_as_value(y)) for y in several])
+    captured = graph.captured()
+    inputs = (*xs, *captured.values())
+    order = toposort(graph, [v.node for v in outputs])
+    nodes = tuple([n for n in order if n.op != "placeholder"])
+    return Subgraph(
+        inputs, outputs, nodes, len(captured), backward, rematerialise
+    ), tuple(captured)  # fmt: skip
+
+
+def _as_value(y: Any) -> Value:
+    if isinstance(y, Value):
+        return y
+    if isinstance(y, bool | int | float | np.ndarray | np.generic):
+        return constant_of(y)
+    raise GraphError(f"trace: expected the function to return values, got {y!r}{at_user_line()}")
+
+
+def inline(function: Subgraph, xs: Sequence[Value]) -> tuple[Value, ...]:
+    """Write the nodes of `function` into the current graph; its outputs for the inputs `xs`.
+
+    Raises:
+        UnknownShapeError: a node needs a shape that `xs` do not tell.
+    """
+    graph = current_graph()
+    found = dict(zip(function.inputs, xs, strict=True))
+    for node in function.nodes:
+        inputs = tuple([found[v] for v in node.inputs])
+        same = all(x.type == v.type for x, v in zip(inputs, node.inputs, strict=True))
+        if same and not node.operands:
+            new = graph.add(
+                node.op, inputs, node.attrs, node.types, node.name, (), node.regions, node.source
+            )
+        else:
+            new = _rebuilt(graph, node, inputs)
+        found.update(zip(node.outputs, new.outputs, strict=True))
+    return tuple([found[y] for y in function.outputs])
+
+
+def _rebuilt(graph: Graph, node: Node, inputs: tuple[Value, ...]) -> Node:
+    """The same operation on inputs of other types, which its rules check again."""
+    data = inputs[: len(inputs) - len(node.operands)]
+    supplied = dict(zip(node.operands, inputs[len(data) :], strict=True))
+    with graph.on_behalf_of(node):
+        return op_of(node).node(data, {**node.attrs, **supplied})
+
+
+# call
+
+
+def _call_dtype(*dtypes: DType, function: Subgraph) -> tuple[DType, ...]:
+    wanted = tuple(t.dtype for t in function.input_types)
+    if dtypes != wanted:
+        raise DTypeError(
+            f"expected inputs of {', '.join(map(str, wanted))}, for which the function was traced,"
+            f" got {', '.join(map(str, dtypes))}"
+        )
+    return tuple(t.dtype for t in function.output_types)
+
+
+def _call_shape(*shapes: Shape, function: Subgraph) -> tuple[Shape, ...]:
+    for i, (shape, kind) in enumerate(zip(shapes, function.input_types, strict=True)):
+        if not compatible(shape, kind.shape):
+            raise ShapeError(f"expected input {i} of shape {show(kind.shape)}, got {show(shape)}")
+    merged = [merge(s, t.shape) for s, t in zip(shapes, function.input_types, strict=True)]
+    if all(s == t.shape for s, t in zip(merged, function.input_types, strict=True)):
+        return tuple(t.shape for t in function.output_types)
+    with Graph().as_default():
+        dtypes = [t.dtype for t in function.input_types]
+        pairs = zip(dtypes, merged, strict=True)
+        xs = [catalogue.placeholder(dtype=d, shape=s) for d, s in pairs]
+        return tuple(y.shape for y in inline(function, xs))
+
+
+def _call_reference(*arrays: Array, function: Subgraph) -> tuple[Array, ...]:
+    found = dict(zip(function.inputs, arrays, strict=True))
+    for node in function.nodes:
+        values = [found[v] for v in node.inputs]
+        found.update(zip(node.outputs, _computed(node, values), strict=True))
+    return tuple(found[y] for y in function.outputs)
+
+
+def _computed(node: Node, values: Sequence[Array]) -> list[Array]:
+    """One node by its reference; an error names it."""
+    op, data = op_of(node), len(node.data_inputs)
+    supplied = map(operand_attribute, values[data:])
+    attrs = {**op.attrs, **node.attrs, **dict(zip(node.operands, supplied, strict=True))}
+    try:
+        result = op.reference(*values[:data], **attrs)
+    except WeftError as error:
+        raise type(error)(f"{node.op}: {error}: {node.describe()}") from error.__cause__
+    several = (result,) if op.outputs == 1 else result
+    return [np.asarray(y) for y in several]
+
+
+def _typed(*arrays: Array) -> list[TensorType]:
+    kinds = {np.dtype(np.float64): float64, np.dtype(np.int32): int32}
+    return [TensorType(kinds[a.dtype], a.shape) for a in arrays]
+
+
+def _call_cases() -> Iterator[Case]:
+    x, w = count((2, 3), float64) * 0.25, count((3,), float64) * 0.5
+    n = np.array([2, 0], np.int32)
+    smooth = trace(lambda x, w: (catalogue.tanh(x * w), catalogue.sum(x)), _typed(x, w))
+    yield Case((x, w), {"function": smooth})
+    yield Case((x, w), {"function": smooth.with_gradient(rematerialise=True)})
+    nested = trace(lambda x, w: catalogue.call(x, w, function=smooth) * w, _typed(x, w))
+    yield Case((x, w), {"function": nested})
+    yield Case((x, n), {"function": trace(_picked, _typed(x, n))})
+
+
+def _picked(x: Value, n: Value) -> tuple[Value, Value]:
+    return catalogue.gather(x, n, axis=1), n
+
+
+call = defop(
+    "call",
+    inputs="*xs",
+    attrs={"function": REQUIRED},
+    dtype=_call_dtype,
+    shape=_call_shape,
+    reference=_call_reference,
+    vjp=BY_EXPANSION,
+    lower=Composite(lambda *xs, function: inline(function, xs)),
+    cases=_call_cases,
+    outputs=-1,
+    partial=True,
+)
+"""What a `Subgraph` computes from inputs of the types for which it was traced."""
+
+# barrier
+
+barrier = defop(
+    "barrier",
+    inputs="*xs",
+    dtype=lambda *dtypes: dtypes,
+    shape=lambda *shapes: shapes,
+    reference=lambda *xs: xs,
+    vjp=lambda gs, ys, *xs: gs,
+    lower=Alias(),
+    cases=lambda: [
+        Case((count((2, 3), float64), count((), float64), np.arange(3, dtype=np.int32))),
+        Case((count((4,), float64),)),
+    ],
+    outputs=-1,
+    partial=True,
+)
+"""Its inputs, seen by the compiler as computed anew, and only once all of them are there.
+
+What is computed from its outputs is not merged with the same computation from its inputs.
+"""
