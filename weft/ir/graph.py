@@ -10,6 +10,10 @@ from weft.errors import GraphError
 from weft.ir.node import Attrs, Node, Source, TensorType, Value, user_source
 
 
+Context = tuple[str, str, Source | None]
+"""Name scope, device and source of the nodes that are being built."""
+
+
 class Graph:
     """Nodes, their unique names, and (for a graph that is to be run) its outputs.
 
@@ -27,7 +31,7 @@ class Graph:
         self._device = ""
         self._source: Source | None = None
         self._control: tuple[Node, ...] = ()
-        self._lock = threading.RLock()
+        self._lock = threading.Lock()
         for node in nodes:
             self.append(node)
 
@@ -47,15 +51,19 @@ class Graph:
         Raises:
             GraphError: an input belongs to another graph.
         """
+        by_name = self._by_name
         with self._lock:
             for value in inputs:
-                if self._by_name.get(value.node.name) is not value.node:
+                producer = value.node
+                if by_name.get(producer.name) is not producer:
                     raise GraphError(f"{op}: input {value.name} belongs to another graph")
-            node = Node(
-                op, inputs, attrs, types, self.unique_name(self._scope + (name or op)), operands,
-                self._control, self._device, source or self._source or user_source(), regions,
+            name = self.unique_name(self._scope + (name or op))
+            node = by_name[name] = Node(
+                op, inputs, attrs, types, name, operands, self._control, self._device,
+                source or self._source or user_source(), regions,
             )  # fmt: skip
-            return self.append(node)
+            self.nodes.append(node)
+        return node
 
     def append(self, node: Node) -> Node:
         """Take in a node that was built elsewhere, under its own name.
@@ -87,15 +95,18 @@ class Graph:
     def unique_name(self, name: str) -> str:
         """`name`, or `name_1`, `name_2`, ... where it is taken (TensorFlow's rule, case blind)."""
         key = name.lower()
-        count = self._counts.get(key, 0)
-        self._counts[key] = count + 1
+        counts = self._counts
+        count = counts.get(key, 0)
+        counts[key] = count + 1
         if count == 0:
             return name
-        while f"{key}_{count}" in self._counts:
+        unique = f"{key}_{count}"
+        while unique in counts:
             count += 1
-        self._counts[key] = count + 1
-        self._counts[f"{key}_{count}"] = 1
-        return f"{name}_{count}"
+            unique = f"{key}_{count}"
+        counts[key] = count + 1
+        counts[unique] = 1
+        return unique if key == name else f"{name}_{count}"
 
     def add_control_edge(self, node: Node, before: Node) -> None:
         """Make `node` wait for `before`, although it is already built."""
@@ -138,16 +149,22 @@ class Graph:
         with self._set("_device", name):
             yield
 
-    @contextlib.contextmanager
-    def on_behalf_of(self, node: Node, scope: str | None = None) -> Iterator[None]:
+    def on_behalf_of(self, node: Node, scope: str | None = None) -> _OnBehalf:
         """Nodes built inside carry `node`'s name as scope, its device and the line that made it."""
-        before = self._scope, self._device, self._source
         scope = node.name + "/" if scope is None else scope
-        self._scope, self._device, self._source = scope, node.device, node.source
-        try:
+        return _OnBehalf(self, (scope, node.device, node.source))
+
+    def exchange(self, context: Context) -> Context:
+        """Set name scope, device and source of nodes to be built; gives what they were."""
+        before = self._scope, self._device, self._source
+        self._scope, self._device, self._source = context
+        return before
+
+    @contextlib.contextmanager
+    def at(self, source: Source | None) -> Iterator[None]:
+        """Nodes built inside are said to come from this line of the user's program."""
+        with self._set("_source", source):
             yield
-        finally:
-            self._scope, self._device, self._source = before
 
     @contextlib.contextmanager
     def _set(self, field: str, value: object) -> Iterator[None]:
@@ -172,6 +189,22 @@ class Graph:
         return f"<Graph of {len(self.nodes)} nodes>"
 
 
+class _OnBehalf:
+    """`Graph.on_behalf_of`: entered for every node that is differentiated or rewritten."""
+
+    __slots__ = ("_context", "_graph")
+
+    def __init__(self, graph: Graph, context: Context) -> None:
+        self._graph = graph
+        self._context = context
+
+    def __enter__(self) -> None:
+        self._context = self._graph.exchange(self._context)
+
+    def __exit__(self, *_: object) -> None:
+        self._context = self._graph.exchange(self._context)
+
+
 _local = threading.local()
 _fallback = Graph()
 
@@ -185,8 +218,10 @@ def _stack() -> list[Graph]:
 
 def current_graph() -> Graph:
     """The innermost `as_default` graph of this thread, else one that the process shares."""
-    stack = _stack()
-    return stack[-1] if stack else _fallback
+    try:
+        return _local.stack[-1]
+    except (AttributeError, IndexError):
+        return _fallback
 
 
 def set_fallback(graph: Graph) -> None:
@@ -207,22 +242,25 @@ def toposort(
     """
     before = predecessors or graph.predecessors
     done: set[Node] = set()
-    active: dict[Node, None] = {}
+    active: dict[Node, None] = {}  # the path from a root to the node that is being looked at
     order: list[Node] = []
     for root in roots:
-        stack: list[tuple[Node, Iterator[Node]]] = []
-        nxt: Node | None = root
-        while stack or nxt is not None:
-            if nxt is not None and nxt not in done:
-                _refuse_cycle(nxt, active)
-                active[nxt] = None
-                stack.append((nxt, iter(before(nxt))))
-            nxt = next(stack[-1][1], None) if stack else None
-            if nxt is None and stack:
-                node, _ = stack.pop()
+        stack = [root]
+        while stack:
+            node = stack[-1]
+            if node in done:
+                stack.pop()
+            elif node in active:  # for the second time: all that it needs is done
+                stack.pop()
                 del active[node]
                 done.add(node)
                 order.append(node)
+            else:
+                active[node] = None
+                for earlier in reversed(before(node)):
+                    if earlier not in done:
+                        _refuse_cycle(earlier, active)
+                        stack.append(earlier)
     return order
 
 

@@ -11,8 +11,8 @@ from __future__ import annotations
 import contextlib
 import sys
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from pathlib import Path
+from types import CodeType
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import numpy as np
@@ -28,29 +28,64 @@ NOT_THE_USER: Final = (PACKAGE, contextlib.__file__)
 Attrs = Mapping[str, Any]
 
 
-class Source(NamedTuple):
-    """A place in the user's program."""
+class Source:
+    """A place in the user's program; one on the call stack finds its line when asked for it."""
 
-    file: str
-    line: int
+    __slots__ = ("_code", "_line", "file")
+
+    def __init__(self, file: str, line: int, code: CodeType | None = None) -> None:
+        """With `code`, `line` is the offset of the instruction that ran, as in `f_lasti`."""
+        self.file: Final = file
+        self._line = line
+        self._code = code
+
+    @property
+    def line(self) -> int:
+        """The number of the line."""
+        if self._code is not None:
+            self._line, self._code = _line_of(self._code, self._line), None
+        return self._line
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Source) and (self.file, self.line) == (other.file, other.line)
+
+    def __hash__(self) -> int:
+        return hash((self.file, self.line))
 
     def __str__(self) -> str:
         return f"{self.file.rsplit('/', 1)[-1]}:{self.line}"
+
+    def __repr__(self) -> str:
+        return f"Source({self.file!r}, {self.line})"
+
+
+def _line_of(code: CodeType, offset: int) -> int:
+    for start, end, line in code.co_lines():
+        if start <= offset < end and line is not None:
+            return line
+    return code.co_firstlineno
+
+
+_outside: dict[str, bool] = {}  # file name -> whether it is the user's; as many as files that ran
 
 
 def user_source() -> Source | None:
     """The innermost line on the call stack that lies outside the package (and `contextlib`)."""
     frame = sys._getframe(1)  # pyright: ignore[reportPrivateUsage]
     while frame is not None:
-        if not frame.f_code.co_filename.startswith(NOT_THE_USER):
-            return Source(frame.f_code.co_filename, frame.f_lineno)
+        code = frame.f_code
+        file = code.co_filename
+        outside = _outside.get(file)
+        if outside is None:
+            outside = _outside[file] = not file.startswith(NOT_THE_USER)
+        if outside:
+            return Source(file, frame.f_lasti, code)
         frame = frame.f_back
     return None
 
 
-@dataclass(frozen=True)
-class TensorType:
-    """What an edge carries: element type and shape."""
+class TensorType(NamedTuple):
+    """What an edge carries: element type and shape. A tuple, because types are hashed often."""
 
     dtype: DType
     shape: Shape
@@ -90,30 +125,36 @@ class Literal:
         return f"Literal({text})"
 
 
-class Node:
-    """One operation in a graph, frozen.
-
-    Build nodes through `weft.ops`, which checks shapes and types; `Graph.add` is the raw door.
-    """
+class _Fields:
+    """The fields of a node while it is being built."""
 
     __slots__ = (
         "attrs", "control", "device", "inputs", "name", "op", "operands", "outputs",
         "regions", "source", "types",
     )  # fmt: skip
-    op: Final[str]  # pyright: ignore[reportGeneralTypeIssues]
-    inputs: Final[tuple[Value, ...]]  # pyright: ignore[reportGeneralTypeIssues]
-    attrs: Final[Attrs]  # pyright: ignore[reportGeneralTypeIssues]
-    types: Final[tuple[TensorType, ...]]  # pyright: ignore[reportGeneralTypeIssues]
-    name: Final[str]  # pyright: ignore[reportGeneralTypeIssues]
-    operands: Final[tuple[str, ...]]  # pyright: ignore[reportGeneralTypeIssues]
-    control: Final[tuple[Node, ...]]  # pyright: ignore[reportGeneralTypeIssues]
-    device: Final[str]  # pyright: ignore[reportGeneralTypeIssues]
-    source: Final[Source | None]  # pyright: ignore[reportGeneralTypeIssues]
-    regions: Final[tuple[Graph, ...]]  # pyright: ignore[reportGeneralTypeIssues]
-    outputs: Final[tuple[Value, ...]]  # pyright: ignore[reportGeneralTypeIssues]
+    op: str
+    inputs: tuple[Value, ...]
+    attrs: Attrs
+    types: tuple[TensorType, ...]
+    name: str
+    operands: tuple[str, ...]
+    control: tuple[Node, ...]
+    device: str
+    source: Source | None
+    regions: tuple[Graph, ...]
+    outputs: tuple[Value, ...]
 
-    def __init__(
-        self,
+
+class Node(_Fields):
+    """One operation in a graph, frozen.
+
+    Build nodes through `weft.ops`, which checks shapes and types; `Graph.add` is the raw door.
+    """
+
+    __slots__ = ()
+
+    def __new__(
+        cls,
         op: str,
         inputs: tuple[Value, ...],
         attrs: Attrs,
@@ -124,19 +165,25 @@ class Node:
         device: str = "",
         source: Source | None = None,
         regions: tuple[Graph, ...] = (),
-    ) -> None:
-        put = object.__setattr__
-        put(self, "op", op)
-        put(self, "inputs", inputs)
-        put(self, "attrs", attrs)
-        put(self, "types", types)
-        put(self, "name", name)
-        put(self, "operands", operands)
-        put(self, "control", control)
-        put(self, "device", device)
-        put(self, "source", source)
-        put(self, "regions", regions)
-        put(self, "outputs", tuple(Value(self, i) for i in range(len(types))))
+    ) -> Node:
+        """A node; it freezes by changing class, far cheaper than `object.__setattr__` by field."""
+        fields: Any = _Fields()
+        fields.op = op
+        fields.inputs = inputs
+        fields.attrs = attrs
+        fields.types = types
+        fields.name = name
+        fields.operands = operands
+        fields.control = control
+        fields.device = device
+        fields.source = source
+        fields.regions = regions
+        if len(types) == 1:
+            fields.outputs = (Value(fields, 0),)
+        else:
+            fields.outputs = tuple([Value(fields, i) for i in range(len(types))])
+        fields.__class__ = cls
+        return fields
 
     def __setattr__(self, name: str, value: object) -> None:
         raise AttributeError(f"node {self.name}: nodes are frozen; build a new one")
@@ -176,27 +223,23 @@ def _no_operators(op: str, *operands: object) -> Value:
 class Value:
     """An edge: output `index` of `node`, with its type. Arithmetic on it adds nodes."""
 
-    __slots__ = ("index", "node")
+    __slots__ = ("index", "node", "type")
     operator: Callable[..., Value] = staticmethod(_no_operators)  # set by weft.ops, the layer above
 
     def __init__(self, node: Node, index: int) -> None:
         self.node: Final = node
         self.index: Final = index
-
-    @property
-    def type(self) -> TensorType:
-        """Element type and shape."""
-        return self.node.types[self.index]
+        self.type: Final = node.types[index]  # element type and shape
 
     @property
     def dtype(self) -> DType:
         """Element type."""
-        return self.node.types[self.index].dtype
+        return self.type.dtype
 
     @property
     def shape(self) -> Shape:
         """Shape, with `None` for what is unknown."""
-        return self.node.types[self.index].shape
+        return self.type.shape
 
     @property
     def rank(self) -> int | None:

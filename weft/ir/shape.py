@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import cast
 
 from weft.errors import ShapeError, UnknownShapeError
 
@@ -56,6 +57,8 @@ def compatible(a: Shape, b: Shape) -> bool:
     """Whether some concrete shape fits both."""
     if a is None or b is None:
         return True
+    if a == b:
+        return True
     return len(a) == len(b) and all(
         p is None or q is None or p == q for p, q in zip(a, b, strict=True)
     )
@@ -80,23 +83,28 @@ def broadcast(*shapes: Shape) -> Shape:
     Raises:
         ShapeError: two known dimensions differ and neither is 1.
     """
-    if any(s is None for s in shapes):
+    if None in shapes:
         return None
-    ranked = [s for s in shapes if s is not None]
-    rank = max((len(s) for s in ranked), default=0)
-    out: list[Dim] = []
-    for axis in range(-rank, 0):
-        out.append(_broadcast_dim([s[axis] for s in ranked if len(s) >= -axis], ranked))
+    found: Dims = ()
+    for shape in cast("tuple[Dims, ...]", shapes):
+        if shape != found:
+            found = _broadcast_pair(found, shape, shapes) if found else shape
+    return found
+
+
+def _broadcast_pair(a: Dims, b: Dims, shapes: Sequence[Shape]) -> Dims:
+    if len(a) < len(b):
+        a, b = b, a
+    out = list(a)
+    for axis, new in enumerate(b, len(a) - len(b)):
+        old = out[axis]
+        if old == new or new == 1:
+            continue
+        if old == 1 or old is None:
+            out[axis] = new
+        elif new is not None:
+            raise ShapeError("shapes do not broadcast: " + " and ".join(map(show, shapes)))
     return tuple(out)
-
-
-def _broadcast_dim(dims: Sequence[Dim], shapes: Sequence[Shape]) -> Dim:
-    wide = {d for d in dims if d is not None and d != 1}
-    if len(wide) > 1:
-        raise ShapeError("shapes do not broadcast: " + " and ".join(show(s) for s in shapes))
-    if wide:
-        return wide.pop()
-    return None if any(d is None for d in dims) else 1
 
 
 def normal_axis(axis: int, rank: int) -> int:

@@ -152,6 +152,9 @@ class Op:
     partial: bool = False  # the shape rule copes with whatever is unknown
     literals: tuple[DType | None, ...] = ()  # types that bare numbers take, where declared
     normal: Callable[..., Mapping[str, Any]] = as_given
+    _plans: dict[Any, tuple[Mapping[str, Any], tuple[TensorType, ...]]] = field(
+        default_factory=dict[Any, Any], init=False, repr=False
+    )  # input types and attributes as given -> attributes and types of the node
 
     def __call__(self, *args: Any, name: str | None = None, **attrs: Any) -> Value:
         """Add a node and return its first output; `all` returns every output."""
@@ -169,17 +172,44 @@ class Op:
         Raises:
             ShapeError, DTypeError: the inputs do not fit; the message names the user's line.
         """
-        data = self._data_inputs(args)
-        full, supplied = self._attributes(attrs)
-        types = self.infer(tuple(v.type for v in data), full)
-        if not supplied and all(is_static(v.shape) for v in data):
-            full = self.normal(*[v.shape for v in data], **full)
-        plain = {k: v for k, v in full.items() if k not in supplied}
-        return current_graph().add(
-            self.name, (*data, *supplied.values()), plain, types, name, tuple(supplied)
-        )
+        data: tuple[Value, ...] = args
+        kinds: list[TensorType] = []
+        for value in args:
+            if not isinstance(value, Value):
+                data = self._data_inputs(args)
+                kinds = [value.type for value in data]
+                break
+            kinds.append(value.type)
+        types = tuple(kinds)
+        key = (types, signature(attrs)) if attrs else types
+        plan = self._plans.get(key)
+        if plan is None:
+            return self._planned(args, data, types, attrs, key, name)
+        return current_graph().add(self.name, data, plan[0], plan[1], name)
 
-    def _data_inputs(self, args: tuple[Any, ...]) -> tuple[Value, ...]:
+    def _planned(
+        self, args: tuple[Any, ...], data: tuple[Value, ...], types: tuple[TensorType, ...],
+        attrs: Mapping[str, Any], key: Any, name: str | None,
+    ) -> Node:  # fmt: skip
+        """Check and add a node of a kind that is not in `_plans`, and keep what was found."""
+        if data is args:
+            self._check_arity(args)
+        exact = key is types or key[1] is not None
+        full, supplied = self._attributes(attrs, exact)
+        inferred = self.infer(types, full)
+        if not supplied:
+            if self.normal is not as_given and all([is_static(t.shape) for t in types]):
+                full = self.normal(*[t.shape for t in types], **full)
+            if exact:
+                if len(self._plans) >= _MOST_PLANS:
+                    self._plans.clear()
+                self._plans[key] = full, inferred
+            return current_graph().add(self.name, data, full, inferred, name)
+        plain = {k: v for k, v in full.items() if k not in supplied}
+        inputs = (*data, *supplied.values())
+        return current_graph().add(self.name, inputs, plain, inferred, name, tuple(supplied))
+
+    def _check_arity(self, args: tuple[Any, ...]) -> None:
         variadic = bool(self.inputs) and self.inputs[-1].startswith("*")
         least = len(self.inputs) - variadic
         if len(args) < least or (len(args) > least and not variadic):
@@ -187,18 +217,29 @@ class Op:
                 f"{self.name}: expected inputs {', '.join(self.inputs)},"
                 f" got {len(args)}{at_user_line()}"
             )
-        own = dict(enumerate(self.literals))
-        like = next(
-            (a.dtype for i, a in enumerate(args) if isinstance(a, Value) and own.get(i) is None),
-            None,
-        )
-        return tuple(
-            a if isinstance(a, Value) else constant_of(a, own.get(i) or like)
-            for i, a in enumerate(args)
-        )
 
-    def _attributes(self, attrs: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, Value]]:
-        """Attributes with defaults and what is known of the supplied ones; the supplied ones."""
+    def _data_inputs(self, args: tuple[Any, ...]) -> tuple[Value, ...]:
+        self._check_arity(args)
+        own = self.literals
+        like = None
+        for i, value in enumerate(args):
+            if isinstance(value, Value) and (i >= len(own) or own[i] is None):
+                like = value.dtype
+                break
+        data = list(args)
+        for i, value in enumerate(args):
+            if not isinstance(value, Value):
+                kind = own[i] if i < len(own) else None
+                data[i] = constant_of(value, kind or like)
+        return tuple(data)
+
+    def _attributes(
+        self, attrs: Mapping[str, Any], exact: bool
+    ) -> tuple[dict[str, Any], dict[str, Value]]:
+        """Attributes with defaults and what is known of the supplied ones; the supplied ones.
+
+        Where all are `exact`, none is a value or holds one.
+        """
         full: dict[str, Any] = {**self.attrs}
         supplied: dict[str, Value] = {}
         for key, value in attrs.items():
@@ -207,9 +248,9 @@ class Op:
                     f"{self.name}: unknown attribute {key!r}, expected one of"
                     f" {', '.join(full)}{at_user_line()}"
                 )
-            operand = _operand(value)
+            operand = None if exact else _operand(value)
             if operand is None:
-                full[key] = _attribute(key, value)
+                full[key] = _attribute(key, value, exact)
                 continue
             if key == "axes" and operand.rank == 0:
                 operand = catalogue.reshape(operand, shape=(1,))
@@ -244,11 +285,11 @@ class Op:
     ) -> tuple[TensorType, ...]:
         """Like `infer`, but errors are as the rules raise them, without a place."""
         dtypes = self.dtype(*[t.dtype for t in types], **attrs)
-        unknown = any(t.shape is None for t in types) or not all(map(is_complete, attrs.values()))
-        if unknown and not self.partial:
-            shapes: Any = None if isinstance(dtypes, DType) else (None,) * len(dtypes)
+        shapes: Any = [t.shape for t in types]
+        if not self.partial and (None in shapes or not all(map(is_complete, attrs.values()))):
+            shapes = None if isinstance(dtypes, DType) else (None,) * len(dtypes)
         else:
-            shapes = self.shape(*[t.shape for t in types], **attrs)
+            shapes = self.shape(*shapes, **attrs)
         if isinstance(dtypes, DType):
             if self.outputs == 1:
                 return (TensorType(dtypes, shapes),)
@@ -257,6 +298,38 @@ class Op:
 
     def __repr__(self) -> str:
         return f"<Op {self.name}>"
+
+
+_MOST_PLANS: Final = 1024  # an operation; forgotten all at once, so that nothing is kept in order
+
+_EXACT: Final = frozenset((bool, int, str, type(None), DType))
+"""Classes of attributes that are the same where they are equal (0.0 and -0.0 are not)."""
+
+
+def signature(attrs: Mapping[str, Any]) -> Any:
+    """Attributes as a key that tells 1 from 1.0 and True; `None` where there is no such key."""
+    values = tuple(attrs.values())
+    kinds = _kinds(values)
+    return None if kinds is None else (tuple(attrs), values, kinds)
+
+
+def _kinds(items: tuple[Any, ...]) -> Any:
+    """What tells equal entries of a tuple apart; `None` where that is not known."""
+    kinds = tuple(map(type, items))
+    if _EXACT.issuperset(kinds):
+        return kinds
+    inner: list[Any] = []
+    for kind, item in zip(kinds, items, strict=True):
+        if kind is tuple:
+            kind = _kinds(item)
+        elif kind is float:
+            kind = repr(item)
+        elif kind not in _EXACT:
+            kind = None
+        if kind is None:
+            return None
+        inner.append(kind)
+    return tuple(inner)
 
 
 REGISTRY: dict[str, Op] = {}
@@ -355,12 +428,12 @@ def operand_attribute(array: Array) -> Any:
     return freeze(array.tolist())
 
 
-def _attribute(key: str, value: Any) -> Any:
+def _attribute(key: str, value: Any, frozen: bool) -> Any:
     if key == "dtype" and value is not None:
         return as_dtype(value)
     if key == "axes" and isinstance(value, int):
         return (value,)
-    return freeze(value)
+    return value if frozen else freeze(value)
 
 
 def _operand(value: Any) -> Value | None:
@@ -388,6 +461,32 @@ def constant_of(value: Any, dtype: DType | None = None, name: str | None = None)
         DTypeError: a bare number that `dtype` cannot hold, such as 0.5 for int32.
         ShapeError: nested lists of different lengths.
     """
+    if value.__class__ in (int, float, bool):
+        literal, kind = _number(value, dtype)
+    else:
+        array = _array_of(value, dtype)
+        literal, kind = {"value": Literal(array)}, (TensorType(as_dtype(array.dtype), array.shape),)
+    return current_graph().add("constant", (), literal, kind, name).outputs[0]
+
+
+_numbers: dict[Any, tuple[Mapping[str, Any], tuple[TensorType]]] = {}
+_MOST_NUMBERS: Final = 4096  # learning rates and the like change from step to step
+
+
+def _number(value: float, dtype: DType | None) -> tuple[Mapping[str, Any], tuple[TensorType]]:
+    """Attributes and type of a constant for a Python number."""
+    key = (value.__class__, value or repr(value), dtype)  # 0.0 is not -0.0
+    found = _numbers.get(key)
+    if found is None:
+        array = _array_of(value, dtype)
+        found = {"value": Literal(array)}, (TensorType(as_dtype(array.dtype), ()),)
+        if len(_numbers) >= _MOST_NUMBERS:
+            _numbers.clear()
+        _numbers[key] = found
+    return found
+
+
+def _array_of(value: Any, dtype: DType | None) -> Array:
     try:
         array = np.asarray(value)
     except ValueError:
@@ -398,9 +497,7 @@ def constant_of(value: Any, dtype: DType | None = None, name: str | None = None)
             array = _bare(value, array, dtype)
         elif array.dtype == np.float64:
             array = array.astype(np.float32)
-    literal = Literal(array)
-    kind = TensorType(as_dtype(array.dtype), array.shape)
-    return current_graph().add("constant", (), {"value": literal}, (kind,), name).outputs[0]
+    return array
 
 
 def _bare(value: Any, array: Array, dtype: DType) -> Array:

@@ -148,10 +148,12 @@ class _Backward:
 
 def add_up(parts: Sequence[Cotangent]) -> Cotangent | None:
     """The sum of cotangents; rows stay rows where there is nothing else."""
-    rows = [p for p in parts if isinstance(p, RowSparse)]
-    dense = [p for p in parts if isinstance(p, Value)]
     if not parts:
         return None
+    if len(parts) == 1 and isinstance(parts[0], Value):
+        return parts[0]
+    rows = [p for p in parts if isinstance(p, RowSparse)]
+    dense = [p for p in parts if isinstance(p, Value)]
     if not dense:
         return sum_rows(rows)
     total = dense[0] if len(dense) == 1 else catalogue.add_n(*dense)
@@ -165,6 +167,8 @@ def dense(g: Cotangent) -> Value:
 
 def _checked(g: Cotangent, x: Value, node: Node) -> Cotangent:
     """A rule's result, refused where it cannot be a cotangent of `x`: the rule is wrong then."""
+    if isinstance(g, Value) and g.type == x.type:
+        return g
     shape: Shape = g.shape if isinstance(g, Value) else x.shape
     if g.dtype is not x.dtype or not compatible(shape, x.shape):
         raise GraphError(
