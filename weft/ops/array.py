@@ -36,6 +36,13 @@ from weft.ops.rule import (
 )  # fmt: skip
 from weft.ops.sample import NUMBERS, count, each_dtype
 
+
+def dimension(x: Value, axis: int) -> Any:
+    """One dimension of `x`: a number where it is known, else the value that computes it."""
+    dim = None if x.shape is None else x.shape[axis]
+    return catalogue.shape_of(x)[axis] if dim is None else dim
+
+
 # reshape
 
 

@@ -10,6 +10,7 @@ import numpy as np
 from weft.errors import ShapeError
 from weft.ir.node import Value
 from weft.ir.shape import Shape, merge, normal_axis, show
+from weft.ops.array import dimension
 from weft.ops.base import REQUIRED, UNKNOWN, Array, Case, Composite, Pull, catalogue, defop
 from weft.ops.rule import add_dims, concrete, front_axis, front_new_axis, same
 from weft.ops.sample import ALL, count, each_dtype
@@ -61,7 +62,7 @@ def _concatenate_vjp(g: Value, y: Value, *xs: Value, axis: int) -> tuple[Value, 
     if len(xs) == 1:
         return (g,)
     at = axis if axis >= 0 else axis + _rank(xs[0])
-    sizes = [_dim(x, at) for x in xs]
+    sizes = [dimension(x, at) for x in xs]
     return split.all(g, sizes=sizes, axis=at)
 
 
@@ -69,11 +70,6 @@ def _rank(x: Value) -> int:
     if x.shape is None:
         return len(concrete(x))  # raises, so that it is asked again later
     return len(x.shape)
-
-
-def _dim(x: Value, axis: int) -> Any:
-    dim = None if x.shape is None else x.shape[axis]
-    return catalogue.shape_of(x)[axis] if dim is None else dim
 
 
 def _concatenate_cases() -> Iterator[Case]:

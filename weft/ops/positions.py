@@ -10,6 +10,7 @@ from weft.errors import GraphError, ShapeError
 from weft.ir.dtype import int32, int64
 from weft.ir.node import Value
 from weft.ir.shape import normal_axis, show
+from weft.ops.array import dimension
 from weft.ops.base import at_user_line, catalogue, constant_of
 from weft.ops.creation import iota
 from weft.ops.gather import gather, scatter_add
@@ -55,7 +56,7 @@ def take_nd(x: Value, indices: Sequence[Value | None], front: bool = False) -> V
     picked = [index for index in indices if index is not None]
     if len(axes) == 1:
         (at,) = axes
-        found = gather(x, wrap_indices(picked[0], _dimension(x, at)), axis=at)
+        found = gather(x, wrap_indices(picked[0], dimension(x, at)), axis=at)
         return _to_front(found, at, picked[0]) if front and at else found
     dims = concrete(x)
     at = axes[0]
@@ -73,11 +74,6 @@ def _to_front(y: Value, at: int, index: Value) -> Value:
     rank, width = len(concrete(y)), len(concrete(index))
     moved = range(at, at + width)
     return catalogue.transpose(y, perm=(*moved, *[k for k in range(rank) if k not in moved]))
-
-
-def _dimension(x: Value, axis: int) -> int | Value:
-    dim = None if x.shape is None else x.shape[axis]
-    return catalogue.shape_of(x)[axis] if dim is None else dim
 
 
 def flat_indices(indices: Sequence[Value], dims: Sequence[int]) -> Value:
@@ -118,7 +114,7 @@ def put_rows(x: Value, indices: Value, updates: Value, combine: str = "set") -> 
     Args:
         combine: `set` (the last of equal indices stays), `add`, `multiply`, `max` or `min`.
     """
-    return combining(combine)(x, wrap_indices(indices, _dimension(x, 0)), updates)
+    return combining(combine)(x, wrap_indices(indices, dimension(x, 0)), updates)
 
 
 def put_along_axis(
