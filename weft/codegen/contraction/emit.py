@@ -77,6 +77,15 @@ def write(b: Builder, value: Reg, pointer: Reg, to: DType, mask: Reg | None) -> 
     store_masked(b, value, pointer, mask)
 
 
+def prefetch(b: Builder, place: Reg, near: int) -> None:
+    """Ask for the cache line at `place`, into the first level (`near` 3) or the second (2).
+
+    Any address will do.
+    """
+    args = (place, integer(0, "i32"), integer(near, "i32"), integer(1, "i32"))
+    b.call("void", "llvm.prefetch.p0", args)
+
+
 def first(b: Builder, value: Reg) -> Reg:
     """Lane 0 of a vector."""
     return b.emit(element(value.type), f"extractelement {value}, i64 0")

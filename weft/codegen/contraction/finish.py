@@ -92,6 +92,14 @@ class Finish:
         b.jump(after)
         b.start(after)
 
+    def expect(self, i: Reg, j: Reg) -> None:
+        """Tell the sink that tile (i, j) comes next."""
+        b, tile = self.b, self.tile
+        if not self.plan.swapped:
+            row = b.add(b.mul(self.matrix, self.sizes.m), b.mul(i, tile.rows))
+            at = (row, b.mul(j, tile.columns), self.sizes.n)
+            self.sink.expect(at, (tile.rows, tile.vectors), tile.lanes)
+
     def _store_whole(self, sums: Accumulators, row: Reg, column: Reg) -> None:
         """A tile that lies inside the output: row by row, in a loop if there is much to do."""
         b, tile = self.b, self.tile

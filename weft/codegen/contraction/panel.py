@@ -54,6 +54,7 @@ class LeftPanels:
         self.tile = tile
         self.source = bfloat16 if product.x_woven else product.dtype
         self.woven = product.x_woven
+        self.step_size = self.source.size * (2 if self.woven else 1)  # bytes an element of a step
         self.turned = product.x_transposed
         self.target = target
 
@@ -87,7 +88,7 @@ class LeftPanels:
             matrix, block = divide(b, rest, blocks)
             k0 = b.mul(block, depth)
             row0 = smaller(b, b.mul(i, self.tile.rows), b.add(m, -self.tile.rows))
-            source = scaled(b, x, matrix, b.mul(m, k), self.source.size)
+            source = scaled(b, x, matrix, b.mul(m, k), self.step_size)
             source = scaled(b, source, row0, row, self.source.size)
             source = scaled(b, source, k0, step, self.source.size)
             to = scaled(b, out, loop.index, left_strides(self.tile, self.turned)[2], 1)

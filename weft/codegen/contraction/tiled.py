@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from weft.codegen.builder import Reg, integer, kernel_builder
-from weft.codegen.contraction.emit import divide, fixed, scaled, smaller, subtract
+from weft.codegen.contraction.emit import divide, fixed, prefetch, scaled, smaller, subtract
 from weft.codegen.contraction.finish import Finish, Sizes, load_tile, store_tile
 from weft.codegen.contraction.matrices import matrices
 from weft.codegen.contraction.panel import LINE, LeftPanels, RightPanel, left_strides, right_bytes
@@ -64,11 +64,7 @@ class _Nest:
         args: list[Argument] = [x, y]
         writes: list[int] = []
         if plan.pack_left:
-            own = (
-                1
-                if product.pairs
-                else max(1, size(known(x.shape)) // max(1, product.m * product.k))
-            )
+            own = max(1, size(known(x.shape)) // max(1, product.m * product.depth))
             panels = LeftPanels(self.tile, product, self.target)
             sizes = (product.m, product.k, product.x_row, product.x_step, plan.depth)
             first, copied = panels.launch(x, own, sizes)
@@ -185,9 +181,7 @@ class _Nest:
         with b.loop(0, count) as loop:
             line = scaled(b, panel, b.add(b.mul(turn, count), loop.index), stride, size)
             with b.loop(0, b.mul(run, size), LINE) as inner:
-                place = b.offset(line, inner.index)
-                args = (place, integer(0, "i32"), integer(2, "i32"), integer(1, "i32"))
-                b.call("void", "llvm.prefetch.p0", args)
+                prefetch(b, b.offset(line, inner.index), 2)
 
     def _parts(self, whole: Reg, part: Reg) -> Reg:
         return divide(self.b, self.b.add(whole, self.b.add(part, -1)), part)[0]
@@ -229,6 +223,7 @@ class _Nest:
         b, s = self.b, self.sizes
         block, i, j, place = at
         start: Accumulators | None = None
+        self.finish.expect(i, j)
         if self.blocks > 1:
             mine = scaled(b, b.offset(self.own, self.right_bytes), place, self.tile_bytes, 1)
             begins = b.compare("icmp eq", block, integer(0))

@@ -1,0 +1,86 @@
+"""Products of bfloat16 by instructions on pairs, emulated so that any AVX-512 machine will do."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pytest
+from families import group_for, machine
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from test_matmul import check_product
+
+from weft.codegen import llvm, microkernel
+from weft.codegen.builder import Builder, Reg, constant
+from weft.codegen.contraction.plan import pays_in_pairs
+from weft.codegen.contraction.product import product_of
+from weft.codegen.family.matmul import matmul
+from weft.codegen.loop.convert import like
+from weft.ir import dtype as types
+
+INSTRUCTION = microkernel.multiply_pairs
+NAMES = ("pairs",) if machine("native").vector_bits == 512 else ()
+BATCHES = (((), ()), ((), ()), ((3,), (3,)), ((3,), ()), ((), (3,)), ((2, 1), (3,)))
+
+
+def emulated(b: Builder, x: Reg, y: Reg, z: Reg) -> Reg:
+    """What vdpbf16ps computes, by shifts and two multiply-adds."""
+    for low in (True, False):
+        parts: list[Reg] = []
+        for pair in (x, y):
+            words = like(pair, "i32")
+            bits = b.emit(words, f"bitcast {pair} to {words}")
+            by = constant(16 if low else -65536, words)
+            half = b.binary("shl" if low else "and", bits, by)
+            parts.append(b.emit(pair.type, f"bitcast {half} to {pair.type}"))
+        z = microkernel.fma(b, parts[0], parts[1], z)
+    return z
+
+
+@pytest.fixture(autouse=True)
+def _emulate(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(microkernel, "multiply_pairs", emulated)
+
+
+@settings(
+    max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
+)
+@given(
+    st.sampled_from((16, 17, 31, 45, 64, 130, 300)),
+    st.sampled_from((32, 34, 66, 130, 514, 1030)),
+    st.sampled_from((64, 65, 70, 96, 129, 200)),
+    st.tuples(st.booleans(), st.booleans()),
+    st.sampled_from(BATCHES),
+)
+def test_products(m: int, k: int, n: int, turns: tuple[bool, bool], batches: Any) -> None:
+    check_product(m, k, n, turns, types.bfloat16, batches, NAMES)
+
+
+def test_the_products_meant_are_those_in_pairs() -> None:
+    for batches in BATCHES:
+        shapes = ((*batches[0], 45, 66), (*batches[1], 66, 70))
+        arrays = [np.zeros(shape, types.bfloat16.numpy) for shape in shapes]
+        group = group_for("matmul", arrays, {"transpose_x": False, "transpose_y": False})
+        for name in NAMES:
+            assert pays_in_pairs(product_of(group.nodes[0]), machine(name))
+
+
+def test_the_test_can_fail(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(microkernel, "multiply_pairs", microkernel.fma)
+    for name in NAMES:
+        with pytest.raises(AssertionError):
+            check_product(45, 66, 70, dtype=types.bfloat16, names=(name,))
+
+
+def test_the_instruction(monkeypatch: pytest.MonkeyPatch) -> None:
+    """One in the place of every multiply-add, its factor broadcast from memory as it reads it."""
+    monkeypatch.setattr(microkernel, "multiply_pairs", INSTRUCTION)
+    arrays = [np.zeros(shape, types.bfloat16.numpy) for shape in ((45, 66), (66, 70))]
+    group = group_for("matmul", arrays, {"transpose_x": False, "transpose_y": False})
+    target = replace(machine("native"), vector_bits=512, registers=32, masked=True, bf16=True)
+    launch = matmul(group, target)[-1]
+    text = llvm.to_assembly(launch.kernel.ir, "x86-64-v4", "+avx512bf16")
+    assert text.count("vdpbf16ps") >= 24
+    assert "vfmadd" not in text
