@@ -15,11 +15,15 @@ LAYERS = [
     ("weft.passes",),
     ("weft.codegen",),
     ("weft.runtime",),
-    ("weft.tf1",),
+    ("weft.tf1", "weft.eager"),
+    ("weft.func", "weft.numpy", "weft.scipy"),
     ("weft.datasets",),
+    ("weft.nn",),
+    ("weft.optim",),
+    ("weft.models",),
     ("weft.cli",),
 ]
-FRONT_ENDS = ("weft.tf1",)
+FRONT_ENDS = ("weft.tf1", "weft.eager")  # func and numpy are built on eager tensors
 
 
 def layer(module: str) -> int:
@@ -27,6 +31,10 @@ def layer(module: str) -> int:
         if any(module == n or module.startswith(n + ".") for n in names):
             return number
     return len(LAYERS)  # the package itself, which offers everything
+
+
+def front_end(module: str) -> str:
+    return ".".join(module.split(".")[:2])
 
 
 def modules() -> dict[str, ast.Module]:
@@ -55,6 +63,8 @@ def faults(sources: dict[str, ast.Module]) -> list[str]:
         for target in imported(tree):
             if target.startswith("weft.") and layer(target) > layer(name):
                 found.append(f"{name} imports {target}, which lies above it")
+            if {front_end(name), front_end(target)} == set(FRONT_ENDS):
+                found.append(f"{name} imports {target}, another front end")
             if target.startswith("llvmlite") and name != "weft.codegen.llvm":
                 found.append(f"{name} imports llvmlite")
         for function in ast.walk(tree):
@@ -106,6 +116,7 @@ def test_imports_go_down():
     ("name", "code", "fault"),
     [
         ("weft.ir.x", "from weft.ops.base import Op", "lies above it"),
+        ("weft.eager.x", "import weft.tf1.session", "another front end"),
         ("weft.passes.x", "import llvmlite.binding", "imports llvmlite"),
         ("weft.ir.x", "def f():\n    import os", "inside a function"),
     ],

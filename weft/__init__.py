@@ -23,6 +23,7 @@ from weft.ir.dtype import (
 
 if TYPE_CHECKING:
     from weft import datasets, ops, tf1
+    from weft.eager.api import *  # noqa: F403
 
 __version__ = "0.1.0"
 del _numpy
@@ -31,14 +32,21 @@ __all__ = [
     "float64", "int8", "int16", "int32", "int64", "ops", "tf1", "uint8",
 ]  # fmt: skip
 
-_LAZY = ("datasets", "ops", "tf1")  # loaded on first use, so that `import weft` stays instant
+# Loaded on first use, so that `import weft` stays instant.
+_MODULES = ("datasets", "func", "models", "nn", "numpy", "ops", "optim", "scipy", "tf1")
 
 
 def __getattr__(name: str) -> Any:
-    if name in _LAZY:
+    if name in _MODULES:
         return importlib.import_module(f"weft.{name}")
+    if not name.startswith("_"):
+        api = importlib.import_module("weft.eager.api")
+        if name in api.__all__:
+            value = globals()[name] = getattr(api, name)
+            return value
     raise AttributeError(f"module 'weft' has no attribute {name!r}")
 
 
 def __dir__() -> list[str]:
-    return sorted(__all__)
+    api = importlib.import_module("weft.eager.api")
+    return sorted({*__all__, *_MODULES, *api.__all__})

@@ -53,6 +53,10 @@ class NotDifferentiableError(WeftError, TypeError):
     """A gradient was asked through an operation that has none."""
 
 
+class GradientError(WeftError, RuntimeError):
+    """A backward pass that cannot be: nothing to differentiate, or its graph is gone."""
+
+
 class CompileError(WeftError, RuntimeError):
     """The code generator or LLVM refused a kernel; the process goes on."""
 

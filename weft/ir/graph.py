@@ -9,7 +9,6 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from weft.errors import GraphError
 from weft.ir.node import Attrs, Node, Source, TensorType, Value, user_source
 
-
 Context = tuple[str, str, Source | None]
 """Name scope, device and source of the nodes that are being built."""
 

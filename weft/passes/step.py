@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
-from weft.ir.graph import Graph
+from weft.ir.graph import Graph, rewrite
 from weft.ir.node import Node, Value
 
 
@@ -44,3 +44,22 @@ class Step:
         """The value after the step, per changed variable."""
         outputs = self.graph.outputs[len(self.graph.outputs) - len(self.updates) :]
         return dict(zip(self.updates, outputs, strict=True))
+
+
+def storing(step: Step, keys: tuple[str, ...], homes: dict[int, str]) -> Step:
+    """The same step with its fetches stored in variables instead of handed out.
+
+    Args:
+        keys: one variable per fetch.
+        homes: feeds, by position, that are the variable of this key before the step.
+    """
+    variables = {step.feeds[position]: key for position, key in homes.items()}
+
+    def rule(node: Node, out: Graph) -> tuple[Value, ...] | None:
+        if node.op != "placeholder" or node.name not in variables:
+            return None
+        attrs = {**node.attrs, "key": variables[node.name]}
+        variable = Node("variable", (), attrs, node.types, node.name, source=node.source)
+        return out.append(variable).outputs
+
+    return replace(step, graph=rewrite(step.graph, rule), updates=(*keys, *step.updates))

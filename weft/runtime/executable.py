@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ctypes
 import sys
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -162,10 +162,36 @@ class Executable:
             self._arrays = ()
             return results
 
+    def launch(self, arrays: Sequence[Array], memories: Mapping[str, Array]) -> None:
+        """Run the step once on memory that the caller owns; for programs without fetches.
+
+        Args:
+            arrays: the feeds.
+            memories: C-contiguous arrays of the variables' types, by key.
+
+        Raises:
+            OutOfRangeError: an index is out of bounds; no variable has changed.
+        """
+        program = self.program
+        with program.lock:
+            addresses = program.addresses
+            held = self._feed(arrays)
+            for variable, number in self._variables:
+                addresses[number] = address_of(memories[variable.key])
+            self._version = -1  # what a state had bound is bound no more
+            fault = self._recorded() if self._debug else program.run()
+            del held
+        if fault is not None:
+            raise self._out_of_range(fault)
+
     def _place(self, arrays: Sequence[Array], state: State) -> Sequence[Array]:
         """Tell the program where everything is; the arrays to keep until the step is over."""
         if state is not self._state or state.version != self._version:
             self._bind(state)
+        return self._feed(arrays)
+
+    def _feed(self, arrays: Sequence[Array]) -> Sequence[Array]:
+        """Tell the program where the feeds are; the arrays to keep until the step is over."""
         addresses = self.program.addresses
         held = arrays
         for index, number in self._feeds:

@@ -1,0 +1,256 @@
+"""How operations on tensors are recorded: the one door between methods and the recording."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any, Final
+
+import numpy as np
+
+from weft.eager import promotion
+from weft.eager.handle import Handle
+from weft.eager.lazy import Array, Lazy, known, trace
+from weft.eager.plan import Plan, function_plan, intern, op_plan
+from weft.errors import DTypeError
+from weft.ir.dtype import DType, as_dtype, bool_
+from weft.ops.autocast import input_dtypes, policy
+from weft.ops.base import REGISTRY, Op, at_user_line
+
+if TYPE_CHECKING:
+    from weft.eager.tensor import Tensor
+
+CAST: Final[Op] = REGISTRY["cast"]
+_tensor: list[type[Tensor]] = []
+
+
+def set_tensor(cls: type[Tensor]) -> None:
+    """Called once, by the module that defines the tensor."""
+    _tensor[:] = [cls]
+
+
+def wrap(lazy: Lazy, like: Any = None) -> Tensor:
+    """A new tensor that shows a value; of the kind of `like`, a tensor, if given."""
+    cls: type[Tensor] = _tensor[0] if like is None else like.kind
+    tensor = cls.__new__(cls)
+    tensor.adopt(lazy)
+    return tensor
+
+
+def leaf(array: Array) -> Lazy:
+    """An array as a value; it is not copied."""
+    return known(array, intern(as_dtype(array.dtype), array.shape))
+
+
+def number(value: Any, dtype: DType) -> Lazy:
+    """A Python number as an input of the program, so that another number is not another program.
+
+    Raises:
+        DTypeError: `dtype` cannot hold it.
+    """
+    try:
+        return known(np.array(value, dtype.numpy), intern(dtype, ()))
+    except OverflowError:
+        text = f"expected a number that {dtype} holds, got {value!r}"
+        raise DTypeError(text + at_user_line()) from None
+
+
+def lazy_of(x: Any, dtype: DType | None = None) -> Lazy:
+    """The value behind a tensor, an array, nested lists of numbers, or a number."""
+    if isinstance(x, Handle):
+        return x.lazy
+    if isinstance(x, np.ndarray | np.generic):
+        return leaf(np.asarray(x))
+    if isinstance(x, bool | int | float | complex):
+        return number(x, dtype or promotion.TORCH.number(x, bool_))
+    if isinstance(x, list | tuple):
+        array = np.array(x)
+        default = promotion.default_dtype()
+        return leaf(array.astype(default.numpy) if array.dtype == np.float64 else array)
+    raise DTypeError(
+        f"expected a tensor, an array or a number, got {type(x).__name__}{at_user_line()}"
+    )
+
+
+def cast(lazy: Lazy, dtype: DType) -> Lazy:
+    """A value as another element type; itself where it has it."""
+    if lazy.type.dtype is dtype:
+        return lazy
+    if lazy.record is None and not lazy.tracked and lazy.array is not None and lazy.array.ndim == 0:
+        return leaf(lazy.array.astype(dtype.numpy))
+    return trace.record(op_plan(CAST, (lazy.type,), {"dtype": dtype}), (lazy,))[0]
+
+
+def record(op: Op, lazies: Sequence[Lazy], attrs: dict[str, Any]) -> tuple[Lazy, ...]:
+    """Record a catalogue operation, with the casts of mixed precision where that is on."""
+    low: DType | None = trace.autocast
+    if low is not None and policy(op.name) is not None:
+        wanted = input_dtypes(op.name, [x.type.dtype for x in lazies], low)
+        lazies = [cast(x, d) for x, d in zip(lazies, wanted, strict=True)]
+    plan = op_plan(op, [x.type for x in lazies], attrs)
+    return trace.record(plan, tuple(lazies))
+
+
+def call(op: Op, *xs: Any, **attrs: Any) -> Tensor:
+    """Call an operation with one result on tensors, arrays or numbers.
+
+    Raises:
+        ShapeError, DTypeError: the inputs do not fit; the message names the user's line.
+    """
+    return wrap(record(op, [lazy_of(x) for x in xs], attrs)[0], _kind(xs))
+
+
+def call_all(op: Op, *xs: Any, **attrs: Any) -> tuple[Tensor, ...]:
+    """Call an operation with several results."""
+    like = _kind(xs)
+    return tuple([wrap(y, like) for y in record(op, [lazy_of(x) for x in xs], attrs)])
+
+
+def _kind(xs: Sequence[Any]) -> Any:
+    for x in xs:
+        if isinstance(x, Handle):
+            return x
+    return None
+
+
+# Elementwise operations, with promotion
+
+_unary: dict[tuple[Op, int], Plan] = {}
+
+
+def unary(op: Op, x: Any, floats: bool = False) -> Tensor:
+    """An elementwise operation of one input; `floats`: integers become floating first."""
+    lazy = x.lazy if isinstance(x, Handle) else lazy_of(x)
+    if trace.autocast is None:
+        plan = _unary.get((op, id(lazy.type)))
+        if plan is not None:
+            return wrap(trace.record(plan, (lazy,))[0], x if isinstance(x, Handle) else None)
+    if floats and not lazy.type.dtype.is_floating:
+        rules = x.rules if isinstance(x, Handle) else promotion.TORCH
+        lazy = cast(lazy, rules.floating(lazy.type.dtype))
+    elif trace.autocast is None:
+        _unary[op, id(lazy.type)] = op_plan(op, (lazy.type,), {})
+    return wrap(record(op, (lazy,), {})[0], x if isinstance(x, Handle) else None)
+
+
+_NUMBERS: Final = frozenset({bool, int, float, complex})
+_binary: dict[Any, tuple[DType, Plan | None]] = {}
+
+
+def binary(op: Op, x: Any, y: Any, floats: bool = False) -> Tensor:
+    """An elementwise operation of two inputs, promoted to one type; numbers are inputs.
+
+    Args:
+        floats: integers become floating first, as for a division.
+    """
+    like = x if isinstance(x, Handle) else y if isinstance(y, Handle) else None
+    a = x.lazy if isinstance(x, Handle) else x if type(x) in _NUMBERS and like else lazy_of(x)
+    b = y.lazy if isinstance(y, Handle) else y if type(y) in _NUMBERS and like else lazy_of(y)
+    rules = promotion.TORCH if like is None else like.rules
+    key = (op, _signature(a), _signature(b), rules)
+    found = _binary.get(key)
+    if found is None:
+        found = _binary[key] = _plan_binary(op, a, b, floats, rules)
+    dtype, plan = found
+    if not isinstance(a, Lazy):
+        a = number(a, dtype)
+    if not isinstance(b, Lazy):
+        b = number(b, dtype)
+    if plan is None or trace.autocast is not None:
+        return wrap(record(op, (cast(a, dtype), cast(b, dtype)), {})[0], like)
+    return wrap(trace.record(plan, (a, b))[0], like)
+
+
+def _signature(x: Any) -> Any:
+    return id(x.type) if isinstance(x, Lazy) else type(x)
+
+
+def _plan_binary(
+    op: Op, a: Any, b: Any, floats: bool, rules: promotion.Rules
+) -> tuple[DType, Plan | None]:
+    """The common type, and the plan where no operand needs a cast."""
+    lazies = [x for x in (a, b) if isinstance(x, Lazy)]
+    dtype = rules.result([x.type for x in lazies])
+    for x in (a, b):
+        if not isinstance(x, Lazy):
+            dtype = rules.number(x, dtype)
+    if floats:
+        dtype = rules.floating(dtype)
+    if any(x.type.dtype is not dtype for x in lazies):
+        return dtype, None
+    kinds = [x.type if isinstance(x, Lazy) else intern(dtype, ()) for x in (a, b)]
+    return dtype, op_plan(op, kinds, {})
+
+
+# Functions of graph values
+
+
+class Recorded:
+    """A function of graph values as a function of tensors, recorded as one call.
+
+    Positional arguments are tensors (or arrays, numbers, `None` where one is left out); keywords
+    are static: hashable, and part of the program's structure.
+    """
+
+    def __init__(self, function: Callable[..., Any], differentiable: bool, rows: bool) -> None:
+        functools.update_wrapper(self, function)
+        self.function = function
+        self.differentiable = differentiable
+        self.rows = rows
+
+    def plan(self, lazies: Sequence[Lazy | None], static: dict[str, Any]) -> Plan:
+        """The plan for inputs of these types."""
+        present = tuple([x is not None for x in lazies])
+        function = self.function if all(present) else _with_gaps(self.function, present)
+        types = [x.type for x in lazies if x is not None]
+        return function_plan(function, types, static, self.differentiable, self.rows)
+
+    def record(self, xs: Sequence[Any], static: dict[str, Any]) -> tuple[Lazy, ...]:
+        """Record a call; the values of its results."""
+        lazies = [None if x is None else lazy_of(x) for x in xs]
+        low: DType | None = trace.autocast
+        if low is not None:
+            lazies = self._cast(lazies, low)
+        plan = self.plan(lazies, static)
+        return trace.record(plan, tuple([x for x in lazies if x is not None]))
+
+    def _cast(self, lazies: list[Lazy | None], low: DType) -> list[Lazy | None]:
+        name = self.function.__name__.strip("_")
+        if policy(name) is None:
+            return lazies
+        wanted = iter(input_dtypes(name, [x.type.dtype for x in lazies if x is not None], low))
+        return [None if x is None else cast(x, next(wanted)) for x in lazies]
+
+    def __call__(self, *xs: Any, **static: Any) -> Any:
+        """Record a call; one tensor, or a tuple of them where the function gives several."""
+        found = self.record(xs, static)
+        like = _kind(xs)
+        if len(found) == 1:
+            return wrap(found[0], like)
+        return tuple([wrap(y, like) for y in found])
+
+
+@functools.lru_cache(maxsize=1024)
+def _with_gaps(function: Callable[..., Any], present: tuple[bool, ...]) -> Callable[..., Any]:
+    """`function` called with `None` where an argument is left out."""
+
+    @functools.wraps(function)
+    def filled(*values: Any, **static: Any) -> Any:
+        given = iter(values)
+        return function(*[next(given) if p else None for p in present], **static)
+
+    return filled
+
+
+def recorded(
+    function: Callable[..., Any] | None = None, *, differentiable: bool = True, rows: bool = False
+) -> Any:
+    """Make a function of graph values (`weft.ops`) one of tensors, recorded as one call.
+
+    Args:
+        differentiable: whether gradients flow through it.
+        rows: whether it takes row-sparse values (`weft.ops.RowSparse`) as they are.
+    """
+    if function is None:
+        return lambda f: Recorded(f, differentiable, rows)
+    return Recorded(function, differentiable, rows)

@@ -1,0 +1,162 @@
+"""Values that are known by how they are computed: the nodes of the recording.
+
+A `Record` is one recorded call, a `Lazy` one of its results. Both are immutable in meaning: an
+in-place change gives the tensor another `Lazy`. A `Lazy` without a record is a leaf: it has its
+array from the start.
+"""
+
+from __future__ import annotations
+
+import itertools
+import sys
+import threading
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, Final
+
+import numpy as np
+
+from weft.errors import WeftError
+from weft.ir.node import NOT_THE_USER, Source, TensorType
+
+if TYPE_CHECKING:
+    from weft.eager.plan import Plan
+
+Array = np.ndarray[Any, Any]
+MOST_PENDING: Final = 8192  # records; then what is live is computed, so that memory is bounded
+
+
+class Record:
+    """One recorded call: `plan` says what, `inputs` on what, `source` where in the program."""
+
+    __slots__ = ("code", "freed", "inputs", "line", "outputs", "plan", "serial")
+
+    def __init__(self, plan: Plan, inputs: tuple[Lazy, ...], serial: int) -> None:
+        self.plan = plan
+        self.inputs = inputs
+        self.serial = serial
+        self.freed = False  # by a backward pass that did not retain the graph
+        frame = sys._getframe(2)  # pyright: ignore[reportPrivateUsage]
+        while frame is not None and _inside(frame.f_code.co_filename):
+            frame = frame.f_back
+        if frame is None:
+            self.code, self.line = None, 0
+        else:
+            self.code, self.line = frame.f_code, frame.f_lineno
+
+    @property
+    def source(self) -> Source | None:
+        """The user's line."""
+        return None if self.code is None else Source(self.code.co_filename, self.line)
+
+
+_files: dict[str, bool] = {}
+
+
+def _inside(file: str) -> bool:
+    """Whether a file belongs to the package."""
+    known = _files.get(file)
+    if known is None:
+        known = _files[file] = file.startswith(NOT_THE_USER)
+    return known
+
+
+class Lazy:
+    """A value: its type, its array once it is computed, and the record that computes it."""
+
+    __slots__ = ("array", "home", "hooks", "index", "leaf", "owner", "record", "tracked", "type")
+    array: Array | None
+    leaf: Callable[[], Any] | None
+
+    def __init__(self, type: TensorType, record: Record | None, index: int, tracked: bool) -> None:
+        self.type = type
+        self.record = record
+        self.index = index
+        self.tracked = tracked  # whether a gradient may flow back through it
+        self.array = None
+        self.owner: Callable[[], Any] | None = None  # the tensor that shows it, if one does
+        self.leaf = None  # the tensor whose gradient accumulates
+        self.hooks: dict[int, Callable[[Any], Any]] | None = None  # called with its gradient
+        self.home: Lazy | None = None  # the value whose memory it takes over
+
+    @property
+    def is_live(self) -> bool:
+        """Whether a tensor shows the value."""
+        return self.owner is not None and self.owner() is not None
+
+
+def known(array: Array, type: TensorType) -> Lazy:
+    """A leaf: a value that is there already."""
+    lazy = Lazy(type, None, 0, False)
+    lazy.array = array
+    return lazy
+
+
+class Trace(threading.local):
+    """What a thread has recorded and not yet computed."""
+
+    def __init__(self) -> None:
+        self.pending: list[Record] = []
+        self.limit = MOST_PENDING  # how many records may wait; 0 after an optimiser's step
+        self.grad_mode = True
+        self.autocast: Any = None  # the element type of mixed precision
+
+    def reset(self) -> None:
+        """Nothing is pending, and nothing is due."""
+        self.limit = MOST_PENDING
+
+    def record(self, plan: Plan, inputs: tuple[Lazy, ...]) -> tuple[Lazy, ...]:
+        """Record one call; its results."""
+        if len(self.pending) >= self.limit:
+            flush()
+        record = Record(plan, inputs, next(_serials))
+        grad = False
+        if plan.differentiable and self.grad_mode:
+            for lazy in inputs:
+                if lazy.tracked:
+                    grad = True
+                    break
+        if grad:
+            record.outputs = tuple(
+                [Lazy(t, record, i, t.dtype.is_floating) for i, t in enumerate(plan.types)]
+            )
+        elif plan.single:
+            record.outputs = (Lazy(plan.types[0], record, 0, False),)
+        else:
+            record.outputs = tuple([Lazy(t, record, i, False) for i, t in enumerate(plan.types)])
+        self.pending.append(record)
+        return record.outputs
+
+
+_serials: Final = itertools.count()  # of all threads: what a record reads has a smaller number
+trace: Final = Trace()
+_flush: list[Callable[[], None]] = []
+
+
+def set_flush(function: Callable[[], None]) -> None:
+    """Called once, by the module that runs recordings."""
+    _flush[:] = [function]
+
+
+def flush() -> None:
+    """Compute every pending value of this thread that a tensor shows."""
+    _flush[0]()
+
+
+def array_of(lazy: Lazy) -> Array:
+    """The array of a value that a tensor shows, computed now if need be.
+
+    Raises:
+        WeftError: its memory was overwritten by an in-place change.
+    """
+    if lazy.array is None:
+        flush()
+        if lazy.array is None:  # recorded by another thread
+            if lazy.record is None:
+                raise WeftError(
+                    "a value that is needed was changed in place after it was used; "
+                    "clone() it before the change"
+                )
+            trace.pending.append(lazy.record)
+            flush()
+        assert lazy.array is not None
+    return lazy.array

@@ -1,0 +1,168 @@
+"""What a recorded call does: types of its results, checked once per signature, and its nodes.
+
+Plans are interned: the same operation on the same types with the same attributes is the same
+object, so that a recording's structure is compared by identity.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any, Final
+
+from weft.ir.dtype import DType
+from weft.ir.graph import Graph
+from weft.ir.node import TensorType, Value
+from weft.ir.shape import known
+from weft.ops.base import NO_GRADIENT, Op, catalogue, freeze
+from weft.ops.creation import zeros_like
+from weft.ops.sparse import RowSparse
+from weft.transform.gradient import Cotangent, dense, gradients
+
+MOST_PLANS: Final = 1 << 16
+
+
+class Plan:
+    """One kind of recorded call.
+
+    Attributes:
+        types: of the results.
+        differentiable: whether a gradient may flow through it.
+        single: whether it has one result.
+        follows: how many leading inputs it sees with all that led to them, as gradients do.
+        expand: adds the nodes to the current graph, given the inputs' values.
+    """
+
+    __slots__ = ("differentiable", "expand", "follows", "name", "single", "takes_rows", "types")
+
+    def __init__(
+        self,
+        name: str,
+        types: Sequence[TensorType],
+        expand: Callable[..., Sequence[Cotangent]],
+        differentiable: bool = True,
+        follows: int = 0,
+        takes_rows: bool = False,
+    ) -> None:
+        self.name = name
+        self.types = tuple([intern(t.dtype, known(t.shape)) for t in types])
+        self.expand = expand
+        self.differentiable = differentiable
+        self.single = len(self.types) == 1
+        self.follows = follows
+        self.takes_rows = takes_rows  # whether inputs may be `RowSparse`
+
+    def __repr__(self) -> str:
+        return f"<Plan {self.name}>"
+
+
+_types: dict[tuple[DType, tuple[int, ...]], TensorType] = {}
+_plans: dict[Any, Plan] = {}
+
+
+def intern(dtype: DType, shape: tuple[int, ...]) -> TensorType:
+    """The one `TensorType` of this element type and shape; its `id` may serve as a key."""
+    key = (dtype, shape)
+    found = _types.get(key)
+    if found is None:
+        found = _types[key] = TensorType(dtype, shape)
+    return found
+
+
+def remember(key: Any, plan: Plan) -> Plan:
+    """Enter a plan; old ones are forgotten together when there are too many."""
+    if len(_plans) >= MOST_PLANS:
+        _plans.clear()
+    _plans[key] = plan
+    return plan
+
+
+recall: Final = _plans.get
+"""The plan that was remembered under a key, or `None`."""
+
+
+def placeholders(types: Sequence[TensorType]) -> list[Value]:
+    """Stand-ins for inputs of these types, in the current graph."""
+    return [catalogue.placeholder(dtype=t.dtype, shape=t.shape) for t in types]
+
+
+def op_plan(op: Op, types: Sequence[TensorType], attrs: dict[str, Any]) -> Plan:
+    """The plan of a catalogue operation.
+
+    Raises:
+        WeftError: the inputs do not fit; the message names the user's line.
+    """
+    frozen = {k: freeze(v) for k, v in attrs.items()} if attrs else attrs
+    key = (op, tuple(map(id, types)), tuple(frozen.items()))
+    found = recall(key)
+    if found is not None:
+        return found
+    with Graph().as_default():
+        node = op.node(tuple(placeholders(types)), frozen)
+
+    def expand(*values: Value) -> Sequence[Cotangent]:
+        return op.node(values, frozen).outputs
+
+    return remember(key, Plan(op.name, node.types, expand, op.vjp is not NO_GRADIENT))
+
+
+def function_plan(
+    function: Callable[..., Any],
+    types: Sequence[TensorType],
+    static: dict[str, Any],
+    differentiable: bool = True,
+    takes_rows: bool = False,
+) -> Plan:
+    """The plan of a function from graph values to one or several graph values.
+
+    Args:
+        function: pure; called as `function(*values, **static)` whenever nodes are needed.
+        static: hashable arguments that decide the structure.
+
+    Raises:
+        WeftError: whatever the function's operations raise on these types.
+    """
+    key = (function, tuple(map(id, types)), tuple(static.items()))
+    found = recall(key)
+    if found is not None:
+        return found
+
+    def expand(*values: Cotangent) -> Sequence[Cotangent]:
+        result = function(*values, **static)
+        return tuple(result) if isinstance(result, tuple | list) else (result,)
+
+    with Graph().as_default():
+        outputs = [dense(y).type for y in expand(*placeholders(types))]
+    name = getattr(function, "__name__", type(function).__name__).strip("_")
+    return remember(key, Plan(name, outputs, expand, differentiable, 0, takes_rows))
+
+
+def gradient_plan(
+    ys: Sequence[TensorType],
+    given: tuple[bool, ...],
+    xs: Sequence[TensorType],
+    stop: int,
+) -> Plan:
+    """The plan of a backward pass.
+
+    Its inputs are `ys`, then the cotangents that are given, then `xs`, then values that are to be
+    taken as constants. Its results are the gradients, zeros where nothing reaches an x.
+    """
+    key = ("gradients", tuple(map(id, ys)), given, tuple(map(id, xs)), stop)
+    found = recall(key)
+    if found is not None:
+        return found
+    first = len(ys) + sum(given)
+
+    def expand(*values: Value) -> Sequence[Cotangent]:
+        starts = iter(values[len(ys) : first])
+        grad_ys = [next(starts) if g else None for g in given]
+        targets = values[first : first + len(xs)]
+        found = gradients(values[: len(ys)], targets, grad_ys, stop=values[first + len(xs) :])
+        return [zeros_like(x) if g is None else g for g, x in zip(found, targets, strict=True)]
+
+    return remember(key, Plan("gradients", xs, expand, follows=len(ys)))
+
+
+def settled(value: Cotangent, plan: Plan) -> Cotangent:
+    """An input as a plan takes it: rows only where it knows what to do with them."""
+    return value.dense() if isinstance(value, RowSparse) and not plan.takes_rows else value

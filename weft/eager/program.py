@@ -1,0 +1,170 @@
+"""Runs what was recorded: interpreted at first, as one compiled program once it comes back."""
+
+from __future__ import annotations
+
+import sys
+import time
+from collections import OrderedDict
+from collections.abc import Sequence
+from typing import Any, Final
+
+import numpy as np
+
+from weft import config
+from weft.codegen.target import current
+from weft.eager import storage
+from weft.eager.lazy import Lazy, Trace, trace
+from weft.eager.structure import Expanded, Structure, expand, structure_of, work
+from weft.ir.shape import known
+from weft.passes.pipeline import optimise
+from weft.passes.specialise import specialise
+from weft.passes.step import Request, storing
+from weft.runtime.build import build
+from weft.runtime.executable import Executable
+from weft.runtime.program import new_lock
+from weft.transform.interpreter import evaluate
+
+Array = np.ndarray[Any, Any]
+MOST_PROGRAMS: Final = 512  # the one that was not used for longest goes first
+INTERPRETED_RUNS: Final = 2  # the third run of a structure is compiled,
+HEAVY: Final = 3e7  # or the first one, if it has this much work: see `structure.work`
+# Where the same records come in ever new shapes, compiling each shape costs more than it saves:
+# then a shape is compiled once interpreting it has taken as long as compiling would.
+CHURN: Final = 8  # shapes
+COMPILE_SECONDS_A_NODE: Final = 2e-3
+
+
+class Prepared:
+    """A structure seen before: its graph, how often it ran, and its program once it is hot."""
+
+    def __init__(self, structure: Structure) -> None:
+        self.expanded: Expanded = expand(structure)
+        self.homes = structure.homes
+        self.types = tuple([(known(y.type.shape), y.type.dtype.numpy) for y in structure.outputs])
+        self.keys = tuple([f"out{i}" for i in range(len(structure.outputs))])
+        self.heavy = work(self.expanded.graph) > HEAVY
+        self.family = tuple([p.plan.name for p in structure.records])
+        self.runs = 0
+        self.spent = 0.0
+        self.executable: Executable | None = None
+
+    def run(self, leaves: Sequence[Array]) -> list[Array]:
+        """The outputs' arrays; those with a home are written there."""
+        self.runs += 1
+        if self.executable is None and self._is_hot():
+            self.executable = self._compile()
+        if self.executable is not None:
+            return self._launch(self.executable, leaves)
+        start = time.perf_counter()
+        found = self._interpret(leaves)
+        self.spent += time.perf_counter() - start
+        return found
+
+    def _is_hot(self) -> bool:
+        if self.heavy:
+            return True
+        if self.runs <= INTERPRETED_RUNS:
+            return False
+        nodes = len(self.expanded.graph.nodes)
+        return _families[self.family] < CHURN or self.spent > nodes * COMPILE_SECONDS_A_NODE
+
+    def _compile(self) -> Executable:
+        graph, feeds, outputs = self.expanded.graph, self.expanded.feeds, self.expanded.outputs
+        request = Request(graph, outputs, (), feeds)
+        step = specialise(request, [v.type for v in feeds], {}, {})
+        homes = {leaf: self.keys[i] for i, leaf in enumerate(self.homes) if leaf >= 0}
+        step = optimise(storing(step, self.keys, homes))
+        threads = int(config.get("threads"))
+        executable = Executable(build(step, current(), threads), threads)
+        if int(config.get("debug")) >= 1:
+            print(f"# weft: compiled {executable.summary()}", file=sys.stderr)
+        return executable
+
+    def _launch(self, executable: Executable, leaves: Sequence[Array]) -> list[Array]:
+        memories = dict(zip(self.keys, self._memories(leaves), strict=True))
+        executable.launch(leaves, memories)
+        return list(memories.values())
+
+    def _memories(self, leaves: Sequence[Array]) -> list[Array]:
+        """Where the results go: memory of a leaf, or fresh."""
+        return [
+            storage.empty(*kind) if home < 0 else leaves[home]
+            for home, kind in zip(self.homes, self.types, strict=True)
+        ]
+
+    def _interpret(self, leaves: Sequence[Array]) -> list[Array]:
+        expanded = self.expanded
+        feeds = dict(zip(expanded.feeds, leaves, strict=True))
+        found = evaluate(expanded.graph, expanded.outputs, feeds)
+        results: list[Array] = []
+        for array, home in zip(found, self.homes, strict=True):
+            if home < 0:
+                results.append(np.array(array, order="C"))
+            else:
+                leaves[home][...] = array
+                results.append(leaves[home])
+        return results
+
+
+_lock: Final = new_lock()
+_programs: OrderedDict[tuple[Any, ...], Prepared] = OrderedDict()
+_families: dict[tuple[str, ...], int] = {}  # how many shapes each sequence of calls came in
+
+
+def prepared(structure: Structure) -> Prepared:
+    """The program of a structure, from the cache or new."""
+    found = _programs.get(structure.key)
+    if found is not None:
+        _programs.move_to_end(structure.key)
+        return found
+    found = _programs[structure.key] = Prepared(structure)
+    _families[found.family] = _families.get(found.family, 0) + 1
+    if len(_programs) > MOST_PROGRAMS:
+        _programs.popitem(last=False)
+    return found
+
+
+def flush() -> None:
+    """Compute every pending value of this thread that a tensor shows."""
+    outputs = take_pending(trace)
+    if outputs:
+        compute(outputs)
+
+
+def take_pending(trace: Trace) -> list[Lazy]:
+    """The values to compute; nothing is pending afterwards."""
+    pending, trace.pending = trace.pending, []
+    trace.reset()
+    return [y for r in pending for y in r.outputs if y.array is None and y.is_live]
+
+
+def compute(outputs: Sequence[Lazy]) -> None:
+    """Compute these values."""
+    with _lock:
+        structure = structure_of(outputs)
+        program = prepared(structure)
+        leaves = [_contiguous(lazy.array) for lazy in structure.leaves]
+        arrays = program.run(leaves)
+        for lazy, array in zip(outputs, arrays, strict=True):
+            _settle(lazy, array)
+
+
+def _contiguous(array: Array | None) -> Array:
+    assert array is not None
+    return array if array.flags.c_contiguous else np.ascontiguousarray(array)
+
+
+def _settle(lazy: Lazy, array: Array) -> None:
+    """Give a value its array; what it took the memory of has none any more."""
+    home = lazy.home
+    if home is not None:
+        assert home.array is not None
+        if home.array is not array:  # it was not contiguous
+            home.array[...] = array
+            array = home.array
+        home.array = None
+        home.record = None
+        lazy.home = None
+    lazy.array = array
+    if lazy.record is not None and (not lazy.tracked or lazy.record.freed):
+        lazy.record = None

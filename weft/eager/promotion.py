@@ -1,0 +1,107 @@
+"""Which element type an operation on mixed types computes in: PyTorch's rules.
+
+A bare Python number only decides the kind (bool, integer, floating), as does a rank-0 tensor beside
+others of its kind. A floating result of integers has the default type.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Sequence
+from typing import Any, Final
+
+import numpy as np
+
+from weft.errors import DTypeError
+from weft.ir import dtype as types
+from weft.ir.dtype import DType, as_dtype
+from weft.ir.node import TensorType
+
+_KINDS: Final = {"b": 0, "i": 1, "u": 1, "f": 2, "c": 3}
+
+
+class _Default(threading.local):
+    def __init__(self) -> None:
+        self.dtype = types.float32
+
+
+_default: Final = _Default()
+
+
+def default_dtype() -> DType:
+    """The type of floating numbers that nothing else gives a type: float32 at first."""
+    return _default.dtype
+
+
+def set_default_dtype(dtype: Any) -> None:
+    """Change the type of floating numbers that nothing else gives a type, in this thread.
+
+    Raises:
+        DTypeError: the type is not floating.
+    """
+    kind = as_dtype(dtype)
+    if not kind.is_floating:
+        raise DTypeError(f"set_default_dtype: expected a floating type, got {kind}")
+    _default.dtype = kind
+
+
+def promote(a: DType, b: DType) -> DType:
+    """The smallest type that holds both kinds of numbers.
+
+    >>> promote(types.int64, types.float32), promote(types.uint8, types.int8)
+    (float32, int16)
+    """
+    if a is b:
+        return a
+    if _kind(a) != _kind(b):
+        return a if _kind(a) > _kind(b) else b
+    if a.is_floating:
+        if {a, b} == {types.float16, types.bfloat16}:
+            return types.float32
+        return a if a.size > b.size else b
+    try:
+        return as_dtype(np.promote_types(a.numpy, b.numpy))
+    except DTypeError:  # uint64 with a signed type
+        return types.int64
+
+
+def _kind(dtype: DType) -> int:
+    return _KINDS[dtype.kind]
+
+
+def _all(dtypes: Sequence[DType]) -> DType | None:
+    found: DType | None = None
+    for dtype in dtypes:
+        found = dtype if found is None else promote(found, dtype)
+    return found
+
+
+class Rules:
+    """PyTorch's rules: rank-0 tensors beside others matter only if their kind is higher."""
+
+    def result(self, operands: Sequence[TensorType]) -> DType:
+        """The common type of tensors."""
+        ranked = _all([t.dtype for t in operands if t.shape])
+        single = _all([t.dtype for t in operands if not t.shape])
+        if ranked is None or single is None:
+            found = ranked or single
+            assert found is not None
+            return found
+        return promote(ranked, single) if _kind(single) > _kind(ranked) else ranked
+
+    def number(self, number: Any, beside: DType) -> DType:
+        """The common type of a tensor and a bare Python number."""
+        if isinstance(number, bool):
+            return beside
+        if isinstance(number, int):
+            return types.int64 if beside is types.bool_ else beside
+        if isinstance(number, complex):
+            return as_dtype("complex128" if beside.size >= 8 else "complex64")
+        return self.floating(beside)
+
+    def floating(self, dtype: DType) -> DType:
+        """`dtype`, or the default floating type for integers and booleans."""
+        return dtype if _kind(dtype) >= 2 else default_dtype()
+
+
+TORCH: Final = Rules()

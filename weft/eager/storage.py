@@ -1,0 +1,82 @@
+"""Memory for results: blocks that are used again once nobody refers to them.
+
+Fresh memory costs a page fault for every 4 KB, which is slower than most arithmetic; so the blocks
+of arrays that are gone are kept and handed out again, newest first, because it may still be cached.
+"""
+
+from __future__ import annotations
+
+import math
+import threading
+from typing import Any, Final
+
+import numpy as np
+
+Array = np.ndarray[Any, Any]
+ALIGNMENT: Final = 64  # bytes: one cache line, and the widest vector
+SMALLEST: Final = 16 << 10  # bytes; below, NumPy's own cache is as good
+MOST_KEPT: Final = 1 << 29  # bytes of free blocks
+
+
+class _Pool:
+    """Free memory by size."""
+
+    def __init__(self) -> None:
+        self.free: dict[int, list[Array]] = {}
+        self.kept = 0
+        self.lock = threading.Lock()
+
+    def take(self, size: int) -> Array | None:
+        with self.lock:
+            blocks = self.free.get(size)
+            if not blocks:
+                return None
+            self.kept -= size
+            return blocks.pop()
+
+    def give(self, size: int, raw: Array) -> None:
+        # A finaliser may run while this thread holds the lock: then the block is just let go.
+        if self.kept + size > MOST_KEPT or not self.lock.acquire(blocking=False):
+            return
+        try:
+            self.free.setdefault(size, []).append(raw)
+            self.kept += size
+        finally:
+            self.lock.release()
+
+    def clear(self) -> None:
+        with self.lock:
+            self.free.clear()
+            self.kept = 0
+
+
+_POOL: Final = _Pool()
+
+
+class _Block(np.ndarray[Any, Any]):
+    """The owner of a block; every array on it keeps it alive."""
+
+    raw: Array | None = None
+
+    def __del__(self, give: Any = _POOL.give) -> None:
+        if self.raw is not None:
+            give(self.nbytes, self.raw)
+
+
+def empty(shape: tuple[int, ...], dtype: np.dtype[Any]) -> Array:
+    """An uninitialised C-contiguous array whose data starts on a cache line if it is not tiny."""
+    size = math.prod(shape) * dtype.itemsize
+    if size < SMALLEST:
+        return np.empty(shape, dtype)
+    raw = _POOL.take(size)
+    if raw is None:
+        raw = np.empty(size + ALIGNMENT, np.uint8)
+    start = -raw.__array_interface__["data"][0] % ALIGNMENT
+    block = raw[start : start + size].view(_Block)
+    block.raw = raw
+    return np.ndarray(shape, dtype, block)
+
+
+def empty_cache() -> None:
+    """Give the free blocks back to the system."""
+    _POOL.clear()

@@ -1,0 +1,160 @@
+"""The structure of what is to be computed: a key for the program cache, and the graph behind it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+
+from weft.eager.lazy import Lazy, Record
+from weft.eager.plan import settled
+from weft.errors import WeftError
+from weft.ir.graph import Graph
+from weft.ir.node import Value
+from weft.ir.shape import known
+from weft.ops.base import catalogue
+from weft.transform.gradient import Cotangent, dense
+
+HISTORY: Final = True
+
+
+@dataclass(frozen=True)
+class Structure:
+    """Records in order, the leaves that they read, and what is wanted of them.
+
+    Attributes:
+        key: equal for recordings that run the same program.
+        leaves: values that are there, in order of first use; inner values among them are fed.
+        homes: for each output the position of the leaf whose memory it takes over, or -1.
+    """
+
+    key: tuple[Any, ...]
+    records: tuple[Record, ...]
+    leaves: tuple[Lazy, ...]
+    outputs: tuple[Lazy, ...]
+    homes: tuple[int, ...]
+
+
+def structure_of(outputs: Sequence[Lazy]) -> Structure:
+    """What it takes to compute `outputs`.
+
+    Raises:
+        WeftError: a value that is needed was overwritten by an in-place change.
+    """
+    records = needed(outputs)
+    number: dict[Lazy, int] = {}
+    leaves: list[Lazy] = []
+    key: list[Any] = []
+    for record in records:
+        key.append(record.plan)
+        for lazy in record.inputs:
+            found = number.get(lazy)
+            if found is None:
+                found = number[lazy] = len(number)
+                leaves.append(lazy)
+                _refuse_overwritten(lazy, record)
+            key.append(found)
+        for lazy in record.outputs:
+            number[lazy] = len(number)
+            if lazy.array is not None:
+                leaves.append(lazy)
+                key.append("fed")
+    homes = [-1 if y.home is None else _home(y, number, leaves) for y in outputs]
+    key.append("outputs")
+    key += [number[y] for y in outputs]
+    key += homes
+    return Structure(tuple(key), records, tuple(leaves), tuple(outputs), tuple(homes))
+
+
+def _home(output: Lazy, number: dict[Lazy, int], leaves: list[Lazy]) -> int:
+    home = output.home
+    assert home is not None
+    if home.array is None or not home.array.flags.writeable or home.is_live:
+        output.home = None
+        return -1
+    if home not in number:
+        number[home] = len(number)
+        leaves.append(home)
+    return leaves.index(home)
+
+
+def _refuse_overwritten(lazy: Lazy, record: Record) -> None:
+    if lazy.array is None:
+        where = "" if record.source is None else f" (created at {record.source})"
+        raise WeftError(
+            f"{record.plan.name}: one of the values needed was changed in place after it was used "
+            f"here; clone() it before the change, or call backward() first{where}"
+        )
+
+
+def needed(outputs: Sequence[Lazy]) -> tuple[Record, ...]:
+    """The records that must run, in order.
+
+    A gradient sees its ys with all that led to them, whether already computed or not.
+    """
+    found: dict[Record, bool] = {}
+    stack = [(y.record, False) for y in outputs if y.array is None and y.record is not None]
+    while stack:
+        record, history = stack.pop()
+        before = found.get(record)
+        if before is not None and (before or not history):
+            continue
+        found[record] = history
+        follows = record.plan.follows
+        for position, lazy in enumerate(record.inputs):
+            inner = lazy.record
+            if inner is None:
+                continue
+            deep = lazy.leaf is None and (position < follows or (history and lazy.tracked))
+            if deep or lazy.array is None:
+                stack.append((inner, deep))
+    return tuple(sorted(found, key=_serial))
+
+
+def _serial(record: Record) -> int:
+    return record.serial
+
+
+@dataclass(frozen=True)
+class Expanded:
+    """The graph of a structure: one value per leaf and per output."""
+
+    graph: Graph
+    feeds: tuple[Value, ...]
+    outputs: tuple[Value, ...]
+
+
+def expand(structure: Structure) -> Expanded:
+    """The nodes of a structure, in a graph of their own."""
+    graph = Graph()
+    env: dict[Lazy, Cotangent] = {}
+    produced = {y for r in structure.records for y in r.outputs}
+    with graph.as_default():
+        for lazy in structure.leaves:
+            if lazy not in produced:
+                kind = lazy.type
+                env[lazy] = catalogue.placeholder(dtype=kind.dtype, shape=kind.shape)
+        for record in structure.records:
+            values = [settled(env[lazy], record.plan) for lazy in record.inputs]
+            with graph.at(record.source):
+                found = record.plan.expand(*values)
+            env.update(zip(record.outputs, found, strict=True))
+        outputs = tuple([dense(env[y]) for y in structure.outputs])
+        feeds = tuple([dense(env[lazy]) for lazy in structure.leaves])
+    return Expanded(graph, feeds, outputs)
+
+
+def work(graph: Graph) -> float:
+    """A rough count of the arithmetic in a graph: elements, and products of contractions."""
+    total = 0.0
+    for node in graph.nodes:
+        for kind in node.types:
+            size = 1.0
+            for d in known(kind.shape):
+                size *= d
+            total += size
+            if node.op == "matmul":
+                total += size * known(node.inputs[0].shape)[-1] / 8
+            elif node.op.startswith("conv"):
+                total += size * 64
+    return total
