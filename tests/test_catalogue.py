@@ -11,6 +11,7 @@ from catalogue import (
     check_compiled_gradient,
     check_gradient,
     check_gradient_of_unknown_shapes,
+    check_interpreted,
     check_lowering,
     check_normal_form,
     check_types,
@@ -27,7 +28,8 @@ PROGRAM = 24  # cases compiled as one program
 
 @pytest.mark.parametrize("op", OPS)
 @pytest.mark.parametrize(
-    "check", [check_types, check_unknown_shapes, check_normal_form, check_lowering]
+    "check",
+    [check_types, check_unknown_shapes, check_normal_form, check_lowering, check_interpreted],
 )
 def test_rules_agree(op: Op, check: Callable[[Op, Case], None]) -> None:
     for case in op.cases():

@@ -12,7 +12,7 @@ import numpy as np
 
 from weft.ops.base import Array, constant_of
 from weft.ops.compare import greater, less, logical_and, select
-from weft.ops.maths import erf, exp, sigmoid, tanh
+from weft.ops.maths import erf, exp, fast_erf, sigmoid, tanh
 from weft.ops.numeric import elementwise
 
 # Klambauer et al., "Self-Normalizing Neural Networks" (2017), equation 14
@@ -83,6 +83,7 @@ def _silu_vjp(g: Any, y: Any, x: Any) -> tuple[Any, ...]:
 silu = elementwise(
     "silu", lambda b, x: x * b.sigmoid(x), lambda x: x * np.exp(-np.logaddexp(0, -x)), _silu_vjp,
     rtol=4e-6, specials=(0.0, -0.0, 1.0, -50.0, np.inf, np.nan),
+    fast=lambda x: x / (1 + np.exp(-x)),
 )  # fmt: skip
 
 
@@ -103,6 +104,12 @@ def _gelu_reference(x: Array, approximate: bool) -> Array:
     return (wide * phi).astype(x.dtype)
 
 
+def _fast_gelu(x: Array, approximate: bool) -> Array:
+    if approximate:
+        return 0.5 * x * (1 + np.tanh(_GELU_SCALE * (x + _GELU_CUBIC * (x * x * x))))
+    return 0.5 * x * (1 + fast_erf(x * x.dtype.type(math.sqrt(0.5))))
+
+
 def _gelu_vjp(g: Any, y: Any, x: Any, approximate: bool) -> tuple[Any, ...]:
     if approximate:
         t = tanh((x + x * x * x * _GELU_CUBIC) * _GELU_SCALE)
@@ -117,5 +124,5 @@ _GELU_SPECIALS: Final = (0.0, -0.0, 1.0, 30.0, np.inf, np.nan)
 gelu = elementwise(
     "gelu", _gelu_rule, _gelu_reference, _gelu_vjp, attrs={"approximate": False},
     variants=({"approximate": True},),
-    specials=_GELU_SPECIALS, rtol=1e-5,
+    specials=_GELU_SPECIALS, rtol=1e-5, fast=_fast_gelu,
 )  # fmt: skip

@@ -8,6 +8,8 @@ The rules of an operation, all pure:
   which nothing is known (`UNKNOWN`) and attribute entries that are `None`; others are not asked
   then, and their outputs are of unknown rank.
 - `reference(*arrays, **attrs)` is the NumPy meaning: oracle, constant folder, interpreter.
+- `fast(*arrays, **attrs)` is for the interpreter of eager programs where the reference is too slow
+  (it may work in float64): the same in the inputs' own precision, never asked for half precision.
 - `vjp(g, y, *x, **attrs)` returns one cotangent (or `None`) per data input, written in operations,
   so that higher orders come free; `g` and `y` are tuples where there are several outputs.
   `NO_GRADIENT` says that there is none, `BY_EXPANSION` that a composite's expansion has it.
@@ -152,6 +154,7 @@ class Op:
     partial: bool = False  # the shape rule copes with whatever is unknown
     literals: tuple[DType | None, ...] = ()  # types that bare numbers take, where declared
     normal: Callable[..., Mapping[str, Any]] = as_given
+    fast: Callable[..., Any] | None = None
     _plans: dict[Any, tuple[Mapping[str, Any], tuple[TensorType, ...]]] = field(
         default_factory=dict[Any, Any], init=False, repr=False
     )  # input types and attributes as given -> attributes and types of the node
@@ -350,6 +353,7 @@ def defop(
     stateful: bool = False,
     partial: bool = False,
     normal: Callable[..., Mapping[str, Any]] = as_given,
+    fast: Callable[..., Any] | None = None,
 ) -> Op:
     """Declare an operation and enter it in the registry.
 
@@ -368,7 +372,7 @@ def defop(
     literals = tuple(as_dtype(kind) if kind else None for _, _, kind in parts)
     op = Op(
         name, tuple(part[0] for part in parts), attrs or {}, dtype, shape, reference, vjp, lower,
-        cases, outputs, stateful, partial, literals, normal,
+        cases, outputs, stateful, partial, literals, normal, fast,
     )  # fmt: skip
     REGISTRY[name] = op
     return op

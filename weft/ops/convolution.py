@@ -8,7 +8,8 @@ convolution is `conv_grad_input`.
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterator, Mapping
+import math
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any, Final
 
 import numpy as np
@@ -97,16 +98,28 @@ def _grad_weight_normal(x: Dims, g: Dims, *, shape: Any, **attrs: Any) -> Mappin
     return {"shape": shape, **_normal(x, shape, attrs)}
 
 
-# References, in float64
+# References, in float64; what eager programs run, in the inputs' own type
+def _in_float64(fast: Callable[..., Array]) -> Callable[..., Array]:
+    def run(a: Array, b: Array, **attrs: Any) -> Array:
+        return fast(a.astype(np.float64), b.astype(np.float64), **attrs).astype(a.dtype)
+
+    return run
+
+
 def _grouped(a: Array, groups: int) -> Array:
     """The last axis split in (groups, the rest), which then stand in front: G, ..., C / G."""
-    split = a.astype(np.float64).reshape(*a.shape[:-1], groups, a.shape[-1] // groups)
+    split = a.reshape(*a.shape[:-1], groups, a.shape[-1] // groups)
     return np.moveaxis(split, -2, 0)
 
 
-def _ungrouped(a: Array, dtype: np.dtype[Any]) -> Array:
+def _ungrouped(a: Array) -> Array:
     back = np.moveaxis(a, 0, -2)
-    return back.reshape(*back.shape[:-2], back.shape[-2] * back.shape[-1]).astype(dtype)
+    return back.reshape(*back.shape[:-2], back.shape[-2] * back.shape[-1])
+
+
+def _rows(a: Array) -> Array:
+    """Pixels as the rows of a matrix."""
+    return a.reshape(math.prod(a.shape[:-1]), a.shape[-1])
 
 
 def padded(x: Array, geo: Geometry, value: float = 0.0) -> Array:
@@ -122,7 +135,7 @@ def taps(geo: Geometry) -> Iterator[tuple[tuple[int, ...], tuple[slice, ...]]]:
         yield tap, tuple(slice(t * d, t * d + (o - 1) * s + 1, s) for t, d, s, o in places)
 
 
-def _conv_reference(x: Array, w: Array, **attrs: Any) -> Array:
+def _fast_conv(x: Array, w: Array, **attrs: Any) -> Array:
     geo = conv_geometry(x.shape, w.shape, **attrs)
     rank, groups = len(geo.kernel), attrs["groups"]
     extents = [(k - 1) * d + 1 for k, d in zip(geo.kernel, geo.dilation, strict=True)]
@@ -135,34 +148,34 @@ def _conv_reference(x: Array, w: Array, **attrs: Any) -> Array:
     tap_axes = tuple(range(3 + rank, 3 + 2 * rank))
     pairs = zip(windows, _grouped(w, groups), strict=True)
     contract = ((*(a - 1 for a in tap_axes), 1 + rank), tuple(range(rank + 1)))
-    return _ungrouped(np.stack([np.tensordot(a, b, contract) for a, b in pairs]), x.dtype)
+    return _ungrouped(np.stack([np.tensordot(a, b, contract) for a, b in pairs]))
 
 
-def _grad_input_reference(g: Array, w: Array, shape: Any, **attrs: Any) -> Array:
+def _fast_grad_input(g: Array, w: Array, shape: Any, **attrs: Any) -> Array:
     geo = conv_geometry(shape, w.shape, **attrs)
     groups = attrs["groups"]
     weights, cotangent = _grouped(w, groups), _grouped(g, groups)
-    total = np.zeros((groups, shape[0], *geo.padded, shape[-1] // groups))
+    total = np.zeros((groups, shape[0], *geo.padded, shape[-1] // groups), g.dtype)
     for tap, seen in taps(geo):
         per_group = zip(cotangent, weights[(slice(None), *tap)], strict=True)
         for i, (a, b) in enumerate(per_group):
-            total[(i, slice(None), *seen)] += a @ b.T
+            part = _rows(a) @ b.T  # one product, not one a row of pixels
+            total[(i, slice(None), *seen)] += part.reshape(*a.shape[:-1], len(b))
     pads = zip(geo.padding, shape[1:-1], strict=True)
     inner = tuple(slice(low, low + size) for (low, _), size in pads)
-    return _ungrouped(total[(slice(None), slice(None), *inner)], g.dtype)
+    return _ungrouped(total[(slice(None), slice(None), *inner)])
 
 
-def _grad_weight_reference(x: Array, g: Array, shape: Any, **attrs: Any) -> Array:
+def _fast_grad_weight(x: Array, g: Array, shape: Any, **attrs: Any) -> Array:
     geo = conv_geometry(x.shape, shape, **attrs)
     groups = attrs["groups"]
     image, cotangent = _grouped(padded(x, geo), groups), _grouped(g, groups)
-    total = np.zeros((groups, *shape[:-1], shape[-1] // groups))
-    space = tuple(range(len(shape) - 1))  # and the batch
+    total = np.zeros((groups, *shape[:-1], shape[-1] // groups), x.dtype)
+    flat = [_rows(a) for a in cotangent]
     for tap, seen in taps(geo):
         for i in range(groups):
-            part = image[(i, slice(None), *seen)]
-            total[(i, *tap)] = np.tensordot(part, cotangent[i], (space, space))
-    return _ungrouped(total, x.dtype)
+            total[(i, *tap)] = _rows(image[(i, slice(None), *seen)]).T @ flat[i]
+    return _ungrouped(total)
 
 
 # Gradients: each in terms of the other two
@@ -230,7 +243,8 @@ conv = defop(
     attrs=ATTRS,
     dtype=_weights_like,
     shape=_conv_shape,
-    reference=_conv_reference,
+    reference=_in_float64(_fast_conv),
+    fast=_fast_conv,
     vjp=_conv_vjp,
     lower=Opaque("conv"),
     cases=lambda: _cases("conv"),
@@ -242,7 +256,8 @@ conv_grad_input = defop(
     attrs={"shape": REQUIRED, **ATTRS},
     dtype=_weights_like,
     shape=_grad_input_shape,
-    reference=_grad_input_reference,
+    reference=_in_float64(_fast_grad_input),
+    fast=_fast_grad_input,
     vjp=_grad_input_vjp,
     lower=Opaque("conv_grad_input"),
     cases=lambda: _cases("conv_grad_input"),
@@ -255,7 +270,8 @@ conv_grad_weight = defop(
     attrs={"shape": REQUIRED, **ATTRS},
     dtype=_weights_like,
     shape=_grad_weight_shape,
-    reference=_grad_weight_reference,
+    reference=_in_float64(_fast_grad_weight),
+    fast=_fast_grad_weight,
     vjp=_grad_weight_vjp,
     lower=Opaque("conv_grad_weight"),
     cases=lambda: _cases("conv_grad_weight"),

@@ -33,8 +33,7 @@ def _row_parts(logits: Value) -> tuple[Value, Value, Value]:
     return m, shifted, log(reduce.sum(exp(shifted), **_LAST))
 
 
-def _reference_log_softmax(logits: Array) -> Array:
-    wide = logits.astype(np.float64)
+def _log_softmax(wide: Array) -> Array:
     if not wide.size:
         return wide
     shifted = wide - wide.max(axis=-1, keepdims=True)
@@ -55,10 +54,13 @@ def _dense_shape(logits: Shape, labels: Shape) -> Shape:
     return rows[:-1]
 
 
+def _fast_dense(logits: Array, labels: Array) -> Array:
+    return -np.where(labels == 0, 0, labels * _log_softmax(logits)).sum(axis=-1)
+
+
 @widened
 def _dense_reference(logits: Array, labels: Array) -> Array:
-    logp = _reference_log_softmax(logits)
-    return -np.where(labels == 0, 0, labels * logp).sum(axis=-1).astype(logits.dtype)
+    return _fast_dense(logits.astype(np.float64), labels).astype(logits.dtype)
 
 
 def _dense_expand(logits: Value, labels: Value) -> Value:
@@ -94,6 +96,7 @@ softmax_cross_entropy = defop(
     dtype=floating,
     shape=_dense_shape,
     reference=_dense_reference,
+    fast=_fast_dense,
     vjp=_dense_vjp,
     lower=Composite(in_float32(_dense_expand)),
     cases=_dense_cases,
@@ -118,11 +121,14 @@ def _sparse_shape(logits: Shape, labels: Shape) -> Shape:
     return merge(logits[:-1], labels)
 
 
+def _fast_sparse(logits: Array, labels: Array) -> Array:
+    found = check_indices(labels, logits.shape[-1], "labels")
+    return -np.take_along_axis(_log_softmax(logits), found[..., None], -1)[..., 0]
+
+
 @widened
 def _sparse_reference(logits: Array, labels: Array) -> Array:
-    found = check_indices(labels, logits.shape[-1], "labels")
-    logp = _reference_log_softmax(logits)
-    return -np.take_along_axis(logp, found[..., None], -1)[..., 0].astype(logits.dtype)
+    return _fast_sparse(logits.astype(np.float64), labels).astype(logits.dtype)
 
 
 def _sparse_expand(logits: Value, labels: Value) -> Value:
@@ -153,6 +159,7 @@ sparse_softmax_cross_entropy = defop(
     dtype=_sparse_dtype,
     shape=_sparse_shape,
     reference=_sparse_reference,
+    fast=_fast_sparse,
     vjp=_sparse_vjp,
     lower=Composite(in_float32(_sparse_expand)),
     cases=_sparse_cases,
@@ -173,6 +180,7 @@ sigmoid_cross_entropy = binary(
     "f",
     specials=(0.0, -0.0, 1.0, -1.0, 30.0, -30.0, np.nan),
     rtol=1e-5,
+    fast=lambda x, z: np.maximum(x, 0) - x * z + np.log1p(np.exp(-np.abs(x))),
 )
 
 

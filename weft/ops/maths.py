@@ -7,6 +7,7 @@ from typing import Any, Final
 
 import numpy as np
 
+from weft.ops.base import Array
 from weft.ops.numeric import binary, elementwise
 
 _LN2: Final = math.log(2.0)
@@ -24,7 +25,7 @@ log1p = elementwise(
 )
 sigmoid = elementwise(
     "sigmoid", lambda b, x: b.sigmoid(x), lambda x: np.exp(-np.logaddexp(0, -x)),
-    lambda g, y, x: (g * y * (1 - y),), rtol=4e-6,
+    lambda g, y, x: (g * y * (1 - y),), rtol=4e-6, fast=lambda x: 1 / (1 + np.exp(-x)),
 )  # fmt: skip
 
 
@@ -35,6 +36,7 @@ def _softplus_rule(b: Any, x: Any) -> Any:
 softplus = elementwise(
     "softplus", _softplus_rule, lambda x: np.logaddexp(x, np.zeros_like(x)),
     lambda g, y, x: (g * sigmoid(x),),
+    fast=lambda x: np.maximum(x, 0) + np.log1p(np.exp(-np.abs(x))),
 )  # fmt: skip
 
 # Roots
@@ -126,10 +128,6 @@ def _bell(g: Any, x: Any, sign: float) -> Any:
     return g * (sign * 2 / math.sqrt(math.pi)) * exp(-(x * x))
 
 
-erf = elementwise(
-    "erf", lambda b, x: b.erf(x), _each(math.erf), lambda g, y, x: (_bell(g, x, 1.0),)
-)
-
 # (1 + 2a) * exp(a * a) * erfc(a) = P((a - K) / (a + K)) for 0 <= a, as in M. Shepherd and J.
 # Laframboise, "Chebyshev approximation of (1 + 2x) exp(x^2) erfc x" (1981). Interpolated at
 # Chebyshev nodes with 60 digits; relative errors 2.7e-8 and 1.3e-17. Beyond LIMIT erfc is 0.
@@ -146,6 +144,38 @@ _ERFC_WIDE: Final = (
     5.718067004785881e-06, 3.006053020270926e-07, -8.356886054802244e-07, 6.326381936013846e-08,
     1.1597564919712835e-07, -7.796210935750394e-09, -1.3952812123042382e-08,
     -1.907388627007971e-09,
+)  # fmt: skip
+
+
+# 2 / sqrt(pi) * (-1)**n / (n! (2n + 1)): what follows is below 2e-8 up to 0.75.
+_ERF_SERIES: Final = tuple(
+    2 / math.sqrt(math.pi) * (-1) ** n / (math.factorial(n) * (2 * n + 1)) for n in range(8)
+)
+
+
+def fast_erf(x: Array) -> Array:
+    """The error function of float32 numbers in NumPy, to 2e-7; of wider ones by `math.erf`."""
+    if x.dtype != np.float32:
+        return _each(math.erf)(x)
+    a = np.abs(x)
+    s = a * a
+    near = np.full_like(x, _ERF_SERIES[-1])
+    for c in reversed(_ERF_SERIES[:-1]):
+        near *= s
+        near += np.float32(c)
+    a = np.minimum(a, np.float32(4))  # where erfc is below half a unit of 1
+    q = (a - 2) / (a + 2)
+    far = np.full_like(x, _ERFC_NARROW[-1])
+    for c in reversed(_ERFC_NARROW[:-1]):
+        far *= q
+        far += np.float32(c)
+    far = 1 - np.exp(-a * a) * far / (2 * a + 1)
+    return np.where(s < np.float32(0.5625), x * near, np.copysign(far, x))
+
+
+erf = elementwise(
+    "erf", lambda b, x: b.erf(x), _each(math.erf), lambda g, y, x: (_bell(g, x, 1.0),),
+    fast=fast_erf,
 )  # fmt: skip
 
 

@@ -53,22 +53,18 @@ def _log_softmax_expand(x: Value, axis: int) -> Value:
     return shifted - log(reduce.sum(exp(shifted), axes=(axis,), keepdims=True))
 
 
-@widened
-def _log_softmax_reference(x: Array, axis: int) -> Array:
-    wide = x.astype(np.float64)
-    if not wide.size:
+def _fast_log_softmax(x: Array, axis: int) -> Array:
+    if not x.size:
         return x
-    shifted = wide - wide.max(axis=axis, keepdims=True)
-    return (shifted - np.log(np.exp(shifted).sum(axis=axis, keepdims=True))).astype(x.dtype)
+    shifted = x - x.max(axis=axis, keepdims=True)
+    return shifted - np.log(np.exp(shifted).sum(axis=axis, keepdims=True))
 
 
-@widened
-def _softmax_reference(x: Array, axis: int) -> Array:
-    wide = x.astype(np.float64)
-    if not wide.size:
+def _fast_softmax(x: Array, axis: int) -> Array:
+    if not x.size:
         return x
-    e = np.exp(wide - wide.max(axis=axis, keepdims=True))
-    return (e / e.sum(axis=axis, keepdims=True)).astype(x.dtype)
+    e = np.exp(x - x.max(axis=axis, keepdims=True))
+    return e / e.sum(axis=axis, keepdims=True)
 
 
 def _softmax_vjp(g: Any, y: Any, x: Any, axis: int) -> tuple[Any, ...]:
@@ -95,16 +91,19 @@ def _softmax_cases() -> Iterator[Case]:
         yield Case((case.inputs[1],), rtol=1e-5, differentiate=False)
 
 
-def _softmax(name: str, expand: Rule, reference: Rule, vjp: Rule) -> Any:
+def _softmax(name: str, expand: Rule, fast: Rule, vjp: Rule) -> Any:
+    def reference(x: Array, axis: int) -> Array:
+        return fast(x.astype(np.float64), axis).astype(x.dtype)
+
     return defop(
         name, inputs="x", attrs={"axis": -1}, dtype=floating, shape=_same_shape,
-        reference=reference, vjp=vjp, lower=Composite(in_float32(expand)), cases=_softmax_cases,
-        normal=_normal,
+        reference=widened(reference), vjp=vjp, lower=Composite(in_float32(expand)),
+        cases=_softmax_cases, normal=_normal, fast=fast,
     )  # fmt: skip
 
 
-softmax = _softmax("softmax", _softmax_expand, _softmax_reference, _softmax_vjp)
-log_softmax = _softmax("log_softmax", _log_softmax_expand, _log_softmax_reference, _log_softmax_vjp)
+softmax = _softmax("softmax", _softmax_expand, _fast_softmax, _softmax_vjp)
+log_softmax = _softmax("log_softmax", _log_softmax_expand, _fast_log_softmax, _log_softmax_vjp)
 
 
 # dropout(x, mask) = x / (1 - rate) where the mask is true, else 0

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator
-from typing import Any, Final
+from typing import Any, Final, cast
 
 import numpy as np
 
@@ -44,13 +44,26 @@ def _check(x: Shape, scale: Shape, offset: Shape, least: int) -> Shape:
     return x[-1:]
 
 
-def _by(array: Array, axes: tuple[int, ...], epsilon: float) -> tuple[Array, Array, Array]:
-    """Normalised values, means and variances, in float64, reduced axes kept."""
-    x = array.astype(np.float64)
+def _by(x: Array, axes: tuple[int, ...], epsilon: float) -> tuple[Array, Array, Array]:
+    """Normalised values, means and variances, reduced axes kept."""
     n = math.prod(x.shape[a] for a in axes)
     m = np.divide(x.sum(axes, keepdims=True), n)
-    v = np.divide(((x - m) ** 2).sum(axes, keepdims=True), n)
-    return (x - m) / np.sqrt(v + epsilon), m, v
+    distance = x - m
+    v = np.divide((distance * distance).sum(axes, keepdims=True), n)
+    return distance / np.sqrt(v + epsilon), m, v
+
+
+def _in_float64(fast: Callable[..., Any]) -> Callable[..., Any]:
+    """The reference of a function on arrays of one type: computed in float64, rounded once."""
+
+    def run(x: Array, *rest: Array, **attrs: Any) -> Any:
+        wide = [a.astype(np.float64) for a in (x, *rest)]
+        found = fast(*wide, **attrs)
+        if isinstance(found, tuple):
+            return tuple([y.astype(x.dtype) for y in cast("tuple[Array, ...]", found)])
+        return found.astype(x.dtype)
+
+    return run
 
 
 def _cases_over(shapes: tuple[tuple[int, ...], ...]) -> Callable[[], Iterator[Case]]:
@@ -76,12 +89,11 @@ def _batch_norm_shape(
     return x, channels, channels
 
 
-def _batch_norm_reference(
+def _fast_batch_norm(
     x: Array, scale: Array, offset: Array, epsilon: float
 ) -> tuple[Array, Array, Array]:
     hat, m, v = _by(x, _batch_axes(x), epsilon)
-    y = hat * scale.astype(np.float64) + offset.astype(np.float64)
-    return y.astype(x.dtype), m.reshape(-1).astype(x.dtype), v.reshape(-1).astype(x.dtype)
+    return hat * scale + offset, m.reshape(-1), v.reshape(-1)
 
 
 def _batch_norm_expand(
@@ -112,7 +124,8 @@ batch_norm = defop(
     attrs={"epsilon": EPSILON},
     dtype=lambda *dtypes, **_: (floating(*dtypes),) * 3,
     shape=_batch_norm_shape,
-    reference=_batch_norm_reference,
+    reference=_in_float64(_fast_batch_norm),
+    fast=_fast_batch_norm,
     vjp=_batch_norm_vjp,
     lower=Composite(in_float32(_batch_norm_expand)),
     cases=_cases_over(((6, 5), (2, 3, 4, 5), (9, 1), (2, 17, 33))),
@@ -126,9 +139,9 @@ def _layer_norm_shape(x: Shape, scale: Shape, offset: Shape, epsilon: float) -> 
     return x
 
 
-def _layer_norm_reference(x: Array, scale: Array, offset: Array, epsilon: float) -> Array:
+def _fast_layer_norm(x: Array, scale: Array, offset: Array, epsilon: float) -> Array:
     hat, _, _ = _by(x, (x.ndim - 1,), epsilon)
-    return (hat * scale.astype(np.float64) + offset.astype(np.float64)).astype(x.dtype)
+    return hat * scale + offset
 
 
 def _hat(x: Value, epsilon: float) -> tuple[Value, Value]:
@@ -158,7 +171,8 @@ layer_norm = defop(
     attrs={"epsilon": EPSILON},
     dtype=lambda *dtypes, **_: floating(*dtypes),
     shape=_layer_norm_shape,
-    reference=_layer_norm_reference,
+    reference=_in_float64(_fast_layer_norm),
+    fast=_fast_layer_norm,
     vjp=_layer_norm_vjp,
     lower=Composite(in_float32(_layer_norm_expand)),
     cases=_cases_over(((3, 5), (2, 3, 17), (7,), (4, 130))),

@@ -69,7 +69,16 @@ def widened(function: Rule) -> Rule:
             y = np.asarray(function(*wide, **attrs))
             return y.astype(half) if half is not None and y.dtype == np.float32 else y
 
+    _PLAIN[run] = function
     return run
+
+
+_PLAIN: Final[dict[Rule, Rule]] = {}
+
+
+def unwidened(reference: Rule) -> Rule:
+    """What a `widened` reference calls; it is the same where no input is of half precision."""
+    return _PLAIN.get(reference, reference)
 
 
 # Cotangents
@@ -156,6 +165,7 @@ def elementwise(
     high: float = 3,
     specials: Sequence[float] = SPECIALS,
     variants: Sequence[Mapping[str, Any]] = (),
+    fast: Rule | None = None,
     **options: Any,
 ) -> Op:
     """Declare an elementwise operation on one or two inputs of one type.
@@ -187,6 +197,7 @@ def elementwise(
         cases=cases,
         attrs=attrs,
         partial=True,
+        fast=fast,
     )
 
 

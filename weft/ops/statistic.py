@@ -60,7 +60,7 @@ def _composite(
     return defop(
         name, inputs="x", dtype=floating, shape=shape, reference=widened(run), vjp=vjp,
         lower=Composite(in_float32(expand)), cases=cases,
-        attrs={**REDUCTION, **(attrs or {})}, normal=normal,
+        attrs={**REDUCTION, **(attrs or {})}, normal=normal, fast=reference,
     )  # fmt: skip
 
 

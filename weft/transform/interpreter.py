@@ -84,11 +84,11 @@ def evaluate_node(node: Node, arrays: Sequence[Array]) -> tuple[Array, ...]:
         with np.errstate(all="ignore"):
             found = op.reference(*data, **attrs)
     except WeftError as error:
-        raise located(error, node) from error.__cause__
+        raise failed(error, node) from error.__cause__
     except Exception as error:
-        raise GraphError(f"{node.op}: the reference failed: {error!r} ({place(node)})") from error
+        raise failed(error, node) from error
     outputs = (found,) if op.outputs == 1 else tuple(found)
-    return tuple(_as_typed(y, t, node) for y, t in zip(outputs, types, strict=True))
+    return tuple(as_typed(y, t, node) for y, t in zip(outputs, types, strict=True))
 
 
 def place(node: Node) -> str:
@@ -101,7 +101,19 @@ def located(error: WeftError, node: Node) -> WeftError:
     return type(error)(f"{node.op}: {error} ({place(node)})")
 
 
-def _as_typed(array: Any, kind: TensorType, node: Node) -> Array:
+def failed(error: Exception, node: Node) -> WeftError:
+    """What to raise where a node's reference raised `error`."""
+    if isinstance(error, WeftError):
+        return located(error, node)
+    return GraphError(f"{node.op}: the reference failed: {error!r} ({place(node)})")
+
+
+def as_typed(array: Any, kind: TensorType, node: Node) -> Array:
+    """What a reference gave, as an array.
+
+    Raises:
+        GraphError: it is not of the type `kind`; the reference is wrong then.
+    """
     found = np.asarray(array)
     if found.dtype != kind.dtype.numpy or not compatible(found.shape, kind.shape):
         raise GraphError(
