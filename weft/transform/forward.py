@@ -1,0 +1,206 @@
+"""Forward mode: tangents of results from tangents of arguments, as new nodes of the graph.
+
+An operation that is linear is applied to the tangents. Of any other, the gradient rule is linear in
+the cotangent g, so that the gradient of <vjp(g), tangents> by g is the tangent of the result,
+whatever g is (J. Townsend, "A new trick for calculating Jacobian vector products", 2017). The nodes
+of vjp(g) itself are then dead: a compiled program computes the tangent alone.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any, Final
+
+from weft.errors import DTypeError, GraphError, NotDifferentiableError, ShapeError
+from weft.ir.graph import current_graph, toposort
+from weft.ir.node import Node, Value
+from weft.ir.shape import compatible, show
+from weft.ops.base import NO_GRADIENT, Op, at_user_line, catalogue, op_of
+from weft.ops.call import Subgraph, inline
+from weft.ops.creation import zeros_like
+from weft.transform.gradient import dense, gradients, pull_back
+from weft.transform.interpreter import place
+
+__all__ = ["pushforward"]
+
+# Linear in all their floating inputs together; other inputs say where, not what.
+LINEAR: Final = frozenset(
+    {
+        "band_part", "barrier", "broadcast_to", "concatenate", "cumsum", "dynamic_slice",
+        "dynamic_update_slice", "expand_dims", "flip", "gather", "gather_nd", "mean",
+        "mirror_pad", "negative", "pad", "reshape", "scatter_add", "scatter_nd", "slice",
+        "slice_update", "split", "squeeze", "stack", "sum", "sum_to", "take_along_axis", "tile",
+        "transpose", "unslice", "unstack",
+    }
+)  # fmt: skip
+
+
+def pushforward(
+    ys: Sequence[Value], xs: Sequence[Value], tangents: Sequence[Value | None]
+) -> list[Value | None]:
+    """Tangents of `ys` when each of `xs` moves along its tangent, as nodes of the current graph.
+
+    Args:
+        xs: any values of the graph.
+        tangents: of the types of `xs`; `None` for one that stays (as integers do).
+
+    Returns:
+        One tangent a y, `None` where it does not move.
+
+    Raises:
+        NotDifferentiableError: a path leads through an operation that has no gradient.
+        ShapeError, DTypeError: a tangent does not fit its x.
+
+    Example:
+        >>> x = catalogue.iota(shape=(3,), dtype="float32")
+        >>> (t,) = pushforward([catalogue.sum(x * x)], [x], [catalogue.cos(x)])
+        >>> print(t.type)
+        float32[]
+    """
+    if len(xs) != len(tangents):
+        raise GraphError(f"pushforward: expected {len(xs)} tangents, got {len(tangents)}")
+    graph = current_graph()
+    found: dict[Value, Value | None] = {}
+    for x, t in zip(xs, tangents, strict=True):
+        found[x] = _checked(x, t)
+    with graph.name_scope("tangents") as scope:
+        order = toposort(
+            graph,
+            [y.node for y in ys if y not in found],
+            lambda node: [v.node for v in node.data_inputs if v not in found],
+        )
+        for node in order:
+            moving = [found.get(v) for v in node.data_inputs]
+            if any(t is not None for t in moving):
+                with graph.on_behalf_of(node, f"{scope}{node.name}_tangent/"):
+                    outputs = push_through(node, moving)
+                for y, t in zip(node.outputs, outputs, strict=True):
+                    found.setdefault(y, t)
+    return [found.get(y) for y in ys]
+
+
+def _checked(x: Value, t: Value | None) -> Value | None:
+    if t is None:
+        return None
+    if t.dtype is not x.dtype or not x.dtype.is_floating:
+        raise DTypeError(
+            f"pushforward: expected a tangent of {x.dtype} for {x.name}, or None where that is"
+            f" no floating type, got {t.dtype}{at_user_line()}"
+        )
+    if not compatible(t.shape, x.shape):
+        raise ShapeError(
+            f"pushforward: expected a tangent of shape {show(x.shape)} for {x.name},"
+            f" got {show(t.shape)}{at_user_line()}"
+        )
+    return t
+
+
+def push_through(node: Node, tangents: Sequence[Value | None]) -> Sequence[Value | None]:
+    """Tangents of a node's outputs from those of its data inputs.
+
+    Raises:
+        NotDifferentiableError: the operation has no gradient.
+    """
+    op = op_of(node)
+    if not any(y.dtype.is_floating for y in node.outputs):
+        return [None] * len(node.outputs)
+    if op.vjp is NO_GRADIENT:
+        raise NotDifferentiableError(f"{op.name}: has no gradient ({place(node)})")
+    own = _RULES.get(op.name)
+    moved = None if own is None else own(node, tangents)
+    if moved is not None:
+        return moved
+    if op.name in LINEAR:
+        return _linear(op, node, tangents)
+    return _by_gradient(node, tangents)
+
+
+def _by_gradient(node: Node, tangents: Sequence[Value | None]) -> list[Value | None]:
+    """The gradient by the cotangents of the gradient rule, in the direction of the tangents."""
+    cotangents = [zeros_like(y) if y.dtype.is_floating else None for y in node.outputs]
+    back = pull_back(node, cotangents)
+    both = zip(back, tangents, strict=True)
+    pairs = [(dense(g), t) for g, t in both if g is not None and t is not None]
+    own = [c for c in cotangents if c is not None]
+    found = iter(gradients([g for g, _ in pairs], own, [t for _, t in pairs]))
+    wanted = [None if c is None else next(found) for c in cotangents]
+    return [None if t is None else dense(t) for t in wanted]
+
+
+# Operations with a direct rule
+
+
+def _linear(op: Op, node: Node, tangents: Sequence[Value | None]) -> Sequence[Value | None]:
+    supplied = zip(node.operands, node.inputs[len(node.data_inputs) :], strict=True)
+    attrs: dict[str, Any] = {**node.attrs, **dict(supplied)}
+    if "value" in attrs:  # what is padded with does not move
+        attrs["value"] = 0
+    moved = op.all(*_filled(node, tangents), **attrs)
+    return [t if t.dtype.is_floating else None for t in moved]
+
+
+def _filled(node: Node, tangents: Sequence[Value | None]) -> list[Value]:
+    """Tangents, zeros where there is none; what has no tangent as it is."""
+
+    def one(x: Value, t: Value | None) -> Value:
+        if t is not None:
+            return t
+        return zeros_like(x) if x.dtype.is_floating else x
+
+    return list(map(one, node.data_inputs, tangents))
+
+
+def _same(node: Node, tangents: Sequence[Value | None]) -> Sequence[Value | None]:
+    return tangents
+
+
+def _sum(node: Node, tangents: Sequence[Value | None]) -> list[Value | None]:
+    moving = [t for t in tangents if t is not None]
+    return [moving[0] if len(moving) == 1 else catalogue.add_n(*moving)]
+
+
+def _add(node: Node, tangents: Sequence[Value | None]) -> list[Value | None] | None:
+    """Where one side stays, the other's tangent goes on, if it has the whole shape."""
+    x, y = tangents
+    if x is not None and y is not None:
+        return [catalogue.add(x, y) if node.op == "add" else catalogue.subtract(x, y)]
+    only = y if x is None else x
+    if only is None or only.shape != node.outputs[0].shape:
+        return None
+    return [catalogue.negative(only) if x is None and node.op == "subtract" else only]
+
+
+def _cast(node: Node, tangents: Sequence[Value | None]) -> list[Value | None]:
+    (t,) = tangents
+    return [None if t is None else catalogue.cast(t, dtype=node.outputs[0].dtype)]
+
+
+def _sorted(node: Node, tangents: Sequence[Value | None]) -> list[Value | None]:
+    (t,) = tangents
+    assert t is not None
+    order, axis = node.outputs[1], node.attrs.get("axis", -1)
+    return [catalogue.take_along_axis(t, order, axis=axis), None]
+
+
+def _call(node: Node, tangents: Sequence[Value | None]) -> list[Value | None] | None:
+    """Through the nodes of the function, unless it has a gradient of its own."""
+    function = node.attrs["function"]
+    assert isinstance(function, Subgraph)
+    if function.backward is not None:
+        return None
+    xs = [catalogue.identity(x) for x in node.data_inputs]
+    return pushforward(inline(function, xs), xs, tangents)
+
+
+_Rule = Callable[[Node, Sequence[Any]], "Sequence[Value | None] | None"]
+_RULES: Final[dict[str, _Rule]] = {
+    "identity": _same,
+    "read": _same,
+    "add_n": _sum,
+    "add": _add,
+    "subtract": _add,
+    "cast": _cast,
+    "sort": _sorted,
+    "top_k": _sorted,
+    "call": _call,
+}
