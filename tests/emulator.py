@@ -136,7 +136,7 @@ class Emulator:
         return self.load(cast_op.reference(x.array, dtype=dtype), dtype)
 
     def bitcast(self, x: Lanes, dtype: DType) -> Lanes:
-        return self.load(np.ascontiguousarray(self.store(x)).view(dtype.numpy), dtype)
+        return self.load(np.asarray(self.store(x), order="C").view(dtype.numpy), dtype)
 
     def const(self, value: Any, dtype: DType) -> Lanes:
         return Lanes(np.asarray(value).astype(_register(dtype)), dtype)

@@ -18,6 +18,7 @@ from weft.ops.base import (
     Case,
     Composite,
     Pull,
+    at_user_line,
     catalogue,
     defop,
 )  # fmt: skip
@@ -41,6 +42,20 @@ def dimension(x: Value, axis: int) -> Any:
     """One dimension of `x`: a number where it is known, else the value that computes it."""
     dim = None if x.shape is None else x.shape[axis]
     return catalogue.shape_of(x)[axis] if dim is None else dim
+
+
+def axis_of(name: str, x: Value, axis: int) -> int:
+    """An axis of `x`, an argument of function `name`, counted from the front.
+
+    Raises:
+        ShapeError: the rank is unknown, or the axis lies outside it; names the user's line.
+    """
+    if x.rank is None:
+        raise ShapeError(f"{name}: expected a known rank, got {x!r}{at_user_line()}")
+    try:
+        return normal_axis(axis, x.rank)
+    except ShapeError as error:
+        raise ShapeError(f"{name}: {error}{at_user_line()}") from None
 
 
 # reshape

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from weft.errors import ShapeError
 from weft.ir.node import Value
-from weft.ir.shape import normal_axis, show
+from weft.ir.shape import show
+from weft.ops.array import axis_of
 from weft.ops.base import at_user_line, catalogue
 from weft.ops.rule import concrete
 from weft.ops.slicing import slice_, unslice
@@ -19,7 +20,7 @@ def diagonal(x: Value, offset: int = 0, axis1: int = 0, axis2: int = 1) -> Value
         ShapeError: a rank below 2, or the same axis twice; the shape must be known.
     """
     dims = concrete(x)
-    a, b = _two_axes("diagonal", dims, axis1, axis2)
+    a, b = _two_axes("diagonal", x, axis1, axis2)
     rest = [i for i in range(len(dims)) if i not in (a, b)]
     rows, columns = dims[a], dims[b]
     moved = catalogue.transpose(x, perm=(*rest, a, b))
@@ -35,12 +36,12 @@ def diagonal(x: Value, offset: int = 0, axis1: int = 0, axis2: int = 1) -> Value
     )
 
 
-def _two_axes(name: str, dims: tuple[int, ...], axis1: int, axis2: int) -> tuple[int, int]:
-    if len(dims) < 2:
+def _two_axes(name: str, x: Value, axis1: int, axis2: int) -> tuple[int, int]:
+    if len(concrete(x)) < 2:
         raise ShapeError(
-            f"{name}: expected x of rank at least 2, got shape {show(dims)}{at_user_line()}"
+            f"{name}: expected x of rank at least 2, got shape {show(x.shape)}{at_user_line()}"
         )
-    a, b = normal_axis(axis1, len(dims)), normal_axis(axis2, len(dims))
+    a, b = axis_of(name, x, axis1), axis_of(name, x, axis2)
     if a == b:
         raise ShapeError(
             f"{name}: expected two different axes, got {axis1} and {axis2}{at_user_line()}"

@@ -9,8 +9,8 @@ from typing import Final
 from weft.errors import GraphError, ShapeError
 from weft.ir.dtype import int32, int64
 from weft.ir.node import Value
-from weft.ir.shape import normal_axis, show
-from weft.ops.array import dimension
+from weft.ir.shape import show
+from weft.ops.array import axis_of, dimension
 from weft.ops.base import at_user_line, catalogue, constant_of
 from weft.ops.creation import iota
 from weft.ops.gather import gather, scatter_add
@@ -132,7 +132,7 @@ def put_along_axis(
         ShapeError: indices of another rank, or of more entries on another axis.
     """
     put, dims, places = combining(combine), concrete(x), concrete(indices)
-    at = normal_axis(axis, len(dims))
+    at = axis_of("put_along_axis", x, axis)
     small = len(places) == len(dims) and all(
         k == at or n <= d for k, (n, d) in enumerate(zip(places, dims, strict=True))
     )
