@@ -86,6 +86,7 @@ class Builder:
         self._block = "entry"
         self._count = 0
         self.declarations: set[str] = set()  # lines of the module outside the function
+        self.narrow: dict[str, Reg] = {}  # name of a widened half-precision register -> the narrow
 
     def fresh(self, hint: str = "v") -> str:
         """A register name that is not in use."""

@@ -41,8 +41,8 @@ IN_FLOAT32: Final = frozenset(
 )  # fmt: skip
 """Run in float32, and give it."""
 
-_UNTOUCHED: Final = frozenset({"host_call", "slice_update"})
-"""A user's function gets what the user gave; an assigned array keeps its type."""
+_UNTOUCHED: Final = frozenset({"barrier", "call", "host_call", "slice_update"})
+"""Functions get what their caller gave; an array keeps its type when a part is assigned."""
 
 
 def policy(name: str) -> Policy | None:

@@ -181,7 +181,10 @@ class _Nest:
         with b.loop(0, count) as loop:
             line = scaled(b, panel, b.add(b.mul(turn, count), loop.index), stride, size)
             with b.loop(0, b.mul(run, size), LINE) as inner:
-                prefetch(b, b.offset(line, inner.index), 2)
+                place = b.offset(line, inner.index)
+                prefetch(b, place, 2)
+                if self.product.y_woven:  # a step is two runs
+                    prefetch(b, b.offset(place, stride), 2)
 
     def _parts(self, whole: Reg, part: Reg) -> Reg:
         return divide(self.b, self.b.add(whole, self.b.add(part, -1)), part)[0]

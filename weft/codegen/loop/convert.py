@@ -79,15 +79,24 @@ def loaded(f: Builder, x: Reg, dtype: DType) -> Reg:
     if dtype.kind == "b":
         return f.compare("icmp ne", x, number(x, 0))
     if dtype.name == "float16":
-        return convert(f, "fpext", x, "float")
-    if dtype.name == "bfloat16":
-        wide = f.binary("shl", convert(f, "zext", x, "i32"), constant(16, like(x, "i32")))
-        return convert(f, "bitcast", wide, "float")
-    return x
+        wide = convert(f, "fpext", x, "float")
+    elif dtype.name == "bfloat16":
+        bits = f.binary("shl", convert(f, "zext", x, "i32"), constant(16, like(x, "i32")))
+        wide = convert(f, "bitcast", bits, "float")
+    else:
+        return x
+    f.narrow[wide.text] = x
+    return wide
 
 
 def stored(f: Builder, x: Reg, dtype: DType) -> Reg:
-    """A register as it goes to memory: rounded to nearest even in half precision."""
+    """A register as it goes to memory: rounded to nearest even in half precision.
+
+    What was only widened is not rounded again: movement, and casts to half precision.
+    """
+    narrow = f.narrow.get(x.text)
+    if narrow is not None and narrow.type == storage_type(dtype, lanes_of(x.type)):
+        return narrow
     if dtype.kind == "b":
         return convert(f, "zext", x, "i8")
     if dtype.name == "float16":
