@@ -13,7 +13,7 @@ from weft.errors import DTypeError, GraphError, OutOfRangeError, ShapeError
 from weft.ir.dtype import float32, float64
 from weft.ir.graph import Graph
 from weft.ir.node import TensorType, Value
-from weft.ops.call import Subgraph, inline, trace, trace_closure
+from weft.ops.call import Subgraph, inline, trace, trace_backward, trace_closure
 from weft.ops.rule import concrete
 from weft.passes.pipeline import optimise
 from weft.passes.specialise import specialise
@@ -52,7 +52,32 @@ def test_functions_of_one_structure_are_equal() -> None:
     first = trace(smooth, [ROW, ROW])
     assert first == trace(renamed, [ROW, ROW])
     assert hash(first) == hash(trace(renamed, [ROW, ROW]))
-    assert first == first.with_gradient(lambda gs, ys, xs: [None, None])
+    assert first != first.with_gradient(rematerialise=True)
+
+
+def test_gradients_count_in_comparisons() -> None:
+    """A program holds the gradients, so functions of one structure may not stand for each other."""
+
+    def backward(scale: float) -> Any:
+        return lambda gs, ys, xs: [gs[0] * scale * xs[1], None]
+
+    first = trace(smooth, [ROW, ROW])
+    assert first != first.with_gradient(backward(2.0))
+    assert first.with_gradient(backward(2.0)) != first.with_gradient(backward(2.0))
+    traced = [first.with_gradient(trace_backward(backward(s), first)) for s in (2.0, 2.0, 3.0)]
+    assert traced[0] == traced[1]
+    assert traced[0] != traced[2]
+
+
+def test_a_traced_gradient(graph: Graph) -> None:
+    pair = trace(lambda x: (x * 2.0, ops.argmax(x, axis=0)), [ROW])
+    function = pair.with_gradient(trace_backward(lambda gs, ys, xs: [gs[0] * xs[0]], pair))
+    x = placeholder(3)
+    (g,) = gradients([ops.call(x, function=function)], [x])
+    assert g is not None
+    np.testing.assert_array_equal(evaluate(graph, [dense(g)], {x: [1.0, 2, 3]})[0], [1, 2, 3])
+    with pytest.raises(GraphError, match="trace: expected a function of its arguments only"):
+        trace_backward(lambda gs, ys, xs: [gs[0] * x], pair)
 
 
 @pytest.mark.parametrize(

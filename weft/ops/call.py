@@ -40,6 +40,7 @@ from weft.ops.base import (
     operand_attribute,
 )
 from weft.ops.sample import count
+from weft.ops.sparse import RowSparse
 
 __all__ = ["Subgraph"]
 
@@ -56,7 +57,7 @@ EFFECTS: Final = frozenset({"assign", "group"})
 
 @dataclass(frozen=True, eq=False)
 class Subgraph:
-    """A pure function of values. Functions of equal structure are equal, whatever their gradient.
+    """A pure function of values; equal if structure and gradient are, so that programs are reused.
 
     Args:
         inputs: placeholders.
@@ -65,7 +66,8 @@ class Subgraph:
         captured: how many inputs, the last ones, `trace_closure` has added.
         backward: its gradient, instead of that of its nodes: cotangents of the inputs, `None` where
             there is none, from those of the outputs (zeros where nothing reached a floating one),
-            the outputs and the inputs. Cotangents of captured inputs may be left out.
+            the outputs and the inputs. Cotangents of captured inputs may be left out. It counts
+            in comparisons as itself; a `TracedBackward` counts by its structure.
         rematerialise: the gradient computes the nodes again from the inputs, so that nothing
             inside is kept from the forward to the backward pass.
     """
@@ -98,14 +100,7 @@ class Subgraph:
             rows.append((node.op, inputs, node.operands, attrs, node.types, node.regions))
             places.update({v: (number, v.index) for v in node.outputs})
         outputs = tuple([places[v] for v in self.outputs])
-        return self.input_types, tuple(rows), outputs, self.rematerialise
-
-    @cached_property
-    def rules(self) -> tuple[Backward, ...]:
-        """The gradients given for it and for what it calls, which equality leaves out."""
-        own = () if self.backward is None else (self.backward,)
-        inner = (v for n in self.nodes for v in n.attrs.values() if isinstance(v, Subgraph))
-        return (*own, *(rule for function in inner for rule in function.rules))
+        return self.input_types, tuple(rows), outputs, self.rematerialise, self.backward
 
     @cached_property
     def _hash(self) -> int:
@@ -129,6 +124,25 @@ class Subgraph:
     def __repr__(self) -> str:
         types = ", ".join(map(str, self.input_types))
         return f"<Subgraph of {len(self.nodes)} nodes ({types})>"
+
+
+@dataclass(frozen=True)
+class TracedBackward:
+    """A `backward` traced once, so that it is equal to any other of its structure.
+
+    Args:
+        function: of the cotangents of the floating outputs, the outputs, and the inputs.
+        given: for which inputs it gives a cotangent.
+    """
+
+    function: Subgraph
+    given: tuple[bool, ...]
+
+    def __call__(
+        self, gs: Sequence[Any], ys: Sequence[Value], xs: Sequence[Value]
+    ) -> list[Value | None]:
+        found = iter(inline(self.function, [*[g for g in gs if g is not None], *ys, *xs]))
+        return [next(found) if given else None for given in self.given]
 
 
 class _Tracing(Graph):
@@ -244,6 +258,28 @@ def _as_value(y: Any) -> Value:
     if isinstance(y, bool | int | float | np.ndarray | np.generic):
         return constant_of(y)
     raise GraphError(f"trace: expected the function to return values, got {y!r}{at_user_line()}")
+
+
+def trace_backward(backward: Backward, function: Subgraph) -> TracedBackward:
+    """Run `backward` once, for the types of `function`.
+
+    Raises:
+        GraphError: it uses values other than its arguments.
+    """
+    given: list[bool] = []
+    floating = [t.dtype.is_floating for t in function.output_types]
+
+    def run(*values: Value) -> list[Value]:
+        rest = iter(values)
+        gs = [next(rest) if f else None for f in floating]
+        found = backward(gs, [next(rest) for _ in floating], list(rest))
+        given.extend(g is not None for g in found)
+        return [g.dense() if isinstance(g, RowSparse) else g for g in found if g is not None]
+
+    pairs = zip(function.output_types, floating, strict=True)
+    cotangents = [t for t, f in pairs if f]
+    types = [*cotangents, *function.output_types, *function.input_types]
+    return TracedBackward(trace(run, types), tuple(given))
 
 
 def inline(function: Subgraph, xs: Sequence[Value]) -> tuple[Value, ...]:

@@ -308,7 +308,6 @@ def _put_off(
             "given": tuple(g is not None for g in known),
             "outputs": len(ys),
             "floating": tuple(x.dtype.is_floating for x in xs),
-            "rules": tuple(r for v in attrs.values() if isinstance(v, Subgraph) for r in v.rules),
             **dict(zip(_SLOTS, supplied.values(), strict=False)),
         },
         op.name,
@@ -365,7 +364,6 @@ vjp = defop(
     inputs="*items",
     attrs={
         **dict.fromkeys(("op", "attrs", "operands", "given", "outputs", "floating"), REQUIRED),
-        "rules": (),  # gradients that equal functions may differ in
         **dict.fromkeys(_SLOTS),
     },
     dtype=_vjp_dtype,
