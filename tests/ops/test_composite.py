@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 from composite import Row, check_compiled, check_slopes, check_values
+from slope import cotangents
 
 from weft import config, ops
 from weft.errors import GraphError, OutOfRangeError, ShapeError
@@ -124,7 +125,39 @@ QUANTILE = [
         False),
 ]  # fmt: skip
 
-FAMILIES = {"real": REAL, "movement": MOVEMENT, "product": PRODUCT, "quantile": QUANTILE}
+WIDE = np.array([[-20.0, -3.5, -2.25, -0.75], [-0.25, 0.25, 0.75, 1.5], [2.25, 3.5, 7.0, 20.0]])
+
+
+def sigmoid(x: Any) -> Any:
+    return 1 / (1 + np.exp(-x))
+
+
+ACTIVATION = [
+    Row("softsign", ops.softsign, lambda x: x / (1 + abs(x)), (WIDE,)),
+    Row("tanhshrink", ops.tanhshrink, lambda x: x - np.tanh(x), (X,)),
+    Row("log_sigmoid", ops.log_sigmoid, lambda x: np.log(sigmoid(x)), (WIDE,)),
+    Row("log_sigmoid far out", ops.log_sigmoid, lambda x: np.minimum(x, 0), ([-1e3, 1e3],)),
+    Row("mish", ops.mish, lambda x: x * np.tanh(np.log1p(np.exp(x))), (WIDE,)),
+    Row("celu", lambda x: ops.celu(x, 2.5),
+        lambda x: np.where(x > 0, x, 2.5 * np.expm1(x / 2.5)), (WIDE,)),
+    Row("glu", ops.glu, lambda x: x[:, :2] * sigmoid(x[:, 2:]), (X,)),
+    Row("prelu", ops.prelu, lambda x, w: np.where(x > 0, x, x * w), (WIDE, X[0])),
+    Row("threshold", lambda x: ops.threshold(x, 1, 7), lambda x: np.where(x > 1, x, 7), (WIDE,)),
+    Row("hardtanh", lambda x: ops.hardtanh(x, -3, 1), lambda x: np.clip(x, -3, 1), (WIDE,)),
+    Row("hardshrink", ops.hardshrink, lambda x: np.where(abs(x) > 0.5, x, 0), (WIDE,)),
+    Row("softshrink", ops.softshrink,
+        lambda x: np.sign(x) * np.maximum(abs(x) - 0.5, 0), (WIDE,)),
+    Row("hardsigmoid", ops.hardsigmoid, lambda x: np.clip(x + 3, 0, 6) / 6, (WIDE,)),
+    Row("hardswish", ops.hardswish, lambda x: x * np.clip(x + 3, 0, 6) / 6, (WIDE,)),
+]  # fmt: skip
+
+FAMILIES = {
+    "activation": ACTIVATION,
+    "real": REAL,
+    "movement": MOVEMENT,
+    "product": PRODUCT,
+    "quantile": QUANTILE,
+}
 ROWS = [row for rows in FAMILIES.values() for row in rows]
 
 
@@ -169,6 +202,7 @@ def test_numbers_without_inputs() -> None:
         (lambda x: ops.repeat(x, [1, 2], 0), ShapeError, "a number or 3 numbers"),
         (lambda x: ops.meshgrid(x), ShapeError, "meshgrid: expected rank 0 or 1, got (3, 4)"),
         (lambda x: ops.meshgrid(indexing="yx"), ShapeError, "expected order xy or ij, got 'yx'"),
+        (lambda x: ops.glu(x, 0), ShapeError, "glu: expected an even x.shape[0], got shape (3, 4)"),
         (lambda x: ops.vander(x), ShapeError, "vander: expected x of rank 1, got shape (3, 4)"),
         (lambda x: ops.cross(x, x), ShapeError, "cross: expected 3 elements along axis -1"),
         (lambda x: ops.quantile(x, 1.5), GraphError, "quantile: expected parts between 0 and 1"),
@@ -181,6 +215,25 @@ def test_errors(build: Any, error: Any, message: str) -> None:
         build(ops.placeholder(dtype="float32", shape=(3, 4)))
     assert message in str(caught.value)
     assert "(created at test_composite.py:" in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("function", "at", "slopes"),
+    [
+        (ops.softsign, [0.0], [1.0]),
+        (ops.celu, [0.0], [1.0]),
+        (lambda x: ops.prelu(x, 0.25), [0.0, -0.0], [0.25, 0.25]),
+        (lambda x: ops.threshold(x, 1, 7), [1.0, np.inf], [0.0, 1.0]),
+        (ops.hardtanh, [-1.0, 1.0, np.inf], [0.0, 0.0, 0.0]),
+        (ops.hardshrink, [-0.5, 0.5, 0.0], [0.0, 0.0, 0.0]),
+        (ops.softshrink, [-0.5, 0.5, np.inf], [0.0, 0.0, 1.0]),
+        (ops.hardsigmoid, [-3.0, 3.0], [0.0, 0.0]),
+        (ops.hardswish, [-3.0, 3.0, -np.inf, np.inf], [0.0, 1.0, 0.0, 1.0]),
+    ],
+)
+def test_slopes_at_kinks_are_pytorchs(function: Any, at: list[float], slopes: list[float]) -> None:
+    (found,) = cotangents(function, [np.array(at)])
+    assert found.tolist() == slopes
 
 
 def test_bincount_checks_its_numbers() -> None:
