@@ -10,33 +10,18 @@ import pytest
 from families import group_for, machine
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from pairs import emulated
 from test_matmul import check_product
 
 from weft.codegen import llvm, microkernel
-from weft.codegen.builder import Builder, Reg, constant
 from weft.codegen.contraction.plan import pays_in_pairs
 from weft.codegen.contraction.product import product_of
 from weft.codegen.family.matmul import matmul
-from weft.codegen.loop.convert import like
 from weft.ir import dtype as types
 
 INSTRUCTION = microkernel.multiply_pairs
 NAMES = ("pairs",) if machine("native").vector_bits == 512 else ()
 BATCHES = (((), ()), ((), ()), ((3,), (3,)), ((3,), ()), ((), (3,)), ((2, 1), (3,)))
-
-
-def emulated(b: Builder, x: Reg, y: Reg, z: Reg) -> Reg:
-    """What vdpbf16ps computes, by shifts and two multiply-adds."""
-    for low in (True, False):
-        parts: list[Reg] = []
-        for pair in (x, y):
-            words = like(pair, "i32")
-            bits = b.emit(words, f"bitcast {pair} to {words}")
-            by = constant(16 if low else -65536, words)
-            half = b.binary("shl" if low else "and", bits, by)
-            parts.append(b.emit(pair.type, f"bitcast {half} to {pair.type}"))
-        z = microkernel.fma(b, parts[0], parts[1], z)
-    return z
 
 
 @pytest.fixture(autouse=True)
