@@ -17,6 +17,7 @@ from weft.ir.node import TensorType, Value
 from weft.ops.base import NO_GRADIENT, REGISTRY, Boundary, Case, Op
 from weft.ops.call import Subgraph, inline, trace, trace_closure
 from weft.runtime.engine import Function, State
+from weft.transform.forward import pushforward
 from weft.transform.gradient import dense, gradients
 from weft.transform.interpreter import evaluate
 from weft.transform.vmap import batch, vmap
@@ -331,6 +332,25 @@ def test_closures_and_nested_calls() -> None:
         return vmap(row)(x)
 
     np.testing.assert_allclose(compiled(outer, x, w)[0], np.exp(x) * w, 1e-5)
+
+
+def test_derivatives_by_captured_values() -> None:
+    """Inside a function being traced, a value of outside is known by what stands for it."""
+    x, w = normal(4, 3), normal(3)
+
+    def outer(x: Value, w: Value) -> tuple[Value, ...]:
+        def row(x: Value) -> tuple[Value, ...]:
+            y = ops.sum(ops.sin(x * w))
+            (g,) = gradients([y], [w])
+            (t,) = pushforward([y], [w], [w])
+            assert g is not None and t is not None
+            return dense(g), t
+
+        return vmap(row)(x)
+
+    g, t = compiled(outer, x, w)
+    np.testing.assert_allclose(g, np.cos(x * w) * x, 1e-5)
+    np.testing.assert_allclose(t, (np.cos(x * w) * x * w).sum(1), 1e-5, 1e-6)
 
 
 def test_calls_into_python(graph: Graph) -> None:

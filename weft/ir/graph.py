@@ -80,6 +80,10 @@ class Graph:
     def __contains__(self, node: Node) -> bool:
         return self._by_name.get(node.name) is node
 
+    def own(self, value: Value) -> Value:
+        """What stands for a value in this graph: itself, except where a closure captured it."""
+        return value
+
     def find(self, name: str) -> Node:
         """The node called `name`.
 

@@ -170,6 +170,10 @@ class _Tracing(Graph):
         own = tuple([self.lift(v) for v in inputs])
         return super().add(op, own, attrs, types, name, operands, regions, source)
 
+    def own(self, value: Value) -> Value:
+        """The input or constant that stands for an outer value, if the function has used it."""
+        return self.lifted.get(value, value)
+
     def lift(self, value: Value) -> Value:
         """`value` in this graph: itself, a copy of a small constant, or a new input."""
         if value.node in self:

@@ -62,7 +62,7 @@ def pushforward(
     graph = current_graph()
     found: dict[Value, Value | None] = {}
     for x, t in zip(xs, tangents, strict=True):
-        found[x] = _checked(x, t)
+        found[x] = found[graph.own(x)] = _checked(x, t)
     with graph.name_scope("tangents") as scope:
         order = toposort(
             graph,

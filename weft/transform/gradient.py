@@ -73,23 +73,23 @@ def gradients(
         raise GraphError(f"gradients: expected {len(ys)} grad_ys, got {len(starts)}")
     graph = current_graph()
     with graph.name_scope("gradients") as scope:
-        back = _Backward(graph, scope, xs, frozenset(stop))
+        back = _Backward(graph, scope, xs, stop)
         for y, start in zip(ys, starts, strict=True):
             back.seed(y, start)
         back.run(ys)
-        return [back.total(x) for x in xs]
+        return [back.found(x) for x in xs]
 
 
 class _Backward:
     """One backward walk: what has reached each value so far."""
 
     def __init__(
-        self, graph: Graph, scope: str, xs: Sequence[Value], stop: frozenset[Value]
+        self, graph: Graph, scope: str, xs: Sequence[Value], stop: Iterable[Value]
     ) -> None:
         self.graph = graph
         self.scope = scope
-        self.xs = frozenset(x for x in xs if x.dtype.is_floating)
-        self.stop = stop
+        self.xs = frozenset(v for x in xs if x.dtype.is_floating for v in (x, graph.own(x)))
+        self.stop = frozenset(v for x in stop for v in (x, graph.own(x)))
         self.parts: dict[Value, list[Cotangent]] = {}
         self.totals: dict[Value, Cotangent | None] = {}
         self.active: set[Node] = set()  # nodes through which some x reaches their outputs
@@ -132,6 +132,13 @@ class _Backward:
         if value not in self.totals:
             self.totals[value] = add_up(self.parts.pop(value, []))
         return self.totals[value]
+
+    def found(self, x: Value) -> Cotangent | None:
+        """All that has reached an x: itself, and what stands for it in a function being traced."""
+        own = self.graph.own(x)
+        if own is x:
+            return self.total(x)
+        return add_up([g for g in (self.total(x), self.total(own)) if g is not None])
 
     def _visit(self, node: Node) -> None:
         if not any(v in self.parts and v not in self.stop for v in node.outputs):
