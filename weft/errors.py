@@ -57,6 +57,14 @@ class GradientError(WeftError, RuntimeError):
     """A backward pass that cannot be: nothing to differentiate, or its graph is gone."""
 
 
+class OptimizerError(WeftError, ValueError):
+    """An optimiser's option that makes no sense, or parameters that it cannot change."""
+
+
+class StateError(WeftError, RuntimeError):
+    """A state dict whose keys or shapes are not those of the module that is to load it."""
+
+
 class CompileError(WeftError, RuntimeError):
     """The code generator or LLVM refused a kernel; the process goes on."""
 

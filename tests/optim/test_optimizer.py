@@ -1,0 +1,167 @@
+"""Optimisers against their formulas, and what they refuse."""
+
+import numpy as np
+import pytest
+
+from weft import optim
+from weft.eager.call import leaf, wrap
+from weft.eager.lazy import trace
+from weft.errors import OptimizerError
+
+
+def tensor(array):
+    return wrap(leaf(np.array(array)))
+
+
+def parameter(array):
+    return tensor(np.asarray(array, np.float32)).requires_grad_()
+
+
+def run(make, start, grads):
+    p = parameter(start)
+    opt = make([p])
+    for g in grads:
+        p.grad = tensor(np.asarray(g, np.float32))
+        opt.step()
+    return p.numpy()
+
+
+def drawn(*shape, seed=0):
+    return np.random.default_rng(seed).standard_normal(shape).astype(np.float32)
+
+
+def test_lamb_is_algorithm_2():
+    start, grads = drawn(3, 4), drawn(5, 3, 4, seed=1)
+    p, m, v = start.astype(np.float64), 0.0, 0.0
+    for t, g in enumerate(grads.astype(np.float64), 1):
+        m, v = 0.9 * m + 0.1 * g, 0.999 * v + 0.001 * g * g
+        u = m / (1 - 0.9**t) / (np.sqrt(v / (1 - 0.999**t)) + 1e-6) + 0.01 * p
+        p = p - 0.1 * np.linalg.norm(p) / np.linalg.norm(u) * u
+    found = run(lambda ps: optim.LAMB(ps, lr=0.1, weight_decay=0.01), start, grads)
+    np.testing.assert_allclose(found, p, rtol=1e-5, atol=1e-6)
+
+
+def test_lamb_moves_a_zero_parameter():
+    found = run(lambda ps: optim.LAMB(ps, lr=0.1), np.zeros(3), [np.ones(3)])
+    np.testing.assert_allclose(found, -0.1 * np.ones(3), rtol=1e-5)
+
+
+def test_lion_is_program_1():
+    start, grads = drawn(7), drawn(6, 7, seed=1)
+    p, m = start.astype(np.float64), np.zeros(7)
+    for g in grads.astype(np.float64):
+        p = p - 0.01 * (np.sign(0.9 * m + 0.1 * g) + 0.1 * p)
+        m = 0.99 * m + 0.01 * g
+    found = run(lambda ps: optim.Lion(ps, lr=0.01, weight_decay=0.1), start, grads)
+    np.testing.assert_allclose(found, p, rtol=1e-5, atol=1e-6)
+
+
+def test_a_new_learning_rate_takes_effect():
+    p = parameter([1.0])
+    opt = optim.SGD([p], lr=1.0)
+    for lr, expected in ((0.5, 0.5), (0.25, 0.25)):
+        opt.param_groups[0]["lr"] = lr
+        p.grad = tensor(np.ones(1, np.float32))
+        opt.step()
+        assert p.item() == expected
+
+
+def test_groups_have_their_own_options():
+    a, b = parameter([1.0]), parameter([1.0])
+    opt = optim.SGD([{"params": [a]}, {"params": b, "lr": 0.5}], lr=0.1)
+    for p in (a, b):
+        p.grad = tensor(np.ones(1, np.float32))
+    opt.step()
+    np.testing.assert_allclose([a.item(), b.item()], [0.9, 0.5])
+
+
+def test_parameters_without_a_gradient_are_left_alone():
+    a, b = parameter([1.0]), parameter([1.0])
+    opt = optim.Adam([a, b], lr=0.1)
+    a.grad = tensor(np.ones(1, np.float32))
+    opt.step()
+    assert b.item() == 1.0
+    assert b not in opt.state
+
+
+def test_the_update_is_in_place():
+    p = parameter(drawn(64, 64))
+    memory = p.numpy()
+    opt = optim.Adam([p])
+    for _ in range(4):  # interpreted, then compiled
+        p.grad = tensor(drawn(64, 64, seed=1))
+        opt.step()
+        assert p.numpy() is memory
+
+
+def test_a_step_flushes_before_the_next_record():
+    p = parameter([1.0])
+    p.grad = tensor(np.ones(1, np.float32))
+    optim.SGD([p], lr=1.0).step()
+    y = p + 1.0
+    assert len(trace.pending) == 1
+    assert y.item() == 1.0
+
+
+def test_state_goes_over_to_another_optimiser():
+    grads = drawn(6, 3, seed=1)
+    whole = run(lambda ps: optim.Adam(ps, lr=0.1), np.ones(3), grads)
+    p = parameter(np.ones(3))
+    first = optim.Adam([p], lr=0.1)
+    for i, g in enumerate(grads):
+        if i == 3:
+            second = optim.Adam([p], lr=99.0)
+            second.load_state_dict(first.state_dict())
+            first = second
+        p.grad = tensor(g)
+        first.step()
+    np.testing.assert_array_equal(p.numpy(), whole)
+
+
+def test_a_closure_computes_the_loss():
+    p = parameter([3.0])
+    opt = optim.SGD([p], lr=0.5)
+
+    def closure():
+        opt.zero_grad()
+        loss = p * p
+        loss.backward()
+        return loss
+
+    assert opt.step(closure).item() == 9.0
+    assert p.item() == 0.0
+
+
+@pytest.mark.parametrize(
+    ("make", "message"),
+    [
+        (lambda p: optim.SGD([], lr=1.0), "SGD: got no parameters"),
+        (lambda p: optim.SGD(p), "expected an iterable of tensors"),
+        (lambda p: optim.SGD([p, p]), "a parameter is in two places"),
+        (lambda p: optim.SGD([p * 2.0]), "expected leaves"),
+        (lambda p: optim.SGD([1]), "expected tensors, got int"),
+        (lambda p: optim.SGD([p], lr=-1), "expected lr >= 0, got -1"),
+        (lambda p: optim.SGD([p], nesterov=True), "nesterov expects a momentum"),
+        (lambda p: optim.Adam([p], betas=(1.0, 0.9)), r"expected betas\[0\] from 0 to below 1"),
+        (lambda p: optim.SGD([p]).load_state_dict({"param_groups": []}), "expected groups of"),
+        (lambda p: optim.ExponentialMovingAverage([p], 2), "expected decay from 0 to 1"),
+    ],
+)
+def test_what_is_refused(make, message):
+    with pytest.raises(OptimizerError, match=message):
+        make(parameter([1.0]))
+
+
+def test_averages_follow_the_parameters():
+    p = parameter([0.0])
+    opt, ema = optim.SGD([p], lr=1.0), optim.ExponentialMovingAverage([p], decay=0.9)
+    expected, average = 0.0, 0.0
+    for i in range(5):
+        p.grad = tensor(np.full(1, -float(i), np.float32))
+        opt.step()
+        ema.update()
+        expected += i
+        average = 0.9 * average + 0.1 * expected
+    with ema.average_parameters():
+        np.testing.assert_allclose(p.item(), average, rtol=1e-6)
+    assert p.item() == expected

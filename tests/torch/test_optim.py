@@ -1,0 +1,118 @@
+"""Optimisers and schedulers against PyTorch, step by step."""
+
+import numpy as np
+import pytest
+
+torch = pytest.importorskip("torch")
+
+from weft import optim  # noqa: E402
+from weft.eager.call import leaf, wrap  # noqa: E402
+from weft.optim import lr_scheduler  # noqa: E402
+
+OPTIMISERS = [
+    ("SGD", {"lr": 0.1}),
+    ("SGD", {"lr": 0.1, "momentum": 0.9, "nesterov": True, "weight_decay": 0.01}),
+    ("SGD", {"lr": 0.1, "momentum": 0.9, "dampening": 0.5, "maximize": True}),
+    ("Adam", {"lr": 0.01, "weight_decay": 0.1}),
+    ("Adam", {"lr": 0.01, "amsgrad": True, "maximize": True}),
+    ("Adam", {"lr": 0.01, "betas": (0.8, 0.99), "eps": 1e-3}),
+    ("AdamW", {"lr": 0.01}),
+    ("AdamW", {"lr": 0.01, "amsgrad": True, "weight_decay": 0.0}),
+    ("Adagrad", {"lr": 0.1, "lr_decay": 0.1, "initial_accumulator_value": 0.1}),
+    ("RMSprop", {"lr": 0.01, "centered": True, "momentum": 0.9}),
+    ("RMSprop", {"weight_decay": 0.1}),
+]
+
+
+@pytest.mark.parametrize(("name", "options"), OPTIMISERS)
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+def test_an_optimiser(name, options, dtype):
+    rng = np.random.default_rng(0)
+    starts = [rng.standard_normal(s).astype(dtype) for s in ((3, 4), (5,), ())]
+    theirs = [torch.tensor(a, requires_grad=True) for a in starts]
+    ours = [wrap(leaf(a.copy())).requires_grad_() for a in starts]
+    their, our = (
+        getattr(torch.optim, name)(theirs, **options),
+        getattr(optim, name)(ours, **options),
+    )
+    for step in range(6):
+        for i, (p, q) in enumerate(zip(theirs, ours, strict=True)):
+            if i == 1 and step == 2:  # a parameter that got no gradient this time
+                p.grad = q.grad = None
+                continue
+            g = rng.standard_normal(p.shape).astype(dtype)
+            p.grad, q.grad = torch.tensor(g), wrap(leaf(np.asarray(g)))
+        their.step()
+        our.step()
+        for p, q in zip(theirs, ours, strict=True):
+            np.testing.assert_allclose(q.numpy(), p.detach().numpy(), rtol=2e-5, atol=2e-6)
+
+
+SCHEDULERS = [
+    ("StepLR", {"step_size": 3, "gamma": 0.5}),
+    ("MultiStepLR", {"milestones": [2, 5, 5], "gamma": 0.5}),
+    ("ExponentialLR", {"gamma": 0.9}),
+    ("PolynomialLR", {"total_iters": 8, "power": 2.0}),
+    ("CosineAnnealingLR", {"T_max": 10, "eta_min": 0.01}),
+    ("CosineAnnealingWarmRestarts", {"T_0": 3, "T_mult": 2, "eta_min": 0.01}),
+    ("ConstantLR", {"factor": 0.5, "total_iters": 4}),
+    ("LinearLR", {"start_factor": 0.1, "total_iters": 6}),
+    ("LambdaLR", {"lr_lambda": lambda t: 1 / (1 + t)}),
+    ("OneCycleLR", {"max_lr": 1.0, "total_steps": 14}),
+    ("OneCycleLR", {"max_lr": 1.0, "total_steps": 14, "three_phase": True}),
+    ("OneCycleLR", {"max_lr": 1.0, "epochs": 2, "steps_per_epoch": 7, "anneal_strategy": "linear"}),
+]
+
+
+def both(momentum=0.9):
+    theirs = torch.optim.SGD([torch.zeros(1, requires_grad=True)], lr=0.3, momentum=momentum)
+    p = wrap(leaf(np.zeros(1, np.float32))).requires_grad_()
+    return theirs, optim.SGD([p], lr=0.3, momentum=momentum)
+
+
+@pytest.mark.filterwarnings("ignore:Detected call of")
+@pytest.mark.parametrize(("name", "options"), SCHEDULERS)
+def test_a_scheduler(name, options):
+    theirs, ours = both()
+    their = getattr(torch.optim.lr_scheduler, name)(theirs, **options)
+    our = getattr(lr_scheduler, name)(ours, **options)
+    for _ in range(13):
+        for key in ("lr", "momentum"):
+            expected = theirs.param_groups[0][key]
+            assert ours.param_groups[0][key] == pytest.approx(expected, rel=1e-9, abs=1e-12)
+        theirs.step()
+        their.step()
+        our.step()
+    assert our.get_last_lr() == pytest.approx(their.get_last_lr())
+
+
+@pytest.mark.filterwarnings("ignore:Detected call of")
+def test_schedulers_in_sequence():
+    theirs, ours = both()
+    kinds = [("LinearLR", {"total_iters": 3}), ("ExponentialLR", {"gamma": 0.5})]
+    their = [getattr(torch.optim.lr_scheduler, n)(theirs, **o) for n, o in kinds]
+    our = [getattr(lr_scheduler, n)(ours, **o) for n, o in kinds]
+    a = torch.optim.lr_scheduler.SequentialLR(theirs, their, milestones=[3])
+    b = lr_scheduler.SequentialLR(ours, our, milestones=[3])
+    for _ in range(8):
+        assert ours.param_groups[0]["lr"] == pytest.approx(theirs.param_groups[0]["lr"])
+        theirs.step()
+        a.step()
+        b.step()
+
+
+@pytest.mark.parametrize("mode", ["min", "max"])
+@pytest.mark.parametrize("threshold_mode", ["rel", "abs"])
+def test_a_plateau(mode, threshold_mode):
+    theirs, ours = both()
+    options = {
+        "mode": mode, "threshold_mode": threshold_mode, "patience": 2, "factor": 0.5,
+        "cooldown": 1, "threshold": 0.05,
+    }  # fmt: skip
+    a = torch.optim.lr_scheduler.ReduceLROnPlateau(theirs, **options)
+    b = lr_scheduler.ReduceLROnPlateau(ours, **options)
+    rng = np.random.default_rng(1)
+    for metric in rng.uniform(-1, 1, 40).round(1):
+        a.step(metric)
+        b.step(metric)
+        assert ours.param_groups[0]["lr"] == pytest.approx(theirs.param_groups[0]["lr"])

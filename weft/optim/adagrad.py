@@ -1,0 +1,65 @@
+"""Adagrad: steps scaled by all gradients so far."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+from weft.ir.node import Value
+from weft.ops.base import catalogue
+from weft.optim.check import nonnegative
+from weft.optim.optimizer import Group, Hyper, Optimizer, Update
+
+
+def _rule(p: Value, g: Value, total: Value, *, hyper: Hyper, decay: bool, maximize: bool) -> Update:
+    if maximize:
+        g = -g
+    if decay:
+        g = g + p * hyper["weight_decay"]
+    total = total + g * g
+    return Update(p - hyper["lr"] * (g / (catalogue.sqrt(total) + hyper["eps"])), (total,))
+
+
+class Adagrad(Optimizer):
+    """p -= lr * g / (sqrt(sum of all g * g) + eps), where lr falls as 1 / (1 + (t - 1) * lr_decay).
+
+    Duchi, Hazan and Singer, "Adaptive Subgradient Methods", 2011.
+    """
+
+    rule = _rule
+
+    def __init__(
+        self,
+        params: Iterable[Any],
+        lr: float = 1e-2,
+        lr_decay: float = 0.0,
+        weight_decay: float = 0.0,
+        initial_accumulator_value: float = 0.0,
+        eps: float = 1e-10,
+        *,
+        maximize: bool = False,
+    ) -> None:
+        nonnegative(
+            "Adagrad", lr=lr, lr_decay=lr_decay, weight_decay=weight_decay, eps=eps,
+            initial_accumulator_value=initial_accumulator_value,
+        )  # fmt: skip
+        super().__init__(params, {
+            "lr": lr, "lr_decay": lr_decay, "weight_decay": weight_decay, "eps": eps,
+            "initial_accumulator_value": initial_accumulator_value, "maximize": maximize,
+        })  # fmt: skip
+
+    def slots(self, group: Group) -> dict[str, float]:
+        """The sum of squares."""
+        return {"sum": group["initial_accumulator_value"]}
+
+    def numbers(self, group: Group, step: int) -> dict[str, float]:
+        """The learning rate with its decay."""
+        return {
+            "lr": group["lr"] / (1 + (step - 1) * group["lr_decay"]),
+            "weight_decay": group["weight_decay"],
+            "eps": group["eps"],
+        }
+
+    def flags(self, group: Group, step: int) -> dict[str, Any]:
+        """Which terms there are."""
+        return {"decay": group["weight_decay"] != 0, "maximize": group["maximize"]}

@@ -1,0 +1,35 @@
+"""Learning rates as functions of the step; a new rate is an input, so nothing is recompiled."""
+
+from __future__ import annotations
+
+from weft.optim.lr_scheduler.compose import ChainedScheduler, SequentialLR
+from weft.optim.lr_scheduler.cyclic import CosineAnnealingWarmRestarts, OneCycleLR
+from weft.optim.lr_scheduler.decay import (
+    CosineAnnealingLR,
+    ExponentialLR,
+    LambdaLR,
+    MultiStepLR,
+    PolynomialLR,
+    StepLR,
+)
+from weft.optim.lr_scheduler.plateau import ReduceLROnPlateau
+from weft.optim.lr_scheduler.scheduler import LRScheduler
+from weft.optim.lr_scheduler.warmup import ConstantLR, LinearLR, WarmupCosineLR
+
+__all__ = [
+    "ChainedScheduler",
+    "ConstantLR",
+    "CosineAnnealingLR",
+    "CosineAnnealingWarmRestarts",
+    "ExponentialLR",
+    "LRScheduler",
+    "LambdaLR",
+    "LinearLR",
+    "MultiStepLR",
+    "OneCycleLR",
+    "PolynomialLR",
+    "ReduceLROnPlateau",
+    "SequentialLR",
+    "StepLR",
+    "WarmupCosineLR",
+]

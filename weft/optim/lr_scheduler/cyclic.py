@@ -1,0 +1,127 @@
+"""Rates that rise and fall: restarts, and one cycle."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Literal
+
+from weft.errors import OptimizerError
+from weft.ops.base import at_user_line
+from weft.optim.lr_scheduler.decay import cosine
+from weft.optim.lr_scheduler.scheduler import LRScheduler
+from weft.optim.optimizer import Group, Optimizer
+
+
+class CosineAnnealingWarmRestarts(LRScheduler):
+    """Half cosines from base to eta_min, of T_0 steps, then T_0 * T_mult, and so on.
+
+    Loshchilov and Hutter, "SGDR: Stochastic Gradient Descent with Warm Restarts", 2017.
+    """
+
+    def __init__(
+        self,
+        optimizer: Optimizer,
+        T_0: int,
+        T_mult: int = 1,
+        eta_min: float = 0.0,
+        last_epoch: int = -1,
+    ) -> None:
+        self.T_0, self.T_mult, self.eta_min = T_0, T_mult, eta_min
+        super().__init__(optimizer, last_epoch)
+
+    def rate(self, base: float, t: int) -> float:
+        """The rate after `t` steps."""
+        length = self.T_0
+        while t >= length:
+            t -= length
+            length *= self.T_mult
+        return cosine(base, self.eta_min, t / length)
+
+
+class OneCycleLR(LRScheduler):
+    """Up from max_lr / div_factor to max_lr, then down to far below where it began.
+
+    The momentum (or Adam's first beta) goes the other way. Smith and Topin, "Super-Convergence",
+    2018.
+
+    Args:
+        total_steps: steps in all, or `epochs` * `steps_per_epoch`.
+        pct_start: the part of the steps that go up.
+        three_phase: first up, then down to where it began, then further down.
+
+    Raises:
+        OptimizerError: neither `total_steps` nor both others are given, or steps go beyond it.
+    """
+
+    def __init__(
+        self,
+        optimizer: Optimizer,
+        max_lr: float | Sequence[float],
+        total_steps: int | None = None,
+        epochs: int | None = None,
+        steps_per_epoch: int | None = None,
+        pct_start: float = 0.3,
+        anneal_strategy: Literal["cos", "linear"] = "cos",
+        cycle_momentum: bool = True,
+        base_momentum: float = 0.85,
+        max_momentum: float = 0.95,
+        div_factor: float = 25.0,
+        final_div_factor: float = 1e4,
+        three_phase: bool = False,
+        last_epoch: int = -1,
+    ) -> None:
+        if total_steps is None:
+            if epochs is None or steps_per_epoch is None:
+                raise OptimizerError(
+                    "OneCycleLR: expected total_steps, or epochs and steps_per_epoch"
+                    f"{at_user_line()}"
+                )
+            total_steps = epochs * steps_per_epoch
+        self.total_steps = total_steps
+        groups = optimizer.param_groups
+        tops = list(max_lr) if isinstance(max_lr, Sequence) else [max_lr] * len(groups)
+        self.max_lrs = [float(top) for top in tops]
+        self.initial = [top / div_factor for top in self.max_lrs]
+        self.final = [low / final_div_factor for low in self.initial]
+        self.anneal_strategy = anneal_strategy
+        self.momenta = [max_momentum, base_momentum] if cycle_momentum else []
+        up = float(pct_start * total_steps) - 1
+        self.ends = [up, 2 * up, total_steps - 1.0] if three_phase else [up, total_steps - 1.0]
+        super().__init__(optimizer, last_epoch)
+
+    def rates(self, t: int) -> list[float]:
+        """The rates of all groups; sets the momentum as well."""
+        if t > self.total_steps:
+            raise OptimizerError(
+                f"OneCycleLR: expected {self.total_steps} steps at most, got {t}{at_user_line()}"
+            )
+        if self.momenta:
+            high, low = self.momenta
+            way = [high, low, high, high] if len(self.ends) == 3 else [high, low, high]
+            for group in self.optimizer.param_groups:
+                _set_momentum(group, self._along(way, t))
+        triples = zip(self.initial, self.max_lrs, self.final, strict=True)
+        three = len(self.ends) == 3
+        return [
+            self._along([low, top, low, end] if three else [low, top, end], t)
+            for low, top, end in triples
+        ]
+
+    def _along(self, way: Sequence[float], t: int) -> float:
+        """The value at step `t` on the way from one to the next."""
+        start = 0.0
+        for i, end in enumerate(self.ends):
+            if t <= end or i == len(self.ends) - 1:
+                part = (t - start) / (end - start)
+                if self.anneal_strategy == "cos":
+                    return cosine(way[i], way[i + 1], part)
+                return way[i] + (way[i + 1] - way[i]) * part
+            start = end
+        raise AssertionError("the last phase has no end")
+
+
+def _set_momentum(group: Group, value: float) -> None:
+    if "betas" in group:
+        group["betas"] = (value, *group["betas"][1:])
+    elif "momentum" in group:
+        group["momentum"] = value

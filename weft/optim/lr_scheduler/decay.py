@@ -1,0 +1,119 @@
+"""Rates that fall: by steps, powers, polynomials, half a cosine, or as a function says."""
+
+from __future__ import annotations
+
+import math
+from bisect import bisect_right
+from collections.abc import Callable, Sequence
+
+from weft.errors import OptimizerError
+from weft.ops.base import at_user_line
+from weft.optim.lr_scheduler.scheduler import LRScheduler
+from weft.optim.optimizer import Optimizer
+
+Factor = Callable[[int], float]
+
+
+class LambdaLR(LRScheduler):
+    """base * lr_lambda(t), with one function for all groups or one each."""
+
+    def __init__(
+        self, optimizer: Optimizer, lr_lambda: Factor | Sequence[Factor], last_epoch: int = -1
+    ) -> None:
+        count = len(optimizer.param_groups)
+        self.lr_lambdas = [lr_lambda] * count if callable(lr_lambda) else tuple(lr_lambda)
+        if len(self.lr_lambdas) != count:
+            raise OptimizerError(
+                f"LambdaLR: expected {count} functions, one a group, got {len(self.lr_lambdas)}"
+                f"{at_user_line()}"
+            )
+        super().__init__(optimizer, last_epoch)
+
+    def rates(self, t: int) -> list[float]:
+        """The rates of all groups."""
+        return [b * f(t) for b, f in zip(self.base_lrs, self.lr_lambdas, strict=True)]
+
+
+class StepLR(LRScheduler):
+    """base * gamma ** (t // step_size)."""
+
+    def __init__(
+        self, optimizer: Optimizer, step_size: int, gamma: float = 0.1, last_epoch: int = -1
+    ) -> None:
+        self.step_size, self.gamma = step_size, gamma
+        super().__init__(optimizer, last_epoch)
+
+    def rate(self, base: float, t: int) -> float:
+        """The rate after `t` steps."""
+        return base * self.gamma ** (t // self.step_size)
+
+
+class MultiStepLR(LRScheduler):
+    """base * gamma ** (number of milestones reached)."""
+
+    def __init__(
+        self,
+        optimizer: Optimizer,
+        milestones: Sequence[int],
+        gamma: float = 0.1,
+        last_epoch: int = -1,
+    ) -> None:
+        self.milestones, self.gamma = sorted(milestones), gamma
+        super().__init__(optimizer, last_epoch)
+
+    def rate(self, base: float, t: int) -> float:
+        """The rate after `t` steps."""
+        return base * self.gamma ** bisect_right(self.milestones, t)
+
+
+class ExponentialLR(LRScheduler):
+    """base * gamma ** t."""
+
+    def __init__(self, optimizer: Optimizer, gamma: float, last_epoch: int = -1) -> None:
+        self.gamma = gamma
+        super().__init__(optimizer, last_epoch)
+
+    def rate(self, base: float, t: int) -> float:
+        """The rate after `t` steps."""
+        return base * self.gamma**t
+
+
+class PolynomialLR(LRScheduler):
+    """base * (1 - t / total_iters) ** power, then 0."""
+
+    def __init__(
+        self,
+        optimizer: Optimizer,
+        total_iters: int = 5,
+        power: float = 1.0,
+        last_epoch: int = -1,
+    ) -> None:
+        self.total_iters, self.power = total_iters, power
+        super().__init__(optimizer, last_epoch)
+
+    def rate(self, base: float, t: int) -> float:
+        """The rate after `t` steps."""
+        return base * (1 - min(t, self.total_iters) / self.total_iters) ** self.power
+
+
+class CosineAnnealingLR(LRScheduler):
+    """From base to eta_min along half a cosine of T_max steps (and back, if it goes on).
+
+    Loshchilov and Hutter, "SGDR: Stochastic Gradient Descent with Warm Restarts", 2017, without
+    the restarts.
+    """
+
+    def __init__(
+        self, optimizer: Optimizer, T_max: int, eta_min: float = 0.0, last_epoch: int = -1
+    ) -> None:
+        self.T_max, self.eta_min = T_max, eta_min
+        super().__init__(optimizer, last_epoch)
+
+    def rate(self, base: float, t: int) -> float:
+        """The rate after `t` steps."""
+        return cosine(base, self.eta_min, t / self.T_max)
+
+
+def cosine(start: float, end: float, part: float) -> float:
+    """Between `start` (part 0) and `end` (part 1) along half a cosine."""
+    return end + (start - end) * (1 + math.cos(math.pi * part)) / 2

@@ -1,0 +1,81 @@
+"""A rate that falls when a figure no longer gets better."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Literal
+
+from weft.optim.lr_scheduler.scheduler import figures
+from weft.optim.optimizer import Optimizer
+
+
+class ReduceLROnPlateau:
+    """Multiplies the rates by `factor` when the metric did not improve for over `patience` steps.
+
+    Args:
+        mode: whether the metric should fall ("min") or rise ("max").
+        threshold: how much better counts, relative ("rel") or absolute ("abs").
+        cooldown: steps to wait after a reduction.
+        eps: smaller changes of the rate are not made.
+    """
+
+    def __init__(
+        self,
+        optimizer: Optimizer,
+        mode: Literal["min", "max"] = "min",
+        factor: float = 0.1,
+        patience: int = 10,
+        threshold: float = 1e-4,
+        threshold_mode: Literal["rel", "abs"] = "rel",
+        cooldown: int = 0,
+        min_lr: float = 0.0,
+        eps: float = 1e-8,
+    ) -> None:
+        self.optimizer = optimizer
+        self.mode, self.factor, self.patience = mode, factor, patience
+        self.threshold, self.threshold_mode = threshold, threshold_mode
+        self.cooldown, self.min_lr, self.eps = cooldown, min_lr, eps
+        self.best = float("inf") if mode == "min" else float("-inf")
+        self.num_bad_epochs = 0
+        self.cooldown_counter = 0
+        self.last_epoch = 0
+
+    def step(self, metrics: Any) -> None:
+        """Take note of the metric; a number or a tensor of one element."""
+        self.last_epoch += 1
+        value = float(metrics)
+        if self._is_better(value):
+            self.best, self.num_bad_epochs = value, 0
+        else:
+            self.num_bad_epochs += 1
+        if self.cooldown_counter > 0:
+            self.cooldown_counter -= 1
+            self.num_bad_epochs = 0
+        if self.num_bad_epochs > self.patience:
+            self._reduce()
+            self.cooldown_counter, self.num_bad_epochs = self.cooldown, 0
+
+    def _is_better(self, value: float) -> bool:
+        """PyTorch's four cases: best * (1 -+ threshold), best -+ threshold."""
+        margin = self.threshold if self.mode == "max" else -self.threshold
+        relative = self.threshold_mode == "rel"
+        bound = self.best * (1 + margin) if relative else self.best + margin
+        return value > bound if self.mode == "max" else value < bound
+
+    def _reduce(self) -> None:
+        for group in self.optimizer.param_groups:
+            rate = max(group["lr"] * self.factor, self.min_lr)
+            if group["lr"] - rate > self.eps:
+                group["lr"] = rate
+
+    def get_last_lr(self) -> list[float]:
+        """The rates now."""
+        return [group["lr"] for group in self.optimizer.param_groups]
+
+    def state_dict(self) -> dict[str, Any]:
+        """Numbers to go on from."""
+        return figures(self)
+
+    def load_state_dict(self, state_dict: Mapping[str, Any]) -> None:
+        """Go on from what `state_dict` gave."""
+        vars(self).update(state_dict)

@@ -1,0 +1,291 @@
+"""What all optimisers share: parameter groups, state, and one recorded update of all parameters.
+
+A step is one recorded call, so it becomes part of the same program as the backward pass. Everything
+that changes from step to step (learning rate, bias corrections) is an input of that program.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any, ClassVar, NamedTuple
+
+from weft.eager.api import Tensor, enable_grad
+from weft.eager.call import Recorded, leaf, number, wrap
+from weft.eager.lazy import Lazy, trace
+from weft.errors import DTypeError, OptimizerError
+from weft.ir.dtype import DType, float32
+from weft.ir.node import Value
+from weft.ops.base import at_user_line, catalogue
+from weft.ops.sparse import RowSparse
+
+Group = dict[str, Any]
+Hyper = Mapping[str, Value]
+Flags = tuple[tuple[str, Any], ...]
+
+
+class Update(NamedTuple):
+    """What a rule gives: the parameter's new value, and its new state."""
+
+    p: Value
+    slots: tuple[Value, ...]
+
+
+Rule = Callable[..., Update]
+
+
+class Bucket(NamedTuple):
+    """Parameters that are updated alike; static, so part of the program's structure."""
+
+    rule: Rule
+    numbers: tuple[str, ...]
+    parameters: int
+    slots: int
+    flags: Flags
+    rows: bool  # whether the rule takes row-sparse gradients
+
+
+class Optimizer:
+    """Base class: a subclass gives a rule in graph operations and the numbers that go into it.
+
+    Args:
+        params: tensors, or dictionaries with `params` and the options of their group.
+        defaults: options of groups that do not give their own.
+
+    Raises:
+        OptimizerError: no parameters, one that is no leaf, or one that occurs twice.
+    """
+
+    rule: ClassVar[Rule]
+    """`rule(p, g, *slots, hyper, **flags) -> Update`, a function of graph values."""
+    takes_rows: ClassVar[bool] = False
+
+    def __init__(self, params: Iterable[Any], defaults: Group) -> None:
+        self.defaults = defaults
+        self.state: defaultdict[Tensor, dict[str, Any]] = defaultdict(dict)
+        self.param_groups: list[Group] = []
+        if isinstance(params, Tensor):
+            raise OptimizerError(
+                f"{type(self).__name__}: expected an iterable of tensors, got one tensor; pass "
+                f"[tensor]{at_user_line()}"
+            )
+        given: list[Any] = list(params)
+        if not given:
+            raise OptimizerError(f"{type(self).__name__}: got no parameters{at_user_line()}")
+        groups = given if isinstance(given[0], dict) else [{"params": given}]
+        for group in groups:
+            self.add_param_group(group)
+
+    # -- what a subclass says
+
+    def numbers(self, group: Group, step: int) -> dict[str, float]:
+        """The numbers that the rule needs at this step (counted from 1)."""
+        raise NotImplementedError
+
+    def flags(self, group: Group, step: int) -> dict[str, Any]:
+        """What decides the rule's structure."""
+        return {}
+
+    def slots(self, group: Group) -> dict[str, float]:
+        """Names of the state tensors of a parameter, and the number that they are filled with."""
+        return {}
+
+    # -- groups
+
+    def add_param_group(self, group: Group) -> None:
+        """Optimise more tensors, with options of their own.
+
+        Raises:
+            OptimizerError: as the constructor.
+        """
+        params = group["params"]
+        tensors: list[Tensor] = [params] if isinstance(params, Tensor) else list(params)
+        known = {id(p) for g in self.param_groups for p in g["params"]}
+        for p in tensors:
+            self._check(p, known)
+            known.add(id(p))
+        self.param_groups.append({**self.defaults, **group, "params": tensors})
+
+    def _check(self, p: Any, known: set[int]) -> None:
+        name = type(self).__name__
+        if not isinstance(p, Tensor):
+            raise OptimizerError(
+                f"{name}: expected tensors, got {type(p).__name__}{at_user_line()}"
+            )
+        if not p.dtype.is_floating:
+            raise DTypeError(f"{name}: expected floating parameters, got {p.dtype}{at_user_line()}")
+        if p.requires_grad and p.lazy.leaf is None:
+            raise OptimizerError(
+                f"{name}: expected leaves, got the result of an operation; optimise what it was "
+                f"computed from{at_user_line()}"
+            )
+        if id(p) in known:
+            raise OptimizerError(f"{name}: a parameter is in two places{at_user_line()}")
+
+    def zero_grad(self, set_to_none: bool = True) -> None:
+        """Forget the gradients; called after `step`, they need not be kept in memory at all."""
+        for group in self.param_groups:
+            for p in group["params"]:
+                if set_to_none or p.grad is None:
+                    p.grad = None
+                else:
+                    p.grad.zero_()
+
+    # -- the step
+
+    def step(self, closure: Callable[[], Any] | None = None) -> Any:
+        """Update all parameters that have a gradient, in one recorded call.
+
+        Args:
+            closure: computes the loss again, calls `backward` and returns the loss.
+        """
+        loss = None
+        if closure is not None:
+            with enable_grad():
+                loss = closure()
+        buckets = self._buckets()
+        if buckets:
+            self._record(buckets)
+            trace.limit = 0  # what comes next belongs to the next program
+        return loss
+
+    def _buckets(self) -> dict[Any, list[Tensor]]:
+        """Parameters that share numbers and flags; their step counts go up."""
+        buckets: dict[Any, list[Tensor]] = {}
+        for i, group in enumerate(self.param_groups):
+            for p in group["params"]:
+                if p.grad is None:
+                    continue
+                state = self.state[p]
+                if "step" not in state:
+                    self._begin(p, group, state)
+                state["step"] += 1
+                buckets.setdefault((i, state["step"], p.dtype), []).append(p)
+        return buckets
+
+    def _begin(self, p: Tensor, group: Group, state: dict[str, Any]) -> None:
+        state["step"] = 0
+        for name, fill in self.slots(group).items():
+            state[name] = _filled(p, fill)
+
+    def _record(self, buckets: dict[Any, list[Tensor]]) -> None:
+        static: list[Bucket] = []
+        values: list[Lazy] = []
+        changed: list[Tensor] = []
+        for (index, step, dtype), params in buckets.items():
+            group = self.param_groups[index]
+            hyper = self.numbers(group, step)
+            names = tuple(self.slots(group))
+            flags = tuple(self.flags(group, step).items())
+            rule: Rule = type(self).rule
+            static.append(
+                Bucket(rule, tuple(hyper), len(params), len(names), flags, self.takes_rows)
+            )
+            values += [number(x, _arithmetic(dtype)) for x in hyper.values()]
+            values += [p.lazy for p in params]
+            values += [p.grad.lazy for p in params]
+            changed += params
+            for name in names:
+                slots = [self.state[p][name] for p in params]
+                values += [s.lazy for s in slots]
+                changed += slots
+        plan = _UPDATE.plan(values, {"buckets": tuple(static)})
+        before, trace.grad_mode = trace.grad_mode, False
+        try:
+            results = trace.record(plan, tuple(values))
+        finally:
+            trace.grad_mode = before
+        for tensor, lazy in zip(changed, results, strict=True):
+            tensor.replace(lazy)
+
+    # -- saving
+
+    def state_dict(self) -> dict[str, Any]:
+        """State and options, with parameters numbered; tensors are not copied."""
+        order = {id(p): i for i, p in enumerate(self._parameters())}
+        state = {order[id(p)]: dict(s) for p, s in self.state.items()}
+        groups = [
+            {**{k: v for k, v in g.items() if k != "params"},
+             "params": [order[id(p)] for p in g["params"]]}
+            for g in self.param_groups
+        ]  # fmt: skip
+        return {"state": state, "param_groups": groups}
+
+    def load_state_dict(self, state_dict: Mapping[str, Any]) -> None:
+        """Take over state and options that `state_dict` gave; tensors are copied.
+
+        Raises:
+            OptimizerError: other groups, or groups of other sizes.
+        """
+        groups = state_dict["param_groups"]
+        sizes = [len(g["params"]) for g in self.param_groups]
+        given = [len(g["params"]) for g in groups]
+        if sizes != given:
+            raise OptimizerError(
+                f"load_state_dict: expected groups of {sizes} parameters, got {given}"
+                f"{at_user_line()}"
+            )
+        for own, new in zip(self.param_groups, groups, strict=True):
+            own.update({k: v for k, v in new.items() if k != "params"})
+        numbers = [i for g in groups for i in g["params"]]
+        self.state.clear()
+        for i, p in zip(numbers, self._parameters(), strict=True):
+            entries: Mapping[str, Any] = state_dict["state"].get(i, {})
+            if entries:
+                self.state[p] = {k: _taken(v) for k, v in entries.items()}
+
+    def _parameters(self) -> list[Tensor]:
+        return [p for g in self.param_groups for p in g["params"]]
+
+    def __repr__(self) -> str:
+        lines = [f"{type(self).__name__} ("]
+        for i, group in enumerate(self.param_groups):
+            lines.append(f"Parameter Group {i}")
+            lines += [f"    {k}: {v}" for k, v in sorted(group.items()) if k != "params"]
+        return "\n".join([*lines, ")"])
+
+
+def _filled(p: Tensor, fill: float) -> Tensor:
+    """State of a parameter's shape; at least float32."""
+    array = p.array
+    state = array.astype(_arithmetic(p.dtype).numpy)
+    state[...] = fill
+    return wrap(leaf(state))
+
+
+def _taken(value: Any) -> Any:
+    return wrap(leaf(value.array.copy())) if isinstance(value, Tensor) else value
+
+
+def _arithmetic(dtype: DType) -> DType:
+    """The type that updates are computed in: no less than float32."""
+    return float32 if dtype.size < 4 else dtype
+
+
+def _update(*values: Any, buckets: Sequence[Bucket]) -> list[Value]:
+    """The new parameters and states of all buckets, in the order of the inputs."""
+    found: list[Value] = []
+    rest = iter(values)
+    for bucket in buckets:
+        hyper = {name: next(rest) for name in bucket.numbers}
+        columns = [[next(rest) for _ in range(bucket.parameters)] for _ in range(2 + bucket.slots)]
+        rows = [_apply(bucket, hyper, *row) for row in zip(*columns, strict=True)]
+        found += [row.p for row in rows]
+        for i in range(bucket.slots):
+            found += [row.slots[i] for row in rows]
+    return found
+
+
+def _apply(bucket: Bucket, hyper: Hyper, p: Value, g: Any, *slots: Value) -> Update:
+    if isinstance(g, RowSparse) and not bucket.rows:
+        g = g.dense()
+    to = _arithmetic(p.dtype)
+    if to is p.dtype:
+        return bucket.rule(p, g, *slots, hyper=hyper, **dict(bucket.flags))
+    g = g.dense() if isinstance(g, RowSparse) else g
+    wide, g = catalogue.cast(p, dtype=to), catalogue.cast(g, dtype=to)
+    found = bucket.rule(wide, g, *slots, hyper=hyper, **dict(bucket.flags))
+    return Update(catalogue.cast(found.p, dtype=p.dtype), found.slots)
+
+
+_UPDATE = Recorded(_update, differentiable=False, rows=True)
