@@ -43,6 +43,16 @@ class Handle:
         view = self._view
         return self._version if view is None else view.base.version
 
+    def look(self, view: View) -> None:
+        """Be a view; for new handles that show its value."""
+        self._view = view
+
+    @property
+    def root(self) -> Handle:
+        """The tensor that a view is differentiated through to; itself where it is no view."""
+        view = self._view
+        return self if view is None or view.lens.detached else view.base.root
+
     @property
     def array(self) -> Array:
         """The memory of the tensor, computed now if need be; not a copy."""

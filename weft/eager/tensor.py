@@ -5,37 +5,25 @@ from __future__ import annotations
 import weakref
 from typing import Any
 
-import numpy as np
-
 from weft.eager import autograd, program
 from weft.eager.arithmetic import Arithmetic
+from weft.eager.attribute import Attributes
 from weft.eager.call import leaf, set_tensor
+from weft.eager.creation import Creation, array_from
 from weft.eager.lazy import set_flush
+from weft.eager.random import Random
 from weft.errors import GradientError
-from weft.ir.dtype import DType
-from weft.ir.shape import known
 from weft.ops.base import at_user_line
 
 
-class Tensor(Arithmetic):
+class Tensor(Arithmetic, Attributes, Creation, Random):
     """An array whose operations are recorded, and computed when someone looks."""
 
     __slots__ = ()
+    __hash__ = object.__hash__  # by identity: == compares elements
 
     def __init__(self, data: Any) -> None:
-        self.adopt(leaf(np.asarray(data)))
-
-    # -- what it is
-
-    @property
-    def dtype(self) -> DType:
-        """Element type."""
-        return self._lazy.type.dtype
-
-    @property
-    def shape(self) -> tuple[int, ...]:
-        """Dimensions."""
-        return known(self._lazy.type.shape)
+        self.adopt(leaf(array_from(data, None, copy=False)))
 
     @property
     def requires_grad(self) -> bool:
@@ -58,6 +46,11 @@ class Tensor(Arithmetic):
             )
         if lazy.leaf is None and lazy.tracked:
             return self
+        if requires_grad and not lazy.type.dtype.is_floating:
+            raise GradientError(
+                f"requires_grad_: expected floating elements, got {lazy.type.dtype}; convert the "
+                f"tensor with float() first{at_user_line()}"
+            )
         lazy.tracked = requires_grad
         lazy.leaf = weakref.ref(self) if requires_grad else None
         return self
@@ -71,16 +64,6 @@ class Tensor(Arithmetic):
     ) -> None:
         """Add the gradient of this value to `.grad` of the leaves that led to it."""
         autograd.backward(self, gradient, retain_graph, create_graph, inputs)
-
-    # -- values
-
-    def numpy(self) -> np.ndarray[Any, Any]:
-        """The memory as a NumPy array."""
-        return self.array
-
-    def item(self) -> Any:
-        """The one element, as a Python number."""
-        return self.array.item()
 
 
 Tensor.kind = Tensor

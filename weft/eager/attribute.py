@@ -1,0 +1,260 @@
+"""What a tensor is: element type, shape, place; conversions; its elements as Python numbers."""
+
+from __future__ import annotations
+
+import builtins
+import math
+from typing import TYPE_CHECKING, Any, Self
+
+import numpy as np
+
+from weft.eager.call import cast, record, wrap
+from weft.eager.device import CPU, Device, check_device
+from weft.eager.handle import Handle
+from weft.errors import DTypeError, GradientError, ShapeError
+from weft.ir import dtype as types
+from weft.ir.dtype import DType, as_dtype
+from weft.ir.shape import known, normal_axis, show
+from weft.ops.base import REGISTRY, at_user_line
+
+if TYPE_CHECKING:
+    from weft.eager.tensor import Tensor
+
+
+class Attributes(Handle):
+    """Attributes, conversions and values."""
+
+    __slots__ = ()
+
+    # -- what it is
+
+    @property
+    def dtype(self) -> DType:
+        """Element type."""
+        return self._lazy.type.dtype
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """Dimensions."""
+        return known(self._lazy.type.shape)
+
+    @property
+    def ndim(self) -> builtins.int:
+        """Number of dimensions."""
+        return len(self.shape)
+
+    @property
+    def device(self) -> Device:
+        """Where it lives."""
+        return CPU
+
+    @property
+    def is_leaf(self) -> builtins.bool:
+        """Whether its gradient accumulates in `.grad`, or would if it needed one."""
+        lazy = self.lazy
+        return lazy.leaf is not None or not lazy.tracked
+
+    @property
+    def is_cuda(self) -> builtins.bool:
+        """Whether it lives on a GPU of NVIDIA."""
+        return False
+
+    @property
+    def nbytes(self) -> builtins.int:
+        """Bytes of all elements."""
+        return self.numel() * self.dtype.size
+
+    @property
+    def itemsize(self) -> builtins.int:
+        """Bytes of one element."""
+        return self.dtype.size
+
+    def element_size(self) -> builtins.int:
+        """Bytes of one element."""
+        return self.dtype.size
+
+    def size(self, dim: builtins.int | None = None) -> Any:
+        """Dimensions, or one of them."""
+        shape = self.shape
+        return shape if dim is None else shape[normal_axis(dim, len(shape))]
+
+    def dim(self) -> builtins.int:
+        """Number of dimensions."""
+        return len(self.shape)
+
+    def numel(self) -> builtins.int:
+        """Number of elements."""
+        return math.prod(self.shape)
+
+    def nelement(self) -> builtins.int:
+        """Number of elements."""
+        return math.prod(self.shape)
+
+    def stride(self, dim: builtins.int | None = None) -> Any:
+        """Elements from one index of a dimension to the next, or those of all dimensions."""
+        shape = self.shape
+        found = tuple([math.prod(shape[i + 1 :]) for i in range(len(shape))])
+        return found if dim is None else found[normal_axis(dim, len(shape))]
+
+    def is_floating_point(self) -> builtins.bool:
+        """Whether the elements are floating-point numbers."""
+        return self.dtype.is_floating
+
+    def is_contiguous(self) -> builtins.bool:
+        """Whether the elements lie in memory in their order; they do."""
+        return True
+
+    def contiguous(self) -> Self:
+        """The tensor itself, whose elements lie in memory in their order."""
+        return self
+
+    # -- conversions
+
+    def to(
+        self, *what: Any, dtype: Any = None, device: Any = None,
+        copy: builtins.bool = False, non_blocking: builtins.bool = False,
+    ) -> Tensor:  # fmt: skip
+        """The tensor as another element type; itself where nothing changes and no `copy` is asked.
+
+        Args:
+            what: an element type, a device, or a tensor to take the type of.
+            non_blocking: of no influence.
+
+        Example:
+            >>> import weft as wf
+            >>> wf.tensor([1.5]).to(wf.int64).tolist()
+            [1]
+        """
+        check_device(device)
+        flags = [x for x in what if isinstance(x, builtins.bool)]  # non_blocking, copy
+        for x in what:
+            if isinstance(x, Handle):
+                dtype = x.lazy.type.dtype
+            elif isinstance(x, Device) or (isinstance(x, str) and x not in types.DTYPES):
+                check_device(x)
+            elif x is not None and not isinstance(x, builtins.bool):
+                dtype = x
+        kind = self.dtype if dtype is None else as_dtype(dtype)
+        if kind is self.dtype:
+            same: Any = self
+            return self.clone() if copy or flags[1:] == [True] else same
+        return wrap(cast(self.lazy, kind), self)
+
+    def type(self, dtype: Any = None) -> Any:
+        """The tensor as another element type; the name of its type where none is given."""
+        return self.dtype.name if dtype is None else self.to(as_dtype(dtype))
+
+    def type_as(self, other: Handle) -> Tensor:
+        """The tensor as the element type of another one."""
+        return self.to(other.lazy.type.dtype)
+
+    def float(self) -> Tensor:
+        """As float32."""
+        return self.to(types.float32)
+
+    def double(self) -> Tensor:
+        """As float64."""
+        return self.to(types.float64)
+
+    def half(self) -> Tensor:
+        """As float16."""
+        return self.to(types.float16)
+
+    def bfloat16(self) -> Tensor:
+        """As bfloat16."""
+        return self.to(types.bfloat16)
+
+    def long(self) -> Tensor:
+        """As int64."""
+        return self.to(types.int64)
+
+    def int(self) -> Tensor:
+        """As int32."""
+        return self.to(types.int32)
+
+    def short(self) -> Tensor:
+        """As int16."""
+        return self.to(types.int16)
+
+    def byte(self) -> Tensor:
+        """As uint8."""
+        return self.to(types.uint8)
+
+    def bool(self) -> Tensor:
+        """As truth values: whether an element differs from 0."""
+        return self.to(types.bool_)
+
+    def cpu(self) -> Self:
+        """The tensor itself, which is in this computer's memory."""
+        return self
+
+    def clone(self) -> Tensor:
+        """A tensor of its own with the same elements; gradients flow through.
+
+        >>> import weft as wf
+        >>> x = wf.zeros(2)
+        >>> y = x.clone().normal_()
+        >>> x.tolist()
+        [0.0, 0.0]
+        """
+        return wrap(record(REGISTRY["identity"], (self.lazy,), {})[0], self)
+
+    # -- values
+
+    def numpy(self, *, force: builtins.bool = False) -> np.ndarray[Any, Any]:
+        """The memory of the tensor as a NumPy array; not a copy.
+
+        Args:
+            force: also where the tensor needs a gradient, which NumPy would not carry on.
+
+        Raises:
+            GradientError: the tensor needs a gradient.
+        """
+        if self._lazy.tracked and not force:
+            raise GradientError(
+                "numpy: the tensor needs a gradient, which NumPy does not carry on; call "
+                f"detach().numpy(){at_user_line()}"
+            )
+        return self.array
+
+    def item(self) -> Any:
+        """The one element, as a Python number.
+
+        Raises:
+            ShapeError: there are several, or none.
+        """
+        array = self.array
+        if array.size != 1:
+            raise ShapeError(
+                f"item: expected one element, got {array.size} in shape {show(self.shape)}; "
+                f"index the tensor, or call tolist(){at_user_line()}"
+            )
+        return array.item()
+
+    def tolist(self) -> Any:
+        """The elements as Python numbers, in nested lists."""
+        return self.array.tolist()
+
+    def __float__(self) -> builtins.float:
+        return float(self.item())
+
+    def __int__(self) -> builtins.int:
+        return int(self.item())
+
+    def __complex__(self) -> complex:
+        return complex(self.item())
+
+    def __index__(self) -> builtins.int:
+        if self.dtype.is_floating:
+            raise DTypeError(
+                f"expected an integer tensor as an index, got one of {self.dtype}{at_user_line()}"
+            )
+        return int(self.item())
+
+    def __bool__(self) -> builtins.bool:
+        if self.numel() != 1:
+            raise ShapeError(
+                f"bool: a tensor of shape {show(self.shape)} is neither true nor false; "
+                f"use any() or all(), or compare one element{at_user_line()}"
+            )
+        return bool(self.item())

@@ -1,0 +1,315 @@
+"""Tensors from data, shapes and numbers."""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any, Final
+
+import numpy as np
+
+from weft.eager import promotion
+from weft.eager.call import lazy_of, leaf, number, record, recorded, wrap
+from weft.eager.device import check_device
+from weft.eager.handle import Handle
+from weft.eager.lazy import Array, Lazy, trace
+from weft.errors import DTypeError, ShapeError, WeftError
+from weft.ir.dtype import DType, as_dtype, bool_
+from weft.ir.node import Value
+from weft.ir.shape import known
+from weft.ops import creation as nodes
+from weft.ops.base import REGISTRY, at_user_line, catalogue
+
+if TYPE_CHECKING:
+    from weft.eager.tensor import Tensor
+
+IDENTITY: Final = REGISTRY["identity"]
+
+# From data
+
+
+def tensor(data: Any, dtype: Any = None, device: Any = None, requires_grad: bool = False) -> Tensor:
+    """A tensor with a copy of `data`: nested lists, numbers, an array, or a tensor.
+
+    Python's floats become the default type (float32), integers int64; arrays keep their type.
+
+    Raises:
+        ShapeError: nested lists of unequal lengths.
+        DTypeError: no numbers, or numbers that `dtype` cannot hold.
+
+    Example:
+        >>> import weft as wf
+        >>> wf.tensor([[1, 2], [3, 4]]).shape
+        (2, 2)
+    """
+    check_device(device)
+    kind = None if dtype is None else as_dtype(dtype)
+    if isinstance(data, Handle):
+        return finished(copied(data.lazy, kind), requires_grad)
+    return finished(leaf(array_from(data, kind, copy=True)), requires_grad)
+
+
+def as_tensor(data: Any, dtype: Any = None, device: Any = None) -> Tensor:
+    """`data` itself where it is a tensor, an array's memory where the type fits, or a copy.
+
+    >>> import numpy as np
+    >>> import weft as wf
+    >>> x = wf.as_tensor(np.zeros(3))
+    >>> wf.as_tensor(x) is x
+    True
+    """
+    check_device(device)
+    kind = None if dtype is None else as_dtype(dtype)
+    if isinstance(data, Handle):
+        x: Any = data
+        return x if kind is None else x.to(kind)
+    return wrap(leaf(array_from(data, kind, copy=False)))
+
+
+def from_numpy(array: Array) -> Tensor:
+    """A tensor that shares the memory of an array.
+
+    Changes of the tensor appear in the array once they are computed. The array must not be changed
+    while results that follow from it wait to be computed.
+
+    Raises:
+        DTypeError: no array, or elements that are no numbers.
+
+    Example:
+        >>> import numpy as np
+        >>> import weft as wf
+        >>> a = np.zeros(2, np.float32)
+        >>> x = wf.from_numpy(a)
+        >>> a[0] = 5
+        >>> x.tolist()
+        [5.0, 0.0]
+    """
+    if not isinstance(array, np.ndarray):  # pyright: ignore[reportUnnecessaryIsInstance]
+        text = f"from_numpy: expected a NumPy array, got {type(array).__name__}; use tensor()"
+        raise DTypeError(text + at_user_line())
+    return wrap(leaf(array_from(array, None, copy=False)))
+
+
+def array_from(data: Any, dtype: DType | None, copy: bool) -> Array:
+    """`data` as an array of an element type that tensors have.
+
+    Raises:
+        ShapeError, DTypeError: see `tensor`.
+    """
+    try:
+        array = np.array(data, None if dtype is None else dtype.numpy, copy=copy or None)
+    except OverflowError:
+        text = f"tensor: expected numbers that {dtype} holds, got {_shown(data)}"
+        raise DTypeError(text + at_user_line()) from None
+    except WeftError:
+        raise
+    except (ValueError, TypeError) as error:
+        kind = ShapeError if "inhomogeneous" in str(error) else DTypeError
+        text = "nested lists of equal lengths" if kind is ShapeError else "numbers"
+        raise kind(f"tensor: expected {text}, got {_shown(data)}{at_user_line()}") from None
+    if dtype is None:
+        array = _usual(array, data)
+    if array.dtype.byteorder not in "=|":
+        array = array.astype(array.dtype.newbyteorder("="))
+    return array
+
+
+def _usual(array: Array, data: Any) -> Array:
+    """`array` in the type that PyTorch gives to such data."""
+    if array.dtype == np.float64 and not _has_types(data):
+        return array.astype(promotion.default_dtype().numpy)
+    try:
+        as_dtype(array.dtype)
+    except DTypeError:
+        text = f"tensor: expected numbers, got {_shown(data)} of type {array.dtype}"
+        raise DTypeError(text + at_user_line()) from None
+    return array
+
+
+def _has_types(data: Any) -> bool:
+    """Whether the elements have types of their own; lists are judged by what comes first."""
+    while isinstance(data, list | tuple):
+        if not data:
+            return False
+        data = next((x for x in data if not isinstance(x, float) or isinstance(x, np.generic)), 0.0)
+    return isinstance(data, np.ndarray | np.generic) or hasattr(data, "__array__")
+
+
+def _shown(data: Any) -> str:
+    text = repr(data)
+    return text if len(text) <= 60 else text[:57] + "..."
+
+
+def copied(lazy: Lazy, dtype: DType | None = None) -> Lazy:
+    """A value of its own with the same elements, through which no gradient flows."""
+    before, trace.grad_mode = trace.grad_mode, False
+    try:
+        if dtype is None or dtype is lazy.type.dtype:
+            return record(IDENTITY, (lazy,), {})[0]
+        return record(REGISTRY["cast"], (lazy,), {"dtype": dtype})[0]
+    finally:
+        trace.grad_mode = before
+
+
+def finished(lazy: Lazy, requires_grad: bool) -> Tensor:
+    """A new tensor, which needs a gradient if that is asked for."""
+    x = wrap(lazy)
+    return x.requires_grad_() if requires_grad else x
+
+
+# From shapes
+
+
+def dims(size: Sequence[Any], name: str) -> tuple[int, ...]:
+    """A shape given as several numbers, or as one sequence of them.
+
+    Raises:
+        ShapeError: something else, or a negative number.
+    """
+    given: Any = size[0] if len(size) == 1 and not _is_index(size[0]) else size
+    try:
+        shape = tuple([operator.index(d) for d in given])
+    except TypeError:
+        text = f"{name}: expected integers as dimensions, got {given!r}{at_user_line()}"
+        raise ShapeError(text) from None
+    if any([d < 0 for d in shape]):
+        text = f"{name}: expected dimensions that are not negative, got {given!r}"
+        raise ShapeError(text + at_user_line())
+    return shape
+
+
+def _is_index(x: Any) -> bool:
+    return hasattr(x, "__index__") and not isinstance(x, np.ndarray)
+
+
+def floating(dtype: Any) -> DType:
+    """An element type that is given, or the default one."""
+    return promotion.default_dtype() if dtype is None else as_dtype(dtype)
+
+
+@recorded(differentiable=False)
+def _full(*, value: int, shape: tuple[int, ...], dtype: DType) -> Value:
+    return nodes.full(shape, value, dtype)
+
+
+@recorded(differentiable=False)
+def _filled(value: Value, *, shape: tuple[int, ...]) -> Value:
+    return catalogue.broadcast_to(value, shape=shape)
+
+
+def zeros(*size: Any, dtype: Any = None, device: Any = None, requires_grad: bool = False) -> Tensor:
+    """Zeros of a shape, given as numbers or as one sequence.
+
+    >>> import weft as wf
+    >>> wf.zeros(2, 3).shape, wf.zeros((2, 3), dtype=wf.int64).dtype
+    ((2, 3), int64)
+    """
+    check_device(device)
+    lazy = _full.record((), {"value": 0, "shape": dims(size, "zeros"), "dtype": floating(dtype)})
+    return finished(lazy[0], requires_grad)
+
+
+def ones(*size: Any, dtype: Any = None, device: Any = None, requires_grad: bool = False) -> Tensor:
+    """Ones of a shape, given as numbers or as one sequence."""
+    check_device(device)
+    lazy = _full.record((), {"value": 1, "shape": dims(size, "ones"), "dtype": floating(dtype)})
+    return finished(lazy[0], requires_grad)
+
+
+def empty(*size: Any, dtype: Any = None, device: Any = None, requires_grad: bool = False) -> Tensor:
+    """A tensor of a shape whose elements are not said."""
+    check_device(device)
+    # Fresh zeros cost nothing before they are touched, and surprise nobody.
+    array = np.zeros(dims(size, "empty"), floating(dtype).numpy)
+    return finished(leaf(array), requires_grad)
+
+
+def full(
+    size: Any, fill_value: Any, dtype: Any = None, device: Any = None, requires_grad: bool = False
+) -> Tensor:
+    """A tensor of one number, whose type is that of the number unless `dtype` is given.
+
+    >>> import weft as wf
+    >>> wf.full((2,), 7).tolist()
+    [7, 7]
+    """
+    check_device(device)
+    shape = dims((size,), "full")
+    kind = None if dtype is None else as_dtype(dtype)
+    return finished(filled(fill_value, shape, kind), requires_grad)
+
+
+def filled(value: Any, shape: tuple[int, ...], dtype: DType | None) -> Lazy:
+    """A number, or a tensor of one element, in every place of a shape."""
+    if isinstance(value, Handle):
+        x = copied(value.lazy, dtype)
+        x = record(REGISTRY["reshape"], (x,), {"shape": ()})[0]
+    else:
+        x = number(value, dtype or promotion.TORCH.number(value, bool_))
+    return _filled.record((wrap(x),), {"shape": shape})[0]
+
+
+def _typed_like(x: Any, dtype: Any) -> tuple[tuple[int, ...], DType]:
+    kind = lazy_of(x).type
+    return known(kind.shape), kind.dtype if dtype is None else as_dtype(dtype)
+
+
+def zeros_like(
+    x: Any, dtype: Any = None, device: Any = None, requires_grad: bool = False
+) -> Tensor:
+    """Zeros with the shape and element type of `x`."""
+    shape, kind = _typed_like(x, dtype)
+    return zeros(shape, dtype=kind, device=device, requires_grad=requires_grad)
+
+
+def ones_like(x: Any, dtype: Any = None, device: Any = None, requires_grad: bool = False) -> Tensor:
+    """Ones with the shape and element type of `x`."""
+    shape, kind = _typed_like(x, dtype)
+    return ones(shape, dtype=kind, device=device, requires_grad=requires_grad)
+
+
+def empty_like(
+    x: Any, dtype: Any = None, device: Any = None, requires_grad: bool = False
+) -> Tensor:
+    """A tensor with the shape and element type of `x` whose elements are not said."""
+    shape, kind = _typed_like(x, dtype)
+    return empty(shape, dtype=kind, device=device, requires_grad=requires_grad)
+
+
+def full_like(
+    x: Any, fill_value: Any, dtype: Any = None, device: Any = None, requires_grad: bool = False
+) -> Tensor:
+    """One number in the shape and element type of `x`."""
+    shape, kind = _typed_like(x, dtype)
+    return full(shape, fill_value, kind, device, requires_grad)
+
+
+class Creation(Handle):
+    """New tensors that take their element type from a tensor."""
+
+    __slots__ = ()
+
+    def new_tensor(self, data: Any, dtype: Any = None, requires_grad: bool = False) -> Tensor:
+        """A tensor with a copy of `data`, of this one's element type."""
+        return tensor(data, dtype or self.lazy.type.dtype, requires_grad=requires_grad)
+
+    def new_zeros(self, *size: Any, dtype: Any = None, requires_grad: bool = False) -> Tensor:
+        """Zeros of another shape and the same element type."""
+        kind = dtype or self.lazy.type.dtype
+        return zeros(*size, dtype=kind, requires_grad=requires_grad)
+
+    def new_ones(self, *size: Any, dtype: Any = None, requires_grad: bool = False) -> Tensor:
+        """Ones of another shape and the same element type."""
+        kind = dtype or self.lazy.type.dtype
+        return ones(*size, dtype=kind, requires_grad=requires_grad)
+
+    def new_empty(self, *size: Any, dtype: Any = None, requires_grad: bool = False) -> Tensor:
+        """A tensor of another shape and the same element type whose elements are not said."""
+        kind = dtype or self.lazy.type.dtype
+        return empty(*size, dtype=kind, requires_grad=requires_grad)
+
+    def new_full(
+        self, size: Any, fill_value: Any, dtype: Any = None, requires_grad: bool = False
+    ) -> Tensor:
+        """One number in another shape and the same element type."""
+        return full(size, fill_value, dtype or self.lazy.type.dtype, None, requires_grad)

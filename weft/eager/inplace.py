@@ -1,0 +1,53 @@
+"""In-place changes: what every method with a trailing underscore goes through."""
+
+from __future__ import annotations
+
+from typing import TypeVar
+
+from weft.eager.call import cast
+from weft.eager.handle import Handle
+from weft.eager.lazy import Lazy, trace
+from weft.errors import DTypeError, GradientError, ShapeError
+from weft.ir.shape import known, show
+from weft.ops.base import at_user_line
+
+T = TypeVar("T", bound=Handle)
+_KINDS = "biuf"  # a value of a later kind does not fit into a tensor of an earlier one
+
+
+def check_writable(x: Handle, name: str) -> None:
+    """Refuse to change what a gradient is to be taken by.
+
+    Raises:
+        GradientError: `x` is a leaf that needs a gradient, or a view of one, outside `no_grad()`.
+    """
+    if trace.grad_mode and x.root.lazy.leaf is not None:
+        what = "a leaf" if x.root is x else "a view of a leaf"
+        raise GradientError(
+            f"{name}: {what} that needs a gradient cannot be changed in place; change it inside "
+            f"no_grad(), or work on x.clone(){at_user_line()}"
+        )
+
+
+def write(x: T, lazy: Lazy, name: str) -> T:
+    """Give `x` a newly recorded value, cast to its element type; returns `x`.
+
+    Raises:
+        GradientError: see `check_writable`.
+        DTypeError: the value is of a kind that does not fit, floating into integers for example.
+        ShapeError: the value has another shape.
+    """
+    check_writable(x, name)
+    old, new = x.lazy.type, lazy.type
+    if old.shape != new.shape:
+        raise ShapeError(
+            f"{name}: the result has to have the shape of the tensor that it is written to: "
+            f"expected {show(known(old.shape))}, got {show(known(new.shape))}{at_user_line()}"
+        )
+    if _KINDS.index(new.dtype.kind) > max(_KINDS.index(old.dtype.kind), 2 * old.dtype.is_integer):
+        raise DTypeError(
+            f"{name}: a result of {new.dtype} does not fit into a tensor of {old.dtype}; "
+            f"convert the tensor first: x = x.to({new.dtype}){at_user_line()}"
+        )
+    x.replace(cast(lazy, old.dtype))
+    return x

@@ -1,0 +1,441 @@
+"""Random tensors. Numbers are recorded operations on a counter (`weft.ops.random`).
+
+The counter is an input of the program: it carries the seed and the number of the call, so neither
+another seed nor another call is another program, and a result depends on nothing but those two.
+"""
+
+from __future__ import annotations
+
+import os
+import threading
+from typing import TYPE_CHECKING, Any, Final, Self
+
+import numpy as np
+
+from weft.eager.call import lazy_of, leaf, number, recorded, wrap
+from weft.eager.creation import dims, finished, floating
+from weft.eager.device import check_device
+from weft.eager.handle import Handle
+from weft.eager.inplace import write
+from weft.eager.lazy import Lazy
+from weft.errors import DTypeError, ShapeError
+from weft.ir.dtype import DType, as_dtype, float32, int64, uint64
+from weft.ir.node import Value
+from weft.ir.shape import broadcast, known, show
+from weft.ops import random as nodes
+from weft.ops.base import at_user_line, catalogue
+
+if TYPE_CHECKING:
+    from weft.eager.tensor import Tensor
+
+SEED: Final = (0, 0)  # the key of Philox, always: what differs is the counter
+_WORD: Final = (1 << 64) - 1
+
+
+def splitmix64(seed: int) -> int:
+    """A 64-bit number that is far from those of other seeds.
+
+    Source: Steele et al., "Fast splittable pseudorandom number generators", 2014.
+    """
+    z = (seed + 0x9E3779B97F4A7C15) & _WORD
+    z = ((z ^ (z >> 30)) * 0xBF58476D1CE4E5B9) & _WORD
+    z = ((z ^ (z >> 27)) * 0x94D049BB133111EB) & _WORD
+    return z ^ (z >> 31)
+
+
+class Generator:
+    """A stream of random numbers of its own.
+
+    >>> import weft as wf
+    >>> a = wf.rand(3, generator=wf.Generator().manual_seed(1))
+    >>> b = wf.rand(3, generator=wf.Generator().manual_seed(1))
+    >>> a.tolist() == b.tolist()
+    True
+    """
+
+    def __init__(self, device: Any = None) -> None:
+        check_device(device)
+        self._lock = threading.Lock()
+        self.seed()
+
+    def manual_seed(self, seed: int) -> Generator:
+        """Begin the stream of this seed."""
+        self._seed = int(seed)
+        self._start = splitmix64(self._seed & _WORD)
+        self._calls = 0
+        return self
+
+    def seed(self) -> int:
+        """Begin a stream that nobody can foresee; its seed."""
+        return self.manual_seed(int.from_bytes(os.urandom(8), "little") >> 1)._seed
+
+    def initial_seed(self) -> int:
+        """The seed of the stream."""
+        return self._seed
+
+    def next(self) -> int:
+        """The counter of the next call."""
+        with self._lock:
+            self._calls += 1
+            return (self._start + self._calls) & _WORD
+
+    def get_state(self) -> Tensor:
+        """Where the stream is: three numbers, uint64."""
+        state = np.array([self._seed & _WORD, self._start, self._calls], np.uint64)
+        return wrap(leaf(state))
+
+    def set_state(self, state: Any) -> Generator:
+        """Go on where `get_state` was called."""
+        self._seed, self._start, self._calls = map(int, np.asarray(state.tolist(), object))
+        return self
+
+
+default_generator: Final = Generator()
+
+
+def manual_seed(seed: int) -> Generator:
+    """Begin the stream of this seed, for all random functions that are given no generator.
+
+    >>> import weft as wf
+    >>> _ = wf.manual_seed(0)
+    >>> a = wf.randn(2)
+    >>> _ = wf.manual_seed(0)
+    >>> a.tolist() == wf.randn(2).tolist()
+    True
+    """
+    return default_generator.manual_seed(seed)
+
+
+def seed() -> int:
+    """Begin a stream that nobody can foresee; its seed."""
+    return default_generator.seed()
+
+
+def initial_seed() -> int:
+    """The seed of the stream that random functions take from."""
+    return default_generator.initial_seed()
+
+
+def get_rng_state() -> Tensor:
+    """Where the stream is that random functions take from, for `set_rng_state`."""
+    return default_generator.get_state()
+
+
+def set_rng_state(state: Any) -> None:
+    """Go on where `get_rng_state` was called."""
+    default_generator.set_state(state)
+
+
+def next_counter(generator: Generator | None = None) -> Tensor:
+    """The counter of one more random call: an input for functions of `weft.ops.random`."""
+    return wrap(number((default_generator if generator is None else generator).next(), uint64))
+
+
+# Functions of graph values
+
+
+@recorded(differentiable=False)
+def _uniform(
+    counter: Value, low: Value | None, high: Value | None, *, shape: Any, dtype: DType
+) -> Value:
+    if low is None or high is None:
+        return nodes.random_uniform(counter, SEED, shape, dtype)
+    return nodes.random_uniform(counter, SEED, shape, dtype, low, high)
+
+
+@recorded(differentiable=False)
+def _normal(
+    counter: Value, mean: Value | None, std: Value | None, *, shape: Any, dtype: DType
+) -> Value:
+    x = nodes.random_normal(counter, SEED, shape, dtype)
+    x = x if std is None else x * catalogue.cast(std, dtype=dtype)
+    return x if mean is None else x + catalogue.cast(mean, dtype=dtype)
+
+
+@recorded(differentiable=False)
+def _integers(counter: Value, *, shape: Any, low: int, high: int, dtype: DType) -> Value:
+    if dtype.is_integer:
+        return nodes.random_integers(counter, SEED, shape, low, high, dtype)
+    x = nodes.random_integers(counter, SEED, shape, low, high, int64)
+    return catalogue.cast(x, dtype=dtype)
+
+
+@recorded(differentiable=False)
+def _permutation(counter: Value, *, size: int, dtype: DType) -> Value:
+    return catalogue.cast(nodes.random_permutation(counter, SEED, size), dtype=dtype)
+
+
+@recorded(differentiable=False)
+def _bernoulli(counter: Value, p: Value, *, shape: Any, dtype: DType) -> Value:
+    p = catalogue.broadcast_to(catalogue.cast(p, dtype=float32), shape=shape)
+    return catalogue.cast(nodes.bernoulli(counter, SEED, shape, p), dtype=dtype)
+
+
+@recorded(differentiable=False)
+def _multinomial(counter: Value, weights: Value, *, count: int, replacement: bool) -> Value:
+    flat = weights if len(known(weights.shape)) == 2 else catalogue.expand_dims(weights, axis=0)
+    logits = catalogue.log(catalogue.cast(flat, dtype=float32))
+    if replacement:
+        drawn = nodes.categorical(counter, SEED, logits, count)
+    else:  # the largest of logits + Gumbel noise are a draw without replacement
+        u = nodes.random_uniform(counter, SEED, known(flat.shape), low=1e-10)
+        noisy = logits - catalogue.log(-catalogue.log(u))
+        order = catalogue.sort.all(catalogue.negative(noisy), axis=1)[1]
+        drawn = order[:, :count]
+    drawn = catalogue.cast(drawn, dtype=int64)
+    return drawn if flat is weights else catalogue.squeeze(drawn, axes=(0,))
+
+
+@recorded(differentiable=False)
+def _exponential(counter: Value, rate: Value, *, shape: Any, dtype: DType) -> Value:
+    u = nodes.random_uniform(counter, SEED, shape, dtype)
+    return -catalogue.log1p(-u) / rate
+
+
+# Functions
+
+
+def rand(
+    *size: Any, generator: Generator | None = None, dtype: Any = None, device: Any = None,
+    requires_grad: bool = False,
+) -> Tensor:  # fmt: skip
+    """Uniform numbers from 0 to below 1, in a shape given as numbers or as one sequence.
+
+    >>> import weft as wf
+    >>> x = wf.rand(2, 3)
+    >>> x.shape, bool((x >= 0).numpy().all())
+    ((2, 3), True)
+    """
+    return finished(_unit(size, generator, dtype, device, "rand"), requires_grad)
+
+
+def _unit(size: Any, generator: Generator | None, dtype: Any, device: Any, name: str) -> Lazy:
+    check_device(device)
+    static = {"shape": dims(size, name), "dtype": _floating(dtype, name)}
+    return _uniform.record((next_counter(generator), None, None), static)[0]
+
+
+def _floating(dtype: Any, name: str) -> DType:
+    found = floating(dtype)
+    if not found.is_floating:
+        text = f"{name}: expected a floating element type, got {found}{at_user_line()}"
+        raise DTypeError(text)
+    return found
+
+
+def randn(
+    *size: Any, generator: Generator | None = None, dtype: Any = None, device: Any = None,
+    requires_grad: bool = False,
+) -> Tensor:  # fmt: skip
+    """Normal numbers of mean 0 and standard deviation 1."""
+    check_device(device)
+    static = {"shape": dims(size, "randn"), "dtype": _floating(dtype, "randn")}
+    return finished(_normal.record((next_counter(generator), None, None), static)[0], requires_grad)
+
+
+def randint(
+    low: int, high: Any = None, size: Any = None, *,
+    generator: Generator | None = None, dtype: Any = None, device: Any = None,
+    requires_grad: bool = False,
+) -> Tensor:  # fmt: skip
+    """Integers from `low` (0) to below `high`, of equal probability, int64 unless said otherwise.
+
+    Called as `randint(high, size)` or `randint(low, high, size)`.
+
+    Raises:
+        ShapeError: there is no such integer.
+
+    Example:
+        >>> import weft as wf
+        >>> wf.randint(3, 4, (2,)).tolist()
+        [3, 3]
+    """
+    check_device(device)
+    if size is None:
+        low, high, size = 0, low, high
+    elif high is None:
+        low, high = 0, low
+    kind = int64 if dtype is None else as_dtype(dtype)
+    low, high = int(low), int(high)
+    if low >= high:
+        text = f"randint: expected low < high, got {low} and {high}{at_user_line()}"
+        raise ShapeError(text)
+    static = {"shape": dims((size,), "randint"), "low": low, "high": high, "dtype": kind}
+    return finished(_integers.record((next_counter(generator),), static)[0], requires_grad)
+
+
+def randperm(
+    n: int, *, generator: Generator | None = None, dtype: Any = int64, device: Any = None
+) -> Tensor:
+    """The integers from 0 to below `n` in random order.
+
+    >>> import weft as wf
+    >>> sorted(wf.randperm(4).tolist())
+    [0, 1, 2, 3]
+    """
+    check_device(device)
+    static = {"size": dims((n,), "randperm")[0], "dtype": as_dtype(dtype)}
+    return _permutation(next_counter(generator), **static)
+
+
+def normal(
+    mean: Any = 0.0, std: Any = 1.0, size: Any = None, *,
+    generator: Generator | None = None, dtype: Any = None, device: Any = None,
+) -> Tensor:  # fmt: skip
+    """Normal numbers of this mean and standard deviation: numbers, or tensors of one per result.
+
+    >>> import weft as wf
+    >>> wf.normal(wf.zeros(3), 0.1).shape
+    (3,)
+    """
+    check_device(device)
+    given = [x.lazy.type for x in (mean, std) if isinstance(x, Handle)]
+    shape = dims((size,), "normal") if size is not None else ()
+    for kind in given:
+        shape = known(broadcast(shape, known(kind.shape)))
+    found = _floating(dtype or (given[0].dtype if given else None), "normal")
+    moments = [x if isinstance(x, Handle) else scalar(x, found) for x in (mean, std)]
+    return _normal(next_counter(generator), *moments, shape=shape, dtype=found)
+
+
+def scalar(value: Any, dtype: DType) -> Tensor:
+    """A number as a tensor, which is an input of the program."""
+    return wrap(number(value, dtype))
+
+
+def bernoulli(x: Any, p: float | None = None, *, generator: Generator | None = None) -> Tensor:
+    """Ones with the probabilities in `x` (or `p` everywhere), and zeros else, in the type of `x`.
+
+    >>> import weft as wf
+    >>> wf.bernoulli(wf.tensor([0.0, 1.0])).tolist()
+    [0.0, 1.0]
+    """
+    kind = lazy_of(x).type
+    chance = x if p is None else scalar(p, float32)
+    static = {"shape": known(kind.shape), "dtype": kind.dtype}
+    return _bernoulli(next_counter(generator), chance, **static)
+
+
+def multinomial(
+    weights: Any, num_samples: int, replacement: bool = False, *,
+    generator: Generator | None = None,
+) -> Tensor:  # fmt: skip
+    """Draw indices, each with a probability proportional to its weight.
+
+    Args:
+        weights: not negative, shape (classes,) or (rows, classes).
+        replacement: whether an index may be drawn again.
+
+    Returns:
+        int64, shape (num_samples,) or (rows, num_samples).
+
+    Raises:
+        ShapeError: weights of another rank, or more samples than classes without replacement.
+
+    Example:
+        >>> import weft as wf
+        >>> wf.multinomial(wf.tensor([0.0, 3.0, 0.0]), 2, replacement=True).tolist()
+        [1, 1]
+    """
+    shape = known(lazy_of(weights).type.shape)
+    if len(shape) not in (1, 2):
+        text = f"multinomial: expected weights of rank 1 or 2, got {show(shape)}"
+        raise ShapeError(text + at_user_line())
+    if not replacement and num_samples > shape[-1]:
+        raise ShapeError(
+            f"multinomial: cannot draw {num_samples} of {shape[-1]} classes without replacement; "
+            f"pass replacement=True{at_user_line()}"
+        )
+    static = {"count": num_samples, "replacement": replacement}
+    return _multinomial(next_counter(generator), weights, **static)
+
+
+def rand_like(x: Any, dtype: Any = None, requires_grad: bool = False) -> Tensor:
+    """Uniform numbers from 0 to below 1 with the shape and element type of `x`."""
+    kind = lazy_of(x).type
+    return rand(known(kind.shape), dtype=dtype or kind.dtype, requires_grad=requires_grad)
+
+
+def randn_like(x: Any, dtype: Any = None, requires_grad: bool = False) -> Tensor:
+    """Normal numbers of mean 0 and standard deviation 1, shaped and typed like `x`."""
+    kind = lazy_of(x).type
+    return randn(known(kind.shape), dtype=dtype or kind.dtype, requires_grad=requires_grad)
+
+
+def randint_like(x: Any, low: int, high: int | None = None, dtype: Any = None) -> Tensor:
+    """Integers from `low` (0) to below `high` with the shape and element type of `x`."""
+    kind = lazy_of(x).type
+    return randint(low, high, known(kind.shape), dtype=dtype or kind.dtype)
+
+
+class Random(Handle):
+    """Methods that fill a tensor with random numbers."""
+
+    __slots__ = ()
+
+    def _shape(self) -> tuple[int, ...]:
+        return known(self.lazy.type.shape)
+
+    def uniform_(
+        self, low: float = 0.0, high: float = 1.0, *, generator: Generator | None = None
+    ) -> Self:
+        """Fill with uniform numbers from `low` to below `high`."""
+        kind = _floating(self.lazy.type.dtype, "uniform_")
+        ends = (scalar(low, kind), scalar(high, kind))
+        static = {"shape": self._shape(), "dtype": kind}
+        return write(self, _uniform.record((next_counter(generator), *ends), static)[0], "uniform_")
+
+    def normal_(
+        self, mean: float = 0.0, std: float = 1.0, *, generator: Generator | None = None
+    ) -> Self:
+        """Fill with normal numbers of this mean and standard deviation."""
+        kind = _floating(self.lazy.type.dtype, "normal_")
+        moments = (scalar(mean, kind), scalar(std, kind))
+        static = {"shape": self._shape(), "dtype": kind}
+        found = _normal.record((next_counter(generator), *moments), static)
+        return write(self, found[0], "normal_")
+
+    def bernoulli_(self, p: Any = 0.5, *, generator: Generator | None = None) -> Self:
+        """Fill with ones, with probability `p` (a number or a tensor), and zeros."""
+        chance = p if isinstance(p, Handle) else scalar(p, float32)
+        static = {"shape": self._shape(), "dtype": self.lazy.type.dtype}
+        found = _bernoulli.record((next_counter(generator), chance), static)
+        return write(self, found[0], "bernoulli_")
+
+    def exponential_(self, lambd: float = 1.0, *, generator: Generator | None = None) -> Self:
+        """Fill with exponentially distributed numbers of rate `lambd`."""
+        kind = _floating(self.lazy.type.dtype, "exponential_")
+        static = {"shape": self._shape(), "dtype": kind}
+        found = _exponential.record((next_counter(generator), scalar(lambd, kind)), static)
+        return write(self, found[0], "exponential_")
+
+    def random_(
+        self, low: int = 0, high: int | None = None, *, generator: Generator | None = None
+    ) -> Self:
+        """Fill with integers from `low` to below `high`, or to what the element type holds."""
+        kind = self.lazy.type.dtype
+        if high is None:
+            high = _largest(kind) + 1
+        static = {"shape": self._shape(), "low": int(low), "high": int(high), "dtype": kind}
+        return write(self, _integers.record((next_counter(generator),), static)[0], "random_")
+
+    def bernoulli(self, p: float | None = None, *, generator: Generator | None = None) -> Tensor:
+        """Ones with these probabilities, and zeros else."""
+        return bernoulli(self, p, generator=generator)
+
+    def multinomial(
+        self, num_samples: int, replacement: bool = False, *,
+        generator: Generator | None = None,
+    ) -> Tensor:  # fmt: skip
+        """Draw indices, each with a probability proportional to its weight."""
+        return multinomial(self, num_samples, replacement, generator=generator)
+
+
+def _largest(dtype: DType) -> int:
+    """The largest integer up to which all integers are held."""
+    if dtype.kind == "b":
+        return 1
+    if dtype.is_integer:
+        return int(np.iinfo(dtype.numpy).max)
+    digits = {"float64": 53, "float32": 24, "float16": 11, "bfloat16": 8}
+    return 1 << digits[dtype.name]

@@ -1,0 +1,167 @@
+"""Numbers in order, grids and index pairs."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from weft.eager.call import leaf, recorded, wrap
+from weft.eager.creation import dims, finished, floating
+from weft.eager.device import check_device
+from weft.eager.lazy import Array
+from weft.errors import ShapeError
+from weft.ir.dtype import DType, as_dtype, int64
+from weft.ir.node import Value
+from weft.ir.shape import known
+from weft.ops import creation as nodes
+from weft.ops.base import at_user_line, catalogue
+
+if TYPE_CHECKING:
+    from weft.eager.tensor import Tensor
+
+
+@recorded(differentiable=False)
+def _iota(*, start: int, step: int, count: int, dtype: DType) -> Value:
+    stop = start + step * count
+    return catalogue.arange(start=start, stop=stop, step=step, dtype=dtype)
+
+
+@recorded(differentiable=False)
+def _eye(*, rows: int, columns: int, dtype: DType) -> Value:
+    return nodes.eye(rows, columns, dtype)
+
+
+@recorded
+def _grid(*xs: Value, swap: bool) -> tuple[Value, ...]:
+    order = [1, 0, *range(2, len(xs))] if swap and len(xs) > 1 else list(range(len(xs)))
+    sizes = [known(x.shape)[0] if x.shape else 1 for x in xs]
+    shape = tuple([sizes[i] for i in order])
+    found: list[Value] = []
+    for i, x in enumerate(xs):
+        column = tuple([sizes[i] if j == i else 1 for j in order])
+        column = catalogue.reshape(x, shape=column)
+        found.append(catalogue.broadcast_to(column, shape=shape))
+    return tuple(found)
+
+
+def arange(
+    start: Any, end: Any = None, step: Any = 1, *,
+    dtype: Any = None, device: Any = None, requires_grad: bool = False,
+) -> Tensor:  # fmt: skip
+    """Numbers from `start` (0) to before `end`, `step` apart; int64 if all three are integers.
+
+    Raises:
+        ShapeError: `step` is 0, or leads away from `end`.
+
+    Example:
+        >>> import weft as wf
+        >>> wf.arange(2, 8, 2).tolist()
+        [2, 4, 6]
+    """
+    check_device(device)
+    first, last = (0, start) if end is None else (start, end)
+    first, last, step = (_number(x) for x in (first, last, step))
+    if step == 0 or (last - first) * step < 0:
+        raise ShapeError(
+            f"arange: expected a step that leads from {first} to {last}, got {step}{at_user_line()}"
+        )
+    if all([isinstance(x, int) for x in (first, last, step)]):
+        kind = int64 if dtype is None else as_dtype(dtype)
+        if kind.is_integer:
+            static = {"start": first, "step": step, "count": len(range(first, last, step))}
+            return wrap(_iota.record((), {**static, "dtype": kind})[0])
+    else:
+        kind = floating(dtype)
+    return _from(np.arange(first, last, step), kind, requires_grad)
+
+
+def _number(x: Any) -> Any:
+    """A Python number, from one or from a tensor or array of one element."""
+    return x.item() if hasattr(x, "item") else x
+
+
+def _from(array: Array, dtype: DType, requires_grad: bool) -> Tensor:
+    return finished(leaf(array.astype(dtype.numpy)), requires_grad)
+
+
+def linspace(
+    start: Any, end: Any, steps: int, *,
+    dtype: Any = None, device: Any = None, requires_grad: bool = False,
+) -> Tensor:  # fmt: skip
+    """`steps` numbers equally far apart, from `start` to `end`, both included.
+
+    >>> import weft as wf
+    >>> wf.linspace(0, 1, 5).tolist()
+    [0.0, 0.25, 0.5, 0.75, 1.0]
+    """
+    check_device(device)
+    array = np.linspace(_number(start), _number(end), dims((steps,), "linspace")[0])
+    return _from(array, floating(dtype), requires_grad)
+
+
+def logspace(
+    start: Any, end: Any, steps: int, base: float = 10.0, *,
+    dtype: Any = None, device: Any = None, requires_grad: bool = False,
+) -> Tensor:  # fmt: skip
+    """`base` to the powers `linspace(start, end, steps)`."""
+    check_device(device)
+    powers = np.linspace(_number(start), _number(end), dims((steps,), "logspace")[0])
+    return _from(np.power(base, powers), floating(dtype), requires_grad)
+
+
+def eye(
+    n: int, m: int | None = None, *,
+    dtype: Any = None, device: Any = None, requires_grad: bool = False,
+) -> Tensor:  # fmt: skip
+    """The identity matrix of `n` rows and `m` columns (`n`).
+
+    >>> import weft as wf
+    >>> wf.eye(2).tolist()
+    [[1.0, 0.0], [0.0, 1.0]]
+    """
+    check_device(device)
+    rows, columns = dims((n, n if m is None else m), "eye")
+    static = {"rows": rows, "columns": columns, "dtype": floating(dtype)}
+    return finished(_eye.record((), static)[0], requires_grad)
+
+
+def tril_indices(
+    row: int, col: int, offset: int = 0, *, dtype: Any = int64, device: Any = None
+) -> Tensor:
+    """Rows and columns of the lower triangle of a matrix, up to a diagonal: shape (2, count).
+
+    >>> import weft as wf
+    >>> wf.tril_indices(2, 2).tolist()
+    [[0, 1, 1], [0, 0, 1]]
+    """
+    check_device(device)
+    return _from(np.stack(np.tril_indices(row, offset, col)), as_dtype(dtype), False)
+
+
+def triu_indices(
+    row: int, col: int, offset: int = 0, *, dtype: Any = int64, device: Any = None
+) -> Tensor:
+    """Rows and columns of the upper triangle of a matrix, from a diagonal on: shape (2, count)."""
+    check_device(device)
+    return _from(np.stack(np.triu_indices(row, offset, col)), as_dtype(dtype), False)
+
+
+def meshgrid(*tensors: Any, indexing: str = "ij") -> tuple[Tensor, ...]:
+    """Coordinates of a grid from the coordinates along each of its axes (vectors or scalars).
+
+    Args:
+        indexing: `"ij"`: the first axis follows the first tensor; `"xy"`: the second does.
+
+    Example:
+        >>> import weft as wf
+        >>> i, j = wf.meshgrid(wf.arange(2), wf.arange(3))
+        >>> i.tolist(), j.tolist()
+        ([[0, 0, 0], [1, 1, 1]], [[0, 1, 2], [0, 1, 2]])
+    """
+    if indexing not in ("ij", "xy"):
+        text = f"meshgrid: expected indexing 'ij' or 'xy', got {indexing!r}"
+        raise ShapeError(text + at_user_line())
+    given = tensors[0] if len(tensors) == 1 and isinstance(tensors[0], list | tuple) else tensors
+    found = _grid(*given, swap=indexing == "xy")
+    return found if isinstance(found, tuple) else (found,)
