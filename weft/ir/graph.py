@@ -77,6 +77,14 @@ class Graph:
         self._counts.setdefault(node.name.lower(), 1)
         return node
 
+    def truncate(self, length: int) -> list[Node]:
+        """Take the nodes after the first `length` out again, for a rewrite; gives them."""
+        gone = self.nodes[length:]
+        del self.nodes[length:]
+        for node in gone:
+            del self._by_name[node.name]
+        return gone
+
     def __contains__(self, node: Node) -> bool:
         return self._by_name.get(node.name) is node
 
@@ -288,15 +296,20 @@ def rewrite(graph: Graph, rule: Callable[[Node, Graph], Sequence[Value] | None])
     with out.as_default():
         for node in graph.nodes:
             inputs = tuple([mapped[v] for v in node.inputs])
-            before = (*node.control, *graph.edges.get(node, ()))
-            control = tuple(dict.fromkeys([nodes[n] for n in before if n in nodes]))
-            new = node.with_inputs(inputs, control)
+            before = node.control
+            if graph.edges:
+                before = (*before, *graph.edges.get(node, ()))
+            if before:
+                before = tuple(dict.fromkeys([nodes[n] for n in before if n in nodes]))
+            new = node.with_inputs(inputs, before)
             replacement = rule(new, out)
             if replacement is None:
                 out.append(new)
                 replacement = new.outputs
             nodes[node] = replacement[0].node if replacement else new
-            for old, value in zip(node.outputs, replacement, strict=True):
-                mapped[old] = value
+            if len(replacement) == len(node.outputs) == 1:
+                mapped[node.outputs[0]] = replacement[0]
+            else:
+                mapped.update(zip(node.outputs, replacement, strict=True))
     out.outputs = tuple(mapped[v] for v in graph.outputs)
     return out

@@ -222,19 +222,18 @@ class Op:
             )
 
     def _data_inputs(self, args: tuple[Any, ...]) -> tuple[Value, ...]:
-        self._check_arity(args)
-        own = self.literals
+        if len(args) != len(self.inputs):
+            self._check_arity(args)
+        own = self.literals + (None,) * (len(args) - len(self.literals))
         like = None
-        for i, value in enumerate(args):
-            if isinstance(value, Value) and (i >= len(own) or own[i] is None):
-                like = value.dtype
+        for kind, value in zip(own, args, strict=True):
+            if kind is None and isinstance(value, Value):
+                like = value.type.dtype
                 break
-        data = list(args)
-        for i, value in enumerate(args):
-            if not isinstance(value, Value):
-                kind = own[i] if i < len(own) else None
-                data[i] = constant_of(value, kind or like)
-        return tuple(data)
+        return tuple([
+            value if isinstance(value, Value) else constant_of(value, kind or like)
+            for kind, value in zip(own, args, strict=True)
+        ])  # fmt: skip
 
     def _attributes(
         self, attrs: Mapping[str, Any], exact: bool

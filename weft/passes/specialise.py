@@ -17,7 +17,15 @@ from weft.ir.graph import Graph, rewrite, toposort
 from weft.ir.node import Literal, Node, TensorType, Value
 from weft.ir.shape import is_static, size
 from weft.ir.shape import known as known_shape
-from weft.ops.base import Composite, Op, constant_of, is_complete, known_value, op_of
+from weft.ops.base import (
+    Composite,
+    Op,
+    as_given,
+    constant_of,
+    is_complete,
+    known_value,
+    op_of,
+)  # fmt: skip
 from weft.passes.step import Request, Step
 from weft.transform.interpreter import located
 
@@ -171,9 +179,14 @@ class _Walk:
         data = inputs[: len(inputs) - len(node.operands)]
         for name, operand in zip(node.operands, inputs[len(data) :], strict=True):
             attrs[name] = self._attribute(node, name, operand)
-        types = _types(op, node, tuple([v.type for v in data]), attrs)
+        kinds = tuple([v.type for v in data])
+        if node.operands or kinds != tuple([v.type for v in node.inputs]):
+            types = _types(op, node, kinds, attrs)
+        else:
+            types = node.types  # as they were derived
         _require_static(node, types)
-        attrs = dict(op.normal(*[v.shape for v in data], **{**op.attrs, **attrs}))
+        if op.normal is not as_given or len(attrs) != len(op.attrs):
+            attrs = dict(op.normal(*[kind.shape for kind in kinds], **{**op.attrs, **attrs}))
         new = Node(
             node.op, data, attrs, types, node.name, (), (), node.device, node.source, node.regions
         )
@@ -253,13 +266,28 @@ def expand_composites(step: Step) -> Step:
     """Rewrite every composite in primitives, composites of composites included."""
 
     def rule(node: Node, out: Graph) -> Sequence[Value] | None:
-        lower = op_of(node).lower
-        if not isinstance(lower, Composite):
-            return None
-        with out.on_behalf_of(node):
-            result: Value | tuple[Value, ...] = lower.expand(*node.inputs, **node.attrs)
-        return result if isinstance(result, tuple) else (result,)
+        return _expanded(node, out) if isinstance(op_of(node).lower, Composite) else None
 
-    while any(isinstance(op_of(n).lower, Composite) for n in step.graph.nodes):
-        step = step.with_graph(rewrite(step.graph, rule))
-    return step
+    return step.with_graph(rewrite(step.graph, rule))
+
+
+def _expanded(node: Node, out: Graph) -> Sequence[Value]:
+    """What a composite computes, in primitives, added to `out`."""
+    lower = op_of(node).lower
+    assert isinstance(lower, Composite)
+    before = len(out.nodes)
+    with out.on_behalf_of(node):
+        found = lower.expand(*node.inputs, **node.attrs)
+    results: tuple[Value, ...] = found if isinstance(found, tuple) else (found,)
+    if not any([isinstance(op_of(n).lower, Composite) for n in out.nodes[before:]]):
+        return results
+    # Taken back and added again, those among them that are composites in primitives.
+    mapped: dict[Value, Value] = {}
+    for inner in out.truncate(before):
+        new = inner.with_inputs(tuple([mapped.get(v, v) for v in inner.inputs]))
+        if isinstance(op_of(new).lower, Composite):
+            outputs = _expanded(new, out)
+        else:
+            outputs = out.append(new).outputs
+        mapped.update(zip(inner.outputs, outputs, strict=True))
+    return [mapped.get(v, v) for v in results]

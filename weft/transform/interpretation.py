@@ -14,32 +14,29 @@ from typing import Any, Final, NamedTuple
 import numpy as np
 
 from weft.errors import FeedError, GraphError, WeftError
+from weft.ir.dtype import bool_
 from weft.ir.graph import Graph
 from weft.ir.node import Node, TensorType, Value
-from weft.ir.shape import compatible, is_static, show
+from weft.ir.shape import Shape, compatible, show
 from weft.ops.base import Array, Op, op_of
 from weft.ops.numeric import HALVES, unwidened
 from weft.transform.interpreter import as_typed, evaluate_node, failed
 
 _EFFECTS: Final = frozenset(("variable", "read", "assign", "counter"))
+_BOUNDARY: Final = _EFFECTS | {"placeholder"}
 _FRESH: Final = frozenset(("matmul", "sum", "max", "min", "prod", "select"))
 """Operations, besides ufuncs, whose result never shares memory with an input."""
 
 
-class _Step(NamedTuple):
-    """One node: `y = function(*slots)`, checked, kept in a slot; then the dead are forgotten."""
-
-    function: Callable[..., Any]
-    first: int  # slots of the inputs, where there are one or two,
-    second: int
-    inputs: tuple[int, ...] | None  # else all of them
-    into: int  # slot of the input whose memory takes the result; -1: none
-    output: int  # slot; -1: `node` has several outputs, from slot `outputs`
-    dtype: np.dtype[Any] | None
-    shape: tuple[int, ...] | None
-    dead: tuple[int, ...]
-    node: Node
-    outputs: int
+# One node: `y = function(*slots)`, checked and kept in a slot; then the dead are forgotten. A plain
+# tuple, because most are made for a single run:
+# function; slots of the first two inputs (-1: none), or all inputs where there are more; slot of
+# the input whose memory takes the result (-1: none); slot of the result (negative: ~slot of the
+# first of several); its element type and shape; slots that die; the node.
+_Step = tuple[
+    Callable[..., Any], int, int, tuple[int, ...] | None, int, int,
+    np.dtype[Any] | None, Shape, Sequence[int], Node,
+]  # fmt: skip
 
 
 class Interpretation:
@@ -59,12 +56,11 @@ class Interpretation:
     """
 
     def __init__(self, graph: Graph, fetches: Sequence[Value], feeds: Sequence[Value]) -> None:
-        plan = _Planner(feeds)
-        needed = plan.needed(graph, fetches)
-        self._feeds = tuple([(value, plan.slot(value)) for value in feeds])
-        self._steps = tuple([step for node in needed for step in plan.steps(node)])
-        self._fetches = tuple([plan.slots[value] for value in fetches])
-        self._initial = plan.initial
+        slots: dict[Value, int] = {value: i for i, value in enumerate(feeds)}
+        self._feeds = tuple(feeds)
+        self._initial: list[Any] = [None] * len(feeds)
+        self._steps = _plan(graph, fetches, slots, self._initial)
+        self._fetches = tuple([slots[value] for value in fetches])
 
     def __call__(self, arrays: Sequence[Array]) -> list[Array]:
         """Values of the fetches for these arrays, one a feed.
@@ -74,7 +70,7 @@ class Interpretation:
             WeftError: an operation failed; the message names it and the user's line.
         """
         slots = self._initial.copy()
-        for (value, slot), array in zip(self._feeds, arrays, strict=True):
+        for slot, (value, array) in enumerate(zip(self._feeds, arrays, strict=True)):
             if array.dtype != value.dtype.numpy or not compatible(array.shape, value.shape):
                 raise FeedError(
                     f"{value.name}: expected a feed of {value.type},"
@@ -90,7 +86,7 @@ def _run(steps: Sequence[_Step], slots: list[Any]) -> None:
     array = np.ndarray
     node = None
     try:
-        for function, a, b, inputs, into, output, dtype, shape, dead, node, outputs in steps:
+        for function, a, b, inputs, into, output, dtype, shape, dead, node in steps:
             if inputs is not None:
                 y = function(*[slots[i] for i in inputs])
             elif b < 0:
@@ -103,7 +99,7 @@ def _run(steps: Sequence[_Step], slots: list[Any]) -> None:
                 )
             if output < 0:
                 for i, (part, kind) in enumerate(zip(y, node.types, strict=True)):
-                    slots[outputs + i] = as_typed(part, kind, node)
+                    slots[~output + i] = as_typed(part, kind, node)
             elif y.__class__ is array and y.dtype is dtype and y.shape == shape:
                 slots[output] = y
             else:
@@ -128,114 +124,114 @@ def _own(found: list[Any], given: Sequence[Array]) -> list[Array]:
     return results
 
 
-class _Planner:
-    """Gives values their slots, and makes a step of each node."""
-
-    def __init__(self, feeds: Sequence[Value]) -> None:
-        self.fed = frozenset(feeds)
-        self.slots: dict[Value, int] = {}
-        self.initial: list[Any] = []
-        self.last: dict[Node, list[Value]] = {}  # values that nobody needs after the node
-        self.reusable: set[Value] = set()  # memory that only ufuncs and the like ever see
-
-    def slot(self, value: Value) -> int:
-        """The slot of a value; a new one where it has none."""
-        slot = self.slots.get(value)
-        if slot is None:
-            slot = self.slots[value] = len(self.initial)
-            self.initial.append(None)
-        return slot
-
-    def needed(self, graph: Graph, fetches: Sequence[Value]) -> list[Node]:
-        """The nodes that the fetches need, in order; notes where values are used last."""
-        wanted = {v.node for v in fetches if v not in self.fed}
-        alive = set(fetches)
-        shared = set(fetches)
-        found: list[Node] = []
-        for node in reversed(graph.nodes):
-            if node not in wanted:
-                continue
-            found.append(node)
-            fresh = node.op in _FRESH or isinstance(unwidened(op_of(node).reference), np.ufunc)
-            if fresh:
-                self.reusable.update([y for y in node.outputs if y not in shared])
-            else:
-                shared.update(node.inputs)
-            for value in node.inputs:
-                if value not in alive:
-                    alive.add(value)
-                    self.last.setdefault(node, []).append(value)
-                if value not in self.fed:
-                    wanted.add(value.node)
-        found.reverse()
-        return found
-
-    def steps(self, node: Node) -> tuple[_Step, ...]:
-        """The step of a node; none where it is a constant or is fed."""
+def _plan(
+    graph: Graph, fetches: Sequence[Value], slots: dict[Value, int], initial: list[Any]
+) -> list[_Step]:
+    """The steps that compute the fetches; gives values their slots."""
+    fed = frozenset(slots)
+    order, last, private = _needed(graph, fetches, fed)
+    steps: list[_Step] = []
+    for node in order:
+        first = len(initial)
+        for i, value in enumerate(node.outputs):
+            slots.setdefault(value, first + i)
+            initial.append(None)
         if node.op == "constant":
-            self.initial[self.slot(node.outputs[0])] = node.attrs["value"].array
-            return ()
-        if node.op in _EFFECTS:
-            raise GraphError(f"{node.op}: expected a graph without effects: {node.describe()}")
-        if node.op == "placeholder":
-            if node.outputs[0] in self.fed:
-                return ()
-            raise FeedError(f"placeholder: expected a feed of {node.describe()}")
-        return (self._step(node),)
+            initial[first] = node.attrs["value"].array
+        elif node.op in _BOUNDARY:
+            _refuse(node, fed)
+        else:
+            steps.append(_step(node, first, slots, last.get(node, ()), private))
+    return steps
 
-    def _step(self, node: Node) -> _Step:
-        op = op_of(node)
-        half = any([v.dtype in HALVES for v in node.inputs])
-        function = _function(op, half)
-        dead = self.last.get(node, ())
-        into = self._into(node, dead) if isinstance(function, np.ufunc) else -1
-        inputs = [self.slot(v) for v in node.inputs]
-        few = 0 < len(inputs) < 3
-        return _Step(
-            _bound(op, node, function),
-            inputs[0] if few else -1,
-            inputs[1] if few and len(inputs) == 2 else -1,
-            None if few else tuple(inputs),
-            into,
-            self._output(node),
-            *_expected(node),
-            tuple([self.slots[v] for v in dead]),
-            node,
-            self._outputs(node),
-        )
 
-    def _output(self, node: Node) -> int:
-        return self.slot(node.outputs[0]) if op_of(node).outputs == 1 else -1
+def _needed(
+    graph: Graph, fetches: Sequence[Value], fed: frozenset[Value]
+) -> tuple[list[Node], dict[Node, list[Value]], set[Value]]:
+    """Nodes in order; the values that die after each; values whose memory nothing else sees.
 
-    def _outputs(self, node: Node) -> int:
-        """The first of adjacent slots for all outputs."""
-        if op_of(node).outputs == 1:
-            return -1
-        first = len(self.initial)
-        for value in node.outputs:
-            self.slot(value)
-        return first
+    Private is what a ufunc or the like makes, and only such read.
+    """
+    wanted = {v.node for v in fetches if v not in fed}
+    alive, shared = set(fetches), {*fetches, *fed}
+    order: list[Node] = []
+    last: dict[Node, list[Value]] = {}
+    private: set[Value] = set()
+    for node in reversed(graph.nodes):
+        if node not in wanted:
+            continue
+        order.append(node)
+        inputs = node.inputs
+        if not _manner(node).fresh:
+            shared.update(inputs)
+        elif node.outputs[0] not in shared:
+            private.add(node.outputs[0])
+        for value in inputs:
+            if value not in alive:
+                alive.add(value)
+                last.setdefault(node, []).append(value)
+            if value not in fed:
+                wanted.add(value.node)
+    order.reverse()
+    return order, last, private
 
-    def _into(self, node: Node, dead: Sequence[Value]) -> int:
-        """The slot of an input that dies here and whose memory fits the result."""
+
+class _Manner(NamedTuple):
+    """How the nodes of an operation are run."""
+
+    op: Op
+    function: Callable[..., Any]  # where no input is of half precision
+    ufunc: bool
+    fresh: bool  # the result never shares memory with an input
+    single: bool  # one output
+
+
+_manners: dict[Op, _Manner] = {}
+
+
+def _manner(node: Node) -> _Manner:
+    op = op_of(node)
+    found = _manners.get(op)
+    if found is None:
+        function = unwidened(op.reference) if op.fast is None else op.fast
+        ufunc = isinstance(function, np.ufunc)
+        fresh = ufunc or op.name in _FRESH
+        found = _manners[op] = _Manner(op, function, ufunc, fresh, op.outputs == 1)
+    return found
+
+
+def _step(
+    node: Node, output: int, slots: dict[Value, int], dead: Sequence[Value], private: set[Value]
+) -> _Step:
+    op, function, ufunc, _, single = _manner(node)
+    inputs = [slots[v] for v in node.inputs]
+    for value in node.inputs:
+        if value.type.dtype in HALVES:
+            function, ufunc = op.reference, False
+    kind = node.types[0] if single else _SEVERAL
+    into = -1
+    if ufunc:
         for value in dead:
-            if value.type == node.types[0] and value in self.reusable and value not in self.fed:
-                return self.slots[value]
-        return -1
+            if value in private and value.type == kind:
+                into = slots[value]
+    if node.operands or node.attrs:
+        function = _bound(op, node, function)
+    few = 0 < len(inputs) < 3
+    return (
+        function,
+        inputs[0] if few else -1,
+        inputs[1] if few and len(inputs) == 2 else -1,
+        None if few else tuple(inputs),
+        into,
+        output if single else ~output,
+        kind.dtype.numpy,
+        kind.shape,
+        [slots[v] for v in dead],
+        node,
+    )
 
 
-def _expected(node: Node) -> tuple[np.dtype[Any] | None, tuple[int, ...] | None]:
-    """Element type and shape of the only output; `None` where that is for `as_typed` to see."""
-    kind: TensorType | None = node.types[0] if len(node.types) == 1 else None
-    if kind is None or not is_static(kind.shape):
-        return None, None
-    return kind.dtype.numpy, kind.shape  # pyright: ignore[reportReturnType]
-
-
-def _function(op: Op, half: bool) -> Callable[..., Any]:
-    if half:
-        return op.reference
-    return unwidened(op.reference) if op.fast is None else op.fast
+_SEVERAL: Final = TensorType(bool_, None)
 
 
 def _bound(op: Op, node: Node, function: Callable[..., Any]) -> Callable[..., Any]:
@@ -243,4 +239,12 @@ def _bound(op: Op, node: Node, function: Callable[..., Any]) -> Callable[..., An
     if node.operands:
         return lambda *arrays: evaluate_node(node, arrays)[0 if op.outputs == 1 else slice(None)]
     attrs = node.attrs if len(node.attrs) == len(op.attrs) else {**op.attrs, **node.attrs}
-    return partial(function, **attrs) if attrs else function
+    return partial(function, **attrs)
+
+
+def _refuse(node: Node, fed: frozenset[Value]) -> None:
+    """Raise where a node cannot be run here, unless its output is fed."""
+    if node.op in _EFFECTS:
+        raise GraphError(f"{node.op}: expected a graph without effects: {node.describe()}")
+    if node.outputs[0] not in fed:
+        raise FeedError(f"placeholder: expected a feed of {node.describe()}")
