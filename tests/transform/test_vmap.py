@@ -8,6 +8,8 @@ from typing import Any
 import numpy as np
 import pytest
 from catalogue import assert_close, differentiable, distinct, reference, types_of
+from hypothesis import given
+from hypothesis import strategies as st
 
 from weft import ops
 from weft.errors import GraphError, OutOfRangeError, ShapeError, UserOpError
@@ -184,6 +186,33 @@ def test_axes() -> None:
     np.testing.assert_allclose(a, x.sum((0, 2)), 1e-6)
     np.testing.assert_array_equal(b, w)
     np.testing.assert_array_equal(c, np.stack([w] * 5, 1))
+
+
+@given(st.data())
+def test_axes_of_any_shape(data: st.DataObject) -> None:
+    """Against a loop over NumPy: two arguments, batch axes anywhere, also in the result."""
+    size = data.draw(st.integers(1, 4))
+    inner = data.draw(st.lists(st.integers(1, 3), max_size=3))
+    axes: list[int | None] = []
+    arrays: list[Any] = []
+    for i in range(2):
+        shape = inner[data.draw(st.integers(0, len(inner))) :]
+        axis = data.draw(st.none() | st.integers(0, len(shape))) if i else len(shape)
+        if axis is not None:
+            shape = [*shape[:axis], size, *shape[axis:]]
+        axes.append(axis)
+        arrays.append(np.random.default_rng(i).normal(size=shape))
+    lanes = [
+        [a if axis is None else np.take(a, i, axis) for a, axis in zip(arrays, axes, strict=True)]
+        for i in range(size)
+    ]
+    rows = [np.exp(a) * b for a, b in lanes]
+    out = data.draw(st.integers(-rows[0].ndim - 1, rows[0].ndim))
+    with Graph().as_default() as graph:
+        xs = [placeholder(*a.shape) for a in arrays]
+        y = vmap(lambda a, b: ops.exp(a) * b, axes, out)(*xs)
+        (found,) = evaluate(graph, [y], dict(zip(xs, arrays, strict=True)))
+    np.testing.assert_allclose(found, np.stack(rows, out))
 
 
 def test_axes_that_do_not_fit() -> None:

@@ -1,1 +1,1 @@
-"""Graph to graph before compilation: reverse mode, the interpreter, the gradient checker."""
+"""Graph to graph before compilation: gradients, tangents, batching, the interpreter, checks."""
