@@ -57,6 +57,10 @@ class GradientError(WeftError, RuntimeError):
     """A backward pass that cannot be: nothing to differentiate, or its graph is gone."""
 
 
+class TracerError(WeftError, TypeError):
+    """A value was looked at that a traced function's argument only stands for."""
+
+
 class OptimizerError(WeftError, ValueError):
     """An optimiser's option that makes no sense, or parameters that it cannot change."""
 

@@ -144,8 +144,20 @@ def binary(op: Op, x: Any, y: Any, floats: bool = False) -> Tensor:
         floats: integers become floating first, as for a division.
     """
     like = x if isinstance(x, Handle) else y if isinstance(y, Handle) else None
-    a = x.lazy if isinstance(x, Handle) else x if type(x) in _NUMBERS and like else lazy_of(x)
-    b = y.lazy if isinstance(y, Handle) else y if type(y) in _NUMBERS and like else lazy_of(y)
+    a = (
+        x.lazy
+        if isinstance(x, Handle)
+        else x
+        if like is not None and type(x) in _NUMBERS
+        else lazy_of(x)
+    )
+    b = (
+        y.lazy
+        if isinstance(y, Handle)
+        else y
+        if like is not None and type(y) in _NUMBERS
+        else lazy_of(y)
+    )
     rules = promotion.TORCH if like is None else like.rules
     key = (op, _signature(a), _signature(b), rules)
     found = _binary.get(key)

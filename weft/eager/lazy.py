@@ -10,13 +10,14 @@ from __future__ import annotations
 import itertools
 import sys
 import threading
-from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, Final
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any, Final, NoReturn
 
 import numpy as np
 
-from weft.errors import WeftError
+from weft.errors import TracerError, WeftError
 from weft.ir.node import NOT_THE_USER, Source, TensorType
+from weft.ops.base import at_user_line
 
 if TYPE_CHECKING:
     from weft.eager.plan import Plan
@@ -91,6 +92,12 @@ def known(array: Array, type: TensorType) -> Lazy:
     return lazy
 
 
+class Tracer(Lazy):
+    """An argument of a function that is being traced: it has a type, but no value."""
+
+    __slots__ = ()
+
+
 class Trace(threading.local):
     """What a thread has recorded and not yet computed."""
 
@@ -99,6 +106,7 @@ class Trace(threading.local):
         self.limit = MOST_PENDING  # how many records may wait; 0 after an optimiser's step
         self.grad_mode = True
         self.autocast: Any = None  # the element type of mixed precision
+        self.depth = 0  # how many functions are being traced: see `weft.eager.tracing`
 
     def reset(self) -> None:
         """Nothing is pending, and nothing is due."""
@@ -129,17 +137,17 @@ class Trace(threading.local):
 
 _serials: Final = itertools.count()  # of all threads: what a record reads has a smaller number
 trace: Final = Trace()
-_flush: list[Callable[[], None]] = []
+_runner: list[tuple[Callable[[], None], Callable[[Sequence[Lazy]], None]]] = []
 
 
-def set_flush(function: Callable[[], None]) -> None:
+def set_runner(flush: Callable[[], None], compute: Callable[[Sequence[Lazy]], None]) -> None:
     """Called once, by the module that runs recordings."""
-    _flush[:] = [function]
+    _runner[:] = [(flush, compute)]
 
 
 def flush() -> None:
     """Compute every pending value of this thread that a tensor shows."""
-    _flush[0]()
+    _runner[0][0]()
 
 
 def array_of(lazy: Lazy) -> Array:
@@ -148,15 +156,31 @@ def array_of(lazy: Lazy) -> Array:
     Raises:
         WeftError: its memory was overwritten by an in-place change.
     """
-    if lazy.array is None:
+    if lazy.array is None and not trace.depth:
         flush()
-        if lazy.array is None:  # recorded by another thread
-            if lazy.record is None:
-                raise WeftError(
-                    "a value that is needed was changed in place after it was used; "
-                    "clone() it before the change"
-                )
-            trace.pending.append(lazy.record)
-            flush()
+    if lazy.array is None:  # recorded by another thread, or before a function that is being traced
+        if lazy.record is None:
+            refuse(lazy)
+        _runner[0][1]([lazy])
         assert lazy.array is not None
     return lazy.array
+
+
+def refuse(lazy: Lazy, where: str = "") -> NoReturn:
+    """Say why a value cannot be had.
+
+    Raises:
+        TracerError: it is an argument of a function that is being traced.
+        WeftError: its memory was overwritten by an in-place change.
+    """
+    if isinstance(lazy, Tracer):
+        raise TracerError(
+            "the value of an argument is needed while a function is traced (by jit, vmap, "
+            f"checkpoint, ...), where it stands for any {lazy.type}; use operations such as "
+            "where() instead of Python's if, or make the argument static"
+            f"{where or at_user_line()}"
+        )
+    raise WeftError(
+        "a value that is needed here was changed in place after it was used; clone() it before the "
+        f"change, or call backward() first{where or at_user_line()}"
+    )

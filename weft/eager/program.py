@@ -22,7 +22,7 @@ from weft.passes.step import Request, storing
 from weft.runtime.build import build
 from weft.runtime.executable import Executable
 from weft.runtime.program import new_lock
-from weft.transform.interpreter import evaluate
+from weft.transform.interpretation import Interpretation
 
 Array = np.ndarray[Any, Any]
 MOST_PROGRAMS: Final = 512  # the one that was not used for longest goes first
@@ -46,6 +46,7 @@ class Prepared:
         self.family = tuple([p.plan.name for p in structure.records])
         self.runs = 0
         self.spent = 0.0
+        self.interpretation: Interpretation | None = None
         self.executable: Executable | None = None
 
     def run(self, leaves: Sequence[Array]) -> list[Array]:
@@ -93,17 +94,15 @@ class Prepared:
         ]
 
     def _interpret(self, leaves: Sequence[Array]) -> list[Array]:
-        expanded = self.expanded
-        feeds = dict(zip(expanded.feeds, leaves, strict=True))
-        found = evaluate(expanded.graph, expanded.outputs, feeds)
-        results: list[Array] = []
-        for array, home in zip(found, self.homes, strict=True):
-            if home < 0:
-                results.append(np.array(array, order="C"))
-            else:
-                leaves[home][...] = array
-                results.append(leaves[home])
-        return results
+        if self.interpretation is None:
+            expanded = self.expanded
+            self.interpretation = Interpretation(expanded.graph, expanded.outputs, expanded.feeds)
+        found = self.interpretation(leaves)
+        for i, home in enumerate(self.homes):
+            if home >= 0:
+                leaves[home][...] = found[i]
+                found[i] = leaves[home]
+        return found
 
 
 _lock: Final = new_lock()

@@ -4,18 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Any
 
-from weft.eager.lazy import Lazy, Record
+from weft.eager.lazy import Lazy, Record, refuse
 from weft.eager.plan import settled
-from weft.errors import WeftError
 from weft.ir.graph import Graph
 from weft.ir.node import Value
 from weft.ir.shape import known
 from weft.ops.base import catalogue
 from weft.transform.gradient import Cotangent, dense
-
-HISTORY: Final = True
 
 
 @dataclass(frozen=True)
@@ -52,7 +49,8 @@ def structure_of(outputs: Sequence[Lazy]) -> Structure:
             if found is None:
                 found = number[lazy] = len(number)
                 leaves.append(lazy)
-                _refuse_overwritten(lazy, record)
+                if lazy.array is None:
+                    refuse(lazy, "" if record.source is None else f" (created at {record.source})")
             key.append(found)
         for lazy in record.outputs:
             number[lazy] = len(number)
@@ -78,22 +76,13 @@ def _home(output: Lazy, number: dict[Lazy, int], leaves: list[Lazy]) -> int:
     return leaves.index(home)
 
 
-def _refuse_overwritten(lazy: Lazy, record: Record) -> None:
-    if lazy.array is None:
-        where = "" if record.source is None else f" (created at {record.source})"
-        raise WeftError(
-            f"{record.plan.name}: one of the values needed was changed in place after it was used "
-            f"here; clone() it before the change, or call backward() first{where}"
-        )
-
-
-def needed(outputs: Sequence[Lazy]) -> tuple[Record, ...]:
-    """The records that must run, in order.
+def needed(outputs: Sequence[Lazy], since: int = 0) -> tuple[Record, ...]:
+    """The records that must run, in order; without those before number `since`.
 
     A gradient sees its ys with all that led to them, whether already computed or not.
     """
     found: dict[Record, bool] = {}
-    stack = [(y.record, False) for y in outputs if y.array is None and y.record is not None]
+    stack = [(y.record, False) for y in outputs if y.record and _is_pending(y, since)]
     while stack:
         record, history = stack.pop()
         before = found.get(record)
@@ -106,9 +95,13 @@ def needed(outputs: Sequence[Lazy]) -> tuple[Record, ...]:
             if inner is None:
                 continue
             deep = lazy.leaf is None and (position < follows or (history and lazy.tracked))
-            if deep or lazy.array is None:
+            if deep or _is_pending(lazy, since):
                 stack.append((inner, deep))
     return tuple(sorted(found, key=_serial))
+
+
+def _is_pending(lazy: Lazy, since: int) -> bool:
+    return lazy.array is None and lazy.record is not None and lazy.record.serial >= since
 
 
 def _serial(record: Record) -> int:

@@ -10,7 +10,7 @@ from weft.eager.arithmetic import Arithmetic
 from weft.eager.attribute import Attributes
 from weft.eager.call import leaf, set_tensor
 from weft.eager.creation import Creation, array_from
-from weft.eager.lazy import set_flush
+from weft.eager.lazy import set_runner
 from weft.eager.random import Random
 from weft.errors import GradientError
 from weft.ops.base import at_user_line
@@ -68,4 +68,4 @@ class Tensor(Arithmetic, Attributes, Creation, Random):
 
 Tensor.kind = Tensor
 set_tensor(Tensor)
-set_flush(program.flush)
+set_runner(program.flush, program.compute)
