@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 from families import group_for, machine
+from guarded import run
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from pairs import emulated
@@ -21,6 +22,7 @@ from weft.ir import dtype as types
 
 INSTRUCTION = microkernel.multiply_pairs
 NAMES = ("pairs",) if machine("native").vector_bits == 512 else ()
+TURNS = [(False, False), (True, False), (False, True), (True, True)]
 BATCHES = (((), ()), ((), ()), ((3,), (3,)), ((3,), ()), ((), (3,)), ((2, 1), (3,)))
 
 
@@ -34,13 +36,28 @@ def _emulate(monkeypatch: pytest.MonkeyPatch) -> None:
 )
 @given(
     st.sampled_from((16, 17, 31, 45, 64, 130, 300)),
-    st.sampled_from((32, 34, 66, 130, 514, 1030)),
+    st.sampled_from((32, 33, 34, 63, 66, 130, 514, 531, 1030, 1031)),
     st.sampled_from((64, 65, 70, 96, 129, 200)),
     st.tuples(st.booleans(), st.booleans()),
     st.sampled_from(BATCHES),
 )
 def test_products(m: int, k: int, n: int, turns: tuple[bool, bool], batches: Any) -> None:
     check_product(m, k, n, turns, types.bfloat16, batches, NAMES)
+
+
+@pytest.mark.parametrize("turns", TURNS)
+@pytest.mark.parametrize("k", [33, 531])
+def test_reads_end_with_the_operands(k: int, turns: tuple[bool, bool]) -> None:
+    """Also where k is odd and a pair hangs over the end; what was not copied is not read."""
+    x, y = (np.ones((3, a, b), types.bfloat16.numpy) for a, b in ((45, k), (k, 70)))
+    x, y = (np.swapaxes(z, 1, 2).copy() if t else z for z, t in zip((x, y), turns, strict=True))
+    group = group_for("matmul", (x, y), {"transpose_x": turns[0], "transpose_y": turns[1]})
+    for name in NAMES:
+        launches = matmul(group, machine(name))
+        feeds = dict(zip(group.inputs, (x, y), strict=True))
+        for seed in (None, 1):
+            found = run(launches, feeds, group.outputs[0], machine(name), seed)
+            assert (found == np.float32(k).astype(types.bfloat16.numpy)).all()
 
 
 def test_the_products_meant_are_those_in_pairs() -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from weft.codegen.builder import Builder, Reg, element, integer, vector
+from weft.codegen.builder import Builder, Reg, constant, element, integer, vector
 from weft.codegen.loop.convert import loaded, storage_type, stored
 from weft.codegen.microkernel import first_lanes, load_masked, store_masked
 from weft.codegen.target import Target
@@ -91,13 +91,18 @@ def first(b: Builder, value: Reg) -> Reg:
     return b.emit(element(value.type), f"extractelement {value}, i64 0")
 
 
-def weave(b: Builder, run: Reg, apart: Reg, lanes: int, mask: Reg | None) -> Reg:
-    """Pairs of 16-bit elements, of a run and of the one `apart` bytes after it, in 32-bit lanes."""
-    word, other = vector("i16", lanes), b.offset(run, apart)
-    if mask is None:
-        even, odd = b.load(word, run, 2), b.load(word, other, 2)
-    else:
-        even, odd = load_masked(b, word, run, mask), load_masked(b, word, other, mask)
+def weave(b: Builder, run: Reg, apart: Reg | None, lanes: int, mask: Reg | None) -> Reg:
+    """Pairs of 16-bit elements, of a run and of the one `apart` bytes after it, in 32-bit lanes.
+
+    With nothing apart, zeros take the place of the other run.
+    """
+    word = vector("i16", lanes)
+
+    def load(place: Reg) -> Reg:
+        return b.load(word, place, 2) if mask is None else load_masked(b, word, place, mask)
+
+    even = load(run)
+    odd = constant(0, word) if apart is None else load(b.offset(run, apart))
     if lanes == 1:
         low, high = (b.emit("i32", f"zext {half} to i32") for half in (even, odd))
         pair = b.binary("or", low, b.binary("shl", high, integer(16, "i32")))

@@ -113,7 +113,7 @@ def _swapped(product: Product, target: Target) -> Plan:
 
 def pays_in_pairs(product: Product, target: Target) -> bool:
     """Whether a product of bfloat16 is worth copying for instructions on pairs."""
-    if not target.bf16 or product.dtype is not bfloat16 or product.k % 2:
+    if not target.bf16 or product.dtype is not bfloat16:
         return False
     return product.m >= 16 and product.n >= 64 and product.k >= 32
 
@@ -162,7 +162,7 @@ def _pack_right(product: Product, tile: Tile, target: Target) -> bool:
 
 
 def _pack_left(product: Product, tile: Tile, across: int) -> bool:
-    if product.dtype is not tile.dtype or product.x_woven:
+    if product.dtype is not tile.dtype or product.x_woven or product.odd:
         return True
     if product.m < LEFT_ROWS or across < 4:
         return False

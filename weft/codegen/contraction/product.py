@@ -18,7 +18,8 @@ class Product:
 
     `g` runs over `batch`; a batch stride of 0 is a broadcast operand. The output is contiguous.
     With `pairs`, a step of k is two bfloat16, counted as one float32; an operand in which they do
-    not follow each other is woven when it is copied, and its strides count bfloat16.
+    not follow each other is woven when it is copied, and its strides count bfloat16. Where k is
+    `odd`, zero follows the last one, both operands are copied, and all strides count bfloat16.
     """
 
     m: int
@@ -35,6 +36,7 @@ class Product:
     pairs: bool = False
     x_woven: bool = False
     y_woven: bool = False
+    odd: bool = False
 
     @property
     def count(self) -> int:
@@ -44,7 +46,7 @@ class Product:
     @property
     def depth(self) -> int:
         """Elements that each sum takes from either operand."""
-        return self.k * 2 if self.pairs else self.k
+        return self.k * 2 - self.odd if self.pairs else self.k
 
     @property
     def flops(self) -> float:
@@ -71,15 +73,27 @@ class Product:
         )  # fmt: skip
 
     def paired(self) -> Product:
-        """The same product of bfloat16, two steps of k at a time; k is even."""
-        x_woven, y_woven = self.x_transposed, not self.y_transposed
+        """The same product of bfloat16, two steps of k at a time."""
+        x_woven, y_woven, odd = self.x_transposed, not self.y_transposed, self.k % 2 == 1
+        row, column = self.x_row, self.y_column
         return replace(
-            self, k=self.k // 2, dtype=float32, pairs=True, x_woven=x_woven, y_woven=y_woven,
-            x_row=self.x_row if x_woven else self.x_row // 2,
-            x_step=self.x_step * 2 if x_woven else 1,
-            y_step=self.y_step * 2 if y_woven else 1,
-            y_column=1 if y_woven else self.y_column // 2,
+            self, k=(self.k + 1) // 2, dtype=float32, pairs=True, x_woven=x_woven,
+            y_woven=y_woven, odd=odd,
+            x_row=row if x_woven or odd else row // 2,
+            x_step=self.x_step * 2 if x_woven or odd else 1,
+            y_step=self.y_step * 2 if y_woven or odd else 1,
+            y_column=column if y_woven or odd else column // 2,
         )  # fmt: skip
+
+    @property
+    def x_size(self) -> int:
+        """Bytes of what the strides of x count."""
+        return 2 if self.x_woven or self.odd else self.dtype.size
+
+    @property
+    def y_size(self) -> int:
+        """Bytes of what the strides of y count."""
+        return 2 if self.y_woven or self.odd else self.dtype.size
 
     @property
     def label(self) -> str:
@@ -91,7 +105,7 @@ class Product:
     @property
     def x_transposed(self) -> bool:
         """Whether neighbours in x are rows, not steps of k."""
-        return self.x_step != 1
+        return self.x_woven if self.pairs else self.x_step != 1
 
     @property
     def y_transposed(self) -> bool:

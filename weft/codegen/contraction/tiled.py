@@ -6,7 +6,14 @@ from weft.codegen.builder import Reg, integer, kernel_builder
 from weft.codegen.contraction.emit import divide, fixed, prefetch, scaled, smaller, subtract
 from weft.codegen.contraction.finish import Finish, Sizes, load_tile, store_tile
 from weft.codegen.contraction.matrices import matrices
-from weft.codegen.contraction.panel import LINE, LeftPanels, RightPanel, left_strides, right_bytes
+from weft.codegen.contraction.panel import (
+    LINE,
+    LeftPanels,
+    RightPanel,
+    left_strides,
+    odd_elements,
+    right_bytes,
+)
 from weft.codegen.contraction.plan import Plan, ceil_div
 from weft.codegen.contraction.product import Product
 from weft.codegen.contraction.sink import Sink
@@ -49,7 +56,7 @@ class _Nest:
             product.y_column, plan.depth, self.blocks, down, across, plan.tall, plan.wide,
             self.items, plan.group,
         )  # fmt: skip
-        self.y_size = 2 if product.y_woven else product.dtype.size
+        self.y_size = product.y_size
         self.narrow = product.n < self.tile.columns
         self.tile_bytes = self.tile.rows * self.tile.columns * self.tile.dtype.size
         panel_bytes = min(plan.depth, product.k) * self.tile.columns * self.tile.dtype.size
@@ -134,13 +141,20 @@ class _Nest:
         i1 = smaller(b, b.add(i0, s.tall), s.down)
         j1 = smaller(b, b.add(j0, s.wide), s.across)
         size = self.product.dtype.size
-        y = scaled(b, self.y, y_matrix, b.mul(s.k, s.n), size)
+        if self.product.odd:
+            y = scaled(b, self.y, y_matrix, b.mul(odd_elements(b, s.k), s.n), 2)
+        else:
+            y = scaled(b, self.y, y_matrix, b.mul(s.k, s.n), size)
         with b.loop(0, s.blocks, at_least_once=True) as block:
             k0 = b.mul(block.index, s.depth) if self.blocks > 1 else integer(0)
             steps = smaller(b, s.depth, subtract(b, s.k, k0)) if self.blocks > 1 else s.k
+            elements = steps
+            if self.product.odd:
+                left = subtract(b, odd_elements(b, s.k), b.mul(k0, 2))
+                elements = smaller(b, b.mul(steps, 2), left)
             y_block = scaled(b, y, k0, s.y_step, self.y_size)
             with b.loop(j0, j1, at_least_once=True) as across:
-                right_operand = self._right(y_block, across.index, steps)
+                right_operand = self._right(y_block, across.index, (steps, elements))
                 ahead = None
                 if self.prefetches:
                     panel = self._next_panel(y, (k0, steps), (across.index, j0, j1))
@@ -176,8 +190,9 @@ class _Nest:
     def _prefetch(self, panel: Reg, count: Reg, turn: Reg) -> None:
         """Ask for the next `count` runs of a panel: its first reader would wait for memory."""
         b, s, size = self.b, self.sizes, self.y_size
-        turned = self.product.y_transposed
-        stride, run = (s.y_column, s.depth) if turned else (s.y_step, integer(self.tile.columns))
+        stride, run = s.y_step, integer(self.tile.columns)
+        if self.product.y_transposed:
+            stride, run = s.y_column, b.mul(s.depth, self.product.y_step)
         with b.loop(0, count) as loop:
             line = scaled(b, panel, b.add(b.mul(turn, count), loop.index), stride, size)
             with b.loop(0, b.mul(run, size), LINE) as inner:
@@ -189,7 +204,7 @@ class _Nest:
     def _parts(self, whole: Reg, part: Reg) -> Reg:
         return divide(self.b, self.b.add(whole, self.b.add(part, -1)), part)[0]
 
-    def _right(self, y: Reg, j: Reg, steps: Reg) -> Right:
+    def _right(self, y: Reg, j: Reg, counts: tuple[Reg, Reg]) -> Right:
         """Panel j of y: in its place, or copied."""
         b, s, tile = self.b, self.sizes, self.tile
         size = self.product.dtype.size
@@ -199,7 +214,7 @@ class _Nest:
         y = scaled(b, y, start, s.y_column, self.y_size)
         if self.plan.pack_right:
             panel = RightPanel(b, tile, self.product, self.narrow, self.target)
-            panel.copy(y, self.own, steps, (s.y_step, s.y_column), s.n)
+            panel.copy(y, self.own, counts, (s.y_step, s.y_column), s.n)
             return Right(self.own, tile.columns * tile.dtype.size)
         masks = tuple(
             first_lanes(b, b.add(s.n, -v * tile.lanes), tile.lanes)
