@@ -98,6 +98,26 @@ PRODUCT = [
         lambda x, y: np.cross(x, y, axis=0), (X, Y)),
 ]  # fmt: skip
 
+ZEROS = np.array([[0.0, 2.0, -3.0, 0.5], [0.0, 1.5, 0.0, 2.0]])
+
+RUNNING = [
+    Row("cummin", lambda x: ops.cummin(x, 1), lambda x: np.minimum.accumulate(x, 1), (X,)),
+    Row("cummin of integers", ops.cummin, np.minimum.accumulate,
+        (COUNTS + np.int32(-(2**31) + 2),), False),
+    Row("cumlogsumexp", lambda x: ops.cumlogsumexp(x, 1),
+        lambda x: np.logaddexp.accumulate(x, 1), (X,)),
+    Row("cumlogsumexp of far numbers", ops.cumlogsumexp, np.logaddexp.accumulate,
+        ([-np.inf, -1e4, -1e4, 0.0, 1e4, -np.inf],), False),
+    Row("cumlogsumexp from the end", lambda x: ops.cumlogsumexp(x, 0, reverse=True),
+        lambda x: np.logaddexp.accumulate(x[::-1], 0)[::-1], (X,)),
+    Row("cumlogsumexp of nothing", ops.cumlogsumexp, lambda x: x, (np.zeros((0, 2)),), False),
+    Row("cumprod with zeros", lambda x: ops.cumprod(x, axis=1), lambda x: np.cumprod(x, 1),
+        (ZEROS,)),
+    Row("prod with zeros", lambda x: ops.prod(x, axes=(1,)), lambda x: np.prod(x, 1), (ZEROS,)),
+    Row("prod over outer axes", lambda x: ops.prod(x, axes=(0, 2)), lambda x: np.prod(x, (0, 2)),
+        (ZEROS.reshape(2, 2, 2),)),
+]  # fmt: skip
+
 QUANTILE = [
     Row("median", ops.median, np.median, (X,)),
     Row("median of rows", lambda x: ops.median(x, -1, True),

@@ -1,7 +1,8 @@
-"""Running sums, products and maxima along an axis."""
+"""Running sums, products, extremes and logarithms of sums along an axis."""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 from typing import Any
 
@@ -10,13 +11,16 @@ import numpy as np
 from weft.ir.dtype import int32
 from weft.ir.node import Value
 from weft.ir.shape import Shape, normal_axis
+from weft.ops.array import axis_of
 from weft.ops.base import Array, Case, Op, Opaque, catalogue, defop
 from weft.ops.creation import iota
 from weft.ops.numeric import widened
 from weft.ops.rule import concrete, front_axis, numeric
 from weft.ops.sample import NUMBERS, count
-from weft.ops.slicing import moved
+from weft.ops.slicing import cut, moved
 from weft.ops.sort import scatter_along_axis
+
+__all__ = ["cumlogsumexp", "cummin"]
 
 
 def _shape(x: Shape, *, axis: int, **_: Any) -> Shape:
@@ -127,3 +131,30 @@ cumsum = _cumulative("cumsum", np.cumsum, lambda _: 0, _sum_vjp)
 cumprod = _cumulative("cumprod", np.cumprod, lambda _: 1, _prod_vjp)
 cummax = _cumulative("cummax", np.maximum.accumulate, _lowest, _max_vjp)
 """The largest so far; NaN stays. Where `exclusive`, the first is the lowest number of the type."""
+
+
+def cummin(x: Value, axis: int = 0, exclusive: bool = False, reverse: bool = False) -> Value:
+    """The smallest so far; NaN stays. Where `exclusive`, the first is the type's highest number."""
+    turn = catalogue.negative if x.dtype.is_floating else catalogue.bitwise_not
+    return turn(cummax(turn(x), axis=axis, exclusive=exclusive, reverse=reverse))
+
+
+def cumlogsumexp(x: Value, axis: int = 0, reverse: bool = False) -> Value:
+    """The logarithm of the sum of exponentials so far, whatever their sizes.
+
+    In a logarithmic number of rounds, each of which doubles what an element has seen.
+
+    Raises:
+        ShapeError: an axis outside the rank; the shape must be known.
+    """
+    at = axis_of("cumlogsumexp", x, axis)
+    size, rank = concrete(x)[at], len(concrete(x))
+    distance = 1
+    while distance < size:
+        start = distance if reverse else 0
+        kept = cut(x, at, start, start + size - distance)
+        pair = (0, distance) if reverse else (distance, 0)
+        paddings = tuple(pair if i == at else (0, 0) for i in range(rank))
+        x = catalogue.logaddexp(x, catalogue.pad(kept, paddings=paddings, value=-math.inf))
+        distance *= 2
+    return x

@@ -14,11 +14,19 @@ import numpy as np
 
 from weft.errors import ShapeError
 from weft.ir.shape import Shape, is_static, known, normal_axes, show
-from weft.ops.base import NO_GRADIENT, Array, Case, Op, Reduce, catalogue, constant_of, defop
-from weft.ops.compare import equal, select
+from weft.ops.base import NO_GRADIENT, Array, Case, Op, Reduce, catalogue, defop
+from weft.ops.compare import equal
 from weft.ops.convert import cast
 from weft.ops.numeric import Rule, draw, dtypes_of, special, widened
-from weft.ops.rule import boolean, numeric, reduced_shape, reshape_like, same, shape_argument
+from weft.ops.rule import (
+    arithmetic,
+    boolean,
+    concrete,
+    ordered,
+    reduced_shape,
+    reshape_like,
+    shape_argument,
+)
 
 Axes = Sequence[int] | None
 REDUCTION: Final[Mapping[str, Any]] = {"axes": None, "keepdims": False}
@@ -71,7 +79,7 @@ def reduction_cases(kinds: str, low: float = -3, high: float = 3, empty: bool = 
             pairs = (*SHAPES, *(EMPTY if empty else ())) if i == 0 else SHAPES[1:4]
             for n, (shape, axes) in enumerate(pairs):
                 x = draw(shape, dtype, low, high)
-                bound = x.size * float(np.abs(x.astype(np.float64)).sum()) * 6e-8
+                bound = x.size * float(np.abs(x).astype(np.float64).sum()) * 6e-8
                 yield Case((x,), {"axes": axes, "keepdims": n % 2 == 1}, atol=1e-6 + bound)
         for case in special(2, dtypes_of(kinds), (1.0, -np.inf, np.nan, np.inf, 2.0)):
             yield Case(case.inputs[:1], {"axes": (1,), "keepdims": False}, differentiate=False)
@@ -84,7 +92,7 @@ def _reduction(
     name: str, combine: str, reference: Rule, vjp: Rule, kinds: str, shape: Rule = reduced_shape,
     **options: Any,
 ) -> Op:  # fmt: skip
-    dtype = {"iuf": numeric, "biuf": same, "b": boolean}[kinds]
+    dtype = {"iufc": arithmetic, "biuf": ordered, "b": boolean}[kinds]
 
     def run(x: Array, axes: Axes, keepdims: bool) -> Array:
         axis = None if axes is None else tuple(axes)
@@ -103,22 +111,27 @@ def _sum_vjp(g: Any, y: Any, x: Any, axes: Axes, keepdims: bool) -> tuple[Any, .
 
 
 def _prod_vjp(g: Any, y: Any, x: Any, axes: Axes, keepdims: bool) -> tuple[Any, ...]:
-    """The product of the others, also where one is zero (second order: only where none is)."""
-    zero, one = constant_of(0, x.dtype), constant_of(1, x.dtype)
-    is_zero = equal(x, zero)
-    safe = select(is_zero, one, x)
-    others = prod(safe, axes=axes, keepdims=True)
-    zeros = sum(cast(is_zero, dtype=x.dtype), axes=axes, keepdims=True)
-    at_zero = select(equal(zeros, one), others, zero)
-    elsewhere = select(equal(zeros, zero), others / safe, zero)
-    return (spread(g, x, axes, keepdims) * select(is_zero, at_zero, elsewhere),)
+    """The product of the others: of those before times those after, exact where some are zero."""
+    dims = concrete(x)
+    gone = normal_axes(axes, len(dims))
+    order = (*[i for i in range(len(dims)) if i not in gone], *gone)
+    count = math.prod(dims[i] for i in gone)
+    rest = tuple(dims[i] for i in order[: len(dims) - len(gone)])
+    rows = catalogue.reshape(catalogue.transpose(x, perm=order), shape=(*rest, count))
+    before, after = (
+        catalogue.cumprod(rows, axis=len(rest), exclusive=True, reverse=reverse)
+        for reverse in (False, True)
+    )
+    others = catalogue.reshape(before * after, shape=tuple(dims[i] for i in order))
+    back = tuple(order.index(i) for i in range(len(dims)))
+    return (spread(g, x, axes, keepdims) * catalogue.transpose(others, perm=back),)
 
 
 sum = _reduction(
-    "sum", "add", lambda x, **k: np.sum(x, dtype=x.dtype, **k), _sum_vjp, "iuf", empty=True
+    "sum", "add", lambda x, **k: np.sum(x, dtype=x.dtype, **k), _sum_vjp, "iufc", empty=True
 )
 prod = _reduction(
-    "prod", "multiply", lambda x, **k: np.prod(x, dtype=x.dtype, **k), _prod_vjp, "iuf",
+    "prod", "multiply", lambda x, **k: np.prod(x, dtype=x.dtype, **k), _prod_vjp, "iufc",
     low=0.8, high=1.2, empty=True,
 )  # fmt: skip
 
