@@ -28,7 +28,7 @@ LINEAR: Final = frozenset(
     {
         "band_part", "barrier", "broadcast_to", "concatenate", "cumsum", "dynamic_slice",
         "dynamic_update_slice", "expand_dims", "flip", "gather", "gather_nd", "mean",
-        "mirror_pad", "negative", "pad", "reshape", "scatter_add", "scatter_nd", "slice",
+        "mirror_pad", "negative", "pad", "reshape", "roll", "scatter_add", "scatter_nd", "slice",
         "slice_update", "split", "squeeze", "stack", "sum", "sum_to", "take_along_axis", "tile",
         "transpose", "unslice", "unstack",
     }

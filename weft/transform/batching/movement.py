@@ -29,7 +29,7 @@ def reduction(job: Job) -> Sequence[Value]:
     return job.again(*job.xs, axes=tuple(a + 1 for a in job.attrs["axes"]))
 
 
-rule("flip", "squeeze")(reduction)
+rule("flip", "roll", "squeeze")(reduction)
 
 
 @rule(
