@@ -195,13 +195,15 @@ class RightPanel:
         self.target = target
 
     def copy(
-        self, y: Reg, to: Reg, counts: tuple[Reg, Reg], strides: tuple[Reg, Reg], n: Reg
-    ) -> None:
-        """Copy runs from `y`, which points at the panel's first element, to `to`.
+        self, y: Reg, to: Reg, steps: Reg, strides: tuple[Reg, Reg], n: Reg,
+        elements: Reg | None = None,
+    ) -> None:  # fmt: skip
+        """Copy `steps` runs from `y`, which points at the panel's first element, to `to`.
 
-        `counts` are the steps and, of an odd product, the elements along k in them.
+        `elements` are those along k in the steps, which an odd product needs to know.
         """
-        b, (step, column), steps = self.b, strides, counts[0]
+        b, (step, column) = self.b, strides
+        counts = steps, elements or steps
         if self.turned and self.target.masked:
             with b.loop(0, steps, self.tile.lanes) as loop:
                 self._turn(y, to, loop.index, column, n, self._existing(counts, loop.index))

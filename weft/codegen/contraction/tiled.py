@@ -214,7 +214,7 @@ class _Nest:
         y = scaled(b, y, start, s.y_column, self.y_size)
         if self.plan.pack_right:
             panel = RightPanel(b, tile, self.product, self.narrow, self.target)
-            panel.copy(y, self.own, counts, (s.y_step, s.y_column), s.n)
+            panel.copy(y, self.own, counts[0], (s.y_step, s.y_column), s.n, counts[1])
             return Right(self.own, tile.columns * tile.dtype.size)
         masks = tuple(
             first_lanes(b, b.add(s.n, -v * tile.lanes), tile.lanes)
