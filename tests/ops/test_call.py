@@ -334,6 +334,23 @@ def test_rematerialisation_takes_less_memory_for_the_same_values() -> None:
             assert a.tobytes() == b.tobytes()
 
 
+def test_what_nobody_reads_behind_a_barrier_is_not_computed(graph: Graph) -> None:
+    """The gradient by `x` is not wanted, nor are the values that only it takes."""
+    x, w = placeholder(4, 4), placeholder(4, 4)
+    function = trace(lambda x, w: ops.tanh(x @ w), [x.type, w.type], None, True)
+    once = ops.call(x, w, function=function)
+    (g,) = gradients([ops.call(once, w, function=function)], [w])
+    assert g is not None
+    request = Request(graph, (dense(g),), (), (x, w))
+    step = optimise(specialise(request, [x.type, w.type], {}, {}))
+    # The inner product, both of them again, two by w, one by the inner result.
+    assert [n.op for n in step.graph.nodes].count("matmul") == 6
+    array = np.linspace(-1, 1, 16).reshape(4, 4)
+    (found,) = Function(graph, [dense(g)], feeds=[x, w])([array, array], State())
+    (expected,) = evaluate(graph, [dense(g)], {x: array, w: array})
+    np.testing.assert_allclose(found, expected, 1e-12)
+
+
 def test_lookups_stay_rows() -> None:
     table = placeholder(50, 4)
     indices = ops.constant(np.array([3, 3, 7], np.int32))

@@ -28,11 +28,38 @@ Rule = Callable[[Node], Replacement]
 
 
 def prune(step: Step) -> Step:
-    """Drop nodes that no output needs."""
-    graph = step.graph
-    keep = [graph.find(name) for name in step.feeds]  # feeds stay, used or not
-    order = toposort(graph, [*keep, *(v.node for v in graph.outputs)])
-    return step.with_graph(Graph(order, graph.outputs))
+    """Drop nodes that no output needs, and from barriers what nobody reads behind them."""
+    keep = [step.graph.find(name) for name in step.feeds]  # feeds stay, used or not
+    graph = _needed(step.graph, keep)
+    if any(node.op == "barrier" for node in graph.nodes):
+        graph = _needed(_narrowed(graph), keep)
+    return step.with_graph(graph)
+
+
+def _needed(graph: Graph, keep: Sequence[Node]) -> Graph:
+    """What the outputs and the nodes to keep need."""
+    return Graph(toposort(graph, [*keep, *(v.node for v in graph.outputs)]), graph.outputs)
+
+
+def _narrowed(graph: Graph) -> Graph:
+    """Barriers of only those inputs of which the output is read."""
+    live = set(graph.outputs)
+    for node in reversed(graph.nodes):
+        if node.op == "barrier":
+            live.update(x for x, y in zip(node.inputs, node.outputs, strict=True) if y in live)
+        elif not live.isdisjoint(node.outputs):
+            live.update(node.inputs)
+    read = {n.name: [y in live for y in n.outputs] for n in graph.nodes if n.op == "barrier"}
+
+    def rule(node: Node, _: Graph) -> Sequence[Value] | None:
+        wanted = read.get(node.name, [True])
+        if all(wanted):
+            return None
+        kept = [x for x, w in zip(node.inputs, wanted, strict=True) if w]
+        outputs = iter(REGISTRY["barrier"].all(*kept))
+        return [next(outputs) if w else x for x, w in zip(node.inputs, wanted, strict=True)]
+
+    return rewrite(graph, rule)
 
 
 def fold(step: Step) -> Step:
