@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
@@ -50,6 +51,11 @@ REAL = [
     Row("nan_to_num", ops.nan_to_num, np.nan_to_num, (SPECIAL,), False),
     Row("nan_to_num told", lambda x: ops.nan_to_num(x, 1, 2, 3),
         lambda x: np.nan_to_num(x, nan=1, posinf=2, neginf=3), (SPECIAL,), False),
+    Row("sinc at whole numbers", ops.sinc, lambda x: x * 0, ([1.0, -2.0, 7.0, 1e6],), False, 0),
+    Row("ndtr", ops.ndtr,
+        np.vectorize(lambda x: math.erfc(-x / math.sqrt(2)) / 2, otypes=[float]), (X * 2,)),
+    Row("betaln", ops.betaln, np.vectorize(lambda a, b: math.log(
+        math.gamma(a) * math.gamma(b) / math.gamma(a + b)), otypes=[float]), (abs(X), abs(Y))),
     Row("isclose", ops.isclose, np.isclose, tuple(GRID), False),
     Row("isclose of NaN", lambda x, y: ops.isclose(x, y, equal_nan=True),
         lambda x, y: np.isclose(x, y, equal_nan=True), tuple(GRID), False),

@@ -278,15 +278,17 @@ _SINC_SERIES: Final = 0.05
 
 
 def sinc(x: Value) -> Value:
-    """`sin(pi x) / (pi x)`, 1 at 0, with its slopes of every order there."""
+    """`sin(pi x) / (pi x)`, 1 at 0 with its slopes of every order there; 0 at whole numbers."""
     angle = x * math.pi
     small = less(catalogue.abs(angle), constant_of(_SINC_SERIES, x.dtype))
     one, zero = constant_of(1, x.dtype), constant_of(0, x.dtype)
     near = select(small, angle, zero)
     s = near * near
     series = one - s * (1 / 6) * (one - s * (1 / 20) * (one - s * (1 / 42)))
-    far = select(small, one, angle)
-    return select(small, series, sin(far) / far)
+    whole = catalogue.round(x)
+    odd = catalogue.remainder(whole, 2)
+    sine = sin((x - whole) * math.pi) * (1 - odd * 2)
+    return select(small, series, sine / select(small, one, angle))
 
 
 def nan_to_num(
