@@ -2,33 +2,9 @@
 
 from __future__ import annotations
 
+from weft.eager import arithmetic, elementary, selection, shaping
 from weft.eager.alias import bool, double, float, half, int, long, short
-from weft.eager.arithmetic import (
-    abs,
-    add,
-    divide,
-    equal,
-    exp,
-    floor_divide,
-    greater,
-    greater_equal,
-    less,
-    less_equal,
-    log,
-    maximum,
-    minimum,
-    multiply,
-    negative,
-    not_equal,
-    power,
-    remainder,
-    rsqrt,
-    sigmoid,
-    sqrt,
-    subtract,
-    tanh,
-)
-from weft.eager.autograd import enable_grad, is_grad_enabled, no_grad, set_grad_enabled
+from weft.eager.arithmetic import *  # noqa: F403
 from weft.eager.creation import (
     as_tensor,
     empty,
@@ -43,6 +19,13 @@ from weft.eager.creation import (
     zeros_like,
 )
 from weft.eager.device import device
+from weft.eager.elementary import *  # noqa: F403
+from weft.eager.mode import (
+    enable_grad,
+    is_grad_enabled,
+    no_grad,
+    set_grad_enabled,
+)
 from weft.eager.promotion import set_default_dtype
 from weft.eager.random import (
     Generator,
@@ -63,6 +46,7 @@ from weft.eager.random import (
     seed,
     set_rng_state,
 )
+from weft.eager.selection import *  # noqa: F403
 from weft.eager.sequence import (
     arange,
     eye,
@@ -72,60 +56,44 @@ from weft.eager.sequence import (
     tril_indices,
     triu_indices,
 )
+from weft.eager.shaping import *  # noqa: F403
 from weft.eager.storage import empty_cache
 from weft.eager.tensor import Tensor
 
 __all__ = [
     "Generator",
     "Tensor",
-    "abs",
-    "add",
     "arange",
     "as_tensor",
     "bernoulli",
     "bool",
     "default_generator",
     "device",
-    "divide",
     "double",
     "empty",
     "empty_cache",
     "empty_like",
     "enable_grad",
-    "equal",
-    "exp",
     "eye",
     "float",
-    "floor_divide",
     "from_numpy",
     "full",
     "full_like",
     "get_rng_state",
-    "greater",
-    "greater_equal",
     "half",
     "initial_seed",
     "int",
     "is_grad_enabled",
-    "less",
-    "less_equal",
     "linspace",
-    "log",
     "logspace",
     "long",
     "manual_seed",
-    "maximum",
     "meshgrid",
-    "minimum",
     "multinomial",
-    "multiply",
-    "negative",
     "no_grad",
     "normal",
-    "not_equal",
     "ones",
     "ones_like",
-    "power",
     "rand",
     "rand_like",
     "randint",
@@ -133,20 +101,19 @@ __all__ = [
     "randn",
     "randn_like",
     "randperm",
-    "remainder",
-    "rsqrt",
     "seed",
     "set_default_dtype",
     "set_grad_enabled",
     "set_rng_state",
     "short",
-    "sigmoid",
-    "sqrt",
-    "subtract",
-    "tanh",
     "tensor",
     "tril_indices",
     "triu_indices",
     "zeros",
     "zeros_like",
 ]
+# Families of operations say themselves what they offer.
+__all__ += arithmetic.__all__
+__all__ += elementary.__all__
+__all__ += selection.__all__
+__all__ += shaping.__all__

@@ -1,69 +1,105 @@
-"""Arithmetic and comparison, elementwise: functions, and the operators and methods of tensors."""
+"""Arithmetic, comparison and logic of two tensors, elementwise."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import builtins
 from typing import TYPE_CHECKING, Any, Final
 
-from weft.eager.call import binary, recorded, unary
+import numpy as np
+
+from weft import ops
+from weft.eager.call import call, kind_of, lazy_of, promoted, recorded
+from weft.eager.family import both, logic, of_floats, of_two
 from weft.eager.handle import Handle
-from weft.eager.lazy import trace
+from weft.eager.lazy import array_of, trace
+from weft.errors import DTypeError
 from weft.ir.node import Value
-from weft.ops.base import REGISTRY, Op, catalogue
+from weft.ops.base import REGISTRY, at_user_line, catalogue, constant_of
 
 if TYPE_CHECKING:
     from weft.eager.tensor import Tensor
+
+__all__ = [
+    "add", "allclose", "arctan2", "atan2", "bitwise_and", "bitwise_left_shift", "bitwise_or",
+    "bitwise_right_shift", "bitwise_xor", "copysign", "div", "divide", "eq", "equal", "float_power",
+    "floor_divide", "fmax", "fmin", "fmod", "ge", "greater", "greater_equal", "gt", "heaviside",
+    "hypot", "isclose", "le", "left_shift", "less", "less_equal", "logaddexp", "logaddexp2",
+    "logical_and", "logical_or", "logical_xor", "lt", "maximum", "minimum", "mul", "multiply", "ne",
+    "nextafter", "not_equal", "pow", "power", "remainder", "right_shift", "rsub", "sub", "subtract",
+    "true_divide", "xlogy",
+]  # fmt: skip
 
 # x ** 2 and the like are part of the program's structure, because they have programs of their own
 # (a product, a square root); any other exponent is an input, like every other number.
 EXPONENTS: Final = frozenset({-2, -1, -0.5, 0, 0.5, 1, 2, 3, 4})
 
 
-def _of_two(name: str, floats: bool = False) -> Callable[[Any, Any], Tensor]:
-    op: Op = REGISTRY[name]
+# Sums and products
 
-    def function(x: Any, y: Any) -> Tensor:
-        return binary(op, x, y, floats)
-
-    function.__name__ = function.__qualname__ = name
-    function.__doc__ = f"`{name}` of two tensors, arrays or numbers, elementwise with broadcasting."
-    return function
-
-
-def _of_one(name: str, floats: bool = False) -> Callable[[Any], Tensor]:
-    op: Op = REGISTRY[name]
-
-    def function(x: Any) -> Tensor:
-        return unary(op, x, floats)
-
-    function.__name__ = function.__qualname__ = name
-    function.__doc__ = f"`{name}` of every element."
-    return function
+plain_add: Final = of_two("add")
+plain_subtract: Final = of_two("subtract")
+multiply: Final = of_two("multiply")
+plain_divide: Final = of_two("divide", floats=True)
+floor_divide: Final = of_two("floor_divide")
+remainder: Final = of_two("remainder")
+fmod: Final = of_two("fmod")
 
 
-add = _of_two("add")
-subtract = _of_two("subtract")
-multiply = _of_two("multiply")
-divide = _of_two("divide", floats=True)
-floor_divide = _of_two("floor_divide")
-remainder = _of_two("remainder")
-maximum = _of_two("maximum")
-minimum = _of_two("minimum")
-equal = _of_two("equal")
-not_equal = _of_two("not_equal")
-less = _of_two("less")
-less_equal = _of_two("less_equal")
-greater = _of_two("greater")
-greater_equal = _of_two("greater_equal")
-negative = _of_one("negative")
-exp = _of_one("exp", floats=True)
-log = _of_one("log", floats=True)
-sqrt = _of_one("sqrt", floats=True)
-rsqrt = _of_one("rsqrt", floats=True)
-tanh = _of_one("tanh", floats=True)
-sigmoid = _of_one("sigmoid", floats=True)
-abs = _of_one("abs")
-_with_any_exponent: Final = _of_two("power")
+def add(x: Any, other: Any, *, alpha: float = 1) -> Tensor:
+    """`x + alpha * other`, elementwise with broadcasting."""
+    return plain_add(x, other if alpha == 1 else multiply(other, alpha))
+
+
+def subtract(x: Any, other: Any, *, alpha: float = 1) -> Tensor:
+    """`x - alpha * other`, elementwise with broadcasting.
+
+    Raises:
+        DTypeError: of booleans, for which there is `logical_xor`.
+    """
+    return plain_subtract(x, other if alpha == 1 else multiply(other, alpha))
+
+
+def rsub(x: Any, other: Any, *, alpha: float = 1) -> Tensor:
+    """`other - alpha * x`, elementwise with broadcasting."""
+    return plain_subtract(other, x if alpha == 1 else multiply(x, alpha))
+
+
+def divide(x: Any, other: Any, *, rounding_mode: str | None = None) -> Tensor:
+    """`x / other`, elementwise with broadcasting.
+
+    Args:
+        rounding_mode: `None` (integers become floating first), `"trunc"` or `"floor"`.
+
+    Raises:
+        DTypeError: another rounding mode.
+    """
+    if rounding_mode is None:
+        return plain_divide(x, other)
+    if rounding_mode == "floor":
+        return floor_divide(x, other)
+    if rounding_mode != "trunc":
+        raise DTypeError(
+            f"divide: expected rounding_mode None, 'trunc' or 'floor', got {rounding_mode!r}"
+            f"{at_user_line()}"
+        )
+    return _cut_off.on(kind_of(x, other), *promoted(x, other))
+
+
+@recorded
+def _cut_off(x: Value, y: Value) -> Value:
+    if x.dtype.is_floating:
+        return catalogue.trunc(x / y)
+    rest = catalogue.fmod(x, y)
+    return catalogue.floor_divide(x - rest, y)
+
+
+sub = subtract
+mul = multiply
+div = true_divide = divide
+
+# Powers
+
+_with_any_exponent: Final = of_two("power")
 
 
 def _raised(x: Value, *, exponent: float) -> Value:
@@ -73,49 +109,130 @@ def _raised(x: Value, *, exponent: float) -> Value:
 _small_power: Final = recorded(_raised)
 
 
-def power(x: Any, y: Any) -> Tensor:
-    """`x` to the power `y`, elementwise with broadcasting."""
-    if type(y) in (int, float) and y in EXPONENTS and isinstance(x, Handle):
-        dtype = x.rules.number(y, x.lazy.type.dtype)
+def power(x: Any, exponent: Any) -> Tensor:
+    """`x` to a power, elementwise with broadcasting."""
+    if type(exponent) in (int, float) and exponent in EXPONENTS and isinstance(x, Handle):
+        dtype = x.rules.number(exponent, x.lazy.type.dtype)
         if dtype is x.lazy.type.dtype and trace.autocast is None:
-            return _small_power(x, exponent=y)
-    return _with_any_exponent(x, y)
+            return _small_power(x, exponent=exponent)
+    return _with_any_exponent(x, exponent)
 
 
-class Arithmetic(Handle):
-    """Operators."""
+pow = power
 
-    __slots__ = ()
 
-    def __add__(self, other: Any) -> Tensor:
-        return add(self, other)
+def float_power(x: Any, exponent: Any) -> Tensor:
+    """`x` to a power in float64."""
+    return power(*[_as(v, "float64") for v in (x, exponent)])
 
-    def __radd__(self, other: Any) -> Tensor:
-        return add(other, self)
 
-    def __sub__(self, other: Any) -> Tensor:
-        return subtract(self, other)
+def _as(x: Any, dtype: str) -> Tensor:
+    kind = REGISTRY["cast"]
+    return call(kind, x, dtype=dtype)
 
-    def __rsub__(self, other: Any) -> Tensor:
-        return subtract(other, self)
 
-    def __mul__(self, other: Any) -> Tensor:
-        return multiply(self, other)
+# Extremes and others of two
 
-    def __rmul__(self, other: Any) -> Tensor:
-        return multiply(other, self)
+maximum: Final = of_two("maximum")
+minimum: Final = of_two("minimum")
+atan2: Final = of_two("atan2", floats=True)
+hypot: Final = of_two("hypot", floats=True)
+logaddexp: Final = of_two("logaddexp", floats=True)
+copysign: Final = of_two("copysign", floats=True)
+nextafter: Final = of_two("nextafter", floats=True)
+xlogy: Final = of_floats("xlogy", ops.xlogy, 2)
+arctan2 = atan2
 
-    def __truediv__(self, other: Any) -> Tensor:
-        return divide(self, other)
 
-    def __rtruediv__(self, other: Any) -> Tensor:
-        return divide(other, self)
+@recorded
+def _fmax(x: Value, y: Value) -> Value:
+    return ops.fmax(x, y)
 
-    def __pow__(self, other: Any) -> Tensor:
-        return power(self, other)
 
-    def __rpow__(self, other: Any) -> Tensor:
-        return power(other, self)
+@recorded
+def _fmin(x: Value, y: Value) -> Value:
+    return ops.fmin(x, y)
 
-    def __neg__(self) -> Tensor:
-        return negative(self)
+
+@recorded
+def _heaviside(x: Value, y: Value) -> Value:
+    return ops.heaviside(x, y)
+
+
+@recorded
+def _logaddexp2(x: Value, y: Value) -> Value:
+    ln2 = constant_of(0.6931471805599453, x.dtype)
+    return catalogue.logaddexp(x * ln2, y * ln2) / ln2
+
+
+def fmax(x: Any, other: Any) -> Tensor:
+    """The larger one, elementwise; where one is NaN, the other."""
+    return both(_fmax, x, other)
+
+
+def fmin(x: Any, other: Any) -> Tensor:
+    """The smaller one, elementwise; where one is NaN, the other."""
+    return both(_fmin, x, other)
+
+
+def heaviside(x: Any, values: Any) -> Tensor:
+    """0 where `x` is negative, 1 where it is positive, `values` where it is 0."""
+    return both(_heaviside, x, values)
+
+
+def logaddexp2(x: Any, other: Any) -> Tensor:
+    """`log2(2**x + 2**other)`, elementwise with broadcasting."""
+    return both(_logaddexp2, x, other, floats=True)
+
+
+# Comparisons
+
+eq: Final = of_two("equal")
+ne: Final = of_two("not_equal")
+lt: Final = of_two("less")
+le: Final = of_two("less_equal")
+gt: Final = of_two("greater")
+ge: Final = of_two("greater_equal")
+not_equal, less, less_equal, greater, greater_equal = ne, lt, le, gt, ge
+
+
+def equal(x: Any, other: Any) -> builtins.bool:
+    """Whether two tensors have one shape and equal elements; `eq` compares elementwise."""
+    a, b = lazy_of(x), lazy_of(other)
+    return a.type.shape == b.type.shape and builtins.bool(np.all(array_of(a) == array_of(b)))
+
+
+@recorded(differentiable=False)
+def _isclose(x: Value, y: Value, *, rtol: float, atol: float, equal_nan: bool) -> Value:
+    return ops.isclose(x, y, rtol, atol, equal_nan)
+
+
+def isclose(
+    x: Any, other: Any, rtol: float = 1e-5, atol: float = 1e-8, equal_nan: bool = False
+) -> Tensor:
+    """Whether `|x - other| <= atol + rtol * |other|`, elementwise."""
+    like = kind_of(x, other)
+    return _isclose.on(like, *promoted(x, other), rtol=rtol, atol=atol, equal_nan=equal_nan)
+
+
+def allclose(
+    x: Any, other: Any, rtol: float = 1e-5, atol: float = 1e-8, equal_nan: bool = False
+) -> builtins.bool:
+    """Whether all elements are close; see `isclose`."""
+    return builtins.bool(isclose(x, other, rtol, atol, equal_nan).array.all())
+
+
+# Logic and bits
+
+
+logical_and: Final = logic("logical_and")
+logical_or: Final = logic("logical_or")
+logical_xor: Final = logic("logical_xor")
+
+
+bitwise_and: Final = of_two("bitwise_and")
+bitwise_or: Final = of_two("bitwise_or")
+bitwise_xor: Final = of_two("bitwise_xor")
+left_shift: Final = of_two("left_shift")
+right_shift: Final = of_two("right_shift")
+bitwise_left_shift, bitwise_right_shift = left_shift, right_shift

@@ -13,7 +13,7 @@ from weft.eager.handle import Handle
 from weft.eager.lazy import Array, Lazy, known, trace
 from weft.eager.plan import Plan, function_plan, intern, op_plan
 from weft.errors import DTypeError
-from weft.ir.dtype import DType, as_dtype, bool_
+from weft.ir.dtype import DType, as_dtype, bool_, uint8
 from weft.ops.autocast import input_dtypes, policy
 from weft.ops.base import REGISTRY, Op, at_user_line
 
@@ -59,6 +59,8 @@ def lazy_of(x: Any, dtype: DType | None = None) -> Lazy:
     """The value behind a tensor, an array, nested lists of numbers, or a number."""
     if isinstance(x, Handle):
         return x.lazy
+    if isinstance(x, Lazy):
+        return x
     if isinstance(x, np.ndarray | np.generic):
         return leaf(np.asarray(x))
     if isinstance(x, bool | int | float | complex):
@@ -97,16 +99,17 @@ def call(op: Op, *xs: Any, **attrs: Any) -> Tensor:
     Raises:
         ShapeError, DTypeError: the inputs do not fit; the message names the user's line.
     """
-    return wrap(record(op, [lazy_of(x) for x in xs], attrs)[0], _kind(xs))
+    return wrap(record(op, [lazy_of(x) for x in xs], attrs)[0], kind_of(*xs))
 
 
 def call_all(op: Op, *xs: Any, **attrs: Any) -> tuple[Tensor, ...]:
     """Call an operation with several results."""
-    like = _kind(xs)
+    like = kind_of(*xs)
     return tuple([wrap(y, like) for y in record(op, [lazy_of(x) for x in xs], attrs)])
 
 
-def _kind(xs: Sequence[Any]) -> Any:
+def kind_of(*xs: Any) -> Any:
+    """The first tensor among arguments: results are of its kind; `None` where there is none."""
     for x in xs:
         if isinstance(x, Handle):
             return x
@@ -120,21 +123,33 @@ _unary: dict[tuple[Op, int], Plan] = {}
 
 def unary(op: Op, x: Any, floats: bool = False) -> Tensor:
     """An elementwise operation of one input; `floats`: integers become floating first."""
-    lazy = x.lazy if isinstance(x, Handle) else lazy_of(x)
+    like = x if isinstance(x, Handle) else None
+    lazy = x.lazy if like is not None else lazy_of(x)
     if trace.autocast is None:
         plan = _unary.get((op, id(lazy.type)))
         if plan is not None:
-            return wrap(trace.record(plan, (lazy,))[0], x if isinstance(x, Handle) else None)
+            return wrap(trace.record(plan, (lazy,))[0], like)
     if floats and not lazy.type.dtype.is_floating:
-        rules = x.rules if isinstance(x, Handle) else promotion.TORCH
-        lazy = cast(lazy, rules.floating(lazy.type.dtype))
+        lazy = cast(
+            lazy, (promotion.TORCH if like is None else like.rules).floating(lazy.type.dtype)
+        )
     elif trace.autocast is None:
         _unary[op, id(lazy.type)] = op_plan(op, (lazy.type,), {})
-    return wrap(record(op, (lazy,), {})[0], x if isinstance(x, Handle) else None)
+    return wrap(record(op, (lazy,), {})[0], like)
 
 
 _NUMBERS: Final = frozenset({bool, int, float, complex})
-_binary: dict[Any, tuple[DType, Plan | None]] = {}
+_binary: dict[Any, tuple[DType, Op, Plan | None]] = {}
+# What operations that take no booleans do with two of them
+_OF_BOOLS: Final = {
+    REGISTRY["add"]: REGISTRY["logical_or"],
+    REGISTRY["multiply"]: REGISTRY["logical_and"],
+    REGISTRY["maximum"]: REGISTRY["logical_or"],
+    REGISTRY["minimum"]: REGISTRY["logical_and"],
+}
+_COMPARISONS: Final = frozenset(
+    {REGISTRY[name] for name in ("less", "less_equal", "greater", "greater_equal")}
+)
 
 
 def binary(op: Op, x: Any, y: Any, floats: bool = False) -> Tensor:
@@ -144,26 +159,24 @@ def binary(op: Op, x: Any, y: Any, floats: bool = False) -> Tensor:
         floats: integers become floating first, as for a division.
     """
     like = x if isinstance(x, Handle) else y if isinstance(y, Handle) else None
-    a = (
-        x.lazy
-        if isinstance(x, Handle)
-        else x
-        if like is not None and type(x) in _NUMBERS
-        else lazy_of(x)
-    )
-    b = (
-        y.lazy
-        if isinstance(y, Handle)
-        else y
-        if like is not None and type(y) in _NUMBERS
-        else lazy_of(y)
-    )
+    if like is x and like is not None:
+        a: Any = like.lazy
+    else:
+        a = x if type(x) in _NUMBERS and like is not None else lazy_of(x)
+    b: Any = y.lazy if isinstance(y, Handle) else y if type(y) in _NUMBERS else lazy_of(y)
     rules = promotion.TORCH if like is None else like.rules
-    key = (op, _signature(a), _signature(b), rules)
+    key = (
+        op,
+        id(a.type) if isinstance(a, Lazy) else type(a),
+        id(b.type) if isinstance(b, Lazy) else type(b),
+        rules,
+    )
     found = _binary.get(key)
     if found is None:
-        found = _binary[key] = _plan_binary(op, a, b, floats, rules)
-    dtype, plan = found
+        found = _plan_binary(op, a, b, floats, rules)
+        if any(isinstance(z, Lazy) and z.type.dtype is found[0] for z in (a, b)):
+            _binary[key] = found  # it does not depend on the default type
+    dtype, op, plan = found
     if not isinstance(a, Lazy):
         a = number(a, dtype)
     if not isinstance(b, Lazy):
@@ -173,25 +186,45 @@ def binary(op: Op, x: Any, y: Any, floats: bool = False) -> Tensor:
     return wrap(trace.record(plan, (a, b))[0], like)
 
 
-def _signature(x: Any) -> Any:
-    return id(x.type) if isinstance(x, Lazy) else type(x)
-
-
 def _plan_binary(
     op: Op, a: Any, b: Any, floats: bool, rules: promotion.Rules
-) -> tuple[DType, Plan | None]:
-    """The common type, and the plan where no operand needs a cast."""
-    lazies = [x for x in (a, b) if isinstance(x, Lazy)]
-    dtype = rules.result([x.type for x in lazies])
-    for x in (a, b):
-        if not isinstance(x, Lazy):
-            dtype = rules.number(x, dtype)
+) -> tuple[DType, Op, Plan | None]:
+    """The common type, the operation, and the plan where no operand needs a cast."""
+    dtype = common_type([a, b], rules)
     if floats:
         dtype = rules.floating(dtype)
-    if any(x.type.dtype is not dtype for x in lazies):
-        return dtype, None
+    if dtype is bool_:
+        op = _OF_BOOLS.get(op, op)
+        dtype = uint8 if op in _COMPARISONS else dtype
+    if any(x.type.dtype is not dtype for x in (a, b) if isinstance(x, Lazy)):
+        return dtype, op, None
     kinds = [x.type if isinstance(x, Lazy) else intern(dtype, ()) for x in (a, b)]
-    return dtype, op_plan(op, kinds, {})
+    return dtype, op, op_plan(op, kinds, {})
+
+
+def common_type(operands: Sequence[Any], rules: promotion.Rules) -> DType:
+    """The type in which values and bare Python numbers are combined."""
+    lazies = [x for x in operands if isinstance(x, Lazy)]
+    numbers = [x for x in operands if not isinstance(x, Lazy)]
+    dtype = rules.result([x.type for x in lazies]) if lazies else bool_
+    for x in numbers:
+        dtype = rules.number(x, dtype)
+    return dtype
+
+
+def promoted(*xs: Any, floats: bool = False) -> list[Lazy]:
+    """Tensors, arrays and numbers as values of their common type.
+
+    Args:
+        floats: integers become floating.
+    """
+    like = kind_of(*xs)
+    rules = promotion.TORCH if like is None else like.rules
+    operands = [x if type(x) in _NUMBERS else lazy_of(x) for x in xs]
+    dtype = common_type(operands, rules)
+    if floats:
+        dtype = rules.floating(dtype)
+    return [cast(x, dtype) if isinstance(x, Lazy) else number(x, dtype) for x in operands]
 
 
 # Functions of graph values
@@ -235,8 +268,11 @@ class Recorded:
 
     def __call__(self, *xs: Any, **static: Any) -> Any:
         """Record a call; one tensor, or a tuple of them where the function gives several."""
+        return self.on(kind_of(*xs), *xs, **static)
+
+    def on(self, like: Any, *xs: Any, **static: Any) -> Any:
+        """Record a call whose results are of the kind of `like`, a tensor."""
         found = self.record(xs, static)
-        like = _kind(xs)
         if len(found) == 1:
             return wrap(found[0], like)
         return tuple([wrap(y, like) for y in found])

@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+import sys
 import weakref
 from typing import Any, ClassVar
 
-from weft.eager.lazy import Array, Lazy, array_of
+import numpy as np
+
+from weft.eager.lazy import Array, Lazy, array_of, known, trace
 from weft.eager.promotion import TORCH, Rules
 from weft.eager.view import View
+from weft.ir.dtype import float64
+from weft.ir.node import TensorType
 
 
 class Handle:
@@ -58,6 +63,27 @@ class Handle:
         """The memory of the tensor, computed now if need be; not a copy."""
         return array_of(self.lazy)
 
+    @property
+    def at_hand(self) -> bool:
+        """Whether the value is there, of no interest to gradients, and not to be traced."""
+        lazy = self.lazy
+        return lazy.array is not None and not ((lazy.tracked and trace.grad_mode) or trace.depth)
+
+    def own_memory(self) -> Array | None:
+        """The tensor's memory, if nothing recorded would see it change; it may be written to."""
+        if self._view is not None or not self.at_hand or self._references() > _LONE[0]:
+            return None
+        array = self._lazy.array
+        return array if array is not None and array.flags.writeable else None
+
+    def touch(self) -> None:
+        """Say that the memory was written to: views take their values again."""
+        self._version += 1
+
+    def _references(self) -> int:
+        lazy = self._lazy
+        return sys.getrefcount(lazy)
+
     def _show(self, lazy: Lazy) -> None:
         """Refer to another value."""
         self._lazy.owner = None
@@ -76,6 +102,8 @@ class Handle:
             self._show(lazy)
             return
         old = self._lazy
+        if trace.depth:
+            trace.changed.setdefault(self, old)
         if old.type is lazy.type:
             lazy.home = old if old.array is not None else old.home
         old.home = None
@@ -83,3 +111,22 @@ class Handle:
             lazy.tracked, lazy.leaf = True, old.leaf
         self._show(lazy)
         self._version += 1
+
+    def exchange(self, lazy: Lazy) -> Lazy:
+        """Go back to an earlier value, as if it had not been replaced; the value until now."""
+        now = self._lazy
+        now.home = None
+        if now.leaf is not None:
+            now.tracked, now.leaf = False, None
+        self._show(lazy)
+        return now
+
+
+def _references_of_lone() -> int:
+    """How often a value counts as referred to that only its tensor refers to."""
+    handle = Handle()
+    handle.adopt(known(np.zeros(()), TensorType(float64, ())))
+    return handle._references()  # pyright: ignore[reportPrivateUsage]
+
+
+_LONE: list[int] = [_references_of_lone()]

@@ -6,21 +6,24 @@ import weakref
 from typing import Any
 
 from weft.eager import autograd, program
-from weft.eager.arithmetic import Arithmetic
 from weft.eager.attribute import Attributes
 from weft.eager.call import leaf, set_tensor
 from weft.eager.creation import Creation, array_from
+from weft.eager.hook import Hooked
+from weft.eager.indexing import Indexing
 from weft.eager.lazy import set_runner
+from weft.eager.mutation import Mutation
+from weft.eager.operators import Operators
 from weft.eager.random import Random
+from weft.eager.shaping import Shaping
 from weft.errors import GradientError
 from weft.ops.base import at_user_line
 
 
-class Tensor(Arithmetic, Attributes, Creation, Random):
+class Tensor(Attributes, Operators, Mutation, Shaping, Indexing, Creation, Hooked, Random):
     """An array whose operations are recorded, and computed when someone looks."""
 
     __slots__ = ()
-    __hash__ = object.__hash__  # by identity: == compares elements
 
     def __init__(self, data: Any) -> None:
         self.adopt(leaf(array_from(data, None, copy=False)))

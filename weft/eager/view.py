@@ -6,8 +6,7 @@ base; so the two behave as if they shared memory, although every value is immuta
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, ClassVar, Protocol
 
 from weft.eager.lazy import Lazy
 
@@ -15,26 +14,28 @@ if TYPE_CHECKING:
     from weft.eager.handle import Handle
 
 
+class Lens(Protocol):
+    """How a view follows from its base, and how the base follows from a changed view."""
+
+    detached: ClassVar[bool]  # whether no gradients flow from the view to its base
+
+    def take(self, base: Lazy) -> Lazy:
+        """The view's value, newly recorded."""
+        ...
+
+    def put(self, base: Lazy, part: Lazy) -> Lazy:
+        """The base's value, newly recorded, once the view has the value `part`."""
+        ...
+
+
 class View:
-    """How a view follows from its base, and how the base follows from a changed view.
+    """What a tensor shows: `lens` applied to `base`, as it was when the view was last taken."""
 
-    Args:
-        base: the tensor that is shown.
-        take: the view's value, from the base's.
-        put: the base's new value, from its old one and the view's new one.
-    """
+    __slots__ = ("_version", "base", "lens")
 
-    __slots__ = ("_put", "_take", "_version", "base")
-
-    def __init__(
-        self,
-        base: Handle,
-        take: Callable[[Lazy], Lazy],
-        put: Callable[[Lazy, Lazy], Lazy],
-    ) -> None:
+    def __init__(self, base: Handle, lens: Lens) -> None:
         self.base = base
-        self._take = take
-        self._put = put
+        self.lens = lens
         self._version = base.version
 
     def is_stale(self) -> bool:
@@ -43,11 +44,11 @@ class View:
 
     def take(self) -> Lazy:
         """The view's value now."""
-        lazy = self._take(self.base.lazy)
+        lazy = self.lens.take(self.base.lazy)
         self._version = self.base.version
         return lazy
 
     def put(self, lazy: Lazy) -> None:
         """Change the base so that the view has this value."""
-        self.base.replace(self._put(self.base.lazy, lazy))
+        self.base.replace(self.lens.put(self.base.lazy, lazy))
         self._version = self.base.version

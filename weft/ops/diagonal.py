@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from weft.errors import ShapeError
 from weft.ir.node import Value
 from weft.ir.shape import show
 from weft.ops.array import axis_of
 from weft.ops.base import at_user_line, catalogue
 from weft.ops.rule import concrete
-from weft.ops.slicing import slice_, unslice
+from weft.ops.slicing import slice_, slice_update, unslice
 
-__all__ = ["diag", "diag_embed", "diagonal", "trace"]
+__all__ = ["diag", "diag_embed", "diagonal", "diagonal_update", "trace"]
 
 
 def diagonal(x: Value, offset: int = 0, axis1: int = 0, axis2: int = 1) -> Value:
@@ -19,21 +21,45 @@ def diagonal(x: Value, offset: int = 0, axis1: int = 0, axis2: int = 1) -> Value
     Raises:
         ShapeError: a rank below 2, or the same axis twice; the shape must be known.
     """
+    flat, along, _ = _flattened("diagonal", x, offset, axis1, axis2)
+    return slice_(flat, **along)
+
+
+def diagonal_update(
+    x: Value, update: Value, offset: int = 0, axis1: int = 0, axis2: int = 1
+) -> Value:
+    """`x` with what `diagonal` gives replaced by `update`, which broadcasts to it.
+
+    Raises:
+        ShapeError: as `diagonal`, or an update that does not fit.
+    """
+    flat, along, order = _flattened("diagonal_update", x, offset, axis1, axis2)
     dims = concrete(x)
-    a, b = _two_axes("diagonal", x, axis1, axis2)
+    replaced = slice_update(flat, update, **along)
+    moved = catalogue.reshape(replaced, shape=tuple(dims[i] for i in order))
+    back = tuple(order.index(i) for i in range(len(dims)))
+    return catalogue.transpose(moved, perm=back)
+
+
+def _flattened(
+    name: str, x: Value, offset: int, axis1: int, axis2: int
+) -> tuple[Value, dict[str, Any], tuple[int, ...]]:
+    """`x` with the two axes flattened at the end, where a diagonal is then, and the axes' order."""
+    dims = concrete(x)
+    a, b = _two_axes(name, dims, axis1, axis2)
     rest = [i for i in range(len(dims)) if i not in (a, b)]
     rows, columns = dims[a], dims[b]
-    moved = catalogue.transpose(x, perm=(*rest, a, b))
+    order = (*rest, a, b)
     lead = tuple(dims[i] for i in rest)
     first, count = _span(rows, columns, offset)
+    moved = catalogue.transpose(x, perm=order)
     flat = catalogue.reshape(moved, shape=(*lead, rows * columns))
-    zeros = (0,) * len(lead)
-    return slice_(
-        flat,
-        begin=(*zeros, first),
-        end=(*lead, first + count * (columns + 1)),
-        strides=(*[1] * len(lead), columns + 1),
-    )
+    along = {
+        "begin": (*[0] * len(lead), first),
+        "end": (*lead, first + count * (columns + 1)),
+        "strides": (*[1] * len(lead), columns + 1),
+    }
+    return flat, along, order
 
 
 def _two_axes(name: str, x: Value, axis1: int, axis2: int) -> tuple[int, int]:

@@ -1,0 +1,114 @@
+"""Arguments as PyTorch and NumPy spell them: `dim` or `axis`, sizes one by one or as a tuple."""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Iterable
+from typing import Any, cast
+
+from weft.eager.call import lazy_of
+from weft.eager.handle import Handle
+from weft.errors import DTypeError, OutOfRangeError, ShapeError
+from weft.ir.shape import known, show
+from weft.ops.base import at_user_line
+
+
+def dims_of(x: Any) -> tuple[int, ...]:
+    """The shape of a tensor or of anything that can be one."""
+    return known(lazy_of(x).type.shape)
+
+
+def integer(name: str, value: Any) -> int:
+    """A whole number from Python, NumPy or a tensor.
+
+    Raises:
+        DTypeError: it is none.
+    """
+    if type(value) is int:
+        return value
+    try:
+        return value.array.__index__() if isinstance(value, Handle) else operator.index(value)
+    except TypeError:
+        raise DTypeError(
+            f"{name}: expected a whole number, got {value!r}{at_user_line()}"
+        ) from None
+
+
+def axis_of(name: str, axis: Any, rank: int) -> int:
+    """An axis counted from the front; a scalar counts as of rank 1, as in PyTorch.
+
+    Raises:
+        OutOfRangeError: it lies outside the rank.
+    """
+    found = integer(name, axis)
+    most = rank or 1
+    if not -most <= found < most:
+        raise OutOfRangeError(
+            f"{name}: expected {-most} <= dim < {most}, got {found}{at_user_line()}"
+        )
+    return found + most if found < 0 else found
+
+
+def axes_of(name: str, axes: Any, rank: int) -> tuple[int, ...]:
+    """Axes counted from the front, in order; all of them for `None` and for none.
+
+    Raises:
+        OutOfRangeError: one lies outside the rank.
+        ShapeError: one is named twice.
+    """
+    if axes is None:
+        return tuple(range(rank))
+    if not isinstance(axes, Iterable) or isinstance(axes, Handle):
+        axes = (axes,)
+    found = [axis_of(name, a, rank) for a in cast("Iterable[Any]", axes)]
+    if len(set(found)) != len(found):
+        raise ShapeError(f"{name}: expected different dims, got {tuple(found)}{at_user_line()}")
+    if not found:
+        return tuple(range(rank))
+    return tuple(sorted(found)) if rank else ()
+
+
+def either(name: str, dim: Any, axis: Any, default: Any = None) -> Any:
+    """The one of `dim` and `axis` that is given.
+
+    Raises:
+        ShapeError: both are.
+    """
+    if axis is None:
+        return default if dim is None else dim
+    if dim is not None and dim is not default:
+        raise ShapeError(f"{name}: expected dim or axis, got both{at_user_line()}")
+    return axis
+
+
+def sizes(name: str, given: tuple[Any, ...]) -> tuple[int, ...]:
+    """`x.view(2, 3)` or `x.view((2, 3))` as a tuple of whole numbers."""
+    if len(given) == 1 and isinstance(given[0], Iterable) and not isinstance(given[0], Handle):
+        given = tuple(cast("Iterable[Any]", given[0]))
+    return tuple([integer(name, d) for d in given])
+
+
+def filled(name: str, shape: tuple[int, ...], size: int, old: tuple[int, ...]) -> tuple[int, ...]:
+    """A shape for `size` elements, in which one dimension may be -1: whatever is left.
+
+    Raises:
+        ShapeError: it is of another number of elements.
+    """
+    count = 1
+    free = -1
+    for i, d in enumerate(shape):
+        if d == -1 and free < 0:
+            free = i
+        elif d < 0:
+            count = -1
+            break
+        else:
+            count *= d
+    if free >= 0 and count > 0 and size % count == 0:
+        return (*shape[:free], size // count, *shape[free + 1 :])
+    if free >= 0 or count != size:
+        raise ShapeError(
+            f"{name}: expected a shape of {size} elements for a tensor of shape {show(old)}, got "
+            f"{show(shape)}{at_user_line()}"
+        )
+    return shape

@@ -1,0 +1,91 @@
+"""Functions of tensors made from catalogue operations, one kind of operation after the other."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+from weft.eager.call import binary, cast, kind_of, lazy_of, promoted, record, recorded, unary, wrap
+from weft.ir.dtype import bool_
+from weft.ir.node import Value
+from weft.ops.base import REGISTRY, Op
+
+if TYPE_CHECKING:
+    from weft.eager.tensor import Tensor
+
+Binary = Callable[[Any, Any], "Tensor"]
+Unary = Callable[[Any], "Tensor"]
+
+
+def of_two(name: str, floats: bool = False) -> Binary:
+    """A catalogue operation of two inputs; `floats`: integers become floating first."""
+    op: Op = REGISTRY[name]
+
+    def function(x: Any, other: Any) -> Tensor:
+        return binary(op, x, other, floats)
+
+    function.__name__ = function.__qualname__ = name
+    function.__doc__ = f"`{name}` of two tensors, arrays or numbers, elementwise with broadcasting."
+    return function
+
+
+def of_one(name: str, floats: bool = False) -> Unary:
+    """A catalogue operation of one input; `floats`: integers become floating first."""
+    op: Op = REGISTRY[name]
+
+    def function(x: Any) -> Tensor:
+        return unary(op, x, floats)
+
+    function.__name__ = function.__qualname__ = name
+    function.__doc__ = f"`{name}` of every element."
+    return function
+
+
+def of_floats(name: str, function: Callable[..., Value], arity: int = 1) -> Callable[..., Tensor]:
+    """A composite whose inputs become floating first."""
+    run = recorded(function)
+
+    def single(x: Any) -> Tensor:
+        return run.on(kind_of(x), *promoted(x, floats=True))
+
+    def double(x: Any, other: Any) -> Tensor:
+        like = kind_of(x, other)
+        return run.on(like, *promoted(x, other, floats=True))
+
+    found = single if arity == 1 else double
+    found.__name__ = found.__qualname__ = name
+    found.__doc__ = function.__doc__
+    return found
+
+
+def both(run: Any, x: Any, other: Any, floats: bool = False) -> Tensor:
+    """A recorded function of two inputs, which are promoted to their common type first."""
+    like = kind_of(x, other)
+    return run.on(like, *promoted(x, other, floats=floats))
+
+
+def rounding(name: str) -> Unary:
+    """A catalogue operation on floating numbers that leaves whole ones as they are."""
+    op: Op = REGISTRY[name]
+    same = REGISTRY["identity"]
+
+    def function(x: Any) -> Tensor:
+        return unary(op if lazy_of(x).type.dtype.is_floating else same, x)
+
+    function.__name__ = function.__qualname__ = name
+    function.__doc__ = f"`{name}` of every element; integers stay as they are."
+    return function
+
+
+def logic(name: str) -> Binary:
+    """A catalogue operation on truth values; numbers other than 0 are true."""
+    op: Op = REGISTRY[name]
+
+    def function(x: Any, other: Any) -> Tensor:
+        like = kind_of(x, other)
+        a, b = (cast(lazy_of(v), bool_) for v in (x, other))
+        return wrap(record(op, (a, b), {})[0], like)
+
+    function.__name__ = function.__qualname__ = name
+    function.__doc__ = f"`{name}`, elementwise with broadcasting; numbers other than 0 are true."
+    return function

@@ -1,0 +1,373 @@
+"""`x[key]` and `x[key] = value`: NumPy's subscripts on tensors.
+
+Integers and slices give views. Arrays of indices and masks copy; how many elements of a mask hold
+decides the shape, so masks are looked at.
+"""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any, ClassVar, Final, cast
+
+import numpy as np
+
+from weft.eager.call import cast as as_type
+from weft.eager.call import lazy_of, leaf, number, recorded
+from weft.eager.handle import Handle
+from weft.eager.inplace import check_writable
+from weft.eager.lazy import Array, Lazy, array_of, trace
+from weft.eager.lens import Cut, Row, pasted, show, with_row
+from weft.eager.view import Lens
+from weft.errors import DTypeError, OutOfRangeError, ShapeError
+from weft.ir.dtype import bool_
+from weft.ir.node import Value
+from weft.ir.shape import known
+from weft.ir.shape import show as text
+from weft.ops import indexing, update
+from weft.ops.base import at_user_line
+from weft.ops.indexing import FIRST
+
+if TYPE_CHECKING:
+    from weft.eager.tensor import Tensor
+
+_BASIC: Final = (int, slice, type(None), type(Ellipsis))
+_ARRAY: Final = "array"  # stands for an index array in a key that is part of the structure
+UPDATES: Final = frozenset({pasted.__name__, with_row.__name__})
+MOST_UPDATES: Final = 8  # in a row, of a tensor that is not computed yet; then it is
+
+
+def get(x: Handle, key: Any) -> Tensor:
+    """`x[key]`.
+
+    Raises:
+        OutOfRangeError: an integer outside its dimension.
+        ShapeError, DTypeError: more subscripts than dimensions, or no subscripts at all.
+    """
+    entries = _entries(key)
+    if _is_basic(entries):
+        if x.at_hand:
+            return show(x, Part(entries))
+        return show(x, lens_of(x.lazy, entries))
+    arrays, static = _advanced(x.lazy, entries)
+    return _taken(x, *arrays, key=static)
+
+
+def put(x: Handle, key: Any, value: Any) -> None:
+    """`x[key] = value`, where the value broadcasts to `x[key]`.
+
+    Raises:
+        GradientError: `x` is a leaf that needs a gradient, outside `no_grad()`.
+        OutOfRangeError, ShapeError, DTypeError: as `get`, or a value that does not fit.
+    """
+    check_writable(x, "x[...] = value")
+    entries = _entries(key)
+    if _is_basic(entries):
+        if _is_own_view(x, entries, value) or _put_at_once(x, entries, value):
+            return
+        lens = lens_of(x.lazy, entries)
+        x.replace(lens.put(x.lazy, _update(x, value)))
+        return
+    if len(entries) == 1 and _is_mask(entries[0]) and np.ndim(_plain(value)) == 0:
+        mask = lazy_of(entries[0])
+        if known(mask.type.shape) == known(x.lazy.type.shape)[: len(known(mask.type.shape))]:
+            x.replace(_masked.record((x, mask, _update(x, value)), {})[0])
+            return
+    arrays, static = _advanced(x.lazy, entries)
+    x.replace(_updated.record((x, _update(x, value), *arrays), {"key": static})[0])
+
+
+# Reading keys
+
+
+def _entries(key: Any) -> tuple[Any, ...]:
+    """The subscripts, with integers of NumPy and of scalar tensors as Python's."""
+    given = cast("tuple[Any, ...]", key if isinstance(key, tuple) else (key,))
+    return tuple([e if type(e) in _BASIC and type(e) is not slice else _entry(e) for e in given])
+
+
+def _entry(entry: Any) -> Any:
+    if isinstance(entry, slice):
+        return _bounds(entry)
+    if isinstance(entry, Handle):
+        kind = entry.lazy.type
+        if kind.shape == () and kind.dtype.is_integer and entry.lazy.array is not None:
+            return int(entry.lazy.array)
+        return entry
+    if isinstance(entry, bool | np.bool_):
+        return np.array(entry)
+    if isinstance(entry, np.integer):
+        return int(entry)
+    if isinstance(entry, range):
+        return np.array(entry, np.int64)
+    if isinstance(entry, list | tuple):
+        found = [array_of(e.lazy) if isinstance(e, Handle) else e for e in cast("Any", entry)]
+        array = np.array(found)
+        return array if array.size else array.astype(np.int64)
+    return entry
+
+
+def _is_basic(entries: tuple[Any, ...]) -> bool:
+    return all([type(e) in _BASIC for e in entries])
+
+
+def _is_mask(entry: Any) -> bool:
+    if isinstance(entry, Handle):
+        return entry.lazy.type.dtype is bool_
+    return isinstance(entry, np.ndarray) and entry.dtype.kind == "b"
+
+
+def _bounds(entry: slice) -> slice:
+    """A slice whose bounds are Python's integers."""
+    parts = (entry.start, entry.stop, entry.step)
+    return slice(*[None if v is None else operator.index(v) for v in parts])
+
+
+# Integers and slices
+
+
+def _copied(array: Array, entries: tuple[Any, ...]) -> Lazy:
+    """The part of an array that is there already: nothing needs to be recorded."""
+    try:
+        part = array[entries]
+    except IndexError as error:
+        raise _out_of_range(error, array.shape) from None
+    return leaf(np.array(part, order="C"))
+
+
+def _out_of_range(error: Exception, dims: tuple[int, ...]) -> OutOfRangeError:
+    return OutOfRangeError(f"x[...]: {error}, x has shape {text(dims)}{at_user_line()}")
+
+
+class Part:
+    """A basic subscript as a lens; it is read in full only where it is recorded."""
+
+    __slots__ = ("entries",)
+    detached: ClassVar[bool] = False
+
+    def __init__(self, entries: tuple[Any, ...]) -> None:
+        self.entries = entries
+
+    def take(self, base: Lazy) -> Lazy:
+        """See `Lens`."""
+        if base.array is not None and not ((base.tracked and trace.grad_mode) or trace.depth):
+            return _copied(base.array, self.entries)
+        return lens_of(base, self.entries).take(base)
+
+    def put(self, base: Lazy, part: Lazy) -> Lazy:
+        """See `Lens`."""
+        return lens_of(base, self.entries).put(base, part)
+
+
+def lens_of(x: Lazy, entries: tuple[Any, ...]) -> Lens:
+    """A basic subscript in normal form.
+
+    The index of `x[i]` is an input of the program where `x` is there already, as in a loop over the
+    rows of a parameter; elsewhere its number lets the compiler fuse the slice.
+    """
+    dims = known(x.type.shape)
+    if x.array is not None and len(entries) == 1 and type(entries[0]) is int:
+        return Row(_index(entries[0], dims, 0))
+    full = _filled(entries, dims)
+    begin: list[int] = []
+    end: list[int] = []
+    strides: list[int] = []
+    sizes: list[int] = []
+    shape: list[int] = []
+    for entry in full:
+        if entry is None:
+            shape.append(1)
+            continue
+        axis = len(begin)
+        if isinstance(entry, int):
+            at = _index(entry, dims, axis)
+            where = range(at, at + 1)
+        else:
+            where = range(dims[axis])[entry]
+            shape.append(len(where))
+        begin.append(where.start)
+        end.append(where.stop if where.stop >= 0 else FIRST)
+        strides.append(where.step)
+        sizes.append(len(where))
+    return Cut(tuple(begin), tuple(end), tuple(strides), tuple(sizes), tuple(shape))
+
+
+def _filled(entries: tuple[Any, ...], dims: tuple[int, ...]) -> list[Any]:
+    """The subscripts with `...` written out as full slices."""
+    named = sum([e is not None and e is not ... for e in entries])
+    dots = [i for i, e in enumerate(entries) if e is ...]
+    if named > len(dims) or len(dots) > 1:
+        raise OutOfRangeError(
+            f"x[...]: expected at most {len(dims)} subscripts and one '...', got {named} and "
+            f"{len(dots)}{at_user_line()}"
+        )
+    at = dots[0] if dots else len(entries)
+    return [*entries[:at], *[slice(None)] * (len(dims) - named), *entries[at + 1 :]]
+
+
+def _index(index: int, dims: tuple[int, ...], axis: int) -> int:
+    size = dims[axis] if axis < len(dims) else 0
+    if not dims or not -size <= index < size:
+        raise OutOfRangeError(
+            f"x[...]: expected {-size} <= index < {size} on axis {axis}, got {index}, x has shape "
+            f"{text(dims)}{at_user_line()}"
+        )
+    return index + size if index < 0 else index
+
+
+# Arrays of indices and masks
+
+
+@recorded
+def _taken(x: Value, *arrays: Value, key: tuple[Any, ...]) -> Value:
+    return indexing.subscript(x, _key(key, arrays))
+
+
+@recorded
+def _updated(x: Value, value: Value, *arrays: Value, key: tuple[Any, ...]) -> Value:
+    return update.subscript_update(x, _key(key, arrays), value)
+
+
+@recorded
+def _masked(x: Value, mask: Value, value: Value) -> Value:
+    return update.subscript_update(x, mask, value)
+
+
+def _key(key: tuple[Any, ...], arrays: tuple[Value, ...]) -> tuple[Any, ...]:
+    """The subscript for graph values, from its static part and the index arrays."""
+    rest = iter(arrays)
+    found = [next(rest) if e is _ARRAY else slice(*e) if isinstance(e, tuple) else e for e in key]
+    return tuple(found)
+
+
+def _advanced(x: Lazy, entries: tuple[Any, ...]) -> tuple[list[Lazy], tuple[Any, ...]]:
+    """Index arrays as values, and the rest of the subscript as a key of the structure."""
+    arrays: list[Lazy] = []
+    static: list[Any] = []
+    dims = known(x.type.shape)
+    axis = 0
+    for entry in entries:
+        if _is_mask(entry):
+            mask = array_of(lazy_of(entry))
+            _check_mask(mask, dims, axis)
+            positions = np.atleast_1d(mask).nonzero() if mask.ndim else ()
+            arrays += [leaf(p) for p in positions]
+            static += [_ARRAY] * len(positions)
+            axis += mask.ndim
+            continue
+        axis += entry is not None and entry is not ...
+        if isinstance(entry, slice):
+            static.append((entry.start, entry.stop, entry.step))
+        elif type(entry) in _BASIC:
+            static.append(entry)
+        else:
+            arrays.append(_indices(entry, dims))
+            static.append(_ARRAY)
+    return arrays, tuple(static)
+
+
+def _indices(entry: Any, dims: tuple[int, ...]) -> Lazy:
+    try:
+        lazy = lazy_of(entry)
+    except DTypeError:
+        lazy = None
+    if lazy is None or not lazy.type.dtype.is_integer:
+        raise DTypeError(
+            "x[...]: expected integers, slices, '...', None, or tensors of integers or booleans, "
+            f"got {entry!r}{at_user_line()}"
+        )
+    return lazy
+
+
+def _check_mask(mask: Array, dims: tuple[int, ...], axis: int) -> None:
+    if mask.shape != dims[axis : axis + mask.ndim]:
+        raise OutOfRangeError(
+            f"x[mask]: expected a mask of shape {text(dims[axis : axis + mask.ndim])}, got "
+            f"{text(mask.shape)}{at_user_line()}"
+        )
+
+
+# Assignment
+
+
+def _plain(value: Any) -> Any:
+    """A value as NumPy takes it, only to look at its shape."""
+    return np.empty(known(value.lazy.type.shape), bool) if isinstance(value, Handle) else value
+
+
+def _update(x: Handle, value: Any) -> Lazy:
+    """What is assigned, as the element type of the tensor."""
+    dtype = x.lazy.type.dtype
+    if isinstance(value, bool | int | float):
+        return number(value, dtype)
+    return as_type(lazy_of(value), dtype)
+
+
+def _is_own_view(x: Handle, entries: tuple[Any, ...], value: Any) -> bool:
+    """Whether `value` is `x[key]` already, as at the end of `x[key] += 1`."""
+    view = getattr(value, "_view", None)
+    if view is None or view.base is not x or view.is_stale():
+        return False
+    lens: Any = view.lens
+    if isinstance(lens, Part):
+        return lens.entries == entries
+    return lens == lens_of(x.lazy, entries)
+
+
+def _put_at_once(x: Handle, entries: tuple[Any, ...], value: Any) -> bool:
+    """Write plain data into memory that nobody else reads, instead of recording the change."""
+    plain = value.array if isinstance(value, Handle) and value.at_hand else value
+    if isinstance(plain, Handle):
+        return False
+    if _updates(x.lazy) >= MOST_UPDATES:
+        array_of(x.lazy)
+    array = x.own_memory()
+    if array is None:
+        return False
+    try:
+        array[entries] = plain
+    except IndexError as error:
+        raise _out_of_range(error, array.shape) from None
+    except ValueError as error:
+        raise ShapeError(f"x[...] = value: {error}{at_user_line()}") from None
+    x.touch()
+    return True
+
+
+def _updates(lazy: Lazy) -> int:
+    """How many assignments in a row a value waits for, as far as they count."""
+    count = 0
+    while count < MOST_UPDATES and lazy.array is None and lazy.record is not None:
+        if lazy.tracked or trace.depth or lazy.record.plan.name not in UPDATES:
+            break
+        count += 1
+        lazy = lazy.record.inputs[0]
+    return count
+
+
+class Indexing(Handle):
+    """Subscripts."""
+
+    __slots__ = ()
+
+    def __getitem__(self, key: Any) -> Tensor:
+        return get(self, key)
+
+    def __setitem__(self, key: Any, value: Any) -> None:
+        put(self, key, value)
+
+    def __len__(self) -> int:
+        return _length(self)
+
+    def __iter__(self) -> Iterator[Tensor]:
+        return iter([get(self, i) for i in range(_length(self))])
+
+    def __contains__(self, value: Any) -> bool:
+        return bool((self.array == (value.array if isinstance(value, Handle) else value)).any())
+
+
+def _length(x: Handle) -> int:
+    dims = known(x.lazy.type.shape)
+    if not dims:
+        raise DTypeError(f"len: a tensor of shape () has no length{at_user_line()}")
+    return dims[0]

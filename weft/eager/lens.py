@@ -1,0 +1,246 @@
+"""The lenses of views: the same elements in another shape or order, and some of the elements."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import asdict, dataclass
+from typing import TYPE_CHECKING, Any, ClassVar, Final
+
+import numpy as np
+
+from weft import ops
+from weft.eager.call import lazy_of, leaf, wrap
+from weft.eager.handle import Handle
+from weft.eager.lazy import Lazy, trace
+from weft.eager.plan import function_plan, op_plan
+from weft.eager.view import Lens, View
+from weft.errors import ShapeError
+from weft.ir.node import Value
+from weft.ir.shape import known
+from weft.ops.base import REGISTRY, at_user_line, catalogue
+from weft.ops.rule import concrete
+
+if TYPE_CHECKING:
+    from weft.eager.tensor import Tensor
+
+RESHAPE: Final = REGISTRY["reshape"]
+TRANSPOSE: Final = REGISTRY["transpose"]
+BROADCAST: Final = REGISTRY["broadcast_to"]
+IDENTITY: Final = REGISTRY["identity"]
+
+
+def show(x: Any, lens: Lens) -> Tensor:
+    """A view of a tensor; of anything else, a tensor that shares no memory with it."""
+    base = x if isinstance(x, Handle) else wrap(lazy_of(x))
+    tensor = wrap(lens.take(base.lazy), base)
+    tensor.look(View(base, lens))
+    return tensor
+
+
+def apply(function: Callable[..., Value], lazies: tuple[Lazy, ...], **static: Any) -> Lazy:
+    """Record a function of graph values that gives one value; `static` is hashable."""
+    plan = function_plan(function, [x.type for x in lazies], static)
+    return trace.record(plan, lazies)[0]
+
+
+@dataclass(frozen=True, slots=True)
+class Shaped:
+    """All elements in row-major order in another shape."""
+
+    shape: tuple[int, ...]
+    detached: ClassVar[bool] = False
+
+    def take(self, base: Lazy) -> Lazy:
+        """See `Lens`."""
+        return trace.record(op_plan(RESHAPE, (base.type,), {"shape": self.shape}), (base,))[0]
+
+    def put(self, base: Lazy, part: Lazy) -> Lazy:
+        """See `Lens`."""
+        shape = base.type.shape
+        return trace.record(op_plan(RESHAPE, (part.type,), {"shape": shape}), (part,))[0]
+
+
+@dataclass(frozen=True, slots=True)
+class Permuted:
+    """The axes in another order; `perm` has numbers from 0."""
+
+    perm: tuple[int, ...]
+    detached: ClassVar[bool] = False
+
+    def take(self, base: Lazy) -> Lazy:
+        """See `Lens`."""
+        return trace.record(op_plan(TRANSPOSE, (base.type,), {"perm": self.perm}), (base,))[0]
+
+    def put(self, base: Lazy, part: Lazy) -> Lazy:
+        """See `Lens`."""
+        back = tuple([self.perm.index(i) for i in range(len(self.perm))])
+        return trace.record(op_plan(TRANSPOSE, (part.type,), {"perm": back}), (part,))[0]
+
+
+@dataclass(frozen=True, slots=True)
+class Expanded:
+    """Axes of one element repeated; a change in place has no meaning."""
+
+    shape: tuple[int, ...]
+    detached: ClassVar[bool] = False
+
+    def take(self, base: Lazy) -> Lazy:
+        """See `Lens`."""
+        return trace.record(op_plan(BROADCAST, (base.type,), {"shape": self.shape}), (base,))[0]
+
+    def put(self, base: Lazy, part: Lazy) -> Lazy:
+        """See `Lens`.
+
+        Raises:
+            ShapeError: always, but for an expansion that repeats nothing.
+        """
+        shape = known(base.type.shape)
+        if (
+            self.shape[len(self.shape) - len(shape) :] == shape
+            and _size(self.shape[: len(self.shape) - len(shape)]) == 1
+        ):
+            return Shaped(shape).take(part)
+        raise ShapeError(
+            "in-place change of an expanded tensor: several of its elements are one element of "
+            f"the tensor that it shows; clone() it first{at_user_line()}"
+        )
+
+
+def _size(shape: tuple[int, ...]) -> int:
+    size = 1
+    for d in shape:
+        size *= d
+    return size
+
+
+@dataclass(frozen=True, slots=True)
+class Detached:
+    """The same value, through which no gradient flows."""
+
+    detached: ClassVar[bool] = True
+
+    def take(self, base: Lazy) -> Lazy:
+        """See `Lens`."""
+        before, trace.grad_mode = trace.grad_mode, False
+        try:
+            return trace.record(op_plan(IDENTITY, (base.type,), {}), (base,))[0]
+        finally:
+            trace.grad_mode = before
+
+    def put(self, base: Lazy, part: Lazy) -> Lazy:
+        """See `Lens`."""
+        return trace.record(op_plan(IDENTITY, (part.type,), {}), (part,))[0]
+
+
+def cut(x: Value, *, begin: Any, end: Any, strides: Any, sizes: Any, shape: Any) -> Value:
+    """A strided slice of `sizes`, in another shape."""
+    part = catalogue.slice(x, begin=begin, end=end, strides=strides)
+    return part if sizes == shape else catalogue.reshape(part, shape=shape)
+
+
+def pasted(
+    x: Value, part: Value, *, begin: Any, end: Any, strides: Any, sizes: Any, shape: Any
+) -> Value:
+    """`x` with a strided slice replaced by `part`, which broadcasts to `shape`."""
+    update = part if sizes == shape else catalogue.reshape(spread(part, shape), shape=sizes)
+    return catalogue.slice_update(x, update, begin=begin, end=end, strides=strides)
+
+
+def spread(part: Value, shape: tuple[int, ...]) -> Value:
+    """A value that is assigned broadcast to where it goes; NumPy forgives leading ones."""
+    dims = concrete(part)
+    while len(dims) > len(shape) and dims[0] == 1:
+        dims = dims[1:]
+    part = catalogue.reshape(part, shape=dims) if dims != part.shape else part
+    return catalogue.broadcast_to(part, shape=shape) if dims != shape else part
+
+
+@dataclass(frozen=True, slots=True)
+class Cut:
+    """A strided slice, with axes dropped or added.
+
+    Attributes:
+        sizes: of the slice.
+        shape: of the view: `sizes` without the axes that are dropped, with those that are added.
+    """
+
+    begin: tuple[int, ...]
+    end: tuple[int, ...]
+    strides: tuple[int, ...]
+    sizes: tuple[int, ...]
+    shape: tuple[int, ...]
+    detached: ClassVar[bool] = False
+
+    def take(self, base: Lazy) -> Lazy:
+        """See `Lens`."""
+        return apply(cut, (base,), **self._static())
+
+    def put(self, base: Lazy, part: Lazy) -> Lazy:
+        """See `Lens`."""
+        return apply(pasted, (base, part), **self._static())
+
+    def _static(self) -> dict[str, Any]:
+        return {
+            "begin": self.begin, "end": self.end, "strides": self.strides, "sizes": self.sizes,
+            "shape": self.shape,
+        }  # fmt: skip
+
+
+def _row(x: Value, start: Value) -> Value:
+    dims = concrete(x)
+    part = catalogue.dynamic_slice(x, start, sizes=(1, *dims[1:]))
+    return catalogue.reshape(part, shape=dims[1:])
+
+
+def with_row(x: Value, start: Value, part: Value) -> Value:
+    """`x` with the row at `start[0]` replaced."""
+    dims = concrete(x)
+    row = catalogue.reshape(spread(part, dims[1:]), shape=(1, *dims[1:]))
+    return catalogue.dynamic_update_slice(x, row, start)
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """`x[index]`, where the index is an input of the program: another row is no other program."""
+
+    index: int
+    detached: ClassVar[bool] = False
+
+    def take(self, base: Lazy) -> Lazy:
+        """See `Lens`."""
+        return apply(_row, (base, self._start(base)))
+
+    def put(self, base: Lazy, part: Lazy) -> Lazy:
+        """See `Lens`."""
+        return apply(with_row, (base, self._start(base), part))
+
+    def _start(self, base: Lazy) -> Lazy:
+        start = np.zeros(len(known(base.type.shape)), np.int64)
+        start[0] = self.index
+        return leaf(start)
+
+
+def _diagonal(x: Value, *, offset: int, axis1: int, axis2: int) -> Value:
+    return ops.diagonal(x, offset, axis1, axis2)
+
+
+def _with_diagonal(x: Value, part: Value, *, offset: int, axis1: int, axis2: int) -> Value:
+    return ops.diagonal_update(x, part, offset, axis1, axis2)
+
+
+@dataclass(frozen=True, slots=True)
+class Diagonal:
+    """The elements `i, i + offset` along two axes."""
+
+    offset: int
+    axis1: int
+    axis2: int
+    detached: ClassVar[bool] = False
+
+    def take(self, base: Lazy) -> Lazy:
+        """See `Lens`."""
+        return apply(_diagonal, (base,), **asdict(self))
+
+    def put(self, base: Lazy, part: Lazy) -> Lazy:
+        """See `Lens`."""
+        return apply(_with_diagonal, (base, part), **asdict(self))

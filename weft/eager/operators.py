@@ -1,0 +1,223 @@
+"""The operators of tensors, and their methods for arithmetic, comparison, logic and selection."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from weft.eager import arithmetic, elementary, selection
+from weft.eager.handle import Handle
+
+if TYPE_CHECKING:
+    from weft.eager.tensor import Tensor
+
+
+class Operators(Handle):
+    """`x + y`, `x.add(y)` and the like."""
+
+    __slots__ = ()
+    __hash__ = object.__hash__  # by identity: == compares elements
+
+    __add__ = arithmetic.plain_add
+    __sub__ = arithmetic.plain_subtract
+    __mul__ = arithmetic.multiply
+    __truediv__ = arithmetic.plain_divide
+    __floordiv__ = arithmetic.floor_divide
+    __mod__ = arithmetic.remainder
+    __pow__ = arithmetic.power
+    __and__ = arithmetic.bitwise_and
+    __or__ = arithmetic.bitwise_or
+    __xor__ = arithmetic.bitwise_xor
+    __lshift__ = arithmetic.left_shift
+    __rshift__ = arithmetic.right_shift
+    __lt__ = arithmetic.lt
+    __le__ = arithmetic.le
+    __gt__ = arithmetic.gt
+    __ge__ = arithmetic.ge
+    __neg__ = elementary.negative
+    __pos__ = elementary.positive
+    __abs__ = elementary.abs
+    __invert__ = elementary.bitwise_not
+
+    def __eq__(self, other: object) -> Any:
+        return NotImplemented if other is None else arithmetic.eq(self, other)
+
+    def __ne__(self, other: object) -> Any:
+        return NotImplemented if other is None else arithmetic.ne(self, other)
+
+    def __radd__(self, other: Any) -> Tensor:
+        return arithmetic.plain_add(other, self)
+
+    def __rsub__(self, other: Any) -> Tensor:
+        return arithmetic.plain_subtract(other, self)
+
+    def __rmul__(self, other: Any) -> Tensor:
+        return arithmetic.multiply(other, self)
+
+    def __rtruediv__(self, other: Any) -> Tensor:
+        return arithmetic.plain_divide(other, self)
+
+    def __rfloordiv__(self, other: Any) -> Tensor:
+        return arithmetic.floor_divide(other, self)
+
+    def __rmod__(self, other: Any) -> Tensor:
+        return arithmetic.remainder(other, self)
+
+    def __rpow__(self, other: Any) -> Tensor:
+        return arithmetic.power(other, self)
+
+    def __divmod__(self, other: Any) -> tuple[Tensor, Tensor]:
+        return arithmetic.floor_divide(self, other), arithmetic.remainder(self, other)
+
+    def __rdivmod__(self, other: Any) -> tuple[Tensor, Tensor]:
+        return arithmetic.floor_divide(other, self), arithmetic.remainder(other, self)
+
+    def __rand__(self, other: Any) -> Tensor:
+        return arithmetic.bitwise_and(other, self)
+
+    def __ror__(self, other: Any) -> Tensor:
+        return arithmetic.bitwise_or(other, self)
+
+    def __rxor__(self, other: Any) -> Tensor:
+        return arithmetic.bitwise_xor(other, self)
+
+    def __rlshift__(self, other: Any) -> Tensor:
+        return arithmetic.left_shift(other, self)
+
+    def __rrshift__(self, other: Any) -> Tensor:
+        return arithmetic.right_shift(other, self)
+
+    # -- of two tensors
+
+    add = arithmetic.add
+    allclose = arithmetic.allclose
+    arctan2 = arithmetic.arctan2
+    atan2 = arithmetic.atan2
+    bitwise_and = arithmetic.bitwise_and
+    bitwise_left_shift = arithmetic.bitwise_left_shift
+    bitwise_or = arithmetic.bitwise_or
+    bitwise_right_shift = arithmetic.bitwise_right_shift
+    bitwise_xor = arithmetic.bitwise_xor
+    copysign = arithmetic.copysign
+    div = arithmetic.div
+    divide = arithmetic.divide
+    eq = arithmetic.eq
+    equal = arithmetic.equal
+    float_power = arithmetic.float_power
+    floor_divide = arithmetic.floor_divide
+    fmax = arithmetic.fmax
+    fmin = arithmetic.fmin
+    fmod = arithmetic.fmod
+    ge = arithmetic.ge
+    greater = arithmetic.greater
+    greater_equal = arithmetic.greater_equal
+    gt = arithmetic.gt
+    heaviside = arithmetic.heaviside
+    hypot = arithmetic.hypot
+    isclose = arithmetic.isclose
+    le = arithmetic.le
+    left_shift = arithmetic.left_shift
+    less = arithmetic.less
+    less_equal = arithmetic.less_equal
+    logaddexp = arithmetic.logaddexp
+    logaddexp2 = arithmetic.logaddexp2
+    logical_and = arithmetic.logical_and
+    logical_or = arithmetic.logical_or
+    logical_xor = arithmetic.logical_xor
+    lt = arithmetic.lt
+    maximum = arithmetic.maximum
+    minimum = arithmetic.minimum
+    mul = arithmetic.mul
+    multiply = arithmetic.multiply
+    ne = arithmetic.ne
+    nextafter = arithmetic.nextafter
+    not_equal = arithmetic.not_equal
+    pow = arithmetic.pow
+    power = arithmetic.power
+    remainder = arithmetic.remainder
+    right_shift = arithmetic.right_shift
+    rsub = arithmetic.rsub
+    sub = arithmetic.sub
+    subtract = arithmetic.subtract
+    true_divide = arithmetic.true_divide
+    xlogy = arithmetic.xlogy
+
+    # -- of one
+
+    abs = elementary.abs
+    absolute = elementary.absolute
+    acos = elementary.acos
+    acosh = elementary.acosh
+    arccos = elementary.arccos
+    arccosh = elementary.arccosh
+    arcsin = elementary.arcsin
+    arcsinh = elementary.arcsinh
+    arctan = elementary.arctan
+    arctanh = elementary.arctanh
+    asin = elementary.asin
+    asinh = elementary.asinh
+    atan = elementary.atan
+    atanh = elementary.atanh
+    bitwise_not = elementary.bitwise_not
+    cbrt = elementary.cbrt
+    ceil = elementary.ceil
+    cos = elementary.cos
+    cosh = elementary.cosh
+    deg2rad = elementary.deg2rad
+    erf = elementary.erf
+    erfc = elementary.erfc
+    erfinv = elementary.erfinv
+    exp = elementary.exp
+    exp2 = elementary.exp2
+    expit = elementary.expit
+    expm1 = elementary.expm1
+    fix = elementary.fix
+    floor = elementary.floor
+    frac = elementary.frac
+    invert = elementary.invert
+    isfinite = elementary.isfinite
+    isinf = elementary.isinf
+    isnan = elementary.isnan
+    isneginf = elementary.isneginf
+    isposinf = elementary.isposinf
+    log = elementary.log
+    log1p = elementary.log1p
+    log2 = elementary.log2
+    log10 = elementary.log10
+    logical_not = elementary.logical_not
+    logit = elementary.logit
+    nan_to_num = elementary.nan_to_num
+    neg = elementary.neg
+    negative = elementary.negative
+    positive = elementary.positive
+    rad2deg = elementary.rad2deg
+    reciprocal = elementary.reciprocal
+    relu = elementary.relu
+    round = elementary.round
+    rsqrt = elementary.rsqrt
+    sgn = elementary.sgn
+    sigmoid = elementary.sigmoid
+    sign = elementary.sign
+    signbit = elementary.signbit
+    sin = elementary.sin
+    sinc = elementary.sinc
+    sinh = elementary.sinh
+    sqrt = elementary.sqrt
+    square = elementary.square
+    tan = elementary.tan
+    tanh = elementary.tanh
+    trunc = elementary.trunc
+
+    # -- of several
+
+    addcdiv = selection.addcdiv
+    addcmul = selection.addcmul
+    clamp = selection.clamp
+    clamp_max = selection.clamp_max
+    clamp_min = selection.clamp_min
+    clip = selection.clip
+    lerp = selection.lerp
+    masked_fill = selection.masked_fill
+
+    def where(self, condition: Any, other: Any) -> Tensor:
+        """The tensor where the condition holds, `other` elsewhere."""
+        return selection.chosen(condition, self, other)

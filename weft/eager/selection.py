@@ -1,0 +1,130 @@
+"""Choosing between values: `where`, masks, limits, and mixtures of several tensors."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from weft import ops
+from weft.eager.arithmetic import maximum, minimum
+from weft.eager.call import cast, kind_of, lazy_of, promoted, record, recorded, wrap
+from weft.eager.lazy import Lazy
+from weft.errors import DTypeError
+from weft.ir.dtype import bool_
+from weft.ir.node import Value
+from weft.ops.base import REGISTRY, at_user_line, catalogue
+
+if TYPE_CHECKING:
+    from weft.eager.tensor import Tensor
+
+__all__ = [
+    "addcdiv", "addcmul", "clamp", "clamp_max", "clamp_min", "clip", "lerp", "masked_fill",
+]  # fmt: skip
+
+SELECT = REGISTRY["select"]
+
+
+def chosen(condition: Any, x: Any, other: Any) -> Tensor:
+    """`x` where the condition holds, `other` elsewhere, elementwise with broadcasting."""
+    like = kind_of(condition, x, other)
+    a, b = promoted(x, other)
+    return wrap(record(SELECT, (truth(condition), a, b), {})[0], like)
+
+
+def truth(x: Any) -> Lazy:
+    """A value as booleans: whether an element differs from 0."""
+    return cast(lazy_of(x), bool_)
+
+
+def masked_fill(x: Any, mask: Any, value: Any) -> Tensor:
+    """`value` where the mask holds, `x` elsewhere; the element type stays that of `x`.
+
+    Raises:
+        DTypeError: a value of a kind that does not fit, or of more than one element.
+    """
+    lazy = lazy_of(x)
+    dtype = lazy.type.dtype
+    filler = lazy_of(value, dtype)
+    if filler.type.shape != ():
+        raise DTypeError(
+            f"masked_fill: expected a number, got a tensor of shape {filler.type.shape}; use "
+            f"where(mask, value, x){at_user_line()}"
+        )
+    masked = (truth(mask), cast(filler, dtype), lazy)
+    return wrap(record(SELECT, masked, {})[0], kind_of(x))
+
+
+# Limits
+
+
+@recorded
+def _clip(x: Value, low: Value, high: Value) -> Value:
+    return catalogue.clip(x, low, high)
+
+
+def clamp(x: Any, min: Any = None, max: Any = None) -> Tensor:
+    """`x`, or the limit that it goes beyond; limits are numbers or tensors.
+
+    Raises:
+        DTypeError: no limit is given.
+    """
+    if min is None and max is None:
+        raise DTypeError(f"clamp: expected min, max or both, got neither{at_user_line()}")
+    if max is None:
+        return maximum(x, min)
+    if min is None:
+        return minimum(x, max)
+    like = kind_of(x, min, max)
+    return _clip.on(like, *promoted(x, min, max))
+
+
+def clip(
+    x: Any, a_min: Any = None, a_max: Any = None, *, min: Any = None, max: Any = None
+) -> Tensor:
+    """`clamp`, under NumPy's name and with NumPy's names of the limits too."""
+    return clamp(x, a_min if min is None else min, a_max if max is None else max)
+
+
+def clamp_min(x: Any, min: Any) -> Tensor:
+    """`x`, or the limit where that is larger."""
+    return maximum(x, min)
+
+
+def clamp_max(x: Any, max: Any) -> Tensor:
+    """`x`, or the limit where that is smaller."""
+    return minimum(x, max)
+
+
+# Mixtures
+
+
+@recorded
+def _lerp(start: Value, end: Value, weight: Value) -> Value:
+    return ops.lerp(start, end, weight)
+
+
+def lerp(x: Any, end: Any, weight: Any) -> Tensor:
+    """`x + weight * (end - x)`."""
+    like = kind_of(x, end, weight)
+    return _lerp.on(like, *promoted(x, end, weight))
+
+
+@recorded
+def _addcmul(x: Value, first: Value, second: Value, value: Value) -> Value:
+    return x + value * first * second
+
+
+@recorded
+def _addcdiv(x: Value, first: Value, second: Value, value: Value) -> Value:
+    return x + value * first / second
+
+
+def addcmul(x: Any, tensor1: Any, tensor2: Any, *, value: Any = 1) -> Tensor:
+    """`x + value * tensor1 * tensor2`, elementwise with broadcasting."""
+    like = kind_of(x, tensor1, tensor2)
+    return _addcmul.on(like, *promoted(x, tensor1, tensor2, value))
+
+
+def addcdiv(x: Any, tensor1: Any, tensor2: Any, *, value: Any = 1) -> Tensor:
+    """`x + value * tensor1 / tensor2`, elementwise with broadcasting."""
+    like = kind_of(x, tensor1, tensor2)
+    return _addcdiv.on(like, *promoted(x, tensor1, tensor2, value, floats=True))

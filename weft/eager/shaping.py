@@ -1,0 +1,339 @@
+"""Views of all elements: other shapes, axes in another order, axes repeated."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING, Any
+
+from weft.eager.argument import axes_of, axis_of, dims_of, either, filled, integer, sizes
+from weft.eager.call import lazy_of, wrap
+from weft.eager.handle import Handle
+from weft.eager.lazy import trace
+from weft.eager.lens import Detached, Diagonal, Expanded, Permuted, Shaped, show
+from weft.eager.plan import op_plan
+from weft.errors import ShapeError
+from weft.ir.dtype import DType, as_dtype
+from weft.ir.shape import show as text
+from weft.ops.base import REGISTRY, at_user_line
+
+if TYPE_CHECKING:
+    from weft.eager.tensor import Tensor
+
+__all__ = [
+    "adjoint", "broadcast_to", "detach", "diagonal", "expand", "expand_dims", "flatten", "moveaxis",
+    "movedim", "permute", "permute_dims", "ravel", "reshape", "squeeze", "swapaxes", "swapdims",
+    "t", "transpose", "unflatten", "unsqueeze",
+]  # fmt: skip
+
+BITCAST = REGISTRY["bitcast"]
+
+# Another shape
+
+
+def reshape(x: Any, *shape: Any) -> Tensor:
+    """The elements in row-major order in another shape; one dimension may be -1.
+
+    Raises:
+        ShapeError: a shape of another number of elements.
+    """
+    old = dims_of(x)
+    return show(x, Shaped(filled("reshape", sizes("reshape", shape), math.prod(old), old)))
+
+
+def view(x: Any, *shape: Any) -> Tensor:
+    """`reshape`; with an element type, the same bits as numbers of it.
+
+    Raises:
+        ShapeError: a shape of another number of elements.
+        DTypeError: an element type of another size.
+    """
+    if len(shape) == 1 and isinstance(shape[0], DType | type):
+        lazy = lazy_of(x)
+        plan = op_plan(BITCAST, (lazy.type,), {"dtype": as_dtype(shape[0])})
+        return wrap(trace.record(plan, (lazy,))[0], x)
+    return reshape(x, *shape)
+
+
+def ravel(x: Any) -> Tensor:
+    """All elements in one axis."""
+    return show(x, Shaped((math.prod(dims_of(x)),)))
+
+
+def flatten(x: Any, start_dim: int = 0, end_dim: int = -1) -> Tensor:
+    """The axes from `start_dim` to `end_dim` as one.
+
+    Raises:
+        OutOfRangeError, ShapeError: axes outside the rank, or the wrong way round.
+    """
+    dims = dims_of(x) or (1,)
+    first, last = (axis_of("flatten", d, len(dims)) for d in (start_dim, end_dim))
+    if first > last:
+        raise ShapeError(
+            f"flatten: expected start_dim before end_dim, got {start_dim} and {end_dim}"
+            f"{at_user_line()}"
+        )
+    middle = math.prod(dims[first : last + 1])
+    return show(x, Shaped((*dims[:first], middle, *dims[last + 1 :])))
+
+
+def unflatten(x: Any, dim: int, sizes: Any) -> Tensor:
+    """One axis as several, of the given sizes; one may be -1.
+
+    Raises:
+        OutOfRangeError, ShapeError: an axis outside the rank, or sizes that do not fit.
+    """
+    dims = dims_of(x)
+    at = axis_of("unflatten", dim, len(dims))
+    inner = filled("unflatten", tuple(sizes), dims[at], dims)
+    return show(x, Shaped((*dims[:at], *inner, *dims[at + 1 :])))
+
+
+def squeeze(x: Any, dim: Any = None, *, axis: Any = None) -> Tensor:
+    """Without the axes of one element; if `dim` is given, only without those of it.
+
+    Raises:
+        OutOfRangeError: an axis outside the rank.
+    """
+    dims = dims_of(x)
+    gone = axes_of("squeeze", either("squeeze", dim, axis), len(dims))
+    return show(x, Shaped(tuple([d for i, d in enumerate(dims) if d != 1 or i not in gone])))
+
+
+def unsqueeze(x: Any, dim: Any) -> Tensor:
+    """With an axis of one element put in at `dim`.
+
+    Raises:
+        OutOfRangeError: a place outside the rank.
+    """
+    dims = dims_of(x)
+    at = axis_of("unsqueeze", dim, len(dims) + 1)
+    return show(x, Shaped((*dims[:at], 1, *dims[at:])))
+
+
+def expand_dims(x: Any, axis: Any) -> Tensor:
+    """`unsqueeze`, under NumPy's name."""
+    return unsqueeze(x, axis)
+
+
+# The axes in another order
+
+
+def permute(x: Any, *dims: Any) -> Tensor:
+    """The axes in the order `dims`.
+
+    Raises:
+        ShapeError: `dims` is no order of all axes.
+    """
+    order = sizes("permute", dims)
+    rank = len(dims_of(x))
+    perm = tuple([d + rank if d < 0 else d for d in order])
+    if sorted(perm) != list(range(rank)):
+        raise ShapeError(
+            f"permute: expected an order of all {rank} dims, got {order}{at_user_line()}"
+        )
+    return show(x, Permuted(perm))
+
+
+def permute_dims(x: Any, axes: Any) -> Tensor:
+    """`permute`, under the Array API's name."""
+    return permute(x, axes)
+
+
+def transpose(x: Any, *dims: Any, dim0: Any = None, dim1: Any = None, axes: Any = None) -> Tensor:
+    """Two axes in each other's place; as in NumPy all axes reversed, or in a given order.
+
+    `transpose(x, 0, 1)` swaps; `transpose(x)` reverses; `transpose(x, (2, 0, 1))` orders.
+
+    Raises:
+        OutOfRangeError, ShapeError: axes outside the rank, or no order of all axes.
+    """
+    rank = len(dims_of(x))
+    if dim0 is not None:
+        dims = (dim0, dim1 if dim1 is not None else dims[0])
+    elif dim1 is not None:
+        dims = (*dims, dim1)
+    if axes is not None:
+        dims = (axes,)
+    if not dims or dims == (None,):
+        return show(x, Permuted(tuple(range(rank))[::-1]))
+    if len(dims) != 2 or not all(isinstance(d, int) for d in dims):
+        return permute(x, *dims)
+    a, b = (axis_of("transpose", d, rank) for d in dims)
+    order = list(range(rank))
+    if rank:
+        order[a], order[b] = b, a
+    return show(x, Permuted(tuple(order)))
+
+
+def swapaxes(x: Any, axis0: Any, axis1: Any) -> Tensor:
+    """Two axes in each other's place."""
+    return transpose(x, integer("swapaxes", axis0), integer("swapaxes", axis1))
+
+
+def swapdims(x: Any, dim0: Any, dim1: Any) -> Tensor:
+    """Two axes in each other's place."""
+    return transpose(x, integer("swapdims", dim0), integer("swapdims", dim1))
+
+
+def t(x: Any) -> Tensor:
+    """A matrix transposed; of a lower rank as it is.
+
+    Raises:
+        ShapeError: a rank above 2.
+    """
+    rank = len(dims_of(x))
+    if rank > 2:
+        raise ShapeError(
+            f"t: expected rank 2 or less, got {rank}; use x.mT or transpose(){at_user_line()}"
+        )
+    return show(x, Permuted(tuple(range(rank))[::-1]))
+
+
+def adjoint(x: Any) -> Tensor:
+    """Matrices transposed: the last two axes in each other's place.
+
+    Raises:
+        ShapeError: a rank below 2.
+    """
+    rank = len(dims_of(x))
+    if rank < 2:
+        raise ShapeError(f"mT: expected rank 2 or more, got {rank}{at_user_line()}")
+    return show(x, Permuted((*range(rank - 2), rank - 1, rank - 2)))
+
+
+def moveaxis(x: Any, source: Any, destination: Any) -> Tensor:
+    """The axes `source` moved to the places `destination`; the others keep their order.
+
+    Raises:
+        ShapeError: axes named twice, or not as many places.
+    """
+    rank = len(dims_of(x))
+    old, new = (
+        [axis_of("moveaxis", d, rank) for d in ((given,) if isinstance(given, int) else given)]
+        for given in (source, destination)
+    )
+    if len(old) != len(new) or len(set(old)) != len(old) or len(set(new)) != len(new):
+        raise ShapeError(
+            f"moveaxis: expected as many different sources as destinations, got {source} and "
+            f"{destination}{at_user_line()}"
+        )
+    places = dict(zip(new, old, strict=True))
+    rest = iter([i for i in range(rank) if i not in old])
+    return show(x, Permuted(tuple([places[i] if i in places else next(rest) for i in range(rank)])))
+
+
+def movedim(x: Any, source: Any, destination: Any) -> Tensor:
+    """`moveaxis`, under PyTorch's name."""
+    return moveaxis(x, source, destination)
+
+
+def diagonal(
+    x: Any, offset: int = 0, dim1: Any = 0, dim2: Any = 1, *, axis1: Any = None, axis2: Any = None
+) -> Tensor:
+    """The elements `i, i + offset` along two axes, as the last axis.
+
+    Raises:
+        OutOfRangeError, ShapeError: axes outside the rank, or the same twice.
+    """
+    rank = len(dims_of(x))
+    a = axis_of("diagonal", dim1 if axis1 is None else axis1, rank)
+    b = axis_of("diagonal", dim2 if axis2 is None else axis2, rank)
+    return show(x, Diagonal(offset, a, b))
+
+
+# Axes repeated
+
+
+def expand(x: Any, *shape: Any) -> Tensor:
+    """Axes of one element repeated to `shape`, in which -1 keeps an axis as it is.
+
+    Raises:
+        ShapeError: the shape does not follow by repetition.
+    """
+    wanted, old = sizes("expand", shape), dims_of(x)
+    lead = len(wanted) - len(old)
+    full = [old[i - lead] if d == -1 and i >= lead else d for i, d in enumerate(wanted)]
+    return broadcast_to(x, tuple(full))
+
+
+def expand_as(x: Any, other: Any) -> Tensor:
+    """Expanded to the shape of another tensor."""
+    return broadcast_to(x, dims_of(other))
+
+
+def broadcast_to(x: Any, shape: Any) -> Tensor:
+    """Axes of one element repeated to `shape`.
+
+    Raises:
+        ShapeError: the shape does not follow by repetition.
+    """
+    wanted = sizes("broadcast_to", (shape,))
+    old = dims_of(x)
+    lead = len(wanted) - len(old)
+    if lead < 0 or any(d not in (1, w) for d, w in zip(old, wanted[lead:], strict=True)):
+        raise ShapeError(
+            f"expand: shape {text(old)} does not broadcast to {text(wanted)}{at_user_line()}"
+        )
+    return show(x, Expanded(wanted))
+
+
+# Without gradient
+
+
+def detach(x: Any) -> Tensor:
+    """The same memory, through which no gradient flows."""
+    return show(x, Detached())
+
+
+class Shaping(Handle):
+    """Views of all elements, as methods."""
+
+    __slots__ = ()
+
+    reshape = reshape
+    view = view
+    ravel = ravel
+    flatten = flatten
+    unflatten = unflatten
+    squeeze = squeeze
+    unsqueeze = unsqueeze
+    permute = permute
+    transpose = transpose
+    swapaxes = swapaxes
+    swapdims = swapdims
+    t = t
+    adjoint = adjoint
+    moveaxis = moveaxis
+    movedim = movedim
+    diagonal = diagonal
+    expand = expand
+    expand_as = expand_as
+    broadcast_to = broadcast_to
+    detach = detach
+
+    def view_as(self, other: Any) -> Tensor:
+        """`view` in the shape of another tensor."""
+        return reshape(self, dims_of(other))
+
+    def reshape_as(self, other: Any) -> Tensor:
+        """`reshape` to the shape of another tensor."""
+        return reshape(self, dims_of(other))
+
+    @property
+    def T(self) -> Tensor:
+        """All axes reversed."""
+        return transpose(self)
+
+    @property
+    def mT(self) -> Tensor:
+        """The last two axes in each other's place."""
+        return adjoint(self)
+
+    @property
+    def data(self) -> Tensor:
+        """The same memory without gradient; assigning changes the value in place."""
+        return detach(self)
+
+    @data.setter
+    def data(self, value: Any) -> None:
+        self.replace(Detached().take(lazy_of(value)))
