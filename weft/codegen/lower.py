@@ -6,6 +6,8 @@ from collections.abc import Callable, Hashable
 from dataclasses import replace
 from typing import Final
 
+from weft.codegen.attention.backward import flash_attention_grad
+from weft.codegen.attention.forward import flash_attention
 from weft.codegen.family.argreduce import argreduce
 from weft.codegen.family.conv import conv, conv_grad_input, conv_grad_weight
 from weft.codegen.family.cumulative import cumulative
@@ -39,6 +41,8 @@ FAMILIES: Final[dict[str, Family]] = {
     "max_pool_grad": max_pool_grad,
     "avg_pool": avg_pool,
     "avg_pool_grad": avg_pool_grad,
+    "flash_attention": flash_attention,
+    "flash_attention_grad": flash_attention_grad,
 }
 """Kernel families by the name that `Opaque` carries."""
 

@@ -12,17 +12,17 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 
 from weft.errors import DTypeError, ShapeError
 from weft.ir import dtype as types
-from weft.ir.dtype import DType
+from weft.ir.dtype import DType, as_dtype
 from weft.ir.node import Value
-from weft.ir.shape import Dims, Shape, broadcast, known, show
+from weft.ir.shape import Dims, Shape, broadcast, compatible, known, show
 from weft.ops import reduce
-from weft.ops.base import Array, Case, Composite, catalogue, constant_of, defop
+from weft.ops.base import REQUIRED, Array, Case, Composite, Opaque, catalogue, constant_of, defop
 from weft.ops.compare import equal, less_equal, select
 from weft.ops.contraction import matmul
 from weft.ops.convert import cast
@@ -30,6 +30,9 @@ from weft.ops.creation import iota
 from weft.ops.maths import exp, log
 from weft.ops.numeric import FLOATS, HALVES, draw
 from weft.ops.rule import floating, sum_like
+
+WHOLE: Final = 16
+"""Elements in the longest vector: a width that is a multiple of it needs no partial ones."""
 
 
 def _dtype(q: DType, k: DType, v: DType, *mask: DType, **_: Any) -> tuple[DType, DType]:
@@ -117,6 +120,9 @@ def _expand(
 ) -> tuple[Value, Value]:
     dtype = q.dtype
     q, k, v, *masks = _in_float32(q, k, v, *mask)
+    if not mask and _suits(q, k, v):
+        y, log_sum = flash_attention.all(*_of_one_batch(q, k, v), causal=causal, scale=scale)
+        return cast(y, dtype=dtype), log_sum
     s = _scores(q, k, masks, causal, scale)
     top = reduce.max(s, axes=(-1,), keepdims=True)
     # A query that sees no key gets zeros; where it sees one, the sum is 1 at least.
@@ -127,6 +133,18 @@ def _expand(
     return cast(y, dtype=dtype), catalogue.squeeze(top + log(total), axes=(-1,))
 
 
+def _suits(q: Value, k: Value, v: Value) -> bool:
+    """Whether there is a kernel: rows are whole vectors on every target."""
+    widths = known(q.shape)[-1], known(v.shape)[-1]
+    return all(n > 0 and n % WHOLE == 0 for n in widths) and known(k.shape)[-2] > 0
+
+
+def _of_one_batch(*xs: Value) -> list[Value]:
+    """The matrices, with the leading dimensions of all."""
+    batch = known(broadcast(*[known(x.shape)[:-2] for x in xs]))
+    return [catalogue.broadcast_to(x, shape=(*batch, *known(x.shape)[-2:])) for x in xs]
+
+
 def _vjp(
     gs: Any, ys: Any, q: Any, k: Any, v: Any, *mask: Any, causal: bool, scale: float | None
 ) -> tuple[Any, ...]:
@@ -135,21 +153,30 @@ def _vjp(
     g, y, wide_q, wide_k, wide_v, *masks = _in_float32(g, y, q, k, v, *mask)
     # How much of a row's gradient all of its weights share, as they add up to 1.
     shared = reduce.sum(g * y, axes=(-1,)) - g_sum
+    if not mask and _suits(q, k, v):
+        parts = (g, *_of_one_batch(wide_q, wide_k, wide_v), log_sum, shared)
+        found: Any = flash_attention_grad.all(*parts, causal=causal, scale=factor)
+        return _fitted(found, (q, k, v))
     s = _scores(wide_q, wide_k, masks, causal, factor)
+    *found, ds = _slopes(s, (g, wide_q, wide_k, wide_v, log_sum, shared), factor)
+    by_mask = [
+        cast(sum_like(ds, m), dtype=m.dtype) if m.dtype is not types.bool_ else None for m in mask
+    ]
+    return (*_fitted(found, (q, k, v)), *by_mask)
+
+
+def _fitted(found: Any, xs: tuple[Any, ...]) -> tuple[Any, ...]:
+    """Cotangents in the shapes and types of their inputs."""
+    return tuple(cast(sum_like(d, x), dtype=x.dtype) for d, x in zip(found, xs, strict=True))
+
+
+def _slopes(s: Value, xs: tuple[Any, ...], scale: float) -> tuple[Value, ...]:
+    """Cotangents of q, k, v and the scores, by operations on whole matrices."""
+    g, q, k, v, log_sum, shared = xs
     p = exp(s - catalogue.expand_dims(log_sum, axis=-1))
-    ds = p * (matmul(g, wide_v, transpose_y=True) - catalogue.expand_dims(shared, axis=-1))
-    found = [
-        matmul(ds, wide_k) * factor,
-        matmul(ds, wide_q, transpose_x=True) * factor,
-        matmul(p, g, transpose_x=True),
-    ]
-    fitted: list[Any] = [
-        cast(sum_like(d, x), dtype=x.dtype) for d, x in zip(found, (q, k, v), strict=True)
-    ]
-    for m in mask:
-        additive = m.dtype is not types.bool_
-        fitted.append(cast(sum_like(ds, m), dtype=m.dtype) if additive else None)
-    return tuple(fitted)
+    ds = p * (matmul(g, v, transpose_y=True) - catalogue.expand_dims(shared, axis=-1))
+    by_key = matmul(ds, q, transpose_x=True) * scale
+    return matmul(ds, k) * scale, by_key, matmul(p, g, transpose_x=True), ds
 
 
 def _shapes() -> Iterator[tuple[tuple[int, ...], tuple[int, ...], int, tuple[int, ...] | None]]:
@@ -199,4 +226,135 @@ for half precision. Leading dimensions broadcast. A mask broadcasts to the score
 boolean one says which keys a query sees, a floating one is added to the scores. With `causal`,
 query i sees the keys 0 to i only. `scale` is 1 / sqrt(E) by default. A query that sees no key
 gets zeros.
+"""
+
+
+# The kernels: no mask, one batch, widths that are whole vectors
+def _flash_shape(q: Shape, k: Shape, v: Shape, causal: bool, scale: float) -> tuple[Shape, Shape]:
+    found = _shape(q, k, v, causal=causal, scale=scale)
+    assert q is not None and k is not None and v is not None
+    for name, shape in (("q and k", q), ("v", v)):
+        width = shape[-1]
+        if width is not None and (width % WHOLE or not width):
+            raise ShapeError(f"expected {name} of a width that {WHOLE} divides, got {show(shape)}")
+    return found
+
+
+def _flash_dtype(*xs: DType, **_: Any) -> DType:
+    found = floating(*xs)
+    if found in HALVES:
+        raise DTypeError(f"expected float32 or float64, got {found}")
+    return found
+
+
+def _flash_vjp(
+    gs: Any, ys: Any, q: Any, k: Any, v: Any, causal: bool, scale: float
+) -> tuple[Any, ...]:
+    return _vjp(gs, ys, q, k, v, causal=causal, scale=scale)
+
+
+def _flash_cases() -> Iterator[Case]:
+    for dtype in FLOATS[:2]:
+        for n, (batch, queries, keys, width, depth) in enumerate((
+            ((), 2, 3, 16, 16), ((2, 2), 17, 17, 16, 48), ((3,), 70, 130, 64, 32),
+            ((2,), 130, 70, 32, 80), ((1,), 1, 40, 16, 16),
+        )):  # fmt: skip
+            shapes = (queries, width), (keys, width), (keys, depth)
+            arrays = [draw((*batch, *s), dtype, seed=i) for i, s in enumerate(shapes)]
+            for causal in (False, True):
+                attrs = {"causal": causal, "scale": 0.25 if n % 2 else -0.1}
+                yield Case(tuple(arrays), attrs, rtol=1e-5, atol=2e-5)
+
+
+flash_attention = defop(
+    "flash_attention",
+    inputs="q k v",
+    attrs={"causal": False, "scale": REQUIRED},
+    dtype=lambda *dtypes, **_: (_flash_dtype(*dtypes),) * 2,
+    shape=_flash_shape,
+    reference=_reference,
+    vjp=_flash_vjp,
+    lower=Opaque("flash_attention"),
+    cases=_flash_cases,
+    outputs=2,
+)
+"""`attention` by a kernel that keeps no matrix of scores."""
+
+
+def _grad_shape(
+    g: Shape, q: Shape, k: Shape, v: Shape, log_sums: Shape, shared: Shape, causal: bool,
+    scale: float,
+) -> tuple[Shape, Shape, Shape]:  # fmt: skip
+    y, rows = _flash_shape(q, k, v, causal, scale)
+    for name, shape, expected in (
+        ("g", g, y),
+        ("log_sums", log_sums, rows),
+        ("shared", shared, rows),
+    ):
+        if not compatible(shape, expected):
+            raise ShapeError(f"expected {name} of shape {show(expected)}, got {show(shape)}")
+    return q, k, v
+
+
+def _grad_reference(
+    g: Array, q: Array, k: Array, v: Array, log_sums: Array, shared: Array, causal: bool,
+    scale: float,
+) -> tuple[Array, ...]:  # fmt: skip
+    wide = [x.astype(np.float64) for x in (g, q, k, v, log_sums, shared)]
+    s = np.matmul(wide[1], np.swapaxes(wide[2], -1, -2)) * scale
+    if causal:
+        s = np.where(np.tri(*s.shape[-2:], dtype=bool), s, -np.inf)
+    p = np.exp(s - wide[4][..., None])
+    ds = p * (np.matmul(wide[0], np.swapaxes(wide[3], -1, -2)) - wide[5][..., None]) * scale
+    turned = np.swapaxes(ds, -1, -2), np.swapaxes(p, -1, -2)
+    found = np.matmul(ds, wide[2]), np.matmul(turned[0], wide[1]), np.matmul(turned[1], wide[0])
+    return tuple(x.astype(q.dtype) for x in found)
+
+
+def _grad_vjp(
+    gs: Any, ys: Any, g: Any, q: Any, k: Any, v: Any, log_sums: Any, shared: Any, causal: bool,
+    scale: float,
+) -> tuple[Any, ...]:  # fmt: skip
+    by_q, by_k, by_v = gs
+    s = _scores(q, k, [], causal, scale)
+    p = exp(s - catalogue.expand_dims(log_sums, axis=-1))
+    slope = matmul(g, v, transpose_y=True) - catalogue.expand_dims(shared, axis=-1)
+    ds = p * slope
+    by_ds = (matmul(by_q, k, transpose_y=True) + matmul(q, by_k, transpose_y=True)) * scale
+    by_slope = by_ds * p
+    by_s = p * (by_ds * slope + matmul(g, by_v, transpose_y=True))
+    return (
+        matmul(by_slope, v) + matmul(p, by_v),
+        (matmul(by_s, k) + matmul(ds, by_k)) * scale,
+        (matmul(by_s, q, transpose_x=True) + matmul(ds, by_q, transpose_x=True)) * scale,
+        matmul(by_slope, g, transpose_x=True),
+        -reduce.sum(by_s, axes=(-1,)),
+        -reduce.sum(by_slope, axes=(-1,)),
+    )
+
+
+def _grad_cases() -> Iterator[Case]:
+    for n, case in enumerate(_flash_cases()):
+        y, log_sums = _reference(*case.inputs, **case.attrs)
+        dtype = as_dtype(y.dtype)
+        g, shared = draw(y.shape, dtype, seed=4), draw(log_sums.shape, dtype, seed=5)
+        small = n < 2
+        inputs = (g, *case.inputs, log_sums, shared)
+        yield Case(inputs, case.attrs, rtol=1e-5, atol=1e-4, differentiate=small)
+
+
+flash_attention_grad = defop(
+    "flash_attention_grad",
+    inputs="g q k v log_sums shared",
+    attrs={"causal": False, "scale": REQUIRED},
+    dtype=lambda *dtypes, **_: (_flash_dtype(*dtypes),) * 3,
+    shape=_grad_shape,
+    reference=_grad_reference,
+    vjp=_grad_vjp,
+    lower=Opaque("flash_attention_grad"),
+    cases=_grad_cases,
+    outputs=3,
+)
+"""Cotangents of q, k and v, from that of y, the logarithms of the sums that `flash_attention` gave,
+and what the cotangents of a row's weights share: sum(g * y) less the cotangent of the logarithm.
 """

@@ -1,0 +1,63 @@
+"""Attention kernels against their references: every case, bands and blocks that overlap."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from families import TARGETS, check, check_cases, group_for, machine
+from harness import check_group
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from weft.codegen.attention.backward import flash_attention_grad
+from weft.codegen.attention.forward import flash_attention
+from weft.ir.dtype import float32
+from weft.ops.base import REGISTRY
+from weft.ops.numeric import draw
+
+FAMILIES = {"flash_attention": flash_attention, "flash_attention_grad": flash_attention_grad}
+
+
+@pytest.mark.parametrize("name", FAMILIES)
+def test_cases_of_the_operations(name: str) -> None:
+    check_cases(FAMILIES[name], name)
+
+
+def _arrays(batch: int, queries: int, keys: int, width: int, depth: int) -> list[np.ndarray]:
+    shapes = (batch, queries, width), (batch, keys, width), (batch, keys, depth)
+    return [draw(shape, float32, seed=i) for i, shape in enumerate(shapes)]
+
+
+@settings(deadline=None, max_examples=12)
+@given(
+    st.integers(1, 3), st.integers(1, 90), st.integers(1, 90), st.sampled_from((16, 32, 112)),
+    st.sampled_from((16, 48)), st.booleans(), st.sampled_from(TARGETS),
+)  # fmt: skip
+def test_any_shape(
+    batch: int, queries: int, keys: int, width: int, depth: int, causal: bool, target: str
+) -> None:
+    arrays = _arrays(batch, queries, keys, width, depth)
+    attrs = {"causal": causal, "scale": 0.3}
+    check(flash_attention, "flash_attention", arrays, attrs, 1e-5, 2e-5, (target,))
+    y, log_sums = REGISTRY["flash_attention"].reference(*arrays, **attrs)
+    g, shared = draw(y.shape, float32, seed=4), draw(log_sums.shape, float32, seed=5)
+    inputs = [g, *arrays, log_sums, shared]
+    check(flash_attention_grad, "flash_attention_grad", inputs, attrs, 1e-5, 1e-3, (target,))
+
+
+@pytest.mark.parametrize("queries", [70, 71, 97])
+def test_blocks_of_queries_that_overlap(queries: int) -> None:
+    """A small second-level cache makes several blocks, the last of which begins early."""
+    arrays = _arrays(2, queries, 90, 16, 32)
+    attrs = {"causal": True, "scale": 0.3}
+    y, log_sums = REGISTRY["flash_attention"].reference(*arrays, **attrs)
+    g, shared = draw(y.shape, float32, seed=4), draw(log_sums.shape, float32, seed=5)
+    inputs = [g, *arrays, log_sums, shared]
+    group = group_for("flash_attention_grad", inputs, attrs)
+    for name in TARGETS:
+        target = replace(machine(name), l2=64 * 1024)
+        launches = flash_attention_grad(group, target)
+        given_values = dict(zip(group.inputs, inputs, strict=True))
+        check_group(group, launches, given_values, target, 1e-5, 1e-3)

@@ -1,0 +1,228 @@
+"""Attention backward: weights are computed again from the logarithms of their sums.
+
+    p = exp(scale * q @ k.T - log_sums)        dv = p.T @ g
+    ds = p * (g @ v.T - shared) * scale        dq = ds @ k,  dk = ds.T @ q
+
+A head is done by one thread, in blocks of queries whose p and ds stay in the second-level cache;
+dk and dv grow in scratch from block to block.
+"""
+
+from __future__ import annotations
+
+from weft.codegen.attention.nest import Nest, Panels
+from weft.codegen.attention.problem import Attention, attention_of, band_rows, row_tile, score_tile
+from weft.codegen.builder import Reg, constant, integer
+from weft.codegen.contraction.emit import scaled, smaller, subtract
+from weft.codegen.contraction.finish import load_tile, store_tile
+from weft.codegen.contraction.plan import ceil_div
+from weft.codegen.family.emit import copy_bytes
+from weft.codegen.kernel import Kernel, Launch, Scratch
+from weft.codegen.microkernel import Tile
+from weft.codegen.target import Target
+from weft.passes.group import Group
+
+
+def flash_attention_grad(group: Group, target: Target) -> tuple[Launch, ...]:
+    """The launch of a `flash_attention_grad` node."""
+    node = group.nodes[0]
+    problem = attention_of(node)
+    if not problem.heads:
+        return ()
+    nest = _Backward(problem, target)
+    ir = nest.ir()
+    scratch = Scratch(nest.used, per_thread=True)
+    args = (*node.data_inputs, scratch, *node.outputs)
+    moved = 2 * sum(float(problem.heads * n) for n in nest.sizes) * problem.dtype.size
+    kernel = Kernel(f"attention_grad_{problem.label}", ir)
+    return (
+        Launch(kernel, args, (6, 7, 8, 9), nest.chunks, flops=problem.flops(5), bytes=moved),
+    )  # fmt: skip
+
+
+class _Backward(Nest):
+    def __init__(self, problem: Attention, target: Target) -> None:
+        super().__init__(problem, target)
+        p = problem
+        self.tile = score_tile(p, target, max(p.width, p.depth))
+        self.band = band_rows(p.queries, self.tile)
+        self.by_query = row_tile(self.band, p.width, p.dtype, target)
+        self.by_key = row_tile(p.keys, p.width, p.dtype, target)
+        self.by_value = row_tile(p.keys, p.depth, p.dtype, target)
+        self.keys_turned = Panels(self.tile, p.width, p.keys, turned=True)
+        self.values_turned = Panels(self.tile, p.depth, p.keys, turned=True)
+        self.keys = Panels(self.by_query, p.keys, p.width)
+        self.padded = max(
+            self.keys_turned.count * self.tile.columns,
+            ceil_div(p.keys, self.by_key.rows) * self.by_key.rows,
+            ceil_div(p.keys, self.by_value.rows) * self.by_value.rows,
+        )
+        self.pitch = ceil_div(self.padded, self.lanes) * self.lanes + self.lanes
+        # Both scratch matrices of a block take half of the second-level cache.
+        most = max(self.band, target.l2 // 2 // (2 * self.pitch * self.size))
+        self.blocks = ceil_div(p.queries, most)
+        self.block = max(self.band, ceil_div(p.queries, self.blocks))
+        self.queries = Panels(self.by_key, self.block, p.width)
+        self.cotangents = Panels(self.by_value, self.block, p.depth)
+        self.sizes = (
+            p.queries * p.depth, p.queries * p.width, p.keys * p.width, p.keys * p.depth,
+            p.queries, p.queries,
+        )  # fmt: skip
+        self.panels = (
+            self.keys_turned, self.values_turned, self.keys, self.queries, self.cotangents,
+        )  # fmt: skip
+        self.places = [self.reserve(panels.bytes) for panels in self.panels]
+        matrix = self.block * self.pitch * self.size
+        self.matrices = [self.reserve(matrix), self.reserve(matrix)]
+        self.grown_bytes = [
+            self._tiles(tile) * self._tile_bytes(tile) * (n // tile.columns)
+            for tile, n in ((self.by_key, p.width), (self.by_value, p.depth))
+        ]
+        self.grown = [self.reserve(size) for size in self.grown_bytes]
+
+    def _tiles(self, tile: Tile) -> int:
+        return ceil_div(self.problem.keys, tile.rows)
+
+    @staticmethod
+    def _tile_bytes(tile: Tile) -> int:
+        return tile.rows * tile.columns * tile.dtype.size
+
+    def ir(self) -> str:
+        """The kernel; arguments g, q, k, v, log_sums, shared, scratch, dq, dk, dv."""
+        b, p = self.b, self.problem
+        with self.heads(6) as head:
+            for panels, place in zip(self.panels, self.places, strict=True):
+                panels.base = b.offset(self.own, place)
+            self.p, self.ds = (b.offset(self.own, place) for place in self.matrices)
+            g, q, k, v, self.sums, self.shared = (
+                self.matrix(slot, head, size) for slot, size in enumerate(self.sizes)
+            )
+            dq, dk, dv = (self.matrix(7 + i, head, self.sizes[1 + i]) for i in range(3))
+            self.keys_turned.copy(b, k, p.width, self.target)
+            self.values_turned.copy(b, v, p.depth, self.target)
+            self.keys.copy(b, k, p.width, self.target)
+            if self.blocks == 1:
+                self._block((q, g, dq), integer(0), integer(0))
+            else:
+                for place, size in zip(self.grown, self.grown_bytes, strict=True):
+                    count = integer(size // (self.lanes * self.size))
+                    self.clear(b.offset(self.own, place), integer(0), count)
+                with b.loop(0, self.blocks) as loop:
+                    first = b.mul(loop.index, self.block)
+                    row = smaller(b, first, p.queries - self.block)
+                    self._block((q, g, dq), row, subtract(b, first, row))
+            self._hand_over(self.by_key, self.grown[0], dk, p.width)
+            self._hand_over(self.by_value, self.grown[1], dv, p.depth)
+        return b.module()
+
+    def _block(self, operands: tuple[Reg, Reg, Reg], row: Reg, done: Reg) -> None:
+        """The queries from `row` on, of which an earlier block did the first `done`."""
+        b, p = self.b, self.problem
+        q, g, dq = operands
+        q, g, dq = self.at(q, row, p.width), self.at(g, row, p.depth), self.at(dq, row, p.width)
+        self.queries.copy(b, q, p.width, self.target)
+        self.cotangents.copy(b, g, p.depth, self.target)
+        with b.loop(0, ceil_div(self.block, self.band)) as loop:
+            first = smaller(b, b.mul(loop.index, self.band), self.block - self.band)
+            self._band((q, g, dq), first, row)
+        self._grow((self.by_value, self.cotangents, self.p), self.grown[1], row, done)
+        self._grow((self.by_key, self.queries, self.ds), self.grown[0], row, done)
+
+    def _band(self, operands: tuple[Reg, Reg, Reg], first: Reg, row: Reg) -> None:
+        """Weights, their gradients and dq for a band of the block that begins at `row`."""
+        b, p, tile = self.b, self.problem, self.tile
+        q, g, dq = operands
+        limit = self.visible(b.add(b.add(row, first), self.band - 1))
+        panels = b.binary("udiv", b.add(limit, tile.columns - 1), integer(tile.columns))
+
+        def scores(start: Reg) -> None:
+            at = b.add(first, start)
+            for x, n, right, goal in (
+                (q, p.width, self.keys_turned, self.p), (g, p.depth, self.values_turned, self.ds),
+            ):  # fmt: skip
+                left = self.at(x, at, n), n * self.size, self.size
+                line = self.at(goal, at, self.pitch)
+                with b.loop(0, panels, at_least_once=True) as loop:
+                    sums = self.product(tile, left, right.right(b, loop.index, integer(0)), n)
+                    to = scaled(b, line, loop.index, tile.columns, self.size)
+                    self.store(sums, to, self.pitch)
+
+        self.rows(tile, self.band, scores)
+        # Tiles of keys begin at a query of theirs, and read the columns of the whole tile.
+        tall = max(self.by_key.rows, self.by_value.rows)
+        wide = smaller(b, b.add(limit, tall), self.padded) if p.causal else limit
+        with b.loop(0, self.band) as loop:
+            at = b.add(first, loop.index)
+            self._weights(at, b.add(row, at), wide)
+
+        def queries(start: Reg) -> None:
+            at = b.add(first, start)
+            left = self.at(self.ds, at, self.pitch), self.pitch * self.size, self.size
+            line = self.at(dq, at, p.width)
+            with b.loop(0, self.keys.count) as loop:
+                right = self.keys.right(b, loop.index, integer(0))
+                sums = self.product(self.by_query, left, right, limit)
+                to = scaled(b, line, loop.index, self.by_query.columns, self.size)
+                self.store(sums, to, p.width)
+
+        self.rows(self.by_query, self.band, queries)
+
+    def _weights(self, index: Reg, row: Reg, wide: Reg) -> None:
+        """Line `index` of both matrices: scores to p, and g @ v.T to ds."""
+        b = self.b
+        p, ds = self.at(self.p, index, self.pitch), self.at(self.ds, index, self.pitch)
+        seen = self.visible(row)
+        count = self.vectors(seen)
+        log_sum, shared = (
+            b.splat(b.load(self.scalar, self.at(x, row, 1), self.size), self.lanes)
+            for x in (self.sums, self.shared)
+        )
+        with b.loop(0, count, at_least_once=True) as loop:
+            score = self.scaled_scores(p, loop.index, seen)
+            weight = self.exp(b.binary("fsub", score, log_sum))
+            place = scaled(b, ds, loop.index, self.lanes, self.size)
+            slope = b.binary("fsub", b.load(self.type, place, self.size), shared)
+            slope = b.binary("fmul", slope, constant(self.problem.scale, self.type))
+            inside = b.compare("fcmp une", weight, constant(0, self.type))
+            slope = b.binary("fmul", slope, weight)
+            slope = b.emit(self.type, f"select {inside}, {slope}, {self.type} zeroinitializer")
+            b.store(slope, place, self.size)
+            b.store(weight, scaled(b, p, loop.index, self.lanes, self.size), self.size)
+        last = self.vectors(wide)
+        self.clear(p, count, last)
+        self.clear(ds, count, last)
+
+    def _grow(self, operands: tuple[Tile, Panels, Reg], place: int, row: Reg, done: Reg) -> None:
+        """Add the block's share to dk or dv: the transposed matrix times the block's rows."""
+        b, (tile, right, matrix) = self.b, operands
+        base, each = b.offset(self.own, place), self._tile_bytes(tile)
+        with b.loop(0, self._tiles(tile)) as loop:
+            key = b.mul(loop.index, tile.rows)
+            first = done
+            if self.problem.causal:  # earlier queries do not see these keys
+                first = b.call("i64", "llvm.smax.i64", (subtract(b, key, row), done))
+                first = smaller(b, first, self.block)
+            left = scaled(b, self.at(matrix, first, self.pitch), key, 1, self.size)
+            depth = subtract(b, integer(self.block), first)
+            with b.loop(0, right.count) as inner:
+                at = b.add(b.mul(loop.index, right.count), inner.index)
+                goal = scaled(b, base, at, each, 1)
+                start = load_tile(b, tile, goal) if self.blocks > 1 else None
+                sums = self.product(
+                    tile, (left, self.size, self.pitch * self.size),
+                    right.right(b, inner.index, first), depth, start,
+                )  # fmt: skip
+                store_tile(b, tile, sums, goal)
+
+    def _hand_over(self, tile: Tile, place: int, to: Reg, columns: int) -> None:
+        """Copy grown tiles to their rows of the output."""
+        b, across = self.b, columns // tile.columns
+        run = tile.columns * self.size
+        with b.loop(0, self.problem.keys) as loop:
+            number = b.binary("udiv", loop.index, integer(tile.rows))
+            line = subtract(b, loop.index, b.mul(number, tile.rows))
+            each = across * self._tile_bytes(tile)
+            source = scaled(b, b.offset(self.own, place), number, each, 1)
+            source = scaled(b, source, line, run, 1)
+            for i in range(across):
+                goal = b.offset(self.at(to, loop.index, columns), i * run)
+                copy_bytes(b, b.offset(source, i * self._tile_bytes(tile)), goal, run)

@@ -1,0 +1,131 @@
+"""Attention forward: a band of queries goes through scores, softmax and values in the cache.
+
+The keys of a head (turned) and its values are copied into panels once. Then, band by band: scores
+into scratch, each row to exponentials in place, those times the values, divided by the row's sum
+when stored. With the band's rows the columns that a causal band needs grow; the rest is not
+computed.
+"""
+
+from __future__ import annotations
+
+from weft.codegen import vecmath
+from weft.codegen.attention.nest import Nest, Panels
+from weft.codegen.attention.problem import Attention, attention_of, band_rows, row_tile, score_tile
+from weft.codegen.builder import Reg, constant, integer
+from weft.codegen.contraction.emit import scaled, smaller
+from weft.codegen.contraction.plan import ceil_div
+from weft.codegen.kernel import Kernel, Launch, Scratch
+from weft.codegen.loop.arithmetic import across, combine
+from weft.codegen.loop.convert import choose
+from weft.codegen.target import Target
+from weft.passes.group import Group
+
+
+def flash_attention(group: Group, target: Target) -> tuple[Launch, ...]:
+    """The launch of a `flash_attention` node."""
+    node = group.nodes[0]
+    problem = attention_of(node)
+    if not problem.heads * problem.queries:
+        return ()
+    nest = _Forward(problem, target)
+    ir = nest.ir()
+    scratch = Scratch(nest.used, per_thread=True)
+    args = (*node.data_inputs, scratch, *node.outputs)
+    moved = sum(float(problem.heads * n) for n in nest.sizes) * problem.dtype.size
+    kernel = Kernel(f"attention_{problem.label}", ir)
+    return (
+        Launch(kernel, args, (3, 4, 5), nest.chunks, flops=problem.flops(2), bytes=moved),
+    )  # fmt: skip
+
+
+class _Forward(Nest):
+    def __init__(self, problem: Attention, target: Target) -> None:
+        super().__init__(problem, target)
+        p = problem
+        self.tile = score_tile(p, target, p.width)
+        self.band = band_rows(p.queries, self.tile)
+        self.out = row_tile(self.band, p.depth, p.dtype, target)
+        self.keys = Panels(self.tile, p.width, p.keys, turned=True)
+        self.values = Panels(self.out, p.keys, p.depth)
+        self.pitch = self.keys.count * self.tile.columns + self.lanes
+        self.sizes = (p.queries * p.width, p.keys * p.width, p.keys * p.depth, p.queries * p.depth)
+        self.places = [
+            self.reserve(size)
+            for size in (
+                self.keys.bytes, self.values.bytes, self.band * self.pitch * self.size,
+                self.band * self.size,
+            )
+        ]  # fmt: skip
+
+    def ir(self) -> str:
+        """The kernel; arguments q, k, v, scratch, y, logarithms of sums."""
+        b, p = self.b, self.problem
+        with self.heads(3) as head:
+            self.keys.base, self.values.base, self.scores, self.factors = (
+                b.offset(self.own, place) for place in self.places
+            )
+            q, k, v = (self.matrix(slot, head, self.sizes[slot]) for slot in range(3))
+            self.y = self.matrix(4, head, self.sizes[3])
+            self.sums = self.matrix(5, head, p.queries)
+            self.keys.copy(b, k, p.width, self.target)
+            self.values.copy(b, v, p.depth, self.target)
+            with b.loop(0, ceil_div(p.queries, self.band)) as loop:
+                row = smaller(b, b.mul(loop.index, self.band), p.queries - self.band)
+                self._band(self.at(q, row, p.width), row)
+        return b.module()
+
+    def _band(self, q: Reg, row: Reg) -> None:
+        """The queries from `row` on."""
+        b, p, tile = self.b, self.problem, self.tile
+        limit = self.visible(b.add(row, self.band - 1))  # columns that the band sees
+        panels = b.binary("udiv", b.add(limit, tile.columns - 1), integer(tile.columns))
+
+        def scores(first: Reg) -> None:
+            left = self.at(q, first, p.width), p.width * self.size, self.size
+            line = self.at(self.scores, first, self.pitch)
+            with b.loop(0, panels, at_least_once=True) as loop:
+                sums = self.product(tile, left, self.keys.right(b, loop.index, integer(0)), p.width)
+                self.store(sums, scaled(b, line, loop.index, tile.columns, self.size), self.pitch)
+
+        self.rows(tile, self.band, scores)
+        with b.loop(0, self.band) as loop:
+            self._softmax(loop.index, b.add(row, loop.index), limit)
+
+        def values(first: Reg) -> None:
+            left = self.at(self.scores, first, self.pitch), self.pitch * self.size, self.size
+            line = self.at(self.y, b.add(row, first), p.depth)
+            with b.loop(0, self.values.count) as loop:
+                sums = self.product(
+                    self.out, left, self.values.right(b, loop.index, integer(0)), limit
+                )
+                to = scaled(b, line, loop.index, self.out.columns, self.size)
+                self.store(sums, to, p.depth, self.at(self.factors, first, 1))
+
+        self.rows(self.out, self.band, values)
+
+    def _softmax(self, index: Reg, row: Reg, limit: Reg) -> None:
+        """Line `index` of scores to exponentials; its factor; the logarithm of its sum."""
+        b, dtype = self.b, self.problem.dtype
+        line = self.at(self.scores, index, self.pitch)
+        seen = self.visible(row)
+        count = self.vectors(seen)
+        low = constant(float("-inf"), self.type)
+        with b.loop(0, count, 1, [low], at_least_once=True) as loop:
+            value = self.scaled_scores(line, loop.index, seen)
+            loop.next = [combine(b, "maximum", dtype, loop.carried[0], value)]
+        top = across(b, "maximum", dtype, loop.results[0])
+        none = b.compare("fcmp oeq", top, constant(float("-inf"), self.scalar))
+        top = choose(b, none, constant(0, self.scalar), top)
+        tops = b.splat(top, self.lanes)
+        with b.loop(0, count, 1, [constant(0, self.type)], at_least_once=True) as loop:
+            value = b.binary("fsub", self.scaled_scores(line, loop.index, seen), tops)
+            value = self.exp(value)
+            b.store(value, scaled(b, line, loop.index, self.lanes, self.size), self.size)
+            loop.next = [b.binary("fadd", loop.carried[0], value)]
+        self.clear(line, count, self.vectors(limit))
+        total = across(b, "add", dtype, loop.results[0])
+        total = combine(b, "maximum", dtype, total, constant(1, self.scalar))
+        factor = b.binary("fdiv", constant(1, self.scalar), total)
+        b.store(factor, self.at(self.factors, index, 1), self.size)
+        log = b.binary("fadd", top, vecmath.log(b, total))
+        b.store(log, self.at(self.sums, row, 1), self.size)

@@ -1,0 +1,180 @@
+"""What the forward and the backward kernel share: copies, tiles of products, rows of scores."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+
+from weft.codegen import vecmath
+from weft.codegen.attention.problem import Attention
+from weft.codegen.builder import Builder, Reg, constant, integer, kernel_builder, vector
+from weft.codegen.contraction.emit import fixed, scaled, smaller, subtract
+from weft.codegen.contraction.panel import RightPanel, right_bytes
+from weft.codegen.contraction.plan import ceil_div
+from weft.codegen.contraction.product import Product
+from weft.codegen.loop.arithmetic import lane_numbers
+from weft.codegen.loop.convert import choose
+from weft.codegen.microkernel import Accumulators, Left, Right, Tile, microkernel, strided
+from weft.codegen.target import Target
+
+LINE = 64
+CHUNKS = 64
+"""Most chunks: even shares for any number of threads up to 16."""
+
+
+def lines(size: int) -> int:
+    """Bytes, rounded up to whole cache lines."""
+    return ceil_div(size, LINE) * LINE
+
+
+class Panels:
+    """An operand copied into panels of a tile's columns, `steps` runs each.
+
+    `turned`: the columns are rows in memory, as in a product with a transposed matrix.
+    """
+
+    def __init__(self, tile: Tile, steps: int, columns: int, turned: bool = False) -> None:
+        self.tile = tile
+        self.steps = steps
+        self.columns = columns
+        self.turned = turned
+        self.count = ceil_div(columns, tile.columns)
+        self.each = lines(right_bytes(tile, steps))
+        self.bytes = self.each * self.count
+        self.base: Reg
+
+    def copy(self, b: Builder, source: Reg, row: int, target: Target) -> None:
+        """Copy from `source`, whose rows are `row` elements apart."""
+        tile = self.tile
+        step, column = (1, row) if self.turned else (row, 1)
+        product = Product(1, 1, 1, 1, 1, step, column, tile.dtype)
+        narrow = bool(self.columns % tile.columns)
+        panel = RightPanel(b, tile, product, narrow, target)
+        with b.loop(0, self.count) as loop:
+            first = b.mul(loop.index, tile.columns)
+            panel.copy(
+                scaled(b, source, first, column, tile.dtype.size),
+                self.at(b, loop.index, integer(0)),
+                integer(self.steps),
+                (integer(step), integer(column)),
+                subtract(b, integer(self.columns), first),
+            )
+
+    def at(self, b: Builder, panel: Reg, step: Reg) -> Reg:
+        """The address of a panel's run number `step`."""
+        start = scaled(b, self.base, panel, self.each, 1)
+        return scaled(b, start, step, self.tile.columns, self.tile.dtype.size)
+
+    def right(self, b: Builder, panel: Reg, step: Reg) -> Right:
+        """The panel from run `step` on, as the microkernel's operand."""
+        return Right(self.at(b, panel, step), self.tile.columns * self.tile.dtype.size)
+
+
+class Nest:
+    """One kernel under construction: an item is a head."""
+
+    def __init__(self, problem: Attention, target: Target) -> None:
+        self.problem = problem
+        self.target = target
+        self.size = problem.dtype.size
+        self.lanes = target.lanes(self.size)
+        self.scalar = "float" if self.size == 4 else "double"
+        self.type = vector(self.scalar, self.lanes)
+        self.group = ceil_div(problem.heads, CHUNKS)
+        self.chunks = ceil_div(problem.heads, self.group)
+        self.used = 0  # bytes of scratch of a thread
+        self.b: Builder = kernel_builder()
+        self.own: Reg
+
+    def reserve(self, size: int) -> int:
+        """A place in the thread's scratch."""
+        place, self.used = self.used, self.used + lines(size)
+        return place
+
+    @contextmanager
+    def heads(self, scratch: int) -> Iterator[Reg]:
+        """The heads of this call; `scratch` is the argument slot of the scratch."""
+        b = self.b
+        self.own = b.offset(b.argument(scratch), b.mul(b.params[3], self.used))
+        first = b.mul(b.params[1], self.group)
+        last = smaller(b, b.mul(b.params[2], self.group), self.problem.heads)
+        with b.loop(first, last) as loop:
+            yield loop.index
+
+    def matrix(self, slot: int, head: Reg, size: int) -> Reg:
+        """The address of a head's matrix of `size` elements in an argument."""
+        return scaled(self.b, self.b.argument(slot), head, size, self.size)
+
+    def at(self, pointer: Reg, row: Reg, pitch: int) -> Reg:
+        """The address of a row."""
+        return scaled(self.b, pointer, row, pitch, self.size)
+
+    def rows(self, tile: Tile, count: int, body: Callable[[Reg], None]) -> None:
+        """Tiles that cover `count` rows; the last one begins early enough to end at them."""
+        b = self.b
+        with b.loop(0, ceil_div(count, tile.rows)) as loop:
+            body(smaller(b, b.mul(loop.index, tile.rows), count - tile.rows))
+
+    def product(
+        self, tile: Tile, left: tuple[Reg, int, int], right: Right, depth: Reg | int,
+        start: Accumulators | None = None,
+    ) -> Accumulators:  # fmt: skip
+        """A tile of sums; `left` is an address and its bytes between rows and steps."""
+        base, row, step = left
+        if isinstance(depth, Reg):
+            known = fixed(depth)
+            depth = depth if known is None else known
+        operand: Left = strided(self.b, base, row, tile.rows, step)
+        return microkernel(self.b, tile, operand, right, depth, start)
+
+    def store(self, sums: Accumulators, to: Reg, pitch: int, scales: Reg | None = None) -> None:
+        """Store a tile; with `scales`, the address of a factor for every row."""
+        b = self.b
+        for r, line in enumerate(sums):
+            place = b.offset(to, r * pitch * self.size)
+            factor = None
+            if scales is not None:
+                number = b.load(self.scalar, b.offset(scales, r * self.size), self.size)
+                factor = b.splat(number, self.lanes)
+            for v, value in enumerate(line):
+                out = value if factor is None else b.binary("fmul", value, factor)
+                b.store(out, b.offset(place, v * self.lanes * self.size), self.size)
+
+    def visible(self, row: Reg) -> Reg:
+        """How many keys the query at `row` sees."""
+        keys = self.problem.keys
+        return smaller(self.b, self.b.add(row, 1), keys) if self.problem.causal else integer(keys)
+
+    def vectors(self, columns: Reg) -> Reg:
+        """How many vectors cover so many columns."""
+        b = self.b
+        if columns.text.isdigit():
+            return integer(ceil_div(int(columns.text), self.lanes))
+        return b.binary("udiv", b.add(columns, self.lanes - 1), integer(self.lanes))
+
+    def scaled_scores(self, line: Reg, number: Reg, seen: Reg) -> Reg:
+        """Vector `number` of a line of scores, scaled; minus infinity from column `seen` on."""
+        b = self.b
+        value = b.load(self.type, scaled(b, line, number, self.lanes, self.size), self.size)
+        value = b.binary("fmul", value, constant(self.problem.scale, self.type))
+        left = subtract(b, seen, b.mul(number, self.lanes))
+        words = vector("i32", self.lanes)
+        limit = b.splat(self._narrow(left), self.lanes)
+        inside = b.compare("icmp slt", lane_numbers(words), limit)
+        return choose(b, inside, value, constant(float("-inf"), self.type))
+
+    def _narrow(self, value: Reg) -> Reg:
+        if value.text.lstrip("-").isdigit():
+            return integer(int(value.text), "i32")
+        return self.b.emit("i32", f"trunc {value} to i32")
+
+    def clear(self, line: Reg, first: Reg, last: Reg) -> None:
+        """Zeros to the vectors from `first` to before `last` of a line."""
+        b = self.b
+        with b.loop(first, last) as loop:
+            place = scaled(b, line, loop.index, self.lanes, self.size)
+            b.store(Reg(self.type, "zeroinitializer"), place, self.size)
+
+    def exp(self, x: Reg) -> Reg:
+        """The exponential of a vector."""
+        return vecmath.exp(self.b, x)

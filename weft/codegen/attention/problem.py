@@ -1,0 +1,80 @@
+"""What an attention kernel computes, and how it is cut."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from math import prod
+
+from weft.codegen.contraction.plan import ceil_div, choose_tile
+from weft.codegen.contraction.product import Product
+from weft.codegen.microkernel import Tile, max_rows
+from weft.codegen.target import Target
+from weft.ir.dtype import DType
+from weft.ir.node import Node
+from weft.ir.shape import known
+
+BAND = 24
+"""Rows of queries that go through all steps together: their scores (24 x 256 x 4 bytes) stay in the
+first-level cache, and 24 is a multiple of the tiles' usual rows."""
+
+
+@dataclass(frozen=True)
+class Attention:
+    """`heads` independent attentions of `queries` rows to `keys` rows."""
+
+    heads: int
+    queries: int
+    keys: int
+    width: int  # of queries and keys
+    depth: int  # width of the values
+    causal: bool
+    scale: float
+    dtype: DType
+
+    @property
+    def label(self) -> str:
+        """For kernel names."""
+        sizes = f"{self.heads}x{self.queries}x{self.keys}x{self.width}x{self.depth}"
+        return f"{self.dtype}_{sizes}{'_causal' if self.causal else ''}"
+
+    def flops(self, products: int) -> float:
+        """Arithmetic of so many products of queries and keys; half of them count if causal."""
+        each = 2.0 * self.heads * self.queries * self.keys * max(self.width, self.depth)
+        return products * each * (0.5 if self.causal else 1.0)
+
+
+def attention_of(node: Node) -> Attention:
+    """The problem of a `flash_attention` or `flash_attention_grad` node."""
+    first = 0 if node.op == "flash_attention" else 1
+    q, k, v = (known(x.shape) for x in node.data_inputs[first : first + 3])
+    return Attention(
+        prod(q[:-2]), q[-2], k[-2], q[-1], v[-1], bool(node.attrs["causal"]),
+        float(node.attrs["scale"]), node.data_inputs[0].dtype,
+    )  # fmt: skip
+
+
+def score_tile(problem: Attention, target: Target, width: int) -> Tile:
+    """The tile of queries by keys, whose sums take `width` steps."""
+    product = Product(problem.queries, problem.keys, width, width, 1, 1, width, problem.dtype)
+    return choose_tile(product, target)
+
+
+def row_tile(rows: int, columns: int, dtype: DType, target: Target) -> Tile:
+    """The tile for `columns`, whole vectors, that wastes no column and the fewest loads."""
+    lanes = target.lanes(dtype.size)
+    wide = columns // lanes
+    options: list[tuple[float, Tile]] = []
+    for vectors in range(1, min(wide, target.registers // 4) + 1):
+        if wide % vectors:
+            continue
+        tile = Tile(min(rows, max_rows(target, vectors)), vectors, lanes, dtype)
+        sums = tile.rows * vectors
+        loads = vectors + (sums if vectors == 1 else tile.rows)
+        waste = ceil_div(rows, tile.rows) * tile.rows / rows
+        options.append((waste * max(sums, loads, 8) / sums, tile))
+    return min(options, key=lambda option: (option[0], -option[1].rows))[1]
+
+
+def band_rows(rows: int, tile: Tile) -> int:
+    """Rows of a band: whole tiles, but no more than there are."""
+    return min(rows, ceil_div(BAND, tile.rows) * tile.rows)
