@@ -33,7 +33,7 @@ __all__ = [
 ]  # fmt: skip
 
 # Loaded on first use, so that `import weft` stays instant.
-_MODULES = ("datasets", "func", "models", "nn", "numpy", "ops", "optim", "scipy", "tf1")
+_MODULES = ("autograd", "datasets", "func", "models", "nn", "numpy", "ops", "optim", "scipy", "tf1")
 
 
 def __getattr__(name: str) -> Any:

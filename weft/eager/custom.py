@@ -1,0 +1,236 @@
+"""Operations of the user's own: a forward and a backward function, both written with tensors."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, ClassVar, Final
+
+from weft.eager.call import cast, lazy_of, wrap
+from weft.eager.creation import zeros
+from weft.eager.handle import Handle
+from weft.eager.lazy import Lazy, trace
+from weft.eager.mode import no_grad
+from weft.eager.plan import Plan, recall, remember
+from weft.errors import GradientError, ShapeError
+from weft.ir.shape import known, show
+from weft.ops.base import at_user_line
+
+
+class Context:
+    """What the forward function hands to the backward function; further attributes are welcome.
+
+    Attributes:
+        needs_input_grad: for each argument of `apply`, whether it needs a gradient.
+    """
+
+    def __init__(self, needs_input_grad: tuple[bool, ...]) -> None:
+        self.needs_input_grad = needs_input_grad
+        self.materialize = True
+        self.constants: tuple[Any, ...] = ()
+        self.dirty: tuple[Any, ...] = ()
+        self.saved: list[tuple[Any, Lazy | None]] | None = []
+        self.public: Mapping[Lazy, Lazy] = {}  # results inside -> outside, while backward runs
+
+    def save_for_backward(self, *tensors: Any) -> None:
+        """Keep tensors (or `None`) for the backward function."""
+        self.saved = [(x, x.lazy if isinstance(x, Handle) else None) for x in tensors]
+
+    @property
+    def saved_tensors(self) -> tuple[Any, ...]:
+        """What `save_for_backward` was given.
+
+        Raises:
+            GradientError: a backward pass freed them, or one was changed in place.
+        """
+        if self.saved is None:
+            raise GradientError(
+                "saved_tensors: they were freed by an earlier backward pass; call that one with "
+                f"retain_graph=True{at_user_line()}"
+            )
+        return tuple([self._seen(x, lazy) for x, lazy in self.saved])
+
+    def _seen(self, x: Any, lazy: Lazy | None) -> Any:
+        if lazy is None:
+            return x
+        outside = self.public.get(lazy)
+        if outside is not None:
+            return tensor_of(outside)
+        if x.lazy is not lazy:
+            raise GradientError(
+                "saved_tensors: one was changed in place after it was saved; save a clone() of it"
+                f"{at_user_line()}"
+            )
+        return x
+
+    def mark_non_differentiable(self, *tensors: Any) -> None:
+        """No gradient flows through these results."""
+        self.constants = tensors
+
+    def mark_dirty(self, *tensors: Any) -> None:
+        """These arguments were changed in place."""
+        self.dirty = tensors
+
+    def set_materialize_grads(self, value: bool) -> None:
+        """Whether gradients that nothing has reached are zeros; otherwise they are `None`."""
+        self.materialize = value
+
+
+def tensor_of(lazy: Lazy) -> Any:
+    """The tensor that shows a value, or a new one."""
+    owner = None if lazy.owner is None else lazy.owner()
+    return wrap(lazy) if owner is None else owner
+
+
+class Custom(Lazy):
+    """A result whose gradient a function of the user gives."""
+
+    __slots__ = ("call",)
+    call: Call
+
+
+class Call:
+    """One call of a `Function`: what its backward pass needs."""
+
+    def __init__(
+        self, function: type[Function], context: Context, inputs: Sequence[Lazy | None]
+    ) -> None:
+        self.function = function
+        self.context = context
+        self.inputs = inputs  # of each argument, its value if a gradient flows to it
+        self.places: list[int | None] = []  # of each result of forward, its index among `raw`
+        self.raw: tuple[Lazy, ...] = ()  # results that gradients flow through, as forward made them
+
+    def pull(self, outputs: Mapping[int, Lazy], gs: Mapping[int, Lazy]) -> list[tuple[Lazy, Lazy]]:
+        """Gradients of the inputs, from those of the results that something has reached."""
+        name = f"{self.function.__name__}.backward"
+        context = self.context
+        context.public = {self.raw[i]: y for i, y in outputs.items()}
+        try:
+            found = self.function.backward(context, *[self._given(p, gs) for p in self.places])
+        finally:
+            context.public = {}
+        grads = found if isinstance(found, tuple) else (found,)
+        if len(grads) < len(self.inputs) or any([g is not None for g in grads[len(self.inputs) :]]):
+            raise GradientError(
+                f"{name}: expected {len(self.inputs)} gradients, one for each argument of forward "
+                f"(None where there is none), got {len(grads)}{at_user_line()}"
+            )
+        pairs = zip(self.inputs, grads, strict=False)
+        return [(x, _fitting(g, x, name)) for x, g in pairs if x is not None and g is not None]
+
+    def _given(self, place: int | None, gs: Mapping[int, Lazy]) -> Any:
+        if place is None:
+            return None
+        g = gs.get(place)
+        if g is not None:
+            return tensor_of(g)
+        kind = self.raw[place].type
+        return zeros(known(kind.shape), dtype=kind.dtype) if self.context.materialize else None
+
+    def free(self) -> None:
+        """Forget what was saved."""
+        self.context.saved = None
+
+
+def _fitting(g: Any, x: Lazy, name: str) -> Lazy:
+    found = cast(lazy_of(g, x.type.dtype), x.type.dtype)
+    if found.type.shape != x.type.shape:
+        raise ShapeError(
+            f"{name}: expected a gradient of shape {show(x.type.shape)}, that of the argument, "
+            f"got {show(found.type.shape)}{at_user_line()}"
+        )
+    return found
+
+
+class Function:
+    """An operation with a gradient of its own; inherit from it, and call `apply`.
+
+    `forward(ctx, *args)` computes the results; `backward(ctx, *gradients)` returns a gradient for
+    each argument, `None` where there is none. Alternatively `forward(*args)` takes no context, and
+    `setup_context(ctx, inputs, output)` keeps what the backward function needs. Neither is recorded
+    for gradients, except that `create_graph=True` records the backward function.
+
+    Example:
+        >>> import weft as wf
+        >>> class Double(wf.autograd.Function):
+        ...     @staticmethod
+        ...     def forward(ctx, x):
+        ...         return x * 2
+        ...     @staticmethod
+        ...     def backward(ctx, g):
+        ...         return g * 2
+        >>> x = wf.ones(3, requires_grad=True)
+        >>> Double.apply(x).backward(wf.ones(3))
+        >>> x.grad.tolist()
+        [2.0, 2.0, 2.0]
+    """
+
+    forward: ClassVar[Callable[..., Any]]
+    backward: ClassVar[Callable[..., Any]]
+    setup_context: ClassVar[Callable[..., None] | None] = None
+
+    @classmethod
+    def apply(cls, *args: Any) -> Any:
+        """Call the operation."""
+        inputs = [x.lazy if isinstance(x, Handle) and x.lazy.tracked else None for x in args]
+        context = Context(tuple([x is not None for x in inputs]))
+        with no_grad():
+            if cls.setup_context is None:
+                found = cls.forward(context, *args)
+            else:
+                found = cls.forward(*args)
+                cls.setup_context(context, args, found)
+        if not (trace.grad_mode and any(context.needs_input_grad)):
+            return found
+        call = Call(cls, context, inputs)
+        results = _connected(call, found if isinstance(found, tuple) else (found,))
+        return results if isinstance(found, tuple) else results[0]
+
+
+def _connected(call: Call, found: Sequence[Any]) -> tuple[Any, ...]:
+    """The results of a forward function, with the user's gradient behind them."""
+    passed: list[Any] = []
+    for y in found:
+        flows = isinstance(y, Handle) and y.lazy.type.dtype.is_floating
+        flows = flows and not any([y is x for x in call.context.constants])
+        call.places.append(len(passed) if flows else None)
+        if flows:
+            passed.append(y)
+    if not passed:
+        return tuple(found)
+    call.raw = tuple([y.lazy for y in passed])
+    sources = tuple([x for x in call.inputs if x is not None])
+    lazies = _record(call, sources)
+    dirty = call.context.dirty
+    return tuple(
+        [
+            y if p is None else _shown(y, lazies[p], any([y is x for x in dirty]))
+            for y, p in zip(found, call.places, strict=True)
+        ]
+    )
+
+
+def _shown(y: Any, lazy: Lazy, dirty: bool) -> Any:
+    if not dirty:
+        return wrap(lazy, y)
+    y.replace(lazy)
+    return y
+
+
+def _record(call: Call, sources: tuple[Lazy, ...]) -> tuple[Custom, ...]:
+    """Record that the results of `call` depend on `sources`; they are what forward made."""
+    types = tuple([y.type for y in call.raw])
+    key = ("custom", call.function.__name__, tuple(map(id, types)), len(sources))
+    count: Final = len(types)
+    plan = recall(key)
+    if plan is None:
+        plan = remember(key, Plan(call.function.__name__, types, lambda *values: values[:count]))
+    record = trace.record(plan, (*call.raw, *sources))[0].record
+    assert record is not None
+    outputs: list[Custom] = []
+    for i, kind in enumerate(types):
+        lazy = Custom(kind, record, i, True)
+        lazy.call = call
+        outputs.append(lazy)
+    record.outputs = tuple(outputs)
+    return record.outputs

@@ -1,0 +1,125 @@
+"""Hooks: functions that see the gradient of a tensor on its way back, and may change it."""
+
+from __future__ import annotations
+
+import itertools
+import weakref
+from collections.abc import Callable
+from typing import Any, Final, Self
+
+from weft.eager.handle import Handle
+from weft.eager.lazy import Lazy
+from weft.errors import GradientError
+from weft.ops.base import at_user_line
+
+_numbers: Final = itertools.count(1)
+
+
+class RemovableHandle:
+    """What registering a hook returns: `remove()` takes it away; also a context manager."""
+
+    def __init__(self, hooks: dict[int, Callable[..., Any]]) -> None:
+        self._hooks = hooks
+        self.id = next(_numbers)
+
+    def remove(self) -> None:
+        """Take the hook away, if it is still there."""
+        self._hooks.pop(self.id, None)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.remove()
+
+
+class Retain:
+    """A hook that keeps the gradient of a tensor that is no leaf in its `.grad`."""
+
+    def __init__(self, tensor: Handle) -> None:
+        self.tensor = weakref.ref(tensor)
+
+
+class Afterwards:
+    """A hook that is called with the tensor once its gradient has been accumulated."""
+
+    def __init__(self, function: Callable[[Any], Any]) -> None:
+        self.function = function
+
+
+def add(lazy: Lazy, hook: Callable[..., Any] | Retain | Afterwards) -> RemovableHandle:
+    """Enter a hook for the gradient of a value."""
+    if lazy.hooks is None:
+        lazy.hooks = {}
+    handle = RemovableHandle(lazy.hooks)
+    lazy.hooks[handle.id] = hook
+    return handle
+
+
+class Hooked(Handle):
+    """Methods that register hooks."""
+
+    __slots__ = ()
+
+    def register_hook(self, hook: Callable[[Any], Any]) -> RemovableHandle:
+        """Call `hook(gradient)` in each backward pass; what it returns replaces the gradient.
+
+        Raises:
+            GradientError: the tensor needs no gradient.
+
+        Example:
+            >>> import weft as wf
+            >>> x = wf.ones(2, requires_grad=True)
+            >>> handle = x.register_hook(lambda g: g * 10)
+            >>> (x * 3).backward(wf.ones(2))
+            >>> x.grad.tolist()
+            [30.0, 30.0]
+        """
+        return add(self._needing("register_hook"), hook)
+
+    def register_post_accumulate_grad_hook(self, hook: Callable[[Any], Any]) -> RemovableHandle:
+        """Call `hook(tensor)` whenever a backward pass has added to `tensor.grad`.
+
+        Raises:
+            GradientError: the tensor is no leaf, or needs no gradient.
+        """
+        lazy = self._needing("register_post_accumulate_grad_hook")
+        if lazy.leaf is None:
+            raise GradientError(
+                "register_post_accumulate_grad_hook: expected a leaf, got the result of an "
+                f"operation; use register_hook{at_user_line()}"
+            )
+        return add(lazy, Afterwards(hook))
+
+    def retain_grad(self) -> None:
+        """Keep the gradient in `.grad` though the tensor is no leaf.
+
+        Raises:
+            GradientError: the tensor needs no gradient.
+
+        Example:
+            >>> import weft as wf
+            >>> y = wf.ones(1, requires_grad=True) * 2
+            >>> y.retain_grad()
+            >>> (y * 5).backward()
+            >>> y.grad.tolist()
+            [5.0]
+        """
+        lazy = self._needing("retain_grad")
+        if lazy.leaf is None and not self.retains_grad:
+            add(lazy, Retain(self))
+
+    @property
+    def retains_grad(self) -> bool:
+        """Whether the tensor is no leaf, and keeps its gradient nevertheless."""
+        hooks = self.lazy.hooks
+        return hooks is not None and any([isinstance(h, Retain) for h in hooks.values()])
+
+    def _needing(self, name: str) -> Lazy:
+        lazy = self.lazy
+        if not lazy.tracked:
+            raise GradientError(
+                f"{name}: expected a tensor that needs a gradient; call requires_grad_() on it, "
+                f"or on what it is computed from{at_user_line()}"
+            )
+        return lazy

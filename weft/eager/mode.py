@@ -1,0 +1,160 @@
+"""Modes of a thread: whether operations are recorded for gradients, and in which precision."""
+
+from __future__ import annotations
+
+import contextlib
+import functools
+import inspect
+from collections.abc import Callable, Generator
+from typing import Any, Self
+
+from weft.eager.lazy import trace
+from weft.errors import DTypeError
+from weft.ir.dtype import DType, as_dtype, bfloat16
+from weft.ops.base import at_user_line
+from weft.ops.numeric import HALVES
+
+
+class Setting(contextlib.ContextDecorator):
+    """A field of `trace` that is another inside; a context manager, and a decorator."""
+
+    def __init__(self, field: str, value: Any) -> None:
+        self._field = field
+        self._value = value
+        self._before: list[Any] = []
+
+    def _recreate_cm(self) -> Setting:
+        """What a decorated call enters: its own, so that threads do not share one."""
+        return Setting(self._field, self._value)
+
+    def __call__(self, function: Any) -> Any:
+        """Decorate a function; a generator function has the mode whenever it runs."""
+        if not inspect.isgeneratorfunction(function):
+            return super().__call__(function)
+
+        @functools.wraps(function)
+        def generator(*args: Any, **kwargs: Any) -> Generator[Any, Any, Any]:
+            return self._driven(function(*args, **kwargs))
+
+        return generator
+
+    def _driven(self, inner: Generator[Any, Any, Any]) -> Generator[Any, Any, Any]:
+        sent: Any = None
+        while True:
+            with self._recreate_cm():
+                try:
+                    found = inner.send(sent)
+                except StopIteration as end:
+                    return end.value
+            sent = yield found
+
+    def __enter__(self) -> Self:
+        self._before.append(getattr(trace, self._field))
+        setattr(trace, self._field, self._value)
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        setattr(trace, self._field, self._before.pop())
+
+
+class _Switched(Setting):
+    """A setting that holds at once, and until the end of its `with` where it has one."""
+
+    def __init__(self, field: str, value: Any) -> None:
+        super().__init__(field, value)
+        super().__enter__()
+
+    def __call__(self, function: Any) -> Any:
+        self.__exit__()
+        return Setting(self._field, self._value)(function)
+
+    def __enter__(self) -> Self:
+        return self
+
+
+def _mode(field: str, value: Any, function: Callable[..., Any] | None) -> Any:
+    setting = Setting(field, value)
+    return setting if function is None else setting(function)
+
+
+def no_grad(function: Callable[..., Any] | None = None) -> Any:
+    """Results computed inside need no gradient; a context manager, or a decorator.
+
+    >>> import weft as wf
+    >>> x = wf.ones(2, requires_grad=True)
+    >>> with wf.no_grad():
+    ...     y = x * 2
+    >>> y.requires_grad
+    False
+    """
+    return _mode("grad_mode", False, function)
+
+
+def enable_grad(function: Callable[..., Any] | None = None) -> Any:
+    """Ends the effect of `no_grad` inside; a context manager, or a decorator."""
+    return _mode("grad_mode", True, function)
+
+
+def inference_mode(mode: Any = True) -> Any:
+    """`no_grad()`; with `mode=False`, of no effect."""
+    if callable(mode):
+        return no_grad(mode)
+    return Setting("grad_mode", trace.grad_mode and not mode)
+
+
+def set_grad_enabled(mode: bool) -> Setting:
+    """Whether results need gradients from now on, or inside where it is used as a context manager.
+
+    >>> import weft as wf
+    >>> with wf.set_grad_enabled(False):
+    ...     wf.is_grad_enabled()
+    False
+    """
+    return _Switched("grad_mode", bool(mode))
+
+
+def is_grad_enabled() -> bool:
+    """Whether results need gradients where their inputs do."""
+    return trace.grad_mode
+
+
+def autocast(
+    device_type: Any = "cpu", dtype: Any = None, enabled: bool = True, cache_enabled: bool = True
+) -> Setting:
+    """Mixed precision inside: products run in half precision; a context manager, or a decorator.
+
+    Which operation runs in which type is said in `weft.ops.autocast`. Parameters stay float32, and
+    so do their gradients.
+
+    Args:
+        device_type: the type, as `autocast(bfloat16)`; or `"cpu"`, as PyTorch has it.
+        dtype: bfloat16 (by default) or float16.
+        enabled: whether to do anything.
+        cache_enabled: of no influence: what is computed twice is computed once anyway.
+
+    Raises:
+        DTypeError: no half-precision type.
+
+    Example:
+        >>> import weft as wf
+        >>> with wf.autocast(wf.bfloat16):
+        ...     wf.is_autocast_enabled()
+        True
+    """
+    del cache_enabled
+    given = device_type if dtype is None and device_type != "cpu" else dtype
+    kind = bfloat16 if given is None else as_dtype(given)
+    if kind not in HALVES:
+        raise DTypeError(f"autocast: expected bfloat16 or float16, got {kind}{at_user_line()}")
+    return Setting("autocast", kind if enabled else None)
+
+
+def is_autocast_enabled(device_type: str = "cpu") -> bool:
+    """Whether products run in half precision."""
+    return device_type == "cpu" and trace.autocast is not None
+
+
+def get_autocast_dtype(device_type: str = "cpu") -> DType:
+    """The half-precision type that products run in, or would."""
+    found: DType | None = trace.autocast if device_type == "cpu" else None
+    return bfloat16 if found is None else found

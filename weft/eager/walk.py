@@ -1,0 +1,221 @@
+"""The way back: what led to some values, and the records of gradients by it.
+
+A gradient is one recorded call, which adds the backward graph when it is expanded. Where hooks or
+functions of the user want to see what flows, the way is cut there into several.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from weft.eager.call import cast, lazy_of, wrap
+from weft.eager.custom import Custom
+from weft.eager.hook import Afterwards, Retain
+from weft.eager.lazy import Lazy, Record, trace
+from weft.eager.mode import Setting
+from weft.eager.plan import function_plan, gradient_plan, op_plan
+from weft.errors import GradientError, ShapeError
+from weft.ir.node import Value
+from weft.ir.shape import show
+from weft.ops.base import REGISTRY, at_user_line
+from weft.ops.creation import zeros_like
+
+Starts = Sequence[tuple[Lazy, Lazy | None]]
+"""Values to differentiate, with their cotangents; ones where missing."""
+
+
+@dataclass(frozen=True)
+class History:
+    """What led to some values, as far as gradients flow; latest first."""
+
+    records: dict[Record, None]
+    values: dict[Lazy, None]
+
+
+def history(ys: Sequence[Lazy]) -> History:
+    """Walk back from `ys` to the leaves that need gradients.
+
+    Raises:
+        GradientError: an earlier backward pass has freed the graph.
+    """
+    found = History({}, {})
+    stack = [y for y in ys if y.tracked]
+    while stack:
+        lazy = stack.pop()
+        if lazy in found.values:
+            continue
+        found.values[lazy] = None
+        if lazy.leaf is not None:
+            continue
+        record = lazy.record
+        if record is None or record.freed:
+            raise GradientError(
+                "backward: the graph behind this value was freed by an earlier backward pass; "
+                f"call that one with retain_graph=True{at_user_line()}"
+            )
+        if record not in found.records:
+            found.records[record] = None
+            stack.extend([x for x in record.inputs if x.tracked])
+    return found
+
+
+def pull(starts: Starts, xs: Sequence[Lazy], past: History, create_graph: bool) -> list[Lazy]:
+    """Record the gradients by `xs`, zeros where nothing reaches one."""
+    with Setting("grad_mode", create_graph):
+        found = walk(starts, xs, past)
+        return [zeros(x) if g is None else g for g, x in zip(found, xs, strict=True)]
+
+
+def _zeros(x: Value) -> Value:
+    return zeros_like(x)
+
+
+def zeros(x: Lazy) -> Lazy:
+    """Zeros of the type of a value."""
+    return trace.record(function_plan(_zeros, (x.type,), {}, differentiable=False), (x,))[0]
+
+
+class _Pieces:
+    """A walk back in pieces: what has reached each value that someone wants to know."""
+
+    def __init__(self, xs: Sequence[Lazy], cuts: Sequence[Lazy]) -> None:
+        self.stops = dict.fromkeys(cuts)  # where a piece ends: what hooks or functions want to see
+        self.wanted = {**dict.fromkeys(xs), **self.stops}
+        self.parts: dict[Lazy, list[Lazy]] = {}
+
+    def spread(self, starts: Starts, skip: Lazy | None = None) -> None:
+        """Record the gradients of `starts` by what is wanted, up to where the piece ends."""
+        walked: list[tuple[Lazy, Lazy | None]] = []
+        for y, g in starts:
+            if g is not None and y is not skip and (y in self.stops or y.leaf is not None):
+                if y in self.wanted:
+                    self.parts.setdefault(y, []).append(g)
+            else:
+                walked.append((y, g))
+        reached = self._reached([y for y, _ in walked])
+        targets = [x for x in self.wanted if x in reached and x is not skip]
+        if targets:
+            for x, g in zip(targets, _record(walked, targets, list(self.stops)), strict=True):
+                self.parts.setdefault(x, []).append(g)
+
+    def _reached(self, ys: Sequence[Lazy]) -> set[Lazy]:
+        found: set[Lazy] = set()
+        stack = list(ys)
+        while stack:
+            x = stack.pop()
+            if x not in found:
+                found.add(x)
+                if x.leaf is None and x.record is not None and x not in self.stops:
+                    stack.extend([v for v in x.record.inputs if v.tracked])
+        return found
+
+    def total(self, x: Lazy) -> Lazy | None:
+        """The whole gradient of a value, as its hooks leave it; later the same."""
+        parts = self.parts.get(x)
+        if parts is None:
+            return None
+        total = parts[0]
+        for part in parts[1:]:
+            total = add(total, part)
+        if x in self.stops:
+            total = seen(x, total)
+            del self.stops[x]
+        self.parts[x] = [total]
+        return total
+
+
+def walk(starts: Starts, xs: Sequence[Lazy], past: History) -> list[Lazy | None]:
+    """Record the gradients by `xs`, in pieces where hooks or functions want to see what flows."""
+    cuts = [x for x in past.values if (x.hooks and x.leaf is None) or isinstance(x, Custom)]
+    if not cuts:
+        targets = [x for x in xs if x in past.values]
+        found = dict(zip(targets, _record(starts, targets, ()), strict=True)) if targets else {}
+        return [found.get(x) for x in xs]
+    pieces = _Pieces(xs, cuts)
+    pieces.spread(starts)
+    for group in _groups(cuts):  # the latest first: then all that flows into it is known
+        known = {x.index: g for x in group if (g := pieces.total(x)) is not None}
+        first = group[0]
+        if not known:
+            continue
+        if isinstance(first, Custom):
+            pieces.spread(first.call.pull({x.index: x for x in group}, known))
+        else:
+            pieces.spread([(first, known[first.index])], skip=first)
+    return [pieces.total(x) for x in xs]
+
+
+def _groups(cuts: Sequence[Lazy]) -> list[list[Lazy]]:
+    """Values where pieces begin, latest first; results of one function together."""
+    groups: dict[Any, list[Lazy]] = {}
+    for x in cuts:
+        groups.setdefault(x.record if isinstance(x, Custom) else x, []).append(x)
+
+    def serial(group: list[Lazy]) -> int:
+        record = group[0].record
+        return -1 if record is None else record.serial
+
+    return sorted(groups.values(), key=serial, reverse=True)
+
+
+def _record(starts: Starts, xs: Sequence[Lazy], stop: Sequence[Lazy]) -> tuple[Lazy, ...]:
+    given = [g for _, g in starts if g is not None]
+    plan = gradient_plan(
+        [y.type for y, _ in starts],
+        tuple([g is not None for _, g in starts]),
+        [x.type for x in xs],
+        len(stop),
+    )
+    return trace.record(plan, (*[y for y, _ in starts], *given, *xs, *stop))
+
+
+def seen(x: Lazy, g: Lazy) -> Lazy:
+    """The gradient of a value as its hooks leave it."""
+    if x.hooks is None:
+        return g
+    hooks = list(x.hooks.values())
+    for hook in hooks:
+        if not isinstance(hook, Retain | Afterwards):
+            g = _changed(hook, g)
+    for hook in hooks:
+        tensor = hook.tensor() if isinstance(hook, Retain) else None
+        if tensor is not None:
+            add_to(tensor, g)
+    return g
+
+
+def _changed(hook: Callable[[Any], Any], g: Lazy) -> Lazy:
+    """What a hook makes of a gradient."""
+    tensor = wrap(unowned(g))
+    found = hook(tensor)
+    if found is None:
+        return tensor.lazy
+    changed = cast(lazy_of(found, g.type.dtype), g.type.dtype)
+    if changed.type.shape != g.type.shape:
+        raise ShapeError(
+            f"backward: expected a hook to return a gradient of shape {show(g.type.shape)}, or "
+            f"None, got {show(changed.type.shape)}{at_user_line()}"
+        )
+    return changed
+
+
+def unowned(lazy: Lazy) -> Lazy:
+    """A value that no tensor shows: itself, or one that equals it."""
+    if not lazy.is_live:
+        return lazy
+    return trace.record(op_plan(REGISTRY["identity"], (lazy.type,), {}), (lazy,))[0]
+
+
+def add(x: Lazy, y: Lazy) -> Lazy:
+    """The sum of two values of one type."""
+    return trace.record(op_plan(REGISTRY["add"], (x.type, y.type), {}), (x, y))[0]
+
+
+def add_to(tensor: Any, g: Lazy) -> None:
+    """Add a gradient to `.grad` of a tensor."""
+    if tensor.grad is None:
+        tensor.grad = wrap(unowned(g))
+    else:
+        tensor.grad.replace(add(tensor.grad.lazy, g))
