@@ -61,6 +61,10 @@ class TracerError(WeftError, TypeError):
     """A value was looked at that a traced function's argument only stands for."""
 
 
+class TreeError(WeftError, ValueError):
+    """Nested structures that do not match."""
+
+
 class OptimizerError(WeftError, ValueError):
     """An optimiser's option that makes no sense, or parameters that it cannot change."""
 

@@ -108,7 +108,7 @@ class Handle:
             lazy.home = old if old.array is not None else old.home
         old.home = None
         if old.leaf is not None:
-            lazy.tracked, lazy.leaf = True, old.leaf
+            lazy.tracked, lazy.leaf, lazy.hooks = True, old.leaf, old.hooks
         self._show(lazy)
         self._version += 1
 

@@ -76,7 +76,7 @@ class Lazy:
         self.array = None
         self.owner: Callable[[], Any] | None = None  # the tensor that shows it, if one does
         self.leaf = None  # the tensor whose gradient accumulates
-        self.hooks: dict[int, Callable[[Any], Any]] | None = None  # called with its gradient
+        self.hooks: dict[int, Any] | None = None  # see its gradient: `weft.eager.hook`
         self.home: Lazy | None = None  # the value whose memory it takes over
 
     @property
@@ -98,6 +98,13 @@ class Tracer(Lazy):
     __slots__ = ()
 
 
+class Drawn(Lazy):
+    """A number that every run of a traced function draws anew: what random numbers begin with."""
+
+    __slots__ = ("again",)
+    again: Callable[[], Drawn]
+
+
 class Trace(threading.local):
     """What a thread has recorded and not yet computed."""
 
@@ -107,6 +114,7 @@ class Trace(threading.local):
         self.grad_mode = True
         self.autocast: Any = None  # the element type of mixed precision
         self.depth = 0  # how many functions are being traced: see `weft.eager.tracing`
+        self.changed: dict[Any, Lazy] = {}  # handles that the innermost one changed: value before
 
     def reset(self) -> None:
         """Nothing is pending, and nothing is due."""
@@ -137,6 +145,13 @@ class Trace(threading.local):
 
 _serials: Final = itertools.count()  # of all threads: what a record reads has a smaller number
 trace: Final = Trace()
+
+
+def next_serial() -> int:
+    """A number larger than that of every record so far."""
+    return next(_serials)
+
+
 _runner: list[tuple[Callable[[], None], Callable[[Sequence[Lazy]], None]]] = []
 
 

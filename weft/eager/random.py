@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 import threading
+from functools import partial
 from typing import TYPE_CHECKING, Any, Final, Self
 
 import numpy as np
@@ -17,7 +18,8 @@ from weft.eager.creation import dims, finished, floating
 from weft.eager.device import check_device
 from weft.eager.handle import Handle
 from weft.eager.inplace import write
-from weft.eager.lazy import Lazy
+from weft.eager.lazy import Drawn, Lazy
+from weft.eager.plan import intern
 from weft.errors import DTypeError, ShapeError
 from weft.ir.dtype import DType, as_dtype, float32, int64, uint64
 from weft.ir.node import Value
@@ -128,7 +130,14 @@ def set_rng_state(state: Any) -> None:
 
 def next_counter(generator: Generator | None = None) -> Tensor:
     """The counter of one more random call: an input for functions of `weft.ops.random`."""
-    return wrap(number((default_generator if generator is None else generator).next(), uint64))
+    return wrap(_draw(default_generator if generator is None else generator))
+
+
+def _draw(generator: Generator) -> Drawn:
+    lazy = Drawn(intern(uint64, ()), None, 0, False)
+    lazy.array = np.array(generator.next(), np.uint64)
+    lazy.again = partial(_draw, generator)
+    return lazy
 
 
 # Functions of graph values

@@ -1,0 +1,44 @@
+"""Functional transformations: functions of tensors in, functions out, nested in any order."""
+
+from __future__ import annotations
+
+from weft.func.checkpoint import checkpoint
+from weft.func.custom import custom_vjp
+from weft.func.derivative import hessian, hessian_vector_product, jacfwd, jacobian
+from weft.func.gradient import (
+    elementwise_grad,
+    grad,
+    jvp,
+    make_jvp,
+    make_vjp,
+    value_and_grad,
+    vjp,
+)
+from weft.func.jit import jit
+from weft.func.primitive import defvjp, primitive
+from weft.func.tree import map_structure
+from weft.func.vmap import vmap
+
+jacrev = jacobian
+
+__all__ = [
+    "checkpoint",
+    "custom_vjp",
+    "defvjp",
+    "elementwise_grad",
+    "grad",
+    "hessian",
+    "hessian_vector_product",
+    "jacfwd",
+    "jacobian",
+    "jacrev",
+    "jit",
+    "jvp",
+    "make_jvp",
+    "make_vjp",
+    "map_structure",
+    "primitive",
+    "value_and_grad",
+    "vjp",
+    "vmap",
+]

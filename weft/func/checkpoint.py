@@ -1,0 +1,39 @@
+"""checkpoint: compute again in the backward pass instead of keeping."""
+
+from __future__ import annotations
+
+import functools
+from typing import Any
+
+from weft.eager.lazy import trace
+from weft.eager.tracing import subgraph_plan
+from weft.func.function import Function, take_apart, trace_function
+
+
+def checkpoint(fun: Function) -> Function:
+    """`fun`, of which only the arguments are kept for the backward pass.
+
+    What happens inside is computed again there: less memory, for one more forward pass. The result
+    and its gradients are the same, bit for bit, random numbers included. (Chen et al., "Training
+    Deep Nets with Sublinear Memory Cost", 2016.)
+
+    Raises:
+        TracerError: the function looks at the value of an argument.
+
+    >>> import weft as wf
+    >>> x = wf.tensor([1.0, 2.0], requires_grad=True)
+    >>> checkpoint(lambda x: wf.exp(wf.tanh(x)))(x).sum().backward()
+    """
+
+    @functools.wraps(fun)
+    def again(*args: Any, **kwargs: Any) -> Any:
+        apart = take_apart((args, kwargs))
+        traced = trace_function(fun, apart)
+        function = traced.function.with_gradient(rematerialise=True)
+        found = trace.record(subgraph_plan(function), (*apart.lazies, *traced.captured))
+        count = len(found) - len(traced.changed)
+        for handle, lazy in zip(traced.changed, found[count:], strict=True):
+            handle.replace(lazy)
+        return traced.result.rebuilt(found[:count])
+
+    return again

@@ -1,0 +1,299 @@
+"""Reverse and forward derivatives of functions of tensors, in any order of nesting."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from weft.eager.call import cast, lazy_of, leaf, wrap
+from weft.eager.lazy import Lazy, trace
+from weft.eager.plan import Plan, op_plan, recall, remember
+from weft.eager.walk import history, pull
+from weft.errors import GradientError, ShapeError
+from weft.func.level import Variables, is_differentiated
+from weft.func.tree import flatten, leaves_like
+from weft.ir.node import TensorType, Value
+from weft.ir.shape import known, show, size
+from weft.ops.base import REGISTRY, at_user_line
+from weft.ops.creation import zeros_like
+from weft.transform.forward import pushforward
+from weft.transform.gradient import Cotangent
+
+Function = Callable[..., Any]
+Argnums = int | Sequence[int]
+
+
+class Run:
+    """One run of a function on variables: what it returned, and what leads back.
+
+    Args:
+        argnums: the positional arguments to differentiate by; `None` for all.
+        has_aux: the function returns a pair, of which the second part is handed through.
+    """
+
+    def __init__(
+        self,
+        function: Function,
+        args: Sequence[Any],
+        kwargs: dict[str, Any],
+        argnums: Argnums | None,
+        has_aux: bool,
+        what: str,
+    ) -> None:
+        count = len(args)
+        chosen = range(count) if argnums is None else _positions(argnums, count, what)
+        self.variables = Variables([args[i] for i in chosen], what)
+        changed = list(args)
+        for i, x in zip(chosen, self.variables.arguments, strict=True):
+            changed[i] = x
+        with self.variables.differentiated():
+            found = function(*changed, **kwargs)
+            self.aux = None
+            if has_aux:
+                found, self.aux = found
+            leaves, self.tree = flatten(found)
+            self.ys = tuple([lazy_of(y) for y in leaves])
+        self.past = history(self.ys)
+        self.outer = is_differentiated(self.past, self.variables.values)
+        self.single = isinstance(argnums, int)
+
+    def pull(self, cotangents: Sequence[Lazy | None]) -> list[Lazy]:
+        """Cotangents of the variables from those of the results."""
+        xs = self.variables.values
+        starts = [(y, g) for y, g in zip(self.ys, cotangents, strict=True) if y.tracked]
+        if not starts:
+            return [zeros(x) for x in xs]
+        return pull(starts, xs, self.past, self.outer or _any_tracked(cotangents))
+
+    def arguments(self, lazies: Sequence[Lazy]) -> Any:
+        """Values in the structure of the arguments; of the one argument if there is one number."""
+        found = self.variables.tree.build([wrap(x) for x in lazies])
+        return found[0] if self.single else tuple(found)
+
+    def result(self) -> Any:
+        """What the function returned, as seen from outside."""
+        return self.tree.build([wrap(self.outside(y)) for y in self.ys])
+
+    def outside(self, y: Lazy) -> Lazy:
+        """A result without the variables' part in its history, where nobody else needs that."""
+        if not y.tracked or self.outer:
+            return y if y.owner is None else _same(y)
+        return untracked(y)
+
+
+def _positions(argnums: Argnums, count: int, what: str) -> list[int]:
+    chosen = [argnums] if isinstance(argnums, int) else list(argnums)
+    if any(not -count <= i < count for i in chosen):
+        raise GradientError(
+            f"{what}: expected argnums below {count}, the number of positional arguments, got "
+            f"{argnums}{at_user_line()}"
+        )
+    return [i % count for i in chosen]
+
+
+def _any_tracked(lazies: Sequence[Lazy | None]) -> bool:
+    return any(x is not None and x.tracked for x in lazies)
+
+
+def zeros(x: Lazy) -> Lazy:
+    """Zeros of a value's type."""
+    return leaf(np.zeros(known(x.type.shape), x.type.dtype.numpy))
+
+
+def _same(x: Lazy) -> Lazy:
+    return trace.record(op_plan(REGISTRY["identity"], (x.type,), {}), (x,))[0]
+
+
+def untracked(x: Lazy) -> Lazy:
+    """A value through which no gradient flows."""
+    before, trace.grad_mode = trace.grad_mode, False
+    try:
+        return _same(x)
+    finally:
+        trace.grad_mode = before
+
+
+def _scalar(run: Run, what: str) -> None:
+    if len(run.ys) != 1 or size(run.ys[0].type.shape) != 1:
+        shapes = ", ".join(show(y.type.shape) for y in run.ys)
+        raise GradientError(
+            f"{what}: expected the function to return one scalar, got {shapes}; use vjp or "
+            f"jacobian for more{at_user_line()}"
+        )
+
+
+def grad(fun: Function, argnums: Argnums = 0, has_aux: bool = False) -> Function:
+    """The gradient of a function that returns a scalar, as a function of the same arguments.
+
+    Args:
+        argnums: the positional argument to differentiate by, or several; each may be nested.
+        has_aux: `fun` returns (scalar, anything), and the result is (gradient, anything).
+
+    Returns:
+        A function that gives what has the structure of the argument, or a tuple of such.
+
+    Raises:
+        GradientError: the result is no scalar, or an argument not floating.
+
+    >>> import weft as wf
+    >>> grad(grad(lambda x: x * x * x))(wf.tensor(2.0)).item()
+    12.0
+    """
+    both = value_and_grad(fun, argnums, has_aux)
+
+    @functools.wraps(fun)
+    def gradient(*args: Any, **kwargs: Any) -> Any:
+        value, found = both(*args, **kwargs)
+        return (found, value[1]) if has_aux else found
+
+    return gradient
+
+
+def value_and_grad(fun: Function, argnums: Argnums = 0, has_aux: bool = False) -> Function:
+    """A function that gives both what `fun` gives and its gradient; see `grad`.
+
+    >>> import weft as wf
+    >>> y, g = value_and_grad(lambda x: (x * x).sum())(wf.tensor([1.0, 2.0]))
+    >>> y.item(), g.tolist()
+    (5.0, [2.0, 4.0])
+    """
+
+    @functools.wraps(fun)
+    def both(*args: Any, **kwargs: Any) -> Any:
+        run = Run(fun, args, kwargs, argnums, has_aux, "grad")
+        _scalar(run, "grad")
+        found = run.arguments(run.pull([None]))
+        value = run.result()
+        return ((value, run.aux) if has_aux else value), found
+
+    return both
+
+
+def elementwise_grad(fun: Function, argnums: Argnums = 0) -> Function:
+    """The derivative of a function that works element by element: the gradient of its sum."""
+
+    @functools.wraps(fun)
+    def derivative(*args: Any, **kwargs: Any) -> Any:
+        run = Run(fun, args, kwargs, argnums, False, "elementwise_grad")
+        return run.arguments(run.pull([None] * len(run.ys)))
+
+    return derivative
+
+
+def vjp(fun: Function, *primals: Any, has_aux: bool = False) -> tuple[Any, ...]:
+    """What `fun` gives, and a function from cotangents of that to cotangents of all arguments.
+
+    Returns:
+        (result, pull) or, with `has_aux`, (result, pull, aux); `pull(g)` gives a tuple.
+
+    >>> import weft as wf
+    >>> y, pull = vjp(lambda x: x * x, wf.tensor([1.0, 2.0]))
+    >>> pull(wf.tensor([1.0, 10.0]))[0].tolist()
+    [2.0, 40.0]
+    """
+    run = Run(fun, primals, {}, None, has_aux, "vjp")
+
+    def pull_back(cotangents: Any) -> Any:
+        gs = [
+            _cotangent(y, g) for y, g in zip(run.ys, leaves_like(run.tree, cotangents), strict=True)
+        ]
+        return run.arguments(run.pull(gs))
+
+    return (run.result(), pull_back, run.aux) if has_aux else (run.result(), pull_back)
+
+
+def make_vjp(fun: Function, argnum: Argnums = 0) -> Function:
+    """autograd's form of `vjp`: a function that gives (pull, result) for one argument."""
+
+    @functools.wraps(fun)
+    def made(*args: Any, **kwargs: Any) -> Any:
+        run = Run(fun, args, kwargs, argnum, False, "make_vjp")
+
+        def pull_back(cotangents: Any) -> Any:
+            leaves = leaves_like(run.tree, cotangents)
+            gs = [_cotangent(y, g) for y, g in zip(run.ys, leaves, strict=True)]
+            return run.arguments(run.pull(gs))
+
+        return pull_back, run.result()
+
+    return made
+
+
+def _cotangent(y: Lazy, given: Any) -> Lazy:
+    g = cast(lazy_of(given, y.type.dtype), y.type.dtype)
+    if g.type.shape != y.type.shape:
+        raise ShapeError(
+            f"vjp: expected a cotangent of shape {show(y.type.shape)}, got {show(g.type.shape)}"
+            f"{at_user_line()}"
+        )
+    return g
+
+
+# Forward mode
+
+
+def jvp(
+    fun: Function, primals: Sequence[Any], tangents: Sequence[Any], has_aux: bool = False
+) -> tuple[Any, ...]:
+    """What `fun` gives, and how that moves when the arguments move along `tangents`.
+
+    Args:
+        primals, tangents: sequences of equal structure, one entry an argument.
+
+    >>> import weft as wf
+    >>> y, dy = jvp(lambda x: x * x, (wf.tensor(3.0),), (wf.tensor(1.0),))
+    >>> y.item(), dy.item()
+    (9.0, 6.0)
+    """
+    run = Run(fun, primals, {}, None, has_aux, "jvp")
+    leaves = leaves_like(run.variables.tree, list(tangents))
+    xs = run.variables.values
+    moves = [_cotangent(x, t) for x, t in zip(xs, leaves, strict=True)]
+    found = push(run.ys, xs, moves, run.outer or _any_tracked(moves))
+    result = run.tree.build([wrap(y) for y in found])
+    return (run.result(), result, run.aux) if has_aux else (run.result(), result)
+
+
+def make_jvp(fun: Function, argnum: int = 0) -> Function:
+    """autograd's form of `jvp`: a function that gives a function from a tangent to both results."""
+
+    def made(*args: Any, **kwargs: Any) -> Any:
+        def along(tangent: Any) -> Any:
+            def of_one(x: Any) -> Any:
+                return fun(*args[:argnum], x, *args[argnum + 1 :], **kwargs)
+
+            return jvp(of_one, (args[argnum],), (tangent,))
+
+        return along
+
+    return made
+
+
+def push(
+    ys: Sequence[Lazy], xs: Sequence[Lazy], tangents: Sequence[Lazy], tracked: bool
+) -> tuple[Lazy, ...]:
+    """Record the tangents of `ys` when `xs` move."""
+    plan = _push_plan([y.type for y in ys], [x.type for x in xs])
+    before, trace.grad_mode = trace.grad_mode, tracked
+    try:
+        return trace.record(plan, (*ys, *xs, *tangents))
+    finally:
+        trace.grad_mode = before
+
+
+def _push_plan(ys: Sequence[TensorType], xs: Sequence[TensorType]) -> Plan:
+    key = ("pushforward", tuple(map(id, ys)), tuple(map(id, xs)))
+    found = recall(key)
+    if found is not None:
+        return found
+    n, m = len(ys), len(xs)
+
+    def expand(*values: Value) -> Sequence[Cotangent]:
+        outputs = values[:n]
+        moved = pushforward(outputs, values[n : n + m], values[n + m :])
+        return [zeros_like(y) if t is None else t for t, y in zip(moved, outputs, strict=True)]
+
+    return remember(key, Plan("pushforward", ys, expand, follows=n))

@@ -1,0 +1,136 @@
+"""jit: a function recorded once per signature, so that Python runs no more than once."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any, NamedTuple
+
+from weft.eager.lazy import Drawn, Lazy, Tracer, trace
+from weft.eager.plan import Plan
+from weft.eager.promotion import default_dtype
+from weft.eager.tracing import Traced, subgraph_plan
+from weft.errors import TracerError
+from weft.func.function import Function, Result, take_apart, trace_function
+from weft.ops.base import at_user_line
+
+
+class _Entry(NamedTuple):
+    """A function traced for one signature."""
+
+    plan: Plan
+    captured: tuple[tuple[Lazy, Callable[[], Any] | None], ...]  # with the tensor that shows it
+    traced: Traced
+    result: Result
+
+    def inputs(self) -> list[Lazy]:
+        """The captured values as they are now."""
+        found: list[Lazy] = []
+        for lazy, owner in self.captured:
+            handle = None if owner is None else owner()
+            if isinstance(lazy, Drawn):
+                lazy = lazy.again()
+            found.append(lazy if handle is None else handle.lazy)
+        return found
+
+
+class Jitted:
+    """A function that is traced at its first call with arguments of given types.
+
+    Later calls record one node, whatever the function does in Python: printing and the like happen
+    while it is traced only. Tensors from outside are seen as they are at each call, and in-place
+    changes of them are made at each call.
+    """
+
+    def __init__(self, function: Function, positions: Sequence[int], names: Sequence[str]) -> None:
+        functools.update_wrapper(self, function)
+        self.function = function
+        self._positions = frozenset(positions)
+        self._names = frozenset(names)
+        self._entries: dict[Any, _Entry] = {}
+        self._method: Jitted | None = None
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        """Call the function.
+
+        Raises:
+            TracerError: it looks at the value of an argument that is not static, or a static
+                argument cannot be hashed.
+        """
+        fixed = tuple([a for i, a in enumerate(args) if i in self._positions])
+        named = tuple([(k, v) for k, v in kwargs.items() if k in self._names])
+        free = [a for i, a in enumerate(args) if i not in self._positions]
+        apart = take_apart((free, {k: v for k, v in kwargs.items() if k not in self._names}))
+        types = tuple([id(x.type) for x in apart.lazies])
+        kinds = tuple([type(x) for x in apart.likes])
+        mode = (trace.grad_mode, trace.autocast, default_dtype())
+        key = (apart.tree, types, kinds, apart.static, fixed, named, len(args), mode)
+        entry = self._find(key)
+        if entry is None:
+            whole = self._bound(fixed, dict(named))
+            traced = trace_function(whole, apart)
+            owners = [(x, x.owner) for x in traced.captured]
+            entry = _Entry(subgraph_plan(traced.function), tuple(owners), traced, traced.result)
+            if not any(isinstance(x, Tracer) for x in traced.captured):
+                self._entries[key] = entry
+        found = trace.record(entry.plan, (*apart.lazies, *entry.inputs()))
+        changed = entry.traced.changed
+        count = len(found) - len(changed)
+        for handle, lazy in zip(changed, found[count:], strict=True):
+            handle.replace(lazy)
+        return entry.result.rebuilt(found[:count])
+
+    def _find(self, key: Any) -> _Entry | None:
+        try:
+            return self._entries.get(key)
+        except TypeError as error:
+            raise TracerError(
+                f"jit: expected static arguments that can be hashed: {error}{at_user_line()}"
+            ) from None
+
+    def _bound(self, fixed: tuple[Any, ...], named: dict[str, Any]) -> Function:
+        """The function of the free arguments alone."""
+
+        def whole(*free: Any, **kwargs: Any) -> Any:
+            rest, own = iter(free), iter(fixed)
+            count = len(free) + len(fixed)
+            args = [next(own) if i in self._positions else next(rest) for i in range(count)]
+            return self.function(*args, **kwargs, **named)
+
+        return whole
+
+    def __get__(self, instance: Any, owner: Any = None) -> Any:
+        """As a method: the instance is a static argument."""
+        if instance is None:
+            return self
+        if self._method is None:
+            positions = [0, *[i + 1 for i in self._positions]]
+            self._method = Jitted(self.function, positions, list(self._names))
+        return functools.partial(self._method, instance)
+
+
+def jit(
+    fun: Function | None = None,
+    *,
+    static_argnums: int | Iterable[int] = (),
+    static_argnames: str | Iterable[str] = (),
+) -> Any:
+    """Record `fun` once for each signature of its arguments, then call it as one node.
+
+    Arguments may be nested; tensors, arrays and numbers in them are traced, strings and booleans
+    are static, as are the arguments that `static_argnums` and `static_argnames` tell.
+
+    >>> import weft as wf
+    >>> @jit
+    ... def scaled(x, factor):
+    ...     print("traced")
+    ...     return x * factor
+    >>> scaled(wf.tensor([1.0]), 2.0).item(), scaled(wf.tensor([1.0]), 3.0).item()
+    traced
+    (2.0, 3.0)
+    """
+    positions = [static_argnums] if isinstance(static_argnums, int) else list(static_argnums)
+    names = [static_argnames] if isinstance(static_argnames, str) else list(static_argnames)
+    if fun is None:
+        return lambda f: Jitted(f, positions, names)
+    return Jitted(fun, positions, names)

@@ -1,0 +1,80 @@
+"""Arguments that a derivative is taken by, and whether anyone outside differentiates its result."""
+
+from __future__ import annotations
+
+import contextlib
+import threading
+from collections.abc import Iterator, Sequence
+from typing import Any, Final
+
+from weft.eager.call import lazy_of, wrap
+from weft.eager.handle import Handle
+from weft.eager.lazy import Lazy, trace
+from weft.eager.mode import enable_grad
+from weft.eager.plan import op_plan
+from weft.eager.walk import History, history
+from weft.errors import GradientError
+from weft.func.tree import Tree, flatten
+from weft.ops.base import REGISTRY, at_user_line
+
+_IDENTITY: Final = REGISTRY["identity"]
+
+
+class _Levels(threading.local):
+    def __init__(self) -> None:
+        self.open: list[frozenset[Lazy]] = []
+
+
+_levels: Final = _Levels()
+
+
+def variable(x: Any, what: str) -> tuple[Any, Lazy]:
+    """A tensor of the value of `x` whose gradient is wanted, and its value.
+
+    Raises:
+        GradientError: the value is not floating.
+    """
+    lazy = lazy_of(x)
+    if not lazy.type.dtype.is_floating:
+        raise GradientError(
+            f"{what}: expected floating arguments, got {lazy.type}; make it floating, or choose "
+            f"other arguments with argnums{at_user_line()}"
+        )
+    found = trace.record(op_plan(_IDENTITY, (lazy.type,), {}), (lazy,))[0]
+    found.tracked = True
+    return wrap(found, x if isinstance(x, Handle) else None), found
+
+
+class Variables:
+    """The leaves of some arguments as variables of one derivative."""
+
+    def __init__(self, arguments: Sequence[Any], what: str) -> None:
+        leaves, self.tree = flatten(list(arguments))
+        pairs = [variable(x, what) for x in leaves]
+        self.values = tuple([lazy for _, lazy in pairs])
+        self.arguments: list[Any] = self.tree.build([tensor for tensor, _ in pairs])
+
+    @contextlib.contextmanager
+    def differentiated(self) -> Iterator[None]:
+        """Inside, results of operations on them can be differentiated."""
+        _levels.open.append(frozenset(self.values))
+        try:
+            with enable_grad():
+                yield
+        finally:
+            _levels.open.pop()
+
+    def structures(self) -> tuple[Tree, ...]:
+        """The structure of each argument."""
+        return self.tree.children
+
+
+def is_differentiated(past: History, own: Sequence[Lazy]) -> bool:
+    """Whether values depend on what someone else differentiates by: an outer derivative, a leaf."""
+    others = [x for level in _levels.open for x in level if x not in own]
+    return any(x in past.values for x in others) or any(x.leaf is not None for x in past.values)
+
+
+def past_of(ys: Sequence[Lazy]) -> History:
+    """What led to some values."""
+    return history(ys)

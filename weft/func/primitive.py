@@ -1,0 +1,162 @@
+"""Functions written in NumPy, with gradients that their authors give."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Sequence
+from typing import Any, Final
+
+import numpy as np
+
+from weft.eager.call import lazy_of, wrap
+from weft.eager.handle import Handle
+from weft.eager.lazy import Lazy, array_of, known, trace
+from weft.eager.plan import Plan, intern
+from weft.eager.tracing import trace_tensors
+from weft.errors import GradientError, TracerError
+from weft.func.function import DATA, take_apart
+from weft.ir.dtype import as_dtype
+from weft.ir.node import TensorType, Value
+from weft.ops.base import REGISTRY, at_user_line
+from weft.ops.call import inline
+
+VjpMaker = Callable[..., Callable[[Any], Any]]
+_HOST: Final = REGISTRY["host_call"]
+
+
+class Primitive:
+    """A function of arrays, called when it is called, with a gradient from `defvjp`."""
+
+    __name__: str
+
+    def __init__(self, function: Callable[..., Any]) -> None:
+        functools.update_wrapper(self, function)
+        self.function = function
+        self.makers: dict[int, VjpMaker | None] = {}
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        """Compute the result from the arguments' values; tensors come out.
+
+        Raises:
+            TracerError: an argument has no value, because a function is being traced.
+        """
+        apart = take_apart(args)
+        arrays = [array_of(x) for x in apart.lazies]
+        rest = iter(arrays)
+        leaves = [next(rest) if s is DATA else s for s in apart.static]
+        result = np.asarray(self.function(*apart.tree.build(leaves), **kwargs))
+        return self._recorded(apart.lazies, result, args, kwargs)
+
+    def _recorded(
+        self, lazies: tuple[Lazy, ...], result: Any, args: Sequence[Any], kwargs: dict[str, Any]
+    ) -> Any:
+        """The result as a tensor that knows where it came from."""
+        like = next((a for a in args if isinstance(a, Handle)), None)
+        kind = intern(as_dtype(result.dtype), result.shape)
+        tracked = trace.grad_mode and kind.dtype.is_floating and any(x.tracked for x in lazies)
+        if not tracked:
+            return wrap(known(result, kind), like)
+        rule = _Rule(self, args, kwargs)
+        lazy = trace.record(_plan(self, rule, kind), lazies)[0]
+        trace.pending.pop()  # its value is known, so there is nothing to compute
+        lazy.array = result
+        return wrap(lazy, like)
+
+
+class _Rule:
+    """The gradient of one call, for graph values."""
+
+    def __init__(self, owner: Primitive, args: Sequence[Any], kwargs: dict[str, Any]) -> None:
+        self.owner = owner
+        self.apart = take_apart(args)
+        self.kwargs = kwargs
+        self.positions = [
+            i for i, a in enumerate(args) for _ in take_apart(a).lazies
+        ]  # which argument each tensor is in
+
+    def __call__(self, gs: Any, ys: Any, *xs: Value) -> list[Value | None]:
+        g, y = gs[0], ys[0]
+        return [self._pull(i, g, y, xs) if x.dtype.is_floating else None for i, x in enumerate(xs)]
+
+    def _pull(self, i: int, g: Value, y: Value, xs: Sequence[Value]) -> Value | None:
+        position = self.positions[i]
+        if position not in self.owner.makers:
+            raise GradientError(
+                f"{self.owner.__name__}: has no gradient by argument {position}; say one with "
+                f"defvjp{at_user_line()}"
+            )
+        maker = self.owner.makers[position]
+        if maker is None:
+            return None
+
+        def run(tracers: tuple[Lazy, ...]) -> tuple[Sequence[Lazy], None]:
+            args = self.apart.rebuilt(tracers[2:])
+            found = maker(wrap(tracers[1]), *args, **self.kwargs)(wrap(tracers[0]))
+            return [lazy_of(found)], None
+
+        types = [v.type for v in (g, y, *xs)]
+        try:
+            traced = trace_tensors(run, types)
+        except TracerError:  # it is written in NumPy: then it is called with arrays
+            return self._called(maker, g, y, xs, i)
+        return inline(traced.function, [g, y, *xs])[0]
+
+    def _called(self, maker: VjpMaker, g: Value, y: Value, xs: Sequence[Value], i: int) -> Value:
+        def call(g: Any, y: Any, *arrays: Any) -> Any:
+            rest = iter(arrays)
+            leaves = [next(rest) if s is DATA else s for s in self.apart.static]
+            found = maker(y, *self.apart.tree.build(leaves), **self.kwargs)(g)
+            return np.asarray(found, xs[i].dtype.numpy)
+
+        kind = xs[i].type
+        return _HOST.all(g, y, *xs, function=call, dtypes=(kind.dtype,), shapes=(kind.shape,))[0]
+
+
+def _plan(owner: Primitive, rule: _Rule, kind: TensorType) -> Plan:
+    """A call into Python with this gradient; every call has a plan of its own."""
+
+    def call(*arrays: Any) -> Any:
+        rest = iter(arrays)
+        leaves = [next(rest) if s is DATA else s for s in rule.apart.static]
+        return np.asarray(owner.function(*rule.apart.tree.build(leaves), **rule.kwargs))
+
+    def expand(*values: Value) -> Sequence[Value]:
+        return _HOST.all(
+            *values, function=call, dtypes=(kind.dtype,), shapes=(kind.shape,), gradient=rule
+        )
+
+    return Plan(owner.__name__, [kind], expand)
+
+
+def primitive(fun: Callable[..., Any]) -> Primitive:
+    """Make a function written in NumPy one of tensors; say its gradient with `defvjp`.
+
+    It sees the values of its arguments, so it is called at once, and cannot be traced.
+
+    >>> import numpy as np
+    >>> import weft as wf
+    >>> @primitive
+    ... def cubed(x):
+    ...     return np.power(x, 3)
+    >>> defvjp(cubed, lambda ans, x: lambda g: g * 3 * x * x)
+    >>> x = wf.tensor([1.0, 2.0], requires_grad=True)
+    >>> cubed(x).sum().backward()
+    >>> x.grad.tolist()
+    [3.0, 12.0]
+    """
+    return Primitive(fun)
+
+
+def defvjp(
+    fun: Primitive, *vjpmakers: VjpMaker | None, argnums: Sequence[int] | None = None
+) -> None:
+    """Say the gradient of a primitive.
+
+    Args:
+        vjpmakers: for each argument a function from (answer, *arguments) to a function from the
+            answer's cotangent to the argument's; `None` for none. Written with tensors, it can be
+            differentiated again; written in NumPy, it cannot.
+        argnums: which arguments they are for; all from the first on where it is left out.
+    """
+    positions = range(len(vjpmakers)) if argnums is None else argnums
+    fun.makers.update(zip(positions, vjpmakers, strict=True))

@@ -1,0 +1,123 @@
+"""Nested structures of tensors: dicts, lists, tuples, named tuples and dataclasses."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from weft.errors import TreeError
+from weft.ops.base import at_user_line
+
+
+@dataclasses.dataclass(frozen=True)
+class Tree:
+    """The shape of a nested structure, hashable; leaves are everything that is no container."""
+
+    kind: Any = None  # `None` for a leaf
+    keys: tuple[Any, ...] = ()
+    children: tuple[Tree, ...] = ()
+
+    @property
+    def size(self) -> int:
+        """How many leaves there are."""
+        return 1 if self.kind is None else sum(child.size for child in self.children)
+
+    def build(self, leaves: Sequence[Any]) -> Any:
+        """The structure with these leaves."""
+        rest = iter(leaves)
+        return self._build(rest)
+
+    def _build(self, rest: Any) -> Any:
+        if self.kind is None:
+            return next(rest)
+        if self.kind is _Nothing:
+            return None
+        parts = [child._build(rest) for child in self.children]
+        if self.kind is dict:
+            return dict(zip(self.keys, parts, strict=True))
+        if self.kind in (list, tuple):
+            return self.kind(parts)
+        if issubclass(self.kind, dict):
+            return self.kind(zip(self.keys, parts, strict=True))
+        if self.keys:
+            return self.kind(**dict(zip(self.keys, parts, strict=True)))
+        return self.kind(parts)
+
+
+class _Nothing:
+    """The kind of `None`: a structure without leaves."""
+
+
+LEAF = Tree()
+
+
+def flatten(structure: Any) -> tuple[list[Any], Tree]:
+    """The leaves in order (dictionaries by insertion), and the structure without them.
+
+    >>> leaves, tree = flatten({"a": 1, "b": [2, (3,)]})
+    >>> leaves, tree.build([10, 20, 30])
+    ([1, 2, 3], {'a': 10, 'b': [20, (30,)]})
+    """
+    leaves: list[Any] = []
+    return leaves, _flatten(structure, leaves)
+
+
+def _flatten(x: Any, leaves: list[Any]) -> Tree:
+    kind = type(x)
+    if x is None:
+        return Tree(_Nothing)
+    if isinstance(x, dict):
+        return Tree(kind, tuple(x), tuple([_flatten(v, leaves) for v in x.values()]))
+    fields: Any = getattr(kind, "_fields", None)
+    if isinstance(x, tuple) and fields is not None:
+        return Tree(kind, tuple(fields), tuple([_flatten(v, leaves) for v in x]))
+    if isinstance(x, list | tuple):
+        return Tree(kind, (), tuple([_flatten(v, leaves) for v in x]))
+    if dataclasses.is_dataclass(x) and not isinstance(x, type):
+        names = tuple([f.name for f in dataclasses.fields(x) if f.init])
+        return Tree(kind, names, tuple([_flatten(getattr(x, n), leaves) for n in names]))
+    leaves.append(x)
+    return LEAF
+
+
+def map_structure(function: Callable[..., Any], first: Any, *others: Any) -> Any:
+    """The structure of `first` with each leaf replaced by `function` of all leaves in its place.
+
+    Raises:
+        TreeError: the others have another structure.
+
+    >>> map_structure(lambda a, b: a + b, {"x": 1, "y": [2]}, {"x": 10, "y": [20]})
+    {'x': 11, 'y': [22]}
+    """
+    leaves, tree = flatten(first)
+    columns = [leaves, *[leaves_like(tree, other) for other in others]]
+    return tree.build([function(*row) for row in zip(*columns, strict=True)])
+
+
+def leaves_like(tree: Tree, structure: Any) -> list[Any]:
+    """The leaves of a structure that is like `tree`.
+
+    Raises:
+        TreeError: it is not.
+    """
+    leaves, found = flatten(structure)
+    if found != tree:
+        raise TreeError(f"expected the structure {tree}, got {found}{at_user_line()}")
+    return leaves
+
+
+def prefix(axes: Any, tree: Tree) -> list[Any]:
+    """One entry of `axes` per leaf of `tree`; an entry may stand for a whole part of the structure.
+
+    Raises:
+        TreeError: `axes` has parts that `tree` has not.
+    """
+    if axes is None or isinstance(axes, int):
+        return [axes] * tree.size
+    parts = list(axes.values()) if isinstance(axes, dict) else list(axes)
+    if tree.kind is None or len(parts) != len(tree.children):
+        raise TreeError(f"axes: expected one for each part of {tree}, got {axes}{at_user_line()}")
+    return [
+        a for part, child in zip(parts, tree.children, strict=True) for a in prefix(part, child)
+    ]

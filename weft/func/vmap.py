@@ -1,0 +1,151 @@
+"""vmap: a function of one example as a function of many."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Sequence
+from typing import Any, Final
+
+from weft.eager.call import record
+from weft.eager.lazy import Lazy, trace
+from weft.eager.plan import intern
+from weft.eager.tracing import subgraph_plan
+from weft.errors import ShapeError, TracerError
+from weft.func.function import DATA, Arguments, Function, take_apart, trace_function
+from weft.func.tree import prefix
+from weft.ir.shape import known, show
+from weft.ops.base import REGISTRY, at_user_line
+from weft.transform.vmap import batch
+
+_TRANSPOSE: Final = REGISTRY["transpose"]
+_BROADCAST: Final = REGISTRY["broadcast_to"]
+
+
+def vmap(
+    fun: Function, in_axes: Any = 0, out_axes: Any = 0, randomness: str = "different"
+) -> Function:
+    """`fun` for many examples at once, without a loop.
+
+    Args:
+        in_axes: the axis of each argument that counts examples, `None` for one that they share; an
+            integer for all, or a sequence with one entry an argument, each of which may be nested
+            like the argument.
+        out_axes: where the results have that axis.
+        randomness: whether examples draw "different" random numbers, or the "same".
+
+    Raises:
+        ShapeError: no axis to map over, or of different lengths.
+        TracerError: the function looks at the value of an argument.
+
+    >>> import weft as wf
+    >>> vmap(lambda x, y: (x * y).sum(), in_axes=(0, None))(wf.ones(3, 2), wf.arange(2.0)).tolist()
+    [1.0, 1.0, 1.0]
+    """
+
+    @functools.wraps(fun)
+    def mapped(*args: Any, **kwargs: Any) -> Any:
+        apart = take_apart((args, kwargs))
+        axes = _axes(in_axes, args, kwargs)
+        return _call(fun, apart, axes, out_axes, randomness != "same")
+
+    return mapped
+
+
+def _axes(in_axes: Any, args: Sequence[Any], kwargs: dict[str, Any]) -> list[int | None]:
+    """An axis for each tensor in the arguments; keyword arguments are mapped over axis 0."""
+    wanted = [in_axes] * len(args) if isinstance(in_axes, int) or in_axes is None else in_axes
+    if len(wanted) != len(args):
+        raise ShapeError(
+            f"vmap: expected {len(args)} in_axes, one an argument, got {len(wanted)}"
+            f"{at_user_line()}"
+        )
+    found: list[int | None] = []
+    for argument, axes in zip([*args, kwargs], [*wanted, 0], strict=True):
+        part = take_apart(argument)
+        entries = iter(prefix(axes, part.tree))
+        found += [a for s, a in zip(part.static, entries, strict=True) if s is DATA]
+    return found
+
+
+def _call(
+    fun: Function,
+    apart: Arguments,
+    axes: Sequence[int | None],
+    out_axes: Any,
+    different: bool,
+) -> Any:
+    inputs = [_to_front(x, a) for x, a in zip(apart.lazies, axes, strict=True)]
+    size = _size(inputs, axes)
+    flags = [a is not None for a in axes]
+    single = apart._replace(
+        lazies=tuple([_example(x, f) for x, f in zip(inputs, flags, strict=True)])
+    )
+    traced = trace_function(fun, single)
+    if traced.changed:
+        raise TracerError(
+            f"vmap: expected a function without effects, but it changes a tensor in place that it "
+            f"was not given{at_user_line()}"
+        )
+    shared = [False] * len(traced.captured)
+    function = batch(traced.function, [*flags, *shared], size, fresh_bits=different)
+    found = trace.record(subgraph_plan(function), (*inputs, *traced.captured))
+    tree = traced.result.tree
+    wanted = iter(prefix(out_axes, tree))
+    places = [a for s, a in zip(traced.result.static, wanted, strict=True) if s is DATA]
+    results = [
+        _placed(y, mapped, place, size)
+        for y, mapped, place in zip(found, function.mapped, places, strict=True)
+    ]
+    return traced.result.rebuilt(results)
+
+
+def _size(inputs: Sequence[Lazy], axes: Sequence[int | None]) -> int:
+    sizes = {known(x.type.shape)[0] for x, a in zip(inputs, axes, strict=True) if a is not None}
+    if len(sizes) != 1:
+        text = "none is mapped" if not sizes else f"got lengths {sorted(sizes)}"
+        raise ShapeError(f"vmap: expected mapped axes of one length, {text}{at_user_line()}")
+    return sizes.pop()
+
+
+def _to_front(x: Lazy, axis: int | None) -> Lazy:
+    if axis is None:
+        return x
+    rank = len(known(x.type.shape))
+    if not -rank <= axis < rank:
+        raise ShapeError(
+            f"vmap: expected an axis of a tensor of shape {show(x.type.shape)}, got {axis}"
+            f"{at_user_line()}"
+        )
+    return _moved(x, axis % rank, 0)
+
+
+def _moved(x: Lazy, source: int, target: int) -> Lazy:
+    rank = len(known(x.type.shape))
+    if source == target:
+        return x
+    order = [i for i in range(rank) if i != source]
+    order.insert(target, source)
+    return record(_TRANSPOSE, (x,), {"perm": tuple(order)})[0]
+
+
+def _placed(y: Lazy, mapped: bool, axis: int | None, size: int) -> Lazy:
+    """A result with the axis of examples where it is wanted."""
+    shape = known(y.type.shape)
+    if axis is None:
+        if mapped:
+            raise ShapeError(
+                f"vmap: out_axes is None for a result that differs from example to example"
+                f"{at_user_line()}"
+            )
+        return y
+    if not mapped:
+        y = record(_BROADCAST, (y,), {"shape": (size, *shape)})[0]
+        shape = (size, *shape)
+    return _moved(y, 0, axis % len(shape))
+
+
+def _example(x: Lazy, mapped: bool) -> Lazy:
+    """Something of the type of one example."""
+    if not mapped:
+        return x
+    return Lazy(intern(x.type.dtype, known(x.type.shape)[1:]), None, 0, False)
