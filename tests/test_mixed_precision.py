@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from pairs import compiling_for
 
-from weft import ops
+from weft import config, ops
 from weft.codegen import target
 from weft.datasets.digits import load_digits
 from weft.ir.dtype import DType, bfloat16, float16, float32, int32
@@ -141,3 +141,12 @@ def test_any_number_of_threads_learns_the_same() -> None:
         with compiling_for(name):
             once, twice = (losses(transformer, bfloat16, threads) for threads in (1, 2))
         assert once.tobytes() == twice.tobytes()
+
+
+@pytest.mark.parametrize("low", [bfloat16, float16], ids=str)
+def test_every_value_of_a_step_equals_its_reference(low: DType) -> None:
+    images, labels = load_digits()
+    with config.override(reference=True):
+        function, state = training(transformer, low, None)
+        for _ in range(2):
+            function([images[:BATCH], labels[:BATCH].astype(np.int32)], state)
