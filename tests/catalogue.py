@@ -70,6 +70,12 @@ def check_types(op: Op, case: Case) -> None:
             raise MismatchError(f"{op.name}: the reference changed its input")
 
 
+def is_complex(op: Op, case: Case) -> bool:
+    """Whether a case has complex numbers, which nothing compiles."""
+    kinds = types_of(case.inputs)
+    return any(k.dtype.is_complex for k in (*kinds, *op.derive(kinds, attributes(op, case))))
+
+
 def _partly_known(types: tuple[TensorType, ...]) -> Iterator[tuple[TensorType, ...]]:
     """The types with one dimension, all dimensions, or a rank unknown."""
     for i, kind in enumerate(types):
@@ -110,8 +116,9 @@ def check_normal_form(op: Op, case: Case) -> None:
 
 def tolerance(case: Case, dtype: DType) -> tuple[float, float]:
     """Relative and absolute tolerance: a case states them for float32."""
-    if not dtype.is_floating:
+    if not dtype.is_inexact:
         return 0.0, 0.0
+    dtype = dtype.real
     one = {"float16": 2**-10, "bfloat16": 2**-7, "float32": 2**-23, "float64": 2**-52}[dtype.name]
     ratio = one / 2**-23
     if ratio > 1:  # computed in float32, rounded on store: one unit in the last place
@@ -150,6 +157,8 @@ def _at(array: Array, at: tuple[int, ...], shape: tuple[int, ...]) -> Any:
 def check_lowering(op: Op, case: Case) -> None:
     """The lowering says the same as the reference: rules by emulation, composites by expansion."""
     expected = reference(op, case)
+    if is_complex(op, case):
+        return
     if isinstance(op.lower, Elementwise | Pull):
         normal = op.normal(*[a.shape for a in case.inputs], **attributes(op, case))
         found = (emulate(op, case.inputs, normal, expected[0].shape),)
@@ -211,7 +220,8 @@ def differentiable(op: Op, case: Case) -> bool:
 
 def check_compiled(op: Op, cases: list[Case]) -> None:
     """Compiled code agrees with the reference; all cases are compiled as one program."""
-    if isinstance(op.lower, Boundary):
+    cases = [case for case in cases if not is_complex(op, case)]
+    if isinstance(op.lower, Boundary) or not cases:
         return
     try:
         _check_program(op, cases)

@@ -26,7 +26,7 @@ class Reg(NamedTuple):
 
 _TYPES = {
     "bool": "i8", "int8": "i8", "int16": "i16", "int32": "i32", "int64": "i64",
-    "uint8": "i8", "uint32": "i32", "uint64": "i64",
+    "uint8": "i8", "uint16": "i16", "uint32": "i32", "uint64": "i64",
     "float16": "half", "bfloat16": "bfloat", "float32": "float", "float64": "double",
 }  # fmt: skip
 

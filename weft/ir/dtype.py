@@ -17,7 +17,7 @@ class DType:
 
     name: str
     numpy: np.dtype[Any]
-    kind: str  # "b" boolean, "i" signed, "u" unsigned, "f" floating
+    kind: str  # "b" boolean, "i" signed, "u" unsigned, "f" floating, "c" complex
 
     @property
     def size(self) -> int:
@@ -28,6 +28,21 @@ class DType:
     def is_floating(self) -> bool:
         """Whether the type holds floating-point numbers."""
         return self.kind == "f"
+
+    @property
+    def is_complex(self) -> bool:
+        """Whether the type holds complex numbers, which are interpreted and never compiled."""
+        return self.kind == "c"
+
+    @property
+    def is_inexact(self) -> bool:
+        """Whether the type holds floating-point or complex numbers: what has gradients."""
+        return self.kind in "fc"
+
+    @property
+    def real(self) -> DType:
+        """The type of the real part; of other than complex numbers, the type itself."""
+        return _PARTS.get(self, self)
 
     @property
     def is_integer(self) -> bool:
@@ -47,21 +62,29 @@ int16 = DType("int16", np.dtype(np.int16), "i")
 int32 = DType("int32", np.dtype(np.int32), "i")
 int64 = DType("int64", np.dtype(np.int64), "i")
 uint8 = DType("uint8", np.dtype(np.uint8), "u")
+uint16 = DType("uint16", np.dtype(np.uint16), "u")
 uint32 = DType("uint32", np.dtype(np.uint32), "u")
 uint64 = DType("uint64", np.dtype(np.uint64), "u")
 float16 = DType("float16", np.dtype(np.float16), "f")
 bfloat16 = DType("bfloat16", np.dtype(ml_dtypes.bfloat16), "f")
 float32 = DType("float32", np.dtype(np.float32), "f")
 float64 = DType("float64", np.dtype(np.float64), "f")
+complex64 = DType("complex64", np.dtype(np.complex64), "c")
+complex128 = DType("complex128", np.dtype(np.complex128), "c")
 
 DTYPES = {
     d.name: d
     for d in (
-        bool_, int8, int16, int32, int64, uint8, uint32, uint64,
+        bool_, int8, int16, int32, int64, uint8, uint16, uint32, uint64,
         float16, bfloat16, float32, float64,
     )
 }  # fmt: skip
-_BY_NUMPY = {d.numpy: d for d in DTYPES.values()}
+"""The element types that are compiled, by name."""
+COMPLEX = {d.name: d for d in (complex64, complex128)}
+"""The element types that are only interpreted, by name."""
+NAMED = {**DTYPES, **COMPLEX}
+_PARTS = {complex64: float32, complex128: float64}
+_BY_NUMPY = {d.numpy: d for d in NAMED.values()}
 
 
 def as_dtype(spec: object) -> DType:
@@ -72,9 +95,9 @@ def as_dtype(spec: object) -> DType:
     """
     if isinstance(spec, DType):
         return spec
-    if isinstance(spec, str) and spec in DTYPES:
-        return DTYPES[spec]
+    if isinstance(spec, str) and spec in NAMED:
+        return NAMED[spec]
     try:
         return _BY_NUMPY[np.dtype(cast(Any, spec))]
     except (KeyError, TypeError):
-        raise DTypeError(f"dtype: expected one of {', '.join(DTYPES)}, got {spec!r}") from None
+        raise DTypeError(f"dtype: expected one of {', '.join(NAMED)}, got {spec!r}") from None

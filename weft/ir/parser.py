@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from weft.errors import GraphError
-from weft.ir.dtype import DTYPES, DType
+from weft.ir.dtype import NAMED, DType
 from weft.ir.graph import Graph
 from weft.ir.node import Literal, Node, Source, TensorType, Value
 from weft.ir.shape import Shape
@@ -166,9 +166,9 @@ class _Parser:
 
     def _dtype(self) -> DType:
         word = self.take("word")
-        if word not in DTYPES:
+        if word not in NAMED:
             raise GraphError(f"parse: expected an element type, got {word!r}")
-        return DTYPES[word]
+        return NAMED[word]
 
     def _control(self) -> list[str]:
         found: list[str] = []
@@ -212,8 +212,10 @@ class _Parser:
         dtype, shape = self._array_head()
         self.take(text="[")
         flat = self.listing("]", self._attribute_value)
-        wide = dtype.numpy if dtype.is_integer else np.float64
         self.take(text=")")
+        if dtype.is_complex:  # real and imaginary parts in turn
+            return Literal(np.array(flat).view(np.complex128).astype(dtype.numpy).reshape(shape))
+        wide = dtype.numpy if dtype.is_integer else np.float64
         return Literal(np.array(flat, wide).astype(dtype.numpy).reshape(shape))
 
     def _bytes(self) -> Literal:
@@ -231,7 +233,7 @@ class _Parser:
         return dtype, shape
 
 
-_WORDS: dict[str, Any] = {"None": None, "True": True, "False": False, **DTYPES}
+_WORDS: dict[str, Any] = {"None": None, "True": True, "False": False, **NAMED}
 
 
 def _has(graph: Graph, name: str) -> bool:

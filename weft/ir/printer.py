@@ -78,11 +78,19 @@ def format_attribute(value: Any) -> str:
 def _format_array(array: np.ndarray[Any, Any]) -> str:
     dtype, shape = as_dtype(array.dtype).name, format_attribute(array.shape)
     if array.size <= READABLE:
-        wide = array.astype(np.float64) if array.dtype.kind not in "biu" else array
-        flat: list[Any] = wide.ravel().tolist()
+        flat: list[Any] = _readable(array).ravel().tolist()
         return f"array({dtype}, {shape}, [{', '.join(map(repr, flat))}])"
     text = base64.b64encode(np.ascontiguousarray(array).tobytes()).decode()
     return f'bytes({dtype}, {shape}, "{text}")'
+
+
+def _readable(array: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
+    """As integers, booleans or float64; complex numbers as real and imaginary parts in turn."""
+    if array.dtype.kind in "biu":
+        return array
+    if array.dtype.kind == "c":
+        return array.ravel().astype(np.complex128).view(np.float64)
+    return array.astype(np.float64)
 
 
 def quote(text: str) -> str:

@@ -498,13 +498,21 @@ def _array_of(value: Any, dtype: DType | None) -> Array:
     if not isinstance(value, np.ndarray | np.generic):
         if dtype is not None:
             array = _bare(value, array, dtype)
-        elif array.dtype == np.float64:
-            array = array.astype(np.float32)
+        elif array.dtype in _NARROWER:
+            array = array.astype(_NARROWER[array.dtype])
     return array
+
+
+_NARROWER: Final = {
+    np.dtype(np.float64): np.dtype(np.float32), np.dtype(np.complex128): np.dtype(np.complex64),
+}  # fmt: skip
+"""What bare numbers become where nothing says otherwise."""
 
 
 def _bare(value: Any, array: Array, dtype: DType) -> Array:
     try:
+        if array.dtype.kind == "c" and not dtype.is_complex:
+            raise TypeError
         with np.errstate(all="ignore"):
             converted = array.astype(dtype.numpy)
         exact = dtype.is_floating or bool((array == converted).all())

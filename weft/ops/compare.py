@@ -29,15 +29,15 @@ def _comparison(name: str, rule: Rule, reference: Rule, kinds: str = "iuf") -> O
 
 
 def _test(name: str, rule: Rule, reference: Rule) -> Op:
-    return elementwise(name, rule, reference, NO_GRADIENT, dtype=to_bool("f"))
+    return elementwise(name, rule, reference, NO_GRADIENT, kinds="fc", dtype=to_bool("fc"))
 
 
 def _logic(name: str, rule: Rule, reference: Rule) -> Op:
     return binary(name, rule, reference, NO_GRADIENT, "b")
 
 
-equal = _comparison("equal", lambda b, x, y: b.equal(x, y), np.equal, "biuf")
-not_equal = _comparison("not_equal", lambda b, x, y: b.not_equal(x, y), np.not_equal, "biuf")
+equal = _comparison("equal", lambda b, x, y: b.equal(x, y), np.equal, "biufc")
+not_equal = _comparison("not_equal", lambda b, x, y: b.not_equal(x, y), np.not_equal, "biufc")
 less = _comparison("less", lambda b, x, y: b.less(x, y), np.less)
 less_equal = _comparison("less_equal", lambda b, x, y: b.less_equal(x, y), np.less_equal)
 greater = _comparison("greater", lambda b, x, y: b.less(y, x), np.greater)

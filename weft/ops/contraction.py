@@ -15,12 +15,12 @@ from weft.ops.base import Array, Case, Opaque, catalogue, defop
 from weft.ops.numeric import FLOATS, draw, fitted, widened
 from weft.ops.rule import same
 
-_DTYPES: Final = (*FLOATS, types.int32, types.int64)
+_DTYPES: Final = (*FLOATS, types.int32, types.int64, types.complex64, types.complex128)
 
 
 def _dtype(x: DType, w: DType, **_: Any) -> DType:
     if x not in _DTYPES:
-        raise DTypeError(f"expected a floating type, int32 or int64, got {x}")
+        raise DTypeError(f"expected a floating or complex type, int32 or int64, got {x}")
     return same(x, w)
 
 

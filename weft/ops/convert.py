@@ -9,10 +9,10 @@ import numpy as np
 
 from weft.errors import DTypeError
 from weft.ir import dtype as types
-from weft.ir.dtype import DTYPES, DType, as_dtype
-from weft.ops.base import NO_GRADIENT, REQUIRED, Array, Case, Elementwise, Op, defop
+from weft.ir.dtype import DTYPES, NAMED, DType, as_dtype
+from weft.ops.base import NO_GRADIENT, REQUIRED, Array, Case, Elementwise, Op, catalogue, defop
 from weft.ops.numeric import HALVES, Rule, binary, draw, elementwise
-from weft.ops.rule import same_shape, to_dtype
+from weft.ops.rule import same_shape
 
 
 def _saturated(x: Array, to: DType) -> Array:
@@ -21,6 +21,15 @@ def _saturated(x: Array, to: DType) -> Array:
     above, below = whole >= float(limits.max) + 1.0, whole < float(limits.min)
     inside = np.where(np.isnan(whole) | above | below, 0, whole).astype(to.numpy)
     return np.where(above, limits.max, np.where(below, limits.min, inside)).astype(to.numpy)
+
+
+def _cast_dtype(x: DType, dtype: Any) -> DType:
+    to = as_dtype(dtype)
+    if x.is_complex and not to.is_complex and to is not types.bool_:
+        raise DTypeError(
+            f"expected a complex type or bool for {x}, got {to}: take real(x) or abs(x)"
+        )
+    return to
 
 
 def _cast_reference(x: Array, dtype: DType) -> Array:
@@ -37,7 +46,11 @@ def _cast_reference(x: Array, dtype: DType) -> Array:
 
 
 def _cast_vjp(g: Any, y: Any, x: Any, dtype: DType) -> tuple[Any, ...]:
-    return (cast(g, dtype=x.dtype) if x.dtype.is_floating and y.dtype.is_floating else None,)
+    if not (x.dtype.is_inexact and y.dtype.is_inexact):
+        return (None,)
+    if g.dtype.is_complex and not x.dtype.is_complex:
+        g = catalogue.real(g)
+    return (cast(g, dtype=x.dtype),)
 
 
 _EDGES: Final = (
@@ -47,8 +60,10 @@ _EDGES: Final = (
 
 
 def _cast_cases() -> Iterator[Case]:
-    for source in DTYPES.values():
-        for to in DTYPES.values():
+    for source in NAMED.values():
+        for to in NAMED.values():
+            if source.is_complex and not to.is_complex and to is not types.bool_:
+                continue
             yield Case((draw((19,), source, -100, 300),), {"dtype": to})
             if source.is_floating:
                 with np.errstate(over="ignore"):
@@ -60,7 +75,7 @@ cast = defop(
     "cast",
     inputs="x",
     attrs={"dtype": REQUIRED},
-    dtype=to_dtype,
+    dtype=_cast_dtype,
     shape=same_shape,
     reference=_cast_reference,
     vjp=_cast_vjp,
@@ -71,7 +86,7 @@ cast = defop(
 
 
 def _bitcast_dtype(x: DType, dtype: DType) -> DType:
-    if types.bool_ in (x, dtype) or x.size != dtype.size:
+    if types.bool_ in (x, dtype) or x.size != dtype.size or x.is_complex or dtype.is_complex:
         raise DTypeError(f"expected two numeric types of one size, got {x} and {dtype}")
     return dtype
 

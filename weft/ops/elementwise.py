@@ -11,8 +11,10 @@ from typing import Any
 
 import numpy as np
 
+from weft.errors import NotDifferentiableError
 from weft.ir import dtype as types
-from weft.ops.base import Array, Case, Elementwise, constant_of, defop
+from weft.ir.dtype import DType
+from weft.ops.base import Array, Case, Elementwise, catalogue, constant_of, defop
 from weft.ops.compare import (
     equal,
     greater,
@@ -36,22 +38,32 @@ from weft.ops.numeric import (
     special,
     widened,
 )  # fmt: skip
-from weft.ops.rule import broadcast_shape, numeric, same_shape
+from weft.ops.rule import arithmetic, broadcast_shape, numeric, same_shape
 
 # Sums and products
-add = binary("add", lambda b, x, y: x + y, np.add, lambda g, z, x, y: (g, g))
-subtract = binary("subtract", lambda b, x, y: x - y, np.subtract, lambda g, z, x, y: (g, -g))
-multiply = binary("multiply", lambda b, x, y: x * y, np.multiply, lambda g, z, x, y: (g * y, g * x))
+add = binary("add", lambda b, x, y: x + y, np.add, lambda g, z, x, y: (g, g), "iufc")
+subtract = binary(
+    "subtract", lambda b, x, y: x - y, np.subtract, lambda g, z, x, y: (g, -g), "iufc"
+)
+multiply = binary(
+    "multiply", lambda b, x, y: x * y, np.multiply, lambda g, z, x, y: (g * y, g * x), "iufc"
+)
 divide = binary(
-    "divide", lambda b, x, y: x / y, np.divide, lambda g, z, x, y: (g / y, -g * z / y), "f",
+    "divide", lambda b, x, y: x / y, np.divide, lambda g, z, x, y: (g / y, -g * z / y), "fc",
     atol=1e-5,
 )  # fmt: skip
-negative = elementwise("negative", lambda b, x: -x, np.negative, lambda g, y, x: (-g,), kinds="iuf")
+negative = elementwise(
+    "negative", lambda b, x: -x, np.negative, lambda g, y, x: (-g,), kinds="iufc"
+)
 square = elementwise(
-    "square", lambda b, x: x * x, np.square, lambda g, y, x: (g * 2 * x,), kinds="iuf"
+    "square", lambda b, x: x * x, np.square, lambda g, y, x: (g * 2 * x,), kinds="iufc"
 )
 reciprocal = elementwise(
-    "reciprocal", lambda b, x: 1.0 / x, np.reciprocal, lambda g, y, x: (-g * y * y,)
+    "reciprocal",
+    lambda b, x: 1.0 / x,
+    np.reciprocal,
+    lambda g, y, x: (-g * y * y,),
+    kinds="fc",
 )
 
 
@@ -69,13 +81,15 @@ def _add_n_reference(first: Array, *rest: Array) -> Array:
 
 def _add_n_cases() -> Iterator[Case]:
     for count in (1, 2, 5):
-        yield from over([[(3, 5)] * count], (types.float32, types.int32, types.bfloat16))
+        yield from over(
+            [[(3, 5)] * count], (types.float32, types.int32, types.bfloat16, types.complex64)
+        )
 
 
 add_n = defop(
     "add_n",
     inputs="x *xs",
-    dtype=numeric,
+    dtype=arithmetic,
     shape=same_shape,
     reference=widened(_add_n_reference),
     vjp=lambda g, y, *xs: (g,) * len(xs),
@@ -115,7 +129,8 @@ def _constant_exponent(y: Any) -> float | None:
     """The exponent where it is one constant number, as in `x ** 2`."""
     if y.node.op != "constant" or y.node.attrs["value"].array.size != 1:
         return None
-    return float(y.node.attrs["value"].array.reshape(()))
+    exponent = y.node.attrs["value"].array.reshape(())[()]
+    return float(exponent.real) if exponent.imag == 0 else None
 
 
 def _power_vjp(g: Any, z: Any, x: Any, y: Any) -> tuple[Any, ...]:
@@ -125,6 +140,8 @@ def _power_vjp(g: Any, z: Any, x: Any, y: Any) -> tuple[Any, ...]:
         return g * 2 * x, None
     if exponent is not None and exponent != 0:
         return g * y * power(x, y - 1), None
+    if x.dtype.is_complex:
+        return g * y * power(x, y - 1), g * z * log(select(equal(x, zero), one, x))
     # 0 * 0**-1 would be NaN: at x = y = 0 the slope is 0, and for x <= 0 log(x) counts as 0.
     singular = logical_and(equal(x, zero), equal(y, zero))
     dx = g * y * power(select(singular, one, x), y - 1)
@@ -134,7 +151,8 @@ def _power_vjp(g: Any, z: Any, x: Any, y: Any) -> tuple[Any, ...]:
 
 
 power = binary(
-    "power", lambda b, x, y: b.power(x, y), _power_reference, _power_vjp, low=0.25, rtol=1e-5,
+    "power", lambda b, x, y: b.power(x, y), _power_reference, _power_vjp, "iufc",
+    low=0.25, rtol=1e-5,
     specials=(0.0, 1.0, -1.0, 0.5, 2.0, -2.0, 3.0, -3.0, np.inf, -np.inf, np.nan),
 )  # fmt: skip
 
@@ -148,12 +166,31 @@ def _sign_rule(b: Any, x: Any) -> Any:
     return b.select(b.less(x, zero), -one, positive)
 
 
-abs = elementwise("abs", lambda b, x: b.abs(x), np.abs, lambda g, y, x: (g * sign(x),), kinds="iuf")
-sign = elementwise("sign", _sign_rule, np.sign, flat, kinds="iuf")
+def _magnitude_dtype(x: DType) -> DType:
+    return arithmetic(x).real
+
+
+def _abs_vjp(g: Any, y: Any, x: Any) -> tuple[Any, ...]:
+    if x.dtype.is_complex:  # the steepest ascent is sign(x), and a cotangent its conjugate
+        return (catalogue.cast(g, dtype=x.dtype) * catalogue.conj(sign(x)),)
+    return (g * sign(x),)
+
+
+def _sign_vjp(g: Any, y: Any, x: Any) -> tuple[Any, ...]:
+    if x.dtype.is_complex:
+        raise NotDifferentiableError("sign: has no gradient by complex numbers; take x / abs(x)")
+    return (None,)
+
+
+abs = elementwise(
+    "abs", lambda b, x: b.abs(x), np.abs, _abs_vjp, kinds="iufc", dtype=_magnitude_dtype
+)
+sign = elementwise("sign", _sign_rule, np.sign, _sign_vjp, kinds="iufc")
+"""-1, 0 or 1; of a complex number, `x / abs(x)`, and 0 at 0."""
 floor = elementwise("floor", lambda b, x: b.floor(x), np.floor, flat)
 ceil = elementwise("ceil", lambda b, x: b.ceil(x), np.ceil, flat)
 trunc = elementwise("trunc", lambda b, x: b.trunc(x), np.trunc, flat)
-round = elementwise("round", lambda b, x: b.round(x), np.rint, flat)
+round = elementwise("round", lambda b, x: b.round(x), np.rint, flat, kinds="fc")
 
 # Extremes. NaN wins; in a tie the whole gradient goes to x, as in TensorFlow.
 maximum = binary(

@@ -17,11 +17,20 @@ _ROUND: Final = (0.0, -0.0, 1.0, -2.5, 30.0, 1e-30, np.inf, -np.inf, np.nan)
 
 
 # Exponentials and logarithms
-exp = elementwise("exp", lambda b, x: b.exp(x), np.exp, lambda g, y, x: (g * y,))
-expm1 = elementwise("expm1", lambda b, x: b.expm1(x), np.expm1, lambda g, y, x: (g * (y + 1),))
-log = elementwise("log", lambda b, x: b.log(x), np.log, lambda g, y, x: (g / x,), **_POSITIVE)
+exp = elementwise("exp", lambda b, x: b.exp(x), np.exp, lambda g, y, x: (g * y,), kinds="fc")
+expm1 = elementwise(
+    "expm1", lambda b, x: b.expm1(x), np.expm1, lambda g, y, x: (g * (y + 1),), kinds="fc"
+)
+log = elementwise(
+    "log", lambda b, x: b.log(x), np.log, lambda g, y, x: (g / x,), **_POSITIVE, kinds="fc"
+)
 log1p = elementwise(
-    "log1p", lambda b, x: b.log1p(x), np.log1p, lambda g, y, x: (g / (x + 1),), low=-0.75
+    "log1p",
+    lambda b, x: b.log1p(x),
+    np.log1p,
+    lambda g, y, x: (g / (x + 1),),
+    low=-0.75,
+    kinds="fc",
 )
 sigmoid = elementwise(
     "sigmoid", lambda b, x: b.sigmoid(x), lambda x: np.exp(-np.logaddexp(0, -x)),
@@ -41,33 +50,36 @@ softplus = elementwise(
 
 # Roots
 sqrt = elementwise(
-    "sqrt", lambda b, x: b.sqrt(x), np.sqrt, lambda g, y, x: (g * 0.5 / y,), **_POSITIVE
+    "sqrt", lambda b, x: b.sqrt(x), np.sqrt, lambda g, y, x: (g * 0.5 / y,), **_POSITIVE, kinds="fc"
 )
 rsqrt = elementwise(
     "rsqrt", lambda b, x: b.rsqrt(x), lambda x: 1 / np.sqrt(x),
-    lambda g, y, x: (g * -0.5 * y * y * y,), **_POSITIVE,
-)  # fmt: skip
+    lambda g, y, x: (g * -0.5 * y * y * y,), **_POSITIVE, kinds="fc")  # fmt: skip
 
 # Circular functions
 sin = elementwise(
-    "sin", lambda b, x: b.sin(x), np.sin, lambda g, y, x: (g * cos(x),), specials=_ROUND
+    "sin", lambda b, x: b.sin(x), np.sin, lambda g, y, x: (g * cos(x),), specials=_ROUND, kinds="fc"
 )
 cos = elementwise(
-    "cos", lambda b, x: b.cos(x), np.cos, lambda g, y, x: (-g * sin(x),), specials=_ROUND
+    "cos",
+    lambda b, x: b.cos(x),
+    np.cos,
+    lambda g, y, x: (-g * sin(x),),
+    specials=_ROUND,
+    kinds="fc",
 )
 tan = elementwise(
     "tan", lambda b, x: b.tan(x), np.tan, lambda g, y, x: (g * (y * y + 1),), low=-1.4, high=1.4,
-    specials=_ROUND,
-)  # fmt: skip
+    specials=_ROUND, kinds="fc")  # fmt: skip
 asin = elementwise(
     "asin", lambda b, x: b.asin(x), np.arcsin, lambda g, y, x: (g * rsqrt(1 - x * x),), low=-0.9,
-    high=0.9,
-)  # fmt: skip
+    high=0.9, kinds="fc")  # fmt: skip
 acos = elementwise(
     "acos", lambda b, x: b.acos(x), np.arccos, lambda g, y, x: (-g * rsqrt(1 - x * x),), low=-0.9,
-    high=0.9,
-)  # fmt: skip
-atan = elementwise("atan", lambda b, x: b.atan(x), np.arctan, lambda g, y, x: (g / (x * x + 1),))
+    high=0.9, kinds="fc")  # fmt: skip
+atan = elementwise(
+    "atan", lambda b, x: b.atan(x), np.arctan, lambda g, y, x: (g / (x * x + 1),), kinds="fc"
+)
 atan2 = binary(
     "atan2", lambda b, y, x: b.atan2(y, x), np.arctan2,
     lambda g, z, y, x: (g * x / (x * x + y * y), -g * y / (x * x + y * y)), "f",
@@ -75,9 +87,15 @@ atan2 = binary(
 )  # fmt: skip
 
 # Hyperbolic functions
-sinh = elementwise("sinh", lambda b, x: b.sinh(x), np.sinh, lambda g, y, x: (g * cosh(x),))
-cosh = elementwise("cosh", lambda b, x: b.cosh(x), np.cosh, lambda g, y, x: (g * sinh(x),))
-tanh = elementwise("tanh", lambda b, x: b.tanh(x), np.tanh, lambda g, y, x: (g * (1 - y * y),))
+sinh = elementwise(
+    "sinh", lambda b, x: b.sinh(x), np.sinh, lambda g, y, x: (g * cosh(x),), kinds="fc"
+)
+cosh = elementwise(
+    "cosh", lambda b, x: b.cosh(x), np.cosh, lambda g, y, x: (g * sinh(x),), kinds="fc"
+)
+tanh = elementwise(
+    "tanh", lambda b, x: b.tanh(x), np.tanh, lambda g, y, x: (g * (1 - y * y),), kinds="fc"
+)
 
 
 _HUGE: Final = {8: 1e150, 4: 1e15, 2: 1e4}
@@ -106,14 +124,21 @@ def _atanh_rule(b: Any, x: Any) -> Any:
     return _with_sign(b, x, b.log1p(a * 2.0 / (1.0 - a)) * 0.5)
 
 
-asinh = elementwise("asinh", _asinh_rule, np.arcsinh, lambda g, y, x: (g * rsqrt(x * x + 1),))
-acosh = elementwise(
-    "acosh", _acosh_rule, np.arccosh, lambda g, y, x: (g * rsqrt(x * x - 1),), low=1.25
+asinh = elementwise(
+    "asinh", _asinh_rule, np.arcsinh, lambda g, y, x: (g * rsqrt(x * x + 1),), kinds="fc"
 )
+
+
+def _acosh_vjp(g: Any, y: Any, x: Any) -> tuple[Any, ...]:
+    if x.dtype.is_complex:  # one root of the product would be of the other branch
+        return (g * rsqrt(x - 1) * rsqrt(x + 1),)
+    return (g * rsqrt(x * x - 1),)
+
+
+acosh = elementwise("acosh", _acosh_rule, np.arccosh, _acosh_vjp, low=1.25, kinds="fc")
 atanh = elementwise(
     "atanh", _atanh_rule, np.arctanh, lambda g, y, x: (g / (1 - x * x),), low=-0.9, high=0.9,
-    rtol=4e-6,
-)  # fmt: skip
+    rtol=4e-6, kinds="fc")  # fmt: skip
 
 
 # The error function

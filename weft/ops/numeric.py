@@ -17,12 +17,15 @@ from weft.ir import dtype as types
 from weft.ir.dtype import DType, as_dtype
 from weft.ops.base import NO_GRADIENT, Array, Case, Elementwise, Op, defop
 from weft.ops.rule import (
+    arithmetic,
     bits,
     boolean,
     broadcast_shape,
     floating,
+    inexact,
     integer,
     numeric,
+    ordered,
     same,
     sum_like,
 )  # fmt: skip
@@ -32,11 +35,16 @@ Rule = Callable[..., Any]
 FLOATS: Final = (types.float32, types.float64, types.float16, types.bfloat16)
 INTEGERS: Final = (
     types.int32, types.int64, types.int8, types.int16, types.uint8, types.uint32, types.uint64,
+    types.uint16,
 )  # fmt: skip
 HALVES: Final = (types.float16, types.bfloat16)
-_BY_KIND: Final = {"f": FLOATS, "i": INTEGERS[:4], "u": INTEGERS[4:], "b": (types.bool_,)}
+COMPLEX: Final = (types.complex64, types.complex128)
+_BY_KIND: Final = {
+    "f": FLOATS, "i": INTEGERS[:4], "u": INTEGERS[4:], "b": (types.bool_,), "c": COMPLEX,
+}  # fmt: skip
 _DTYPE_RULES: Final = {
-    "f": floating, "iu": integer, "iuf": numeric, "biu": bits, "b": boolean, "biuf": same,
+    "f": floating, "iu": integer, "iuf": numeric, "biu": bits, "b": boolean, "biuf": ordered,
+    "fc": inexact, "iufc": arithmetic, "biufc": same,
 }  # fmt: skip
 
 
@@ -53,7 +61,7 @@ def to_bool(kinds: str = "iuf") -> Callable[..., DType]:
 
 def dtypes_of(kinds: str) -> tuple[DType, ...]:
     """All element types of the given kinds, the most used first."""
-    order = [kind for kind in "fiub" if kind in kinds]
+    order = [kind for kind in "fiubc" if kind in kinds]
     return tuple(dtype for kind in order for dtype in _BY_KIND[kind])
 
 
@@ -112,6 +120,9 @@ def draw(
 ) -> Array:
     """Uniform numbers in [low, high), equal for equal arguments; limits are cut to the type's."""
     text = f"{tuple(shape)} {dtype} {low} {high} {seed}"
+    if dtype.is_complex:
+        parts = [draw(shape, dtype.real, low, high, seed + i) for i in (0, 1)]
+        return np.asarray(parts[0] + 1j * parts[1], dtype.numpy)
     rng = np.random.default_rng(zlib.crc32(text.encode()))
     if dtype is types.bool_:
         return rng.integers(0, 2, shape).astype(np.bool_)

@@ -33,6 +33,11 @@ def same(*dtypes: DType, **_: Any) -> DType:
     return dtypes[0]
 
 
+def inexact(*dtypes: DType, **_: Any) -> DType:
+    """One floating or complex type."""
+    return _of_kind(dtypes, "fc", "floating")
+
+
 def floating(*dtypes: DType, **_: Any) -> DType:
     """One floating type."""
     return _of_kind(dtypes, "f", "floating")
@@ -41,6 +46,16 @@ def floating(*dtypes: DType, **_: Any) -> DType:
 def numeric(*dtypes: DType, **_: Any) -> DType:
     """One type of numbers: anything but bool."""
     return _of_kind(dtypes, "iuf", "numeric")
+
+
+def arithmetic(*dtypes: DType, **_: Any) -> DType:
+    """One type of numbers, complex ones among them."""
+    return _of_kind(dtypes, "iufc", "numeric")
+
+
+def ordered(*dtypes: DType, **_: Any) -> DType:
+    """One type whose elements have an order: anything but complex."""
+    return _of_kind(dtypes, "biuf", "real")
 
 
 def signed(*dtypes: DType, **_: Any) -> DType:

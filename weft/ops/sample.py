@@ -7,11 +7,12 @@ from typing import Any, Final
 
 import numpy as np
 
-from weft.ir.dtype import DTYPES, bool_, float32
+from weft.ir.dtype import NAMED, bool_, float32
 from weft.ops.base import Array, Case
 
-ALL: Final = tuple(DTYPES.values())
-NUMBERS: Final = tuple(d for d in ALL if d is not bool_)
+ALL: Final = tuple(NAMED.values())
+ARITHMETIC: Final = tuple(d for d in ALL if d is not bool_)
+NUMBERS: Final = tuple(d for d in ARITHMETIC if not d.is_complex)
 FLOATING: Final = tuple(d for d in ALL if d.is_floating)
 
 

@@ -25,7 +25,7 @@ from weft.ops.elementwise import abs, divide, sign, square
 from weft.ops.maths import exp, log, sqrt
 from weft.ops.numeric import HALVES, Rule, widened
 from weft.ops.reduce import REDUCTION, Axes, count, kept, normal, reduction_cases, shared, spread
-from weft.ops.rule import floating, reduced_shape
+from weft.ops.rule import floating, inexact, reduced_shape
 
 __all__ = ["moments"]
 
@@ -48,17 +48,19 @@ def in_float32(expand: Rule) -> Rule:
 def _composite(
     name: str, expand: Rule, reference: Rule, vjp: Rule, *, shape: Rule = reduced_shape,
     attrs: Mapping[str, Any] | None = None, variants: Sequence[Mapping[str, Any]] = (),
+    dtype: Rule = floating,
 ) -> Op:  # fmt: skip
     def cases() -> Iterator[Case]:
-        yield from reduction_cases("f", empty=True)()
+        yield from reduction_cases("f" if dtype is floating else "fc", empty=True)()
         for variant in variants:
             yield from (replace(c, attrs={**c.attrs, **variant}) for c in reduction_cases("f")())
 
     def run(x: Array, **attrs: Any) -> Array:
-        return np.asarray(reference(x.astype(np.float64), **attrs)).astype(x.dtype)
+        wide = np.complex128 if x.dtype.kind == "c" else np.float64
+        return np.asarray(reference(x.astype(wide), **attrs)).astype(x.dtype)
 
     return defop(
-        name, inputs="x", dtype=floating, shape=shape, reference=widened(run), vjp=vjp,
+        name, inputs="x", dtype=dtype, shape=shape, reference=widened(run), vjp=vjp,
         lower=Composite(in_float32(expand)), cases=cases,
         attrs={**REDUCTION, **(attrs or {})}, normal=normal, fast=reference,
     )  # fmt: skip
@@ -85,7 +87,7 @@ def _mean_vjp(g: Any, y: Any, x: Any, axes: Axes, keepdims: bool) -> tuple[Any, 
     return (spread(g / float(count(x, axes)), x, axes, keepdims),)
 
 
-mean = _composite("mean", _mean_expand, _mean_reference, _mean_vjp)
+mean = _composite("mean", _mean_expand, _mean_reference, _mean_vjp, dtype=inexact)
 
 
 # variance(x) = sum((x - mean(x)) ** 2) / (n - ddof), in two passes

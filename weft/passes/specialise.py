@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from weft.errors import DTypeError, FeedError, ShapeError, WeftError
+from weft.errors import CompileError, DTypeError, FeedError, ShapeError, WeftError
 from weft.ir.graph import Graph, rewrite, toposort
 from weft.ir.node import Literal, Node, TensorType, Value
 from weft.ir.shape import is_static, size
@@ -96,6 +96,7 @@ class _Walk:
     def feed(
         self, position: int, value: Value, kind: TensorType, known: np.ndarray[Any, Any] | None
     ) -> None:
+        _require_compiled(value.node, (kind,))
         attrs = {"dtype": kind.dtype, "shape": kind.shape}
         name = f"feed{position}/{value.node.name}"
         node = self.out.add("placeholder", (), attrs, (kind,), name, source=value.node.source)
@@ -184,7 +185,7 @@ class _Walk:
             types = _types(op, node, kinds, attrs)
         else:
             types = node.types  # as they were derived
-        _require_static(node, types)
+        _require_compiled(node, types)
         if op.normal is not as_given or len(attrs) != len(op.attrs):
             attrs = dict(op.normal(*[kind.shape for kind in kinds], **{**op.attrs, **attrs}))
         new = Node(
@@ -235,8 +236,14 @@ def _types(
         raise type(error)(f"{node.op}: {error}: {node.describe()}") from None
 
 
-def _require_static(node: Node, types: tuple[TensorType, ...]) -> None:
+def _require_compiled(node: Node, types: tuple[TensorType, ...]) -> None:
+    """Raise where a type cannot be compiled."""
     for kind in types:
+        if kind.dtype.is_complex:
+            raise CompileError(
+                f"{node.op}: complex numbers are interpreted, not compiled: expected real numbers,"
+                f" got {kind}: {node.describe()}"
+            )
         if not is_static(kind.shape):
             raise ShapeError(f"{node.op}: the shape {kind} is not known: {node.describe()}")
 

@@ -88,7 +88,7 @@ class _Backward:
     ) -> None:
         self.graph = graph
         self.scope = scope
-        self.xs = frozenset(v for x in xs if x.dtype.is_floating for v in (x, graph.own(x)))
+        self.xs = frozenset(v for x in xs if x.dtype.is_inexact for v in (x, graph.own(x)))
         self.stop = frozenset(v for x in stop for v in (x, graph.own(x)))
         self.parts: dict[Value, list[Cotangent]] = {}
         self.totals: dict[Value, Cotangent | None] = {}
@@ -96,7 +96,7 @@ class _Backward:
 
     def seed(self, y: Value, start: Value | None) -> None:
         """Start from `y`; an integer or boolean y starts nothing."""
-        if not y.dtype.is_floating:
+        if not y.dtype.is_inexact:
             return
         if start is None:
             start = ones_like(y)
@@ -123,7 +123,7 @@ class _Backward:
 
     def _varies(self, value: Value) -> bool:
         """Whether some x changes the value continuously."""
-        if not value.dtype.is_floating:
+        if not value.dtype.is_inexact:
             return False
         return value in self.xs or (value not in self.stop and value.node in self.active)
 
@@ -234,7 +234,7 @@ def apply_rule(
 def _filled(gs: Sequence[Cotangent | None], ys: Sequence[Value]) -> list[Cotangent | None]:
     """Cotangents with zeros for floating outputs that nothing has reached."""
     return [
-        zeros_like(y) if g is None and y.dtype.is_floating else g
+        zeros_like(y) if g is None and y.dtype.is_inexact else g
         for g, y in zip(gs, ys, strict=True)
     ]
 
@@ -314,13 +314,13 @@ def _put_off(
             "operands": tuple(supplied),
             "given": tuple(g is not None for g in known),
             "outputs": len(ys),
-            "floating": tuple(x.dtype.is_floating for x in xs),
+            "floating": tuple(x.dtype.is_inexact for x in xs),
             **dict(zip(_SLOTS, supplied.values(), strict=False)),
         },
         op.name,
     )
     found = iter(node.outputs)
-    return [next(found) if x.dtype.is_floating else None for x in xs]
+    return [next(found) if x.dtype.is_inexact else None for x in xs]
 
 
 def _parts(items: Sequence[Any], given: Sequence[bool], outputs: int) -> tuple[Any, Any, Any]:
@@ -332,7 +332,7 @@ def _parts(items: Sequence[Any], given: Sequence[bool], outputs: int) -> tuple[A
 
 
 def _vjp_dtype(*dtypes: DType, given: Any, outputs: int, **_: Any) -> tuple[DType, ...]:
-    return tuple(d for d in _parts(dtypes, given, outputs)[2] if d.is_floating)
+    return tuple(d for d in _parts(dtypes, given, outputs)[2] if d.is_inexact)
 
 
 def _vjp_shape(
@@ -348,7 +348,7 @@ def _vjp_expand(
     gs, ys, xs = _parts(items, given, outputs)
     supplied = {name: more[slot] for name, slot in zip(operands, _SLOTS, strict=False)}
     found = apply_rule(REGISTRY[op], gs, ys, xs, {**dict(attrs), **supplied})
-    pairs = [(g, x) for g, x in zip(found, xs, strict=True) if x.dtype.is_floating]
+    pairs = [(g, x) for g, x in zip(found, xs, strict=True) if x.dtype.is_inexact]
     return tuple(zeros_like(x) if g is None else dense(g) for g, x in pairs)
 
 

@@ -68,6 +68,11 @@ def evaluate(
     return found
 
 
+def needs_interpreter(graph: Graph) -> bool:
+    """Whether a graph has complex numbers, which are interpreted and not compiled."""
+    return any(kind.dtype.is_complex for node in graph.nodes for kind in node.types)
+
+
 def evaluate_node(node: Node, arrays: Sequence[Array]) -> tuple[Array, ...]:
     """Outputs of one node on arrays for all its inputs (those that supply attributes last).
 
@@ -144,6 +149,8 @@ def _as_fed(value: Value, given: Any) -> Array:
         return np.asarray(given)
     try:
         plain = np.asarray(given)
+        if plain.dtype.kind == "c" and not value.dtype.is_complex:
+            raise TypeError
         array = plain.astype(value.dtype.numpy)
         exact = value.dtype.is_floating or bool((plain == array).all())
     except (TypeError, ValueError, OverflowError):

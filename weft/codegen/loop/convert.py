@@ -13,7 +13,7 @@ from weft.ir.dtype import DType
 
 _REGISTER: Final = {
     "bool": "i1", "int8": "i8", "int16": "i16", "int32": "i32", "int64": "i64",
-    "uint8": "i8", "uint32": "i32", "uint64": "i64",
+    "uint8": "i8", "uint16": "i16", "uint32": "i32", "uint64": "i64",
     "float16": "float", "bfloat16": "float", "float32": "float", "float64": "double",
 }  # fmt: skip
 
