@@ -104,7 +104,7 @@ class Handle:
         old = self._lazy
         if trace.depth:
             trace.changed.setdefault(self, old)
-        if old.type is lazy.type:
+        if old.type is lazy.type and lazy.array is None:
             lazy.home = old if old.array is not None else old.home
         old.home = None
         if old.leaf is not None:

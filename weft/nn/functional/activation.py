@@ -1,0 +1,414 @@
+"""Activations: elementwise functions, softmax and its relatives."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, Final
+
+from weft.eager.call import Recorded, lazy_of, recorded
+from weft.eager.inplace import write
+from weft.eager.random import SEED, next_counter
+from weft.errors import ShapeError
+from weft.ir.dtype import as_dtype, float32
+from weft.ir.node import Value
+from weft.ir.shape import known, normal_axis, show
+from weft.ops import random as nodes
+from weft.ops.base import at_user_line, catalogue, constant_of
+
+
+def settle(function: Recorded, x: Any, inplace: bool, *rest: Any, **static: Any) -> Any:
+    """Call an elementwise function, in place if so asked."""
+    if inplace:
+        return write(x, function.record((x, *rest), static)[0], function.function.__name__[1:])
+    return function(x, *rest, **static)
+
+
+def _zero(x: Value) -> Value:
+    return constant_of(0, x.dtype)
+
+
+def _plain(name: str, **attrs: Any) -> Callable[[Value], Value]:
+    def function(x: Value) -> Value:
+        return getattr(catalogue, name)(x, **attrs)
+
+    function.__name__ = f"_{name}"
+    return function
+
+
+_relu: Final = recorded(_plain("relu"))
+_relu6: Final = recorded(_plain("relu6"))
+_selu: Final = recorded(_plain("selu"))
+_silu: Final = recorded(_plain("silu"))
+_sigmoid: Final = recorded(_plain("sigmoid"))
+_tanh: Final = recorded(_plain("tanh"))
+_gelu: Final = recorded(_plain("gelu"))
+
+
+@recorded
+def _tanh_gelu(x: Value) -> Value:
+    return catalogue.gelu(x, approximate=True)
+
+
+def relu(input: Any, inplace: bool = False) -> Any:
+    """`max(x, 0)`."""
+    return settle(_relu, input, inplace)
+
+
+def relu_(input: Any) -> Any:
+    """`relu` in place."""
+    return settle(_relu, input, True)
+
+
+def relu6(input: Any, inplace: bool = False) -> Any:
+    """`min(max(x, 0), 6)`."""
+    return settle(_relu6, input, inplace)
+
+
+def selu(input: Any, inplace: bool = False) -> Any:
+    """Scaled exponential linear unit (Klambauer et al., 2017)."""
+    return settle(_selu, input, inplace)
+
+
+def silu(input: Any, inplace: bool = False) -> Any:
+    """`x * sigmoid(x)`, also called swish."""
+    return settle(_silu, input, inplace)
+
+
+def sigmoid(input: Any) -> Any:
+    """`1 / (1 + exp(-x))`."""
+    return _sigmoid(input)
+
+
+def tanh(input: Any) -> Any:
+    """Hyperbolic tangent."""
+    return _tanh(input)
+
+
+def gelu(input: Any, approximate: str = "none") -> Any:
+    """`x * Phi(x)`; with `approximate="tanh"` through a hyperbolic tangent.
+
+    Source: Hendrycks and Gimpel, "Gaussian Error Linear Units" (2016).
+    """
+    if approximate not in ("none", "tanh"):
+        raise ValueError(
+            f"gelu: expected approximate 'none' or 'tanh', got {approximate!r}{at_user_line()}"
+        )
+    return _gelu(input) if approximate == "none" else _tanh_gelu(input)
+
+
+@recorded
+def _leaky_relu(x: Value, *, alpha: float) -> Value:
+    return catalogue.leaky_relu(x, alpha=alpha)
+
+
+def leaky_relu(input: Any, negative_slope: float = 0.01, inplace: bool = False) -> Any:
+    """`x` where it is positive, else `negative_slope * x`."""
+    return settle(_leaky_relu, input, inplace, alpha=float(negative_slope))
+
+
+def leaky_relu_(input: Any, negative_slope: float = 0.01) -> Any:
+    """`leaky_relu` in place."""
+    return leaky_relu(input, negative_slope, True)
+
+
+@recorded
+def _elu(x: Value, *, alpha: float) -> Value:
+    return catalogue.elu(x, alpha=alpha)
+
+
+def elu(input: Any, alpha: float = 1.0, inplace: bool = False) -> Any:
+    """`x` where it is positive, else `alpha * (exp(x) - 1)`."""
+    return settle(_elu, input, inplace, alpha=float(alpha))
+
+
+def elu_(input: Any, alpha: float = 1.0) -> Any:
+    """`elu` in place."""
+    return elu(input, alpha, True)
+
+
+@recorded
+def _celu(x: Value, *, alpha: float) -> Value:
+    return catalogue.elu(x / alpha, alpha=1.0) * alpha
+
+
+def celu(input: Any, alpha: float = 1.0, inplace: bool = False) -> Any:
+    """`max(0, x) + min(0, alpha * (exp(x / alpha) - 1))`."""
+    return settle(_celu, input, inplace, alpha=float(alpha))
+
+
+@recorded
+def _hardtanh(x: Value, *, low: float, high: float) -> Value:
+    a, b = constant_of(low, x.dtype), constant_of(high, x.dtype)
+    inside = catalogue.logical_and(catalogue.greater(x, a), catalogue.less(x, b))
+    # Where x lies on a limit the slope is 0, as it is outside.
+    return catalogue.select(inside, x, catalogue.clip(catalogue.stop_gradient(x), a, b))
+
+
+def hardtanh(input: Any, min_val: float = -1.0, max_val: float = 1.0, inplace: bool = False) -> Any:
+    """`x` limited to [min_val, max_val]."""
+    return settle(_hardtanh, input, inplace, low=float(min_val), high=float(max_val))
+
+
+@recorded
+def _hardsigmoid(x: Value) -> Value:
+    return catalogue.relu6(x + 3.0) / 6.0
+
+
+def hardsigmoid(input: Any, inplace: bool = False) -> Any:
+    """`relu6(x + 3) / 6`."""
+    return settle(_hardsigmoid, input, inplace)
+
+
+@recorded
+def _hardswish(x: Value) -> Value:
+    return x * (catalogue.relu6(x + 3.0) / 6.0)
+
+
+def hardswish(input: Any, inplace: bool = False) -> Any:
+    """`x * relu6(x + 3) / 6`."""
+    return settle(_hardswish, input, inplace)
+
+
+@recorded
+def _softplus(x: Value, *, beta: float, threshold: float) -> Value:
+    scaled = x * beta
+    soft = catalogue.softplus(scaled) / beta
+    return catalogue.select(catalogue.greater(scaled, constant_of(threshold, x.dtype)), x, soft)
+
+
+def softplus(input: Any, beta: float = 1.0, threshold: float = 20.0) -> Any:
+    """`log(1 + exp(beta * x)) / beta`, and `x` itself where `beta * x` exceeds `threshold`."""
+    return _softplus(input, beta=float(beta), threshold=float(threshold))
+
+
+@recorded
+def _logsigmoid(x: Value) -> Value:
+    return -catalogue.softplus(-x)
+
+
+def logsigmoid(input: Any) -> Any:
+    """`log(sigmoid(x))`."""
+    return _logsigmoid(input)
+
+
+@recorded
+def _softsign(x: Value) -> Value:
+    return x / (catalogue.abs(x) + 1.0)
+
+
+def softsign(input: Any) -> Any:
+    """`x / (1 + |x|)`."""
+    return _softsign(input)
+
+
+@recorded
+def _tanhshrink(x: Value) -> Value:
+    return x - catalogue.tanh(x)
+
+
+def tanhshrink(input: Any) -> Any:
+    """`x - tanh(x)`."""
+    return _tanhshrink(input)
+
+
+@recorded
+def _mish(x: Value) -> Value:
+    return x * catalogue.tanh(catalogue.softplus(x))
+
+
+def mish(input: Any, inplace: bool = False) -> Any:
+    """`x * tanh(softplus(x))` (Misra, 2019)."""
+    return settle(_mish, input, inplace)
+
+
+@recorded
+def _hardshrink(x: Value, *, limit: float) -> Value:
+    bound = constant_of(limit, x.dtype)
+    return catalogue.select(catalogue.less_equal(catalogue.abs(x), bound), _zero(x), x)
+
+
+def hardshrink(input: Any, lambd: float = 0.5) -> Any:
+    """`x` where `|x| > lambd`, else 0."""
+    return _hardshrink(input, limit=float(lambd))
+
+
+@recorded
+def _softshrink(x: Value, *, limit: float) -> Value:
+    far = catalogue.greater(catalogue.abs(x), constant_of(limit, x.dtype))
+    return catalogue.select(far, x - catalogue.sign(x) * limit, _zero(x))
+
+
+def softshrink(input: Any, lambd: float = 0.5) -> Any:
+    """`x` moved towards 0 by `lambd`, and 0 where that is further than to 0."""
+    return _softshrink(input, limit=float(lambd))
+
+
+@recorded
+def _threshold(x: Value, *, limit: float, value: float) -> Value:
+    keep = catalogue.greater(x, constant_of(limit, x.dtype))
+    return catalogue.select(keep, x, constant_of(value, x.dtype))
+
+
+def threshold(input: Any, threshold: float, value: float, inplace: bool = False) -> Any:
+    """`x` where it exceeds `threshold`, else `value`."""
+    return settle(_threshold, input, inplace, limit=float(threshold), value=float(value))
+
+
+def _per_channel(weight: Value, rank: int) -> Value:
+    """A weight a channel, dimension 1, so that it broadcasts."""
+    if known(weight.shape) in ((), (1,)) or rank < 2:
+        return catalogue.reshape(weight, shape=(1,) * rank) if rank < 2 else weight
+    return catalogue.reshape(weight, shape=(-1, *[1] * (rank - 2)))
+
+
+@recorded
+def _prelu(x: Value, weight: Value) -> Value:
+    dims, size = known(x.shape), known(weight.shape)
+    if size not in ((), (1,)) and (len(dims) < 2 or size != (dims[1],)):
+        raise ShapeError(
+            f"prelu: expected one weight, or one a channel (dimension 1) of {show(dims)}, got "
+            f"{show(size)}{at_user_line()}"
+        )
+    return catalogue.select(catalogue.greater(x, _zero(x)), x, x * _per_channel(weight, len(dims)))
+
+
+def prelu(input: Any, weight: Any) -> Any:
+    """`x` where it is positive, else `weight * x`, one weight or one a channel (dimension 1)."""
+    return _prelu(input, weight)
+
+
+@recorded
+def _rrelu(x: Value, counter: Value, *, lower: float, upper: float) -> Value:
+    slope = nodes.random_uniform(counter, SEED, known(x.shape), float32, lower, upper)
+    slope = catalogue.cast(slope, dtype=x.dtype)
+    return catalogue.select(catalogue.greater(x, _zero(x)), x, x * slope)
+
+
+def rrelu(
+    input: Any,
+    lower: float = 1.0 / 8,
+    upper: float = 1.0 / 3,
+    training: bool = False,
+    inplace: bool = False,
+) -> Any:
+    """A leaky `relu` whose slope is drawn from [lower, upper] in training, else their mean."""
+    if training:
+        return settle(_rrelu, input, inplace, next_counter(), lower=lower, upper=upper)
+    return settle(_leaky_relu, input, inplace, alpha=(lower + upper) / 2)
+
+
+@recorded
+def _glu(x: Value, *, dim: int) -> Value:
+    dims = known(x.shape)
+    axis = normal_axis(dim, len(dims))
+    if dims[axis] % 2:
+        raise ShapeError(
+            f"glu: expected an even size of dimension {dim}, got {show(dims)}{at_user_line()}"
+        )
+    a, b = catalogue.split.all(x, sizes=(dims[axis] // 2,) * 2, axis=axis)
+    return a * catalogue.sigmoid(b)
+
+
+def glu(input: Any, dim: int = -1) -> Any:
+    """The first half along `dim` times the sigmoid of the second (Dauphin et al., 2016)."""
+    return _glu(input, dim=dim)
+
+
+# Softmax and its relatives
+
+
+@recorded
+def _softmax(x: Value, *, dim: int) -> Value:
+    return catalogue.softmax(x, axis=dim)
+
+
+@recorded
+def _log_softmax(x: Value, *, dim: int) -> Value:
+    return catalogue.log_softmax(x, axis=dim)
+
+
+@recorded
+def _negative(x: Value) -> Value:
+    return -x
+
+
+def _rows(name: str, input: Any, dim: int | None, dtype: Any) -> tuple[Any, int]:
+    """The input in the type asked for, and the axis."""
+    rank = len(known(lazy_of(input).type.shape))
+    if dim is None:  # as PyTorch has it, which warns
+        dim = 0 if rank in (0, 1, 3) else 1
+    if rank == 0:
+        input, dim = _as_vector(input), 0
+    elif not -rank <= dim < rank:
+        raise ShapeError(
+            f"{name}: expected a dimension from {-rank} to {rank - 1}, got {dim}{at_user_line()}"
+        )
+    return (input if dtype is None else _as_type(input, dtype=as_dtype(dtype))), dim
+
+
+@recorded
+def _as_type(x: Value, *, dtype: Any) -> Value:
+    return catalogue.cast(x, dtype=dtype)
+
+
+@recorded
+def _as_vector(x: Value) -> Value:
+    return catalogue.reshape(x, shape=(1,))
+
+
+@recorded
+def _as_scalar(x: Value) -> Value:
+    return catalogue.reshape(x, shape=())
+
+
+def softmax(input: Any, dim: int | None = None, _stacklevel: int = 3, dtype: Any = None) -> Any:
+    """`exp(x) / sum(exp(x))` along `dim`, computed in `dtype` if given."""
+    x, axis = _rows("softmax", input, dim, dtype)
+    return _ranked(_softmax(x, dim=axis), input)
+
+
+def log_softmax(input: Any, dim: int | None = None, _stacklevel: int = 3, dtype: Any = None) -> Any:
+    """`log(softmax(x))` along `dim`, computed in `dtype` if given."""
+    x, axis = _rows("log_softmax", input, dim, dtype)
+    return _ranked(_log_softmax(x, dim=axis), input)
+
+
+def softmin(input: Any, dim: int | None = None, _stacklevel: int = 3, dtype: Any = None) -> Any:
+    """`softmax(-x)` along `dim`."""
+    return softmax(_negative(input), dim, dtype=dtype)
+
+
+def _ranked(y: Any, input: Any) -> Any:
+    """A scalar for a scalar."""
+    return y if lazy_of(input).type.shape else _as_scalar(y)
+
+
+@recorded
+def _one_hot_of_largest(y: Value, *, dim: int) -> Value:
+    dims = known(y.shape)
+    axis = normal_axis(dim, len(dims))
+    hot = catalogue.one_hot(catalogue.argmax(y, axis=axis), depth=dims[axis], dtype=y.dtype)
+    order = [*range(len(dims) - 1)]
+    order.insert(axis, len(dims) - 1)
+    hot = catalogue.transpose(hot, perm=tuple(order))
+    return hot + (y - catalogue.stop_gradient(y))
+
+
+@recorded
+def _gumbel_softmax(x: Value, counter: Value, *, tau: float, dim: int) -> Value:
+    u = nodes.random_uniform(counter, SEED, known(x.shape), float32)
+    noise = -catalogue.log(-catalogue.log(u * (1 - 2.0**-23) + 2.0**-24))
+    return catalogue.softmax((x + catalogue.cast(noise, dtype=x.dtype)) / tau, axis=dim)
+
+
+def gumbel_softmax(
+    logits: Any, tau: float = 1, hard: bool = False, eps: float = 1e-10, dim: int = -1
+) -> Any:
+    """A draw from a categorical distribution through which gradients flow (Jang et al., 2016).
+
+    Args:
+        tau: temperature.
+        hard: one-hot results, with the gradient of the soft ones.
+    """
+    y = _gumbel_softmax(logits, next_counter(), tau=float(tau), dim=dim)
+    return _one_hot_of_largest(y, dim=dim) if hard else y

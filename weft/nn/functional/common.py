@@ -1,0 +1,60 @@
+"""What the functions of this package share: one element type for all inputs, and reductions."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from weft.eager.call import cast, lazy_of, wrap
+from weft.eager.promotion import TORCH
+from weft.ir.node import Value
+from weft.ir.shape import known
+from weft.ops.base import at_user_line, catalogue
+
+REDUCTIONS = ("none", "mean", "sum")
+
+
+def shape_of(x: Any) -> tuple[int, ...]:
+    """The shape of a tensor or an array."""
+    return known(lazy_of(x).type.shape)
+
+
+def promoted(*xs: Any) -> list[Any]:
+    """Tensors of one common floating type; `None` stays."""
+    lazies = [None if x is None else lazy_of(x) for x in xs]
+    types = [lazy.type for lazy in lazies if lazy is not None]
+    if all(t.dtype is types[0].dtype and t.dtype.is_floating for t in types):
+        return list(xs)
+    dtype = TORCH.floating(TORCH.result(types))
+    return [
+        x if lazy is None or lazy.type.dtype is dtype else wrap(cast(lazy, dtype))
+        for x, lazy in zip(xs, lazies, strict=True)
+    ]
+
+
+def reduction_of(
+    name: str, reduction: str, size_average: bool | None = None, reduce: bool | None = None,
+    valid: tuple[str, ...] = REDUCTIONS,
+) -> str:  # fmt: skip
+    """The reduction that the arguments name; the old `size_average` and `reduce` come first.
+
+    Raises:
+        ValueError: there is none of this name.
+    """
+    if size_average is not None or reduce is not None:
+        if reduce is False:
+            return "none"
+        return "sum" if size_average is False else "mean"
+    if reduction not in valid:
+        raise ValueError(
+            f"{name}: expected reduction {', '.join(valid)}, got {reduction!r}{at_user_line()}"
+        )
+    return reduction
+
+
+def reduced(losses: Value, reduction: str) -> Value:
+    """All losses, their mean, or their sum."""
+    return losses if reduction == "none" else getattr(catalogue, reduction)(losses)
+
+
+Loss = Callable[..., Value]

@@ -1,0 +1,98 @@
+"""Dropout: elements, or whole channels, are left out at random in training."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from weft.eager.call import lazy_of, recorded, wrap
+from weft.eager.inplace import write
+from weft.eager.random import SEED, next_counter
+from weft.errors import ShapeError
+from weft.ir.node import Value
+from weft.ir.shape import known, show
+from weft.ops import random as nodes
+from weft.ops.activation import SELU_ALPHA, SELU_SCALE
+from weft.ops.base import at_user_line, catalogue, constant_of
+
+
+@recorded
+def _dropout(x: Value, counter: Value, *, p: float, shared: int) -> Value:
+    """`shared`: how many trailing dimensions one decision is for."""
+    mask = nodes.bernoulli(counter, SEED, _decisions(x, shared), 1.0 - p)
+    return catalogue.dropout(x, mask, rate=p)
+
+
+def _decisions(x: Value, shared: int) -> tuple[int, ...]:
+    dims = known(x.shape)
+    return (*dims[: len(dims) - shared], *[1] * shared)
+
+
+@recorded
+def _alpha_dropout(x: Value, counter: Value, *, p: float, shared: int) -> Value:
+    mask = nodes.bernoulli(counter, SEED, _decisions(x, shared), 1.0 - p)
+    low = -SELU_ALPHA * SELU_SCALE
+    # Mean 0 and variance 1 stay: Klambauer et al., "Self-Normalizing Neural Networks" (2017).
+    a = ((1 - p) * (1 + p * low * low)) ** -0.5 if p < 1 else 0.0
+    kept = catalogue.select(mask, x, constant_of(low, x.dtype))
+    return kept * a + (-a * p * low)
+
+
+def _drop(
+    name: str, function: Any, x: Any, p: float, training: bool, inplace: bool, shared: int = 0
+) -> Any:
+    if not 0.0 <= p <= 1.0:
+        raise ValueError(f"{name}: expected a probability p from 0 to 1, got {p}{at_user_line()}")
+    if not training or p == 0.0:
+        return x
+    lazy = function.record((x, next_counter()), {"p": float(p), "shared": shared})[0]
+    return write(x, lazy, name) if inplace else wrap(lazy, x)
+
+
+def dropout(input: Any, p: float = 0.5, training: bool = True, inplace: bool = False) -> Any:
+    """Zero with probability `p`, else `x / (1 - p)`, in training; `x` otherwise.
+
+    Source: Srivastava et al., "Dropout" (2014).
+    """
+    return _drop("dropout", _dropout, input, p, training, inplace)
+
+
+def alpha_dropout(input: Any, p: float = 0.5, training: bool = False, inplace: bool = False) -> Any:
+    """Dropout that keeps mean and variance, for networks of `selu`."""
+    return _drop("alpha_dropout", _alpha_dropout, input, p, training, inplace)
+
+
+def _inner(name: str, input: Any, ranks: tuple[int, ...], spatial: int | None) -> int:
+    """How many dimensions a channel has."""
+    shape = known(lazy_of(input).type.shape)
+    if len(shape) not in ranks:
+        listed = " or ".join(map(str, ranks))
+        raise ShapeError(
+            f"{name}: expected an input of rank {listed}, got shape {show(shape)}{at_user_line()}"
+        )
+    return max(len(shape) - 2, 0) if spatial is None else spatial
+
+
+def dropout1d(input: Any, p: float = 0.5, training: bool = True, inplace: bool = False) -> Any:
+    """Dropout of whole channels of (N, C, L) or (C, L)."""
+    shared = _inner("dropout1d", input, (2, 3), 1)
+    return _drop("dropout1d", _dropout, input, p, training, inplace, shared)
+
+
+def dropout2d(input: Any, p: float = 0.5, training: bool = True, inplace: bool = False) -> Any:
+    """Dropout of whole channels of (N, C, H, W)."""
+    shared = _inner("dropout2d", input, (3, 4), None)
+    return _drop("dropout2d", _dropout, input, p, training, inplace, shared)
+
+
+def dropout3d(input: Any, p: float = 0.5, training: bool = True, inplace: bool = False) -> Any:
+    """Dropout of whole channels of (N, C, D, H, W) or (C, D, H, W)."""
+    shared = _inner("dropout3d", input, (4, 5), 3)
+    return _drop("dropout3d", _dropout, input, p, training, inplace, shared)
+
+
+def feature_alpha_dropout(
+    input: Any, p: float = 0.5, training: bool = False, inplace: bool = False
+) -> Any:
+    """`alpha_dropout` of whole channels, dimension 1."""
+    shared = max(len(known(lazy_of(input).type.shape)) - 2, 0)
+    return _drop("feature_alpha_dropout", _alpha_dropout, input, p, training, inplace, shared)

@@ -1,0 +1,228 @@
+"""Lookups in a table: `embedding`, `embedding_bag`, `one_hot`."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+from weft.eager.call import lazy_of, recorded
+from weft.errors import DTypeError, ShapeError
+from weft.ir.dtype import int64
+from weft.ir.node import Value
+from weft.ir.shape import known, show
+from weft.ops.base import at_user_line, catalogue, constant_of
+
+
+@recorded
+def _embedding(indices: Value, weight: Value, *, padding_idx: int | None) -> Value:
+    rows = catalogue.gather(weight, indices)
+    if padding_idx is None:
+        return rows
+    # The row is looked up as any other, but learns nothing.
+    fixed = catalogue.equal(indices, constant_of(padding_idx, indices.dtype))
+    mask = catalogue.expand_dims(fixed, axis=-1)
+    return catalogue.select(mask, catalogue.stop_gradient(rows), rows)
+
+
+def table_row(name: str, index: int | None, size: int) -> int | None:
+    """A `padding_idx` counted from the front.
+
+    Raises:
+        ShapeError: there is no such row.
+    """
+    if index is None:
+        return None
+    if not -size <= index < size:
+        raise ShapeError(
+            f"{name}: expected padding_idx from {-size} to {size - 1}, got {index}{at_user_line()}"
+        )
+    return index % size
+
+
+def check_indices(name: str, indices: Any) -> None:
+    """Refuse what is not integers."""
+    dtype = lazy_of(indices).type.dtype
+    if not dtype.is_integer:
+        raise DTypeError(f"{name}: expected indices of integers, got {dtype}{at_user_line()}")
+
+
+def embedding(
+    input: Any,
+    weight: Any,
+    padding_idx: int | None = None,
+    max_norm: float | None = None,
+    norm_type: float = 2.0,
+    scale_grad_by_freq: bool = False,
+    sparse: bool = False,
+) -> Any:
+    """The rows of `weight` that `input` names.
+
+    Args:
+        input: integers of any shape.
+        weight: (rows, width).
+        padding_idx: a row that gets no gradient.
+        sparse: accepted; gradients of tables are row-sparse inside wherever that is faster.
+
+    Raises:
+        OutOfRangeError: an index is no row; when the value is looked at, with this line's place.
+        ValueError: `max_norm` or `scale_grad_by_freq`, which are not offered.
+    """
+    if max_norm is not None or scale_grad_by_freq:
+        raise ValueError(
+            "embedding: max_norm and scale_grad_by_freq are not offered; scale the weight yourself"
+            f"{at_user_line()}"
+        )
+    check_indices("embedding", input)
+    rows = known(lazy_of(weight).type.shape)[0]
+    return _embedding(input, weight, padding_idx=table_row("embedding", padding_idx, rows))
+
+
+@recorded
+def _bag_of_rows(
+    indices: Value, weight: Value, scale: Value | None, *, mode: str, padding_idx: int | None
+) -> Value:
+    """Bags are the rows of a matrix of indices."""
+    rows = catalogue.gather(weight, indices)  # bags, size, width
+    if scale is not None:
+        rows = rows * catalogue.expand_dims(scale, axis=-1)
+    size = known(indices.shape)[1]
+    if padding_idx is None:
+        if size == 0:
+            return catalogue.sum(rows, axes=(1,))
+        return getattr(catalogue, mode)(rows, axes=(1,))
+    kept = catalogue.not_equal(indices, constant_of(padding_idx, indices.dtype))
+    mask = catalogue.expand_dims(kept, axis=-1)
+    zero = constant_of(0, weight.dtype)
+    counts = catalogue.sum(catalogue.cast(mask, dtype=weight.dtype), axes=(1,))
+    if mode == "max":
+        low = constant_of(-math.inf, weight.dtype)
+        y = catalogue.max(catalogue.select(mask, rows, low), axes=(1,))
+        return catalogue.select(catalogue.greater(counts, zero), y, zero)
+    total = catalogue.sum(catalogue.select(mask, rows, zero), axes=(1,))
+    if mode == "sum":
+        return total
+    return total / catalogue.maximum(counts, constant_of(1, weight.dtype))
+
+
+@recorded
+def _bags_by_offset(
+    indices: Value, weight: Value, offsets: Value, scale: Value | None,
+    *, mode: str, padding_idx: int | None, last: bool,
+) -> Value:  # fmt: skip
+    """Bags are stretches of a row of indices, beginning at the offsets."""
+    count, bags = known(indices.shape)[0], known(offsets.shape)[0] - last
+    rows = catalogue.gather(weight, indices)
+    if scale is not None:
+        rows = rows * catalogue.expand_dims(scale, axis=-1)
+    starts = catalogue.slice(offsets, begin=(0,), end=(bags,)) if last else offsets
+    places = catalogue.iota(shape=(count,), dtype=offsets.dtype)
+    # The bag of a place: how many bags begin at or before it, less one.
+    bag = catalogue.searchsorted(starts, places, side="right") - 1
+    bag = catalogue.cast(bag, dtype=int64)
+    inside = catalogue.greater_equal(bag, constant_of(0, int64))
+    if last:
+        inside = catalogue.logical_and(inside, catalogue.less(places, offsets[bags]))
+    if padding_idx is not None:
+        inside = catalogue.logical_and(
+            inside, catalogue.not_equal(indices, constant_of(padding_idx, indices.dtype))
+        )
+    # What is in no bag goes to one more, which is dropped.
+    bag = catalogue.select(inside, bag, constant_of(bags, int64))
+    return _gathered(rows, bag, bags, mode)
+
+
+def _gathered(rows: Value, bag: Value, bags: int, mode: str) -> Value:
+    width, dtype = known(rows.shape)[1], rows.dtype
+    zeros = catalogue.broadcast_to(constant_of(0, dtype), shape=(bags + 1, width))
+    one = catalogue.broadcast_to(constant_of(1, dtype), shape=(known(rows.shape)[0], 1))
+    empty = catalogue.broadcast_to(constant_of(0, dtype), shape=(bags + 1, 1))
+    counts = catalogue.scatter_add(empty, bag, one)
+    if mode == "max":
+        low = catalogue.broadcast_to(constant_of(-math.inf, dtype), shape=(bags + 1, width))
+        best = catalogue.scatter_max(low, bag, rows)
+        some = catalogue.greater(counts, constant_of(0, dtype))
+        y = catalogue.select(some, best, constant_of(0, dtype))
+    else:
+        y = catalogue.scatter_add(zeros, bag, rows)
+        if mode == "mean":
+            y = y / catalogue.maximum(counts, constant_of(1, dtype))
+    return catalogue.slice(y, begin=(0, 0), end=(bags, width))
+
+
+def embedding_bag(
+    input: Any,
+    weight: Any,
+    offsets: Any = None,
+    max_norm: float | None = None,
+    norm_type: float = 2,
+    scale_grad_by_freq: bool = False,
+    mode: str = "mean",
+    sparse: bool = False,
+    per_sample_weights: Any = None,
+    include_last_offset: bool = False,
+    padding_idx: int | None = None,
+) -> Any:
+    """The sum, mean or maximum of the rows of `weight` that each bag of indices names.
+
+    Args:
+        input: integers, (bags, size), or (n) with `offsets`.
+        weight: (rows, width).
+        offsets: where each bag begins, (bags).
+        per_sample_weights: factors of the rows, of the shape of `input`; for `mode="sum"`.
+        include_last_offset: `offsets` has one more entry, the end of the last bag.
+        padding_idx: a row that counts for nothing.
+    """
+    _check_bag(input, offsets, mode, per_sample_weights)
+    if max_norm is not None or scale_grad_by_freq:
+        raise ValueError(
+            "embedding_bag: max_norm and scale_grad_by_freq are not offered; scale the weight "
+            f"yourself{at_user_line()}"
+        )
+    rows = known(lazy_of(weight).type.shape)[0]
+    static: dict[str, Any] = {
+        "mode": mode, "padding_idx": table_row("embedding_bag", padding_idx, rows),
+    }  # fmt: skip
+    if offsets is None:
+        return _bag_of_rows(input, weight, per_sample_weights, **static)
+    last = bool(include_last_offset)
+    return _bags_by_offset(input, weight, offsets, per_sample_weights, **static, last=last)
+
+
+def _check_bag(input: Any, offsets: Any, mode: str, factors: Any) -> None:
+    check_indices("embedding_bag", input)
+    shape = known(lazy_of(input).type.shape)
+    if mode not in ("sum", "mean", "max"):
+        raise ValueError(
+            f"embedding_bag: expected mode sum, mean or max, got {mode!r}{at_user_line()}"
+        )
+    if len(shape) != (2 if offsets is None else 1):
+        raise ShapeError(
+            "embedding_bag: expected an input (bags, size), or (n) with offsets, got "
+            f"{show(shape)}{at_user_line()}"
+        )
+    if factors is not None and mode != "sum":
+        raise ValueError(
+            f"embedding_bag: per_sample_weights go with mode 'sum', got {mode!r}{at_user_line()}"
+        )
+
+
+@recorded(differentiable=False)
+def _one_hot(indices: Value, *, depth: int) -> Value:
+    return catalogue.one_hot(indices, depth=depth, dtype=int64)
+
+
+def one_hot(tensor: Any, num_classes: int = -1) -> Any:
+    """A new last dimension with a 1 at the place of each index; int64.
+
+    Args:
+        num_classes: the size of it; the largest index and one by default, for which the values
+            are looked at.
+
+    Raises:
+        OutOfRangeError: an index is not below `num_classes`.
+    """
+    check_indices("one_hot", tensor)
+    if num_classes == -1:
+        values = tensor.array
+        num_classes = int(values.max()) + 1 if values.size else 0
+    return _one_hot(tensor, depth=num_classes)

@@ -1,0 +1,76 @@
+"""Products with weights: `linear` and `bilinear`."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from weft.eager.call import recorded
+from weft.errors import ShapeError
+from weft.ir.node import Value
+from weft.ir.shape import known, show
+from weft.ops.base import at_user_line, catalogue
+
+
+@recorded
+def _linear(x: Value, weight: Value, bias: Value | None) -> Value:
+    dims, w = known(x.shape), known(weight.shape)
+    if not dims or len(w) not in (1, 2) or dims[-1] != w[-1]:
+        raise ShapeError(
+            f"linear: expected an input whose last dimension is weight.shape[-1], got input "
+            f"{show(dims)} and weight {show(w)}{at_user_line()}"
+        )
+    if len(w) == 1:
+        y = catalogue.sum(x * weight, axes=(-1,))
+        return y if bias is None else y + bias
+    rows = x if len(dims) == 2 else catalogue.reshape(x, shape=(_rows(dims), dims[-1]))
+    y = catalogue.matmul(rows, weight, transpose_y=True)
+    y = y if bias is None else y + bias
+    return y if len(dims) == 2 else catalogue.reshape(y, shape=(*dims[:-1], w[0]))
+
+
+def _rows(dims: tuple[int, ...]) -> int:
+    count = 1
+    for d in dims[:-1]:
+        count *= d
+    return count
+
+
+def linear(input: Any, weight: Any, bias: Any = None) -> Any:
+    """`input @ weight.T + bias`.
+
+    Args:
+        input: (..., in), any number of leading dimensions.
+        weight: (out, in), or (in) for one output without a dimension.
+        bias: (out).
+    """
+    return _linear(input, weight, bias)
+
+
+@recorded
+def _bilinear(x1: Value, x2: Value, weight: Value, bias: Value | None) -> Value:
+    a, b, w = known(x1.shape), known(x2.shape), known(weight.shape)
+    if len(w) != 3 or a[:-1] != b[:-1] or (a[-1], b[-1]) != w[1:]:
+        raise ShapeError(
+            f"bilinear: expected inputs (..., in1) and (..., in2) for a weight (out, in1, in2), "
+            f"got {show(a)}, {show(b)} and {show(w)}{at_user_line()}"
+        )
+    rows, (out, one, two) = _rows(a), w
+    # (rows, in1) @ (in1, out * in2), then times x2 and summed over in2: rows * out * in2 numbers.
+    flat = catalogue.reshape(catalogue.transpose(weight, perm=(1, 0, 2)), shape=(one, out * two))
+    left = catalogue.matmul(catalogue.reshape(x1, shape=(rows, one)), flat)
+    left = catalogue.reshape(left, shape=(rows, out, two))
+    y = catalogue.sum(left * catalogue.reshape(x2, shape=(rows, 1, two)), axes=(-1,))
+    y = y if bias is None else y + bias
+    return catalogue.reshape(y, shape=(*a[:-1], out))
+
+
+def bilinear(input1: Any, input2: Any, weight: Any, bias: Any = None) -> Any:
+    """`y[..., k] = input1[..., :] @ weight[k] @ input2[..., :] + bias[k]`.
+
+    Args:
+        input1: (..., in1).
+        input2: (..., in2).
+        weight: (out, in1, in2).
+        bias: (out).
+    """
+    return _bilinear(input1, input2, weight, bias)

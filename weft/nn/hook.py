@@ -1,0 +1,229 @@
+"""Hooks: functions that a module calls around its forward pass, its gradient and its state dict."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable
+from typing import Any, Final
+
+from weft.eager.call import recorded, wrap
+from weft.eager.handle import Handle
+from weft.errors import GradientError
+from weft.ir.node import Value
+from weft.nn.tree import Tree
+from weft.ops.base import at_user_line, catalogue
+
+Hook = Callable[..., Any]
+_numbers: Final = itertools.count()
+
+
+class RemovableHandle:
+    """What registering a hook returns: `remove()` takes the hook away; also a context manager."""
+
+    def __init__(self, hooks: dict[int, Any], number: int) -> None:
+        self._hooks = hooks
+        self.id = number
+
+    def remove(self) -> None:
+        """Take the hook away."""
+        self._hooks.pop(self.id, None)
+
+    def __enter__(self) -> RemovableHandle:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.remove()
+
+
+class Hooks:
+    """The hooks of a module; each with its options."""
+
+    def __init__(self) -> None:
+        self.before: dict[int, tuple[Hook, bool]] = {}
+        self.after: dict[int, tuple[Hook, bool]] = {}
+        self.always: dict[int, bool] = {}
+        self.backward_before: dict[int, Hook] = {}
+        self.backward: dict[int, Hook] = {}
+
+
+def enter(hooks: dict[int, Any], entry: Any, first: bool = False) -> RemovableHandle:
+    """Add a hook behind (or in front of) the others."""
+    number = next(_numbers)
+    if first:
+        others = list(hooks.items())
+        hooks.clear()
+        hooks[number] = entry
+        hooks.update(others)
+    else:
+        hooks[number] = entry
+    return RemovableHandle(hooks, number)
+
+
+class Hooked(Tree):
+    """Registration of hooks, and the calls."""
+
+    _hooks: Hooks | None = None
+    forward: Callable[..., Any]
+
+    def _all_hooks(self) -> Hooks:
+        if self._hooks is None:
+            object.__setattr__(self, "_hooks", Hooks())
+        assert self._hooks is not None
+        return self._hooks
+
+    def register_forward_pre_hook(
+        self, hook: Hook, *, prepend: bool = False, with_kwargs: bool = False
+    ) -> RemovableHandle:
+        """Call `hook(module, args)` before `forward`; what it returns replaces the arguments.
+
+        With `with_kwargs` it is `hook(module, args, kwargs)`, and returns both.
+        """
+        return enter(self._all_hooks().before, (hook, with_kwargs), prepend)
+
+    def register_forward_hook(
+        self,
+        hook: Hook,
+        *,
+        prepend: bool = False,
+        with_kwargs: bool = False,
+        always_call: bool = False,
+    ) -> RemovableHandle:
+        """Call `hook(module, args, output)` after `forward`; what it returns replaces the output.
+
+        With `with_kwargs` it is `hook(module, args, kwargs, output)`. With `always_call` it is
+        called with the output `None` also where `forward` raises.
+        """
+        hooks = self._all_hooks()
+        handle = enter(hooks.after, (hook, with_kwargs), prepend)
+        hooks.always[handle.id] = always_call
+        return handle
+
+    def register_full_backward_pre_hook(self, hook: Hook, prepend: bool = False) -> RemovableHandle:
+        """Call `hook(module, grad_output)` before the backward pass goes through the module.
+
+        What it returns replaces the gradients, for a module with one output.
+        """
+        return enter(self._all_hooks().backward_before, hook, prepend)
+
+    def register_full_backward_hook(self, hook: Hook, prepend: bool = False) -> RemovableHandle:
+        """Call `hook(module, grad_input, grad_output)` once the gradients by the inputs are known.
+
+        What it returns replaces `grad_input`, for a module with one input.
+        """
+        return enter(self._all_hooks().backward, hook, prepend)
+
+    def _call_hooked(self, hooks: Hooks, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        try:
+            return self._call_between(hooks, args, kwargs)
+        except Exception:
+            for number, (hook, with_kwargs) in list(hooks.after.items()):
+                if hooks.always.get(number):
+                    hook(self, args, kwargs, None) if with_kwargs else hook(self, args, None)
+            raise
+
+    def _call_between(self, hooks: Hooks, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        for hook, with_kwargs in list(hooks.before.values()):
+            if with_kwargs:
+                changed = hook(self, args, kwargs)
+                args, kwargs = (args, kwargs) if changed is None else changed
+            else:
+                changed = hook(self, args)
+                if changed is not None:
+                    args = changed if isinstance(changed, tuple) else (changed,)
+        gradients = Passage(self, hooks) if hooks.backward or hooks.backward_before else None
+        if gradients is not None:
+            args = gradients.inputs(args)
+        output = self.forward(*args, **kwargs)
+        for hook, with_kwargs in list(hooks.after.values()):
+            found = hook(self, args, kwargs, output) if with_kwargs else hook(self, args, output)
+            if found is not None:
+                output = found
+        return output if gradients is None else gradients.outputs(output)
+
+
+def _passed(x: Value) -> Value:
+    return catalogue.identity(x)
+
+
+_pass: Final = recorded(_passed)
+
+
+class Passage:
+    """The gradients of one call of a module, as its backward hooks see them."""
+
+    def __init__(self, module: Any, hooks: Hooks) -> None:
+        self._module = module
+        self._hooks = hooks
+        self._grad_input: dict[int, Any] = {}
+        self._grad_output: dict[int, Any] = {}
+        self._inputs = 0
+        self._input_places: list[int] = []
+        self._output_places: list[int] = []
+        self._outputs = 0
+
+    def inputs(self, args: tuple[Any, ...]) -> tuple[Any, ...]:
+        """The arguments, so that their gradients are seen."""
+        self._inputs = len(args)
+        found = list(args)
+        for i, x in enumerate(args):
+            if isinstance(x, Handle) and x.lazy.tracked:
+                self._input_places.append(i)
+                found[i] = self._watched(x, i, self._on_input)
+        return tuple(found)
+
+    def outputs(self, output: Any) -> Any:
+        """The results, so that their gradients are seen."""
+        several = isinstance(output, tuple | list)
+        found: list[Any] = list(output) if several else [output]  # type: ignore[arg-type]
+        self._outputs = len(found)
+        for i, y in enumerate(found):
+            if isinstance(y, Handle) and y.lazy.tracked:
+                self._output_places.append(i)
+                found[i] = self._watched(y, i, self._on_output)
+        return type(output)(found) if several else found[0]
+
+    def _watched(self, x: Any, place: int, see: Callable[[int, Any], Any]) -> Any:
+        lazy = _pass.record((x,), {})[0]
+        lazy.hooks = {0: lambda g: see(place, g)}
+        return wrap(lazy, x)
+
+    def _on_output(self, place: int, g: Any) -> Any:
+        self._grad_output[place] = g
+        if len(self._grad_output) < len(self._output_places):
+            return None
+        changed: Any = None
+        for hook in list(self._hooks.backward_before.values()):
+            changed = self._settled(hook(self._module, self._all_outputs()), self._grad_output)
+        if not self._input_places:
+            for hook in list(self._hooks.backward.values()):
+                hook(self._module, (None,) * self._inputs, self._all_outputs())
+        return changed
+
+    def _on_input(self, place: int, g: Any) -> Any:
+        self._grad_input[place] = g
+        if len(self._grad_input) < len(self._input_places):
+            return None
+        changed: Any = None
+        for hook in list(self._hooks.backward.values()):
+            found = tuple([self._grad_input.get(i) for i in range(self._inputs)])
+            changed = self._settled(
+                hook(self._module, found, self._all_outputs()), self._grad_input
+            )
+        return changed
+
+    def _all_outputs(self) -> tuple[Any, ...]:
+        return tuple([self._grad_output.get(i) for i in range(self._outputs)])
+
+    def _settled(self, changed: Any, grads: dict[int, Any]) -> Any:
+        """The one gradient that a hook gave instead, entered in `grads`."""
+        if changed is None:
+            return None
+        given = changed if isinstance(changed, tuple) else (changed,)
+        if len(grads) != 1:
+            raise GradientError(
+                f"{type(self._module).__name__}: a backward hook can replace the gradient of one "
+                f"tensor, not of {len(grads)}{at_user_line()}"
+            )
+        place = next(iter(grads))
+        grads[place] = given[min(place, len(given) - 1)]
+        return grads[place]

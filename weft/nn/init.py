@@ -1,0 +1,230 @@
+"""Initial values of parameters, in place: `init.xavier_uniform_(layer.weight)`.
+
+The numbers are drawn by NumPy, a stream a call that `weft.manual_seed` determines: a parameter is
+initialised once, and a program for each shape would cost more than it saves.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any, Final
+
+import numpy as np
+
+from weft.eager.call import leaf
+from weft.eager.random import Generator, default_generator
+from weft.errors import ShapeError, WeftError
+from weft.ir.shape import show
+from weft.ops.base import at_user_line
+
+Array = np.ndarray[Any, Any]
+
+
+def _fill(tensor: Any, values: Array | float) -> Any:
+    """Give a tensor new values, whatever needs a gradient."""
+    array = np.empty(tensor.shape, tensor.dtype.numpy)
+    array[...] = values
+    tensor.replace(leaf(array))
+    return tensor
+
+
+def _source(generator: Generator | None) -> np.random.Generator:
+    """A stream of NumPy's for one call."""
+    key = (default_generator if generator is None else generator).next()
+    return np.random.Generator(np.random.Philox(key=key))
+
+
+def _width(tensor: Any) -> Any:
+    """The type to draw in: float32 for all but float64."""
+    return np.float64 if tensor.dtype.size == 8 else np.float32
+
+
+def calculate_gain(nonlinearity: str, param: Any = None) -> float:
+    """The factor that keeps the size of activations through a nonlinearity.
+
+    Raises:
+        ValueError: an unknown nonlinearity.
+    """
+    if nonlinearity == "leaky_relu":
+        slope = 0.01 if param is None else float(param)
+        return math.sqrt(2.0 / (1 + slope**2))
+    if nonlinearity not in _GAINS:
+        raise ValueError(
+            f"calculate_gain: expected one of leaky_relu, {', '.join(_GAINS)}, got "
+            f"{nonlinearity!r}{at_user_line()}"
+        )
+    return _GAINS[nonlinearity]
+
+
+_GAINS: Final = {
+    "linear": 1.0, "conv1d": 1.0, "conv2d": 1.0, "conv3d": 1.0, "conv_transpose1d": 1.0,
+    "conv_transpose2d": 1.0, "conv_transpose3d": 1.0, "sigmoid": 1.0, "tanh": 5.0 / 3,
+    "relu": math.sqrt(2.0), "selu": 3.0 / 4,
+}  # fmt: skip
+
+
+def _fans(tensor: Any) -> tuple[int, int]:
+    """How many inputs each output sees, and how many outputs each input reaches."""
+    shape = tensor.shape
+    if len(shape) < 2:
+        raise ShapeError(
+            f"init: expected a tensor of rank 2 or more, got shape {show(shape)}{at_user_line()}"
+        )
+    field = math.prod(shape[2:])
+    return shape[1] * field, shape[0] * field
+
+
+def uniform_(
+    tensor: Any, a: float = 0.0, b: float = 1.0, generator: Generator | None = None
+) -> Any:
+    """Uniform in [a, b)."""
+    drawn = _source(generator).random(tensor.shape, _width(tensor))
+    drawn *= b - a
+    drawn += a
+    return _fill(tensor, drawn)
+
+
+def normal_(
+    tensor: Any, mean: float = 0.0, std: float = 1.0, generator: Generator | None = None
+) -> Any:
+    """Normal."""
+    drawn = _source(generator).standard_normal(tensor.shape, _width(tensor))
+    drawn *= std
+    drawn += mean
+    return _fill(tensor, drawn)
+
+
+def trunc_normal_(
+    tensor: Any, mean: float = 0.0, std: float = 1.0, a: float = -2.0, b: float = 2.0,
+    generator: Generator | None = None,
+) -> Any:  # fmt: skip
+    """Normal given that it lies in [a, b]; drawn again where it does not."""
+    source, size = _source(generator), math.prod(tensor.shape)
+    low, high = (a - mean) / std, (b - mean) / std
+    if _share(low, high) < 0.05:  # drawing again would take long
+        raise WeftError(
+            f"trunc_normal_: expected limits that hold 5% of the distribution, got [{a}, {b}] for "
+            f"mean {mean} and std {std}{at_user_line()}"
+        )
+    drawn = source.standard_normal(size, _width(tensor))
+    outside = np.flatnonzero((drawn < low) | (drawn > high))
+    while outside.size:
+        drawn[outside] = again = source.standard_normal(outside.size, _width(tensor))
+        outside = outside[(again < low) | (again > high)]
+    return _fill(tensor, (drawn * std + mean).reshape(tensor.shape))
+
+
+def _share(low: float, high: float) -> float:
+    return (math.erf(high / math.sqrt(2)) - math.erf(low / math.sqrt(2))) / 2
+
+
+def constant_(tensor: Any, val: float) -> Any:
+    """One number everywhere."""
+    return _fill(tensor, val)
+
+
+def ones_(tensor: Any) -> Any:
+    """Ones."""
+    return _fill(tensor, 1)
+
+
+def zeros_(tensor: Any) -> Any:
+    """Zeros."""
+    return _fill(tensor, 0)
+
+
+def eye_(tensor: Any) -> Any:
+    """The identity matrix."""
+    if len(tensor.shape) != 2:
+        raise ShapeError(f"eye_: expected a matrix, got shape {show(tensor.shape)}{at_user_line()}")
+    return _fill(tensor, np.eye(*tensor.shape))
+
+
+def dirac_(tensor: Any, groups: int = 1) -> Any:
+    """Weights of a convolution that passes as many channels on as it can, group by group."""
+    shape = tensor.shape
+    if len(shape) not in (3, 4, 5) or shape[0] % groups:
+        raise ShapeError(
+            f"dirac_: expected weights of rank 3 to 5 whose first dimension {groups} divides, got "
+            f"shape {show(shape)}{at_user_line()}"
+        )
+    found = np.zeros(shape)
+    per_group = shape[0] // groups
+    centre = tuple(d // 2 for d in shape[2:])
+    for group in range(groups):
+        for i in range(min(per_group, shape[1])):
+            found[(group * per_group + i, i, *centre)] = 1
+    return _fill(tensor, found)
+
+
+def xavier_uniform_(tensor: Any, gain: float = 1.0, generator: Generator | None = None) -> Any:
+    """Uniform, after Glorot and Bengio, "Understanding the difficulty of training" (2010)."""
+    bound = gain * math.sqrt(6.0 / sum(_fans(tensor)))
+    return uniform_(tensor, -bound, bound, generator)
+
+
+def xavier_normal_(tensor: Any, gain: float = 1.0, generator: Generator | None = None) -> Any:
+    """Normal, after Glorot and Bengio, "Understanding the difficulty of training" (2010)."""
+    return normal_(tensor, 0.0, gain * math.sqrt(2.0 / sum(_fans(tensor))), generator)
+
+
+def _fan(tensor: Any, mode: str) -> int:
+    names = ("fan_in", "fan_out")
+    if mode not in names:
+        raise ValueError(f"kaiming: expected mode fan_in or fan_out, got {mode!r}{at_user_line()}")
+    return _fans(tensor)[names.index(mode)]
+
+
+def kaiming_uniform_(
+    tensor: Any, a: float = 0, mode: str = "fan_in", nonlinearity: str = "leaky_relu",
+    generator: Generator | None = None,
+) -> Any:  # fmt: skip
+    """Uniform, after He et al., "Delving deep into rectifiers" (2015)."""
+    if 0 in tensor.shape:
+        return tensor
+    std = calculate_gain(nonlinearity, a) / math.sqrt(_fan(tensor, mode))
+    return uniform_(tensor, -math.sqrt(3.0) * std, math.sqrt(3.0) * std, generator)
+
+
+def kaiming_normal_(
+    tensor: Any, a: float = 0, mode: str = "fan_in", nonlinearity: str = "leaky_relu",
+    generator: Generator | None = None,
+) -> Any:  # fmt: skip
+    """Normal, after He et al., "Delving deep into rectifiers" (2015)."""
+    if 0 in tensor.shape:
+        return tensor
+    std = calculate_gain(nonlinearity, a) / math.sqrt(_fan(tensor, mode))
+    return normal_(tensor, 0.0, std, generator)
+
+
+def orthogonal_(tensor: Any, gain: float = 1, generator: Generator | None = None) -> Any:
+    """Orthogonal rows or columns, after Saxe et al., "Exact solutions to the dynamics of learning"
+    (2013).
+
+    The tensor counts as a matrix (first dimension, the rest).
+    """
+    shape = tensor.shape
+    if len(shape) < 2:
+        raise ShapeError(
+            f"orthogonal_: expected a tensor of rank 2 or more, got shape {show(shape)}"
+            f"{at_user_line()}"
+        )
+    rows, columns = shape[0], math.prod(shape[1:])
+    drawn = _source(generator).standard_normal((max(rows, columns), min(rows, columns)))
+    q, r = np.linalg.qr(drawn)
+    q *= np.sign(np.diag(r))  # else the distribution would not be uniform
+    return _fill(tensor, gain * (q if rows >= columns else q.T).reshape(shape))
+
+
+def sparse_(
+    tensor: Any, sparsity: float, std: float = 0.01, generator: Generator | None = None
+) -> Any:
+    """Normal, with a share of every column zero."""
+    shape = tensor.shape
+    if len(shape) != 2:
+        raise ShapeError(f"sparse_: expected a matrix, got shape {show(shape)}{at_user_line()}")
+    source, rows = _source(generator), shape[0]
+    drawn = source.standard_normal(shape) * std
+    for column in range(shape[1]):
+        drawn[source.permutation(rows)[: math.ceil(sparsity * rows)], column] = 0
+    return _fill(tensor, drawn)

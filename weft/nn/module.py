@@ -1,0 +1,180 @@
+"""`Module`: what layers and models are made of."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, Self
+
+from weft.eager.call import cast, wrap
+from weft.eager.lazy import trace
+from weft.eager.tensor import Tensor
+from weft.errors import DTypeError
+from weft.ir.dtype import DType, as_dtype
+from weft.ir.dtype import bfloat16 as _bfloat16
+from weft.ir.dtype import float16 as _float16
+from weft.ir.dtype import float32 as _float32
+from weft.ir.dtype import float64 as _float64
+from weft.nn.state import Stateful
+from weft.ops.base import at_user_line
+
+
+class Module(Stateful):
+    """A layer or a model: parameters, buffers and submodules, and a `forward` that uses them.
+
+    Assigning a `Parameter` or a `Module` to an attribute registers it.
+
+    >>> import weft.nn as nn
+    >>> class Net(nn.Module):
+    ...     def __init__(self):
+    ...         super().__init__()
+    ...         self.linear = nn.Linear(3, 2)
+    ...     def forward(self, x):
+    ...         return self.linear(x)
+    >>> Net()
+    Net(
+      (linear): Linear(in_features=3, out_features=2, bias=True)
+    )
+    """
+
+    def __init__(self, *_: Any, **__: Any) -> None:
+        super().__init__()
+
+    def forward(self, *_: Any, **__: Any) -> Any:
+        """Compute the output; what a subclass defines."""
+        raise NotImplementedError(f"{type(self).__name__}: forward is not defined{at_user_line()}")
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        """Call `forward`, between the hooks if there are any."""
+        hooks = self._hooks
+        if hooks is None:
+            return self.forward(*args, **kwargs)
+        return self._call_hooked(hooks, args, kwargs)
+
+    # -- modes
+
+    def train(self, mode: bool = True) -> Self:
+        """Training mode (dropout, batch statistics), or not, here and in all submodules."""
+        if not isinstance(mode, bool):  # pyright: ignore[reportUnnecessaryIsInstance]
+            raise ValueError(f"train: expected True or False, got {mode!r}{at_user_line()}")
+        self.training = mode
+        for module in self.children():
+            module.train(mode)
+        return self
+
+    def eval(self) -> Self:
+        """The opposite of `train`."""
+        return self.train(False)
+
+    def requires_grad_(self, requires_grad: bool = True) -> Self:
+        """Whether the parameters are trained."""
+        for parameter in self.parameters():
+            parameter.requires_grad_(requires_grad)
+        return self
+
+    def zero_grad(self, set_to_none: bool = True) -> None:
+        """Forget the parameters' gradients, or make them zero."""
+        for parameter in self.parameters():
+            if set_to_none or parameter.grad is None:
+                parameter.grad = None
+            else:
+                parameter.grad = wrap((parameter.grad * 0).lazy)
+
+    # -- walks
+
+    def apply(self, fn: Callable[[Module], Any]) -> Self:
+        """Call `fn` with every submodule, then with this module; to initialise weights."""
+        for module in self.children():
+            module.apply(fn)
+        fn(self)
+        return self
+
+    # -- element types
+
+    def to(self, *args: Any, **kwargs: Any) -> Self:
+        """Convert floating parameters and buffers to an element type.
+
+        Takes what PyTorch takes: a type, a device (only `"cpu"`), or a tensor to be like.
+
+        Raises:
+            DTypeError: the type is not floating.
+        """
+        for given in (*args, kwargs.get("dtype"), kwargs.get("device")):
+            dtype = _target(given)
+            if dtype is not None:
+                self._cast(dtype, only_floating=True)
+        return self
+
+    def type(self, dst_type: Any) -> Self:
+        """Convert all parameters and buffers to an element type."""
+        return self._cast(as_dtype(dst_type), only_floating=False)
+
+    def float(self) -> Self:
+        """Convert floating parameters and buffers to float32."""
+        return self._cast(_float32)
+
+    def double(self) -> Self:
+        """Convert floating parameters and buffers to float64."""
+        return self._cast(_float64)
+
+    def half(self) -> Self:
+        """Convert floating parameters and buffers to float16."""
+        return self._cast(_float16)
+
+    def bfloat16(self) -> Self:
+        """Convert floating parameters and buffers to bfloat16."""
+        return self._cast(_bfloat16)
+
+    def cpu(self) -> Self:
+        """Itself: all tensors are in main memory."""
+        return self
+
+    def _cast(self, dtype: DType, only_floating: bool = True) -> Self:
+        tensors = [*self.parameters(), *self.buffers()]
+        tensors += [p.grad for p in self.parameters() if p.grad is not None]
+        before, trace.grad_mode = trace.grad_mode, False
+        try:
+            for tensor in tensors:
+                old = tensor.lazy
+                if old.type.dtype is dtype or (only_floating and not old.type.dtype.is_floating):
+                    continue
+                tensor.replace(cast(old, dtype))
+        finally:
+            trace.grad_mode = before
+        return self
+
+    # -- printing
+
+    def extra_repr(self) -> str:
+        """What the printed form says in the parentheses; for subclasses."""
+        return ""
+
+    def _get_name(self) -> str:
+        return type(self).__name__
+
+    def __repr__(self) -> str:
+        extra = self.extra_repr()
+        return shown(
+            self._get_name(),
+            extra.split("\n") if extra else [],
+            [f"({name}): {module!r}" for name, module in self._modules.items()],
+        )
+
+
+def shown(name: str, extra: list[str], children: list[str]) -> str:
+    """The printed form of a module."""
+    if not children and len(extra) <= 1:
+        return f"{name}({''.join(extra)})"
+    lines = [line for entry in (*extra, *children) for line in entry.split("\n")]
+    return "\n".join([f"{name}(", *[f"  {line}" for line in lines], ")"])
+
+
+def _target(given: Any) -> DType | None:
+    """The element type that an argument of `to` asks for; `None` for a device."""
+    if given is None or isinstance(given, bool):
+        return None
+    if str(getattr(given, "type", given)).split(":")[0] == "cpu":
+        return None
+    found = as_dtype(given.dtype if isinstance(given, Tensor) else given)
+    if not found.is_floating:
+        raise DTypeError(f"to: expected a floating element type, got {found}{at_user_line()}")
+    return found
