@@ -142,10 +142,22 @@ def _log10_rule(b: Any, x: Any) -> Any:
 
 
 log2 = elementwise(
-    "log2", _log2_rule, np.log2, lambda g, y, x: (g / (x * math.log(2)),), low=0.25, high=4.0
+    "log2",
+    _log2_rule,
+    np.log2,
+    lambda g, y, x: (g / (x * math.log(2)),),
+    low=0.25,
+    high=4.0,
+    kinds="fc",
 )
 log10 = elementwise(
-    "log10", _log10_rule, np.log10, lambda g, y, x: (g / (x * math.log(10)),), low=0.25, high=4.0
+    "log10",
+    _log10_rule,
+    np.log10,
+    lambda g, y, x: (g / (x * math.log(10)),),
+    low=0.25,
+    high=4.0,
+    kinds="fc",
 )
 
 
