@@ -83,12 +83,18 @@ def cast(lazy: Lazy, dtype: DType) -> Lazy:
     return trace.record(op_plan(CAST, (lazy.type,), {"dtype": dtype}), (lazy,))[0]
 
 
+def under_autocast(name: str, lazies: Sequence[Lazy]) -> Sequence[Lazy]:
+    """Inputs of the operation `name`, with the casts of mixed precision where that is on."""
+    low: DType | None = trace.autocast
+    if low is None or policy(name) is None:
+        return lazies
+    wanted = input_dtypes(name, [x.type.dtype for x in lazies], low)
+    return [cast(x, d) for x, d in zip(lazies, wanted, strict=True)]
+
+
 def record(op: Op, lazies: Sequence[Lazy], attrs: dict[str, Any]) -> tuple[Lazy, ...]:
     """Record a catalogue operation, with the casts of mixed precision where that is on."""
-    low: DType | None = trace.autocast
-    if low is not None and policy(op.name) is not None:
-        wanted = input_dtypes(op.name, [x.type.dtype for x in lazies], low)
-        lazies = [cast(x, d) for x, d in zip(lazies, wanted, strict=True)]
+    lazies = under_autocast(op.name, lazies)
     plan = op_plan(op, [x.type for x in lazies], attrs)
     return trace.record(plan, tuple(lazies))
 

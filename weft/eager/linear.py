@@ -1,0 +1,331 @@
+"""Products of vectors, matrices and arrays of them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+from weft import ops
+from weft.eager.argument import dims_of, either
+from weft.eager.call import cast, kind_of, lazy_of, promoted, recorded, under_autocast
+from weft.eager.handle import Handle
+from weft.eager.lazy import Lazy
+from weft.errors import DTypeError, ShapeError
+from weft.ir import dtype as types
+from weft.ir.node import Value
+from weft.ir.shape import show
+from weft.ops.base import at_user_line, catalogue
+from weft.ops.rule import concrete
+
+if TYPE_CHECKING:
+    from weft.eager.tensor import Tensor
+
+__all__ = [
+    "addbmm", "addmm", "addmv", "addr", "baddbmm", "bmm", "cdist", "chain_matmul", "cross", "dot",
+    "einsum", "ger", "inner", "kron", "matmul", "mm", "mv", "outer", "tensordot", "trace", "vdot",
+]  # fmt: skip
+
+# Matrix products
+
+
+@recorded
+def _matmul(x: Value, w: Value) -> Value:
+    """As `numpy.matmul`: vectors count as a row on the left, as a column on the right."""
+    left, right = len(concrete(x)), len(concrete(w))
+    if left == 1:
+        x = catalogue.expand_dims(x, axis=0)
+    if right == 1:
+        w = catalogue.expand_dims(w, axis=1)
+    y = catalogue.matmul(x, w)
+    gone = [axis for axis, rank in ((-2, left), (-1, right)) if rank == 1]
+    return catalogue.squeeze(y, axes=tuple(gone)) if gone else y
+
+
+_WIDE = {types.bool_, types.int8, types.int16, types.uint8}
+
+
+def _factors(*xs: Any) -> list[Lazy]:
+    """Values of one type that products know: small integers are widened."""
+    lazies = under_autocast("matmul", promoted(*xs))
+    return [cast(x, types.int64) if x.type.dtype in _WIDE else x for x in lazies]
+
+
+def matmul(x: Any, other: Any) -> Tensor:
+    """The matrix product; axes before the last two broadcast, vectors count as a row or a column.
+
+    Raises:
+        ShapeError: a scalar, or inner dimensions that differ.
+    """
+    a, b = promoted(x, other)
+    like = kind_of(x, other)
+    for lazy in (a, b):
+        if lazy.type.shape == ():
+            raise ShapeError(f"matmul: expected tensors of rank 1 or more, got (){at_user_line()}")
+    if a.type.dtype in _WIDE:
+        wide = _matmul.on(like, cast(a, types.int64), cast(b, types.int64))
+        return wide.to(a.type.dtype)
+    return _matmul.on(like, a, b)
+
+
+def _ranks(name: str, xs: Sequence[Any], ranks: Sequence[int]) -> None:
+    for x, rank in zip(xs, ranks, strict=True):
+        dims = dims_of(x)
+        if len(dims) != rank:
+            raise ShapeError(
+                f"{name}: expected tensors of ranks {', '.join(map(str, ranks))}, got shape "
+                f"{show(dims)}; matmul() takes all ranks{at_user_line()}"
+            )
+
+
+def mm(x: Any, mat2: Any) -> Tensor:
+    """The product of two matrices.
+
+    Raises:
+        ShapeError: other ranks, or inner dimensions that differ.
+    """
+    _ranks("mm", (x, mat2), (2, 2))
+    return matmul(x, mat2)
+
+
+def bmm(x: Any, mat2: Any) -> Tensor:
+    """The products of as many pairs of matrices.
+
+    Raises:
+        ShapeError: other ranks, or dimensions that differ.
+    """
+    _ranks("bmm", (x, mat2), (3, 3))
+    if dims_of(x)[0] != dims_of(mat2)[0]:
+        raise ShapeError(
+            f"bmm: expected as many matrices, got {dims_of(x)[0]} and {dims_of(mat2)[0]}"
+            f"{at_user_line()}"
+        )
+    return matmul(x, mat2)
+
+
+def mv(x: Any, vec: Any) -> Tensor:
+    """The product of a matrix and a vector."""
+    _ranks("mv", (x, vec), (2, 1))
+    return matmul(x, vec)
+
+
+def dot(x: Any, other: Any) -> Tensor:
+    """The sum of the products of two vectors.
+
+    Raises:
+        ShapeError: other ranks, or lengths that differ.
+    """
+    _ranks("dot", (x, other), (1, 1))
+    return matmul(x, other)
+
+
+def vdot(x: Any, other: Any) -> Tensor:
+    """The sum of the products of two vectors."""
+    return dot(x, other)
+
+
+@recorded
+def _added(c: Value, x: Value, y: Value, beta: Value, alpha: Value, *, summed: bool) -> Value:
+    product = _matmul.function(x, y)
+    if summed:
+        product = catalogue.sum(product, axes=(0,))
+    return beta * c + alpha * product
+
+
+@recorded
+def _plainly_added(c: Value, x: Value, y: Value, *, summed: bool) -> Value:
+    product = _matmul.function(x, y)
+    return c + (catalogue.sum(product, axes=(0,)) if summed else product)
+
+
+def _with_product(c: Any, x: Any, y: Any, beta: Any, alpha: Any, summed: bool = False) -> Tensor:
+    like = kind_of(c, x, y)
+    if beta == 1 and alpha == 1:
+        return _plainly_added.on(like, *_factors(c, x, y), summed=summed)
+    return _added.on(like, *_factors(c, x, y, beta, alpha), summed=summed)
+
+
+def addmm(x: Any, mat1: Any, mat2: Any, *, beta: Any = 1, alpha: Any = 1) -> Tensor:
+    """`beta * x + alpha * (mat1 @ mat2)` for two matrices."""
+    _ranks("addmm", (mat1, mat2), (2, 2))
+    return _with_product(x, mat1, mat2, beta, alpha)
+
+
+def addmv(x: Any, mat: Any, vec: Any, *, beta: Any = 1, alpha: Any = 1) -> Tensor:
+    """`beta * x + alpha * (mat @ vec)` for a matrix and a vector."""
+    _ranks("addmv", (mat, vec), (2, 1))
+    return _with_product(x, mat, vec, beta, alpha)
+
+
+def baddbmm(x: Any, batch1: Any, batch2: Any, *, beta: Any = 1, alpha: Any = 1) -> Tensor:
+    """`beta * x + alpha * (batch1 @ batch2)` for as many pairs of matrices."""
+    _ranks("baddbmm", (batch1, batch2), (3, 3))
+    return _with_product(x, batch1, batch2, beta, alpha)
+
+
+def addbmm(x: Any, batch1: Any, batch2: Any, *, beta: Any = 1, alpha: Any = 1) -> Tensor:
+    """`beta * x + alpha * sum(batch1 @ batch2)`, summed over the pairs of matrices."""
+    _ranks("addbmm", (batch1, batch2), (3, 3))
+    return _with_product(x, batch1, batch2, beta, alpha, summed=True)
+
+
+def addr(x: Any, vec1: Any, vec2: Any, *, beta: Any = 1, alpha: Any = 1) -> Tensor:
+    """`beta * x + alpha * outer(vec1, vec2)`."""
+    _ranks("addr", (vec1, vec2), (1, 1))
+    return outer(vec1, vec2) * alpha + (x * beta if beta != 1 else x)
+
+
+def chain_matmul(*matrices: Any) -> Tensor:
+    """The product of several matrices, in the order of fewest multiplications."""
+    letters = [chr(ord("a") + i) for i in range(len(matrices) + 1)]
+    terms = ",".join(letters[i] + letters[i + 1] for i in range(len(matrices)))
+    return einsum(f"{terms}->{letters[0]}{letters[-1]}", *matrices)
+
+
+# Other products
+
+
+@recorded
+def _outer(x: Value, y: Value) -> Value:
+    return ops.outer(x, y)
+
+
+@recorded
+def _inner(x: Value, y: Value) -> Value:
+    return ops.inner(x, y)
+
+
+@recorded
+def _kron(x: Value, y: Value) -> Value:
+    return ops.kron(x, y)
+
+
+@recorded
+def _cross(x: Value, y: Value, *, axis: int) -> Value:
+    return ops.cross(x, y, axis)
+
+
+@recorded
+def _einsum(*xs: Value, spec: str) -> Value:
+    return ops.einsum(spec, *xs)
+
+
+@recorded
+def _tensordot(x: Value, y: Value, *, axes: Any) -> Value:
+    return ops.tensordot(x, y, axes)
+
+
+@recorded
+def _trace(x: Value, *, offset: int, axes: tuple[int, int]) -> Value:
+    return ops.trace(x, offset, *axes)
+
+
+def outer(x: Any, vec2: Any) -> Tensor:
+    """The product of every element of one vector with every one of the other."""
+    return _outer.on(kind_of(x, vec2), *promoted(x, vec2))
+
+
+ger = outer
+
+
+def inner(x: Any, other: Any) -> Tensor:
+    """The sum of products over the last axes."""
+    return _inner.on(kind_of(x, other), *_factors(x, other))
+
+
+def kron(x: Any, other: Any) -> Tensor:
+    """Kronecker's product: `other` times each element of `x`, side by side."""
+    return _kron.on(kind_of(x, other), *promoted(x, other))
+
+
+def cross(x: Any, other: Any, dim: Any = None, *, axis: Any = None) -> Tensor:
+    """The vector product along an axis of 3 elements: the first such, if none is given.
+
+    Raises:
+        ShapeError: no such axis.
+    """
+    at = either("cross", dim, axis)
+    if at is None:
+        at = next((i for i, d in enumerate(dims_of(x)) if d == 3), -1)
+    return _cross.on(kind_of(x, other), *promoted(x, other), axis=at)
+
+
+def einsum(equation: str, *operands: Any) -> Tensor:
+    """Einstein's summation: products of elements, summed over letters that the result lacks.
+
+    Raises:
+        GraphError, ShapeError: an equation that is malformed, or does not fit the operands.
+
+    Example:
+        >>> import weft as wf
+        >>> wf.einsum("ij,jk->ik", wf.ones((2, 3)), wf.ones((3, 4))).shape
+        (2, 4)
+    """
+    if len(operands) == 1 and isinstance(operands[0], list | tuple):
+        operands = tuple(operands[0])
+    return _einsum.on(kind_of(*operands), *_factors(*operands), spec=equation.replace(" ", ""))
+
+
+def tensordot(x: Any, other: Any, dims: Any = 2, *, axes: Any = None) -> Tensor:
+    """Products summed over axes: the last of `x` with the first of `other`, or pairs of axes."""
+    given = dims if axes is None else axes
+    if isinstance(given, Handle):
+        given = given.array.tolist()
+    if not isinstance(given, int):
+        given = tuple([(a,) if isinstance(a, int) else tuple(a) for a in given])
+    return _tensordot.on(kind_of(x, other), *_factors(x, other), axes=given)
+
+
+def trace(x: Any, offset: int = 0, axis1: int = 0, axis2: int = 1) -> Tensor:
+    """The sum of a diagonal."""
+    return _trace.on(kind_of(x), lazy_of(x), offset=offset, axes=(axis1, axis2))
+
+
+# Distances
+
+
+@recorded
+def _distances(x: Value, y: Value, *, p: float) -> Value:
+    difference = catalogue.expand_dims(x, axis=-2) - catalogue.expand_dims(y, axis=-3)
+    if p in (1, 2, float("inf")):
+        return catalogue.norm(difference, axes=(-1,), ord=p)
+    total = catalogue.sum(catalogue.power(catalogue.abs(difference), p), axes=(-1,))
+    return catalogue.power(total, 1 / p)
+
+
+def cdist(x: Any, x2: Any, p: float = 2.0) -> Tensor:
+    """The `p`-norm of the difference of every row of `x` with every one of `x2`.
+
+    Raises:
+        DTypeError: a `p` that is not positive.
+    """
+    if not p > 0:
+        raise DTypeError(f"cdist: expected p above 0, got {p}{at_user_line()}")
+    return _distances.on(kind_of(x, x2), *promoted(x, x2, floats=True), p=float(p))
+
+
+class Linear(Handle):
+    """Products, as methods and as `@`."""
+
+    __slots__ = ()
+
+    __matmul__ = matmul
+    addbmm = addbmm
+    addmm = addmm
+    addmv = addmv
+    addr = addr
+    baddbmm = baddbmm
+    bmm = bmm
+    cross = cross
+    dot = dot
+    ger = ger
+    inner = inner
+    kron = kron
+    matmul = matmul
+    mm = mm
+    mv = mv
+    outer = outer
+    trace = trace
+    vdot = vdot
+
+    def __rmatmul__(self, other: Any) -> Tensor:
+        return matmul(other, self)

@@ -1,0 +1,482 @@
+"""Elements in other places: joined, cut apart, repeated, turned, padded."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import accumulate, pairwise
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from weft import ops
+from weft.eager.argument import axes_of, axis_of, dims_of, either, integer, sizes
+from weft.eager.call import kind_of, lazy_of, promoted, record, recorded, wrap
+from weft.eager.handle import Handle
+from weft.eager.indexing import get
+from weft.eager.shaping import broadcast_to, reshape
+from weft.errors import OutOfRangeError, ShapeError
+from weft.ir.node import Value
+from weft.ir.shape import show as text
+from weft.ops.base import REGISTRY, at_user_line, catalogue
+from weft.ops.rule import concrete
+
+if TYPE_CHECKING:
+    from weft.eager.tensor import Tensor
+
+__all__ = [
+    "atleast_1d", "atleast_2d", "atleast_3d", "block_diag", "broadcast_shapes", "broadcast_tensors",
+    "cat", "chunk", "column_stack", "concat", "concatenate", "diag", "diag_embed", "diff", "dstack",
+    "flip", "fliplr", "flipud", "hsplit", "hstack", "narrow", "repeat_interleave", "roll", "rot90",
+    "select", "split", "stack", "tensor_split", "tile", "tril", "triu", "unbind", "unstack",
+    "vander", "vsplit", "vstack",
+]  # fmt: skip
+
+# Joined
+
+
+def cat(tensors: Sequence[Any], dim: Any = 0, *, axis: Any = None) -> Tensor:
+    """Tensors one after the other along an axis; empty ones of rank 1 count for nothing.
+
+    Raises:
+        ShapeError: no tensors, or shapes that differ along another axis.
+    """
+    given = list(tensors)
+    if not given:
+        raise ShapeError(f"cat: expected at least one tensor, got none{at_user_line()}")
+    lazies = promoted(*given)
+    full = [x for x in lazies if x.type.shape != (0,)] or lazies[:1]
+    at = axis_of("cat", either("cat", dim, axis, 0), len(dims_of(full[0])))
+    return wrap(record(REGISTRY["concatenate"], full, {"axis": at})[0], kind_of(*given))
+
+
+concat = concatenate = cat
+
+
+def stack(tensors: Sequence[Any], dim: Any = 0, *, axis: Any = None) -> Tensor:
+    """Tensors of one shape side by side along a new axis.
+
+    Raises:
+        ShapeError: no tensors, or shapes that differ.
+    """
+    given = list(tensors)
+    if not given:
+        raise ShapeError(f"stack: expected at least one tensor, got none{at_user_line()}")
+    lazies = promoted(*given)
+    at = axis_of("stack", either("stack", dim, axis, 0), len(dims_of(lazies[0])) + 1)
+    return wrap(record(REGISTRY["stack"], lazies, {"axis": at})[0], kind_of(*given))
+
+
+def atleast_1d(*tensors: Any) -> Any:
+    """Scalars as tensors of one element."""
+    return _each([reshape(x, -1) if not dims_of(x) else reshape(x, dims_of(x)) for x in tensors])
+
+
+def atleast_2d(*tensors: Any) -> Any:
+    """At least two axes, new ones of one element in front."""
+    return _each([reshape(x, (1,) * (2 - len(dims_of(x))) + dims_of(x)) for x in tensors])
+
+
+def atleast_3d(*tensors: Any) -> Any:
+    """At least three axes: a vector becomes `(1, n, 1)`, a matrix `(m, n, 1)`."""
+    found: list[Any] = []
+    for x in tensors:
+        dims = dims_of(x)
+        lead = (1,) if len(dims) < 2 else ()
+        inner = dims or (1,)
+        found.append(reshape(x, (*lead, *inner, *(1,) * (3 - len(lead) - len(inner)))))
+    return _each(found)
+
+
+def _each(tensors: list[Any]) -> Any:
+    return tensors[0] if len(tensors) == 1 else tuple(tensors)
+
+
+def hstack(tensors: Sequence[Any]) -> Tensor:
+    """One after the other along the second axis; vectors along their only one."""
+    wide = [atleast_1d(x) for x in tensors]
+    return cat(wide, 0 if wide and len(dims_of(wide[0])) == 1 else 1)
+
+
+def vstack(tensors: Sequence[Any]) -> Tensor:
+    """One below the other."""
+    return cat([atleast_2d(x) for x in tensors], 0)
+
+
+def dstack(tensors: Sequence[Any]) -> Tensor:
+    """One behind the other, along the third axis."""
+    return cat([atleast_3d(x) for x in tensors], 2)
+
+
+def column_stack(tensors: Sequence[Any]) -> Tensor:
+    """Vectors as the columns of a matrix."""
+    return cat([reshape(x, -1, 1) if len(dims_of(x)) < 2 else x for x in tensors], 1)
+
+
+@recorded
+def _block_diag(*xs: Value) -> Value:
+    blocks = [catalogue.reshape(x, shape=(1, 1, *concrete(x))[-2:]) for x in xs]
+    width = sum([concrete(x)[1] for x in blocks])
+    rows: list[Value] = []
+    left = 0
+    for x in blocks:
+        right = width - left - concrete(x)[1]
+        rows.append(catalogue.pad(x, paddings=((0, 0), (left, right))))
+        left += concrete(x)[1]
+    return catalogue.concatenate(*rows, axis=0)
+
+
+def block_diag(*tensors: Any) -> Tensor:
+    """Matrices along the diagonal of one matrix, zeros elsewhere."""
+    return _block_diag.on(kind_of(*tensors), *promoted(*tensors))
+
+
+def broadcast_shapes(*shapes: Any) -> tuple[int, ...]:
+    """The shape to which tensors of these shapes broadcast.
+
+    Raises:
+        ShapeError: there is none.
+    """
+    given = [(s,) if isinstance(s, int) else tuple(s) for s in shapes]
+    try:
+        return tuple(np.broadcast_shapes(*given))
+    except ValueError:
+        listed = ", ".join(map(text, given))
+        raise ShapeError(
+            f"broadcast_shapes: shapes do not broadcast: {listed}{at_user_line()}"
+        ) from None
+
+
+def broadcast_tensors(*tensors: Any) -> tuple[Tensor, ...]:
+    """All tensors expanded to their common shape."""
+    shape = broadcast_shapes(*[dims_of(x) for x in tensors])
+    return tuple([broadcast_to(x, shape) for x in tensors])
+
+
+# Cut apart
+
+
+def _pieces(x: Any, bounds: Sequence[int], axis: int) -> tuple[Tensor, ...]:
+    """Views of `x` between neighbouring bounds along an axis."""
+    return tuple([narrow(x, axis, a, b - a) for a, b in pairwise(bounds)])
+
+
+def narrow(x: Any, dim: Any, start: Any, length: Any) -> Tensor:
+    """The part from `start` of `length` along an axis.
+
+    Raises:
+        OutOfRangeError: the part goes beyond the axis.
+    """
+    dims = dims_of(x)
+    at = axis_of("narrow", dim, len(dims))
+    size = dims[at] if dims else 0
+    begin, count = integer("narrow", start), integer("narrow", length)
+    begin += size if begin < 0 else 0
+    if not (begin >= 0 and count >= 0 and begin + count <= size):
+        raise OutOfRangeError(
+            f"narrow: expected a part of 0 to {size} on dim {at}, got {begin} to {begin + count}"
+            f"{at_user_line()}"
+        )
+    return part(x, (slice(None),) * at + (slice(begin, begin + count),))
+
+
+def part(x: Any, key: tuple[Any, ...]) -> Tensor:
+    """`x[key]` of whatever can be a tensor."""
+    return get(x if isinstance(x, Handle) else wrap(lazy_of(x)), key)
+
+
+def select(x: Any, dim: Any, index: Any) -> Tensor:
+    """The elements at one index of an axis, which is gone.
+
+    Raises:
+        OutOfRangeError: an index outside the axis.
+    """
+    at = axis_of("select", dim, len(dims_of(x)))
+    return part(x, (slice(None),) * at + (integer("select", index),))
+
+
+def split(x: Any, split_size_or_sections: Any, dim: Any = 0, *, axis: Any = None) -> Any:
+    """Views of parts along an axis: of one size (the last may be smaller), or of given sizes.
+
+    Raises:
+        ShapeError: sizes that do not add up to the axis.
+    """
+    dims = dims_of(x)
+    at = axis_of("split", either("split", dim, axis, 0), len(dims))
+    size = dims[at] if dims else 1
+    given = split_size_or_sections
+    if isinstance(given, int):
+        if given < 0 or (not given and size):
+            raise ShapeError(f"split: expected a size above 0, got {given}{at_user_line()}")
+        bounds = [*range(0, size, given or 1), size] if size else [0, 0]
+        return _pieces(x, bounds, at)
+    counts = [integer("split", n) for n in given]
+    if sum(counts) != size:
+        raise ShapeError(
+            f"split: expected sizes that add up to {size}, got {counts}{at_user_line()}"
+        )
+    return _pieces(x, [0, *accumulate(counts)], at)
+
+
+def chunk(x: Any, chunks: int, dim: Any = 0) -> tuple[Tensor, ...]:
+    """At most `chunks` parts of one size along an axis; the last may be smaller.
+
+    Raises:
+        ShapeError: no chunks.
+    """
+    dims = dims_of(x)
+    at = axis_of("chunk", dim, len(dims))
+    if chunks < 1:
+        raise ShapeError(f"chunk: expected at least one chunk, got {chunks}{at_user_line()}")
+    return (
+        split(x, max(-(-dims[at] // chunks), 1), at)
+        if dims[at]
+        else _pieces(x, [0] * (chunks + 1), at)
+    )
+
+
+def tensor_split(x: Any, indices_or_sections: Any, dim: Any = 0) -> tuple[Tensor, ...]:
+    """Parts along an axis: a number of them that differ by at most 1, or cut at given places.
+
+    Raises:
+        ShapeError: no parts.
+    """
+    dims = dims_of(x)
+    at = axis_of("tensor_split", dim, len(dims))
+    given = indices_or_sections
+    if isinstance(given, Handle):
+        given = given.array.tolist()
+    if isinstance(given, int):
+        if given < 1:
+            raise ShapeError(
+                f"tensor_split: expected at least one part, got {given}{at_user_line()}"
+            )
+        small, larger = divmod(dims[at], given)
+        counts = [small + 1] * larger + [small] * (given - larger)
+        return _pieces(x, [0, *accumulate(counts)], at)
+    keys = [slice(a, b) for a, b in pairwise([0, *given, dims[at]])]
+    return tuple([part(x, (slice(None),) * at + (key,)) for key in keys])
+
+
+def hsplit(x: Any, indices_or_sections: Any) -> tuple[Tensor, ...]:
+    """`tensor_split` along the second axis; of a vector along its only one."""
+    return tensor_split(x, indices_or_sections, 0 if len(dims_of(x)) == 1 else 1)
+
+
+def vsplit(x: Any, indices_or_sections: Any) -> tuple[Tensor, ...]:
+    """`tensor_split` along the first axis."""
+    return tensor_split(x, indices_or_sections, 0)
+
+
+def unbind(x: Any, dim: Any = 0) -> tuple[Tensor, ...]:
+    """Views of the elements at each index of an axis, which is gone.
+
+    Raises:
+        OutOfRangeError: an axis outside the rank.
+    """
+    dims = dims_of(x)
+    at = axis_of("unbind", dim, len(dims))
+    return tuple([select(x, at, i) for i in range(dims[at])])
+
+
+def unstack(x: Any, *, axis: Any = 0) -> tuple[Tensor, ...]:
+    """`unbind`, under the Array API's name."""
+    return unbind(x, axis)
+
+
+# Repeated
+
+
+def tile(x: Any, *dims: Any) -> Tensor:
+    """The tensor beside itself, as often along each axis as `dims` say."""
+    lazy = lazy_of(x)
+    return wrap(record(REGISTRY["tile"], (lazy,), {"reps": sizes("tile", dims)})[0], kind_of(x))
+
+
+def repeat(x: Any, *repeats: Any) -> Tensor:
+    """`tile`, for as many axes as the tensor has or more.
+
+    Raises:
+        ShapeError: fewer numbers than axes.
+    """
+    times = sizes("repeat", repeats)
+    if len(times) < len(dims_of(x)):
+        raise ShapeError(
+            f"repeat: expected a number for each of {len(dims_of(x))} dims, got {times}"
+            f"{at_user_line()}"
+        )
+    return tile(x, times)
+
+
+@recorded
+def _repeated(x: Value, *, repeats: Any, axis: int | None) -> Value:
+    return ops.repeat(x, repeats, axis)
+
+
+def repeat_interleave(x: Any, repeats: Any, dim: Any = None, *, axis: Any = None) -> Tensor:
+    """Each element along an axis repeated; without an axis, of all in row-major order.
+
+    Args:
+        repeats: a number, or one an element (which is looked at, as it decides the shape).
+
+    Raises:
+        ShapeError: not as many numbers as elements.
+    """
+    at = either("repeat_interleave", dim, axis)
+    if isinstance(repeats, Handle):
+        repeats = repeats.array.tolist()
+    times = repeats if isinstance(repeats, int) else tuple(repeats)
+    if at is not None:
+        at = axis_of("repeat_interleave", at, len(dims_of(x)))
+    return _repeated.on(kind_of(x), lazy_of(x), repeats=times, axis=at)
+
+
+# Turned
+
+
+def flip(x: Any, *dims: Any, axis: Any = None) -> Tensor:
+    """The axes `dims` (all of them, if none is given) in reverse order.
+
+    Raises:
+        OutOfRangeError: an axis outside the rank.
+    """
+    given = axis if axis is not None else sizes("flip", dims) if dims != (None,) else None
+    lazy = lazy_of(x)
+    axes = axes_of("flip", given, len(dims_of(lazy)))
+    if dims == ((),):
+        axes = ()
+    return wrap(record(REGISTRY["flip"], (lazy,), {"axes": axes})[0], kind_of(x))
+
+
+def fliplr(x: Any) -> Tensor:
+    """The columns in reverse order."""
+    return flip(x, 1)
+
+
+def flipud(x: Any) -> Tensor:
+    """The rows in reverse order."""
+    return flip(x, 0)
+
+
+@recorded
+def _rolled(x: Value, *, shifts: tuple[int, ...], axes: tuple[int, ...] | None) -> Value:
+    if axes is None:
+        flat = catalogue.reshape(x, shape=(-1,))
+        return catalogue.reshape(catalogue.roll(flat, shifts=shifts, axes=(0,)), shape=concrete(x))
+    return catalogue.roll(x, shifts=shifts, axes=axes)
+
+
+def roll(x: Any, shifts: Any, dims: Any = None, *, axis: Any = None) -> Tensor:
+    """Elements moved along axes; those that leave at one end come in at the other.
+
+    Without axes, through all elements in row-major order.
+
+    Raises:
+        ShapeError: not as many shifts as axes.
+    """
+    given = either("roll", dims, axis)
+    along = None if given is None else sizes("roll", (given,))
+    by = sizes("roll", (shifts,))
+    if along is not None and len(by) == 1:
+        by *= len(along)
+    return _rolled.on(kind_of(x), lazy_of(x), shifts=by, axes=along)
+
+
+@recorded
+def _turned(x: Value, *, k: int, axes: tuple[int, int]) -> Value:
+    return ops.rot90(x, k, axes)
+
+
+def rot90(x: Any, k: int = 1, dims: Any = (0, 1), *, axes: Any = None) -> Tensor:
+    """Turned by `k` quarter turns, from the first axis to the second."""
+    return _turned.on(kind_of(x), lazy_of(x), k=k, axes=tuple(axes or dims))
+
+
+# Parts of matrices
+
+
+@recorded
+def _band(x: Value, *, diagonal: int, lower: bool) -> Value:
+    return ops.tril(x, diagonal) if lower else ops.triu(x, diagonal)
+
+
+def tril(x: Any, diagonal: int = 0, *, k: int | None = None) -> Tensor:
+    """Matrices with zeros above a diagonal."""
+    shift = diagonal if k is None else k
+    return _band.on(kind_of(x), lazy_of(x), diagonal=shift, lower=True)
+
+
+def triu(x: Any, diagonal: int = 0, *, k: int | None = None) -> Tensor:
+    """Matrices with zeros below a diagonal."""
+    shift = diagonal if k is None else k
+    return _band.on(kind_of(x), lazy_of(x), diagonal=shift, lower=False)
+
+
+@recorded
+def _diag(x: Value, *, diagonal: int) -> Value:
+    return ops.diag(x, diagonal)
+
+
+def diag(x: Any, diagonal: int = 0, *, k: int | None = None) -> Tensor:
+    """A diagonal of a matrix, or the matrix with that diagonal of a vector."""
+    return _diag.on(kind_of(x), lazy_of(x), diagonal=diagonal if k is None else k)
+
+
+@recorded
+def _diag_embed(x: Value, *, offset: int, axes: tuple[int, int]) -> Value:
+    return ops.moveaxis(ops.diag_embed(x, offset), (-2, -1), axes)
+
+
+def diag_embed(x: Any, offset: int = 0, dim1: int = -2, dim2: int = -1) -> Tensor:
+    """Square matrices, zero but for the last axis of `x` on their diagonals."""
+    return _diag_embed.on(kind_of(x), lazy_of(x), offset=offset, axes=(dim1, dim2))
+
+
+@recorded
+def _difference(x: Value, *, n: int, axis: int) -> Value:
+    return ops.diff(x, n, axis)
+
+
+def diff(
+    x: Any, n: int = 1, dim: Any = -1, prepend: Any = None, append: Any = None, *, axis: Any = None
+) -> Tensor:
+    """The `n`-th difference of neighbours along an axis."""
+    at = axis_of("diff", either("diff", dim, axis, -1), len(dims_of(x)))
+    if prepend is not None or append is not None:
+        x = cat([v for v in (prepend, x, append) if v is not None], at)
+    return _difference.on(kind_of(x), lazy_of(x), n=n, axis=at)
+
+
+@recorded
+def _vander(x: Value, *, columns: int | None, increasing: bool) -> Value:
+    return ops.vander(x, columns, increasing)
+
+
+def vander(x: Any, N: int | None = None, increasing: bool = False) -> Tensor:
+    """Powers of a vector, a column each, the highest first unless `increasing`."""
+    return _vander.on(kind_of(x), lazy_of(x), columns=N, increasing=increasing)
+
+
+class Movement(Handle):
+    """Elements in other places, as methods."""
+
+    __slots__ = ()
+
+    chunk = chunk
+    diag = diag
+    diag_embed = diag_embed
+    diff = diff
+    flip = flip
+    fliplr = fliplr
+    flipud = flipud
+    narrow = narrow
+    repeat = repeat
+    repeat_interleave = repeat_interleave
+    roll = roll
+    rot90 = rot90
+    select = select
+    split = split
+    tensor_split = tensor_split
+    tile = tile
+    tril = tril
+    triu = triu
+    unbind = unbind

@@ -1,0 +1,476 @@
+"""Reductions: sums, means, extremes, norms and softmax, over one axis, several or all."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
+
+from weft import ops
+from weft.eager.argument import axes_of, axis_of, either
+from weft.eager.arithmetic import maximum, minimum
+from weft.eager.call import cast, kind_of, lazy_of, record, recorded, wrap
+from weft.eager.handle import Handle
+from weft.eager.lazy import Lazy
+from weft.eager.promotion import TORCH
+from weft.errors import DTypeError, ShapeError
+from weft.ir import dtype as types
+from weft.ir.dtype import as_dtype
+from weft.ir.node import Value
+from weft.ir.shape import known, show
+from weft.ops.base import REGISTRY, Op, at_user_line, catalogue
+
+if TYPE_CHECKING:
+    from weft.eager.tensor import Tensor
+
+__all__ = [
+    "all", "amax", "amin", "aminmax", "any", "argmax", "argmin", "count_nonzero", "log_softmax",
+    "logsumexp", "max", "mean", "min", "nanmean", "nansum", "norm", "prod", "softmax", "std",
+    "std_mean", "sum", "var", "var_mean",
+]  # fmt: skip
+
+
+class Extreme(NamedTuple):
+    """Values along an axis, and where they are."""
+
+    values: Tensor
+    indices: Tensor
+
+
+class Range(NamedTuple):
+    """The smallest and the largest value."""
+
+    min: Tensor
+    max: Tensor
+
+
+def rank_of(lazy: Lazy) -> int:
+    """The number of dimensions of a value."""
+    return len(known(lazy.type.shape))
+
+
+def floating(x: Any, dtype: Any = None) -> Lazy:
+    """A value as floating numbers: of the given type, of its own, or of the default one."""
+    lazy = lazy_of(x)
+    if dtype is not None:
+        return cast(lazy, as_dtype(dtype))
+    rules = x.rules if isinstance(x, Handle) else TORCH
+    return cast(lazy, rules.floating(lazy.type.dtype))
+
+
+def _reduced(op: Op, lazy: Lazy, x: Any, dim: Any, keepdim: bool, **attrs: Any) -> Tensor:
+    """A reduction of the catalogue."""
+    axes = axes_of(op.name, dim, rank_of(lazy))
+    return wrap(record(op, (lazy,), {"axes": axes, "keepdims": keepdim, **attrs})[0], kind_of(x))
+
+
+def _counted(x: Any, dtype: Any) -> Lazy:
+    """A value to add up: booleans and integers as int64 if no type is given."""
+    lazy = lazy_of(x)
+    if dtype is not None:
+        return cast(lazy, as_dtype(dtype))
+    return lazy if lazy.type.dtype.is_floating else cast(lazy, types.int64)
+
+
+# Sums
+
+
+def sum(
+    x: Any, dim: Any = None, keepdim: bool = False, *, dtype: Any = None, axis: Any = None,
+    keepdims: bool = False,
+) -> Tensor:  # fmt: skip
+    """The sum over `dim` (an axis, several, or `None` for all); integers as int64.
+
+    Raises:
+        OutOfRangeError: an axis outside the rank.
+    """
+    dims = either("sum", dim, axis)
+    return _reduced(REGISTRY["sum"], _counted(x, dtype), x, dims, keepdim or keepdims)
+
+
+def prod(
+    x: Any, dim: Any = None, keepdim: bool = False, *, dtype: Any = None, axis: Any = None,
+    keepdims: bool = False,
+) -> Tensor:  # fmt: skip
+    """The product over `dim`; integers as int64.
+
+    Raises:
+        OutOfRangeError: an axis outside the rank.
+    """
+    dims = either("prod", dim, axis)
+    return _reduced(REGISTRY["prod"], _counted(x, dtype), x, dims, keepdim or keepdims)
+
+
+def mean(
+    x: Any, dim: Any = None, keepdim: bool = False, *, dtype: Any = None, axis: Any = None,
+    keepdims: bool = False,
+) -> Tensor:  # fmt: skip
+    """The mean over `dim`; of integers as the default floating type.
+
+    Raises:
+        OutOfRangeError: an axis outside the rank.
+    """
+    dims = either("mean", dim, axis)
+    return _reduced(REGISTRY["mean"], floating(x, dtype), x, dims, keepdim or keepdims)
+
+
+@recorded
+def _nansum(x: Value, *, axes: tuple[int, ...], keepdims: bool) -> Value:
+    return ops.nansum(x, axes, keepdims)
+
+
+@recorded
+def _nanmean(x: Value, *, axes: tuple[int, ...], keepdims: bool) -> Value:
+    return ops.nanmean(x, axes, keepdims)
+
+
+def nansum(
+    x: Any, dim: Any = None, keepdim: bool = False, *, dtype: Any = None, axis: Any = None
+) -> Tensor:
+    """The sum of all that are not NaN."""
+    lazy = _counted(x, dtype)
+    axes = axes_of("nansum", either("nansum", dim, axis), rank_of(lazy))
+    return _nansum.on(kind_of(x), lazy, axes=axes, keepdims=keepdim)
+
+
+def nanmean(
+    x: Any, dim: Any = None, keepdim: bool = False, *, dtype: Any = None, axis: Any = None
+) -> Tensor:
+    """The mean of all that are not NaN; NaN where there is none."""
+    lazy = floating(x, dtype)
+    axes = axes_of("nanmean", either("nanmean", dim, axis), rank_of(lazy))
+    return _nanmean.on(kind_of(x), lazy, axes=axes, keepdims=keepdim)
+
+
+# Spread
+
+
+def _ddof(unbiased: Any, correction: Any, ddof: Any) -> float:
+    """How much less than the number of elements is divided by."""
+    if correction is not None:
+        return correction
+    if ddof is not None:
+        return ddof
+    return 1 if unbiased is None or unbiased else 0
+
+
+def var(
+    x: Any, dim: Any = None, unbiased: Any = None, keepdim: bool = False, *, correction: Any = None,
+    axis: Any = None, ddof: Any = None, keepdims: bool = False,
+) -> Tensor:  # fmt: skip
+    """The variance over `dim`: squares summed and divided by the count less `correction` (1).
+
+    Args:
+        unbiased: `False` is a correction of 0.
+        ddof: the correction, under NumPy's name.
+
+    Raises:
+        OutOfRangeError: an axis outside the rank.
+    """
+    return _spread("variance", x, (dim, axis), (unbiased, correction, ddof), keepdim or keepdims)
+
+
+def std(
+    x: Any, dim: Any = None, unbiased: Any = None, keepdim: bool = False, *, correction: Any = None,
+    axis: Any = None, ddof: Any = None, keepdims: bool = False,
+) -> Tensor:  # fmt: skip
+    """The square root of `var`, with the same arguments.
+
+    Raises:
+        OutOfRangeError: an axis outside the rank.
+    """
+    return _spread("std", x, (dim, axis), (unbiased, correction, ddof), keepdim or keepdims)
+
+
+def _spread(name: str, x: Any, dims: tuple[Any, Any], free: tuple[Any, ...], keep: bool) -> Tensor:
+    dim, axis = dims
+    if isinstance(dim, bool):  # var(unbiased)
+        dim, free = None, (dim, *free[1:])
+    ddof = _ddof(*free)
+    return _reduced(REGISTRY[name], floating(x), x, either(name, dim, axis), keep, ddof=int(ddof))
+
+
+def var_mean(
+    x: Any, dim: Any = None, unbiased: Any = None, keepdim: bool = False, *, correction: Any = None
+) -> tuple[Tensor, Tensor]:
+    """`var` and `mean`."""
+    return var(x, dim, unbiased, keepdim, correction=correction), mean(x, dim, keepdim)
+
+
+def std_mean(
+    x: Any, dim: Any = None, unbiased: Any = None, keepdim: bool = False, *, correction: Any = None
+) -> tuple[Tensor, Tensor]:
+    """`std` and `mean`."""
+    return std(x, dim, unbiased, keepdim, correction=correction), mean(x, dim, keepdim)
+
+
+# Extremes
+
+
+@recorded
+def _best(x: Value, *, axis: int, keepdims: bool, largest: bool) -> tuple[Value, Value]:
+    find = catalogue.argmax if largest else catalogue.argmin
+    places = find(x, axis=axis, keepdims=True)
+    values = catalogue.take_along_axis(x, places, axis=axis)
+    if keepdims:
+        return values, places
+    return catalogue.squeeze(values, axes=(axis,)), catalogue.squeeze(places, axes=(axis,))
+
+
+def _extreme(largest: bool, x: Any, dim: Any, keepdim: bool) -> Any:
+    name = "max" if largest else "min"
+    lazy = lazy_of(x)
+    if dim is None:
+        return _reduced(REGISTRY[name], _ordered(lazy), x, None, keepdim)
+    rank = rank_of(lazy)
+    at = axis_of(name, dim, rank)
+    if not rank:
+        zero = wrap(cast(lazy_of(0), types.int64), kind_of(x))
+        return Extreme(wrap(record(REGISTRY["identity"], (lazy,), {})[0], kind_of(x)), zero)
+    _not_empty(name, lazy, at)
+    return Extreme(*_best.on(kind_of(x), lazy, axis=at, keepdims=keepdim, largest=largest))
+
+
+def _not_empty(name: str, lazy: Lazy, axis: int | None) -> None:
+    dims = known(lazy.type.shape)
+    if 0 in (dims if axis is None else (dims[axis],)):
+        raise ShapeError(
+            f"{name}: expected at least one element, got shape {show(dims)}{at_user_line()}"
+        )
+
+
+def _ordered(lazy: Lazy) -> Lazy:
+    return cast(lazy, types.uint8) if lazy.type.dtype is types.bool_ else lazy
+
+
+def max(
+    x: Any, dim: Any = None, keepdim: bool = False, *, axis: Any = None, other: Any = None
+) -> Any:
+    """The largest of all elements; along `dim` as `(values, indices)`.
+
+    With a tensor for `dim` (or `other`): the larger one of two, elementwise. With `axis`, as in
+    NumPy, there are only values.
+
+    Raises:
+        OutOfRangeError: an axis outside the rank.
+        ShapeError: no elements.
+    """
+    if other is not None or isinstance(dim, Handle):
+        return maximum(x, dim if other is None else other)
+    return _extreme(True, x, dim, keepdim) if axis is None else amax(x, axis, keepdim)
+
+
+def min(
+    x: Any, dim: Any = None, keepdim: bool = False, *, axis: Any = None, other: Any = None
+) -> Any:
+    """The smallest of all elements; along `dim` as `(values, indices)`; see `max`.
+
+    Raises:
+        OutOfRangeError: an axis outside the rank.
+        ShapeError: no elements.
+    """
+    if other is not None or isinstance(dim, Handle):
+        return minimum(x, dim if other is None else other)
+    return _extreme(False, x, dim, keepdim) if axis is None else amin(x, axis, keepdim)
+
+
+def _of_ordered(name: str, x: Any, dim: Any, keepdim: bool) -> Tensor:
+    lazy = lazy_of(x)
+    y = _reduced(REGISTRY[name], _ordered(lazy), x, dim, keepdim)
+    return wrap(cast(y.lazy, types.bool_), y) if lazy.type.dtype is types.bool_ else y
+
+
+def amax(
+    x: Any, dim: Any = None, keepdim: bool = False, *, axis: Any = None, keepdims: bool = False
+) -> Tensor:
+    """The largest element over `dim`; equal ones share the gradient.
+
+    Raises:
+        ShapeError: no elements.
+    """
+    return _of_ordered("max", x, either("amax", dim, axis), keepdim or keepdims)
+
+
+def amin(
+    x: Any, dim: Any = None, keepdim: bool = False, *, axis: Any = None, keepdims: bool = False
+) -> Tensor:
+    """The smallest element over `dim`; equal ones share the gradient.
+
+    Raises:
+        ShapeError: no elements.
+    """
+    return _of_ordered("min", x, either("amin", dim, axis), keepdim or keepdims)
+
+
+def aminmax(x: Any, *, dim: Any = None, keepdim: bool = False) -> Range:
+    """The smallest and the largest element over `dim`."""
+    return Range(amin(x, dim, keepdim), amax(x, dim, keepdim))
+
+
+@recorded(differentiable=False)
+def _place(x: Value, *, axis: int | None, keepdims: bool, largest: bool) -> Value:
+    find = catalogue.argmax if largest else catalogue.argmin
+    if axis is not None and x.shape:
+        return find(x, axis=axis, keepdims=keepdims)
+    place = find(catalogue.reshape(x, shape=(-1,)), axis=0)
+    shape = (1,) * len(known(x.shape)) if keepdims else ()
+    return catalogue.reshape(place, shape=shape)
+
+
+def _arg(largest: bool, x: Any, dim: Any, keepdim: bool) -> Tensor:
+    name = "argmax" if largest else "argmin"
+    lazy = lazy_of(x)
+    at = None if dim is None else axis_of(name, dim, rank_of(lazy))
+    _not_empty(name, lazy, at if rank_of(lazy) else None)
+    return _place.on(kind_of(x), lazy, axis=at, keepdims=keepdim, largest=largest)
+
+
+def argmax(
+    x: Any, dim: Any = None, keepdim: bool = False, *, axis: Any = None, keepdims: bool = False
+) -> Tensor:
+    """Where the largest element is along `dim`; of all elements, its number in row-major order.
+
+    Raises:
+        ShapeError: no elements.
+    """
+    return _arg(True, x, either("argmax", dim, axis), keepdim or keepdims)
+
+
+def argmin(
+    x: Any, dim: Any = None, keepdim: bool = False, *, axis: Any = None, keepdims: bool = False
+) -> Tensor:
+    """Where the smallest element is along `dim`; of all elements, its number in row-major order.
+
+    Raises:
+        ShapeError: no elements.
+    """
+    return _arg(False, x, either("argmin", dim, axis), keepdim or keepdims)
+
+
+# Truth
+
+
+def any(
+    x: Any, dim: Any = None, keepdim: bool = False, *, axis: Any = None, keepdims: bool = False
+) -> Tensor:
+    """Whether one of the elements is not 0."""
+    truth = cast(lazy_of(x), types.bool_)
+    return _reduced(REGISTRY["any"], truth, x, either("any", dim, axis), keepdim or keepdims)
+
+
+def all(
+    x: Any, dim: Any = None, keepdim: bool = False, *, axis: Any = None, keepdims: bool = False
+) -> Tensor:
+    """Whether none of the elements is 0."""
+    truth = cast(lazy_of(x), types.bool_)
+    return _reduced(REGISTRY["all"], truth, x, either("all", dim, axis), keepdim or keepdims)
+
+
+def count_nonzero(
+    x: Any, dim: Any = None, *, keepdim: bool = False, axis: Any = None, keepdims: bool = False
+) -> Tensor:
+    """How many elements are not 0."""
+    truth = cast(cast(lazy_of(x), types.bool_), types.int64)
+    dims = either("count_nonzero", dim, axis)
+    return _reduced(REGISTRY["sum"], truth, x, dims, keepdim or keepdims)
+
+
+# Norms
+
+
+@recorded
+def _p_norm(x: Value, *, p: float, axes: tuple[int, ...], keepdims: bool) -> Value:
+    if p in (1, 2, math.inf):
+        return catalogue.norm(x, axes=axes, keepdims=keepdims, ord=p)
+    size = catalogue.abs(x)
+    if p == -math.inf:
+        return catalogue.min(size, axes=axes, keepdims=keepdims)
+    if p == 0:
+        return catalogue.sum(
+            ops.cast(ops.not_equal(x, 0), dtype=x.dtype), axes=axes, keepdims=keepdims
+        )
+    total = catalogue.sum(catalogue.power(size, p), axes=axes, keepdims=keepdims)
+    return catalogue.power(total, 1 / p)
+
+
+def norm(
+    x: Any, p: Any = "fro", dim: Any = None, keepdim: bool = False, dtype: Any = None, *,
+    ord: Any = None, axis: Any = None, keepdims: bool = False,
+) -> Tensor:  # fmt: skip
+    """The `p`-norm over `dim` as if it were one vector: `sum(abs(x) ** p) ** (1 / p)`.
+
+    Args:
+        p: a number, `inf`, `-inf`, 0 (counts what is not 0), or `"fro"` for 2.
+
+    Raises:
+        DTypeError: another `p`.
+    """
+    power = either("norm", None if p == "fro" else p, ord, 2)
+    power = 2 if power == "fro" else power
+    if not isinstance(power, int | float):
+        raise DTypeError(f"norm: expected a number or 'fro', got {power!r}{at_user_line()}")
+    lazy = floating(x, dtype)
+    axes = axes_of("norm", either("norm", dim, axis), rank_of(lazy))
+    keep = keepdim or keepdims
+    return _p_norm.on(kind_of(x), lazy, p=float(power), axes=axes, keepdims=keep)
+
+
+# Softmax
+
+
+def logsumexp(
+    x: Any, dim: Any = None, keepdim: bool = False, *, axis: Any = None, keepdims: bool = False
+) -> Tensor:
+    """`log(sum(exp(x)))` over `dim`, without overflow."""
+    dims = either("logsumexp", dim, axis)
+    return _reduced(REGISTRY["logsumexp"], floating(x), x, dims, keepdim or keepdims)
+
+
+def softmax(x: Any, dim: Any = -1, dtype: Any = None, *, axis: Any = None) -> Tensor:
+    """`exp(x)` divided by its sum along `dim`."""
+    return _soft("softmax", x, either("softmax", dim, axis, -1), dtype)
+
+
+def log_softmax(x: Any, dim: Any = -1, dtype: Any = None, *, axis: Any = None) -> Tensor:
+    """The logarithm of `softmax`, exact where that is tiny."""
+    return _soft("log_softmax", x, either("log_softmax", dim, axis, -1), dtype)
+
+
+_UNIT: Final = {"softmax": 1, "log_softmax": 0}
+
+
+def _soft(name: str, x: Any, dim: Any, dtype: Any) -> Tensor:
+    lazy = floating(x, dtype)
+    rank = rank_of(lazy)
+    at = axis_of(name, -1 if dim is None else dim, rank)
+    if not rank:
+        same = wrap(record(REGISTRY["identity"], (lazy,), {})[0], kind_of(x))
+        return same * 0 + _UNIT[name]
+    return wrap(record(REGISTRY[name], (lazy,), {"axis": at})[0], kind_of(x))
+
+
+class Reductions(Handle):
+    """Reductions, as methods."""
+
+    __slots__ = ()
+
+    all = all
+    amax = amax
+    amin = amin
+    aminmax = aminmax
+    any = any
+    argmax = argmax
+    argmin = argmin
+    count_nonzero = count_nonzero
+    log_softmax = log_softmax
+    logsumexp = logsumexp
+    max = max
+    mean = mean
+    min = min
+    nanmean = nanmean
+    nansum = nansum
+    norm = norm
+    prod = prod
+    softmax = softmax
+    std = std
+    sum = sum
+    var = var
