@@ -146,6 +146,23 @@ def test_calls_and_custom_gradients(graph: Graph) -> None:
     assert not any(n.op == "barrier" for n in graph.nodes)
 
 
+def test_complex_numbers(graph: Graph) -> None:
+    """Holomorphic or not: the change of the result when the argument moves along the tangent."""
+
+    def f(z: Value) -> list[Value]:
+        return [ops.exp(z) * ops.conj(z) + ops.sqrt(z), ops.abs(z) * ops.imag(z), ops.sum(z @ z)]
+
+    z, t = placeholder(2, 2, dtype="complex128"), placeholder(2, 2, dtype="complex128")
+    at = np.array([[1 + 2j, 0.5 - 1j], [2 + 0.25j, -1 + 1j]])
+    along = np.array([[0.3 - 1j, 1j], [2.0, -0.5 + 0.5j]])
+    ys = f(z)
+    tangents = [y for y in pushforward(ys, [z], [t]) if y is not None]
+    found = evaluate(graph, tangents, {z: at, t: along})
+    ends = [evaluate(graph, ys, {z: at + h * along}) for h in (1e-6, -1e-6)]
+    for a, b, got in zip(*ends, found, strict=True):
+        np.testing.assert_allclose(got, (a - b) / 2e-6, 1e-8, 1e-8)
+
+
 def model(x: Value, w: Value, b: Value) -> Value:
     h = ops.tanh(x @ w + b)
     return ops.mean(ops.log_softmax(ops.relu(h) * ops.sigmoid(h)))

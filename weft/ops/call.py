@@ -271,7 +271,7 @@ def trace_backward(backward: Backward, function: Subgraph) -> TracedBackward:
         GraphError: it uses values other than its arguments.
     """
     given: list[bool] = []
-    floating = [t.dtype.is_floating for t in function.output_types]
+    floating = [t.dtype.is_inexact for t in function.output_types]
 
     def run(*values: Value) -> list[Value]:
         rest = iter(values)

@@ -8,7 +8,7 @@ of vjp(g) itself are then dead: a compiled program computes the tangent alone.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final
 
 from weft.errors import DTypeError, GraphError, NotDifferentiableError, ShapeError
@@ -28,9 +28,9 @@ LINEAR: Final = frozenset(
     {
         "band_part", "barrier", "broadcast_to", "concatenate", "cumsum", "dynamic_slice",
         "dynamic_update_slice", "expand_dims", "flip", "gather", "gather_nd", "mean",
-        "mirror_pad", "negative", "pad", "reshape", "roll", "scatter_add", "scatter_nd", "slice",
-        "slice_update", "split", "squeeze", "stack", "sum", "sum_to", "take_along_axis", "tile",
-        "transpose", "unslice", "unstack",
+        "mirror_pad", "negative", "pad", "resample", "reshape", "roll", "scatter_add", "scatter_nd",
+        "slice", "slice_update", "split", "squeeze", "stack", "sum", "sum_to", "take_along_axis",
+        "tile", "transpose", "unslice", "unstack",
     }
 )  # fmt: skip
 
@@ -63,26 +63,24 @@ def pushforward(
     found: dict[Value, Value | None] = {}
     for x, t in zip(xs, tangents, strict=True):
         found[x] = found[graph.own(x)] = _checked(x, t)
+    roots = [y.node for y in ys if y not in found]
     with graph.name_scope("tangents") as scope:
-        order = toposort(
-            graph,
-            [y.node for y in ys if y not in found],
-            lambda node: [v.node for v in node.data_inputs if v not in found],
-        )
-        for node in order:
-            moving = [found.get(v) for v in node.data_inputs]
-            if any(t is not None for t in moving):
-                with graph.on_behalf_of(node, f"{scope}{node.name}_tangent/"):
-                    outputs = push_through(node, moving)
-                for y, t in zip(node.outputs, outputs, strict=True):
-                    found.setdefault(y, t)
+        for node in toposort(graph, roots, lambda node: _before(node, found)):
+            with graph.on_behalf_of(node, f"{scope}{node.name}_tangent/"):
+                outputs = push_through(node, [found.get(v) for v in node.data_inputs])
+            for y, t in zip(node.outputs, outputs, strict=True):
+                found.setdefault(y, t)
     return [found.get(y) for y in ys]
+
+
+def _before(node: Node, found: Mapping[Value, Value | None]) -> list[Node]:
+    return [v.node for v in node.data_inputs if v not in found]
 
 
 def _checked(x: Value, t: Value | None) -> Value | None:
     if t is None:
         return None
-    if t.dtype is not x.dtype or not x.dtype.is_floating:
+    if t.dtype is not x.dtype or not x.dtype.is_inexact:
         raise DTypeError(
             f"pushforward: expected a tangent of {x.dtype} for {x.name}, or None where that is"
             f" no floating type, got {t.dtype}{at_user_line()}"
@@ -102,7 +100,8 @@ def push_through(node: Node, tangents: Sequence[Value | None]) -> Sequence[Value
         NotDifferentiableError: the operation has no gradient.
     """
     op = op_of(node)
-    if not any(y.dtype.is_floating for y in node.outputs):
+    moving = any(t is not None for t in tangents)
+    if not moving or not any(y.dtype.is_inexact for y in node.outputs):
         return [None] * len(node.outputs)
     if op.vjp is NO_GRADIENT:
         raise NotDifferentiableError(f"{op.name}: has no gradient ({place(node)})")
@@ -117,7 +116,7 @@ def push_through(node: Node, tangents: Sequence[Value | None]) -> Sequence[Value
 
 def _by_gradient(node: Node, tangents: Sequence[Value | None]) -> list[Value | None]:
     """The gradient by the cotangents of the gradient rule, in the direction of the tangents."""
-    cotangents = [zeros_like(y) if y.dtype.is_floating else None for y in node.outputs]
+    cotangents = [zeros_like(y) if y.dtype.is_inexact else None for y in node.outputs]
     back = pull_back(node, cotangents)
     both = zip(back, tangents, strict=True)
     pairs = [(dense(g), t) for g, t in both if g is not None and t is not None]
@@ -136,7 +135,7 @@ def _linear(op: Op, node: Node, tangents: Sequence[Value | None]) -> Sequence[Va
     if "value" in attrs:  # what is padded with does not move
         attrs["value"] = 0
     moved = op.all(*_filled(node, tangents), **attrs)
-    return [t if t.dtype.is_floating else None for t in moved]
+    return [t if t.dtype.is_inexact else None for t in moved]
 
 
 def _filled(node: Node, tangents: Sequence[Value | None]) -> list[Value]:
@@ -145,7 +144,7 @@ def _filled(node: Node, tangents: Sequence[Value | None]) -> list[Value]:
     def one(x: Value, t: Value | None) -> Value:
         if t is not None:
             return t
-        return zeros_like(x) if x.dtype.is_floating else x
+        return zeros_like(x) if x.dtype.is_inexact else x
 
     return list(map(one, node.data_inputs, tangents))
 

@@ -29,20 +29,21 @@ def reduction(job: Job) -> Sequence[Value]:
     return job.again(*job.xs, axes=tuple(a + 1 for a in job.attrs["axes"]))
 
 
+rule("complex")(elementwise)
 rule("flip", "roll", "squeeze")(reduction)
 
 
 @rule(
     "argmax", "argmin", "concatenate", "cummax", "cumprod", "cumsum", "expand_dims", "log_softmax",
-    "one_hot", "softmax", "sort", "split", "stack", "take_along_axis", "unstack",
+    "one_hot", "resample", "softmax", "sort", "split", "stack", "take_along_axis", "unstack",
 )  # fmt: skip
 def _along(job: Job) -> Sequence[Value]:
     return job.again(*job.spread(), axis=job.attrs["axis"] + 1)
 
 
 @rule(
-    "band_part", "identity", "softmax_cross_entropy", "sparse_softmax_cross_entropy",
-    "stop_gradient", "top_k",
+    "band_part", "flash_attention", "flash_attention_grad", "identity", "softmax_cross_entropy",
+    "sparse_softmax_cross_entropy", "stop_gradient", "top_k",
 )  # fmt: skip
 def _trailing(job: Job) -> Sequence[Value]:
     """Axes in front of those that count may be as many as there are."""
