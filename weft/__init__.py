@@ -36,11 +36,18 @@ __all__ = [
 _MODULES = ("autograd", "datasets", "func", "models", "nn", "numpy", "ops", "optim", "scipy", "tf1")
 
 
+def _api() -> Any:
+    """The define-by-run front end, which then knows where to find `weft.numpy`."""
+    interchange = importlib.import_module("weft.eager.interchange")
+    interchange.set_namespace(lambda: importlib.import_module("weft.numpy"))
+    return importlib.import_module("weft.eager.api")
+
+
 def __getattr__(name: str) -> Any:
     if name in _MODULES:
         return importlib.import_module(f"weft.{name}")
     if not name.startswith("_"):
-        api = importlib.import_module("weft.eager.api")
+        api = _api()
         if name in api.__all__:
             value = globals()[name] = getattr(api, name)
             return value
@@ -48,5 +55,4 @@ def __getattr__(name: str) -> Any:
 
 
 def __dir__() -> list[str]:
-    api = importlib.import_module("weft.eager.api")
-    return sorted({*__all__, *_MODULES, *api.__all__})
+    return sorted({*__all__, *_MODULES, *_api().__all__})

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from weft.eager import arithmetic, elementary, selection, shaping
+from weft.eager import arithmetic, elementary, linear, movement, reduction, selection, shaping
 from weft.eager.alias import bool, double, float, half, int, long, short
 from weft.eager.arithmetic import *  # noqa: F403
 from weft.eager.creation import (
@@ -20,12 +20,20 @@ from weft.eager.creation import (
 )
 from weft.eager.device import device
 from weft.eager.elementary import *  # noqa: F403
+from weft.eager.interchange import from_dlpack
+from weft.eager.linear import *  # noqa: F403
 from weft.eager.mode import (
+    autocast,
     enable_grad,
+    get_autocast_dtype,
+    inference_mode,
+    is_autocast_enabled,
     is_grad_enabled,
     no_grad,
     set_grad_enabled,
 )
+from weft.eager.movement import *  # noqa: F403
+from weft.eager.printing import get_printoptions, printoptions, set_printoptions
 from weft.eager.promotion import set_default_dtype
 from weft.eager.random import (
     Generator,
@@ -46,6 +54,7 @@ from weft.eager.random import (
     seed,
     set_rng_state,
 )
+from weft.eager.reduction import *  # noqa: F403
 from weft.eager.selection import *  # noqa: F403
 from weft.eager.sequence import (
     arange,
@@ -65,6 +74,7 @@ __all__ = [
     "Tensor",
     "arange",
     "as_tensor",
+    "autocast",
     "bernoulli",
     "bool",
     "default_generator",
@@ -76,13 +86,18 @@ __all__ = [
     "enable_grad",
     "eye",
     "float",
+    "from_dlpack",
     "from_numpy",
     "full",
     "full_like",
+    "get_autocast_dtype",
+    "get_printoptions",
     "get_rng_state",
     "half",
+    "inference_mode",
     "initial_seed",
     "int",
+    "is_autocast_enabled",
     "is_grad_enabled",
     "linspace",
     "logspace",
@@ -94,6 +109,7 @@ __all__ = [
     "normal",
     "ones",
     "ones_like",
+    "printoptions",
     "rand",
     "rand_like",
     "randint",
@@ -104,6 +120,7 @@ __all__ = [
     "seed",
     "set_default_dtype",
     "set_grad_enabled",
+    "set_printoptions",
     "set_rng_state",
     "short",
     "tensor",
@@ -115,5 +132,8 @@ __all__ = [
 # Families of operations say themselves what they offer.
 __all__ += arithmetic.__all__
 __all__ += elementary.__all__
+__all__ += linear.__all__
+__all__ += movement.__all__
+__all__ += reduction.__all__
 __all__ += selection.__all__
 __all__ += shaping.__all__

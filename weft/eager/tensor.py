@@ -11,16 +11,35 @@ from weft.eager.call import leaf, set_tensor
 from weft.eager.creation import Creation, array_from
 from weft.eager.hook import Hooked
 from weft.eager.indexing import Indexing
+from weft.eager.interchange import Interchange
 from weft.eager.lazy import set_runner
+from weft.eager.linear import Linear
+from weft.eager.movement import Movement
 from weft.eager.mutation import Mutation
 from weft.eager.operators import Operators
+from weft.eager.printing import Printing
 from weft.eager.random import Random
+from weft.eager.reduction import Reductions
 from weft.eager.shaping import Shaping
 from weft.errors import GradientError
 from weft.ops.base import at_user_line
 
 
-class Tensor(Attributes, Operators, Mutation, Shaping, Indexing, Creation, Hooked, Random):
+class Tensor(
+    Attributes,
+    Operators,
+    Mutation,
+    Shaping,
+    Indexing,
+    Reductions,
+    Movement,
+    Linear,
+    Creation,
+    Hooked,
+    Random,
+    Interchange,
+    Printing,
+):
     """An array whose operations are recorded, and computed when someone looks."""
 
     __slots__ = ()
