@@ -6,19 +6,30 @@ whose places and weights are known when the graph is built.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from typing import Final
+import math
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any, Final
 
 import numpy as np
 
 from weft.errors import GraphError, ShapeError
 from weft.ir.dtype import float32
 from weft.ir.node import Value
-from weft.ir.shape import show
-from weft.ops.base import Array, at_user_line, catalogue, constant_of
+from weft.ir.shape import Shape, normal_axis, show
+from weft.ops.base import (
+    REQUIRED,
+    Array,
+    Case,
+    Pull,
+    at_user_line,
+    catalogue,
+    constant_of,
+    defop,
+)
 from weft.ops.gather import gather
+from weft.ops.numeric import FLOATS, draw, widened
 from weft.ops.pooling import adaptive_avg_pool
-from weft.ops.rule import concrete
+from weft.ops.rule import concrete, floating, front_axis
 
 __all__ = ["channel_shuffle", "interpolate", "pixel_shuffle", "pixel_unshuffle"]
 
@@ -55,30 +66,42 @@ def interpolate(
         )
     if mode == "area":
         return adaptive_avg_pool(x, size)
-    taps = _TAPS.get(mode)
-    if taps is None:
+    if mode not in _TAPS:
         names = ", ".join((*_TAPS, "area"))
         raise GraphError(f"interpolate: expected mode {names}, got {mode!r}{at_user_line()}")
-    half = x.dtype.size == 2
-    y = catalogue.cast(x, dtype=float32) if half and mode in ("linear", "cubic") else x
-    for axis, (old, new) in enumerate(zip(image, size, strict=True)):
-        ratio = old / new if scales is None else 1 / scales[axis]
+    y = x
+    for axis, (old, new) in enumerate(zip(image, size, strict=True), start=1):
+        ratio = old / new if scales is None else 1 / scales[axis - 1]
         if old != new or ratio != 1:
-            y = _weighted(y, axis + 1, taps(old, new, ratio, align_corners))
-    return catalogue.cast(y, dtype=x.dtype) if y.dtype is not x.dtype else y
+            y = _resampled(y, axis, (new, mode, align_corners), ratio)
+    return y
+
+
+def _resampled(x: Value, axis: int, to: tuple[int, str, bool], ratio: float) -> Value:
+    """One axis resampled: by the operation, or by tables where positions are not rational."""
+    (new, mode, align), old = to, concrete(x)[axis]
+    taps = _TAPS[mode](old, new, ratio, align)
+    attrs: dict[str, Any] = {"axis": axis, "size": new, "mode": mode, "align": align}
+    if mode.startswith("nearest"):  # float32 may round a position down below a pixel's edge
+        exact = np.array_equal(taps[0][0], _edges(np.arange(new), old, new, mode))
+    else:
+        exact = ratio == old / new or align
+    return resample(x, **attrs) if exact else _weighted(x, axis, taps)
 
 
 def _weighted(x: Value, axis: int, taps: Taps) -> Value:
     """The weighted sum of pixels along an axis."""
+    wide = catalogue.cast(x, dtype=float32) if x.dtype.size == 2 else x
     shape = tuple(-1 if i == axis else 1 for i in range(len(concrete(x))))
-    total: Value | None = None
-    for places, weights in taps:
-        part = gather(x, constant_of(places), axis=axis)
-        if not (weights == 1).all():
-            part = part * constant_of(weights.astype(x.dtype.numpy).reshape(shape))
-        total = part if total is None else total + part
-    assert total is not None
-    return total
+    parts = [
+        gather(wide, constant_of(places), axis=axis)
+        * constant_of(weights.astype(wide.dtype.numpy).reshape(shape))
+        for places, weights in taps
+    ]
+    return catalogue.cast(catalogue.add_n(*parts), dtype=x.dtype)
+
+
+# Places and weights
 
 
 def _nearest(old: int, new: int, ratio: float, align: bool) -> Taps:
@@ -89,6 +112,11 @@ def _nearest(old: int, new: int, ratio: float, align: bool) -> Taps:
 def _nearest_exact(old: int, new: int, ratio: float, align: bool) -> Taps:
     places = np.floor((np.arange(new, dtype=np.float32) + np.float32(0.5)) * np.float32(ratio))
     return [(np.minimum(places.astype(np.int64), old - 1), np.ones(new))]
+
+
+def _edges(i: Any, old: int, new: int, mode: str) -> Any:
+    """The nearest pixel of new pixel `i`, in whole numbers."""
+    return (i * 2 + 1) * old // (2 * new) if mode == "nearest-exact" else i * old // new
 
 
 def _sources(old: int, new: int, ratio: float, align: bool) -> Array:
@@ -108,16 +136,19 @@ def _linear(old: int, new: int, ratio: float, align: bool) -> Taps:
 def _cubic(old: int, new: int, ratio: float, align: bool) -> Taps:
     at = _sources(old, new, ratio, align)
     low = np.floor(at).astype(np.int64)
-    part = at - low
+    return [(np.clip(low + i - 1, 0, old - 1), w) for i, w in enumerate(_cubic_weights(at - low))]
 
-    def near(d: Array) -> Array:
-        return ((_CUBIC + 2) * d - (_CUBIC + 3)) * d * d + 1
 
-    def far(d: Array) -> Array:
-        return _CUBIC * (((d - 5) * d + 8) * d - 4)
+def _cubic_weights(part: Any) -> tuple[Any, Any, Any, Any]:
+    """Weights of four neighbours, for a place `part` of the way from the second to the third."""
 
-    weights = (far(part + 1), near(part), near(1 - part), far(2 - part))
-    return [(np.clip(low + i - 1, 0, old - 1), w) for i, w in enumerate(weights)]
+    def near(d: Any) -> Any:
+        return (d * (_CUBIC + 2) - (_CUBIC + 3)) * d * d + 1
+
+    def far(d: Any) -> Any:
+        return (((d - 5) * d + 8) * d - 4) * _CUBIC
+
+    return far(part + 1), near(part), near(1 - part), far(2 - part)
 
 
 _TAPS: Final[Mapping[str, Callable[[int, int, float, bool], Taps]]] = {
@@ -127,6 +158,100 @@ _TAPS: Final[Mapping[str, Callable[[int, int, float, bool], Taps]]] = {
     "cubic": _cubic,
 }
 
+# The operation: one axis, positions as whole numbers over a common denominator
+
+
+def _resample_shape(x: Shape, *, axis: int, size: int, mode: str, align: bool) -> Shape:
+    assert x is not None
+    at = normal_axis(axis, len(x))
+    if mode not in _TAPS or size < 1 or x[at] == 0:
+        raise ShapeError(f"expected a size and a mode for {show(x)}, got {size} and {mode!r}")
+    return (*x[:at], size, *x[at + 1 :])
+
+
+def _resample_taps(old: int, size: int, mode: str, align: bool) -> Taps:
+    if mode.startswith("nearest"):
+        return [(_edges(np.arange(size), old, size, mode), np.ones(size))]
+    return _TAPS[mode](old, size, old / size, align)
+
+
+@widened
+def _resample_reference(x: Array, *, axis: int, size: int, mode: str, align: bool) -> Array:
+    shape = tuple(-1 if i == axis % x.ndim else 1 for i in range(x.ndim))
+    taps = _resample_taps(x.shape[axis], size, mode, align)
+    parts = [np.take(x, at, axis) * w.astype(x.dtype).reshape(shape) for at, w in taps]
+    return np.sum(parts, axis=0, dtype=x.dtype)
+
+
+def _resample_pull(
+    b: Any, index: Any, x: Any, *, axis: int, size: int, mode: str, align: bool
+) -> Any:
+    old, i = x.shape[axis], index[axis]
+
+    def pixel(at: Any) -> Any:
+        return x((*index[:axis], b.clamp(at, 0, old), *index[axis + 1 :]))
+
+    if mode.startswith("nearest"):
+        return pixel(_edges(i, old, size, mode))
+    # The position times `under`, and a pixel more, so that it is not negative
+    under = max(size - 1, 1) if align else 2 * size
+    if align:
+        over = i * (old - 1 if size > 1 else 0) + under
+    else:
+        over = i * (2 * old) + (old - size + under)
+    if mode == "linear":
+        over = b.clamp(over, under, old * under + 1)
+    kind = float32 if x.dtype.size == 2 else x.dtype
+    part = b.scalar(over % under, kind) / float(under)
+    weights = (1.0 - part, part) if mode == "linear" else _cubic_weights(part)
+    first = 1 if mode == "linear" else 2
+    total: Any = None
+    for k, w in enumerate(weights):
+        term = b.cast(pixel(over // under - first + k), kind) * w
+        total = term if total is None else total + term
+    return b.cast(total, x.dtype)
+
+
+def _resample_vjp(g: Value, y: Value, x: Value, **attrs: Any) -> tuple[Value]:
+    """A product with the transposed matrix of weights."""
+    dims, at = concrete(x), normal_axis(attrs["axis"], len(concrete(x)))
+    old, size = dims[at], attrs["size"]
+    matrix = np.zeros((old, size))
+    for places, weights in _resample_taps(old, size, attrs["mode"], attrs["align"]):
+        np.add.at(matrix, (places, np.arange(size)), weights)
+    half = g.dtype.size == 2
+    wide = catalogue.cast(g, dtype=float32) if half else g
+    rows = catalogue.reshape(wide, shape=(math.prod(dims[:at]), size, math.prod(dims[at + 1 :])))
+    product = catalogue.matmul(constant_of(matrix.astype(wide.dtype.numpy)), rows)
+    dx = catalogue.reshape(product, shape=dims)
+    return (catalogue.cast(dx, dtype=g.dtype) if half else dx,)
+
+
+def _resample_cases() -> Iterator[Case]:
+    modes = [("nearest", False), ("nearest-exact", False), ("linear", False), ("linear", True)]
+    modes += [("cubic", False), ("cubic", True)]
+    for mode, align in modes:
+        for dtype in FLOATS:
+            attrs = {"axis": 1, "size": 7, "mode": mode, "align": align}
+            yield Case((draw((2, 4, 3), dtype),), attrs)
+        for shape, axis, size in (((5,), 0, 12), ((2, 9), -1, 4), ((3, 1), 0, 1), ((1, 2), 0, 3)):
+            attrs = {"axis": axis, "size": size, "mode": mode, "align": align}
+            yield Case((draw(shape, float32),), attrs)
+
+
+resample = defop(
+    "resample",
+    inputs="x",
+    attrs={"axis": REQUIRED, "size": REQUIRED, "mode": "linear", "align": False},
+    dtype=floating,
+    shape=_resample_shape,
+    reference=_resample_reference,
+    vjp=_resample_vjp,
+    normal=front_axis,
+    lower=Pull(_resample_pull),
+    cases=_resample_cases,
+)
+"""An axis of `x` at `size` new places: see `interpolate`, of which this is one axis."""
 
 # Channels traded for pixels
 
