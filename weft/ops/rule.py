@@ -28,9 +28,11 @@ def same(*dtypes: DType, **_: Any) -> DType:
     """All inputs, of which there is at least one, have one type, which is the output's."""
     if not dtypes:
         raise DTypeError("expected at least one input")
-    if any(d is not dtypes[0] for d in dtypes):
-        raise DTypeError(f"expected one element type, got {_listed(dtypes)}")
-    return dtypes[0]
+    first = dtypes[0]
+    for d in dtypes:
+        if d is not first:
+            raise DTypeError(f"expected one element type, got {_listed(dtypes)}")
+    return first
 
 
 def inexact(*dtypes: DType, **_: Any) -> DType:

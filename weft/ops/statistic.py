@@ -71,7 +71,7 @@ def _number(x: Array, axes: Axes) -> int:
 
 
 def _sum(x: Array, axes: Axes, keepdims: bool) -> Array:
-    return np.sum(x, axis=None if axes is None else tuple(axes), keepdims=keepdims)
+    return np.add.reduce(x, axis=None if axes is None else tuple(axes), keepdims=keepdims)
 
 
 # mean(x) = sum(x) / n
