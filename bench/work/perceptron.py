@@ -37,6 +37,29 @@ def weft(threads):
     return _session_step(tf, tf.Session())
 
 
+def weft_eager(threads):
+    import weft as wf
+    from weft import nn
+
+    layers = []
+    for value in WEIGHTS:
+        layer = nn.Linear(*value.shape)
+        layer.weight.data = wf.from_numpy(value.T.copy())
+        layers += [layer, nn.ReLU()]
+    model = nn.Sequential(*layers[:-1])
+    optimiser = wf.optim.Adam(model.parameters(), 1e-3)
+    labels = wf.from_numpy(LABELS.astype(np.int64))
+
+    def step():
+        optimiser.zero_grad()
+        loss = nn.functional.cross_entropy(model(wf.from_numpy(IMAGES)), labels)
+        loss.backward()
+        optimiser.step()
+        return float(loss.detach())
+
+    return step
+
+
 def tf1_session(threads):
     import tensorflow.compat.v1 as tf
 

@@ -98,6 +98,13 @@ class Tracer(Lazy):
     __slots__ = ()
 
 
+class Alias(Lazy):
+    """The array of another value, through which no gradient flows."""
+
+    __slots__ = ("base",)
+    base: Lazy
+
+
 class Drawn(Lazy):
     """A number that every run of a traced function draws anew: what random numbers begin with."""
 
@@ -179,6 +186,20 @@ def array_of(lazy: Lazy) -> Array:
         _runner[0][1]([lazy])
         assert lazy.array is not None
     return lazy.array
+
+
+def detached(base: Lazy) -> Lazy | None:
+    """The same value without gradients and without recording anything; `None` while it is pending.
+
+    After an optimiser's step what is pending is computed first: it ends an iteration.
+    """
+    if base.array is None and trace.pending and not trace.limit:
+        flush()
+    if base.array is None:
+        return None
+    alias = Alias(base.type, None, 0, False)
+    alias.base, alias.array = base, base.array
+    return alias
 
 
 def refuse(lazy: Lazy, where: str = "") -> NoReturn:

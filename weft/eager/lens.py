@@ -11,7 +11,7 @@ import numpy as np
 from weft import ops
 from weft.eager.call import lazy_of, leaf, wrap
 from weft.eager.handle import Handle
-from weft.eager.lazy import Lazy, trace
+from weft.eager.lazy import Lazy, detached, trace
 from weft.eager.plan import function_plan, op_plan
 from weft.eager.view import Lens, View
 from weft.errors import ShapeError
@@ -121,6 +121,9 @@ class Detached:
 
     def take(self, base: Lazy) -> Lazy:
         """See `Lens`."""
+        there = detached(base)
+        if there is not None:
+            return there
         before, trace.grad_mode = trace.grad_mode, False
         try:
             return trace.record(op_plan(IDENTITY, (base.type,), {}), (base,))[0]

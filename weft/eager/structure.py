@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from weft.eager.lazy import Lazy, Record, refuse
+from weft.eager.lazy import Alias, Lazy, Record, refuse
 from weft.eager.plan import settled
 from weft.ir.graph import Graph
 from weft.ir.node import Value
@@ -30,6 +30,7 @@ class Structure:
     leaves: tuple[Lazy, ...]
     outputs: tuple[Lazy, ...]
     homes: tuple[int, ...]
+    same: tuple[tuple[Lazy, Lazy], ...]  # leaves that share the array of another one
 
 
 def structure_of(outputs: Sequence[Lazy]) -> Structure:
@@ -41,27 +42,55 @@ def structure_of(outputs: Sequence[Lazy]) -> Structure:
     records = needed(outputs)
     number: dict[Lazy, int] = {}
     leaves: list[Lazy] = []
+    position: dict[int, int] = {}  # among the leaves, by the identity of the array
+    same: list[tuple[Lazy, Lazy]] = []
     key: list[Any] = []
     for record in records:
         key.append(record.plan)
         for lazy in record.inputs:
             found = number.get(lazy)
             if found is None:
-                found = number[lazy] = len(number)
-                leaves.append(lazy)
-                if lazy.array is None:
-                    refuse(lazy, "" if record.source is None else f" (created at {record.source})")
+                place = position.setdefault(_identity(lazy, record), len(leaves))
+                if place < len(leaves):
+                    same.append((lazy, leaves[place]))
+                    found = number[lazy] = number[leaves[place]]
+                else:
+                    found = number[lazy] = len(number)
+                    leaves.append(lazy)
             key.append(found)
         for lazy in record.outputs:
             number[lazy] = len(number)
             if lazy.array is not None:
+                position[id(lazy.array)] = len(leaves)
                 leaves.append(lazy)
                 key.append("fed")
-    homes = [-1 if y.home is None else _home(y, number, leaves) for y in outputs]
-    key.append("outputs")
+    homes = [-1 if y.home is None else _home(y, position, leaves) for y in outputs]
+    key.append(len(leaves))
     key += [number[y] for y in outputs]
     key += homes
-    return Structure(tuple(key), records, tuple(leaves), tuple(outputs), tuple(homes))
+    return Structure(tuple(key), records, tuple(leaves), tuple(outputs), tuple(homes), tuple(same))
+
+
+def _home(output: Lazy, position: dict[int, int], leaves: list[Lazy]) -> int:
+    """The position of the leaf whose memory the output takes over; -1 where it may not."""
+    home = output.home
+    assert home is not None
+    if home.array is None or not home.array.flags.writeable or home.is_live:
+        output.home = None
+        return -1
+    place = position.setdefault(id(home.array), len(leaves))
+    if place == len(leaves):
+        leaves.append(home)
+    return place
+
+
+def _identity(lazy: Lazy, record: Record) -> int:
+    """The identity of a leaf's array, which is there."""
+    if type(lazy) is Alias and lazy.base.array is not lazy.array:
+        lazy.array = None
+    if lazy.array is None:
+        refuse(lazy, "" if record.source is None else f" (created at {record.source})")
+    return id(lazy.array)
 
 
 def _home(output: Lazy, number: dict[Lazy, int], leaves: list[Lazy]) -> int:
@@ -127,6 +156,8 @@ def expand(structure: Structure) -> Expanded:
             if lazy not in produced:
                 kind = lazy.type
                 env[lazy] = catalogue.placeholder(dtype=kind.dtype, shape=kind.shape)
+        for lazy, first in structure.same:
+            env[lazy] = env[first]
         for record in structure.records:
             values = [settled(env[lazy], record.plan) for lazy in record.inputs]
             with graph.at(record.source):

@@ -1,0 +1,262 @@
+"""The recording: what is computed when, what is compiled when, and what is kept."""
+
+import threading
+
+import numpy as np
+import pytest
+
+import weft as wf
+from weft import optim
+from weft.eager import program
+from weft.eager.call import leaf, recorded, wrap
+from weft.eager.lazy import trace
+from weft.errors import GradientError, ShapeError, WeftError
+from weft.ops.base import catalogue
+
+
+def tensor(array):
+    return wrap(leaf(np.array(array, np.float32)))
+
+
+@recorded
+def affine(x, w, b):
+    return catalogue.matmul(x, w) + b
+
+
+@recorded
+def square_error(y, z):
+    return catalogue.mean(catalogue.square(y - z))
+
+
+@pytest.fixture
+def compiled(monkeypatch):
+    """Counts programs as they are compiled."""
+    counted = []
+    before = program.Prepared._compile
+
+    def count(self):
+        counted.append(self.family)
+        return before(self)
+
+    monkeypatch.setattr(program.Prepared, "_compile", count)
+    monkeypatch.setattr(program, "_programs", type(program._programs)())
+    monkeypatch.setattr(program, "_families", {})
+    return counted
+
+
+class Loop:
+    """A plain training loop."""
+
+    def __init__(self, kind=optim.Adam, **options):
+        rng = np.random.default_rng(0)
+        self.w = tensor(rng.standard_normal((3, 2))).requires_grad_()
+        self.b = tensor(np.zeros(2)).requires_grad_()
+        self.opt = kind([self.w, self.b], **options)
+        self.x = rng.standard_normal((8, 3)).astype(np.float32)
+        self.z = rng.standard_normal((8, 2)).astype(np.float32)
+
+    def step(self, rows=8):
+        loss = square_error(
+            affine(wrap(leaf(self.x[:rows])), self.w, self.b), leaf_of(self.z[:rows])
+        )
+        loss.backward()
+        self.opt.step()
+        self.opt.zero_grad()
+        return loss
+
+
+def leaf_of(array):
+    return wrap(leaf(array))
+
+
+def test_nothing_is_computed_before_someone_looks():
+    x = tensor([1.0, 2.0])
+    y = x + 1.0
+    assert y.lazy.array is None
+    assert y.numpy().tolist() == [2.0, 3.0]
+    assert y.lazy.array is not None
+
+
+def test_what_nobody_holds_is_not_computed():
+    x = tensor([1.0])
+    y = wf.exp(x)
+    inner = y.lazy
+    del y
+    (x + 1.0).item()
+    assert inner.array is None
+
+
+def test_the_third_run_of_a_structure_is_compiled(compiled):
+    loop = Loop(lr=0.1)
+    counts = []
+    for _ in range(8):
+        loop.step().item()
+        counts.append(len(compiled))
+    # Adam's state begins with the first step, so iterations are alike from the first on.
+    assert counts[1] == 0
+    assert counts[-1] == 1
+
+
+def test_numbers_do_not_recompile(compiled):
+    loop = Loop(lr=0.1)
+    for i in range(12):
+        loop.opt.param_groups[0]["lr"] = 0.1 / (i + 1)
+        loop.x = loop.x + i
+        loop.step().item()
+    assert len(compiled) == 1
+
+
+def test_another_last_batch_is_another_program_of_the_same_loop(compiled):
+    loop = Loop(lr=0.1)
+    for _ in range(4):
+        for rows in (8, 8, 8, 3):
+            loop.step(rows).item()
+    assert len(compiled) == 2
+
+
+def test_a_structure_seen_once_is_not_compiled(compiled):
+    for n in range(1, 30):
+        (wf.exp(tensor(np.ones(n))) * 2.0).numpy()
+    assert compiled == []
+
+
+def test_ever_new_shapes_are_interpreted(compiled):
+    for _ in range(3):
+        for n in range(1, 20):
+            (wf.exp(tensor(np.ones(n))) * 2.0).numpy()
+    assert len(compiled) == 0
+
+
+def test_heavy_work_is_compiled_at_once(compiled):
+    x = tensor(np.ones((800, 800)))
+    affine(x, x, tensor(np.zeros(800))).numpy()
+    assert len(compiled) == 1
+
+
+def test_compiled_and_interpreted_agree():
+    losses = []
+    for _ in range(2):
+        loop = Loop(lr=0.05)
+        losses.append([loop.step().item() for _ in range(10)])
+    np.testing.assert_allclose(losses[0], losses[1], rtol=1e-5)
+
+
+def test_one_program_an_iteration():
+    loop = Loop(lr=0.1)
+    for _ in range(5):
+        loop.step().item()
+    before = [p.runs for p in program._programs.values()]
+    loop.step().item()
+    after = [p.runs for p in program._programs.values()]
+    assert sum(after) - sum(before[: len(after)]) == 1
+
+
+def test_a_loop_that_never_looks_still_runs():
+    loop = Loop(lr=0.1)
+    w = loop.w.detach().numpy().copy()
+    for _ in range(5):
+        loop.step()
+    assert len(trace.pending) < 20
+    assert not np.array_equal(loop.w.detach().numpy(), w)
+
+
+def test_records_do_not_pile_up(monkeypatch):
+    monkeypatch.setattr("weft.eager.lazy.MOST_PENDING", 50)
+    trace.reset()
+    x = tensor([0.0])
+    for _ in range(200):
+        x = x + 1.0
+    assert len(trace.pending) <= 51
+    assert x.item() == 200.0
+    monkeypatch.undo()
+    trace.reset()
+
+
+def test_parameters_are_updated_in_their_memory():
+    loop = Loop(lr=0.1)
+    memory = loop.w.detach().numpy()
+    for _ in range(5):
+        before = memory.copy()
+        loop.step().item()
+        assert loop.w.detach().numpy() is memory
+        assert not np.array_equal(before, memory)
+
+
+def test_the_past_is_let_go():
+    x = tensor([1.0]).requires_grad_()
+    y = wf.exp(x) * 2.0
+    assert y.lazy.record is not None
+    y.backward()
+    y.item()
+    x.grad.item()
+    assert y.lazy.record is None
+
+
+def test_shape_errors_come_at_their_line():
+    with pytest.raises(ShapeError, match=r"test_recording\.py"):
+        tensor([1.0, 2.0]) + tensor([1.0, 2.0, 3.0])
+
+
+def test_a_second_backward_says_what_to_do():
+    x = tensor([1.0]).requires_grad_()
+    y = wf.exp(x)
+    y.backward()
+    with pytest.raises(GradientError, match="retain_graph=True"):
+        y.backward()
+
+
+def test_a_value_that_was_overwritten_is_missed():
+    w = tensor([1.0, 2.0]).requires_grad_()
+    y = wf.exp(w)
+    total = affine(wf.reshape(y, (1, 2)), tensor([[1.0], [1.0]]), tensor([0.0]))
+    total.item()
+    with wf.no_grad():
+        w.add_(1.0)
+    w.tolist()
+    with pytest.raises(WeftError, match="changed in place"):
+        total.backward(tensor([[1.0]]))
+        w.grad.tolist()
+
+
+def test_detached_memory_is_shared():
+    loop = Loop(lr=0.1)
+    seen = loop.w.detach()
+    product = seen * 2.0  # of the value before the update
+    old = seen.numpy().copy()
+    loop.step().item()
+    np.testing.assert_array_equal(product.numpy(), old * 2.0)
+    assert seen.numpy() is loop.w.detach().numpy()
+    assert not np.array_equal(seen.numpy(), old)
+
+
+def test_detaching_a_result_is_no_program():
+    loop = Loop(lr=0.1)
+    for _ in range(4):
+        float(loop.step().detach())
+    before = sum(p.runs for p in program._programs.values())
+    float(loop.step().detach())
+    assert sum(p.runs for p in program._programs.values()) == before + 1
+
+
+def test_threads_record_on_their_own():
+    results = {}
+
+    def work(k):
+        loop = Loop(lr=0.1)
+        results[k] = [loop.step().item() for _ in range(6)]
+
+    threads = [threading.Thread(target=work, args=(k,)) for k in range(4)]
+    for t in threads:
+        t.start()
+    for t in threads:
+        t.join()
+    assert len({tuple(np.round(r, 5)) for r in results.values()}) == 1
+
+
+def test_a_value_recorded_by_another_thread():
+    made = []
+    thread = threading.Thread(target=lambda: made.append(tensor([1.0]) + 1.0))
+    thread.start()
+    thread.join()
+    assert (made[0] * 2.0).item() == 4.0
+    assert made[0].item() == 2.0
