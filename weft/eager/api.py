@@ -2,7 +2,17 @@
 
 from __future__ import annotations
 
-from weft.eager import arithmetic, elementary, linear, movement, reduction, selection, shaping
+from weft.eager import (
+    arithmetic,
+    elementary,
+    linear,
+    movement,
+    placing,
+    reduction,
+    selection,
+    shaping,
+    sorting,
+)
 from weft.eager.alias import bool, double, float, half, int, long, short
 from weft.eager.arithmetic import *  # noqa: F403
 from weft.eager.creation import (
@@ -33,6 +43,7 @@ from weft.eager.mode import (
     set_grad_enabled,
 )
 from weft.eager.movement import *  # noqa: F403
+from weft.eager.placing import *  # noqa: F403
 from weft.eager.printing import get_printoptions, printoptions, set_printoptions
 from weft.eager.promotion import set_default_dtype
 from weft.eager.random import (
@@ -65,7 +76,9 @@ from weft.eager.sequence import (
     tril_indices,
     triu_indices,
 )
+from weft.eager.serialisation import load, save
 from weft.eager.shaping import *  # noqa: F403
+from weft.eager.sorting import *  # noqa: F403
 from weft.eager.storage import empty_cache
 from weft.eager.tensor import Tensor
 
@@ -100,6 +113,7 @@ __all__ = [
     "is_autocast_enabled",
     "is_grad_enabled",
     "linspace",
+    "load",
     "logspace",
     "long",
     "manual_seed",
@@ -117,6 +131,7 @@ __all__ = [
     "randn",
     "randn_like",
     "randperm",
+    "save",
     "seed",
     "set_default_dtype",
     "set_grad_enabled",
@@ -135,5 +150,7 @@ __all__ += elementary.__all__
 __all__ += linear.__all__
 __all__ += movement.__all__
 __all__ += reduction.__all__
+__all__ += placing.__all__
 __all__ += selection.__all__
+__all__ += sorting.__all__
 __all__ += shaping.__all__

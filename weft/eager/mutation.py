@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, TypeVar
 
-from weft.eager import arithmetic, elementary, selection
+from weft.eager import arithmetic, elementary, movement, selection, sorting
 from weft.eager.call import cast, lazy_of, number, recorded
 from weft.eager.handle import Handle
 from weft.eager.inplace import write
@@ -162,6 +162,10 @@ class Mutation(Handle):
     lerp_ = changing(selection.lerp, "lerp_")
     addcmul_ = changing(selection.addcmul, "addcmul_")
     addcdiv_ = changing(selection.addcdiv, "addcdiv_")
+    tril_ = changing(movement.tril, "tril_")
+    triu_ = changing(movement.triu, "triu_")
+    cumsum_ = changing(sorting.cumsum, "cumsum_")
+    cumprod_ = changing(sorting.cumprod, "cumprod_")
     __iadd__ = changing(arithmetic.plain_add, "+=")
     __isub__ = changing(arithmetic.plain_subtract, "-=")
     __imul__ = changing(arithmetic.multiply, "*=")

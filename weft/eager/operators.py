@@ -217,7 +217,3 @@ class Operators(Handle):
     clip = selection.clip
     lerp = selection.lerp
     masked_fill = selection.masked_fill
-
-    def where(self, condition: Any, other: Any) -> Tensor:
-        """The tensor where the condition holds, `other` elsewhere."""
-        return selection.chosen(condition, self, other)

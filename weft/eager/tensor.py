@@ -17,10 +17,12 @@ from weft.eager.linear import Linear
 from weft.eager.movement import Movement
 from weft.eager.mutation import Mutation
 from weft.eager.operators import Operators
+from weft.eager.placing import Placing
 from weft.eager.printing import Printing
 from weft.eager.random import Random
 from weft.eager.reduction import Reductions
 from weft.eager.shaping import Shaping
+from weft.eager.sorting import Sorting
 from weft.errors import GradientError
 from weft.ops.base import at_user_line
 
@@ -34,6 +36,8 @@ class Tensor(
     Reductions,
     Movement,
     Linear,
+    Sorting,
+    Placing,
     Creation,
     Hooked,
     Random,

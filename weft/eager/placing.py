@@ -1,0 +1,534 @@
+"""Elements by their positions: gathering, scattering, masks, counting, sets.
+
+Where the values decide the shape of the result (`nonzero`, `unique`, masks), they are looked at.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Final, cast
+
+import numpy as np
+
+from weft import ops
+from weft.eager.argument import axis_of, dims_of, either
+from weft.eager.call import cast as as_type
+from weft.eager.call import kind_of, lazy_of, leaf, promoted, recorded, wrap
+from weft.eager.handle import Handle
+from weft.eager.indexing import get
+from weft.eager.inplace import write
+from weft.eager.lazy import Array, Lazy, array_of
+from weft.eager.movement import broadcast_shapes
+from weft.eager.reduction import rank_of
+from weft.eager.selection import chosen
+from weft.eager.shaping import broadcast_to
+from weft.errors import DTypeError, ShapeError
+from weft.ir import dtype as types
+from weft.ir.node import Value
+from weft.ir.shape import known, show
+from weft.ops.base import at_user_line, catalogue
+from weft.ops.rule import concrete
+
+if TYPE_CHECKING:
+    from weft.eager.tensor import Tensor
+
+__all__ = [
+    "argwhere", "bincount", "bucketize", "flatnonzero", "gather", "histc", "index_add",
+    "index_copy", "index_fill", "index_select", "isin", "masked_scatter", "masked_select",
+    "nonzero", "scatter", "scatter_add", "scatter_reduce", "searchsorted", "take",
+    "take_along_axis", "take_along_dim", "unique", "unique_consecutive", "where",
+]  # fmt: skip
+
+
+def indices(name: str, index: Any) -> Lazy:
+    """Positions as a value.
+
+    Raises:
+        DTypeError: they are no integers.
+    """
+    lazy = lazy_of(index)
+    if not lazy.type.dtype.is_integer:
+        raise DTypeError(
+            f"{name}: expected an index of integers, got one of {lazy.type.dtype}{at_user_line()}"
+        )
+    return lazy
+
+
+# Gathering
+
+
+@recorded
+def _gathered(x: Value, index: Value, *, axis: int) -> Value:
+    if not x.shape:
+        return catalogue.broadcast_to(x, shape=concrete(index))
+    dims, wanted = concrete(x), concrete(index)
+    begin = (0,) * len(dims)
+    end = tuple([d if i == axis else n for i, (d, n) in enumerate(zip(dims, wanted, strict=True))])
+    if end != dims:
+        x = catalogue.slice(x, begin=begin, end=end)
+    return catalogue.take_along_axis(x, ops.wrap_indices(index, dims[axis]), axis=axis)
+
+
+def gather(x: Any, dim: Any, index: Any, *, sparse_grad: bool = False) -> Tensor:
+    """The elements of `x` at `index` along an axis, each at its own place of the other axes.
+
+    Args:
+        sparse_grad: of no influence.
+
+    Raises:
+        ShapeError: an index of another rank, or larger than `x` on another axis.
+        OutOfRangeError: when computed, an index outside the axis.
+    """
+    lazy, places = lazy_of(x), indices("gather", index)
+    at = axis_of("gather", dim, rank_of(lazy))
+    check_places("gather", known(lazy.type.shape), known(places.type.shape), at)
+    return _gathered.on(kind_of(x), lazy, places, axis=at)
+
+
+def check_places(name: str, dims: tuple[int, ...], places: tuple[int, ...], axis: int) -> None:
+    """Positions along an axis must be of the rank of `x`, and fit into its other axes.
+
+    Raises:
+        ShapeError: they are not.
+    """
+    pairs = enumerate(zip(places, dims, strict=False))
+    if len(dims) != len(places) or not all(i == axis or n <= d for i, (n, d) in pairs):
+        raise ShapeError(
+            f"{name}: expected an index that fits into {show(dims)} but for dim {axis}, got shape "
+            f"{show(places)}{at_user_line()}"
+        )
+
+
+def take_along_dim(x: Any, indices: Any, dim: Any = None, *, axis: Any = None) -> Tensor:
+    """The elements at `indices` along an axis, where other axes broadcast; without one, of all.
+
+    Raises:
+        ShapeError: indices of another rank.
+    """
+    at = either("take_along_dim", dim, axis)
+    if at is None:
+        return take(x, wrap(_flat(indices)))
+    dims, wanted = dims_of(x), dims_of(indices)
+    k = axis_of("take_along_dim", at, len(dims))
+    if len(dims) != len(wanted):
+        raise ShapeError(
+            f"take_along_dim: expected indices of rank {len(dims)}, got shape {show(wanted)}"
+            f"{at_user_line()}"
+        )
+    rest = broadcast_shapes((*dims[:k], 1, *dims[k + 1 :]), (*wanted[:k], 1, *wanted[k + 1 :]))
+    wide = (*rest[:k], dims[k], *rest[k + 1 :]), (*rest[:k], wanted[k], *rest[k + 1 :])
+    return gather(broadcast_to(x, wide[0]), k, broadcast_to(indices, wide[1]))
+
+
+def take_along_axis(x: Any, indices: Any, axis: Any = -1) -> Tensor:
+    """`take_along_dim`, under NumPy's name."""
+    return take_along_dim(x, indices, axis)
+
+
+@recorded
+def _taken(x: Value, index: Value, *, axis: int | None) -> Value:
+    if axis is None:
+        x, axis = catalogue.reshape(x, shape=(-1,)), 0
+    return ops.take_nd(x, [*[None] * axis, index])
+
+
+def take(x: Any, index: Any, dim: Any = None, *, axis: Any = None) -> Tensor:
+    """The elements at `index`: of all in row-major order, or along an axis as in NumPy.
+
+    Raises:
+        OutOfRangeError: when computed, an index outside the elements.
+    """
+    at = either("take", dim, axis)
+    at = None if at is None else axis_of("take", at, len(dims_of(x)))
+    return _taken.on(kind_of(x, index), lazy_of(x), indices("take", index), axis=at)
+
+
+def index_select(x: Any, dim: Any, index: Any) -> Tensor:
+    """The parts of `x` at a vector of indices along an axis.
+
+    Raises:
+        ShapeError: an index of rank above 1.
+    """
+    lazy, places = lazy_of(x), indices("index_select", index)
+    if rank_of(places) > 1:
+        raise ShapeError(
+            f"index_select: expected a vector of indices, got shape {show(places.type.shape)}"
+            f"{at_user_line()}"
+        )
+    at = axis_of("index_select", dim, rank_of(lazy))
+    if rank_of(places) == 0:
+        return _taken.on(kind_of(x), lazy, places, axis=at).unsqueeze(at)
+    return _taken.on(kind_of(x), lazy, places, axis=at)
+
+
+# Scattering
+
+COMBINES: Final = {"add": "add", "multiply": "multiply", "sum": "add", "prod": "multiply",
+                   "amax": "max", "amin": "min"}  # fmt: skip
+
+
+@recorded
+def _scattered(x: Value, index: Value, source: Value, *, axis: int, combine: str) -> Value:
+    places, updates = concrete(index), source
+    if updates.shape != index.shape:
+        zeros = (0,) * len(places)
+        if updates.shape:
+            updates = catalogue.slice(updates, begin=zeros, end=places)
+        updates = catalogue.broadcast_to(updates, shape=places)
+    return ops.put_along_axis(x, index, updates, axis, combine)
+
+
+def _scatter(name: str, x: Any, dim: Any, index: Any, source: Any, combine: str) -> Tensor:
+    lazy, places = lazy_of(x), indices(name, index)
+    at = axis_of(name, dim, rank_of(lazy))
+    check_places(name, known(lazy.type.shape), known(places.type.shape), at)
+    updates = as_type(lazy_of(source, lazy.type.dtype), lazy.type.dtype)
+    dims = known(updates.type.shape)
+    pairs = zip(dims, known(places.type.shape), strict=False)
+    if dims and not (len(dims) == rank_of(places) and all(d >= n for d, n in pairs)):
+        raise ShapeError(
+            f"{name}: expected a source at least as large as the index {show(places.type.shape)}, "
+            f"got {show(dims)}{at_user_line()}"
+        )
+    return _scattered.on(kind_of(x), lazy, places, updates, axis=at, combine=combine)
+
+
+def scatter(
+    x: Any, dim: Any, index: Any, src: Any = None, *, value: Any = None, reduce: str | None = None
+) -> Tensor:
+    """`x` with the elements of `src` put at `index` along an axis; the counterpart of `gather`.
+
+    Args:
+        reduce: `"add"` or `"multiply"` combines them with what is there.
+
+    Raises:
+        DTypeError: another `reduce`.
+        ShapeError: an index or a source that does not fit.
+    """
+    if reduce is not None and reduce not in COMBINES:
+        raise DTypeError(
+            f"scatter: expected reduce 'add' or 'multiply', got {reduce!r}{at_user_line()}"
+        )
+    combine = "set" if reduce is None else COMBINES[reduce]
+    return _scatter("scatter", x, dim, index, value if src is None else src, combine)
+
+
+def scatter_add(x: Any, dim: Any, index: Any, src: Any) -> Tensor:
+    """`x` with the elements of `src` added at `index` along an axis.
+
+    Raises:
+        ShapeError: an index or a source that does not fit.
+    """
+    return _scatter("scatter_add", x, dim, index, src, "add")
+
+
+def scatter_reduce(x: Any, dim: Any, index: Any, src: Any, reduce: str) -> Tensor:
+    """`x` with the elements of `src` combined at `index` along an axis.
+
+    Args:
+        reduce: `sum`, `prod`, `amax` or `amin`.
+
+    Raises:
+        DTypeError: another `reduce`.
+    """
+    if reduce not in COMBINES:
+        raise DTypeError(
+            f"scatter_reduce: expected sum, prod, amax or amin, got {reduce!r}{at_user_line()}"
+        )
+    return _scatter("scatter_reduce", x, dim, index, src, COMBINES[reduce])
+
+
+@recorded
+def _put_rows(x: Value, index: Value, rows: Value, *, axis: int, combine: str) -> Value:
+    front = ops.moveaxis(x, axis, 0)
+    shape = (*concrete(index), *concrete(front)[1:])
+    updates = (
+        ops.moveaxis(rows, axis, 0) if rows.shape else catalogue.broadcast_to(rows, shape=shape)
+    )
+    return ops.moveaxis(ops.put_rows(front, index, updates, combine), 0, axis)
+
+
+def _at_rows(name: str, x: Any, dim: Any, index: Any, source: Any, combine: str) -> Tensor:
+    lazy, places = lazy_of(x), indices(name, index)
+    at = axis_of(name, dim, rank_of(lazy))
+    updates = as_type(lazy_of(source, lazy.type.dtype), lazy.type.dtype)
+    dims = known(lazy.type.shape)
+    expected = (*dims[:at], *known(places.type.shape), *dims[at + 1 :])
+    if updates.type.shape not in ((), expected) or rank_of(places) != 1:
+        raise ShapeError(
+            f"{name}: expected a vector of indices and a source of shape {show(expected)}, got "
+            f"{show(places.type.shape)} and {show(updates.type.shape)}{at_user_line()}"
+        )
+    return _put_rows.on(kind_of(x), lazy, places, updates, axis=at, combine=combine)
+
+
+def index_add(x: Any, dim: Any, index: Any, source: Any, *, alpha: Any = 1) -> Tensor:
+    """`x` with parts of `source`, times `alpha`, added at a vector of indices along an axis."""
+    return _at_rows("index_add", x, dim, index, source if alpha == 1 else source * alpha, "add")
+
+
+def index_copy(x: Any, dim: Any, index: Any, source: Any) -> Tensor:
+    """`x` with parts of `source` at a vector of indices along an axis."""
+    return _at_rows("index_copy", x, dim, index, source, "set")
+
+
+def index_fill(x: Any, dim: Any, index: Any, value: Any) -> Tensor:
+    """`x` with a number at a vector of indices along an axis."""
+    return _at_rows("index_fill", x, dim, index, value, "set")
+
+
+# Masks and positions
+
+
+def where(condition: Any, x: Any = None, other: Any = None) -> Any:
+    """`x` where the condition holds, `other` elsewhere; without them, the positions where it does.
+
+    Raises:
+        DTypeError: only one of the two is given.
+    """
+    if x is None and other is None:
+        return nonzero(condition, as_tuple=True)
+    if x is None or other is None:
+        raise DTypeError(f"where: expected x and other, got only one{at_user_line()}")
+    return chosen(condition, x, other)
+
+
+def nonzero(x: Any, *, as_tuple: bool = False) -> Any:
+    """The positions of all elements that are not 0: a row each, or a vector an axis."""
+    array = array_of(lazy_of(x))
+    found = np.atleast_1d(array).nonzero()
+    if as_tuple:
+        return tuple([wrap(leaf(p), kind_of(x)) for p in found])
+    places = np.stack(found, 1)[:, : array.ndim]
+    return wrap(leaf(np.ascontiguousarray(places)), kind_of(x))
+
+
+def argwhere(x: Any) -> Tensor:
+    """`nonzero`: a row for each element that is not 0."""
+    return nonzero(x)
+
+
+def flatnonzero(x: Any) -> Tensor:
+    """The numbers, in row-major order, of all elements that are not 0."""
+    return wrap(leaf(np.flatnonzero(array_of(lazy_of(x)))), kind_of(x))
+
+
+def masked_select(x: Any, mask: Any) -> Tensor:
+    """The elements where the mask holds, in row-major order; the two broadcast."""
+    shape = broadcast_shapes(dims_of(x), dims_of(mask))
+    holds = np.broadcast_to(array_of(lazy_of(mask)), shape).astype(bool)
+    wide = broadcast_to(x, shape)
+    return get(wide, holds) if shape else get(wide.reshape(1), holds.reshape(1))
+
+
+@recorded
+def _masked_scattered(x: Value, places: Value, source: Value) -> Value:
+    flat = catalogue.reshape(x, shape=(-1,))
+    count = concrete(places)[0]
+    updates = catalogue.slice(catalogue.reshape(source, shape=(-1,)), begin=(0,), end=(count,))
+    return catalogue.reshape(ops.put_rows(flat, places, updates), shape=concrete(x))
+
+
+def masked_scatter(x: Any, mask: Any, source: Any) -> Tensor:
+    """`x` with the elements of `source`, in order, where the mask holds.
+
+    Raises:
+        ShapeError: the source has too few elements.
+    """
+    lazy = lazy_of(x)
+    holds = np.broadcast_to(array_of(lazy_of(mask)), known(lazy.type.shape))
+    places = np.flatnonzero(holds)
+    if len(places) > np.prod(dims_of(source)):
+        raise ShapeError(
+            f"masked_scatter: expected a source of at least {len(places)} elements, got shape "
+            f"{show(dims_of(source))}{at_user_line()}"
+        )
+    updates = as_type(lazy_of(source), lazy.type.dtype)
+    return _masked_scattered.on(kind_of(x), lazy, leaf(places), updates)
+
+
+# Counting and sets
+
+
+def bincount(x: Any, weights: Any = None, minlength: int = 0) -> Tensor:
+    """How often each number from 0 on occurs, or the sum of its weights.
+
+    Raises:
+        DTypeError: numbers that are negative or no integers.
+    """
+    array = array_of(indices("bincount", x))
+    if array.size and int(array.min()) < 0:
+        raise DTypeError(
+            f"bincount: expected numbers that are not negative, got {int(array.min())}"
+            f"{at_user_line()}"
+        )
+    length = max(int(array.max()) + 1 if array.size else 0, minlength)
+    values = None if weights is None else lazy_of(weights)
+    return _counted.on(kind_of(x, weights), leaf(array), values, length=length)
+
+
+@recorded
+def _counted(x: Value, weights: Value | None, *, length: int) -> Value:
+    return ops.bincount(x, length, weights)
+
+
+def histc(x: Any, bins: int = 100, min: float = 0, max: float = 0) -> Tensor:
+    """How many elements fall into each of `bins` equal parts between two limits.
+
+    Args:
+        min, max: the limits; those of the elements, if both are 0.
+    """
+    array = array_of(lazy_of(x))
+    limits = (min, max)
+    if min == max == 0 and array.size:
+        limits = (float(array.min()), float(array.max()))
+    if limits[0] == limits[1]:
+        limits = (limits[0] - 1, limits[1] + 1)
+    counts = np.histogram(array.astype(np.float64), bins, limits)[0]
+    return wrap(leaf(counts.astype(array.dtype)), kind_of(x))
+
+
+def _flat(x: Any) -> Lazy:
+    return leaf(np.array(array_of(lazy_of(x))).reshape(-1))
+
+
+def unique(
+    x: Any, sorted: bool = True, return_inverse: bool = False, return_counts: bool = False,
+    dim: Any = None,
+) -> Any:  # fmt: skip
+    """The different elements in order; with the place of each element in them, and how often.
+
+    Args:
+        sorted: of no influence: they are.
+        dim: an axis whose parts are compared as a whole.
+    """
+    array = array_of(lazy_of(x))
+    found: Any = np.unique(
+        array, return_inverse=return_inverse, return_counts=return_counts, axis=dim
+    )
+    return _several(found, x, array.shape if dim is None and return_inverse else None)
+
+
+def _several(found: Any, x: Any, shape: tuple[int, ...] | None) -> Any:
+    like = kind_of(x)
+    if not isinstance(found, tuple):
+        return wrap(leaf(found), like)
+    arrays = list(cast("tuple[Array, ...]", found))
+    if shape is not None:
+        arrays[1] = arrays[1].reshape(shape)
+    return tuple([wrap(leaf(a), like) for a in arrays])
+
+
+def unique_consecutive(
+    x: Any, return_inverse: bool = False, return_counts: bool = False, dim: Any = None
+) -> Any:
+    """The elements without those that equal the one before."""
+    array = array_of(lazy_of(x))
+    rows = array.reshape(-1) if dim is None else np.moveaxis(array, dim, 0)
+    flat = rows.reshape(len(rows), -1)
+    new = np.ones(len(rows), bool)
+    new[1:] = (flat[1:] != flat[:-1]).any(1)
+    kept = rows[new] if dim is None else np.moveaxis(rows[new], 0, dim)
+    found: list[Array] = [np.array(kept, order="C")]
+    if return_inverse:
+        place = np.cumsum(new) - 1
+        found.append(place.reshape(array.shape) if dim is None else place)
+    if return_counts:
+        found.append(np.diff(np.append(np.flatnonzero(new), len(rows))))
+    tensors = [wrap(leaf(a), kind_of(x)) for a in found]
+    return tuple(tensors) if len(tensors) > 1 else tensors[0]
+
+
+def isin(elements: Any, test_elements: Any, *, invert: bool = False) -> Tensor:
+    """Whether each element is among `test_elements`."""
+    found = np.isin(array_of(lazy_of(elements)), array_of(lazy_of(test_elements)), invert=invert)
+    return wrap(leaf(found), kind_of(elements, test_elements))
+
+
+@recorded(differentiable=False)
+def _found(ordered: Value, values: Value, *, side: str, int32: bool) -> Value:
+    if len(ordered.shape or ()) == 1:
+        places = catalogue.searchsorted(ordered, values, side=side)
+    else:
+        row, column = (
+            catalogue.expand_dims(ordered, axis=-2),
+            catalogue.expand_dims(values, axis=-1),
+        )
+        compare = catalogue.less if side == "left" else catalogue.less_equal
+        places = catalogue.sum(catalogue.cast(compare(row, column), dtype=types.int32), axes=(-1,))
+    return catalogue.cast(places, dtype=types.int32 if int32 else types.int64)
+
+
+def searchsorted(
+    sorted_sequence: Any, values: Any, *, out_int32: bool = False, right: bool = False,
+    side: str | None = None,
+) -> Tensor:  # fmt: skip
+    """Where each value would go in a sorted row so that it stays sorted.
+
+    Args:
+        right: after equal elements; `side` says the same as `"left"` or `"right"`.
+    """
+    pair = promoted(sorted_sequence, values)
+    where = side or ("right" if right else "left")
+    return _found.on(kind_of(sorted_sequence, values), *pair, side=where, int32=out_int32)
+
+
+def bucketize(x: Any, boundaries: Any, *, out_int32: bool = False, right: bool = False) -> Tensor:
+    """The number of the interval between sorted boundaries that each element is in."""
+    return searchsorted(boundaries, x, out_int32=out_int32, right=right)
+
+
+class Placing(Handle):
+    """Elements by their positions, as methods."""
+
+    __slots__ = ()
+
+    argwhere = argwhere
+    bincount = bincount
+    gather = gather
+    histc = histc
+    index_add = index_add
+    index_copy = index_copy
+    index_fill = index_fill
+    index_select = index_select
+    masked_scatter = masked_scatter
+    masked_select = masked_select
+    nonzero = nonzero
+    scatter = scatter
+    scatter_add = scatter_add
+    scatter_reduce = scatter_reduce
+    take = take
+    take_along_dim = take_along_dim
+    unique = unique
+    unique_consecutive = unique_consecutive
+
+    def where(self, condition: Any, other: Any) -> Tensor:
+        """The tensor where the condition holds, `other` elsewhere."""
+        return chosen(condition, self, other)
+
+    def scatter_(
+        self, dim: Any, index: Any, src: Any = None, *, value: Any = None, reduce: Any = None
+    ) -> Any:
+        """`scatter` in place."""
+        found = scatter(self, dim, index, src, value=value, reduce=reduce)
+        return write(self, found.lazy, "scatter_")
+
+    def scatter_add_(self, dim: Any, index: Any, src: Any) -> Any:
+        """`scatter_add` in place."""
+        return write(self, scatter_add(self, dim, index, src).lazy, "scatter_add_")
+
+    def index_add_(self, dim: Any, index: Any, source: Any, *, alpha: Any = 1) -> Any:
+        """`index_add` in place."""
+        found = index_add(self, dim, index, source, alpha=alpha)
+        return write(self, found.lazy, "index_add_")
+
+    def index_copy_(self, dim: Any, index: Any, source: Any) -> Any:
+        """`index_copy` in place."""
+        return write(self, index_copy(self, dim, index, source).lazy, "index_copy_")
+
+    def index_fill_(self, dim: Any, index: Any, value: Any) -> Any:
+        """`index_fill` in place."""
+        return write(self, index_fill(self, dim, index, value).lazy, "index_fill_")
+
+    def masked_scatter_(self, mask: Any, source: Any) -> Any:
+        """`masked_scatter` in place."""
+        return write(self, masked_scatter(self, mask, source).lazy, "masked_scatter_")
