@@ -21,8 +21,11 @@ from weft.passes.specialise import specialise
 from weft.passes.step import Request, storing
 from weft.runtime.build import build
 from weft.runtime.executable import Executable
+from weft.runtime.oracle import Oracle
 from weft.runtime.program import new_lock
+from weft.runtime.state import State
 from weft.transform.interpretation import Interpretation
+from weft.transform.interpreter import needs_interpreter
 
 Array = np.ndarray[Any, Any]
 MOST_PROGRAMS: Final = 512  # the one that was not used for longest goes first
@@ -42,12 +45,14 @@ class Prepared:
         self.homes = structure.homes
         self.types = tuple([(known(y.type.shape), y.type.dtype.numpy) for y in structure.outputs])
         self.keys = tuple([f"out{i}" for i in range(len(structure.outputs))])
+        self.interpreted = needs_interpreter(self.expanded.graph)
         self.heavy = work(self.expanded.graph) > HEAVY
         self.family = tuple([p.plan.name for p in structure.records])
         self.runs = 0
         self.spent = 0.0
         self.interpretation: Interpretation | None = None
         self.executable: Executable | None = None
+        self.oracle: Oracle | None = None  # WEFT_REFERENCE=1
 
     def run(self, leaves: Sequence[Array]) -> list[Array]:
         """The outputs' arrays; those with a home are written there."""
@@ -62,8 +67,8 @@ class Prepared:
         return found
 
     def _is_hot(self) -> bool:
-        if self.heavy:
-            return True
+        if self.heavy or self.interpreted:
+            return not self.interpreted
         if self.runs <= INTERPRETED_RUNS:
             return False
         nodes = len(self.expanded.graph.nodes)
@@ -74,14 +79,18 @@ class Prepared:
         request = Request(graph, outputs, (), feeds)
         step = specialise(request, [v.type for v in feeds], {}, {})
         homes = {leaf: self.keys[i] for i, leaf in enumerate(self.homes) if leaf >= 0}
-        step = optimise(storing(step, self.keys, homes))
         threads = int(config.get("threads"))
+        if bool(config.get("reference")):
+            self.oracle = Oracle(optimise(step), threads)
+        step = optimise(storing(step, self.keys, homes))
         executable = Executable(build(step, current(), threads), threads)
         if int(config.get("debug")) >= 1:
             print(f"# weft: compiled {executable.summary()}", file=sys.stderr)
         return executable
 
     def _launch(self, executable: Executable, leaves: Sequence[Array]) -> list[Array]:
+        if self.oracle is not None:
+            self.oracle.compare(leaves, State())
         memories = dict(zip(self.keys, self._memories(leaves), strict=True))
         executable.launch(leaves, memories)
         return list(memories.values())
