@@ -15,6 +15,7 @@ LAYERS = [
     ("weft.passes",),
     ("weft.codegen",),
     ("weft.runtime",),
+    ("weft.checkpoint",),
     ("weft.tf1", "weft.eager"),
     ("weft.func", "weft.numpy", "weft.scipy"),
     ("weft.datasets",),

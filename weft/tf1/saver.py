@@ -2,20 +2,17 @@
 
 from __future__ import annotations
 
-import json
 import os
 import re
-import zlib
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-import ml_dtypes
 import numpy as np
-from safetensors import SafetensorError, safe_open
-from safetensors.numpy import load_file, save
 
-from weft.errors import DTypeError, GraphError
+from weft.checkpoint.arrays import read_arrays, write_arrays
+from weft.checkpoint.file import write_file
+from weft.errors import DataError, DTypeError, GraphError
 from weft.ir.shape import compatible, show
 from weft.tf1.errors import FailedPreconditionError, InvalidArgumentError, NotFoundError
 from weft.tf1.graph import fail
@@ -23,10 +20,6 @@ from weft.tf1.variable import Variable
 from weft.tf1.variable_list import global_variables
 
 SUFFIX = ".safetensors"
-CHECKSUMS = (
-    "weft.crc32"  # in the file's metadata: CRC-32 of each tensor's bytes; the format has none
-)
-BFLOAT16 = "#bfloat16"  # marks bfloat16 arrays, kept as their bits
 
 
 class CheckpointState:
@@ -97,8 +90,7 @@ class Saver:
             raise NotFoundError(None, None, f"Saver: expected a folder at {folder} to save {path}")
         with sess.state.lock:  # all values are of one moment
             arrays = self._values(sess)
-        sums = json.dumps({name: zlib.crc32(array.data) for name, array in arrays.items()})
-        _write(Path(path + SUFFIX), save(arrays, {CHECKSUMS: sums}))
+        write_arrays(Path(path + SUFFIX), arrays)
         self._remember(path, latest_filename or "checkpoint")
         return path
 
@@ -107,10 +99,7 @@ class Saver:
         for name, variable in self._variables.items():
             if variable.key not in sess.state:
                 raise FailedPreconditionError(None, None, f"Saver: variable {name!r} has no value")
-            array = np.array(sess.state[variable.key], order="C")  # the format knows no other
-            if array.dtype == ml_dtypes.bfloat16:
-                name, array = name + BFLOAT16, array.view(np.uint16)
-            arrays[name] = array
+            arrays[name] = np.array(sess.state[variable.key])  # a copy: the next step overwrites it
         return arrays
 
     def _remember(self, path: str, latest: str) -> None:
@@ -119,7 +108,7 @@ class Saver:
             Path(self._paths.pop(0) + SUFFIX).unlink(missing_ok=True)
         lines = [f'model_checkpoint_path: "{path}"']
         lines += [f'all_model_checkpoint_paths: "{p}"' for p in self._paths]
-        _write(Path(path).parent / latest, "\n".join([*lines, ""]).encode())
+        write_file(Path(path).parent / latest, ["\n".join([*lines, ""]).encode()])
 
     def restore(self, sess: Any, save_path: str) -> None:
         """Give the variables the values of a checkpoint; all of them or, on an error, none.
@@ -147,43 +136,13 @@ class Saver:
             sess.state[key] = array
 
 
-def _write(path: Path, content: bytes) -> None:
-    """Write to a temporary name, make it last, then rename: readers see the old or the new."""
-    temporary = path.with_name(f"{path.name}.{os.getpid()}.tmp")
-    try:
-        with temporary.open("wb") as file:
-            file.write(content)
-            file.flush()
-            os.fsync(file.fileno())
-        temporary.replace(path)
-    finally:
-        temporary.unlink(missing_ok=True)
-    folder = os.open(path.parent, os.O_RDONLY)
-    try:
-        os.fsync(folder)
-    finally:
-        os.close(folder)
-
-
 def _read(path: Path) -> dict[str, Any]:
     if not path.is_file():
         raise NotFoundError(None, None, f"restore: there is no checkpoint {path}")
     try:
-        raw = load_file(path)
-        with safe_open(path, framework="numpy") as file:
-            told: dict[str, str] = file.metadata() or {}
-    except SafetensorError as error:
-        raise InvalidArgumentError(None, None, f"restore: {path} is damaged: {error}") from error
-    for name, expected in json.loads(told.get(CHECKSUMS, "{}")).items():
-        if zlib.crc32(np.ascontiguousarray(raw[name]).data) != expected:
-            message = f"restore: {path} is damaged: the bytes of {name!r} are not those saved"
-            raise InvalidArgumentError(None, None, message)
-    return {
-        name.removesuffix(BFLOAT16): array.view(ml_dtypes.bfloat16)
-        if name.endswith(BFLOAT16)
-        else array
-        for name, array in raw.items()
-    }
+        return read_arrays(path).arrays
+    except DataError as error:
+        raise InvalidArgumentError(None, None, f"restore: {error}") from error
 
 
 def checkpoint_exists(checkpoint_prefix: str) -> bool:

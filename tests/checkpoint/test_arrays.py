@@ -1,0 +1,138 @@
+"""Files of arrays: what is written comes back, other libraries read it, damage is found."""
+
+import json
+
+import ml_dtypes
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from hypothesis.extra import numpy as hnp
+from safetensors.numpy import load_file, save_file
+
+from weft import errors
+from weft.checkpoint.arrays import read_arrays, write_arrays
+
+DTYPES = ["bool", "int8", "int16", "int32", "int64", "uint8", "uint32", "uint64"]
+DTYPES += ["float16", "float32", "float64", ml_dtypes.bfloat16]
+
+
+@settings(max_examples=30, deadline=None)
+@given(st.data())
+def test_what_is_written_comes_back(tmp_path_factory, data):
+    names = data.draw(
+        st.lists(st.text(min_size=1).filter(lambda n: n != "__metadata__"), unique=True)
+    )
+    arrays = {}
+    for name in names:
+        shape = data.draw(hnp.array_shapes(min_dims=0, max_dims=3, min_side=0, max_side=4))
+        array = (
+            np.random.default_rng(0)
+            .integers(0, 2, shape)
+            .astype(data.draw(st.sampled_from(DTYPES)))
+        )
+        arrays[name] = (
+            np.asfortranarray(array)
+            if data.draw(st.booleans())
+            else array[..., ::-1]
+            if shape
+            else array
+        )
+    path = tmp_path_factory.mktemp("arrays") / "a.safetensors"
+    write_arrays(path, arrays, {"note": "ä"})
+    found = read_arrays(path)
+    assert found.metadata == {"note": "ä"} and found.arrays.keys() == arrays.keys()
+    for name, array in arrays.items():
+        assert found.arrays[name].dtype == array.dtype
+        assert np.array_equal(found.arrays[name], array)
+
+
+def test_the_formats_own_library_reads_and_writes_the_same(tmp_path):
+    arrays = {
+        "w": np.arange(6, dtype=np.float32).reshape(2, 3),
+        "n": np.array([True, False]),
+        "i": np.array(3),
+    }
+    write_arrays(tmp_path / "a", arrays)
+    for name, array in load_file(tmp_path / "a").items():
+        assert np.array_equal(array, arrays[name]) and array.dtype == arrays[name].dtype
+    save_file(arrays, tmp_path / "b")
+    for name, array in read_arrays(tmp_path / "b").arrays.items():
+        assert np.array_equal(array, arrays[name]) and array.dtype == arrays[name].dtype
+
+
+def test_types_that_the_format_lacks_are_refused(tmp_path):
+    with pytest.raises(errors.DTypeError, match="save: 'z': expected numbers, got <U1"):
+        write_arrays(tmp_path / "a", {"z": np.array(["x"])})
+    assert not list(tmp_path.iterdir())
+
+
+def test_every_damaged_byte_of_a_small_file_is_found_or_harmless(tmp_path):
+    path = tmp_path / "a"
+    arrays = {"w": np.arange(3, dtype=np.float32), "b": np.ones(2, np.uint8)}
+    write_arrays(path, arrays)
+    whole = path.read_bytes()
+    for place in range(len(whole)):
+        for change in (1, 0x80):
+            broken = bytearray(whole)
+            broken[place] ^= change
+            path.write_bytes(broken)
+            try:
+                found = read_arrays(path).arrays
+            except errors.DataError as error:
+                assert str(error).startswith(f"load: {path}")
+                continue
+            # Names and the checksums' own names are all that may differ unnoticed.
+            assert sorted(a.tobytes() for a in found.values()) == sorted(
+                a.tobytes() for a in arrays.values()
+            )
+    for length in range(len(whole)):
+        path.write_bytes(whole[:length])
+        with pytest.raises(errors.DataError, match="damaged, or no safetensors file"):
+            read_arrays(path)
+
+
+def file_of(header, content=b""):
+    text = header if isinstance(header, bytes) else json.dumps(header).encode()
+    return len(text).to_bytes(8, "little") + text + content
+
+
+def entry(dtype="F32", shape=(1,), offsets=(0, 4)):
+    return {"dtype": dtype, "shape": list(shape), "data_offsets": list(offsets)}
+
+
+@pytest.mark.parametrize(
+    ("content", "why"),
+    [
+        (b"", "a header of 0 bytes in a file of 0"),
+        ((1 << 60).to_bytes(8, "little"), "a header of"),
+        (file_of([]), "is no object"),
+        (file_of(b"[" * 100000), "its header"),
+        (file_of({"__metadata__": {"a": 1}}), "metadata are no texts"),
+        (file_of({"__metadata__": {"weft.crc32": "[]"}}), "its checksums"),
+        (file_of({"a": 3}), "what it says of 'a'"),
+        (file_of({"a": entry(shape=(-1,))}), "what it says of 'a'"),
+        (file_of({"a": entry(shape=(True,))}), "what it says of 'a'"),
+        (file_of({"a": entry()}), "expected 4 bytes of arrays, got 0"),
+        (file_of({"a": entry()}, b"12345"), "expected 4 bytes of arrays, got 5"),
+        (file_of({"a": entry(offsets=(4, 8))}, b"12345678"), "begins at 4, not 0"),
+        (file_of({"a": entry(), "b": entry()}, b"1234"), "begins at 0, not 4"),
+        (file_of({"a": entry(shape=(2,))}, b"1234"), "takes 4 bytes for F32 of shape"),
+        (file_of({"a": entry(shape=(0, 1 << 70), offsets=(0, 0))}), "'a': "),
+        (file_of({"a": entry("F8_E4M3", offsets=(0, 1))}, b"1"), "expected 'a' of BOOL, I8"),
+    ],
+    ids=[str(i) for i in range(16)],
+)
+def test_what_no_writer_writes_is_refused(tmp_path, content, why):
+    path = tmp_path / "a"
+    path.write_bytes(content)
+    with pytest.raises(errors.DataError) as error:
+        read_arrays(path)
+    assert why in str(error.value)
+
+
+def test_a_file_that_is_missing_is_named(tmp_path):
+    with pytest.raises(FileNotFoundError, match="nothing"):
+        read_arrays(tmp_path / "nothing")
+    with pytest.raises(FileNotFoundError):
+        write_arrays(tmp_path / "no folder" / "a", {})

@@ -1,0 +1,1 @@
+"""Tests of the define-by-run front end."""

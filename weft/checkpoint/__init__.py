@@ -1,0 +1,1 @@
+"""Files of arrays: written whole or not at all, checked when they are read."""
