@@ -23,7 +23,7 @@ def run(make, start, grads):
     for g in grads:
         p.grad = tensor(np.asarray(g, np.float32))
         opt.step()
-    return p.numpy()
+    return p.detach().numpy()
 
 
 def drawn(*shape, seed=0):
@@ -86,12 +86,12 @@ def test_parameters_without_a_gradient_are_left_alone():
 
 def test_the_update_is_in_place():
     p = parameter(drawn(64, 64))
-    memory = p.numpy()
+    memory = p.detach().numpy()
     opt = optim.Adam([p])
     for _ in range(4):  # interpreted, then compiled
         p.grad = tensor(drawn(64, 64, seed=1))
         opt.step()
-        assert p.numpy() is memory
+        assert p.detach().numpy() is memory
 
 
 def test_a_step_flushes_before_the_next_record():
@@ -115,7 +115,7 @@ def test_state_goes_over_to_another_optimiser():
             first = second
         p.grad = tensor(g)
         first.step()
-    np.testing.assert_array_equal(p.numpy(), whole)
+    np.testing.assert_array_equal(p.detach().numpy(), whole)
 
 
 def test_a_closure_computes_the_loss():

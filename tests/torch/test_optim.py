@@ -45,7 +45,7 @@ def test_an_optimiser(name, options, dtype):
         their.step()
         our.step()
         for p, q in zip(theirs, ours, strict=True):
-            np.testing.assert_allclose(q.numpy(), p.detach().numpy(), rtol=2e-5, atol=2e-6)
+            np.testing.assert_allclose(q.detach().numpy(), p.detach().numpy(), rtol=2e-5, atol=2e-6)
 
 
 SCHEDULERS = [
