@@ -7,13 +7,13 @@ from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 from weft.eager.handle import Handle
-from weft.eager.lazy import Lazy, Tracer, next_serial, trace
+from weft.eager.lazy import Drawn, Lazy, Tracer, array_of, next_serial, trace
 from weft.eager.plan import Plan, intern, recall, remember, settled
 from weft.eager.structure import needed
 from weft.ir.graph import Graph, toposort
 from weft.ir.node import TensorType
 from weft.ir.shape import known
-from weft.ops.base import catalogue
+from weft.ops.base import catalogue, constant_of
 from weft.ops.call import Subgraph
 from weft.transform.gradient import Cotangent, dense
 
@@ -36,12 +36,16 @@ class Traced(NamedTuple):
 
 
 def trace_tensors(
-    run: Callable[[tuple[Lazy, ...]], tuple[Sequence[Lazy], Any]], types: Sequence[TensorType]
+    run: Callable[[tuple[Lazy, ...]], tuple[Sequence[Lazy], Any]],
+    types: Sequence[TensorType],
+    constants: bool = False,
 ) -> Traced:
     """Record `run` on stand-ins for arguments of these types.
 
     Args:
         run: from the arguments to its outputs and whatever else its caller wants to know.
+        constants: values from outside through which no gradient flows become part of the
+            function, instead of being captured.
 
     Raises:
         TracerError: the function looks at the value of an argument.
@@ -57,7 +61,8 @@ def trace_tensors(
         changed = _restored(trace.changed, since)
         trace.pending, trace.limit, trace.changed = before
         trace.depth -= 1
-    subgraph, captured = _closed(arguments, (*outputs, *changed.values()), since)
+    results = (*outputs, *changed.values())
+    subgraph, captured = _closed(arguments, results, since, constants)
     return Traced(subgraph, captured, result, tuple(changed))
 
 
@@ -72,7 +77,7 @@ def _restored(changed: dict[Handle, Lazy], since: int) -> dict[Handle, Lazy]:
 
 
 def _closed(
-    arguments: tuple[Lazy, ...], outputs: tuple[Lazy, ...], since: int
+    arguments: tuple[Lazy, ...], outputs: tuple[Lazy, ...], since: int, constants: bool
 ) -> tuple[Subgraph, tuple[Lazy, ...]]:
     """The graph from arguments to outputs, and the other values that it begins with."""
     records = needed(outputs, since)
@@ -82,6 +87,9 @@ def _closed(
     graph = Graph()
     env: dict[Lazy, Cotangent] = {}
     with graph.as_default():
+        for lazy in [x for x in outside if constants and _is_constant(x)]:
+            env[lazy] = constant_of(array_of(lazy))
+            del outside[lazy]
         for lazy in (*arguments, *outside):
             env[lazy] = catalogue.placeholder(dtype=lazy.type.dtype, shape=lazy.type.shape)
         for record in records:
@@ -94,6 +102,12 @@ def _closed(
     nodes = tuple([n for n in order if n.op != "placeholder"])
     inputs = tuple([dense(env[x]) for x in (*arguments, *outside)])
     return Subgraph(inputs, results, nodes, len(outside)), tuple(outside)
+
+
+def _is_constant(lazy: Lazy) -> bool:
+    return not (lazy.tracked or isinstance(lazy, Drawn | Tracer)) and (
+        lazy.array is not None or lazy.record is not None
+    )
 
 
 def subgraph_plan(function: Subgraph) -> Plan:

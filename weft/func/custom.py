@@ -83,8 +83,8 @@ class CustomVjp:
                 f"custom_vjp: call {self.__name__}.defvjp(fwd, bwd) first{at_user_line()}"
             )
         apart = take_apart((args, {}))
-        plain = trace_function(self.function, apart)
-        forward = trace_function(self._forward, apart)
+        plain = trace_function(self.function, apart, constants=True)
+        forward = trace_function(self._forward, apart, constants=True)
         rule = self._rule(apart, plain, forward, args)
         function = plain.function.with_gradient(rule)
         found = trace.record(subgraph_plan(function), (*apart.lazies, *plain.captured))
@@ -123,7 +123,7 @@ def _trace_backward(
         found = bwd(whole[1], plain.result.rebuilt(cotangents))
         return _cotangents(found, args, [x.type for x in apart.lazies])
 
-    traced = trace_tensors(run, [*outputs[count:], *outputs[:count]])
+    traced = trace_tensors(run, [*outputs[count:], *outputs[:count]], constants=True)
     if traced.captured:
         raise GradientError(f"custom_vjp: expected bwd to use its arguments only{at_user_line()}")
     return traced.function, traced.result

@@ -85,7 +85,7 @@ def _of_kind(lazy: Lazy, kind: type[Tensor]) -> Tensor:
     return tensor
 
 
-def trace_function(fun: Function, arguments: Arguments) -> Traced:
+def trace_function(fun: Function, arguments: Arguments, constants: bool = False) -> Traced:
     """Record `fun` on stand-ins for the tensors in its arguments, which are (args, kwargs)."""
 
     def run(tracers: tuple[Lazy, ...]) -> tuple[Sequence[Lazy], Result]:
@@ -96,4 +96,4 @@ def trace_function(fun: Function, arguments: Arguments) -> Traced:
         kinds = tuple([y.kind if isinstance(y, Handle) else Tensor for y in tensors])
         return [lazy_of(y) for y in tensors], Result(tree, static, kinds)
 
-    return trace_tensors(run, [x.type for x in arguments.lazies])
+    return trace_tensors(run, [x.type for x in arguments.lazies], constants)

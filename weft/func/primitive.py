@@ -96,9 +96,14 @@ class _Rule:
 
         types = [v.type for v in (g, y, *xs)]
         try:
-            traced = trace_tensors(run, types)
+            traced = trace_tensors(run, types, constants=True)
         except TracerError:  # it is written in NumPy: then it is called with arrays
             return self._called(maker, g, y, xs, i)
+        if traced.captured:
+            raise GradientError(
+                f"{self.owner.__name__}: expected a gradient rule that uses its arguments only, "
+                f"but it uses tensors that need gradients themselves{at_user_line()}"
+            )
         return inline(traced.function, [g, y, *xs])[0]
 
     def _called(self, maker: VjpMaker, g: Value, y: Value, xs: Sequence[Value], i: int) -> Value:
