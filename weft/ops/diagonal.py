@@ -46,7 +46,7 @@ def _flattened(
 ) -> tuple[Value, dict[str, Any], tuple[int, ...]]:
     """`x` with the two axes flattened at the end, where a diagonal is then, and the axes' order."""
     dims = concrete(x)
-    a, b = _two_axes(name, dims, axis1, axis2)
+    a, b = _two_axes(name, x, axis1, axis2)
     rest = [i for i in range(len(dims)) if i not in (a, b)]
     rows, columns = dims[a], dims[b]
     order = (*rest, a, b)
