@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from families import group_for, machine
+from families import check, group_for, machine
 from guarded import run
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
@@ -15,10 +15,15 @@ from pairs import emulated
 from test_matmul import check_product
 
 from weft.codegen import llvm, microkernel
+from weft.codegen.attention.backward import flash_attention_grad
+from weft.codegen.attention.forward import flash_attention
 from weft.codegen.contraction.plan import pays_in_pairs
 from weft.codegen.contraction.product import product_of
 from weft.codegen.family.matmul import matmul
 from weft.ir import dtype as types
+from weft.ir.dtype import as_dtype
+from weft.ops.base import REGISTRY
+from weft.ops.numeric import draw
 
 INSTRUCTION = microkernel.multiply_pairs
 NAMES = ("pairs",) if machine("native").vector_bits == 512 else ()
@@ -43,6 +48,24 @@ def _emulate(monkeypatch: pytest.MonkeyPatch) -> None:
 )
 def test_products(m: int, k: int, n: int, turns: tuple[bool, bool], batches: Any) -> None:
     check_product(m, k, n, turns, types.bfloat16, batches, NAMES)
+
+
+@settings(
+    max_examples=8, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
+)
+@given(
+    st.integers(1, 90), st.integers(1, 90), st.sampled_from((16, 32, 112)),
+    st.sampled_from((16, 48)), st.booleans(),
+)  # fmt: skip
+def test_attention(queries: int, keys: int, width: int, depth: int, causal: bool) -> None:
+    shapes = (queries, width), (keys, width), (keys, depth)
+    arrays = [draw((2, *shape), types.bfloat16, seed=i) for i, shape in enumerate(shapes)]
+    attrs = {"causal": causal, "scale": 0.3}
+    check(flash_attention, "flash_attention", arrays, attrs, names=NAMES)
+    y, log_sums = REGISTRY["flash_attention"].reference(*arrays, **attrs)
+    g, shared = (draw(z.shape, as_dtype(z.dtype), seed=4) for z in (y, log_sums))
+    inputs = [g, *arrays, log_sums, shared]
+    check(flash_attention_grad, "flash_attention_grad", inputs, attrs, atol=2e-3, names=NAMES)
 
 
 @pytest.mark.parametrize("turns", TURNS)

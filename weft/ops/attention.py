@@ -118,11 +118,11 @@ def _scores(q: Value, k: Value, mask: list[Value], causal: bool, scale: float) -
 def _expand(
     q: Value, k: Value, v: Value, *mask: Value, causal: bool, scale: float
 ) -> tuple[Value, Value]:
-    dtype = q.dtype
-    q, k, v, *masks = _in_float32(q, k, v, *mask)
     if not mask and _suits(q, k, v):
         y, log_sum = flash_attention.all(*_of_one_batch(q, k, v), causal=causal, scale=scale)
-        return cast(y, dtype=dtype), log_sum
+        return y, log_sum
+    dtype = q.dtype
+    q, k, v, *masks = _in_float32(q, k, v, *mask)
     s = _scores(q, k, masks, causal, scale)
     top = reduce.max(s, axes=(-1,), keepdims=True)
     # A query that sees no key gets zeros; where it sees one, the sum is 1 at least.
@@ -150,15 +150,15 @@ def _vjp(
 ) -> tuple[Any, ...]:
     factor = _scale(q.shape, scale)
     (g, g_sum), (y, log_sum) = gs, ys
-    g, y, wide_q, wide_k, wide_v, *masks = _in_float32(g, y, q, k, v, *mask)
+    wide_g, y, wide_q, wide_k, wide_v, *masks = _in_float32(g, y, q, k, v, *mask)
     # How much of a row's gradient all of its weights share, as they add up to 1.
-    shared = reduce.sum(g * y, axes=(-1,)) - g_sum
+    shared = reduce.sum(wide_g * y, axes=(-1,)) - g_sum
     if not mask and _suits(q, k, v):
-        parts = (g, *_of_one_batch(wide_q, wide_k, wide_v), log_sum, shared)
+        parts = (g, *_of_one_batch(q, k, v), log_sum, shared)
         found: Any = flash_attention_grad.all(*parts, causal=causal, scale=factor)
         return _fitted(found, (q, k, v))
     s = _scores(wide_q, wide_k, masks, causal, factor)
-    *found, ds = _slopes(s, (g, wide_q, wide_k, wide_v, log_sum, shared), factor)
+    *found, ds = _slopes(s, (wide_g, wide_q, wide_k, wide_v, log_sum, shared), factor)
     by_mask = [
         cast(sum_like(ds, m), dtype=m.dtype) if m.dtype is not types.bool_ else None for m in mask
     ]
@@ -240,11 +240,13 @@ def _flash_shape(q: Shape, k: Shape, v: Shape, causal: bool, scale: float) -> tu
     return found
 
 
-def _flash_dtype(*xs: DType, **_: Any) -> DType:
-    found = floating(*xs)
-    if found in HALVES:
-        raise DTypeError(f"expected float32 or float64, got {found}")
-    return found
+def _grad_dtype(
+    g: DType, q: DType, k: DType, v: DType, log_sums: DType, shared: DType, **_: Any
+) -> tuple[DType, ...]:
+    found, wide = _dtype(q, k, v)
+    floating(found, g)
+    floating(wide, log_sums, shared)
+    return (found,) * 3
 
 
 def _flash_vjp(
@@ -254,14 +256,14 @@ def _flash_vjp(
 
 
 def _flash_cases() -> Iterator[Case]:
-    for dtype in FLOATS[:2]:
+    for i, dtype in enumerate(FLOATS):
         for n, (batch, queries, keys, width, depth) in enumerate((
             ((), 2, 3, 16, 16), ((2, 2), 17, 17, 16, 48), ((3,), 70, 130, 64, 32),
             ((2,), 130, 70, 32, 80), ((1,), 1, 40, 16, 16),
         )):  # fmt: skip
             shapes = (queries, width), (keys, width), (keys, depth)
-            arrays = [draw((*batch, *s), dtype, seed=i) for i, s in enumerate(shapes)]
-            for causal in (False, True):
+            arrays = [draw((*batch, *s), dtype, seed=j) for j, s in enumerate(shapes)]
+            for causal in (False, True)[: 1 if i > 1 and n > 1 else None]:
                 attrs = {"causal": causal, "scale": 0.25 if n % 2 else -0.1}
                 yield Case(tuple(arrays), attrs, rtol=1e-5, atol=2e-5)
 
@@ -270,7 +272,7 @@ flash_attention = defop(
     "flash_attention",
     inputs="q k v",
     attrs={"causal": False, "scale": REQUIRED},
-    dtype=lambda *dtypes, **_: (_flash_dtype(*dtypes),) * 2,
+    dtype=_dtype,
     shape=_flash_shape,
     reference=_reference,
     vjp=_flash_vjp,
@@ -315,7 +317,8 @@ def _grad_vjp(
     gs: Any, ys: Any, g: Any, q: Any, k: Any, v: Any, log_sums: Any, shared: Any, causal: bool,
     scale: float,
 ) -> tuple[Any, ...]:  # fmt: skip
-    by_q, by_k, by_v = gs
+    given = (g, q, k, v, log_sums, shared)
+    by_q, by_k, by_v, g, q, k, v = _in_float32(*gs, g, q, k, v)
     s = _scores(q, k, [], causal, scale)
     p = exp(s - catalogue.expand_dims(log_sums, axis=-1))
     slope = matmul(g, v, transpose_y=True) - catalogue.expand_dims(shared, axis=-1)
@@ -323,7 +326,7 @@ def _grad_vjp(
     by_ds = (matmul(by_q, k, transpose_y=True) + matmul(q, by_k, transpose_y=True)) * scale
     by_slope = by_ds * p
     by_s = p * (by_ds * slope + matmul(g, by_v, transpose_y=True))
-    return (
+    found = (
         matmul(by_slope, v) + matmul(p, by_v),
         (matmul(by_s, k) + matmul(ds, by_k)) * scale,
         (matmul(by_s, q, transpose_x=True) + matmul(ds, by_q, transpose_x=True)) * scale,
@@ -331,13 +334,14 @@ def _grad_vjp(
         -reduce.sum(by_s, axes=(-1,)),
         -reduce.sum(by_slope, axes=(-1,)),
     )
+    return _fitted(found, given)
 
 
 def _grad_cases() -> Iterator[Case]:
     for n, case in enumerate(_flash_cases()):
         y, log_sums = _reference(*case.inputs, **case.attrs)
-        dtype = as_dtype(y.dtype)
-        g, shared = draw(y.shape, dtype, seed=4), draw(log_sums.shape, dtype, seed=5)
+        dtype, wide = as_dtype(y.dtype), as_dtype(log_sums.dtype)
+        g, shared = draw(y.shape, dtype, seed=4), draw(log_sums.shape, wide, seed=5)
         small = n < 2
         inputs = (g, *case.inputs, log_sums, shared)
         yield Case(inputs, case.attrs, rtol=1e-5, atol=1e-4, differentiate=small)
@@ -347,7 +351,7 @@ flash_attention_grad = defop(
     "flash_attention_grad",
     inputs="g q k v log_sums shared",
     attrs={"causal": False, "scale": REQUIRED},
-    dtype=lambda *dtypes, **_: (_flash_dtype(*dtypes),) * 3,
+    dtype=_grad_dtype,
     shape=_grad_shape,
     reference=_grad_reference,
     vjp=_grad_vjp,

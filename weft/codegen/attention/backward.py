@@ -12,10 +12,9 @@ from __future__ import annotations
 from weft.codegen.attention.nest import Nest, Panels
 from weft.codegen.attention.problem import Attention, attention_of, band_rows, row_tile, score_tile
 from weft.codegen.builder import Reg, constant, integer
-from weft.codegen.contraction.emit import scaled, smaller, subtract
+from weft.codegen.contraction.emit import scaled, smaller, subtract, write
 from weft.codegen.contraction.finish import load_tile, store_tile
 from weft.codegen.contraction.plan import ceil_div
-from weft.codegen.family.emit import copy_bytes
 from weft.codegen.kernel import Kernel, Launch, Scratch
 from weft.codegen.microkernel import Tile
 from weft.codegen.target import Target
@@ -45,12 +44,14 @@ class _Backward(Nest):
         p = problem
         self.tile = score_tile(p, target, max(p.width, p.depth))
         self.band = band_rows(p.queries, self.tile)
-        self.by_query = row_tile(self.band, p.width, p.dtype, target)
-        self.by_key = row_tile(p.keys, p.width, p.dtype, target)
-        self.by_value = row_tile(p.keys, p.depth, p.dtype, target)
-        self.keys_turned = Panels(self.tile, p.width, p.keys, turned=True)
-        self.values_turned = Panels(self.tile, p.depth, p.keys, turned=True)
-        self.keys = Panels(self.by_query, p.keys, p.width)
+        self.by_query = row_tile(self.band, p.width, self.dtype, target)
+        self.by_key = row_tile(p.keys, p.width, self.dtype, target)
+        self.by_value = row_tile(p.keys, p.depth, self.dtype, target)
+        self.keys_turned = Panels(self.stored, self.tile, self.steps(p.width), p.keys, turned=True)
+        self.values_turned = Panels(
+            self.stored, self.tile, self.steps(p.depth), p.keys, turned=True
+        )
+        self.keys = Panels(self.stored, self.by_query, p.keys, p.width)
         self.padded = max(
             self.keys_turned.count * self.tile.columns,
             ceil_div(p.keys, self.by_key.rows) * self.by_key.rows,
@@ -61,8 +62,8 @@ class _Backward(Nest):
         most = max(self.band, target.l2 // 2 // (2 * self.pitch * self.size))
         self.blocks = ceil_div(p.queries, most)
         self.block = max(self.band, ceil_div(p.queries, self.blocks))
-        self.queries = Panels(self.by_key, self.block, p.width)
-        self.cotangents = Panels(self.by_value, self.block, p.depth)
+        self.queries = Panels(self.stored, self.by_key, self.block, p.width)
+        self.cotangents = Panels(self.stored, self.by_value, self.block, p.depth)
         self.sizes = (
             p.queries * p.depth, p.queries * p.width, p.keys * p.width, p.keys * p.depth,
             p.queries, p.queries,
@@ -78,6 +79,10 @@ class _Backward(Nest):
             for tile, n in ((self.by_key, p.width), (self.by_value, p.depth))
         ]
         self.grown = [self.reserve(size) for size in self.grown_bytes]
+        self.bands = [
+            self.reserve(self.band * n * self.size if self.widens else 0)
+            for n in (p.width, p.depth)
+        ]
 
     def _tiles(self, tile: Tile) -> int:
         return ceil_div(self.problem.keys, tile.rows)
@@ -93,9 +98,8 @@ class _Backward(Nest):
             for panels, place in zip(self.panels, self.places, strict=True):
                 panels.base = b.offset(self.own, place)
             self.p, self.ds = (b.offset(self.own, place) for place in self.matrices)
-            g, q, k, v, self.sums, self.shared = (
-                self.matrix(slot, head, size) for slot, size in enumerate(self.sizes)
-            )
+            g, q, k, v = (self.matrix(slot, head, self.sizes[slot]) for slot in range(4))
+            self.sums, self.shared = (self.vector(slot, head, p.queries) for slot in (4, 5))
             dq, dk, dv = (self.matrix(7 + i, head, self.sizes[1 + i]) for i in range(3))
             self.keys_turned.copy(b, k, p.width, self.target)
             self.values_turned.copy(b, v, p.depth, self.target)
@@ -118,7 +122,7 @@ class _Backward(Nest):
         """The queries from `row` on, of which an earlier block did the first `done`."""
         b, p = self.b, self.problem
         q, g, dq = operands
-        q, g, dq = self.at(q, row, p.width), self.at(g, row, p.depth), self.at(dq, row, p.width)
+        q, g, dq = (self.line(x, row, n) for x, n in ((q, p.width), (g, p.depth), (dq, p.width)))
         self.queries.copy(b, q, p.width, self.target)
         self.cotangents.copy(b, g, p.depth, self.target)
         with b.loop(0, ceil_div(self.block, self.band)) as loop:
@@ -134,17 +138,22 @@ class _Backward(Nest):
         limit = self.visible(b.add(b.add(row, first), self.band - 1))
         panels = b.binary("udiv", b.add(limit, tile.columns - 1), integer(tile.columns))
 
+        q = self.band_of(q, first, (self.band, p.width), self.bands[0])
+        g = self.band_of(g, first, (self.band, p.depth), self.bands[1])
+
         def scores(start: Reg) -> None:
             at = b.add(first, start)
             for x, n, right, goal in (
                 (q, p.width, self.keys_turned, self.p), (g, p.depth, self.values_turned, self.ds),
             ):  # fmt: skip
-                left = self.at(x, at, n), n * self.size, self.size
+                left = self.left(x, start, n)
                 line = self.at(goal, at, self.pitch)
                 with b.loop(0, panels, at_least_once=True) as loop:
-                    sums = self.product(tile, left, right.right(b, loop.index, integer(0)), n)
+                    sums = self.product(
+                        tile, left, right.right(b, loop.index, integer(0)), self.steps(n)
+                    )
                     to = scaled(b, line, loop.index, tile.columns, self.size)
-                    self.store(sums, to, self.pitch)
+                    self.store(sums, to, self.pitch, self.dtype)
 
         self.rows(tile, self.band, scores)
         # Tiles of keys begin at a query of theirs, and read the columns of the whole tile.
@@ -157,12 +166,12 @@ class _Backward(Nest):
         def queries(start: Reg) -> None:
             at = b.add(first, start)
             left = self.at(self.ds, at, self.pitch), self.pitch * self.size, self.size
-            line = self.at(dq, at, p.width)
+            line = self.line(dq, at, p.width)
             with b.loop(0, self.keys.count) as loop:
                 right = self.keys.right(b, loop.index, integer(0))
                 sums = self.product(self.by_query, left, right, limit)
-                to = scaled(b, line, loop.index, self.by_query.columns, self.size)
-                self.store(sums, to, p.width)
+                to = scaled(b, line, loop.index, self.by_query.columns, self.stored.size)
+                self.store(sums, to, p.width, self.stored)
 
         self.rows(self.by_query, self.band, queries)
 
@@ -215,14 +224,17 @@ class _Backward(Nest):
 
     def _hand_over(self, tile: Tile, place: int, to: Reg, columns: int) -> None:
         """Copy grown tiles to their rows of the output."""
-        b, across = self.b, columns // tile.columns
-        run = tile.columns * self.size
+        b, across, step = self.b, columns // tile.columns, self.lanes * self.size
         with b.loop(0, self.problem.keys) as loop:
             number = b.binary("udiv", loop.index, integer(tile.rows))
             line = subtract(b, loop.index, b.mul(number, tile.rows))
             each = across * self._tile_bytes(tile)
             source = scaled(b, b.offset(self.own, place), number, each, 1)
-            source = scaled(b, source, line, run, 1)
+            source = scaled(b, source, line, tile.columns * self.size, 1)
+            goal = self.line(to, loop.index, columns)
             for i in range(across):
-                goal = b.offset(self.at(to, loop.index, columns), i * run)
-                copy_bytes(b, b.offset(source, i * self._tile_bytes(tile)), goal, run)
+                for v in range(tile.vectors):
+                    offset = i * self._tile_bytes(tile) + v * step
+                    value = b.load(self.type, b.offset(source, offset), self.size)
+                    at = (i * tile.vectors + v) * self.lanes * self.stored.size
+                    write(b, value, b.offset(goal, at), self.stored, None)

@@ -44,16 +44,16 @@ class _Forward(Nest):
         p = problem
         self.tile = score_tile(p, target, p.width)
         self.band = band_rows(p.queries, self.tile)
-        self.out = row_tile(self.band, p.depth, p.dtype, target)
-        self.keys = Panels(self.tile, p.width, p.keys, turned=True)
-        self.values = Panels(self.out, p.keys, p.depth)
+        self.out = row_tile(self.band, p.depth, self.dtype, target)
+        self.keys = Panels(self.stored, self.tile, self.steps(p.width), p.keys, turned=True)
+        self.values = Panels(self.stored, self.out, p.keys, p.depth)
         self.pitch = self.keys.count * self.tile.columns + self.lanes
         self.sizes = (p.queries * p.width, p.keys * p.width, p.keys * p.depth, p.queries * p.depth)
         self.places = [
             self.reserve(size)
             for size in (
                 self.keys.bytes, self.values.bytes, self.band * self.pitch * self.size,
-                self.band * self.size,
+                self.band * self.size, self.band * p.width * self.size if self.widens else 0,
             )
         ]  # fmt: skip
 
@@ -62,16 +62,16 @@ class _Forward(Nest):
         b, p = self.b, self.problem
         with self.heads(3) as head:
             self.keys.base, self.values.base, self.scores, self.factors = (
-                b.offset(self.own, place) for place in self.places
+                b.offset(self.own, place) for place in self.places[:4]
             )
             q, k, v = (self.matrix(slot, head, self.sizes[slot]) for slot in range(3))
             self.y = self.matrix(4, head, self.sizes[3])
-            self.sums = self.matrix(5, head, p.queries)
+            self.sums = self.vector(5, head, p.queries)
             self.keys.copy(b, k, p.width, self.target)
             self.values.copy(b, v, p.depth, self.target)
             with b.loop(0, ceil_div(p.queries, self.band)) as loop:
                 row = smaller(b, b.mul(loop.index, self.band), p.queries - self.band)
-                self._band(self.at(q, row, p.width), row)
+                self._band(q, row)
         return b.module()
 
     def _band(self, q: Reg, row: Reg) -> None:
@@ -79,13 +79,16 @@ class _Forward(Nest):
         b, p, tile = self.b, self.problem, self.tile
         limit = self.visible(b.add(row, self.band - 1))  # columns that the band sees
         panels = b.binary("udiv", b.add(limit, tile.columns - 1), integer(tile.columns))
+        band = self.band_of(q, row, (self.band, p.width), self.places[4])
+        steps = self.steps(p.width)
 
         def scores(first: Reg) -> None:
-            left = self.at(q, first, p.width), p.width * self.size, self.size
+            left = self.left(band, first, p.width)
             line = self.at(self.scores, first, self.pitch)
             with b.loop(0, panels, at_least_once=True) as loop:
-                sums = self.product(tile, left, self.keys.right(b, loop.index, integer(0)), p.width)
-                self.store(sums, scaled(b, line, loop.index, tile.columns, self.size), self.pitch)
+                sums = self.product(tile, left, self.keys.right(b, loop.index, integer(0)), steps)
+                to = scaled(b, line, loop.index, tile.columns, self.size)
+                self.store(sums, to, self.pitch, self.dtype)
 
         self.rows(tile, self.band, scores)
         with b.loop(0, self.band) as loop:
@@ -93,19 +96,19 @@ class _Forward(Nest):
 
         def values(first: Reg) -> None:
             left = self.at(self.scores, first, self.pitch), self.pitch * self.size, self.size
-            line = self.at(self.y, b.add(row, first), p.depth)
+            line = self.line(self.y, b.add(row, first), p.depth)
             with b.loop(0, self.values.count) as loop:
                 sums = self.product(
                     self.out, left, self.values.right(b, loop.index, integer(0)), limit
                 )
-                to = scaled(b, line, loop.index, self.out.columns, self.size)
-                self.store(sums, to, p.depth, self.at(self.factors, first, 1))
+                to = scaled(b, line, loop.index, self.out.columns, self.stored.size)
+                self.store(sums, to, p.depth, self.stored, self.at(self.factors, first, 1))
 
         self.rows(self.out, self.band, values)
 
     def _softmax(self, index: Reg, row: Reg, limit: Reg) -> None:
         """Line `index` of scores to exponentials; its factor; the logarithm of its sum."""
-        b, dtype = self.b, self.problem.dtype
+        b, dtype = self.b, self.dtype
         line = self.at(self.scores, index, self.pitch)
         seen = self.visible(row)
         count = self.vectors(seen)

@@ -6,9 +6,9 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
 from weft.codegen import vecmath
-from weft.codegen.attention.problem import Attention
+from weft.codegen.attention.problem import Attention, in_pairs
 from weft.codegen.builder import Builder, Reg, constant, integer, kernel_builder, vector
-from weft.codegen.contraction.emit import fixed, scaled, smaller, subtract
+from weft.codegen.contraction.emit import copy_run, fixed, scaled, smaller, subtract, write
 from weft.codegen.contraction.panel import RightPanel, right_bytes
 from weft.codegen.contraction.plan import ceil_div
 from weft.codegen.contraction.product import Product
@@ -16,6 +16,7 @@ from weft.codegen.loop.arithmetic import lane_numbers
 from weft.codegen.loop.convert import choose
 from weft.codegen.microkernel import Accumulators, Left, Right, Tile, microkernel, strided
 from weft.codegen.target import Target
+from weft.ir.dtype import DType
 
 LINE = 64
 CHUNKS = 64
@@ -30,10 +31,14 @@ def lines(size: int) -> int:
 class Panels:
     """An operand copied into panels of a tile's columns, `steps` runs each.
 
-    `turned`: the columns are rows in memory, as in a product with a transposed matrix.
+    `turned`: the columns are rows in memory, as in a product with a transposed matrix. For a tile
+    of pairs the steps are pairs as well, and follow each other: it is turned.
     """
 
-    def __init__(self, tile: Tile, steps: int, columns: int, turned: bool = False) -> None:
+    def __init__(
+        self, dtype: DType, tile: Tile, steps: int, columns: int, turned: bool = False
+    ) -> None:
+        self.dtype = tile.dtype if tile.pairs else dtype
         self.tile = tile
         self.steps = steps
         self.columns = columns
@@ -46,14 +51,15 @@ class Panels:
     def copy(self, b: Builder, source: Reg, row: int, target: Target) -> None:
         """Copy from `source`, whose rows are `row` elements apart."""
         tile = self.tile
+        row = row // 2 if tile.pairs else row
         step, column = (1, row) if self.turned else (row, 1)
-        product = Product(1, 1, 1, 1, 1, step, column, tile.dtype)
+        product = Product(1, 1, 1, 1, 1, step, column, self.dtype, pairs=tile.pairs)
         narrow = bool(self.columns % tile.columns)
         panel = RightPanel(b, tile, product, narrow, target)
         with b.loop(0, self.count) as loop:
             first = b.mul(loop.index, tile.columns)
             panel.copy(
-                scaled(b, source, first, column, tile.dtype.size),
+                scaled(b, source, first, column, self.dtype.size),
                 self.at(b, loop.index, integer(0)),
                 integer(self.steps),
                 (integer(step), integer(column)),
@@ -76,7 +82,11 @@ class Nest:
     def __init__(self, problem: Attention, target: Target) -> None:
         self.problem = problem
         self.target = target
-        self.size = problem.dtype.size
+        self.stored = problem.dtype
+        self.dtype = problem.accumulator
+        self.size = self.dtype.size
+        self.pairs = in_pairs(problem, target)
+        self.widens = self.stored is not self.dtype and not self.pairs
         self.lanes = target.lanes(self.size)
         self.scalar = "float" if self.size == 4 else "double"
         self.type = vector(self.scalar, self.lanes)
@@ -103,11 +113,39 @@ class Nest:
 
     def matrix(self, slot: int, head: Reg, size: int) -> Reg:
         """The address of a head's matrix of `size` elements in an argument."""
+        return scaled(self.b, self.b.argument(slot), head, size, self.stored.size)
+
+    def vector(self, slot: int, head: Reg, size: int) -> Reg:
+        """The address of a head's `size` numbers, one a query, in an argument."""
         return scaled(self.b, self.b.argument(slot), head, size, self.size)
 
+    def line(self, matrix: Reg, row: Reg, pitch: int) -> Reg:
+        """The address of a row of an argument."""
+        return scaled(self.b, matrix, row, pitch, self.stored.size)
+
     def at(self, pointer: Reg, row: Reg, pitch: int) -> Reg:
-        """The address of a row."""
+        """The address of a row in scratch."""
         return scaled(self.b, pointer, row, pitch, self.size)
+
+    def band_of(self, matrix: Reg, row: Reg, shape: tuple[int, int], place: int) -> Reg:
+        """Rows of an argument from `row` on, as many as `shape` says: copied if to be widened."""
+        rows, columns = shape
+        source = self.line(matrix, row, columns)
+        if not self.widens:
+            return source
+        to, count = self.b.offset(self.own, place), integer(rows * columns)
+        copy_run(self.b, self.target, source, to, count, (self.stored, self.dtype))
+        return to
+
+    def left(self, band: Reg, row: Reg, columns: int) -> tuple[Reg, int, int]:
+        """A row of what `band_of` gave, and the bytes between rows and between steps."""
+        size = self.stored.size if self.pairs else self.size
+        step = 2 * size if self.pairs else size
+        return scaled(self.b, band, row, columns, size), columns * size, step
+
+    def steps(self, columns: int) -> int:
+        """Steps of a sum over columns of two arguments."""
+        return columns // 2 if self.pairs else columns
 
     def rows(self, tile: Tile, count: int, body: Callable[[Reg], None]) -> None:
         """Tiles that cover `count` rows; the last one begins early enough to end at them."""
@@ -127,18 +165,20 @@ class Nest:
         operand: Left = strided(self.b, base, row, tile.rows, step)
         return microkernel(self.b, tile, operand, right, depth, start)
 
-    def store(self, sums: Accumulators, to: Reg, pitch: int, scales: Reg | None = None) -> None:
-        """Store a tile; with `scales`, the address of a factor for every row."""
+    def store(
+        self, sums: Accumulators, to: Reg, pitch: int, dtype: DType, scales: Reg | None = None
+    ) -> None:
+        """Store a tile as `dtype`; with `scales`, the address of a factor for every row."""
         b = self.b
         for r, line in enumerate(sums):
-            place = b.offset(to, r * pitch * self.size)
+            place = b.offset(to, r * pitch * dtype.size)
             factor = None
             if scales is not None:
                 number = b.load(self.scalar, b.offset(scales, r * self.size), self.size)
                 factor = b.splat(number, self.lanes)
             for v, value in enumerate(line):
                 out = value if factor is None else b.binary("fmul", value, factor)
-                b.store(out, b.offset(place, v * self.lanes * self.size), self.size)
+                write(b, out, b.offset(place, v * self.lanes * dtype.size), dtype, None)
 
     def visible(self, row: Reg) -> Reg:
         """How many keys the query at `row` sees."""

@@ -9,7 +9,7 @@ from weft.codegen.contraction.plan import ceil_div, choose_tile
 from weft.codegen.contraction.product import Product
 from weft.codegen.microkernel import Tile, max_rows
 from weft.codegen.target import Target
-from weft.ir.dtype import DType
+from weft.ir.dtype import DType, bfloat16, float32
 from weft.ir.node import Node
 from weft.ir.shape import known
 
@@ -30,6 +30,11 @@ class Attention:
     causal: bool
     scale: float
     dtype: DType
+
+    @property
+    def accumulator(self) -> DType:
+        """The type of scores, weights and sums: float32 for half precision."""
+        return float32 if self.dtype.size < 4 else self.dtype
 
     @property
     def label(self) -> str:
@@ -53,10 +58,15 @@ def attention_of(node: Node) -> Attention:
     )  # fmt: skip
 
 
+def in_pairs(problem: Attention, target: Target) -> bool:
+    """Whether scores are made by instructions on pairs of bfloat16; widths are even."""
+    return target.bf16 and problem.dtype is bfloat16
+
+
 def score_tile(problem: Attention, target: Target, width: int) -> Tile:
     """The tile of queries by keys, whose sums take `width` steps."""
     product = Product(problem.queries, problem.keys, width, width, 1, 1, width, problem.dtype)
-    return choose_tile(product, target)
+    return choose_tile(product.paired() if in_pairs(problem, target) else product, target)
 
 
 def row_tile(rows: int, columns: int, dtype: DType, target: Target) -> Tile:
