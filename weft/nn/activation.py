@@ -18,7 +18,7 @@ class _Activation(Module):
 
     def extra_repr(self) -> str:
         """The options."""
-        parts = [f"{name}={getattr(self, name)}" for name in self._shown]
+        parts = [f"{name}={getattr(self, name)!r}" for name in self._shown]
         return ", ".join([*parts, "inplace=True"] if self.inplace else parts)
 
 
@@ -255,8 +255,6 @@ class Softplus(_Activation):
 class Hardshrink(_Activation):
     """`x` where `|x| > lambd`, else 0."""
 
-    _shown = ("lambd",)
-
     def __init__(self, lambd: float = 0.5) -> None:
         super().__init__()
         self.lambd = lambd
@@ -265,11 +263,13 @@ class Hardshrink(_Activation):
         """The activation of every element."""
         return F.hardshrink(input, self.lambd)
 
+    def extra_repr(self) -> str:
+        """The limit."""
+        return str(self.lambd)
+
 
 class Softshrink(_Activation):
     """`x` moved towards 0 by `lambd`, and 0 where that is further than to 0."""
-
-    _shown = ("lambd",)
 
     def __init__(self, lambd: float = 0.5) -> None:
         super().__init__()
@@ -278,6 +278,10 @@ class Softshrink(_Activation):
     def forward(self, input: Any) -> Any:
         """The activation of every element."""
         return F.softshrink(input, self.lambd)
+
+    def extra_repr(self) -> str:
+        """The limit."""
+        return str(self.lambd)
 
 
 class GLU(_Activation):

@@ -1,0 +1,206 @@
+"""Convolutions and transposed convolutions of 1, 2 and 3 spatial dimensions."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from weft.eager.call import recorded
+from weft.errors import ShapeError
+from weft.ir.node import Value
+from weft.ir.shape import known, show
+from weft.nn.functional.common import shape_of
+from weft.nn.functional.layout import batched, channels_last, check_image, sizes_of
+from weft.nn.functional.padding import padded
+from weft.ops import conv_transpose
+from weft.ops.base import at_user_line, catalogue
+
+
+def _weights_last(w: Value) -> Value:
+    """(out, in, window...) as (window..., in, out)."""
+    return catalogue.transpose(w, perm=(*range(2, len(known(w.shape))), 1, 0))
+
+
+@channels_last
+def _correlate(
+    x: Value, weight: Value, bias: Value | None,
+    *, strides: Any, padding: Any, dilation: Any, groups: int, mode: str,
+) -> Value:  # fmt: skip
+    if mode != "zeros":
+        x = padded(x, ((0, 0), *padding, (0, 0)), mode)
+        padding = None
+    y = catalogue.conv(
+        x, _weights_last(weight), strides=strides, padding=padding, dilation=dilation,
+        groups=groups,
+    )  # fmt: skip
+    return y if bias is None else y + bias
+
+
+def _conv(rank: int) -> Any:
+    def conv(x: Value, weight: Value, bias: Value | None, **static: Any) -> Value:
+        return batched(rank)(_correlate)(x, weight, bias, **static)
+
+    return recorded(conv)
+
+
+_CONV = {spatial: _conv(spatial + 2) for spatial in (1, 2, 3)}
+
+
+def convolve(
+    spatial: int, input: Any, weight: Any, bias: Any, stride: Any, padding: Any, dilation: Any,
+    groups: int, mode: str = "zeros",
+) -> Any:  # fmt: skip
+    """A convolution of any number of spatial dimensions; `mode` says what is around the image."""
+    name = f"conv{spatial}d"
+    strides = sizes_of(f"{name}: stride", stride, spatial)
+    spread = sizes_of(f"{name}: dilation", dilation, spatial)
+    w = shape_of(weight)
+    _check(name, shape_of(input), w, spatial, groups)
+    pads = _pads(name, padding, w[2:], strides, spread)
+    return _CONV[spatial](
+        input, weight, bias, strides=strides, padding=pads, dilation=spread, groups=int(groups),
+        mode=mode,
+    )  # fmt: skip
+
+
+def _check(name: str, x: tuple[int, ...], w: tuple[int, ...], spatial: int, groups: int) -> None:
+    check_image(name, x, spatial)
+    if len(w) != spatial + 2:
+        raise ShapeError(
+            f"{name}: expected a weight of rank {spatial + 2}, got {show(w)}{at_user_line()}"
+        )
+    channels = x[-spatial - 1]
+    if groups < 1 or w[1] * groups != channels or w[0] % groups:
+        raise ShapeError(
+            f"{name}: expected a weight (out, in / groups, ...) for {channels} channels and "
+            f"{groups} groups, got {show(w)} for an input {show(x)}{at_user_line()}"
+        )
+
+
+def _pads(
+    name: str, padding: Any, window: tuple[int, ...], strides: Any, dilation: Any
+) -> tuple[tuple[int, int], ...]:
+    """Padding of both ends of each spatial dimension."""
+    if padding == "valid":
+        return ((0, 0),) * len(window)
+    if padding == "same":
+        if max(strides) > 1:
+            raise ValueError(
+                f"{name}: padding 'same' goes with stride 1, got {strides}{at_user_line()}"
+            )
+        totals = [d * (k - 1) for d, k in zip(dilation, window, strict=True)]
+        return tuple([(t // 2, t - t // 2) for t in totals])
+    if isinstance(padding, str):
+        raise ValueError(
+            f"{name}: expected padding 'same', 'valid' or numbers, got {padding!r}{at_user_line()}"
+        )
+    return tuple([(p, p) for p in sizes_of(f"{name}: padding", padding, len(window))])
+
+
+def conv1d(
+    input: Any, weight: Any, bias: Any = None, stride: Any = 1, padding: Any = 0,
+    dilation: Any = 1, groups: int = 1,
+) -> Any:  # fmt: skip
+    """Cross-correlation of (N, C, L) or (C, L) with weights (out, C / groups, k).
+
+    Args:
+        padding: zeros at both ends, or `"same"` or `"valid"`.
+
+    Raises:
+        ShapeError: shapes that do not fit.
+    """
+    return convolve(1, input, weight, bias, stride, padding, dilation, groups)
+
+
+def conv2d(
+    input: Any, weight: Any, bias: Any = None, stride: Any = 1, padding: Any = 0,
+    dilation: Any = 1, groups: int = 1,
+) -> Any:  # fmt: skip
+    """Cross-correlation of (N, C, H, W) or (C, H, W) with weights (out, C / groups, kh, kw).
+
+    Args:
+        padding: zeros at both ends, or `"same"` or `"valid"`.
+
+    Raises:
+        ShapeError: shapes that do not fit.
+    """
+    return convolve(2, input, weight, bias, stride, padding, dilation, groups)
+
+
+def conv3d(
+    input: Any, weight: Any, bias: Any = None, stride: Any = 1, padding: Any = 0,
+    dilation: Any = 1, groups: int = 1,
+) -> Any:  # fmt: skip
+    """Cross-correlation of (N, C, D, H, W) or (C, D, H, W) with weights of 3 window dimensions.
+
+    Args:
+        padding: zeros at both ends, or `"same"` or `"valid"`.
+
+    Raises:
+        ShapeError: shapes that do not fit.
+    """
+    return convolve(3, input, weight, bias, stride, padding, dilation, groups)
+
+
+@channels_last
+def _spread(
+    x: Value, weight: Value, bias: Value | None,
+    *, strides: Any, padding: Any, output_padding: Any, dilation: Any, groups: int,
+) -> Value:  # fmt: skip
+    y = conv_transpose(x, _weights_last(weight), strides, padding, output_padding, dilation, groups)
+    return y if bias is None else y + bias
+
+
+def _conv_transpose(rank: int) -> Any:
+    def conv_transpose(x: Value, weight: Value, bias: Value | None, **static: Any) -> Value:
+        return batched(rank)(_spread)(x, weight, bias, **static)
+
+    return recorded(conv_transpose)
+
+
+_TRANSPOSE = {spatial: _conv_transpose(spatial + 2) for spatial in (1, 2, 3)}
+
+
+def transpose(
+    spatial: int, input: Any, weight: Any, bias: Any, stride: Any, padding: Any,
+    output_padding: Any, groups: int, dilation: Any,
+) -> Any:  # fmt: skip
+    """A transposed convolution of any number of spatial dimensions."""
+    name = f"conv_transpose{spatial}d"
+    x, w = shape_of(input), shape_of(weight)
+    check_image(name, x, spatial)
+    channels = x[-spatial - 1]
+    if len(w) != spatial + 2 or w[0] != channels or groups < 1 or channels % groups:
+        raise ShapeError(
+            f"{name}: expected a weight (in, out / groups, ...) for {channels} channels and "
+            f"{groups} groups, got {show(w)} for an input {show(x)}{at_user_line()}"
+        )
+    options = {
+        "strides": stride, "padding": padding, "output_padding": output_padding,
+        "dilation": dilation,
+    }  # fmt: skip
+    static = {k: sizes_of(f"{name}: {k}", v, spatial) for k, v in options.items()}
+    return _TRANSPOSE[spatial](input, weight, bias, **static, groups=int(groups))
+
+
+def conv_transpose1d(
+    input: Any, weight: Any, bias: Any = None, stride: Any = 1, padding: Any = 0,
+    output_padding: Any = 0, groups: int = 1, dilation: Any = 1,
+) -> Any:  # fmt: skip
+    """The transpose of `conv1d`: (N, C, L) with weights (C, out / groups, k)."""
+    return transpose(1, input, weight, bias, stride, padding, output_padding, groups, dilation)
+
+
+def conv_transpose2d(
+    input: Any, weight: Any, bias: Any = None, stride: Any = 1, padding: Any = 0,
+    output_padding: Any = 0, groups: int = 1, dilation: Any = 1,
+) -> Any:  # fmt: skip
+    """The transpose of `conv2d`: (N, C, H, W) with weights (C, out / groups, kh, kw)."""
+    return transpose(2, input, weight, bias, stride, padding, output_padding, groups, dilation)
+
+
+def conv_transpose3d(
+    input: Any, weight: Any, bias: Any = None, stride: Any = 1, padding: Any = 0,
+    output_padding: Any = 0, groups: int = 1, dilation: Any = 1,
+) -> Any:  # fmt: skip
+    """The transpose of `conv3d`: (N, C, D, H, W) with weights of 3 window dimensions."""
+    return transpose(3, input, weight, bias, stride, padding, output_padding, groups, dilation)

@@ -1,0 +1,91 @@
+"""Padding of the last dimensions: `pad`."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from weft.eager.call import recorded
+from weft.errors import ShapeError
+from weft.ir.node import Value
+from weft.ir.shape import known, show
+from weft.nn.functional.common import shape_of
+from weft.ops.base import at_user_line, catalogue, constant_of
+from weft.ops.gather import gather
+
+MODES = ("constant", "reflect", "replicate", "circular")
+
+
+def padded(x: Value, pads: Any, mode: str, value: float = 0) -> Value:
+    """`x` with (low, high) more elements a dimension; negative numbers cut."""
+    if mode == "constant":
+        cut = [(max(-low, 0), max(-high, 0)) for low, high in pads]
+        if any(low or high for low, high in cut):
+            dims = known(x.shape)
+            end = tuple([d - high for d, (_, high) in zip(dims, cut, strict=True)])
+            x = catalogue.slice(x, begin=tuple([low for low, _ in cut]), end=end)
+        more = tuple([(max(low, 0), max(high, 0)) for low, high in pads])
+        return catalogue.pad(x, paddings=more, value=value) if any(map(any, more)) else x
+    if mode == "reflect" and min(n for pair in pads for n in pair) >= 0:
+        return catalogue.mirror_pad(x, paddings=tuple(pads), mode="reflect")
+    for axis, (low, high) in enumerate(pads):
+        if low or high:
+            x = gather(x, constant_of(_places(known(x.shape)[axis], low, high, mode)), axis=axis)
+    return x
+
+
+def _places(size: int, low: int, high: int, mode: str) -> np.ndarray[Any, Any]:
+    """Which element each element of a padded dimension is."""
+    at = np.arange(-low, size + high)
+    if mode == "circular":
+        return at % size
+    if mode == "replicate":
+        return np.clip(at, 0, size - 1)
+    return size - 1 - np.abs(size - 1 - np.abs(at))
+
+
+@recorded
+def _pad(x: Value, *, pads: Any, mode: str, value: float) -> Value:
+    return padded(x, pads, mode, value)
+
+
+def pad(input: Any, pad: Any, mode: str = "constant", value: float | None = None) -> Any:
+    """More elements at the ends of the last dimensions.
+
+    Args:
+        pad: (low, high) of the last dimension, then of the one before it, and so on; negative
+            numbers cut.
+        mode: `constant`, `reflect` (without the edge), `replicate` or `circular`.
+        value: of `constant`; 0 by default.
+
+    Raises:
+        ShapeError: an odd number of sizes, more than there are dimensions, or longer than what can
+            be reflected.
+    """
+    shape, sizes = shape_of(input), tuple(map(int, pad))
+    if mode not in MODES:
+        raise ValueError(f"pad: expected mode {', '.join(MODES)}, got {mode!r}{at_user_line()}")
+    if len(sizes) % 2 or len(sizes) > 2 * len(shape):
+        raise ShapeError(
+            f"pad: expected pairs (low, high) for at most {len(shape)} dimensions, got {sizes}"
+            f"{at_user_line()}"
+        )
+    pairs = [sizes[i : i + 2] for i in range(0, len(sizes), 2)][::-1]
+    pads = (*[(0, 0)] * (len(shape) - len(pairs)), *pairs)
+    _check(shape, pads, mode)
+    return _pad(input, pads=pads, mode=mode, value=0 if value is None else value)
+
+
+def _check(shape: tuple[int, ...], pads: Any, mode: str) -> None:
+    for size, pair in zip(shape, pads, strict=True):
+        most = {"reflect": size - 1, "circular": size}.get(mode)
+        if size + sum(pair) < 0 or (most is not None and max(pair) > most):
+            raise ShapeError(
+                f"pad: mode {mode!r} cannot pad a dimension of {size} by {tuple(pair)}; the input "
+                f"has shape {show(shape)}{at_user_line()}"
+            )
+        if size == 0 and max(pair) > 0 and mode != "constant":
+            raise ShapeError(
+                f"pad: expected a dimension that is not empty, got {show(shape)}{at_user_line()}"
+            )

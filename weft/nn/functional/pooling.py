@@ -1,0 +1,289 @@
+"""Pooling: the largest element, the mean or the norm of every window of an image."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from weft.eager.call import recorded
+from weft.errors import ShapeError
+from weft.ir.node import Value
+from weft.ir.shape import known
+from weft.nn.functional.common import shape_of
+from weft.nn.functional.layout import batched, channels_last, check_image, sizes_of, to_last
+from weft.ops import pooling as nodes
+from weft.ops.base import at_user_line, catalogue
+
+
+def _image(function: Any, x: Value, spatial: int, *rest: Any, **static: Any) -> Any:
+    return batched(spatial + 2)(channels_last(function))(x, *rest, **static)
+
+
+@recorded
+def _max_pool(x: Value, *, spatial: int, indices: bool, **static: Any) -> Any:
+    function = nodes.max_pool_indices if indices else nodes.max_pool_padded
+    return _image(function, x, spatial, **static)
+
+
+@recorded
+def _avg_pool(x: Value, *, spatial: int, **static: Any) -> Value:
+    return _image(nodes.avg_pool_padded, x, spatial, **static)
+
+
+@recorded
+def _lp_pool(x: Value, *, spatial: int, p: float, **static: Any) -> Value:
+    return _image(nodes.lp_pool, x, spatial, p, **static)
+
+
+@recorded
+def _adaptive_avg_pool(x: Value, *, spatial: int, output: tuple[int, ...]) -> Value:
+    return _image(nodes.adaptive_avg_pool, x, spatial, output)
+
+
+@recorded
+def _adaptive_max_pool(x: Value, *, spatial: int, indices: bool, output: Any) -> Any:
+    function = nodes.adaptive_max_pool_indices if indices else nodes.adaptive_max_pool
+    return _image(function, x, spatial, output)
+
+
+@recorded
+def _max_unpool(x: Value, indices: Value, *, spatial: int, image: tuple[int, ...]) -> Value:
+    def unpool(x: Value, indices: Value) -> Value:
+        return nodes.max_unpool(x, to_last(indices), image)
+
+    if len(known(x.shape)) == spatial + 1:
+        indices = catalogue.expand_dims(indices, axis=0)
+    return _image(unpool, x, spatial, indices)
+
+
+class Windows:
+    """The windows of a pooling, from arguments as PyTorch has them."""
+
+    def __init__(
+        self, name: str, input: Any, spatial: int, kernel_size: Any, stride: Any, padding: Any = 0
+    ) -> None:
+        check_image(name, shape_of(input), spatial)
+        self.name = name
+        self.spatial = spatial
+        self.window = sizes_of(f"{name}: kernel_size", kernel_size, spatial)
+        given = self.window if stride is None or stride == () else stride
+        self.strides = sizes_of(f"{name}: stride", given, spatial)
+        self.padding = sizes_of(f"{name}: padding", padding, spatial)
+        for p, k in zip(self.padding, self.window, strict=True):
+            if not 0 <= p <= k // 2:
+                raise ShapeError(
+                    f"{name}: expected a padding from 0 to half of kernel_size {self.window}, got "
+                    f"{self.padding}{at_user_line()}"
+                )
+
+    @property
+    def static(self) -> dict[str, Any]:
+        """The arguments of the recorded function."""
+        return {"spatial": self.spatial, "window": self.window, "strides": self.strides}
+
+
+def max_pool(
+    spatial: int, input: Any, kernel_size: Any, stride: Any, padding: Any, dilation: Any,
+    ceil_mode: bool, return_indices: bool,
+) -> Any:  # fmt: skip
+    """Maxima over windows of any number of spatial dimensions."""
+    name = f"max_pool{spatial}d"
+    windows = Windows(name, input, spatial, kernel_size, stride, padding)
+    return _max_pool(
+        input, **windows.static, padding=windows.padding, indices=bool(return_indices),
+        dilation=sizes_of(f"{name}: dilation", dilation, spatial), ceil=bool(ceil_mode),
+    )  # fmt: skip
+
+
+def max_pool1d(
+    input: Any, kernel_size: Any, stride: Any = None, padding: Any = 0, dilation: Any = 1,
+    ceil_mode: bool = False, return_indices: bool = False,
+) -> Any:  # fmt: skip
+    """The largest element of every window of (N, C, L) or (C, L), and its place if asked for."""
+    return max_pool(1, input, kernel_size, stride, padding, dilation, ceil_mode, return_indices)
+
+
+def max_pool2d(
+    input: Any, kernel_size: Any, stride: Any = None, padding: Any = 0, dilation: Any = 1,
+    ceil_mode: bool = False, return_indices: bool = False,
+) -> Any:  # fmt: skip
+    """The largest element of every window of (N, C, H, W), and its place if asked for.
+
+    Places are numbers of pixels in their channel, row by row.
+    """
+    return max_pool(2, input, kernel_size, stride, padding, dilation, ceil_mode, return_indices)
+
+
+def max_pool3d(
+    input: Any, kernel_size: Any, stride: Any = None, padding: Any = 0, dilation: Any = 1,
+    ceil_mode: bool = False, return_indices: bool = False,
+) -> Any:  # fmt: skip
+    """The largest element of every window of (N, C, D, H, W), and its place if asked for."""
+    return max_pool(3, input, kernel_size, stride, padding, dilation, ceil_mode, return_indices)
+
+
+def avg_pool(
+    spatial: int, input: Any, kernel_size: Any, stride: Any, padding: Any, ceil_mode: bool,
+    count_include_pad: bool, divisor_override: int | None = None,
+) -> Any:  # fmt: skip
+    """Means over windows of any number of spatial dimensions."""
+    name = f"avg_pool{spatial}d"
+    if divisor_override == 0:
+        raise ValueError(f"{name}: expected divisor_override other than 0{at_user_line()}")
+    windows = Windows(name, input, spatial, kernel_size, stride, padding)
+    return _avg_pool(
+        input, **windows.static, padding=windows.padding, ceil=bool(ceil_mode),
+        count_include_pad=bool(count_include_pad), divisor=divisor_override,
+    )  # fmt: skip
+
+
+def avg_pool1d(
+    input: Any, kernel_size: Any, stride: Any = None, padding: Any = 0, ceil_mode: bool = False,
+    count_include_pad: bool = True,
+) -> Any:  # fmt: skip
+    """The mean of every window of (N, C, L) or (C, L)."""
+    return avg_pool(1, input, kernel_size, stride, padding, ceil_mode, count_include_pad)
+
+
+def avg_pool2d(
+    input: Any, kernel_size: Any, stride: Any = None, padding: Any = 0, ceil_mode: bool = False,
+    count_include_pad: bool = True, divisor_override: int | None = None,
+) -> Any:  # fmt: skip
+    """The mean of every window of (N, C, H, W) or (C, H, W)."""
+    return avg_pool(
+        2, input, kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override
+    )
+
+
+def avg_pool3d(
+    input: Any, kernel_size: Any, stride: Any = None, padding: Any = 0, ceil_mode: bool = False,
+    count_include_pad: bool = True, divisor_override: int | None = None,
+) -> Any:  # fmt: skip
+    """The mean of every window of (N, C, D, H, W) or (C, D, H, W)."""
+    return avg_pool(
+        3, input, kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override
+    )
+
+
+def lp_pool(
+    spatial: int, input: Any, norm_type: float, kernel_size: Any, stride: Any, ceil_mode: bool
+) -> Any:
+    """Norms over windows of any number of spatial dimensions."""
+    windows = Windows(f"lp_pool{spatial}d", input, spatial, kernel_size, stride)
+    return _lp_pool(input, **windows.static, p=float(norm_type), ceil=bool(ceil_mode))
+
+
+def lp_pool1d(
+    input: Any, norm_type: float, kernel_size: Any, stride: Any = None, ceil_mode: bool = False
+) -> Any:
+    """The root of the sum of powers of every window of (N, C, L) or (C, L)."""
+    return lp_pool(1, input, norm_type, kernel_size, stride, ceil_mode)
+
+
+def lp_pool2d(
+    input: Any, norm_type: float, kernel_size: Any, stride: Any = None, ceil_mode: bool = False
+) -> Any:
+    """The root of the sum of powers of every window of (N, C, H, W) or (C, H, W)."""
+    return lp_pool(2, input, norm_type, kernel_size, stride, ceil_mode)
+
+
+def lp_pool3d(
+    input: Any, norm_type: float, kernel_size: Any, stride: Any = None, ceil_mode: bool = False
+) -> Any:
+    """The root of the sum of powers of every window of (N, C, D, H, W) or (C, D, H, W)."""
+    return lp_pool(3, input, norm_type, kernel_size, stride, ceil_mode)
+
+
+def _output(name: str, input: Any, spatial: int, output_size: Any) -> tuple[int, ...]:
+    """The sizes asked for; `None` is the input's."""
+    shape = shape_of(input)
+    check_image(name, shape, spatial)
+    sizes = output_size if isinstance(output_size, list | tuple) else (output_size,) * spatial
+    if len(sizes) != spatial:
+        raise ShapeError(
+            f"{name}: expected {spatial} output sizes, got {tuple(sizes)}{at_user_line()}"
+        )
+    own = shape[-spatial:]
+    return tuple([d if s is None else int(s) for s, d in zip(sizes, own, strict=True)])
+
+
+def adaptive_avg_pool(spatial: int, input: Any, output_size: Any) -> Any:
+    """Means over as many windows as asked for."""
+    output = _output(f"adaptive_avg_pool{spatial}d", input, spatial, output_size)
+    return _adaptive_avg_pool(input, spatial=spatial, output=output)
+
+
+def adaptive_avg_pool1d(input: Any, output_size: Any) -> Any:
+    """Means over windows such that (N, C, L) becomes (N, C, output_size)."""
+    return adaptive_avg_pool(1, input, output_size)
+
+
+def adaptive_avg_pool2d(input: Any, output_size: Any) -> Any:
+    """Means over windows such that (N, C, H, W) becomes (N, C, *output_size)."""
+    return adaptive_avg_pool(2, input, output_size)
+
+
+def adaptive_avg_pool3d(input: Any, output_size: Any) -> Any:
+    """Means over windows such that (N, C, D, H, W) becomes (N, C, *output_size)."""
+    return adaptive_avg_pool(3, input, output_size)
+
+
+def adaptive_max_pool(spatial: int, input: Any, output_size: Any, return_indices: bool) -> Any:
+    """Maxima over as many windows as asked for."""
+    output = _output(f"adaptive_max_pool{spatial}d", input, spatial, output_size)
+    return _adaptive_max_pool(input, spatial=spatial, output=output, indices=bool(return_indices))
+
+
+def adaptive_max_pool1d(input: Any, output_size: Any, return_indices: bool = False) -> Any:
+    """Maxima over windows such that (N, C, L) becomes (N, C, output_size)."""
+    return adaptive_max_pool(1, input, output_size, return_indices)
+
+
+def adaptive_max_pool2d(input: Any, output_size: Any, return_indices: bool = False) -> Any:
+    """Maxima over windows such that (N, C, H, W) becomes (N, C, *output_size)."""
+    return adaptive_max_pool(2, input, output_size, return_indices)
+
+
+def adaptive_max_pool3d(input: Any, output_size: Any, return_indices: bool = False) -> Any:
+    """Maxima over windows such that (N, C, D, H, W) becomes (N, C, *output_size)."""
+    return adaptive_max_pool(3, input, output_size, return_indices)
+
+
+def max_unpool(
+    spatial: int, input: Any, indices: Any, kernel_size: Any, stride: Any, padding: Any,
+    output_size: Any,
+) -> Any:  # fmt: skip
+    """Zeros with the maxima at their places."""
+    windows = Windows(f"max_unpool{spatial}d", input, spatial, kernel_size, stride, padding)
+    if output_size is None:
+        places = zip(
+            shape_of(input)[-spatial:], windows.strides, windows.padding, windows.window,
+            strict=True,
+        )  # fmt: skip
+        image = tuple([(d - 1) * s - 2 * p + k for d, s, p, k in places])
+    else:
+        image = tuple(map(int, output_size))[-spatial:]
+    return _max_unpool(input, indices, spatial=spatial, image=image)
+
+
+def max_unpool1d(
+    input: Any, indices: Any, kernel_size: Any, stride: Any = None, padding: Any = 0,
+    output_size: Any = None,
+) -> Any:  # fmt: skip
+    """The image (N, C, L) whose maxima `max_pool1d` with `return_indices` gave, else zeros."""
+    return max_unpool(1, input, indices, kernel_size, stride, padding, output_size)
+
+
+def max_unpool2d(
+    input: Any, indices: Any, kernel_size: Any, stride: Any = None, padding: Any = 0,
+    output_size: Any = None,
+) -> Any:  # fmt: skip
+    """The image (N, C, H, W) whose maxima `max_pool2d` with `return_indices` gave, else zeros."""
+    return max_unpool(2, input, indices, kernel_size, stride, padding, output_size)
+
+
+def max_unpool3d(
+    input: Any, indices: Any, kernel_size: Any, stride: Any = None, padding: Any = 0,
+    output_size: Any = None,
+) -> Any:  # fmt: skip
+    """The image (N, C, D, H, W) whose maxima `max_pool3d` gave, else zeros."""
+    return max_unpool(3, input, indices, kernel_size, stride, padding, output_size)

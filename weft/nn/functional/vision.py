@@ -1,0 +1,187 @@
+"""Images of other sizes, channels traded for pixels, windows as columns."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+from weft import ops
+from weft.eager.call import recorded
+from weft.errors import ShapeError
+from weft.ir.node import Value
+from weft.ir.shape import known, show
+from weft.nn.functional.common import shape_of
+from weft.nn.functional.layout import channels_last, sizes_of
+from weft.ops.base import at_user_line, catalogue
+
+# PyTorch's name -> the catalogue's, and how many spatial dimensions it is for
+_MODES = {
+    "nearest": ("nearest", (1, 2, 3)), "nearest-exact": ("nearest-exact", (1, 2, 3)),
+    "linear": ("linear", (1,)), "bilinear": ("linear", (2,)), "trilinear": ("linear", (3,)),
+    "bicubic": ("cubic", (2,)), "area": ("area", (1, 2, 3)),
+}  # fmt: skip
+
+
+@recorded
+def _interpolate(x: Value, *, size: Any, mode: str, align_corners: bool, scales: Any) -> Value:
+    return channels_last(ops.interpolate)(
+        x, size=size, mode=mode, align_corners=align_corners, scales=scales
+    )
+
+
+def interpolate(
+    input: Any, size: Any = None, scale_factor: Any = None, mode: str = "nearest",
+    align_corners: bool | None = None, recompute_scale_factor: bool | None = None,
+    antialias: bool = False,
+) -> Any:  # fmt: skip
+    """(N, C, spatial...) with other spatial sizes.
+
+    Args:
+        size: the new sizes, or `scale_factor`, by how much they grow.
+        mode: `nearest`, `nearest-exact`, `linear` (1 spatial dimension), `bilinear`, `bicubic`
+            (2), `trilinear` (3) or `area`.
+        align_corners: the corners' pixels, not the images' edges, lie upon each other.
+        recompute_scale_factor: use the ratio of the sizes in place of `scale_factor`.
+
+    Raises:
+        ShapeError, ValueError: sizes or a mode that do not fit; `antialias`, which is not offered.
+    """
+    shape = shape_of(input)
+    spatial = len(shape) - 2
+    found, ranks = _MODES.get(mode, (None, ()))
+    if found is None or spatial not in ranks:
+        raise ValueError(
+            f"interpolate: expected one of the modes {', '.join(_MODES)} that fits an input "
+            f"{show(shape)}, got {mode!r}{at_user_line()}"
+        )
+    if antialias or (size is None) == (scale_factor is None):
+        raise ValueError(
+            f"interpolate: expected size or scale_factor, and no antialias{at_user_line()}"
+        )
+    scales: Any = None
+    if size is not None:
+        sizes = sizes_of("interpolate: size", size, spatial)
+    else:
+        several = isinstance(scale_factor, list | tuple)
+        factors = tuple(scale_factor) if several else (scale_factor,) * spatial
+        if len(factors) != spatial:
+            raise ShapeError(
+                f"interpolate: expected {spatial} factors, got {factors}{at_user_line()}"
+            )
+        sizes = tuple([math.floor(d * f) for d, f in zip(shape[2:], factors, strict=True)])
+        scales = None if recompute_scale_factor else tuple(map(float, factors))
+    return _interpolate(
+        input, size=sizes, mode=found, align_corners=bool(align_corners), scales=scales
+    )
+
+
+def upsample(
+    input: Any, size: Any = None, scale_factor: Any = None, mode: str = "nearest",
+    align_corners: bool | None = None,
+) -> Any:  # fmt: skip
+    """`interpolate` by its old name."""
+    return interpolate(input, size, scale_factor, mode, align_corners)
+
+
+def _over_lead(function: Any, x: Value, count: int, **static: Any) -> Value:
+    """A function of (N, ...) with `count` dimensions behind N on any number of leading ones."""
+    dims = known(x.shape)
+    lead = dims[: len(dims) - count]
+    flat = catalogue.reshape(x, shape=(math.prod(lead), *dims[len(lead) :]))
+    y = channels_last(function)(flat, **static)
+    return catalogue.reshape(y, shape=(*lead, *known(y.shape)[1:]))
+
+
+@recorded
+def _pixel_shuffle(x: Value, *, factor: int) -> Value:
+    return _over_lead(ops.pixel_shuffle, x, 3, factor=factor)
+
+
+@recorded
+def _pixel_unshuffle(x: Value, *, factor: int) -> Value:
+    return _over_lead(ops.pixel_unshuffle, x, 3, factor=factor)
+
+
+def pixel_shuffle(input: Any, upscale_factor: int) -> Any:
+    """(..., C r r, H, W) as (..., C, H r, W r) (Shi et al., 2016)."""
+    return _pixel_shuffle(input, factor=int(upscale_factor))
+
+
+def pixel_unshuffle(input: Any, downscale_factor: int) -> Any:
+    """(..., C, H r, W r) as (..., C r r, H, W)."""
+    return _pixel_unshuffle(input, factor=int(downscale_factor))
+
+
+@recorded
+def _channel_shuffle(x: Value, *, groups: int) -> Value:
+    return channels_last(ops.channel_shuffle)(x, groups=groups)
+
+
+def channel_shuffle(input: Any, groups: int) -> Any:
+    """Channels, dimension 1, in the order that takes one of each group in turn."""
+    return _channel_shuffle(input, groups=int(groups))
+
+
+@recorded
+def _unfold(x: Value, *, window: Any, strides: Any, padding: Any, dilation: Any) -> Value:
+    dims = known(x.shape)
+    image = catalogue.expand_dims(x, axis=0) if len(dims) == 3 else x
+    n, channels = known(image.shape)[:2]
+    last = catalogue.transpose(image, perm=(0, 2, 3, 1))
+    rows = ops.unfold(last, window, strides, padding, dilation)  # N, h, w, places, C
+    columns = catalogue.transpose(rows, perm=(0, 4, 3, 1, 2))
+    y = catalogue.reshape(columns, shape=(n, channels * math.prod(window), -1))
+    return catalogue.squeeze(y, axes=(0,)) if len(dims) == 3 else y
+
+
+@recorded
+def _fold(x: Value, *, image: Any, window: Any, strides: Any, padding: Any, dilation: Any) -> Value:
+    dims = known(x.shape)
+    columns = catalogue.expand_dims(x, axis=0) if len(dims) == 2 else x
+    places = math.prod(window)
+    n, rows = known(columns.shape)[:2]
+    outputs = _outputs(image, window, strides, padding, dilation)
+    split = catalogue.reshape(columns, shape=(n, rows // places, places, *outputs))
+    patches = catalogue.transpose(split, perm=(0, 3, 4, 2, 1))
+    y = ops.fold(patches, image, window, strides, padding, dilation)
+    y = catalogue.transpose(y, perm=(0, 3, 1, 2))
+    return catalogue.squeeze(y, axes=(0,)) if len(dims) == 2 else y
+
+
+def _outputs(image: Any, window: Any, strides: Any, padding: Any, dilation: Any) -> Any:
+    axes = zip(image, window, strides, padding, dilation, strict=True)
+    return tuple([(n + sum(p) - (k - 1) * d - 1) // s + 1 for n, k, s, p, d in axes])
+
+
+def _windows(name: str, kernel_size: Any, dilation: Any, padding: Any, stride: Any) -> Any:
+    pads = sizes_of(f"{name}: padding", padding, 2)
+    return {
+        "window": sizes_of(f"{name}: kernel_size", kernel_size, 2),
+        "strides": sizes_of(f"{name}: stride", stride, 2),
+        "padding": tuple([(p, p) for p in pads]),
+        "dilation": sizes_of(f"{name}: dilation", dilation, 2),
+    }
+
+
+def unfold(
+    input: Any, kernel_size: Any, dilation: Any = 1, padding: Any = 0, stride: Any = 1
+) -> Any:
+    """Windows of (N, C, H, W) as columns: (N, C kh kw, windows)."""
+    return _unfold(input, **_windows("unfold", kernel_size, dilation, padding, stride))
+
+
+def fold(
+    input: Any, output_size: Any, kernel_size: Any, dilation: Any = 1, padding: Any = 0,
+    stride: Any = 1,
+) -> Any:  # fmt: skip
+    """The image in which every pixel is the sum of its places in columns (N, C kh kw, windows)."""
+    static = _windows("fold", kernel_size, dilation, padding, stride)
+    image = sizes_of("fold: output_size", output_size, 2)
+    shape = shape_of(input)
+    rows, count = shape[-2], math.prod(_outputs(image, *static.values()))
+    if len(shape) not in (2, 3) or rows % math.prod(static["window"]) or shape[-1] != count:
+        raise ShapeError(
+            f"fold: expected an input (N, C * {math.prod(static['window'])}, {count}), got "
+            f"{show(shape)}{at_user_line()}"
+        )
+    return _fold(input, image=image, **static)

@@ -1,0 +1,275 @@
+"""Pooling layers of 1, 2 and 3 spatial dimensions."""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar
+
+from weft.nn.functional import pooling as F
+from weft.nn.module import Module
+
+
+class _MaxPool(Module):
+    spatial: ClassVar[int]
+
+    def __init__(
+        self,
+        kernel_size: Any,
+        stride: Any = None,
+        padding: Any = 0,
+        dilation: Any = 1,
+        return_indices: bool = False,
+        ceil_mode: bool = False,
+    ) -> None:
+        super().__init__()
+        self.kernel_size = kernel_size
+        self.stride = kernel_size if stride is None else stride
+        self.padding = padding
+        self.dilation = dilation
+        self.return_indices = return_indices
+        self.ceil_mode = ceil_mode
+
+    def forward(self, input: Any) -> Any:
+        """(N, C, spatial...) with smaller spatial sizes; N may be left out."""
+        return F.max_pool(
+            self.spatial, input, self.kernel_size, self.stride, self.padding, self.dilation,
+            self.ceil_mode, self.return_indices,
+        )  # fmt: skip
+
+    def extra_repr(self) -> str:
+        """The windows."""
+        return (
+            f"kernel_size={self.kernel_size}, stride={self.stride}, padding={self.padding}, "
+            f"dilation={self.dilation}, ceil_mode={self.ceil_mode}"
+        )
+
+
+class MaxPool1d(_MaxPool):
+    """The largest element of every window of (N, C, L)."""
+
+    spatial = 1
+
+
+class MaxPool2d(_MaxPool):
+    """The largest element of every window of (N, C, H, W)."""
+
+    spatial = 2
+
+
+class MaxPool3d(_MaxPool):
+    """The largest element of every window of (N, C, D, H, W)."""
+
+    spatial = 3
+
+
+class _AvgPool(Module):
+    spatial: ClassVar[int]
+
+    def __init__(
+        self,
+        kernel_size: Any,
+        stride: Any = None,
+        padding: Any = 0,
+        ceil_mode: bool = False,
+        count_include_pad: bool = True,
+        divisor_override: int | None = None,
+    ) -> None:
+        super().__init__()
+        self.kernel_size = kernel_size
+        self.stride = kernel_size if stride is None else stride
+        self.padding = padding
+        self.ceil_mode = ceil_mode
+        self.count_include_pad = count_include_pad
+        self.divisor_override = divisor_override
+
+    def forward(self, input: Any) -> Any:
+        """(N, C, spatial...) with smaller spatial sizes; N may be left out."""
+        return F.avg_pool(
+            self.spatial, input, self.kernel_size, self.stride, self.padding, self.ceil_mode,
+            self.count_include_pad, self.divisor_override,
+        )  # fmt: skip
+
+    def extra_repr(self) -> str:
+        """The windows."""
+        return f"kernel_size={self.kernel_size}, stride={self.stride}, padding={self.padding}"
+
+
+class AvgPool1d(_AvgPool):
+    """The mean of every window of (N, C, L)."""
+
+    spatial = 1
+
+    def __init__(
+        self,
+        kernel_size: Any,
+        stride: Any = None,
+        padding: Any = 0,
+        ceil_mode: bool = False,
+        count_include_pad: bool = True,
+    ) -> None:
+        super().__init__(kernel_size, stride, padding, ceil_mode, count_include_pad)
+        self.kernel_size, self.stride, self.padding = (
+            v if isinstance(v, tuple) else (v,) for v in (kernel_size, self.stride, padding)
+        )
+
+
+class AvgPool2d(_AvgPool):
+    """The mean of every window of (N, C, H, W)."""
+
+    spatial = 2
+
+
+class AvgPool3d(_AvgPool):
+    """The mean of every window of (N, C, D, H, W)."""
+
+    spatial = 3
+
+
+class _LPPool(Module):
+    spatial: ClassVar[int]
+
+    def __init__(
+        self, norm_type: float, kernel_size: Any, stride: Any = None, ceil_mode: bool = False
+    ) -> None:
+        super().__init__()
+        self.norm_type = norm_type
+        self.kernel_size = kernel_size
+        self.stride = stride
+        self.ceil_mode = ceil_mode
+
+    def forward(self, input: Any) -> Any:
+        """(N, C, spatial...) with smaller spatial sizes; N may be left out."""
+        return F.lp_pool(
+            self.spatial, input, self.norm_type, self.kernel_size, self.stride, self.ceil_mode
+        )
+
+    def extra_repr(self) -> str:
+        """The norm and the windows."""
+        return (
+            f"norm_type={self.norm_type}, kernel_size={self.kernel_size}, stride={self.stride}, "
+            f"ceil_mode={self.ceil_mode}"
+        )
+
+
+class LPPool1d(_LPPool):
+    """The root of the sum of powers of every window of (N, C, L)."""
+
+    spatial = 1
+
+
+class LPPool2d(_LPPool):
+    """The root of the sum of powers of every window of (N, C, H, W)."""
+
+    spatial = 2
+
+
+class LPPool3d(_LPPool):
+    """The root of the sum of powers of every window of (N, C, D, H, W)."""
+
+    spatial = 3
+
+
+class _AdaptiveAvgPool(Module):
+    spatial: ClassVar[int]
+
+    def __init__(self, output_size: Any) -> None:
+        super().__init__()
+        self.output_size = output_size
+
+    def forward(self, input: Any) -> Any:
+        """(N, C, spatial...) with the spatial sizes asked for; N may be left out."""
+        return F.adaptive_avg_pool(self.spatial, input, self.output_size)
+
+    def extra_repr(self) -> str:
+        """The sizes."""
+        return f"output_size={self.output_size}"
+
+
+class AdaptiveAvgPool1d(_AdaptiveAvgPool):
+    """Means over windows such that (N, C, L) becomes (N, C, output_size)."""
+
+    spatial = 1
+
+
+class AdaptiveAvgPool2d(_AdaptiveAvgPool):
+    """Means over windows such that (N, C, H, W) becomes (N, C, *output_size)."""
+
+    spatial = 2
+
+
+class AdaptiveAvgPool3d(_AdaptiveAvgPool):
+    """Means over windows such that (N, C, D, H, W) becomes (N, C, *output_size)."""
+
+    spatial = 3
+
+
+class _AdaptiveMaxPool(Module):
+    spatial: ClassVar[int]
+
+    def __init__(self, output_size: Any, return_indices: bool = False) -> None:
+        super().__init__()
+        self.output_size = output_size
+        self.return_indices = return_indices
+
+    def forward(self, input: Any) -> Any:
+        """(N, C, spatial...) with the spatial sizes asked for; N may be left out."""
+        return F.adaptive_max_pool(self.spatial, input, self.output_size, self.return_indices)
+
+    def extra_repr(self) -> str:
+        """The sizes."""
+        return f"output_size={self.output_size}"
+
+
+class AdaptiveMaxPool1d(_AdaptiveMaxPool):
+    """Maxima over windows such that (N, C, L) becomes (N, C, output_size)."""
+
+    spatial = 1
+
+
+class AdaptiveMaxPool2d(_AdaptiveMaxPool):
+    """Maxima over windows such that (N, C, H, W) becomes (N, C, *output_size)."""
+
+    spatial = 2
+
+
+class AdaptiveMaxPool3d(_AdaptiveMaxPool):
+    """Maxima over windows such that (N, C, D, H, W) becomes (N, C, *output_size)."""
+
+    spatial = 3
+
+
+class _MaxUnpool(Module):
+    spatial: ClassVar[int]
+
+    def __init__(self, kernel_size: Any, stride: Any = None, padding: Any = 0) -> None:
+        super().__init__()
+        self.kernel_size = kernel_size
+        self.stride = kernel_size if stride is None else stride
+        self.padding = padding
+
+    def forward(self, input: Any, indices: Any, output_size: Any = None) -> Any:
+        """Maxima and their places to an image that is 0 elsewhere."""
+        return F.max_unpool(
+            self.spatial, input, indices, self.kernel_size, self.stride, self.padding, output_size
+        )
+
+    def extra_repr(self) -> str:
+        """The windows."""
+        return f"kernel_size={self.kernel_size}, stride={self.stride}, padding={self.padding}"
+
+
+class MaxUnpool1d(_MaxUnpool):
+    """Undoes `MaxPool1d`, whose places are given; other elements are 0."""
+
+    spatial = 1
+
+
+class MaxUnpool2d(_MaxUnpool):
+    """Undoes `MaxPool2d`, whose places are given; other elements are 0."""
+
+    spatial = 2
+
+
+class MaxUnpool3d(_MaxUnpool):
+    """Undoes `MaxPool3d`, whose places are given; other elements are 0."""
+
+    spatial = 3
