@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from weft.eager.anomaly import detect_anomaly, is_anomaly_enabled, set_detect_anomaly
 from weft.eager.autograd import backward, grad
 from weft.eager.custom import Function
+from weft.eager.gradcheck import gradcheck, gradgradcheck
 from weft.eager.mode import (
     enable_grad,
     inference_mode,
@@ -15,10 +17,15 @@ from weft.eager.mode import (
 __all__ = [
     "Function",
     "backward",
+    "detect_anomaly",
     "enable_grad",
     "grad",
+    "gradcheck",
+    "gradgradcheck",
     "inference_mode",
+    "is_anomaly_enabled",
     "is_grad_enabled",
     "no_grad",
+    "set_detect_anomaly",
     "set_grad_enabled",
 ]

@@ -14,6 +14,7 @@ from weft.eager import (
     sorting,
 )
 from weft.eager.alias import bool, double, float, half, int, long, short
+from weft.eager.anomaly import find_nan
 from weft.eager.arithmetic import *  # noqa: F403
 from weft.eager.creation import (
     as_tensor,
@@ -98,6 +99,7 @@ __all__ = [
     "empty_like",
     "enable_grad",
     "eye",
+    "find_nan",
     "float",
     "from_dlpack",
     "from_numpy",

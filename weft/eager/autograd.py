@@ -7,21 +7,17 @@ from typing import Any
 
 import numpy as np
 
+from weft.eager.anomaly import check_gradients
 from weft.eager.call import cast, lazy_of, wrap
 from weft.eager.custom import Custom
 from weft.eager.handle import Handle
 from weft.eager.hook import Afterwards
-from weft.eager.lazy import Lazy
-from weft.eager.mode import Setting, enable_grad, is_grad_enabled, no_grad, set_grad_enabled
-from weft.eager.walk import History, Starts, add_to, history, pull, seen, unowned, walk
+from weft.eager.lazy import Lazy, trace
+from weft.eager.mode import Setting
+from weft.eager.walk import History, Starts, add_to, history, seen, unowned, walk
 from weft.errors import GradientError, ShapeError
 from weft.ir.shape import known, show
 from weft.ops.base import at_user_line
-
-__all__ = [
-    "History", "backward", "enable_grad", "grad", "history", "is_grad_enabled", "no_grad", "pull",
-    "set_grad_enabled",
-]  # fmt: skip
 
 
 def backward(
@@ -52,6 +48,7 @@ def backward(
         targets = [x.lazy for x in ([inputs] if isinstance(inputs, Handle) else inputs)]
     with Setting("grad_mode", create_graph):
         found = walk(starts, targets, past)
+        _inspect(found)
         for x, g in zip(targets, found, strict=True):
             if g is not None:
                 _accumulate(x, g)
@@ -85,6 +82,7 @@ def grad(
             raise _unused(i)
     with Setting("grad_mode", create_graph):
         found = walk(starts, targets, past)
+        _inspect(found)
         found = [
             seen(x, g) if g is not None and x.leaf else g
             for x, g in zip(targets, found, strict=True)
@@ -97,6 +95,11 @@ def grad(
     return tuple(
         [None if g is None else wrap(unowned(g), x) for g, x in zip(found, xs, strict=True)]
     )
+
+
+def _inspect(found: Sequence[Lazy | None]) -> None:
+    if trace.anomaly:
+        check_gradients([g for g in found if g is not None and g.array is None])
 
 
 def _unused(i: int) -> GradientError:

@@ -65,9 +65,11 @@ class Handle:
 
     @property
     def at_hand(self) -> bool:
-        """Whether the value is there, of no interest to gradients, and not to be traced."""
+        """Whether the value is there, of no interest to gradients, tracing or inspection."""
         lazy = self.lazy
-        return lazy.array is not None and not ((lazy.tracked and trace.grad_mode) or trace.depth)
+        if trace.depth or trace.inspect is not None:
+            return False
+        return lazy.array is not None and not (lazy.tracked and trace.grad_mode)
 
     def own_memory(self) -> Array | None:
         """The tensor's memory, if nothing recorded would see it change; it may be written to."""

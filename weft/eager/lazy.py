@@ -120,6 +120,8 @@ class Trace(threading.local):
         self.limit = MOST_PENDING  # how many records may wait; 0 after an optimiser's step
         self.grad_mode = True
         self.autocast: Any = None  # the element type of mixed precision
+        self.inspect: Any = None  # runs programs, checking each value: see `weft.eager.anomaly`
+        self.anomaly = False  # whether backward passes are inspected
         self.depth = 0  # how many functions are being traced: see `weft.eager.tracing`
         self.changed: dict[Any, Lazy] = {}  # handles that the innermost one changed: value before
 
@@ -172,6 +174,11 @@ def flush() -> None:
     _runner[0][0]()
 
 
+def compute(lazies: Sequence[Lazy]) -> None:
+    """Compute these values."""
+    _runner[0][1](lazies)
+
+
 def array_of(lazy: Lazy) -> Array:
     """The array of a value that a tensor shows, computed now if need be.
 
@@ -183,7 +190,7 @@ def array_of(lazy: Lazy) -> Array:
     if lazy.array is None:  # recorded by another thread, or before a function that is being traced
         if lazy.record is None:
             refuse(lazy)
-        _runner[0][1]([lazy])
+        compute([lazy])
         assert lazy.array is not None
     return lazy.array
 

@@ -32,7 +32,16 @@ class Plan:
         expand: adds the nodes to the current graph, given the inputs' values.
     """
 
-    __slots__ = ("differentiable", "expand", "follows", "name", "single", "takes_rows", "types")
+    __slots__ = (
+        "differentiable",
+        "expand",
+        "follows",
+        "name",
+        "single",
+        "takes_rows",
+        "types",
+        "variable",
+    )
 
     def __init__(
         self,
@@ -49,6 +58,7 @@ class Plan:
         self.differentiable = differentiable
         self.single = len(self.types) == 1
         self.follows = follows
+        self.variable = False  # whether it marks what a derivative is taken by
         self.takes_rows = takes_rows  # whether inputs may be `RowSparse`
 
     def __repr__(self) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Final
 
 from weft.eager.lazy import Alias, Lazy, Record, refuse
 from weft.eager.plan import settled
@@ -93,40 +93,45 @@ def _identity(lazy: Lazy, record: Record) -> int:
     return id(lazy.array)
 
 
-def _home(output: Lazy, number: dict[Lazy, int], leaves: list[Lazy]) -> int:
-    home = output.home
-    assert home is not None
-    if home.array is None or not home.array.flags.writeable or home.is_live:
-        output.home = None
-        return -1
-    if home not in number:
-        number[home] = len(number)
-        leaves.append(home)
-    return leaves.index(home)
+SHALLOW: Final = 1 << 62
 
 
 def needed(outputs: Sequence[Lazy], since: int = 0) -> tuple[Record, ...]:
     """The records that must run, in order; without those before number `since`.
 
-    A gradient sees its ys with all that led to them, whether already computed or not.
+    A gradient sees its ys with all that led to them, whether already computed or not; but where a
+    function is traced (`since`), no further than to what it differentiates by, and to what outer
+    derivatives differentiate by: there the way goes on outside.
     """
-    found: dict[Record, bool] = {}
-    stack = [(y.record, False) for y in outputs if y.record and _is_pending(y, since)]
+    found: dict[Record, int] = {}  # -> the number of the variable at which its history ends
+    stack = [(y.record, SHALLOW) for y in outputs if y.record and _is_pending(y, since)]
     while stack:
-        record, history = stack.pop()
-        before = found.get(record)
-        if before is not None and (before or not history):
+        record, end = stack.pop()
+        if found.get(record, SHALLOW + 1) <= end:
             continue
-        found[record] = history
+        found[record] = end
         follows = record.plan.follows
+        own = _end(record, since) if follows else SHALLOW
         for position, lazy in enumerate(record.inputs):
             inner = lazy.record
             if inner is None:
                 continue
-            deep = lazy.leaf is None and (position < follows or (history and lazy.tracked))
-            if deep or _is_pending(lazy, since):
+            deep = own if position < follows else end if lazy.tracked else SHALLOW
+            if lazy.leaf is not None or (inner.plan.variable and inner.serial <= deep):
+                deep = SHALLOW
+            if deep < SHALLOW or _is_pending(lazy, since):
                 stack.append((inner, deep))
     return tuple(sorted(found, key=_serial))
+
+
+def _end(record: Record, since: int) -> int:
+    """The last variable among what a gradient is taken by, if it comes from before `since`."""
+    variables = [
+        x.record.serial
+        for x in record.inputs[record.plan.follows :]
+        if x.record is not None and x.record.plan.variable and x.record.serial < since
+    ]
+    return max(variables, default=-1)
 
 
 def _is_pending(lazy: Lazy, since: int) -> bool:
@@ -139,11 +144,16 @@ def _serial(record: Record) -> int:
 
 @dataclass(frozen=True)
 class Expanded:
-    """The graph of a structure: one value per leaf and per output."""
+    """The graph of a structure: one value per leaf and per output.
+
+    Attributes:
+        begins: for each record the position of its first node.
+    """
 
     graph: Graph
     feeds: tuple[Value, ...]
     outputs: tuple[Value, ...]
+    begins: tuple[int, ...]
 
 
 def expand(structure: Structure) -> Expanded:
@@ -158,14 +168,16 @@ def expand(structure: Structure) -> Expanded:
                 env[lazy] = catalogue.placeholder(dtype=kind.dtype, shape=kind.shape)
         for lazy, first in structure.same:
             env[lazy] = env[first]
+        begins: list[int] = []
         for record in structure.records:
+            begins.append(len(graph.nodes))
             values = [settled(env[lazy], record.plan) for lazy in record.inputs]
             with graph.at(record.source):
                 found = record.plan.expand(*values)
             env.update(zip(record.outputs, found, strict=True))
         outputs = tuple([dense(env[y]) for y in structure.outputs])
         feeds = tuple([dense(env[lazy]) for lazy in structure.leaves])
-    return Expanded(graph, feeds, outputs)
+    return Expanded(graph, feeds, outputs, tuple(begins))
 
 
 def work(graph: Graph) -> float:

@@ -11,10 +11,11 @@ from weft.eager.call import lazy_of, wrap
 from weft.eager.handle import Handle
 from weft.eager.lazy import Lazy, trace
 from weft.eager.mode import enable_grad
-from weft.eager.plan import op_plan
+from weft.eager.plan import Plan, recall, remember
 from weft.eager.walk import History, history
 from weft.errors import GradientError
 from weft.func.tree import Tree, flatten
+from weft.ir.node import TensorType
 from weft.ops.base import REGISTRY, at_user_line
 
 _IDENTITY: Final = REGISTRY["identity"]
@@ -40,9 +41,18 @@ def variable(x: Any, what: str) -> tuple[Any, Lazy]:
             f"{what}: expected floating arguments, got {lazy.type}; make it floating, or choose "
             f"other arguments with argnums{at_user_line()}"
         )
-    found = trace.record(op_plan(_IDENTITY, (lazy.type,), {}), (lazy,))[0]
+    found = trace.record(_plan(lazy.type), (lazy,))[0]
     found.tracked = True
     return wrap(found, x if isinstance(x, Handle) else None), found
+
+
+def _plan(kind: TensorType) -> Plan:
+    key = ("variable", id(kind))
+    found = recall(key)
+    if found is None:
+        found = remember(key, Plan("variable", [kind], _IDENTITY.all))
+        found.variable = True
+    return found
 
 
 class Variables:
