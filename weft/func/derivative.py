@@ -50,7 +50,8 @@ def _rows(run: Run, i: int) -> Any:
 
     basis = np.eye(count, dtype=y.type.dtype.numpy).reshape(count, *shape)
     found = vmap(row)(wrap(leaf(basis)))
-    return run.arguments([x.reshape((*shape, *x.shape[1:])).lazy for x in found])
+    shaped = [x.reshape((*shape, *x.shape[1:])) for x in found]
+    return run.arguments([run.outside(x.lazy) for x in shaped])
 
 
 def _zeros(y: Lazy) -> Lazy:
