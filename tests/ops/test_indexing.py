@@ -19,6 +19,7 @@ from weft.ir.dtype import DType
 from weft.ir.graph import Graph
 from weft.runtime.engine import Function, State
 from weft.transform.check import check_gradients
+from weft.transform.interpreter import evaluate
 
 Key = tuple[Any, ...]
 
@@ -113,6 +114,45 @@ def test_gradients_and_compiled_values(key: Key) -> None:
     expected[key] = value
     np.testing.assert_array_equal(found[0], x[key])
     np.testing.assert_array_equal(found[1], expected)
+
+
+HOLES = np.array([[True, False, True], [False, True, True]])
+EDGES: list[tuple[tuple[int, ...], Key]] = [
+    ((3, 4), ([],)),
+    ((3, 4), (slice(None), [])),
+    ((3, 4), (np.zeros(3, np.bool_),)),
+    ((3, 4), (np.ones((3, 4), np.bool_),)),
+    ((0, 4), ([],)),
+    ((0, 4), (slice(None), [1, 2])),
+    ((), ()),
+    ((), (..., None)),
+    ((3,), (np.array(1),)),
+    ((3, 4), (np.int64(-1), np.array([0, 1]))),
+    ((3, 4), (np.uint8(2),)),
+    ((2, 3, 4), ([0, 1], ..., [1, 2])),
+    ((2, 3, 4), ([[0], [1]], None, [0, 2])),
+    ((2, 3, 4), (slice(None), slice(5, 2), 0)),
+    ((2, 3, 4), (HOLES, [0, 3, 1, 2])),
+    ((2, 3, 4), (0, [True, False, True])),
+]
+
+
+def test_edges_interpreted_and_compiled() -> None:
+    for shape, key in EDGES:
+        x = counting(shape)
+        value = -np.asarray(x[key]) - 1
+        expected = [x[key], x.copy(), x.copy()]
+        expected[1][key] = value
+        np.add.at(expected[2], key, 2.0)
+        with Graph().as_default() as graph:
+            v = ops.placeholder(dtype="float32", shape=shape)
+            u = ops.placeholder(dtype="float32", shape=value.shape)
+            fetches = [v[key], ops.subscript_update(v, key, u)]
+            fetches.append(ops.subscript_update(v, key, 2.0, "add"))
+        interpreted = evaluate(graph, fetches, {v: x, u: value})
+        for found in (interpreted, Function(graph, fetches, feeds=[v, u])([x, value], State())):
+            for y, want in zip(found, expected, strict=True):
+                np.testing.assert_array_equal(np.asarray(y), want, strict=True, err_msg=str(key))
 
 
 def test_the_last_of_equal_positions_wins_and_takes_the_gradient() -> None:
