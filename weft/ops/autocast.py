@@ -41,8 +41,11 @@ IN_FLOAT32: Final = frozenset(
 )  # fmt: skip
 """Run in float32, and give it."""
 
-_UNTOUCHED: Final = frozenset({"barrier", "call", "host_call", "slice_update"})
-"""Functions get what their caller gave; an array keeps its type when a part is assigned."""
+_UNTOUCHED: Final = frozenset(
+    {"barrier", "call", "flash_attention", "flash_attention_grad", "host_call", "slice_update"}
+)
+"""Functions and kernels get what their caller gave; an array keeps its type when a part is
+assigned."""
 
 
 def policy(name: str) -> Policy | None:
