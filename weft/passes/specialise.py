@@ -181,7 +181,8 @@ class _Walk:
         for name, operand in zip(node.operands, inputs[len(data) :], strict=True):
             attrs[name] = self._attribute(node, name, operand)
         kinds = tuple([v.type for v in data])
-        if node.operands or kinds != tuple([v.type for v in node.inputs]):
+        told = node.operands or not all([is_static(t.shape) for t in node.types])
+        if told or kinds != tuple([v.type for v in node.inputs]):
             types = _types(op, node, kinds, attrs)
         else:
             types = node.types  # as they were derived
