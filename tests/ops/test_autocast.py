@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import gc
+import importlib
+import pkgutil
 from typing import Any
 
 import numpy as np
@@ -9,7 +12,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+import weft.eager
+import weft.nn.functional
 from weft import ops
+from weft.eager.call import Recorded
 from weft.errors import DTypeError
 from weft.ir.dtype import DTYPES, DType, bfloat16, float16, float32, float64, int32
 from weft.ir.graph import Graph
@@ -23,11 +29,24 @@ FLOATS = (bfloat16, float16, float32, float64)
 RANK = {bfloat16: 0, float16: 0, float32: 1, float64: 2}
 
 
-def test_the_table_names_operations_of_the_catalogue() -> None:
-    assert set(REGISTRY) >= IN_FLOAT32
-    assert set(REGISTRY) >= LOW
+def recorded() -> set[str]:
+    """Names of the functions that are recorded as one call."""
+    for package in (weft.eager, weft.nn.functional):
+        for module in pkgutil.iter_modules(package.__path__):
+            importlib.import_module(f"{package.__name__}.{module.name}")
+    found = [x for x in gc.get_objects() if type(x) is Recorded]
+    return {x.__name__.strip("_") for x in found}
+
+
+def test_the_table_names_operations_and_recorded_functions() -> None:
+    assert set(REGISTRY) | recorded() >= LOW | IN_FLOAT32
     assert not LOW & IN_FLOAT32
-    assert policy("no such operation") is None
+
+
+def test_functions_whose_name_says_loss_or_norm_run_in_float32() -> None:
+    for name in recorded():
+        if name.endswith(("_loss", "_norm", "cross_entropy")) and name != "local_response_norm":
+            assert policy(name) == "float32", name
 
 
 @given(

@@ -21,22 +21,38 @@ from weft.ops.numeric import HALVES
 
 Policy = Literal["low", "float32", "widest"]
 
-LOW: Final = frozenset({"attention", "conv", "conv_grad_input", "conv_grad_weight", "matmul"})
+LOW: Final = frozenset(
+    {
+        "attention", "conv", "conv_grad_input", "conv_grad_weight", "matmul",
+        # functions that are mostly products
+        "added", "bilinear", "conv_transpose", "einsum", "inner", "linear", "plainly_added",
+        "tensordot",
+    }
+)  # fmt: skip
 """Run in the half-precision type; the result has it, too. Sums inside are kept in float32."""
 
 IN_FLOAT32: Final = frozenset(
     {
         # wide range, or digits lost where the derivative is steep
-        "exp", "expm1", "log", "log1p", "softplus", "power", "reciprocal", "rsqrt",
-        "acos", "asin", "acosh", "atanh", "cosh", "sinh", "tan", "erfinv",
+        "exp", "exp2", "expm1", "log", "log1p", "log2", "log10", "logit", "softplus", "power",
+        "raised", "reciprocal", "rsqrt", "acos", "asin", "acosh", "atanh", "cosh", "sinh", "tan",
+        "erfinv", "lgamma", "digamma", "polygamma",
         # many terms
-        "sum", "sum_to", "prod", "mean", "variance", "std", "norm", "logsumexp",
-        "cumsum", "cumprod", "softmax", "log_softmax",
+        "sum", "sum_to", "prod", "mean", "variance", "std", "norm", "logsumexp", "nansum",
+        "nanmean", "p_norm", "accumulated", "cumsum", "cumprod", "softmax",
+        "log_softmax", "gumbel_softmax",
         # normalisation
-        "batch_norm", "layer_norm",
+        "batch_norm", "batch_norm_eval", "group_norm", "instance_norm", "layer_norm", "normalize",
+        "rms_norm",
+        # distances
+        "cosine_similarity", "distances", "pairwise_distance", "pdist",
         # losses
-        "l2_loss", "sigmoid_cross_entropy", "softmax_cross_entropy",
-        "sparse_softmax_cross_entropy",
+        "binary_cross_entropy", "binary_cross_entropy_with_logits", "cosine_embedding_loss",
+        "cross_entropy", "gaussian_nll_loss", "hinge_embedding_loss", "huber_loss", "kl_div",
+        "l1_loss", "l2_loss", "margin_of_distances", "margin_ranking_loss", "mse_loss",
+        "multi_margin_loss", "multilabel_soft_margin_loss", "nll_loss", "poisson_nll_loss",
+        "sigmoid_cross_entropy", "smooth_l1_loss", "soft_cross_entropy", "soft_margin_loss",
+        "softmax_cross_entropy", "sparse_softmax_cross_entropy", "triplet_margin_loss",
     }
 )  # fmt: skip
 """Run in float32, and give it."""
@@ -49,11 +65,14 @@ assigned."""
 
 
 def policy(name: str) -> Policy | None:
-    """How the operation `name` treats its floating inputs while casts are automatic.
+    """How an operation treats its floating inputs while casts are automatic.
 
     `"low"`: cast to the half-precision type. `"float32"`: half precision is cast to float32.
-    `"widest"`: cast to the widest type among them. `None`: left as they are, because there is at
-    most one, or because the operation is not in the catalogue.
+    `"widest"`: cast to the widest type among them. `None`: left as they are.
+
+    Args:
+        name: of an operation of the catalogue, or of a function that is recorded as one call,
+            such as `linear`; one that no table names takes the widest type.
 
     >>> policy("matmul"), policy("softmax"), policy("add"), policy("tanh")
     ('low', 'float32', 'widest', None)
@@ -62,11 +81,13 @@ def policy(name: str) -> Policy | None:
         return "low"
     if name in IN_FLOAT32:
         return "float32"
-    op = REGISTRY.get(name)
-    if op is None or name in _UNTOUCHED or isinstance(op.lower, Boundary):
+    if name in _UNTOUCHED:
         return None
+    op = REGISTRY.get(name)
+    if op is None:
+        return "widest"
     several = len(op.inputs) > 1 or any(declared.startswith("*") for declared in op.inputs)
-    return "widest" if several else None
+    return "widest" if several and not isinstance(op.lower, Boundary) else None
 
 
 def input_dtypes(name: str, dtypes: Sequence[DType], low: DType) -> tuple[DType, ...]:
