@@ -35,6 +35,7 @@ from weft.nn.functional.activation import (
     tanhshrink,
     threshold,
 )
+from weft.nn.functional.attention import scaled_dot_product_attention
 from weft.nn.functional.classification import (
     binary_cross_entropy,
     binary_cross_entropy_with_logits,
@@ -203,6 +204,7 @@ __all__ = [
     "relu_",
     "rms_norm",
     "rrelu",
+    "scaled_dot_product_attention",
     "selu",
     "sigmoid",
     "silu",

@@ -1,0 +1,389 @@
+"""Recurrent layers and their cells: `RNN`, `LSTM`, `GRU`."""
+
+from __future__ import annotations
+
+import math
+from typing import Any, ClassVar
+
+from weft.eager.creation import empty
+from weft.errors import ShapeError
+from weft.ir.shape import show
+from weft.nn import functional as F
+from weft.nn import init
+from weft.nn.functional import recurrent as nodes
+from weft.nn.functional.common import shape_of
+from weft.nn.module import Module
+from weft.nn.parameter import Parameter
+from weft.ops.base import at_user_line
+
+
+class RNNBase(Module):
+    """Weights of several layers, and how they are run one after another."""
+
+    gates: ClassVar[int]
+    mode: str
+
+    def __init__(
+        self,
+        mode: str,
+        input_size: int,
+        hidden_size: int,
+        num_layers: int = 1,
+        bias: bool = True,
+        batch_first: bool = False,
+        dropout: float = 0.0,
+        bidirectional: bool = False,
+        proj_size: int = 0,
+        device: Any = None,
+        dtype: Any = None,
+    ) -> None:
+        super().__init__()
+        self.mode = mode
+        self.input_size = input_size
+        self.hidden_size = hidden_size
+        self.num_layers = num_layers
+        self.bias = bias
+        self.batch_first = batch_first
+        self.dropout = float(dropout)
+        self.bidirectional = bidirectional
+        self.proj_size = proj_size
+        self._check_options()
+        self._names: list[list[str]] = []
+        for layer in range(num_layers):
+            for reverse in range(1 + bidirectional):
+                self._make_layer(layer, bool(reverse), {"device": device, "dtype": dtype})
+        self.reset_parameters()
+
+    def _check_options(self) -> None:
+        name = type(self).__name__
+        if min(self.input_size, self.hidden_size, self.num_layers) < 1:
+            raise ShapeError(
+                f"{name}: expected positive sizes, got input_size {self.input_size}, hidden_size "
+                f"{self.hidden_size}, num_layers {self.num_layers}{at_user_line()}"
+            )
+        if not 0 <= self.dropout <= 1 or not 0 <= self.proj_size < self.hidden_size:
+            raise ValueError(
+                f"{name}: expected dropout from 0 to 1 and proj_size below hidden_size, got "
+                f"{self.dropout} and {self.proj_size}{at_user_line()}"
+            )
+        if self.proj_size and self.mode != "LSTM":
+            raise ValueError(f"{name}: proj_size goes with LSTM only{at_user_line()}")
+
+    @property
+    def _directions(self) -> int:
+        return 1 + self.bidirectional
+
+    @property
+    def _output(self) -> int:
+        return self.proj_size or self.hidden_size
+
+    def _make_layer(self, layer: int, reverse: bool, options: dict[str, Any]) -> None:
+        rows = self.gates * self.hidden_size
+        width = self.input_size if layer == 0 else self._output * self._directions
+        shapes: dict[str, tuple[int, ...]] = {
+            "weight_ih": (rows, width), "weight_hh": (rows, self._output),
+        }  # fmt: skip
+        if self.bias:
+            shapes |= {"bias_ih": (rows,), "bias_hh": (rows,)}
+        if self.proj_size:
+            shapes["weight_hr"] = (self.proj_size, self.hidden_size)
+        suffix = f"_l{layer}{'_reverse' if reverse else ''}"
+        for name, shape in shapes.items():
+            self.register_parameter(name + suffix, Parameter(empty(shape, **options)))
+        kinds = ("weight_ih", "weight_hh", "bias_ih", "bias_hh", "weight_hr")
+        self._names.append([kind + suffix if kind in shapes else "" for kind in kinds])
+
+    def reset_parameters(self) -> None:
+        """Uniform in +-1 / sqrt(hidden_size)."""
+        bound = 1 / math.sqrt(self.hidden_size)
+        for weight in self.parameters():
+            init.uniform_(weight, -bound, bound)
+
+    @property
+    def all_weights(self) -> list[list[Parameter]]:
+        """The weights of each layer and direction."""
+        return [[self._parameters[n] for n in names if n] for names in self._names]  # type: ignore[misc]
+
+    def flatten_parameters(self) -> None:
+        """Nothing: weights are where they are; there for PyTorch's programs."""
+
+    def _weights(self, number: int) -> list[Any]:
+        return [self._parameters[name] if name else None for name in self._names[number]]
+
+    def _direction(self, x: Any, number: int, states: list[Any], reverse: bool) -> tuple[Any, ...]:
+        """All outputs of one direction of one layer, and its last states."""
+        raise NotImplementedError
+
+    def _run(self, input: Any, states: list[Any]) -> tuple[Any, list[Any]]:
+        """The last layer's outputs, and all layers' last states, as (N) was given.
+
+        Args:
+            states: of each kind, (layers * directions, N, width), or `None`.
+        """
+        shape = shape_of(input)
+        if len(shape) not in (2, 3) or shape[-1] != self.input_size:
+            order = "(N, L, " if self.batch_first else "(L, N, "
+            raise ShapeError(
+                f"{type(self).__name__}: expected an input {order}{self.input_size}) or (L, "
+                f"{self.input_size}), got {show(shape)}{at_user_line()}"
+            )
+        single = len(shape) == 2
+        if single:
+            x = nodes.widened(input, axis=1)
+            states = [None if s is None else nodes.widened(s, axis=1) for s in states]
+        else:
+            x = nodes.turned(input) if self.batch_first else input
+        self._check_states(states, shape_of(x)[1])
+        count = self.num_layers * self._directions
+        parts = [(None,) * count if s is None else _several(nodes.unstacked(s)) for s in states]
+        y, last = self._layers(x, parts)
+        found = [nodes.stacked(*kind) for kind in zip(*last, strict=True)]
+        if single:
+            return nodes.narrowed(y, axis=1), [nodes.narrowed(s, axis=1) for s in found]
+        return (nodes.turned(y) if self.batch_first else y), found
+
+    def _check_states(self, states: list[Any], n: int) -> None:
+        widths = (self._output, self.hidden_size)
+        for state, width in zip(states, widths, strict=False):
+            expected = (self.num_layers * self._directions, n, width)
+            if state is not None and shape_of(state) != expected:
+                raise ShapeError(
+                    f"{type(self).__name__}: expected a state of shape {show(expected)}, got "
+                    f"{show(shape_of(state))}{at_user_line()}"
+                )
+
+    def _layers(self, x: Any, parts: list[Any]) -> tuple[Any, list[tuple[Any, ...]]]:
+        last: list[tuple[Any, ...]] = []
+        for layer in range(self.num_layers):
+            outputs: list[Any] = []
+            for reverse in range(self._directions):
+                number = layer * self._directions + reverse
+                own = [kind[number] for kind in parts]
+                y, *final = self._direction(x, number, own, bool(reverse))
+                outputs.append(y)
+                last.append(tuple(final))
+            x = outputs[0] if len(outputs) == 1 else nodes.joined(*outputs)
+            if self.dropout and layer < self.num_layers - 1:
+                x = F.dropout(x, self.dropout, self.training)
+        return x, last
+
+    def extra_repr(self) -> str:
+        """The sizes, and the options that are not the default."""
+        parts = [f"{self.input_size}, {self.hidden_size}"]
+        defaults: dict[str, Any] = {
+            "proj_size": 0, "num_layers": 1, "bias": True, "batch_first": False, "dropout": 0.0,
+            "bidirectional": False,
+        }  # fmt: skip
+        for name, default in defaults.items():
+            value = getattr(self, name)
+            if value != default:
+                parts.append(f"{name}={value}")
+        return ", ".join(parts)
+
+
+def _several(x: Any) -> tuple[Any, ...]:
+    return x if isinstance(x, tuple) else (x,)
+
+
+class RNN(RNNBase):
+    """`h = tanh(W x + b + V h + c)`, step by step.
+
+    Args:
+        nonlinearity: `tanh` or `relu`.
+        num_layers: each one takes the outputs of the one before it.
+        batch_first: sequences are (N, L, width), not (L, N, width).
+        dropout: of the outputs of every layer but the last, in training.
+        bidirectional: a second set of weights runs backwards in time.
+    """
+
+    gates = 1
+
+    def __init__(
+        self,
+        input_size: int,
+        hidden_size: int,
+        num_layers: int = 1,
+        nonlinearity: str = "tanh",
+        bias: bool = True,
+        batch_first: bool = False,
+        dropout: float = 0.0,
+        bidirectional: bool = False,
+        device: Any = None,
+        dtype: Any = None,
+    ) -> None:
+        mode = f"RNN_{nonlinearity.upper()}"
+        if mode not in ("RNN_TANH", "RNN_RELU"):
+            raise ValueError(
+                f"RNN: expected nonlinearity 'tanh' or 'relu', got {nonlinearity!r}{at_user_line()}"
+            )
+        super().__init__(
+            mode, input_size, hidden_size, num_layers, bias, batch_first, dropout,
+            bidirectional, 0, device, dtype,
+        )  # fmt: skip
+        self.nonlinearity = nonlinearity
+
+    def _direction(self, x: Any, number: int, states: list[Any], reverse: bool) -> tuple[Any, ...]:
+        relu = self.mode == "RNN_RELU"
+        return nodes.rnn(x, *states, *self._weights(number)[:4], reverse=reverse, relu=relu)
+
+    def forward(self, input: Any, hx: Any = None) -> tuple[Any, Any]:
+        """Outputs (L, N, directions * hidden_size), and the last states of each layer."""
+        y, (h,) = self._run(input, [hx])
+        return y, h
+
+
+class GRU(RNNBase):
+    """Gated recurrent units (Cho et al., 2014); options as in `RNN`."""
+
+    gates = 3
+
+    def __init__(
+        self,
+        input_size: int,
+        hidden_size: int,
+        num_layers: int = 1,
+        bias: bool = True,
+        batch_first: bool = False,
+        dropout: float = 0.0,
+        bidirectional: bool = False,
+        device: Any = None,
+        dtype: Any = None,
+    ) -> None:
+        super().__init__(
+            "GRU", input_size, hidden_size, num_layers, bias, batch_first, dropout, bidirectional,
+            0, device, dtype,
+        )  # fmt: skip
+
+    def _direction(self, x: Any, number: int, states: list[Any], reverse: bool) -> tuple[Any, ...]:
+        return nodes.gru(x, *states, *self._weights(number)[:4], reverse=reverse)
+
+    def forward(self, input: Any, hx: Any = None) -> tuple[Any, Any]:
+        """Outputs (L, N, directions * hidden_size), and the last states of each layer."""
+        y, (h,) = self._run(input, [hx])
+        return y, h
+
+
+class LSTM(RNNBase):
+    """Long short-term memory (Hochreiter and Schmidhuber, 1997); options as in `RNN`.
+
+    Args:
+        proj_size: width of the states h if they are to be narrower than `hidden_size`.
+    """
+
+    gates = 4
+
+    def __init__(
+        self,
+        input_size: int,
+        hidden_size: int,
+        num_layers: int = 1,
+        bias: bool = True,
+        batch_first: bool = False,
+        dropout: float = 0.0,
+        bidirectional: bool = False,
+        proj_size: int = 0,
+        device: Any = None,
+        dtype: Any = None,
+    ) -> None:
+        super().__init__(
+            "LSTM", input_size, hidden_size, num_layers, bias, batch_first, dropout, bidirectional,
+            proj_size, device, dtype,
+        )  # fmt: skip
+
+    def _direction(self, x: Any, number: int, states: list[Any], reverse: bool) -> tuple[Any, ...]:
+        return nodes.lstm(x, *states, *self._weights(number), reverse=reverse)
+
+    def forward(self, input: Any, hx: Any = None) -> tuple[Any, tuple[Any, Any]]:
+        """Outputs (L, N, directions * width), and the last states h and c of each layer."""
+        y, (h, c) = self._run(input, [None, None] if hx is None else list(hx))
+        return y, (h, c)
+
+
+class RNNCellBase(Module):
+    """Weights of one step."""
+
+    gates: ClassVar[int]
+
+    def __init__(
+        self, input_size: int, hidden_size: int, bias: bool = True, device: Any = None,
+        dtype: Any = None,
+    ) -> None:  # fmt: skip
+        super().__init__()
+        self.input_size = input_size
+        self.hidden_size = hidden_size
+        self.bias = bias
+        rows, options = self.gates * hidden_size, {"device": device, "dtype": dtype}
+        self.weight_ih = Parameter(empty(rows, input_size, **options))
+        self.weight_hh = Parameter(empty(rows, hidden_size, **options))
+        self.bias_ih = Parameter(empty(rows, **options)) if bias else None
+        self.bias_hh = Parameter(empty(rows, **options)) if bias else None
+        self.reset_parameters()
+
+    def reset_parameters(self) -> None:
+        """Uniform in +-1 / sqrt(hidden_size)."""
+        bound = 1 / math.sqrt(self.hidden_size) if self.hidden_size else 0
+        for weight in self.parameters():
+            init.uniform_(weight, -bound, bound)
+
+    def _step(self, cell: Any, input: Any, states: list[Any], **static: Any) -> tuple[Any, ...]:
+        shape = shape_of(input)
+        if len(shape) not in (1, 2) or shape[-1] != self.input_size:
+            raise ShapeError(
+                f"{type(self).__name__}: expected an input (N, {self.input_size}) or "
+                f"({self.input_size}), got {show(shape)}{at_user_line()}"
+            )
+        single = len(shape) == 1
+        if single:
+            input = nodes.widened(input, axis=0)
+            states = [None if s is None else nodes.widened(s, axis=0) for s in states]
+        weights = (self.weight_ih, self.weight_hh, self.bias_ih, self.bias_hh)
+        found = _several(cell(input, *states, *weights, **static))
+        return tuple([nodes.narrowed(y, axis=0) for y in found]) if single else found
+
+    def extra_repr(self) -> str:
+        """The sizes."""
+        extra = "" if self.bias else ", bias=False"
+        return f"{self.input_size}, {self.hidden_size}{extra}"
+
+
+class RNNCell(RNNCellBase):
+    """One step of `RNN`."""
+
+    gates = 1
+
+    def __init__(
+        self, input_size: int, hidden_size: int, bias: bool = True, nonlinearity: str = "tanh",
+        device: Any = None, dtype: Any = None,
+    ) -> None:  # fmt: skip
+        super().__init__(input_size, hidden_size, bias, device, dtype)
+        if nonlinearity not in ("tanh", "relu"):
+            raise ValueError(
+                f"RNNCell: expected nonlinearity 'tanh' or 'relu', got {nonlinearity!r}"
+                f"{at_user_line()}"
+            )
+        self.nonlinearity = nonlinearity
+
+    def forward(self, input: Any, hx: Any = None) -> Any:
+        """(N, input_size) to the next state (N, hidden_size)."""
+        return self._step(nodes.rnn_cell, input, [hx], relu=self.nonlinearity == "relu")[0]
+
+
+class LSTMCell(RNNCellBase):
+    """One step of `LSTM`."""
+
+    gates = 4
+
+    def forward(self, input: Any, hx: Any = None) -> tuple[Any, Any]:
+        """(N, input_size) to the next states h and c (N, hidden_size)."""
+        h, c = self._step(nodes.lstm_cell, input, [None, None] if hx is None else list(hx))
+        return h, c
+
+
+class GRUCell(RNNCellBase):
+    """One step of `GRU`."""
+
+    gates = 3
+
+    def forward(self, input: Any, hx: Any = None) -> Any:
+        """(N, input_size) to the next state (N, hidden_size)."""
+        return self._step(nodes.gru_cell, input, [hx])[0]
