@@ -3,6 +3,10 @@
 Data comes first. Two further wishes are kept wherever they make no cycle: whoever reads a
 variable's old value runs before the group that overwrites it, so that the update can be in place;
 and whoever checks indices runs before every update, so that a bad index changes no variable.
+
+Among the groups that may run, one that frees at least as much memory as it takes goes first: the
+gradient of a weight, with its update, right after the gradient that it is made from. Otherwise the
+order is the given one.
 """
 
 from __future__ import annotations
@@ -11,10 +15,15 @@ import heapq
 from collections.abc import Iterable, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
+from typing import Final
 
 from weft.ir.node import Value
+from weft.ir.shape import size
 from weft.passes.fuse import Fused
 from weft.passes.group import Group
+
+LITTLE: Final = 1 << 16
+"""Bytes that a group may take without being put off."""
 
 
 @dataclass(frozen=True)
@@ -49,13 +58,14 @@ def schedule(
         wished.pop(writer, None)
         if order.wish(writer, wished):
             in_place.add(new)
-    return Schedule(tuple(order.sorted()), frozenset(in_place))
+    return Schedule(tuple(order.sorted(in_place)), frozenset(in_place))
 
 
 class _Order:
     """A growing set of edges between groups that never forms a cycle."""
 
     def __init__(self, fused: Fused) -> None:
+        self.fused = fused
         self.groups = fused.groups
         self.producer = {value: group for group in fused.groups for value in group.outputs}
         self.readers: dict[Value, list[Group]] = {}
@@ -89,20 +99,62 @@ class _Order:
                     stack.append(following)
         return found
 
-    def sorted(self) -> list[Group]:
-        """A topological order that departs from the given one only where an edge demands it."""
+    def sorted(self, in_place: AbstractSet[Value] = frozenset()) -> list[Group]:
+        """A topological order: first who frees memory, then as given."""
         position = {group: i for i, group in enumerate(self.groups)}
         waiting = dict.fromkeys(self.groups, 0)
         for group in self.groups:
             for following in self.after[group]:
                 waiting[following] += 1
+        ledger = _Ledger(self, in_place)
         ready = [position[g] for g in self.groups if waiting[g] == 0]
-        order: list[Group] = []
+        frugal = [i for i in ready if ledger.is_frugal(self.groups[i])]
+        order: dict[Group, None] = {}
         while ready:
-            group = self.groups[heapq.heappop(ready)]
-            order.append(group)
+            group = self.groups[heapq.heappop(frugal or ready)]
+            if group in order:
+                continue
+            order[group] = None
+            able = ledger.run(group)
             for following in self.after[group]:
                 waiting[following] -= 1
                 if waiting[following] == 0:
                     heapq.heappush(ready, position[following])
-        return order
+                    able.append(following)
+            for other in able:
+                if waiting[other] == 0 and other not in order and ledger.is_frugal(other):
+                    heapq.heappush(frugal, position[other])
+        return list(order)
+
+
+class _Ledger:
+    """Who still has to read which value, and so what a group frees."""
+
+    def __init__(self, order: _Order, in_place: AbstractSet[Value]) -> None:
+        self.fused = order.fused
+        self.produced = order.producer.keys() - in_place
+        self.in_place = in_place
+        self.left = {value: dict.fromkeys(groups) for value, groups in order.readers.items()}
+
+    def is_frugal(self, group: Group) -> bool:
+        """Whether a group frees as much as it takes, or takes next to nothing."""
+        taken = sum(_bytes(v) for v in group.outputs if v not in self.in_place)
+        return taken <= LITTLE or taken <= sum(map(_bytes, self._last_read(group)))
+
+    def _last_read(self, group: Group) -> list[Value]:
+        roots = dict.fromkeys(self.fused.root(v) for v in group.inputs)
+        return [v for v in roots if v in self.produced and len(self.left[v]) == 1]
+
+    def run(self, group: Group) -> list[Group]:
+        """Strike a group off; gives those that are now the only reader of something."""
+        alone: list[Group] = []
+        for value in dict.fromkeys(self.fused.root(v) for v in group.inputs):
+            left = self.left[value]
+            del left[group]
+            if len(left) == 1:
+                alone.extend(left)
+        return alone
+
+
+def _bytes(value: Value) -> int:
+    return size(value.shape) * value.dtype.size

@@ -37,8 +37,9 @@ def prune(step: Step) -> Step:
 
 
 def _needed(graph: Graph, keep: Sequence[Node]) -> Graph:
-    """What the outputs and the nodes to keep need."""
-    return Graph(toposort(graph, [*keep, *(v.node for v in graph.outputs)]), graph.outputs)
+    """What the outputs and the nodes to keep need, in the order that it has."""
+    wanted = set(toposort(graph, [*keep, *(v.node for v in graph.outputs)]))
+    return Graph([node for node in graph.nodes if node in wanted], graph.outputs)
 
 
 def _narrowed(graph: Graph) -> Graph:

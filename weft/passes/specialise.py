@@ -89,9 +89,18 @@ class _Walk:
         return [*data, *node.control, *self.request.graph.edges.get(node, ())]
 
     def needed(self) -> list[Node]:
-        """The nodes to run, in an order that respects data and control dependencies."""
+        """The nodes to run: as they were made, unless a control dependency is against it.
+
+        A gradient's nodes are made layer by layer, so that what a layer needs is near its use.
+        """
+        graph = self.request.graph
         roots = [v.node for v in self.request.fetches if v not in self.fed]
-        return toposort(self.request.graph, [*roots, *self.request.targets], self.predecessors)
+        order = toposort(graph, [*roots, *self.request.targets], self.predecessors)
+        wanted = set(order)
+        place = {node: i for i, node in enumerate(n for n in graph.nodes if n in wanted)}
+        if any(place[p] > place[node] for node in order for p in self.predecessors(node)):
+            return order
+        return list(place)
 
     def feed(
         self, position: int, value: Value, kind: TensorType, known: np.ndarray[Any, Any] | None

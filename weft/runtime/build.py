@@ -135,7 +135,7 @@ class _Builder:
     def order(self) -> None:
         """Decide the order of launches and which updates are in place."""
         new = {key: self.fused.root(v) for key, v in self.step.new_values.items()}
-        checks = {g for g, ls in self.lowered.items() if any(x.check for x in ls)}
+        checks = self._checks()
         pairs = [(self.states.get(key), value) for key, value in new.items()]
         plan: Schedule = schedule(self.fused, pairs, checks)
         self.launches = [(x, g) for g in plan.groups for x in self.lowered[g]]
@@ -151,6 +151,24 @@ class _Builder:
                 self.adopted[value] = key
             else:
                 self.copied[key] = value
+
+    def _checks(self) -> set[Group]:
+        """Groups that may report a bad index, but those that a lookup would report before them.
+
+        The gradient of a lookup comes at the end of a step, where no update should wait for it.
+        """
+        checks = {g for g, ls in self.lowered.items() if any(x.check for x in ls)}
+        looked_up = {
+            (self.fused.root(x.inputs[1]), known(x.inputs[0].shape)[x.attrs["axis"]])
+            for g in checks
+            if (x := g.nodes[0]).op == "gather"
+        }
+        return {
+            g
+            for g in checks
+            if (x := g.nodes[0]).op != "scatter_add"
+            or (self.fused.root(x.inputs[1]), known(x.inputs[0].shape)[0]) not in looked_up
+        }
 
     def _adoptable(self, key: str, value: Value) -> bool:
         """Whether `value` may be computed straight into the variable's memory."""

@@ -1,0 +1,165 @@
+"""Rematerialise: what elementwise operations can compute again need not be kept until then.
+
+A training step reads most activations twice, early (forward) and late (backward), and peaks in
+between. A value that follows elementwise from others which are alive at its late readers anyway is
+computed a second time before them, and its memory is free in between (Chen et al., "Training Deep
+Nets with Sublinear Memory Cost"). Only where the late readers are matrix products, beside which
+reading and writing the value once more costs next to nothing: in a GPT-style decoder these are the
+outputs of GELU and of layer norm.
+"""
+
+from __future__ import annotations
+
+import math
+from bisect import bisect_left
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from itertools import pairwise
+from typing import Final
+
+from weft.ir.graph import Graph
+from weft.ir.node import Node, Value
+from weft.ir.shape import known, size
+from weft.ops.base import Alias, Boundary, Elementwise, Pull, op_of
+from weft.passes.fuse import EXPENSIVE_PULLS
+from weft.passes.step import Step
+
+LEAST_BYTES: Final = 1 << 20
+"""Smaller values are not worth a kernel."""
+SMALL: Final = 16
+"""An input so many times smaller than the value may be kept for it."""
+GAP: Final = 32
+"""Nodes between early and late readers from which memory is worth time: several kernels."""
+LONGEST: Final = 8
+"""Most operations of one recomputation."""
+LEAST_WORK: Final = 100.0
+"""Arithmetic of the late products per byte of the value: some 5 times the time of a copy."""
+
+
+def rematerialise(step: Step) -> Step:
+    """Compute large elementwise values again for products that come much later."""
+    again = _Finder(step.graph).find()
+    return step.with_graph(_rebuilt(step.graph, again)) if again else step
+
+
+@dataclass(frozen=True)
+class _Again:
+    """A value that is computed again, by these nodes in order, for readers from a position on."""
+
+    value: Value
+    chain: tuple[Node, ...]
+    since: int
+
+
+@dataclass
+class _Finder:
+    """Looks for values with a gap between readers, bridged by others that live anyway."""
+
+    graph: Graph
+    place: dict[Node, int] = field(default_factory=dict[Node, int])
+    readers: dict[Value, list[int]] = field(default_factory=dict[Value, list[int]])
+
+    def __post_init__(self) -> None:
+        for position, node in enumerate(self.graph.nodes):
+            self.place[node] = position
+            for value in dict.fromkeys(node.inputs):
+                self.readers.setdefault(value, []).append(position)
+        for value in self.graph.outputs:
+            self.readers.setdefault(value, []).append(len(self.graph.nodes))
+
+    def find(self) -> list[_Again]:
+        """What to compute again; a value that another one leans on stays."""
+        found: list[_Again] = []
+        leaned_on: set[Value] = set()
+        for node in reversed(self.graph.nodes):
+            if not isinstance(op_of(node).lower, Elementwise):
+                continue
+            value = node.outputs[0]
+            since = None if value in leaned_on else self._gap(value)
+            if since is None:
+                continue
+            chain: dict[Node, None] = {}
+            leaves: set[Value] = set()
+            if self._bridge(value, value, since, chain, leaves):
+                order = tuple(sorted(chain, key=self.place.__getitem__))
+                found.append(_Again(value, order, since))
+                leaned_on |= leaves
+        return found
+
+    def _gap(self, value: Value) -> int | None:
+        """The reader after the widest gap between readers, if memory there is worth time."""
+        reads = self.readers.get(value, [])
+        if _bytes(value) < LEAST_BYTES or len(reads) < 2 or reads[-1] == len(self.graph.nodes):
+            return None
+        widest, since = max((later - sooner, later) for sooner, later in pairwise(reads))
+        late = [self.graph.nodes[i] for i in reads if i >= since]
+        work = sum(map(self._flops, late)) / _bytes(value)
+        return since if widest >= GAP and work >= LEAST_WORK else None
+
+    def _flops(self, node: Node) -> float:
+        """Arithmetic of a product, behind views too; others had better find the value there."""
+        if isinstance(op_of(node).lower, Alias):
+            reads = self.readers.get(node.outputs[0], [])
+            if reads and reads[-1] == len(self.graph.nodes):
+                return -math.inf
+            return sum(self._flops(self.graph.nodes[i]) for i in reads)
+        if node.op != "matmul":
+            return -math.inf
+        x = known(node.inputs[0].shape)
+        return 2.0 * size(node.types[0].shape) * x[-2 if node.attrs["transpose_x"] else -1]
+
+    def _bridge(
+        self, value: Value, root: Value, since: int, chain: dict[Node, None], leaves: set[Value]
+    ) -> bool:
+        """Collect what computes `root` from values that are alive at `since`."""
+        if value in leaves or value.node in chain:
+            return True
+        if value is not root and self._lives(value, root, since):
+            leaves.add(value)
+            return True
+        lower, op = op_of(value.node).lower, value.node.op
+        again = isinstance(lower, Elementwise) or (
+            isinstance(lower, Pull) and op not in EXPENSIVE_PULLS
+        )
+        if not again or len(chain) >= LONGEST:
+            return False
+        chain[value.node] = None
+        return all(self._bridge(v, root, since, chain, leaves) for v in value.node.inputs)
+
+    def _lives(self, value: Value, root: Value, since: int) -> bool:
+        if isinstance(op_of(value.node).lower, Boundary) or _bytes(value) * SMALL <= _bytes(root):
+            return True
+        reads = self.readers[value]
+        return bisect_left(reads, since) < len(reads)
+
+
+def _bytes(value: Value) -> int:
+    return size(value.shape) * value.dtype.size
+
+
+def _rebuilt(graph: Graph, again: Sequence[_Again]) -> Graph:
+    """The graph with copies of chains right before the first late reader."""
+    due: dict[int, list[_Again]] = {}
+    for item in reversed(again):  # a value before those that lean on it
+        due.setdefault(item.since, []).append(item)
+    out = Graph()
+    now: dict[Value, Value] = {}  # what stands for a value where the walk is
+    for position, node in enumerate(graph.nodes):
+        for item in due.get(position, ()):
+            copies = dict(now)
+            for old in item.chain:
+                new = _copy(old, item.value, copies)
+                copies.update(zip(old.outputs, out.append(new).outputs, strict=True))
+            now[item.value] = copies[item.value]
+        new = out.append(node.with_inputs(tuple([now[v] for v in node.inputs])))
+        now.update(zip(node.outputs, new.outputs, strict=True))
+    out.outputs = tuple([now[v] for v in graph.outputs])
+    return out
+
+
+def _copy(node: Node, of: Value, now: dict[Value, Value]) -> Node:
+    return Node(
+        node.op, tuple([now[v] for v in node.inputs]), node.attrs, node.types,
+        f"{node.name}/again/{of.node.name}", device=node.device, source=node.source,
+        regions=node.regions,
+    )  # fmt: skip
