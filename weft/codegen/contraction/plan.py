@@ -20,6 +20,9 @@ from weft.ir.dtype import bfloat16
 
 DEPTH = 256
 """Most steps of k in a block: 256 x 2 vectors of 64 bytes are 32 KB, two thirds of Zen 5's L1."""
+WHOLE = 384
+"""Most steps of k that stay one block: carrying sums to a second one would cost more than a panel
+of y that passes through L1 (2048 x 384 x 1536 and 384 x 384: 5 to 10% on Cascade Lake)."""
 TILE_COST = 40
 """Cycles that a tile costs beside its multiply-adds: starting sums, stores, loops (measured)."""
 CHUNK_FLOPS = 0.5e6
@@ -41,8 +44,11 @@ CROWDED_TILE = 8
 SHALLOW = 16384
 """Bytes of a panel of y beside crowded rows of x."""
 PAGE = 4096
-"""Bytes after which addresses meet in the same set of a first-level cache (64 sets of 64 bytes).
-At half of it products still run best in place, as long as y fits L2: 94% of the peak, not 83%."""
+"""Bytes after which addresses meet in the same set of a first-level cache (64 sets of 64 bytes)."""
+LARGE_PANEL = 16384
+"""Bytes of a panel of y from which a copy pays where rows lie apart: in place they meet in few
+cache sets and need an address translation each (Cascade Lake: 2048 x 384 x 384 24% faster with the
+copy, 128 x 512 x 512 84%)."""
 
 
 @dataclass(frozen=True)
@@ -82,6 +88,8 @@ def plan_of(product: Product, target: Target) -> Plan:
     pack_left = pack_right and _pack_left(product, tile, across)
     shallow = pack_right and not pack_left and _crowded_rows(product, tile)
     most = min(DEPTH, SHALLOW // (tile.columns * tile.dtype.size)) if shallow else DEPTH
+    if product.k <= WHOLE and not pack_left and not shallow:
+        most = WHOLE
     blocks = ceil_div(product.k, most) if pack_right else 1
     depth = ceil_div(ceil_div(product.k, blocks), 4) * 4 if blocks > 1 else max(product.k, 1)
     # Half of L2 for the item's block of x, the rest for sums and passing panels.
@@ -151,14 +159,12 @@ def _pack_right(product: Product, tile: Tile, target: Target) -> bool:
         return True  # no masked loads: the copy pads the columns
     if product.y_transposed or product.dtype is not tile.dtype or product.pairs:
         return True
-    # A tile of short vectors works 6 cycles on a step of k, too few to wait for L2 (75%, not 85%).
-    period = PAGE if target.vector_bits >= 512 else PAGE // 2
-    if crowded(product.y_step, tile.dtype.size, period):
+    if crowded(product.y_step, tile.dtype.size, PAGE // 2):
         return product.m >= CROWDED_ROWS
     panel = product.k * tile.columns * tile.dtype.size
     if product.x_transposed and panel > target.l2 // 2:  # k in blocks, or nothing stays in L2
         return product.m >= CROWDED_ROWS
-    return product.m >= COPY_ROWS and product.k * product.n * tile.dtype.size > target.l2
+    return product.m >= COPY_ROWS and product.y_step > tile.columns and panel > LARGE_PANEL
 
 
 def _pack_left(product: Product, tile: Tile, across: int) -> bool:
