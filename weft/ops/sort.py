@@ -71,8 +71,7 @@ def _sort_reference(x: Array, *, axis: int, descending: bool) -> tuple[Array, Ar
 
 
 def _sort_vjp(g: Any, y: Any, x: Value, *, axis: int, **_: Any) -> tuple[Value]:
-    back = sort.all(y[1], axis=axis)[1]  # the permutation's inverse
-    return (catalogue.take_along_axis(g[0], back, axis=axis),)
+    return (scatter_along_axis(g[0], y[1], concrete(x)[axis], axis),)
 
 
 def _sort_cases() -> Iterator[Case]:
