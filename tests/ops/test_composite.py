@@ -54,6 +54,9 @@ REAL = [
     Row("sinc at whole numbers", ops.sinc, lambda x: x * 0, ([1.0, -2.0, 7.0, 1e6],), False, 0),
     Row("ndtr", ops.ndtr,
         np.vectorize(lambda x: math.erfc(-x / math.sqrt(2)) / 2, otypes=[float]), (X * 2,)),
+    Row("i0", ops.i0, np.i0, (X * 4,)),
+    Row("i1 at and near 0", ops.i1, lambda x: x / 2 * (1 + x * x / 8), ([0.0, 1e-5, -1e-4],),
+        False),
     Row("betaln", ops.betaln, np.vectorize(lambda a, b: math.log(
         math.gamma(a) * math.gamma(b) / math.gamma(a + b)), otypes=[float]), (abs(X), abs(Y))),
     Row("isclose", ops.isclose, np.isclose, tuple(GRID), False),

@@ -49,7 +49,9 @@ def _polynomial(b: Any, coefficients: Any, x: Any) -> Any:
     return total
 
 
-def _in_float64(rule: Callable[..., Any]) -> Callable[..., Any]:
+def in_float64(rule: Callable[..., Any]) -> Callable[..., Any]:
+    """A rule of one number that computes in float64 and rounds once."""
+
     def run(b: Any, x: Any, **attrs: Any) -> Any:
         return b.cast(rule(b, b.cast(x, float64), **attrs), x.dtype)
 
@@ -97,7 +99,7 @@ def _lgamma_positive(b: Any, x: Any) -> Any:
     return b.select(close, near, far)
 
 
-@_in_float64
+@in_float64
 def _lgamma_rule(b: Any, x: Any) -> Any:
     """Below 0 by the reflection formula; infinite at whole numbers up to 0."""
     a, zero, infinity = b.abs(x), _number(b, 0), _number(b, math.inf)
@@ -166,7 +168,7 @@ def _cotangent(b: Any, x: Any) -> Any:
     return b.cos(angle) / b.sin(angle)
 
 
-@_in_float64
+@in_float64
 def _digamma_rule(b: Any, x: Any) -> Any:
     """Below 0 by reflection at 1/2: -inf at 0, NaN at the other poles."""
     zero, one = _number(b, 0), _number(b, 1)
@@ -258,7 +260,7 @@ def _zeta(b: Any, y: Any, n: int) -> Any:
     return total + _whole_power(inverse, n) * (series + 1 / n)
 
 
-@_in_float64
+@in_float64
 def _polygamma_rule(b: Any, x: Any, n: int) -> Any:
     """Below 0 by reflection at 1/2; infinite at the poles."""
     if n == 0:
