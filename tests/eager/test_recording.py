@@ -260,3 +260,17 @@ def test_a_value_recorded_by_another_thread():
     thread.join()
     assert (made[0] * 2.0).item() == 4.0
     assert made[0].item() == 2.0
+
+
+def test_updates_are_a_program_of_their_own_while_shapes_change(compiled):
+    loop, whole = Loop(lr=0.1), Loop(lr=0.1)
+    loop.x, loop.z = np.tile(loop.x, (4, 1)), np.tile(loop.z, (4, 1))
+    whole.x, whole.z = loop.x, loop.z
+    changing = [loop.step(n).item() for n in range(1, 25)]
+    assert compiled == [("update",)]
+    for n, expected in zip(range(1, 25), changing, strict=True):
+        loss = square_error(affine(leaf_of(whole.x[:n]), whole.w, whole.b), leaf_of(whole.z[:n]))
+        assert loss.item() == pytest.approx(expected, rel=1e-4)
+        loss.backward()
+        whole.opt.step()
+        whole.opt.zero_grad()

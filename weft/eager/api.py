@@ -16,6 +16,7 @@ from weft.eager import (
 from weft.eager.alias import bool, double, float, half, int, long, short
 from weft.eager.anomaly import find_nan
 from weft.eager.arithmetic import *  # noqa: F403
+from weft.eager.attribute import clone, is_floating_point, is_tensor, numel
 from weft.eager.creation import (
     as_tensor,
     empty,
@@ -46,6 +47,7 @@ from weft.eager.mode import (
 from weft.eager.movement import *  # noqa: F403
 from weft.eager.placing import *  # noqa: F403
 from weft.eager.printing import get_printoptions, printoptions, set_printoptions
+from weft.eager.promotion import default_dtype as get_default_dtype
 from weft.eager.promotion import set_default_dtype
 from weft.eager.random import (
     Generator,
@@ -91,6 +93,7 @@ __all__ = [
     "autocast",
     "bernoulli",
     "bool",
+    "clone",
     "default_generator",
     "device",
     "double",
@@ -106,6 +109,7 @@ __all__ = [
     "full",
     "full_like",
     "get_autocast_dtype",
+    "get_default_dtype",
     "get_printoptions",
     "get_rng_state",
     "half",
@@ -113,7 +117,9 @@ __all__ = [
     "initial_seed",
     "int",
     "is_autocast_enabled",
+    "is_floating_point",
     "is_grad_enabled",
+    "is_tensor",
     "linspace",
     "load",
     "logspace",
@@ -123,6 +129,7 @@ __all__ = [
     "multinomial",
     "no_grad",
     "normal",
+    "numel",
     "ones",
     "ones_like",
     "printoptions",

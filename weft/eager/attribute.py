@@ -21,6 +21,26 @@ if TYPE_CHECKING:
     from weft.eager.tensor import Tensor
 
 
+def clone(x: Tensor) -> Tensor:
+    """A tensor of its own with the same elements; gradients flow through."""
+    return x.clone()
+
+
+def is_tensor(x: Any) -> bool:
+    """Whether something is a tensor."""
+    return isinstance(x, Handle)
+
+
+def is_floating_point(x: Tensor) -> bool:
+    """Whether the elements of a tensor are floating-point numbers."""
+    return x.dtype.is_floating
+
+
+def numel(x: Tensor) -> int:
+    """Number of elements of a tensor."""
+    return x.numel()
+
+
 class Attributes(Handle):
     """Attributes, conversions and values."""
 
@@ -99,14 +119,6 @@ class Attributes(Handle):
     def is_floating_point(self) -> builtins.bool:
         """Whether the elements are floating-point numbers."""
         return self.dtype.is_floating
-
-    def is_contiguous(self) -> builtins.bool:
-        """Whether the elements lie in memory in their order; they do."""
-        return True
-
-    def contiguous(self) -> Self:
-        """The tensor itself, whose elements lie in memory in their order."""
-        return self
 
     # -- conversions
 

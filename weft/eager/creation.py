@@ -23,7 +23,7 @@ from weft.ops.base import REGISTRY, at_user_line, catalogue
 if TYPE_CHECKING:
     from weft.eager.tensor import Tensor
 
-IDENTITY: Final = REGISTRY["identity"]
+STOP: Final = REGISTRY["stop_gradient"]
 
 # From data
 
@@ -107,16 +107,14 @@ def array_from(data: Any, dtype: DType | None, copy: bool) -> Array:
         kind = ShapeError if "inhomogeneous" in str(error) else DTypeError
         text = "nested lists of equal lengths" if kind is ShapeError else "numbers"
         raise kind(f"tensor: expected {text}, got {_shown(data)}{at_user_line()}") from None
-    if dtype is None:
-        array = _usual(array, data)
     if array.dtype.byteorder not in "=|":
         array = array.astype(array.dtype.newbyteorder("="))
-    return array
+    return _usual(array, data) if dtype is None else array
 
 
 def _usual(array: Array, data: Any) -> Array:
     """`array` in the type that PyTorch gives to such data."""
-    if array.dtype == np.float64 and not _has_types(data):
+    if array.dtype == np.float64 and _own_type(data) != np.float64:
         return array.astype(promotion.default_dtype().numpy)
     try:
         as_dtype(array.dtype)
@@ -126,13 +124,13 @@ def _usual(array: Array, data: Any) -> Array:
     return array
 
 
-def _has_types(data: Any) -> bool:
-    """Whether the elements have types of their own; lists are judged by what comes first."""
+def _own_type(data: Any) -> Any:
+    """The element type of what is no Python number; lists are judged by the first such."""
     while isinstance(data, list | tuple):
         if not data:
-            return False
+            return None
         data = next((x for x in data if not isinstance(x, float) or isinstance(x, np.generic)), 0.0)
-    return isinstance(data, np.ndarray | np.generic) or hasattr(data, "__array__")
+    return data.lazy.type.dtype.numpy if isinstance(data, Handle) else getattr(data, "dtype", None)
 
 
 def _shown(data: Any) -> str:
@@ -145,7 +143,7 @@ def copied(lazy: Lazy, dtype: DType | None = None) -> Lazy:
     before, trace.grad_mode = trace.grad_mode, False
     try:
         if dtype is None or dtype is lazy.type.dtype:
-            return record(IDENTITY, (lazy,), {})[0]
+            return record(STOP, (lazy,), {})[0]
         return record(REGISTRY["cast"], (lazy,), {"dtype": dtype})[0]
     finally:
         trace.grad_mode = before

@@ -27,6 +27,7 @@ RESHAPE: Final = REGISTRY["reshape"]
 TRANSPOSE: Final = REGISTRY["transpose"]
 BROADCAST: Final = REGISTRY["broadcast_to"]
 IDENTITY: Final = REGISTRY["identity"]
+STOP: Final = REGISTRY["stop_gradient"]
 
 
 def show(x: Any, lens: Lens) -> Tensor:
@@ -35,6 +36,12 @@ def show(x: Any, lens: Lens) -> Tensor:
     tensor = wrap(lens.take(base.lazy), base)
     tensor.look(View(base, lens))
     return tensor
+
+
+def is_dense(x: Handle) -> bool:
+    """Whether the elements follow each other in the memory of the tensor that a view shows."""
+    view = x.view_of
+    return view is None or (view.lens.is_dense(view.base.lazy) and is_dense(view.base))
 
 
 def apply(function: Callable[..., Value], lazies: tuple[Lazy, ...], **static: Any) -> Lazy:
@@ -49,6 +56,10 @@ class Shaped:
 
     shape: tuple[int, ...]
     detached: ClassVar[bool] = False
+
+    def is_dense(self, base: Lazy) -> bool:
+        """See `Lens`."""
+        return True
 
     def take(self, base: Lazy) -> Lazy:
         """See `Lens`."""
@@ -67,6 +78,12 @@ class Permuted:
     perm: tuple[int, ...]
     detached: ClassVar[bool] = False
 
+    def is_dense(self, base: Lazy) -> bool:
+        """See `Lens`."""
+        dims = known(base.type.shape)
+        wide = [axis for axis in self.perm if dims[axis] != 1]
+        return wide == sorted(wide)
+
     def take(self, base: Lazy) -> Lazy:
         """See `Lens`."""
         return trace.record(op_plan(TRANSPOSE, (base.type,), {"perm": self.perm}), (base,))[0]
@@ -83,6 +100,10 @@ class Expanded:
 
     shape: tuple[int, ...]
     detached: ClassVar[bool] = False
+
+    def is_dense(self, base: Lazy) -> bool:
+        """See `Lens`."""
+        return _size(self.shape) == _size(known(base.type.shape))
 
     def take(self, base: Lazy) -> Lazy:
         """See `Lens`."""
@@ -119,6 +140,10 @@ class Detached:
 
     detached: ClassVar[bool] = True
 
+    def is_dense(self, base: Lazy) -> bool:
+        """See `Lens`."""
+        return True
+
     def take(self, base: Lazy) -> Lazy:
         """See `Lens`."""
         there = detached(base)
@@ -126,7 +151,7 @@ class Detached:
             return there
         before, trace.grad_mode = trace.grad_mode, False
         try:
-            return trace.record(op_plan(IDENTITY, (base.type,), {}), (base,))[0]
+            return trace.record(op_plan(STOP, (base.type,), {}), (base,))[0]
         finally:
             trace.grad_mode = before
 
@@ -174,6 +199,15 @@ class Cut:
     shape: tuple[int, ...]
     detached: ClassVar[bool] = False
 
+    def is_dense(self, base: Lazy) -> bool:
+        """See `Lens`."""
+        dims = known(base.type.shape)
+        first = next((i for i, n in enumerate(self.sizes) if n != 1), len(dims))
+        steps = zip(self.strides, self.sizes, strict=True)
+        return self.sizes[first + 1 :] == dims[first + 1 :] and all(
+            [s == 1 or n < 2 for s, n in steps]
+        )
+
     def take(self, base: Lazy) -> Lazy:
         """See `Lens`."""
         return apply(cut, (base,), **self._static())
@@ -209,6 +243,10 @@ class Row:
     index: int
     detached: ClassVar[bool] = False
 
+    def is_dense(self, base: Lazy) -> bool:
+        """See `Lens`."""
+        return True
+
     def take(self, base: Lazy) -> Lazy:
         """See `Lens`."""
         return apply(_row, (base, self._start(base)))
@@ -239,6 +277,10 @@ class Diagonal:
     axis1: int
     axis2: int
     detached: ClassVar[bool] = False
+
+    def is_dense(self, base: Lazy) -> bool:
+        """See `Lens`."""
+        return False
 
     def take(self, base: Lazy) -> Lazy:
         """See `Lens`."""

@@ -39,14 +39,23 @@ class Setting(contextlib.ContextDecorator):
         return generator
 
     def _driven(self, inner: Generator[Any, Any, Any]) -> Generator[Any, Any, Any]:
-        sent: Any = None
+        """Run a generator; whatever it is sent, and its end too, meets it in this mode."""
+        resume: Callable[[Any], Any] = inner.send
+        given: Any = None
         while True:
             with self._recreate_cm():
                 try:
-                    found = inner.send(sent)
+                    found = resume(given)
                 except StopIteration as end:
                     return end.value
-            sent = yield found
+            try:
+                resume, given = inner.send, (yield found)
+            except GeneratorExit:
+                with self._recreate_cm():
+                    inner.close()
+                raise
+            except BaseException as error:
+                resume, given = inner.throw, error
 
     def __enter__(self) -> Self:
         self._before.append(getattr(trace, self._field))

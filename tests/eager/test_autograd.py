@@ -1,0 +1,529 @@
+"""Backward passes: accumulation, hooks, functions of the user, modes, checks, errors."""
+
+import gc
+import weakref
+
+import numpy as np
+import pytest
+
+import weft as wf
+from weft import errors
+
+
+def leaf(*values):
+    return wf.tensor(list(values), requires_grad=True)
+
+
+# Accumulation
+
+
+def test_gradients_add_up_until_they_are_taken_away():
+    x = leaf(1.0, 2.0)
+    for times in (1, 2):
+        (x * x).sum().backward()
+        assert x.grad.tolist() == [2.0 * times, 4.0 * times]
+    x.grad = None
+    (x * 3).sum().backward()
+    assert x.grad.tolist() == [3.0, 3.0]
+
+
+def test_a_gradient_given_for_several_results():
+    x = leaf(1.0, 2.0)
+    wf.autograd.backward([x * 2, (x * x).sum()], [wf.tensor([1.0, 10.0]), None])
+    assert x.grad.tolist() == [4.0, 24.0]
+
+
+def test_only_the_inputs_asked_for():
+    x, y = leaf(2.0), leaf(3.0)
+    z = x * y
+    w = z * z
+    w.backward(inputs=[x, z])
+    assert x.grad.tolist() == [36.0] and z.grad.tolist() == [12.0] and y.grad is None
+
+
+def test_grad_leaves_dot_grad_alone():
+    x, y = leaf(2.0), leaf(3.0)
+    gx, gy = wf.autograd.grad(x * y, [x, y])
+    assert (gx.tolist(), gy.tolist(), x.grad) == ([3.0], [2.0], None)
+    assert wf.autograd.grad(x * 2, [x, y], allow_unused=True)[1] is None
+
+
+def test_higher_orders():
+    x = leaf(0.5)
+    y = x**4
+    for expected in (4 * 0.5**3, 12 * 0.5**2, 24 * 0.5, 24.0):
+        (y,) = wf.autograd.grad(y, x, create_graph=True)
+        assert np.allclose(y.tolist(), expected)
+
+
+def test_graphs_that_are_kept():
+    x = leaf(3.0)
+    y = x * x
+    y.backward(retain_graph=True)
+    y.backward()
+    assert x.grad.tolist() == [12.0]
+
+
+def test_results_do_not_keep_what_a_backward_pass_has_freed():
+    x = leaf(1.0, 2.0)
+    inner = x * 2
+    gone = weakref.ref(inner.lazy.record) if hasattr(inner.lazy.record, "__weakref__") else None
+    loss = (inner * inner).sum()
+    loss.backward()
+    loss.tolist()
+    assert loss.lazy.record is None
+    del inner
+    gc.collect()
+    assert gone is None or gone() is None
+
+
+# Hooks
+
+
+def test_a_hook_sees_and_changes_the_gradient():
+    x = leaf(1.0, 2.0)
+    seen = []
+    y = x * 3
+    first = y.register_hook(lambda g: seen.append(g.tolist()))
+    y.register_hook(lambda g: g * 10)
+    y.register_hook(lambda g: seen.append(g.tolist()))
+    (y * 2).sum().backward(retain_graph=True)
+    assert seen == [[2.0, 2.0], [20.0, 20.0]] and x.grad.tolist() == [60.0, 60.0]
+    first.remove()
+    (y * 1).sum().backward()
+    assert seen[2:] == [[10.0, 10.0]]
+
+
+def test_a_hook_sees_the_sum_of_all_uses_once():
+    x = leaf(1.0)
+    y = x * 2
+    seen = []
+    y.register_hook(lambda g: seen.append(g.item()))
+    ((y * 3) + (y * y) + y).sum().backward()
+    assert seen == [3 + 2 * 2 + 1] and x.grad.tolist() == [16.0]
+
+
+def test_hooks_of_leaves_outlive_changes_in_place():
+    x = leaf(1.0)
+    x.register_hook(lambda g: g * 5)
+    with wf.no_grad():
+        x.add_(1)
+    (x * 2).sum().backward()
+    assert x.grad.tolist() == [10.0]
+    assert wf.autograd.grad((x * 2).sum(), x)[0].tolist() == [10.0]
+
+
+def test_hooks_of_hooked_values_in_a_row():
+    x = leaf(1.0)
+    order = []
+    y = x * 1
+    for name in "abc":
+        y.register_hook(lambda g, name=name: order.append(name) or g + 1)
+        y = y * 1
+    y.sum().backward()
+    assert order == ["c", "b", "a"] and x.grad.tolist() == [4.0]
+
+
+def test_a_hook_may_be_used_as_a_context():
+    x = leaf(1.0)
+    with x.register_hook(lambda g: g * 7):
+        (x * 1).sum().backward()
+    (x * 1).sum().backward()
+    assert x.grad.tolist() == [8.0]
+
+
+def test_hooks_after_accumulation():
+    x = leaf(1.0)
+    seen = []
+    handle = x.register_post_accumulate_grad_hook(lambda t: seen.append((t is x, t.grad.item())))
+    (x * 2).sum().backward()
+    (x * 2).sum().backward()
+    handle.remove()
+    (x * 2).sum().backward()
+    assert seen == [(True, 2.0), (True, 4.0)]
+
+
+def test_retained_gradients():
+    x = leaf(1.0, 2.0)
+    y = x * x
+    assert not y.retains_grad
+    y.retain_grad()
+    y.retain_grad()
+    y.register_hook(lambda g: g * 2)
+    (y * 3).sum().backward(retain_graph=True)
+    assert y.retains_grad and y.grad.tolist() == [6.0, 6.0] and x.grad.tolist() == [12.0, 24.0]
+    (y * 3).sum().backward()
+    assert y.grad.tolist() == [12.0, 12.0]
+    x.retain_grad()  # a leaf does so anyway
+    assert not x.retains_grad
+
+
+def test_asking_for_the_gradient_of_a_hooked_value():
+    x = leaf(2.0)
+    y = x * 3
+    y.register_hook(lambda g: g * 10)
+    gy, gx = wf.autograd.grad((y * y).sum(), [y, x])
+    assert gy.tolist() == [120.0] and gx.tolist() == [360.0]
+
+
+# Functions of the user
+
+
+class Exp(wf.autograd.Function):
+    @staticmethod
+    def forward(ctx, x):
+        y = x.exp()
+        ctx.save_for_backward(y)
+        return y
+
+    @staticmethod
+    def backward(ctx, g):
+        (y,) = ctx.saved_tensors
+        return g * y
+
+
+class Scaled(wf.autograd.Function):
+    """x * y * factor, and the integers of x; with a wrong gradient, so that it shows."""
+
+    @staticmethod
+    def forward(x, y, factor):
+        return x * y * factor, x.long()
+
+    @staticmethod
+    def setup_context(ctx, inputs, output):
+        x, y, ctx.factor = inputs
+        ctx.save_for_backward(x, y)
+        ctx.seen = output[1].dtype
+
+    @staticmethod
+    def backward(ctx, g, ignored):
+        _, y = ctx.saved_tensors
+        assert ignored is None and ctx.seen is wf.int64
+        assert ctx.needs_input_grad == (True, False, False)
+        return g * y * 1000, None, None
+
+
+def test_a_function_with_a_gradient_of_its_own():
+    x = leaf(0.5, 1.0)
+    y = Exp.apply(x)
+    assert y.grad_fn == "<Exp>" and not y.is_leaf
+    (y * 2).sum().backward()
+    assert np.allclose(x.grad.tolist(), 2 * np.exp([0.5, 1.0]))
+
+
+def test_its_own_gradient_is_taken():
+    x = leaf(2.0)
+    y, whole = Scaled.apply(x * 1, wf.tensor([3.0]), 2)
+    assert y.tolist() == [12.0] and whole.tolist() == [2] and not whole.requires_grad
+    y.sum().backward()
+    assert x.grad.tolist() == [3000.0]
+
+
+def test_functions_of_functions_to_the_second_order():
+    x = leaf(0.3)
+    y = Exp.apply(Exp.apply(x))
+    (g,) = wf.autograd.grad(y, x, create_graph=True)
+    (h,) = wf.autograd.grad(g, x)
+    e = np.exp(0.3)
+    assert np.allclose(g.tolist(), np.exp(e) * e)
+    assert np.allclose(h.tolist(), np.exp(e) * e * (1 + e))
+    double = wf.tensor([0.3, 0.1], dtype=wf.double, requires_grad=True)
+    assert wf.autograd.gradcheck(Exp.apply, double)
+    assert wf.autograd.gradgradcheck(Exp.apply, double)
+
+
+def test_without_gradients_a_function_just_runs():
+    assert not Exp.apply(wf.ones(1)).requires_grad
+    with wf.no_grad():
+        assert not Exp.apply(leaf(1.0)).requires_grad
+
+
+class Clamp(wf.autograd.Function):
+    @staticmethod
+    def forward(ctx, x):
+        ctx.mark_dirty(x)
+        return x.add_(1)
+
+    @staticmethod
+    def backward(ctx, g):
+        return g * 7
+
+
+def test_a_function_that_changes_its_argument():
+    x = leaf(1.0)
+    y = x * 2
+    z = Clamp.apply(y)
+    assert z is y and y.tolist() == [3.0]
+    (y * 1).sum().backward()
+    assert x.grad.tolist() == [14.0]
+
+
+class Two(wf.autograd.Function):
+    @staticmethod
+    def forward(ctx, x):
+        ctx.set_materialize_grads(False)
+        constant = x * 0
+        ctx.mark_non_differentiable(constant)
+        return x * 2, x * 3, constant
+
+    @staticmethod
+    def backward(ctx, a, b, c):
+        assert a is None and c is None
+        return b * 3
+
+
+def test_results_that_nothing_reaches():
+    x = leaf(1.0)
+    y = Two.apply(x)
+    assert [t.requires_grad for t in y] == [True, True, False]
+    y[1].sum().backward()
+    assert x.grad.tolist() == [3.0]
+
+
+class Wrong(wf.autograd.Function):
+    @staticmethod
+    def forward(ctx, x, how):
+        ctx.how = how
+        ctx.save_for_backward(x)
+        return x * 1
+
+    @staticmethod
+    def backward(ctx, g):
+        return {"count": g, "shape": (g.sum(), None)}[ctx.how]
+
+
+def test_functions_with_wrong_gradients_are_told():
+    with pytest.raises(errors.GradientError, match=r"Wrong.backward: expected 2 gradients, .* 1"):
+        Wrong.apply(leaf(1.0), "count").sum().backward()
+    with pytest.raises(
+        errors.ShapeError, match=r"Wrong.backward: expected a gradient of shape \(2"
+    ):
+        Wrong.apply(leaf(1.0, 2.0), "shape").sum().backward()
+
+
+def test_saved_tensors_are_as_they_were():
+    x = leaf(1.0) * 1
+    y = Exp.apply(x)
+    y2 = Wrong.apply(x, "shape")
+    x.add_(1)
+    y.sum().backward()  # saved its result only
+    with pytest.raises(errors.GradientError, match="saved_tensors: one was changed in place"):
+        y2.lazy.call.context.saved_tensors
+
+
+def test_saved_tensors_are_let_go():
+    y = Exp.apply(leaf(1.0))
+    call = y.lazy.call
+    y.sum().backward()
+    with pytest.raises(
+        errors.GradientError, match=r"saved_tensors: they were freed .* retain_graph"
+    ):
+        call.context.saved_tensors
+
+
+# Modes
+
+
+def test_modes_nest_and_decorate():
+    x = leaf(1.0)
+
+    @wf.no_grad()
+    def off():
+        return wf.is_grad_enabled(), (x * 2).requires_grad
+
+    @wf.no_grad
+    def numbers():
+        yield wf.is_grad_enabled()
+        with wf.enable_grad():
+            yield wf.is_grad_enabled()
+
+    assert off() == (False, False)
+    found = numbers()
+    assert (next(found), wf.is_grad_enabled(), next(found), wf.is_grad_enabled()) == (
+        False, True, True, True,
+    )  # fmt: skip
+    with wf.inference_mode():
+        assert not wf.is_grad_enabled()
+        with wf.inference_mode(False):
+            assert not wf.is_grad_enabled()
+    with wf.set_grad_enabled(False):
+        assert not wf.is_grad_enabled()
+    wf.set_grad_enabled(False)
+    assert not wf.is_grad_enabled()
+    wf.set_grad_enabled(True)
+    decorated = wf.set_grad_enabled(False)(wf.is_grad_enabled)
+    assert wf.is_grad_enabled() and not decorated()
+
+
+def test_generators_end_in_their_mode():
+    seen = []
+
+    @wf.no_grad()
+    def numbers():
+        try:
+            got = yield 1
+            seen.append((got, wf.is_grad_enabled()))
+            yield 2
+        except ValueError:
+            seen.append(wf.is_grad_enabled())
+            yield 3
+        finally:
+            seen.append(wf.is_grad_enabled())
+        return 4
+
+    found = numbers()
+    assert (next(found), found.send("x"), found.throw(ValueError)) == (1, 2, 3)
+    found.close()
+    assert seen == [("x", False), False, False] and wf.is_grad_enabled()
+    assert list(numbers()) == [1, 2]
+
+
+def test_a_mode_ends_with_an_exception():
+    with pytest.raises(ZeroDivisionError), wf.no_grad():
+        1 / 0
+    assert wf.is_grad_enabled()
+
+
+def test_autocast():
+    x, w = wf.ones(2, 2), wf.ones(2, 2, requires_grad=True)
+    with wf.autocast(wf.bfloat16):
+        y = x @ w
+        assert y.dtype is wf.bfloat16 and wf.is_autocast_enabled()
+        assert y.sum().dtype is wf.float32
+        with wf.autocast(enabled=False):
+            assert (x @ w).dtype is wf.float32
+    y.sum().backward()
+    assert w.grad.dtype is wf.float32 and not wf.is_autocast_enabled()
+    with wf.autocast("cpu", dtype=wf.float16):
+        assert (x @ w).dtype is wf.float16 and wf.get_autocast_dtype() is wf.float16
+    with pytest.raises(errors.DTypeError, match="autocast: expected bfloat16 or float16, got f"):
+        wf.autocast(wf.float32)
+
+
+# Checks
+
+
+def test_gradcheck_finds_a_wrong_gradient():
+    x = wf.tensor([1.0, 2.0], dtype=wf.double, requires_grad=True)
+    assert wf.autograd.gradcheck(lambda x: (x * x, x.sum()), x)
+
+    def wrong(x):
+        return Scaled.apply(x, wf.ones(2, dtype=wf.double), 1)[0]
+
+    with pytest.raises(errors.MismatchError, match=r"of output 0 by input 0 differs, .* got 1000"):
+        wf.autograd.gradcheck(wrong, x)
+    assert not wf.autograd.gradcheck(wrong, x, raise_exception=False)
+    with pytest.raises(errors.GradientError, match="gradcheck: expected input 0 of float64"):
+        wf.autograd.gradcheck(wf.exp, leaf(1.0))
+    with pytest.raises(errors.GradientError, match="expected an input with requires_grad=True"):
+        wf.autograd.gradcheck(wf.exp, wf.ones(1))
+
+
+# Errors
+
+
+def twice():
+    y = leaf(1.0) * 2
+    y.backward()
+    y.backward()
+
+
+def bad_hook():
+    x = leaf(1.0, 2.0)
+    x.register_hook(lambda g: g.sum())
+    (x * 1).sum().backward()
+
+
+def used_then_changed():
+    x = leaf(1.0, 2.0) * 1
+    y = x * x
+    x.tolist()
+    x.mul_(3)
+    x.tolist()
+    y.sum().backward()
+    x.tolist()
+
+
+@pytest.mark.parametrize(
+    ("call", "error", "text"),
+    [
+        (
+            lambda: (leaf(1.0, 2.0) * 2).backward(),
+            errors.GradientError,
+            "backward: expected a scalar, got a tensor of shape (2,); sum() it, or pass a gradient",
+        ),
+        (
+            lambda: (leaf(1.0, 2.0) * 2).backward(wf.ones(3)),
+            errors.ShapeError,
+            "backward: expected a gradient of shape (2,), got (3,)",
+        ),
+        (
+            lambda: wf.ones(1).backward(),
+            errors.GradientError,
+            "backward: the tensor needs no gradient: nothing that led to it has requires_grad=True",
+        ),
+        (
+            twice,
+            errors.GradientError,
+            "backward: the graph behind this value was freed by an earlier backward pass; call "
+            "that one with retain_graph=True",
+        ),
+        (
+            lambda: leaf(1.0).add_(1),
+            errors.GradientError,
+            "add_: a leaf that needs a gradient cannot be changed in place; change it inside "
+            "no_grad(), or work on x.clone()",
+        ),
+        (
+            lambda: leaf(1.0)[0:1].mul_(2),
+            errors.GradientError,
+            "mul_: a view of a leaf that needs a gradient cannot be changed in place",
+        ),
+        (
+            lambda: wf.autograd.grad(leaf(1.0) * 1, leaf(1.0)),
+            errors.GradientError,
+            "grad: input 0 does not lead to the outputs; pass allow_unused=True",
+        ),
+        (
+            lambda: wf.autograd.backward([leaf(1.0) * 1], [None, None]),
+            errors.GradientError,
+            "backward: expected 1 cotangents, got 2",
+        ),
+        (
+            lambda: wf.ones(1).register_hook(print),
+            errors.GradientError,
+            "register_hook: expected a tensor that needs a gradient; call requires_grad_() on it",
+        ),
+        (
+            lambda: (leaf(1.0) * 1).register_post_accumulate_grad_hook(print),
+            errors.GradientError,
+            "register_post_accumulate_grad_hook: expected a leaf, got the result of an operation",
+        ),
+        (
+            bad_hook,
+            errors.ShapeError,
+            "backward: expected a hook to return a gradient of shape (2,), or None, got ()",
+        ),
+        (
+            lambda: (leaf(1.0) * 1).requires_grad_(False),
+            errors.GradientError,
+            "requires_grad_: only a leaf can stop to need a gradient; detach() the tensor",
+        ),
+        (
+            lambda: wf.arange(2).requires_grad_(),
+            errors.GradientError,
+            "requires_grad_: expected floating elements, got int64; convert the tensor",
+        ),
+        (
+            lambda: leaf(1.0).numpy(),
+            errors.GradientError,
+            "numpy: the tensor needs a gradient, which NumPy does not carry on; call detach()",
+        ),
+        (used_then_changed, errors.WeftError, ""),
+    ],
+)
+def test_errors_say_what_to_do(call, error, text):
+    with pytest.raises(error) as found:
+        call()
+    assert str(found.value).startswith(text)
+    assert "(created at test_autograd.py:" in str(found.value)

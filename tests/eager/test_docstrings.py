@@ -1,0 +1,20 @@
+"""The examples in the docstrings of the define-by-run front end run."""
+
+import doctest
+import importlib
+import pkgutil
+
+import pytest
+
+import weft.eager
+
+MODULES = [
+    "weft.autograd",
+    *[f"weft.eager.{m.name}" for m in pkgutil.iter_modules(weft.eager.__path__)],
+]
+
+
+@pytest.mark.parametrize("name", MODULES)
+def test_examples_of_a_module(name):
+    failed, _ = doctest.testmod(importlib.import_module(name))
+    assert failed == 0
