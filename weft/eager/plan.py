@@ -36,6 +36,7 @@ class Plan:
         "differentiable",
         "expand",
         "follows",
+        "lasting",
         "name",
         "single",
         "takes_rows",
@@ -58,6 +59,7 @@ class Plan:
         self.differentiable = differentiable
         self.single = len(self.types) == 1
         self.follows = follows
+        self.lasting = False  # whether its types stay while those of other calls change
         self.variable = False  # whether it marks what a derivative is taken by
         self.takes_rows = takes_rows  # whether inputs may be `RowSparse`
 

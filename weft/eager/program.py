@@ -13,8 +13,8 @@ import numpy as np
 from weft import config
 from weft.codegen.target import current
 from weft.eager import storage
-from weft.eager.lazy import Lazy, Trace, trace
-from weft.eager.structure import Expanded, Structure, expand, structure_of, work
+from weft.eager.lazy import Lazy, Record, Trace, trace
+from weft.eager.structure import Expanded, Structure, expand, interpreted_seconds, structure_of
 from weft.ir.shape import known
 from weft.passes.pipeline import optimise
 from weft.passes.specialise import specialise
@@ -29,12 +29,12 @@ from weft.transform.interpreter import needs_interpreter
 
 Array = np.ndarray[Any, Any]
 MOST_PROGRAMS: Final = 512  # the one that was not used for longest goes first
-INTERPRETED_RUNS: Final = 2  # the third run of a structure is compiled,
-HEAVY: Final = 3e7  # or the first one, if it has this much work: see `structure.work`
+# The third run of a structure is compiled, or the first one if interpreting takes longer than that.
+INTERPRETED_RUNS: Final = 2
 # Where the same records come in ever new shapes, compiling each shape costs more than it saves:
 # then a shape is compiled once interpreting it has taken as long as compiling would.
 CHURN: Final = 8  # shapes
-COMPILE_SECONDS_A_NODE: Final = 2e-3
+COMPILE_SECONDS_A_NODE: Final = 4e-3
 
 
 class Prepared:
@@ -46,8 +46,9 @@ class Prepared:
         self.types = tuple([(known(y.type.shape), y.type.dtype.numpy) for y in structure.outputs])
         self.keys = tuple([f"out{i}" for i in range(len(structure.outputs))])
         self.interpreted = needs_interpreter(self.expanded.graph)
-        self.heavy = work(self.expanded.graph) > HEAVY
-        self.family = tuple([p.plan.name for p in structure.records])
+        self.patience = len(self.expanded.graph.nodes) * COMPILE_SECONDS_A_NODE
+        self.heavy = interpreted_seconds(self.expanded.graph) > self.patience
+        self.family = family_of(structure)
         self.runs = 0
         self.spent = 0.0
         self.interpretation: Interpretation | None = None
@@ -71,8 +72,7 @@ class Prepared:
             return not self.interpreted
         if self.runs <= INTERPRETED_RUNS:
             return False
-        nodes = len(self.expanded.graph.nodes)
-        return _families[self.family] < CHURN or self.spent > nodes * COMPILE_SECONDS_A_NODE
+        return _families[self.family] < CHURN or self.spent > self.patience
 
     def _compile(self) -> Executable:
         graph, feeds, outputs = self.expanded.graph, self.expanded.feeds, self.expanded.outputs
@@ -150,11 +150,34 @@ def compute(outputs: Sequence[Lazy]) -> None:
     """Compute these values."""
     with _lock:
         structure = structure_of(outputs)
+        update = _separate(structure)
+        if update is not None:
+            later = set(update.outputs)
+            pending = [x for x in update.inputs if x.array is None]
+            compute(list(dict.fromkeys([*pending, *[y for y in outputs if y not in later]])))
+            outputs = [y for y in outputs if y in later]
+            structure = structure_of(outputs)
         leaves = [_contiguous(lazy.array) for lazy in structure.leaves]
         inspect = trace.inspect
         arrays = inspect(structure, leaves) if inspect else prepared(structure).run(leaves)
         for lazy, array in zip(outputs, arrays, strict=True):
             _settle(lazy, array)
+
+
+def _separate(structure: Structure) -> Record | None:
+    """The optimiser's update, where it had better be a program of its own.
+
+    While shapes change at every step, the rest is a program for one run, but the update stays.
+    """
+    last = structure.records[-1]
+    if not last.plan.lasting or len(structure.records) == 1 or structure.key in _programs:
+        return None
+    return last if _families.get(family_of(structure), 0) >= CHURN else None
+
+
+def family_of(structure: Structure) -> tuple[str, ...]:
+    """What is called in which order, whatever the shapes."""
+    return tuple([r.plan.name for r in structure.records])
 
 
 def _contiguous(array: Array | None) -> Array:

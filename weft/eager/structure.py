@@ -9,8 +9,8 @@ from typing import Any, Final
 from weft.eager.lazy import Alias, Lazy, Record, refuse
 from weft.eager.plan import settled
 from weft.ir.graph import Graph
-from weft.ir.node import Value
-from weft.ir.shape import known
+from weft.ir.node import Node, Value
+from weft.ir.shape import known, size
 from weft.ops.base import catalogue
 from weft.transform.gradient import Cotangent, dense
 
@@ -47,15 +47,17 @@ def structure_of(outputs: Sequence[Lazy]) -> Structure:
     key: list[Any] = []
     for record in records:
         key.append(record.plan)
+        key.append(record.outputs[0].tracked)
         for lazy in record.inputs:
             found = number.get(lazy)
             if found is None:
+                found = number[lazy] = len(number)
                 place = position.setdefault(_identity(lazy, record), len(leaves))
                 if place < len(leaves):
-                    same.append((lazy, leaves[place]))
-                    found = number[lazy] = number[leaves[place]]
+                    first = leaves[place]
+                    same.append((lazy, first))
+                    key += ["same", number[first], lazy.tracked, first.tracked]
                 else:
-                    found = number[lazy] = len(number)
                     leaves.append(lazy)
             key.append(found)
         for lazy in record.outputs:
@@ -159,38 +161,96 @@ class Expanded:
 def expand(structure: Structure) -> Expanded:
     """The nodes of a structure, in a graph of their own."""
     graph = Graph()
-    env: dict[Lazy, Cotangent] = {}
+    memory = _Memory(structure)
+    env = memory.env
     produced = {y for r in structure.records for y in r.outputs}
     with graph.as_default():
         for lazy in structure.leaves:
             if lazy not in produced:
-                kind = lazy.type
-                env[lazy] = catalogue.placeholder(dtype=kind.dtype, shape=kind.shape)
-        for lazy, first in structure.same:
-            env[lazy] = env[first]
+                memory.enter(lazy)
         begins: list[int] = []
+        last = max([r.serial for r in structure.records if r.plan.follows], default=-1)
+        stop = catalogue.stop_gradient
         for record in structure.records:
             begins.append(len(graph.nodes))
-            values = [settled(env[lazy], record.plan) for lazy in record.inputs]
+            values = [settled(memory.value(lazy), record.plan) for lazy in record.inputs]
             with graph.at(record.source):
                 found = record.plan.expand(*values)
+                if record.serial < last and _is_cut(record):
+                    found = [stop(y) if isinstance(y, Value) else y for y in found]
             env.update(zip(record.outputs, found, strict=True))
         outputs = tuple([dense(env[y]) for y in structure.outputs])
-        feeds = tuple([dense(env[lazy]) for lazy in structure.leaves])
+        feeds = tuple([memory.fed(lazy) for lazy in structure.leaves])
     return Expanded(graph, feeds, outputs, tuple(begins))
 
 
-def work(graph: Graph) -> float:
-    """A rough count of the arithmetic in a graph: elements, and products of contractions."""
+def _is_cut(record: Record) -> bool:
+    """Whether no gradient may flow back through a record, though it could: under `no_grad()`."""
+    return (
+        record.plan.differentiable
+        and not any([y.tracked for y in record.outputs])
+        and any([x.tracked for x in record.inputs])
+    )
+
+
+class _Memory:
+    """The nodes of values. Those that share memory share a placeholder, but not their gradient.
+
+    None flows through one that is detached from another.
+    """
+
+    def __init__(self, structure: Structure) -> None:
+        self.env: dict[Lazy, Cotangent] = {}
+        self._placeholders: dict[Lazy, Value] = {}
+        self._first = dict(structure.same)
+        self._shown_by_tracked = {first for x, first in structure.same if x.tracked}
+
+    def enter(self, leaf: Lazy) -> None:
+        """Add the placeholder of a leaf."""
+        found = catalogue.placeholder(dtype=leaf.type.dtype, shape=leaf.type.shape)
+        self._placeholders[leaf] = found
+        is_detached = leaf in self._shown_by_tracked and not leaf.tracked
+        self.env[leaf] = catalogue.stop_gradient(found) if is_detached else found
+
+    def value(self, lazy: Lazy) -> Cotangent:
+        """The node of a value that a record reads."""
+        found = self.env.get(lazy)
+        if found is None:
+            first = self._first[lazy]
+            found = self.fed(first)
+            if not lazy.tracked and (first.tracked or first in self._shown_by_tracked):
+                found = catalogue.stop_gradient(found)
+            self.env[lazy] = found
+        return found
+
+    def fed(self, leaf: Lazy) -> Value:
+        """The node that a leaf's array is fed to."""
+        found = self._placeholders.get(leaf)
+        return dense(self.env[leaf]) if found is None else found
+
+
+# Nanoseconds that NumPy takes for an element: of a result, and of a product that is summed.
+ELEMENT_NS: Final = 1.0
+PRODUCT_NS: Final = {"matmul": 0.05, "conv": 0.3, "attention": 0.15}
+
+
+def interpreted_seconds(graph: Graph) -> float:
+    """About how long the references take for a graph, without what a call of each costs."""
     total = 0.0
     for node in graph.nodes:
-        for kind in node.types:
-            size = 1.0
-            for d in known(kind.shape):
-                size *= d
-            total += size
-            if node.op == "matmul":
-                total += size * known(node.inputs[0].shape)[-1] / 8
-            elif node.op.startswith("conv"):
-                total += size * 64
-    return total
+        elements = sum(size(kind.shape) for kind in node.types)
+        total += elements * ELEMENT_NS
+        family = node.op.partition("_")[0]
+        if family in PRODUCT_NS:
+            total += elements * _summed(node) * PRODUCT_NS[family]
+    return total * 1e-9
+
+
+def _summed(node: Node) -> int:
+    """How many products make an element of a contraction's result, roughly."""
+    shapes = [known(v.shape) for v in node.data_inputs]
+    if node.op == "matmul":
+        return shapes[0][-2 if node.attrs.get("transpose_x") else -1]
+    if node.op.startswith("attention"):
+        return 2 * shapes[1][-2]
+    return size(shapes[1]) // max(shapes[1][-1], 1)

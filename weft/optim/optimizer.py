@@ -190,6 +190,7 @@ class Optimizer:
                 values += [s.lazy for s in slots]
                 changed += slots
         plan = _UPDATE.plan(values, {"buckets": tuple(static)})
+        plan.lasting = True
         before, trace.grad_mode = trace.grad_mode, False
         try:
             results = trace.record(plan, tuple(values))
