@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from weft.nn import functional, init
+from weft.nn import functional, init, utils
 from weft.nn.activation import (
     CELU,
     ELU,
@@ -128,6 +128,7 @@ from weft.nn.pooling import (
 from weft.nn.recurrent import GRU, LSTM, RNN, GRUCell, LSTMCell, RNNBase, RNNCell, RNNCellBase
 from weft.nn.shape import Flatten, Unflatten
 from weft.nn.sparse import Embedding, EmbeddingBag
+from weft.nn.summary import Summary, summary
 from weft.nn.transformer import (
     Transformer,
     TransformerDecoder,
@@ -270,6 +271,7 @@ __all__ = [
     "Softplus",
     "Softshrink",
     "Softsign",
+    "Summary",
     "Tanh",
     "Tanhshrink",
     "Threshold",
@@ -290,4 +292,6 @@ __all__ = [
     "ZeroPad3d",
     "functional",
     "init",
+    "summary",
+    "utils",
 ]

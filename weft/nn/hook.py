@@ -2,37 +2,18 @@
 
 from __future__ import annotations
 
-import itertools
 from collections.abc import Callable
 from typing import Any, Final
 
 from weft.eager.call import recorded, wrap
 from weft.eager.handle import Handle
+from weft.eager.hook import RemovableHandle, add
 from weft.errors import GradientError
 from weft.ir.node import Value
 from weft.nn.tree import Tree
 from weft.ops.base import at_user_line, catalogue
 
 Hook = Callable[..., Any]
-_numbers: Final = itertools.count()
-
-
-class RemovableHandle:
-    """What registering a hook returns: `remove()` takes the hook away; also a context manager."""
-
-    def __init__(self, hooks: dict[int, Any], number: int) -> None:
-        self._hooks = hooks
-        self.id = number
-
-    def remove(self) -> None:
-        """Take the hook away."""
-        self._hooks.pop(self.id, None)
-
-    def __enter__(self) -> RemovableHandle:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.remove()
 
 
 class Hooks:
@@ -48,15 +29,13 @@ class Hooks:
 
 def enter(hooks: dict[int, Any], entry: Any, first: bool = False) -> RemovableHandle:
     """Add a hook behind (or in front of) the others."""
-    number = next(_numbers)
+    handle = RemovableHandle(hooks)
+    others = list(hooks.items()) if first else []
     if first:
-        others = list(hooks.items())
         hooks.clear()
-        hooks[number] = entry
-        hooks.update(others)
-    else:
-        hooks[number] = entry
-    return RemovableHandle(hooks, number)
+    hooks[handle.id] = entry
+    hooks.update(others)
+    return handle
 
 
 class Hooked(Tree):
@@ -184,7 +163,7 @@ class Passage:
 
     def _watched(self, x: Any, place: int, see: Callable[[int, Any], Any]) -> Any:
         lazy = _pass.record((x,), {})[0]
-        lazy.hooks = {0: lambda g: see(place, g)}
+        add(lazy, lambda g: see(place, g))
         return wrap(lazy, x)
 
     def _on_output(self, place: int, g: Any) -> Any:

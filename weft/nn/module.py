@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Any, Self
 
 from weft.eager.call import cast, wrap
-from weft.eager.lazy import trace
+from weft.eager.mode import no_grad
 from weft.eager.tensor import Tensor
 from weft.errors import DTypeError
 from weft.ir.dtype import DType, as_dtype
@@ -15,6 +15,7 @@ from weft.ir.dtype import float16 as _float16
 from weft.ir.dtype import float32 as _float32
 from weft.ir.dtype import float64 as _float64
 from weft.nn.state import Stateful
+from weft.nn.summary import Summary, summary
 from weft.ops.base import at_user_line
 
 
@@ -131,18 +132,20 @@ class Module(Stateful):
     def _cast(self, dtype: DType, only_floating: bool = True) -> Self:
         tensors = [*self.parameters(), *self.buffers()]
         tensors += [p.grad for p in self.parameters() if p.grad is not None]
-        before, trace.grad_mode = trace.grad_mode, False
-        try:
+        with no_grad():
             for tensor in tensors:
                 old = tensor.lazy
-                if old.type.dtype is dtype or (only_floating and not old.type.dtype.is_floating):
-                    continue
-                tensor.replace(cast(old, dtype))
-        finally:
-            trace.grad_mode = before
+                if old.type.dtype.is_floating or not only_floating:
+                    tensor.replace(cast(old, dtype))
         return self
 
     # -- printing
+
+    def summary(
+        self, *inputs: Any, depth: int | None = None, show: bool = True, **kwargs: Any
+    ) -> Summary:
+        """Print a table of layers, output shapes, parameters and memory; see `nn.summary`."""
+        return summary(self, *inputs, depth=depth, show=show, **kwargs)
 
     def extra_repr(self) -> str:
         """What the printed form says in the parentheses; for subclasses."""

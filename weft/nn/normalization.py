@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from typing import Any, ClassVar
 
+from weft.eager.argument import dims_of
 from weft.eager.creation import empty, ones, tensor, zeros
 from weft.errors import ShapeError
 from weft.ir.dtype import int64
 from weft.ir.shape import show
 from weft.nn import functional as F
 from weft.nn import init
-from weft.nn.functional.common import shape_of
 from weft.nn.module import Module
 from weft.nn.parameter import Parameter
 from weft.ops.base import at_user_line
@@ -58,7 +58,7 @@ class _Statistics(Module):
             init.zeros_(self.bias)
 
     def _check(self, input: Any) -> None:
-        shape = shape_of(input)
+        shape = dims_of(input)
         if len(shape) not in self.ranks:
             ranks = " or ".join(map(str, self.ranks))
             raise ShapeError(
@@ -133,7 +133,7 @@ class _InstanceNorm(_Statistics):
     def forward(self, input: Any) -> Any:
         """The input's shape; N may be left out."""
         self._check(input)
-        single = len(shape_of(input)) == self.ranks[0]
+        single = len(dims_of(input)) == self.ranks[0]
         y = F.instance_norm(
             input[None] if single else input, self.running_mean, self.running_var, self.weight,
             self.bias, self.training or not self.track_running_stats, self.momentum or 0.0,

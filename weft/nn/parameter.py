@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import copy
 from typing import Any
 
 import numpy as np
@@ -31,12 +30,6 @@ class Parameter(Tensor):
         self.adopt(own(np.empty(0, np.float32) if data is None else data))
         self.requires_grad_(requires_grad)
 
-    def __deepcopy__(self, memo: dict[int, Any]) -> Parameter:
-        return _copied(self, self.requires_grad, memo)
-
-    def __reduce_ex__(self, protocol: Any) -> tuple[Any, ...]:
-        return (type(self), (self.array, self.requires_grad), self.__dict__ or None)
-
     def __repr__(self) -> str:
         return f"Parameter containing:\n{super().__repr__()}"
 
@@ -54,19 +47,6 @@ class Buffer(Tensor):
     def __init__(self, data: Any = None, *, persistent: bool = True) -> None:
         self.adopt(own(np.empty(0, np.float32) if data is None else data))
         self.persistent = persistent
-
-    def __deepcopy__(self, memo: dict[int, Any]) -> Buffer:
-        return _copied(self, False, memo)
-
-
-def _copied(tensor: Any, requires_grad: bool, memo: dict[int, Any]) -> Any:
-    cls: Any = type(tensor)
-    found = cls.__new__(cls)
-    memo[id(tensor)] = found
-    found.adopt(own(tensor))
-    found.requires_grad_(requires_grad)
-    found.__dict__.update(copy.deepcopy(tensor.__dict__, memo))
-    return found
 
 
 Parameter.kind = Tensor

@@ -5,13 +5,13 @@ from __future__ import annotations
 import math
 from typing import Any, ClassVar
 
+from weft.eager.argument import dims_of
 from weft.eager.creation import empty
 from weft.errors import ShapeError
 from weft.ir.shape import show
 from weft.nn import functional as F
 from weft.nn import init
 from weft.nn.functional import recurrent as nodes
-from weft.nn.functional.common import shape_of
 from weft.nn.module import Module
 from weft.nn.parameter import Parameter
 from weft.ops.base import at_user_line
@@ -120,7 +120,7 @@ class RNNBase(Module):
         Args:
             states: of each kind, (layers * directions, N, width), or `None`.
         """
-        shape = shape_of(input)
+        shape = dims_of(input)
         if len(shape) not in (2, 3) or shape[-1] != self.input_size:
             order = "(N, L, " if self.batch_first else "(L, N, "
             raise ShapeError(
@@ -133,7 +133,7 @@ class RNNBase(Module):
             states = [None if s is None else nodes.widened(s, axis=1) for s in states]
         else:
             x = nodes.turned(input) if self.batch_first else input
-        self._check_states(states, shape_of(x)[1])
+        self._check_states(states, dims_of(x)[1])
         count = self.num_layers * self._directions
         parts = [(None,) * count if s is None else _several(nodes.unstacked(s)) for s in states]
         y, last = self._layers(x, parts)
@@ -146,10 +146,10 @@ class RNNBase(Module):
         widths = (self._output, self.hidden_size)
         for state, width in zip(states, widths, strict=False):
             expected = (self.num_layers * self._directions, n, width)
-            if state is not None and shape_of(state) != expected:
+            if state is not None and dims_of(state) != expected:
                 raise ShapeError(
                     f"{type(self).__name__}: expected a state of shape {show(expected)}, got "
-                    f"{show(shape_of(state))}{at_user_line()}"
+                    f"{show(dims_of(state))}{at_user_line()}"
                 )
 
     def _layers(self, x: Any, parts: list[Any]) -> tuple[Any, list[tuple[Any, ...]]]:
@@ -326,7 +326,7 @@ class RNNCellBase(Module):
             init.uniform_(weight, -bound, bound)
 
     def _step(self, cell: Any, input: Any, states: list[Any], **static: Any) -> tuple[Any, ...]:
-        shape = shape_of(input)
+        shape = dims_of(input)
         if len(shape) not in (1, 2) or shape[-1] != self.input_size:
             raise ShapeError(
                 f"{type(self).__name__}: expected an input (N, {self.input_size}) or "

@@ -5,10 +5,11 @@ from __future__ import annotations
 import math
 from typing import Any, Final
 
-from weft.eager.call import lazy_of, recorded
+from weft.eager.argument import dims_of
+from weft.eager.call import recorded
 from weft.errors import ShapeError
 from weft.ir.node import Value
-from weft.ir.shape import known, show
+from weft.ir.shape import show
 from weft.nn.module import Module
 from weft.ops.base import at_user_line, catalogue
 
@@ -39,7 +40,7 @@ class Flatten(Module):
 
     def forward(self, input: Any) -> Any:
         """The input in its new shape."""
-        shape = known(lazy_of(input).type.shape)
+        shape = dims_of(input)
         first, last = _axis("Flatten", self.start_dim, shape), _axis("Flatten", self.end_dim, shape)
         if first > last:
             raise ShapeError(
@@ -64,7 +65,7 @@ class Unflatten(Module):
 
     def forward(self, input: Any) -> Any:
         """The input in its new shape."""
-        shape = known(lazy_of(input).type.shape)
+        shape = dims_of(input)
         axis, sizes = _axis("Unflatten", self.dim, shape), self.unflattened_size
         rest = -math.prod(sizes) if -1 in sizes else 0
         if rest and shape[axis] % rest == 0:

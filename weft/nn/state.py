@@ -10,9 +10,10 @@ import numpy as np
 
 from weft.eager.call import leaf
 from weft.eager.handle import Handle
+from weft.eager.hook import RemovableHandle
 from weft.errors import StateError
 from weft.ir.shape import show
-from weft.nn.hook import Hook, Hooked, RemovableHandle, enter
+from weft.nn.hook import Hook, Hooked, enter
 from weft.nn.parameter import Parameter
 from weft.ops.base import at_user_line
 

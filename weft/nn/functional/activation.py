@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, Final
 
+from weft.eager.argument import dims_of
 from weft.eager.call import Recorded, lazy_of, recorded
 from weft.eager.inplace import write
 from weft.eager.random import SEED, next_counter
@@ -334,7 +335,7 @@ def _negative(x: Value) -> Value:
 
 def _rows(name: str, input: Any, dim: int | None, dtype: Any) -> tuple[Any, int]:
     """The input in the type asked for, and the axis."""
-    rank = len(known(lazy_of(input).type.shape))
+    rank = len(dims_of(input))
     if dim is None:  # as PyTorch has it, which warns
         dim = 0 if rank in (0, 1, 3) else 1
     if rank == 0:

@@ -5,13 +5,13 @@ from __future__ import annotations
 import math
 from typing import Any
 
+from weft.eager.argument import dims_of
 from weft.eager.call import recorded
 from weft.eager.random import SEED, next_counter
 from weft.errors import DTypeError, ShapeError
 from weft.ir import dtype as types
 from weft.ir.node import Value
 from weft.ir.shape import known, show
-from weft.nn.functional.common import shape_of
 from weft.ops import random as nodes
 from weft.ops.base import at_user_line, catalogue, constant_of
 
@@ -97,7 +97,7 @@ def scaled_dot_product_attention(
         )
     repeats = 1
     if enable_gqa:
-        heads, shared = shape_of(query)[-3], shape_of(key)[-3]
+        heads, shared = dims_of(query)[-3], dims_of(key)[-3]
         if heads % shared:
             raise ShapeError(
                 f"scaled_dot_product_attention: expected heads of queries that heads of keys "
@@ -258,7 +258,7 @@ def multi_head_attention(
 def _check(
     query: Any, key: Any, value: Any, batch_first: bool, heads: int, masks: tuple[Any, Any]
 ) -> None:
-    q, k, v = (shape_of(x) for x in (query, key, value))
+    q, k, v = (dims_of(x) for x in (query, key, value))
     order = "(N, L, E)" if batch_first else "(L, N, E)"
     if len(q) not in (2, 3) or len(k) != len(q) or k[:-1] != v[:-1]:
         raise ShapeError(
@@ -274,11 +274,11 @@ def _check(
     for name, mask, shapes in zip(("attn_mask", "key_padding_mask"), masks, expected, strict=True):
         if mask is None:
             continue
-        if shape_of(mask) not in shapes:
+        if dims_of(mask) not in shapes:
             listed = " or ".join(map(show, shapes))
             raise ShapeError(
                 f"MultiheadAttention: expected {name} of shape {listed}, got "
-                f"{show(shape_of(mask))}{at_user_line()}"
+                f"{show(dims_of(mask))}{at_user_line()}"
             )
         if mask.dtype.is_integer:
             raise DTypeError(

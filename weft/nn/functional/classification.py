@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from typing import Any
 
+from weft.eager.argument import dims_of
 from weft.eager.call import lazy_of, recorded
 from weft.errors import ShapeError
 from weft.ir.node import Value
 from weft.ir.shape import known, show
-from weft.nn.functional.common import promoted, reduced, reduction_of, shape_of
+from weft.nn.functional.common import promoted, reduced, reduction_of
 from weft.ops.base import at_user_line, catalogue, constant_of
 
 
@@ -136,7 +137,7 @@ def nll_loss(
 
 
 def _check_like(name: str, input: Any, target: Any) -> None:
-    expected, got = shape_of(input), shape_of(target)
+    expected, got = dims_of(input), dims_of(target)
     if expected != got:
         raise ShapeError(
             f"{name}: expected a target of shape {show(expected)} like the input, got {show(got)}"
@@ -145,7 +146,7 @@ def _check_like(name: str, input: Any, target: Any) -> None:
 
 
 def _check_classes(name: str, input: Any, target: Any, weight: Any) -> None:
-    x, t = shape_of(input), shape_of(target)
+    x, t = dims_of(input), dims_of(target)
     if not x:
         raise ShapeError(f"{name}: expected an input (N, C), got a scalar{at_user_line()}")
     expected = () if len(x) == 1 else (x[0], *x[2:])
@@ -155,9 +156,9 @@ def _check_classes(name: str, input: Any, target: Any, weight: Any) -> None:
             f"{show(t)}{at_user_line()}"
         )
     classes = x[0] if len(x) == 1 else x[1]
-    if weight is not None and shape_of(weight) != (classes,):
+    if weight is not None and dims_of(weight) != (classes,):
         raise ShapeError(
-            f"{name}: expected a weight a class, {show((classes,))}, got {show(shape_of(weight))}"
+            f"{name}: expected a weight a class, {show((classes,))}, got {show(dims_of(weight))}"
             f"{at_user_line()}"
         )
 

@@ -2,21 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
 from weft.eager.call import cast, lazy_of, wrap
 from weft.eager.promotion import TORCH
 from weft.ir.node import Value
-from weft.ir.shape import known
 from weft.ops.base import at_user_line, catalogue
 
 REDUCTIONS = ("none", "mean", "sum")
-
-
-def shape_of(x: Any) -> tuple[int, ...]:
-    """The shape of a tensor or an array."""
-    return known(lazy_of(x).type.shape)
 
 
 def promoted(*xs: Any) -> list[Any]:
@@ -55,6 +48,3 @@ def reduction_of(
 def reduced(losses: Value, reduction: str) -> Value:
     """All losses, their mean, or their sum."""
     return losses if reduction == "none" else getattr(catalogue, reduction)(losses)
-
-
-Loss = Callable[..., Value]

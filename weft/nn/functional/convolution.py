@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
+from weft.eager.argument import dims_of
 from weft.eager.call import recorded
 from weft.errors import ShapeError
 from weft.ir.node import Value
 from weft.ir.shape import known, show
-from weft.nn.functional.common import shape_of
 from weft.nn.functional.layout import batched, channels_last, check_image, sizes_of
 from weft.nn.functional.padding import padded
 from weft.ops import conv_transpose
@@ -53,8 +53,8 @@ def convolve(
     name = f"conv{spatial}d"
     strides = sizes_of(f"{name}: stride", stride, spatial)
     spread = sizes_of(f"{name}: dilation", dilation, spatial)
-    w = shape_of(weight)
-    _check(name, shape_of(input), w, spatial, groups)
+    w = dims_of(weight)
+    _check(name, dims_of(input), w, spatial, groups)
     pads = _pads(name, padding, w[2:], strides, spread)
     return _CONV[spatial](
         input, weight, bias, strides=strides, padding=pads, dilation=spread, groups=int(groups),
@@ -166,7 +166,7 @@ def transpose(
 ) -> Any:  # fmt: skip
     """A transposed convolution of any number of spatial dimensions."""
     name = f"conv_transpose{spatial}d"
-    x, w = shape_of(input), shape_of(weight)
+    x, w = dims_of(input), dims_of(weight)
     check_image(name, x, spatial)
     channels = x[-spatial - 1]
     if len(w) != spatial + 2 or w[0] != channels or groups < 1 or channels % groups:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from weft.eager.call import lazy_of, recorded, wrap
+from weft.eager.argument import dims_of
+from weft.eager.call import recorded, wrap
 from weft.eager.inplace import write
 from weft.eager.random import SEED, next_counter
 from weft.errors import ShapeError
@@ -63,7 +64,7 @@ def alpha_dropout(input: Any, p: float = 0.5, training: bool = False, inplace: b
 
 def _inner(name: str, input: Any, ranks: tuple[int, ...], spatial: int | None) -> int:
     """How many dimensions a channel has."""
-    shape = known(lazy_of(input).type.shape)
+    shape = dims_of(input)
     if len(shape) not in ranks:
         listed = " or ".join(map(str, ranks))
         raise ShapeError(
@@ -94,5 +95,5 @@ def feature_alpha_dropout(
     input: Any, p: float = 0.5, training: bool = False, inplace: bool = False
 ) -> Any:
     """`alpha_dropout` of whole channels, dimension 1."""
-    shared = max(len(known(lazy_of(input).type.shape)) - 2, 0)
+    shared = max(len(dims_of(input)) - 2, 0)
     return _drop("feature_alpha_dropout", _alpha_dropout, input, p, training, inplace, shared)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from typing import Any
 
+from weft.eager.argument import dims_of
 from weft.eager.call import lazy_of, recorded
 from weft.errors import DTypeError, ShapeError
 from weft.ir.dtype import int64
@@ -73,7 +74,7 @@ def embedding(
             f"{at_user_line()}"
         )
     check_indices("embedding", input)
-    rows = known(lazy_of(weight).type.shape)[0]
+    rows = dims_of(weight)[0]
     return _embedding(input, weight, padding_idx=table_row("embedding", padding_idx, rows))
 
 
@@ -178,7 +179,7 @@ def embedding_bag(
             "embedding_bag: max_norm and scale_grad_by_freq are not offered; scale the weight "
             f"yourself{at_user_line()}"
         )
-    rows = known(lazy_of(weight).type.shape)[0]
+    rows = dims_of(weight)[0]
     static: dict[str, Any] = {
         "mode": mode, "padding_idx": table_row("embedding_bag", padding_idx, rows),
     }  # fmt: skip
@@ -190,7 +191,7 @@ def embedding_bag(
 
 def _check_bag(input: Any, offsets: Any, mode: str, factors: Any) -> None:
     check_indices("embedding_bag", input)
-    shape = known(lazy_of(input).type.shape)
+    shape = dims_of(input)
     if mode not in ("sum", "mean", "max"):
         raise ValueError(
             f"embedding_bag: expected mode sum, mean or max, got {mode!r}{at_user_line()}"

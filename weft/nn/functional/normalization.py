@@ -7,11 +7,11 @@ from typing import Any
 
 import numpy as np
 
+from weft.eager.argument import dims_of
 from weft.eager.call import recorded
 from weft.errors import ShapeError
 from weft.ir.node import Value
 from weft.ir.shape import known, show
-from weft.nn.functional.common import shape_of
 from weft.nn.functional.layout import channels_last
 from weft.ops import normalize as normalized
 from weft.ops.base import at_user_line, catalogue, constant_of
@@ -100,7 +100,7 @@ def batch_norm(
 
     Source: Ioffe and Szegedy, "Batch Normalization" (2015).
     """
-    _check_channels("batch_norm", shape_of(input), weight, running_mean)
+    _check_channels("batch_norm", dims_of(input), weight, running_mean)
     if not training:
         if running_mean is None or running_var is None:
             raise ValueError(
@@ -109,7 +109,7 @@ def batch_norm(
             )
         xs = (input, weight, bias, running_mean, running_var)
         return _batch_norm_eval(*xs, eps=float(eps))
-    _check_many("batch_norm", shape_of(input))
+    _check_many("batch_norm", dims_of(input))
     y, *found = _batch_norm(input, weight, bias, eps=float(eps))
     _move((running_mean, running_var, count), found, momentum)
     return y
@@ -131,9 +131,9 @@ def _check_channels(name: str, shape: tuple[int, ...], *given: Any) -> None:
             f"{name}: expected an input of rank 2 or more, got {show(shape)}{at_user_line()}"
         )
     for x in given:
-        if x is not None and shape_of(x) != (shape[1],):
+        if x is not None and dims_of(x) != (shape[1],):
             raise ShapeError(
-                f"{name}: expected {shape_of(x)[0]} channels (dimension 1), got an input "
+                f"{name}: expected {dims_of(x)[0]} channels (dimension 1), got an input "
                 f"{show(shape)}{at_user_line()}"
             )
 
@@ -166,7 +166,7 @@ def _layer_norm(
 
 def _row_shape(name: str, input: Any, normalized_shape: Any, *given: Any) -> int:
     """How many last dimensions are normalised."""
-    shape = shape_of(input)
+    shape = dims_of(input)
     sizes = (normalized_shape,) if isinstance(normalized_shape, int) else tuple(normalized_shape)
     if not sizes or shape[-len(sizes) :] != sizes:
         raise ShapeError(
@@ -174,9 +174,9 @@ def _row_shape(name: str, input: Any, normalized_shape: Any, *given: Any) -> int
             f"{at_user_line()}"
         )
     for x in given:
-        if x is not None and shape_of(x) != sizes:
+        if x is not None and dims_of(x) != sizes:
             raise ShapeError(
-                f"{name}: expected weights {show(sizes)}, got {show(shape_of(x))}{at_user_line()}"
+                f"{name}: expected weights {show(sizes)}, got {show(dims_of(x))}{at_user_line()}"
             )
     return len(sizes)
 
@@ -249,7 +249,7 @@ def group_norm(
 
     Source: Wu and He, "Group Normalization" (2018).
     """
-    shape = shape_of(input)
+    shape = dims_of(input)
     _check_channels("group_norm", shape, weight, bias)
     if num_groups < 1 or shape[1] % num_groups:
         raise ShapeError(
@@ -286,7 +286,7 @@ def instance_norm(
 
     Source: Ulyanov et al., "Instance Normalization" (2016).
     """
-    shape = shape_of(input)
+    shape = dims_of(input)
     _check_channels("instance_norm", shape, weight, running_mean)
     if not use_input_stats:
         return batch_norm(input, running_mean, running_var, weight, bias, False, momentum, eps)
@@ -324,10 +324,10 @@ def local_response_norm(
 
     Source: Krizhevsky et al., "ImageNet classification" (2012).
     """
-    if len(shape_of(input)) < 3:
+    if len(dims_of(input)) < 3:
         raise ShapeError(
             f"local_response_norm: expected an input of rank 3 or more, got "
-            f"{show(shape_of(input))}{at_user_line()}"
+            f"{show(dims_of(input))}{at_user_line()}"
         )
     static = {"alpha": float(alpha), "beta": float(beta), "k": float(k)}
     return _local_response_norm(input, size=int(size), **static)

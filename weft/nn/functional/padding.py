@@ -6,11 +6,11 @@ from typing import Any
 
 import numpy as np
 
+from weft.eager.argument import dims_of
 from weft.eager.call import recorded
 from weft.errors import ShapeError
 from weft.ir.node import Value
 from weft.ir.shape import known, show
-from weft.nn.functional.common import shape_of
 from weft.ops.base import at_user_line, catalogue, constant_of
 from weft.ops.gather import gather
 
@@ -63,7 +63,7 @@ def pad(input: Any, pad: Any, mode: str = "constant", value: float | None = None
         ShapeError: an odd number of sizes, more than there are dimensions, or longer than what can
             be reflected.
     """
-    shape, sizes = shape_of(input), tuple(map(int, pad))
+    shape, sizes = dims_of(input), tuple(map(int, pad))
     if mode not in MODES:
         raise ValueError(f"pad: expected mode {', '.join(MODES)}, got {mode!r}{at_user_line()}")
     if len(sizes) % 2 or len(sizes) > 2 * len(shape):

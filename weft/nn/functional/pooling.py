@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
+from weft.eager.argument import dims_of
 from weft.eager.call import recorded
 from weft.errors import ShapeError
 from weft.ir.node import Value
 from weft.ir.shape import known
-from weft.nn.functional.common import shape_of
 from weft.nn.functional.layout import batched, channels_last, check_image, sizes_of, to_last
 from weft.ops import pooling as nodes
 from weft.ops.base import at_user_line, catalogue
@@ -61,7 +61,7 @@ class Windows:
     def __init__(
         self, name: str, input: Any, spatial: int, kernel_size: Any, stride: Any, padding: Any = 0
     ) -> None:
-        check_image(name, shape_of(input), spatial)
+        check_image(name, dims_of(input), spatial)
         self.name = name
         self.spatial = spatial
         self.window = sizes_of(f"{name}: kernel_size", kernel_size, spatial)
@@ -195,7 +195,7 @@ def lp_pool3d(
 
 def _output(name: str, input: Any, spatial: int, output_size: Any) -> tuple[int, ...]:
     """The sizes asked for; `None` is the input's."""
-    shape = shape_of(input)
+    shape = dims_of(input)
     check_image(name, shape, spatial)
     sizes = output_size if isinstance(output_size, list | tuple) else (output_size,) * spatial
     if len(sizes) != spatial:
@@ -256,7 +256,7 @@ def max_unpool(
     windows = Windows(f"max_unpool{spatial}d", input, spatial, kernel_size, stride, padding)
     if output_size is None:
         places = zip(
-            shape_of(input)[-spatial:], windows.strides, windows.padding, windows.window,
+            dims_of(input)[-spatial:], windows.strides, windows.padding, windows.window,
             strict=True,
         )  # fmt: skip
         image = tuple([(d - 1) * s - 2 * p + k for d, s, p, k in places])

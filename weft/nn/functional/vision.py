@@ -6,11 +6,11 @@ import math
 from typing import Any
 
 from weft import ops
+from weft.eager.argument import dims_of
 from weft.eager.call import recorded
 from weft.errors import ShapeError
 from weft.ir.node import Value
 from weft.ir.shape import known, show
-from weft.nn.functional.common import shape_of
 from weft.nn.functional.layout import channels_last, sizes_of
 from weft.ops.base import at_user_line, catalogue
 
@@ -46,7 +46,7 @@ def interpolate(
     Raises:
         ShapeError, ValueError: sizes or a mode that do not fit; `antialias`, which is not offered.
     """
-    shape = shape_of(input)
+    shape = dims_of(input)
     spatial = len(shape) - 2
     found, ranks = _MODES.get(mode, (None, ()))
     if found is None or spatial not in ranks:
@@ -177,7 +177,7 @@ def fold(
     """The image in which every pixel is the sum of its places in columns (N, C kh kw, windows)."""
     static = _windows("fold", kernel_size, dilation, padding, stride)
     image = sizes_of("fold: output_size", output_size, 2)
-    shape = shape_of(input)
+    shape = dims_of(input)
     rows, count = shape[-2], math.prod(_outputs(image, *static.values()))
     if len(shape) not in (2, 3) or rows % math.prod(static["window"]) or shape[-1] != count:
         raise ShapeError(

@@ -1,0 +1,112 @@
+"""Limits of gradients: `clip_grad_norm_`, `clip_grad_value_`."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable
+from typing import Any
+
+from weft.eager.call import recorded, wrap
+from weft.eager.creation import zeros
+from weft.eager.handle import Handle
+from weft.errors import GradientError
+from weft.ir.dtype import float32
+from weft.ir.node import Value
+from weft.ops.base import at_user_line, catalogue, constant_of
+
+
+def _wide(x: Value) -> Value:
+    return catalogue.cast(x, dtype=float32) if x.dtype.size == 2 else x
+
+
+def _norm_of(xs: tuple[Value, ...], p: float) -> Value:
+    """The p-norm of all elements of all values."""
+    sizes = [catalogue.abs(_wide(x)) for x in xs]
+    if p == math.inf:
+        return catalogue.max(catalogue.stack(*[catalogue.max(s) for s in sizes]))
+    if p == 2:
+        return catalogue.sqrt(catalogue.add_n(*[catalogue.sum(s * s) for s in sizes]))
+    powers = [catalogue.sum(s if p == 1 else catalogue.power(s, p)) for s in sizes]
+    total = catalogue.add_n(*powers)
+    return total if p == 1 else catalogue.power(total, 1 / p)
+
+
+@recorded(differentiable=False)
+def _clip_norm(most: Value, *grads: Value, p: float) -> tuple[Value, ...]:
+    total = _norm_of(grads, p)
+    share = catalogue.cast(most, dtype=total.dtype) / (total + 1e-6)
+    factor = catalogue.minimum(share, constant_of(1, total.dtype))
+    return total, *[g * catalogue.cast(factor, dtype=g.dtype) for g in grads]
+
+
+@recorded(differentiable=False)
+def _total_norm(*xs: Value, p: float) -> Value:
+    return _norm_of(xs, p)
+
+
+@recorded(differentiable=False)
+def _clip_value(most: Value, *grads: Value) -> tuple[Value, ...]:
+    found: list[Value] = []
+    for g in grads:
+        bound = catalogue.cast(most, dtype=g.dtype)
+        found.append(catalogue.minimum(catalogue.maximum(g, -bound), bound))
+    return tuple(found)
+
+
+def _gradients(parameters: Any) -> list[Any]:
+    each: Iterable[Any] = [parameters] if isinstance(parameters, Handle) else parameters
+    return [p.grad for p in each if p.grad is not None]
+
+
+def _check_finite(total: Any, wanted: bool) -> None:
+    if wanted and not math.isfinite(total.item()):
+        raise GradientError(
+            f"clip_grad_norm_: the norm of the gradients is {total.item()}, so they cannot be "
+            f"limited; look for its origin with weft.find_nan{at_user_line()}"
+        )
+
+
+def get_total_norm(
+    tensors: Any, norm_type: float = 2.0, error_if_nonfinite: bool = False, foreach: Any = None
+) -> Any:
+    """The norm of all elements of all tensors, as if they were one vector."""
+    given = [tensors] if isinstance(tensors, Handle) else list(tensors)
+    total = _total_norm(*given, p=float(norm_type)) if given else zeros(())
+    _check_finite(total, error_if_nonfinite)
+    return total
+
+
+def clip_grad_norm_(
+    parameters: Any, max_norm: float, norm_type: float = 2.0, error_if_nonfinite: bool = False,
+    foreach: Any = None,
+) -> Any:  # fmt: skip
+    """Scale all gradients down, in place, where their norm exceeds `max_norm`.
+
+    Args:
+        parameters: an iterable of tensors, or one.
+        norm_type: the p of the p-norm; may be `inf`.
+        error_if_nonfinite: raise where the norm is infinite or NaN; looks at the value.
+        foreach: accepted; all gradients are scaled in one program anyway.
+
+    Returns:
+        The norm before, as of one vector of all gradients.
+
+    Source: Pascanu et al., "On the difficulty of training recurrent neural networks" (2013).
+    """
+    grads = _gradients(parameters)
+    if not grads:
+        return zeros(())
+    total, *scaled = _clip_norm.record((float(max_norm), *grads), {"p": float(norm_type)})
+    found = wrap(total)
+    _check_finite(found, error_if_nonfinite)
+    for g, lazy in zip(grads, scaled, strict=True):
+        g.replace(lazy)
+    return found
+
+
+def clip_grad_value_(parameters: Any, clip_value: float, foreach: Any = None) -> None:
+    """Limit every element of all gradients, in place, to [-clip_value, clip_value]."""
+    grads = _gradients(parameters)
+    if grads:
+        for g, lazy in zip(grads, _clip_value.record((float(clip_value), *grads), {}), strict=True):
+            g.replace(lazy)

@@ -1,0 +1,56 @@
+"""Sequences of different lengths."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from weft.eager.argument import dims_of
+from weft.eager.call import recorded
+from weft.errors import ShapeError
+from weft.ir.node import Value
+from weft.ir.shape import known, show
+from weft.ops.base import at_user_line, catalogue
+
+
+@recorded
+def _padded(*xs: Value, batch_first: bool, value: float, left: bool) -> Value:
+    longest = max(known(x.shape)[0] for x in xs)
+    rows: list[Value] = []
+    for x in xs:
+        dims = known(x.shape)
+        more = longest - dims[0]
+        pads = ((more, 0) if left else (0, more), *[(0, 0)] * (len(dims) - 1))
+        rows.append(catalogue.pad(x, paddings=pads, value=value))
+    return catalogue.stack(*rows, axis=0 if batch_first else 1)
+
+
+def pad_sequence(
+    sequences: Sequence[Any], batch_first: bool = False, padding_value: float = 0.0,
+    padding_side: str = "right",
+) -> Any:  # fmt: skip
+    """Sequences (L_i, ...) side by side, the shorter ones padded: (L, N, ...).
+
+    Args:
+        batch_first: the result is (N, L, ...).
+        padding_side: `right` or `left`.
+
+    Raises:
+        ShapeError: no sequences, or entries of different shapes.
+    """
+    shapes = [dims_of(x) for x in sequences]
+    if not shapes or any(not s or s[1:] != shapes[0][1:] for s in shapes):
+        listed = ", ".join(map(show, shapes)) or "none"
+        raise ShapeError(
+            f"pad_sequence: expected sequences (L, ...) with entries of one shape, got {listed}"
+            f"{at_user_line()}"
+        )
+    if padding_side not in ("left", "right"):
+        raise ValueError(
+            f"pad_sequence: expected padding_side 'left' or 'right', got {padding_side!r}"
+            f"{at_user_line()}"
+        )
+    return _padded(
+        *sequences, batch_first=bool(batch_first), value=padding_value,
+        left=padding_side == "left",
+    )  # fmt: skip

@@ -1,0 +1,51 @@
+"""Parameters as one vector, and back."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable
+from typing import Any
+
+from weft.eager.argument import dims_of
+from weft.eager.call import recorded
+from weft.errors import ShapeError
+from weft.ir.node import Value
+from weft.ir.shape import known, show
+from weft.ops.base import at_user_line, catalogue
+
+
+@recorded
+def _flat(*xs: Value) -> Value:
+    rows = [catalogue.reshape(x, shape=(math.prod(known(x.shape)),)) for x in xs]
+    return catalogue.concatenate(*rows, axis=0)
+
+
+@recorded
+def _cut(x: Value, *, shapes: tuple[tuple[int, ...], ...]) -> tuple[Value, ...]:
+    sizes = tuple(map(math.prod, shapes))
+    parts = catalogue.split.all(x, sizes=sizes, axis=0)
+    return tuple([catalogue.reshape(p, shape=s) for p, s in zip(parts, shapes, strict=True)])
+
+
+def parameters_to_vector(parameters: Iterable[Any]) -> Any:
+    """All elements of all parameters, one after another."""
+    return _flat(*parameters)
+
+
+def vector_to_parameters(vec: Any, parameters: Iterable[Any]) -> None:
+    """Give parameters, in place, the elements of a vector, one after another.
+
+    Raises:
+        ShapeError: the vector has another number of elements.
+    """
+    given = list(parameters)
+    shapes = tuple([p.shape for p in given])
+    count = sum(map(math.prod, shapes))
+    if dims_of(vec) != (count,):
+        raise ShapeError(
+            f"vector_to_parameters: expected a vector of {count} elements, got "
+            f"{show(dims_of(vec))}{at_user_line()}"
+        )
+    for parameter, lazy in zip(given, _cut.record((vec,), {"shapes": shapes}), strict=True):
+        lazy.tracked = False
+        parameter.replace(lazy)

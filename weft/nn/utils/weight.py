@@ -1,0 +1,205 @@
+"""Weights computed from other parameters before each call: `weight_norm`, `spectral_norm`."""
+
+from __future__ import annotations
+
+import math
+from typing import Any, TypeVar
+
+import numpy as np
+
+from weft.eager.call import leaf, recorded, wrap
+from weft.ir.node import Value
+from weft.ir.shape import known
+from weft.nn.module import Module
+from weft.nn.parameter import Buffer, Parameter
+from weft.ops.base import at_user_line, catalogue
+
+M = TypeVar("M", bound=Module)
+
+
+def _size(v: Value, dim: int | None) -> Value:
+    """The norm of each slice along a dimension, or of everything."""
+    rank = len(known(v.shape))
+    axes = tuple([i for i in range(rank) if dim is None or i != dim % rank])
+    total = catalogue.sum(v * v, axes=axes, keepdims=dim is not None)
+    return catalogue.sqrt(total)
+
+
+@recorded
+def _sized(v: Value, g: Value, *, dim: int | None) -> Value:
+    return v * (g / _size(v, dim))
+
+
+@recorded(differentiable=False)
+def _norms(v: Value, *, dim: int | None) -> Value:
+    return _size(v, dim)
+
+
+class _Weight:
+    """A hook that gives a module a weight computed from its parameters before each call."""
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+
+    def value(self, module: Any) -> Any:
+        """The weight."""
+        raise NotImplementedError
+
+    def __call__(self, module: Any, args: Any) -> None:
+        setattr(module, self.name, self.value(module))
+
+
+def _enter(module: Module, hook: _Weight) -> None:
+    """Compute the weight now and before each call."""
+    hook(module, None)
+    handle = module.register_forward_pre_hook(hook)
+    object.__setattr__(module, _key(hook), handle)
+
+
+def _key(hook: _Weight) -> str:
+    return f"_{type(hook).__name__.strip('_').lower()}_{hook.name}"
+
+
+def _leave(module: Module, name: str, kind: type[_Weight]) -> Any:
+    """The hook of a module, taken away; its weight is a parameter again."""
+    key = _key(kind(name))
+    handle = module.__dict__.pop(key, None)
+    if handle is None:
+        raise ValueError(
+            f"{kind.__name__.strip('_')}: there is none of {name!r} in {type(module).__name__}"
+            f"{at_user_line()}"
+        )
+    hooks = module._hooks  # pyright: ignore[reportPrivateUsage]
+    assert hooks is not None
+    hook = hooks.before[handle.id][0]
+    handle.remove()
+    return hook
+
+
+class _WeightNorm(_Weight):
+    def __init__(self, name: str, dim: int | None = 0) -> None:
+        super().__init__(name)
+        self.dim = dim
+
+    def value(self, module: Any) -> Any:
+        v, g = getattr(module, f"{self.name}_v"), getattr(module, f"{self.name}_g")
+        return _sized(v, g, dim=self.dim)
+
+
+def weight_norm(module: M, name: str = "weight", dim: int | None = 0) -> M:
+    """Split a weight in length `weight_g` and direction `weight_v`, which are trained.
+
+    Args:
+        dim: the dimension that has a length for each entry; `None` for one length.
+
+    Source: Salimans and Kingma, "Weight Normalization" (2016).
+    """
+    weight = module.get_parameter(name)
+    delattr(module, name)
+    module.register_parameter(f"{name}_g", Parameter(_norms(weight, dim=dim)))
+    module.register_parameter(f"{name}_v", Parameter(weight))
+    _enter(module, _WeightNorm(name, dim))
+    return module
+
+
+def remove_weight_norm(module: M, name: str = "weight") -> M:
+    """Make the weight a parameter again."""
+    hook = _leave(module, name, _WeightNorm)
+    value = hook.value(module)
+    for part in (f"{name}_g", f"{name}_v"):
+        delattr(module, part)
+    delattr(module, name)
+    module.register_parameter(name, Parameter(value))
+    return module
+
+
+@recorded(differentiable=False)
+def _iterate(weight: Value, u: Value, *, dim: int, steps: int, eps: float) -> tuple[Value, Value]:
+    """Singular vectors of the largest singular value, by power iteration."""
+    matrix = _matrix(weight, dim)
+    column = catalogue.expand_dims(u, axis=-1)
+    row = column
+    for _ in range(steps):
+        row = _unit(catalogue.matmul(matrix, column, transpose_x=True), eps)
+        column = _unit(catalogue.matmul(matrix, row), eps)
+    return catalogue.squeeze(column, axes=(-1,)), catalogue.squeeze(row, axes=(-1,))
+
+
+def _matrix(weight: Value, dim: int) -> Value:
+    dims = known(weight.shape)
+    order = (dim, *[i for i in range(len(dims)) if i != dim])
+    rows = dims[dim]
+    moved = catalogue.transpose(weight, perm=order)
+    return catalogue.reshape(moved, shape=(rows, math.prod(dims) // rows))
+
+
+def _unit(x: Value, eps: float) -> Value:
+    size = catalogue.sqrt(catalogue.sum(x * x))
+    return x / catalogue.maximum(size, eps)
+
+
+@recorded
+def _divided(weight: Value, u: Value, v: Value, *, dim: int) -> Value:
+    product = catalogue.matmul(_matrix(weight, dim), catalogue.expand_dims(v, axis=-1))
+    return weight / catalogue.sum(product * catalogue.expand_dims(u, axis=-1))
+
+
+class _SpectralNorm(_Weight):
+    def __init__(self, name: str, steps: int = 1, eps: float = 1e-12, dim: int = 0) -> None:
+        super().__init__(name)
+        self.steps = steps
+        self.eps = eps
+        self.dim = dim
+
+    def value(self, module: Any) -> Any:
+        weight = getattr(module, f"{self.name}_orig")
+        u, v = (getattr(module, f"{self.name}_{part}") for part in "uv")
+        if module.training and self.steps:
+            found = _iterate.record(
+                (weight, u), {"dim": self.dim, "steps": self.steps, "eps": self.eps}
+            )
+            u.replace(found[0])
+            v.replace(found[1])
+        return _divided(weight, _now(u), _now(v), dim=self.dim)
+
+
+def _now(buffer: Any) -> Any:
+    """The value of a buffer now, for a gradient that comes after its next change."""
+    return buffer.clone()
+
+
+def spectral_norm(
+    module: M, name: str = "weight", n_power_iterations: int = 1, eps: float = 1e-12,
+    dim: int | None = None,
+) -> M:  # fmt: skip
+    """Divide a weight by its largest singular value, estimated by power iteration in training.
+
+    Args:
+        dim: the dimension of the outputs; 1 for transposed convolutions, else 0, by default.
+
+    Source: Miyato et al., "Spectral Normalization" (2018).
+    """
+    weight = module.get_parameter(name)
+    axis = int(getattr(module, "transposed", False)) if dim is None else dim
+    matrix = np.moveaxis(weight.array, axis, 0).reshape(weight.shape[axis], -1)
+    u, _, v = np.linalg.svd(matrix.astype(np.float64), full_matrices=False)
+    delattr(module, name)
+    module.register_parameter(f"{name}_orig", Parameter(weight))
+    for part, vector in (("u", u[:, 0]), ("v", v[0])):
+        array = np.ascontiguousarray(vector, weight.dtype.numpy)
+        module.register_buffer(f"{name}_{part}", Buffer(wrap(leaf(array))))
+    _enter(module, _SpectralNorm(name, n_power_iterations, eps, axis))
+    return module
+
+
+def remove_spectral_norm(module: M, name: str = "weight") -> M:
+    """Make the weight, as it is now, a parameter again."""
+    hook = _leave(module, name, _SpectralNorm)
+    training, module.training = module.training, False
+    value = hook.value(module)
+    module.training = training
+    for part in ("orig", "u", "v"):
+        delattr(module, f"{name}_{part}")
+    delattr(module, name)
+    module.register_parameter(name, Parameter(value))
+    return module
