@@ -53,14 +53,26 @@ class _Pool:
 _POOL: Final = _Pool()
 
 
-class _Block(np.ndarray[Any, Any]):
-    """The owner of a block; every array on it keeps it alive."""
+class _Block:
+    """The owner of a block; every array on it keeps it alive.
 
-    raw: Array | None = None
+    It is no array itself: NumPy lets an array that shows another one refer to what that one shows,
+    past owners that are arrays.
+    """
+
+    __slots__ = ("__array_interface__", "_raw", "_size")
+
+    def __init__(self, raw: Array, size: int) -> None:
+        address = raw.__array_interface__["data"][0]
+        start = address + -address % ALIGNMENT
+        self.__array_interface__: dict[str, Any] = {
+            "data": (start, False), "shape": (size,), "typestr": "|u1", "version": 3
+        }  # fmt: skip
+        self._raw = raw
+        self._size = size
 
     def __del__(self, give: Any = _POOL.give) -> None:
-        if self.raw is not None:
-            give(self.nbytes, self.raw)
+        give(self._size, self._raw)
 
 
 def empty(shape: tuple[int, ...], dtype: np.dtype[Any]) -> Array:
@@ -71,10 +83,7 @@ def empty(shape: tuple[int, ...], dtype: np.dtype[Any]) -> Array:
     raw = _POOL.take(size)
     if raw is None:
         raw = np.empty(size + ALIGNMENT, np.uint8)
-    start = -raw.__array_interface__["data"][0] % ALIGNMENT
-    block = raw[start : start + size].view(_Block)
-    block.raw = raw
-    return np.ndarray(shape, dtype, block)
+    return np.ndarray(shape, dtype, np.asarray(_Block(raw, size)))
 
 
 def empty_cache() -> None:

@@ -1,0 +1,278 @@
+"""Tensors in other libraries, in copies, in other processes; and memory that is used again."""
+
+import copy
+import gc
+import multiprocessing
+import weakref
+
+import ml_dtypes
+import numpy as np
+import pytest
+
+import weft as wf
+from weft import errors
+from weft.eager import storage
+
+
+def address(array):
+    return array.__array_interface__["data"][0]
+
+
+# NumPy
+
+
+def test_numpy_sees_the_memory():
+    x = wf.arange(6.0).reshape(2, 3) * 1
+    a = np.asarray(x)
+    assert address(a) == address(x.numpy()) == address(np.asarray(x))
+    x.mul_(2)
+    x.tolist()
+    assert a.tolist() == [[0, 2, 4], [6, 8, 10]]
+    a[0, 0] = 7
+    assert x[0, 0].item() == 7
+
+
+def test_numpy_copies_where_it_is_told():
+    x = wf.ones(3)
+    assert np.asarray(x, np.float64).dtype == np.float64
+    assert address(np.array(x, copy=True)) != address(x.numpy())
+    with pytest.raises(ValueError, match="copy"):
+        np.array(x, np.float64, copy=False)
+
+
+def test_arrays_share_their_memory_with_tensors():
+    a = np.zeros(3, np.float32)
+    x = wf.from_numpy(a)
+    x.add_(1)
+    x.tolist()
+    assert a.tolist() == [1, 1, 1]
+    b = wf.as_tensor(a)
+    a[0] = 5
+    assert b.tolist() == [5, 1, 1] and wf.tensor(a).add_(1) is not None and a[0] == 5
+
+
+def test_read_only_arrays_stay_as_they_are():
+    a = np.zeros(3, np.float32)
+    a.flags.writeable = False
+    x = wf.from_numpy(a)
+    x.add_(1)
+    assert x.tolist() == [1, 1, 1] and a.tolist() == [0, 0, 0]
+
+
+def test_numpy_leaves_operators_to_the_tensor():
+    x = wf.ones(2, requires_grad=True)
+    for y in (np.ones(2, np.float32) + x, np.float32(2) * x, np.ones(2, np.float32) - x):
+        assert isinstance(y, wf.Tensor) and y.requires_grad
+    assert isinstance(np.sin(wf.ones(2)), wf.Tensor)
+
+
+def test_the_namespace_is_that_of_the_standard():
+    assert wf.ones(1).__array_namespace__() is wf.numpy
+
+
+# DLPack
+
+DTYPES = ["bool", "int8", "int16", "int32", "int64", "uint8", "float16", "float32", "float64"]
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_dlpack_both_ways_without_a_copy(dtype):
+    x = wf.ones(2, 3, dtype=dtype)
+    a = np.from_dlpack(x)
+    assert address(a) == address(x.numpy()) and a.dtype == dtype and x.__dlpack_device__() == (1, 0)
+    y = wf.from_dlpack(a)
+    assert address(y.numpy()) == address(a) and y.tolist() == x.tolist()
+
+
+@pytest.mark.parametrize("version", [None, (1, 0)])
+def test_dlpack_with_bfloat16(version):
+    x = wf.tensor([1.0, -2.5], dtype=wf.bfloat16)
+
+    class Other:
+        """A library that knows bfloat16."""
+
+        def __dlpack_device__(self):
+            return x.__dlpack_device__()
+
+        def __dlpack__(self, **options):
+            return x.__dlpack__(max_version=version)
+
+    y = wf.from_dlpack(Other())
+    assert y.dtype is wf.bfloat16 and y.tolist() == [1.0, -2.5]
+    assert address(y.numpy()) == address(x.numpy())
+
+
+def test_dlpack_of_a_library_without_versions():
+    class Old:
+        def __dlpack_device__(self):
+            return (1, 0)
+
+        def __dlpack__(self, stream=None):
+            return np.arange(3).__dlpack__()
+
+    assert wf.from_dlpack(Old()).tolist() == [0, 1, 2]
+
+
+def test_memory_lives_as_long_as_someone_looks():
+    a = np.from_dlpack(wf.arange(1000.0) + 1)
+    y = wf.from_dlpack(np.arange(1000.0))
+    gc.collect()
+    assert a[-1] == 1000 and y[-1].item() == 999
+
+
+# Copies
+
+
+def test_deep_copies_are_leaves_of_their_own():
+    x = wf.tensor([1.0, 2.0], requires_grad=True)
+    (x * x).sum().backward()
+    shared = [x, {"again": x}]
+    y, other = copy.deepcopy(shared)
+    assert y is other["again"] and y is not x and y.is_leaf and y.requires_grad
+    with wf.no_grad():
+        y.add_(1)
+        y.grad.zero_()
+    assert (x.tolist(), x.grad.tolist(), y.tolist()) == ([1.0, 2.0], [2.0, 4.0], [2.0, 3.0])
+
+
+def test_copies_share_memory():
+    x = wf.zeros(2)
+    y = copy.copy(x)
+    y.add_(1)
+    assert y is not x and x.tolist() == [1.0, 1.0]
+    assert copy.copy(wf.ones(1, requires_grad=True)).requires_grad
+
+
+def test_weak_references_and_hashes():
+    x = wf.ones(2)
+    seen = weakref.ref(x)
+    assert seen() is x and len({x, x, wf.ones(2)}) == 2
+    del x
+    assert seen() is None
+
+
+# Other processes
+
+
+def double(x):
+    return x * 2 if not x.requires_grad else (x * 2).detach()
+
+
+def answer(questions, answers):
+    answers.put(double(questions.get(timeout=60)))
+
+
+def test_tensors_pass_through_queues_and_pools():
+    context = multiprocessing.get_context("spawn")
+    with context.Pool(1) as pool:
+        given = [wf.ones(2), wf.tensor([1.0, 2.0], dtype=wf.bfloat16), wf.tensor([True]).long()]
+        found = pool.map(double, [*given, wf.ones(2, requires_grad=True)])
+    assert [y.tolist() for y in found] == [[2.0, 2.0], [2.0, 4.0], [2], [2.0, 2.0]]
+    assert found[1].dtype is wf.bfloat16
+    questions, answers = context.Queue(), context.Queue()
+    process = context.Process(target=answer, args=(questions, answers))
+    process.start()
+    questions.put(wf.arange(3))
+    assert answers.get(timeout=60).tolist() == [0, 2, 4]
+    process.join()
+
+
+# Memory
+
+
+def test_memory_is_used_again_after_the_last_reference():
+    wf.empty_cache()
+    size = (1000, 1000)
+
+    def fresh():
+        return address((wf.ones(size) * 3).numpy())
+
+    for _ in range(3):  # interpreted at first, in NumPy's memory
+        first = fresh()
+    assert [fresh() for _ in range(5)] == [first] * 5
+    held = (wf.ones(size) * 3).numpy()[500]  # a view of an array keeps the memory, too
+    assert fresh() != address(held) - 500 * 1000 * 4
+    assert (held == 3).all()
+    wf.empty_cache()
+
+
+def test_results_that_live_have_memory_of_their_own():
+    x = wf.arange(10_000.0)
+    found = [x * float(i) for i in range(1, 6)]
+    for y in found:
+        y.tolist()
+    assert len({address(y.numpy()) for y in found}) == 5
+    assert [y[1].item() for y in found] == [1.0, 2.0, 3.0, 4.0, 5.0]
+    parts = [y.numpy()[10:20] for y in found]
+    del found, y
+    assert [(x * 7).numpy()[10] for _ in range(3)] == [70.0] * 3
+    assert [part[0] for part in parts] == [10.0, 20.0, 30.0, 40.0, 50.0]
+
+
+def test_the_pool_keeps_no_more_than_it_may(monkeypatch):
+    wf.empty_cache()
+    monkeypatch.setattr(storage, "MOST_KEPT", 100_000)
+    arrays = [storage.empty((10_000,), np.dtype(np.float32)) for _ in range(4)]
+    assert all(address(a) % storage.ALIGNMENT == 0 for a in arrays)
+    del arrays
+    assert storage._POOL.kept == 80_000
+    wf.empty_cache()
+    assert storage._POOL.kept == 0
+
+
+# Errors
+
+
+class Elsewhere:
+    def __dlpack_device__(self):
+        return (2, 0)
+
+
+class Strange:
+    def __dlpack_device__(self):
+        return (1, 0)
+
+    def __dlpack__(self, **options):
+        return np.zeros(2, np.complex64).view(np.float32).astype(np.longdouble).__dlpack__()
+
+
+@pytest.mark.parametrize(
+    ("call", "error", "text"),
+    [
+        (
+            lambda: np.asarray(wf.ones(1, requires_grad=True)),
+            errors.GradientError,
+            "numpy: the tensor needs a gradient, which other libraries do not carry on; pass its",
+        ),
+        (
+            lambda: np.from_dlpack(wf.ones(1, requires_grad=True)),
+            errors.GradientError,
+            "__dlpack__: the tensor needs a gradient",
+        ),
+        (
+            lambda: copy.deepcopy(wf.ones(1, requires_grad=True) * 1),
+            errors.GradientError,
+            "deepcopy: expected a leaf, got the result of an operation that gradients flow through",
+        ),
+        (
+            lambda: (wf.ones(1, requires_grad=True) * 1).__reduce_ex__(2),
+            errors.GradientError,
+            "passing to another process: expected a leaf",
+        ),
+        (
+            lambda: wf.from_dlpack(Elsewhere()),
+            errors.ConfigError,
+            "from_dlpack: expected memory of the CPU, got device type 2",
+        ),
+    ],
+)
+def test_bad_input(call, error, text):
+    with pytest.raises(error) as found:
+        call()
+    assert str(found.value).startswith(text)
+
+
+def test_elements_that_tensors_cannot_have():
+    with pytest.raises((errors.DTypeError, BufferError)):
+        wf.from_dlpack(Strange())
+    assert wf.tensor([1.0], dtype=wf.bfloat16).numpy().dtype == ml_dtypes.bfloat16

@@ -1,0 +1,98 @@
+"""`save` and `load`: what goes in comes out."""
+
+from collections import OrderedDict
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from safetensors.numpy import load_file
+
+import weft as wf
+from weft import errors
+from weft.checkpoint.arrays import write_arrays
+
+TENSORS = st.lists(st.integers(0, 3), max_size=3).map(lambda shape: wf.rand(shape))
+LEAVES = st.one_of(
+    TENSORS, st.integers(), st.floats(allow_nan=False), st.text(), st.booleans(), st.none()
+)
+TREES = st.recursive(
+    LEAVES,
+    lambda inner: st.one_of(
+        st.lists(inner, max_size=3),
+        st.lists(inner, max_size=3).map(tuple),
+        st.dictionaries(st.one_of(st.text(max_size=3), st.integers()), inner, max_size=3),
+    ),
+    max_leaves=8,
+)  # fmt: skip
+
+
+def same(a, b):
+    if isinstance(a, wf.Tensor):
+        return (
+            isinstance(b, wf.Tensor) and a.dtype is b.dtype and np.array_equal(a.numpy(), b.numpy())
+        )
+    if isinstance(a, dict):
+        return list(a) == list(b) and all(same(a[k], b[k]) for k in a)
+    if isinstance(a, list | tuple):
+        return type(a) is type(b) and len(a) == len(b) and all(map(same, a, b))
+    return type(a) is type(b) and a == b
+
+
+@settings(max_examples=40, deadline=None)
+@given(tree=TREES)
+def test_nested_tensors_come_back(tmp_path_factory, tree):
+    path = tmp_path_factory.mktemp("save") / "x.safetensors"
+    wf.save(tree, path)
+    assert same(tree, wf.load(path))
+
+
+def test_a_state_dict_is_a_plain_file(tmp_path):
+    state = OrderedDict(
+        w=wf.rand(2, 3, requires_grad=True), n=wf.tensor(3), m=np.ones(2, order="F")
+    )
+    wf.save(state, str(tmp_path / "a"))
+    assert sorted(load_file(tmp_path / "a")) == ["m", "n", "w"]
+    found = wf.load(tmp_path / "a")
+    assert np.array_equal(found["w"].numpy(), state["w"].detach().numpy())
+    assert not found["w"].requires_grad and found["n"].item() == 3
+
+
+def test_every_type_and_layout(tmp_path):
+    for dtype in (wf.bfloat16, wf.float16, wf.float64, wf.int8, wf.bool, wf.int64):
+        x = wf.tensor([[1, 0, 1], [0, 1, 1]], dtype=dtype)
+        wf.save({"x": x, "t": x.T, "part": x[:, 1:]}, tmp_path / "a")
+        found = wf.load(tmp_path / "a")
+        assert found["x"].dtype is dtype and found["t"].tolist() == x.T.tolist()
+        assert found["part"].tolist() == x[:, 1:].tolist()
+
+
+def test_names_that_look_the_same(tmp_path):
+    tree = {"a.b": wf.ones(1), "a": {"b": wf.zeros(1)}, "epoch": 3}
+    wf.save(tree, tmp_path / "a")
+    assert same(tree, wf.load(tmp_path / "a"))
+    wf.save(wf.ones(2), tmp_path / "b")
+    assert wf.load(tmp_path / "b").tolist() == [1.0, 1.0]
+
+
+def test_a_file_that_cannot_be_written_leaves_the_old_one(tmp_path):
+    path = tmp_path / "a"
+    wf.save({"x": wf.ones(1)}, path)
+    with pytest.raises(
+        errors.DTypeError, match=r"got object at 'model.0'; save what it consists of"
+    ):
+        wf.save({"model": [object()]}, path)
+    with pytest.raises(
+        errors.DTypeError, match=r"expected texts or integers as keys, got \(1, 2\)"
+    ):
+        wf.save({(1, 2): wf.ones(1)}, path)
+    assert wf.load(path)["x"].tolist() == [1.0] and [p.name for p in tmp_path.iterdir()] == ["a"]
+
+
+@pytest.mark.parametrize(
+    "tree", ["[", '["tensor", "gone"]', '["set", []]', "3", '["dict", [1]]', "[" * 10**5]
+)
+def test_a_damaged_tree_is_told(tmp_path, tree):
+    write_arrays(tmp_path / "a", {"x": np.ones(1)}, {"weft.tree": tree})
+    with pytest.raises(errors.DataError, match=r"is damaged: its 'weft.tree'"):
+        wf.load(tmp_path / "a")
