@@ -10,6 +10,7 @@ import numpy as np
 
 from weft.eager.lazy import Array, Lazy, array_of, known, trace
 from weft.eager.promotion import TORCH, Rules
+from weft.eager.straight import with_history
 from weft.eager.view import View
 from weft.ir.dtype import float64
 from weft.ir.node import TensorType
@@ -51,6 +52,11 @@ class Handle:
     def look(self, view: View) -> None:
         """Be a view; for new handles that show its value."""
         self._view = view
+
+    @property
+    def view_of(self) -> View | None:
+        """What a view shows; `None` for a tensor with memory of its own."""
+        return self._view
 
     @property
     def root(self) -> Handle:
@@ -101,9 +107,13 @@ class Handle:
         view = self._view
         if view is not None:
             view.put(lazy)
+            if self._lazy.tracked and not lazy.tracked:
+                lazy = with_history(lazy, self._lazy)
             self._show(lazy)
             return
         old = self._lazy
+        if old.tracked and not lazy.tracked and old.leaf is None:
+            lazy = with_history(lazy, old)
         if trace.depth:
             trace.changed.setdefault(self, old)
         if old.type is lazy.type and lazy.array is None:

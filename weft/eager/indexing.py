@@ -148,6 +148,10 @@ class Part:
     def __init__(self, entries: tuple[Any, ...]) -> None:
         self.entries = entries
 
+    def is_dense(self, base: Lazy) -> bool:
+        """See `Lens`."""
+        return lens_of(base, self.entries).is_dense(base)
+
     def take(self, base: Lazy) -> Lazy:
         """See `Lens`."""
         if base.array is not None and not ((base.tracked and trace.grad_mode) or trace.depth):

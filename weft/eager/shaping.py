@@ -6,10 +6,10 @@ import math
 from typing import TYPE_CHECKING, Any
 
 from weft.eager.argument import axes_of, axis_of, dims_of, either, filled, integer, sizes
-from weft.eager.call import lazy_of, wrap
+from weft.eager.call import lazy_of, record, wrap
 from weft.eager.handle import Handle
 from weft.eager.lazy import trace
-from weft.eager.lens import Detached, Diagonal, Expanded, Permuted, Shaped, show
+from weft.eager.lens import Detached, Diagonal, Expanded, Permuted, Shaped, is_dense, show
 from weft.eager.plan import op_plan
 from weft.errors import ShapeError
 from weft.ir.dtype import DType, as_dtype
@@ -37,7 +37,15 @@ def reshape(x: Any, *shape: Any) -> Tensor:
         ShapeError: a shape of another number of elements.
     """
     old = dims_of(x)
-    return show(x, Shaped(filled("reshape", sizes("reshape", shape), math.prod(old), old)))
+    return _of_shape(x, filled("reshape", sizes("reshape", shape), math.prod(old), old))
+
+
+def _of_shape(x: Any, shape: tuple[int, ...]) -> Tensor:
+    """A view where the elements lie in memory in their order, else a copy."""
+    lens = Shaped(shape)
+    if isinstance(x, Handle) and x.view_of is not None and not is_dense(x):
+        return wrap(lens.take(x.lazy), x)
+    return show(x, lens)
 
 
 def view(x: Any, *shape: Any) -> Tensor:
@@ -51,12 +59,13 @@ def view(x: Any, *shape: Any) -> Tensor:
         lazy = lazy_of(x)
         plan = op_plan(BITCAST, (lazy.type,), {"dtype": as_dtype(shape[0])})
         return wrap(trace.record(plan, (lazy,))[0], x)
-    return reshape(x, *shape)
+    old = dims_of(x)
+    return show(x, Shaped(filled("view", sizes("view", shape), math.prod(old), old)))
 
 
 def ravel(x: Any) -> Tensor:
     """All elements in one axis."""
-    return show(x, Shaped((math.prod(dims_of(x)),)))
+    return _of_shape(x, (math.prod(dims_of(x)),))
 
 
 def flatten(x: Any, start_dim: int = 0, end_dim: int = -1) -> Tensor:
@@ -73,7 +82,7 @@ def flatten(x: Any, start_dim: int = 0, end_dim: int = -1) -> Tensor:
             f"{at_user_line()}"
         )
     middle = math.prod(dims[first : last + 1])
-    return show(x, Shaped((*dims[:first], middle, *dims[last + 1 :])))
+    return _of_shape(x, (*dims[:first], middle, *dims[last + 1 :]))
 
 
 def unflatten(x: Any, dim: int, sizes: Any) -> Tensor:
@@ -318,6 +327,17 @@ class Shaping(Handle):
     def reshape_as(self, other: Any) -> Tensor:
         """`reshape` to the shape of another tensor."""
         return reshape(self, dims_of(other))
+
+    def is_contiguous(self) -> bool:
+        """Whether the elements lie in memory in their order: they do, but in some views."""
+        return is_dense(self)
+
+    def contiguous(self) -> Tensor:
+        """The tensor itself if its elements lie in memory in their order, else a copy."""
+        if is_dense(self):
+            same: Any = self
+            return same
+        return wrap(record(REGISTRY["identity"], (self.lazy,), {})[0], self)
 
     @property
     def T(self) -> Tensor:

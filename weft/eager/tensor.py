@@ -54,7 +54,7 @@ class Tensor(
     @property
     def requires_grad(self) -> bool:
         """Whether gradients flow to or through it."""
-        return self._lazy.tracked
+        return self.lazy.tracked
 
     @requires_grad.setter
     def requires_grad(self, value: bool) -> None:
@@ -72,7 +72,7 @@ class Tensor(
             )
         if lazy.leaf is None and lazy.tracked:
             return self
-        if requires_grad and not lazy.type.dtype.is_floating:
+        if requires_grad and not lazy.type.dtype.is_inexact:
             raise GradientError(
                 f"requires_grad_: expected floating elements, got {lazy.type.dtype}; convert the "
                 f"tensor with float() first{at_user_line()}"

@@ -19,6 +19,10 @@ class Lens(Protocol):
 
     detached: ClassVar[bool]  # whether no gradients flow from the view to its base
 
+    def is_dense(self, base: Lazy) -> bool:
+        """Whether elements that follow each other in the view do so in the base."""
+        ...
+
     def take(self, base: Lazy) -> Lazy:
         """The view's value, newly recorded."""
         ...
