@@ -60,9 +60,10 @@ def draw(*shape: int, seed: int = 0) -> np.ndarray[Any, Any]:
 
 
 UNARY = (
-    "exp", "expm1", "log", "log1p", "log2", "log10", "sqrt", "rsqrt", "sin", "cos", "tan", "asin", "acos", "atan",
-    "sinh", "cosh", "tanh", "asinh", "acosh", "atanh", "negative", "square", "reciprocal", "abs",
-    "real", "imag", "conj", "sum", "prod", "mean", "cumsum", "cumprod", "angle",
+    "exp", "expm1", "log", "log1p", "log2", "log10", "sqrt", "rsqrt", "sin", "cos", "tan", "asin",
+    "acos", "atan", "sinh", "cosh", "tanh", "asinh", "acosh", "atanh", "negative", "square",
+    "reciprocal", "abs", "real", "imag", "conj", "sum", "prod", "mean", "cumsum", "cumprod",
+    "angle",
 )  # fmt: skip
 
 
