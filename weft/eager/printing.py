@@ -188,7 +188,8 @@ def _notes(lazy: Lazy) -> list[str]:
     notes: list[str] = []
     if 0 in shape and len(shape) > 1:
         notes.append(f"size={show(shape)}")
-    if kind.dtype not in (promotion.default_dtype(), int64, bool_):
+    evident = [promotion.default_dtype(), *([] if 0 in shape else [int64, bool_])]
+    if kind.dtype not in evident:
         notes.append(f"dtype={kind.dtype}")
     if lazy.tracked:
         notes.append("requires_grad=True" if lazy.leaf is not None else f"grad_fn={origin(lazy)}")
