@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+import itertools
 import operator
 from collections.abc import Iterable, Iterator, Mapping
-from itertools import chain
 from typing import Any, Self
 
 from weft.eager.handle import Handle
@@ -135,7 +135,7 @@ class ModuleList(Module):
         return iter(self._modules.values())
 
     def __add__(self, other: Iterable[Module]) -> ModuleList:
-        return ModuleList(chain(self, other))
+        return ModuleList(itertools.chain(self, other))
 
     def __iadd__(self, other: Iterable[Module]) -> Self:
         return self.extend(other)
@@ -156,6 +156,18 @@ class ModuleList(Module):
         entries = list(self)
         entries.insert(index, module)
         self._put(entries)
+
+    def __repr__(self) -> str:
+        lines: list[str] = []
+        first = 0
+        for text, group in itertools.groupby(map(repr, self)):
+            count = len(list(group))
+            last = first + count - 1
+            lines.append(
+                f"({first}): {text}" if count == 1 else f"({first}-{last}): {count} x {text}"
+            )
+            first = last + 1
+        return shown(self._get_name(), [], lines)
 
     def pop(self, index: int = -1) -> Any:
         """Take a module out."""

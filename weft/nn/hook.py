@@ -91,6 +91,10 @@ class Hooked(Tree):
         """
         return enter(self._all_hooks().backward, hook, prepend)
 
+    def register_backward_hook(self, hook: Hook) -> RemovableHandle:
+        """`register_full_backward_hook` by its old name."""
+        return self.register_full_backward_hook(hook)
+
     def _call_hooked(self, hooks: Hooks, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         try:
             return self._call_between(hooks, args, kwargs)

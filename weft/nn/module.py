@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import Any, Self
 
 from weft.eager.call import cast, wrap
+from weft.eager.device import check_device
 from weft.eager.mode import no_grad
 from weft.eager.tensor import Tensor
 from weft.errors import DTypeError
@@ -127,6 +128,11 @@ class Module(Stateful):
 
     def cpu(self) -> Self:
         """Itself: all tensors are in main memory."""
+        return self
+
+    def to_empty(self, *, device: Any = None, recurse: bool = True) -> Self:
+        """Itself: tensors have memory from the start."""
+        check_device(device)
         return self
 
     def _cast(self, dtype: DType, only_floating: bool = True) -> Self:

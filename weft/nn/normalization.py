@@ -23,7 +23,7 @@ class _Statistics(Module):
 
     def __init__(
         self, num_features: int, eps: float, momentum: float | None, affine: bool,
-        track_running_stats: bool, device: Any, dtype: Any,
+        track_running_stats: bool, device: Any, dtype: Any, bias: bool,
     ) -> None:  # fmt: skip
         super().__init__()
         self.num_features = num_features
@@ -34,8 +34,8 @@ class _Statistics(Module):
         options = {"dtype": dtype, "device": device}
         weight = Parameter(empty(num_features, **options)) if affine else None
         self.register_parameter("weight", weight)
-        bias = Parameter(empty(num_features, **options)) if affine else None
-        self.register_parameter("bias", bias)
+        offset = Parameter(empty(num_features, **options)) if affine and bias else None
+        self.register_parameter("bias", offset)
         tracked = track_running_stats
         self.register_buffer("running_mean", zeros(num_features, **options) if tracked else None)
         self.register_buffer("running_var", ones(num_features, **options) if tracked else None)
@@ -53,8 +53,9 @@ class _Statistics(Module):
     def reset_parameters(self) -> None:
         """Weight 1, bias 0, and the statistics as at first."""
         self.reset_running_stats()
-        if self.affine:
+        if self.weight is not None:
             init.ones_(self.weight)
+        if self.bias is not None:
             init.zeros_(self.bias)
 
     def _check(self, input: Any) -> None:
@@ -70,7 +71,8 @@ class _Statistics(Module):
         """The options."""
         return (
             f"{self.num_features}, eps={self.eps}, momentum={self.momentum}, "
-            f"affine={self.affine}, track_running_stats={self.track_running_stats}"
+            f"affine={self.affine}, bias={self.bias is not None}, "
+            f"track_running_stats={self.track_running_stats}"
         )
 
 
@@ -84,8 +86,11 @@ class _BatchNorm(_Statistics):
         track_running_stats: bool = True,
         device: Any = None,
         dtype: Any = None,
+        bias: bool = True,
     ) -> None:
-        super().__init__(num_features, eps, momentum, affine, track_running_stats, device, dtype)
+        super().__init__(
+            num_features, eps, momentum, affine, track_running_stats, device, dtype, bias
+        )
 
     def forward(self, input: Any) -> Any:
         """The input's shape; running statistics move in training."""
@@ -127,8 +132,11 @@ class _InstanceNorm(_Statistics):
         track_running_stats: bool = False,
         device: Any = None,
         dtype: Any = None,
+        bias: bool = True,
     ) -> None:
-        super().__init__(num_features, eps, momentum, affine, track_running_stats, device, dtype)
+        super().__init__(
+            num_features, eps, momentum, affine, track_running_stats, device, dtype, bias
+        )
 
     def forward(self, input: Any) -> Any:
         """The input's shape; N may be left out."""
@@ -198,7 +206,8 @@ class LayerNorm(Module):
     def extra_repr(self) -> str:
         """The options."""
         return (
-            f"{self.normalized_shape}, eps={self.eps}, elementwise_affine={self.elementwise_affine}"
+            f"{self.normalized_shape}, eps={self.eps}, "
+            f"elementwise_affine={self.elementwise_affine}, bias={self.bias is not None}"
         )
 
 
@@ -249,6 +258,7 @@ class GroupNorm(Module):
         affine: bool = True,
         device: Any = None,
         dtype: Any = None,
+        bias: bool = True,
     ) -> None:
         super().__init__()
         if num_groups < 1 or num_channels % num_groups:
@@ -263,14 +273,15 @@ class GroupNorm(Module):
         options = {"dtype": dtype, "device": device}
         weight = Parameter(empty(num_channels, **options)) if affine else None
         self.register_parameter("weight", weight)
-        bias = Parameter(empty(num_channels, **options)) if affine else None
-        self.register_parameter("bias", bias)
+        offset = Parameter(empty(num_channels, **options)) if affine and bias else None
+        self.register_parameter("bias", offset)
         self.reset_parameters()
 
     def reset_parameters(self) -> None:
         """Weight 1, bias 0."""
-        if self.affine:
+        if self.weight is not None:
             init.ones_(self.weight)
+        if self.bias is not None:
             init.zeros_(self.bias)
 
     def forward(self, input: Any) -> Any:
@@ -279,7 +290,10 @@ class GroupNorm(Module):
 
     def extra_repr(self) -> str:
         """The options."""
-        return f"{self.num_groups}, {self.num_channels}, eps={self.eps}, affine={self.affine}"
+        return (
+            f"{self.num_groups}, {self.num_channels}, eps={self.eps}, affine={self.affine}, "
+            f"bias={self.bias is not None}"
+        )
 
 
 class LocalResponseNorm(Module):

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any, ClassVar
 
 from weft.nn.functional import pooling as F
+from weft.nn.functional.layout import sizes_of
 from weft.nn.module import Module
 
 
@@ -107,9 +108,9 @@ class AvgPool1d(_AvgPool):
         count_include_pad: bool = True,
     ) -> None:
         super().__init__(kernel_size, stride, padding, ceil_mode, count_include_pad)
-        self.kernel_size, self.stride, self.padding = (
-            v if isinstance(v, tuple) else (v,) for v in (kernel_size, self.stride, padding)
-        )
+        self.kernel_size = sizes_of("AvgPool1d: kernel_size", kernel_size, 1)
+        self.stride = sizes_of("AvgPool1d: stride", self.stride, 1)
+        self.padding = sizes_of("AvgPool1d: padding", padding, 1)
 
 
 class AvgPool2d(_AvgPool):
@@ -242,9 +243,11 @@ class _MaxUnpool(Module):
 
     def __init__(self, kernel_size: Any, stride: Any = None, padding: Any = 0) -> None:
         super().__init__()
-        self.kernel_size = kernel_size
-        self.stride = kernel_size if stride is None else stride
-        self.padding = padding
+        name = type(self).__name__
+        given = kernel_size if stride is None else stride
+        self.kernel_size = sizes_of(f"{name}: kernel_size", kernel_size, self.spatial)
+        self.stride = sizes_of(f"{name}: stride", given, self.spatial)
+        self.padding = sizes_of(f"{name}: padding", padding, self.spatial)
 
     def forward(self, input: Any, indices: Any, output_size: Any = None) -> Any:
         """Maxima and their places to an image that is 0 elsewhere."""

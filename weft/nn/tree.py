@@ -185,9 +185,9 @@ class Tree:
                 path = f"{prefix}.{name}" if prefix else name
                 yield from module.named_modules(seen, path, remove_duplicate)  # type: ignore[misc]
 
-    def modules(self) -> Iterator[Any]:
+    def modules(self, remove_duplicate: bool = True) -> Iterator[Any]:
         """This module and all below it, each once."""
-        for _, module in self.named_modules():
+        for _, module in self.named_modules(remove_duplicate=remove_duplicate):
             yield module
 
     def named_children(self) -> Named[Any]:
@@ -256,6 +256,17 @@ class Tree:
                 )
             module = found
         return module
+
+    def set_submodule(self, target: str, module: Tree, strict: bool = False) -> None:
+        """Put a module at a path; with `strict`, in place of one that is there.
+
+        Raises:
+            AttributeError: there is none.
+        """
+        path, _, name = target.rpartition(".")
+        if strict:
+            self.get_submodule(target)
+        setattr(self.get_submodule(path), name, module)
 
     def get_parameter(self, target: str) -> Parameter:
         """The parameter at a path."""

@@ -25,7 +25,8 @@ LOW: Final = frozenset(
     {
         "attention", "conv", "conv_grad_input", "conv_grad_weight", "matmul",
         # functions that are mostly products
-        "added", "bilinear", "conv_transpose", "einsum", "inner", "linear", "plainly_added",
+        "added", "bilinear", "conv_transpose", "einsum", "gru", "gru_cell", "inner", "linear",
+        "lstm", "lstm_cell", "multi_head_attention", "plainly_added", "rnn", "rnn_cell",
         "tensordot",
     }
 )  # fmt: skip
@@ -42,8 +43,8 @@ IN_FLOAT32: Final = frozenset(
         "nanmean", "p_norm", "accumulated", "cumsum", "cumprod", "softmax",
         "log_softmax", "gumbel_softmax",
         # normalisation
-        "batch_norm", "batch_norm_eval", "group_norm", "instance_norm", "layer_norm", "normalize",
-        "rms_norm",
+        "batch_norm", "batch_norm_eval", "group_norm", "instance_norm", "layer_norm",
+        "local_response_norm", "normalize", "rms_norm",
         # distances
         "cosine_similarity", "distances", "pairwise_distance", "pdist",
         # losses

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from weft.nn.functional.activation import (
     celu,
+    celu_,
     elu,
     elu_,
     gelu,
@@ -13,6 +14,7 @@ from weft.nn.functional.activation import (
     hardsigmoid,
     hardswish,
     hardtanh,
+    hardtanh_,
     leaky_relu,
     leaky_relu_,
     log_softmax,
@@ -24,6 +26,7 @@ from weft.nn.functional.activation import (
     relu_,
     rrelu,
     selu,
+    selu_,
     sigmoid,
     silu,
     softmax,
@@ -34,6 +37,7 @@ from weft.nn.functional.activation import (
     tanh,
     tanhshrink,
     threshold,
+    threshold_,
 )
 from weft.nn.functional.attention import scaled_dot_product_attention
 from weft.nn.functional.classification import (
@@ -133,6 +137,7 @@ __all__ = [
     "binary_cross_entropy",
     "binary_cross_entropy_with_logits",
     "celu",
+    "celu_",
     "channel_shuffle",
     "conv1d",
     "conv2d",
@@ -162,6 +167,7 @@ __all__ = [
     "hardsigmoid",
     "hardswish",
     "hardtanh",
+    "hardtanh_",
     "hinge_embedding_loss",
     "huber_loss",
     "instance_norm",
@@ -206,6 +212,7 @@ __all__ = [
     "rrelu",
     "scaled_dot_product_attention",
     "selu",
+    "selu_",
     "sigmoid",
     "silu",
     "smooth_l1_loss",
@@ -218,6 +225,7 @@ __all__ = [
     "tanh",
     "tanhshrink",
     "threshold",
+    "threshold_",
     "triplet_margin_loss",
     "triplet_margin_with_distance_loss",
     "unfold",

@@ -70,6 +70,11 @@ def selu(input: Any, inplace: bool = False) -> Any:
     return settle(_selu, input, inplace)
 
 
+def selu_(input: Any) -> Any:
+    """`selu` in place."""
+    return selu(input, inplace=True)
+
+
 def silu(input: Any, inplace: bool = False) -> Any:
     """`x * sigmoid(x)`, also called swish."""
     return settle(_silu, input, inplace)
@@ -137,6 +142,11 @@ def celu(input: Any, alpha: float = 1.0, inplace: bool = False) -> Any:
     return settle(_celu, input, inplace, alpha=float(alpha))
 
 
+def celu_(input: Any, alpha: float = 1.0) -> Any:
+    """`celu` in place."""
+    return celu(input, alpha, inplace=True)
+
+
 @recorded
 def _hardtanh(x: Value, *, low: float, high: float) -> Value:
     a, b = constant_of(low, x.dtype), constant_of(high, x.dtype)
@@ -148,6 +158,11 @@ def _hardtanh(x: Value, *, low: float, high: float) -> Value:
 def hardtanh(input: Any, min_val: float = -1.0, max_val: float = 1.0, inplace: bool = False) -> Any:
     """`x` limited to [min_val, max_val]."""
     return settle(_hardtanh, input, inplace, low=float(min_val), high=float(max_val))
+
+
+def hardtanh_(input: Any, min_val: float = -1.0, max_val: float = 1.0) -> Any:
+    """`hardtanh` in place."""
+    return hardtanh(input, min_val, max_val, inplace=True)
 
 
 @recorded
@@ -253,6 +268,11 @@ def _threshold(x: Value, *, limit: float, value: float) -> Value:
 def threshold(input: Any, threshold: float, value: float, inplace: bool = False) -> Any:
     """`x` where it exceeds `threshold`, else `value`."""
     return settle(_threshold, input, inplace, limit=float(threshold), value=float(value))
+
+
+def threshold_(input: Any, threshold: float, value: float) -> Any:
+    """`threshold` in place."""
+    return settle(_threshold, input, True, limit=float(threshold), value=float(value))
 
 
 def _per_channel(weight: Value, rank: int) -> Value:

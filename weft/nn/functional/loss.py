@@ -27,15 +27,19 @@ def _above(x: Value) -> Value:
     return catalogue.relu(x)
 
 
-@recorded
-def _mse_loss(x: Value, target: Value, weight: Value | None, *, reduction: str) -> Value:
-    losses = catalogue.square(x - target)
+def _weighted(losses: Value, weight: Value | None, reduction: str) -> Value:
+    """Losses times weights that broadcast to them, reduced; the mean is weighted."""
     if weight is None:
         return reduced(losses, reduction)
-    if reduction == "mean":
-        total = catalogue.sum(catalogue.broadcast_to(weight, shape=known(losses.shape)))
-        return catalogue.sum(losses * weight) / total
-    return reduced(losses * weight, reduction)
+    if reduction != "mean":
+        return reduced(losses * weight, reduction)
+    total = catalogue.sum(catalogue.broadcast_to(weight, shape=known(losses.shape)))
+    return catalogue.sum(losses * weight) / total
+
+
+@recorded
+def _mse_loss(x: Value, target: Value, weight: Value | None, *, reduction: str) -> Value:
+    return _weighted(catalogue.square(x - target), weight, reduction)
 
 
 def mse_loss(
@@ -48,17 +52,17 @@ def mse_loss(
 
 
 @recorded
-def _l1_loss(x: Value, target: Value, *, reduction: str) -> Value:
-    return reduced(catalogue.abs(x - target), reduction)
+def _l1_loss(x: Value, target: Value, weight: Value | None, *, reduction: str) -> Value:
+    return _weighted(catalogue.abs(x - target), weight, reduction)
 
 
 def l1_loss(
     input: Any, target: Any, size_average: bool | None = None, reduce: bool | None = None,
-    reduction: str = "mean",
+    reduction: str = "mean", weight: Any = None,
 ) -> Any:  # fmt: skip
     """Absolute differences."""
     way = reduction_of("l1_loss", reduction, size_average, reduce)
-    return _l1_loss(*promoted(input, target), reduction=way)
+    return _l1_loss(*promoted(input, target, weight), reduction=way)
 
 
 @recorded

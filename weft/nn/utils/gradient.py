@@ -32,7 +32,7 @@ def _norm_of(xs: tuple[Value, ...], p: float) -> Value:
 
 
 @recorded(differentiable=False)
-def _clip_norm(most: Value, *grads: Value, p: float) -> tuple[Value, ...]:
+def _limited(most: Value, *grads: Value, p: float) -> tuple[Value, ...]:
     total = _norm_of(grads, p)
     share = catalogue.cast(most, dtype=total.dtype) / (total + 1e-6)
     factor = catalogue.minimum(share, constant_of(1, total.dtype))
@@ -40,12 +40,12 @@ def _clip_norm(most: Value, *grads: Value, p: float) -> tuple[Value, ...]:
 
 
 @recorded(differentiable=False)
-def _total_norm(*xs: Value, p: float) -> Value:
+def _size_of_all(*xs: Value, p: float) -> Value:
     return _norm_of(xs, p)
 
 
 @recorded(differentiable=False)
-def _clip_value(most: Value, *grads: Value) -> tuple[Value, ...]:
+def _bounded(most: Value, *grads: Value) -> tuple[Value, ...]:
     found: list[Value] = []
     for g in grads:
         bound = catalogue.cast(most, dtype=g.dtype)
@@ -71,7 +71,7 @@ def get_total_norm(
 ) -> Any:
     """The norm of all elements of all tensors, as if they were one vector."""
     given = [tensors] if isinstance(tensors, Handle) else list(tensors)
-    total = _total_norm(*given, p=float(norm_type)) if given else zeros(())
+    total = _size_of_all(*given, p=float(norm_type)) if given else zeros(())
     _check_finite(total, error_if_nonfinite)
     return total
 
@@ -96,7 +96,7 @@ def clip_grad_norm_(
     grads = _gradients(parameters)
     if not grads:
         return zeros(())
-    total, *scaled = _clip_norm.record((float(max_norm), *grads), {"p": float(norm_type)})
+    total, *scaled = _limited.record((float(max_norm), *grads), {"p": float(norm_type)})
     found = wrap(total)
     _check_finite(found, error_if_nonfinite)
     for g, lazy in zip(grads, scaled, strict=True):
@@ -108,5 +108,5 @@ def clip_grad_value_(parameters: Any, clip_value: float, foreach: Any = None) ->
     """Limit every element of all gradients, in place, to [-clip_value, clip_value]."""
     grads = _gradients(parameters)
     if grads:
-        for g, lazy in zip(grads, _clip_value.record((float(clip_value), *grads), {}), strict=True):
+        for g, lazy in zip(grads, _bounded.record((float(clip_value), *grads), {}), strict=True):
             g.replace(lazy)
