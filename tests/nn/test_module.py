@@ -305,7 +305,7 @@ def test_printing():
     )
     assert repr(net).splitlines()[1:4] == [
         "  (blocks): ModuleList(",
-        "    (0): Block(",
+        "    (0-1): 2 x Block(",
         "      (one): Linear(in_features=3, out_features=3, bias=True)",
     ]
 
