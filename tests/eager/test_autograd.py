@@ -520,10 +520,15 @@ def used_then_changed():
             "numpy: the tensor needs a gradient, which NumPy does not carry on; call detach()",
         ),
         (used_then_changed, errors.WeftError, ""),
+        (
+            lambda: wf.nn.functional.cross_entropy(wf.ones(2, 5), wf.tensor([1, 7])).item(),
+            errors.OutOfRangeError,
+            "sparse_softmax_cross_entropy: labels[1]: expected 0 <= index < 5, got 7",
+        ),
     ],
 )
 def test_errors_say_what_to_do(call, error, text):
     with pytest.raises(error) as found:
         call()
     assert str(found.value).startswith(text)
-    assert "(created at test_autograd.py:" in str(found.value)
+    assert "created at test_autograd.py:" in str(found.value)

@@ -69,6 +69,7 @@ from weft.eager.random import (
     set_rng_state,
 )
 from weft.eager.reduction import *  # noqa: F403
+from weft.eager.scaler import GradScaler
 from weft.eager.selection import *  # noqa: F403
 from weft.eager.sequence import (
     arange,
@@ -87,6 +88,7 @@ from weft.eager.tensor import Tensor
 
 __all__ = [
     "Generator",
+    "GradScaler",
     "Tensor",
     "arange",
     "as_tensor",

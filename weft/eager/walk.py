@@ -128,7 +128,7 @@ class _Pieces:
 
 def walk(starts: Starts, xs: Sequence[Lazy], past: History) -> list[Lazy | None]:
     """Record the gradients by `xs`, in pieces where hooks or functions want to see what flows."""
-    cuts = [x for x in past.values if (x.hooks and x.leaf is None) or isinstance(x, Custom)]
+    cuts = [x for x in past.values if (x.hooks and x.leaf is None) or type(x) is Custom]
     if not cuts:
         targets = [x for x in xs if x in past.values]
         found = dict(zip(targets, _record(starts, targets, ()), strict=True)) if targets else {}
