@@ -1,0 +1,147 @@
+"""Every model learns something small, and has the parameters that it says."""
+
+import numpy as np
+import pytest
+
+import weft as wf
+from weft import models, nn
+from weft.errors import ShapeError
+from weft.nn import functional as F
+
+rng = np.random.default_rng(0)
+
+
+def images(n, size, channels=3):
+    return wf.tensor(rng.standard_normal((n, channels, size, size)).astype(np.float32))
+
+
+def words(*shape, vocabulary=20):
+    return wf.tensor(rng.integers(0, vocabulary, shape))
+
+
+def classify(model, size, channels=3):
+    x, y = images(4, size, channels), wf.tensor([0, 1, 2, 3])
+    return model, lambda: F.cross_entropy(model(x), y)
+
+
+def following(logits, ids):
+    return F.cross_entropy(logits.flatten(0, 1), ids.flatten())
+
+
+def gpt():
+    model = models.GPT(20, context=8, layers=2, heads=2, width=16, tied=True)
+    ids = words(4, 9)
+    return model, lambda: following(model(ids[:, :-1]), ids[:, 1:])
+
+
+def bert():
+    model = models.BERT(20, 8, layers=2, heads=2, width=16, dropout=0.0)
+    ids, seen = words(4, 8), wf.tensor(np.arange(8) < np.array([[8], [5], [3], [1]]))
+    labels = wf.tensor([0, 1, 0, 1])
+
+    def loss():
+        states = model(ids, wf.zeros_like(ids), seen)
+        return following(model.words(states), ids) + F.cross_entropy(model.classes(states), labels)
+
+    return model, loss
+
+
+def gnmt():
+    model = models.GNMT(20, 16, dropout=0.0)
+    source, target = words(3, 5), words(3, 6)
+    return model, lambda: following(model(source, target[:, :-1]), target[:, 1:])
+
+
+def neumf():
+    model = models.NeuMF(10, 12, 4, (16, 8, 4))
+    users, items = words(16, vocabulary=10), words(16, vocabulary=12)
+    liked = wf.tensor(rng.integers(0, 2, 16).astype(np.float32))
+    return model, lambda: F.binary_cross_entropy_with_logits(model(users, items), liked)
+
+
+def bag():
+    model = models.BagOfEmbeddings(20, 8, 3)
+    texts, labels = words(6, 5), wf.tensor([0, 1, 2, 0, 1, 2])
+    return model, lambda: F.cross_entropy(model(texts), labels)
+
+
+def unet():
+    model = models.UNet(1, 2, width=4, depth=2)
+    x, labels = images(2, 16, 1), words(2, 16, 16, vocabulary=2)
+    return model, lambda: F.cross_entropy(model(x), labels)
+
+
+def vae():
+    model = models.VAE(36, 16, 4)
+    x = wf.tensor((rng.uniform(size=(8, 36)) < 0.2).astype(np.float32))
+    return model, lambda: model.loss(x)
+
+
+def dcgan():
+    maker, judge = models.Generator(8, 8, 1, 16), models.Discriminator(8, 1, 16)
+    noise = wf.randn(4, 8, 1, 1)
+    both = nn.ModuleList([maker, judge])
+    return both, lambda: F.softplus(-judge(maker(noise))).mean()
+
+
+SMALL = {
+    "ResNet18": lambda: classify(models.ResNet(models.resnet.Basic, (1, 1), 4, 8), 32),
+    "ResNet50": lambda: classify(models.ResNet(models.resnet.Bottleneck, (1, 1), 4, 4), 32),
+    "MobileNetV1": lambda: classify(models.MobileNetV1(4, 0.25), 32),
+    "MobileNetV2": lambda: classify(models.MobileNetV2(4, 0.25, 0.0), 32),
+    "VGG": lambda: classify(models.VGG(((4,), (8, 8)), 4, 0.0, 16, 32), 16),
+    "ViT": lambda: classify(models.ViT(16, 8, 4, layers=2, heads=2, width=16), 16),
+    "GPT": gpt, "BERT": bert, "GNMT": gnmt, "NeuMF": neumf, "Bag": bag, "UNet": unet,
+    "VAE": vae, "DCGAN": dcgan,
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", SMALL)
+def test_a_model_learns(name):
+    wf.manual_seed(0)
+    model, loss = SMALL[name]()
+    optimiser = wf.optim.Adam(model.parameters(), lr=1e-2)
+    losses = []
+    for _ in range(20):
+        optimiser.zero_grad()
+        value = loss()
+        value.backward()
+        optimiser.step()
+        losses.append(value.item())
+    assert np.isfinite(losses).all()
+    assert np.mean(losses[-3:]) < 0.95 * losses[0]
+    assert all(p.grad is not None for p in model.parameters() if p.requires_grad)
+
+
+@pytest.mark.parametrize(
+    ("make", "parameters"),
+    [
+        (models.MobileNetV1, 4_231_976),
+        (models.MobileNetV2, 3_504_872),
+        (models.resnet18, 11_689_512),
+        (models.resnet50, 25_557_032),
+        (models.ViT, 86_567_656),
+        (models.UNet, 31_036_546),
+    ],
+)
+def test_parameters(make, parameters):
+    assert sum(p.numel() for p in make().parameters()) == parameters
+
+
+def test_generation_goes_on():
+    wf.manual_seed(0)
+    model = models.GPT(20, context=8, layers=1, heads=2, width=16)
+    ids = words(2, 3)
+    found = model.generate(ids, 10)
+    assert found.shape == (2, 13)
+    np.testing.assert_array_equal(found[:, :3].numpy(), ids.numpy())
+
+
+def test_too_long_a_text_is_refused():
+    model = models.GPT(20, context=8, layers=1, heads=2, width=16)
+    with pytest.raises(ShapeError, match="at most 8 symbols, got 9"):
+        model(words(1, 9))
+
+
+def test_a_vae_draws():
+    assert models.VAE(36, 16, 4).draw(3).shape == (3, 36)

@@ -1,0 +1,39 @@
+"""Networks from the literature, each in a file of its own."""
+
+from __future__ import annotations
+
+from weft.models.alexnet import AlexNet
+from weft.models.bag import BagOfEmbeddings
+from weft.models.bert import BERT
+from weft.models.dcgan import Discriminator, Generator
+from weft.models.gnmt import GNMT
+from weft.models.gpt import GPT
+from weft.models.mobilenet import MobileNetV1, MobileNetV2
+from weft.models.ncf import NeuMF
+from weft.models.resnet import ResNet, resnet18, resnet50
+from weft.models.unet import UNet
+from weft.models.vae import VAE
+from weft.models.vgg import VGG, vgg16, vgg19
+from weft.models.vit import ViT
+
+__all__ = [
+    "BERT",
+    "GNMT",
+    "GPT",
+    "VAE",
+    "VGG",
+    "AlexNet",
+    "BagOfEmbeddings",
+    "Discriminator",
+    "Generator",
+    "MobileNetV1",
+    "MobileNetV2",
+    "NeuMF",
+    "ResNet",
+    "UNet",
+    "ViT",
+    "resnet18",
+    "resnet50",
+    "vgg16",
+    "vgg19",
+]

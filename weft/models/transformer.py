@@ -1,0 +1,74 @@
+"""What the models made of attention share: one block."""
+
+from __future__ import annotations
+
+from weft import nn
+from weft.eager.api import Tensor
+from weft.nn import functional as F
+
+
+class SelfAttention(nn.Module):
+    """Heads that attend to the same sequence: one product for queries, keys and values.
+
+    Args:
+        causal: each position sees itself and those before it.
+    """
+
+    def __init__(self, width: int, heads: int, dropout: float = 0.0, causal: bool = False) -> None:
+        super().__init__()
+        self.heads, self.dropout, self.causal = heads, dropout, causal
+        self.qkv = nn.Linear(width, 3 * width)
+        self.out = nn.Linear(width, width)
+
+    def forward(self, x: Tensor, mask: Tensor | None = None) -> Tensor:
+        """(N, L, width) to the same; `mask` is true where a key may be seen."""
+        n, length, width = x.shape
+        q, k, v = (
+            z.view(n, length, self.heads, width // self.heads).transpose(1, 2)
+            for z in self.qkv(x).split(width, dim=2)
+        )
+        rate = self.dropout if self.training else 0.0
+        y = F.scaled_dot_product_attention(
+            q, k, v, attn_mask=mask, dropout_p=rate, is_causal=self.causal
+        )
+        return self.out(y.transpose(1, 2).reshape(n, length, width))
+
+
+class Block(nn.Module):
+    """Attention, then a perceptron, each added to its normalised input.
+
+    Xiong et al., "On Layer Normalization in the Transformer Architecture", 2020 (`first`), or as
+    in Vaswani et al., "Attention Is All You Need", 2017: normalised after the sum.
+
+    Args:
+        first: whether to normalise before each part, instead of after the sum.
+    """
+
+    def __init__(
+        self,
+        width: int,
+        heads: int,
+        dropout: float = 0.0,
+        causal: bool = False,
+        first: bool = True,
+        hidden: int | None = None,
+    ) -> None:
+        super().__init__()
+        hidden = 4 * width if hidden is None else hidden
+        self.first = first
+        self.norm1, self.norm2 = nn.LayerNorm(width), nn.LayerNorm(width)
+        self.attention = SelfAttention(width, heads, dropout, causal)
+        self.up, self.down = nn.Linear(width, hidden), nn.Linear(hidden, width)
+        self.drop = nn.Dropout(dropout)
+
+    def forward(self, x: Tensor, mask: Tensor | None = None) -> Tensor:
+        """(N, L, width) to the same."""
+        if self.first:
+            x = x + self.drop(self.attention(self.norm1(x), mask))
+            return x + self.drop(self.perceptron(self.norm2(x)))
+        x = self.norm1(x + self.drop(self.attention(x, mask)))
+        return self.norm2(x + self.drop(self.perceptron(x)))
+
+    def perceptron(self, x: Tensor) -> Tensor:
+        """Each position by itself."""
+        return self.down(F.gelu(self.up(x)))
