@@ -32,6 +32,14 @@ def test_numpy_sees_the_memory():
     assert x[0, 0].item() == 7
 
 
+def test_numpy_sees_the_memory_behind_a_detached_tensor():
+    w = wf.ones(3, requires_grad=True)  # not computed yet
+    w.detach().numpy()[0] = 4
+    np.asarray(w.detach().detach())[1] = 5
+    assert w.tolist() == [4, 5, 1]
+    assert (w * 2).tolist() == [8, 10, 2]
+
+
 def test_numpy_copies_where_it_is_told():
     x = wf.ones(3)
     assert np.asarray(x, np.float64).dtype == np.float64

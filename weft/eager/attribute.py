@@ -227,7 +227,7 @@ class Attributes(Handle):
                 "numpy: the tensor needs a gradient, which NumPy does not carry on; call "
                 f"detach().numpy(){at_user_line()}"
             )
-        return self.array
+        return self.memory
 
     def item(self) -> Any:
         """The one element, as a Python number.

@@ -27,6 +27,17 @@ class Handle:
     rules: ClassVar[Rules] = TORCH
     grad: Any  # what `backward` has accumulated
 
+    @classmethod
+    def of(cls, lazy: Lazy) -> Any:
+        """A new tensor of this kind that shows a value."""
+        handle = cls.__new__(cls)
+        handle._lazy = lazy
+        handle._view = None
+        handle.grad = None
+        handle._version = 0
+        lazy.owner = weakref.ref(handle)
+        return handle
+
     def adopt(self, lazy: Lazy, view: View | None = None) -> None:
         """Show a value; for new handles."""
         self._lazy = lazy
@@ -68,6 +79,12 @@ class Handle:
     def array(self) -> Array:
         """The memory of the tensor, computed now if need be; not a copy."""
         return array_of(self.lazy)
+
+    @property
+    def memory(self) -> Array:
+        """The same for others to write to: of a detached tensor, the memory of what it shows."""
+        view = self._view
+        return self.array if view is None or not view.lens.detached else view.base.memory
 
     @property
     def at_hand(self) -> bool:

@@ -166,7 +166,7 @@ def _plain(x: Handle, name: str) -> Array:
             f"{name}: the tensor needs a gradient, which other libraries do not carry on; pass "
             f"its detach(){at_user_line()}"
         )
-    return x.array
+    return x.memory
 
 
 def _leaf_only(x: Handle, what: str) -> Handle:
