@@ -2,7 +2,7 @@
 PYTHON ?= python3
 BIN := .venv/bin
 
-.PHONY: demo test check format bench clean
+.PHONY: demo test test-torch check format bench clean
 
 .venv/base: pyproject.toml
 	$(PYTHON) -m venv .venv
@@ -17,6 +17,10 @@ BIN := .venv/bin
 	$(BIN)/pip install --quiet --disable-pip-version-check -e ".[check]"
 	@touch $@
 
+.venv/torch: .venv/test
+	$(BIN)/pip install --quiet --disable-pip-version-check torch==2.13.0
+	@touch $@
+
 # Torch first: with it in place, nothing asks for a build with a GPU runtime.
 .venv/bench: .venv/base
 	$(BIN)/pip install --quiet --disable-pip-version-check torch==2.13.0 || true
@@ -27,7 +31,10 @@ demo: .venv/base
 	$(BIN)/python examples/digits.py
 
 test: .venv/test
-	$(BIN)/python -m pytest -q
+	$(BIN)/python -m pytest -q --ignore=tests/torch
+
+test-torch: .venv/torch
+	$(BIN)/python -m pytest -q tests/torch
 
 check: .venv/check
 	$(BIN)/ruff format --check .

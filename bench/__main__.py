@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 from collections.abc import Callable
 
-from bench import matmul, overhead, startup
+from bench import matmul, overhead, recording, startup
 from bench.contest import contest, report
 from bench.depth import compile_seconds
 
@@ -31,6 +31,49 @@ def perceptron(threads: int) -> None:
         f"Perceptron 784-512-512-10, batch 128, Adam, training step, {threads} threads (bar: 1.5x)",
         contest("perceptron", ["weft", *PEERS], threads),
     )
+
+
+def eager(threads: int) -> None:
+    found = contest("perceptron", ["weft_eager", *PEERS], threads)
+    found[0].name = "weft"
+    report(
+        f"The same, eager, no decorator, {threads} threads (bar: 1.5x PyTorch, 1x the fastest)",
+        found,
+    )
+
+
+def record(threads: int) -> None:
+    print("\nRecording one operation on small tensors, value not looked at (bar: 4 us)")
+    for name, seconds in recording.measure().items():
+        print(f"  {name:26} {seconds * 1e6:6.2f} us")
+
+
+def decoder(threads: int) -> None:
+    names = ["weft", "weft_bf16", "torch", "torch_compile", "torch_bf16", "jax"]
+    found = contest("decoder", names, threads)
+    halves = [one for one in found if one.name.endswith("_bf16")]
+    times = report(
+        f"GPT decoder, 6 layers of 384, context 256, batch 8, AdamW, {threads} threads"
+        " (bar: 1.3x fp32)",
+        found,
+        baselines=halves,
+    )
+    if {"weft", "weft_bf16"} <= times.keys():
+        print(f"  bf16 against our own fp32 (bar: 1.7x): {times['weft'] / times['weft_bf16']:.2f}x")
+    peaks = {one.name: one.peak for one in found if not one.absent}
+    print("  peak memory above what the imports took:")
+    for name, peak in peaks.items():
+        ratio = f"  {peak / peaks['torch']:.2f} of PyTorch's" if "torch" in peaks else ""
+        print(f"  {name:14} {peak / 2**20:8.0f} MB{ratio}")
+
+
+def lengths(threads: int) -> None:
+    found = contest("lengths", ["weft", "torch"], threads, rounds=1)
+    title = "200 steps of 200 lengths, the first pass over them, compilation included (bar: 1x)"
+    print(f"\n{title}")
+    for one in found:
+        print(f"  {one.name:14} " + (one.absent or f"{one.first:8.2f} s"))
+    report("The same, later passes", found)
 
 
 def products(threads: int) -> None:
@@ -75,7 +118,8 @@ def start(threads: int) -> None:
 
 
 WORK: dict[str, Callable[[int], None]] = {
-    "softmax": softmax, "perceptron": perceptron, "products": products, "chain": chain,
+    "softmax": softmax, "perceptron": perceptron, "eager": eager, "record": record,
+    "decoder": decoder, "lengths": lengths, "products": products, "chain": chain,
     "kernels": kernels, "start": start, "depth": depth,
 }  # fmt: skip
 

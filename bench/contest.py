@@ -6,6 +6,7 @@ import argparse
 import importlib
 import json
 import os
+import resource
 import statistics
 import subprocess
 import sys
@@ -14,6 +15,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
 ROUND_SECONDS = 0.4
+FRAMEWORKS = {"tf1": "tensorflow", "tf2": "tensorflow"}  # where the name is not the module's
 
 
 @dataclass
@@ -25,6 +27,8 @@ class Contestant:
     threads: int
     seconds: list[float] = field(default_factory=list)
     absent: str = ""
+    first: float = 0.0  # seconds of the first step
+    peak: int = 0  # bytes of memory at the end of the warm-up, above those after the imports
 
     def start(self) -> None:
         """Launch the process and wait until it has compiled and warmed up."""
@@ -42,6 +46,7 @@ class Contestant:
         )  # fmt: skip
         answer = json.loads(self.process.stdout.readline() or '{"absent": "died"}')
         self.absent = answer.get("absent", "")
+        self.first, self.peak = answer.get("first", 0.0), answer.get("peak", 0)
 
     def _confine(self) -> None:
         """Keep to as many processors as threads, also those that count for themselves."""
@@ -128,6 +133,18 @@ def time_steps(step: Callable[[], object], seconds: float) -> float:
     return statistics.median(times)
 
 
+def _peak() -> int:
+    """The most memory that the process has had, in bytes."""
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
+
+
+def _imported(name: str) -> int:
+    """The memory that a contestant's framework takes by being imported."""
+    framework = name.partition("_")[0]
+    importlib.import_module(FRAMEWORKS.get(framework, framework))
+    return _peak()
+
+
 def main() -> None:
     """The process of one contestant: make the step, warm up, then a round per line of input."""
     parser = argparse.ArgumentParser()
@@ -145,14 +162,18 @@ def main() -> None:
     try:
         module = importlib.import_module(f"bench.work.{given.workload.partition(':')[0]}")
         arguments = given.workload.split(":")[1:]
+        before = _imported(given.name)
         step = getattr(module, given.name)(given.threads, *arguments)
+        start = time.perf_counter()
+        step()
+        first = time.perf_counter() - start
         for _ in range(3):
             step()
         time_steps(step, 0.3)
     except ImportError as error:
         say(absent=f"not installed ({error.name})")
         return
-    say(ready=True)
+    say(first=first, peak=_peak() - before)
     for _ in sys.stdin:
         say(seconds=time_steps(step, ROUND_SECONDS))
 
