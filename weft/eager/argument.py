@@ -9,13 +9,15 @@ from typing import Any, cast
 from weft.eager.call import lazy_of
 from weft.eager.handle import Handle
 from weft.errors import DTypeError, OutOfRangeError, ShapeError
-from weft.ir.shape import known, show
+from weft.ir.shape import show
 from weft.ops.base import at_user_line
 
 
 def dims_of(x: Any) -> tuple[int, ...]:
     """The shape of a tensor or of anything that can be one."""
-    return known(lazy_of(x).type.shape)
+    lazy = x.lazy if isinstance(x, Handle) else lazy_of(x)
+    shape: Any = lazy.type.shape  # always known: types of values are those of arrays
+    return shape
 
 
 def integer(name: str, value: Any) -> int:

@@ -32,9 +32,7 @@ def set_tensor(cls: type[Tensor]) -> None:
 def wrap(lazy: Lazy, like: Any = None) -> Tensor:
     """A new tensor that shows a value; of the kind of `like`, a tensor, if given."""
     cls: type[Tensor] = _tensor[0] if like is None else like.kind
-    tensor = cls.__new__(cls)
-    tensor.adopt(lazy)
-    return tensor
+    return cls.of(lazy)
 
 
 def leaf(array: Array) -> Lazy:
@@ -55,8 +53,13 @@ def number(value: Any, dtype: DType) -> Lazy:
         raise DTypeError(text + at_user_line()) from None
 
 
-def lazy_of(x: Any, dtype: DType | None = None) -> Lazy:
-    """The value behind a tensor, an array, nested lists of numbers, or a number."""
+def lazy_of(x: Any, dtype: DType | None = None, rules: promotion.Rules = promotion.TORCH) -> Lazy:
+    """The value behind a tensor, an array, nested lists of numbers, or a number.
+
+    Args:
+        dtype: of a number; what `rules` say if it is not given.
+        rules: say what Python's floats become in lists, too.
+    """
     if isinstance(x, Handle):
         return x.lazy
     if isinstance(x, Lazy):
@@ -64,10 +67,10 @@ def lazy_of(x: Any, dtype: DType | None = None) -> Lazy:
     if isinstance(x, np.ndarray | np.generic):
         return leaf(np.asarray(x))
     if isinstance(x, bool | int | float | complex):
-        return number(x, dtype or promotion.TORCH.number(x, bool_))
+        return number(x, dtype or rules.number(x, bool_))
     if isinstance(x, list | tuple):
         array = np.array(x)
-        default = promotion.default_dtype()
+        default = rules.floating(bool_)
         return leaf(array.astype(default.numpy) if array.dtype == np.float64 else array)
     raise DTypeError(
         f"expected a tensor, an array or a number, got {type(x).__name__}{at_user_line()}"
@@ -165,31 +168,34 @@ def binary(op: Op, x: Any, y: Any, floats: bool = False) -> Tensor:
         floats: integers become floating first, as for a division.
     """
     like = x if isinstance(x, Handle) else y if isinstance(y, Handle) else None
-    if like is x and like is not None:
-        a: Any = like.lazy
-    else:
-        a = x if type(x) in _NUMBERS and like is not None else lazy_of(x)
-    b: Any = y.lazy if isinstance(y, Handle) else y if type(y) in _NUMBERS else lazy_of(y)
     rules = promotion.TORCH if like is None else like.rules
-    key = (
-        op,
-        id(a.type) if isinstance(a, Lazy) else type(a),
-        id(b.type) if isinstance(b, Lazy) else type(b),
-        rules,
-    )
+    a, kind_a = _operand(x, like is not None, rules)
+    b, kind_b = _operand(y, True, rules)
+    key = (op, kind_a, kind_b, rules)
     found = _binary.get(key)
     if found is None:
         found = _plan_binary(op, a, b, floats, rules)
         if any(isinstance(z, Lazy) and z.type.dtype is found[0] for z in (a, b)):
             _binary[key] = found  # it does not depend on the default type
     dtype, op, plan = found
-    if not isinstance(a, Lazy):
+    if kind_a in _NUMBERS:
         a = number(a, dtype)
-    if not isinstance(b, Lazy):
+    if kind_b in _NUMBERS:
         b = number(b, dtype)
     if plan is None or trace.autocast is not None:
         return wrap(record(op, (cast(a, dtype), cast(b, dtype)), {})[0], like)
     return wrap(trace.record(plan, (a, b))[0], like)
+
+
+def _operand(x: Any, bare: bool, rules: promotion.Rules) -> tuple[Any, Any]:
+    """A value, or a Python number as it is where one may stay `bare`; and a key for its type."""
+    if isinstance(x, Handle):
+        lazy = x.lazy
+    elif bare and type(x) in _NUMBERS:
+        return x, type(x)
+    else:
+        lazy = lazy_of(x, None, rules)
+    return lazy, id(lazy.type)
 
 
 def _plan_binary(
@@ -225,8 +231,14 @@ def promoted(*xs: Any, floats: bool = False) -> list[Lazy]:
         floats: integers become floating.
     """
     like = kind_of(*xs)
+    if like is not None:
+        kind = like.lazy.type.dtype
+        if kind.is_floating or not floats:
+            same = [x.lazy for x in xs if isinstance(x, Handle)]
+            if len(same) == len(xs) and all([x.type.dtype is kind for x in same]):
+                return same
     rules = promotion.TORCH if like is None else like.rules
-    operands = [x if type(x) in _NUMBERS else lazy_of(x) for x in xs]
+    operands = [x if type(x) in _NUMBERS else lazy_of(x, None, rules) for x in xs]
     dtype = common_type(operands, rules)
     if floats:
         dtype = rules.floating(dtype)
@@ -258,12 +270,18 @@ class Recorded:
 
     def record(self, xs: Sequence[Any], static: dict[str, Any]) -> tuple[Lazy, ...]:
         """Record a call; the values of its results."""
-        lazies = [None if x is None else lazy_of(x) for x in xs]
+        lazies = [
+            x.lazy if isinstance(x, Handle) else None if x is None else lazy_of(x) for x in xs
+        ]
         low: DType | None = trace.autocast
         if low is not None:
             lazies = self._cast(lazies, low)
-        plan = self.plan(lazies, static)
-        return trace.record(plan, tuple([x for x in lazies if x is not None]))
+        present = tuple([x for x in lazies if x is not None])
+        if len(present) < len(lazies):
+            return trace.record(self.plan(lazies, static), present)
+        types = [x.type for x in present]
+        plan = function_plan(self.function, types, static, self.differentiable, self.rows)
+        return trace.record(plan, present)
 
     def _cast(self, lazies: list[Lazy | None], low: DType) -> list[Lazy | None]:
         name = self.function.__name__.strip("_")

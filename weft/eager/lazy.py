@@ -29,36 +29,38 @@ MOST_PENDING: Final = 8192  # records; then what is live is computed, so that me
 class Record:
     """One recorded call: `plan` says what, `inputs` on what, `source` where in the program."""
 
-    __slots__ = ("code", "freed", "inputs", "line", "outputs", "plan", "serial")
+    __slots__ = ("code", "freed", "inputs", "outputs", "place", "plan", "serial")
 
     def __init__(self, plan: Plan, inputs: tuple[Lazy, ...], serial: int) -> None:
         self.plan = plan
         self.inputs = inputs
         self.serial = serial
         self.freed = False  # by a backward pass that did not retain the graph
-        frame = sys._getframe(2)  # pyright: ignore[reportPrivateUsage]
-        while frame is not None and _inside(frame.f_code.co_filename):
+        frame = sys._getframe(3)  # pyright: ignore[reportPrivateUsage]
+        while frame is not None and _inside[frame.f_code.co_filename]:
             frame = frame.f_back
-        if frame is None:
-            self.code, self.line = None, 0
-        else:
-            self.code, self.line = frame.f_code, frame.f_lineno
+        self.code = None if frame is None else frame.f_code
+        self.place = 0 if frame is None else frame.f_lasti
 
     @property
     def source(self) -> Source | None:
         """The user's line."""
-        return None if self.code is None else Source(self.code.co_filename, self.line)
+        if self.code is None:
+            return None
+        ranges = self.code.co_lines()
+        line = next((line for start, end, line in ranges if start <= self.place < end), None)
+        return Source(self.code.co_filename, line or self.code.co_firstlineno)
 
 
-_files: dict[str, bool] = {}
+class _Inside(dict[str, bool]):
+    """Which files belong to the package."""
+
+    def __missing__(self, file: str) -> bool:
+        found = self[file] = file.startswith(NOT_THE_USER)
+        return found
 
 
-def _inside(file: str) -> bool:
-    """Whether a file belongs to the package."""
-    known = _files.get(file)
-    if known is None:
-        known = _files[file] = file.startswith(NOT_THE_USER)
-    return known
+_inside: Final = _Inside()
 
 
 class Lazy:
@@ -131,8 +133,10 @@ class Trace(threading.local):
 
     def record(self, plan: Plan, inputs: tuple[Lazy, ...]) -> tuple[Lazy, ...]:
         """Record one call; its results."""
-        if len(self.pending) >= self.limit:
+        pending = self.pending
+        if len(pending) >= self.limit:
             flush()
+            pending = self.pending
         record = Record(plan, inputs, next(_serials))
         grad = False
         if plan.differentiable and self.grad_mode:
@@ -142,13 +146,13 @@ class Trace(threading.local):
                     break
         if grad:
             record.outputs = tuple(
-                [Lazy(t, record, i, t.dtype.is_floating) for i, t in enumerate(plan.types)]
+                [Lazy(t, record, i, t.dtype.is_inexact) for i, t in enumerate(plan.types)]
             )
         elif plan.single:
             record.outputs = (Lazy(plan.types[0], record, 0, False),)
         else:
             record.outputs = tuple([Lazy(t, record, i, False) for i, t in enumerate(plan.types)])
-        self.pending.append(record)
+        pending.append(record)
         return record.outputs
 
 

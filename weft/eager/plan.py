@@ -103,8 +103,15 @@ def op_plan(op: Op, types: Sequence[TensorType], attrs: dict[str, Any]) -> Plan:
     Raises:
         WeftError: the inputs do not fit; the message names the user's line.
     """
-    frozen = {k: freeze(v) for k, v in attrs.items()} if attrs else attrs
-    key = (op, tuple(map(id, types)), tuple(frozen.items()))
+    ids = tuple(map(id, types))
+    try:
+        found = recall((op, ids, tuple(attrs.items())))
+    except TypeError:  # attributes that need to be frozen
+        found = None
+    if found is not None:
+        return found
+    frozen = {k: freeze(v) for k, v in attrs.items()}
+    key = (op, ids, tuple(frozen.items()))
     found = recall(key)
     if found is not None:
         return found

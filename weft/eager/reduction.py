@@ -45,7 +45,8 @@ class Range(NamedTuple):
 
 def rank_of(lazy: Lazy) -> int:
     """The number of dimensions of a value."""
-    return len(known(lazy.type.shape))
+    shape: Any = lazy.type.shape
+    return len(shape)
 
 
 def floating(x: Any, dtype: Any = None) -> Lazy:
