@@ -274,3 +274,13 @@ def test_updates_are_a_program_of_their_own_while_shapes_change(compiled):
         loss.backward()
         whole.opt.step()
         whole.opt.zero_grad()
+
+
+def test_gradients_that_add_up_are_computed_now_and_then():
+    loop = Loop(lr=0.1)
+    for _ in range(40):
+        square_error(affine(leaf_of(loop.x), loop.w, loop.b), leaf_of(loop.z)).backward()
+    assert len(trace.pending) < 30
+    once = Loop(lr=0.1)
+    square_error(affine(leaf_of(once.x), once.w, once.b), leaf_of(once.z)).backward()
+    np.testing.assert_allclose(loop.w.grad.numpy(), 40 * once.w.grad.numpy(), rtol=1e-4)

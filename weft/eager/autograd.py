@@ -54,6 +54,7 @@ def backward(
                 _accumulate(x, g)
     if not (create_graph if retain_graph is None else retain_graph):
         _free(past)
+    trace.end_backward()
 
 
 def grad(

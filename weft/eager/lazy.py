@@ -23,7 +23,9 @@ if TYPE_CHECKING:
     from weft.eager.plan import Plan
 
 Array = np.ndarray[Any, Any]
-MOST_PENDING: Final = 8192  # records; then what is live is computed, so that memory is bounded
+# Then what is live is computed, so that programs are bounded also where nobody looks at anything.
+MOST_PENDING: Final = 2048  # records
+MOST_BACKWARD: Final = 4  # backward passes without an optimiser's step, as when gradients add up
 
 
 class Record:
@@ -119,6 +121,7 @@ class Trace(threading.local):
 
     def __init__(self) -> None:
         self.pending: list[Record] = []
+        self.backward_passes = 0  # since something was computed
         self.limit = MOST_PENDING  # how many records may wait; 0 after an optimiser's step
         self.grad_mode = True
         self.autocast: Any = None  # the element type of mixed precision
@@ -130,6 +133,13 @@ class Trace(threading.local):
     def reset(self) -> None:
         """Nothing is pending, and nothing is due."""
         self.limit = MOST_PENDING
+        self.backward_passes = 0
+
+    def end_backward(self) -> None:
+        """Note the end of a backward pass."""
+        self.backward_passes += 1
+        if self.backward_passes >= MOST_BACKWARD and not self.depth:
+            self.limit = 0
 
     def record(self, plan: Plan, inputs: tuple[Lazy, ...]) -> tuple[Lazy, ...]:
         """Record one call; its results."""
