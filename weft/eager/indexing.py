@@ -18,6 +18,7 @@ from weft.eager.handle import Handle
 from weft.eager.inplace import check_writable
 from weft.eager.lazy import Array, Lazy, array_of, trace
 from weft.eager.lens import Cut, Row, pasted, show, with_row
+from weft.eager.plan import op_plan
 from weft.eager.view import Lens
 from weft.errors import DTypeError, OutOfRangeError, ShapeError
 from weft.ir.dtype import bool_
@@ -25,12 +26,13 @@ from weft.ir.node import Value
 from weft.ir.shape import known
 from weft.ir.shape import show as text
 from weft.ops import indexing, update
-from weft.ops.base import at_user_line
+from weft.ops.base import REGISTRY, at_user_line
 from weft.ops.indexing import FIRST
 
 if TYPE_CHECKING:
     from weft.eager.tensor import Tensor
 
+RESHAPE: Final = REGISTRY["reshape"]
 _BASIC: Final = (int, slice, type(None), type(Ellipsis))
 _ARRAY: Final = "array"  # stands for an index array in a key that is part of the structure
 UPDATES: Final = frozenset({pasted.__name__, with_row.__name__})
@@ -49,8 +51,9 @@ def get(x: Handle, key: Any) -> Tensor:
         if x.at_hand:
             return show(x, Part(entries))
         return show(x, lens_of(x.lazy, entries))
-    arrays, static = _advanced(x.lazy, entries)
-    return _taken(x, *arrays, key=static)
+    lazy, entries = _without_scalar_mask(x.lazy, entries)
+    arrays, static = _advanced(lazy, entries)
+    return _taken.on(x, lazy, *arrays, key=static)
 
 
 def put(x: Handle, key: Any, value: Any) -> None:
@@ -222,6 +225,18 @@ def _index(index: int, dims: tuple[int, ...], axis: int) -> int:
 # Arrays of indices and masks
 
 
+def _without_scalar_mask(x: Lazy, entries: tuple[Any, ...]) -> tuple[Lazy, tuple[Any, ...]]:
+    """A mask of rank 0 alone as an index of a new axis: of its one part, or of none."""
+    if len(entries) != 1 or not _is_mask(entries[0]):
+        return x, entries
+    mask = lazy_of(entries[0])
+    if known(mask.type.shape):
+        return x, entries
+    shape = (1, *known(x.type.shape))
+    wide = trace.record(op_plan(RESHAPE, (x.type,), {"shape": shape}), (x,))[0]
+    return wide, (np.zeros(int(array_of(mask)), np.int64),)
+
+
 @recorded
 def _taken(x: Value, *arrays: Value, key: tuple[Any, ...]) -> Value:
     return indexing.subscript(x, _key(key, arrays))
@@ -284,7 +299,8 @@ def _indices(entry: Any, dims: tuple[int, ...]) -> Lazy:
 
 
 def _check_mask(mask: Array, dims: tuple[int, ...], axis: int) -> None:
-    if mask.shape != dims[axis : axis + mask.ndim]:
+    part = dims[axis : axis + mask.ndim]
+    if mask.shape != part and not (len(part) == mask.ndim and 0 in part and not mask.size):
         raise OutOfRangeError(
             f"x[mask]: expected a mask of shape {text(dims[axis : axis + mask.ndim])}, got "
             f"{text(mask.shape)}{at_user_line()}"

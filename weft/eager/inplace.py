@@ -12,7 +12,7 @@ from weft.ir.shape import known, show
 from weft.ops.base import at_user_line
 
 T = TypeVar("T", bound=Handle)
-_KINDS = "biuf"  # a value of a later kind does not fit into a tensor of an earlier one
+_KINDS = "biufc"  # a value of a later kind does not fit into a tensor of an earlier one
 
 
 def check_writable(x: Handle, name: str) -> None:

@@ -10,6 +10,7 @@ import numpy as np
 from weft.eager.call import lazy_of, leaf, wrap
 from weft.eager.lazy import Lazy
 from weft.func.gradient import Argnums, Function, Run, grad, jvp
+from weft.func.level import kind_of_leaf
 from weft.func.vmap import vmap
 from weft.ir.shape import known, size
 
@@ -63,7 +64,7 @@ def jacfwd(fun: Function, argnums: int = 0) -> Function:
 
     @functools.wraps(fun)
     def matrix(*args: Any, **kwargs: Any) -> Any:
-        x = wrap(lazy_of(args[argnums]))
+        x = wrap(lazy_of(args[argnums]), kind_of_leaf(args[argnums]))
         count = size(x.shape)
 
         def of_one(value: Any) -> Any:
@@ -73,7 +74,7 @@ def jacfwd(fun: Function, argnums: int = 0) -> Function:
             return jvp(of_one, (x,), (tangent,))[1]
 
         basis = np.eye(count, dtype=x.dtype.numpy).reshape(count, *x.shape)
-        found = vmap(column, out_axes=-1)(wrap(leaf(basis)))
+        found = vmap(column, out_axes=-1)(wrap(leaf(basis), x))
         return found.reshape((*found.shape[:-1], *x.shape))
 
     return matrix

@@ -13,7 +13,7 @@ from weft.eager.lazy import Lazy, trace
 from weft.eager.plan import Plan, op_plan, recall, remember
 from weft.eager.walk import history, pull
 from weft.errors import GradientError, ShapeError
-from weft.func.level import Variables, is_differentiated
+from weft.func.level import Variables, is_differentiated, kind_of_leaf
 from weft.func.tree import flatten, leaves_like
 from weft.ir.node import TensorType, Value
 from weft.ir.shape import known, show, size
@@ -56,6 +56,7 @@ class Run:
                 found, self.aux = found
             leaves, self.tree = flatten(found)
             self.ys = tuple([lazy_of(y) for y in leaves])
+            self.kinds = tuple([kind_of_leaf(y) for y in leaves])
         self.past = history(self.ys)
         self.outer = is_differentiated(self.past, self.variables.values)
         self.single = isinstance(argnums, int)
@@ -70,12 +71,17 @@ class Run:
 
     def arguments(self, lazies: Sequence[Lazy]) -> Any:
         """Values in the structure of the arguments; of the one argument if there is one number."""
-        found = self.variables.tree.build([wrap(x) for x in lazies])
+        kinds = self.variables.kinds
+        found = self.variables.tree.build(list(map(wrap, lazies, kinds)))
         return found[0] if self.single else tuple(found)
 
     def result(self) -> Any:
         """What the function returned, as seen from outside."""
-        return self.tree.build([wrap(self.outside(y)) for y in self.ys])
+        return self.wrapped([self.outside(y) for y in self.ys])
+
+    def wrapped(self, lazies: Sequence[Lazy]) -> Any:
+        """Values in the structure of the result."""
+        return self.tree.build(list(map(wrap, lazies, self.kinds)))
 
     def outside(self, y: Lazy) -> Lazy:
         """A result without the variables' part in its history, where nobody else needs that."""
@@ -253,7 +259,7 @@ def jvp(
     xs = run.variables.values
     moves = [_cotangent(x, t) for x, t in zip(xs, leaves, strict=True)]
     found = push(run.ys, xs, moves, run.outer or _any_tracked(moves))
-    result = run.tree.build([wrap(y) for y in found])
+    result = run.wrapped(found)
     return (run.result(), result, run.aux) if has_aux else (run.result(), result)
 
 

@@ -36,7 +36,7 @@ def variable(x: Any, what: str) -> tuple[Any, Lazy]:
         GradientError: the value is not floating.
     """
     lazy = lazy_of(x)
-    if not lazy.type.dtype.is_floating:
+    if not lazy.type.dtype.is_inexact:
         raise GradientError(
             f"{what}: expected floating arguments, got {lazy.type}; make it floating, or choose "
             f"other arguments with argnums{at_user_line()}"
@@ -55,12 +55,18 @@ def _plan(kind: TensorType) -> Plan:
     return found
 
 
+def kind_of_leaf(x: Any) -> type[Any] | None:
+    """What kind of tensor results are that stand for `x`; `None` where it is no tensor."""
+    return type(x) if isinstance(x, Handle) else None
+
+
 class Variables:
     """The leaves of some arguments as variables of one derivative."""
 
     def __init__(self, arguments: Sequence[Any], what: str) -> None:
         leaves, self.tree = flatten(list(arguments))
         pairs = [variable(x, what) for x in leaves]
+        self.kinds = tuple([kind_of_leaf(x) for x in leaves])
         self.values = tuple([lazy for _, lazy in pairs])
         self.arguments: list[Any] = self.tree.build([tensor for tensor, _ in pairs])
 

@@ -53,7 +53,7 @@ class Primitive:
         """The result as a tensor that knows where it came from."""
         like = next((a for a in args if isinstance(a, Handle)), None)
         kind = intern(as_dtype(result.dtype), result.shape)
-        tracked = trace.grad_mode and kind.dtype.is_floating and any(x.tracked for x in lazies)
+        tracked = trace.grad_mode and kind.dtype.is_inexact and any(x.tracked for x in lazies)
         if not tracked:
             return wrap(known(result, kind), like)
         rule = _Rule(self, args, kwargs)
@@ -76,7 +76,7 @@ class _Rule:
 
     def __call__(self, gs: Any, ys: Any, *xs: Value) -> list[Value | None]:
         g, y = gs[0], ys[0]
-        return [self._pull(i, g, y, xs) if x.dtype.is_floating else None for i, x in enumerate(xs)]
+        return [self._pull(i, g, y, xs) if x.dtype.is_inexact else None for i, x in enumerate(xs)]
 
     def _pull(self, i: int, g: Value, y: Value, xs: Sequence[Value]) -> Value | None:
         position = self.positions[i]

@@ -11,7 +11,6 @@ from typing import Any
 
 import numpy as np
 
-from weft.errors import NotDifferentiableError
 from weft.ir import dtype as types
 from weft.ir.dtype import DType
 from weft.ops.base import Array, Case, Elementwise, catalogue, constant_of, defop
@@ -23,6 +22,7 @@ from weft.ops.compare import (
     less_equal,
     logical_and,
     logical_or,
+    not_equal,
     select,
 )  # fmt: skip
 from weft.ops.maths import log
@@ -177,9 +177,15 @@ def _abs_vjp(g: Any, y: Any, x: Any) -> tuple[Any, ...]:
 
 
 def _sign_vjp(g: Any, y: Any, x: Any) -> tuple[Any, ...]:
-    if x.dtype.is_complex:
-        raise NotDifferentiableError("sign: has no gradient by complex numbers; take x / abs(x)")
-    return (None,)
+    if not x.dtype.is_complex:
+        return (None,)
+    # Of y = x / r: dy = (dx - y * dr) / r, where dr is the real part of conj(y) * dx.
+    size = catalogue.abs(x)
+    zero, one = (constant_of(v, size.dtype) for v in (0, 1))
+    there = not_equal(size, zero)
+    scale = catalogue.select(there, one / catalogue.select(there, size, one), zero)
+    along = catalogue.cast(catalogue.real(g * y), dtype=x.dtype)
+    return (catalogue.cast(scale, dtype=x.dtype) * (g - along * catalogue.conj(y)),)
 
 
 abs = elementwise(

@@ -18,8 +18,20 @@ _ROUND: Final = (0.0, -0.0, 1.0, -2.5, 30.0, 1e-30, np.inf, -np.inf, np.nan)
 
 # Exponentials and logarithms
 exp = elementwise("exp", lambda b, x: b.exp(x), np.exp, lambda g, y, x: (g * y,), kinds="fc")
+
+
+def _expm1_reference(x: Array) -> Array:
+    if x.dtype.kind != "c":
+        return np.expm1(x)
+    # NumPy's loses all digits near 0 but those of exp(x) - 1, and the limits at infinity.
+    real = np.expm1(x.real) * np.cos(x.imag) - 2 * np.sin(x.imag / 2) ** 2 + 0.0
+    near = np.empty_like(x)
+    near.real, near.imag = real, np.exp(x.real) * np.sin(x.imag)
+    return np.where(np.isfinite(x), near, np.exp(x) - 1)
+
+
 expm1 = elementwise(
-    "expm1", lambda b, x: b.expm1(x), np.expm1, lambda g, y, x: (g * (y + 1),), kinds="fc"
+    "expm1", lambda b, x: b.expm1(x), _expm1_reference, lambda g, y, x: (g * (y + 1),), kinds="fc"
 )
 log = elementwise(
     "log", lambda b, x: b.log(x), np.log, lambda g, y, x: (g / x,), **_POSITIVE, kinds="fc"
@@ -103,7 +115,9 @@ _HUGE: Final = {8: 1e150, 4: 1e15, 2: 1e4}
 
 
 def _with_sign(b: Any, x: Any, magnitude: Any) -> Any:
-    return b.select(b.less(x, b.const(0, x.dtype)), -magnitude, magnitude)
+    zero = b.const(0, x.dtype)
+    signed = b.select(b.less(x, zero), -magnitude, magnitude)
+    return b.select(b.equal(x, zero), x, signed)  # -0 stays -0
 
 
 def _asinh_rule(b: Any, x: Any) -> Any:

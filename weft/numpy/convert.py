@@ -1,0 +1,163 @@
+"""Whatever a function is given, as arrays."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any, Final
+
+import numpy as np
+
+from weft.eager.call import cast, lazy_of, leaf, record, wrap
+from weft.eager.creation import array_from, copied
+from weft.eager.handle import Handle
+from weft.eager.lazy import Lazy
+from weft.errors import DTypeError, ShapeError
+from weft.ir.dtype import DType, as_dtype
+from weft.ir.shape import known, show
+from weft.numpy.promotion import NUMPY, promote
+from weft.ops.base import REGISTRY, at_user_line
+
+if TYPE_CHECKING:
+    from weft.numpy.array import ndarray
+
+NUMBERS: Final = (bool, int, float, complex)
+
+
+class _Kind:
+    """Stands for an array where only the kind of results is asked for."""
+
+    kind: type[Any]
+
+
+NEW: Final = _Kind()
+"""What results are like where no argument is an array; `weft.numpy.array` sets the kind."""
+
+
+def array_like(x: Any) -> Any:
+    """An argument as an array; tensors and arrays stay what they are.
+
+    Nested lists may hold arrays, through which gradients flow.
+
+    Raises:
+        ShapeError, DTypeError: nested lists of unequal lengths, or no numbers.
+    """
+    if isinstance(x, Handle):
+        return x
+    if type(x) in NUMBERS:
+        return new(leaf(_of_number(x)))
+    if isinstance(x, list | tuple) and _holds_arrays(x):
+        return _stacked(x)
+    return new(leaf(_of_data(x)))
+
+
+def new(lazy: Lazy) -> ndarray:
+    """A new array that shows a value."""
+    found: Any = wrap(lazy, NEW)
+    return found
+
+
+def _of_number(x: Any) -> Any:
+    try:
+        return np.array(x, np.int64 if type(x) is int else None)
+    except OverflowError:
+        if x < 0 or x >= 2**64:
+            raise DTypeError(f"asarray: {x} fits no integer type{at_user_line()}") from None
+        return np.array(x, np.uint64)
+
+
+def _of_data(x: Any) -> Any:
+    array = np.asarray(x)
+    if array.dtype == object:
+        array = np.asarray(x, np.float64) if _has_values(array) else array
+    return array_from(array, None, copy=False)
+
+
+def _has_values(array: Any) -> bool:
+    """Whether an array of objects is one of numbers after all."""
+    return all([isinstance(v, int | float | np.generic) for v in array.reshape(-1)])
+
+
+def _holds_arrays(x: Any) -> bool:
+    """Whether nested lists hold an array somewhere."""
+    return any(
+        isinstance(v, Handle) or (isinstance(v, list | tuple) and _holds_arrays(v)) for v in x
+    )
+
+
+def _stacked(x: Any) -> Any:
+    """Nested lists of arrays as one array."""
+    rows = [array_like(v) for v in x]
+    dtype = common([r.lazy.type.dtype for r in rows])
+    lazies = [cast(r.lazy, dtype) for r in rows]
+    shapes = {known(y.type.shape) for y in lazies}
+    if len(shapes) != 1:
+        listed = ", ".join(map(show, shapes))
+        raise ShapeError(f"array: expected entries of one shape, got {listed}{at_user_line()}")
+    like = next((r for r in rows if isinstance(r, NEW.kind)), NEW)
+    return wrap(record(REGISTRY["stack"], lazies, {"axis": 0})[0], like)
+
+
+def common(dtypes: Sequence[DType]) -> DType:
+    """The type in which values of several types are combined."""
+    found = dtypes[0]
+    for dtype in dtypes[1:]:
+        found = promote(found, dtype)
+    return found
+
+
+def operands(*xs: Any) -> list[Any]:
+    """Arguments as arrays, but for bare numbers beside an array: they take its type."""
+    if all([type(x) in NUMBERS for x in xs]):
+        return [array_like(x) for x in xs]
+    return [x if type(x) in NUMBERS else array_like(x) for x in xs]
+
+
+def alike(*xs: Any) -> list[Any]:
+    """Arguments as arrays of their common type."""
+    given = operands(*xs)
+    arrays = [x for x in given if type(x) not in NUMBERS]
+    dtype = common([x.lazy.type.dtype for x in arrays])
+    for x in given:
+        if type(x) in NUMBERS:
+            dtype = NUMPY.number(x, dtype)
+    return [
+        converted(x, dtype) if isinstance(x, Handle) else wrap(lazy_of(x, dtype), arrays[0])
+        for x in given
+    ]
+
+
+def floats(x: Any) -> Any:
+    """An argument as an array of floating or complex numbers."""
+    x = array_like(x)
+    return converted(x, NUMPY.floating(x.lazy.type.dtype))
+
+
+def typed(x: Any, dtype: Any) -> Any:
+    """An argument as an array of a type; of its own if none is given."""
+    x = array_like(x)
+    return x if dtype is None else converted(x, as_dtype(dtype))
+
+
+def converted(x: Any, dtype: DType) -> Any:
+    """An array as another element type; itself where it has it."""
+    return x if x.lazy.type.dtype is dtype else wrap(cast(x.lazy, dtype), x)
+
+
+def of_kind(x: Handle) -> ndarray:
+    """A tensor as an array; gradients flow through."""
+    return new(record(REGISTRY["identity"], (x.lazy,), {})[0])
+
+
+def own(x: Any, dtype: DType | None = None) -> Any:
+    """A copy, through which no gradient flows."""
+    return wrap(copied(x.lazy, dtype), x)
+
+
+def hosted(function: Callable[..., Any], *xs: Any) -> Any:
+    """A function of NumPy's on the values of arrays, whose results decide their own shapes."""
+    like = next((x for x in xs if isinstance(x, Handle)), NEW)
+    arrays = [x.array if isinstance(x, Handle) else x for x in xs]
+    found = function(*arrays)
+    if isinstance(found, tuple):
+        return tuple([wrap(leaf(np.asarray(y)), like) for y in found])
+    return wrap(leaf(np.asarray(found)), like)

@@ -1,0 +1,274 @@
+"""Arrays from data, shapes and numbers."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from weft.eager import creation, interchange, movement, sequence
+from weft.eager.call import leaf, wrap
+from weft.eager.device import check_device
+from weft.eager.handle import Handle
+from weft.errors import DTypeError
+from weft.ir.dtype import DType, as_dtype, float64, int64
+from weft.numpy.convert import NEW, NUMBERS, alike, array_like, new, of_kind, own, typed
+from weft.ops.base import at_user_line
+
+if TYPE_CHECKING:
+    from weft.numpy.array import ndarray
+
+__all__ = [
+    "arange", "array", "asanyarray", "asarray", "ascontiguousarray", "copy", "empty", "empty_like",
+    "eye", "from_dlpack", "full", "full_like", "geomspace", "identity", "indices", "linspace",
+    "logspace", "meshgrid", "ones", "ones_like", "tri", "tril", "triu", "zeros", "zeros_like",
+]  # fmt: skip
+
+# From data
+
+
+def asarray(
+    obj: Any, /, dtype: Any = None, *, device: Any = None, copy: bool | None = None
+) -> ndarray:
+    """An array of numbers, nested lists (which may hold arrays), or another library's array.
+
+    Args:
+        copy: `True` always copies, `False` never does, `None` only where it must.
+
+    Raises:
+        ValueError: a copy is needed where none is allowed.
+        ShapeError, DTypeError: nested lists of unequal lengths, or no numbers.
+
+    >>> asarray([1, 2.5]).dtype, asarray(3).dtype
+    (float64, int64)
+    """
+    check_device(device)
+    kind = None if dtype is None else as_dtype(dtype)
+    if copy is False and not _shares(obj, kind):
+        raise ValueError(f"asarray: expected a copy to be allowed, as {type(obj).__name__} is "
+                         f"no array of {kind or 'numbers'}{at_user_line()}")  # fmt: skip
+    if isinstance(obj, Handle):
+        x: Any = obj if isinstance(obj, NEW.kind) else of_kind(obj)
+        x = typed(x, kind)
+        return own(x) if copy and x is obj else x
+    if kind is not None and not isinstance(obj, list | tuple):
+        return new(leaf(creation.array_from(obj, kind, copy=bool(copy))))
+    x = typed(array_like(obj), kind)
+    return own(x) if copy and isinstance(obj, np.ndarray) else x
+
+
+def _shares(obj: Any, dtype: DType | None) -> bool:
+    """Whether an array may show the memory of `obj`."""
+    if isinstance(obj, Handle):
+        return dtype in (None, obj.lazy.type.dtype)
+    if isinstance(obj, np.ndarray):
+        return dtype is None or obj.dtype == dtype.numpy
+    return not isinstance(obj, list | tuple | NUMBERS) and hasattr(obj, "__buffer__")
+
+
+def array(object: Any, dtype: Any = None, *, copy: bool = True, ndmin: int = 0) -> ndarray:
+    """A new array of numbers, nested lists (which may hold arrays), or another library's array.
+
+    Gradients flow through it to arrays in `object`.
+
+    Args:
+        ndmin: the least number of axes; new ones come first.
+    """
+    x: Any = asarray(object, dtype)
+    if isinstance(object, Handle):
+        x = x.clone() if copy and x is object else x
+    elif isinstance(object, np.ndarray) and copy:
+        x = own(x)
+    return x.reshape((1,) * (ndmin - x.ndim) + x.shape) if x.ndim < ndmin else x
+
+
+asanyarray = ascontiguousarray = asarray
+
+
+def copy(a: Any) -> ndarray:
+    """An array of its own with the same elements; gradients flow through."""
+    found: Any = array_like(a).clone()
+    return found
+
+
+def from_dlpack(x: Any, /, *, device: Any = None, copy: bool | None = None) -> ndarray:
+    """An array that shares the memory of another library's array, or copies it if asked to."""
+    check_device(device)
+    found = new(interchange.from_dlpack(x).lazy)
+    return own(found) if copy else found
+
+
+# From shapes
+
+
+def _made(x: Any, device: Any) -> ndarray:
+    check_device(device)
+    return wrap(x.lazy, NEW)  # pyright: ignore[reportReturnType]
+
+
+def zeros(shape: Any, dtype: Any = None, *, device: Any = None) -> ndarray:
+    """Zeros of a shape: a number or a sequence of numbers."""
+    return _made(creation.zeros(shape, dtype=dtype or float64), device)
+
+
+def ones(shape: Any, dtype: Any = None, *, device: Any = None) -> ndarray:
+    """Ones of a shape: a number or a sequence of numbers."""
+    return _made(creation.ones(shape, dtype=dtype or float64), device)
+
+
+def empty(shape: Any, dtype: Any = None, *, device: Any = None) -> ndarray:
+    """An array of a shape whose elements are not said."""
+    return _made(creation.empty(shape, dtype=dtype or float64), device)
+
+
+def full(shape: Any, fill_value: Any, dtype: Any = None, *, device: Any = None) -> ndarray:
+    """An array of one number, whose type is that of the number unless `dtype` is given."""
+    value = typed(array_like(fill_value), dtype)
+    return _made(movement.broadcast_to(value, creation.dims((shape,), "full")).clone(), device)
+
+
+def _kind(x: Any, dtype: Any, shape: Any) -> tuple[Any, Any]:
+    x = array_like(x)
+    return (x.shape if shape is None else shape), dtype or x.dtype
+
+
+def zeros_like(x: Any, /, dtype: Any = None, *, device: Any = None, shape: Any = None) -> ndarray:
+    """Zeros with the shape and type of `x`."""
+    return zeros(*_kind(x, dtype, shape), device=device)
+
+
+def ones_like(x: Any, /, dtype: Any = None, *, device: Any = None, shape: Any = None) -> ndarray:
+    """Ones with the shape and type of `x`."""
+    return ones(*_kind(x, dtype, shape), device=device)
+
+
+def empty_like(x: Any, /, dtype: Any = None, *, device: Any = None, shape: Any = None) -> ndarray:
+    """An array with the shape and type of `x` whose elements are not said."""
+    return empty(*_kind(x, dtype, shape), device=device)
+
+
+def full_like(
+    x: Any, /, fill_value: Any, dtype: Any = None, *, device: Any = None, shape: Any = None
+) -> ndarray:
+    """One number in the shape and type of `x`."""
+    dims, kind = _kind(x, dtype, shape)
+    return full(dims, fill_value, kind, device=device)
+
+
+def eye(
+    n_rows: int, n_cols: int | None = None, /, k: int = 0, dtype: Any = None, *, device: Any = None
+) -> ndarray:
+    """Ones on the `k`-th diagonal, zeros elsewhere."""
+    kind = as_dtype(dtype or float64)
+    return _from(np.eye(n_rows, n_cols, k), kind, device)
+
+
+def identity(n: int, dtype: Any = None) -> ndarray:
+    """The identity matrix of `n` rows."""
+    return eye(n, dtype=dtype)
+
+
+def tri(N: int, M: int | None = None, k: int = 0, dtype: Any = None) -> ndarray:
+    """Ones on and below the `k`-th diagonal, zeros above."""
+    return _from(np.tri(N, M, k), as_dtype(dtype or float64), None)
+
+
+# Numbers in order
+
+
+def _from(values: Any, dtype: DType, device: Any = None) -> ndarray:
+    """NumPy's result as an array of a type."""
+    check_device(device)
+    return new(leaf(np.asarray(values).astype(dtype.numpy)))
+
+
+def _plain(x: Any) -> Any:
+    """A number from an array of one element."""
+    return x.item() if hasattr(x, "item") else x
+
+
+def arange(
+    start: Any, /, stop: Any = None, step: Any = 1, dtype: Any = None, *, device: Any = None
+) -> ndarray:
+    """Numbers from `start` (0) to before `stop`, `step` apart; int64 if all three are integers.
+
+    >>> arange(2, 8, 2).tolist()
+    [2, 4, 6]
+    """
+    first, last = (0, start) if stop is None else (start, stop)
+    first, last, step = _plain(first), _plain(last), _plain(step)
+    whole = all([isinstance(v, int) for v in (first, last, step)])
+    kind = as_dtype(dtype or (int64 if whole else float64))
+    if step == 0:
+        raise DTypeError(f"arange: expected a step other than 0{at_user_line()}")
+    if whole and kind.is_integer and (last - first) * step >= 0:
+        return _made(sequence.arange(first, last, step, dtype=kind), device)
+    return _from(np.arange(first, last, step), kind, device)
+
+
+def linspace(
+    start: Any, stop: Any, /, num: int = 50, endpoint: bool = True, dtype: Any = None, *,
+    device: Any = None,
+) -> ndarray:  # fmt: skip
+    """`num` numbers equally far apart from `start` to `stop`, of which the last may be left out.
+
+    Gradients flow to `start` and `stop`.
+    """
+    x, y = alike(start, stop)
+    if x.lazy.tracked or y.lazy.tracked:
+        return _between(x, y, num, endpoint)
+    found = np.linspace(x.array, y.array, num, endpoint)
+    found = found if x.dtype.is_inexact else found.astype(np.float64)
+    return _from(found, as_dtype(dtype or found.dtype), device)
+
+
+def _between(x: Any, y: Any, num: int, endpoint: bool) -> Any:
+    parts = max(num - 1 if endpoint else num, 1)
+    places = np.arange(num) / parts
+    at = new(leaf(places.reshape((num,) + (1,) * max(x.ndim, y.ndim)).astype(x.dtype.numpy)))
+    return x * (1 - at) + y * at
+
+
+def logspace(
+    start: Any, stop: Any, num: int = 50, endpoint: bool = True, base: float = 10.0
+) -> ndarray:
+    """`base` to the powers `linspace(start, stop, num)`."""
+    powers: Any = linspace(start, stop, num, endpoint)
+    return base**powers
+
+
+def geomspace(start: Any, stop: Any, num: int = 50, endpoint: bool = True) -> ndarray:
+    """`num` numbers with equal ratios from `start` to `stop`."""
+    return _from(np.geomspace(_plain(start), _plain(stop), num, endpoint), float64)
+
+
+def meshgrid(*arrays: Any, indexing: str = "xy") -> list[ndarray]:
+    """Coordinates of a grid from the coordinates along each of its axes (vectors).
+
+    Args:
+        indexing: `"xy"`: the second axis follows the first vector; `"ij"`: the first does.
+
+    Raises:
+        ShapeError: another `indexing`.
+    """
+    given = [array_like(x) for x in arrays]
+    found: Any = sequence.meshgrid(*given, indexing=indexing) if given else ()
+    return [typed(y, x.dtype) for x, y in zip(given, found, strict=True)]
+
+
+def indices(dimensions: Sequence[int], dtype: Any = int64) -> ndarray:
+    """For each axis of a shape, the index along it at every place."""
+    return _from(np.indices(tuple(dimensions)), as_dtype(dtype))
+
+
+def tril(x: Any, /, k: int = 0) -> ndarray:
+    """Matrices with zeros above the `k`-th diagonal."""
+    found: Any = movement.tril(array_like(x), k)
+    return found
+
+
+def triu(x: Any, /, k: int = 0) -> ndarray:
+    """Matrices with zeros below the `k`-th diagonal."""
+    found: Any = movement.triu(array_like(x), k)
+    return found

@@ -1,0 +1,106 @@
+"""Differences of neighbours, slopes, integrals."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from weft.eager.handle import Handle
+from weft.errors import ShapeError
+from weft.ir.dtype import bool_
+from weft.numpy.convert import array_like, floats
+from weft.numpy.manipulation import axis_within, concat
+from weft.numpy.statistical import axes_within, sum
+from weft.ops.base import at_user_line
+
+if TYPE_CHECKING:
+    from weft.numpy.array import ndarray
+
+__all__ = ["diff", "ediff1d", "gradient", "trapezoid"]
+
+
+def _part(axis: int, start: int | None, stop: int | None) -> tuple[slice, ...]:
+    """A subscript for a part of one axis."""
+    return (slice(None),) * axis + (slice(start, stop),)
+
+
+def diff(
+    x: Any, /, n: int = 1, axis: int = -1, *, prepend: Any = None, append: Any = None
+) -> ndarray:
+    """The `n`-th difference of neighbours along an axis; of truth values, whether they differ.
+
+    Args:
+        prepend, append: arrays (or numbers) put before and after `x` first.
+    """
+    x = array_like(x)
+    at = axis_within("diff", axis, x.ndim)
+    ends = [None if v is None else _end(v, x, at) for v in (prepend, append)]
+    x = concat([v for v in (ends[0], x, ends[1]) if v is not None], axis=at)
+    for _ in range(n):
+        before, after = _part(at, None, -1), _part(at, 1, None)
+        x = x[after] != x[before] if x.dtype is bool_ else x[after] - x[before]
+    return x
+
+
+def _end(value: Any, x: Any, axis: int) -> Any:
+    end = array_like(value)
+    dims = (*x.shape[:axis], 1, *x.shape[axis + 1 :])
+    return end if end.ndim else end.broadcast_to(dims)
+
+
+def trapezoid(y: Any, x: Any = None, dx: Any = 1.0, axis: int = -1) -> ndarray:
+    """The integral along an axis by the trapezoidal rule."""
+    y = array_like(y)
+    at = axis_within("trapezoid", axis, y.ndim)
+    step: Any = dx if x is None else diff(x)
+    if x is not None and step.ndim == 1:
+        step = step.reshape(tuple([-1 if i == at else 1 for i in range(y.ndim)]))
+    before, after = _part(at, None, -1), _part(at, 1, None)
+    return sum((y[before] + y[after]) * step / 2.0, at)
+
+
+def ediff1d(ary: Any) -> ndarray:
+    """The differences of neighbours of all elements in row-major order."""
+    return diff(array_like(ary).reshape(-1))
+
+
+def gradient(f: Any, *varargs: Any, axis: Any = None) -> Any:
+    """Slopes along axes from samples: halves of differences inside, whole ones at the ends.
+
+    Args:
+        varargs: the distance of samples, one for all axes or one an axis (1).
+
+    Returns:
+        An array, or a list of one an axis if there are several.
+
+    Raises:
+        ShapeError: an axis of fewer than two samples, or distances that do not fit.
+    """
+    x = floats(f)
+    axes = [axis_within("gradient", a, x.ndim) for a in axis] if isinstance(axis, tuple) else None
+    axes = list(axes_within("gradient", axis, x.ndim)) if axes is None else axes
+    steps = varargs * len(axes) if len(varargs) == 1 else varargs or (1.0,) * len(axes)
+    if len(steps) != len(axes) or any([np.ndim(_plain(s)) for s in steps]):
+        raise ShapeError(
+            f"gradient: expected a number as distance for each of axes {tuple(axes)}, got "
+            f"{steps!r}{at_user_line()}"
+        )
+    found = [_slope(x, a, s) for a, s in zip(axes, steps, strict=True)]
+    return found[0] if len(found) == 1 else found
+
+
+def _plain(step: Any) -> Any:
+    return step.array if isinstance(step, Handle) else step
+
+
+def _slope(x: Any, axis: int, step: Any) -> Any:
+    if x.shape[axis] < 2:
+        raise ShapeError(
+            f"gradient: expected at least 2 samples along axis {axis}, got {x.shape[axis]}"
+            f"{at_user_line()}"
+        )
+    first = x[_part(axis, 1, 2)] - x[_part(axis, 0, 1)]
+    last = x[_part(axis, -1, None)] - x[_part(axis, -2, -1)]
+    inner = (x[_part(axis, 2, None)] - x[_part(axis, None, -2)]) * 0.5
+    return concat([first, inner, last], axis=axis) / step

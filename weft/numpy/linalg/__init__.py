@@ -1,0 +1,383 @@
+"""Linear algebra: the Array API's extension and NumPy's names; factorisations are LAPACK's."""
+
+from __future__ import annotations
+
+import builtins
+import math
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
+
+import numpy as np
+
+from weft.eager.call import recorded
+from weft.errors import ShapeError, UserOpError
+from weft.ir.dtype import int64
+from weft.ir.node import Value
+from weft.ir.shape import show
+from weft.numpy import manipulation, product
+from weft.numpy.convert import alike, array_like, floats, typed
+from weft.numpy.elementwise import abs
+from weft.numpy.linalg import factor
+from weft.numpy.linalg.matrix import H, column
+from weft.numpy.manipulation import matrix_transpose, moveaxis
+from weft.numpy.product import matmul, outer, tensordot, vecdot
+from weft.numpy.statistical import axes_within, max, min, sum
+from weft.ops.base import at_user_line, catalogue
+
+if TYPE_CHECKING:
+    from weft.numpy.array import ndarray
+
+__all__ = [
+    "LinAlgError", "cholesky", "cond", "cross", "det", "diagonal", "eig", "eigh", "eigvalsh",
+    "inv", "matmul", "matrix_norm", "matrix_power", "matrix_rank", "matrix_transpose", "multi_dot",
+    "norm", "outer", "pinv", "qr", "slogdet", "solve", "svd", "svdvals", "tensordot", "trace",
+    "vecdot", "vector_norm",
+]  # fmt: skip
+
+LinAlgError = UserOpError
+"""What a factorisation raises when it is computed and does not exist."""
+
+
+class Eigen(NamedTuple):
+    """Eigenvalues, and eigenvectors as columns."""
+
+    eigenvalues: ndarray
+    eigenvectors: ndarray
+
+
+class QR(NamedTuple):
+    """An orthogonal and an upper triangular factor."""
+
+    Q: ndarray
+    R: ndarray
+
+
+class SVD(NamedTuple):
+    """Left singular vectors as columns, singular values, right singular vectors as rows."""
+
+    U: ndarray
+    S: ndarray
+    Vh: ndarray
+
+
+class SlogDet(NamedTuple):
+    """The sign of a determinant, and the logarithm of its size."""
+
+    sign: ndarray
+    logabsdet: ndarray
+
+
+def _matrices(name: str, x: Any, square: bool = True) -> Any:
+    """Floating matrices.
+
+    Raises:
+        ShapeError: no matrices, or none that are square where such are needed.
+    """
+    x = floats(x)
+    if x.ndim < 2 or (square and x.shape[-1] != x.shape[-2]):
+        kind = "square matrices" if square else "matrices"
+        raise ShapeError(f"{name}: expected {kind}, got shape {show(x.shape)}{at_user_line()}")
+    return x
+
+
+# Factorisations
+
+
+@recorded
+def _cholesky(x: Value, *, upper: bool) -> Value:
+    return H(factor.cholesky(x)) if upper else factor.cholesky(x)
+
+
+def cholesky(x: Any, /, *, upper: bool = False) -> ndarray:
+    """Lower triangular `l` with `l @ l.T` equal to each symmetric positive definite matrix.
+
+    The gradient is that of symmetric matrices, and symmetric itself.
+
+    Args:
+        upper: the upper triangular factor instead.
+
+    Raises:
+        ShapeError: no square matrices.
+        LinAlgError: when computed, a matrix that is not positive definite.
+    """
+    return _cholesky(_matrices("cholesky", x), upper=upper)
+
+
+_eigh = recorded(factor.eigh)
+_eigvalsh = recorded(factor.eigvalsh)
+_eig = recorded(factor.eig)
+
+
+def eigh(x: Any, /, UPLO: str = "L") -> Eigen:
+    """Eigenvalues in increasing order and eigenvectors of symmetric (Hermitian) matrices.
+
+    The gradient is that of the triangle that is read, as in autograd: what it says of the other one
+    is 0. It is infinite where eigenvalues are equal, if eigenvectors matter.
+
+    Args:
+        UPLO: which triangle is read: `"L"` or `"U"`.
+    """
+    return Eigen(*_eigh(_matrices("eigh", x), uplo=UPLO))
+
+
+def eigvalsh(x: Any, /, UPLO: str = "L") -> ndarray:
+    """Eigenvalues of symmetric (Hermitian) matrices in increasing order."""
+    return _eigvalsh(_matrices("eigvalsh", x), uplo=UPLO)
+
+
+def eig(a: Any) -> Eigen:
+    """Eigenvalues and eigenvectors of square matrices; always complex."""
+    return Eigen(*_eig(_matrices("eig", a)))
+
+
+_qr = recorded(factor.qr)
+_svd = recorded(factor.svd)
+_svdvals = recorded(factor.svdvals)
+_slogdet = recorded(factor.slogdet)
+_det = recorded(factor.det)
+_inv = recorded(factor.inv)
+
+
+def qr(x: Any, /, *, mode: Literal["reduced", "complete"] = "reduced") -> QR:
+    """An orthogonal (unitary) and an upper triangular factor.
+
+    Args:
+        mode: `complete` gives a square `Q`, which has a gradient only for matrices that are not
+            tall.
+    """
+    x = _matrices("qr", x, square=False)
+    return QR(*_qr(x, mode=mode))
+
+
+def svd(x: Any, /, full_matrices: bool = True, compute_uv: bool = True) -> Any:
+    """Singular values and vectors: `x == U * S @ Vh`.
+
+    Args:
+        full_matrices: square `U` and `Vh`, of which gradients see the first vectors only.
+        compute_uv: `False` gives the singular values alone.
+    """
+    if not compute_uv:
+        return svdvals(x)
+    return SVD(*_svd(_matrices("svd", x, square=False), full_matrices=full_matrices))
+
+
+def svdvals(x: Any, /) -> ndarray:
+    """Singular values in decreasing order."""
+    return _svdvals(_matrices("svdvals", x, square=False))
+
+
+def det(x: Any, /) -> ndarray:
+    """Determinants of square matrices."""
+    return _det(_matrices("det", x))
+
+
+def slogdet(x: Any, /) -> SlogDet:
+    """Signs of determinants, and logarithms of their sizes."""
+    return SlogDet(*_slogdet(_matrices("slogdet", x)))
+
+
+# Inverses
+
+
+def inv(x: Any, /) -> ndarray:
+    """Inverses of square matrices.
+
+    Raises:
+        LinAlgError: when computed, a matrix that has none.
+    """
+    return _inv(_matrices("inv", x))
+
+
+@recorded
+def _solve(a: Value, b: Value, *, vector: bool) -> Value:
+    if not vector:
+        return factor.solve(a, b)
+    return catalogue.squeeze(factor.solve(a, column(b)), axes=(-1,))
+
+
+def solve(x1: Any, x2: Any, /) -> ndarray:
+    """`x` such that `x1 @ x` is `x2`, a vector or matrices.
+
+    Raises:
+        ShapeError: no square matrices.
+        LinAlgError: when computed, a matrix that has no inverse.
+    """
+    a, b = alike(x1, x2)
+    a, b = _matrices("solve", a), floats(b)
+    if not b.ndim or b.shape[-1 if b.ndim == 1 else -2] != a.shape[-1]:
+        raise ShapeError(
+            f"solve: expected right sides of {a.shape[-1]} rows, got shape {show(b.shape)}"
+            f"{at_user_line()}"
+        )
+    return _solve(a, b, vector=b.ndim == 1)
+
+
+_pinv = recorded(factor.pinv)
+
+
+def pinv(x: Any, /, *, rtol: Any = None, rcond: Any = None, hermitian: bool = False) -> ndarray:
+    """Pseudo-inverses of matrices.
+
+    Args:
+        rtol: singular values up to this part of the largest one count as 0.
+        rcond: the same, under NumPy's older name.
+    """
+    x = _matrices("pinv", x, square=False)
+    limit = rcond if rtol is None else rtol
+    if limit is None:
+        limit = builtins.max(x.shape[-2:]) * float(np.finfo(x.dtype.numpy).eps)
+    bounds = array_like(limit)
+    if bounds.ndim:
+        return _each_pinv(x, bounds)
+    return _pinv(x, rcond=float(bounds), hermitian=hermitian)
+
+
+def _each_pinv(x: Any, bounds: Any) -> Any:
+    """Pseudo-inverses with a limit for each matrix."""
+    lead = np.broadcast_shapes(x.shape[:-2], bounds.shape)
+    flat: Any = manipulation.broadcast_to(x, (*lead, *x.shape[-2:])).reshape((-1, *x.shape[-2:]))
+    limits = np.broadcast_to(bounds.array, lead).reshape(-1)
+    found = [_pinv(flat[i], rcond=float(v), hermitian=False) for i, v in enumerate(limits)]
+    whole: Any = manipulation.stack(found)
+    return whole.reshape((*lead, *x.shape[-2:][::-1]))
+
+
+def matrix_power(x: Any, n: int, /) -> ndarray:
+    """Square matrices to a whole power, by repeated squaring."""
+    x = array_like(x)
+    x = _matrices("matrix_power", x) if n < 0 or x.dtype.is_inexact else x
+    if n == 0:
+        ones = np.broadcast_to(np.eye(x.shape[-1]), x.shape)
+        return typed(ones, x.dtype)
+    base: Any = inv(x) if n < 0 else x
+    n = builtins.abs(n)
+    found: Any = None
+    while n:
+        if n & 1:
+            found = base if found is None else matmul(found, base)
+        n >>= 1
+        base = matmul(base, base) if n else base
+    return found
+
+
+def matrix_rank(x: Any, /, *, rtol: Any = None) -> ndarray:
+    """How many singular values are more than `rtol` of the largest one."""
+    x = _matrices("matrix_rank", x, square=False)
+    s = svdvals(x).detach()
+    limit = rtol
+    if limit is None:
+        limit = builtins.max(x.shape[-2:]) * float(np.finfo(x.dtype.numpy).eps)
+    if not s.shape[-1]:
+        return typed(np.zeros(s.shape[:-1]), int64)
+    bound: Any = max(s, axis=-1) * limit
+    return sum(typed(s > bound[..., None], int64), -1)
+
+
+# Norms
+
+
+def vector_norm(x: Any, /, *, axis: Any = None, keepdims: bool = False, ord: float = 2) -> ndarray:
+    """`sum(abs(x) ** ord) ** (1 / ord)` over axes (all, if none are given)."""
+    x = floats(x)
+    axes = axes_within("vector_norm", axis, x.ndim)
+    return _vector_norm(x, axes=axes, keepdims=keepdims, ord=float(ord))
+
+
+@recorded
+def _vector_norm(x: Value, *, axes: tuple[int, ...], keepdims: bool, ord: float) -> Value:
+    how: dict[str, Any] = {"axes": axes, "keepdims": keepdims}
+    if ord == 2 and not x.dtype.is_complex:
+        return catalogue.norm(x, **how, ord=2)
+    size = catalogue.abs(x)
+    if ord == 2:
+        return catalogue.norm(size, **how, ord=2)
+    if ord == math.inf:
+        return catalogue.max(size, **how)
+    if ord == -math.inf:
+        return catalogue.min(size, **how)
+    if ord == 0:
+        nonzero = catalogue.not_equal(size, size * 0)
+        return catalogue.sum(catalogue.cast(nonzero, dtype=size.dtype), **how)
+    if ord == 1:
+        return catalogue.sum(size, **how)
+    return catalogue.power(catalogue.sum(catalogue.power(size, ord), **how), 1 / ord)
+
+
+def matrix_norm(x: Any, /, *, keepdims: bool = False, ord: Any = "fro") -> ndarray:
+    """A norm of matrices: `"fro"`, `"nuc"`, 1, 2, `inf`, or with the smallest for the largest.
+
+    Raises:
+        ShapeError: another `ord`.
+    """
+    x = _matrices("matrix_norm", x, square=False)
+    found: Any = _matrix_norm(x, ord)
+    return found[..., None, None] if keepdims else found
+
+
+def _matrix_norm(x: Any, ord: Any) -> Any:
+    if ord == "fro":
+        return vector_norm(x, axis=(-2, -1))
+    if ord == "nuc":
+        return sum(svdvals(x), -1)
+    if ord in (2, -2):
+        return (max if ord > 0 else min)(svdvals(x), -1)
+    if ord in (1, -1, math.inf, -math.inf):
+        axis = -2 if builtins.abs(ord) == 1 else -1
+        return (max if ord > 0 else min)(sum(abs(x), axis), -1)
+    raise ShapeError(
+        f"matrix_norm: expected fro, nuc, 1, 2, inf or less, got {ord!r}{at_user_line()}"
+    )
+
+
+def norm(x: Any, ord: Any = None, axis: Any = None, keepdims: bool = False) -> ndarray:
+    """A norm of vectors (one axis), matrices (two axes), or of all elements."""
+    x = floats(x)
+    axes = axes_within("norm", axis, x.ndim) if not isinstance(axis, tuple) else axis
+    if ord is None or (len(axes) == 2 and ord == "fro"):
+        return vector_norm(x, axis=axes, keepdims=keepdims)
+    if len(axes) == 1:
+        return vector_norm(x, axis=axes, keepdims=keepdims, ord=ord)
+    found = matrix_norm(moveaxis(x, axes, (-2, -1)), ord=ord)
+    return manipulation.expand_dims(found, sorted(a % x.ndim for a in axes)) if keepdims else found
+
+
+def cond(x: Any, p: Any = None) -> ndarray:
+    """The norm of matrices times that of their inverses."""
+    if p is None:
+        s: Any = svdvals(x)
+        return s[..., 0] / s[..., -1]
+    found: Any = matrix_norm(x, ord=p)
+    return found * matrix_norm(inv(x), ord=p)
+
+
+# Products and parts
+
+
+def cross(x1: Any, x2: Any, /, *, axis: int = -1) -> ndarray:
+    """The vector product of vectors of 3 elements along an axis."""
+    return product.cross(x1, x2, axis=axis)
+
+
+def diagonal(x: Any, /, *, offset: int = 0) -> ndarray:
+    """The `offset`-th diagonals of matrices."""
+    return manipulation.diagonal(_stacked("diagonal", x), offset, -2, -1)
+
+
+def trace(x: Any, /, *, offset: int = 0, dtype: Any = None) -> ndarray:
+    """The sums of the `offset`-th diagonals of matrices."""
+    return product.trace(_stacked("trace", x), offset, -2, -1, dtype)
+
+
+def _stacked(name: str, x: Any) -> Any:
+    x = array_like(x)
+    if x.ndim < 2:
+        raise ShapeError(f"{name}: expected matrices, got shape {show(x.shape)}{at_user_line()}")
+    return x
+
+
+def multi_dot(arrays: Sequence[Any]) -> ndarray:
+    """The product of several matrices, of which the outer ones may be vectors."""
+    found: Any = arrays[0]
+    for x in arrays[1:]:
+        found = product.dot(found, x)
+    return found

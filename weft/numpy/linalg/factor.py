@@ -1,0 +1,286 @@
+"""Factorisations by LAPACK as nodes of a graph, with their gradients.
+
+A cotangent `g` of `z` is paired with a change `dz` as the real part of `sum(g * dz)`, so that rules
+of holomorphic functions have plain transposes; the others take the conjugate of what comes in, work
+with adjoints, and give the conjugate of what goes out.
+
+Sources: Giles, "Collected Matrix Derivative Results for Forward and Reverse Mode Algorithmic
+Differentiation" (2008); Murray, "Differentiation of the Cholesky decomposition" (2016); Townsend,
+"Differentiating the Singular Value Decomposition" (2016); Walter and Lehmann, "Algorithmic
+Differentiation of Linear Algebra Functions" (2010); Roberts and Roberts, "QR and LQ Decomposition
+Matrix Backpropagation Algorithms" (2020); Boeddeker et al., "On the Computation of Complex-valued
+Gradients" (2017).
+"""
+
+from __future__ import annotations
+
+import functools
+from typing import Any
+
+import numpy as np
+
+from weft.ir.dtype import complex64, complex128, float32
+from weft.ir.node import Value
+from weft.numpy.host import call
+from weft.numpy.linalg.matrix import (
+    H,
+    T,
+    column,
+    conj,
+    constant,
+    diagonal,
+    dims,
+    eye,
+    like,
+    lower,
+    mm,
+    on_diagonal,
+    row,
+    sum_to,
+    symmetric,
+)
+from weft.ops.base import catalogue
+
+# Equations
+
+
+def inv(a: Value) -> Value:
+    """Inverse matrices."""
+
+    def gradient(g: Any, y: Any, a: Value) -> list[Value]:
+        return [-mm(T(y[0]), g[0], T(y[0]))]
+
+    return call(np.linalg.inv, a, types_of=[(a.dtype, dims(a))], gradient=gradient)[0]
+
+
+def solve(a: Value, b: Value) -> Value:
+    """`x` such that `a @ x` is `b`, for matrices."""
+
+    def gradient(g: Any, y: Any, a: Value, b: Value) -> list[Value]:
+        to_b = solve(T(a), g[0])
+        return [sum_to(-mm(to_b, T(y[0])), dims(a)), sum_to(to_b, dims(b))]
+
+    lead = np.broadcast_shapes(dims(a)[:-2], dims(b)[:-2])
+    kind = (a.dtype, (*lead, *dims(b)[-2:]))
+    return call(np.linalg.solve, a, b, types_of=[kind], gradient=gradient)[0]
+
+
+def pinv(a: Value, rcond: float | None, hermitian: bool) -> Value:
+    """Pseudo-inverses (Golub and Pereyra, 1973)."""
+
+    def gradient(g: Any, y: Any, a: Value) -> list[Value]:
+        p, to_p = y[0], conj(g[0])
+        m, n = dims(a)[-2:]
+        left, right = eye(m, a.dtype) - mm(a, p), eye(n, a.dtype) - mm(p, a)
+        found = mm(left, H(to_p), p, H(p)) + mm(H(p), p, H(to_p), right) - mm(H(p), to_p, H(p))
+        return [conj(found)]
+
+    *lead, m, n = dims(a)
+    run = functools.partial(np.linalg.pinv, rcond=rcond, hermitian=hermitian)
+    return call(run, a, types_of=[(a.dtype, (*lead, n, m))], gradient=gradient)[0]
+
+
+# Determinants
+
+
+def _cofactors(a: Any) -> Any:
+    """The derivatives of the determinant, also where that is 0."""
+    u, s, v = np.linalg.svd(a)
+    n = s.shape[-1]
+    others = np.where(np.eye(n, dtype=bool), 1, s[..., None, :]).prod(-1).astype(a.dtype)
+    sign = np.linalg.det(u) * np.linalg.det(v)
+    found = np.conj(u * others[..., None, :] @ v)
+    return np.asarray(sign)[..., None, None] * found
+
+
+def _cofactor(a: Value) -> Value:
+    def gradient(g: Any, y: Any, a: Value) -> list[Value]:
+        # The derivative of det(a) * inv(a).T, for regular matrices.
+        inverse = T(inv(a))
+        total = catalogue.sum(g[0] * y[0], axes=(-2, -1), keepdims=True)
+        return [total * inverse - mm(inverse, T(g[0]), y[0])]
+
+    return call(_cofactors, a, types_of=[(a.dtype, dims(a))], gradient=gradient)[0]
+
+
+def det(a: Value) -> Value:
+    """Determinants."""
+
+    def gradient(g: Any, y: Any, a: Value) -> list[Value]:
+        return [column(column(g[0])) * _cofactor(a)]
+
+    return call(np.linalg.det, a, types_of=[(a.dtype, dims(a)[:-2])], gradient=gradient)[0]
+
+
+def slogdet(a: Value) -> tuple[Value, ...]:
+    """Signs of determinants, and logarithms of their sizes."""
+
+    def gradient(g: Any, y: Any, a: Value) -> list[Value]:
+        scale = like(g[1], a)
+        if a.dtype.is_complex:
+            turn = catalogue.real(g[0] * y[0] * constant(1j, a.dtype))
+            scale = scale - constant(1j, a.dtype) * like(turn, a)
+        return [column(column(scale)) * T(inv(a))]
+
+    lead = dims(a)[:-2]
+    kinds = [(a.dtype, lead), (a.dtype.real, lead)]
+    return call(lambda x: tuple(np.linalg.slogdet(x)), a, types_of=kinds, gradient=gradient)
+
+
+# Symmetric matrices
+
+
+def cholesky(a: Value) -> Value:
+    """Lower triangular `l` with `l @ l.T` equal to each positive definite matrix."""
+
+    def gradient(g: Any, y: Any, a: Value) -> list[Value]:
+        factor = y[0]
+        inner = lower(mm(H(factor), conj(g[0])))
+        half = inner - on_diagonal(diagonal(inner)) * constant(0.5, a.dtype)
+        inverse = inv(factor)
+        return [conj(symmetric(mm(H(inverse), half, inverse)))]
+
+    return call(np.linalg.cholesky, a, types_of=[(a.dtype, dims(a))], gradient=gradient)[0]
+
+
+def eigh(a: Value, uplo: Any) -> tuple[Value, ...]:
+    """Eigenvalues in increasing order, and eigenvectors as columns."""
+
+    def gradient(g: Any, y: Any, a: Value) -> list[Value]:
+        w, v = y
+        inner = mm(H(v), conj(g[1])) * like(_reciprocal(row(w) - column(w)), a)
+        return [_triangle(mm(v, inner + on_diagonal(like(g[0], a)), H(v)), uplo)]
+
+    kinds = [(a.dtype.real, dims(a)[:-1]), (a.dtype, dims(a))]
+    return call(lambda x: tuple(np.linalg.eigh(x, uplo)), a, types_of=kinds, gradient=gradient)
+
+
+def eigvalsh(a: Value, uplo: Any) -> Value:
+    """Eigenvalues in increasing order."""
+
+    def gradient(g: Any, y: Any, a: Value) -> list[Value]:
+        v = eigh(a, uplo)[1]
+        return [_triangle(mm(v * row(like(g[0], a)), H(v)), uplo)]
+
+    run = functools.partial(np.linalg.eigvalsh, UPLO=uplo)
+    return call(run, a, types_of=[(a.dtype.real, dims(a)[:-1])], gradient=gradient)[0]
+
+
+def _triangle(x: Value, uplo: str) -> Value:
+    """The cotangent of the triangle that is read, from the one of a Hermitian matrix."""
+    both = x + H(x)
+    half = lower(both) if uplo == "L" else T(lower(T(both)))
+    return conj(half - on_diagonal(diagonal(both)) * constant(0.5, x.dtype))
+
+
+def _reciprocal(x: Value) -> Value:
+    """1 / x off the diagonal, 0 on it."""
+    n = dims(x)[-1]
+    return constant(1 - np.eye(n), x.dtype) / (x + eye(n, x.dtype))
+
+
+# Other matrices
+
+
+def eig(a: Value) -> tuple[Value, ...]:
+    """Eigenvalues and eigenvectors of square matrices, complex."""
+    dtype = complex64 if a.dtype in (float32, complex64) else complex128
+
+    def gradient(g: Any, y: Any, a: Value) -> list[Value]:
+        w, v = y
+        to_w, to_v = conj(g[0]), conj(g[1])
+        inner = mm(H(v), to_v)
+        # Vectors have length 1, so changes along themselves do not count.
+        along = like(catalogue.real(diagonal(inner)), inner)
+        inner = inner - mm(H(v), v) * row(along)
+        inner = inner * conj(_reciprocal(row(w) - column(w))) + on_diagonal(to_w)
+        found = conj(solve(H(v), mm(inner, H(v))))
+        return [
+            found if a.dtype.is_complex else catalogue.cast(catalogue.real(found), dtype=a.dtype)
+        ]
+
+    kinds = [(dtype, dims(a)[:-1]), (dtype, dims(a))]
+    return call(lambda x: tuple(np.linalg.eig(x)), a, types_of=kinds, gradient=gradient)
+
+
+def svd(a: Value, full_matrices: bool) -> tuple[Value, ...]:
+    """`u, s, vh` with `a == u * s @ vh`; gradients of `u` and `vh` need `full_matrices` false."""
+
+    def gradient(g: Any, y: Any, a: Value) -> list[Value]:
+        u, s, vh = y
+        k = dims(s)[-1]
+        u, vh = u[..., :, :k], vh[..., :k, :]
+        to_u, to_s, to_v = conj(g[0])[..., :, :k], g[1], H(conj(g[2])[..., :k, :])
+        return [conj(_svd_vjp(u, s, H(vh), to_u, to_s, to_v))]
+
+    *lead, m, n = dims(a)
+    k = min(m, n)
+    wide = (m, n) if full_matrices else (k, k)
+    kinds = [
+        (a.dtype, (*lead, m, wide[0])),
+        (a.dtype.real, (*lead, k)),
+        (a.dtype, (*lead, wide[1], n)),
+    ]
+    run = functools.partial(np.linalg.svd, full_matrices=full_matrices)
+    return call(lambda x: tuple(run(x)), a, types_of=kinds, gradient=gradient)
+
+
+def _svd_vjp(u: Value, s: Value, v: Value, to_u: Value, to_s: Value, to_v: Value) -> Value:
+    k, dtype = dims(s)[-1], u.dtype
+    sizes = like(s, u)
+    gaps = like(_reciprocal((row(s) - column(s)) * (row(s) + column(s))), u)
+    left, right = mm(H(u), to_u), mm(H(v), to_v)
+    inner = (left - H(left)) * gaps * row(sizes) + column(sizes) * (right - H(right)) * gaps
+    middle = like(to_s, u)
+    if dtype.is_complex:
+        turned = diagonal(left)
+        middle = middle + (turned - conj(turned)) / (sizes + sizes)
+    found = mm(u, inner + on_diagonal(middle), H(v))
+    if dims(u)[-2] > k:
+        scaled = to_u / row(sizes)
+        found = found + mm(scaled - mm(u, H(u), scaled), H(v))
+    if dims(v)[-2] > k:
+        scaled = to_v / row(sizes)
+        found = found + mm(u, H(scaled - mm(v, H(v), scaled)))
+    return found
+
+
+def svdvals(a: Value) -> Value:
+    """Singular values in decreasing order."""
+
+    def gradient(g: Any, y: Any, a: Value) -> list[Value]:
+        u, _, vh = svd(a, False)
+        return [conj(mm(u * row(like(g[0], a)), vh))]
+
+    *lead, m, n = dims(a)
+    run = functools.partial(np.linalg.svd, compute_uv=False)
+    return call(run, a, types_of=[(a.dtype.real, (*lead, min(m, n)))], gradient=gradient)[0]
+
+
+def qr(a: Value, mode: str) -> tuple[Value, ...]:
+    """`q, r` with `a == q @ r`; of tall matrices a gradient needs the mode `reduced`."""
+
+    def gradient(g: Any, y: Any, a: Value) -> list[Value]:
+        (q, r), to_q, to_r = y, conj(g[0]), conj(g[1])
+        m, n = dims(a)[-2:]
+        if m >= n:
+            return [conj(_qr_vjp(q, r, to_q, to_r))]
+        rest = a[..., :, m:]
+        found = _qr_vjp(q, r[..., :, :m], to_q + mm(rest, H(to_r[..., :, m:])), to_r[..., :, :m])
+        return [conj(catalogue.concatenate(found, mm(q, to_r[..., :, m:]), axis=-1))]
+
+    *lead, m, n = dims(a)
+    k = m if mode == "complete" else min(m, n)
+    kinds = [(a.dtype, (*lead, m, k)), (a.dtype, (*lead, k, n))]
+    whole: Any = mode
+    return call(lambda x: tuple(np.linalg.qr(x, whole)), a, types_of=kinds, gradient=gradient)
+
+
+def _qr_vjp(q: Value, r: Value, to_q: Value, to_r: Value) -> Value:
+    inner = mm(r, H(to_r)) - mm(H(to_q), q)
+    under = lower(inner, -1)
+    level = (
+        like(catalogue.real(diagonal(inner)), inner) if inner.dtype.is_complex else diagonal(inner)
+    )
+    whole = under + H(under) + on_diagonal(level)
+    return H(solve(r, H(to_q + mm(q, whole))))

@@ -1,0 +1,451 @@
+"""Arrays in other shapes, joined, cut apart, repeated, turned."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from weft.eager import movement, placing, shaping
+from weft.eager.argument import axis_of
+from weft.eager.call import recorded
+from weft.eager.handle import Handle
+from weft.errors import OutOfRangeError, ShapeError
+from weft.ir.node import Value
+from weft.ir.shape import show
+from weft.numpy.convert import alike, array_like, typed
+from weft.ops.base import at_user_line, catalogue, constant_of
+from weft.ops.rule import concrete
+
+if TYPE_CHECKING:
+    from weft.numpy.array import ndarray
+
+__all__ = [
+    "append", "array_split", "atleast_1d", "atleast_2d", "atleast_3d", "broadcast_arrays",
+    "broadcast_shapes", "broadcast_to", "column_stack", "concat", "concatenate", "diag",
+    "diagonal", "dsplit", "dstack", "expand_dims", "flip", "fliplr", "flipud", "hsplit", "hstack",
+    "make_diagonal", "matrix_transpose", "moveaxis", "ndim", "pad", "permute_dims", "ravel",
+    "repeat", "reshape", "roll", "rollaxis", "rot90", "row_stack", "shape", "size", "split",
+    "squeeze", "stack", "swapaxes", "tile", "transpose", "unstack", "vander", "vsplit", "vstack",
+]  # fmt: skip
+
+# What they are
+
+
+def shape(a: Any) -> tuple[int, ...]:
+    """The dimensions of an array."""
+    return array_like(a).shape
+
+
+def ndim(a: Any) -> int:
+    """The number of axes of an array."""
+    return array_like(a).ndim
+
+
+def size(a: Any, axis: int | None = None) -> int:
+    """The number of elements of an array, or along one axis."""
+    dims = shape(a)
+    return int(np.prod(dims)) if axis is None else dims[axis]
+
+
+def axis_within(name: str, axis: Any, rank: int) -> int:
+    """An axis counted from the front; a scalar has none.
+
+    Raises:
+        OutOfRangeError: it lies outside the rank.
+    """
+    if not rank:
+        raise OutOfRangeError(f"{name}: a scalar has no axis {axis}{at_user_line()}")
+    return axis_of(name, axis, rank)
+
+
+# Another shape
+
+
+def reshape(x: Any, /, shape: Any, order: str = "C", *, copy: bool | None = None) -> ndarray:
+    """The elements in another shape, of which one dimension may be -1.
+
+    Args:
+        order: `"C"` with the last axis first, `"F"` with the first axis first, `"A"` as `"C"`.
+        copy: `True` gives an array of its own, else its elements may be those of `x`.
+
+    Raises:
+        ShapeError: a shape of another number of elements.
+    """
+    x = array_like(x)
+    if order == "F":
+        wanted = tuple(shape) if not isinstance(shape, int) else (shape,)
+        return transpose(reshape(transpose(x), wanted[::-1]))
+    found: Any = shaping.reshape(x, shape)
+    return found.clone() if copy else found
+
+
+def ravel(a: Any, order: str = "C") -> ndarray:
+    """All elements in one axis."""
+    return reshape(a, (-1,), order)
+
+
+def expand_dims(x: Any, /, axis: Any = 0) -> ndarray:
+    """With axes of one element put in at these places.
+
+    Raises:
+        OutOfRangeError: a place outside the rank.
+    """
+    x = array_like(x)
+    axes = (axis,) if isinstance(axis, int) else tuple(axis)
+    rank = x.ndim + len(axes)
+    places = {axis_of("expand_dims", a, rank) for a in axes}
+    old = iter(x.shape)
+    dims = tuple([1 if i in places else next(old) for i in range(rank)])
+    return reshape(x, dims)
+
+
+def squeeze(x: Any, /, axis: Any = None) -> ndarray:
+    """Without the axes of one element, or without the given ones.
+
+    Raises:
+        ShapeError: a given axis is of another size.
+    """
+    x = array_like(x)
+    if axis is None:
+        return reshape(x, tuple([d for d in x.shape if d != 1]))
+    axes = (axis,) if isinstance(axis, int) else tuple(axis)
+    gone = [axis_within("squeeze", a, x.ndim) for a in axes]
+    if any([x.shape[a] != 1 for a in gone]):
+        raise ShapeError(
+            f"squeeze: expected axes {axes} of one element, got shape {show(x.shape)}"
+            f"{at_user_line()}"
+        )
+    return reshape(x, tuple([d for i, d in enumerate(x.shape) if i not in gone]))
+
+
+def atleast_1d(*arys: Any) -> Any:
+    """Scalars as arrays of one element."""
+    return movement.atleast_1d(*[array_like(x) for x in arys])
+
+
+def atleast_2d(*arys: Any) -> Any:
+    """At least two axes, new ones in front."""
+    return movement.atleast_2d(*[array_like(x) for x in arys])
+
+
+def atleast_3d(*arys: Any) -> Any:
+    """At least three axes: a vector becomes `(1, n, 1)`, a matrix `(m, n, 1)`."""
+    return movement.atleast_3d(*[array_like(x) for x in arys])
+
+
+# The axes in another order
+
+
+def permute_dims(x: Any, /, axes: Any) -> ndarray:
+    """The axes in an order.
+
+    Raises:
+        ShapeError: `axes` is no order of all axes.
+    """
+    found: Any = shaping.permute(array_like(x), tuple(axes))
+    return found
+
+
+def transpose(a: Any, axes: Any = None) -> ndarray:
+    """The axes reversed, or in a given order."""
+    x = array_like(a)
+    return permute_dims(x, range(x.ndim)[::-1] if axes is None else axes)
+
+
+def matrix_transpose(x: Any, /) -> ndarray:
+    """The last two axes in each other's place.
+
+    Raises:
+        ShapeError: a rank below 2.
+    """
+    found: Any = shaping.adjoint(array_like(x))
+    return found
+
+
+def moveaxis(x: Any, source: Any, destination: Any) -> ndarray:
+    """The axes `source` moved to the places `destination`; the others keep their order."""
+    x = array_like(x)
+    if not x.ndim and (source != () or destination != ()):
+        raise OutOfRangeError(f"moveaxis: a scalar has no axis {source}{at_user_line()}")
+    found: Any = shaping.moveaxis(x, source, destination)
+    return found
+
+
+def swapaxes(a: Any, axis1: int, axis2: int) -> ndarray:
+    """Two axes in each other's place."""
+    found: Any = shaping.swapaxes(array_like(a), axis1, axis2)
+    return found
+
+
+def rollaxis(a: Any, axis: int, start: int = 0) -> ndarray:
+    """An axis moved back to before the axis `start`."""
+    x = array_like(a)
+    source, to = axis_within("rollaxis", axis, x.ndim), start + x.ndim if start < 0 else start
+    return moveaxis(x, source, to - 1 if source < to else to)
+
+
+# Broadcast
+
+
+def broadcast_to(x: Any, /, shape: Any) -> ndarray:
+    """Axes of one element repeated to a shape.
+
+    Raises:
+        ShapeError: the shape does not follow by repetition.
+    """
+    found: Any = shaping.broadcast_to(array_like(x), shape)
+    return found
+
+
+def broadcast_arrays(*arrays: Any) -> list[ndarray]:
+    """All arrays repeated to their common shape."""
+    found: Any = movement.broadcast_tensors(*[array_like(x) for x in arrays])
+    return list(found)
+
+
+def broadcast_shapes(*shapes: Any) -> tuple[int, ...]:
+    """The shape to which arrays of these shapes broadcast."""
+    return movement.broadcast_shapes(*shapes)
+
+
+# Joined
+
+
+def concat(arrays: Sequence[Any], /, axis: int | None = 0) -> ndarray:
+    """Arrays one after the other along an axis; without one, all elements of all of them.
+
+    Raises:
+        ShapeError: no arrays, or shapes that differ along another axis.
+    """
+    given = alike(*_listed(arrays))
+    if axis is None:
+        given, axis = [ravel(x) for x in given], 0
+    found: Any = movement.cat(given, axis)
+    return found
+
+
+concatenate = concat
+
+
+def _listed(arrays: Any) -> list[Any]:
+    found = list(arrays)
+    if not found:
+        raise ShapeError(f"concat: expected at least one array, got none{at_user_line()}")
+    return found
+
+
+def stack(arrays: Sequence[Any], /, axis: int = 0) -> ndarray:
+    """Arrays of one shape side by side along a new axis."""
+    found: Any = movement.stack(alike(*_listed(arrays)), axis)
+    return found
+
+
+def hstack(tup: Sequence[Any]) -> ndarray:
+    """One after the other along the second axis; vectors along their only one."""
+    found: Any = movement.hstack(alike(*_listed(tup)))
+    return found
+
+
+def vstack(tup: Sequence[Any]) -> ndarray:
+    """One below the other."""
+    found: Any = movement.vstack(alike(*_listed(tup)))
+    return found
+
+
+row_stack = vstack
+
+
+def dstack(tup: Sequence[Any]) -> ndarray:
+    """One behind the other, along the third axis."""
+    found: Any = movement.dstack(alike(*_listed(tup)))
+    return found
+
+
+def column_stack(tup: Sequence[Any]) -> ndarray:
+    """Vectors as the columns of a matrix."""
+    found: Any = movement.column_stack(alike(*_listed(tup)))
+    return found
+
+
+def append(arr: Any, values: Any, axis: int | None = None) -> ndarray:
+    """`values` after `arr` along an axis; without one, all elements of both."""
+    return concat([arr, values], axis=axis)
+
+
+# Cut apart
+
+
+def unstack(x: Any, /, *, axis: int = 0) -> tuple[ndarray, ...]:
+    """The elements at each index of an axis, which is gone."""
+    x = array_like(x)
+    axis_within("unstack", axis, x.ndim)
+    found: Any = movement.unbind(x, axis)
+    return found
+
+
+def array_split(ary: Any, indices_or_sections: Any, axis: int = 0) -> list[ndarray]:
+    """Parts along an axis: a number of them that differ by at most 1, or cut at given places."""
+    given = indices_or_sections
+    cuts = given if isinstance(given, int | Handle) else [int(i) for i in given]
+    found: Any = movement.tensor_split(array_like(ary), cuts, axis)
+    return list(found)
+
+
+def split(ary: Any, indices_or_sections: Any, axis: int = 0) -> list[ndarray]:
+    """Equal parts along an axis, or parts cut at given places.
+
+    Raises:
+        ShapeError: a number of parts that does not divide the axis.
+    """
+    x, given = array_like(ary), indices_or_sections
+    if isinstance(given, int) and x.shape[axis] % given:
+        raise ShapeError(
+            f"split: expected a number of parts that divides {x.shape[axis]}, got {given}; "
+            f"array_split takes any{at_user_line()}"
+        )
+    return array_split(x, given, axis)
+
+
+def hsplit(ary: Any, indices_or_sections: Any) -> list[ndarray]:
+    """`split` along the second axis; of a vector along its only one."""
+    x = array_like(ary)
+    return split(x, indices_or_sections, 0 if x.ndim == 1 else 1)
+
+
+def vsplit(ary: Any, indices_or_sections: Any) -> list[ndarray]:
+    """`split` along the first axis."""
+    return split(ary, indices_or_sections, 0)
+
+
+def dsplit(ary: Any, indices_or_sections: Any) -> list[ndarray]:
+    """`split` along the third axis."""
+    return split(ary, indices_or_sections, 2)
+
+
+# Repeated and turned
+
+
+def tile(x: Any, /, reps: Any) -> ndarray:
+    """The array beside itself, as often along each axis as said."""
+    times = (reps,) if isinstance(reps, int) else tuple(reps)
+    found: Any = movement.tile(array_like(x), times)
+    return found
+
+
+def repeat(x: Any, /, repeats: Any, axis: int | None = None) -> ndarray:
+    """Each element along an axis repeated; without an axis, of all in row-major order."""
+    x = array_like(x)
+    if isinstance(repeats, Handle | np.ndarray):
+        repeats = np.asarray(repeats).tolist()
+    if isinstance(repeats, list | tuple) and len(repeats) == 1:
+        repeats = repeats[0]
+    found: Any = movement.repeat_interleave(x, repeats, axis)
+    return found
+
+
+def flip(x: Any, /, axis: Any = None) -> ndarray:
+    """Axes (all of them, if none is given) in reverse order."""
+    x = array_like(x)
+    if axis == () or not x.ndim:
+        return x.clone()
+    found: Any = movement.flip(x, axis=axis) if axis is not None else movement.flip(x)
+    return found
+
+
+def fliplr(m: Any) -> ndarray:
+    """The columns in reverse order."""
+    return flip(m, axis=1)
+
+
+def flipud(m: Any) -> ndarray:
+    """The rows in reverse order."""
+    return flip(m, axis=0)
+
+
+def roll(x: Any, /, shift: Any, axis: Any = None) -> ndarray:
+    """Elements moved along axes; those that leave at one end come in at the other."""
+    x = array_like(x)
+    along = None if axis is None else (axis,) if isinstance(axis, int) else tuple(axis)
+    by = (shift,) if isinstance(shift, int) else tuple(shift)
+    if along is not None and len(along) == 1:
+        along *= len(by)
+    if along is None:
+        by = (sum(by),)
+    found: Any = movement.roll(x, by, along) if x.size else x.clone()
+    return found
+
+
+def rot90(m: Any, k: int = 1, axes: tuple[int, int] = (0, 1)) -> ndarray:
+    """Turned by `k` quarter turns, from the first axis to the second."""
+    found: Any = movement.rot90(array_like(m), k, axes)
+    return found
+
+
+# More elements at the ends
+
+
+@recorded
+def _padded(x: Value, value: Value, *, pads: tuple[tuple[int, int], ...]) -> Value:
+    inner = catalogue.pad(x, paddings=pads)
+    if not any([low or high for low, high in pads]):
+        return inner
+    inside = np.zeros([d + low + high for d, (low, high) in zip(concrete(x), pads, strict=True)])
+    where = tuple([slice(low, low + d) for d, (low, _) in zip(concrete(x), pads, strict=True)])
+    inside[where] = 1
+    return catalogue.select(constant_of(inside.astype(bool)), inner, value)
+
+
+def pad(array: Any, pad_width: Any, mode: str = "constant", *, constant_values: Any = 0) -> ndarray:
+    """More elements at the ends of the axes.
+
+    Args:
+        pad_width: a number, a pair (before, after), or a pair an axis.
+        mode: `constant`, `edge`, `reflect`, `symmetric` or `wrap`.
+
+    Raises:
+        ShapeError: another mode.
+    """
+    x = array_like(array)
+    pads = tuple([(int(a), int(b)) for a, b in np.broadcast_to(pad_width, (x.ndim, 2))])
+    if mode == "constant":
+        return _padded(x, typed(constant_values, x.dtype), pads=pads)
+    if mode not in ("edge", "reflect", "symmetric", "wrap"):
+        raise ShapeError(
+            "pad: expected mode constant, edge, reflect, symmetric or wrap, got "
+            f"{mode!r}{at_user_line()}"
+        )
+    found: Any = x
+    for axis, ends in enumerate(pads):
+        options: Any = mode
+        places = np.pad(np.arange(x.shape[axis]), ends, options)
+        found = placing.take(found, places, axis) if any(ends) else found
+    return found
+
+
+# Parts of matrices
+
+
+def diag(v: Any, k: int = 0) -> ndarray:
+    """A diagonal of a matrix, or the matrix with that diagonal of a vector."""
+    found: Any = movement.diag(array_like(v), k)
+    return found
+
+
+def diagonal(a: Any, offset: int = 0, axis1: int = 0, axis2: int = 1) -> ndarray:
+    """The elements `i, i + offset` along two axes, as the last axis."""
+    found: Any = shaping.diagonal(array_like(a), offset, axis1, axis2)
+    return found
+
+
+def make_diagonal(D: Any, offset: int = 0, axis1: int = 0, axis2: int = 1) -> ndarray:
+    """Vectors along the last axis as diagonals of matrices in two axes."""
+    found: Any = movement.diag_embed(array_like(D), offset, axis1, axis2)
+    return found
+
+
+def vander(x: Any, N: int | None = None, increasing: bool = False) -> ndarray:
+    """Powers of a vector, a column each, the highest first unless `increasing`."""
+    found: Any = movement.vander(array_like(x), N, increasing)
+    return found

@@ -1,0 +1,164 @@
+"""Products of vectors, matrices and arrays of them."""
+
+from __future__ import annotations
+
+import string
+from typing import TYPE_CHECKING, Any
+
+from weft import ops
+from weft.eager import linear, movement
+from weft.eager.call import recorded
+from weft.errors import ShapeError
+from weft.ir.dtype import int64, uint64
+from weft.ir.node import Value
+from weft.ir.shape import show
+from weft.numpy.convert import alike, typed
+from weft.numpy.elementwise import conj
+from weft.numpy.manipulation import axis_within, moveaxis, ravel
+from weft.numpy.statistical import sum
+from weft.ops.base import at_user_line
+
+if TYPE_CHECKING:
+    from weft.numpy.array import ndarray
+
+__all__ = [
+    "block_diag", "cross", "dot", "einsum", "inner", "kron", "matmul", "outer", "tensordot",
+    "trace", "vdot", "vecdot",
+]  # fmt: skip
+
+
+def matmul(x1: Any, x2: Any, /) -> ndarray:
+    """The matrix product; axes before the last two broadcast, vectors are a row or a column.
+
+    Raises:
+        ShapeError: a scalar, or inner dimensions that differ.
+    """
+    found: Any = linear.matmul(*alike(x1, x2))
+    return found
+
+
+def dot(a: Any, b: Any) -> ndarray:
+    """The sum of products over the last axis of `a` and the last but one of `b`.
+
+    Raises:
+        ShapeError: these dimensions differ.
+    """
+    x, y = alike(a, b)
+    if not x.ndim or not y.ndim:
+        return x * y
+    if x.ndim <= 2 and y.ndim <= 2:
+        return matmul(x, y)
+    return tensordot(x, y, axes=((-1,), (max(y.ndim - 2, 0),)))
+
+
+def inner(a: Any, b: Any) -> ndarray:
+    """The sum of products over the last axes."""
+    x, y = alike(a, b)
+    return tensordot(x, y, axes=((-1,), (-1,))) if x.ndim and y.ndim else x * y
+
+
+def vdot(a: Any, b: Any) -> ndarray:
+    """The sum of the products of all elements, conjugates of the first ones."""
+    return dot(conj(ravel(a)), ravel(b))
+
+
+def vecdot(x1: Any, x2: Any, /, *, axis: int = -1) -> ndarray:
+    """The sum of products along an axis, conjugates of the first ones.
+
+    Raises:
+        ShapeError: the axes are of different lengths.
+    """
+    x, y = alike(x1, x2)
+    a, b = (axis_within("vecdot", axis, v.ndim) for v in (x, y))
+    if x.shape[a] != y.shape[b]:
+        raise ShapeError(
+            f"vecdot: expected vectors of one length, got {x.shape[a]} and {y.shape[b]}"
+            f"{at_user_line()}"
+        )
+    pair: Any = moveaxis(conj(x) if x.dtype.is_complex else x, a, -1)
+    return sum(pair * moveaxis(y, b, -1), -1, x.dtype)
+
+
+def outer(x1: Any, x2: Any, /) -> ndarray:
+    """The product of every element of one array with every one of the other."""
+    found: Any = linear.outer(*[ravel(x) for x in alike(x1, x2)])
+    return found
+
+
+def kron(a: Any, b: Any) -> ndarray:
+    """Kronecker's product: `b` times each element of `a`, side by side."""
+    found: Any = linear.kron(*alike(a, b))
+    return found
+
+
+def cross(
+    a: Any, b: Any, axisa: int = -1, axisb: int = -1, axisc: int = -1, axis: Any = None
+) -> ndarray:
+    """The vector product of vectors of 3 elements along an axis.
+
+    Raises:
+        ShapeError: vectors of another length.
+    """
+    x, y = alike(a, b)
+    places = (axisa, axisb, axisc) if axis is None else (axis,) * 3
+    x, y = moveaxis(x, places[0], -1), moveaxis(y, places[1], -1)
+    if x.shape[-1] != 3 or y.shape[-1] != 3:
+        raise ShapeError(
+            f"cross: expected vectors of 3 elements, got shapes {show(x.shape)} and "
+            f"{show(y.shape)}{at_user_line()}"
+        )
+    found: Any = linear.cross(*movement.broadcast_tensors(x, y), dim=-1)
+    return moveaxis(found, -1, places[2])
+
+
+def tensordot(x1: Any, x2: Any, /, axes: Any = 2) -> ndarray:
+    """Products summed over axes: the last of `x1` with the first of `x2`, or pairs of axes."""
+    x, y = alike(x1, x2)
+    found: Any = linear.tensordot(x, y, axes)
+    return found
+
+
+def einsum(subscripts: Any, /, *operands: Any) -> ndarray:
+    """Einstein's summation: products of elements, summed over letters that the result lacks.
+
+    `einsum(x, [0, 1], y, [1, 2], [0, 2])` says the same as `einsum("ab,bc->ac", x, y)`.
+
+    Raises:
+        GraphError, ShapeError: an equation that is malformed, or does not fit the operands.
+    """
+    if not isinstance(subscripts, str):
+        subscripts, operands = _lettered((subscripts, *operands))
+    found: Any = linear.einsum(subscripts, *alike(*operands))
+    return found
+
+
+def _lettered(given: tuple[Any, ...]) -> tuple[str, tuple[Any, ...]]:
+    """Operands and lists of numbers of axes in turn as an equation and operands."""
+    pairs = [*zip(given[0::2], given[1::2], strict=False)]
+    terms = ["".join(["..." if i is ... else _LETTERS[i] for i in axes]) for _, axes in pairs]
+    arrow = ""
+    if len(given) % 2:
+        arrow = "->" + "".join(["..." if i is ... else _LETTERS[i] for i in given[-1]])
+    return ",".join(terms) + arrow, tuple([x for x, _ in pairs])
+
+
+_LETTERS = string.ascii_letters
+
+
+@recorded
+def _trace(x: Value, *, offset: int, axes: tuple[int, int]) -> Value:
+    return ops.trace(x, offset, *axes)
+
+
+def trace(a: Any, offset: int = 0, axis1: int = 0, axis2: int = 1, dtype: Any = None) -> ndarray:
+    """The sum of a diagonal; integers in 64 bits."""
+    x = typed(a, dtype)
+    if dtype is None and not x.dtype.is_inexact:
+        x = typed(x, uint64 if x.dtype.kind == "u" else int64)
+    return _trace(x, offset=offset, axes=(axis1, axis2))
+
+
+def block_diag(*arrays: Any) -> ndarray:
+    """Matrices along the diagonal of one matrix, zeros elsewhere."""
+    found: Any = movement.block_diag(*alike(*arrays))
+    return found

@@ -1,0 +1,190 @@
+"""Element types as NumPy 2 combines them, and what the Array API lets ask about them.
+
+Arrays of every rank count alike; a bare Python number takes the type of what it stands beside, and
+only decides the kind.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Sequence
+from typing import Any, Final, NamedTuple
+
+import ml_dtypes
+import numpy as np
+
+from weft.eager.handle import Handle
+from weft.eager.promotion import Rules
+from weft.errors import DTypeError
+from weft.ir import dtype as types
+from weft.ir.dtype import DType, as_dtype
+from weft.ir.node import TensorType
+from weft.ops.base import at_user_line
+
+__all__ = ["can_cast", "finfo", "iinfo", "isdtype", "result_type"]
+
+_KINDS: Final = "buifc"
+
+
+@functools.cache
+def promote(a: DType, b: DType) -> DType:
+    """The smallest type that holds the numbers of both, as in NumPy.
+
+    >>> promote(types.int64, types.float32), promote(types.uint64, types.int8)
+    (float64, float64)
+    """
+    if a is b:
+        return a
+    try:
+        return as_dtype(np.promote_types(a.numpy, b.numpy))
+    except (TypeError, DTypeError):  # bfloat16 beside something that NumPy does not know it with
+        if {a, b} == {types.bfloat16, types.float16}:
+            return types.float32
+        return a if (_KINDS.index(a.kind), a.size) > (_KINDS.index(b.kind), b.size) else b
+
+
+class NumpyRules(Rules):
+    """NumPy's rules, with float64 as what integers become."""
+
+    def result(self, operands: Sequence[TensorType]) -> DType:
+        """The common type of arrays."""
+        return functools.reduce(promote, [t.dtype for t in operands])
+
+    def number(self, number: Any, beside: DType) -> DType:
+        """The common type of an array and a bare Python number."""
+        if isinstance(number, bool):
+            return beside
+        if isinstance(number, int):
+            return types.int64 if beside is types.bool_ else beside
+        if isinstance(number, float):
+            return self.floating(beside)
+        if beside.is_complex:
+            return beside
+        return types.complex64 if beside in _SINGLE else types.complex128
+
+    def floating(self, dtype: DType) -> DType:
+        """`dtype`, or float64 for integers and booleans."""
+        return dtype if dtype.is_inexact else types.float64
+
+
+_SINGLE: Final = (types.float16, types.bfloat16, types.float32)
+NUMPY: Final = NumpyRules()
+
+
+def _type_of(x: Any) -> DType:
+    if isinstance(x, Handle):
+        return x.lazy.type.dtype
+    return as_dtype(x.dtype if isinstance(x, np.ndarray | np.generic) else x)
+
+
+def result_type(*arrays_and_dtypes: Any) -> DType:
+    """The type in which arrays, element types and Python numbers are combined.
+
+    Raises:
+        DTypeError: only Python numbers, or none at all.
+
+    >>> result_type(types.int8, types.uint8), result_type(types.float32, 1.5)
+    (int16, float32)
+    """
+    numbers = [x for x in arrays_and_dtypes if type(x) in (bool, int, float, complex)]
+    rest = [_type_of(x) for x in arrays_and_dtypes if type(x) not in (bool, int, float, complex)]
+    if not rest:
+        raise DTypeError(f"result_type: expected an array or an element type{at_user_line()}")
+    found = functools.reduce(promote, rest)
+    for x in numbers:
+        found = NUMPY.number(x, found)
+    return found
+
+
+def can_cast(from_: Any, to: Any, /) -> bool:
+    """Whether numbers of a type (or of an array's) become another type without loss of kind.
+
+    >>> can_cast(types.int8, types.int16), can_cast(types.float64, types.float32)
+    (True, False)
+    """
+    source, target = _type_of(from_), as_dtype(to)
+    return promote(source, target) is target
+
+
+_GROUPS: Final = {
+    "bool": "b", "signed integer": "i", "unsigned integer": "u", "integral": "iu",
+    "real floating": "f", "complex floating": "c", "numeric": "iufc",
+}  # fmt: skip
+
+
+def isdtype(dtype: Any, kind: Any) -> bool:
+    """Whether an element type is another one, or of a kind, or any of a tuple of such.
+
+    Args:
+        kind: an element type, or `bool`, `signed integer`, `unsigned integer`, `integral`,
+            `real floating`, `complex floating`, `numeric`.
+
+    Raises:
+        DTypeError: another name of a kind.
+    """
+    if isinstance(kind, tuple):
+        members: Any = kind
+        return any(isdtype(dtype, k) for k in members)
+    if isinstance(kind, str):
+        if kind not in _GROUPS:
+            names = ", ".join(_GROUPS)
+            raise DTypeError(f"isdtype: expected one of {names}, got {kind!r}{at_user_line()}")
+        return as_dtype(dtype).kind in _GROUPS[kind]
+    return as_dtype(dtype) is as_dtype(kind)
+
+
+class FloatInfo(NamedTuple):
+    """Limits of a floating type."""
+
+    bits: int
+    eps: float
+    max: float
+    min: float
+    smallest_normal: float
+    dtype: DType
+
+    @property
+    def tiny(self) -> float:
+        """The smallest positive normal number."""
+        return self.smallest_normal
+
+    @property
+    def resolution(self) -> float:
+        """The smallest step in decimal digits that every number keeps."""
+        return float(f"1e{int(np.floor(np.log10(self.eps)))}")
+
+
+class IntegerInfo(NamedTuple):
+    """Limits of an integer type."""
+
+    bits: int
+    max: int
+    min: int
+    dtype: DType
+
+
+def finfo(type: Any, /) -> FloatInfo:
+    """Limits of a floating type, of an array's type, or of the parts of a complex type.
+
+    Raises:
+        DTypeError: another type.
+    """
+    kind = _type_of(type).real
+    if not kind.is_floating:
+        raise DTypeError(f"finfo: expected a floating type, got {kind}{at_user_line()}")
+    found: Any = ml_dtypes.finfo(kind.numpy)
+    eps, most, least, normal = map(float, (found.eps, found.max, found.min, found.smallest_normal))
+    return FloatInfo(found.bits, eps, most, least, normal, kind)
+
+
+def iinfo(type: Any, /) -> IntegerInfo:
+    """Limits of an integer type, or of an array's type.
+
+    Raises:
+        DTypeError: another type.
+    """
+    kind = _type_of(type)
+    if not kind.is_integer:
+        raise DTypeError(f"iinfo: expected an integer type, got {kind}{at_user_line()}")
+    found = np.iinfo(kind.numpy)
+    return IntegerInfo(found.bits, int(found.max), int(found.min), kind)

@@ -1,0 +1,64 @@
+"""Random numbers under NumPy's names, drawn by the generator of `weft`."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from weft.eager import random
+from weft.eager.call import wrap
+from weft.ir.dtype import float64, int64
+from weft.numpy.convert import NEW
+
+if TYPE_CHECKING:
+    from weft.numpy.array import ndarray
+
+__all__ = ["normal", "permutation", "rand", "randint", "randn", "random_sample", "seed", "uniform"]
+
+
+def _array(x: Any) -> ndarray:
+    return wrap(x.lazy, NEW)  # pyright: ignore[reportReturnType]
+
+
+def _shape(size: Any) -> tuple[int, ...]:
+    return () if size is None else (size,) if isinstance(size, int) else tuple(size)
+
+
+def seed(seed: int) -> None:
+    """Begin the sequence of random numbers that belongs to a number."""
+    random.manual_seed(seed)
+
+
+def randn(*dims: int) -> ndarray:
+    """Normally distributed numbers of mean 0 and variance 1."""
+    return _array(random.randn(dims, dtype=float64))
+
+
+def rand(*dims: int) -> ndarray:
+    """Numbers between 0 and 1."""
+    return _array(random.rand(dims, dtype=float64))
+
+
+def random_sample(size: Any = None) -> ndarray:
+    """Numbers between 0 and 1."""
+    return rand(*_shape(size))
+
+
+def normal(loc: Any = 0.0, scale: Any = 1.0, size: Any = None) -> ndarray:
+    """Normally distributed numbers of a mean and a standard deviation."""
+    return randn(*_shape(size)) * scale + loc  # pyright: ignore
+
+
+def uniform(low: Any = 0.0, high: Any = 1.0, size: Any = None) -> ndarray:
+    """Numbers between two limits."""
+    return rand(*_shape(size)) * (high - low) + low  # pyright: ignore
+
+
+def randint(low: int, high: int | None = None, size: Any = None) -> ndarray:
+    """Whole numbers from `low` (0) to before `high`."""
+    first, last = (0, low) if high is None else (low, high)
+    return _array(random.randint(first, last, _shape(size), dtype=int64))
+
+
+def permutation(n: int) -> ndarray:
+    """The numbers from 0 to before `n` in random order."""
+    return _array(random.randperm(n))

@@ -1,0 +1,247 @@
+"""Elements by their values and places: extremes, order, choices, sets."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+
+from weft.eager import placing, reduction, selection, sorting
+from weft.ir.dtype import int64
+from weft.numpy.convert import alike, array_like, hosted, operands, typed
+from weft.numpy.manipulation import axis_within, broadcast_arrays, ravel
+
+if TYPE_CHECKING:
+    from weft.numpy.array import ndarray
+
+__all__ = [
+    "argmax", "argmin", "argsort", "argwhere", "bincount", "choose", "digitize", "flatnonzero",
+    "isin", "nonzero", "partition", "searchsorted", "select", "sort", "take", "take_along_axis",
+    "tril_indices", "triu_indices", "unique", "unique_all", "unique_counts", "unique_inverse",
+    "unique_values", "where",
+]  # fmt: skip
+
+# Places of extremes
+
+
+def argmax(x: Any, /, axis: int | None = None, *, keepdims: bool = False) -> ndarray:
+    """Where the largest element is along an axis; of all, its number in row-major order."""
+    return _extreme(reduction.argmax, "argmax", x, axis, keepdims)
+
+
+def argmin(x: Any, /, axis: int | None = None, *, keepdims: bool = False) -> ndarray:
+    """Where the smallest element is along an axis; of all, its number in row-major order."""
+    return _extreme(reduction.argmin, "argmin", x, axis, keepdims)
+
+
+def _extreme(find: Callable[..., Any], name: str, x: Any, axis: Any, keepdims: bool) -> Any:
+    x = array_like(x)
+    if axis is not None:
+        axis_within(name, axis, x.ndim)
+    return find(x, axis, keepdims)
+
+
+# Order
+
+
+def sort(
+    x: Any, /, axis: int | None = -1, *, descending: bool = False, stable: bool = True
+) -> ndarray:
+    """The elements in order along an axis; without one, all of them.
+
+    Args:
+        stable: of no influence: equal elements keep their order.
+    """
+    x = array_like(x)
+    x, axis = (ravel(x), 0) if axis is None else (x, axis)
+    axis_within("sort", axis, x.ndim)
+    found: Any = sorting.sort(x, axis, descending).values
+    return found
+
+
+def argsort(
+    x: Any, /, axis: int | None = -1, *, descending: bool = False, stable: bool = True
+) -> ndarray:
+    """Places that sort the elements along an axis; without one, all of them.
+
+    Args:
+        stable: of no influence: equal elements keep their order.
+    """
+    x = array_like(x)
+    x, axis = (ravel(x), 0) if axis is None else (x, axis)
+    axis_within("argsort", axis, x.ndim)
+    found: Any = sorting.argsort(x, axis, descending)
+    return found
+
+
+def partition(a: Any, kth: Any, axis: int | None = -1) -> ndarray:
+    """`sort`: the `kth` element is in its place, smaller ones before it, larger ones after it."""
+    return sort(a, axis)
+
+
+def searchsorted(x1: Any, x2: Any, /, *, side: str = "left", sorter: Any = None) -> ndarray:
+    """Where each value of `x2` would go in the sorted vector `x1` so that it stays sorted.
+
+    Args:
+        side: `"left"` before equal elements, `"right"` after them.
+        sorter: places that sort `x1`.
+    """
+    row, values = alike(x1, x2)
+    row = row if sorter is None else take(row, sorter)
+    found: Any = placing.searchsorted(row, values, side=side)
+    return found
+
+
+def digitize(x: Any, bins: Any, right: bool = False) -> ndarray:
+    """The number of the interval between increasing `bins` that each element is in."""
+    return searchsorted(bins, x, side="left" if right else "right")
+
+
+# Choices
+
+
+def where(condition: Any, x: Any = None, y: Any = None) -> Any:
+    """`x` where the condition holds, `y` elsewhere; without them, where it does."""
+    condition = array_like(condition)
+    if x is None and y is None:
+        return nonzero(condition)
+    return selection.chosen(condition, *operands(x, y))
+
+
+def choose(a: Any, choices: Sequence[Any]) -> ndarray:
+    """At every place the element of the choice whose number `a` has there."""
+    given = broadcast_arrays(*alike(*choices))
+    found: Any = given[0]
+    for i, x in enumerate(given[1:], 1):
+        found = where(array_like(a) == i, x, found)
+    return found
+
+
+def select(condlist: Sequence[Any], choicelist: Sequence[Any], default: Any = 0) -> ndarray:
+    """At every place the element of the first choice whose condition holds."""
+    *choices, found = alike(*choicelist, default)
+    for holds, x in list(zip(condlist, choices, strict=True))[::-1]:
+        found = where(holds, x, found)
+    return found
+
+
+# Elements at places
+
+
+def take(x: Any, indices: Any, /, axis: int | None = None) -> ndarray:
+    """The elements at `indices` along an axis; without one, of all in row-major order."""
+    x, places = array_like(x), array_like(indices)
+    if axis is None and x.ndim == 1:
+        axis = 0
+    found: Any = placing.take(x, typed(places, int64), axis)
+    return found
+
+
+def take_along_axis(x: Any, indices: Any, /, *, axis: int = -1) -> ndarray:
+    """The elements at `indices` along an axis, where other axes broadcast."""
+    found: Any = placing.take_along_axis(array_like(x), typed(indices, int64), axis)
+    return found
+
+
+def nonzero(x: Any, /) -> tuple[ndarray, ...]:
+    """The places of all elements that are not 0: a vector an axis."""
+    x = array_like(x)
+    axis_within("nonzero", 0, x.ndim)
+    return placing.nonzero(x, as_tuple=True)
+
+
+def argwhere(a: Any) -> ndarray:
+    """The places of all elements that are not 0: a row each."""
+    found: Any = placing.argwhere(array_like(a))
+    return found
+
+
+def flatnonzero(a: Any) -> ndarray:
+    """The numbers, in row-major order, of all elements that are not 0."""
+    found: Any = placing.flatnonzero(array_like(a))
+    return found
+
+
+def tril_indices(n: int, k: int = 0, m: int | None = None) -> tuple[ndarray, ...]:
+    """Rows and columns of the lower triangle of a matrix, up to its `k`-th diagonal."""
+    return hosted(lambda: np.tril_indices(n, k, m))
+
+
+def triu_indices(n: int, k: int = 0, m: int | None = None) -> tuple[ndarray, ...]:
+    """Rows and columns of the upper triangle of a matrix, from its `k`-th diagonal on."""
+    return hosted(lambda: np.triu_indices(n, k, m))
+
+
+# Sets: values decide the shapes of results, so they are looked at
+
+
+class UniqueAll(NamedTuple):
+    """Different values, where each is first, which one each element is, how often each occurs."""
+
+    values: ndarray
+    indices: ndarray
+    inverse_indices: ndarray
+    counts: ndarray
+
+
+class UniqueCounts(NamedTuple):
+    """Different values, and how often each occurs."""
+
+    values: ndarray
+    counts: ndarray
+
+
+class UniqueInverse(NamedTuple):
+    """Different values, and which one each element is."""
+
+    values: ndarray
+    inverse_indices: ndarray
+
+
+def unique_all(x: Any, /) -> UniqueAll:
+    """The different values in order, with all that there is to know about them; NaNs differ."""
+    return UniqueAll(*hosted(np.unique_all, array_like(x)))
+
+
+def unique_counts(x: Any, /) -> UniqueCounts:
+    """The different values in order, and how often each occurs; NaNs differ."""
+    return UniqueCounts(*hosted(np.unique_counts, array_like(x)))
+
+
+def unique_inverse(x: Any, /) -> UniqueInverse:
+    """The different values in order, and which one each element is; NaNs differ."""
+    return UniqueInverse(*hosted(np.unique_inverse, array_like(x)))
+
+
+def unique_values(x: Any, /) -> ndarray:
+    """The different values in order; NaNs differ."""
+    return hosted(_sorted_values, array_like(x))
+
+
+def _sorted_values(x: Any) -> Any:
+    return np.unique(x, equal_nan=False)
+
+
+def unique(
+    ar: Any, return_index: bool = False, return_inverse: bool = False, return_counts: bool = False,
+    axis: int | None = None,
+) -> Any:  # fmt: skip
+    """The different values in order, with what else is asked for; NaNs are equal."""
+    return hosted(
+        lambda x: np.unique(x, return_index, return_inverse, return_counts, axis), array_like(ar)
+    )
+
+
+def isin(element: Any, test_elements: Any, *, invert: bool = False) -> ndarray:
+    """Whether each element is among `test_elements`."""
+    found: Any = placing.isin(array_like(element), array_like(test_elements), invert=invert)
+    return found
+
+
+def bincount(x: Any, weights: Any = None, minlength: int = 0) -> ndarray:
+    """How often each number from 0 on occurs, or the sum of its weights."""
+    found: Any = placing.bincount(
+        array_like(x), None if weights is None else array_like(weights), minlength
+    )
+    return found

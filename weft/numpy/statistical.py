@@ -1,0 +1,320 @@
+"""Sums, means, spreads, extremes, truth, running sums."""
+
+from __future__ import annotations
+
+import builtins
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from weft.eager import placing, sorting
+from weft.eager.argument import axes_of
+from weft.eager.call import cast, record, recorded, wrap
+from weft.errors import ShapeError
+from weft.ir.dtype import DType, bool_, int64, uint64
+from weft.ir.node import Value
+from weft.numpy.convert import array_like, floats, hosted, typed
+from weft.numpy.elementwise import isnan
+from weft.numpy.manipulation import axis_within, concat, ravel
+from weft.ops.base import REGISTRY, at_user_line, catalogue, constant_of
+from weft.ops.rule import concrete
+
+if TYPE_CHECKING:
+    from weft.numpy.array import ndarray
+
+__all__ = [
+    "all", "amax", "amin", "any", "average", "count_nonzero", "cumprod", "cumsum",
+    "cumulative_prod", "cumulative_sum", "max", "mean", "median", "min",
+    "nanmean", "nansum", "percentile", "prod", "ptp", "quantile", "std", "sum", "var",
+]  # fmt: skip
+
+
+def axes_within(name: str, axis: Any, rank: int) -> tuple[int, ...]:
+    """Axes counted from the front; all of them for `None`, and none for `()`."""
+    if isinstance(axis, tuple) and not axis:
+        return ()
+    if axis is not None and not rank:
+        axis_within(name, axis, rank)
+    return axes_of(name, axis, rank)
+
+
+def _reduced(name: str, x: Any, axis: Any, keepdims: bool) -> Any:
+    """A reduction of the catalogue."""
+    axes = axes_within(name, axis, x.ndim)
+    return wrap(record(REGISTRY[name], (x.lazy,), {"axes": axes, "keepdims": keepdims})[0], x)
+
+
+def _counted(x: Any, dtype: Any) -> Any:
+    """What is added up: integers in 64 bits if no type is given."""
+    x = array_like(x)
+    kind: DType = x.dtype
+    if dtype is None and not kind.is_inexact:
+        dtype = uint64 if kind.kind == "u" else int64
+    return typed(x, dtype)
+
+
+# Sums
+
+
+def sum(
+    x: Any, /, axis: Any = None, dtype: Any = None, keepdims: bool = False
+) -> ndarray:  # fmt: skip
+    """The sum over axes (all, if none is given); integers in 64 bits.
+
+    Raises:
+        OutOfRangeError: an axis outside the rank.
+    """
+    return _reduced("sum", _counted(x, dtype), axis, keepdims)
+
+
+def prod(x: Any, /, axis: Any = None, dtype: Any = None, keepdims: bool = False) -> ndarray:
+    """The product over axes (all, if none is given); integers in 64 bits.
+
+    Raises:
+        OutOfRangeError: an axis outside the rank.
+    """
+    return _reduced("prod", _counted(x, dtype), axis, keepdims)
+
+
+def mean(x: Any, /, axis: Any = None, dtype: Any = None, keepdims: bool = False) -> ndarray:
+    """The mean over axes (all, if none is given).
+
+    Raises:
+        OutOfRangeError: an axis outside the rank.
+    """
+    return _reduced("mean", floats(typed(x, dtype)), axis, keepdims)
+
+
+def average(a: Any, axis: Any = None, weights: Any = None) -> ndarray:
+    """The mean over axes, weighted if weights are given."""
+    x = floats(a)
+    if weights is None:
+        return mean(x, axis)
+    w: Any = array_like(weights)
+    if w.shape != x.shape:
+        at = axis_within("average", axis, x.ndim)
+        w = w.reshape(tuple([d if i == at else 1 for i, d in enumerate(x.shape)]))
+        w = w.broadcast_to(x.shape)
+    found: Any = sum(x * w, axis)
+    return found / sum(w, axis)
+
+
+def var(
+    x: Any, /, axis: Any = None, *, correction: float = 0.0, keepdims: bool = False,
+    ddof: float | None = None,
+) -> ndarray:  # fmt: skip
+    """The variance over axes: squares summed and divided by the count less `correction`.
+
+    Args:
+        ddof: the correction, under NumPy's name.
+    """
+    x = floats(x)
+    free = correction if ddof is None else ddof
+    axes = axes_within("var", axis, x.ndim)
+    return _var.on(x, x, axes=axes, keepdims=keepdims, free=float(free))
+
+
+def _freedom(x: Value, axes: tuple[int, ...], free: float) -> Value:
+    """What sums of squares are divided by."""
+    count = int(np.prod([concrete(x)[a] for a in axes]))
+    return constant_of(np.array(builtins.max(count - free, 0.0), x.dtype.real.numpy))
+
+
+@recorded
+def _std(x: Value, *, axes: tuple[int, ...], keepdims: bool, free: float) -> Value:
+    away = catalogue.abs(x - catalogue.mean(x, axes=axes, keepdims=True))
+    size = catalogue.norm(away, axes=axes, keepdims=keepdims)
+    return size / catalogue.sqrt(_freedom(x, axes, free))
+
+
+@recorded
+def _var(x: Value, *, axes: tuple[int, ...], keepdims: bool, free: float) -> Value:
+    away = x - catalogue.mean(x, axes=axes, keepdims=True)
+    squares = catalogue.real(away * catalogue.conj(away)) if x.dtype.is_complex else away * away
+    total = catalogue.sum(squares, axes=axes, keepdims=keepdims)
+    return total / _freedom(x, axes, free)
+
+
+def std(
+    x: Any, /, axis: Any = None, *, correction: float = 0.0, keepdims: bool = False,
+    ddof: float | None = None,
+) -> ndarray:  # fmt: skip
+    """The square root of `var`."""
+    x = floats(x)
+    free = correction if ddof is None else ddof
+    axes = axes_within("std", axis, x.ndim)
+    if x.dtype.is_complex or float(free) != int(free):
+        return _std.on(x, x, axes=axes, keepdims=keepdims, free=float(free))
+    static = {"axes": axes, "keepdims": keepdims, "ddof": int(free)}
+    return wrap(record(REGISTRY["std"], (x.lazy,), static)[0], x)  # pyright: ignore[reportReturnType]
+
+
+def nansum(x: Any, axis: Any = None, dtype: Any = None, keepdims: bool = False) -> ndarray:
+    """The sum of all that are not NaN."""
+    x = typed(x, dtype)
+    return sum(_without_nan(x), axis, keepdims=keepdims)
+
+
+def nanmean(x: Any, axis: Any = None, dtype: Any = None, keepdims: bool = False) -> ndarray:
+    """The mean of all that are not NaN; NaN where there is none."""
+    x = floats(typed(x, dtype))
+    there: Any = ~isnan(x)  # pyright: ignore[reportOperatorIssue]
+    found: Any = sum(_without_nan(x), axis, keepdims=keepdims)
+    return found / sum(there, axis, keepdims=keepdims)
+
+
+def _without_nan(x: Any) -> Any:
+    return x.masked_fill(isnan(x), 0)
+
+
+# Extremes
+
+
+def max(x: Any, /, axis: Any = None, keepdims: bool = False) -> ndarray:
+    """The largest element over axes; equal ones share the gradient.
+
+    Raises:
+        ShapeError: no elements.
+    """
+    return _extreme("max", x, axis, keepdims)
+
+
+def min(x: Any, /, axis: Any = None, keepdims: bool = False) -> ndarray:
+    """The smallest element over axes; equal ones share the gradient.
+
+    Raises:
+        ShapeError: no elements.
+    """
+    return _extreme("min", x, axis, keepdims)
+
+
+def _extreme(name: str, x: Any, axis: Any, keepdims: bool) -> Any:
+    x = array_like(x)
+    if x.dtype.is_complex:
+        return _lexicographic(name, x, axis, keepdims)
+    if x.dtype is bool_:
+        return _reduced("any" if name == "max" else "all", x, axis, keepdims)
+    return _reduced(name, x, axis, keepdims)
+
+
+def _lexicographic(name: str, x: Any, axis: Any, keepdims: bool) -> Any:
+    """Complex numbers are ordered by their real parts first, as in NumPy; they are looked at."""
+    at = () if axis is None else axes_within(name, axis, x.ndim)
+    if len(at) != 1:
+        shape = (1,) * x.ndim if keepdims else ()
+        found = _lexicographic(name, ravel(x), 0, False) if x.ndim else x
+        return found.reshape(shape)
+    find = np.argmax if name == "max" else np.argmin
+    places = hosted(lambda a: np.expand_dims(find(a, at[0]), at[0]), x)
+    found = placing.take_along_axis(x, places, at[0])
+    return found if keepdims else found.squeeze(at[0])
+
+
+amax, amin = max, min
+
+
+def ptp(a: Any, axis: Any = None) -> ndarray:
+    """The largest element less the smallest."""
+    found: Any = max(a, axis)
+    return found - min(a, axis)
+
+
+# Order
+
+
+def median(a: Any, axis: Any = None, keepdims: bool = False) -> ndarray:
+    """The middle of the order; the mean of the two middle ones of an even number."""
+    return quantile(a, 0.5, axis, keepdims=keepdims)
+
+
+def quantile(
+    a: Any, q: Any, axis: Any = None, *, keepdims: bool = False, method: str = "linear"
+) -> ndarray:
+    """The numbers below which a part `q` of the elements lies; several `q` give a first axis."""
+    found: Any = sorting.quantile(floats(a), q, axis=axis, keepdims=keepdims, method=method)
+    return found
+
+
+def percentile(a: Any, q: Any, axis: Any = None, keepdims: bool = False) -> ndarray:
+    """`quantile`, in parts of a hundred."""
+    parts = np.asarray(q) / 100
+    return quantile(a, parts if parts.ndim else float(parts), axis, keepdims=keepdims)
+
+
+# Truth
+
+
+def all(x: Any, /, axis: Any = None, keepdims: bool = False) -> ndarray:
+    """Whether none of the elements is 0."""
+    return _reduced("all", typed(x, bool_), axis, keepdims)
+
+
+def any(x: Any, /, axis: Any = None, keepdims: bool = False) -> ndarray:
+    """Whether one of the elements is not 0."""
+    return _reduced("any", typed(x, bool_), axis, keepdims)
+
+
+def count_nonzero(x: Any, /, axis: Any = None, keepdims: bool = False) -> ndarray:
+    """How many elements are not 0."""
+    return _reduced("sum", typed(typed(x, bool_), int64), axis, keepdims)
+
+
+# Running sums
+
+
+def _running(name: str, x: Any, axis: Any, dtype: Any, initial: bool) -> Any:
+    x = _counted(x, dtype)
+    if axis is None:
+        if x.ndim > 1:
+            raise ShapeError(
+                f"{name}: expected an axis for an array of rank {x.ndim}{at_user_line()}"
+            )
+        x, axis = ravel(x), 0
+    at = axis_within(name, axis, x.ndim)
+    found = wrap(record(REGISTRY[name], (x.lazy,), {"axis": at})[0], x)
+    return _with_first(found, at, 1 if name == "cumprod" else 0) if initial else found
+
+
+def _with_first(y: Any, axis: int, value: int) -> Any:
+    """`y` with a number put in front along an axis."""
+    dims = (*y.shape[:axis], 1, *y.shape[axis + 1 :])
+    first = wrap(cast(array_like(value).lazy, y.dtype), y).broadcast_to(dims)
+    return concat([first, y], axis=axis)
+
+
+def cumulative_sum(
+    x: Any, /, *, axis: int | None = None, dtype: Any = None, include_initial: bool = False
+) -> ndarray:
+    """Running sums along an axis; integers in 64 bits.
+
+    Args:
+        include_initial: begin with 0.
+
+    Raises:
+        ShapeError: no axis is given for an array of rank above 1.
+    """
+    return _running("cumsum", x, axis, dtype, include_initial)
+
+
+def cumulative_prod(
+    x: Any, /, *, axis: int | None = None, dtype: Any = None, include_initial: bool = False
+) -> ndarray:
+    """Running products along an axis; integers in 64 bits.
+
+    Args:
+        include_initial: begin with 1.
+
+    Raises:
+        ShapeError: no axis is given for an array of rank above 1.
+    """
+    return _running("cumprod", x, axis, dtype, include_initial)
+
+
+def cumsum(a: Any, axis: int | None = None, dtype: Any = None) -> ndarray:
+    """Running sums along an axis; without one, of all elements in row-major order."""
+    return _running("cumsum", ravel(a) if axis is None else a, axis, dtype, False)
+
+
+def cumprod(a: Any, axis: int | None = None, dtype: Any = None) -> ndarray:
+    """Running products along an axis; without one, of all elements in row-major order."""
+    return _running("cumprod", ravel(a) if axis is None else a, axis, dtype, False)
