@@ -1,4 +1,4 @@
-"""One function of tensors run in PyTorch and in Weft: results, types, shapes and gradients agree."""
+"""One function of tensors in PyTorch and in Weft: results, types, shapes, gradients agree."""
 
 import numpy as np
 import torch

@@ -22,51 +22,18 @@ def interpreted():
 
 
 ANYWHERE = [
-    "abs",
-    "absolute",
-    "neg",
-    "negative",
-    "positive",
-    "sign",
-    "sgn",
-    "square",
-    "exp",
-    "exp2",
-    "expm1",
-    "sin",
-    "cos",
-    "tan",
-    "sinh",
-    "cosh",
-    "tanh",
-    "asinh",
-    "atan",
-    "arctan",
-    "arcsinh",
-    "erf",
-    "erfc",
-    "sigmoid",
-    "isnan",
-    "isinf",
-    "isfinite",
-    "isposinf",
-    "isneginf",
-    "signbit",
-    "relu",
-    "sinc",
-    "deg2rad",
-    "rad2deg",
-    "floor",
-    "ceil",
-    "trunc",
-    "fix",
-    "round",
-    "frac",
-    "nan_to_num",
-    "reciprocal",
-]
-POSITIVE = ["log", "log2", "log10", "log1p", "sqrt", "rsqrt", "acosh", "arccosh"]
-INSIDE = ["asin", "acos", "atanh", "arcsin", "arccos", "arctanh", "erfinv"]
+    "abs", "absolute", "neg", "negative", "positive", "sign", "sgn", "square", "exp", "exp2",
+    "expm1", "sin", "cos", "tan", "sinh", "cosh", "tanh", "asinh", "atan", "arctan", "arcsinh",
+    "erf", "erfc", "sigmoid", "isnan", "isinf", "isfinite", "isposinf", "isneginf", "signbit",
+    "relu", "sinc", "deg2rad", "rad2deg", "floor", "ceil", "trunc", "fix", "round", "frac",
+    "nan_to_num", "reciprocal",
+]  # fmt: skip
+POSITIVE = [
+    "log", "log2", "log10", "log1p", "sqrt", "rsqrt", "acosh", "arccosh",
+]  # fmt: skip
+INSIDE = [
+    "asin", "acos", "atanh", "arcsin", "arccos", "arctanh", "erfinv",
+]  # fmt: skip
 
 
 @pytest.mark.parametrize("name", ANYWHERE + POSITIVE + INSIDE + ["logit"])
@@ -90,61 +57,20 @@ def test_functions_of_one_number(name, shape, seed):
 
 
 BOTH = [
-    "add",
-    "sub",
-    "subtract",
-    "mul",
-    "multiply",
-    "div",
-    "divide",
-    "true_divide",
-    "floor_divide",
-    "remainder",
-    "fmod",
-    "pow",
-    "maximum",
-    "minimum",
-    "fmax",
-    "fmin",
-    "atan2",
-    "arctan2",
-    "hypot",
-    "logaddexp",
-    "logaddexp2",
-    "copysign",
-    "eq",
-    "ne",
-    "lt",
-    "le",
-    "gt",
-    "ge",
-    "not_equal",
-    "less",
-    "less_equal",
-    "greater",
-    "greater_equal",
-    "logical_and",
-    "logical_or",
-    "logical_xor",
-    "isclose",
-    "xlogy",
-    "heaviside",
-    "float_power",
-]
+    "add", "sub", "subtract", "mul", "multiply", "div", "divide", "true_divide", "floor_divide",
+    "remainder", "fmod", "pow", "maximum", "minimum", "fmax", "fmin", "atan2", "arctan2", "hypot",
+    "logaddexp", "logaddexp2", "copysign", "eq", "ne", "lt", "le", "gt", "ge", "not_equal", "less",
+    "less_equal", "greater", "greater_equal", "logical_and", "logical_or", "logical_xor", "isclose",
+    "xlogy", "heaviside", "float_power",
+]  # fmt: skip
 FLAT = ("floor_divide", "heaviside")
 OF_TENSORS = [
-    "maximum",
-    "minimum",
-    "fmax",
-    "fmin",
-    "atan2",
-    "arctan2",
-    "logical_and",
-    "logical_or",
-    "logical_xor",
-    "isclose",
-]
-REALS = ["logaddexp", "logaddexp2", "hypot", "xlogy", "heaviside", "nextafter"]
+    "maximum", "minimum", "fmax", "fmin", "atan2", "arctan2", "logical_and", "logical_or",
+    "logical_xor", "isclose",
+]  # fmt: skip
+REALS = [
+    "logaddexp", "logaddexp2", "hypot", "xlogy", "heaviside", "nextafter",
+]  # fmt: skip
 
 
 @pytest.mark.parametrize("name", BOTH)
@@ -166,7 +92,9 @@ def test_functions_of_two_numbers(name, dims, seed):
             agree(lambda m, x: getattr(x, name)(2), a, grad=name not in FLAT)
 
 
-BITS = ["bitwise_and", "bitwise_or", "bitwise_xor", "bitwise_left_shift", "bitwise_right_shift"]
+BITS = [
+    "bitwise_and", "bitwise_or", "bitwise_xor", "bitwise_left_shift", "bitwise_right_shift",
+]  # fmt: skip
 
 
 @pytest.mark.parametrize("name", BITS)
@@ -188,16 +116,21 @@ OPERATORS = [
     lambda m, x, y: (x**2, x**3, x**0.5, x**-1, x**0, x**1.7, x**-2, x**-0.5, x**4),
     lambda m, x, y: (m.add(x, y, alpha=2), m.sub(x, y, alpha=3), m.rsub(x, y), x.add(y, alpha=2)),
     lambda m, x, y: (
-        m.div(x, y, rounding_mode="trunc"), m.div(x, y, rounding_mode="floor"),
+        m.div(x, y, rounding_mode="trunc"),
+        m.div(x, y, rounding_mode="floor"),
     ),
     lambda m, x, y: (x.clamp(0.5, 1.5), x.clamp(min=1), x.clamp(max=1), m.clip(x, 0.2, 1)),
     lambda m, x, y: (m.clamp(x, min=y), m.clamp(x, y, 2 * y), m.clamp_min(x, 1), x.clamp_max(1)),
     lambda m, x, y: (m.where(x > y, x, y), m.where(x > 1, x, 0), x.where(x > 1, y)),
     lambda m, x, y: (m.lerp(x, y, 0.3), x.lerp(y, y), m.addcmul(x, y, y, value=0.5)),
     lambda m, x, y: (m.addcdiv(x, y, y + 1, value=2), x.masked_fill(x > 1, 7.0)),
-    lambda m, x, y: (x.masked_fill(y > 1, -1), m.round(x, decimals=1), m.round(x * 10, decimals=-1)),
+    lambda m, x, y: (
+        x.masked_fill(y > 1, -1),
+        m.round(x, decimals=1),
+        m.round(x * 10, decimals=-1),
+    ),
     lambda m, x, y: (m.nan_to_num(x / (x * 0)), x.nan_to_num(nan=1.0)),
-]  # fmt: skip
+]
 
 
 @pytest.mark.parametrize("number", range(len(OPERATORS)))
@@ -208,9 +141,21 @@ def test_operators(number, seed):
 
 
 REDUCTIONS = [
-    "sum", "mean", "prod", "amax", "amin", "std", "var", "logsumexp", "all", "any",
-    "count_nonzero", "nansum", "nanmean", "norm",
-]  # fmt: skip
+    "sum",
+    "mean",
+    "prod",
+    "amax",
+    "amin",
+    "std",
+    "var",
+    "logsumexp",
+    "all",
+    "any",
+    "count_nonzero",
+    "nansum",
+    "nanmean",
+    "norm",
+]
 
 
 @pytest.mark.parametrize("name", REDUCTIONS)
@@ -244,36 +189,157 @@ OF_AXES = [
     lambda m, x, d: (x.max(d), x.min(d), x.max(), x.min(), x.max(d, True), m.max(x, d).values),
     lambda m, x, d: (x.argmax(d), x.argmin(d), x.argmax(), m.argmin(x), x.argmax(d, True)),
     lambda m, x, d: (x.softmax(d), m.log_softmax(x, d), m.softmax(x, dim=d, dtype=m.float64)),
-    lambda m, x, d: (x.sort(d), x.sort(d, True), x.argsort(d), m.argsort(x, dim=d, descending=True)),
+    lambda m, x, d: (
+        x.sort(d),
+        x.sort(d, True),
+        x.argsort(d),
+        m.argsort(x, dim=d, descending=True),
+    ),
     lambda m, x, d: (m.topk(x, 2, d), x.topk(1, d, largest=False), x.kthvalue(2, d)),
     lambda m, x, d: (x.median(d), x.median(), m.median(x, d, True), x.kthvalue(1, d, True)),
     lambda m, x, d: (x.cumsum(d), x.cumprod(d), x.cummax(d), x.cummin(d), m.logcumsumexp(x, d)),
     lambda m, x, d: (m.aminmax(x), m.aminmax(x, dim=d), m.max(x, x * 0.5), m.std_mean(x, d)),
-    lambda m, x, d: (x.var(d, unbiased=False), x.std(d, correction=0), m.var_mean(x, d), x.std(False)),
+    lambda m, x, d: (
+        x.var(d, unbiased=False),
+        x.std(d, correction=0),
+        m.var_mean(x, d),
+        x.std(False),
+    ),
     lambda m, x, d: (m.quantile(x, 0.3), m.quantile(x, 0.6, d), x.quantile(0.5, d, keepdim=True)),
-    lambda m, x, d: (x.norm(1), x.norm(2, d), m.norm(x, float("inf"), d), x.norm(3, dim=d, keepdim=True)),
-    lambda m, x, d: (m.diff(x, dim=d), x.diff(2, d), x.flip(d), m.flip(x, (0, 1)), x.fliplr(), x.flipud()),
-    lambda m, x, d: (x.roll(1, d), x.roll(2), m.roll(x, (1, -1), (0, 1)), m.rot90(x), x.rot90(3, (1, 0))),
-    lambda m, x, d: (x.unsqueeze(d), x.unsqueeze(0).squeeze(0), x[None].squeeze(), x.unflatten(0, (3, -1))),
-    lambda m, x, d: (x.chunk(2, d), x.split(2, d), x.split((1, 2), 0), x.unbind(d), x.tensor_split(2, d)),
+    lambda m, x, d: (
+        x.norm(1),
+        x.norm(2, d),
+        m.norm(x, float("inf"), d),
+        x.norm(3, dim=d, keepdim=True),
+    ),
+    lambda m, x, d: (
+        m.diff(x, dim=d),
+        x.diff(2, d),
+        x.flip(d),
+        m.flip(x, (0, 1)),
+        x.fliplr(),
+        x.flipud(),
+    ),
+    lambda m, x, d: (
+        x.roll(1, d),
+        x.roll(2),
+        m.roll(x, (1, -1), (0, 1)),
+        m.rot90(x),
+        x.rot90(3, (1, 0)),
+    ),
+    lambda m, x, d: (
+        x.unsqueeze(d),
+        x.unsqueeze(0).squeeze(0),
+        x[None].squeeze(),
+        x.unflatten(0, (3, -1)),
+    ),
+    lambda m, x, d: (
+        x.chunk(2, d),
+        x.split(2, d),
+        x.split((1, 2), 0),
+        x.unbind(d),
+        x.tensor_split(2, d),
+    ),
     lambda m, x, d: (x.narrow(d, 1, 2), x.select(d, 1), x.select(d, -1), m.narrow(x, d, 0, 1)),
-    lambda m, x, d: (m.cat([x, x * 2], d), m.stack([x, x * 2], d), m.hstack([x, x]), m.vstack((x, x))),
-    lambda m, x, d: (m.dstack((x, x)), m.column_stack((x, x)), m.block_diag(x, x), m.cat([x, x], dim=-1)),
-    lambda m, x, d: (x.repeat(2, 1), x.repeat(2, 1, 3), x.tile(2), m.tile(x, (2, 2)), x.repeat_interleave(2)),
+    lambda m, x, d: (
+        m.cat([x, x * 2], d),
+        m.stack([x, x * 2], d),
+        m.hstack([x, x]),
+        m.vstack((x, x)),
+    ),
+    lambda m, x, d: (
+        m.dstack((x, x)),
+        m.column_stack((x, x)),
+        m.block_diag(x, x),
+        m.cat([x, x], dim=-1),
+    ),
+    lambda m, x, d: (
+        x.repeat(2, 1),
+        x.repeat(2, 1, 3),
+        x.tile(2),
+        m.tile(x, (2, 2)),
+        x.repeat_interleave(2),
+    ),
     lambda m, x, d: (x.repeat_interleave(2, d), m.repeat_interleave(x, 3, dim=d)),
-    lambda m, x, d: (x.t(), x.T, x.mT, x.transpose(0, 1), x.permute(1, 0), m.permute(x, (1, 0)), x.swapaxes(0, 1)),
-    lambda m, x, d: (x.movedim(0, 1), m.moveaxis(x[None], 0, -1), x.view(4, 3), x.reshape(-1), x.flatten(), m.ravel(x)),
-    lambda m, x, d: (x[None].expand(5, -1, 4), x.expand_as(x[None]), m.broadcast_to(x, (2, 3, 4)), x.view_as(x)),
-    lambda m, x, d: (m.tril(x), m.triu(x, 1), x.tril(-1), m.diag(x), m.diag(x[0], 1), x.diagonal(), x.diagonal(1)),
-    lambda m, x, d: (m.diag_embed(x), m.diag_embed(x, 1), m.diag_embed(x, 0, 0, 2), x.trace(), m.atleast_3d(x)),
-    lambda m, x, d: (m.meshgrid(x[0], x[1], indexing="ij"), m.broadcast_tensors(x, x[0]), m.vander(x[0].detach())),
-    lambda m, x, d: (m.bucketize(x, m.tensor([0.5, 1.0, 1.5])), m.searchsorted(m.tensor([0.5, 1.0]), x, right=True)),
-    lambda m, x, d: (x.nonzero(), m.nonzero(x > 1, as_tuple=True), m.argwhere(x > 1), m.where(x > 1)),
-    lambda m, x, d: (x.masked_select(x > 1), m.masked_select(x, x[0] > 1), x[x > 1], x.isnan().any()),
-    lambda m, x, d: (m.histc(x, 4, 0, 2), m.bincount((x * 3).long().flatten()), m.isin(x, x[0]), x.detach().unique()),
-    lambda m, x, d: (m.unique(x.detach().round(), return_inverse=True, return_counts=True), m.unique_consecutive(x.detach().round())),
-    lambda m, x, d: (x.detach().heaviside(x.detach()), m.hypot(x, x), m.frac(x), m.allclose(x, x), m.equal(x, x), m.equal(x, x + 1)),
-]  # fmt: skip
+    lambda m, x, d: (
+        x.t(),
+        x.T,
+        x.mT,
+        x.transpose(0, 1),
+        x.permute(1, 0),
+        m.permute(x, (1, 0)),
+        x.swapaxes(0, 1),
+    ),
+    lambda m, x, d: (
+        x.movedim(0, 1),
+        m.moveaxis(x[None], 0, -1),
+        x.view(4, 3),
+        x.reshape(-1),
+        x.flatten(),
+        m.ravel(x),
+    ),
+    lambda m, x, d: (
+        x[None].expand(5, -1, 4),
+        x.expand_as(x[None]),
+        m.broadcast_to(x, (2, 3, 4)),
+        x.view_as(x),
+    ),
+    lambda m, x, d: (
+        m.tril(x),
+        m.triu(x, 1),
+        x.tril(-1),
+        m.diag(x),
+        m.diag(x[0], 1),
+        x.diagonal(),
+        x.diagonal(1),
+    ),
+    lambda m, x, d: (
+        m.diag_embed(x),
+        m.diag_embed(x, 1),
+        m.diag_embed(x, 0, 0, 2),
+        x.trace(),
+        m.atleast_3d(x),
+    ),
+    lambda m, x, d: (
+        m.meshgrid(x[0], x[1], indexing="ij"),
+        m.broadcast_tensors(x, x[0]),
+        m.vander(x[0].detach()),
+    ),
+    lambda m, x, d: (
+        m.bucketize(x, m.tensor([0.5, 1.0, 1.5])),
+        m.searchsorted(m.tensor([0.5, 1.0]), x, right=True),
+    ),
+    lambda m, x, d: (
+        x.nonzero(),
+        m.nonzero(x > 1, as_tuple=True),
+        m.argwhere(x > 1),
+        m.where(x > 1),
+    ),
+    lambda m, x, d: (
+        x.masked_select(x > 1),
+        m.masked_select(x, x[0] > 1),
+        x[x > 1],
+        x.isnan().any(),
+    ),
+    lambda m, x, d: (
+        m.histc(x, 4, 0, 2),
+        m.bincount((x * 3).long().flatten()),
+        m.isin(x, x[0]),
+        x.detach().unique(),
+    ),
+    lambda m, x, d: (
+        m.unique(x.detach().round(), return_inverse=True, return_counts=True),
+        m.unique_consecutive(x.detach().round()),
+    ),
+    lambda m, x, d: (
+        x.detach().heaviside(x.detach()),
+        m.hypot(x, x),
+        m.frac(x),
+        m.allclose(x, x),
+        m.equal(x, x),
+        m.equal(x, x + 1),
+    ),
+]
 
 
 @pytest.mark.parametrize("number", range(len(OF_AXES)))
@@ -309,9 +375,12 @@ def test_products(name, seed):
 
 
 ADDED = [
-    ("addmm", (3, 2), (3, 4), (4, 2)), ("addmv", (3,), (3, 4), (4,)), ("addr", (3, 2), (3,), (2,)),
-    ("baddbmm", (2, 3, 2), (2, 3, 4), (2, 4, 2)), ("addbmm", (3, 2), (2, 3, 4), (2, 4, 2)),
-]  # fmt: skip
+    ("addmm", (3, 2), (3, 4), (4, 2)),
+    ("addmv", (3,), (3, 4), (4,)),
+    ("addr", (3, 2), (3,), (2,)),
+    ("baddbmm", (2, 3, 2), (2, 3, 4), (2, 4, 2)),
+    ("addbmm", (3, 2), (2, 3, 4), (2, 4, 2)),
+]
 
 
 @pytest.mark.parametrize("name, c, a, b", ADDED)

@@ -37,9 +37,9 @@ def key_for(dims, draw):
 
 def a_view(dims, draw):
     """A function that gives a view of a tensor."""
-    rank = len(dims)
+    rank, key = len(dims), key_for(dims, draw)
     options = [
-        lambda x, k=key_for(dims, draw): x[k],
+        lambda x: x[key],
         lambda x: x.unsqueeze(0),
         lambda x: x.squeeze(),
     ]

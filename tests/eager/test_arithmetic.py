@@ -1,0 +1,147 @@
+"""Arithmetic, comparison and selection of tensors, against NumPy."""
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import weft as wf
+from tests.strategies import broadcastable
+from weft.errors import DTypeError, GradientError, ShapeError
+
+drawn = settings(max_examples=6, deadline=None)
+pairs = broadcastable(2, max_rank=3, high=5)
+
+
+def numbers(shape, seed, low=0.5, high=3.0, dtype=np.float32):
+    return np.random.default_rng(seed).uniform(low, high, shape).astype(dtype)
+
+
+SAME_NAMES = [
+    "add", "subtract", "multiply", "divide", "maximum", "minimum", "fmax", "fmin", "power",
+    "floor_divide", "remainder", "fmod", "hypot", "logaddexp", "copysign", "less", "less_equal",
+    "greater", "greater_equal", "not_equal", "logical_and", "logical_or", "logical_xor", "arctan2",
+    "heaviside",
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("name", SAME_NAMES)
+@given(pairs, st.integers(0, 99))
+@drawn
+def test_functions_of_two(name, shapes, seed):
+    x, y = numbers(shapes[0], seed), numbers(shapes[1], seed + 1)
+    found = getattr(wf, name)(wf.tensor(x), y).numpy()
+    np.testing.assert_allclose(found, getattr(np, name)(x, y), rtol=2e-6, atol=1e-6)
+
+
+OF_ONE = [
+    "negative", "absolute", "sign", "square", "exp", "expm1", "log", "log1p", "log2", "log10",
+    "sqrt", "cbrt", "reciprocal", "sin", "cos", "tan", "sinh", "cosh", "tanh", "arcsinh", "arctan",
+    "floor", "ceil", "trunc", "round", "isnan", "isinf", "isfinite", "signbit", "exp2", "deg2rad",
+    "rad2deg", "sinc", "positive", "logical_not", "nan_to_num",
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("name", OF_ONE)
+@given(pairs, st.integers(0, 99))
+@drawn
+def test_functions_of_one(name, shapes, seed):
+    x = numbers(shapes[0], seed)
+    for found in (getattr(wf, name)(x), getattr(wf.tensor(x), name)()):
+        np.testing.assert_allclose(found.numpy(), getattr(np, name)(x), rtol=3e-6, atol=2e-6)
+
+
+@given(pairs, st.integers(0, 99))
+@drawn
+def test_operators_and_their_reflections(shapes, seed):
+    a, b = numbers(shapes[0], seed), numbers(shapes[1], seed + 1)
+    x, y = wf.tensor(a), wf.tensor(b)
+    for found, expected in [
+        (x + y, a + b), (x - y, a - b), (x * y, a * b), (x / y, a / b), (x // y, a // b),
+        (x % y, a % b), (x**y, a**b), (2 - x, 2 - a), (2 / x, 2 / a), (2**x, 2**a),
+        (7 // x, 7 // a), (7 % x, 7 % a), (-x, -a), (abs(-x), a), (x > y, a > b), (x <= 1, a <= 1),
+        (x == y, a == b), (x != y, a != b), (divmod(x, y)[1], a % b), (b + x, b + a),
+    ]:  # fmt: skip
+        np.testing.assert_allclose(found.numpy(), expected, rtol=3e-6, atol=1e-6)
+
+
+def test_bits_are_numpys():
+    a, b = np.array([5, -3, 12]), np.array([3, 1, 2])
+    x, y = wf.tensor(a), wf.tensor(b)
+    for found, expected in [
+        (x & y, a & b), (x | y, a | b), (x ^ y, a ^ b), (~x, ~a), (x << y, a << b),
+        (x >> y, a >> b),
+        (1 | x, 1 | a), (6 & x, 6 & a), (1 << y, 1 << b),
+    ]:  # fmt: skip
+        np.testing.assert_array_equal(found.numpy(), expected)
+
+
+def test_selection():
+    a = numbers((3, 4), 0)
+    x = wf.tensor(a)
+    for found, expected in [
+        (wf.where(x > 1, x, 0), np.where(a > 1, a, 0)),
+        (x.clamp(1, 2), a.clip(1, 2)),
+        (wf.clip(x, min=1.5), a.clip(1.5)),
+        (x.masked_fill(x > 2, -1), np.where(a > 2, -1, a)),
+        (wf.lerp(x, 2 * x, 0.25), 1.25 * a),
+        (wf.addcmul(x, x, x, value=2), a + 2 * a * a),
+        (wf.addcdiv(x, x, x + 1), a + a / (a + 1)),
+    ]:
+        np.testing.assert_allclose(found.numpy(), expected, rtol=1e-6)
+
+
+def test_changes_in_place_keep_the_element_type():
+    x = wf.tensor([1, 2, 3])
+    x += 1
+    x *= x
+    assert x.dtype is wf.int64 and x.tolist() == [4, 9, 16]
+    x.sub_(wf.tensor(4)).clamp_(max=7)
+    assert x.tolist() == [0, 5, 7]
+    y = wf.tensor([1.5, 2.5])
+    y += wf.tensor([1, 2])
+    y.lerp_(wf.zeros(2), 0.5).neg_().copy_(-y)
+    assert y.tolist() == [1.25, 2.25]
+
+
+@pytest.mark.parametrize(
+    "change, error, text",
+    [
+        (lambda: wf.tensor([1]).add_(0.5), DTypeError, "does not fit into a tensor of int64"),
+        (lambda: wf.tensor([True]).add_(1), DTypeError, "does not fit into a tensor of bool"),
+        (lambda: wf.ones(3).add_(wf.ones(2, 3)), ShapeError, r"expected \(3,\), got \(2, 3\)"),
+        (lambda: wf.ones(3, requires_grad=True).mul_(2), GradientError, "inside no_grad"),
+        (lambda: wf.ones(3).fill_(wf.ones(3)), DTypeError, "expected a number"),
+        (lambda: wf.ones(1).expand(3)[0].add_(1), ShapeError, "clone\\(\\) it first"),
+    ],
+)
+def test_changes_that_cannot_be(change, error, text):
+    with pytest.raises(error, match=text) as raised:
+        change()
+    assert "test_arithmetic.py" in str(raised.value)
+
+
+def test_a_changed_value_under_no_grad_keeps_its_history():
+    w = wf.ones(2, requires_grad=True)
+    y = w * 3
+    with wf.no_grad():
+        y.mul_(10)
+    z = w * 2
+    z.data.zero_()
+    (y + z).sum().backward()
+    assert y.tolist() == [30, 30] and z.tolist() == [0, 0] and w.grad.tolist() == [5, 5]
+
+
+def test_what_is_recorded_under_no_grad_is_a_constant():
+    w = wf.tensor([2.0], requires_grad=True)
+    y = w * 1
+    with wf.no_grad():
+        factor = y * 3
+    (y * factor + y * y.detach()).sum().backward()
+    assert w.grad.tolist() == [8]
+
+
+def test_numbers_are_no_part_of_the_program():
+    x = wf.ones(3)
+    for lr in (0.1, 0.2, 0.3):
+        np.testing.assert_allclose((x * lr + lr).numpy(), 2 * np.float32(lr))
