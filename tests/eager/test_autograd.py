@@ -378,6 +378,30 @@ def test_generators_end_in_their_mode():
     assert list(numbers()) == [1, 2]
 
 
+def constant_factor(x):
+    with wf.no_grad():
+        y = x * 3
+    return (y * x).sum()
+
+
+def detached_factor(x):
+    return (x.detach() * 3 * x).sum()
+
+
+@pytest.mark.parametrize("function", [constant_factor, detached_factor])
+def test_what_is_constant_is_so_everywhere(function):
+    x = leaf(1.0, 2.0)
+    for _ in range(4):  # interpreted, then compiled
+        x.grad = None
+        function(x).backward()
+        assert x.grad.tolist() == [3.0, 6.0]
+    function(x * 1).backward()
+    assert x.grad.tolist() == [6.0, 12.0]
+    plain = x.detach()
+    for taken in (wf.func.grad(function), wf.func.jit(wf.func.grad(function))):
+        assert taken(plain).tolist() == [3.0, 6.0]
+
+
 def test_a_mode_ends_with_an_exception():
     with pytest.raises(ZeroDivisionError), wf.no_grad():
         1 / 0

@@ -150,6 +150,9 @@ class Function:
     `setup_context(ctx, inputs, output)` keeps what the backward function needs. Neither is recorded
     for gradients, except that `create_graph=True` records the backward function.
 
+    A traced function (`weft.func.jit`) knows only what `forward` computes: differentiate inside it,
+    or give the operation its gradient with `weft.func.custom_vjp`.
+
     Example:
         >>> import weft as wf
         >>> class Double(wf.autograd.Function):

@@ -176,7 +176,7 @@ def expand(structure: Structure) -> Expanded:
             values = [settled(memory.value(lazy), record.plan) for lazy in record.inputs]
             with graph.at(record.source):
                 found = record.plan.expand(*values)
-                if record.serial < last and _is_cut(record):
+                if record.serial < last and is_cut(record):
                     found = [stop(y) if isinstance(y, Value) else y for y in found]
             env.update(zip(record.outputs, found, strict=True))
         outputs = tuple([dense(env[y]) for y in structure.outputs])
@@ -184,7 +184,7 @@ def expand(structure: Structure) -> Expanded:
     return Expanded(graph, feeds, outputs, tuple(begins))
 
 
-def _is_cut(record: Record) -> bool:
+def is_cut(record: Record) -> bool:
     """Whether no gradient may flow back through a record, though it could: under `no_grad()`."""
     return (
         record.plan.differentiable

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 from weft.eager.handle import Handle
 from weft.eager.lazy import Drawn, Lazy, Tracer, array_of, next_serial, trace
 from weft.eager.plan import Plan, intern, recall, remember, settled
-from weft.eager.structure import needed
+from weft.eager.structure import is_cut, needed
 from weft.ir.graph import Graph, toposort
 from weft.ir.node import TensorType
 from weft.ir.shape import known
@@ -96,6 +96,9 @@ def _closed(
             values = [settled(env[x], record.plan) for x in record.inputs]
             with graph.at(record.source):
                 found = record.plan.expand(*values)
+                # A gradient is differentiated from outside, whatever it was recorded for.
+                if is_cut(record) and not record.plan.follows:
+                    found = [catalogue.stop_gradient(dense(y)) for y in found]
             env.update(zip(record.outputs, found, strict=True))
         results = tuple([dense(env[y]) for y in outputs])
         order = toposort(graph, [y.node for y in results])
