@@ -10,7 +10,10 @@ from drawn_graph import Drawing
 
 from weft import ops
 from weft.errors import FeedError, GraphError, OutOfRangeError
+from weft.ir.dtype import as_dtype
 from weft.ir.graph import Graph
+from weft.ops.base import REGISTRY
+from weft.ops.numeric import HALVES
 from weft.transform.gradient import dense, gradients
 from weft.transform.interpretation import Interpretation
 from weft.transform.interpreter import evaluate
@@ -106,3 +109,19 @@ def test_effects_are_refused() -> None:
         y = ops.read(w)
     with pytest.raises(GraphError, match="expected a graph without effects: "):
         Interpretation(graph, [y], [])
+
+
+@pytest.mark.parametrize("name", [name for name, op in REGISTRY.items() if op.fast is not None])
+def test_fast_forms_equal_the_references(name: str) -> None:
+    op = REGISTRY[name]
+    for case in op.cases():
+        kinds = {as_dtype(x.dtype) for x in case.inputs}
+        if kinds & {*HALVES}:
+            continue
+        with Graph().as_default() as graph:
+            xs = [ops.placeholder(dtype=x.dtype, shape=x.shape) for x in case.inputs]
+            ys = op.all(*xs, **case.attrs)
+        found = Interpretation(graph, ys, xs)(case.inputs)
+        wanted = evaluate(graph, ys, dict(zip(xs, case.inputs, strict=True)))
+        for y, want in zip(found, wanted, strict=True):
+            np.testing.assert_allclose(y, want, rtol=2 * case.rtol, atol=2 * case.atol)

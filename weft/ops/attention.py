@@ -22,11 +22,12 @@ from weft.ir.dtype import DType, as_dtype
 from weft.ir.node import Value
 from weft.ir.shape import Dims, Shape, broadcast, compatible, known, show
 from weft.ops import reduce
-from weft.ops.base import REQUIRED, Array, Case, Composite, Opaque, catalogue, constant_of, defop
+from weft.ops.base import Array, Case, Composite, Opaque, catalogue, constant_of, defop
 from weft.ops.compare import equal, less_equal, select
 from weft.ops.contraction import matmul
 from weft.ops.convert import cast
 from weft.ops.creation import iota
+from weft.ops.knowledge import REQUIRED
 from weft.ops.maths import exp, log
 from weft.ops.numeric import FLOATS, HALVES, draw
 from weft.ops.rule import floating, sum_like
@@ -80,22 +81,86 @@ def _scale(q: Shape, scale: float | None) -> float:
     return 1 / math.sqrt(max(known(q)[-1], 1)) if scale is None else scale
 
 
+def _attend(
+    q: Array, k: Array, v: Array, mask: tuple[Array, ...], causal: bool, scale: float
+) -> tuple[Array, Array]:
+    """In the precision of the arrays, each row's largest score taken off before `exp`."""
+    s = np.matmul(q, np.swapaxes(k, -1, -2)) * q.dtype.type(scale)
+    hidden = s.dtype.type(-np.inf)
+    for m in mask:
+        s = np.where(m, s, hidden) if m.dtype == bool else s + m.astype(s.dtype)
+    if causal:
+        s = np.where(np.tri(*s.shape[-2:], dtype=bool), s, hidden)
+    top = s.max(axis=-1, keepdims=True, initial=-np.inf)
+    top = np.where(top == -np.inf, s.dtype.type(0), top)
+    e = np.exp(s - top)
+    total = np.maximum(e.sum(axis=-1, keepdims=True), 1)
+    return np.matmul(e / total, v), (top + np.log(total))[..., 0]
+
+
 def _reference(
     q: Array, k: Array, v: Array, *mask: Array, causal: bool, scale: float | None
 ) -> tuple[Array, Array]:
     wide = [x.astype(np.float64) for x in (q, k, v)]
     with np.errstate(all="ignore"):
-        s = np.matmul(wide[0], np.swapaxes(wide[1], -1, -2)) * _scale(q.shape, scale)
-        for m in mask:
-            s = np.where(m, s, -np.inf) if m.dtype == bool else s + m.astype(np.float64)
+        y, log_sums = _attend(wide[0], wide[1], wide[2], mask, causal, _scale(q.shape, scale))
+    return y.astype(q.dtype), log_sums.astype(np.float32 if q.itemsize == 2 else q.dtype)
+
+
+SAFE: Final = 30.0
+"""Scores whose exponentials can be added up as they are: e**30 is 1e13."""
+BLOCK: Final = 1 << 17
+"""Scores computed at a time, so that they stay in the second-level cache (512 KiB)."""
+
+
+def _fast(
+    q: Array, k: Array, v: Array, *mask: Array, causal: bool, scale: float | None
+) -> tuple[Array, Array]:
+    """Small scores need no maximum, and a column of ones among the values adds weights up."""
+    factor = _scale(q.shape, scale)
+    if mask or not k.size or not _largest(q) * _largest(k) * abs(factor) < SAFE:
+        return _attend(q, k, v, mask, causal, factor)
+    batch = np.broadcast_shapes(q.shape[:-2], k.shape[:-2], v.shape[:-2])
+    q, k, v = (_stacked(x, batch) for x in (q * q.dtype.type(factor), k, v))
+    y, total = np.empty((*q.shape[:-1], v.shape[-1]), q.dtype), np.empty(q.shape[:-1], q.dtype)
+    values = _with_column(v, 1)
+    for part in _parts(q, k):
+        e = np.exp(np.matmul(q[part], np.swapaxes(k[part], -1, -2)))
         if causal:
-            s = np.where(np.tri(*s.shape[-2:], dtype=bool), s, -np.inf)
-        top = s.max(axis=-1, keepdims=True, initial=-np.inf)
-        top = np.where(top == -np.inf, 0, top)
-        e = np.exp(s - top)
-        total = np.maximum(e.sum(axis=-1, keepdims=True), 1)
-        y, lse = np.matmul(e / total, wide[2]), (top + np.log(total))[..., 0]
-    return y.astype(q.dtype), lse.astype(np.float32 if q.itemsize == 2 else q.dtype)
+            np.copyto(e, 0, where=_later(e))
+        found = np.matmul(e, values[part])
+        total[part] = found[..., -1]
+        np.divide(found[..., :-1], found[..., -1:], out=y[part])
+    log_sums = np.log(total, out=total)
+    return y.reshape(*batch, *y.shape[1:]), log_sums.reshape(*batch, log_sums.shape[-1])
+
+
+def _largest(x: Array) -> float:
+    """The length of the longest row."""
+    return math.sqrt(np.einsum("...i,...i->...", x, x).max(initial=0))
+
+
+def _stacked(x: Array, batch: tuple[int, ...]) -> Array:
+    """The matrices of a batch along one axis."""
+    return np.broadcast_to(x, (*batch, *x.shape[-2:])).reshape(-1, *x.shape[-2:])
+
+
+def _with_column(x: Array, column: Any) -> Array:
+    """Matrices with a column more."""
+    y = np.empty((*x.shape[:-1], x.shape[-1] + 1), x.dtype)
+    y[..., :-1], y[..., -1] = x, column
+    return y
+
+
+def _parts(q: Array, k: Array) -> Iterator[slice]:
+    """The matrices whose scores are computed together."""
+    count = max(BLOCK // max(q.shape[1] * k.shape[1], 1), 1)
+    return (slice(i, i + count) for i in range(0, len(q), count))
+
+
+def _later(s: Array) -> Array:
+    """Which keys come after their query."""
+    return np.logical_not(np.tri(*s.shape[-2:], dtype=bool))
 
 
 def _in_float32(*xs: Value) -> list[Value]:
@@ -213,6 +278,7 @@ attention = defop(
     dtype=_dtype,
     shape=_shape,
     reference=_reference,
+    fast=_fast,
     vjp=_vjp,
     lower=Composite(_expand),
     cases=_cases,
@@ -275,6 +341,7 @@ flash_attention = defop(
     dtype=_dtype,
     shape=_flash_shape,
     reference=_reference,
+    fast=_fast,
     vjp=_flash_vjp,
     lower=Opaque("flash_attention"),
     cases=_flash_cases,
@@ -311,6 +378,33 @@ def _grad_reference(
     turned = np.swapaxes(ds, -1, -2), np.swapaxes(p, -1, -2)
     found = np.matmul(ds, wide[2]), np.matmul(turned[0], wide[1]), np.matmul(turned[1], wide[0])
     return tuple(x.astype(q.dtype) for x in found)
+
+
+def _fast_grad(
+    g: Array, q: Array, k: Array, v: Array, log_sums: Array, shared: Array, causal: bool,
+    scale: float,
+) -> tuple[Array, ...]:  # fmt: skip
+    """A column more in the products takes off what is the same along a row."""
+    batch, factor = q.shape[:-2], q.dtype.type(scale)
+    g, q, k, v = (_stacked(x, batch) for x in (g, q, k, v))
+    queries = _with_column(q * factor, -log_sums.reshape(q.shape[:-1]))
+    cotangents = _with_column(g, -shared.reshape(q.shape[:-1]))
+    keys, values = (np.swapaxes(_with_column(x, 1), -1, -2) for x in (k, v))
+    found = tuple([np.empty(x.shape, x.dtype) for x in (q, k, v)])
+    by_q, by_k, by_v = found
+    for part in _parts(q, k):
+        p = np.matmul(queries[part], keys[part])
+        np.exp(p, out=p)
+        if causal:
+            np.copyto(p, 0, where=_later(p))
+        ds = np.matmul(cotangents[part], values[part])
+        ds *= p
+        np.matmul(ds, k[part], out=by_q[part])
+        np.matmul(np.swapaxes(ds, -1, -2), q[part], out=by_k[part])
+        np.matmul(np.swapaxes(p, -1, -2), g[part], out=by_v[part])
+    by_q *= factor
+    by_k *= factor
+    return tuple([x.reshape(*batch, *x.shape[1:]) for x in found])
 
 
 def _grad_vjp(
@@ -354,6 +448,7 @@ flash_attention_grad = defop(
     dtype=_grad_dtype,
     shape=_grad_shape,
     reference=_grad_reference,
+    fast=_fast_grad,
     vjp=_grad_vjp,
     lower=Opaque("flash_attention_grad"),
     cases=_grad_cases,
