@@ -306,6 +306,25 @@ def multi_margin(d):
     return lambda nn: nn.MultiMarginLoss(p=p, reduction=how), [x, y]
 
 
+@case
+def ctc(d):
+    steps, n, classes, size = d.size(5, 8), d.size(1, 3), d.size(2, 5), d.size(1, 4)
+    targets, single = d.rng.integers(1, classes, (n, size)), d.flag()
+    inputs, counts = d.rng.integers(3, steps + 1, n), d.rng.integers(0, size + 1, n)
+    how = d.pick(*REDUCTIONS)
+    if not single and d.flag():
+        targets = np.concatenate([t[:c] for t, c in zip(targets, counts, strict=True)])
+    if single:
+        targets, inputs, counts = targets[0], inputs[0], size
+    x = d.normal(steps, *(() if single else (n,)), classes)
+
+    def make(nn):
+        loss = nn.CTCLoss(reduction=how, zero_infinity=True)
+        return lambda x, *rest: loss(nn.functional.log_softmax(x, -1), *rest)
+
+    return make, [x, targets, np.asarray(inputs), np.asarray(counts)]
+
+
 # Images
 
 

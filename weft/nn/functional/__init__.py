@@ -111,6 +111,7 @@ from weft.nn.functional.pooling import (
     max_unpool2d,
     max_unpool3d,
 )
+from weft.nn.functional.sequence import ctc_loss
 from weft.nn.functional.vision import (
     channel_shuffle,
     fold,
@@ -148,6 +149,7 @@ __all__ = [
     "cosine_embedding_loss",
     "cosine_similarity",
     "cross_entropy",
+    "ctc_loss",
     "dropout",
     "dropout1d",
     "dropout2d",

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any, Final
+from typing import Any
 
 from weft.eager.argument import dims_of
-from weft.eager.call import Recorded, lazy_of, recorded
+from weft.eager.call import Recorded, lazy_of, recorded, unary
 from weft.eager.inplace import write
 from weft.eager.random import SEED, next_counter
 from weft.errors import ShapeError
@@ -14,7 +13,7 @@ from weft.ir.dtype import as_dtype, float32
 from weft.ir.node import Value
 from weft.ir.shape import known, normal_axis, show
 from weft.ops import random as nodes
-from weft.ops.base import at_user_line, catalogue, constant_of
+from weft.ops.base import REGISTRY, at_user_line, catalogue, constant_of
 
 
 def settle(function: Recorded, x: Any, inplace: bool, *rest: Any, **static: Any) -> Any:
@@ -28,21 +27,10 @@ def _zero(x: Value) -> Value:
     return constant_of(0, x.dtype)
 
 
-def _plain(name: str, **attrs: Any) -> Callable[[Value], Value]:
-    def function(x: Value) -> Value:
-        return getattr(catalogue, name)(x, **attrs)
-
-    function.__name__ = f"_{name}"
-    return function
-
-
-_relu: Final = recorded(_plain("relu"))
-_relu6: Final = recorded(_plain("relu6"))
-_selu: Final = recorded(_plain("selu"))
-_silu: Final = recorded(_plain("silu"))
-_sigmoid: Final = recorded(_plain("sigmoid"))
-_tanh: Final = recorded(_plain("tanh"))
-_gelu: Final = recorded(_plain("gelu"))
+def _plain(name: str, x: Any, inplace: bool = False) -> Any:
+    """Call an operation of the catalogue, in place if so asked."""
+    op = REGISTRY[name]
+    return write(x, unary(op, x).lazy, name) if inplace else unary(op, x, floats=name != "relu")
 
 
 @recorded
@@ -52,22 +40,22 @@ def _tanh_gelu(x: Value) -> Value:
 
 def relu(input: Any, inplace: bool = False) -> Any:
     """`max(x, 0)`."""
-    return settle(_relu, input, inplace)
+    return _plain("relu", input, inplace)
 
 
 def relu_(input: Any) -> Any:
     """`relu` in place."""
-    return settle(_relu, input, True)
+    return _plain("relu", input, True)
 
 
 def relu6(input: Any, inplace: bool = False) -> Any:
     """`min(max(x, 0), 6)`."""
-    return settle(_relu6, input, inplace)
+    return _plain("relu6", input, inplace)
 
 
 def selu(input: Any, inplace: bool = False) -> Any:
     """Scaled exponential linear unit (Klambauer et al., 2017)."""
-    return settle(_selu, input, inplace)
+    return _plain("selu", input, inplace)
 
 
 def selu_(input: Any) -> Any:
@@ -77,17 +65,17 @@ def selu_(input: Any) -> Any:
 
 def silu(input: Any, inplace: bool = False) -> Any:
     """`x * sigmoid(x)`, also called swish."""
-    return settle(_silu, input, inplace)
+    return _plain("silu", input, inplace)
 
 
 def sigmoid(input: Any) -> Any:
     """`1 / (1 + exp(-x))`."""
-    return _sigmoid(input)
+    return _plain("sigmoid", input)
 
 
 def tanh(input: Any) -> Any:
     """Hyperbolic tangent."""
-    return _tanh(input)
+    return _plain("tanh", input)
 
 
 def gelu(input: Any, approximate: str = "none") -> Any:
@@ -99,7 +87,7 @@ def gelu(input: Any, approximate: str = "none") -> Any:
         raise ValueError(
             f"gelu: expected approximate 'none' or 'tanh', got {approximate!r}{at_user_line()}"
         )
-    return _gelu(input) if approximate == "none" else _tanh_gelu(input)
+    return _plain("gelu", input) if approximate == "none" else _tanh_gelu(input)
 
 
 @recorded
