@@ -49,6 +49,21 @@ class DType:
         """Whether the type holds signed or unsigned integers (not booleans)."""
         return self.kind in "iu"
 
+    @property
+    def type(self) -> Any:
+        """NumPy's class of single numbers of this type."""
+        return self.numpy.type
+
+    @property
+    def dtype(self) -> np.dtype[Any]:
+        """The NumPy type, under the name by which NumPy's functions look for it."""
+        return self.numpy
+
+    def __call__(self, value: Any) -> Any:
+        """A Python number as a NumPy number of this type, or a tensor as one of this type."""
+        convert = getattr(value, "to", None)
+        return self.numpy.type(value) if convert is None else convert(self)
+
     def __repr__(self) -> str:
         return self.name
 

@@ -1,0 +1,48 @@
+"""Linear algebra under SciPy's names."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from weft.numpy.convert import alike
+from weft.numpy.creation import eye, tril, triu
+from weft.numpy.elementwise import conj
+from weft.numpy.linalg import cholesky, det, eigh, inv, norm, pinv, solve, svd
+from weft.numpy.manipulation import matrix_transpose
+from weft.numpy.product import block_diag, kron
+
+if TYPE_CHECKING:
+    from weft.numpy.array import ndarray
+
+__all__ = [
+    "block_diag", "cholesky", "det", "eigh", "inv", "norm", "pinv", "solve", "solve_sylvester",
+    "solve_triangular", "svd",
+]  # fmt: skip
+
+
+def solve_triangular(
+    a: Any, b: Any, trans: int | str = 0, lower: bool = False, unit_diagonal: bool = False
+) -> ndarray:
+    """`x` such that `a @ x` is `b`, where only one triangle of `a` counts.
+
+    Args:
+        trans: 1 or `"T"` takes the transposed matrix, 2 or `"C"` its conjugate.
+        unit_diagonal: the diagonal counts as ones.
+    """
+    x, y = alike(a, b)
+    part: Any = tril(x, k=-1 if unit_diagonal else 0) if lower else triu(x, k=int(unit_diagonal))
+    if unit_diagonal:
+        part = part + eye(x.shape[-1], dtype=x.dtype)
+    if trans in (1, "T", 2, "C"):
+        part = matrix_transpose(conj(part) if trans in (2, "C") else part)
+    return solve(part, y)
+
+
+def solve_sylvester(a: Any, b: Any, q: Any) -> ndarray:
+    """`x` such that `a @ x + x @ b` is `q`, as one linear system."""
+    x, y, z = alike(a, b, q)
+    m, n = x.shape[-1], y.shape[-1]
+    ones_m, ones_n = (eye(k, dtype=x.dtype) for k in (m, n))
+    whole: Any = kron(x, ones_n)
+    found: Any = solve(whole + kron(ones_m, matrix_transpose(y)), z.reshape((m * n,)))
+    return found.reshape((m, n))

@@ -1,0 +1,294 @@
+"""Special functions: gamma, beta, error and Bessel functions, logistic functions, logsumexp."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, Final
+
+import numpy as np
+
+from weft import ops
+from weft.eager import arithmetic, elementary, reduction
+from weft.eager.call import recorded
+from weft.errors import DTypeError
+from weft.ir.node import Value
+from weft.numpy.convert import alike, array_like, floats, operands
+from weft.numpy.statistical import axes_within
+from weft.ops.base import at_user_line, catalogue, constant_of
+from weft.ops.rule import concrete
+from weft.scipy.hosted import function as hosted
+
+if TYPE_CHECKING:
+    from weft.numpy.array import ndarray
+
+__all__ = [
+    "beta",
+    "betainc",
+    "betaln",
+    "digamma",
+    "entr",
+    "erf",
+    "erfc",
+    "erfcinv",
+    "erfinv",
+    "expit",
+    "gamma",
+    "gammainc",
+    "gammaincc",
+    "gammaln",
+    "gammasgn",
+    "i0",
+    "i0e",
+    "i1",
+    "i1e",
+    "iv",
+    "ive",
+    "j0",
+    "j1",
+    "jn",
+    "jv",
+    "log_expit",
+    "log_ndtr",
+    "log_softmax",
+    "loggamma",
+    "logit",
+    "logsumexp",
+    "multigammaln",
+    "ndtr",
+    "polygamma",
+    "psi",
+    "rgamma",
+    "softmax",
+    "xlog1py",
+    "xlogy",
+    "y0",
+    "y1",
+    "yn",
+    "yv",
+]  # fmt: skip
+
+
+def _one(graph: Callable[[Value], Value], doc: str) -> Callable[[Any], ndarray]:
+    """A function of a graph value as one of whatever can be an array of floating numbers."""
+    run = recorded(graph)
+
+    def single(x: Any, /) -> ndarray:
+        return run(floats(x))
+
+    single.__doc__ = doc
+    return single
+
+
+def _two(graph: Callable[[Value, Value], Value], doc: str) -> Callable[[Any, Any], ndarray]:
+    run = recorded(graph)
+
+    def double(x: Any, y: Any, /) -> ndarray:
+        return run(*alike(floats(x), floats(y)))
+
+    double.__doc__ = doc
+    return double
+
+
+def _number(value: float, like: Value) -> Value:
+    return constant_of(np.array(value, like.dtype.numpy))
+
+
+# Gamma functions
+
+
+def _gammasgn(x: Value) -> Value:
+    below = catalogue.floor(x)
+    odd = catalogue.not_equal(catalogue.remainder(below, _number(2, x)), _number(0, x))
+    negative = catalogue.logical_and(catalogue.less(x, _number(0, x)), odd)
+    return catalogue.select(negative, _number(-1, x), _number(1, x))
+
+
+def _gamma(x: Value) -> Value:
+    return _gammasgn(x) * catalogue.exp(catalogue.lgamma(x))
+
+
+def _rgamma(x: Value) -> Value:
+    return _gammasgn(x) * catalogue.exp(-catalogue.lgamma(x))
+
+
+gammaln: Final = _one(lambda x: catalogue.lgamma(x), "The logarithm of the size of `gamma`.")
+loggamma = gammaln
+gammasgn: Final = _one(_gammasgn, "The sign of `gamma`.")
+gamma: Final = _one(_gamma, "The gamma function: `(x - 1)!` of whole numbers.")
+rgamma: Final = _one(_rgamma, "1 divided by `gamma`.")
+digamma: Final = _one(lambda x: catalogue.digamma(x), "The derivative of `gammaln`.")
+psi = digamma
+beta: Final = _two(
+    lambda x, y: _gamma_sign_of_three(x, y) * catalogue.exp(ops.betaln(x, y)),
+    "`gamma(x) * gamma(y) / gamma(x + y)`.",
+)
+betaln: Final = _two(ops.betaln, "The logarithm of the size of `beta`.")
+
+
+def _gamma_sign_of_three(x: Value, y: Value) -> Value:
+    return _gammasgn(x) * _gammasgn(y) * _gammasgn(x + y)
+
+
+@recorded
+def _polygamma(x: Value, *, n: int) -> Value:
+    return catalogue.polygamma(x, n=n)
+
+
+def polygamma(n: Any, x: Any, /) -> ndarray:
+    """The `n`-th derivative of `digamma`.
+
+    Raises:
+        DTypeError: `n` is no whole number.
+    """
+    order = n.item() if hasattr(n, "item") else n
+    if order != int(order):
+        raise DTypeError(f"polygamma: expected a whole number n, got {order}{at_user_line()}")
+    return _polygamma(floats(x), n=int(order)) if order else digamma(x)
+
+
+@recorded
+def _multigammaln(a: Value, *, d: int) -> Value:
+    found = _number(0.25 * d * (d - 1) * math.log(math.pi), a)
+    for i in range(d):
+        found = found + catalogue.lgamma(a - _number(i / 2, a))
+    return found
+
+
+def multigammaln(a: Any, d: int) -> ndarray:
+    """The logarithm of the gamma function of `d` dimensions."""
+    return _multigammaln(floats(a), d=int(d))
+
+
+betainc: Final = hosted("betainc", "The distribution function of `beta` at `x`, after a and b.")
+gammainc: Final = hosted("gammainc", "The distribution function of `gamma` at `x`, after a.")
+gammaincc: Final = hosted("gammaincc", "1 less `gammainc`.")
+
+# Error functions
+
+_erf: Final = _one(lambda x: catalogue.erf(x), "The error function of real numbers.")
+_erfc: Final = _one(lambda x: catalogue.erfc(x), "1 less the error function of real numbers.")
+_complex_erf: Final = hosted("erf", "The error function of complex numbers.")
+_complex_erfc: Final = hosted("erfc", "1 less the error function of complex numbers.")
+
+
+def erf(x: Any, /) -> ndarray:
+    """The error function; of complex numbers it needs SciPy."""
+    x = floats(x)
+    return _complex_erf(x) if x.dtype.is_complex else _erf(x)
+
+
+def erfc(x: Any, /) -> ndarray:
+    """1 less the error function, exact where that is tiny; of complex numbers it needs SciPy."""
+    x = floats(x)
+    return _complex_erfc(x) if x.dtype.is_complex else _erfc(x)
+
+
+erfinv: Final = _one(lambda x: catalogue.erfinv(x), "The inverse of `erf`.")
+erfcinv: Final = hosted("erfcinv", "The inverse of `erfc`.")
+ndtr: Final = _one(ops.ndtr, "The distribution function of the normal distribution.")
+
+
+def _log_ndtr(x: Value) -> Value:
+    # Far below 0, by the series of erfcx: Abramowitz and Stegun, 7.1.23.
+    limit = _number(-10, x)
+    far = catalogue.less(x, limit)
+    near = catalogue.select(far, _number(0, x), x)
+    away = catalogue.select(far, x, limit)
+    square = away * away
+    series = 1 - 1 / square + 3 / (square * square) - 15 / (square * square * square)
+    series = series + 105 / (square * square * square * square)
+    tail = -square / 2 - catalogue.log(-away * _number(math.sqrt(2 * math.pi), x))
+    direct = catalogue.log(catalogue.erfc(-near * _number(math.sqrt(0.5), x)) / 2)
+    return catalogue.select(far, tail + catalogue.log(series), direct)
+
+
+log_ndtr: Final = _one(_log_ndtr, "The logarithm of `ndtr`.")
+
+# Bessel functions
+
+i0: Final = _one(ops.i0, "The modified Bessel function of the first kind of order 0.")
+i1: Final = _one(ops.i1, "The modified Bessel function of the first kind of order 1.")
+i0e: Final = _one(lambda x: catalogue.i0e(x), "`i0(x) * exp(-abs(x))`.")
+i1e: Final = _one(lambda x: catalogue.i1e(x), "`i1(x) * exp(-abs(x))`.")
+iv: Final = hosted("iv", "The modified Bessel function of the first kind of a real order.")
+ive: Final = hosted("ive", "`iv(v, x) * exp(-abs(x))`.")
+j0: Final = hosted("j0", "The Bessel function of the first kind of order 0.")
+j1: Final = hosted("j1", "The Bessel function of the first kind of order 1.")
+jv: Final = hosted("jv", "The Bessel function of the first kind of a real order.")
+y0: Final = hosted("y0", "The Bessel function of the second kind of order 0.")
+y1: Final = hosted("y1", "The Bessel function of the second kind of order 1.")
+yv: Final = hosted("yv", "The Bessel function of the second kind of a real order.")
+jn, yn = jv, yv
+
+# Logistic functions and entropies
+
+expit: Final = _one(lambda x: catalogue.sigmoid(x), "`1 / (1 + exp(-x))`.")
+log_expit: Final = _one(ops.log_sigmoid, "The logarithm of `expit`.")
+
+
+def logit(x: Any, /) -> ndarray:
+    """`log(x / (1 - x))`, the inverse of `expit`."""
+    found: Any = elementary.logit(array_like(x))
+    return found
+
+
+def xlogy(x: Any, y: Any, /) -> ndarray:
+    """`x * log(y)`, and 0 where `x` is 0."""
+    a, b = operands(x, y)
+    found: Any = arithmetic.xlogy(a, b)
+    return found
+
+
+def _xlog1py(x: Value, y: Value) -> Value:
+    zero = _number(0, x)
+    none = catalogue.equal(x, zero)
+    return catalogue.select(none, zero * x, x * catalogue.log1p(catalogue.select(none, zero, y)))
+
+
+xlog1py: Final = _two(_xlog1py, "`x * log1p(y)`, and 0 where `x` is 0.")
+
+
+def entr(x: Any, /) -> ndarray:
+    """`-x * log(x)`, and 0 at 0."""
+    found: Any = xlogy(x, x)
+    return -found
+
+
+# Sums of exponentials
+
+
+@recorded
+def _logsumexp(x: Value, b: Value | None, *, axes: tuple[int, ...], keepdims: bool) -> Value:
+    if b is None:
+        return catalogue.logsumexp(x, axes=axes, keepdims=keepdims)
+    top = catalogue.stop_gradient(catalogue.max(x, axes=axes, keepdims=True))
+    finite = catalogue.isfinite(top)
+    top = catalogue.select(finite, top, _number(0, x))
+    total = catalogue.log(catalogue.sum(b * catalogue.exp(x - top), axes=axes, keepdims=True))
+    found = total + top
+    return found if keepdims else catalogue.squeeze(found, axes=axes) if concrete(x) else found
+
+
+def logsumexp(a: Any, axis: Any = None, b: Any = None, keepdims: bool = False) -> ndarray:
+    """`log(sum(b * exp(a)))` over axes, without overflow."""
+    x = floats(a)
+    if b is not None:
+        x, b = alike(x, floats(b))
+    axes = axes_within("logsumexp", axis, x.ndim)
+    return _logsumexp.on(x, x, b, axes=axes, keepdims=keepdims)
+
+
+def softmax(x: Any, axis: Any = None) -> ndarray:
+    """`exp(x)` divided by its sum over axes (all, if none is given)."""
+    x = floats(x)
+    if isinstance(axis, int):
+        found: Any = reduction.softmax(x, axis)
+        return found
+    return (x - logsumexp(x, axis, keepdims=True)).exp()
+
+
+def log_softmax(x: Any, axis: Any = None) -> ndarray:
+    """The logarithm of `softmax`, exact where that is tiny."""
+    x = floats(x)
+    return x - logsumexp(x, axis, keepdims=True)

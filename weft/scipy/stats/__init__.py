@@ -1,0 +1,12 @@
+"""Densities and distribution functions, with gradients by their parameters too."""
+
+from __future__ import annotations
+
+from weft.scipy.stats import beta as beta
+from weft.scipy.stats import chi2 as chi2
+from weft.scipy.stats import dirichlet as dirichlet
+from weft.scipy.stats import gamma as gamma
+from weft.scipy.stats import multivariate_normal as multivariate_normal
+from weft.scipy.stats import norm as norm
+from weft.scipy.stats import poisson as poisson
+from weft.scipy.stats import t as t

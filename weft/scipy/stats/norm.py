@@ -1,0 +1,49 @@
+"""The normal distribution."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+from weft.numpy.convert import floats
+from weft.numpy.elementwise import exp, log, square
+from weft.scipy.special import log_ndtr, ndtr
+
+__all__ = ["cdf", "logcdf", "logpdf", "logsf", "pdf", "sf"]
+
+_HALF_LOG = 0.5 * math.log(2 * math.pi)
+
+
+def _standard(x: Any, loc: Any, scale: Any) -> Any:
+    return (floats(x) - loc) / floats(scale)
+
+
+def logpdf(x: Any, loc: Any = 0.0, scale: Any = 1.0) -> Any:
+    """The logarithm of the density."""
+    z = _standard(x, loc, scale)
+    return square(z) * -0.5 - _HALF_LOG - log(scale)  # pyright: ignore[reportOperatorIssue]
+
+
+def pdf(x: Any, loc: Any = 0.0, scale: Any = 1.0) -> Any:
+    """The density."""
+    return exp(logpdf(x, loc, scale))
+
+
+def cdf(x: Any, loc: Any = 0.0, scale: Any = 1.0) -> Any:
+    """The probability of at most `x`."""
+    return ndtr(_standard(x, loc, scale))
+
+
+def sf(x: Any, loc: Any = 0.0, scale: Any = 1.0) -> Any:
+    """The probability of more than `x`."""
+    return ndtr(-_standard(x, loc, scale))
+
+
+def logcdf(x: Any, loc: Any = 0.0, scale: Any = 1.0) -> Any:
+    """The logarithm of `cdf`."""
+    return log_ndtr(_standard(x, loc, scale))
+
+
+def logsf(x: Any, loc: Any = 0.0, scale: Any = 1.0) -> Any:
+    """The logarithm of `sf`."""
+    return log_ndtr(-_standard(x, loc, scale))

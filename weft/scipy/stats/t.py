@@ -1,0 +1,45 @@
+"""Student's t distribution."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+from weft.numpy.convert import alike, floats
+from weft.numpy.elementwise import exp, log, log1p
+from weft.numpy.searching import where
+from weft.scipy.special import betainc, gammaln
+
+__all__ = ["cdf", "logcdf", "logpdf", "pdf"]
+
+
+def logpdf(x: Any, df: Any, loc: Any = 0.0, scale: Any = 1.0) -> Any:
+    """The logarithm of the density of `df` degrees of freedom."""
+    y, n, s = alike(floats(x) - loc, floats(df), floats(scale))
+    z = y / s
+    total = gammaln((n + 1) / 2) - gammaln(n / 2)  # pyright: ignore[reportOperatorIssue]
+    return total - log(n * math.pi) / 2 - (n + 1) / 2 * log1p(z * z / n) - log(s)
+
+
+def pdf(x: Any, df: Any, loc: Any = 0.0, scale: Any = 1.0) -> Any:
+    """The density of `df` degrees of freedom."""
+    return exp(logpdf(x, df, loc, scale))
+
+
+def cdf(x: Any, df: Any, loc: Any = 0.0, scale: Any = 1.0) -> Any:
+    """The probability of at most `x`; it has no gradient by `df`."""
+    y, n, s = alike(floats(x) - loc, floats(df), floats(scale))
+    z = y / s
+    square = z * z
+    # The smaller of x and 1 - x keeps its digits.
+    inner = where(square < n, square / (n + square), n / (n + square))
+    half = floats(0.5)
+    near = betainc(half, n / 2, where(square < n, inner, 0.5))
+    far = betainc(n / 2, half, where(square < n, 0.5, inner))
+    tail = where(square < n, 0.5 - near / 2, far / 2)
+    return where(z < 0, tail, 1 - tail)
+
+
+def logcdf(x: Any, df: Any, loc: Any = 0.0, scale: Any = 1.0) -> Any:
+    """The logarithm of `cdf`."""
+    return log(cdf(x, df, loc, scale))
