@@ -27,9 +27,9 @@ from weft.ops.base import (
     Op,
     Pull,
     catalogue,
-    freeze,
-)  # fmt: skip
+)
 from weft.ops.creation import zeros_like
+from weft.ops.knowledge import freeze
 from weft.ops.state import constant
 from weft.runtime.engine import Function, State
 from weft.transform.check import check_gradients

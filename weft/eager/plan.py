@@ -13,8 +13,9 @@ from weft.ir.dtype import DType
 from weft.ir.graph import Graph
 from weft.ir.node import TensorType, Value
 from weft.ir.shape import known
-from weft.ops.base import NO_GRADIENT, Op, catalogue, freeze
+from weft.ops.base import NO_GRADIENT, Op, catalogue
 from weft.ops.creation import zeros_like
+from weft.ops.knowledge import freeze
 from weft.ops.sparse import RowSparse
 from weft.transform.gradient import Cotangent, dense, gradients
 

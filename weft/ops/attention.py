@@ -207,7 +207,9 @@ def _suits(q: Value, k: Value, v: Value) -> bool:
 def _of_one_batch(*xs: Value) -> list[Value]:
     """The matrices, with the leading dimensions of all."""
     batch = known(broadcast(*[known(x.shape)[:-2] for x in xs]))
-    return [catalogue.broadcast_to(x, shape=(*batch, *known(x.shape)[-2:])) for x in xs]
+    shapes = [(*batch, *known(x.shape)[-2:]) for x in xs]
+    pairs = zip(xs, shapes, strict=True)
+    return [x if x.shape == s else catalogue.broadcast_to(x, shape=s) for x, s in pairs]
 
 
 def _vjp(
@@ -232,7 +234,8 @@ def _vjp(
 
 def _fitted(found: Any, xs: tuple[Any, ...]) -> tuple[Any, ...]:
     """Cotangents in the shapes and types of their inputs."""
-    return tuple(cast(sum_like(d, x), dtype=x.dtype) for d, x in zip(found, xs, strict=True))
+    summed = [(sum_like(d, x), x.dtype) for d, x in zip(found, xs, strict=True)]
+    return tuple([d if d.dtype is kind else cast(d, dtype=kind) for d, kind in summed])
 
 
 def _slopes(s: Value, xs: tuple[Any, ...], scale: float) -> tuple[Value, ...]:

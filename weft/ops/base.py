@@ -22,7 +22,6 @@ The rules of an operation, all pure:
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final, cast
@@ -34,22 +33,9 @@ from weft.ir.dtype import DType, as_dtype
 from weft.ir.graph import current_graph
 from weft.ir.node import Literal, Node, TensorType, Value, user_source
 from weft.ir.shape import Shape, is_static
+from weft.ops.knowledge import REQUIRED, freeze, is_complete, known_value
 
 Array = np.ndarray[Any, Any]
-
-
-class _Sentinel:
-    def __init__(self, name: str) -> None:
-        self._name = name
-
-    def __repr__(self) -> str:
-        return self._name
-
-
-REQUIRED: Final = _Sentinel("REQUIRED")
-"""Default of an attribute that has none."""
-UNKNOWN: Final = _Sentinel("UNKNOWN")
-"""Value, during inference, of an attribute that a node supplies and of which nothing is known."""
 
 
 def NO_GRADIENT(*_: Any, **__: Any) -> tuple[None, ...]:
@@ -415,22 +401,6 @@ def at_user_line() -> str:
     return "" if source is None else f" (created at {source})"
 
 
-def freeze(value: Any) -> Any:
-    """An attribute as nodes keep it: hashable, lists as tuples, arrays as literals."""
-    if isinstance(value, list | tuple):
-        return tuple([freeze(v) for v in cast("list[Any]", value)])
-    if isinstance(value, np.ndarray):
-        return Literal(value)
-    if isinstance(value, np.generic):
-        return value.item()
-    return value
-
-
-def operand_attribute(array: Array) -> Any:
-    """The attribute that a computed operand stands for: a number, or nested tuples of numbers."""
-    return freeze(array.tolist())
-
-
 def _attribute(key: str, value: Any, frozen: bool) -> Any:
     if key == "dtype" and value is not None:
         return as_dtype(value)
@@ -522,72 +492,3 @@ def _bare(value: Any, array: Array, dtype: DType) -> Array:
         text = f"constant: expected a number that {dtype} holds, got {value!r}"
         raise DTypeError(text + at_user_line())
     return converted
-
-
-def is_complete(known: Any) -> bool:
-    """Whether nothing of an attribute is unknown."""
-    if isinstance(known, tuple):
-        return not any(v is None or not is_complete(v) for v in cast("tuple[Any, ...]", known))
-    return known is not UNKNOWN
-
-
-KNOWN_RULES: dict[str, Callable[[Node], Any]] = {}
-"""Per operation: what is known, before anything runs, of an integer output that may become a shape.
-
-A rule gives an int, a tuple of `int | None`, nested tuples of them, or `UNKNOWN`; where there are
-several outputs, a list of such, one an output."""
-
-
-class _Knowledge(threading.local):
-    """What the current call of `known_value` has found, so that shared nodes cost nothing."""
-
-    def __init__(self) -> None:
-        self.found: dict[Node, Any] = {}
-        self.depth = 0
-
-
-_knowledge = _Knowledge()
-_DEEPEST = 40  # shape arithmetic is shallow; deeper is not looked into, to bound the recursion
-
-
-def known_value(value: Value) -> Any:
-    """What is known of a value at construction: an int, a tuple of `int | None`, or `UNKNOWN`.
-
-    Shape arithmetic such as `stack([shape(x)[0], 784])` gives `(None, 784)`.
-    """
-    node = value.node
-    if node.op == "constant":
-        array: Array = node.attrs["value"].array
-        return freeze(array.tolist())
-    rule = KNOWN_RULES.get(node.op)
-    if rule is None or not value.dtype.is_integer or _knowledge.depth > _DEEPEST:
-        return _of_shape(value.shape)
-    if node not in _knowledge.found:
-        _knowledge.depth += 1
-        try:
-            found = rule(node)
-        finally:
-            _knowledge.depth -= 1
-        _knowledge.found[node] = found
-    result = _knowledge.found[node]
-    if len(node.types) > 1 and result is not UNKNOWN:
-        result = result[value.index]
-    if _knowledge.depth == 0:
-        _knowledge.found.clear()
-    return _of_shape(value.shape) if result is UNKNOWN else result
-
-
-_LONGEST = 64  # entries of an attribute; shapes and paddings are far shorter
-
-
-def _of_shape(shape: Shape) -> Any:
-    """Knowing its shape only: nested tuples of `None`, as many as it has entries."""
-    if shape is None or len(shape) not in (1, 2) or None in shape:
-        return UNKNOWN
-    dims = cast("tuple[int, ...]", shape)
-    if max(dims) > _LONGEST:
-        return UNKNOWN
-    entry: Any = None
-    for d in reversed(dims):
-        entry = (entry,) * d
-    return entry

@@ -27,7 +27,6 @@ from weft.ir.node import Attrs, Node, Source, TensorType, Value
 from weft.ir.shape import Shape, compatible, merge, show, size
 from weft.ops.base import (
     BY_EXPANSION,
-    REQUIRED,
     Alias,
     Array,
     Case,
@@ -37,8 +36,8 @@ from weft.ops.base import (
     constant_of,
     defop,
     op_of,
-    operand_attribute,
 )
+from weft.ops.knowledge import REQUIRED, operand_attribute
 from weft.ops.sample import count
 from weft.ops.sparse import RowSparse
 

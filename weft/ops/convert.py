@@ -10,7 +10,8 @@ import numpy as np
 from weft.errors import DTypeError
 from weft.ir import dtype as types
 from weft.ir.dtype import DTYPES, NAMED, DType, as_dtype
-from weft.ops.base import NO_GRADIENT, REQUIRED, Array, Case, Elementwise, Op, catalogue, defop
+from weft.ops.base import NO_GRADIENT, Array, Case, Elementwise, Op, catalogue, defop
+from weft.ops.knowledge import REQUIRED
 from weft.ops.numeric import HALVES, Rule, binary, draw, elementwise
 from weft.ops.rule import same_shape
 

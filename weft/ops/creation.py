@@ -12,18 +12,8 @@ from weft.errors import DTypeError, ShapeError
 from weft.ir.dtype import DType, as_dtype, float32, int32, int64
 from weft.ir.node import Value
 from weft.ir.shape import Shape, normal_axis, show
-from weft.ops.base import (
-    NO_GRADIENT,
-    REQUIRED,
-    UNKNOWN,
-    Array,
-    Case,
-    Composite,
-    Pull,
-    catalogue,
-    constant_of,
-    defop,
-)
+from weft.ops.base import NO_GRADIENT, Array, Case, Composite, Pull, catalogue, constant_of, defop
+from weft.ops.knowledge import REQUIRED, UNKNOWN
 from weft.ops.rule import (
     attribute_shape,
     checked_shape,

@@ -14,8 +14,9 @@ from weft.errors import DTypeError, ShapeError
 from weft.ir.dtype import DType
 from weft.ir.node import Value
 from weft.ir.shape import Dims, Shape, compatible, show
-from weft.ops.base import REQUIRED, Array, Case, Pull, defop
+from weft.ops.base import Array, Case, Pull, defop
 from weft.ops.creation import zeros_like
+from weft.ops.knowledge import REQUIRED
 from weft.ops.rule import concrete, index_dtype
 from weft.ops.sample import ALL, count
 

@@ -17,7 +17,8 @@ import numpy as np
 from weft.errors import DTypeError
 from weft.ir.dtype import DType, float64
 from weft.ir.node import Value
-from weft.ops.base import REQUIRED, Array, Case, Elementwise, constant_of, defop
+from weft.ops.base import Array, Case, Elementwise, constant_of, defop
+from weft.ops.knowledge import REQUIRED
 from weft.ops.maths import erfc
 from weft.ops.numeric import FLOATS, draw
 from weft.ops.rule import broadcast_shape, floating

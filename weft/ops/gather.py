@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 
@@ -17,7 +17,6 @@ from weft.ir.node import Value
 from weft.ir.shape import Dims, Shape, broadcast, compatible, known, merge, normal_axis, show
 from weft.ops.base import (
     BY_EXPANSION,
-    REQUIRED,
     Array,
     Case,
     Composite,
@@ -27,6 +26,7 @@ from weft.ops.base import (
     defop,
 )
 from weft.ops.creation import full, iota
+from weft.ops.knowledge import REQUIRED
 from weft.ops.numeric import widened
 from weft.ops.rule import (
     attribute_shape,
@@ -200,13 +200,23 @@ def _fast_scatter(x: Array, indices: Array, updates: Array) -> Array:
     """The updates of a row together, by sorting: `np.add.at` takes them element by element."""
     found = check_indices(indices, x.shape[0]).reshape(-1)
     y = np.array(x)
-    if found.size:
-        order = np.argsort(found, kind="stable")
-        rows = found[order]
-        starts = np.flatnonzero(np.concatenate(([True], rows[1:] != rows[:-1])))
-        sorted_updates = updates.reshape(found.size, *x.shape[1:])[order]
-        y[rows[starts]] += np.add.reduceat(sorted_updates, starts, axis=0)
+    if not found.size:
+        return y
+    order = np.argsort(found, kind="stable")
+    rows = found[order]
+    starts = np.flatnonzero(np.concatenate(([True], rows[1:] != rows[:-1])))
+    given = updates.reshape(found.size, *x.shape[1:])
+    counts = np.diff(starts, append=found.size)
+    if counts.max() > _FEW:
+        y[rows[starts]] += np.add.reduceat(given[order], starts, axis=0)
+        return y
+    for i in range(counts.max()):  # the first update of every row, then every second one, ...
+        place = order[(starts + i)[counts > i]]
+        y[found[place]] += given[place]
     return y
+
+
+_FEW: Final = 16  # updates of one row up to which passes over all rows are faster than reduceat
 
 
 def _scatter_vjp(g: Value, y: Value, x: Value, indices: Value, updates: Value) -> tuple[Any, ...]:

@@ -13,7 +13,8 @@ from weft.errors import GraphError, OutOfRangeError, ShapeError
 from weft.ir.dtype import bool_
 from weft.ir.node import Value
 from weft.ir.shape import Dim
-from weft.ops.base import Array, at_user_line, catalogue, constant_of, known_value
+from weft.ops.base import Array, at_user_line, catalogue, constant_of
+from weft.ops.knowledge import known_value
 from weft.ops.positions import take_nd
 
 __all__ = ["subscript"]

@@ -11,7 +11,8 @@ from weft.errors import ShapeError
 from weft.ir.node import Value
 from weft.ir.shape import Shape, merge, normal_axis, show
 from weft.ops.array import dimension
-from weft.ops.base import REQUIRED, UNKNOWN, Array, Case, Composite, Pull, catalogue, defop
+from weft.ops.base import Array, Case, Composite, Pull, catalogue, defop
+from weft.ops.knowledge import REQUIRED, UNKNOWN
 from weft.ops.rule import add_dims, concrete, front_axis, front_new_axis, same
 from weft.ops.sample import ALL, count, each_dtype
 from weft.ops.slicing import cut

@@ -16,7 +16,8 @@ import numpy as np
 from weft.ir.dtype import DType
 from weft.ir.node import Node, Value
 from weft.ir.shape import is_static, known
-from weft.ops.base import KNOWN_RULES, UNKNOWN, Array, known_value, op_of
+from weft.ops.base import Array, op_of
+from weft.ops.knowledge import KNOWN_RULES, UNKNOWN, known_value
 
 LARGEST: Final = 256  # elements of an array that is followed; shapes are far smaller
 

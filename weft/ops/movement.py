@@ -13,9 +13,10 @@ from weft.ir.dtype import DType, as_dtype, float32
 from weft.ir.node import Value
 from weft.ir.shape import Dims, Shape, normal_axis, show
 from weft.ops.array import axis_of
-from weft.ops.base import REQUIRED, Array, Case, Pull, at_user_line, catalogue, constant_of, defop
+from weft.ops.base import Array, Case, Pull, at_user_line, catalogue, constant_of, defop
 from weft.ops.creation import full, iota
 from weft.ops.gather import gather
+from weft.ops.knowledge import REQUIRED
 from weft.ops.rule import concrete, same
 from weft.ops.sample import count, each_dtype
 

@@ -17,7 +17,8 @@ from weft.ir.dtype import DType
 from weft.ir.node import Value
 from weft.ir.shape import Dims, Shape, normal_axis
 from weft.ops import reduce
-from weft.ops.base import REQUIRED, Array, Case, Composite, Elementwise, defop
+from weft.ops.base import Array, Case, Composite, Elementwise, defop
+from weft.ops.knowledge import REQUIRED
 from weft.ops.maths import exp, log
 from weft.ops.numeric import FLOATS, Rule, draw, fitted, special, widened
 from weft.ops.rule import broadcast_shape, floating

@@ -17,7 +17,8 @@ import numpy as np
 from weft.errors import DTypeError, ShapeError
 from weft.ir.dtype import DType, as_dtype, float32, float64, int32, uint32, uint64
 from weft.ir.node import Value
-from weft.ops.base import NO_GRADIENT, REQUIRED, Array, Case, Pull, catalogue, constant_of, defop
+from weft.ops.base import NO_GRADIENT, Array, Case, Pull, catalogue, constant_of, defop
+from weft.ops.knowledge import REQUIRED
 from weft.ops.rule import attribute_shape, whole_shape
 from weft.ops.special import erfinv
 

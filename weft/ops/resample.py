@@ -16,17 +16,9 @@ from weft.errors import GraphError, ShapeError
 from weft.ir.dtype import float32
 from weft.ir.node import Value
 from weft.ir.shape import Shape, normal_axis, show
-from weft.ops.base import (
-    REQUIRED,
-    Array,
-    Case,
-    Pull,
-    at_user_line,
-    catalogue,
-    constant_of,
-    defop,
-)
+from weft.ops.base import Array, Case, Pull, at_user_line, catalogue, constant_of, defop
 from weft.ops.gather import gather
+from weft.ops.knowledge import REQUIRED
 from weft.ops.numeric import FLOATS, draw, widened
 from weft.ops.pooling import adaptive_avg_pool
 from weft.ops.rule import concrete, floating, front_axis

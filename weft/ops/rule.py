@@ -19,7 +19,8 @@ from weft.ir.shape import (
     normal_axes,
     normal_axis,
 )
-from weft.ops.base import UNKNOWN, catalogue
+from weft.ops.base import catalogue
+from weft.ops.knowledge import UNKNOWN
 
 # Dtype rules: rule(*dtypes, **attrs) -> dtype
 

@@ -10,19 +10,9 @@ import numpy as np
 from weft.errors import ShapeError
 from weft.ir.node import Value
 from weft.ir.shape import Dim, Dims, Shape, known, merge, show
-from weft.ops.base import (
-    BY_EXPANSION,
-    REQUIRED,
-    UNKNOWN,
-    Array,
-    Case,
-    Composite,
-    Pull,
-    catalogue,
-    constant_of,
-    defop,
-)
+from weft.ops.base import BY_EXPANSION, Array, Case, Composite, Pull, catalogue, constant_of, defop
 from weft.ops.indexing import FIRST, LAST
+from weft.ops.knowledge import REQUIRED, UNKNOWN
 from weft.ops.rule import (
     add_dims,
     attribute_shape,
@@ -114,6 +104,7 @@ slice_ = defop(
     dtype=same,
     shape=_slice_shape,
     reference=lambda x, **attrs: np.array(x[_slices(x.shape, attrs)], order="C"),
+    fast=lambda x, **attrs: x[(*_slices(x.shape, attrs), ...)],
     vjp=lambda g, y, x, **attrs: (unslice(g, shape=shape_argument(x), **attrs),),
     normal=_slice_normal,
     lower=Pull(_slice_pull),

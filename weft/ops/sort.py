@@ -15,17 +15,9 @@ from weft.errors import DTypeError, ShapeError
 from weft.ir.dtype import DType, as_dtype, bool_, int32, int64
 from weft.ir.node import Value
 from weft.ir.shape import Shape, normal_axis, show
-from weft.ops.base import (
-    NO_GRADIENT,
-    REQUIRED,
-    Array,
-    Case,
-    Composite,
-    Opaque,
-    catalogue,
-    defop,
-)
+from weft.ops.base import NO_GRADIENT, Array, Case, Composite, Opaque, catalogue, defop
 from weft.ops.creation import full, iota
+from weft.ops.knowledge import REQUIRED
 from weft.ops.rule import concrete, front_axis, index_dtype
 from weft.ops.sample import ALL, count
 

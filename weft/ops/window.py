@@ -17,9 +17,10 @@ from weft.errors import ShapeError
 from weft.ir import dtype as types
 from weft.ir.dtype import DType
 from weft.ir.shape import Dims, Shape, compatible, known, show
-from weft.ops.base import REQUIRED, UNKNOWN, Array, Case, Opaque, Pull, defop
+from weft.ops.base import Array, Case, Opaque, Pull, defop
 from weft.ops.convolution import padded, taps
 from weft.ops.geometry import Geometry, geometry
+from weft.ops.knowledge import REQUIRED, UNKNOWN
 from weft.ops.numeric import FLOATS, draw, widened
 from weft.ops.rule import attribute_shape, floating, shape_argument
 

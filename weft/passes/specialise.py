@@ -17,15 +17,8 @@ from weft.ir.graph import Graph, rewrite, toposort
 from weft.ir.node import Literal, Node, TensorType, Value
 from weft.ir.shape import is_static, size
 from weft.ir.shape import known as known_shape
-from weft.ops.base import (
-    Composite,
-    Op,
-    as_given,
-    constant_of,
-    is_complete,
-    known_value,
-    op_of,
-)  # fmt: skip
+from weft.ops.base import Composite, Op, as_given, constant_of, op_of
+from weft.ops.knowledge import is_complete, known_value
 from weft.passes.step import Request, Step
 from weft.transform.interpreter import located
 

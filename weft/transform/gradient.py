@@ -28,7 +28,6 @@ from weft.ops.base import (
     BY_EXPANSION,
     NO_GRADIENT,
     REGISTRY,
-    REQUIRED,
     Alias,
     Array,
     Case,
@@ -41,6 +40,7 @@ from weft.ops.base import (
 )
 from weft.ops.call import Subgraph, barrier, call, inline
 from weft.ops.creation import ones_like, zeros_like
+from weft.ops.knowledge import REQUIRED
 from weft.ops.sparse import RowSparse, sum_rows
 from weft.transform.interpreter import evaluate, place
 

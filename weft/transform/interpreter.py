@@ -13,7 +13,8 @@ from weft.ir.dtype import as_dtype
 from weft.ir.graph import Graph, toposort
 from weft.ir.node import Node, TensorType, Value
 from weft.ir.shape import compatible, show
-from weft.ops.base import Array, op_of, operand_attribute
+from weft.ops.base import Array, op_of
+from weft.ops.knowledge import operand_attribute
 
 
 class State(Protocol):

@@ -1,0 +1,113 @@
+"""What is known of attributes before anything runs, and the form in which nodes keep them."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+from typing import Any, Final, cast
+
+import numpy as np
+
+from weft.ir.node import Literal, Node, Value
+from weft.ir.shape import Shape
+
+Array = np.ndarray[Any, Any]
+
+
+class _Sentinel:
+    def __init__(self, name: str) -> None:
+        self._name = name
+
+    def __repr__(self) -> str:
+        return self._name
+
+
+REQUIRED: Final = _Sentinel("REQUIRED")
+"""Default of an attribute that has none."""
+UNKNOWN: Final = _Sentinel("UNKNOWN")
+"""Value, during inference, of an attribute that a node supplies and of which nothing is known."""
+
+
+def freeze(value: Any) -> Any:
+    """An attribute as nodes keep it: hashable, lists as tuples, arrays as literals."""
+    if isinstance(value, list | tuple):
+        return tuple([freeze(v) for v in cast("list[Any]", value)])
+    if isinstance(value, np.ndarray):
+        return Literal(value)
+    if isinstance(value, np.generic):
+        return value.item()
+    return value
+
+
+def operand_attribute(array: Array) -> Any:
+    """The attribute that a computed operand stands for: a number, or nested tuples of numbers."""
+    return freeze(array.tolist())
+
+
+def is_complete(known: Any) -> bool:
+    """Whether nothing of an attribute is unknown."""
+    if isinstance(known, tuple):
+        return not any(v is None or not is_complete(v) for v in cast("tuple[Any, ...]", known))
+    return known is not UNKNOWN
+
+
+KNOWN_RULES: dict[str, Callable[[Node], Any]] = {}
+"""Per operation: what is known, before anything runs, of an integer output that may become a shape.
+
+A rule gives an int, a tuple of `int | None`, nested tuples of them, or `UNKNOWN`; where there are
+several outputs, a list of such, one an output."""
+
+
+class _Knowledge(threading.local):
+    """What the current call of `known_value` has found, so that shared nodes cost nothing."""
+
+    def __init__(self) -> None:
+        self.found: dict[Node, Any] = {}
+        self.depth = 0
+
+
+_knowledge = _Knowledge()
+_DEEPEST = 40  # shape arithmetic is shallow; deeper is not looked into, to bound the recursion
+
+
+def known_value(value: Value) -> Any:
+    """What is known of a value at construction: an int, a tuple of `int | None`, or `UNKNOWN`.
+
+    Shape arithmetic such as `stack([shape(x)[0], 784])` gives `(None, 784)`.
+    """
+    node = value.node
+    if node.op == "constant":
+        array: Array = node.attrs["value"].array
+        return freeze(array.tolist())
+    rule = KNOWN_RULES.get(node.op)
+    if rule is None or not value.dtype.is_integer or _knowledge.depth > _DEEPEST:
+        return _of_shape(value.shape)
+    if node not in _knowledge.found:
+        _knowledge.depth += 1
+        try:
+            found = rule(node)
+        finally:
+            _knowledge.depth -= 1
+        _knowledge.found[node] = found
+    result = _knowledge.found[node]
+    if len(node.types) > 1 and result is not UNKNOWN:
+        result = result[value.index]
+    if _knowledge.depth == 0:
+        _knowledge.found.clear()
+    return _of_shape(value.shape) if result is UNKNOWN else result
+
+
+_LONGEST = 64  # entries of an attribute; shapes and paddings are far shorter
+
+
+def _of_shape(shape: Shape) -> Any:
+    """Knowing its shape only: nested tuples of `None`, as many as it has entries."""
+    if shape is None or len(shape) not in (1, 2) or None in shape:
+        return UNKNOWN
+    dims = cast("tuple[int, ...]", shape)
+    if max(dims) > _LONGEST:
+        return UNKNOWN
+    entry: Any = None
+    for d in reversed(dims):
+        entry = (entry,) * d
+    return entry
