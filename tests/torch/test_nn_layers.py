@@ -140,7 +140,7 @@ def unflatten(d):
 
 @case
 def cosine_similarity(d):
-    shape = (d.size(), d.size(), d.size())
+    shape = (d.size(), d.size(2), d.size())  # of one number, the gradient is rounding errors
     return lambda nn: nn.CosineSimilarity(dim=d.pick(1, 1)), [d.normal(*shape), d.normal(*shape)]
 
 
