@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from weft.eager import (
+    activation,
     arithmetic,
     elementary,
     linear,
@@ -13,6 +14,7 @@ from weft.eager import (
     shaping,
     sorting,
 )
+from weft.eager.activation import *  # noqa: F403
 from weft.eager.alias import bool, double, float, half, int, long, short
 from weft.eager.anomaly import find_nan
 from weft.eager.arithmetic import *  # noqa: F403
@@ -156,6 +158,7 @@ __all__ = [
     "zeros_like",
 ]
 # Families of operations say themselves what they offer.
+__all__ += activation.__all__
 __all__ += arithmetic.__all__
 __all__ += elementary.__all__
 __all__ += linear.__all__

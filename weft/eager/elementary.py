@@ -11,7 +11,7 @@ from weft.eager.call import cast, kind_of, lazy_of, promoted, record, recorded, 
 from weft.eager.family import of_floats, of_one, rounding
 from weft.ir.dtype import bool_
 from weft.ir.node import Value
-from weft.ops.base import REGISTRY
+from weft.ops.base import REGISTRY, catalogue
 
 if TYPE_CHECKING:
     from weft.eager.tensor import Tensor
@@ -19,11 +19,11 @@ if TYPE_CHECKING:
 __all__ = [
     "abs", "absolute", "acos", "acosh", "arccos", "arccosh", "arcsin", "arcsinh", "arctan",
     "arctanh", "asin", "asinh", "atan", "atanh", "bitwise_not", "cbrt", "ceil", "cos", "cosh",
-    "deg2rad", "erf", "erfc", "erfinv", "exp", "exp2", "expit", "expm1", "fix", "floor", "frac",
-    "invert", "isfinite", "isinf", "isnan", "isneginf", "isposinf", "log", "log1p", "log2", "log10",
-    "logical_not", "logit", "nan_to_num", "neg", "negative", "positive", "rad2deg", "reciprocal",
-    "relu", "round", "rsqrt", "sgn", "sigmoid", "sign", "signbit", "sin", "sinc", "sinh", "sqrt",
-    "square", "tan", "tanh", "trunc",
+    "deg2rad", "digamma", "erf", "erfc", "erfinv", "exp", "exp2", "expit", "expm1", "fix", "floor",
+    "frac", "i0", "invert", "isfinite", "isinf", "isnan", "isneginf", "isposinf", "lgamma", "log",
+    "log1p", "log2", "log10", "logical_not", "logit", "nan_to_num", "neg", "negative", "polygamma",
+    "positive", "rad2deg", "reciprocal", "relu", "round", "rsqrt", "sgn", "sigmoid", "sign",
+    "signbit", "sin", "sinc", "sinh", "sqrt", "square", "tan", "tanh", "trunc",
 ]  # fmt: skip
 
 negative: Final = of_one("negative")
@@ -60,6 +60,9 @@ isnan: Final = of_one("isnan", floats=True)
 isinf: Final = of_one("isinf", floats=True)
 isfinite: Final = of_one("isfinite", floats=True)
 signbit: Final = of_one("signbit", floats=True)
+lgamma: Final = of_one("lgamma", floats=True)
+digamma: Final = of_one("digamma", floats=True)
+i0: Final = of_floats("i0", ops.i0)
 relu: Final = of_one("relu")
 exp2: Final = of_floats("exp2", ops.exp2)
 sinc: Final = of_floats("sinc", ops.sinc)
@@ -89,6 +92,16 @@ def round(x: Any, *, decimals: int = 0) -> Tensor:
 def frac(x: Any) -> Tensor:
     """What `trunc` cuts off."""
     return subtract(x, trunc(x))
+
+
+@recorded
+def _polygamma(x: Value, *, n: int) -> Value:
+    return catalogue.polygamma(x, n=n)
+
+
+def polygamma(n: int, x: Any) -> Tensor:
+    """The `n`-th derivative of `digamma`."""
+    return _polygamma.on(kind_of(x), *promoted(x, floats=True), n=n)
 
 
 @recorded

@@ -141,6 +141,22 @@ class Handle:
         self._show(lazy)
         self._version += 1
 
+    def become(self, view: Handle) -> Handle:
+        """Be what a view of this tensor is: the same elements in another shape, for good."""
+        shown = self._view
+        if shown is not None and view._view is not None:
+            base = type(self).of(shown.lens.take(shown.base.lazy))
+            base.look(View(shown.base, shown.lens))
+            self._show(view._view.lens.take(base.lazy))
+            self._view = View(base, view._view.lens)
+            return self
+        lazy, old = view.lazy, self._lazy
+        if trace.depth:
+            trace.changed.setdefault(self, old)
+        self._show(lazy)
+        self._version += 1
+        return self
+
     def exchange(self, lazy: Lazy) -> Lazy:
         """Go back to an earlier value, as if it had not been replaced; the value until now."""
         now = self._lazy

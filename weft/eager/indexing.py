@@ -80,6 +80,14 @@ def put(x: Handle, key: Any, value: Any) -> None:
     x.replace(_updated.record((x, _update(x, value), *arrays), {"key": static})[0])
 
 
+def accumulate(x: Handle, key: Any, value: Any) -> None:
+    """`x[key] += value`, where what is named several times gets all of them."""
+    check_writable(x, "index_put_")
+    arrays, static = _advanced(x.lazy, _entries(key))
+    inputs = (x, _update(x, value), *arrays)
+    x.replace(_updated.record(inputs, {"key": static, "combine": "add"})[0])
+
+
 # Reading keys
 
 
@@ -190,7 +198,7 @@ def lens_of(x: Lazy, entries: tuple[Any, ...]) -> Lens:
             at = _index(entry, dims, axis)
             where = range(at, at + 1)
         else:
-            where = range(dims[axis])[entry]
+            where = range(dims[axis])[entry] or range(0)  # an empty one may start before 0
             shape.append(len(where))
         begin.append(where.start)
         end.append(where.stop if where.stop >= 0 else FIRST)
@@ -243,8 +251,10 @@ def _taken(x: Value, *arrays: Value, key: tuple[Any, ...]) -> Value:
 
 
 @recorded
-def _updated(x: Value, value: Value, *arrays: Value, key: tuple[Any, ...]) -> Value:
-    return update.subscript_update(x, _key(key, arrays), value)
+def _updated(
+    x: Value, value: Value, *arrays: Value, key: tuple[Any, ...], combine: str = "set"
+) -> Value:
+    return update.subscript_update(x, _key(key, arrays), value, combine)
 
 
 @recorded

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, TypeVar
 
-from weft.eager import arithmetic, elementary, movement, selection, sorting
+from weft.eager import arithmetic, elementary, linear, movement, selection, sorting
 from weft.eager.call import cast, lazy_of, number, recorded
 from weft.eager.handle import Handle
 from weft.eager.inplace import write
@@ -162,6 +162,23 @@ class Mutation(Handle):
     lerp_ = changing(selection.lerp, "lerp_")
     addcmul_ = changing(selection.addcmul, "addcmul_")
     addcdiv_ = changing(selection.addcdiv, "addcdiv_")
+    digamma_ = changing(elementary.digamma, "digamma_")
+    lgamma_ = changing(elementary.lgamma, "lgamma_")
+    not_equal_ = changing(arithmetic.ne, "not_equal_")
+    less_ = changing(arithmetic.lt, "less_")
+    less_equal_ = changing(arithmetic.le, "less_equal_")
+    greater_ = changing(arithmetic.gt, "greater_")
+    greater_equal_ = changing(arithmetic.ge, "greater_equal_")
+    arcsinh_ = changing(elementary.asinh, "arcsinh_")
+    arccosh_ = changing(elementary.acosh, "arccosh_")
+    arctanh_ = changing(elementary.atanh, "arctanh_")
+    bitwise_left_shift_ = changing(arithmetic.left_shift, "bitwise_left_shift_")
+    bitwise_right_shift_ = changing(arithmetic.right_shift, "bitwise_right_shift_")
+    addmm_ = changing(linear.addmm, "addmm_")
+    addmv_ = changing(linear.addmv, "addmv_")
+    addr_ = changing(linear.addr, "addr_")
+    addbmm_ = changing(linear.addbmm, "addbmm_")
+    baddbmm_ = changing(linear.baddbmm, "baddbmm_")
     tril_ = changing(movement.tril, "tril_")
     triu_ = changing(movement.triu, "triu_")
     cumsum_ = changing(sorting.cumsum, "cumsum_")

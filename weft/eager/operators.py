@@ -192,6 +192,9 @@ class Operators(Handle):
     rad2deg = elementary.rad2deg
     reciprocal = elementary.reciprocal
     relu = elementary.relu
+    digamma = elementary.digamma
+    i0 = elementary.i0
+    lgamma = elementary.lgamma
     round = elementary.round
     rsqrt = elementary.rsqrt
     sgn = elementary.sgn

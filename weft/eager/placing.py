@@ -14,7 +14,8 @@ from weft.eager.argument import axis_of, dims_of, either
 from weft.eager.call import cast as as_type
 from weft.eager.call import kind_of, lazy_of, leaf, promoted, recorded, wrap
 from weft.eager.handle import Handle
-from weft.eager.indexing import get
+from weft.eager.indexing import accumulate as add_at
+from weft.eager.indexing import get, put
 from weft.eager.inplace import write
 from weft.eager.lazy import Array, Lazy, array_of
 from weft.eager.movement import broadcast_shapes
@@ -528,6 +529,16 @@ class Placing(Handle):
     def index_fill_(self, dim: Any, index: Any, value: Any) -> Any:
         """`index_fill` in place."""
         return write(self, index_fill(self, dim, index, value).lazy, "index_fill_")
+
+    def scatter_reduce_(self, dim: Any, index: Any, src: Any, reduce: str) -> Any:
+        """`scatter_reduce` in place."""
+        found = scatter_reduce(self, dim, index, src, reduce)
+        return write(self, found.lazy, "scatter_reduce_")
+
+    def index_put_(self, indices: Any, values: Any, accumulate: bool = False) -> Any:
+        """`self[indices] = values`, or added to what is there."""
+        (add_at if accumulate else put)(self, tuple(indices), values)
+        return self
 
     def masked_scatter_(self, mask: Any, source: Any) -> Any:
         """`masked_scatter` in place."""

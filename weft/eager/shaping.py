@@ -11,7 +11,7 @@ from weft.eager.handle import Handle
 from weft.eager.lazy import trace
 from weft.eager.lens import Detached, Diagonal, Expanded, Permuted, Shaped, is_dense, show
 from weft.eager.plan import op_plan
-from weft.errors import ShapeError
+from weft.errors import GradientError, ShapeError
 from weft.ir.dtype import DType, as_dtype
 from weft.ir.shape import show as text
 from weft.ops.base import REGISTRY, at_user_line
@@ -319,6 +319,38 @@ class Shaping(Handle):
     expand_as = expand_as
     broadcast_to = broadcast_to
     detach = detach
+
+    def unsqueeze_(self, dim: Any) -> Any:
+        """`unsqueeze` in place."""
+        return self.become(unsqueeze(self, dim))
+
+    def squeeze_(self, dim: Any = None) -> Any:
+        """`squeeze` in place."""
+        return self.become(squeeze(self, dim))
+
+    def t_(self) -> Any:
+        """`t` in place."""
+        return self.become(t(self))
+
+    def transpose_(self, dim0: Any, dim1: Any) -> Any:
+        """`transpose` in place."""
+        return self.become(transpose(self, dim0, dim1))
+
+    def swapaxes_(self, axis0: Any, axis1: Any) -> Any:
+        """`swapaxes` in place."""
+        return self.become(swapaxes(self, axis0, axis1))
+
+    def detach_(self) -> Any:
+        """`detach` in place: from now on a constant.
+
+        Raises:
+            GradientError: it is a view, whose gradient flows to its base.
+        """
+        if self.view_of is not None:
+            raise GradientError(
+                f"detach_: a view cannot be detached in place; use detach(){at_user_line()}"
+            )
+        return self.become(detach(self))
 
     def view_as(self, other: Any) -> Tensor:
         """`view` in the shape of another tensor."""

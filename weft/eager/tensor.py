@@ -6,6 +6,7 @@ import weakref
 from typing import Any
 
 from weft.eager import autograd, program
+from weft.eager.activation import Activations
 from weft.eager.attribute import Attributes
 from weft.eager.call import leaf, set_tensor
 from weft.eager.creation import Creation, array_from
@@ -36,6 +37,7 @@ class Tensor(
     Reductions,
     Movement,
     Linear,
+    Activations,
     Sorting,
     Placing,
     Creation,
