@@ -5,6 +5,7 @@ from __future__ import annotations
 from weft.eager import (
     activation,
     arithmetic,
+    counting,
     elementary,
     linear,
     movement,
@@ -19,6 +20,7 @@ from weft.eager.alias import bool, double, float, half, int, long, short
 from weft.eager.anomaly import find_nan
 from weft.eager.arithmetic import *  # noqa: F403
 from weft.eager.attribute import clone, is_floating_point, is_tensor, numel
+from weft.eager.counting import *  # noqa: F403
 from weft.eager.creation import (
     as_tensor,
     empty,
@@ -160,6 +162,7 @@ __all__ = [
 # Families of operations say themselves what they offer.
 __all__ += activation.__all__
 __all__ += arithmetic.__all__
+__all__ += counting.__all__
 __all__ += elementary.__all__
 __all__ += linear.__all__
 __all__ += movement.__all__

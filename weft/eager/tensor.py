@@ -9,6 +9,7 @@ from weft.eager import autograd, program
 from weft.eager.activation import Activations
 from weft.eager.attribute import Attributes
 from weft.eager.call import leaf, set_tensor
+from weft.eager.counting import Counting
 from weft.eager.creation import Creation, array_from
 from weft.eager.hook import Hooked
 from weft.eager.indexing import Indexing
@@ -40,6 +41,7 @@ class Tensor(
     Activations,
     Sorting,
     Placing,
+    Counting,
     Creation,
     Hooked,
     Random,

@@ -1,0 +1,165 @@
+"""Counting and sets of elements. What the values decide the shape of looks at them."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, cast
+
+import numpy as np
+
+from weft import ops
+from weft.eager.call import kind_of, lazy_of, leaf, promoted, recorded, wrap
+from weft.eager.handle import Handle
+from weft.eager.lazy import Array, array_of
+from weft.eager.placing import indices
+from weft.errors import DTypeError
+from weft.ir import dtype as types
+from weft.ir.node import Value
+from weft.ops.base import at_user_line, catalogue
+
+if TYPE_CHECKING:
+    from weft.eager.tensor import Tensor
+
+__all__ = [
+    "bincount",
+    "bucketize",
+    "histc",
+    "isin",
+    "searchsorted",
+    "unique",
+    "unique_consecutive",
+]
+
+
+def bincount(x: Any, weights: Any = None, minlength: int = 0) -> Tensor:
+    """How often each number from 0 on occurs, or the sum of its weights.
+
+    Raises:
+        DTypeError: numbers that are negative or no integers.
+    """
+    array = array_of(indices("bincount", x))
+    if array.size and int(array.min()) < 0:
+        raise DTypeError(
+            f"bincount: expected numbers that are not negative, got {int(array.min())}"
+            f"{at_user_line()}"
+        )
+    length = max(int(array.max()) + 1 if array.size else 0, minlength)
+    values = None if weights is None else lazy_of(weights)
+    return _counted.on(kind_of(x, weights), leaf(array), values, length=length)
+
+
+@recorded
+def _counted(x: Value, weights: Value | None, *, length: int) -> Value:
+    return ops.bincount(x, length, weights)
+
+
+def histc(x: Any, bins: int = 100, min: float = 0, max: float = 0) -> Tensor:
+    """How many elements fall into each of `bins` equal parts between two limits.
+
+    Args:
+        min, max: the limits; those of the elements, if both are 0.
+    """
+    array = array_of(lazy_of(x))
+    limits = (min, max)
+    if min == max == 0 and array.size:
+        limits = (float(array.min()), float(array.max()))
+    if limits[0] == limits[1]:
+        limits = (limits[0] - 1, limits[1] + 1)
+    counts = np.histogram(array.astype(np.float64), bins, limits)[0]
+    return wrap(leaf(counts.astype(array.dtype)), kind_of(x))
+
+
+def unique(
+    x: Any, sorted: bool = True, return_inverse: bool = False, return_counts: bool = False,
+    dim: Any = None,
+) -> Any:  # fmt: skip
+    """The different elements in order; with the place of each element in them, and how often.
+
+    Args:
+        sorted: of no influence: they are.
+        dim: an axis whose parts are compared as a whole.
+    """
+    array = array_of(lazy_of(x))
+    found: Any = np.unique(
+        array, return_inverse=return_inverse, return_counts=return_counts, axis=dim
+    )
+    return _several(found, x, array.shape if dim is None and return_inverse else None)
+
+
+def _several(found: Any, x: Any, shape: tuple[int, ...] | None) -> Any:
+    like = kind_of(x)
+    if not isinstance(found, tuple):
+        return wrap(leaf(found), like)
+    arrays = list(cast("tuple[Array, ...]", found))
+    if shape is not None:
+        arrays[1] = arrays[1].reshape(shape)
+    return tuple([wrap(leaf(a), like) for a in arrays])
+
+
+def unique_consecutive(
+    x: Any, return_inverse: bool = False, return_counts: bool = False, dim: Any = None
+) -> Any:
+    """The elements without those that equal the one before."""
+    array = array_of(lazy_of(x))
+    rows = array.reshape(-1) if dim is None else np.moveaxis(array, dim, 0)
+    flat = rows.reshape(len(rows), -1)
+    new = np.ones(len(rows), bool)
+    new[1:] = (flat[1:] != flat[:-1]).any(1)
+    kept = rows[new] if dim is None else np.moveaxis(rows[new], 0, dim)
+    found: list[Array] = [np.array(kept, order="C")]
+    if return_inverse:
+        place = np.cumsum(new) - 1
+        found.append(place.reshape(array.shape) if dim is None else place)
+    if return_counts:
+        found.append(np.diff(np.append(np.flatnonzero(new), len(rows))))
+    tensors = [wrap(leaf(a), kind_of(x)) for a in found]
+    return tuple(tensors) if len(tensors) > 1 else tensors[0]
+
+
+def isin(elements: Any, test_elements: Any, *, invert: bool = False) -> Tensor:
+    """Whether each element is among `test_elements`."""
+    found = np.isin(array_of(lazy_of(elements)), array_of(lazy_of(test_elements)), invert=invert)
+    return wrap(leaf(found), kind_of(elements, test_elements))
+
+
+@recorded(differentiable=False)
+def _found(ordered: Value, values: Value, *, side: str, int32: bool) -> Value:
+    if len(ordered.shape or ()) == 1:
+        places = catalogue.searchsorted(ordered, values, side=side)
+    else:
+        row, column = (
+            catalogue.expand_dims(ordered, axis=-2),
+            catalogue.expand_dims(values, axis=-1),
+        )
+        compare = catalogue.less if side == "left" else catalogue.less_equal
+        places = catalogue.sum(catalogue.cast(compare(row, column), dtype=types.int32), axes=(-1,))
+    return catalogue.cast(places, dtype=types.int32 if int32 else types.int64)
+
+
+def searchsorted(
+    sorted_sequence: Any, values: Any, *, out_int32: bool = False, right: bool = False,
+    side: str | None = None,
+) -> Tensor:  # fmt: skip
+    """Where each value would go in a sorted row so that it stays sorted.
+
+    Args:
+        right: after equal elements; `side` says the same as `"left"` or `"right"`.
+    """
+    pair = promoted(sorted_sequence, values)
+    where = side or ("right" if right else "left")
+    return _found.on(kind_of(sorted_sequence, values), *pair, side=where, int32=out_int32)
+
+
+def bucketize(x: Any, boundaries: Any, *, out_int32: bool = False, right: bool = False) -> Tensor:
+    """The number of the interval between sorted boundaries that each element is in."""
+    return searchsorted(boundaries, x, out_int32=out_int32, right=right)
+
+
+class Counting(Handle):
+    """Counting and sets, as methods."""
+
+    __slots__ = ()
+
+    bincount = bincount
+    histc = histc
+    unique = unique
+    unique_consecutive = unique_consecutive
