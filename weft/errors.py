@@ -13,7 +13,7 @@ class ConfigError(WeftError, ValueError):
     """An unknown knob or a value that the knob does not take."""
 
 
-class ShapeError(WeftError, ValueError):
+class ShapeError(WeftError, ValueError, RuntimeError):
     """Shapes that do not fit the operation."""
 
 
@@ -21,11 +21,11 @@ class UnknownShapeError(ShapeError):
     """A shape is needed that is not known yet."""
 
 
-class DTypeError(WeftError, TypeError):
+class DTypeError(WeftError, TypeError, RuntimeError):
     """Element types that do not fit the operation."""
 
 
-class GraphError(WeftError, ValueError):
+class GraphError(WeftError, ValueError, RuntimeError):
     """A malformed graph: a cycle, a foreign tensor, an unknown name."""
 
 
@@ -49,7 +49,7 @@ class UserOpError(WeftError, RuntimeError):
     """A Python exception inside a user-written operation; the original is its `__cause__`."""
 
 
-class NotDifferentiableError(WeftError, TypeError):
+class NotDifferentiableError(WeftError, TypeError, RuntimeError):
     """A gradient was asked through an operation that has none."""
 
 

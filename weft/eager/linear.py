@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 from weft import ops
 from weft.eager.argument import dims_of, either
@@ -14,7 +14,7 @@ from weft.errors import DTypeError, ShapeError
 from weft.ir import dtype as types
 from weft.ir.node import Value
 from weft.ir.shape import show
-from weft.ops.base import at_user_line, catalogue
+from weft.ops.base import at_user_line, catalogue, constant_of
 from weft.ops.rule import concrete
 
 if TYPE_CHECKING:
@@ -283,24 +283,40 @@ def trace(x: Any, offset: int = 0, axis1: int = 0, axis2: int = 1) -> Tensor:
 # Distances
 
 
+CDIST_MODES: Final = (
+    None, "use_mm_for_euclid_dist_if_necessary", "use_mm_for_euclid_dist",
+    "donot_use_mm_for_euclid_dist",
+)  # fmt: skip
+
+
 @recorded
 def _distances(x: Value, y: Value, *, p: float) -> Value:
     difference = catalogue.expand_dims(x, axis=-2) - catalogue.expand_dims(y, axis=-3)
     if p in (1, 2, float("inf")):
         return catalogue.norm(difference, axes=(-1,), ord=p)
+    if not p:
+        apart = catalogue.not_equal(difference, constant_of(0, difference.dtype))
+        return catalogue.sum(catalogue.cast(apart, dtype=difference.dtype), axes=(-1,))
     total = catalogue.sum(catalogue.power(catalogue.abs(difference), p), axes=(-1,))
     return catalogue.power(total, 1 / p)
 
 
-def cdist(x: Any, x2: Any, p: float = 2.0) -> Tensor:
-    """The `p`-norm of the difference of every row of `x` with every one of `x2`.
+def cdist(x1: Any, x2: Any, p: float = 2.0, compute_mode: str | None = None) -> Tensor:
+    """The `p`-norm of the difference of every row of `x1` with every one of `x2`.
+
+    Args:
+        p: 0 counts the components that differ.
+        compute_mode: as in PyTorch; there is one way here, which subtracts.
 
     Raises:
-        DTypeError: a `p` that is not positive.
+        DTypeError: a `p` below 0, or an unknown mode.
     """
-    if not p > 0:
-        raise DTypeError(f"cdist: expected p above 0, got {p}{at_user_line()}")
-    return _distances.on(kind_of(x, x2), *promoted(x, x2, floats=True), p=float(p))
+    if not p >= 0:
+        raise DTypeError(f"cdist: expected p of at least 0, got {p}{at_user_line()}")
+    if compute_mode not in CDIST_MODES:
+        text = f"cdist: expected compute_mode of {CDIST_MODES}, got {compute_mode!r}"
+        raise DTypeError(text + at_user_line())
+    return _distances.on(kind_of(x1, x2), *promoted(x1, x2, floats=True), p=float(p))
 
 
 class Linear(Handle):

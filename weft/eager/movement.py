@@ -333,17 +333,17 @@ def repeat_interleave(x: Any, repeats: Any, dim: Any = None, *, axis: Any = None
 # Turned
 
 
-def flip(x: Any, *dims: Any, axis: Any = None) -> Tensor:
+def flip(x: Any, *given: Any, dims: Any = None, axis: Any = None) -> Tensor:
     """The axes `dims` (all of them, if none is given) in reverse order.
 
     Raises:
         OutOfRangeError: an axis outside the rank.
     """
-    given = axis if axis is not None else sizes("flip", dims) if dims != (None,) else None
+    if not given:
+        given = (axis if dims is None else dims,)
     lazy = lazy_of(x)
-    axes = axes_of("flip", given, len(dims_of(lazy)))
-    if dims == ((),):
-        axes = ()
+    named = None if given == (None,) else sizes("flip", given)
+    axes = () if named == () else axes_of("flip", named, len(dims_of(lazy)))
     return wrap(record(REGISTRY["flip"], (lazy,), {"axes": axes})[0], kind_of(x))
 
 
@@ -441,6 +441,8 @@ def diff(
 ) -> Tensor:
     """The `n`-th difference of neighbours along an axis."""
     at = axis_of("diff", either("diff", dim, axis, -1), len(dims_of(x)))
+    if not n:
+        return wrap(record(REGISTRY["identity"], (lazy_of(x),), {})[0], kind_of(x))
     if prepend is not None or append is not None:
         x = cat([v for v in (prepend, x, append) if v is not None], at)
     return _difference.on(kind_of(x), lazy_of(x), n=n, axis=at)

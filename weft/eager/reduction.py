@@ -187,21 +187,24 @@ def _spread(name: str, x: Any, dims: tuple[Any, Any], free: tuple[Any, ...], kee
     if isinstance(dim, bool):  # var(unbiased)
         dim, free = None, (dim, *free[1:])
     ddof = _ddof(*free)
-    return _reduced(REGISTRY[name], floating(x), x, either(name, dim, axis), keep, ddof=int(ddof))
+    ddof = int(ddof) if ddof == int(ddof) else float(ddof)
+    return _reduced(REGISTRY[name], floating(x), x, either(name, dim, axis), keep, ddof=ddof)
 
 
 def var_mean(
     x: Any, dim: Any = None, unbiased: Any = None, keepdim: bool = False, *, correction: Any = None
 ) -> tuple[Tensor, Tensor]:
     """`var` and `mean`."""
-    return var(x, dim, unbiased, keepdim, correction=correction), mean(x, dim, keepdim)
+    found = var(x, dim, unbiased, keepdim, correction=correction)
+    return found, mean(x, None if isinstance(dim, bool) else dim, keepdim)
 
 
 def std_mean(
     x: Any, dim: Any = None, unbiased: Any = None, keepdim: bool = False, *, correction: Any = None
 ) -> tuple[Tensor, Tensor]:
     """`std` and `mean`."""
-    return std(x, dim, unbiased, keepdim, correction=correction), mean(x, dim, keepdim)
+    found = std(x, dim, unbiased, keepdim, correction=correction)
+    return found, mean(x, None if isinstance(dim, bool) else dim, keepdim)
 
 
 # Extremes
@@ -221,7 +224,7 @@ def _extreme(largest: bool, x: Any, dim: Any, keepdim: bool) -> Any:
     name = "max" if largest else "min"
     lazy = lazy_of(x)
     if dim is None:
-        return _reduced(REGISTRY[name], _ordered(lazy), x, None, keepdim)
+        return _of_ordered(name, x, None, keepdim)
     rank = rank_of(lazy)
     at = axis_of(name, dim, rank)
     if not rank:

@@ -66,6 +66,10 @@ def arange(
         raise ShapeError(
             f"arange: expected a step that leads from {first} to {last}, got {step}{at_user_line()}"
         )
+    if dtype is not None and as_dtype(dtype) is int64:
+        first, last, step = int(first), int(last), int(step)
+        if not step:
+            raise ShapeError(f"arange: expected a whole step that is not 0{at_user_line()}")
     if all([isinstance(x, int) for x in (first, last, step)]):
         kind = int64 if dtype is None else as_dtype(dtype)
         if kind.is_integer:
@@ -96,8 +100,15 @@ def linspace(
     [0.0, 0.25, 0.5, 0.75, 1.0]
     """
     check_device(device)
-    array = np.linspace(_number(start), _number(end), dims((steps,), "linspace")[0])
-    return _from(array, floating(dtype), requires_grad)
+    kind = floating(dtype)
+    return _from(_even("linspace", start, end, steps, kind), kind, requires_grad)
+
+
+def _even(name: str, start: Any, end: Any, steps: Any, kind: DType) -> Array:
+    ends = [_number(x) for x in (start, end)]
+    if kind.is_integer:
+        ends = [int(x) for x in ends]
+    return np.linspace(*ends, dims((steps,), name)[0])
 
 
 def logspace(
@@ -106,8 +117,9 @@ def logspace(
 ) -> Tensor:  # fmt: skip
     """`base` to the powers `linspace(start, end, steps)`."""
     check_device(device)
-    powers = np.linspace(_number(start), _number(end), dims((steps,), "logspace")[0])
-    return _from(np.power(base, powers), floating(dtype), requires_grad)
+    kind = floating(dtype)
+    powers = _even("logspace", start, end, steps, kind)
+    return _from(np.power(base, powers), kind, requires_grad)
 
 
 def eye(

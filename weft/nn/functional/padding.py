@@ -19,14 +19,15 @@ MODES = ("constant", "reflect", "replicate", "circular")
 
 def padded(x: Value, pads: Any, mode: str, value: float = 0) -> Value:
     """`x` with (low, high) more elements a dimension; negative numbers cut."""
-    if mode == "constant":
+    if mode in ("constant", "circular"):
         cut = [(max(-low, 0), max(-high, 0)) for low, high in pads]
         if any(low or high for low, high in cut):
             dims = known(x.shape)
             end = tuple([d - high for d, (_, high) in zip(dims, cut, strict=True)])
             x = catalogue.slice(x, begin=tuple([low for low, _ in cut]), end=end)
-        more = tuple([(max(low, 0), max(high, 0)) for low, high in pads])
-        return catalogue.pad(x, paddings=more, value=value) if any(map(any, more)) else x
+        pads = tuple([(max(low, 0), max(high, 0)) for low, high in pads])
+    if mode == "constant":
+        return catalogue.pad(x, paddings=pads, value=value) if any(map(any, pads)) else x
     if mode == "reflect" and min(n for pair in pads for n in pair) >= 0:
         return catalogue.mirror_pad(x, paddings=tuple(pads), mode="reflect")
     for axis, (low, high) in enumerate(pads):
@@ -80,7 +81,7 @@ def pad(input: Any, pad: Any, mode: str = "constant", value: float | None = None
 def _check(shape: tuple[int, ...], pads: Any, mode: str) -> None:
     for size, pair in zip(shape, pads, strict=True):
         most = {"reflect": size - 1, "circular": size}.get(mode)
-        if size + sum(pair) < 0 or (most is not None and max(pair) > most):
+        if size + sum(pair) < 0 or (any(pair) and most is not None and max(pair) > most):
             raise ShapeError(
                 f"pad: mode {mode!r} cannot pad a dimension of {size} by {tuple(pair)}; the input "
                 f"has shape {show(shape)}{at_user_line()}"
