@@ -14,6 +14,7 @@ from weft.eager.lazy import Array, Lazy, known, trace
 from weft.eager.plan import Plan, function_plan, intern, op_plan
 from weft.errors import DTypeError
 from weft.ir.dtype import DType, as_dtype, bool_, uint8
+from weft.ir.node import TensorType
 from weft.ops.autocast import input_dtypes, policy
 from weft.ops.base import REGISTRY, Op, at_user_line
 
@@ -40,6 +41,17 @@ def leaf(array: Array) -> Lazy:
     return known(array, intern(as_dtype(array.dtype), array.shape))
 
 
+class _Scalars(dict[DType, TensorType]):
+    """The type of a scalar of each element type."""
+
+    def __missing__(self, dtype: DType) -> TensorType:
+        found = self[dtype] = intern(dtype, ())
+        return found
+
+
+_scalars: Final = _Scalars()
+
+
 def number(value: Any, dtype: DType) -> Lazy:
     """A Python number as an input of the program, so that another number is not another program.
 
@@ -47,7 +59,7 @@ def number(value: Any, dtype: DType) -> Lazy:
         DTypeError: `dtype` cannot hold it.
     """
     try:
-        return known(np.array(value, dtype.numpy), intern(dtype, ()))
+        return known(np.array(value, dtype.numpy), _scalars[dtype])
     except OverflowError:
         text = f"expected a number that {dtype} holds, got {value!r}"
         raise DTypeError(text + at_user_line()) from None
