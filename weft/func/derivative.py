@@ -9,6 +9,7 @@ import numpy as np
 
 from weft.eager.call import lazy_of, leaf, wrap
 from weft.eager.lazy import Lazy
+from weft.eager.walk import zeros
 from weft.func.gradient import Argnums, Function, Run, grad, jvp
 from weft.func.level import kind_of_leaf
 from weft.func.vmap import vmap
@@ -46,17 +47,13 @@ def _rows(run: Run, i: int) -> Any:
     count = size(shape)
 
     def row(g: Any) -> Any:
-        gs: list[Lazy] = [lazy_of(g) if j == i else _zeros(other) for j, other in enumerate(run.ys)]
+        gs: list[Lazy] = [lazy_of(g) if j == i else zeros(other) for j, other in enumerate(run.ys)]
         return [wrap(x) for x in run.pull(gs)]
 
     basis = np.eye(count, dtype=y.type.dtype.numpy).reshape(count, *shape)
     found = vmap(row)(wrap(leaf(basis)))
     shaped = [x.reshape((*shape, *x.shape[1:])) for x in found]
     return run.arguments([run.outside(x.lazy) for x in shaped])
-
-
-def _zeros(y: Lazy) -> Lazy:
-    return leaf(np.zeros(known(y.type.shape), y.type.dtype.numpy))
 
 
 def jacfwd(fun: Function, argnums: int = 0) -> Function:

@@ -6,17 +6,15 @@ import functools
 from collections.abc import Callable, Sequence
 from typing import Any
 
-import numpy as np
-
-from weft.eager.call import cast, lazy_of, leaf, wrap
+from weft.eager.call import cast, lazy_of, wrap
 from weft.eager.lazy import Lazy, trace
 from weft.eager.plan import Plan, op_plan, recall, remember
-from weft.eager.walk import history, pull
+from weft.eager.walk import history, pull, zeros
 from weft.errors import GradientError, ShapeError
 from weft.func.level import Variables, is_differentiated, kind_of_leaf
 from weft.func.tree import flatten, leaves_like
 from weft.ir.node import TensorType, Value
-from weft.ir.shape import known, show, size
+from weft.ir.shape import show, size
 from weft.ops.base import REGISTRY, at_user_line
 from weft.ops.creation import zeros_like
 from weft.transform.forward import pushforward
@@ -102,11 +100,6 @@ def _positions(argnums: Argnums, count: int, what: str) -> list[int]:
 
 def _any_tracked(lazies: Sequence[Lazy | None]) -> bool:
     return any(x is not None and x.tracked for x in lazies)
-
-
-def zeros(x: Lazy) -> Lazy:
-    """Zeros of a value's type."""
-    return leaf(np.zeros(known(x.type.shape), x.type.dtype.numpy))
 
 
 def _same(x: Lazy) -> Lazy:
