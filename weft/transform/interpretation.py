@@ -24,6 +24,11 @@ from weft.transform.interpreter import as_typed, evaluate_node, failed
 
 _EFFECTS: Final = frozenset(("variable", "read", "assign", "counter"))
 _BOUNDARY: Final = _EFFECTS | {"placeholder"}
+
+# The C library maps every array over 128 KiB anew, and a page fault for each 4 KiB takes longer
+# than filling it, until a larger one was freed: then it keeps what is freed, up to twice its size.
+np.empty(31 << 20, np.uint8)  # 32 MiB is the largest that counts; nothing touches this one
+
 _FRESH: Final = frozenset(("matmul", "sum", "max", "min", "prod", "select"))
 """Operations, besides ufuncs, whose result never shares memory with an input."""
 
