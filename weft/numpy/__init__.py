@@ -7,6 +7,9 @@ array([1. , 1.5, 2. ])
 
 from __future__ import annotations
 
+import sys
+
+from weft.eager.interchange import set_namespace
 from weft.ir import dtype as types
 from weft.numpy import fft as fft
 from weft.numpy import linalg as linalg
@@ -34,3 +37,4 @@ complex64, complex128 = types.complex64, types.complex128
 half, single, double = float16, float32, float64
 
 __array_api_version__ = "2024.12"
+set_namespace(lambda: sys.modules[__name__])

@@ -64,7 +64,7 @@ def _shares(obj: Any, dtype: DType | None) -> bool:
         return dtype in (None, obj.lazy.type.dtype)
     if isinstance(obj, np.ndarray):
         return dtype is None or obj.dtype == dtype.numpy
-    return not isinstance(obj, list | tuple | NUMBERS) and hasattr(obj, "__buffer__")
+    return not isinstance(obj, (list, tuple, *NUMBERS)) and hasattr(obj, "__buffer__")
 
 
 def array(object: Any, dtype: Any = None, *, copy: bool = True, ndmin: int = 0) -> ndarray:

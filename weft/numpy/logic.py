@@ -70,4 +70,4 @@ def isreal(x: Any) -> ndarray:
 
 def isscalar(element: Any) -> bool:
     """Whether something is a number of Python or NumPy, and no array."""
-    return not isinstance(element, Handle) and isinstance(element, NUMBERS | np.generic)
+    return not isinstance(element, Handle) and isinstance(element, (*NUMBERS, np.generic))

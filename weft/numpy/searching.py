@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from weft.eager import placing, reduction, selection, sorting
+from weft.eager import counting, placing, reduction, selection, sorting
 from weft.ir.dtype import int64
 from weft.numpy.convert import alike, array_like, hosted, operands, typed
 from weft.numpy.manipulation import axis_within, broadcast_arrays, ravel
@@ -89,7 +89,7 @@ def searchsorted(x1: Any, x2: Any, /, *, side: str = "left", sorter: Any = None)
     """
     row, values = alike(x1, x2)
     row = row if sorter is None else take(row, sorter)
-    found: Any = placing.searchsorted(row, values, side=side)
+    found: Any = counting.searchsorted(row, values, side=side)
     return found
 
 
@@ -235,13 +235,13 @@ def unique(
 
 def isin(element: Any, test_elements: Any, *, invert: bool = False) -> ndarray:
     """Whether each element is among `test_elements`."""
-    found: Any = placing.isin(array_like(element), array_like(test_elements), invert=invert)
+    found: Any = counting.isin(array_like(element), array_like(test_elements), invert=invert)
     return found
 
 
 def bincount(x: Any, weights: Any = None, minlength: int = 0) -> ndarray:
     """How often each number from 0 on occurs, or the sum of its weights."""
-    found: Any = placing.bincount(
+    found: Any = counting.bincount(
         array_like(x), None if weights is None else array_like(weights), minlength
     )
     return found
