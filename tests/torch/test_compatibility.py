@@ -66,3 +66,38 @@ def test_errors_are_those_that_programs_catch(wrong):
     for m in (torch, wf):
         with pytest.raises(RuntimeError):
             wrong(m)
+
+
+def test_extremes_along_a_dimension_under_either_name():
+    agree(lambda m, x: x.max(axis=1), draw((3, 4), -2, 2, 0))
+    agree(lambda m, x: m.min(x, axis=0), draw((3, 4), -2, 2, 0))
+    agree(lambda m, x: m.std_mean(x, axis=(0, 1)), draw((3, 4), -2, 2, 0))
+
+
+@pytest.mark.parametrize("name", ["maximum", "minimum"])
+def test_equal_numbers_share_the_gradient(name):
+    x, y = np.array([1.0, 2, np.inf]), np.array([2.0, 2, np.inf])
+    agree(lambda m, x, y: getattr(m, name)(x, y), x, y)
+    agree(lambda m, x, y: m.clamp(x, min=y), x, np.array([1.0, 3.0, 3.0]))
+
+
+@pytest.mark.parametrize("include_self", [True, False])
+@pytest.mark.parametrize("reduce", ["sum", "prod", "mean", "amax", "amin"])
+def test_scatter_reduce(reduce, include_self):
+    index = np.array([[0, 2, 2, 0], [1, 1, 1, 0]])
+    x, source = draw((3, 4), -2, 2, 0), draw((2, 4), -2, 2, 1)
+
+    def reduced(m, x, index, source):
+        return x.scatter_reduce(0, index, source, reduce, include_self=include_self)
+
+    agree(reduced, x, index, source)
+    whole = [(a * 5).astype(np.int64) for a in (x, source)]
+    agree(reduced, whole[0], index, whole[1], grad=False)
+
+
+def test_powers():
+    agree(lambda m, y: 0**y, np.array([-2.0, -1.0, 0.0, 1.0]))
+    agree(lambda m, x, y: x**y, np.array([0.0, 0.0, 2.0]), np.array([0.3, -0.3, -1.0]))
+    for m in (torch, wf):
+        with pytest.raises(RuntimeError):
+            m.tensor([1, 2]) ** -2

@@ -111,6 +111,11 @@ _small_power: Final = recorded(_raised)
 
 def power(x: Any, exponent: Any) -> Tensor:
     """`x` to a power, elementwise with broadcasting."""
+    if type(exponent) is int and exponent < 0 and lazy_of(x).type.dtype.is_integer:
+        raise DTypeError(
+            f"power: expected an exponent of at least 0 for integers, got {exponent}; convert "
+            f"them first: x.float(){at_user_line()}"
+        )
     if type(exponent) in (int, float) and exponent in EXPONENTS and isinstance(x, Handle):
         dtype = x.rules.number(exponent, x.lazy.type.dtype)
         if dtype is x.lazy.type.dtype and trace.autocast is None:
@@ -133,8 +138,38 @@ def _as(x: Any, dtype: str) -> Tensor:
 
 # Extremes and others of two
 
-maximum: Final = of_two("maximum")
-minimum: Final = of_two("minimum")
+plain_maximum: Final = of_two("maximum")
+plain_minimum: Final = of_two("minimum")
+
+
+def _shared(x: Value, y: Value, extreme: Value) -> Value:
+    """Where both are equal, each gets half of the gradient, as in PyTorch and autograd."""
+    half = constant_of(0.5, x.dtype)
+    return catalogue.select(catalogue.equal(x, y), half * x + half * y, extreme)
+
+
+@recorded
+def _maximum(x: Value, y: Value) -> Value:
+    return _shared(x, y, catalogue.maximum(x, y))
+
+
+@recorded
+def _minimum(x: Value, y: Value) -> Value:
+    return _shared(x, y, catalogue.minimum(x, y))
+
+
+def maximum(x: Any, other: Any) -> Tensor:
+    """The larger one, elementwise with broadcasting; equal ones share the gradient."""
+    floats = promoted(x, other)[0].type.dtype.is_floating
+    return both(_maximum, x, other) if floats else plain_maximum(x, other)
+
+
+def minimum(x: Any, other: Any) -> Tensor:
+    """The smaller one, elementwise with broadcasting; equal ones share the gradient."""
+    floats = promoted(x, other)[0].type.dtype.is_floating
+    return both(_minimum, x, other) if floats else plain_minimum(x, other)
+
+
 atan2: Final = of_two("atan2", floats=True)
 hypot: Final = of_two("hypot", floats=True)
 logaddexp: Final = of_two("logaddexp", floats=True)

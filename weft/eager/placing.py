@@ -5,12 +5,14 @@ Where the values decide the shape of the result (`nonzero`, `unique`, masks), th
 
 from __future__ import annotations
 
+import math
 from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
 from weft import ops
 from weft.eager.argument import axis_of, dims_of, either
+from weft.eager.arithmetic import floor_divide
 from weft.eager.call import cast as as_type
 from weft.eager.call import kind_of, lazy_of, leaf, recorded, wrap
 from weft.eager.handle import Handle
@@ -224,20 +226,42 @@ def scatter_add(x: Any, dim: Any, index: Any, src: Any) -> Tensor:
     return _scatter("scatter_add", x, dim, index, src, "add")
 
 
-def scatter_reduce(x: Any, dim: Any, index: Any, src: Any, reduce: str) -> Tensor:
+def scatter_reduce(
+    x: Any, dim: Any, index: Any, src: Any, reduce: str, *, include_self: bool = True
+) -> Tensor:
     """`x` with the elements of `src` combined at `index` along an axis.
 
     Args:
-        reduce: `sum`, `prod`, `amax` or `amin`.
+        reduce: `sum`, `prod`, `mean`, `amax` or `amin`.
+        include_self: whether the elements of `x` that others are put at count as well.
 
     Raises:
         DTypeError: another `reduce`.
     """
-    if reduce not in COMBINES:
+    if reduce not in COMBINES and reduce != "mean":
         raise DTypeError(
-            f"scatter_reduce: expected sum, prod, amax or amin, got {reduce!r}{at_user_line()}"
+            f"scatter_reduce: expected sum, prod, mean, amax or amin, got {reduce!r}"
+            f"{at_user_line()}"
         )
-    return _scatter("scatter_reduce", x, dim, index, src, COMBINES[reduce])
+    start = x if include_self else scatter(x, dim, index, value=_neutral(reduce, lazy_of(x)))
+    combine = COMBINES.get(reduce, "add")
+    total = _scatter("scatter_reduce", start, dim, index, src, combine)
+    if reduce != "mean":
+        return total
+    met = _scatter("scatter_reduce", total.new_zeros(total.shape), dim, index, 1, "add")
+    count = met + 1 if include_self else met.clamp(min=1)
+    return total / count if total.dtype.is_floating else floor_divide(total, count)
+
+
+def _neutral(reduce: str, lazy: Lazy) -> Any:
+    """What changes nothing when it is combined with another number."""
+    if reduce not in ("amax", "amin"):
+        return int(reduce == "prod")
+    dtype = lazy.type.dtype
+    if dtype.is_floating:
+        return -math.inf if reduce == "amax" else math.inf
+    limits = np.iinfo(dtype.numpy)
+    return int(limits.min if reduce == "amax" else limits.max)
 
 
 @recorded

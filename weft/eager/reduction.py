@@ -192,17 +192,21 @@ def _spread(name: str, x: Any, dims: tuple[Any, Any], free: tuple[Any, ...], kee
 
 
 def var_mean(
-    x: Any, dim: Any = None, unbiased: Any = None, keepdim: bool = False, *, correction: Any = None
-) -> tuple[Tensor, Tensor]:
+    x: Any, dim: Any = None, unbiased: Any = None, keepdim: bool = False, *, correction: Any = None,
+    axis: Any = None,
+) -> tuple[Tensor, Tensor]:  # fmt: skip
     """`var` and `mean`."""
+    dim = either("var_mean", dim, axis)
     found = var(x, dim, unbiased, keepdim, correction=correction)
     return found, mean(x, None if isinstance(dim, bool) else dim, keepdim)
 
 
 def std_mean(
-    x: Any, dim: Any = None, unbiased: Any = None, keepdim: bool = False, *, correction: Any = None
-) -> tuple[Tensor, Tensor]:
+    x: Any, dim: Any = None, unbiased: Any = None, keepdim: bool = False, *, correction: Any = None,
+    axis: Any = None,
+) -> tuple[Tensor, Tensor]:  # fmt: skip
     """`std` and `mean`."""
+    dim = either("std_mean", dim, axis)
     found = std(x, dim, unbiased, keepdim, correction=correction)
     return found, mean(x, None if isinstance(dim, bool) else dim, keepdim)
 
@@ -251,8 +255,8 @@ def max(
 ) -> Any:
     """The largest of all elements; along `dim` as `(values, indices)`.
 
-    With a tensor for `dim` (or `other`): the larger one of two, elementwise. With `axis`, as in
-    NumPy, there are only values.
+    With a tensor for `dim` (or `other`): the larger one of two, elementwise. `axis` is another
+    name of `dim`; `amax` gives the values alone.
 
     Raises:
         OutOfRangeError: an axis outside the rank.
@@ -260,7 +264,7 @@ def max(
     """
     if other is not None or isinstance(dim, Handle):
         return maximum(x, dim if other is None else other)
-    return _extreme(True, x, dim, keepdim) if axis is None else amax(x, axis, keepdim)
+    return _extreme(True, x, either("max", dim, axis), keepdim)
 
 
 def min(
@@ -274,7 +278,7 @@ def min(
     """
     if other is not None or isinstance(dim, Handle):
         return minimum(x, dim if other is None else other)
-    return _extreme(False, x, dim, keepdim) if axis is None else amin(x, axis, keepdim)
+    return _extreme(False, x, either("min", dim, axis), keepdim)
 
 
 def _of_ordered(name: str, x: Any, dim: Any, keepdim: bool) -> Tensor:

@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from weft import ops
-from weft.eager.arithmetic import maximum, minimum
+from weft.eager.arithmetic import plain_maximum as maximum
+from weft.eager.arithmetic import plain_minimum as minimum
 from weft.eager.call import cast, kind_of, lazy_of, promoted, record, recorded, wrap
 from weft.eager.lazy import Lazy
 from weft.errors import DTypeError

@@ -142,11 +142,12 @@ def _power_vjp(g: Any, z: Any, x: Any, y: Any) -> tuple[Any, ...]:
         return g * y * power(x, y - 1), None
     if x.dtype.is_complex:
         return g * y * power(x, y - 1), g * z * log(select(equal(x, zero), one, x))
-    # 0 * 0**-1 would be NaN: at x = y = 0 the slope is 0, and for x <= 0 log(x) counts as 0.
+    # 0 * 0**-1 would be NaN: at x = y = 0 the slope is 0, and for x < 0 log(x) counts as 0. At
+    # x = 0 the slope by y is 0 from y = 0 on, and -inf below, where z is infinite.
     singular = logical_and(equal(x, zero), equal(y, zero))
     dx = g * y * power(select(singular, one, x), y - 1)
-    positive = greater(x, zero)
-    dy = g * z * select(positive, log(select(positive, x, one)), zero)
+    flat = logical_and(equal(x, zero), greater_equal(y, zero))
+    dy = g * z * log(select(logical_or(less(x, zero), flat), one, x))
     return dx, dy
 
 
