@@ -7,8 +7,9 @@ import numpy as np
 import pytest
 
 import weft as wf
+import weft.numpy as wnp
 from weft import func
-from weft.errors import GradientError, ShapeError, TracerError, TreeError
+from weft.errors import DTypeError, GradientError, ShapeError, TracerError, TreeError
 from weft.func.tree import flatten
 
 
@@ -374,6 +375,24 @@ def test_a_primitive_whose_gradient_is_in_numpy():
     x = tensor(3)
     found = func.grad(lambda x: cubed(x).sum())(x)
     np.testing.assert_allclose(found.numpy(), 3 * x.numpy() ** 2)
+    once = func.grad(lambda x: cubed(x).sum())
+    for again in (
+        lambda: func.grad(lambda x: once(x).sum())(x),
+        lambda: func.jvp(cubed, (x,), (x,))[1],
+    ):
+        with pytest.raises(GradientError, match="cubed: its gradient rule is called with values"):
+            again().numpy()
+
+
+def test_complex_values_between_real_ones_have_gradients():
+    def size(x):
+        z = wnp.exp(x * 1j) * x
+        return wnp.sum(wnp.abs(z) ** 2)
+
+    x = wnp.asarray([0.5, -2.0])
+    np.testing.assert_allclose(func.grad(size)(x).numpy(), 2 * x.numpy(), atol=1e-12)
+    with pytest.raises(DTypeError, match="grad: expected the function to return a real number"):
+        func.grad(lambda x: wnp.sum(x * 1j))(x)
 
 
 @pytest.mark.parametrize(

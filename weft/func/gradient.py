@@ -10,7 +10,7 @@ from weft.eager.call import cast, lazy_of, wrap
 from weft.eager.lazy import Lazy, trace
 from weft.eager.plan import Plan, op_plan, recall, remember
 from weft.eager.walk import history, pull, zeros
-from weft.errors import GradientError, ShapeError
+from weft.errors import DTypeError, GradientError, ShapeError
 from weft.func.level import Variables, is_differentiated, kind_of_leaf
 from weft.func.tree import flatten, leaves_like
 from weft.ir.node import TensorType, Value
@@ -116,6 +116,12 @@ def untracked(x: Lazy) -> Lazy:
 
 
 def _scalar(run: Run, what: str) -> None:
+    for y in run.ys:
+        if y.type.dtype.is_complex:
+            raise DTypeError(
+                f"{what}: expected the function to return a real number, got {y.type.dtype}; take "
+                f"its real or imaginary part, or use vjp{at_user_line()}"
+            )
     if len(run.ys) != 1 or size(run.ys[0].type.shape) != 1:
         shapes = ", ".join(show(y.type.shape) for y in run.ys)
         raise GradientError(

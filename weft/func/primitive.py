@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from typing import Any, Final
 
 import numpy as np
@@ -63,6 +64,20 @@ class Primitive:
         return wrap(lazy, like)
 
 
+@dataclass(frozen=True)
+class _Once:
+    """Stands for the gradient of a gradient rule that is called with arrays."""
+
+    name: str
+
+    def __call__(self, *_: Any) -> list[Value | None]:
+        raise GradientError(
+            f"{self.name}: its gradient rule is called with values, because it is written in NumPy "
+            "or calls a primitive, so it has no derivatives itself: neither second ones nor those "
+            f"of forward mode; write it with tensor operations{at_user_line()}"
+        )
+
+
 class _Rule:
     """The gradient of one call, for graph values."""
 
@@ -114,7 +129,10 @@ class _Rule:
             return np.asarray(found, xs[i].dtype.numpy)
 
         kind = xs[i].type
-        return _HOST.all(g, y, *xs, function=call, dtypes=(kind.dtype,), shapes=(kind.shape,))[0]
+        return _HOST.all(
+            g, y, *xs, function=call, dtypes=(kind.dtype,), shapes=(kind.shape,),
+            gradient=_Once(self.owner.__name__),
+        )[0]  # fmt: skip
 
 
 def _plan(owner: Primitive, rule: _Rule, kind: TensorType) -> Plan:
