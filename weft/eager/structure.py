@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
 from weft.eager.lazy import Alias, Lazy, Record, refuse
-from weft.eager.plan import settled
+from weft.eager.plan import placeholders, settled
 from weft.ir.graph import Graph
 from weft.ir.node import Node, Value
 from weft.ir.shape import known, size
@@ -207,7 +208,7 @@ class _Memory:
 
     def enter(self, leaf: Lazy) -> None:
         """Add the placeholder of a leaf."""
-        found = catalogue.placeholder(dtype=leaf.type.dtype, shape=leaf.type.shape)
+        (found,) = placeholders((leaf.type,))
         self._placeholders[leaf] = found
         is_detached = leaf in self._shown_by_tracked and not leaf.tracked
         self.env[leaf] = catalogue.stop_gradient(found) if is_detached else found
@@ -238,12 +239,17 @@ def interpreted_seconds(graph: Graph) -> float:
     """About how long the references take for a graph, without what a call of each costs."""
     total = 0.0
     for node in graph.nodes:
-        elements = sum(size(kind.shape) for kind in node.types)
+        elements = sum([size(kind.shape) for kind in node.types])
         total += elements * ELEMENT_NS
-        family = node.op.partition("_")[0]
-        if family in PRODUCT_NS:
-            total += elements * _summed(node) * PRODUCT_NS[family]
+        rate = _product_ns(node.op)
+        if rate:
+            total += elements * _summed(node) * rate
     return total * 1e-9
+
+
+@functools.cache
+def _product_ns(op: str) -> float:
+    return PRODUCT_NS.get(op.partition("_")[0], 0.0)
 
 
 def _summed(node: Node) -> int:

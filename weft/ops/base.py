@@ -294,6 +294,9 @@ _EXACT: Final = frozenset((bool, int, str, type(None), DType))
 """Classes of attributes that are the same where they are equal (0.0 and -0.0 are not)."""
 
 
+_exact: Final[set[tuple[type, ...]]] = set()  # tuples of such classes that were met
+
+
 def signature(attrs: Mapping[str, Any]) -> Any:
     """Attributes as a key that tells 1 from 1.0 and True; `None` where there is no such key."""
     values = tuple(attrs.values())
@@ -304,7 +307,11 @@ def signature(attrs: Mapping[str, Any]) -> Any:
 def _kinds(items: tuple[Any, ...]) -> Any:
     """What tells equal entries of a tuple apart; `None` where that is not known."""
     kinds = tuple(map(type, items))
+    if kinds in _exact:
+        return kinds
     if _EXACT.issuperset(kinds):
+        if len(_exact) < _MOST_PLANS:
+            _exact.add(kinds)
         return kinds
     inner: list[Any] = []
     for kind, item in zip(kinds, items, strict=True):
