@@ -33,6 +33,16 @@ S = np.arange(9, dtype=np.float32).reshape(3, 3)
 ONES = np.ones((2, 1, 3), np.float32)
 B = np.array([True, False])
 
+
+def padded(x, columns):
+    """The sum of some columns of exp(x), each in its place between zeros."""
+    y = ops.exp(x)
+    parts = [ops.slice(y, begin=(0, i), end=(2, i + 1)) for i in columns]
+    ends = [(2, i + 1) for i in columns]
+    pairs = zip(parts, columns, ends, strict=True)
+    return ops.add_n(*[ops.unslice(p, shape=(2, 3), begin=(0, i), end=e) for p, i, e in pairs])
+
+
 CASES = {
     # op: (fires, expected ops, does not fire, arrays of both)
     "identity": (lambda x: ops.identity(x), [], lambda x: ops.exp(x), [M]),
@@ -61,6 +71,12 @@ CASES = {
         lambda x: ops.logical_not(ops.logical_not(x)), [], lambda x: ops.logical_not(x), [B],
     ),
     "add": (lambda x: x + np.float32(-0.0), [], lambda x: x + 0.0, [-M]),
+    "add_n": (
+        lambda x: padded(x, (2, 0, 1)),
+        ["exp", "slice", "slice", "slice", "concatenate"],
+        lambda x: padded(x, (2, 0, 0)),
+        [M],
+    ),
     "subtract": (lambda x: x - 0.0, [], lambda x: 0.0 - x, [M]),
     "multiply": (lambda x: 1.0 * x, [], lambda x: x * 0.0, [M]),
     "divide": (lambda x: x / 1.0, [], lambda x: 1.0 / x, [M + 1]),

@@ -233,6 +233,27 @@ def _reduce_of_units(node: Node) -> Replacement:
     return REGISTRY["reshape"](node.inputs[0], shape=node.types[0].shape)
 
 
+def _joined_parts(node: Node) -> Replacement:
+    """The gradients of the parts of an array, each padded with zeros, where they make up all of it.
+
+    What was -0.0 stays so, where adding zeros would give 0.0.
+    """
+    parts = [v.node for v in node.inputs]
+    shape = known(node.types[0].shape)
+    if any(p.op != "unslice" or {*p.attrs["strides"]} != {1} for p in parts):
+        return None
+    ranges = [list(zip(p.attrs["begin"], p.attrs["end"], strict=True)) for p in parts]
+    axes = {a for r in ranges for a, d in enumerate(shape) if r[a] != (0, d)}
+    if len(axes) != 1:
+        return None
+    axis = axes.pop()
+    order = sorted(range(len(parts)), key=lambda i: ranges[i][axis])
+    ends = [0, *[ranges[i][axis][1] for i in order]]
+    if ends[-1] != shape[axis] or [ranges[i][axis][0] for i in order] != ends[:-1]:
+        return None
+    return REGISTRY["concatenate"](*[parts[i].inputs[0] for i in order], axis=axis)
+
+
 RULES: dict[str, tuple[Rule, ...]] = {
     "identity": (_only_input,),  # identity(x) -> x
     "stop_gradient": (_only_input,),  # stop_gradient(x) -> x
@@ -250,7 +271,11 @@ RULES: dict[str, tuple[Rule, ...]] = {
     "slice": (_whole_slice,),  # slice of everything, forwards -> x
     "negative": (_twice,),  # -(-x) -> x
     "logical_not": (_twice,),  # not not x -> x
-    "add": (_neutral(-0.0, left=True),),  # x + 0 -> x
+    "add": (
+        _neutral(-0.0, left=True),  # x + 0 -> x
+        _joined_parts,  # unslice(x) + unslice(y) -> concatenate(x, y)
+    ),
+    "add_n": (_joined_parts,),  # add_n(unslice(x), unslice(y), ...) -> concatenate(x, y, ...)
     "subtract": (_neutral(0.0, left=False),),  # x - 0 -> x
     "multiply": (_neutral(1.0, left=True),),  # x * 1 -> x
     "divide": (_neutral(1.0, left=False),),  # x / 1 -> x
