@@ -101,3 +101,86 @@ def test_powers():
     for m in (torch, wf):
         with pytest.raises(RuntimeError):
             m.tensor([1, 2]) ** -2
+
+
+def test_limits_and_promotion():
+    for name in ("float16", "bfloat16", "float32", "float64"):
+        found, wanted = wf.finfo(getattr(wf, name)), torch.finfo(getattr(torch, name))
+        for part in ("min", "max", "eps", "tiny", "smallest_normal", "bits", "dtype"):
+            assert getattr(found, part) == getattr(wanted, part), (name, part)
+    assert repr(wf.finfo()) == repr(torch.finfo())
+    for name in ("int8", "uint8", "int16", "int32", "int64"):
+        found, wanted = wf.iinfo(getattr(wf, name)), torch.iinfo(getattr(torch, name))
+        for part in ("min", "max", "bits", "dtype"):
+            assert getattr(found, part) == getattr(wanted, part), (name, part)
+    with pytest.raises(wf.errors.DTypeError, match="use iinfo"):
+        wf.finfo(wf.int8)
+    with pytest.raises(wf.errors.DTypeError, match="whole numbers"):
+        wf.iinfo(wf.float32)
+    names = ["bool", "uint8", "int8", "int64", "float16", "bfloat16", "float32"]
+    for a in names:
+        for b in names:
+            ours, theirs = (
+                (
+                    m.promote_types(getattr(m, a), getattr(m, b)),
+                    m.can_cast(getattr(m, a), getattr(m, b)),
+                )
+                for m in (wf, torch)
+            )
+            assert f"torch.{ours[0].name}" == str(theirs[0])
+            assert ours[1] == theirs[1], (a, b)
+    for m in (wf, torch):
+        assert m.result_type(m.tensor([1, 2]), 1.0) == m.float32
+        assert m.result_type(2, m.tensor([1], dtype=m.int8)) == m.int8
+        assert m.result_type(m.tensor([1.0]), m.tensor(2.0, dtype=m.float64)) == m.float32
+
+
+def test_questions_about_tensors():
+    for m in (wf, torch):
+        x = m.ones(2, 3)
+        assert (x.ndimension(), x.get_device(), x.is_signed(), x.is_complex()) == (
+            2,
+            -1,
+            True,
+            False,
+        )
+        assert x.is_same_size(m.zeros(2, 3))
+        assert not x.is_same_size(m.zeros(2))
+        assert m.is_nonzero(m.tensor(2.0))
+        assert not m.tensor([0]).is_nonzero()
+        assert not m.is_complex(x)
+        assert x.char().dtype == m.int8
+
+
+def test_pooling_and_resizing_of_whole_numbers():
+    x = (draw((1, 2, 6, 6), -9, 9, 0) * 5).astype(np.int64)
+    for ours in (False, True):
+        agree(
+            lambda m, x, both=ours: m.nn.functional.max_pool2d(x, 3, 2, 1, return_indices=both),
+            x,
+            grad=False,
+        )
+    pixels = np.arange(48, dtype=np.uint8).reshape(1, 3, 4, 4)
+    for mode in ("nearest", "nearest-exact"):
+        agree(
+            lambda m, x, mode=mode: m.nn.functional.interpolate(x, (6, 3), mode=mode),
+            pixels,
+            grad=False,
+        )
+    resized = [
+        m.nn.functional.interpolate(m.tensor(pixels), (6, 3), mode="bilinear").numpy().astype(int)
+        for m in (wf, torch)
+    ]
+    assert abs(resized[0] - resized[1]).max() <= 1  # PyTorch's weights are of 16 bits
+
+
+def test_norms_that_count():
+    x = np.array([[0.0, 2.0, 3.0], [0.0, 0.0, 0.5]])
+    agree(lambda m, x: m.nn.functional.normalize(x, p=0, dim=1), x)
+
+
+def test_printed_cells():
+    for kind in ("tanh", "relu"):
+        assert repr(wf.nn.RNNCell(2, 3, nonlinearity=kind)) == repr(
+            torch.nn.RNNCell(2, 3, nonlinearity=kind)
+        )

@@ -19,7 +19,15 @@ from weft.eager.activation import *  # noqa: F403
 from weft.eager.alias import bool, double, float, half, int, long, short
 from weft.eager.anomaly import find_nan
 from weft.eager.arithmetic import *  # noqa: F403
-from weft.eager.attribute import clone, is_floating_point, is_tensor, numel
+from weft.eager.attribute import (
+    clone,
+    is_complex,
+    is_floating_point,
+    is_nonzero,
+    is_tensor,
+    numel,
+)
+from weft.eager.compilation import compile
 from weft.eager.counting import *  # noqa: F403
 from weft.eager.creation import (
     as_tensor,
@@ -37,6 +45,7 @@ from weft.eager.creation import (
 from weft.eager.device import device
 from weft.eager.elementary import *  # noqa: F403
 from weft.eager.interchange import from_dlpack
+from weft.eager.limits import can_cast, finfo, iinfo, promote_types, result_type
 from weft.eager.linear import *  # noqa: F403
 from weft.eager.mode import (
     autocast,
@@ -99,7 +108,9 @@ __all__ = [
     "autocast",
     "bernoulli",
     "bool",
+    "can_cast",
     "clone",
+    "compile",
     "default_generator",
     "device",
     "double",
@@ -109,6 +120,7 @@ __all__ = [
     "enable_grad",
     "eye",
     "find_nan",
+    "finfo",
     "float",
     "from_dlpack",
     "from_numpy",
@@ -119,12 +131,15 @@ __all__ = [
     "get_printoptions",
     "get_rng_state",
     "half",
+    "iinfo",
     "inference_mode",
     "initial_seed",
     "int",
     "is_autocast_enabled",
+    "is_complex",
     "is_floating_point",
     "is_grad_enabled",
+    "is_nonzero",
     "is_tensor",
     "linspace",
     "load",
@@ -139,6 +154,7 @@ __all__ = [
     "ones",
     "ones_like",
     "printoptions",
+    "promote_types",
     "rand",
     "rand_like",
     "randint",
@@ -146,6 +162,7 @@ __all__ = [
     "randn",
     "randn_like",
     "randperm",
+    "result_type",
     "save",
     "seed",
     "set_default_dtype",

@@ -36,6 +36,16 @@ def is_floating_point(x: Tensor) -> bool:
     return x.dtype.is_floating
 
 
+def is_complex(x: Tensor) -> bool:
+    """Whether the elements of a tensor are complex numbers."""
+    return x.dtype.is_complex
+
+
+def is_nonzero(x: Tensor) -> bool:
+    """Whether the one element of a tensor is not 0."""
+    return bool(x)
+
+
 def numel(x: Tensor) -> int:
     """Number of elements of a tensor."""
     return x.numel()
@@ -120,6 +130,30 @@ class Attributes(Handle):
         """Whether the elements are floating-point numbers."""
         return self.dtype.is_floating
 
+    def is_complex(self) -> builtins.bool:
+        """Whether the elements are complex numbers."""
+        return self.dtype.is_complex
+
+    def is_signed(self) -> builtins.bool:
+        """Whether the element type has negative numbers."""
+        return self.dtype.kind in "ifc"
+
+    def is_nonzero(self) -> builtins.bool:
+        """Whether the one element is not 0."""
+        return builtins.bool(self)
+
+    def is_same_size(self, other: Handle) -> builtins.bool:
+        """Whether another tensor has the same dimensions."""
+        return self.shape == known(other.lazy.type.shape)
+
+    def ndimension(self) -> builtins.int:
+        """Number of dimensions."""
+        return len(self.shape)
+
+    def get_device(self) -> builtins.int:
+        """The number of the device; -1 is the processor."""
+        return -1
+
     # -- conversions
 
     def to(
@@ -187,6 +221,10 @@ class Attributes(Handle):
     def short(self) -> Tensor:
         """As int16."""
         return self.to(types.int16)
+
+    def char(self) -> Tensor:
+        """As int8."""
+        return self.to(types.int8)
 
     def byte(self) -> Tensor:
         """As uint8."""

@@ -105,10 +105,10 @@ def linspace(
 
 
 def _even(name: str, start: Any, end: Any, steps: Any, kind: DType) -> Array:
-    ends = [_number(x) for x in (start, end)]
+    first, last = _number(start), _number(end)
     if kind.is_integer:
-        ends = [int(x) for x in ends]
-    return np.linspace(*ends, dims((steps,), name)[0])
+        first, last = int(first), int(last)
+    return np.linspace(first, last, dims((steps,), name)[0])
 
 
 def logspace(

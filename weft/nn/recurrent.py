@@ -343,6 +343,8 @@ class RNNCellBase(Module):
     def extra_repr(self) -> str:
         """The sizes."""
         extra = "" if self.bias else ", bias=False"
+        kind = getattr(self, "nonlinearity", "tanh")
+        extra += "" if kind == "tanh" else f", nonlinearity={kind}"
         return f"{self.input_size}, {self.hidden_size}{extra}"
 
 

@@ -8,7 +8,7 @@ from typing import Any
 from weft.eager.argument import dims_of
 from weft.eager.call import recorded
 from weft.eager.random import SEED, next_counter
-from weft.errors import DTypeError, ShapeError
+from weft.errors import DTypeError, GraphError, ShapeError
 from weft.ir import dtype as types
 from weft.ir.node import Value
 from weft.ir.shape import known, show
@@ -92,7 +92,7 @@ def scaled_dot_product_attention(
     Source: Vaswani et al., "Attention Is All You Need" (2017).
     """
     if is_causal and attn_mask is not None:
-        raise ValueError(
+        raise GraphError(
             f"scaled_dot_product_attention: is_causal goes without attn_mask{at_user_line()}"
         )
     repeats = 1

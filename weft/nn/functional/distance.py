@@ -20,6 +20,9 @@ def p_norm(x: Value, p: float, axis: int, keepdims: bool = False) -> Value:
         return catalogue.max(size, **where)
     if p == 1:
         return catalogue.sum(size, **where)
+    if p == 0:
+        some = catalogue.greater(size, constant_of(0, x.dtype))
+        return catalogue.sum(catalogue.cast(some, dtype=x.dtype), **where)
     if p == 2:
         return _root(catalogue.sum(catalogue.square(x), **where), 0.5)
     some = catalogue.greater(size, constant_of(0, x.dtype))

@@ -66,7 +66,9 @@ def pad(input: Any, pad: Any, mode: str = "constant", value: float | None = None
     """
     shape, sizes = dims_of(input), tuple(map(int, pad))
     if mode not in MODES:
-        raise ValueError(f"pad: expected mode {', '.join(MODES)}, got {mode!r}{at_user_line()}")
+        raise NotImplementedError(
+            f"pad: expected mode {', '.join(MODES)}, got {mode!r}{at_user_line()}"
+        )
     if len(sizes) % 2 or len(sizes) > 2 * len(shape):
         raise ShapeError(
             f"pad: expected pairs (low, high) for at most {len(shape)} dimensions, got {sizes}"

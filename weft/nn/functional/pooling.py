@@ -5,8 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 from weft.eager.argument import dims_of
-from weft.eager.call import recorded
+from weft.eager.call import cast, lazy_of, recorded, wrap
 from weft.errors import ShapeError
+from weft.ir.dtype import float64
 from weft.ir.node import Value
 from weft.ir.shape import known
 from weft.nn.functional.layout import batched, channels_last, check_image, sizes_of, to_last
@@ -88,6 +89,13 @@ def max_pool(
     """Maxima over windows of any number of spatial dimensions."""
     name = f"max_pool{spatial}d"
     windows = Windows(name, input, spatial, kernel_size, stride, padding)
+    dtype = lazy_of(input).type.dtype
+    if dtype.is_integer:
+        wide = wrap(cast(lazy_of(input), float64))
+        found = max_pool(
+            spatial, wide, kernel_size, stride, padding, dilation, ceil_mode, return_indices
+        )
+        return (found[0].to(dtype), found[1]) if return_indices else found.to(dtype)
     return _max_pool(
         input, **windows.static, padding=windows.padding, indices=bool(return_indices),
         dilation=sizes_of(f"{name}: dilation", dilation, spatial), ceil=bool(ceil_mode),

@@ -7,8 +7,9 @@ from typing import Any
 
 from weft import ops
 from weft.eager.argument import dims_of
-from weft.eager.call import recorded
+from weft.eager.call import cast, lazy_of, recorded, wrap
 from weft.errors import ShapeError
+from weft.ir.dtype import float32
 from weft.ir.node import Value
 from weft.ir.shape import known, show
 from weft.nn.functional.layout import channels_last, sizes_of
@@ -70,9 +71,12 @@ def interpolate(
             )
         sizes = tuple([math.floor(d * f) for d, f in zip(shape[2:], factors, strict=True)])
         scales = None if recompute_scale_factor else tuple(map(float, factors))
-    return _interpolate(
-        input, size=sizes, mode=found, align_corners=bool(align_corners), scales=scales
-    )
+    lazy = lazy_of(input)
+    dtype = lazy.type.dtype
+    static = {"size": sizes, "mode": found, "align_corners": bool(align_corners), "scales": scales}
+    if not dtype.is_integer:
+        return _interpolate(input, **static)
+    return _interpolate(wrap(cast(lazy, float32)), **static).add(0.5).floor().to(dtype)
 
 
 def upsample(

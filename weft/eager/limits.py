@@ -1,0 +1,117 @@
+"""What element types hold, and which of two holds the numbers of both."""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+import ml_dtypes
+import numpy as np
+
+from weft.eager.call import lazy_of
+from weft.eager.handle import Handle
+from weft.eager.promotion import TORCH, default_dtype, promote
+from weft.errors import DTypeError
+from weft.ir.dtype import DType, as_dtype
+from weft.ops.base import at_user_line
+
+_RANKS: Final = {"b": 0, "u": 1, "i": 1, "f": 2, "c": 3}
+
+
+class finfo:
+    """The limits of a floating element type.
+
+    Attributes:
+        min, max: the smallest and the largest number.
+        eps: from 1 to the next number.
+        tiny, smallest_normal: the smallest positive number of full precision.
+        resolution: 10 to the power of the digits that are kept.
+        bits: of one number.
+        dtype: the name of the type.
+
+    Raises:
+        DTypeError: a type of whole numbers or truth values.
+
+    Example:
+        >>> import weft as wf
+        >>> wf.finfo(wf.bfloat16).eps
+        0.0078125
+    """
+
+    def __init__(self, dtype: Any = None) -> None:
+        kind = default_dtype() if dtype is None else as_dtype(dtype)
+        if not kind.is_inexact:
+            text = f"finfo: expected a floating element type, got {kind}; use iinfo()"
+            raise DTypeError(text + at_user_line())
+        found = ml_dtypes.finfo(kind.real.numpy)
+        self.min, self.max = float(found.min), float(found.max)
+        self.eps, self.resolution = float(found.eps), float(found.resolution)
+        self.tiny = self.smallest_normal = float(found.tiny)
+        self.bits: int = found.bits
+        self.dtype = kind.real.name
+
+    def __repr__(self) -> str:
+        return (
+            f"finfo(resolution={self.resolution:g}, min={self.min:g}, max={self.max:g}, "
+            f"eps={self.eps:g}, smallest_normal={self.tiny:g}, tiny={self.tiny:g}, "
+            f"dtype={self.dtype})"
+        )
+
+
+class iinfo:
+    """The limits of an element type of whole numbers: `min`, `max`, `bits` and `dtype`, its name.
+
+    Raises:
+        DTypeError: another type.
+
+    Example:
+        >>> import weft as wf
+        >>> wf.iinfo(wf.int8).max
+        127
+    """
+
+    def __init__(self, dtype: Any) -> None:
+        kind = as_dtype(dtype)
+        if not kind.is_integer:
+            text = f"iinfo: expected an element type of whole numbers, got {kind}"
+            raise DTypeError(text + at_user_line())
+        found = np.iinfo(kind.numpy)
+        self.min, self.max, self.bits = int(found.min), int(found.max), int(found.bits)
+        self.dtype = kind.name
+
+    def __repr__(self) -> str:
+        return f"iinfo(min={self.min}, max={self.max}, dtype={self.dtype})"
+
+
+def promote_types(type1: Any, type2: Any) -> DType:
+    """The element type that results have of two such types.
+
+    >>> import weft as wf
+    >>> wf.promote_types(wf.int32, wf.float32)
+    float32
+    """
+    return promote(as_dtype(type1), as_dtype(type2))
+
+
+def result_type(tensor1: Any, tensor2: Any) -> DType:
+    """The element type that results have of two tensors or numbers.
+
+    >>> import weft as wf
+    >>> wf.result_type(wf.tensor([1, 2]), 1.0)
+    float32
+    """
+    tensors = [x for x in (tensor1, tensor2) if isinstance(x, Handle)]
+    if len(tensors) == 1:
+        number = tensor2 if tensors[0] is tensor1 else tensor1
+        return TORCH.number(number, tensors[0].lazy.type.dtype)
+    return TORCH.result([lazy_of(x).type for x in (tensor1, tensor2)])
+
+
+def can_cast(from_: Any, to: Any) -> bool:
+    """Whether numbers of a type may become numbers of another: not from floating to whole ones.
+
+    >>> import weft as wf
+    >>> wf.can_cast(wf.float32, wf.int64)
+    False
+    """
+    a, b = as_dtype(from_), as_dtype(to)
+    return _RANKS[a.kind] <= _RANKS[b.kind]
