@@ -227,19 +227,9 @@ def pinv(x: Any, /, *, rtol: Any = None, rcond: Any = None, hermitian: bool = Fa
     if limit is None:
         limit = builtins.max(x.shape[-2:]) * float(np.finfo(x.dtype.numpy).eps)
     bounds = array_like(limit)
-    if bounds.ndim:
-        return _each_pinv(x, bounds)
-    return _pinv(x, rcond=float(bounds), hermitian=hermitian)
-
-
-def _each_pinv(x: Any, bounds: Any) -> Any:
-    """Pseudo-inverses with a limit for each matrix."""
     lead = np.broadcast_shapes(x.shape[:-2], bounds.shape)
-    flat: Any = manipulation.broadcast_to(x, (*lead, *x.shape[-2:])).reshape((-1, *x.shape[-2:]))
-    limits = np.broadcast_to(bounds.array, lead).reshape(-1)
-    found = [_pinv(flat[i], rcond=float(v), hermitian=False) for i, v in enumerate(limits)]
-    whole: Any = manipulation.stack(found)
-    return whole.reshape((*lead, *x.shape[-2:][::-1]))
+    x = manipulation.broadcast_to(x, (*lead, *x.shape[-2:]))
+    return _pinv(x, bounds, hermitian=hermitian)
 
 
 def matrix_power(x: Any, n: int, /) -> ndarray:

@@ -65,19 +65,24 @@ def solve(a: Value, b: Value) -> Value:
     return call(np.linalg.solve, a, b, types_of=[kind], gradient=gradient)[0]
 
 
-def pinv(a: Value, rcond: float | None, hermitian: bool) -> Value:
-    """Pseudo-inverses (Golub and Pereyra, 1973)."""
+def pinv(a: Value, limit: Value, hermitian: bool) -> Value:
+    """Pseudo-inverses; singular values up to a part `limit` of the largest count as 0.
 
-    def gradient(g: Any, y: Any, a: Value) -> list[Value]:
+    (Golub and Pereyra, "The Differentiation of Pseudo-Inverses", 1973.)
+    """
+
+    def gradient(g: Any, y: Any, a: Value, limit: Value) -> list[Value | None]:
         p, to_p = y[0], conj(g[0])
         m, n = dims(a)[-2:]
         left, right = eye(m, a.dtype) - mm(a, p), eye(n, a.dtype) - mm(p, a)
         found = mm(left, H(to_p), p, H(p)) + mm(H(p), p, H(to_p), right) - mm(H(p), to_p, H(p))
-        return [conj(found)]
+        return [conj(found), None]
+
+    def run(a: Any, limit: Any) -> Any:
+        return np.linalg.pinv(a, rcond=limit, hermitian=hermitian)
 
     *lead, m, n = dims(a)
-    run = functools.partial(np.linalg.pinv, rcond=rcond, hermitian=hermitian)
-    return call(run, a, types_of=[(a.dtype, (*lead, n, m))], gradient=gradient)[0]
+    return call(run, a, limit, types_of=[(a.dtype, (*lead, n, m))], gradient=gradient)[0]
 
 
 # Determinants
