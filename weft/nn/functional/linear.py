@@ -22,10 +22,15 @@ def _linear(x: Value, weight: Value, bias: Value | None) -> Value:
     if len(w) == 1:
         y = catalogue.sum(x * weight, axes=(-1,))
         return y if bias is None else y + bias
-    rows = x if len(dims) == 2 else catalogue.reshape(x, shape=(_rows(dims), dims[-1]))
-    y = catalogue.matmul(rows, weight, transpose_y=True)
-    y = y if bias is None else y + bias
-    return y if len(dims) == 2 else catalogue.reshape(y, shape=(*dims[:-1], w[0]))
+    if len(dims) == 1:
+        row = catalogue.reshape(x, shape=(1, dims[0]))
+        return catalogue.reshape(_linear_of_rows(row, weight, bias), shape=(w[0],))
+    return _linear_of_rows(x, weight, bias)
+
+
+def _linear_of_rows(x: Value, weight: Value, bias: Value | None) -> Value:
+    y = catalogue.matmul(x, weight, transpose_y=True)
+    return y if bias is None else y + bias
 
 
 def _rows(dims: tuple[int, ...]) -> int:
