@@ -60,7 +60,7 @@ def number(value: Any, dtype: DType) -> Lazy:
     """
     try:
         return known(np.array(value, dtype.numpy), _scalars[dtype])
-    except OverflowError:
+    except (OverflowError, TypeError):  # too large, or complex for a real type
         text = f"expected a number that {dtype} holds, got {value!r}"
         raise DTypeError(text + at_user_line()) from None
 

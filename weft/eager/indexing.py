@@ -19,6 +19,7 @@ from weft.eager.inplace import check_writable
 from weft.eager.lazy import Array, Lazy, array_of, trace
 from weft.eager.lens import Cut, Row, pasted, show, with_row
 from weft.eager.plan import op_plan
+from weft.eager.promotion import TORCH
 from weft.eager.view import Lens
 from weft.errors import DTypeError, OutOfRangeError, ShapeError
 from weft.ir.dtype import bool_
@@ -51,6 +52,9 @@ def get(x: Handle, key: Any) -> Tensor:
         if x.at_hand:
             return show(x, Part(entries))
         return show(x, lens_of(x.lazy, entries))
+    if x.rules is TORCH and _is_split(entries):
+        part, entries = _without_integers(x, entries)
+        return get(part, entries)
     lazy, entries = _without_scalar_mask(x.lazy, entries)
     arrays, static = _advanced(lazy, entries)
     return _taken.on(x, lazy, *arrays, key=static)
@@ -76,6 +80,9 @@ def put(x: Handle, key: Any, value: Any) -> None:
         if known(mask.type.shape) == known(x.lazy.type.shape)[: len(known(mask.type.shape))]:
             x.replace(_masked.record((x, mask, _update(x, value)), {})[0])
             return
+    if x.rules is TORCH and _is_split(entries):
+        part, entries = _without_integers(x, entries)
+        return put(part, entries, value)
     arrays, static = _advanced(x.lazy, entries)
     x.replace(_updated.record((x, _update(x, value), *arrays), {"key": static})[0])
 
@@ -116,6 +123,27 @@ def _entry(entry: Any) -> Any:
         array = np.array(found)
         return array if array.size else array.astype(np.int64)
     return entry
+
+
+def _is_split(entries: tuple[Any, ...]) -> bool:
+    """Whether integers come with arrays and with slices: where the new axes go is in doubt."""
+    kinds = {_BASIC.index(type(e)) if type(e) in _BASIC else _ARRAY for e in entries}
+    return 0 in kinds and _ARRAY in kinds and len(kinds) > 2
+
+
+def _without_integers(x: Handle, entries: tuple[Any, ...]) -> tuple[Handle, tuple[Any, ...]]:
+    """The part of `x` that integers select, and the other subscripts: integers come first.
+
+    In PyTorch they are no arrays of indices, so they do not decide where the axes of those go.
+    """
+    first: list[Any] = []
+    for e in entries:
+        if type(e) in (int, type(Ellipsis)):
+            first.append(e)
+        elif e is not None:
+            first += [slice(None)] * (e.ndim if _is_mask(e) else 1)
+    rest = tuple([e for e in entries if type(e) is not int])
+    return get(x, tuple(first)), rest
 
 
 def _is_basic(entries: tuple[Any, ...]) -> bool:
@@ -284,7 +312,7 @@ def _advanced(x: Lazy, entries: tuple[Any, ...]) -> tuple[list[Lazy], tuple[Any,
             static += [_ARRAY] * len(positions)
             axis += mask.ndim
             continue
-        axis += entry is not None and entry is not ...
+        axis += len(dims) - _consumed(entries) if entry is ... else entry is not None
         if isinstance(entry, slice):
             static.append((entry.start, entry.stop, entry.step))
         elif type(entry) in _BASIC:
@@ -293,6 +321,12 @@ def _advanced(x: Lazy, entries: tuple[Any, ...]) -> tuple[list[Lazy], tuple[Any,
             arrays.append(_indices(entry, dims))
             static.append(_ARRAY)
     return arrays, tuple(static)
+
+
+def _consumed(entries: tuple[Any, ...]) -> int:
+    """How many dimensions the subscripts beside `...` are for."""
+    rest = [e for e in entries if e is not None and e is not ...]
+    return sum([e.ndim if _is_mask(e) else 1 for e in rest])
 
 
 def _indices(entry: Any, dims: tuple[int, ...]) -> Lazy:
@@ -310,10 +344,12 @@ def _indices(entry: Any, dims: tuple[int, ...]) -> Lazy:
 
 def _check_mask(mask: Array, dims: tuple[int, ...], axis: int) -> None:
     part = dims[axis : axis + mask.ndim]
-    if mask.shape != part and not (len(part) == mask.ndim and 0 in part and not mask.size):
+    # As in NumPy, an axis of the mask without elements holds nowhere.
+    fits = [m in (0, d) for m, d in zip(mask.shape, part, strict=False)]
+    if len(part) != mask.ndim or not all(fits):
         raise OutOfRangeError(
-            f"x[mask]: expected a mask of shape {text(dims[axis : axis + mask.ndim])}, got "
-            f"{text(mask.shape)}{at_user_line()}"
+            f"x[mask]: expected a mask of shape {text(part)}, got {text(mask.shape)}"
+            f"{at_user_line()}"
         )
 
 
@@ -328,7 +364,7 @@ def _plain(value: Any) -> Any:
 def _update(x: Handle, value: Any) -> Lazy:
     """What is assigned, as the element type of the tensor."""
     dtype = x.lazy.type.dtype
-    if isinstance(value, bool | int | float):
+    if isinstance(value, bool | int | float | complex):
         return number(value, dtype)
     return as_type(lazy_of(value), dtype)
 

@@ -115,7 +115,7 @@ def tensordot(x1: Any, x2: Any, /, axes: Any = 2) -> ndarray:
     """Products summed over axes: the last of `x1` with the first of `x2`, or pairs of axes."""
     x, y = alike(x1, x2)
     found: Any = linear.tensordot(x, y, axes)
-    return found
+    return typed(found, x.dtype)
 
 
 def einsum(subscripts: Any, /, *operands: Any) -> ndarray:
@@ -128,8 +128,9 @@ def einsum(subscripts: Any, /, *operands: Any) -> ndarray:
     """
     if not isinstance(subscripts, str):
         subscripts, operands = _lettered((subscripts, *operands))
-    found: Any = linear.einsum(subscripts, *alike(*operands))
-    return found
+    factors = alike(*operands)
+    found: Any = linear.einsum(subscripts, *factors)
+    return typed(found, factors[0].dtype)
 
 
 def _lettered(given: tuple[Any, ...]) -> tuple[str, tuple[Any, ...]]:
