@@ -184,3 +184,40 @@ def test_printed_cells():
         assert repr(wf.nn.RNNCell(2, 3, nonlinearity=kind)) == repr(
             torch.nn.RNNCell(2, 3, nonlinearity=kind)
         )
+
+
+def test_integers_beside_arrays_of_indices_come_first():
+    x = draw((3, 4, 5), -2, 2, 0)
+    i, mask = np.array([0, 2]), np.array([True, False, True, False, True])
+    agree(lambda m, x: x[0, :, m.tensor(i)], x)
+    agree(lambda m, x: x[1, ..., m.tensor(mask)], x)
+    agree(lambda m, x: x[m.tensor(i), None, :, 1], x)
+    agree(lambda m, x: x[1, m.tensor(i), 1:3], x)
+    agree(lambda m, x: x[..., m.tensor(mask)], x)
+    for m in (wf, torch):
+        y = m.tensor(x)
+        y[0, :, m.tensor(i)] = m.arange(8.0).reshape(4, 2)
+        assert y[0, :, 2].tolist() == [1, 3, 5, 7]
+        assert y[1].tolist() == x[1].tolist()
+
+
+def test_windows_along_an_axis():
+    x = draw((4, 7), -2, 2, 0)
+    agree(lambda m, x: x.unfold(1, 3, 2), x)
+    agree(lambda m, x: x.unfold(0, 4, 1), x)
+    for m in (wf, torch):
+        with pytest.raises(RuntimeError):
+            m.ones(3).unfold(0, 4, 1)
+
+
+def test_channels_of_matrices_drop_alone():
+    wf.manual_seed(0)
+    y = wf.nn.functional.dropout2d(wf.ones(200, 50), 0.5)
+    assert 0.45 < (y == 0).float().mean().item() < 0.55
+    assert set(y.unique().tolist()) == {0.0, 2.0}
+
+
+def test_where_tensors_are():
+    for m in (wf, torch):
+        x = m.ones(2)
+        assert (x.is_cpu, x.is_cuda, x.is_xpu, x.is_mps, x.is_sparse) == (True, *[False] * 4)

@@ -85,6 +85,26 @@ class Attributes(Handle):
         return lazy.leaf is not None or not lazy.tracked
 
     @property
+    def is_cpu(self) -> builtins.bool:
+        """Yes: tensors live in this computer's memory."""
+        return True
+
+    @property
+    def is_mps(self) -> builtins.bool:
+        """No."""
+        return False
+
+    @property
+    def is_xpu(self) -> builtins.bool:
+        """No."""
+        return False
+
+    @property
+    def is_sparse(self) -> builtins.bool:
+        """No: what most elements are 0 of is kept in full."""
+        return False
+
+    @property
     def is_cuda(self) -> builtins.bool:
         """Whether it lives on a GPU of NVIDIA."""
         return False

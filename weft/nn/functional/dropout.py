@@ -80,8 +80,8 @@ def dropout1d(input: Any, p: float = 0.5, training: bool = True, inplace: bool =
 
 
 def dropout2d(input: Any, p: float = 0.5, training: bool = True, inplace: bool = False) -> Any:
-    """Dropout of whole channels of (N, C, H, W)."""
-    shared = _inner("dropout2d", input, (3, 4), None)
+    """Dropout of whole channels of (N, C, H, W), (N, C, L) or (N, C)."""
+    shared = _inner("dropout2d", input, (2, 3, 4), None)
     return _drop("dropout2d", _dropout, input, p, training, inplace, shared)
 
 
