@@ -104,5 +104,7 @@ def test_errors_say_what_was_expected(x: Any, w: Any, flags: Any, text: str) -> 
 def test_types_that_have_no_product() -> None:
     with Graph().as_default():
         x = ops.placeholder(dtype="int8", shape=(2, 2))
-        with pytest.raises(DTypeError, match="expected a floating or complex type, int32 or int64, got int8"):
+        with pytest.raises(
+            DTypeError, match="expected a floating or complex type, int32 or int64, got int8"
+        ):
             ops.matmul(x, x)
