@@ -109,3 +109,13 @@ def test_shapes_that_do_not_fit() -> None:
             ops.scatter_add(x, [0, 1, 2], ops.placeholder(dtype="float32", shape=(3, 3)))
         with pytest.raises(ShapeError, match="batch_dims: expected 0 <= batch_dims"):
             ops.gather(x, [0], axis=0, batch_dims=1)
+
+
+@given(st.integers(1, 200), st.sampled_from([1, 3, 40]), st.integers(0, 99))
+def test_fast_scatter_adds_few_and_many_updates_of_a_row(count: int, rows: int, seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    x, updates = rng.integers(-9, 9, (rows, 2)), rng.integers(-9, 9, (count, 2))
+    index = rng.integers(0, rows, count)
+    fast = ops.scatter_add.fast
+    assert fast is not None
+    same(fast(x, index, updates), ops.scatter_add.reference(x, index, updates))

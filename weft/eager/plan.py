@@ -119,7 +119,8 @@ def op_plan(op: Op, types: Sequence[TensorType], attrs: dict[str, Any]) -> Plan:
     found = recall(key)
     if found is not None:
         return found
-    with Graph().as_default():
+    graph = Graph()
+    with graph.as_default(), graph.at(user_source()):
         node = op.node(tuple(placeholders(types)), frozen)
 
     def expand(*values: Value) -> Sequence[Cotangent]:

@@ -166,9 +166,10 @@ def expand(structure: Structure) -> Expanded:
     env = memory.env
     produced = {y for r in structure.records for y in r.outputs}
     with graph.as_default():
-        for lazy in structure.leaves:
-            if lazy not in produced:
-                memory.enter(lazy)
+        with graph.at(structure.records[0].source if structure.records else None):
+            for lazy in structure.leaves:
+                if lazy not in produced:
+                    memory.enter(lazy)
         begins: list[int] = []
         last = max([r.serial for r in structure.records if r.plan.follows], default=-1)
         stop = catalogue.stop_gradient

@@ -37,7 +37,7 @@ def _relu6_vjp(g: Any, y: Any, x: Any) -> tuple[Any, ...]:
 
 
 relu = elementwise(
-    "relu", lambda b, x: b.maximum(x, _zero(b, x)), lambda x: np.maximum(x, 0).astype(x.dtype),
+    "relu", lambda b, x: b.maximum(x, _zero(b, x)), lambda x: np.maximum(x, x.dtype.type(0)),
     lambda g, y, x: (_where_positive(g, y, constant_of(0, x.dtype)),), kinds="iuf",
 )  # fmt: skip
 relu6 = elementwise(

@@ -68,11 +68,11 @@ def _fast_select(c: Array, x: Array, y: Array) -> Array:
     bits = _BITS.get(x.dtype.itemsize)
     if bits is None or c.size < _FEW or x.dtype.kind not in "fiu":
         return np.where(c, x, y)
-    mask = c.astype(bits)
-    np.negative(mask, out=mask)
+    mask = np.negative(c.view(np.int8)).astype(bits)
     yes, no = x.view(bits), y.view(bits)
     if not no.ndim and not no:
-        return (yes & mask).view(x.dtype)
+        out = mask if yes.shape == mask.shape else None
+        return np.bitwise_and(yes, mask, out=out).view(x.dtype)
     return (((yes ^ no) & mask) ^ no).view(x.dtype)
 
 

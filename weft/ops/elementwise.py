@@ -74,9 +74,10 @@ def _sum_of(b: Any, first: Any, *rest: Any) -> Any:
 
 
 def _add_n_reference(first: Array, *rest: Array) -> Array:
-    for x in rest:
-        first = first + x
-    return first
+    total = first + rest[0] if rest else first
+    for x in rest[1:]:
+        total += x
+    return total
 
 
 def _add_n_cases() -> Iterator[Case]:
