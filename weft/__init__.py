@@ -34,6 +34,15 @@ __all__ = [
 
 # Loaded on first use, so that `import weft` stays instant.
 _MODULES = ("autograd", "datasets", "func", "models", "nn", "numpy", "ops", "optim", "scipy", "tf1")
+# Functions of networks that PyTorch offers without `nn.functional`, too
+_FUNCTIONAL = (
+    "adaptive_avg_pool1d", "alpha_dropout", "avg_pool1d", "bilinear",
+    "binary_cross_entropy_with_logits", "channel_shuffle", "conv1d", "conv2d", "conv3d",
+    "conv_transpose1d", "conv_transpose2d", "conv_transpose3d", "cosine_similarity", "dropout",
+    "feature_alpha_dropout", "group_norm", "layer_norm", "max_pool1d", "max_pool2d", "max_pool3d",
+    "pairwise_distance", "pdist", "pixel_shuffle", "pixel_unshuffle", "prelu", "rms_norm",
+    "threshold", "triplet_margin_loss",
+)  # fmt: skip
 
 
 def _api() -> Any:
@@ -46,6 +55,8 @@ def _api() -> Any:
 def __getattr__(name: str) -> Any:
     if name in _MODULES:
         return importlib.import_module(f"weft.{name}")
+    if name in _FUNCTIONAL:
+        return getattr(importlib.import_module("weft.nn.functional"), name)
     if not name.startswith("_"):
         api = _api()
         if name in api.__all__:
@@ -55,4 +66,4 @@ def __getattr__(name: str) -> Any:
 
 
 def __dir__() -> list[str]:
-    return sorted({*__all__, *_MODULES, *_api().__all__})
+    return sorted({*__all__, *_MODULES, *_FUNCTIONAL, *_api().__all__})

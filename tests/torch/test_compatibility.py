@@ -221,3 +221,19 @@ def test_where_tensors_are():
     for m in (wf, torch):
         x = m.ones(2)
         assert (x.is_cpu, x.is_cuda, x.is_xpu, x.is_mps, x.is_sparse) == (True, *[False] * 4)
+
+
+def test_gradients_of_what_has_no_influence_as_zeros():
+    for m in (wf, torch):
+        x, y = m.ones(2, requires_grad=True), m.ones(3, requires_grad=True)
+        found = m.autograd.grad((x * x).sum(), (x, y), materialize_grads=True)
+        assert [g.tolist() for g in found] == [[2, 2], [0, 0, 0]]
+
+
+def test_functions_of_networks_beside_those_of_tensors():
+    x, w = draw((2, 3, 8), -2, 2, 0), draw((4, 3, 3), -2, 2, 1)
+    agree(lambda m, x, w: m.conv1d(x, w, padding=1), x, w)
+    agree(lambda m, x: m.cosine_similarity(x[0], x[1], dim=0), x)
+    agree(lambda m, x: m.layer_norm(x, (8,)), x)
+    agree(lambda m, x: m.pairwise_distance(x[0], x[1]), x)
+    assert "conv2d" in dir(wf)

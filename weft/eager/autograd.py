@@ -9,6 +9,7 @@ import numpy as np
 
 from weft.eager.anomaly import check_gradients
 from weft.eager.call import cast, lazy_of, wrap
+from weft.eager.creation import zeros_like
 from weft.eager.custom import Custom
 from weft.eager.handle import Handle
 from weft.eager.hook import Afterwards
@@ -64,8 +65,12 @@ def grad(
     retain_graph: bool | None = None,
     create_graph: bool = False,
     allow_unused: bool = False,
+    materialize_grads: bool = False,
 ) -> tuple[Any, ...]:
     """Gradients of the sum of `outputs` by `inputs`; `.grad` does not change.
+
+    Args:
+        materialize_grads: zeros for inputs without influence.
 
     Returns:
         A tensor for each input; `None` where it has no influence and `allow_unused` is set.
@@ -78,6 +83,7 @@ def grad(
     starts = _starts(ys, grad_outputs)
     past = history([y for y, _ in starts])
     targets = [x.lazy for x in xs]
+    allow_unused = allow_unused or materialize_grads
     for i, x in enumerate(targets):
         if not (x in past.values or allow_unused):
             raise _unused(i)
@@ -93,9 +99,10 @@ def grad(
             raise _unused(i)
     if not (create_graph if retain_graph is None else retain_graph):
         _free(past)
-    return tuple(
-        [None if g is None else wrap(unowned(g), x) for g, x in zip(found, xs, strict=True)]
-    )
+    grads = [None if g is None else wrap(unowned(g), x) for g, x in zip(found, xs, strict=True)]
+    if materialize_grads:
+        grads = [zeros_like(x) if g is None else g for g, x in zip(grads, xs, strict=True)]
+    return tuple(grads)
 
 
 def _inspect(found: Sequence[Lazy | None]) -> None:
