@@ -7,10 +7,10 @@ array([1. , 1.5, 2. ])
 
 from __future__ import annotations
 
-import sys
+import sys as _sys
 
-from weft.eager.interchange import set_namespace
-from weft.ir import dtype as types
+from weft.eager.interchange import set_namespace as _set_namespace
+from weft.ir import dtype as _types
 from weft.numpy import fft as fft
 from weft.numpy import linalg as linalg
 from weft.numpy import random as random
@@ -29,12 +29,13 @@ from weft.numpy.searching import *  # noqa: F403
 from weft.numpy.statistical import *  # noqa: F403
 from weft.numpy.subscript import *  # noqa: F403
 
-bool = bool_ = types.bool_
-int8, int16, int32, int64 = types.int8, types.int16, types.int32, types.int64
-uint8, uint16, uint32, uint64 = types.uint8, types.uint16, types.uint32, types.uint64
-float16, bfloat16, float32, float64 = types.float16, types.bfloat16, types.float32, types.float64
-complex64, complex128 = types.complex64, types.complex128
+bool = bool_ = _types.bool_
+int8, int16, int32, int64 = _types.int8, _types.int16, _types.int32, _types.int64
+uint8, uint16, uint32, uint64 = _types.uint8, _types.uint16, _types.uint32, _types.uint64
+float16, bfloat16 = _types.float16, _types.bfloat16
+float32, float64 = _types.float32, _types.float64
+complex64, complex128 = _types.complex64, _types.complex128
 half, single, double = float16, float32, float64
 
 __array_api_version__ = "2024.12"
-set_namespace(lambda: sys.modules[__name__])
+_set_namespace(lambda: _sys.modules[__name__])
