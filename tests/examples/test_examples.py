@@ -1,0 +1,115 @@
+"""Every program in `examples/` runs, and learns, in a small setting."""
+
+from __future__ import annotations
+
+import importlib
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+EXAMPLES = Path(__file__).parents[2] / "examples"
+LIBRARY = {"common", "digits"}  # what they share; the TF1 programs, which `make demo` runs
+
+
+@pytest.fixture
+def run(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Any:
+    """A program's figures: what `main` returns, and what it prints."""
+    monkeypatch.syspath_prepend(str(EXAMPLES))
+
+    def run(name: str, *arguments: str) -> tuple[Any, str]:
+        result = importlib.import_module(name).main(arguments)
+        return result, capsys.readouterr().out
+
+    return run
+
+
+def printed(text: str, before: str) -> float:
+    """The number after these words."""
+    found = re.search(re.escape(before) + r" ([0-9]+([.][0-9]+)?)", text)
+    assert found, f"expected {before!r} and a number in:\n{text}"
+    return float(found[1])
+
+
+# Chance is 0.1.
+@pytest.mark.parametrize(
+    ("model", "steps", "least"),
+    [("mlp", 60, 0.8), ("cnn", 60, 0.6), ("vgg", 60, 0.4), ("resnet", 40, 0.7), ("vit", 60, 0.3)],
+)
+def test_images(run: Any, model: str, steps: int, least: float) -> None:
+    accuracy, text = run("images", "--model", model, "--steps", str(steps))
+    assert accuracy > least
+    assert printed(text, "test accuracy") == pytest.approx(accuracy, abs=1e-3)
+
+
+@pytest.mark.parametrize("options", [(), ("--bfloat16",)])
+def test_gpt(run: Any, options: tuple[str, ...]) -> None:
+    bits, text = run("gpt", "--steps", "50", "--sample", "20", *options)
+    assert bits < 4.5  # 7 before training
+    assert printed(text, "test:") == pytest.approx(bits, abs=1e-2)
+    assert text.count("def ") >= 1  # the sample's beginning
+
+
+def test_bert(run: Any) -> None:
+    (accuracy, spaces), text = run("bert", "--steps", "300")
+    assert accuracy > spaces + 0.03
+    assert printed(text, "masked accuracy") == pytest.approx(accuracy, abs=1e-3)
+    assert printed(text, "only spaces") == pytest.approx(spaces, abs=1e-3)
+
+
+def test_translation(run: Any) -> None:
+    (exact, letters), text = run("translation", "--steps", "200")
+    assert letters > 0.5  # 0.44 without a look at the source
+    assert printed(text, "letters") == pytest.approx(letters, abs=1e-3)
+    assert printed(text, "exact matches") == pytest.approx(exact, abs=1e-3)
+
+
+def test_recommendation(run: Any) -> None:
+    rate, text = run("recommendation", "--steps", "400")
+    assert rate > 0.3  # 0.1 by chance
+    assert printed(text, "hit rate") == pytest.approx(rate, abs=1e-3)
+
+
+def test_classification(run: Any) -> None:
+    accuracy, text = run("classification", "--steps", "150")
+    assert accuracy > 0.4  # one of eight
+    assert printed(text, "test accuracy") == pytest.approx(accuracy, abs=1e-3)
+
+
+def test_segmentation(run: Any) -> None:
+    overlap, text = run("segmentation", "--steps", "60")
+    assert overlap > 0.5  # below a third where everything is called nothing
+    assert printed(text, "pixel accuracy") > 0.85
+    assert printed(text, "mean overlap") == pytest.approx(overlap, abs=1e-3)
+
+
+def test_gan(run: Any) -> None:
+    difference, text = run("gan", "--steps", "100")
+    assert difference < 0.15  # 0.25 before training
+    assert printed(text, "differs by") == pytest.approx(difference, abs=1e-3)
+
+
+def test_vae(run: Any) -> None:
+    nats, text = run("vae", "--steps", "150")
+    assert nats < 340  # 543 where every pixel is a coin
+    assert printed(text, "test:") == pytest.approx(nats, abs=0.1)
+
+
+def test_functional(run: Any) -> None:
+    accuracies, text = run("functional", "--steps", "100")
+    assert min(accuracies) > 0.7  # one of two
+    assert text.count("test accuracy") == 3
+
+
+def test_resume(run: Any) -> None:
+    (accuracy, difference), text = run("resume", "--steps", "120")
+    assert accuracy > 0.8
+    assert difference < 1e-4
+    assert "in two parts" in text
+
+
+def test_every_program_is_tried() -> None:
+    names = {path.stem for path in EXAMPLES.glob("*.py")} - LIBRARY
+    tried = {name.removeprefix("test_") for name in globals() if name.startswith("test_")}
+    assert names == tried - {"every_program_is_tried"}
