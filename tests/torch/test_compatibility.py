@@ -237,3 +237,15 @@ def test_functions_of_networks_beside_those_of_tensors():
     agree(lambda m, x: m.layer_norm(x, (8,)), x)
     agree(lambda m, x: m.pairwise_distance(x[0], x[1]), x)
     assert "conv2d" in dir(wf)
+
+
+@pytest.mark.parametrize("name", ["Adam", "AdamW", "SGD", "RMSprop", "Adagrad"])
+def test_how_an_optimiser_is_to_compute_has_no_influence(name):
+    results = []
+    for options in ({}, {"foreach": True}) + (({"fused": True},) if name != "RMSprop" else ()):
+        x = wf.ones(3, requires_grad=True)
+        optimizer = getattr(wf.optim, name)([x], lr=0.1, **options)
+        (x * x).sum().backward()
+        optimizer.step()
+        results.append(x.tolist())
+    assert all(r == results[0] for r in results)

@@ -38,6 +38,8 @@ class Adagrad(Optimizer):
         eps: float = 1e-10,
         *,
         maximize: bool = False,
+        foreach: bool | None = None,
+        fused: bool | None = None,
     ) -> None:
         nonnegative(
             "Adagrad", lr=lr, lr_decay=lr_decay, weight_decay=weight_decay, eps=eps,

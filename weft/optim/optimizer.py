@@ -52,6 +52,9 @@ class Optimizer:
         params: tensors, or dictionaries with `params` and the options of their group.
         defaults: options of groups that do not give their own.
 
+    `foreach`, `fused` and `capturable`, which optimisers take as PyTorch's do, have no influence:
+    all parameters are always updated in one program.
+
     Raises:
         OptimizerError: no parameters, one that is no leaf, or one that occurs twice.
     """
