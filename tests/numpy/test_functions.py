@@ -198,3 +198,10 @@ def test_subscripts_put_arrays_together():
 def test_arrays_of_arrays_have_gradients():
     check_gradient(lambda x: wnp.array([[x[0] * x[1], 1.0], [2.0, x[2]]]), ROW)
     check_gradient(lambda a, b: wnp.linspace(a, b, 5), np.array(0.5), np.array(2.0))
+
+
+@pytest.mark.parametrize("dtype", ["bool", "int8", "uint8", "int32", "uint16", "uint32", "uint64"])
+def test_products_of_integers_keep_their_type(dtype):
+    x = (draw(np.random.default_rng(0), (3, 3), dtype) * 97).astype(dtype)
+    same(wnp.asarray(x) @ wnp.asarray(x), x @ x)
+    same(wnp.tensordot(wnp.asarray(x), wnp.asarray(x), axes=1), np.tensordot(x, x, 1))

@@ -41,7 +41,10 @@ def _matmul(x: Value, w: Value) -> Value:
     return catalogue.squeeze(y, axes=tuple(gone)) if gone else y
 
 
-_WIDE = {types.bool_, types.int8, types.int16, types.uint8}
+# Products that have no kernel are computed in int64, whose bits are those of uint64.
+_WIDE = {
+    types.bool_, types.int8, types.int16, types.uint8, types.uint16, types.uint32, types.uint64,
+}  # fmt: skip
 
 
 def _factors(*xs: Any) -> list[Lazy]:
