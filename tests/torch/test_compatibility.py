@@ -91,6 +91,13 @@ def test_scatter_reduce(reduce, include_self):
         return x.scatter_reduce(0, index, source, reduce, include_self=include_self)
 
     agree(reduced, x, index, source)
+    agree(
+        lambda m, x, i, s: x.clone().scatter_reduce_(0, i, s, reduce, include_self=include_self),
+        x,
+        index,
+        source,
+        grad=False,
+    )
     whole = [(a * 5).astype(np.int64) for a in (x, source)]
     agree(reduced, whole[0], index, whole[1], grad=False)
 

@@ -17,7 +17,7 @@ from weft.eager.shaping import broadcast_to, reshape
 from weft.errors import OutOfRangeError, ShapeError
 from weft.ir.node import Value
 from weft.ir.shape import show as text
-from weft.ops.base import REGISTRY, at_user_line, catalogue, constant_of
+from weft.ops.base import REGISTRY, at_user_line, catalogue
 from weft.ops.rule import concrete
 
 if TYPE_CHECKING:
@@ -458,30 +458,6 @@ def vander(x: Any, N: int | None = None, increasing: bool = False) -> Tensor:
     return _vander.on(kind_of(x), lazy_of(x), columns=N, increasing=increasing)
 
 
-def unfold(x: Any, dimension: int, size: int, step: int) -> Tensor:
-    """Windows of `size` elements, `step` apart, along an axis: they are a new last axis.
-
-    Raises:
-        ShapeError: a window longer than the axis, or a step below 1.
-    """
-    at = axis_of("unfold", dimension, len(dims_of(x)))
-    count = dims_of(x)[at] if dims_of(x) else 1
-    if not 0 <= size <= count or step < 1:
-        raise ShapeError(
-            f"unfold: expected 0 <= size <= {count} and step >= 1, got {size} and {step}"
-            f"{at_user_line()}"
-        )
-    return _windows.on(kind_of(x), lazy_of(x), axis=at, size=size, step=step)
-
-
-@recorded
-def _windows(x: Value, *, axis: int, size: int, step: int) -> Value:
-    x = x if x.shape else catalogue.reshape(x, shape=(1,))
-    first = np.arange(0, concrete(x)[axis] - size + 1, step)
-    places = constant_of(first[:, None] + np.arange(size))
-    return ops.moveaxis(ops.take_nd(x, [*[None] * axis, places]), axis + 1, -1)
-
-
 class Movement(Handle):
     """Elements in other places, as methods."""
 
@@ -506,4 +482,3 @@ class Movement(Handle):
     tril = tril
     triu = triu
     unbind = unbind
-    unfold = unfold
