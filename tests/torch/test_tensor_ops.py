@@ -425,6 +425,7 @@ POSITIONS = [
 ]
 
 
+@pytest.mark.filterwarnings("ignore:The reduce argument of torch.scatter")
 @pytest.mark.parametrize("number", range(len(POSITIONS)))
 @given(seeds)
 @few
