@@ -2,13 +2,12 @@
 
 import numpy as np
 import pytest
+import scipy.special as scipy_special
 
-scipy_special = pytest.importorskip("scipy.special")
-
-from tests.numpy.numpy_case import check_gradient, same  # noqa: E402
-from weft.errors import GradientError  # noqa: E402
-from weft.numpy import ones  # noqa: E402
-from weft.scipy import special, stats  # noqa: E402
+from tests.numpy.numpy_case import check_gradient, same
+from weft.errors import GradientError
+from weft.numpy import ones
+from weft.scipy import special, stats
 
 X = np.random.default_rng(0).uniform(0.3, 2.0, (2, 3))
 
