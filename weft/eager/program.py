@@ -34,7 +34,7 @@ INTERPRETED_RUNS: Final = 2
 # Where the same records come in ever new shapes, compiling each shape costs more than it saves:
 # then a shape is compiled once interpreting it has taken as long as compiling would.
 CHURN: Final = 8  # shapes
-COMPILE_SECONDS_A_NODE: Final = 4e-3
+COMPILE_SECONDS_A_NODE: Final = 1e-3
 
 
 class Prepared:

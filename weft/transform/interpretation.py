@@ -20,6 +20,7 @@ from weft.ir.node import Node, TensorType, Value
 from weft.ir.shape import Shape, compatible, show
 from weft.ops.base import Array, Op, op_of
 from weft.ops.numeric import HALVES, unwidened
+from weft.transform.blas import single_thread
 from weft.transform.interpreter import as_typed, evaluate_node, failed
 
 _EFFECTS: Final = frozenset(("variable", "read", "assign", "counter"))
@@ -82,7 +83,7 @@ class Interpretation:
                     f" got {array.dtype} of shape {show(array.shape)}"
                 )
             slots[slot] = array
-        with np.errstate(all="ignore"):
+        with np.errstate(all="ignore"), single_thread():
             _run(self._steps, slots)
         return _own([slots[i] for i in self._fetches], arrays)
 
