@@ -179,19 +179,9 @@ xlogy: Final = of_floats("xlogy", ops.xlogy, 2)
 arctan2 = atan2
 
 
-@recorded
-def _fmax(x: Value, y: Value) -> Value:
-    return ops.fmax(x, y)
-
-
-@recorded
-def _fmin(x: Value, y: Value) -> Value:
-    return ops.fmin(x, y)
-
-
-@recorded
-def _heaviside(x: Value, y: Value) -> Value:
-    return ops.heaviside(x, y)
+_fmax: Final = recorded(ops.fmax)
+_fmin: Final = recorded(ops.fmin)
+_heaviside: Final = recorded(ops.heaviside)
 
 
 @recorded

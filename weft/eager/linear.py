@@ -187,19 +187,9 @@ def chain_matmul(*matrices: Any) -> Tensor:
 # Other products
 
 
-@recorded
-def _outer(x: Value, y: Value) -> Value:
-    return ops.outer(x, y)
-
-
-@recorded
-def _inner(x: Value, y: Value) -> Value:
-    return ops.inner(x, y)
-
-
-@recorded
-def _kron(x: Value, y: Value) -> Value:
-    return ops.kron(x, y)
+_outer: Final = recorded(ops.outer)
+_inner: Final = recorded(ops.inner)
+_kron: Final = recorded(ops.kron)
 
 
 @recorded
