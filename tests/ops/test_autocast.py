@@ -14,6 +14,8 @@ from hypothesis import strategies as st
 
 import weft.eager
 import weft.nn.functional
+import weft.numpy
+import weft.scipy
 from weft import ops
 from weft.eager.call import Recorded
 from weft.errors import DTypeError
@@ -31,9 +33,9 @@ RANK = {bfloat16: 0, float16: 0, float32: 1, float64: 2}
 
 def recorded() -> set[str]:
     """Names of the functions that are recorded as one call."""
-    for package in (weft.eager, weft.nn.functional):
-        for module in pkgutil.iter_modules(package.__path__):
-            importlib.import_module(f"{package.__name__}.{module.name}")
+    for package in (weft.eager, weft.nn.functional, weft.numpy, weft.scipy):
+        for module in pkgutil.walk_packages(package.__path__, f"{package.__name__}."):
+            importlib.import_module(module.name)
     found = [x for x in gc.get_objects() if type(x) is Recorded]
     return {getattr(x, "__name__", "").strip("_") for x in found}  # a partial has no name
 

@@ -44,7 +44,7 @@ IN_FLOAT32: Final = frozenset(
         "log_softmax", "gumbel_softmax",
         # normalisation
         "batch_norm", "batch_norm_eval", "group_norm", "instance_norm", "layer_norm",
-        "local_response_norm", "normalize", "rms_norm",
+        "local_response_norm", "normalize", "rms_norm", "vector_norm",
         # distances
         "cosine_similarity", "distances", "pairwise_distance", "pdist",
         # losses
