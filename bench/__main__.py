@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 from collections.abc import Callable
 
-from bench import matmul, overhead, recording, startup
+from bench import conv, matmul, overhead, recording, startup
 from bench.contest import contest, report
 from bench.depth import compile_seconds
 
@@ -101,6 +101,11 @@ def kernels(threads: int) -> None:
         matmul.report([f"cube {n}" for n in (512, 1024, 2048)] + ["thin"], count)
 
 
+def convs(threads: int) -> None:
+    print("\nConvolutions of four networks (bar: never below 0.9x PyTorch, 1.1x in the mean)")
+    conv.measure(threads=threads)
+
+
 def depth(threads: int) -> None:
     print("\nFirst step of 2,000 dense layers of width 32 with gradients (bar: 10 s)")
     print(f"  {compile_seconds(2000):.1f} s")
@@ -120,7 +125,7 @@ def start(threads: int) -> None:
 WORK: dict[str, Callable[[int], None]] = {
     "softmax": softmax, "perceptron": perceptron, "eager": eager, "record": record,
     "decoder": decoder, "lengths": lengths, "products": products, "chain": chain,
-    "kernels": kernels, "start": start, "depth": depth,
+    "kernels": kernels, "convs": convs, "start": start, "depth": depth,
 }  # fmt: skip
 
 

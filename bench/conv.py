@@ -1,217 +1,269 @@
-"""Convolution kernels alone, forward and both gradients: `python -m bench.conv [NAME ...]`.
+"""Every convolution of four networks alone, beside PyTorch: `python -m bench convs`.
 
-Figures are GFLOP/s, medians of interleaved runs, and the share of the peak that the microkernel
-reaches on the same threads between the runs.
+Forward and both gradients. PyTorch runs oneDNN on channels_last tensors in a process of its own,
+with the C library's allocator tuned; both take turns. A line gives our GFLOP/s, the share of what
+the microkernel reaches from L1 on the same threads, and how often PyTorch's time ours is. Means are
+geometric, and weighted: how many times what PyTorch needs for all of a network's convolutions.
+`python -m bench.conv [--kind KIND] [NAME ...]` runs some of them.
 """
 
 from __future__ import annotations
 
 import argparse
-import ctypes
-import itertools
+import json
+import math
+import os
 import statistics
-import threading
+import subprocess
+import sys
 import time
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
 from typing import Any
 
-import numpy as np
-
+from bench.matmul import peak, program
 from weft import ops
-from weft.codegen import llvm
 from weft.codegen import target as targets
-from weft.codegen.builder import kernel_builder
 from weft.codegen.family import conv as family
-from weft.codegen.kernel import SYMBOL, Kernel, Launch, Scratch
-from weft.codegen.microkernel import Right, largest_tile, microkernel, strided
+from weft.codegen.kernel import Launch
 from weft.ir.dtype import float32
 from weft.ir.graph import Graph
-from weft.ir.node import Value
 from weft.ops.convolution import conv_geometry
 from weft.passes.group import Group
+
+KINDS = {"forward": "conv", "input": "conv_grad_input", "weight": "conv_grad_weight"}
+TURN = 0.01
+"""Seconds of a turn, at least."""
+ALLOCATOR = {
+    "MALLOC_TOP_PAD_": "1073741824", "MALLOC_MMAP_THRESHOLD_": "34359738368",
+    "MALLOC_TRIM_THRESHOLD_": "34359738368",
+}  # fmt: skip
 
 
 @dataclass(frozen=True)
 class Layer:
-    """One convolution of a network."""
+    """One convolution of a network on square images."""
 
-    x: tuple[int, ...]
-    w: tuple[int, ...]
+    images: int
+    size: int
+    channels: int
+    columns: int
+    taps: int
     stride: int = 1
+    padding: int = 0
     groups: int = 1
 
     @property
+    def x(self) -> tuple[int, ...]:
+        return self.images, self.size, self.size, self.channels
+
+    @property
+    def w(self) -> tuple[int, ...]:
+        return self.taps, self.taps, self.channels // self.groups, self.columns
+
+    @property
     def flops(self) -> float:
-        n, height, width, _ = self.x
-        pixels = n * -(-height // self.stride) * -(-width // self.stride)
-        return 2.0 * pixels * self.w[0] * self.w[1] * self.w[2] * self.w[3]
+        result = (self.size + 2 * self.padding - self.taps) // self.stride + 1
+        return 2.0 * self.images * result**2 * math.prod(self.w)
+
+    @property
+    def name(self) -> str:
+        kind = "depthwise" if self.groups > 1 else f"{self.channels}-{self.columns}"
+        own = f"x{self.channels}" if self.groups > 1 else ""
+        over = f"/{self.stride}" if self.stride > 1 else ""
+        return f"{self.taps}x{self.taps}{over} {self.size}{own} {kind}"
+
+    def launches(self, kind: str) -> tuple[Launch, ...]:
+        """The kernels of the operation alone."""
+        rules: dict[str, Any] = {
+            "strides": (self.stride,) * 2, "padding": ((self.padding,) * 2,) * 2,
+            "dilation": (1, 1), "groups": self.groups,
+        }  # fmt: skip
+        output = conv_geometry(self.x, self.w, **rules).output
+        with Graph().as_default():
+            shapes = self.x, self.w, (self.images, *output, self.columns)
+            x, w, g = (ops.placeholder(dtype=float32, shape=s) for s in shapes)
+            if kind == "forward":
+                node = ops.conv(x, w, **rules).node
+            elif kind == "input":
+                node = ops.conv_grad_input(g, w, shape=self.x, **rules).node
+            else:
+                node = ops.conv_grad_weight(x, g, shape=self.w, **rules).node
+        group = Group((node,), node.data_inputs, node.outputs)
+        return getattr(family, KINDS[kind])(group, targets.current())
 
 
-LAYERS = {
-    "resnet 3x3 56x56x64": Layer((16, 56, 56, 64), (3, 3, 64, 64)),
-    "resnet 3x3 28x28x128": Layer((16, 28, 28, 128), (3, 3, 128, 128)),
-    "resnet 3x3 14x14x256": Layer((16, 14, 14, 256), (3, 3, 256, 256)),
-    "resnet 3x3 7x7x512": Layer((16, 7, 7, 512), (3, 3, 512, 512)),
-    "resnet 1x1 56x56 64-256": Layer((16, 56, 56, 64), (1, 1, 64, 256)),
-    "resnet 1x1 14x14 1024-256": Layer((16, 14, 14, 1024), (1, 1, 1024, 256)),
-    "resnet 1x1/2 56x56 256-512": Layer((16, 56, 56, 256), (1, 1, 256, 512), 2),
-    "resnet 3x3/2 56x56x128": Layer((16, 56, 56, 128), (3, 3, 128, 128), 2),
-    "resnet 7x7/2 224x224 3-64": Layer((16, 224, 224, 3), (7, 7, 3, 64), 2),
-    "vgg 3x3 224x224 3-64": Layer((4, 224, 224, 3), (3, 3, 3, 64)),
-    "vgg 3x3 112x112 64-128": Layer((4, 112, 112, 64), (3, 3, 64, 128)),
-    "mobilenet depthwise 112x112x32": Layer((16, 112, 112, 32), (3, 3, 1, 32), 1, 32),
-    "mobilenet depthwise 14x14x512": Layer((16, 14, 14, 512), (3, 3, 1, 512), 1, 512),
-    "mobilenet 1x1 112x112 32-64": Layer((16, 112, 112, 32), (1, 1, 32, 64)),
-    "digits 5x5 28x28 1-16": Layer((64, 28, 28, 1), (5, 5, 1, 16)),
-    "digits 3x3 14x14 16-32": Layer((64, 14, 14, 16), (3, 3, 16, 32)),
-    "digits 3x3 28x28 1-16": Layer((128, 28, 28, 1), (3, 3, 1, 16)),
-}
-KINDS = ("conv", "conv_grad_input", "conv_grad_weight")
-Run = Callable[[], None]
-_libraries: list[llvm.Library] = []
+def _vgg() -> list[tuple[int, Layer]]:
+    sizes = [(1, 224, 3, 64), (1, 224, 64, 64), (1, 112, 64, 128), (1, 112, 128, 128),
+             (1, 56, 128, 256), (3, 56, 256, 256), (1, 28, 256, 512), (3, 28, 512, 512),
+             (4, 14, 512, 512)]  # fmt: skip
+    return [(count, Layer(4, *sizes, 3, 1, 1)) for count, *sizes in sizes]
 
 
-def linked(kernel: Kernel) -> Any:
-    """A kernel's native function."""
-    target = targets.current()
-    library = llvm.Library()
-    code = llvm.to_object(kernel.ir, target.cpu, target.features)
-    _libraries.append(library)
-    kind = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_int64, ctypes.c_int64, ctypes.c_int64)
-    return kind(library.link({SYMBOL: code})[SYMBOL])
+def _resnet() -> list[tuple[int, Layer]]:
+    found = [(1, Layer(16, 224, 3, 64, 7, 2, 3))]
+    before = 64
+    for width, blocks, size in ((64, 3, 56), (128, 4, 28), (256, 6, 14), (512, 3, 7)):
+        stride = 1 if width == 64 else 2
+        found += [
+            (1, Layer(16, size * stride, before, width, 1)),
+            (1, Layer(16, size * stride, width, width, 3, stride, 1)),
+            (1, Layer(16, size * stride, before, 4 * width, 1, stride)),
+            (blocks, Layer(16, size, width, 4 * width, 1)),
+            (blocks - 1, Layer(16, size, 4 * width, width, 1)),
+            (blocks - 1, Layer(16, size, width, width, 3, 1, 1)),
+        ]
+        before = 4 * width
+    return found
 
 
-def group_of(layer: Layer, kind: str) -> Group:
-    """A group of the layer's operation alone."""
-    rules: dict[str, Any] = {
-        "strides": (layer.stride,) * 2, "padding": "same", "dilation": None,
-        "groups": layer.groups,
-    }  # fmt: skip
-    geometry = conv_geometry(layer.x, layer.w, **rules)
-    rules |= {"padding": geometry.padding, "dilation": geometry.dilation}
-    with Graph().as_default():
-        shapes = {"x": layer.x, "w": layer.w, "g": (layer.x[0], *geometry.output, layer.w[3])}
-        x, w, g = (ops.placeholder(dtype=float32, shape=s) for s in shapes.values())
-        if kind == "conv":
-            node = ops.conv(x, w, **rules).node
-        elif kind == "conv_grad_input":
-            node = ops.conv_grad_input(g, w, shape=layer.x, **rules).node
-        else:
-            node = ops.conv_grad_weight(x, g, shape=layer.w, **rules).node
-    return Group((node,), node.data_inputs, node.outputs)
+def _mobilenet() -> list[tuple[int, Layer]]:
+    found, before, size = [(1, Layer(16, 224, 3, 32, 3, 2, 1))], 32, 112
+    for count, width, stride in (
+        (1, 64, 1), (1, 128, 2), (1, 128, 1), (1, 256, 2), (1, 256, 1), (1, 512, 2),
+        (5, 512, 1), (1, 1024, 2), (1, 1024, 1),
+    ):  # fmt: skip
+        found.append((count, Layer(16, size, before, before, 3, stride, 1, before)))
+        size //= stride
+        found.append((count, Layer(16, size, before, width, 1)))
+        before = width
+    return found
 
 
-def prepared(launches: tuple[Launch, ...], threads: int) -> Run:
-    """A function that does the launches on `threads` threads, chunks dealt in equal shares."""
-    memory: dict[Any, np.ndarray[Any, Any]] = {}
-    steps: list[tuple[Any, Any, int]] = []
-    rng = np.random.default_rng(0)
-    for launch in launches:
-        slots = (ctypes.c_int64 * len(launch.args))()
-        for i, arg in enumerate(launch.args):
-            if isinstance(arg, int):
-                slots[i] = arg
+ALEXNET = [
+    (1, Layer(32, 224, 3, 64, 11, 4, 2)), (1, Layer(32, 27, 64, 192, 5, 1, 2)),
+    (1, Layer(32, 13, 192, 384, 3, 1, 1)), (1, Layer(32, 13, 384, 256, 3, 1, 1)),
+    (1, Layer(32, 13, 256, 256, 3, 1, 1)),
+]  # fmt: skip
+NETWORKS = {"alexnet": ALEXNET, "vgg19": _vgg(), "resnet50": _resnet(), "mobilenet": _mobilenet()}
+
+
+class Peer:
+    """PyTorch in a process that waits for its turns."""
+
+    def __init__(self, threads: int) -> None:
+        command = [sys.executable, "-m", "bench.work.conv_torch", str(threads)]
+        self.process = subprocess.Popen(
+            command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL,
+            text=True, env={**os.environ, **ALLOCATOR, "OMP_NUM_THREADS": str(threads)},
+        )  # fmt: skip
+        self.present = self._answer() == "ready"
+
+    def _answer(self) -> str:
+        assert self.process.stdout
+        return self.process.stdout.readline().strip()
+
+    def ask(self, **command: Any) -> float:
+        """Seconds of a turn, or of the preparation."""
+        assert self.process.stdin
+        self.process.stdin.write(json.dumps(command) + "\n")
+        self.process.stdin.flush()
+        return float(self._answer())
+
+    def stop(self) -> None:
+        assert self.process.stdin
+        self.process.stdin.close()
+        self.process.wait()
+
+
+@dataclass
+class Result:
+    """What was measured of one convolution: medians over the rounds."""
+
+    count: int  # times in the network
+    seconds: float
+    ratio: float  # PyTorch's time over ours
+    share: float  # of the peak at the same moment: the clock is not steady
+
+
+def turn(step: Callable[[], object], seconds: float = TURN) -> float:
+    """Seconds of a step: the mean over a turn."""
+    count, start = 0, time.perf_counter()
+    while not count or time.perf_counter() - start < seconds:
+        step()
+        count += 1
+    return (time.perf_counter() - start) / count
+
+
+@dataclass
+class Bench:
+    """Our kernels and PyTorch's, in turns."""
+
+    threads: int
+    rounds: int
+    peer: Peer
+    results: dict[str, list[Result]] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        launch, self.work = peak(self.threads)
+        self.best = program((launch,), self.threads, 1)
+
+    def run(self, network: str, count: int, layer: Layer, kind: str) -> None:
+        """Measure one, and print its line."""
+        ours = program(layer.launches(kind), self.threads, 1)
+        ours.run()
+        if self.peer.present:
+            self.peer.ask(kind=kind, x=layer.x, w=layer.w, stride=layer.stride,
+                          padding=layer.padding, groups=layer.groups)  # fmt: skip
+        own: list[float] = []
+        ratios: list[float] = []
+        shares: list[float] = []
+        for _ in range(self.rounds):
+            before = turn(self.best.run, TURN / 4)
+            own.append(turn(ours.run))
+            best = (before + turn(self.best.run, TURN / 4)) / 2
+            peer = self.peer.ask(turn=TURN) if self.peer.present else math.nan
+            ratios.append(peer / own[-1])
+            shares.append(layer.flops / own[-1] * best / self.work)
+        result = Result(count, *map(statistics.median, (own, ratios, shares)))
+        self.results.setdefault(f"{network} {kind}", []).append(result)
+        print(
+            f"{network:10}{count} {layer.name:26}{kind:8}{result.seconds * 1e3:9.2f} ms"
+            f"{layer.flops / result.seconds / 1e9:8.1f}{result.share:7.0%}{result.ratio:7.2f}x",
+            flush=True,
+        )
+
+    def report(self) -> None:
+        """The means, and the least."""
+        everything = [r for results in self.results.values() for r in results]
+        for name, results in (*self.results.items(), ("all", everything)):
+            ratios = [r.ratio for r in results]
+            total = sum(r.count * r.seconds * r.ratio for r in results)
+            total /= sum(r.count * r.seconds for r in results)
+            print(
+                f"{name:20} mean {statistics.geometric_mean(ratios):5.2f}x  least "
+                f"{min(ratios):5.2f}x  below 0.9x {sum(r < 0.9 for r in ratios):3}  "
+                f"weighted {total:5.2f}x"
+            )
+
+
+def measure(
+    names: Sequence[str] = (),
+    kinds: Sequence[str] = tuple(KINDS),
+    threads: int = 2,
+    rounds: int = 4,
+) -> None:
+    """Measure and print the convolutions whose network's or own name begins so."""
+    bench = Bench(threads, rounds, Peer(threads))
+    print(f"{'':45}{'time':>12}{'GFLOP/s':>8}{'peak':>7}{'PyTorch':>8}")
+    for network, layers in NETWORKS.items():
+        for count, layer in layers:
+            if names and not any(n.startswith(a) for n in (network, layer.name) for a in names):
                 continue
-            if arg not in memory:
-                memory[arg] = aligned(arg, threads, rng)
-            slots[i] = memory[arg].ctypes.data
-        steps.append((linked(launch.kernel), slots, launch.chunks))
-
-    def run() -> None:
-        for function, slots, chunks in steps:
-            parallel(function, slots, chunks, threads)
-
-    run.memory = memory  # type: ignore[attr-defined]
-    return run
-
-
-def aligned(arg: Value | Scratch, threads: int, rng: np.random.Generator) -> Any:
-    if isinstance(arg, Scratch):
-        count = arg.size * (threads if arg.per_thread else 1) // 4
-    else:
-        count = int(np.prod([d or 0 for d in arg.shape or ()]))
-    room = np.empty(count + 1024, np.float32)
-    room[:] = rng.uniform(-1, 1, room.shape)
-    start = -room.ctypes.data % 4096 // 4
-    return room[start : start + count]
-
-
-def parallel(function: Any, slots: Any, chunks: int, threads: int) -> None:
-    if threads == 1 or chunks == 1:
-        function(slots, 0, chunks, 0)
-        return
-    cuts = [i * chunks // threads for i in range(threads + 1)]
-    team = [
-        threading.Thread(target=function, args=(slots, cuts[i], cuts[i + 1], i))
-        for i in range(1, threads)
-    ]
-    for member in team:
-        member.start()
-    function(slots, 0, cuts[1], 0)
-    for member in team:
-        member.join()
-
-
-def peak(threads: int) -> tuple[Run, float]:
-    """The microkernel on panels in L1, and its work."""
-    tile = largest_tile(targets.current(), float32)
-    depth, times = 256, 1000
-    b = kernel_builder()
-    a, y, out = (b.argument(i) for i in range(3))
-    with b.loop(b.params[1], b.params[2]) as loop:
-        left = strided(b, a, depth * 4 + 64, tile.rows, 4)
-        sums = microkernel(b, tile, left, Right(y, tile.columns * 4), depth)
-        own = b.offset(out, b.mul(b.params[3], tile.rows * tile.columns * 4))
-        for i, register in enumerate(r for row in sums for r in row):
-            b.store(register, b.offset(own, i * tile.lanes * 4), 4)
-    del loop
-    space = Scratch(64 * 1024), Scratch(64 * 1024), Scratch(64 * 1024)
-    launch = Launch(Kernel("peak", b.module()), space, (2,), times)
-    return prepared((launch,), threads), 2.0 * tile.rows * tile.columns * depth * times
-
-
-def seconds(runs: dict[str, Run], best: Run, rounds: int) -> dict[str, list[tuple[float, float]]]:
-    """Times of each, in turns, and of the peak at the same moment: the clock is not steady."""
-    times: dict[str, list[tuple[float, float]]] = {name: [] for name in runs}
-    for run in (best, *runs.values()):
-        run()
-    for _ in range(rounds):
-        for name, run in runs.items():
-            marks = [time.perf_counter()]
-            for part in (best, run, best):
-                part()
-                marks.append(time.perf_counter())
-            before, own, after = (b - a for a, b in itertools.pairwise(marks))
-            times[name].append((own, (before + after) / 2))
-    return times
+            for kind in kinds:
+                bench.run(network, count, layer, kind)
+    bench.report()
+    bench.peer.stop()
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(prog="python -m bench.conv", description=__doc__)
-    parser.add_argument("names", nargs="*", metavar="NAME", help="layers whose name begins so")
-    parser.add_argument("--threads", type=int, default=1)
-    parser.add_argument("--rounds", type=int, default=7)
+    parser.add_argument("names", nargs="*", metavar="NAME", help="networks, or layers' names")
+    parser.add_argument("--kind", choices=KINDS, action="append")
+    parser.add_argument("--threads", type=int, default=2)
+    parser.add_argument("--rounds", type=int, default=4)
     given = parser.parse_args()
-    best, work = peak(given.threads)
-    print(f"{'GFLOP/s (share of the peak)':32}" + "".join(f"{k:>18}" for k in KINDS))
-    for name, layer in LAYERS.items():
-        if given.names and not any(name.startswith(n) for n in given.names):
-            continue
-        target = targets.current()
-        runs = {
-            kind: prepared(getattr(family, kind)(group_of(layer, kind), target), given.threads)
-            for kind in KINDS
-        }
-        times = seconds(runs, best, given.rounds)
-        print(f"{name:32}" + "".join(cell(layer, times[kind], work) for kind in KINDS))
-
-
-def cell(layer: Layer, times: list[tuple[float, float]], work: float) -> str:
-    """GFLOP/s, and the share of the peak."""
-    rate = layer.flops / statistics.median(own for own, _ in times)
-    share = statistics.median(layer.flops / own * peak / work for own, peak in times)
-    return f"{rate / 1e9:11.0f} ({share:4.0%})"
+    measure(given.names, given.kind or tuple(KINDS), given.threads, given.rounds)
 
 
 if __name__ == "__main__":
