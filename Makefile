@@ -1,6 +1,8 @@
 # Everything a newcomer needs: a machine with Python 3.11 or newer, and make.
 PYTHON ?= python3
 BIN := .venv/bin
+# One process a core: compiling and drawing shapes are work for one.
+PYTEST := $(BIN)/python -m pytest -q --numprocesses=auto --maxprocesses=8
 
 .PHONY: demo test test-torch check format bench clean
 
@@ -31,10 +33,10 @@ demo: .venv/base
 	$(BIN)/python examples/digits.py
 
 test: .venv/test
-	$(BIN)/python -m pytest -q --ignore=tests/torch
+	$(PYTEST) --ignore=tests/torch
 
 test-torch: .venv/torch
-	$(BIN)/python -m pytest -q tests/torch
+	$(PYTEST) tests/torch
 
 check: .venv/check
 	$(BIN)/ruff format --check .
