@@ -24,24 +24,34 @@ class Arena:
     """
 
     def __init__(self, size: int) -> None:
-        self.size: Final = size
+        self.size = size
         mapped = max(size, 1) if size < HUGE else size + HUGE
-        available = _available()
-        if size >= HUGE and available is not None and size > available:
-            raise OutOfMemoryError(_message(size, available))
+        refuse_too_much(size)
         try:
             block = mmap.mmap(-1, mapped, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
         except (OSError, OverflowError, ValueError):
-            raise OutOfMemoryError(_message(size, available)) from None
+            raise OutOfMemoryError(_message(size, _available())) from None
         whole = np.frombuffer(block, np.uint8)
         start = -int(whole.__array_interface__["data"][0]) % HUGE if size >= HUGE else 0
-        self.bytes: Final = whole[start : start + size]
-        self.address: Final = int(whole.__array_interface__["data"][0]) + start
-        _touch(block, whole)
+        self.bytes: np.ndarray[Any, Any] = whole[start : start + size]
+        self.address = int(whole.__array_interface__["data"][0]) + start
+        advise(block)
+        reside(block, 0, mapped)
 
     def view(self, offset: int, dtype: np.dtype[Any], shape: tuple[int, ...]) -> np.ndarray:
         """The array at `offset`, without copying; it keeps the memory alive."""
         return np.ndarray(shape, dtype, self.bytes, offset)
+
+
+def refuse_too_much(size: int) -> None:
+    """Say so before the system ends the process.
+
+    Raises:
+        OutOfMemoryError: the machine has not that much.
+    """
+    available = _available()
+    if size >= HUGE and available is not None and size > available:
+        raise OutOfMemoryError(_message(size, available))
 
 
 def _message(size: int, available: int | None) -> str:
@@ -61,12 +71,16 @@ def _available() -> int | None:
     return None
 
 
-def _touch(block: mmap.mmap, whole: np.ndarray) -> None:
-    """Have every page now, so that no step pays for a page fault."""
+def advise(block: mmap.mmap) -> None:
+    """Ask for huge pages."""
     if hasattr(mmap, "MADV_HUGEPAGE"):
         with contextlib.suppress(OSError):  # a kernel without huge pages
             block.madvise(mmap.MADV_HUGEPAGE)
+
+
+def reside(block: mmap.mmap, start: int, size: int) -> None:
+    """Have every page of a part, from a page's start, now: so no step pays for a page fault."""
     try:
-        block.madvise(_POPULATE_WRITE)
+        block.madvise(_POPULATE_WRITE, start, size)
     except OSError:
-        whole[:: mmap.PAGESIZE] = 0
+        np.frombuffer(block, np.uint8)[start : start + size : mmap.PAGESIZE] = 0

@@ -19,12 +19,12 @@ from weft.ir.shape import known
 from weft.ops.base import op_of
 from weft.ops.gather import outside
 from weft.runtime import driver
-from weft.runtime.arena import Arena
 from weft.runtime.build import Blueprint, Constant, Feed, Placed, Variable
 from weft.runtime.call import Call, External, InArena, Place
 from weft.runtime.compiler import compile_kernels
 from weft.runtime.profile import arena_map, measure, summarise
 from weft.runtime.program import Fault, Program, address_of
+from weft.runtime.shared import arena_of
 from weft.runtime.state import State
 from weft.transform.interpreter import place
 
@@ -39,10 +39,12 @@ class Executable:
         self.blueprint = blueprint
         kernels = dict.fromkeys(p.launch.kernel for p in blueprint.calls if not _is_host(p))
         functions = compile_kernels([*kernels, driver.kernel()], target or current())
-        self.arena = Arena(blueprint.arena.total)
+        # Python called in the middle of a step may run another program.
+        shared = not any(map(_is_host, blueprint.calls))
+        self.arena, lock = arena_of(blueprint.arena.total, shared)
         calls = [self._call(number, placed) for number, placed in enumerate(blueprint.calls)]
         externals = len(blueprint.externals)
-        self.program = Program(calls, functions, self.arena, externals, threads)
+        self.program = Program(calls, functions, self.arena, externals, threads, lock)
         self._feeds: list[tuple[int, int]] = []  # position among the feeds, external
         self._variables: list[tuple[Variable, int]] = []
         self._constants: list[Array] = []  # keeps their memory alive

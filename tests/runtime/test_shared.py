@@ -1,0 +1,70 @@
+"""The arena that programs take turns in: one address, as resident as the largest needs."""
+
+from __future__ import annotations
+
+import gc
+import resource
+
+import numpy as np
+import pytest
+
+from weft import ops
+from weft.errors import OutOfMemoryError
+from weft.ir.graph import Graph
+from weft.runtime.arena import HUGE
+from weft.runtime.engine import Function, State
+from weft.runtime.shared import SharedArena, arena_of
+
+
+def resident_pages():
+    with open("/proc/self/statm", encoding="ascii") as text:
+        return int(text.read().split()[1])
+
+
+def test_programs_have_the_same_memory_and_lock():
+    (a, first), (b, second) = arena_of(3 * HUGE, True), arena_of(5 * HUGE + 17, True)
+    assert isinstance(a, SharedArena) and isinstance(b, SharedArena)
+    assert a.address == b.address and a.address % HUGE == 0 and first is second
+    assert (a.size, b.size) == (a.bytes.size, b.bytes.size) == (3 * HUGE, 5 * HUGE + 17)
+    b.view(5 * HUGE, np.dtype(np.uint8), (17,))[...] = 1
+
+
+def test_small_and_unshared_arenas_are_private():
+    for a, b in (arena_of(64, True), arena_of(HUGE, False)), (arena_of(HUGE, False),) * 2:
+        assert not isinstance(a[0], SharedArena) and not isinstance(b[0], SharedArena)
+    assert arena_of(64, True)[1] is not arena_of(64, True)[1]
+
+
+def test_every_page_is_there_and_goes_with_the_last_user():
+    gc.collect()
+    size = 64 * HUGE
+    arena, _ = arena_of(size, True)
+    before = resource.getrusage(resource.RUSAGE_SELF).ru_minflt
+    arena.bytes[::512] = 1
+    assert resource.getrusage(resource.RUSAGE_SELF).ru_minflt - before < 20
+    held = resident_pages()
+    del arena
+    gc.collect()
+    assert held - resident_pages() > size // 4096 // 2
+
+
+def test_too_much_is_a_clean_error():
+    with pytest.raises(OutOfMemoryError):
+        arena_of(1 << 62, True)
+
+
+def test_two_functions_in_turns():
+    graph = Graph()
+    with graph.as_default():
+        x = ops.placeholder(dtype="float32", shape=(None, 1024))
+        y = ops.softmax(ops.matmul(x, ops.transpose(x)) * 0.01)
+        z = ops.sum(ops.matmul(y, x), axes=(0,))
+    function, state = Function(graph, [z], feeds=[x]), State()
+    rng = np.random.default_rng(0)
+    inputs = [rng.normal(size=(n, 1024)).astype(np.float32) for n in (1024, 1500)]
+    first = [function([a], state)[0] for a in inputs]
+    arenas = [function.program([a], state).arena for a in inputs]
+    assert all(isinstance(a, SharedArena) for a in arenas)
+    for _ in range(2):
+        for a, expected in zip(inputs, first, strict=True):
+            assert np.array_equal(function([a], state)[0], expected)
