@@ -1,19 +1,25 @@
-"""Copies of a block of g, in panels of a tile's columns.
+"""Copies of a block of x or g, in panels of some neighbouring channels each.
 
 The copy reads whole positions in order, as caches fetch ahead; a panel read in place, 128 bytes of
-every 1 KB or so, comes from memory a line at a time and meets few sets of the first cache.
+every 1 KB or so, comes from memory a line at a time and meets few sets of the first cache. Panels
+of g are as wide as a tile, filled up with zeros; panels of x have the rows of a tile, and the last
+one begins early.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from itertools import pairwise
 
 from weft.codegen.builder import Builder, Reg, integer
-from weft.codegen.contraction.emit import divide, read, subtract
+from weft.codegen.contraction.emit import divide, read, smaller, subtract
 from weft.codegen.contraction.plan import ceil_div
-from weft.codegen.convolution.halo import Image
-from weft.codegen.microkernel import Tile, first_lanes
+from weft.codegen.convolution.halo import Image, pitches_of
+from weft.codegen.microkernel import first_lanes, store_masked
+from weft.ir.dtype import DType
 
+LINE = 64
+Extents = tuple[int, int, int, int]
 Spans = list[tuple[Reg, Reg]]
 
 
@@ -21,26 +27,50 @@ Spans = list[tuple[Reg, Reg]]
 class Panels:
     """Where the panels of a block lie, one after the other."""
 
-    tile: Tile
-    columns: int  # of a group
-    pitches: tuple[int, int, int, int]  # bytes in a panel between images and positions
-    bytes: int  # of a panel
+    extents: Extents  # images and positions of the largest block
+    columns: int  # channels of a group
+    width: int  # channels of a panel
+    lanes: int
+    dtype: DType
+    early: bool = False  # a group's last panel begins early
+
+    @property
+    def pitches(self) -> Extents:
+        """Bytes in a panel between images and positions."""
+        _, z, y, x = self.extents
+        return pitches_of((z, y, x), self.width * self.dtype.size)
+
+    @property
+    def bytes(self) -> int:
+        """Bytes of a panel: a line to spare keeps panels out of each other's cache sets."""
+        return ceil_div(self.extents[0] * self.pitches[0], LINE) * LINE + LINE
 
     @property
     def across(self) -> int:
         """Panels of a group."""
-        return ceil_div(self.columns, self.tile.columns)
+        return ceil_div(self.columns, self.width)
 
     def column(self, b: Builder, panel: Reg) -> tuple[Reg, Reg]:
-        """The first column of a panel among those of all groups, and in its own group."""
+        """The first channel of a panel among those of all groups, and in its own group."""
         group, own = divide(b, panel, integer(self.across))
-        inside = b.mul(own, self.tile.columns)
+        inside = b.mul(own, self.width)
+        if self.early:
+            inside = smaller(b, inside, integer(self.columns - self.width))
         return b.add(inside, b.mul(group, self.columns)), inside
 
     def copy(
-        self, b: Builder, image: Image, source: Reg, to: Reg, spans: Spans, share: tuple[Reg, Reg]
+        self,
+        b: Builder,
+        image: Image,
+        places: tuple[Reg, Reg],
+        spans: Spans,
+        share: tuple[Reg, Reg],
+        steps: Extents = (1, 1, 1, 1),
     ) -> None:
-        """Copy the positions `spans` (start and count an axis) of `share`, a run of panels."""
+        """Copy a run of panels, `share`, between `places`: the first position's in each.
+
+        `spans` counts images and positions; each is `steps` after the one before in the image.
+        """
         first, count = share
         with (
             b.loop(0, spans[0][1]) as n,
@@ -48,12 +78,12 @@ class Panels:
             b.loop(0, spans[2][1]) as y,
             b.loop(0, spans[3][1]) as x,
         ):
-            place, goal = source, to
+            place, goal = places
             indices = (n.index, z.index, y.index, x.index)
-            for i, (start, _), own, pitch in zip(
-                indices, spans, image.pitches, self.pitches, strict=True
+            for i, own, step, pitch in zip(
+                indices, image.pitches, steps, self.pitches, strict=True
             ):
-                place = b.offset(place, b.mul(b.add(start, i), own))
+                place = b.offset(place, b.mul(i, own * step))
                 goal = b.offset(goal, b.mul(i, pitch))
             with b.loop(0, count) as panel:
                 column, inside = self.column(b, b.add(first, panel.index))
@@ -61,12 +91,19 @@ class Panels:
                 self._vectors(b, image, run, b.offset(goal, b.mul(panel.index, self.bytes)), inside)
 
     def _vectors(self, b: Builder, image: Image, source: Reg, to: Reg, inside: Reg) -> None:
-        tile, size = self.tile, self.tile.dtype.size
-        for v in range(tile.vectors):
-            mask = None
-            if self.columns % tile.columns:
-                rest = subtract(b, integer(self.columns - v * tile.lanes), inside)
-                mask = first_lanes(b, rest, tile.lanes)
-            place = b.offset(source, v * tile.lanes * image.dtype.size)
-            value = read(b, place, tile.lanes, image.dtype, tile.dtype, mask)
-            b.store(value, b.offset(to, v * tile.lanes * size), size)
+        cuts = [*range(0, self.width, self.lanes), self.width]
+        for begin, end in pairwise(cuts):
+            mask = whole = None
+            if end - begin < self.lanes:
+                mask = whole = first_lanes(b, integer(end - begin), self.lanes)
+            elif self.columns % self.width and not self.early:
+                mask = first_lanes(
+                    b, subtract(b, integer(self.columns - begin), inside), self.lanes
+                )
+            place = b.offset(source, begin * image.dtype.size)
+            value = read(b, place, self.lanes, image.dtype, self.dtype, mask)
+            goal = b.offset(to, begin * self.dtype.size)
+            if whole is None:
+                b.store(value, goal, self.dtype.size)
+            else:
+                store_masked(b, value, goal, whole)

@@ -17,6 +17,7 @@ threads.
 
 from __future__ import annotations
 
+import contextlib
 from dataclasses import dataclass
 from math import prod
 
@@ -28,7 +29,7 @@ from weft.codegen.convolution.correlate import each, look_up, span, unflat
 from weft.codegen.convolution.geometry import Triple
 from weft.codegen.convolution.halo import Image, choose, copy_block, larger, pitches_of
 from weft.codegen.convolution.panels import Panels
-from weft.codegen.convolution.weight_plan import Plan, tiles_of
+from weft.codegen.convolution.weight_plan import Plan
 from weft.codegen.convolution.weight_problem import WeightGradient
 from weft.codegen.convolution.weight_sum import launch_sum
 from weft.codegen.kernel import Argument, Kernel, Launch, Scratch
@@ -86,7 +87,6 @@ class WeightNest:
         self.across = ceil_div(self.run, self.tile_run)
         z, y, x = problem.sides
         self.taps: Triple = (z.taps, 1 if plan.tall else y.taps, 1 if plan.joined else x.taps)
-        self.down = tiles_of(problem, self.tile, plan.tall, self.run)[0]
         self.partial = problem.rows * problem.width * self.size
         extents = (problem.images, *(side.result for side in problem.sides))
         self.largest = [max(1, ceil_div(e, n)) for e, n in zip(extents, plan.blocks, strict=True)]
@@ -97,15 +97,21 @@ class WeightNest:
         windows = [s.window(n) for s, n in zip(problem.sides, counts, strict=True)]
         self.x_copy = pitches_of((windows[0], windows[1], windows[2]), channels * self.size)
         self.g_copy = pitches_of((counts[0], counts[1], counts[2]), problem.width * self.size)
-        pitches = pitches_of((counts[0], counts[1], counts[2]), self.tile.columns * self.size)
-        # A line to spare keeps panels of a power of two out of each other's cache sets.
-        panel = self.largest[0] * pitches[0] + LINE
-        self.packing = Panels(self.tile, problem.columns, pitches, panel)
+        lanes, kind = self.tile.lanes, problem.sums
+        n, a, c, d = self.largest
+        self.packing = Panels((n, a, c, d), problem.columns, self.tile.columns, lanes, kind)
+        # Positions that no tap meets are left out.
+        self.folded = plan.split and all(side.taps == 1 for side in problem.sides)
+        a, c, d = counts if self.folded else windows
+        self.splitting = Panels((n, a, c, d), self.run, self.tile_run, lanes, kind, early=True)
         self.widened = problem.dtype is not problem.sums
         self.x_bytes = (self.largest[0] * self.x_copy[0] // LINE + 1) * LINE if plan.copied else 0
+        if plan.split:
+            self.x_bytes = ceil_div(self.across, plan.slices[0]) * self.splitting.bytes
         self.scratch = self.x_bytes
         if plan.packed:
-            self.scratch += ceil_div(problem.groups * self.panels, plan.slices[1]) * panel
+            panels = ceil_div(problem.groups * self.panels, plan.slices[1])
+            self.scratch += panels * self.packing.bytes
         elif self.widened:
             self.scratch += ceil_div(self.largest[0] * self.g_copy[0], LINE) * LINE
 
@@ -144,16 +150,49 @@ class WeightNest:
         """The tiles of a slice: `rows` and `columns` are its numbers."""
         b, slices = self.b, self.plan.slices
         panel, panels = span(b, columns, self.problem.groups * self.panels, slices[1])
-        row, count = span(b, rows, self.down, slices[0])
-        self.first_panel = panel
+        piece, pieces = span(b, rows, self.across, slices[0])
+        self.first_panel, self.first_piece = panel, piece
         if self.plan.packed:
-            to = b.offset(self.own, self.x_bytes)
-            self.packing.copy(b, self.g_image, self.g, to, self.spans, (panel, panels))
+            here = self.g
+            for (start, _), pitch in zip(self.spans, self.g_image.pitches, strict=True):
+                here = b.offset(here, b.mul(start, pitch))
+            places = here, b.offset(self.own, self.x_bytes)
+            self.packing.copy(b, self.g_image, places, self.spans, (panel, panels))
+        if self.plan.split:
+            self._split_x((piece, pieces))
         with (
             each(b, panel, b.add(panel, panels)) as across,
-            each(b, row, b.add(row, count)) as down,
+            each(b, piece, b.add(piece, pieces)) as down,
         ):
-            self._item(across, down)
+            self._piece(across, down)
+
+    def _split_x(self, share: tuple[Reg, Reg]) -> None:
+        """Copy the block's x in panels: of positions inside x, those that some tap meets."""
+        b, sides = self.b, self.problem.sides
+        here = b.offset(self.x, b.mul(self.spans[0][0], self.x_image.pitches[0]))
+        to = self.own
+        spans, steps, corner = [self.spans[0]], [1], [self.spans[0][0]]
+        for i, side in enumerate(sides):
+            begin, count = self.spans[i + 1]
+            if self.folded:
+                first, stop = self._range(i, integer(0))
+                slot = subtract(b, first, begin)
+                position = b.add(b.mul(first, side.stride), -side.low)
+                corner.append(begin)
+            else:
+                start = b.add(b.mul(begin, side.stride), -side.low)
+                first = position = larger(b, start, integer(0))
+                window = b.add(b.mul(b.add(count, -1), side.stride), side.window(1))
+                stop = larger(b, first, smaller(b, b.add(start, window), integer(side.source)))
+                slot = subtract(b, first, start)
+                corner.append(start)
+            here = b.offset(here, b.mul(position, self.x_image.pitches[i + 1]))
+            to = b.offset(to, b.mul(slot, self.splitting.pitches[i + 1]))
+            spans.append((position, subtract(b, stop, first)))
+            steps.append(side.stride if self.folded else 1)
+        self.corner = corner
+        n, z, y, x = steps
+        self.splitting.copy(b, self.x_image, (here, to), spans, share, (n, z, y, x))
 
     def _block(self, index: Reg) -> None:
         """Find the block's positions; copy its x and g if need be."""
@@ -201,15 +240,19 @@ class WeightNest:
         )  # fmt: skip
         return Operand(to, [n, z, y, x], self.g_copy)
 
-    def _item(self, across: Reg, down: Reg) -> None:
+    def _piece(self, across: Reg, piece: Reg) -> None:
+        """A panel of channels against one of columns: all taps."""
+        b = self.b
+        if self.plan.split:
+            away = b.mul(subtract(b, piece, self.first_piece), self.splitting.bytes)
+            self.left = Operand(b.offset(self.own, away), self.corner, self.splitting.pitches)
+        with contextlib.ExitStack() as stack:
+            taps = [stack.enter_context(each(b, integer(0), integer(count))) for count in self.taps]
+            self._item(across, piece, taps)
+
+    def _item(self, across: Reg, piece: Reg, taps: list[Reg]) -> None:
         """One tile of the gradient, for the positions of the block."""
         b, problem, tile = self.b, self.problem, self.tile
-        rest = down  # taps vary fastest: a slice has all taps of some channels
-        taps: list[Reg] = []
-        for count in self.taps[::-1]:
-            rest, tap = divide(b, rest, integer(count))
-            taps.insert(0, tap)
-        piece = rest
         group, _ = divide(b, across, integer(self.panels))
         wanted_row = b.mul(piece, self.tile_run)
         row = smaller(b, wanted_row, integer(self.run - self.tile_run))
@@ -295,14 +338,17 @@ class WeightNest:
         images = self.spans[0]
         bounds = [(images[0], b.add(images[0], images[1])), ranges[0], ranges[1]]
         first_x, stop_x = ranges[2]
+        stride = 1 if self.folded else problem.sides[2].stride
 
         def inner(at: list[Reg], sums: Accumulators) -> Accumulators:
             position = [*at, first_x]
             source = [at[0]]
             for q, tap, side in zip(position[1:], taps, problem.sides, strict=True):
                 moved = b.add(b.mul(q, side.stride), b.mul(tap, side.dilation))
-                source.append(b.add(moved, -side.low))
-            x = b.offset(self.left.at(b, source), b.mul(channel, self.size))
+                source.append(q if self.folded else b.add(moved, -side.low))
+            x = self.left.at(b, source)
+            if not self.plan.split:
+                x = b.offset(x, b.mul(channel, self.size))
             g = b.offset(self.right.at(b, position), b.mul(column, self.size))
             up = problem.sides[1].dilation * self.left.pitches[2]
             rows = tuple(
@@ -310,12 +356,12 @@ class WeightNest:
                 for y in range(self.height)
                 for i in range(self.tile_run)
             )
-            left = Left(rows, problem.sides[2].stride * self.left.pitches[3])
+            left = Left(rows, stride * self.left.pitches[3])
             right = Right(g, self.right.pitches[3], masks)
             depth = subtract(b, stop_x, first_x)
             known = fixed(depth)
             # See `correlate`: rows must not read what their neighbours read in an unrolled step.
-            apart = problem.sides[2].stride * problem.groups * problem.channels
+            apart = stride * self.left.pitches[3] // self.size
             unroll = UNROLL if self.tile_run <= apart else 1
             return microkernel(
                 b, tile, left, right, depth if known is None else known, sums, unroll

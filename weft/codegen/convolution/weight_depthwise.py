@@ -36,7 +36,7 @@ def launch_depthwise_gradient(
     inner = problem.sides[2].taps * (problem.sides[1].taps if tall else 1)
     vectors = 2 if 2 * inner <= target.registers - 4 and problem.width > lanes else 1
     tile = Tile(problem.sides[1].taps if tall else 1, vectors, lanes, problem.sums)
-    plan = Plan(tile, tall, False, copied, False, (1, 1, 1, 1), 1, (1, 1))
+    plan = Plan(tile, tall, False, copied, False, False, (1, 1, 1, 1), 1, (1, 1))
     plan = cut(plan, problem, 1, 1, target)
     return _DepthwiseNest(problem, plan, target).launches(operands, sink)
 

@@ -33,9 +33,10 @@ class Plan:
     joined: bool  # taps of the last axis and channels are one run of rows
     copied: bool  # each block's x is copied, with the zeros around it
     packed: bool  # each block's g is copied, in panels
+    split: bool  # each block's x is copied, in panels
     blocks: Blocks  # of images and the three axes
     parts: int  # of the blocks; each has a gradient of its own
-    slices: tuple[int, int]  # of the gradient: of its rows and of its panels of columns
+    slices: tuple[int, int]  # of the gradient: of its panels of channels and of columns
 
     @property
     def chunks(self) -> int:
@@ -85,10 +86,12 @@ def plan_of(problem: WeightGradient, target: Target) -> Plan:
     # The rows of a tall tile are one run of the gradient, and its taps have the same positions.
     tall = (copied or problem.inside) and (joined or last.taps == 1)
     tile, tall = _choose_tile(problem, run, tall, target)
-    rows, panels = tiles_of(problem, tile, tall, run)
+    pieces, panels = ceil_div(run, tile.rows), tiles_of(problem, tile, tall, run)[1]
     packed = half or (problem.rows >= PACKED and problem.width > tile.columns)
-    plan = Plan(tile, tall, joined, copied, packed, (1, 1, 1, 1), 1, (1, 1))
-    return cut(plan, problem, rows, panels, target)
+    split = packed and not joined and not tall and problem.groups == 1
+    copied = copied and not split
+    plan = Plan(tile, tall, joined, copied, packed, split, (1, 1, 1, 1), 1, (1, 1))
+    return cut(plan, problem, pieces, panels, target)
 
 
 def cut(plan: Plan, problem: WeightGradient, rows: int, panels: int, target: Target) -> Plan:
