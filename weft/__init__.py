@@ -20,12 +20,12 @@ from weft.ir.dtype import (
     int64,
     uint8,
 )
+from weft.version import __version__
 
 if TYPE_CHECKING:
     from weft import datasets, ops, tf1
     from weft.eager.api import *  # noqa: F403
 
-__version__ = "0.1.0"
 del _numpy
 __all__ = [
     "__version__", "bfloat16", "bool_", "config", "datasets", "errors", "float16", "float32",

@@ -57,8 +57,12 @@ class Call:
             return self.function.name
         return getattr(self.function, "__qualname__", "host call")
 
+    @property
+    def traffic(self) -> float:
+        """Bytes read and written: as the kernel says, else each argument once."""
+        return self.bytes or sum(a.size for a in self.args if isinstance(a, InArena | External))
+
 
 def estimate_ns(call: Call) -> float:
     """A guess, on the low side, of a call's time on one thread: 100 GFLOP/s and 20 GB/s."""
-    bytes_ = call.bytes or sum(a.size for a in call.args if isinstance(a, InArena | External))
-    return max(call.flops / 100, bytes_ / 20)
+    return max(call.flops / 100, call.traffic / 20)

@@ -22,7 +22,7 @@ from weft.runtime import driver
 from weft.runtime.build import Blueprint, Constant, Feed, Placed, Variable
 from weft.runtime.call import Call, External, InArena, Place
 from weft.runtime.compiler import compile_kernels
-from weft.runtime.profile import arena_map, measure, summarise
+from weft.runtime.profile import Run, arena_map, measure, summarise, watchers, work_of
 from weft.runtime.program import Fault, Program, address_of
 from weft.runtime.shared import arena_of
 from weft.runtime.state import State
@@ -156,7 +156,7 @@ class Executable:
         program = self.program
         with state.lock, program.lock:  # programs that share variables take turns
             held = self._place(arrays, state)
-            fault = self._recorded() if self._debug else program.run()
+            fault = self._recorded() if self._debug or watchers else program.run()
             if fault is not None:
                 raise self._out_of_range(fault)
             self._arrays = held
@@ -181,7 +181,7 @@ class Executable:
             for variable, number in self._variables:
                 addresses[number] = address_of(memories[variable.key])
             self._version = -1  # what a state had bound is bound no more
-            fault = self._recorded() if self._debug else program.run()
+            fault = self._recorded() if self._debug or watchers else program.run()
             del held
         if fault is not None:
             raise self._out_of_range(fault)
@@ -205,9 +205,13 @@ class Executable:
         return held
 
     def _recorded(self) -> Fault | None:
-        """Run the step with clocks and print where its time went."""
+        """Run the step with clocks, and print or tell where its time went."""
         recording = self.program.record()
-        print(summarise(self.program, [recording]), file=sys.stderr)
+        if self._debug:
+            print(summarise(self.program, [recording]), file=sys.stderr)
+        works = [work_of(placed.group) for placed in self.blueprint.calls]
+        for tell in list(watchers):
+            tell(Run(self.program, works, recording))
         return recording.fault
 
     def profile(self, arrays: Sequence[Array], state: State, runs: int = 5) -> str:

@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import contextlib
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Final
+from typing import Any, Final
 
 import numpy as np
 
+from weft.ir.shape import known
+from weft.passes.group import Group
 from weft.passes.memory import Plan
+from weft.runtime.call import Call
+from weft.runtime.peak import Peak
 from weft.runtime.program import Program, Recording
 
 SHADES: Final = " .:-=+*#%@"
@@ -24,6 +29,7 @@ class Row:
     busy_ns: float  # summed over threads
     flops: float
     bytes: float
+    work: str = ""  # what it computes, where calls are told apart by it
 
     @property
     def gflops(self) -> float:
@@ -34,6 +40,13 @@ class Row:
     def gbytes(self) -> float:
         """10^9 bytes per second."""
         return self.bytes / self.ns if self.ns else 0.0
+
+    def share(self, peak: Peak) -> float:
+        """How much of what the machine can do, of arithmetic or of memory traffic, it reached.
+
+        Above 1 where operands stay in cache, or where fewer products are needed than counted.
+        """
+        return max(self.gflops / peak.gflops, self.gbytes / peak.gbytes)
 
 
 @dataclass(frozen=True)
@@ -78,22 +91,33 @@ def measure(program: Program, runs: int = 3) -> Profile:
 def summarise(program: Program, recordings: Sequence[Recording]) -> Profile:
     """The fastest time of every call among recorded steps."""
     times = np.array([_times(r, len(program.calls)) for r in recordings]).min(axis=0)
-    rows: dict[str, Row] = {}
-    for call, (ns, busy) in zip(program.calls, times, strict=True):
-        old = rows.get(call.name, Row(call.name, 0, 0.0, 0.0, 0.0, 0.0))
-        rows[call.name] = Row(
+    timed = zip(program.calls, [""] * len(times), times, strict=True)
+    return Profile(_merged(timed), float(min(r.total_ns for r in recordings)))
+
+
+def _merged(timed: Iterable[tuple[Call, str, Any]]) -> tuple[Row, ...]:
+    """A row for each name and work, the most expensive first."""
+    rows: dict[tuple[str, str], Row] = {}
+    for call, work, (ns, busy) in timed:
+        key = call.name, work
+        old = rows.get(key, Row(call.name, 0, 0.0, 0.0, 0.0, 0.0))
+        rows[key] = Row(
             call.name, old.calls + 1, old.ns + float(ns), old.busy_ns + float(busy),
-            old.flops + call.flops, old.bytes + call.bytes,
+            old.flops + call.flops, old.bytes + call.traffic, work,
         )  # fmt: skip
-    ordered = sorted(rows.values(), key=lambda row: -row.busy_ns)
-    return Profile(tuple(ordered), float(min(r.total_ns for r in recordings)))
+    return tuple(sorted(rows.values(), key=lambda row: -row.busy_ns))
+
+
+def _ran(recording: Recording) -> tuple[np.ndarray[Any, Any], np.ndarray[Any, Any]]:
+    """The records of units that ran, and the call that each belongs to."""
+    ran = recording.records["start"] > 0
+    return recording.records[ran], recording.owner[ran]
 
 
 def _times(recording: Recording, calls: int) -> np.ndarray:
     """Per call: nanoseconds from first start to last end, and summed over units."""
     times = np.zeros((calls, 2))
-    ran = recording.records["start"] > 0
-    records, owner = recording.records[ran], recording.owner[ran]
+    records, owner = _ran(recording)
     first = np.full(calls, np.iinfo(np.int64).max)
     last = np.zeros(calls, np.int64)
     np.minimum.at(first, owner, records["start"])
@@ -102,6 +126,112 @@ def _times(recording: Recording, calls: int) -> np.ndarray:
     seen = last > 0
     times[seen, 0] = last[seen] - first[seen]
     return times
+
+
+# -- steps of several programs
+
+
+@dataclass(frozen=True, eq=False)
+class Run:
+    """One run of one program, with clocks; `works` tells what each call computes."""
+
+    program: Program
+    works: Sequence[str]
+    recording: Recording
+
+
+watchers: Final[list[Callable[[Run], None]]] = []
+"""Who is told of runs; while there is anyone, programs run with clocks."""
+
+
+@contextlib.contextmanager
+def watch() -> Iterator[list[Run]]:
+    """Inside, every run of a compiled program, in any thread, is recorded into the list."""
+    runs: list[Run] = []
+    tell = runs.append
+    watchers.append(tell)
+    try:
+        yield runs
+    finally:
+        watchers.remove(tell)
+
+
+def work_of(group: Group | None, most: int = 3) -> str:
+    """The shapes that a kernel reads and writes, the largest ones where there are many."""
+    if group is None:
+        return ""
+    sides = [
+        _shapes([known(v.shape) for v in side], most) for side in (group.inputs, group.outputs)
+    ]
+    return " -> ".join(sides)
+
+
+def _shapes(shapes: Sequence[tuple[int, ...]], most: int) -> str:
+    shown = sorted(shapes, key=lambda shape: -int(np.prod(shape)))[:most]
+    texts = ["x".join(map(str, shape)) or "1" for shape in shapes if shape in shown][:most]
+    left = len(shapes) - len(texts)
+    return " ".join([*texts, f"+{left}"] if left else texts)
+
+
+def profile_steps(steps: Sequence[Sequence[Run]], total_ns: float) -> Profile:
+    """The fastest time of every call among steps that ran the same programs in the same order.
+
+    Args:
+        steps: the runs of each step; those that differ from the last one do not count.
+        total_ns: what a step takes.
+    """
+    last = [run.program for run in steps[-1]]
+    alike = [step for step in steps if [run.program for run in step] == last]
+    timed: list[tuple[Call, str, Any]] = []
+    for same in zip(*alike, strict=True):
+        calls = same[0].program.calls
+        times = np.array([_times(run.recording, len(calls)) for run in same]).min(axis=0)
+        timed += zip(calls, same[0].works, times, strict=True)
+    return Profile(_merged(timed), total_ns)
+
+
+def covered_ns(runs: Sequence[Run]) -> float:
+    """How long any kernel was at work."""
+    spans = np.concatenate(
+        [np.stack([r["start"], r["end"]], 1) for run in runs for r in [_ran(run.recording)[0]]]
+    )
+    spans = spans[np.argsort(spans[:, 0])]
+    ends = np.maximum.accumulate(spans[:, 1])
+    begins = np.maximum(spans[1:, 0], ends[:-1])
+    return float(spans[0, 1] - spans[0, 0] + np.maximum(spans[1:, 1] - begins, 0).sum())
+
+
+def trace_events(runs: Sequence[Run], name: str) -> dict[str, Any]:
+    """What Chrome's and Perfetto's trace viewers show: a track per thread, and one of programs."""
+    tracks = {"programs": 0}
+    events: list[dict[str, Any]] = []
+    for number, run in enumerate(runs):
+        records, owner = _ran(run.recording)
+        if not len(records):
+            continue
+        first, last = int(records["start"].min()), int(records["end"].max())
+        events.append(_event(f"program {number}", 0, first, last, {}))
+        for record, index in zip(records, owner.tolist(), strict=True):
+            call, thread = run.program.calls[index], int(record["thread"])
+            track = tracks.setdefault(f"thread {thread}", 1 + thread)
+            about = {"work": run.works[index], "call": index, "flops": call.flops,
+                     "bytes": call.traffic}  # fmt: skip
+            events.append(_event(call.name, track, int(record["start"]), int(record["end"]), about))
+    names = [
+        {"ph": "M", "name": "thread_name", "pid": 0, "tid": track, "args": {"name": text}}
+        for text, track in tracks.items()
+    ]
+    head = {"ph": "M", "name": "process_name", "pid": 0, "args": {"name": name}}
+    return {"traceEvents": [head, *names, *events], "displayTimeUnit": "ms"}
+
+
+def _event(name: str, track: int, start: int, end: int, args: dict[str, Any]) -> dict[str, Any]:
+    """A span, in microseconds."""
+    return {"ph": "X", "name": name, "pid": 0, "tid": track, "ts": start / 1e3,
+            "dur": (end - start) / 1e3, "args": args}  # fmt: skip
+
+
+# -- memory
 
 
 def arena_map(

@@ -1,0 +1,104 @@
+"""What this machine can do at the moment: arithmetic out of registers, traffic with memory."""
+
+from __future__ import annotations
+
+import statistics
+import time
+from typing import Final, NamedTuple
+
+from weft.codegen import target as targets
+from weft.codegen.builder import constant, kernel_builder
+from weft.codegen.copy import copy
+from weft.codegen.kernel import Kernel, Scratch
+from weft.codegen.microkernel import Right, largest_tile, microkernel, strided
+from weft.ir.dtype import float32
+from weft.runtime.arena import Arena
+from weft.runtime.call import Call, InArena
+from weft.runtime.compiler import compile_kernels
+from weft.runtime.program import Program
+
+BLOCK: Final = 64 << 20  # bytes read: far more than a second-level cache, or a share of a third
+CHUNK: Final = 256 << 10
+PANEL: Final = 128 << 10  # bytes for the operands and the result of one microkernel
+DEPTH, TIMES = 256, 600  # some 4 ms a core
+
+
+class Peak(NamedTuple):
+    """10^9 floating-point operations and 10^9 bytes per second, of all threads together."""
+
+    gflops: float
+    gbytes: float
+
+
+class Meter:
+    """Measures the peaks whenever it is asked; keep the median of what it found.
+
+    Arithmetic is the float32 microkernel on operands in the first-level cache, a pair on every
+    thread. Traffic is the better of reading and of copying blocks that no cache holds.
+    """
+
+    def __init__(self, threads: int) -> None:
+        self._arena = Arena(2 * BLOCK + PANEL * threads)
+        source, target = InArena(0, BLOCK), InArena(BLOCK, BLOCK)
+        panels = InArena(2 * BLOCK, PANEL * threads)
+        kernel, flops = _multiply()
+        reader, copier = _read(), copy(Scratch(BLOCK), Scratch(BLOCK), BLOCK)
+        calls = [
+            Call(kernel, (panels,), (0,), threads, flops=flops * threads),
+            Call(reader, (source, target), (1,), BLOCK // CHUNK, bytes=float(BLOCK)),
+            Call(copier.kernel, (source, target, BLOCK), (1,), copier.chunks, bytes=2.0 * BLOCK),
+        ]
+        kernels = [kernel, reader, copier.kernel]
+        functions = compile_kernels(kernels, targets.current())
+        self._programs = [Program([c], functions, self._arena, threads=threads) for c in calls]
+        self._found: tuple[list[float], ...] = ([], [], [])
+        for program in self._programs:
+            program.run()
+
+    def take(self, rounds: int = 3) -> None:
+        """Measure."""
+        for _ in range(rounds):
+            for program, found in zip(self._programs, self._found, strict=True):
+                start = time.perf_counter_ns()
+                program.run()
+                ns = time.perf_counter_ns() - start
+                call = program.calls[0]
+                found.append((call.flops or call.bytes) / ns)
+
+    @property
+    def peak(self) -> Peak:
+        """The medians so far."""
+        gflops, read, copied = map(statistics.median, self._found)
+        return Peak(gflops, max(read, copied))
+
+
+def _multiply() -> tuple[Kernel, float]:
+    """The microkernel, again and again on the thread's own panels; and a thread's work."""
+    tile = largest_tile(targets.current(), float32)
+    b = kernel_builder()
+    own = b.offset(b.argument(0), b.mul(b.params[3], PANEL))
+    with b.loop(0, TIMES):
+        left = strided(b, own, DEPTH * 4 + 64, tile.rows, 4)
+        right = Right(b.offset(own, PANEL // 4), tile.columns * 4)
+        sums = microkernel(b, tile, left, right, DEPTH)
+        for i, register in enumerate(r for row in sums for r in row):
+            b.store(register, b.offset(own, PANEL * 3 // 4 + i * tile.lanes * 4), 4)
+    return Kernel("peak", b.module()), 2.0 * tile.rows * tile.columns * DEPTH * TIMES
+
+
+def _read() -> Kernel:
+    """The sum of each chunk, sixteen sums of it, so that nothing but reading takes time."""
+    lanes, streams = 16, 4
+    b = kernel_builder()
+    x, y = b.argument(0), b.argument(1)
+    zeros = [constant(0.0, f"<{lanes} x float>")] * streams
+    with b.loop(b.params[1], b.params[2]) as chunk:
+        start = b.offset(x, b.mul(chunk.index, CHUNK))
+        with b.loop(0, CHUNK, lanes * streams * 4, carried=zeros) as loop:
+            for i, total in enumerate(loop.carried):
+                where = b.offset(start, b.add(loop.index, i * lanes * 4))
+                loop.next[i] = b.binary("fadd", total, b.load(f"<{lanes} x float>", where, 4))
+        for i, total in enumerate(loop.results):
+            where = b.add(b.mul(chunk.index, lanes * streams * 4), i * lanes * 4)
+            b.store(total, b.offset(y, where), 4)
+    return Kernel("read", b.module())
