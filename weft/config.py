@@ -64,12 +64,16 @@ def _switch(text: str) -> bool:
 
 
 TARGETS = ("native", "x86-64-v2", "x86-64-v3", "x86-64-v4")
+WINOGRAD = ("auto", "off", "2", "4")
 
 
-def _target(text: str) -> str:
-    if text not in TARGETS:
-        raise ValueError
-    return text
+def _one_of(*texts: str) -> Callable[[str], str]:
+    def parse(text: str) -> str:
+        if text not in texts:
+            raise ValueError
+        return text
+
+    return parse
 
 
 def _cache_folder() -> str:
@@ -90,9 +94,17 @@ KNOBS = {
         Knob(
             "target",
             lambda: "native",
-            _target,
+            _one_of(*TARGETS),
             " | ".join(TARGETS),
             "instruction set the kernels may use",
+        ),
+        Knob(
+            "winograd",
+            lambda: "auto",
+            _one_of(*WINOGRAD),
+            " | ".join(WINOGRAD),
+            "3x3 convolutions by Winograd's transforms: where they are faster, never, or always in "
+            "squares of 2x2 or 4x4",
         ),
         Knob(
             "cache",

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import functools
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from weft import config
 from weft.codegen import llvm
@@ -22,6 +22,7 @@ class Target:
     bf16: bool  # AVX512_BF16 dot products
     l1: int = 32 * 1024  # bytes, data, per core
     l2: int = 1024 * 1024
+    winograd: str = "auto"  # the knob: what 3x3 convolutions may be computed by
 
     def lanes(self, size: int) -> int:
         """Elements of `size` bytes in one vector."""
@@ -56,11 +57,12 @@ def current() -> Target:
         ConfigError: this machine cannot run it.
     """
     name = str(config.get("target"))
+    winograd = str(config.get("winograd"))
     if name == "native":
-        return _native()
+        return replace(_native(), winograd=winograd)
     target = _LEVELS[name]
     if target.vector_bits > _native().vector_bits:
         raise ConfigError(
             f"WEFT_TARGET={name}: this machine ({_native().cpu}) lacks the instructions"
         )
-    return target
+    return replace(target, winograd=winograd)

@@ -7,6 +7,7 @@ from typing import Any, Final
 
 import numpy as np
 
+from weft.codegen.family.conv import error_growth
 from weft.codegen.target import current
 from weft.errors import MismatchError
 from weft.ir.graph import Graph
@@ -83,7 +84,7 @@ def check(value: Value, want: Array, got: Array, inputs: Sequence[Array]) -> Non
     if value.dtype.is_floating:
         a, b = want.astype(np.float64), got.astype(np.float64)
         scale = max(map(_largest, (want, *inputs)) if value.node.op in SUMS else [_largest(want)])
-        tolerance = max([TOLERANCE[value.dtype.name], *map(_blur, inputs)])
+        tolerance = max([_tolerance(value), *map(_blur, inputs)])
         smallest = float(np.finfo(np.float64 if value.dtype.size == 8 else np.float32).tiny)
         margin = tolerance * scale + smallest  # less than that counts as zero in a step
         same = np.isclose(b, a, rtol=tolerance, atol=margin, equal_nan=True)
@@ -95,6 +96,13 @@ def check(value: Value, want: Array, got: Array, inputs: Sequence[Array]) -> Non
             f"{value.node.op}: compiled and reference differ first at {place}: "
             f"expected {want[place]}, got {got[place]}: {value.node.describe()}"
         )
+
+
+def _tolerance(value: Value) -> float:
+    """Relative to the largest value: that of the type, or of the transforms that computed it."""
+    growth = error_growth(value.node, current())
+    transforms = 8 * float(np.finfo(np.float32).eps) * growth if growth else 0.0
+    return max(TOLERANCE[value.dtype.name], transforms)
 
 
 def _blur(array: Array) -> float:

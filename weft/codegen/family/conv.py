@@ -24,24 +24,38 @@ from weft.codegen.convolution.weight_plan import plan_of as plan_of_weight
 from weft.codegen.convolution.weight_problem import weight_gradient_of
 from weft.codegen.kernel import Argument, Launch
 from weft.codegen.target import Target
-from weft.ir.node import Value
+from weft.codegen.winograd.nest import launch_winograd
+from weft.codegen.winograd.plan import plan_of as minimal_plan
+from weft.ir.node import Node, Value
 from weft.passes.group import Group
 
 
 def conv(group: Group, target: Target) -> tuple[Launch, ...]:
     """Launches for a group whose first node is a `conv`; the rest is its epilogue."""
     node = group.nodes[0]
-    x, w, y = shapes_of(node)
-    problem = forward_of(x, w, y, window_of(node, w), node.outputs[0].dtype)
-    return _correlate(problem, group, node.data_inputs, target)
+    return _correlate(_problem(node), group, node.data_inputs, target)
 
 
 def conv_grad_input(group: Group, target: Target) -> tuple[Launch, ...]:
     """Launches for a group whose first node is a `conv_grad_input`; the rest is its epilogue."""
     node = group.nodes[0]
-    g, w, x = shapes_of(node)
-    problem = backward_of(x, w, g, window_of(node, w), node.outputs[0].dtype)
-    return _correlate(problem, group, node.data_inputs, target)
+    return _correlate(_problem(node), group, node.data_inputs, target)
+
+
+def error_growth(node: Node, target: Target) -> float:
+    """How much rounding errors grow by the transforms that compute a node; 0 without any."""
+    if node.op not in ("conv", "conv_grad_input"):
+        return 0.0
+    plan = minimal_plan(_problem(node), target)
+    return plan.transform.growth if plan is not None else 0.0
+
+
+def _problem(node: Node) -> Correlation:
+    source, weights, result = shapes_of(node)
+    window, dtype = window_of(node, weights), node.outputs[0].dtype
+    if node.op == "conv":
+        return forward_of(source, weights, result, window, dtype)
+    return backward_of(result, weights, source, window, dtype)
 
 
 def _correlate(
@@ -54,6 +68,9 @@ def _correlate(
         return (launch_depthwise(problem, target, source, weights, sink_of(group)),)
     if narrow(problem, target):
         return launch_narrow(problem, target, (source, weights), sink_of(group))
+    minimal = minimal_plan(problem, target)
+    if minimal is not None:
+        return launch_winograd(problem, minimal, target, (source, weights), sink_of(group))
     plan = plan_of(problem, target)
     before: tuple[Launch, ...] = ()
     packed: Argument = weights

@@ -1,0 +1,169 @@
+"""How a convolution by transforms is cut, and whether it is worth its transforms."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Final
+
+from weft.codegen.contraction.plan import ceil_div
+from weft.codegen.convolution.geometry import Axis, Correlation
+from weft.codegen.convolution.plan import most_rows
+from weft.codegen.microkernel import Tile
+from weft.codegen.target import Target
+from weft.codegen.winograd.transform import Transform, transform
+from weft.ir.dtype import float32
+
+TAPS: Final = 3
+OUTPUTS: Final = (2, 4)
+LINE: Final = 64
+TILE_COST: Final = 30
+"""Cycles that a tile of sums costs beside its multiply-adds."""
+BLOCKS: Final = 8
+"""Least blocks of tiles to give whole ones to threads; fewer are shared by panels."""
+LEAST_FLOPS: Final = 5e7
+"""Below this, some 0.4 ms, the gain is not worth two more kernels and the rounding errors."""
+DIRECT_SHARE: Final = 0.85
+"""Share of the peak that the direct kernel reaches on these layers."""
+FAR: Final = 6.0
+"""Bytes a cycle from beyond L2, for one core of those that share it."""
+
+
+@dataclass(frozen=True)
+class Plan:
+    """One convolution by F(m x m, 3 x 3).
+
+    Results are cut into squares of m x m, which are counted row by row through all images. A block
+    of `tiles` squares is multiplied at a time: by `group` panels of columns, for each of the points
+    in turn, so that the products of a chunk stay in L2. Where there are blocks enough each
+    transforms its source itself; else (`staged`) all is transformed before, and panels are shared.
+    """
+
+    transform: Transform
+    tile: Tile
+    images: int
+    down: int
+    across: int
+    tiles: int
+    group: int
+    panels: int
+    staged: bool
+
+    @property
+    def points(self) -> int:
+        """Products of a square: one for each pair of points."""
+        return self.transform.points**2
+
+    @property
+    def total(self) -> int:
+        """Squares in all."""
+        return self.images * self.down * self.across
+
+    @property
+    def blocks(self) -> int:
+        """Blocks of squares."""
+        return ceil_div(self.total, self.tiles)
+
+    @property
+    def groups(self) -> int:
+        """Groups of panels."""
+        return ceil_div(self.panels, self.group)
+
+    @property
+    def chunks(self) -> int:
+        """Parts that may run at the same time."""
+        return self.blocks * (self.groups if self.staged else 1)
+
+    def source_pitch(self, depth: int) -> int:
+        """Bytes between squares of one point: a line to spare keeps rows apart in cache sets."""
+        lanes, size = self.tile.lanes, self.tile.dtype.size
+        return ceil_div(depth, lanes) * lanes * size + LINE
+
+    def source_point(self, depth: int) -> int:
+        """Bytes between points of a block's transformed source."""
+        return self.tiles * self.source_pitch(depth) + LINE
+
+    @property
+    def product_point(self) -> int:
+        """Bytes between points of a panel's products."""
+        return self.tiles * self.tile.columns * self.tile.dtype.size + LINE
+
+    def weight_point(self, depth: int) -> int:
+        """Bytes between points of a panel of transformed weights."""
+        return depth * self.tile.columns * self.tile.dtype.size + LINE
+
+
+def suits(problem: Correlation) -> bool:
+    """Whether the minimal filtering of three taps applies at all."""
+    first, *spatial = problem.axes
+    return (
+        problem.groups == 1
+        and problem.dtype is float32
+        and first.pointwise
+        and all(map(_three_neighbours, spatial))
+    )
+
+
+def _three_neighbours(axis: Axis) -> bool:
+    plain = axis.stride == axis.step == axis.dilation == 1 and len(axis.phases) == 1
+    return plain and len(axis.order) == TAPS == axis.phases[0].taps
+
+
+def plan_of(problem: Correlation, target: Target) -> Plan | None:
+    """The best plan, or nothing where the direct kernel is expected to win.
+
+    Depends on shapes and target only, never on threads.
+    """
+    if target.winograd == "off" or not suits(problem):
+        return None
+    wanted = OUTPUTS if target.winograd == "auto" else (int(target.winograd),)
+    plans = [candidate(problem, target, outputs) for outputs in wanted]
+    best = min(plans, key=lambda plan: cycles(problem, plan, target))
+    if target.winograd != "auto":
+        return best
+    if problem.flops < LEAST_FLOPS:
+        return None
+    direct = problem.flops / (4 * target.lanes(4)) / DIRECT_SHARE
+    return best if cycles(problem, best, target) < direct else None
+
+
+def candidate(problem: Correlation, target: Target, outputs: int) -> Plan:
+    """The best blocking for squares of `outputs` x `outputs`."""
+    first, *spatial = problem.axes
+    down, across = (ceil_div(axis.result, outputs) for axis in spatial)
+    images = problem.images * first.result
+    total = images * down * across
+    lanes = target.lanes(4)
+    vectors = min(2, ceil_div(problem.columns, lanes))
+    panels = ceil_div(problem.columns, vectors * lanes)
+    form = transform(outputs, TAPS)
+    options: list[Plan] = []
+    for rows in range(1, most_rows(target, vectors) + 1):
+        tile = Tile(rows, vectors, lanes, float32)
+        for group in (1, 2, 4):
+            if group > panels:
+                continue
+            most = target.l2 * 5 // 8 // (form.points**2 * group * tile.columns * 4)
+            for tiles in range(rows, max(rows, min(most, total + rows - 1)) + 1, rows):
+                staged = ceil_div(total, tiles) < BLOCKS
+                options.append(Plan(form, tile, images, down, across, tiles, group, panels, staged))
+    return min(options, key=lambda plan: (cycles(problem, plan, target), -plan.tile.rows))
+
+
+def cycles(problem: Correlation, plan: Plan, target: Target) -> float:
+    """About the cycles of one core, were it alone."""
+    tile, points, depth = plan.tile, plan.points, problem.depth
+    step = max(tile.rows * tile.vectors, tile.rows + tile.vectors, 8) / 2
+    last = plan.total - (plan.blocks - 1) * plan.tiles
+    down = (plan.blocks - 1) * ceil_div(plan.tiles, tile.rows) + ceil_div(last, tile.rows)
+    product = points * down * plan.panels * (step * depth + TILE_COST)
+    vectors = ceil_div(depth, tile.lanes), ceil_div(problem.columns, tile.lanes)
+    transforms = 4.0 * points * (plan.total * (vectors[0] + vectors[1]) + depth * vectors[1])
+    block = points * plan.source_point(depth)
+    weights = points * plan.panels * plan.weight_point(depth)
+    products = points * plan.group * plan.product_point
+    far = 2.0 * weights + (weights * plan.blocks if weights + products + block > target.l2 else 0)
+    if block // points * plan.group + products > target.l2 or block + products > target.l2:
+        far += float(block) * plan.blocks * plan.groups
+    if plan.staged:
+        far += 2.0 * block * plan.blocks
+    return product + transforms + (far + problem.bytes) / FAR
