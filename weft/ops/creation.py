@@ -317,6 +317,12 @@ def zeros_like(x: Value) -> Value:
     return full_like(x, 0)
 
 
+def is_zeros(x: Value) -> bool:
+    """Whether a value is known to hold nothing but zeros, as `zeros_like` makes it."""
+    node = x.node.inputs[0].node if x.node.op == "broadcast_to" else x.node
+    return node.op == "constant" and not node.attrs["value"].array.any()
+
+
 def ones_like(x: Value) -> Value:
     """Ones with the shape and element type of `x`."""
     return full_like(x, 1)

@@ -12,6 +12,7 @@ from weft.ir.graph import Graph
 from weft.ir.printer import format_graph
 from weft.ir.verify import verify
 from weft.ops.base import Boundary, op_of
+from weft.passes.layout import layout
 from weft.passes.rematerialise import rematerialise
 from weft.passes.simplify import cse, fold, prune, simplify
 from weft.passes.step import Step
@@ -20,6 +21,7 @@ PASSES: tuple[Callable[[Step], Step], ...] = (
     prune,  # what no output needs
     fold,  # arithmetic on constants
     simplify,  # algebra: identities, transposes into matmul, reshape chains
+    layout,  # images with their channels last
     cse,  # the same thing computed twice
     prune,  # what became unused
     rematerialise,  # what is cheap to compute again
