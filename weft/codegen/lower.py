@@ -12,12 +12,15 @@ from weft.codegen.family.argreduce import argreduce
 from weft.codegen.family.conv import conv, conv_grad_input, conv_grad_weight
 from weft.codegen.family.cumulative import cumulative
 from weft.codegen.family.gather import gather
+from weft.codegen.family.lag import lag_gather, lag_update
 from weft.codegen.family.matmul import matmul
 from weft.codegen.family.scatter import scatter
 from weft.codegen.family.sort import sort, top_k
 from weft.codegen.family.window import avg_pool, avg_pool_grad, max_pool, max_pool_grad
 from weft.codegen.kernel import ERROR, Argument, Launch, Scratch
 from weft.codegen.loop.schedule import loops
+from weft.codegen.recurrent.backward import lstm_sequence_grad
+from weft.codegen.recurrent.forward import lstm_sequence
 from weft.codegen.target import Target
 from weft.errors import CompileError
 from weft.ir.node import Value
@@ -32,6 +35,8 @@ FAMILIES: Final[dict[str, Family]] = {
     "conv_grad_input": conv_grad_input,
     "conv_grad_weight": conv_grad_weight,
     "gather": gather,
+    "lag_gather": lag_gather,
+    "lag_update": lag_update,
     "scatter": scatter,
     "argreduce": argreduce,
     "cumulative": cumulative,
@@ -43,6 +48,8 @@ FAMILIES: Final[dict[str, Family]] = {
     "avg_pool_grad": avg_pool_grad,
     "flash_attention": flash_attention,
     "flash_attention_grad": flash_attention_grad,
+    "lstm_sequence": lstm_sequence,
+    "lstm_sequence_grad": lstm_sequence_grad,
 }
 """Kernel families by the name that `Opaque` carries."""
 

@@ -127,20 +127,18 @@ class RNNBase(Module):
                 f"{type(self).__name__}: expected an input {order}{self.input_size}) or (L, "
                 f"{self.input_size}), got {show(shape)}{at_user_line()}"
             )
-        single = len(shape) == 2
+        single, axis = len(shape) == 2, 0 if self.batch_first else 1
+        x = nodes.widened(input, axis=axis) if single else input
         if single:
-            x = nodes.widened(input, axis=1)
             states = [None if s is None else nodes.widened(s, axis=1) for s in states]
-        else:
-            x = nodes.turned(input) if self.batch_first else input
-        self._check_states(states, dims_of(x)[1])
+        self._check_states(states, dims_of(x)[axis])
         count = self.num_layers * self._directions
         parts = [(None,) * count if s is None else _several(nodes.unstacked(s)) for s in states]
         y, last = self._layers(x, parts)
         found = [nodes.stacked(*kind) for kind in zip(*last, strict=True)]
         if single:
-            return nodes.narrowed(y, axis=1), [nodes.narrowed(s, axis=1) for s in found]
-        return (nodes.turned(y) if self.batch_first else y), found
+            return nodes.narrowed(y, axis=axis), [nodes.narrowed(s, axis=1) for s in found]
+        return y, found
 
     def _check_states(self, states: list[Any], n: int) -> None:
         widths = (self._output, self.hidden_size)
@@ -224,7 +222,10 @@ class RNN(RNNBase):
 
     def _direction(self, x: Any, number: int, states: list[Any], reverse: bool) -> tuple[Any, ...]:
         relu = self.mode == "RNN_RELU"
-        return nodes.rnn(x, *states, *self._weights(number)[:4], reverse=reverse, relu=relu)
+        weights = self._weights(number)[:4]
+        return nodes.rnn(
+            x, *states, *weights, reverse=reverse, batch_first=self.batch_first, relu=relu
+        )
 
     def forward(self, input: Any, hx: Any = None) -> tuple[Any, Any]:
         """Outputs (L, N, directions * hidden_size), and the last states of each layer."""
@@ -255,7 +256,8 @@ class GRU(RNNBase):
         )  # fmt: skip
 
     def _direction(self, x: Any, number: int, states: list[Any], reverse: bool) -> tuple[Any, ...]:
-        return nodes.gru(x, *states, *self._weights(number)[:4], reverse=reverse)
+        weights = self._weights(number)[:4]
+        return nodes.gru(x, *states, *weights, reverse=reverse, batch_first=self.batch_first)
 
     def forward(self, input: Any, hx: Any = None) -> tuple[Any, Any]:
         """Outputs (L, N, directions * hidden_size), and the last states of each layer."""
@@ -291,7 +293,8 @@ class LSTM(RNNBase):
         )  # fmt: skip
 
     def _direction(self, x: Any, number: int, states: list[Any], reverse: bool) -> tuple[Any, ...]:
-        return nodes.lstm(x, *states, *self._weights(number), reverse=reverse)
+        weights = self._weights(number)
+        return nodes.lstm(x, *states, *weights, reverse=reverse, batch_first=self.batch_first)
 
     def forward(self, input: Any, hx: Any = None) -> tuple[Any, tuple[Any, Any]]:
         """Outputs (L, N, directions * width), and the last states h and c of each layer."""

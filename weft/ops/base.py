@@ -12,7 +12,7 @@ The rules of an operation, all pure:
   (it may work in float64): the same in the inputs' own precision, never asked for half precision.
 - `vjp(g, y, *x, **attrs)` returns one cotangent (or `None`) per data input, written in operations,
   so that higher orders come free; `g` and `y` are tuples where there are several outputs.
-  `NO_GRADIENT` says that there is none, `BY_EXPANSION` that a composite's expansion has it.
+  `NO_GRADIENT` says that there is none, `BY_EXPANSION` that the expansion has it.
   A rule may use `shape.known(x.shape)`: where that raises, it is asked again when shapes are known.
 - `normal(*shapes, **attrs)` gives the attributes in the one form that passes and the code generator
   see, once shapes are known: axes as sorted numbers from 0, no defaults left to work out.
@@ -44,7 +44,7 @@ def NO_GRADIENT(*_: Any, **__: Any) -> tuple[None, ...]:
 
 
 def BY_EXPANSION(*_: Any, **__: Any) -> tuple[None, ...]:
-    """The `vjp` of a composite that is differentiated through its expansion."""
+    """The `vjp` of an operation that is differentiated through its expansion."""
     return ()
 
 
@@ -86,9 +86,14 @@ class Reduce:
 
 @dataclass(frozen=True)
 class Opaque:
-    """A kernel family of the code generator, by name (matmul, convolution, sort, ...)."""
+    """A kernel family of the code generator, by name (matmul, convolution, sort, ...).
+
+    `expand`, where there is one, says the same in other operations: a gradient `BY_EXPANSION`
+    goes through it.
+    """
 
     family: str
+    expand: Callable[..., Any] | None = None
 
 
 @dataclass(frozen=True)

@@ -33,6 +33,7 @@ from weft.ops.base import (
     Case,
     Composite,
     Op,
+    Opaque,
     catalogue,
     constant_of,
     defop,
@@ -242,7 +243,7 @@ def _filled(gs: Sequence[Cotangent | None], ys: Sequence[Value]) -> list[Cotange
 def _through_expansion(
     op: Op, gs: Sequence[Cotangent | None], xs: Sequence[Value], attrs: Mapping[str, Any]
 ) -> list[Cotangent | None]:
-    assert isinstance(op.lower, Composite)
+    assert isinstance(op.lower, Composite | Opaque) and op.lower.expand is not None
     if not all(is_static(x.shape) for x in xs):
         raise UnknownShapeError(f"{op.name}: expected known shapes")
     # Copies of the inputs, so that one which occurs twice gets each of its cotangents once.

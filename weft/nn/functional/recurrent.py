@@ -1,14 +1,19 @@
-"""Recurrent layers, one direction of one layer a call, unrolled over time.
+"""Recurrent layers, one direction of one layer a call.
 
-The products of all time steps with the inputs are one product. Sequences are (L, N, width).
+The products of all time steps with the inputs are one product. Sequences are (L, N, width), or
+(N, L, width) with `batch_first`.
 """
 
 from __future__ import annotations
 
+import math
+
 from weft.eager.call import recorded
+from weft.ir.dtype import float32
 from weft.ir.node import Value
 from weft.ir.shape import known
 from weft.ops.base import catalogue, constant_of
+from weft.ops.numeric import HALVES
 
 
 def _product(x: Value, weight: Value, bias: Value | None) -> Value:
@@ -16,12 +21,17 @@ def _product(x: Value, weight: Value, bias: Value | None) -> Value:
     return y if bias is None else y + bias
 
 
-def _inputs(x: Value, weight: Value, bias: Value | None, reverse: bool) -> list[Value]:
-    """Each time step's product with the inputs (N, gates), in the order in which they come."""
-    length, n, width = known(x.shape)
-    rows = _product(catalogue.reshape(x, shape=(length * n, width)), weight, bias)
-    steps = catalogue.reshape(rows, shape=(length, n, known(weight.shape)[0]))
-    found = list(catalogue.unstack.all(steps, count=length, axis=0))
+def _products(x: Value, weight: Value, bias: Value | None) -> Value:
+    """The products of all time steps with the inputs, in the shape of the sequence."""
+    *lead, width = known(x.shape)
+    rows = _product(catalogue.reshape(x, shape=(math.prod(lead), width)), weight, bias)
+    return catalogue.reshape(rows, shape=(*lead, known(weight.shape)[0]))
+
+
+def _steps(z: Value, reverse: bool, batch_first: bool) -> list[Value]:
+    """Each time step's part (N, gates), in the order in which they come."""
+    axis = int(batch_first)
+    found = list(catalogue.unstack.all(z, count=known(z.shape)[axis], axis=axis))
     return found[::-1] if reverse else found
 
 
@@ -34,16 +44,28 @@ def _sum(a: Value | None, b: Value | None) -> Value | None:
     return a if b is None else b if a is None else a + b
 
 
-def _start(state: Value | None, x: Value, width: int) -> Value:
-    """The state at first: as given, or zeros."""
-    n = known(x.shape)[-2]
+def _start(state: Value | None, x: Value, width: int, axis: int = -2) -> Value:
+    """The state at first: as given, or zeros; `axis` of x has the sequences."""
+    n = known(x.shape)[axis]
     if state is None:
         return catalogue.broadcast_to(constant_of(0, x.dtype), shape=(n, width))
     return state
 
 
-def _sequence(steps: list[Value], reverse: bool) -> Value:
-    return catalogue.stack(*(steps[::-1] if reverse else steps), axis=0)
+def _sequence(steps: list[Value], reverse: bool, batch_first: bool) -> Value:
+    return catalogue.stack(*(steps[::-1] if reverse else steps), axis=int(batch_first))
+
+
+def _last(states: Value, reverse: bool, batch_first: bool) -> Value:
+    """The state after the last step."""
+    axis = int(batch_first)
+    begin, end = [0] * 3, list(known(states.shape))
+    if reverse:
+        end[axis] = 1
+    else:
+        begin[axis] = end[axis] - 1
+    row = catalogue.slice(states, begin=tuple(begin), end=tuple(end))
+    return catalogue.squeeze(row, axes=(axis,))
 
 
 # One time step, given its product with the inputs
@@ -76,50 +98,66 @@ def _gru_step(g: Value, h: Value, weight: Value, bias: Value | None) -> Value:
 @recorded
 def rnn(
     x: Value, h: Value | None, w_ih: Value, w_hh: Value, b_ih: Value | None, b_hh: Value | None,
-    *, reverse: bool, relu: bool,
+    *, reverse: bool, batch_first: bool, relu: bool,
 ) -> tuple[Value, Value]:  # fmt: skip
     """`h = tanh(x @ w_ih.T + b_ih + h @ w_hh.T + b_hh)`, or `relu`: all of them, and the last."""
-    state = _start(h, x, known(w_hh.shape)[1])
+    state = _start(h, x, known(w_hh.shape)[1], 1 - batch_first)
     steps: list[Value] = []
-    for g in _inputs(x, w_ih, _sum(b_ih, b_hh), reverse):
+    for g in _steps(_products(x, w_ih, _sum(b_ih, b_hh)), reverse, batch_first):
         state = _rnn_step(g, state, w_hh, None, relu)
         steps.append(state)
-    return _sequence(steps, reverse), state
+    return _sequence(steps, reverse, batch_first), state
 
 
 @recorded
 def lstm(
     x: Value, h: Value | None, c: Value | None, w_ih: Value, w_hh: Value, b_ih: Value | None,
-    b_hh: Value | None, w_hr: Value | None, *, reverse: bool,
+    b_hh: Value | None, w_hr: Value | None, *, reverse: bool, batch_first: bool,
 ) -> tuple[Value, Value, Value]:  # fmt: skip
     """Long short-term memory: all states h, the last one, and the last c.
 
     Source: Hochreiter and Schmidhuber (1997); with `w_hr`, Sak et al. (2014).
     """
-    h = _start(h, x, known(w_hh.shape)[1])
-    c = _start(c, x, known(w_hh.shape)[0] // 4)
+    h = _start(h, x, known(w_hh.shape)[1], 1 - batch_first)
+    c = _start(c, x, known(w_hh.shape)[0] // 4, 1 - batch_first)
+    z = _products(x, w_ih, _sum(b_ih, b_hh))
+    if w_hr is None:
+        return _lstm_sequence(z, h, c, w_hh, reverse, batch_first)
     steps: list[Value] = []
-    for g in _inputs(x, w_ih, _sum(b_ih, b_hh), reverse):
+    for g in _steps(z, reverse, batch_first):
         h, c = _lstm_step(g, h, c, w_hh, w_hr)
         steps.append(h)
-    return _sequence(steps, reverse), h, c
+    return _sequence(steps, reverse, batch_first), h, c
+
+
+def _lstm_sequence(
+    z: Value, h: Value, c: Value, w: Value, reverse: bool, batch_first: bool
+) -> tuple[Value, Value, Value]:
+    """By the operation that runs all steps; half precision is computed in float32."""
+    dtype, xs = z.dtype, [z, w, h, c]
+    if dtype in HALVES:
+        xs = [catalogue.cast(v, dtype=float32) for v in xs]
+    y, cells, _ = catalogue.lstm_sequence.all(*xs, reverse=reverse, batch_first=batch_first)
+    last = (_last(v, reverse, batch_first) for v in (y, cells))
+    found = [v if v.dtype is dtype else catalogue.cast(v, dtype=dtype) for v in (y, *last)]
+    return found[0], found[1], found[2]
 
 
 @recorded
 def gru(
     x: Value, h: Value | None, w_ih: Value, w_hh: Value, b_ih: Value | None, b_hh: Value | None,
-    *, reverse: bool,
+    *, reverse: bool, batch_first: bool,
 ) -> tuple[Value, Value]:  # fmt: skip
     """Gated recurrent unit: all states, and the last.
 
     Source: Cho et al., "Learning Phrase Representations" (2014).
     """
-    state = _start(h, x, known(w_hh.shape)[1])
+    state = _start(h, x, known(w_hh.shape)[1], 1 - batch_first)
     steps: list[Value] = []
-    for g in _inputs(x, w_ih, b_ih, reverse):
+    for g in _steps(_products(x, w_ih, b_ih), reverse, batch_first):
         state = _gru_step(g, state, w_hh, b_hh)
         steps.append(state)
-    return _sequence(steps, reverse), state
+    return _sequence(steps, reverse, batch_first), state
 
 
 # One time step as a call
@@ -174,12 +212,6 @@ def stacked(*xs: Value) -> Value:
 def joined(*xs: Value) -> Value:
     """Both directions side by side."""
     return catalogue.concatenate(*xs, axis=-1)
-
-
-@recorded
-def turned(x: Value) -> Value:
-    """(L, N, ...) as (N, L, ...), and back."""
-    return catalogue.transpose(x, perm=(1, 0, 2))
 
 
 @recorded

@@ -1,0 +1,1 @@
+"""Recurrent layers: a launch a time step, weights packed once: see `nest`."""
