@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from dataclasses import dataclass, replace
 from math import prod
 
@@ -20,6 +21,13 @@ JOINED = 8
 
 PACKED = 24
 """Fewest rows for which panels of g pay: each vector copied takes part in half as many cycles."""
+
+COPY = 0.8
+"""Cycles to copy an element of x or g, from the last cache: estimates, as those that follow."""
+SUM = 3.0
+"""Cycles to write an element of a part's gradient to memory, and to read it for the sum."""
+NEAR, FAR = 0.2, 1.0
+"""Cycles to load an element of a gradient before a block, and to store it after: from L2, L3."""
 
 Blocks = tuple[int, int, int, int]
 
@@ -79,7 +87,7 @@ def plan_of(problem: WeightGradient, target: Target) -> Plan:
     """Choose the blocking; depends on shapes and target only, never on threads."""
     half = problem.dtype is not problem.sums
     last = problem.sides[2]
-    joinable = problem.groups == 1 and last.dilation == 1
+    joinable = problem.groups == 1 and last.dilation == 1 and last.taps > 1
     joined = joinable and (problem.channels < JOINED or problem.inside or half)
     copied = half or (joined and not problem.inside)
     run = problem.channels * (last.taps if joined else 1)
@@ -91,7 +99,36 @@ def plan_of(problem: WeightGradient, target: Target) -> Plan:
     split = packed and not joined and not tall and problem.groups == 1
     copied = copied and not split
     plan = Plan(tile, tall, joined, copied, packed, split, (1, 1, 1, 1), 1, (1, 1))
+    if split:
+        return _shared(plan, problem, pieces, panels, target)
     return cut(plan, problem, pieces, panels, target)
+
+
+def _shared(plan: Plan, problem: WeightGradient, pieces: int, panels: int, target: Target) -> Plan:
+    """The parts and slices that cost least beside the multiply-adds, where x and g are copied.
+
+    Each slice copies its x and g, once for all of the other side's slices; each part has a
+    gradient to be summed; and all wait for the last chunk.
+    """
+    chunks = max(1, min(CHUNKS, int(problem.flops / CHUNK_FLOPS)))
+    own = problem.rows * problem.width
+    work = problem.flops / (4 * target.lanes(problem.sums.size))
+    most = max(1, target.l1 // (plan.tile.columns * problem.sums.size))
+    options: list[tuple[float, int, int, int]] = []
+    for i, j, k in itertools.product(range(6), repeat=3):
+        parts, rows, columns = 1 << i, 1 << j, 1 << k
+        count = parts * rows * columns
+        if count > 2 * chunks or parts > problem.pixels or rows > pieces or columns > panels:
+            continue
+        copied = problem.pixels * (columns * problem.channels + rows * problem.width) * COPY
+        near = own * problem.sums.size // (rows * columns) <= target.l2 // 2
+        kept = own * ceil_div(problem.pixels, most) * (NEAR if near else FAR)
+        cost = copied + kept + own * (parts * SUM if parts > 1 else 0) + work / count
+        options.append((cost, parts, rows, columns))
+    _, parts, rows, columns = min(options)
+    slices = _Cut(problem, rows, columns)
+    blocks = _blocks(problem, slices, parts, target, most)
+    return replace(plan, blocks=blocks, parts=min(parts, prod(blocks)), slices=(rows, columns))
 
 
 def cut(plan: Plan, problem: WeightGradient, rows: int, panels: int, target: Target) -> Plan:
@@ -142,8 +179,10 @@ def _choose_tile(
     return tile, tall
 
 
-def _blocks(problem: WeightGradient, slices: _Cut, parts: int, target: Target) -> Blocks:
-    """At least `parts` blocks, whose x and g each fit a quarter of L2."""
+def _blocks(
+    problem: WeightGradient, slices: _Cut, parts: int, target: Target, longest: int = 1 << 62
+) -> Blocks:
+    """At least `parts` blocks of up to `longest` positions; x and g each fit a quarter of L2."""
     extents = [problem.images, *(side.result for side in problem.sides)]
     sizes = [max(1, extent) for extent in extents]
     x_pixel, g_pixel = slices.pixel()
@@ -153,6 +192,7 @@ def _blocks(problem: WeightGradient, slices: _Cut, parts: int, target: Target) -
         touched = min(sizes[0] * window, prod(sizes) * prod(side.taps for side in problem.sides))
         most = max(touched * x_pixel, prod(sizes) * g_pixel) * problem.sums.size
         axis = next((i for i in range(4) if sizes[i] > 1), None)
-        if axis is None or (most <= target.l2 // 4 and prod(blocks) >= parts):
+        small = most <= target.l2 // 4 and prod(sizes) <= longest
+        if axis is None or (small and prod(blocks) >= parts):
             return blocks[0], blocks[1], blocks[2], blocks[3]
         sizes[axis] = ceil_div(sizes[axis], 2)
