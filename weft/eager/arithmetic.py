@@ -13,6 +13,7 @@ from weft.eager.family import both, logic, of_floats, of_two
 from weft.eager.handle import Handle
 from weft.eager.lazy import array_of, trace
 from weft.errors import DTypeError
+from weft.ir.dtype import bool_
 from weft.ir.node import Value
 from weft.ops.base import REGISTRY, at_user_line, catalogue, constant_of
 
@@ -192,17 +193,20 @@ def _logaddexp2(x: Value, y: Value) -> Value:
 
 def fmax(x: Any, other: Any) -> Tensor:
     """The larger one, elementwise; where one is NaN, the other."""
-    return both(_fmax, x, other)
+    floats = promoted(x, other)[0].type.dtype.is_floating
+    return both(_fmax, x, other) if floats else plain_maximum(x, other)
 
 
 def fmin(x: Any, other: Any) -> Tensor:
     """The smaller one, elementwise; where one is NaN, the other."""
-    return both(_fmin, x, other)
+    floats = promoted(x, other)[0].type.dtype.is_floating
+    return both(_fmin, x, other) if floats else plain_minimum(x, other)
 
 
 def heaviside(x: Any, values: Any) -> Tensor:
     """0 where `x` is negative, 1 where it is positive, `values` where it is 0."""
-    return both(_heaviside, x, values)
+    true_or_false = promoted(x, values)[0].type.dtype is bool_
+    return logical_or(x, values) if true_or_false else both(_heaviside, x, values)
 
 
 def logaddexp2(x: Any, other: Any) -> Tensor:

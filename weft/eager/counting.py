@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import math
 from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
 from weft import ops
+from weft.eager.call import cast as as_type
 from weft.eager.call import kind_of, lazy_of, leaf, promoted, recorded, wrap
 from weft.eager.handle import Handle
 from weft.eager.lazy import Array, array_of
-from weft.eager.placing import indices
+from weft.eager.placing import indices, take_along_dim
 from weft.errors import DTypeError
 from weft.ir import dtype as types
 from weft.ir.node import Value
@@ -44,6 +46,8 @@ def bincount(x: Any, weights: Any = None, minlength: int = 0) -> Tensor:
         )
     length = max(int(array.max()) + 1 if array.size else 0, minlength)
     values = None if weights is None else lazy_of(weights)
+    if values is not None and not values.type.dtype.is_floating:
+        values = as_type(values, types.float64)
     return _counted.on(kind_of(x, weights), leaf(array), values, length=length)
 
 
@@ -101,7 +105,7 @@ def unique_consecutive(
     """The elements without those that equal the one before."""
     array = array_of(lazy_of(x))
     rows = array.reshape(-1) if dim is None else np.moveaxis(array, dim, 0)
-    flat = rows.reshape(len(rows), -1)
+    flat = rows.reshape(len(rows), math.prod(rows.shape[1:]))
     new = np.ones(len(rows), bool)
     new[1:] = (flat[1:] != flat[:-1]).any(1)
     kept = rows[new] if dim is None else np.moveaxis(rows[new], 0, dim)
@@ -137,13 +141,16 @@ def _found(ordered: Value, values: Value, *, side: str, int32: bool) -> Value:
 
 def searchsorted(
     sorted_sequence: Any, values: Any, *, out_int32: bool = False, right: bool = False,
-    side: str | None = None,
+    side: str | None = None, sorter: Any = None,
 ) -> Tensor:  # fmt: skip
     """Where each value would go in a sorted row so that it stays sorted.
 
     Args:
+        sorter: the order in which the sequence is sorted, as `argsort` gives it.
         right: after equal elements; `side` says the same as `"left"` or `"right"`.
     """
+    if sorter is not None:
+        sorted_sequence = take_along_dim(sorted_sequence, sorter, -1)
     pair = promoted(sorted_sequence, values)
     where = side or ("right" if right else "left")
     return _found.on(kind_of(sorted_sequence, values), *pair, side=where, int32=out_int32)

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from itertools import accumulate, pairwise
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
@@ -68,27 +68,32 @@ def stack(tensors: Sequence[Any], dim: Any = 0, *, axis: Any = None) -> Tensor:
 
 def atleast_1d(*tensors: Any) -> Any:
     """Scalars as tensors of one element."""
-    return _each([reshape(x, -1) if not dims_of(x) else reshape(x, dims_of(x)) for x in tensors])
+    return _each(tensors, lambda x: reshape(x, dims_of(x) or (1,)))
 
 
 def atleast_2d(*tensors: Any) -> Any:
     """At least two axes, new ones of one element in front."""
-    return _each([reshape(x, (1,) * (2 - len(dims_of(x))) + dims_of(x)) for x in tensors])
+    return _each(tensors, lambda x: reshape(x, (1,) * (2 - len(dims_of(x))) + dims_of(x)))
 
 
 def atleast_3d(*tensors: Any) -> Any:
     """At least three axes: a vector becomes `(1, n, 1)`, a matrix `(m, n, 1)`."""
-    found: list[Any] = []
-    for x in tensors:
-        dims = dims_of(x)
-        lead = (1,) if len(dims) < 2 else ()
-        inner = dims or (1,)
-        found.append(reshape(x, (*lead, *inner, *(1,) * (3 - len(lead) - len(inner)))))
-    return _each(found)
+    return _each(tensors, _solid)
 
 
-def _each(tensors: list[Any]) -> Any:
-    return tensors[0] if len(tensors) == 1 else tuple(tensors)
+def _solid(x: Any) -> Tensor:
+    dims = dims_of(x)
+    lead = (1,) if len(dims) < 2 else ()
+    inner = dims or (1,)
+    return reshape(x, (*lead, *inner, *(1,) * (3 - len(lead) - len(inner))))
+
+
+def _each(tensors: tuple[Any, ...], change: Callable[[Any], Tensor]) -> Any:
+    """One tensor changed, or a tuple of several, which may come as one sequence."""
+    one = tensors[0] if len(tensors) == 1 else tensors
+    if isinstance(one, list | tuple) and any(isinstance(x, Handle) for x in cast("Any", one)):
+        return tuple([change(x) for x in cast("Sequence[Any]", one)])
+    return change(one) if len(tensors) == 1 else tuple([change(x) for x in tensors])
 
 
 def hstack(tensors: Sequence[Any]) -> Tensor:

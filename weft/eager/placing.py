@@ -25,6 +25,7 @@ from weft.eager.reduction import rank_of
 from weft.eager.selection import chosen
 from weft.eager.shaping import broadcast_to
 from weft.errors import DTypeError, ShapeError
+from weft.ir.dtype import bool_, uint8
 from weft.ir.node import Value
 from weft.ir.shape import known, show
 from weft.ops.base import at_user_line, catalogue, constant_of
@@ -59,8 +60,8 @@ def indices(name: str, index: Any) -> Lazy:
 
 @recorded
 def _gathered(x: Value, index: Value, *, axis: int) -> Value:
-    if not x.shape:
-        return catalogue.broadcast_to(x, shape=concrete(index))
+    if not index.shape:
+        return catalogue.reshape(ops.take_nd(x, [index]), shape=())
     dims, wanted = concrete(x), concrete(index)
     begin = (0,) * len(dims)
     end = tuple([d if i == axis else n for i, (d, n) in enumerate(zip(dims, wanted, strict=True))])
@@ -79,10 +80,17 @@ def gather(x: Any, dim: Any, index: Any, *, sparse_grad: bool = False) -> Tensor
         ShapeError: an index of another rank, or larger than `x` on another axis.
         OutOfRangeError: when computed, an index outside the axis.
     """
-    lazy, places = lazy_of(x), indices("gather", index)
-    at = axis_of("gather", dim, rank_of(lazy))
-    check_places("gather", known(lazy.type.shape), known(places.type.shape), at)
+    lazy, places = _row(lazy_of(x)), indices("gather", index)
+    at, wanted = axis_of("gather", dim, rank_of(lazy)), known(places.type.shape)
+    if 0 in wanted:
+        return _taken.on(kind_of(x), lazy, places, axis=None)
+    check_places("gather", known(lazy.type.shape), wanted or (1,), at)
     return _gathered.on(kind_of(x), lazy, places, axis=at)
+
+
+def _row(lazy: Lazy) -> Lazy:
+    """A scalar as a vector of one element, which is what it is to functions along an axis."""
+    return lazy if lazy.type.shape else lazy_of(wrap(lazy).reshape(1))
 
 
 def check_places(name: str, dims: tuple[int, ...], places: tuple[int, ...], axis: int) -> None:
@@ -153,16 +161,15 @@ def index_select(x: Any, dim: Any, index: Any) -> Tensor:
     Raises:
         ShapeError: an index of rank above 1.
     """
-    lazy, places = lazy_of(x), indices("index_select", index)
+    lazy, places = _row(lazy_of(x)), indices("index_select", index)
     if rank_of(places) > 1:
         raise ShapeError(
             f"index_select: expected a vector of indices, got shape {show(places.type.shape)}"
             f"{at_user_line()}"
         )
     at = axis_of("index_select", dim, rank_of(lazy))
-    if rank_of(places) == 0:
-        return _taken.on(kind_of(x), lazy, places, axis=at).unsqueeze(at)
-    return _taken.on(kind_of(x), lazy, places, axis=at)
+    found = _taken.on(kind_of(x), lazy, _row(places), axis=at)
+    return found if dims_of(x) else found.reshape(())
 
 
 # Scattering
@@ -183,7 +190,7 @@ def _scattered(x: Value, index: Value, source: Value, *, axis: int, combine: str
 
 
 def _scatter(name: str, x: Any, dim: Any, index: Any, source: Any, combine: str) -> Tensor:
-    lazy, places = lazy_of(x), indices(name, index)
+    lazy, places = _row(lazy_of(x)), _row(indices(name, index))
     at = axis_of(name, dim, rank_of(lazy))
     check_places(name, known(lazy.type.shape), known(places.type.shape), at)
     updates = as_type(lazy_of(source, lazy.type.dtype), lazy.type.dtype)
@@ -194,7 +201,8 @@ def _scatter(name: str, x: Any, dim: Any, index: Any, source: Any, combine: str)
             f"{name}: expected a source at least as large as the index {show(places.type.shape)}, "
             f"got {show(dims)}{at_user_line()}"
         )
-    return _scattered.on(kind_of(x), lazy, places, updates, axis=at, combine=combine)
+    found = _scattered.on(kind_of(x), lazy, places, updates, axis=at, combine=combine)
+    return found if dims_of(x) else found.reshape(())
 
 
 def scatter(
@@ -243,7 +251,11 @@ def scatter_reduce(
             f"scatter_reduce: expected sum, prod, mean, amax or amin, got {reduce!r}"
             f"{at_user_line()}"
         )
-    start = x if include_self else scatter(x, dim, index, value=_neutral(reduce, lazy_of(x)))
+    lazy = lazy_of(x)
+    if lazy.type.dtype is bool_:
+        small = wrap(lazy, kind_of(x)).to(uint8)
+        return scatter_reduce(small, dim, index, src, reduce, include_self=include_self).to(bool_)
+    start = x if include_self else scatter(x, dim, index, value=_neutral(reduce, lazy))
     combine = COMBINES.get(reduce, "add")
     total = _scatter("scatter_reduce", start, dim, index, src, combine)
     if reduce != "mean":
@@ -275,7 +287,7 @@ def _put_rows(x: Value, index: Value, rows: Value, *, axis: int, combine: str) -
 
 
 def _at_rows(name: str, x: Any, dim: Any, index: Any, source: Any, combine: str) -> Tensor:
-    lazy, places = lazy_of(x), indices(name, index)
+    lazy, places = _row(lazy_of(x)), _row(indices(name, index))
     at = axis_of(name, dim, rank_of(lazy))
     updates = as_type(lazy_of(source, lazy.type.dtype), lazy.type.dtype)
     dims = known(lazy.type.shape)
@@ -285,7 +297,8 @@ def _at_rows(name: str, x: Any, dim: Any, index: Any, source: Any, combine: str)
             f"{name}: expected a vector of indices and a source of shape {show(expected)}, got "
             f"{show(places.type.shape)} and {show(updates.type.shape)}{at_user_line()}"
         )
-    return _put_rows.on(kind_of(x), lazy, places, updates, axis=at, combine=combine)
+    found = _put_rows.on(kind_of(x), lazy, places, updates, axis=at, combine=combine)
+    return found if dims_of(x) else found.reshape(())
 
 
 def index_add(x: Any, dim: Any, index: Any, source: Any, *, alpha: Any = 1) -> Tensor:

@@ -103,8 +103,8 @@ def squeeze(x: Any, dim: Any = None, *, axis: Any = None) -> Tensor:
     Raises:
         OutOfRangeError: an axis outside the rank.
     """
-    dims = dims_of(x)
-    gone = axes_of("squeeze", either("squeeze", dim, axis), len(dims))
+    dims, at = dims_of(x), either("squeeze", dim, axis)
+    gone = () if at == () else axes_of("squeeze", at, len(dims))
     return show(x, Shaped(tuple([d for i, d in enumerate(dims) if d != 1 or i not in gone])))
 
 

@@ -182,7 +182,8 @@ def quantile(
     parts = q.array if isinstance(q, Handle) else np.asarray(q)
     parts = float(parts) if not parts.ndim else tuple(parts.tolist())
     at = either("quantile", dim, axis)
-    axes = None if at is None else (axis_of("quantile", at, len(dims_of(x))),)
+    dims = dims_of(x)
+    axes = (axis_of("quantile", at, len(dims)),) if dims and at is not None else None
     return _quantile.on(
         kind_of(x), floating(x), q=parts, axes=axes, keepdims=keepdim or keepdims,
         method=method or interpolation,

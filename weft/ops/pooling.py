@@ -18,6 +18,7 @@ from weft.ir.node import Value
 from weft.ir.shape import show
 from weft.ops import reduce
 from weft.ops.base import Array, at_user_line, catalogue, constant_of
+from weft.ops.call import call, trace
 from weft.ops.compare import equal, isnan, logical_and, logical_or
 from weft.ops.creation import full, iota
 from weft.ops.gather import gather, take_along_axis
@@ -137,14 +138,26 @@ def _largest(x: Value, table: Array, output: tuple[int, ...]) -> tuple[Value, Va
 
 
 def max_unpool(x: Value, indices: Value, image: Sizes) -> Value:
-    """Zeros of spatial sizes `image` with every element of `x` at its pixel number."""
+    """Zeros of spatial sizes `image` with every element of `x` at its pixel number.
+
+    Of several elements with one number the last is kept, but as in PyTorch the gradient of the
+    pixel goes to all of them: they are copies of one maximum where windows overlap.
+    """
     dims = concrete(x)
     count, channels, windows = dims[0], dims[-1], math.prod(dims[1:-1])
-    flat = (count, windows, channels)
-    zeros = full((count, math.prod(image), channels), 0, x.dtype)
-    numbers, values = (catalogue.reshape(v, shape=flat) for v in (indices, x))
-    y = put_along_axis(zeros, numbers, values, axis=1)
-    return catalogue.reshape(y, shape=(count, *image, channels))
+    flat, pixels = (count, windows, channels), (count, math.prod(image), channels)
+
+    def unpool(x: Value, indices: Value) -> Value:
+        numbers, values = (catalogue.reshape(v, shape=flat) for v in (indices, x))
+        y = put_along_axis(full(pixels, 0, x.dtype), numbers, values, axis=1)
+        return catalogue.reshape(y, shape=(count, *image, channels))
+
+    def backward(gs: Any, _: Any, xs: Any) -> tuple[Value, None]:
+        numbers = catalogue.reshape(xs[1], shape=flat)
+        g = take_along_axis(catalogue.reshape(gs[0], shape=pixels), numbers, axis=1)
+        return catalogue.reshape(g, shape=dims), None
+
+    return call(x, indices, function=trace(unpool, [x.type, indices.type], backward))
 
 
 def avg_pool_padded(

@@ -134,7 +134,8 @@ def _unfold(x: Value, *, window: Any, strides: Any, padding: Any, dilation: Any)
     last = catalogue.transpose(image, perm=(0, 2, 3, 1))
     rows = ops.unfold(last, window, strides, padding, dilation)  # N, h, w, places, C
     columns = catalogue.transpose(rows, perm=(0, 4, 3, 1, 2))
-    y = catalogue.reshape(columns, shape=(n, channels * math.prod(window), -1))
+    windows = math.prod(known(columns.shape)[3:])
+    y = catalogue.reshape(columns, shape=(n, channels * math.prod(window), windows))
     return catalogue.squeeze(y, axes=(0,)) if len(dims) == 3 else y
 
 
