@@ -26,6 +26,10 @@ from weft.codegen.kernel import Argument, Launch
 from weft.codegen.target import Target
 from weft.codegen.winograd.nest import launch_winograd
 from weft.codegen.winograd.plan import plan_of as minimal_plan
+from weft.codegen.winograd.weight_gradient import (
+    launch_weight_gradient as launch_minimal_weight_gradient,
+)
+from weft.codegen.winograd.weight_gradient import plan_of as minimal_weight_plan
 from weft.ir.node import Node, Value
 from weft.passes.group import Group
 
@@ -44,9 +48,14 @@ def conv_grad_input(group: Group, target: Target) -> tuple[Launch, ...]:
 
 def error_growth(node: Node, target: Target) -> float:
     """How much rounding errors grow by the transforms that compute a node; 0 without any."""
-    if node.op not in ("conv", "conv_grad_input"):
+    if node.op == "conv_grad_weight":
+        x, g, w = shapes_of(node)
+        window, dtype = window_of(node, w), node.outputs[0].dtype
+        plan = minimal_weight_plan(forward_of(x, w, g, window, dtype), target)
+    elif node.op in ("conv", "conv_grad_input"):
+        plan = minimal_plan(_problem(node), target)
+    else:
         return 0.0
-    plan = minimal_plan(_problem(node), target)
     return plan.transform.growth if plan is not None else 0.0
 
 
@@ -91,5 +100,10 @@ def conv_grad_weight(group: Group, target: Target) -> tuple[Launch, ...]:
     sink = sink_of(group)
     if depthwise_gradient(problem):
         return launch_depthwise_gradient(problem, target, node.data_inputs, sink)
+    convolution = forward_of(x, w, g, window_of(node, w), problem.dtype)
+    minimal = minimal_weight_plan(convolution, target)
+    if minimal is not None:
+        source, cotangent = node.data_inputs
+        return launch_minimal_weight_gradient(minimal, (source, cotangent), sink)
     plan = plan_of_weight(problem, target)
     return launch_weight_gradient(problem, plan, target, node.data_inputs, sink)

@@ -19,9 +19,10 @@ from weft.codegen.kernel import Argument, Kernel, Launch, Scratch
 from weft.codegen.microkernel import Right, first_lanes, microkernel, strided
 from weft.codegen.target import Target
 from weft.codegen.winograd.plan import LINE, Plan
-from weft.codegen.winograd.source import SourceTransform, launch_source, square_at
+from weft.codegen.winograd.source import launch_source, windows_of
 from weft.codegen.winograd.transform import both_axes
 from weft.codegen.winograd.weights import launch_weights
+from weft.codegen.winograd.window import WindowTransform, square_at
 from weft.ir.dtype import float32
 
 SIZE = float32.size
@@ -75,7 +76,7 @@ class _Nest:
         if not self.whole:
             self.square = b.emit("ptr", f"alloca [{self.square_bytes} x i8], align {LINE}")
         if not self.plan.staged:
-            self.windows = SourceTransform(b, self.problem, self.plan)
+            self.windows = WindowTransform(b, windows_of(self.problem, self.plan))
         self.sink.bind(b, slot)
         with b.loop(b.params[1], b.params[2]) as loop:
             self._chunk(loop.index)
@@ -133,7 +134,7 @@ class _Nest:
         """One square of a panel's columns, transformed back and stored."""
         b, plan, lanes = self.b, self.plan, self.tile.lanes
         side = plan.transform.outputs
-        image, row, across = square_at(b, plan, index)
+        image, row, across = square_at(b, (plan.down, plan.across), index)
         y, x = b.mul(row, side), b.mul(across, side)
         rooms = [
             smaller(b, subtract(b, integer(axis.result), at), side)

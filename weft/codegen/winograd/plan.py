@@ -97,6 +97,7 @@ def suits(problem: Correlation) -> bool:
     first, *spatial = problem.axes
     return (
         problem.groups == 1
+        and problem.pixels > 0
         and problem.dtype is float32
         and first.pointwise
         and all(map(_three_neighbours, spatial))

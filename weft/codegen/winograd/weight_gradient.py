@@ -1,0 +1,298 @@
+"""The gradient of a convolution by its weights, F(3x3, m x m).
+
+Squares of the cotangent g are the taps here, the nine weights the outputs: windows of x and squares
+of g are taken apart into points, and for each point channels x columns are summed over all windows,
+a matrix product. Few sums, each 36 or 16 numbers long, are put together at the end.
+
+Windows are taken in rounds: those of a round stay in the caches between the launches that take
+them apart and the one that multiplies. A chunk of a product is one point.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Final
+
+from weft.codegen.builder import Reg, integer, kernel_builder
+from weft.codegen.contraction.emit import read, smaller, subtract
+from weft.codegen.contraction.plan import ceil_div
+from weft.codegen.contraction.sink import Sink
+from weft.codegen.convolution.geometry import Correlation
+from weft.codegen.kernel import Argument, Kernel, Launch, Scratch
+from weft.codegen.microkernel import (
+    Address,
+    Left,
+    Right,
+    Tile,
+    first_lanes,
+    max_rows,
+    microkernel,
+)
+from weft.codegen.target import Target
+from weft.codegen.winograd.plan import (
+    FAR,
+    LEAST_FLOPS,
+    LINE,
+    OUTPUTS,
+    TAPS,
+    TILE_COST,
+    suits,
+)
+from weft.codegen.winograd.transform import Matrix, Transform, both_axes, transform
+from weft.codegen.winograd.window import Windows, WindowTransform
+from weft.ir.dtype import float32
+
+SIZE = float32.size
+PARTS: Final = 16
+"""Parts of a round when its windows are taken apart."""
+ROUND: Final = 3
+"""Bytes of a round, in L2 of one core: 4 MB took 10 to 30% less time than 25 MB."""
+DIRECT_SHARE: Final = 0.7
+"""Share of the peak that the direct kernel reaches on these layers."""
+
+
+@dataclass(frozen=True)
+class WeightPlan:
+    """One weight gradient by F(3x3, m x m)."""
+
+    problem: Correlation  # the convolution's
+    transform: Transform
+    tile: Tile
+    images: int
+    grid: tuple[int, int]
+    tiles: int  # windows of a round
+
+    @property
+    def points(self) -> int:
+        """Products of a window."""
+        return self.transform.points**2
+
+    @property
+    def total(self) -> int:
+        """Windows in all."""
+        return self.images * self.grid[0] * self.grid[1]
+
+    @property
+    def rounds(self) -> int:
+        """Rounds of windows."""
+        return ceil_div(self.total, self.tiles)
+
+    @property
+    def panel_bytes(self) -> int:
+        """Bytes of a panel: its channels of all windows of a round."""
+        return self.tiles * self.tile.columns * SIZE + LINE
+
+    def panels(self, channels: int) -> int:
+        """Panels of so many channels."""
+        return ceil_div(channels, self.tile.columns)
+
+    @property
+    def sum_pitch(self) -> int:
+        """Bytes between channels of a point's sums."""
+        return self.panels(self.problem.columns) * self.tile.columns * SIZE
+
+    @property
+    def sum_bytes(self) -> int:
+        """Bytes between points of the sums."""
+        return self.panels(self.problem.depth) * self.tile.columns * self.sum_pitch + LINE
+
+
+def plan_of(problem: Correlation, target: Target) -> WeightPlan | None:
+    """The best plan for the weights of a convolution, or nothing where direct is better."""
+    if target.winograd == "off" or not suits(problem):
+        return None
+    if target.winograd != "auto":
+        return candidate(problem, target, int(target.winograd))
+    best = min(
+        (candidate(problem, target, outputs) for outputs in OUTPUTS),
+        key=lambda plan: cycles(plan),
+    )
+    direct = problem.flops / (4 * target.lanes(4)) / DIRECT_SHARE
+    return best if problem.flops >= LEAST_FLOPS and cycles(best) < direct else None
+
+
+def candidate(problem: Correlation, target: Target, outputs: int) -> WeightPlan:
+    """The plan for squares of `outputs` x `outputs`.
+
+    A round's windows of one point of x and a panel of g fill half of L2 at most; all its windows a
+    few L2, but no less than the sums, which each round reads and writes. Rows of the tile divide
+    the panel, so that both operands lie in panels of the same width.
+    """
+    first, down, across = problem.axes
+    lanes = target.lanes(SIZE)
+    vectors = 2
+    rows = 1
+    while 2 * rows <= max_rows(target, vectors):
+        rows *= 2
+    tile = Tile(rows, vectors, lanes, float32)
+    grid = ceil_div(down.result, outputs), ceil_div(across.result, outputs)
+    images = problem.images * first.result
+    total = images * grid[0] * grid[1]
+    depth, columns = problem.depth, problem.columns
+    near = target.l2 // 2 // ((depth + tile.columns) * SIZE)
+    kept = ROUND * target.l2 // ((outputs + 2) ** 2 * (depth + columns) * SIZE)
+    most = max(1, min(near, max(kept, 2 * depth * columns // (depth + columns))))
+    tiles = ceil_div(total, ceil_div(total, most))
+    return WeightPlan(problem, transform(TAPS, outputs), tile, images, grid, max(1, tiles))
+
+
+def cycles(plan: WeightPlan) -> float:
+    """About the cycles of one core, were it alone."""
+    problem, tile = plan.problem, plan.tile
+    depth, columns = plan.panels(problem.depth), plan.panels(problem.columns)
+    products = plan.points * depth * columns * tile.columns / tile.rows
+    step = max(tile.rows * tile.vectors, tile.rows + tile.vectors, 8) / 2
+    product = products * (plan.total * step + plan.rounds * TILE_COST)
+    vectors = ceil_div(problem.depth, tile.lanes), ceil_div(problem.columns, tile.lanes)
+    transforms = 4.0 * plan.points * (plan.total * sum(vectors) + problem.depth * vectors[1])
+    sums = plan.points * plan.sum_bytes * (1.0 + 2.0 * plan.rounds)
+    apart = 2.0 * plan.points * plan.rounds * plan.panel_bytes * (depth + columns)
+    return product + transforms + (sums + apart + problem.bytes) / FAR
+
+
+def launch_weight_gradient(
+    plan: WeightPlan, operands: tuple[Argument, Argument], sink: Sink
+) -> tuple[Launch, ...]:
+    """The launches: for each round both operands and their products; then the weights."""
+    return _WeightGradient(plan, sink).launches(operands)
+
+
+class _WeightGradient:
+    def __init__(self, plan: WeightPlan, sink: Sink) -> None:
+        self.plan = plan
+        self.problem = plan.problem
+        self.tile = plan.tile
+        self.sink = sink
+        self.name = f"winograd{plan.transform.taps}"
+        self.sums = Scratch(plan.points * plan.sum_bytes)
+
+    def launches(self, operands: tuple[Argument, Argument]) -> tuple[Launch, ...]:
+        plan, problem = self.plan, self.problem
+        _, down, across = problem.axes
+        low = down.phases[0].offset, across.phases[0].offset
+        extents = (down.source, across.source), (down.result, across.result)
+        windows = (
+            self._windows(plan.transform.source, low, extents[0], problem.depth),
+            self._windows(plan.transform.weights, (0, 0), extents[1], problem.columns),
+        )
+        kernels = [
+            Kernel(f"{self.name}_{what}_{problem.label}", self._apart(own))
+            for what, own in zip(("x", "g"), windows, strict=True)
+        ]
+        parts = [Scratch(plan.points * own.point_bytes) for own in windows]
+        multiply = Kernel(f"{self.name}_products_{problem.label}", self._products(windows))
+        found: list[Launch] = []
+        for number in range(plan.rounds):
+            first = number * plan.tiles
+            count = min(plan.tiles, plan.total - first)
+            for kernel, own, to in zip(kernels, operands, parts, strict=True):
+                found.append(
+                    Launch(kernel, (own, to, first, count), (1,), PARTS, bytes=float(to.size))
+                )
+            found.append(Launch(
+                multiply, (*parts, self.sums, count, int(number == 0)), (2,), plan.points,
+                flops=problem.flops * count / plan.total,
+                bytes=float(sum(p.size for p in parts) + self.sums.size),
+            ))  # fmt: skip
+        return (*found, self._finish())
+
+    def _windows(
+        self, matrix: Matrix, low: tuple[int, int],
+        extents: tuple[int, int], channels: int,
+    ) -> Windows:  # fmt: skip
+        plan = self.plan
+        return Windows(
+            matrix, plan.grid, plan.transform.taps, low, extents, channels, self.tile.columns,
+            self.tile.lanes, self.tile.columns * SIZE, plan.panel_bytes,
+            plan.panels(channels) * plan.panel_bytes,
+        )  # fmt: skip
+
+    def _apart(self, windows: Windows) -> str:
+        """The kernel that takes a part of a round's windows apart."""
+        b = kernel_builder()
+        source, to = b.argument(0), b.argument(1)
+        first, count = b.argument(2, "i64"), b.argument(3, "i64")
+        transformed = WindowTransform(b, windows)
+        share = ceil_div(self.plan.tiles, PARTS)
+        with b.loop(b.params[1], b.params[2]) as part:
+            own = b.mul(part.index, share)
+            rest = smaller(b, subtract(b, count, own), share)
+            goal = b.offset(to, b.mul(own, windows.window_bytes))
+            transformed.write(source, goal, b.add(first, own), rest)
+        return b.module()
+
+    def _products(self, windows: tuple[Windows, Windows]) -> str:
+        """The kernel that adds a round's products of one point to the sums."""
+        b, plan, tile = kernel_builder(), self.plan, self.tile
+        x, g, sums = (b.argument(slot) for slot in range(3))
+        count, fresh = b.argument(3, "i64"), b.argument(4, "i64")
+        begins = b.compare("icmp ne", fresh, integer(0))
+        step = tile.columns * SIZE
+        zero = b.emit("ptr", f"alloca [{tile.rows * plan.sum_pitch} x i8], align {LINE}")
+        with b.loop(0, tile.rows * plan.sum_pitch, tile.lanes * SIZE) as loop:
+            b.store(Reg(tile.type, "zeroinitializer"), b.offset(zero, loop.index), SIZE)
+        with b.loop(b.params[1], b.params[2]) as point:
+            own_x = b.offset(x, b.mul(point.index, windows[0].point_bytes))
+            own_g = b.offset(g, b.mul(point.index, windows[1].point_bytes))
+            own = b.offset(sums, b.mul(point.index, plan.sum_bytes))
+            with (
+                b.loop(0, plan.panels(self.problem.columns)) as across,
+                b.loop(0, plan.panels(self.problem.depth)) as down,
+                b.loop(0, tile.columns, tile.rows) as row,
+            ):
+                left = b.offset(own_x, b.mul(down.index, plan.panel_bytes))
+                left = b.offset(left, b.mul(row.index, SIZE))
+                rows = tuple(Address(left, r * SIZE) for r in range(tile.rows))
+                right = Right(b.offset(own_g, b.mul(across.index, plan.panel_bytes)), step)
+                channel = b.add(b.mul(down.index, tile.columns), row.index)
+                to = b.offset(own, b.mul(channel, plan.sum_pitch))
+                to = b.offset(to, b.mul(across.index, step))
+                old = b.emit("ptr", f"select {begins}, {zero}, {to}")
+                places = [
+                    [r * plan.sum_pitch + v * tile.lanes * SIZE for v in range(tile.vectors)]
+                    for r in range(tile.rows)
+                ]
+                start = [[b.load(tile.type, b.offset(old, at), SIZE) for at in r] for r in places]
+                found = microkernel(b, tile, Left(rows, step), right, count, start)
+                for values, own_places in zip(found, places, strict=True):
+                    for value, at in zip(values, own_places, strict=True):
+                        b.store(value, b.offset(to, at), SIZE)
+        return b.module()
+
+    def _finish(self) -> Launch:
+        """The launch that puts the weights together; a chunk is one channel."""
+        b, plan, problem, lanes = kernel_builder(), self.plan, self.problem, self.tile.lanes
+        sums, side = b.argument(0), range(plan.transform.points)
+        self.sink.bind(b, 1)
+        total = integer(problem.columns)
+        with b.loop(b.params[1], b.params[2]) as channel:
+            own = b.offset(sums, b.mul(channel.index, plan.sum_pitch))
+            with b.loop(0, problem.columns, lanes) as loop:
+                mask = None
+                if problem.columns % lanes:
+                    mask = first_lanes(b, subtract(b, total, loop.index), lanes)
+                place = b.offset(own, b.mul(loop.index, SIZE))
+                values = [
+                    [
+                        read(
+                            b, b.offset(place, (i * len(side) + j) * plan.sum_bytes), lanes,
+                            float32, float32, None,
+                        )
+                        for j in side
+                    ]
+                    for i in side
+                ]  # fmt: skip
+                taps = both_axes(b, plan.transform.result, values)
+                self.sink.reset()
+                for tap, value in enumerate(v for row in taps for v in row):
+                    row = b.add(channel.index, tap * problem.depth)
+                    self.sink.store(value, (row, loop.index, total), lanes, mask)
+                self.sink.reset()
+        at = 1
+        writes = tuple(at + i for i in self.sink.writes)
+        inplace = tuple((at + i, at + j) for i, j in self.sink.inplace)
+        return Launch(
+            Kernel(f"{self.name}_weights_{problem.label}", b.module()),
+            (self.sums, *self.sink.values), writes, problem.depth, inplace,
+            bytes=float(self.sums.size),
+        )  # fmt: skip
