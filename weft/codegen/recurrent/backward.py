@@ -8,6 +8,8 @@ stacked arrays. The weights' own gradient is a product over all steps, outside.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 from weft.codegen import vecmath
 from weft.codegen.builder import Builder, Reg, integer, kernel_builder
 from weft.codegen.contraction.emit import scaled
@@ -76,18 +78,30 @@ class _Backward(Nest):
         other = b.binary("xor", half, integer(1))
         to = scaled(b, arrays[3], other, self.copy_bytes, 1)
 
-        def item(block: Reg, tile: Reg, count: Reg) -> None:
-            at = (block, tile, count)
+        def places(row: Reg, unit: Reg) -> Iterator[Reg]:
+            line = b.add(now, b.mul(row, self.problem.row_pitch))
+            for gate in range(GATES):
+                column = b.add(unit, gate * self.problem.width)
+                yield self.line(b, arrays[6], line, GATES, column)
+                yield self.line(b, arrays[8], line, GATES, column)
+            yield self.line(b, arrays[4], b.add(before, b.mul(row, pitch)), 1, unit)
+            for array in (arrays[0], arrays[1], arrays[5]):
+                yield self.line(b, array, line, 1, unit)
+
+        def item(across: Reg, tile: Reg, count: Reg) -> None:
+            at = (across, tile, count)
+            self.expect(b, at, places)
             self.multiply(b, sums, left, arrays[2], at, rounds)
 
             def row(row: Reg, number: Reg, inside: Reg) -> None:
                 line = b.add(now, b.mul(row, self.problem.row_pitch))
                 old = b.add(before, b.mul(row, pitch))
                 lines = (row, line, old)
-                with b.loop(0, self._panels_of(b, block)) as loop:
+                with b.loop(0, self.panels_of(b, across)) as loop:
                     place = self.sum_at(b, sums, number, loop.index)
                     place = scaled(b, place, inside, self.tile.columns, self.size)
-                    start = b.mul(b.add(block, loop.index), self.tile.columns)
+                    block = b.add(b.mul(across, self.wide), loop.index)
+                    start = b.mul(block, self.tile.columns)
                     for v in range(self.tile.vectors):
                         unit = b.add(start, v * self.lanes)
                         from_next = b.offset(place, v * self.lanes * self.size)
@@ -151,15 +165,16 @@ class _Backward(Nest):
         half, rounds = (b.argument(slot, "i64") for slot in (5, 6))
         left = scaled(b, rows, half, self.copy_bytes, 1)
 
-        def item(block: Reg, tile: Reg, count: Reg) -> None:
-            at = (block, tile, count)
+        def item(across: Reg, tile: Reg, count: Reg) -> None:
+            at = (across, tile, count)
             self.multiply(b, sums, left, weights, at, rounds)
 
             def row(row: Reg, number: Reg, inside: Reg) -> None:
-                with b.loop(0, self._panels_of(b, block)) as loop:
+                with b.loop(0, self.panels_of(b, across)) as loop:
                     place = self.sum_at(b, sums, number, loop.index)
                     place = scaled(b, place, inside, self.tile.columns, self.size)
-                    start = b.mul(b.add(block, loop.index), self.tile.columns)
+                    block = b.add(b.mul(across, self.wide), loop.index)
+                    start = b.mul(block, self.tile.columns)
                     for v in range(self.tile.vectors):
                         unit = b.add(start, v * self.lanes)
                         mask = self.mask(b, unit)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 from weft.codegen import vecmath
 from weft.codegen.builder import Builder, Reg, integer, kernel_builder
 from weft.codegen.contraction.emit import scaled
@@ -53,15 +55,27 @@ def _ir(nest: Nest) -> str:
     other = b.binary("xor", half, integer(1))
     to = scaled(b, rows, other, nest.copy_bytes, 1)
 
-    def item(block: Reg, tile: Reg, count: Reg) -> None:
-        at = (block, tile, count)
+    def places(row: Reg, unit: Reg) -> Iterator[Reg]:
+        line = b.add(now, b.mul(row, nest.problem.row_pitch))
+        old = b.add(before, b.mul(row, pitch))
+        for gate in range(GATES):
+            column = b.add(unit, gate * nest.problem.width)
+            yield nest.line(b, z, line, GATES, column)
+            yield nest.line(b, gates, line, GATES, column)
+        yield nest.line(b, past, old, 1, unit)
+        yield nest.line(b, cells, line, 1, unit)
+        yield nest.line(b, y, line, 1, unit)
+
+    def item(across: Reg, tile: Reg, count: Reg) -> None:
+        at = (across, tile, count)
+        nest.expect(b, at, places)
         nest.multiply(b, sums, left, weights, at, integer(nest.rounds))
 
         def row(row: Reg, number: Reg, inside: Reg) -> None:
             line = b.add(now, b.mul(row, nest.problem.row_pitch))
             old = b.add(before, b.mul(row, pitch))
             for v in range(nest.tile.vectors):
-                unit = b.add(b.mul(block, nest.tile.columns), v * nest.lanes)
+                unit = b.add(b.mul(across, nest.tile.columns), v * nest.lanes)
                 mask = nest.mask(b, unit)
                 totals: list[Reg] = []
                 for gate in range(GATES):

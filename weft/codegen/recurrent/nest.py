@@ -10,16 +10,17 @@ one cache set, sixteen rows in eight ways.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 
 from weft.codegen.builder import Builder, Reg, constant, integer, kernel_builder, memory_type
-from weft.codegen.contraction.emit import copy_run, divide, scaled, smaller, subtract
+from weft.codegen.contraction.emit import copy_run, divide, prefetch, scaled, smaller, subtract
 from weft.codegen.contraction.finish import load_tile, store_tile
-from weft.codegen.contraction.panel import RightPanel, right_bytes
+from weft.codegen.contraction.panel import RightPanel
 from weft.codegen.contraction.plan import ceil_div
 from weft.codegen.contraction.product import Product
 from weft.codegen.kernel import Argument, Kernel, Launch, Scratch
 from weft.codegen.microkernel import (
+    Accumulators,
     Right,
     first_lanes,
     load_masked,
@@ -39,6 +40,12 @@ BAND = 16 * 1024
 WIDE = 4
 """Panels of an item: rows that are brought into the cache serve this many."""
 CHUNKS = 64
+PIECE = 4
+"""Steps of k between askings for weights."""
+AHEAD = 2 * 1024
+"""Bytes from the weights that are read to those that are asked for, into the first-level cache:
+weights stream from the last level (or from memory), which the processor's own prefetching does at
+12 GB/s, and this at 17, as fast as two cores multiply. 6 KB and more, or the second level, lose."""
 
 
 class Nest:
@@ -62,7 +69,10 @@ class Nest:
         self.narrow = bool(problem.width % self.tile.columns)
         self.wide = 1 if together > 1 else min(WIDE, self.blocks)  # blocks of an item
         self.panels = together * self.wide  # of an item
-        self.panel_bytes = _lines(right_bytes(self.tile, depth))
+        self.rounds = ceil_div(depth, DEPTH)  # blocks of k
+        each = ceil_div(depth, self.rounds)
+        self.most = ceil_div(each, self.lanes) * self.lanes  # numbers in a block of k
+        self.run = self.most * self.tile.columns * self.size  # bytes of a panel's block of k
         self.tiles = ceil_div(problem.rows, self.tile.rows)
         self.tile_bytes = self.tile.rows * self.tile.columns * self.size
         self.band = max(1, min(self.tiles, BAND // (self.tile_bytes * self.panels)))  # tiles
@@ -75,7 +85,7 @@ class Nest:
         columns = ceil_div(depth, self.lanes) * self.lanes
         self.pitch = (ceil_div(columns * self.size, LINE) | 1) * LINE
         self.copy_bytes = problem.rows * self.pitch
-        self.weights = Scratch(max(1, self.blocks * together) * self.panel_bytes)
+        self.weights = Scratch(self.across * self.rounds * self.panels * self.run + AHEAD + LINE)
         self.rows = Scratch(2 * self.copy_bytes + LINE)
 
     # -- before the first step
@@ -83,26 +93,35 @@ class Nest:
     def pack(self, w: Value, row: int, column: int) -> Launch:
         """Copy the weights; element (k, unit) of group g lies at `k * row + unit * column`."""
         b, tile = kernel_builder(), self.tile
-        count = self.blocks * self.together
+        count = self.across * self.panels
         group = ceil_div(count, CHUNKS)
-        apart = self.problem.width * column
-        panel = RightPanel(
-            b, tile, Product(1, 1, 1, 1, 1, row, column, self.dtype), self.narrow, self.target
-        )
+        product = Product(1, 1, 1, 1, 1, row, column, self.dtype)
+        panel = RightPanel(b, tile, product, self.narrow, self.target)
         source, goal = b.argument(0), b.argument(1)
         first = b.mul(b.params[1], group)
         last = smaller(b, b.mul(b.params[2], group), count)
-        with b.loop(first, last) as loop:
-            block, gate = divide(b, loop.index, integer(self.together))
-            unit = b.mul(block, tile.columns)
-            start = scaled(b, source, gate, apart, self.size)
-            start = scaled(b, start, unit, column, self.size)
-            to = scaled(b, goal, loop.index, self.panel_bytes, 1)
-            room = subtract(b, integer(self.problem.width), unit)
-            panel.copy(start, to, integer(self.depth), (integer(row), integer(column)), room)
+        with b.loop(first, last) as loop, b.loop(0, self.rounds) as inner:
+            across, number = divide(b, loop.index, integer(self.panels))
+            gate, block = (number, integer(0)) if self.together > 1 else (integer(0), number)
+            block = b.add(b.mul(across, self.wide), block)
+            unit, k = b.mul(block, tile.columns), b.mul(inner.index, self.most)
+            with b.when(b.compare("icmp slt", block, integer(self.blocks))):
+                start = scaled(b, source, gate, self.problem.width * column, self.size)
+                start = scaled(b, scaled(b, start, unit, column, self.size), k, row, self.size)
+                to = self._run_at(b, goal, (across, inner.index, number))
+                room = subtract(b, integer(self.problem.width), unit)
+                steps = smaller(b, subtract(b, integer(self.depth), k), self.most)
+                panel.copy(start, to, steps, (integer(row), integer(column)), room)
         kernel = Kernel(f"recurrent_pack_{self.problem.label}", b.module())
-        moved = 2.0 * count * self.panel_bytes
+        moved = 2.0 * self.depth * self.problem.width * self.together * self.size
         return Launch(kernel, (w, self.weights), (1,), ceil_div(count, group), bytes=moved)
+
+    def _run_at(self, b: Builder, weights: Reg, at: tuple[Reg, Reg, Reg]) -> Reg:
+        """Where a panel's block of k is: blocks are in the order in which an item reads them."""
+        across, block, panel = at
+        place = b.add(b.mul(across, self.rounds), block)
+        place = b.add(b.mul(place, self.panels), panel)
+        return scaled(b, weights, place, self.run, 1)
 
     def copy_rows(self, source: Value, to: Scratch, pitch: int, columns: int) -> Launch:
         """Copy the dense rows of `source` into rows `pitch` bytes apart."""
@@ -133,14 +152,14 @@ class Nest:
         )  # fmt: skip
 
     def item_loop(self, b: Builder, body: Callable[[Reg, Reg, Reg], None]) -> None:
-        """Call `body` with each item's first block, first tile and number of tiles."""
+        """Call `body` with each item's number across, first tile and number of tiles."""
         first = b.mul(b.params[1], self.group)
         last = smaller(b, b.mul(b.params[2], self.group), self.items)
         with b.loop(first, last) as loop:
             number, band = divide(b, loop.index, integer(self.bands))
             tile = b.mul(band, self.band)
             count = smaller(b, subtract(b, integer(self.tiles), tile), self.band)
-            body(b.mul(number, self.wide), tile, count)
+            body(number, tile, count)
 
     def space(self, b: Builder) -> Reg:
         """Memory for the sums of an item; to be asked for before any loop."""
@@ -152,52 +171,78 @@ class Nest:
         rounds: Reg,
     ) -> None:  # fmt: skip
         """Products of an item into `sums`; `rounds` is the number of blocks of k, or 0."""
-        block, tile, count = item
-        most = ceil_div(self.depth, self.rounds)
+        across, tile, count = item
         vectors = self.panels * self.tile.rows * self.tile.vectors
         with b.loop(0, b.mul(count, vectors)) as loop:
             place = scaled(b, sums, loop.index, self.lanes * self.size, 1)
             b.store(Reg(self.type, "zeroinitializer"), place, self.size)
-        panels = self._panels_of(b, block)
+        panels = self.panels_of(b, across)
         with b.loop(0, rounds) as outer:
-            k = b.mul(outer.index, most)
-            depth: Reg | int = most
-            if self.depth % most:
-                depth = smaller(b, subtract(b, integer(self.depth), k), most)
+            k = b.mul(outer.index, self.most)
+            depth: Reg | int = self.most
+            if self.depth % self.most:
+                depth = smaller(b, subtract(b, integer(self.depth), k), self.most)
             with b.loop(0, count) as inner:
                 row = self.row_of(b, b.add(tile, inner.index))
                 start = scaled(b, left, row, self.pitch, 1)
                 start = scaled(b, start, k, 1, self.size)
-                with b.loop(0, panels) as across:
-                    self._tile(
-                        b, (sums, weights), start, (inner.index, across.index, block, k), depth
-                    )
+                with b.loop(0, panels) as loop:
+                    run = self._run_at(b, weights, (across, outer.index, loop.index))
+                    place = self.sum_at(b, sums, inner.index, loop.index)
+                    self._tile(b, place, start, run, depth)
 
-    @property
-    def rounds(self) -> int:
-        """Blocks of k."""
-        return ceil_div(self.depth, DEPTH)
-
-    def _panels_of(self, b: Builder, block: Reg) -> Reg:
+    def panels_of(self, b: Builder, across: Reg) -> Reg:
+        """How many panels an item has."""
         if self.wide == 1:
             return integer(self.panels)
-        return smaller(b, subtract(b, integer(self.blocks), block), self.wide)
+        return smaller(b, subtract(b, integer(self.blocks), b.mul(across, self.wide)), self.wide)
 
-    def _tile(
-        self, b: Builder, memory: tuple[Reg, Reg], left: Reg, at: tuple[Reg, Reg, Reg, Reg],
-        depth: Reg | int,
-    ) -> None:  # fmt: skip
-        """Add a block of k to one tile of one panel."""
-        sums, weights = memory
-        number, panel, block, k = at
-        place = self.sum_at(b, sums, number, panel)
-        whole = b.add(b.mul(block, self.together), panel)
-        source = scaled(b, weights, whole, self.panel_bytes, 1)
-        source = scaled(b, source, k, self.tile.columns, self.size)
-        right = Right(source, self.tile.columns * self.size)
+    def _tile(self, b: Builder, place: Reg, left: Reg, run: Reg, depth: Reg | int) -> None:
+        """Add a block of k to one tile of one panel; weights are asked for some time before."""
+        step = self.tile.columns * self.size
+        sums = load_tile(b, self.tile, place)
+        flat = [x for row in sums for x in row]
+        pieces = (
+            depth // PIECE
+            if isinstance(depth, int)
+            else b.binary("lshr", depth, integer(PIECE.bit_length() - 1))
+        )
+        with b.loop(0, pieces, 1, [*flat, run, left]) as loop:
+            *flat, right, row = loop.carried
+            for i in range(0, PIECE * step, LINE):
+                prefetch(b, b.offset(right, AHEAD + i), 3)
+            found = self._multiplied(b, self._tiled(flat), row, right, PIECE)
+            loop.next = [x for line in found for x in line]
+            loop.next += [b.offset(right, PIECE * step), b.offset(row, PIECE * self.size)]
+        *flat, right, row = loop.results
+        rest = (
+            depth % PIECE if isinstance(depth, int) else b.binary("and", depth, integer(PIECE - 1))
+        )
+        store_tile(b, self.tile, self._multiplied(b, self._tiled(flat), row, right, rest), place)
+
+    @staticmethod
+    def _pieces(b: Builder, depth: Reg | int) -> tuple[Reg | int, Reg | int]:
+        if isinstance(depth, int):
+            return divmod(depth, PIECE)
+        return divide(b, depth, integer(PIECE))
+
+    def _tiled(self, flat: list[Reg]) -> Accumulators:
+        return [flat[i : i + self.tile.vectors] for i in range(0, len(flat), self.tile.vectors)]
+
+    def _multiplied(
+        self, b: Builder, sums: Accumulators, left: Reg, right: Reg, depth: Reg | int
+    ) -> Accumulators:
         operand = strided(b, left, self.pitch, self.tile.rows, self.size)
-        start = load_tile(b, self.tile, place)
-        store_tile(b, self.tile, microkernel(b, self.tile, operand, right, depth, start), place)
+        weights = Right(right, self.tile.columns * self.size)
+        return microkernel(
+            b,
+            self.tile,
+            operand,
+            weights,
+            depth,
+            sums,
+            unroll=2 * PIECE if isinstance(depth, int) else 4,
+        )
 
     def sum_at(self, b: Builder, sums: Reg, tile: Reg, panel: Reg | int) -> Reg:
         """Where the sums of a tile (counted in the item) and a panel are."""
@@ -222,6 +267,26 @@ class Nest:
             again = subtract(b, b.mul(number, self.tile.rows), first)
             with b.loop(again, self.tile.rows, at_least_once=True) as inner:
                 body(b.add(first, inner.index), loop.index, inner.index)
+
+    def expect(
+        self, b: Builder, item: tuple[Reg, Reg, Reg], lines: Callable[[Reg, Reg], Iterable[Reg]]
+    ) -> None:
+        """Ask for `lines(row, unit)` of all rows and units of an item, before its products.
+
+        Each is a cache line of its own, 4 KB or more from the next, which nothing else fetches.
+        """
+        across, _, _ = item
+        first = b.mul(across, self.wide)
+
+        def row(row: Reg, number: Reg, inside: Reg) -> None:
+            blocks = integer(1) if self.wide == 1 else self.panels_of(b, across)
+            with b.loop(0, blocks) as loop:
+                unit = b.mul(b.add(first, loop.index), self.tile.columns)
+                for place in lines(row, unit):
+                    for i in range(0, self.tile.columns * self.size, LINE):
+                        prefetch(b, b.offset(place, i), 2)
+
+        self.rows_loop(b, item, row)
 
     # -- vectors of units
 
@@ -252,7 +317,3 @@ class Nest:
     def one(self) -> Reg:
         """Ones."""
         return constant(1, self.type)
-
-
-def _lines(size: int) -> int:
-    return ceil_div(size, LINE) * LINE
