@@ -1,11 +1,16 @@
-"""`python -m bench [NAME ...]`: the workloads, beside whatever peers are installed."""
+"""`python -m bench [NAME ...]`: the workloads, beside whatever peers are installed.
+
+`python -m bench resnet50 --rounds 3 --only torch_compile` trains one network beside one peer;
+`agree`, `first`, `inference` and `roofline` take networks: `python -m bench agree resnet50`. These
+and the networks update `bench/results.md`.
+"""
 
 from __future__ import annotations
 
 import argparse
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
-from bench import conv, matmul, overhead, recording, startup
+from bench import conv, matmul, overhead, recording, sections, startup
 from bench.contest import contest, report
 from bench.depth import compile_seconds
 
@@ -34,12 +39,13 @@ def perceptron(threads: int) -> None:
 
 
 def eager(threads: int) -> None:
-    found = contest("perceptron", ["weft_eager", *PEERS], threads)
+    found = contest("perceptron", ["weft_eager", *PEERS, "torch_tuned"], threads)
     found[0].name = "weft"
     report(
         f"The same, eager, no decorator, {threads} threads (bar: 1.5x PyTorch, 1x the fastest)",
         found,
     )
+    sections.keep("others", "perceptron", found)
 
 
 def record(threads: int) -> None:
@@ -129,15 +135,50 @@ WORK: dict[str, Callable[[int], None]] = {
 }  # fmt: skip
 
 
+TOPICS: dict[str, Callable[[Sequence[str], sections.Plan], None]] = {
+    "agree": sections.agreement, "first": sections.first, "inference": sections.inference,
+    "roofline": sections.roofline,
+}  # fmt: skip
+
+
+def run(name: str, plan: sections.Plan) -> None:
+    """Measure one thing."""
+    if name in WORK:
+        WORK[name](plan.threads)
+    elif name in TOPICS:
+        TOPICS[name]((), plan)
+    elif name == "lstm":
+        sections.lstm(plan)
+    else:
+        sections.training(name, plan)
+
+
 def main() -> None:
-    parser = argparse.ArgumentParser(prog="python -m bench", description=__doc__)
-    parser.add_argument("names", nargs="*", metavar="NAME", help=", ".join(WORK))
+    known = [*WORK, "lstm", *sections.NETWORKS, *TOPICS]
+    parser = argparse.ArgumentParser(
+        prog="python -m bench", description=__doc__, formatter_class=argparse.RawTextHelpFormatter
+    )
+    parser.add_argument("names", nargs="*", metavar="NAME", help=", ".join(known))
     parser.add_argument("--threads", type=int, default=2)
+    parser.add_argument("--rounds", type=int, default=5, help="turns of each contestant")
+    parser.add_argument(
+        "--seconds", type=float, default=2.0, help="of a turn, where steps are long"
+    )
+    parser.add_argument("--only", nargs="+", default=(), metavar="PEER", help="beside these only")
+    parser.add_argument(
+        "--warm", action="store_true", help="use code that earlier processes compiled"
+    )
     given = parser.parse_args()
-    for name in given.names or WORK:
-        if name not in WORK:
-            parser.error(f"expected {', '.join(WORK)}, got {name!r}")
-        WORK[name](given.threads)
+    plan = sections.Plan(given.threads, given.rounds, given.seconds, given.only, given.warm)
+    names = given.names or known
+    for name in names:
+        if name not in known:
+            parser.error(f"expected {', '.join(known)}, got {name!r}")
+    if names[0] in TOPICS and given.names[1:]:
+        TOPICS[names[0]](names[1:], plan)
+        return
+    for name in names:
+        run(name, plan)
 
 
 if __name__ == "__main__":

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import contextlib
 import importlib
 import json
 import os
@@ -10,12 +11,22 @@ import resource
 import statistics
 import subprocess
 import sys
+import tempfile
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from typing import Any
 
 ROUND_SECONDS = 0.4
+SLOW_STEP = 0.5  # seconds: a round may be one such step
+WARM_UP = 3  # steps: Weft compiles at the third run of a structure
 FRAMEWORKS = {"tf1": "tensorflow", "tf2": "tensorflow"}  # where the name is not the module's
+TUNED = "_tuned"  # ends the name of a contestant whose C library keeps the memory it has mapped
+ALLOCATOR = {
+    "MALLOC_TOP_PAD_": str(1 << 30),
+    "MALLOC_MMAP_THRESHOLD_": str(1 << 34),
+    "MALLOC_TRIM_THRESHOLD_": str(1 << 36),
+}
 
 
 @dataclass
@@ -25,59 +36,93 @@ class Contestant:
     workload: str
     name: str
     threads: int
+    turn_seconds: float = ROUND_SECONDS
+    cold: bool = False  # whether it starts with nothing compiled by earlier processes
+    folder: str = ""  # where compiled code is kept; where the framework does so, if empty
     seconds: list[float] = field(default_factory=list)
     absent: str = ""
     first: float = 0.0  # seconds of the first step
-    peak: int = 0  # bytes of memory at the end of the warm-up, above those after the imports
+    peak: int = 0  # the most bytes of memory, above those after the imports
+    resident: int = 0  # the most bytes of memory that the process has had
 
     def start(self) -> None:
-        """Launch the process and wait until it has compiled and warmed up."""
+        """Launch the process and wait until it has done its first step."""
         environment = {
             **os.environ,
             "TF_CPP_MIN_LOG_LEVEL": "3",
             "TF_ENABLE_ONEDNN_OPTS": "1",
             "OMP_NUM_THREADS": str(self.threads),
             "WEFT_THREADS": str(self.threads),
+            **(ALLOCATOR if self.name.endswith(TUNED) else {}),
         }
+        self._temporary = tempfile.TemporaryDirectory() if self.cold else None
+        if self._temporary:
+            self.folder = self._temporary.name
+        if self.folder:
+            environment |= {"WEFT_CACHE": self.folder, "TORCHINDUCTOR_CACHE_DIR": self.folder}
+        name = self.name.removesuffix(TUNED)
+        arguments = [self.workload, name, str(self.threads), str(self.turn_seconds)]
         self.process = subprocess.Popen(
-            [sys.executable, "-m", "bench.contest", self.workload, self.name, str(self.threads)],
+            [sys.executable, "-m", "bench.contest", *arguments],
             stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL,
             text=True, env=environment, preexec_fn=self._confine,
         )  # fmt: skip
+        self.first = self._answer().get("first", 0.0)
+
+    def _answer(self) -> dict[str, Any]:
         answer = json.loads(self.process.stdout.readline() or '{"absent": "died"}')
         self.absent = answer.get("absent", "")
-        self.first, self.peak = answer.get("first", 0.0), answer.get("peak", 0)
+        self.peak = answer.get("peak", self.peak)
+        self.resident = answer.get("resident", self.resident)
+        return answer
 
     def _confine(self) -> None:
         """Keep to as many processors as threads, also those that count for themselves."""
         os.sched_setaffinity(0, sorted(os.sched_getaffinity(0))[: self.threads])
 
     def turn(self) -> None:
-        """One timed round."""
-        self.process.stdin.write("go\n")
-        self.process.stdin.flush()
-        self.seconds.append(json.loads(self.process.stdout.readline())["seconds"])
+        """One timed round; warming up comes before the first."""
+        with contextlib.suppress(BrokenPipeError):
+            self.process.stdin.write("go\n")
+            self.process.stdin.flush()
+        answer = self._answer()
+        if not self.absent:
+            self.seconds.append(answer["seconds"])
 
     def stop(self) -> None:
-        self.process.stdin.close()
+        with contextlib.suppress(BrokenPipeError):
+            self.process.stdin.close()
+        self.process.stdout.close()
         self.process.wait()
+        if self._temporary:
+            self._temporary.cleanup()
 
     @property
     def median(self) -> float:
         return statistics.median(self.seconds)
 
 
-def contest(workload: str, names: list[str], threads: int = 2, rounds: int = 5) -> list[Contestant]:
+def contest(
+    workload: str,
+    names: Sequence[str],
+    threads: int = 2,
+    rounds: int = 5,
+    turn_seconds: float = ROUND_SECONDS,
+    cold: bool = False,
+) -> list[Contestant]:
     """Time every contestant that is installed, in turns."""
-    contestants = [Contestant(workload, name, threads) for name in names]
-    for one in contestants:
-        one.start()
-    present = [one for one in contestants if not one.absent]
-    for _ in range(rounds):
-        for one in present:
-            one.turn()
-    for one in contestants:
-        one.stop()
+    contestants = [Contestant(workload, name, threads, turn_seconds, cold) for name in names]
+    try:
+        for one in contestants:
+            one.start()
+        for _ in range(rounds):
+            for one in contestants:
+                if not one.absent:
+                    one.turn()
+    finally:
+        for one in contestants:
+            if hasattr(one, "process"):
+                one.stop()
     return contestants
 
 
@@ -100,10 +145,8 @@ def report(
         rate = f"  {work / one.median:8.1f} {unit}" if work else ""
         ratio = ""
         if ours and one is not ours:
-            pairs = sorted(t / w for t, w in zip(one.seconds, ours.seconds, strict=True))
-            ratio = (
-                f"  weft is {statistics.median(pairs):5.2f}x ({pairs[0]:.2f} to {pairs[-1]:.2f})"
-            )
+            middle, low_ratio, high_ratio = spread(one, ours)
+            ratio = f"  weft is {middle:5.2f}x ({low_ratio:.2f} to {high_ratio:.2f})"
         print(
             f"  {one.name:14} {one.median * 1e6:12.1f} us ({low * 1e6:.1f} to {high * 1e6:.1f})"
             f"{rate}{ratio}"
@@ -118,14 +161,22 @@ def report(
     return result
 
 
+def spread(one: Contestant, ours: Contestant) -> tuple[float, float, float]:
+    """How many times as long as ours a step takes: the median of the rounds, least and most."""
+    pairs = sorted(t / w for t, w in zip(one.seconds, ours.seconds, strict=True))
+    return statistics.median(pairs), pairs[0], pairs[-1]
+
+
 def time_steps(step: Callable[[], object], seconds: float) -> float:
     """Median seconds per step over groups of steps that fill `seconds`."""
     start = time.perf_counter()
     step()
-    group = max(1, int(0.01 / max(time.perf_counter() - start, 1e-7)))
-    times: list[float] = []
-    end = time.perf_counter() + seconds
-    while time.perf_counter() < end or len(times) < 3:
+    took = time.perf_counter() - start
+    group = max(1, int(0.01 / max(took, 1e-7)))
+    slow = took > SLOW_STEP
+    times: list[float] = [took] if slow else []
+    end = start + seconds
+    while time.perf_counter() < end or len(times) < (1 if slow else 3):
         begin = time.perf_counter()
         for _ in range(group):
             step()
@@ -146,11 +197,12 @@ def _imported(name: str) -> int:
 
 
 def main() -> None:
-    """The process of one contestant: make the step, warm up, then a round per line of input."""
+    """The process of one contestant: make the step, do it once, then a round per line of input."""
     parser = argparse.ArgumentParser()
     parser.add_argument("workload")
     parser.add_argument("name")
     parser.add_argument("threads", type=int)
+    parser.add_argument("turn_seconds", type=float)
     given = parser.parse_args()
     sys.stdout.flush()
     channel = os.fdopen(os.dup(1), "w")
@@ -160,22 +212,28 @@ def main() -> None:
         print(json.dumps(answer), file=channel, flush=True)
 
     try:
-        module = importlib.import_module(f"bench.work.{given.workload.partition(':')[0]}")
-        arguments = given.workload.split(":")[1:]
-        before = _imported(given.name)
-        step = getattr(module, given.name)(given.threads, *arguments)
-        start = time.perf_counter()
-        step()
-        first = time.perf_counter() - start
-        for _ in range(3):
-            step()
-        time_steps(step, 0.3)
+        _compete(given, say)
     except ImportError as error:
         say(absent=f"not installed ({error.name})")
-        return
-    say(first=first, peak=_peak() - before)
-    for _ in sys.stdin:
-        say(seconds=time_steps(step, ROUND_SECONDS))
+    except Exception as error:
+        say(absent=f"failed ({type(error).__name__}: {str(error).partition(chr(10))[0]})")
+
+
+def _compete(given: argparse.Namespace, say: Callable[..., None]) -> None:
+    module = importlib.import_module(f"bench.work.{given.workload.partition(':')[0]}")
+    arguments = given.workload.split(":")[1:]
+    before = _imported(given.name)
+    step = getattr(module, given.name)(given.threads, *arguments)
+    start = time.perf_counter()
+    step()
+    say(first=time.perf_counter() - start, peak=_peak() - before, resident=_peak())
+    for turn, _ in enumerate(sys.stdin):
+        if turn == 0:
+            for _ in range(WARM_UP):
+                step()
+            time_steps(step, 0.3)
+        seconds = time_steps(step, given.turn_seconds)
+        say(seconds=seconds, peak=_peak() - before, resident=_peak())
 
 
 if __name__ == "__main__":
