@@ -13,7 +13,8 @@ from dataclasses import dataclass, field
 from weft.ir.node import Node, Value
 from weft.ir.shape import Shape, known, size
 from weft.ops.base import Alias, Boundary, Elementwise, Opaque, Pull, Reduce, op_of
-from weft.passes.group import Group
+from weft.passes.group import MOST_INPUTS, MOST_NODES, Group
+from weft.passes.recompute import recompute
 from weft.passes.step import Step
 
 # Kernels whose store accepts more arithmetic.
@@ -25,9 +26,6 @@ STREAMS = 3
 STREAMED = 8 << 20
 # With fewer steps than this the product itself waits for memory, and its result should stay close.
 DEEP = 128
-# More than this and a group's kernel runs out of registers and compiles slowly.
-MOST_NODES = 48
-MOST_INPUTS = 20
 # Movement of movement is recomputed at most this deep.
 MOST_FLOATING = 4
 # Pulls that cost too much to compute again in every reader.
@@ -89,6 +87,7 @@ class _Fuser:
         self.position: dict[Node, int] = {}
         self.aliases: dict[Value, Value] = {}
         self.groups: list[_Open] = []
+        self.reducing: dict[Value, list[_Open]] = {}  # what groups with a reduction read in full
 
     def visit(self, position: int, node: Node) -> None:
         """Place one node."""
@@ -247,6 +246,7 @@ class _Fuser:
         for node in b.nodes:
             self.group_of[node] = a
         self.groups.remove(b)
+        b.open = False
         return a
 
     def _join_reduce(self, node: Node) -> None:
@@ -264,8 +264,24 @@ class _Fuser:
         ):
             host.axes = axes
             self._add(host, node)
-            return
-        self._start(node, value.shape).axes = axes
+        else:
+            host = self._start(node, value.shape)
+            host.axes = axes
+        self._meet(host)
+
+    def _meet(self, host: _Open) -> None:
+        """Merge a group that reduces with one that reduces the same way and reads the same array.
+
+        Both are open, so that neither depends on the other.
+        """
+        full = [v for v in host.inputs if v.shape == host.domain]
+        for value in full:
+            for other in self.reducing.get(value, ()):
+                meets = other is not host and other.open and other.axes == host.axes
+                if host.open and meets and self._mergeable(host, other):
+                    host = self._merge(host, other)
+        for value in full:
+            self.reducing.setdefault(value, []).append(host)
 
     def _opaque(self, node: Node) -> None:
         for value in node.inputs:
@@ -291,9 +307,11 @@ class _Fuser:
                     self._root(v) for n in nodes for v in n.inputs if v.node not in inside
                 )
         ready = sorted(members, key=lambda pair: pair[0])
-        return Fused(
-            tuple(self._group(nodes, used_outside) for _, nodes in ready), dict(self.aliases)
-        )
+        groups = tuple([self._group(nodes, used_outside) for _, nodes in ready])
+        if self.enabled:
+            kept = {self._root(v) for v in self.step.graph.outputs}
+            groups = recompute(groups, self.aliases, kept)
+        return Fused(groups, dict(self.aliases))
 
     @staticmethod
     def _parts(nodes: list[Node]) -> list[list[Node]]:

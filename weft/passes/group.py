@@ -7,6 +7,9 @@ from dataclasses import dataclass
 from weft.ir.node import Node, Value
 
 LONGEST_NAME = 6  # operations
+# More than this and a group's kernel runs out of registers and compiles slowly.
+MOST_NODES = 48
+MOST_INPUTS = 20
 
 
 @dataclass(frozen=True, eq=False)

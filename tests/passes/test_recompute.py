@@ -1,0 +1,115 @@
+"""What a group computes again instead of reading it, and what it must not."""
+
+import numpy as np
+import pytest
+
+from weft import ops
+from weft.ir.graph import Graph
+from weft.passes.fuse import fuse
+from weft.passes.step import Step
+from weft.runtime.engine import Function, State
+from weft.transform.interpreter import evaluate
+
+LARGE, ROW = (256, 128), (128,)
+
+
+def graph_of(build, *shapes):
+    graph = Graph()
+    with graph.as_default():
+        feeds = [ops.placeholder(dtype="float32", shape=s) for s in shapes]
+        found = build(*feeds)
+        graph.outputs = found if isinstance(found, tuple) else (found,)
+    return graph, feeds
+
+
+def groups(build, *shapes):
+    """The operations of every group, and the operations whose results are stored."""
+    graph, feeds = graph_of(build, *shapes)
+    fused = fuse(Step(graph, tuple(v.node.name for v in feeds), ())).groups
+    names = [tuple(n.op for n in g.nodes if n.op != "constant") for g in fused]
+    return names, [v.node.op for g in fused for v in g.outputs]
+
+
+def normalised(x, g):
+    """Columns with mean 0, and a sum with the same distances that comes later."""
+    distance = x - ops.sum(x, axes=(0,)) * (1 / 256)
+    y = ops.matmul(ops.exp(distance), g)
+    return ops.sum(distance * y, axes=(0,))
+
+
+def masked(x, w):
+    """A ReLU that a product reads, and whose sign is asked for beside what it was made from."""
+    y = ops.relu(x + 1.0)
+    return ops.sum(ops.select(ops.greater(y, 0.0), ops.matmul(y, w), 0.0) * x, axes=(0,))
+
+
+def test_a_distance_is_taken_again_and_never_stored():
+    names, stored = groups(normalised, LARGE, (128, 128))
+    assert names[1] == ("subtract", "exp")
+    assert names[2] == ("matmul", "subtract", "multiply") and "subtract" not in stored
+
+
+def test_a_value_that_is_in_memory_is_not_read_beside_what_it_follows_from():
+    def build(x, w):
+        y = ops.relu(x + 1.0)
+        return ops.sum(ops.exp(x) * ops.reshape(ops.matmul(y, w), shape=LARGE) * y, axes=(0,)), y
+
+    names, stored = groups(build, LARGE, (128, 128))
+    assert names[-1].count("relu") == 1 and stored.count("relu") == 1
+    names, stored = groups(masked, LARGE, (128, 128))
+    assert all(n.count("relu") <= 1 for n in names) and stored.count("relu") == 1
+
+
+def test_expensive_steps_are_not_taken_again():
+    def build(x, g):
+        distance = ops.tanh(x - ops.sum(x, axes=(0,)))
+        return ops.sum(distance * ops.matmul(ops.exp(distance), g), axes=(0,))
+
+    names, stored = groups(build, LARGE, (128, 128))
+    assert sum("tanh" in n for n in names) == 1 and "tanh" in stored
+
+
+def test_what_follows_from_two_large_values_is_stored():
+    def build(x, y, g):
+        both = (x - ops.sum(x, axes=(0,))) + y
+        return ops.sum(both * ops.matmul(ops.exp(both), g), axes=(0,))
+
+    names, stored = groups(build, LARGE, LARGE, (128, 128))
+    assert sum("add" in n for n in names) == 1 and "add" in stored
+
+
+def test_a_result_is_stored_all_the_same():
+    def build(x, g):
+        distance = x - ops.sum(x, axes=(0,))
+        return distance, ops.sum(distance * ops.matmul(ops.exp(distance), g), axes=(0,))
+
+    _, stored = groups(build, LARGE, (128, 128))
+    assert "subtract" in stored
+
+
+def test_reductions_of_the_same_array_share_a_pass():
+    def build(x, g):
+        y = ops.matmul(x, g)
+        return ops.sum(y, axes=(0,)), ops.sum(y * x, axes=(0,))
+
+    names, _ = groups(build, LARGE, (128, 128))
+    assert names == [("matmul",), ("sum", "multiply", "sum")]
+
+
+def test_other_reductions_do_not_share_a_pass():
+    def build(x, g):
+        y = ops.matmul(x, g)
+        return ops.sum(y, axes=(0,)), ops.sum(y * x, axes=(1,))
+
+    names, _ = groups(build, LARGE, (128, 128))
+    assert ("sum",) in names and ("multiply", "sum") in names
+
+
+@pytest.mark.parametrize("build", [normalised, masked])
+def test_results_are_the_references(build):
+    graph, feeds = graph_of(build, LARGE, (128, 128))
+    draw = np.random.default_rng(0)
+    arrays = [draw.normal(size=s).astype(np.float32) / 8 for s in (LARGE, (128, 128))]
+    expected = evaluate(graph, graph.outputs, dict(zip(feeds, arrays, strict=True)))[0]
+    actual = Function(graph, graph.outputs, feeds=feeds)(arrays, State())[0]
+    np.testing.assert_allclose(actual, expected, rtol=1e-4, atol=1e-4)

@@ -1,0 +1,178 @@
+"""Recompute: a group computes again what costs less than to read or to store.
+
+After fusion, a value that another group wants is in memory. Where it follows by a few cheap steps
+from one other value that is in memory too, that group takes those steps itself: the distance from
+the mean in the gradient of batch norm, the mask of a ReLU from what went into it. Then it reads
+one array less, and if all readers do so the value is never stored.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Final
+
+from weft.ir.node import Node, Value
+from weft.ir.shape import known, size
+from weft.ops.base import Elementwise, Opaque, Reduce, op_of
+from weft.passes.group import MOST_INPUTS, MOST_NODES, Group
+
+LEAST_BYTES: Final = 1 << 16
+"""Smaller values stay in a cache."""
+SMALL: Final = 16
+"""A value so many times smaller costs nothing to read."""
+LONGEST: Final = 8
+"""Most steps that are taken again."""
+CHEAP: Final = frozenset({
+    "abs", "add", "cast", "equal", "greater", "greater_equal", "less", "less_equal", "logical_and",
+    "logical_not", "logical_or", "maximum", "minimum", "multiply", "negative", "not_equal", "relu",
+    "select", "square", "subtract",
+})  # fmt: skip
+"""Steps of a cycle or two."""
+
+
+def recompute(
+    groups: Sequence[Group], aliases: Mapping[Value, Value], kept: Iterable[Value]
+) -> tuple[Group, ...]:
+    """Groups that read less.
+
+    Args:
+        groups: in an order that respects data.
+        aliases: a view -> the value whose memory it shares.
+        kept: values that must be in memory whoever reads them.
+    """
+    work = _Work([_Draft(g) for g in groups], set(aliases.values()) | set(kept))
+    for draft in work.drafts:
+        for value in draft.group.outputs:
+            work.consider(draft, value)
+    return tuple([d.finished() for d in work.drafts if d.outputs or not d.group.outputs])
+
+
+@dataclass(eq=False)
+class _Draft:
+    """A group that is being changed."""
+
+    group: Group
+    nodes: dict[Node, None] = field(init=False)
+    inputs: dict[Value, None] = field(init=False)
+    outputs: dict[Value, None] = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.nodes = dict.fromkeys(self.group.nodes)
+        self.inputs = dict.fromkeys(self.group.inputs)
+        self.outputs = dict.fromkeys(self.group.outputs)
+
+    @property
+    def opaque(self) -> bool:
+        return isinstance(op_of(self.group.nodes[0]).lower, Opaque)
+
+    def finished(self) -> Group:
+        """The group, or a new one where anything has changed."""
+        nodes, outputs = tuple(self.nodes), tuple(self.outputs)
+        if nodes == self.group.nodes and outputs == self.group.outputs:
+            return self.group
+        return Group(nodes, tuple(self.inputs), outputs)
+
+    def takes(self, value: Value) -> bool:
+        """Whether `value` may be computed here: read place by place, over the whole domain."""
+        domain = size(value.shape)
+        for node in self.nodes:
+            lower = op_of(node).lower
+            if value in node.inputs and not isinstance(lower, Elementwise | Reduce):
+                return False
+            seen = node.inputs[0] if isinstance(lower, Reduce) else node.outputs[0]
+            if size(seen.shape) > domain or (
+                size(seen.shape) == domain and seen.shape != value.shape
+            ):
+                return False
+        return True
+
+    def add(self, value: Value, steps: Sequence[Node]) -> None:
+        """Compute `value` here instead of reading it."""
+        first = list(self.nodes)[: 1 if self.opaque else 0]
+        order = dict.fromkeys([*first, *steps, *self.nodes])
+        self.nodes = order
+        self.inputs = dict.fromkeys(v for n in order for v in n.inputs if v.node not in order)
+
+    def drop(self, value: Value) -> None:
+        """No longer store `value`, nor compute what only it needed."""
+        del self.outputs[value]
+        needed = {v.node for v in self.outputs}
+        for node in reversed(self.nodes):
+            if node in needed:
+                needed.update(v.node for v in node.inputs)
+        self.nodes = {n: None for n in self.nodes if n in needed}
+        self.inputs = dict.fromkeys(
+            v for n in self.nodes for v in n.inputs if v.node not in self.nodes
+        )
+
+
+@dataclass(eq=False)
+class _Work:
+    drafts: list[_Draft]
+    kept: set[Value]  # by people or through views
+    readers: dict[Value, list[_Draft]] = field(default_factory=dict[Value, list[_Draft]])
+
+    def __post_init__(self) -> None:
+        for draft in self.drafts:
+            for value in draft.inputs:
+                self.readers.setdefault(value, []).append(draft)
+
+    def consider(self, home: _Draft, value: Value) -> None:
+        """Let readers of `value` compute it where that is cheaper."""
+        readers = [d for d in self.readers.get(value, []) if value in d.inputs]
+        if _bytes(value) < LEAST_BYTES or not readers:
+            return
+        steps: dict[Node, None] = {}
+        sources: dict[Value, None] = {}
+        if not _trace(home, value, value, steps, sources):
+            return
+        large = [v for v in sources if _bytes(v) * SMALL > _bytes(value)]
+        able = [d for d in readers if d.takes(value) and self._fits(d, steps, sources)]
+        free = [d for d in able if all(v in d.inputs for v in large)]
+        same = len(large) == 1 and _bytes(large[0]) <= _bytes(value)
+        everywhere = len(able) == len(readers) and value not in self.kept
+        if everywhere and (same or len(free) == len(readers)):
+            free = readers
+        for draft in free:
+            draft.add(value, list(steps))
+            for source in sources:
+                self.readers.setdefault(source, []).append(draft)
+        if everywhere and len(free) == len(readers):
+            home.drop(value)
+
+    @staticmethod
+    def _fits(draft: _Draft, steps: Iterable[Node], sources: Iterable[Value]) -> bool:
+        return (
+            len({*draft.nodes, *steps}) <= MOST_NODES
+            and len({*draft.inputs, *sources}) <= MOST_INPUTS
+        )
+
+
+def _trace(
+    home: _Draft, value: Value, root: Value, steps: dict[Node, None], sources: dict[Value, None]
+) -> bool:
+    """Collect how `root` follows from values in memory, first steps first."""
+    node = value.node
+    in_memory = value in home.outputs or node not in home.nodes
+    if value is not root and in_memory:
+        if node.op == "variable" and _bytes(value) * SMALL > _bytes(root):
+            return False  # an update wants to overwrite it
+        sources[value] = None
+        return True
+    if node in steps:
+        return True
+    lower = op_of(node).lower
+    cheap = node.op in CHEAP and isinstance(lower, Elementwise) and value.shape == root.shape
+    if node.op != "constant" and node.op != "broadcast_to" and not cheap:
+        return False
+    if len(steps) >= LONGEST:
+        return False
+    if not all([_trace(home, v, root, steps, sources) for v in node.inputs]):
+        return False
+    steps[node] = None
+    return True
+
+
+def _bytes(value: Value) -> int:
+    return size(known(value.shape)) * value.dtype.size
