@@ -5,6 +5,7 @@ import pytest
 
 from weft import ops
 from weft.ir.graph import Graph
+from weft.ops.lag import PERIOD, traced_rule
 from weft.passes.simplify import RULES, cse, fold, prune, simplify
 from weft.passes.step import Step
 from weft.transform.interpreter import evaluate
@@ -43,6 +44,16 @@ def padded(x, columns):
     return ops.add_n(*[ops.unslice(p, shape=(2, 3), begin=(0, i), end=e) for p, i, e in pairs])
 
 
+RULE = traced_rule(lambda p, g, a: (p * a - g,), 0, 1)
+
+
+def whole(x):
+    """A table of which the first row has missed a step, as it should be."""
+    history = ops.constant(np.full((PERIOD + 1, 1), 0.5, np.float32))
+    rows, last = ops.iota(shape=(2,)), ops.constant(np.array([1, 2], np.int32))
+    return ops.lag_gather(x, rows, ops.constant(np.int32(2)), last, history, rule=RULE)
+
+
 CASES = {
     # op: (fires, expected ops, does not fire, arrays of both)
     "identity": (lambda x: ops.identity(x), [], lambda x: ops.exp(x), [M]),
@@ -65,6 +76,10 @@ CASES = {
     "slice": (
         lambda x: ops.slice(x, begin=(0, 0), end=(2, 3)), [],
         lambda x: ops.slice(x, begin=(1, 0), end=(-9, 3), strides=(-1, 1)), [M],
+    ),
+    "gather": (
+        lambda x: ops.gather(whole(x), ops.constant(np.array([1, 0, 0]))), ["lag_gather"],
+        lambda x: ops.gather(whole(x), ops.constant(np.array([1, 0, 0])), axis=1), [M],
     ),
     "negative": (lambda x: ops.negative(-x), [], lambda x: -x, [M]),
     "logical_not": (

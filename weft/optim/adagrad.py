@@ -27,6 +27,7 @@ class Adagrad(Optimizer):
     """
 
     rule = _rule
+    may_lag = True
 
     def __init__(
         self,

@@ -46,6 +46,7 @@ class Adam(Optimizer):
     """
 
     rule = _rule
+    may_lag = True
     decoupled = False
 
     def __init__(

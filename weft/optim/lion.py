@@ -24,6 +24,7 @@ class Lion(Optimizer):
     """
 
     rule = _rule
+    may_lag = True
 
     def __init__(
         self,

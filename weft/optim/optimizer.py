@@ -10,6 +10,8 @@ from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, ClassVar, NamedTuple
 
+import numpy as np
+
 from weft.eager.api import Tensor, enable_grad
 from weft.eager.call import Recorded, leaf, number, wrap
 from weft.eager.lazy import Lazy, trace
@@ -18,6 +20,7 @@ from weft.ir.dtype import DType, float32
 from weft.ir.node import Value
 from weft.ops.base import at_user_line, catalogue
 from weft.ops.sparse import RowSparse
+from weft.optim.lag import Lagged, is_large, lookups, pays, rule_of
 
 Group = dict[str, Any]
 Hyper = Mapping[str, Value]
@@ -62,11 +65,14 @@ class Optimizer:
     rule: ClassVar[Rule]
     """`rule(p, g, *slots, hyper, **flags) -> Update`, a function of graph values."""
     takes_rows: ClassVar[bool] = False
+    may_lag: ClassVar[bool] = False
+    """Whether rows of a table without a gradient may be updated later: the rule is elementwise."""
 
     def __init__(self, params: Iterable[Any], defaults: Group) -> None:
         self.defaults = defaults
         self.state: defaultdict[Tensor, dict[str, Any]] = defaultdict(dict)
         self.param_groups: list[Group] = []
+        self._lagged: dict[Tensor, Lagged] = {}
         if isinstance(params, Tensor):
             raise OptimizerError(
                 f"{type(self).__name__}: expected an iterable of tensors, got one tensor; pass "
@@ -148,9 +154,43 @@ class Optimizer:
                 loss = closure()
         buckets = self._buckets()
         if buckets:
-            self._record(buckets)
+            before, trace.grad_mode = trace.grad_mode, False
+            try:
+                self._record(self._without_lagging(buckets))
+            finally:
+                trace.grad_mode = before
             trace.limit = 0  # what comes next belongs to the next program
         return loss
+
+    def _without_lagging(self, buckets: dict[Any, list[Tensor]]) -> dict[Any, list[Tensor]]:
+        """Update tables of which few rows have a gradient; the buckets of the others."""
+        found: dict[Lazy | None, dict[Lazy, int]] = {}
+        rest: dict[Any, list[Tensor]] = {}
+        for key, params in buckets.items():
+            for p in params:
+                if not (self.may_lag and is_large(p) and self._lag(p, key[0], key[1], found)):
+                    rest.setdefault(key, []).append(p)
+        return rest
+
+    def _lag(self, p: Tensor, index: int, step: int, found: dict[Any, dict[Lazy, int]]) -> bool:
+        """Update the rows of a table that have a gradient, if that pays."""
+        group, g = self.param_groups[index], p.grad.lazy
+        if g.record not in found:
+            found[g.record] = lookups(g)
+        if not pays(p, found[g.record].get(p.lazy, 0)):
+            return False
+        numbers = self.numbers(group, step)
+        flags = tuple(self.flags(group, step).items())
+        if flags != tuple(self.flags(group, step + 1).items()):
+            return False
+        slots = [self.state[p][name] for name in self.slots(group)]
+        rule = rule_of(type(self).rule, len(slots), tuple(numbers), flags)
+        if rule is None or not (slots or group.get("weight_decay")):
+            return False
+        idle = not group.get("weight_decay") and group.get("eps", 1.0) > 0
+        lagged = self._lagged.setdefault(p, Lagged())
+        lagged.step([p, *slots], rule, list(numbers.values()), step, idle)
+        return True
 
     def _buckets(self) -> dict[Any, list[Tensor]]:
         """Parameters that share numbers and flags; their step counts go up."""
@@ -172,6 +212,8 @@ class Optimizer:
             state[name] = _filled(p, fill)
 
     def _record(self, buckets: dict[Any, list[Tensor]]) -> None:
+        if not buckets:
+            return
         static: list[Bucket] = []
         values: list[Lazy] = []
         changed: list[Tensor] = []
@@ -194,11 +236,7 @@ class Optimizer:
                 changed += slots
         plan = _UPDATE.plan(values, {"buckets": tuple(static)})
         plan.lasting = True
-        before, trace.grad_mode = trace.grad_mode, False
-        try:
-            results = trace.record(plan, tuple(values))
-        finally:
-            trace.grad_mode = before
+        results = trace.record(plan, tuple(values))
         for tensor, lazy in zip(changed, results, strict=True):
             tensor.replace(lazy)
 
@@ -251,9 +289,8 @@ class Optimizer:
 
 def _filled(p: Tensor, fill: float) -> Tensor:
     """State of a parameter's shape; at least float32."""
-    array = p.array
-    state = array.astype(_arithmetic(p.dtype).numpy)
-    state[...] = fill
+    dtype = _arithmetic(p.dtype).numpy
+    state = np.full(p.shape, fill, dtype) if fill else np.zeros(p.shape, dtype)
     return wrap(leaf(state))
 
 

@@ -47,6 +47,7 @@ class RMSprop(Optimizer):
     """
 
     rule = _rule
+    may_lag = True
 
     def __init__(
         self,

@@ -59,6 +59,7 @@ class SGD(Optimizer):
     """
 
     rule = _rule
+    may_lag = True
     takes_rows = True
 
     def __init__(
@@ -101,7 +102,7 @@ class SGD(Optimizer):
         """Which terms there are."""
         return {
             "decay": group["weight_decay"] != 0,
-            "first": step == 1,
+            "first": step == 1 and group["dampening"] != 0,
             "nesterov": group["nesterov"],
             "maximize": group["maximize"],
         }

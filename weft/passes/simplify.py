@@ -254,6 +254,17 @@ def _joined_parts(node: Node) -> Replacement:
     return REGISTRY["concatenate"](*[parts[i].inputs[0] for i in order], axis=axis)
 
 
+def _gather_of_lagging(node: Node) -> Replacement:
+    """Rows of a whole table that lagged behind: only these are brought up to date."""
+    table = node.inputs[0].node
+    if table.op != "lag_gather" or table.inputs[1].node.op != "iota":
+        return None
+    if node.attrs["axis"] or node.attrs["batch_dims"]:
+        return None
+    x, _, *rest = table.inputs
+    return REGISTRY["lag_gather"](x, node.inputs[1], *rest, **table.attrs)
+
+
 RULES: dict[str, tuple[Rule, ...]] = {
     "identity": (_only_input,),  # identity(x) -> x
     "stop_gradient": (_only_input,),  # stop_gradient(x) -> x
@@ -269,6 +280,7 @@ RULES: dict[str, tuple[Rule, ...]] = {
         _transpose_of_unit_axes,  # transpose that moves axes of size 1 -> reshape
     ),
     "slice": (_whole_slice,),  # slice of everything, forwards -> x
+    "gather": (_gather_of_lagging,),  # gather(lag_gather(x, iota), i) -> lag_gather(x, i)
     "negative": (_twice,),  # -(-x) -> x
     "logical_not": (_twice,),  # not not x -> x
     "add": (

@@ -159,9 +159,9 @@ class _Builder:
         """
         checks = {g for g, ls in self.lowered.items() if any(x.check for x in ls)}
         looked_up = {
-            (self.fused.root(x.inputs[1]), known(x.inputs[0].shape)[x.attrs["axis"]])
+            (self.fused.root(x.inputs[1]), known(x.inputs[0].shape)[x.attrs.get("axis", 0)])
             for g in checks
-            if (x := g.nodes[0]).op == "gather"
+            if (x := g.nodes[0]).op in ("gather", "lag_gather")
         }
         return {
             g

@@ -1,0 +1,192 @@
+"""Tables of which an update touches only the rows that have a gradient: see `weft.ops.lag`.
+
+Parameter and state show what the update of the whole table would give. That value is computed when
+someone looks at all of it; a lookup of rows computes it for these rows only.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Sequence
+from typing import Any, Final
+
+import numpy as np
+
+from weft.eager.api import Tensor
+from weft.eager.call import Recorded, leaf, number, wrap
+from weft.eager.lazy import Lazy, Record, next_serial, trace
+from weft.ir.dtype import float32, int32
+from weft.ir.node import Value
+from weft.ir.shape import known, size
+from weft.ops.base import catalogue
+from weft.ops.call import Subgraph
+from weft.ops.creation import iota
+from weft.ops.lag import NEVER, PERIOD, is_elementwise, traced_rule
+from weft.ops.sparse import RowSparse
+
+Flags = tuple[tuple[str, Any], ...]
+
+LARGE: Final = 1 << 20
+"""Elements from which a table's whole update costs more than keeping account of its rows."""
+_LOOKUPS: Final = frozenset({"embedding", "bag_of_rows", "bags_by_offset"})
+"""Recorded calls of (indices, table, ...) whose gradient by the table is row-sparse."""
+
+
+@functools.lru_cache(maxsize=256)
+def rule_of(
+    rule: Callable[..., Any], slots: int, numbers: tuple[str, ...], flags: Flags
+) -> Subgraph | None:
+    """An optimiser's rule as the code generator takes it; `None` if it is not elementwise."""
+
+    def function(p: Value, g: Value, *rest: Value) -> tuple[Value, ...]:
+        hyper = dict(zip(numbers, rest[slots:], strict=True))
+        found = rule(p, g, *rest[:slots], hyper=hyper, **dict(flags))
+        return (found.p, *found.slots)
+
+    traced = traced_rule(function, slots, len(numbers))
+    return traced if is_elementwise(traced) else None
+
+
+def lookups(g: Lazy) -> dict[Lazy, int]:
+    """Leaves that led to what `g` is the gradient of by lookups only, and how many rows of each."""
+    record = g.record
+    if record is None:
+        return {}
+    found: dict[Lazy, int] = {}
+    others: set[Lazy] = set()
+    seen: set[Record] = set()
+    stack = [x.record for x in record.inputs[: record.plan.follows]]
+    while stack:
+        record = stack.pop()
+        if record is None or record in seen:
+            continue
+        seen.add(record)
+        for i, x in enumerate(record.inputs):
+            if x.leaf is None:
+                stack.append(x.record if x.tracked else None)
+            elif i == 1 and record.plan.name in _LOOKUPS:
+                found[x] = found.get(x, 0) + size(record.inputs[0].type.shape)
+            else:
+                others.add(x)
+    return {x: n for x, n in found.items() if x not in others}
+
+
+def is_large(p: Tensor) -> bool:
+    """Whether a table is worth the account of its rows."""
+    return p.dtype is float32 and size(p.lazy.type.shape) >= LARGE
+
+
+def pays(p: Tensor, rows: int) -> bool:
+    """Whether a table had better be updated by rows, if so many are looked up."""
+    return 0 < rows <= known(p.lazy.type.shape)[0]
+
+
+class Lagged:
+    """A parameter and its state, as tables whose rows may lag behind."""
+
+    def __init__(self) -> None:
+        self._tables: list[Tensor] = []
+        self._last: Tensor | None = None
+        self._shown: list[Lazy] = []  # what parameter and state show: there, no row lags behind
+        self._history: np.ndarray[Any, Any] | None = None
+        self._clock = 0
+
+    def __deepcopy__(self, memo: Any) -> Lagged:
+        return Lagged()  # copies of the parameter and its state begin as whole tables
+
+    def step(
+        self, whole: Sequence[Tensor], rule: Subgraph, numbers: Sequence[float], clock: int,
+        idle: bool,
+    ) -> None:  # fmt: skip
+        """Record the update of a parameter by its gradient.
+
+        Args:
+            whole: the parameter, which has a gradient, and its state.
+            clock: number of the step, from 1.
+            idle: whether zero gradients do not move what had no gradient yet.
+        """
+        olds = [tensor.lazy for tensor in whole]
+        shown = len(olds) == len(self._shown) and all(map(_is, olds, self._shown))
+        shown = shown and self._clock == clock - 1
+        follows = shown and all([x.array is None for x in olds])
+        if follows:
+            olds = [table.lazy for table in self._tables]
+        else:
+            self._last = wrap(leaf(self._seen(known(olds[0].type.shape)[0], clock, idle, shown)))
+        assert self._last is not None
+        now, history = number(clock, int32), leaf(self._noted(numbers, clock))
+        g: Lazy = whole[0].grad.lazy
+        inputs = (g, now, self._last.lazy, history, *olds)
+        last, *news = trace.record(_UPDATE.plan(inputs, {"rule": rule}), inputs)
+        self._last.replace(last)
+        self._show(whole, olds, news, follows, _later((now, last, history, *news), rule))
+        self._clock = clock
+
+    def _seen(self, rows: int, clock: int, idle: bool, shown: bool) -> np.ndarray[Any, Any]:
+        """The last step that each row of whole tables has seen."""
+        if shown and self._last is not None:  # someone has looked at all of them
+            before = self._last.array
+            return np.where(before == NEVER, NEVER, clock - 1).astype(np.int32)
+        return np.full(rows, NEVER if clock == 1 and idle else clock - 1, np.int32)
+
+    def _noted(self, numbers: Sequence[float], clock: int) -> np.ndarray[Any, Any]:
+        """The history with the numbers of this step."""
+        if self._history is None or self._history.shape[1] != len(numbers):
+            self._history = np.zeros((PERIOD + 1, len(numbers)), np.float32)
+        self._history[clock % (PERIOD + 1)] = numbers
+        return self._history
+
+    def _show(
+        self, whole: Sequence[Tensor], olds: Sequence[Lazy], news: Sequence[Lazy], follows: bool,
+        shown: list[Lazy],
+    ) -> None:  # fmt: skip
+        """Have tables take over the memory, and parameter and state show what they stand for."""
+        tables: list[Tensor] = []
+        for i, (tensor, old, new, value) in enumerate(zip(whole, olds, news, shown, strict=True)):
+            place = old if old.array is not None else old.home
+            tensor.replace(value)
+            value.home = None
+            if follows:
+                self._tables[i].replace(new)
+                tables.append(self._tables[i])
+            else:
+                tables.append(wrap(new))
+                new.home, old.home = place, None
+        self._tables, self._shown = tables, shown
+
+
+def _is(x: Lazy, y: Lazy) -> bool:
+    return x is y
+
+
+def _update_rows(
+    g: Any, now: Value, last: Value, history: Value, *tables: Value, rule: Subgraph
+) -> tuple[Value, ...]:
+    if isinstance(g, RowSparse):
+        indices, rows = g.indices, g.values
+    else:
+        indices, rows = iota(shape=known(last.shape), dtype=int32), g
+    return catalogue.lag_update.all(indices, rows, now, last, history, *tables, rule=rule)
+
+
+def _whole(
+    now: Value, last: Value, history: Value, p: Value, *slots: Value, rule: Subgraph
+) -> list[Value]:
+    """Parameter and state as they should be; a lookup in one is simplified to that of its rows."""
+    rows = iota(shape=known(last.shape), dtype=int32)
+    return [
+        catalogue.lag_gather(p, rows, now, last, history, *slots, rule=rule, output=i)
+        for i in range(1 + len(slots))
+    ]
+
+
+_UPDATE: Final = Recorded(_update_rows, differentiable=False, rows=True)
+_WHOLE: Final = Recorded(_whole, differentiable=False, rows=False)
+
+
+def _later(inputs: tuple[Lazy, ...], rule: Subgraph) -> list[Lazy]:
+    """What `_whole` gives, recorded so that only who reads it has it computed."""
+    plan = _WHOLE.plan(inputs, {"rule": rule})
+    record = Record(plan, inputs, next_serial())
+    record.outputs = tuple([Lazy(t, record, i, False) for i, t in enumerate(plan.types)])
+    return list(record.outputs)
