@@ -124,3 +124,34 @@ def _avg_pool_grad(job: Job) -> Sequence[Value]:
     n, *rest = job.attrs["shape"]
     (y,) = job.again(_folded(job.xs[0]), shape=(job.size * n, *rest))
     return (_unfolded(y, job.size),)
+
+
+# Sequences
+
+
+@rule("lstm_sequence", "lstm_sequence_grad")
+def _recurrent(job: Job) -> Sequence[Value] | None:
+    """Examples as more sequences, where all share the weights."""
+    weights = 1 if job.op.name == "lstm_sequence" else 2
+    if job.mapped[weights]:
+        return None
+    first = job.attrs["batch_first"]
+    xs = [
+        x if i == weights else _as_sequences(job.spread_one(i), first) for i, x in enumerate(job.xs)
+    ]
+    return [_from_sequences(y, job.size, first) for y in job.again(*xs)]
+
+
+def _as_sequences(x: Value, batch_first: bool) -> Value:
+    """B, N, ... as B * N, ..., or B, L, N, ... as L, B * N, ..."""
+    if batch_first or len(concrete(x)) == 3:  # states have no axis of time
+        return _folded(x)
+    b, steps, n, width = concrete(x)
+    return catalogue.reshape(moved(x, 0, 1), shape=(steps, b * n, width))
+
+
+def _from_sequences(y: Value, size: int, batch_first: bool) -> Value:
+    if batch_first or len(concrete(y)) == 2:
+        return _unfolded(y, size)
+    steps, n, width = concrete(y)
+    return moved(catalogue.reshape(y, shape=(steps, size, n // size, width)), 1, 0)
