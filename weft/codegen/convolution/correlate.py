@@ -1,11 +1,12 @@
 """The loops of a correlation around the microkernel.
 
-    chunk         a block of images and positions, and a share of the panels of columns
-      (copy)      its part of the source with the zeros around it, into this thread's scratch
-      panel       `tile.columns` columns: their weights stay in L2
-        phase     one for each residue of a strided gradient, else one in all
-          tile    `tile.rows` positions
-            tap   microkernel over the channels; with the taps of the last axis if joined
+    chunk           a block of images and positions, and a share of the panels of columns
+      (slice)       of the channels, where there are many: tiles' sums wait in scratch meanwhile
+        (copy)      its part of the source with the zeros around it, into this thread's scratch
+        panel       `tile.columns` columns: their weights stay in L2
+          phase     one for each residue of a strided gradient, else one in all
+            tile    `tile.rows` positions
+              tap   microkernel over the channels; with the taps of the last axis if joined
 
 A last tile that would hang over the edge begins early and does not store what is stored already.
 """
@@ -17,13 +18,13 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from math import prod
 
-from weft.codegen.builder import Builder, Reg, integer, kernel_builder
+from weft.codegen.builder import Builder, Reg, constant, integer, kernel_builder
 from weft.codegen.contraction.emit import divide, fixed, smaller, subtract
 from weft.codegen.contraction.plan import ceil_div
 from weft.codegen.contraction.sink import Sink
 from weft.codegen.convolution.geometry import Axis, Correlation, Phase
-from weft.codegen.convolution.halo import Image, copy_block, pitches_of
-from weft.codegen.convolution.plan import Plan, source_bytes
+from weft.codegen.convolution.halo import Image, choose, copy_block, pitches_of
+from weft.codegen.convolution.plan import Plan, pixel_bytes
 from weft.codegen.kernel import Argument, Kernel, Launch, Scratch
 from weft.codegen.microkernel import (
     UNROLL,
@@ -75,9 +76,9 @@ class Nest:
         self.sink = sink
         self.panels = ceil_div(problem.columns, self.tile.columns)
         self.size = problem.sums.size
-        pixel = problem.groups * problem.depth
         a, b, c = problem.axes
-        self.image = Image((a.source, b.source, c.source), pixel, problem.dtype)
+        channels = problem.groups * problem.depth
+        self.image = Image((a.source, b.source, c.source), channels, problem.dtype)
         self.largest = [
             ceil_div(extent, parts)
             for extent, parts in zip(
@@ -88,8 +89,18 @@ class Nest:
         self.pitches = self.image.pitches
         self.scratch = 0
         if plan.copied:
-            self.pitches = pitches_of((a.window(z), b.window(y), c.window(x)), pixel * self.size)
-            self.scratch = (source_bytes(problem, (n, z, y, x)) // LINE + 1) * LINE
+            windows = a.window(z), b.window(y), c.window(x)
+            self.pitches = pitches_of(windows, pixel_bytes(problem, plan.slices))
+            self.scratch = (n * self.pitches[0] // LINE + 1) * LINE
+        # Sums of a slice that wait for the next: tile after tile, phase after phase.
+        self.copy_bytes = self.scratch
+        tiles = n * z * y * ceil_div(x, self.tile.rows)
+        if plan.scattered:
+            tiles = ceil_div(n * z * y * x, self.tile.rows)
+        self.phase_bytes = tiles * self.tile.rows * self.tile.columns * self.size
+        if plan.slices > 1:
+            waiting = ceil_div(problem.groups * self.panels, plan.shares) * self._phases()
+            self.scratch += waiting * self.phase_bytes
 
     def launch(self, source: Argument, weights: Argument) -> Launch:
         """The launch on the source and the packed weights."""
@@ -124,8 +135,14 @@ class Nest:
             rest, i = divide(b, rest, integer(parts))
             blocks.insert(0, span(b, i, extent, parts))
         self.blocks = blocks
-        self._find_source()
-        self._work(share)
+        with each(b, integer(0), integer(plan.slices)) as part:
+            self.part = part
+            self.channels = span(b, part, problem.depth, plan.slices)
+            self._find_source()
+            self._work(share)
+
+    def _phases(self) -> int:
+        return prod(len(axis.phases) for axis in self.problem.axes)
 
     def _work(self, share: Reg) -> None:
         """What a chunk does once its source is at hand: its share of the panels."""
@@ -133,6 +150,9 @@ class Nest:
         total = problem.groups * self.panels
         first, count = span(b, share, total, plan.shares)
         with each(b, first, b.add(first, count)) as panel:
+            if plan.slices > 1:
+                waiting = b.mul(subtract(b, panel, first), self._phases() * self.phase_bytes)
+                self.waiting = b.offset(b.offset(self.own, self.copy_bytes), waiting)
             self._panel(panel)
 
     def _find_source(self) -> None:
@@ -153,9 +173,12 @@ class Nest:
             b.add(b.mul(b.add(count, -1), axis.stride), axis.reach + 1)
             for (_, count), axis in zip(spans, axes, strict=True)
         )
+        first, channels = self.channels
+        here = b.offset(here, b.mul(first, self.problem.dtype.size))
         copy_block(
             b, self.target, self.image, here, self.own, (corner[0], corner[1], corner[2]),
             (images[1], z, y, x), self.pitches, self.problem.sums,
+            channels if self.plan.slices > 1 else None,
         )  # fmt: skip
         self.base = self.own
 
@@ -174,13 +197,18 @@ class Nest:
             ]
         step = tile.columns * self.size
         own = problem.packed_taps * problem.depth * step
-        self.panel = b.offset(self.weights, b.mul(panel, own))
+        start = b.mul(self.channels[0], step)
+        self.panel = b.offset(b.offset(self.weights, b.mul(panel, own)), start)
         self.group = b.mul(group, problem.depth * self.size)
         with contextlib.ExitStack() as stack:
             parts: list[Part] = []
+            number = integer(0)
             for i, axis in enumerate(problem.axes):
                 phase = stack.enter_context(each(b, integer(0), integer(len(axis.phases))))
                 parts.append(self._part(i, axis, phase))
+                number = b.add(b.mul(number, len(axis.phases)), phase)
+            if self.plan.slices > 1:
+                self.phase = b.offset(self.waiting, b.mul(number, self.phase_bytes))
             self._phase(parts)
 
     def _part(self, i: int, axis: Axis, phase: Reg) -> Part:
@@ -228,6 +256,7 @@ class Nest:
                 begin = smaller(b, loop.index, b.add(count, -rows))
                 skip = subtract(b, loop.index, begin)
             pointer = self._source_at(base, (n, z, y, begin))
+            self._find_sums(n, z, y, loop.index)
             self._tile(parts, pointer, weights, self._result_at(parts, (n, z, y, begin)), skip)
 
     def _tile(
@@ -237,12 +266,56 @@ class Nest:
         b, axis = self.b, self.problem.axes[2]
         pitch = axis.stride * self.pitches[3]
         left = tuple(Address(pointer, row * pitch) for row in range(self.tile.rows))
+        sums = self._sum(left, parts, weights)
+        with self._last(sums):
+            for row, values in enumerate(sums):
+                wanted = None
+                if skip is not None and row < self.tile.rows - 1:
+                    wanted = b.compare("icmp sle", skip, integer(row))
+                self._store(values, b.add(pixel, row * axis.step), wanted)
+
+    def _find_sums(self, n: Reg, z: Reg, y: Reg, x: Reg) -> None:
+        """Point `self.waits` at the tile's sums: `x` is a multiple of its rows."""
+        if self.plan.slices == 1:
+            return
+        b, rows = self.b, self.tile.rows
+        _, depth, height, width = self.largest
+        line = b.add(b.mul(b.add(b.mul(n, depth), z), height), y)
+        at = b.add(b.mul(line, ceil_div(width, rows) * rows), x)
+        self.waits = b.offset(self.phase, b.mul(at, self.tile.columns * self.size))
+
+    def _places(self) -> list[Reg]:
+        """Where a tile's sums wait for the next slice, one vector after the other."""
+        tile = self.tile
+        step = tile.lanes * self.size
+        return [self.b.offset(self.waits, i * step) for i in range(tile.rows * tile.vectors)]
+
+    def _start(self) -> Accumulators:
+        """What a tile's sums start from: those of the slice before."""
+        b, tile = self.b, self.tile
+        if self.plan.slices == 1:
+            return zeros(tile)
+        fresh = b.compare("icmp eq", self.part, integer(0))
+        zero = constant(0, tile.type)
+        sums = [choose(b, fresh, zero, b.load(tile.type, p, self.size)) for p in self._places()]
+        return unflat(sums, tile.vectors)
+
+    @contextlib.contextmanager
+    def _last(self, sums: Accumulators) -> Iterator[None]:
+        """Code for the last slice; those before keep their sums."""
+        b = self.b
+        if self.plan.slices == 1:
+            self.sink.reset()
+            yield
+            return
+        last = integer(self.plan.slices - 1)
+        with b.when(b.compare("icmp ne", self.part, last)):
+            for place, value in zip(self._places(), (v for row in sums for v in row), strict=True):
+                b.store(value, place, self.size)
+        with b.when(b.compare("icmp eq", self.part, last)):
+            self.sink.reset()
+            yield
         self.sink.reset()
-        for row, values in enumerate(self._sum(left, parts, weights)):
-            wanted = None
-            if skip is not None and row < self.tile.rows - 1:
-                wanted = b.compare("icmp sle", skip, integer(row))
-            self._store(values, b.add(pixel, row * axis.step), wanted)
 
     def _scattered(self, parts: list[Part], base: Reg, weights: Reg) -> None:
         """Tiles over all positions of the block, each row's place computed."""
@@ -263,11 +336,12 @@ class Nest:
                 at.insert(0, rest)
                 left.append(Address(self._source_at(base, at)))
                 pixels.append(self._result_at(parts, at))
+            self._find_sums(integer(0), integer(0), integer(0), loop.index)
             sums = self._sum(tuple(left), parts, weights)
-            self.sink.reset()
-            for row, values in enumerate(sums):
-                wanted = b.compare("icmp slt", b.add(loop.index, row), total) if row else None
-                self._store(values, pixels[row], wanted)
+            with self._last(sums):
+                for row, values in enumerate(sums):
+                    wanted = b.compare("icmp slt", b.add(loop.index, row), total) if row else None
+                    self._store(values, pixels[row], wanted)
 
     def _source_at(self, base: Reg, at: tuple[Reg, ...] | list[Reg]) -> Reg:
         """Where the first tap of a position reads."""
@@ -290,7 +364,7 @@ class Nest:
         """The sums of one tile: loops over taps around the microkernel."""
         problem, b = self.problem, self.b
         step = self.tile.columns * self.size
-        depth: Reg = integer(problem.depth)
+        depth = self.channels[1]
         loops: list[tuple[Reg, int, int]] = []
         below = 1
         for i in (2, 1, 0):
@@ -301,7 +375,7 @@ class Nest:
                 run = below * problem.depth * step
                 loops.insert(0, (parts[i].taps, axis.dilation * self.pitches[i + 1], run))
             below *= len(axis.order)
-        return self._taps(left, weights, loops, depth, zeros(self.tile))
+        return self._taps(left, weights, loops, depth, self._start())
 
     def _taps(
         self,
@@ -317,7 +391,7 @@ class Nest:
             right = Right(weights, tile.columns * self.size)
             # Where one step of a row reads what a later step of its neighbour reads, LLVM would
             # keep the values of all unrolled steps in registers, and spill sums for them.
-            apart = self.problem.axes[2].stride * self.problem.groups * self.problem.depth
+            apart = self.problem.axes[2].stride * self.pitches[3] // self.size
             unroll = max(1, min(UNROLL, apart))
             if known is None and unroll == 3:
                 unroll = 2  # a power of two where the depth is not known

@@ -48,11 +48,14 @@ def copy_block(
     counts: tuple[Reg, Reg, Reg, Reg],
     pitches: tuple[int, int, int, int],
     wide: DType,
+    channels: Reg | None = None,
 ) -> None:
     """Copy a block of images to `to`, zero where it lies outside them.
 
     `source` is the first image, `first` the block's corner in it (negative in the zeros before),
-    `counts` images and positions, `pitches` bytes between neighbours in `to`.
+    `counts` images and positions, `pitches` bytes between neighbours in `to`. Of each position only
+    some `channels` are copied, if they are given; otherwise positions must follow each other in
+    `to`.
     """
     own = image.pitches
     zero = integer(0)
@@ -70,15 +73,25 @@ def copy_block(
         row = to
         for index, pitch in ((n.index, pitches[0]), (z.index, pitches[1]), (y.index, pitches[2])):
             row = b.offset(row, b.mul(index, pitch))
-        clear_run(b, target, row, b.mul(begin, image.channels), wide)
         place = b.offset(source, b.mul(n.index, own[0]))
         for index, pitch in ((at_z, own[1]), (at_y, own[2]), (b.add(begin, first[2]), own[3])):
             place = b.offset(place, b.mul(index, pitch))
-        count = b.mul(subtract(b, end, begin), image.channels)
-        pixel = image.channels * wide.size
-        copy_run(b, target, place, b.offset(row, b.mul(begin, pixel)), count, (image.dtype, wide))
-        rest = b.mul(subtract(b, counts[3], end), image.channels)
-        clear_run(b, target, b.offset(row, b.mul(end, pixel)), rest, wide)
+        middle, rest = subtract(b, end, begin), subtract(b, counts[3], end)
+        after = b.offset(row, b.mul(begin, pitches[3]))
+        last = b.offset(row, b.mul(end, pitches[3]))
+        kinds = image.dtype, wide
+        if channels is None:
+            clear_run(b, target, row, b.mul(begin, image.channels), wide)
+            copy_run(b, target, place, after, b.mul(middle, image.channels), kinds)
+            clear_run(b, target, last, b.mul(rest, image.channels), wide)
+        else:
+            for start, count in ((row, begin), (last, rest)):
+                with b.loop(0, count) as x:
+                    goal = b.offset(start, b.mul(x.index, pitches[3]))
+                    clear_run(b, target, goal, channels, wide)
+            with b.loop(0, middle) as x:
+                goal = b.offset(after, b.mul(x.index, pitches[3]))
+                copy_run(b, target, b.offset(place, b.mul(x.index, own[3])), goal, channels, kinds)
 
 
 def clear_run(b: Builder, target: Target, to: Reg, count: Reg, dtype: DType) -> None:

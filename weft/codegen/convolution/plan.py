@@ -20,6 +20,10 @@ CHUNK_FLOPS = 2e6
 """Least work of a chunk, some 10 us: less is not worth waking another thread for."""
 CHUNKS = 32
 """Chunks to aim for: even shares for up to 8 threads."""
+WIDE = 256
+"""Fewest columns that are shared out among chunks rather than positions."""
+POSITIONS = 96
+"""Fewest positions of a block: each reads all weights."""
 
 Blocks = tuple[int, int, int, int]
 
@@ -39,6 +43,7 @@ class Plan:
     shares: int
     copied: bool  # each chunk copies its part of the source, with the zeros around it
     joined: bool  # taps of the last axis and channels are one run in the source
+    slices: int = 1  # of the channels; one after the other, with copies of the source
 
     @property
     def chunks(self) -> int:
@@ -48,14 +53,74 @@ class Plan:
 
 def plan_of(problem: Correlation, target: Target) -> Plan:
     """Choose the blocking; depends on shapes and target only, never on threads."""
-    copied = not problem.inside or problem.dtype is not problem.sums
-    joined = problem.groups == 1 and problem.axes[2].dilation == 1
+    slices = slices_of(problem, target)
+    copied = not problem.inside or problem.dtype is not problem.sums or slices > 1
+    joined = problem.groups == 1 and problem.axes[2].dilation == 1 and slices == 1
     tile, scattered = choose_tile(problem, target, 1)
     panels = problem.groups * ceil_div(problem.columns, tile.columns)
-    blocks, shares = cut(problem, tile, scattered, panels, target)
+    if slices > 1:
+        blocks, shares = cut_slices(problem, tile, scattered, slices, target)
+    else:
+        blocks, shares = cut(problem, tile, scattered, panels, target)
     if blocks[3] > 1:  # again, now that the length of a row is known
         tile, scattered = choose_tile(problem, target, blocks[3])
-    return Plan(tile, scattered, blocks, shares, copied, joined)
+    return Plan(tile, scattered, blocks, shares, copied, joined, slices)
+
+
+def slices_of(problem: Correlation, target: Target) -> int:
+    """How many slices of the channels keep a panel's weights in L2 while tiles pass by."""
+    if problem.groups > 1:
+        return 1
+    lanes = target.lanes(problem.sums.size)
+    row = min(2, ceil_div(problem.columns, lanes)) * lanes * problem.sums.size
+    most = max(64, target.l2 // 4 // (row * max(1, problem.packed_taps)))
+    least = max(1, ceil_div(problem.depth, most))
+    even = (n for n in range(least, 2 * least) if problem.depth % (16 * n) == 0)
+    return next(even, least)
+
+
+def pixel_bytes(problem: Correlation, slices: int) -> int:
+    """Bytes from one position to the next in a copy of a slice of the source.
+
+    A line to spare keeps the rows of a tile out of each other's sets of the first cache.
+    """
+    own = problem.groups * ceil_div(problem.depth, slices) * problem.sums.size
+    return own + 64 if slices > 1 and own % 256 == 0 else own
+
+
+def cut_slices(
+    problem: Correlation, tile: Tile, scattered: bool, slices: int, target: Target
+) -> tuple[Blocks, int]:
+    """Blocks and shares where the channels are cut too.
+
+    Every share copies the source and every block reads all weights, so both stay large.
+    """
+    extents = (problem.images, *(axis.count for axis in problem.axes))
+    least = (1, 1, 1, 1 if scattered else min(2 * tile.rows, extents[3]))
+    sizes, shares = list(extents), 1
+    panels = ceil_div(problem.columns, tile.columns)
+    pixel = pixel_bytes(problem, slices)
+    while True:
+        blocks = [ceil_div(e, s) for e, s in zip(extents, sizes, strict=True)]
+        chunks, positions = prod(blocks) * shares, prod(sizes)
+        large = source_bytes(problem, (sizes[0], sizes[1], sizes[2], sizes[3]), pixel)
+        axis = next((i for i in range(4) if sizes[i] >= 2 * least[i] and sizes[i] > 1), None)
+        if large > target.l2 // 4 and axis is not None:
+            sizes[axis] = ceil_div(sizes[axis], 2)
+            continue
+        sums = positions * problem.columns * problem.sums.size // shares
+        few = chunks < CHUNKS and problem.flops / chunks > 2 * CHUNK_FLOPS
+        if sums <= target.l2 // 2 and not few:
+            break
+        wide = problem.columns // shares >= WIDE
+        if axis is not None and (not wide or shares == panels) and positions >= 2 * POSITIONS:
+            sizes[axis] = ceil_div(sizes[axis], 2)
+        elif shares < panels and (wide or axis is None or positions < 2 * POSITIONS):
+            shares = min(2 * shares, panels)
+        else:
+            break
+    a, b, c, d = blocks
+    return (a, b, c, d), shares
 
 
 def most_rows(target: Target, vectors: int) -> int:
@@ -115,7 +180,8 @@ def cut(
     shares = 1
     while True:
         chunks = prod(ceil_div(e, s) for e, s in zip(extents, sizes, strict=True)) * shares
-        source = source_bytes(problem, (sizes[0], sizes[1], sizes[2], sizes[3]))
+        block = sizes[0], sizes[1], sizes[2], sizes[3]
+        source = source_bytes(problem, block, pixel_bytes(problem, 1))
         large = source > target.l2 // 4 or prod(sizes) * pixel > target.l2 // 2
         few = chunks < CHUNKS and problem.flops / chunks > 2 * least_flops
         if not large and not few:
@@ -131,7 +197,7 @@ def cut(
     return (a, b, c, d), shares
 
 
-def source_bytes(problem: Correlation, sizes: Blocks) -> int:
+def source_bytes(problem: Correlation, sizes: Blocks, pixel: int) -> int:
     """Bytes of the source that a block of positions reads, zeros included."""
     window = prod(axis.window(n) for axis, n in zip(problem.axes, sizes[1:], strict=True))
-    return sizes[0] * window * problem.groups * problem.depth * problem.sums.size
+    return sizes[0] * window * pixel
