@@ -8,6 +8,7 @@ and the networks update `bench/results.md`.
 from __future__ import annotations
 
 import argparse
+import sys
 from collections.abc import Callable, Sequence
 
 from bench import conv, matmul, overhead, recording, sections, startup
@@ -177,8 +178,14 @@ def main() -> None:
     if names[0] in TOPICS and given.names[1:]:
         TOPICS[names[0]](names[1:], plan)
         return
+    failures: list[str] = []
     for name in names:
-        run(name, plan)
+        try:
+            run(name, plan)
+        except AssertionError as error:  # the others can still be measured
+            failures.append(str(error))
+    if failures:
+        sys.exit("\n".join(failures))
 
 
 if __name__ == "__main__":

@@ -56,12 +56,16 @@ def versions() -> dict[str, str]:
 
 
 def stamp() -> dict[str, str]:
-    """When, and of which commit."""
-    asked = subprocess.run(
-        ["git", "rev-parse", "--short=10", "HEAD"], capture_output=True, text=True, cwd=FOLDER
-    )
+    """When, and of which commit; a plus stands for changes to the package since then."""
     now = datetime.datetime.now(datetime.UTC)
-    return {"date": now.strftime("%Y-%m-%d %H:%M"), "commit": asked.stdout.strip()}
+    changed = "+" if _git("status", "--porcelain", "--", "../weft") else ""
+    commit = _git("rev-parse", "--short=10", "HEAD") + changed
+    return {"date": now.strftime("%Y-%m-%d %H:%M"), "commit": commit}
+
+
+def _git(*command: str) -> str:
+    asked = subprocess.run(["git", *command], capture_output=True, text=True, cwd=FOLDER)
+    return asked.stdout.strip()
 
 
 def cells(contestants: list[Contestant]) -> dict[str, dict[str, Any]]:

@@ -12,7 +12,19 @@ from handmade import increment, make, random_program
 from weft.passes.memory import Step, plan
 from weft.runtime.arena import Arena
 from weft.runtime.call import Call, InArena
-from weft.runtime.profile import arena_map, measure
+from weft.runtime.peak import Meter, Peak
+from weft.runtime.profile import (
+    Row,
+    Run,
+    arena_map,
+    covered_ns,
+    measure,
+    profile_steps,
+    trace_events,
+    watch,
+    watchers,
+    work_of,
+)
 
 
 @pytest.mark.parametrize("threads", [1, 2])
@@ -72,3 +84,54 @@ def test_the_arena_map_shows_lives():
 
 def test_an_empty_arena_has_a_map():
     assert arena_map(plan([], {})).startswith("arena 0 B")
+
+
+def recorded(threads):
+    program, _, _ = random_program(3, threads)
+    works = ["a" if i % 2 else "b" for i in range(len(program.calls))]
+    return Run(program, works, program.record())
+
+
+@pytest.mark.parametrize("threads", [1, 2])
+def test_a_step_of_several_programs_has_one_profile(threads):
+    runs = [recorded(threads), recorded(threads)]
+    again = [Run(run.program, run.works, run.program.record()) for run in runs]
+    profile = profile_steps([[runs[0]], runs, again], 1e9)
+    assert sum(row.calls for row in profile.rows) == sum(len(r.program.calls) for r in runs)
+    assert {row.work for row in profile.rows} == {"a", "b"}
+    assert len({(row.name, row.work) for row in profile.rows}) == len(profile.rows)
+    assert 0 < covered_ns(runs) <= sum(run.recording.total_ns for run in runs)
+
+
+def test_a_trace_has_every_unit_and_a_track_for_each_thread():
+    run = recorded(2)
+    events = trace_events([run], "a step")["traceEvents"]
+    spans = [e for e in events if e["ph"] == "X" and e["tid"]]
+    assert len(spans) == (run.recording.records["start"] > 0).sum()
+    assert {e["args"]["work"] for e in spans} == {"a", "b"}
+    named = {e["tid"] for e in events if e["name"] == "thread_name"}
+    assert {e["tid"] for e in events if e["ph"] == "X"} <= named
+
+
+def test_watching_ends_with_its_block():
+    with watch() as outer:
+        with watch() as inner:
+            watchers[-1](recorded(1))
+        watchers[0](recorded(1))
+    assert (len(outer), len(inner), watchers) == (1, 1, [])
+
+
+def test_a_share_is_of_the_nearer_peak():
+    row = Row("kernel", 1, ns=1e6, busy_ns=1e6, flops=5e7, bytes=1e7)
+    assert row.share(Peak(100.0, 20.0)) == 0.5
+    assert row.share(Peak(100.0, 10.0)) == 1.0
+
+
+def test_work_without_a_group_has_no_shapes():
+    assert work_of(None) == ""
+
+
+def test_peaks_are_measured():
+    meter = Meter(2)
+    meter.take(2)
+    assert meter.peak.gflops > meter.peak.gbytes > 0.1
