@@ -227,15 +227,13 @@ def test_an_operand_of_the_product_is_never_written_in_place() -> None:
     assert all(launch.inplace == () for launch in matmul(group, machine("native")))
 
 
-def test_large_products_of_a_copied_operand_share_one_kernel() -> None:
-    def irs(size: int) -> list[str]:
-        zeros = np.zeros((size, size), np.float32)
-        turned = {"transpose_x": True, "transpose_y": False}
-        return [a.kernel.ir for a in matmul(group_for("matmul", (zeros, zeros), turned), native)]
-
+def test_a_copy_of_y_is_a_launch_that_all_items_share() -> None:
+    zeros = np.zeros((512, 512), np.float32)
     native = machine("native")
-    assert irs(1024) == irs(2048)
-    assert len(irs(1024)) == 2
+    copy, multiply = matmul(group_for("matmul", (zeros, zeros), TURNS), native)
+    assert copy.args[1] is multiply.args[1] and isinstance(copy.args[1], Scratch)
+    (alone,) = matmul(group_for("matmul", (zeros[:128], zeros), TURNS), native)
+    assert not isinstance(alone.args[1], Scratch)
 
 
 @pytest.mark.parametrize("name", TARGETS)
@@ -266,9 +264,13 @@ def test_the_kernels_are_chosen_by_shape() -> None:
     direct = plan_of(product((100, 96), (96, 96)), native)
     assert not direct.pack_left and not direct.pack_right
     large = plan_of(product((1024, 1024), (1024, 1024)), native)
-    assert large.pack_right and not large.pack_left  # 8 rows in one cache set stay there
-    turned = plan_of(product((1024, 1024), (1024, 1024), transpose_x=True), native)
-    assert turned.pack_left and turned.pack_right and turned.depth > large.depth
+    assert large.before and large.pack_left  # its rows would meet in one cache set
+    apart = plan_of(product((1024, 1000), (1000, 1024)), native)
+    assert apart.before and not apart.pack_left
+    turned = plan_of(product((100, 1024), (100, 1024), transpose_x=True), native)
+    assert turned.before and turned.pack_left and turned.depth == 100
+    few = plan_of(product((64, 1024), (1024, 1024)), native)
+    assert few.pack_right and not few.before and not few.pack_left and few.depth < large.depth
 
 
 def test_the_checks_can_fail() -> None:

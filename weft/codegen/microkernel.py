@@ -13,6 +13,7 @@ accumulators, because two units with a latency of 4 cycles want 8 independent mu
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -22,6 +23,10 @@ from weft.ir.dtype import DType
 
 UNROLL = 4
 """Steps of k per iteration: hides the loop's own instructions; 8 gains nothing measurable."""
+LINE = 64
+"""Bytes of a cache line."""
+SECOND = 2
+"""The level of caches that lines are fetched into: the first would lose what the loop reads."""
 
 
 @dataclass(frozen=True)
@@ -83,12 +88,27 @@ class Right(NamedTuple):
 
     Vectors follow each other at `spacing` bytes (side by side if 0). `masks` gives, per vector, an
     `<lanes x i1>` register, or nothing to read all lanes; other lanes are 0 and not touched.
+    A `distance` is for steps that lie pages apart, in memory and not in a cache.
     """
 
     pointer: Reg
     step: Reg | int
     masks: tuple[Reg | None, ...] = ()
     spacing: int = 0
+    distance: int = 0  # steps of k after which a vector is needed when it is asked for
+
+
+class Ahead(NamedTuple):
+    """Cache lines to ask for on the way, because they are needed soon after.
+
+    The first `times` iterations of the loop over k ask for `lines` neighbours each, at `pointer`
+    and then `stride` bytes on: not all at once, which would fill the queue of misses.
+    """
+
+    pointer: Reg
+    stride: Reg | int
+    lines: int
+    times: int
 
 
 Accumulators = list[list[Reg]]
@@ -120,25 +140,31 @@ def microkernel(
     depth: Reg | int,
     start: Accumulators | None = None,
     unroll: int = UNROLL,
+    ahead: Sequence[Ahead] = (),
 ) -> Accumulators:
     """Write `start + left @ right` over `depth` steps of k; gives the registers that hold it.
 
     Args:
         depth: number of steps; 0 gives `start`.
         start: accumulators to add to, such as loaded ones; zeros if not given.
+        ahead: memory that is used after the sums are made.
     """
-    return _Writer(b, tile, left, right, unroll).write(depth, start or zeros(tile))
+    return _Writer(b, tile, left, right, unroll, ahead).write(depth, start or zeros(tile))
 
 
 class _Writer:
     """One microkernel under construction."""
 
-    def __init__(self, b: Builder, tile: Tile, left: Left, right: Right, unroll: int) -> None:
+    def __init__(
+        self, b: Builder, tile: Tile, left: Left, right: Right, unroll: int,
+        ahead: Sequence[Ahead] = (),
+    ) -> None:  # fmt: skip
         self.b = b
         self.tile = tile
         self.left = left
         self.right = right
         self.unroll = unroll
+        self.ahead = ahead
         # Few pointers move along; many stay put and share one moving offset.
         self.pointers = list(dict.fromkeys(address.pointer for address in left.rows))
         self.moving = len(self.pointers) <= 2
@@ -147,6 +173,9 @@ class _Writer:
         b, unroll = self.b, self.unroll
         flat = [register for row in start for register in row]
         state = [*flat, self.right.pointer, *(self.pointers if self.moving else [integer(0)])]
+        self.asked = len(state)
+        state += [ahead.pointer for ahead in self.ahead]
+        self.iterations = max(1, depth // unroll) if isinstance(depth, int) else 0
         if isinstance(depth, int):
             whole: Reg | int = depth - depth % unroll
             if whole:
@@ -163,12 +192,14 @@ class _Writer:
     def _loop(self, state: list[Reg], start: Reg | int, stop: Reg | int, steps: int) -> list[Reg]:
         with self.b.loop(start, stop, steps, state) as loop:
             loop.next = self._steps(loop.carried, steps)
+            if self.ahead and steps == self.unroll:
+                loop.next[self.asked :] = self._ask(loop.carried[self.asked :], loop.index)
         return loop.results
 
     def _steps(self, state: list[Reg], steps: int) -> list[Reg]:
         """`steps` steps of k, then the pointers moved past them."""
         count = self.tile.rows * self.tile.vectors
-        flat, right, moving = list(state[:count]), state[count], state[count + 1 :]
+        flat, right, moving = list(state[:count]), state[count], state[count + 1 : self.asked]
         for k in range(steps):
             self._step(flat, self._ahead(right, self.right.step, k), k, moving)
         right = _moved(self.b, self._ahead(right, self.right.step, steps))
@@ -176,7 +207,23 @@ class _Writer:
             moving = [_moved(self.b, self._ahead(p, self.left.step, steps)) for p in moving]
         else:
             moving = [self.b.add(moving[0], self._times(self.left.step, steps))]
-        return [*flat, right, *moving]
+        return [*flat, right, *moving, *state[self.asked :]]
+
+    def _ask(self, pointers: list[Reg], k: Reg) -> list[Reg]:
+        """Prefetch what `ahead` says; gives the pointers moved on, after the last row no more."""
+        b = self.b
+        following: list[Reg] = []
+        for pointer, (_, stride, lines, times) in zip(pointers, self.ahead, strict=True):
+            step = stride if isinstance(stride, Reg) else integer(stride)
+            each = -(-times // self.iterations) if self.iterations else 1
+            more = b.compare("icmp slt", k, integer(times // each * self.unroll))
+            step = b.emit("i64", f"select {more}, {step}, {integer(0)}")
+            for _ in range(each):
+                for line in range(lines):
+                    prefetch(b, b.offset(pointer, line * LINE), SECOND)
+                pointer = b.offset(pointer, step)
+            following.append(_moved(b, pointer))
+        return following
 
     def _step(self, flat: list[Reg], right: Reg, k: int, moving: list[Reg]) -> None:
         """One k: the vectors of the right operand, then each row's element against them."""
@@ -213,10 +260,21 @@ class _Writer:
     def _column(self, pointer: Reg, v: int) -> Reg:
         tile, size = self.tile, self.tile.dtype.size
         place = self.b.offset(pointer, v * (self.right.spacing or tile.lanes * size))
+        if self.right.distance:
+            prefetch(self.b, self._ahead(place, self.right.step, self.right.distance), SECOND)
         mask = self.right.masks[v] if self.right.masks else None
         if mask is None:
             return self.b.load(tile.type, place, size)
         return load_masked(self.b, tile.type, place, mask)
+
+
+def prefetch(b: Builder, place: Reg, near: int) -> None:
+    """Ask for the cache line at `place`, into the first level (`near` 3) or the second (2).
+
+    Any address will do.
+    """
+    args = (place, integer(0, "i32"), integer(near, "i32"), integer(1, "i32"))
+    b.call("void", "llvm.prefetch.p0", args)
 
 
 def fma(b: Builder, x: Reg, y: Reg, z: Reg) -> Reg:

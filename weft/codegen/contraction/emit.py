@@ -5,6 +5,7 @@ from __future__ import annotations
 from weft.codegen.builder import Builder, Reg, constant, element, integer, vector
 from weft.codegen.loop.convert import loaded, storage_type, stored
 from weft.codegen.microkernel import first_lanes, load_masked, store_masked
+from weft.codegen.microkernel import prefetch as prefetch
 from weft.codegen.target import Target
 from weft.ir.dtype import DType
 
@@ -21,6 +22,14 @@ def smaller(b: Builder, x: Reg, y: Reg | int) -> Reg:
     if p is not None and q is not None:
         return integer(min(p, q))
     return b.call("i64", "llvm.smin.i64", (x, y))
+
+
+def larger(b: Builder, x: Reg, y: Reg) -> Reg:
+    """The greater of two `i64`."""
+    p, q = fixed(x), fixed(y)
+    if p is not None and q is not None:
+        return integer(max(p, q))
+    return b.call("i64", "llvm.smax.i64", (x, y))
 
 
 def subtract(b: Builder, x: Reg, y: Reg) -> Reg:
@@ -75,15 +84,6 @@ def write(b: Builder, value: Reg, pointer: Reg, to: DType, mask: Reg | None) -> 
         words = value.type.replace("half", "i16")
         value = b.emit(words, f"bitcast {value} to {words}")
     store_masked(b, value, pointer, mask)
-
-
-def prefetch(b: Builder, place: Reg, near: int) -> None:
-    """Ask for the cache line at `place`, into the first level (`near` 3) or the second (2).
-
-    Any address will do.
-    """
-    args = (place, integer(0, "i32"), integer(near, "i32"), integer(1, "i32"))
-    b.call("void", "llvm.prefetch.p0", args)
 
 
 def first(b: Builder, value: Reg) -> Reg:

@@ -11,12 +11,12 @@ from weft.codegen.contraction.plan import Plan
 from weft.codegen.contraction.product import Product
 from weft.codegen.contraction.sink import Plain, Sink
 from weft.codegen.contraction.transpose import transpose
-from weft.codegen.microkernel import Accumulators, Tile, first_lanes
+from weft.codegen.microkernel import Accumulators, Ahead, Tile, first_lanes
 
 UNROLLED = 150
 """Most epilogue instructions that are repeated for every vector of a tile, not looped over."""
 
-STREAMED = 32 << 20
+STREAMED = 16 << 20
 """Bytes of output from which no cache keeps it until it is read: stores then skip the caches,
 which saves reading the lines first (4096 x 64 x 4096: 164 -> 211 GFLOP/s on one thread)."""
 
@@ -92,13 +92,14 @@ class Finish:
         b.jump(after)
         b.start(after)
 
-    def expect(self, i: Reg, j: Reg) -> None:
-        """Tell the sink that tile (i, j) comes next."""
+    def ahead(self, i: Reg, j: Reg) -> list[Ahead]:
+        """What storing tile (i, j) touches."""
         b, tile = self.b, self.tile
-        if not self.plan.swapped:
-            row = b.add(b.mul(self.matrix, self.sizes.m), b.mul(i, tile.rows))
-            at = (row, b.mul(j, tile.columns), self.sizes.n)
-            self.sink.expect(at, (tile.rows, tile.vectors), tile.lanes)
+        if self.plan.swapped or self.streams:
+            return []
+        row = b.add(b.mul(self.matrix, self.sizes.m), b.mul(i, tile.rows))
+        at = (row, b.mul(j, tile.columns), self.sizes.n)
+        return self.sink.ahead(at, tile)
 
     def _store_whole(self, sums: Accumulators, row: Reg, column: Reg) -> None:
         """A tile that lies inside the output: row by row, in a loop if there is much to do."""

@@ -10,35 +10,37 @@ A last panel that would hang over the edge begins early enough to end at it.
 
 from __future__ import annotations
 
-from weft.codegen.builder import Builder, Reg, integer, kernel_builder, vector
+from collections.abc import Callable
+
+from weft.codegen.builder import Builder, Reg, integer, vector
 from weft.codegen.contraction.emit import (
     copy_run,
     divide,
+    larger,
     read,
     scaled,
     smaller,
     subtract,
     weave,
 )
-from weft.codegen.contraction.plan import DEPTH, ceil_div
+from weft.codegen.contraction.plan import ceil_div
 from weft.codegen.contraction.product import Product
 from weft.codegen.contraction.transpose import transpose
-from weft.codegen.kernel import Argument, Kernel, Launch, Scratch
-from weft.codegen.microkernel import Tile, first_lanes, load_masked
+from weft.codegen.microkernel import LINE, Tile, first_lanes, load_masked, prefetch
 from weft.codegen.target import Target
 from weft.ir.dtype import bfloat16
-from weft.ir.node import Value
 
-LINE = 64
+RUNS = 8
+"""Steps of k whose runs are copied together."""
 
 
-def left_strides(tile: Tile, turned: bool) -> tuple[int, int, int]:
+def left_strides(tile: Tile, turned: bool, depth: int) -> tuple[int, int, int]:
     """Bytes in a panel of x: between rows, between steps of k, and of the whole panel."""
     size = tile.dtype.size
     if turned:
-        space = tile.rows * size * DEPTH + tile.lanes * size
+        space = tile.rows * size * depth + tile.lanes * size
         return size, tile.rows * size, ceil_div(space, LINE) * LINE
-    pitch = DEPTH * size + LINE
+    pitch = ceil_div(depth * size, LINE) * LINE + LINE
     return pitch, size, tile.rows * pitch
 
 
@@ -59,70 +61,81 @@ def halves(b: Builder, elements: Reg) -> tuple[Reg, Reg]:
 
 
 class LeftPanels:
-    """The launch that copies all of x, and where its panels lie."""
+    """Code, inside a kernel, that copies the panels of an item's rows of x, one block of k."""
 
-    def __init__(self, tile: Tile, product: Product, target: Target) -> None:
+    def __init__(
+        self, b: Builder, tile: Tile, product: Product, depth: int, target: Target
+    ) -> None:
+        self.b = b
         self.tile = tile
         self.source = bfloat16 if product.x_woven or product.odd else product.dtype
         self.woven = product.x_woven
         self.odd = product.odd
         self.turned = product.x_transposed
         self.target = target
+        self.pitch, _, self.each = left_strides(tile, self.turned, depth)
 
-    def launch(
-        self, x: Value, count: int, sizes: tuple[int, int, int, int, int]
-    ) -> tuple[Launch, Scratch]:
-        """Copy `count` matrices; `sizes` are m, k, elements between rows and steps, and depth."""
-        m, k, row, step, depth = sizes
-        down, blocks = ceil_div(m, self.tile.rows), max(1, ceil_div(k, depth))
-        panels = count * blocks * down
-        scratch = Scratch(panels * left_strides(self.tile, self.turned)[2] + LINE)
-        group = max(1, ceil_div(panels, 64))
-        args: tuple[Argument, ...] = (
-            x, scratch, m, k, row, step, depth, down, blocks, panels, group,
-        )  # fmt: skip
-        moved = float(m * k * count * (self.source.size + self.tile.dtype.size))
-        label = (
-            f"{self.source}_{self.tile.rows}{'t' * self.turned}{'w' * self.woven}{'o' * self.odd}"
-        )
-        kernel = Kernel(f"pack_{label}", self._ir())
-        return Launch(kernel, args, (1,), ceil_div(panels, group), bytes=moved), scratch
+    def copy(
+        self, x: Reg, to: Reg, rows: tuple[Reg, Reg, Reg], counts: tuple[Reg, Reg],
+        strides: tuple[Reg, Reg],
+    ) -> None:  # fmt: skip
+        """Copy from `x`, row 0 at the block's first step.
 
-    def _ir(self) -> str:
-        b = kernel_builder()
-        x, out = b.argument(0), b.argument(1)
-        m, k, row, step, depth, down, blocks, panels, group = (
-            b.argument(slot, "i64") for slot in range(2, 11)
-        )
-        first = b.mul(b.params[1], group)
-        last = smaller(b, b.mul(b.params[2], group), panels)
-        with b.loop(first, last) as loop:
-            rest, i = divide(b, loop.index, down)
-            matrix, block = divide(b, rest, blocks)
-            k0 = b.mul(block, depth)
-            row0 = smaller(b, b.mul(i, self.tile.rows), b.add(m, -self.tile.rows))
-            elements = odd_elements(b, k) if self.odd else b.mul(k, 2 if self.woven else 1)
-            source = scaled(b, x, matrix, b.mul(m, elements), self.source.size)
-            source = scaled(b, source, row0, row, self.source.size)
-            source = scaled(b, source, k0, step, self.source.size)
-            to = scaled(b, out, loop.index, left_strides(self.tile, self.turned)[2], 1)
-            steps = smaller(b, depth, subtract(b, k, k0))
-            if self.odd:
-                elements = smaller(b, b.mul(steps, 2), subtract(b, elements, b.mul(k0, 2)))
+        `rows` are the first and the last tile and how many rows there are; `counts` the block's
+        steps and elements along k; `strides` the elements between rows and steps.
+        """
+        b, (i0, i1, m) = self.b, rows
+        if self.turned and not self.odd:
+            self._copy_runs(x, to, rows, counts[0], strides)
+            return
+        with b.loop(i0, i1) as loop:
+            row = smaller(b, b.mul(loop.index, self.tile.rows), b.add(m, -self.tile.rows))
+            source = scaled(b, x, row, strides[0], self.source.size)
+            goal = scaled(b, to, subtract(b, loop.index, i0), self.each, 1)
             if self.turned:
-                self._copy_steps(b, source, to, (steps, elements), step, subtract(b, m, row0))
+                self._copy_steps(b, source, goal, counts, strides[1], subtract(b, m, row))
             else:
-                self._copy_rows(b, source, to, (steps, elements), row)
-        return b.module()
+                self._copy_rows(b, source, goal, counts, strides[0])
+
+    def _copy_runs(
+        self, x: Reg, to: Reg, rows: tuple[Reg, Reg, Reg], steps: Reg, strides: tuple[Reg, Reg]
+    ) -> None:
+        """A few steps of k of all tiles at a time: long runs of x, short ones of the panels."""
+        b, (i0, i1, m), row_stride = self.b, rows, strides[0]
+        whole = b.binary("and", steps, integer(-RUNS))
+        room = b.add(m, -self.tile.lanes)
+        fit = smaller(b, i1, b.add(divide(b, room, integer(self.tile.rows))[0], 1))
+        fit = larger(b, fit, i0)
+        for k0, k1, runs in ((integer(0), whole, RUNS), (whole, steps, 1)):
+            with b.loop(k0, k1, runs) as chunk:
+                for first, last, copy in (
+                    (i0, fit, self._copy_wide), (fit, i1, self._copy_narrow),
+                ):  # fmt: skip
+                    with b.loop(first, last) as loop:
+                        row = b.mul(loop.index, self.tile.rows)
+                        row = smaller(b, row, b.add(m, -self.tile.rows))
+                        source = scaled(b, x, row, row_stride, self.source.size)
+                        goal = scaled(b, to, subtract(b, loop.index, i0), self.each, 1)
+                        self._copy_together(copy, (source, goal), chunk.index, runs, strides[1])
+
+    def _copy_together(
+        self, copy: Callable[..., None], at: tuple[Reg, Reg], k: Reg, runs: int, step: Reg
+    ) -> None:
+        """Runs of one tile; the next ones are too short to be foreseen by the processor."""
+        b = self.b
+        for run in range(runs):
+            place = scaled(b, at[0], b.add(k, runs + run), step, self.source.size)
+            prefetch(b, place, 2)
+        for run in range(runs):
+            copy(b, *at, b.add(k, run), step, step)
 
     def _copy_rows(
         self, b: Builder, source: Reg, to: Reg, counts: tuple[Reg, Reg], row: Reg
     ) -> None:
-        pitch = left_strides(self.tile, False)[0]
         steps, elements = counts
         with b.loop(0, self.tile.rows) as loop:
             start = scaled(b, source, loop.index, row, self.source.size)
-            goal = scaled(b, to, loop.index, pitch, 1)
+            goal = scaled(b, to, loop.index, self.pitch, 1)
             if self.odd:
                 last = scaled(b, goal, b.add(steps, -1), 1, self.tile.dtype.size)
                 b.store(integer(0, "i32"), last, 4)
@@ -133,15 +146,11 @@ class LeftPanels:
     def _copy_steps(
         self, b: Builder, source: Reg, to: Reg, counts: tuple[Reg, Reg], step: Reg, room: Reg
     ) -> None:
-        """Runs of `rows` elements; whole vectors where `room` elements may be read."""
+        """Runs of an odd product: the last one is alone in its pair."""
         wide = b.compare("icmp sge", room, integer(self.tile.lanes))
         narrow = b.compare("icmp slt", room, integer(self.tile.lanes))
         for which, copy in ((wide, self._copy_wide), (narrow, self._copy_narrow)):
             with b.when(which):
-                if not self.odd:
-                    with b.loop(0, counts[0]) as loop:
-                        copy(b, source, to, loop.index, step, step)
-                    continue
                 whole, rest = halves(b, counts[1])
                 with b.loop(0, whole) as loop:
                     copy(b, source, to, loop.index, step, step)

@@ -35,8 +35,17 @@ COPY_ROWS = 128
 """Rows that a copied panel of y should serve: the copy then costs 4 / 128 of the arithmetic."""
 CROWDED_ROWS = 32
 """The same where reading in place would miss the first-level cache at every step (measured)."""
-LEFT_ROWS = 256
-"""Rows from which copying x by a launch of its own pays (measured)."""
+BROAD = 3
+"""Most vectors across a tile, unless there are too few rows to fill it: a wider panel leaves L1
+(5 x 5: 87% of the peak, 8 x 3: 100%, Cascade Lake)."""
+SHARED_ROWS = 256
+"""Rows from which a launch copies y once for all items, instead of each thread its own panels."""
+ITEM_ROWS = 128
+"""Rows of an item then: y passes through the caches once for so many."""
+LEAST_ROWS = 48
+"""Fewest rows of such an item, where more chunks are wanted."""
+ITEM_COLUMNS = 256
+"""Columns that a copied block of x should serve."""
 CROWDED_TILE = 8
 """Most rows of a tile whose lines fit one set of the first-level cache beside a panel of y of
 `SHALLOW` bytes: 8 and 4 of Zen 5's 12 ways. Crowded rows of x are then best read in place
@@ -61,8 +70,8 @@ class Plan:
     wide: int
     group: int  # items in a chunk
     pack_left: bool  # a launch before copies x into panels
-    pack_right: bool  # each thread copies its panels of y
-    fixed: bool  # sizes are constants in the kernel, not slots
+    pack_right: bool  # panels of y are copied, by each thread its own
+    before: bool = False  # a launch before copies them, once for all
     swapped: bool = False  # for the transposed product; tiles are transposed when stored
 
 
@@ -84,14 +93,19 @@ def plan_of(product: Product, target: Target) -> Plan:
     tile = choose_tile(product, target)
     across = ceil_div(product.n, tile.columns)
     down = ceil_div(product.m, tile.rows)
-    pack_right = _pack_right(product, tile, target)
-    pack_left = pack_right and _pack_left(product, tile, across)
-    shallow = pack_right and not pack_left and _crowded_rows(product, tile)
+    pack_left = _pack_left(product, tile)
+    pack_right = pack_left or _pack_right(product, tile, target)
+    before = pack_right and (pack_left or product.m >= SHARED_ROWS)
+    shallow = pack_right and not before and _crowded_rows(product, tile)
     most = min(DEPTH, SHALLOW // (tile.columns * tile.dtype.size)) if shallow else DEPTH
-    if product.k <= WHOLE and not pack_left and not shallow:
+    if product.k <= WHOLE and not shallow:
         most = WHOLE
-    blocks = ceil_div(product.k, most) if pack_right else 1
-    depth = ceil_div(ceil_div(product.k, blocks), 4) * 4 if blocks > 1 else max(product.k, 1)
+    blocks = max(1, ceil_div(product.k, most)) if pack_right else 1
+    depth = ceil_div(ceil_div(product.k, blocks), 8) * 8 if blocks > 1 else max(product.k, 1)
+    if before:
+        sums = target.l2 if blocks > 1 else 1 << 62
+        tall, wide, group = _row_blocks(product, tile, (down, across), sums)
+        return Plan(tile, depth, tall, wide, group, pack_left, pack_right, before)
     # Half of L2 for the item's block of x, the rest for sums and passing panels.
     kept = DEPTH if shallow else min(depth, DEPTH)  # crowded rows fill few sets of L2, too
     high = max(1, target.l2 // 2 // (tile.rows * kept * tile.dtype.size))
@@ -101,7 +115,7 @@ def plan_of(product: Product, target: Target) -> Plan:
         widest = max(1, target.l2 // 4 // (tall * tile.rows * tile.columns * tile.dtype.size))
     chunks = TEAM if shallow else CHUNKS  # rows from memory should serve many columns
     tall, wide, group = _shares(product, tile, (down, across), (tall, widest), pack_right, chunks)
-    return Plan(tile, depth, tall, wide, group, pack_left, pack_right, not pack_left)
+    return Plan(tile, depth, tall, wide, group, pack_left, pack_right)
 
 
 def _swapped(product: Product, target: Target) -> Plan:
@@ -116,7 +130,7 @@ def _swapped(product: Product, target: Target) -> Plan:
     _, wide, group = _shares(turned, tile, (1, across), (1, across), False)
     pack = product.dtype is not dtype
     depth = max(1, min(product.k, DEPTH) if pack else product.k)
-    return Plan(tile, depth, 1, wide, group, pack, pack, True, swapped=True)
+    return Plan(tile, depth, 1, wide, group, pack, pack, swapped=True)
 
 
 def pays_in_pairs(product: Product, target: Target) -> bool:
@@ -132,7 +146,8 @@ def choose_tile(product: Product, target: Target) -> Tile:
     lanes = target.lanes(dtype.size)
     narrow = ceil_div(product.n, lanes)
     options: list[tuple[float, Tile]] = []
-    for vectors in range(1, min(narrow, target.registers // 4) + 1):
+    widest = target.registers // 4 if product.m < max_rows(target, BROAD) else BROAD
+    for vectors in range(1, min(narrow, widest) + 1):
         most = max_rows(target, vectors)
         for rows in range(max(1, min(product.m, most) // 2), min(product.m, most) + 1):
             tile = Tile(rows, vectors, lanes, dtype, product.pairs)
@@ -167,15 +182,14 @@ def _pack_right(product: Product, tile: Tile, target: Target) -> bool:
     return product.m >= COPY_ROWS and product.y_step > tile.columns and panel > LARGE_PANEL
 
 
-def _pack_left(product: Product, tile: Tile, across: int) -> bool:
+def _pack_left(product: Product, tile: Tile) -> bool:
     if product.dtype is not tile.dtype or product.x_woven or product.odd:
         return True
-    if product.m < LEFT_ROWS or across < 4:
-        return False
     if product.x_transposed:
-        return product.k > DEPTH or crowded(product.x_step, tile.dtype.size)
-    crowded_rows = crowded(product.x_row, tile.dtype.size) and product.k > DEPTH
-    return crowded_rows and not _crowded_rows(product, tile)
+        return product.m >= CROWDED_ROWS and product.n >= 2 * tile.columns
+    if product.m < SHARED_ROWS or product.n < 4 * tile.columns:
+        return False
+    return crowded(product.x_row, tile.dtype.size) and product.k > DEPTH
 
 
 def _crowded_rows(product: Product, tile: Tile) -> bool:
@@ -189,6 +203,31 @@ def chunks_of(product: Product) -> int:
     """How many chunks the work of a product is worth; powers of two share evenly when few."""
     chunks = max(1, min(CHUNKS, int(product.flops / CHUNK_FLOPS)))
     return chunks if chunks >= TEAM else 1 << (chunks.bit_length() - 1)
+
+
+def _row_blocks(
+    product: Product, tile: Tile, tiles: tuple[int, int], sums: int
+) -> tuple[int, int, int]:
+    """Tiles down and across an item, and items in a chunk, where panels of y are there already.
+
+    Items are as wide as may be, because each copies its rows of x; `sums` are the bytes that those
+    of an item may take.
+    """
+    down, across = tiles
+    chunks = min(chunks_of(product), TEAM)
+    tall = min(down, ceil_div(ITEM_ROWS, tile.rows))
+    widest = max(1, sums // (tall * tile.rows * tile.columns * tile.dtype.size))
+    least = ceil_div(ITEM_COLUMNS, tile.columns)
+    parts = product.count * ceil_div(down, tall)
+    columns = min(ceil_div(chunks, parts), max(1, across // least))
+    wide = min(widest, ceil_div(across, columns))
+    wide = ceil_div(across, ceil_div(across, wide))
+    parts = product.count * ceil_div(across, wide)
+    lowest = min(tall, ceil_div(LEAST_ROWS, tile.rows))
+    tall = min(tall, max(lowest, ceil_div(down, ceil_div(chunks, parts))))
+    tall = ceil_div(down, ceil_div(down, tall))
+    items = parts * ceil_div(down, tall)
+    return tall, wide, ceil_div(items, chunks_of(product))
 
 
 def _shares(

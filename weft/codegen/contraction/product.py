@@ -86,6 +86,11 @@ class Product:
         )  # fmt: skip
 
     @property
+    def element(self) -> int:
+        """Bytes of one element of an operand."""
+        return 2 if self.pairs else self.dtype.size
+
+    @property
     def x_size(self) -> int:
         """Bytes of what the strides of x count."""
         return 2 if self.x_woven or self.odd else self.dtype.size

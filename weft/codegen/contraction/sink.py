@@ -5,13 +5,16 @@ from __future__ import annotations
 from typing import Protocol
 
 from weft.codegen.builder import Builder, Reg, integer
-from weft.codegen.contraction.emit import prefetch, scaled, write
+from weft.codegen.contraction.emit import fixed, scaled, write
 from weft.codegen.loop.epilogue import Epilogue
-from weft.codegen.microkernel import opaque
+from weft.codegen.microkernel import LINE, Ahead, Tile, opaque
 from weft.ir.dtype import DType
 from weft.ir.node import Value
 from weft.ir.shape import known, size
 from weft.passes.group import Group
+
+TOUCHED = 4
+"""Most matrices that are asked for ahead: each takes a general register in the innermost loop."""
 
 
 class Sink(Protocol):
@@ -37,8 +40,8 @@ class Sink(Protocol):
         """
         ...
 
-    def expect(self, at: tuple[Reg, Reg, Reg], lines: tuple[int, int], lanes: int) -> None:
-        """Sums from `at` on, `lines` rows by vectors, come soon: fetch what storing them reads."""
+    def ahead(self, at: tuple[Reg, Reg, Reg], tile: Tile) -> list[Ahead]:
+        """What storing a tile of sums from `at` on touches."""
         ...
 
 
@@ -90,8 +93,9 @@ class Plain:
         run = scaled(self._b, self._base, row, n, self._dtype.size)
         write(self._b, value, scaled(self._b, run, column, 1, self._dtype.size), self._dtype, mask)
 
-    def expect(self, at: tuple[Reg, Reg, Reg], lines: tuple[int, int], lanes: int) -> None:
-        """Storing reads nothing."""
+    def ahead(self, at: tuple[Reg, Reg, Reg], tile: Tile) -> list[Ahead]:
+        """The output's own lines: a store to one that is not there would wait for it."""
+        return [_ahead(self._b, self._base, at, tile, self._dtype)]
 
 
 class Fused:
@@ -107,8 +111,8 @@ class Fused:
         self.values = epilogue.values
         places = {value: i for i, value in enumerate(self.values)}
         self.writes = tuple(places[value] for value in epilogue.writes)
-        read = [v for v in self.values if v not in epilogue.writes and not self._single]
-        self._expected = [v for v in read if size(v.shape) == size(shape)]
+        whole = [v for v in self.values if size(v.shape) == size(shape)]
+        self._touched = [] if self._single else whole[:TOUCHED]
         # What the product itself reads is read by other tiles after this one is stored.
         self.inplace = tuple(
             (places[out], places[read])
@@ -142,16 +146,19 @@ class Fused:
         index = (integer(0), self._b.add(*at[:2])) if self._single else at[:2]
         self._epilogue.store(index, value, lanes, mask)
 
-    def expect(self, at: tuple[Reg, Reg, Reg], lines: tuple[int, int], lanes: int) -> None:
-        """Prefetch: rows lie too far apart for the processor to do so by itself.
+    def ahead(self, at: tuple[Reg, Reg, Reg], tile: Tile) -> list[Ahead]:
+        """The outputs and what the other nodes read: rows lie too far apart for the processor.
 
         Without it GELU's gradient in an epilogue takes 90 cycles a vector more (Cascade Lake).
         """
-        b, (row, column, n), (rows, vectors) = self._b, at, lines
-        for value in self._expected:
-            step = value.dtype.size
-            pointer = scaled(b, scaled(b, self._slots[value], row, n, step), column, 1, step)
-            for r in range(rows):
-                pointer = b.offset(pointer, b.mul(n, step)) if r else pointer
-                for v in range(vectors):
-                    prefetch(b, b.offset(pointer, v * lanes * step), 3)
+        return [_ahead(self._b, self._slots[v], at, tile, v.dtype) for v in self._touched]
+
+
+def _ahead(b: Builder, base: Reg, at: tuple[Reg, Reg, Reg], tile: Tile, dtype: DType) -> Ahead:
+    """The rows of a matrix from `at` on, one an iteration."""
+    row, column, n = at
+    pointer = scaled(b, scaled(b, base, row, n, dtype.size), column, 1, dtype.size)
+    stride = b.mul(n, dtype.size)
+    constant = fixed(stride)
+    lines = -(-tile.columns * dtype.size // LINE)
+    return Ahead(pointer, stride if constant is None else constant, lines, tile.rows)

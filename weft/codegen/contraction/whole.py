@@ -1,0 +1,102 @@
+"""The launch that copies all of y into panels, for products whose items share them."""
+
+from __future__ import annotations
+
+from weft.codegen.builder import Builder, Reg, integer, kernel_builder
+from weft.codegen.contraction.emit import divide, scaled, smaller, subtract
+from weft.codegen.contraction.panel import RUNS, RightPanel, odd_elements, right_bytes
+from weft.codegen.contraction.plan import CHUNKS, ceil_div
+from weft.codegen.contraction.product import Product
+from weft.codegen.kernel import Kernel, Launch, Scratch
+from weft.codegen.microkernel import LINE, Tile
+from weft.codegen.target import Target
+from weft.ir.node import Value
+
+
+def panel_bytes(tile: Tile, depth: int) -> int:
+    """Bytes from one panel to the next: an odd number of lines, so that they share no cache set."""
+    return ceil_div(right_bytes(tile, depth), 2 * LINE) * 2 * LINE + LINE
+
+
+class RightPanels:
+    """Panel j of block k of matrix g is number `(g * blocks + k) * across + j`."""
+
+    def __init__(self, tile: Tile, product: Product, depth: int, target: Target) -> None:
+        self.tile = tile
+        self.product = product
+        self.depth = depth
+        self.target = target
+        self.blocks = max(1, ceil_div(product.k, depth))
+        self.across = ceil_div(product.n, tile.columns)
+        self.narrow = product.n < tile.columns
+        self.by_runs = not (product.y_transposed or product.odd or product.y_woven)
+        self.chunks_of_block = ceil_div(depth, RUNS)
+        self.each = panel_bytes(tile, depth)
+
+    def launch(self, y: Value, count: int) -> tuple[Launch, Scratch]:
+        """Copy `count` matrices."""
+        product = self.product
+        scratch = Scratch(count * self.blocks * self.across * self.each)
+        items = count * self.blocks * (self.chunks_of_block if self.by_runs else self.across)
+        group = ceil_div(items, CHUNKS)
+        moved = 2.0 * count * product.k * product.n * self.tile.dtype.size
+        kernel = Kernel(f"pack_{product.label}", self._ir(items, group))
+        return Launch(kernel, (y, scratch), (1,), ceil_div(items, group), bytes=moved), scratch
+
+    def _ir(self, items: int, group: int) -> str:
+        b = kernel_builder()
+        y, out = b.argument(0), b.argument(1)
+        first = b.mul(b.params[1], group)
+        last = smaller(b, b.mul(b.params[2], group), integer(items))
+        panel = RightPanel(b, self.tile, self.product, self.narrow, self.target)
+        with b.loop(first, last) as loop:
+            if self.by_runs:
+                self._runs(b, panel, (y, out), loop.index)
+            else:
+                self._panel(b, panel, (y, out), loop.index)
+        return b.module()
+
+    def _block(self, b: Builder, y: Reg, number: Reg) -> tuple[Reg, Reg, Reg]:
+        """Where a block of a matrix begins; its first step and its steps."""
+        product = self.product
+        matrix, block = divide(b, number, integer(self.blocks))
+        k0 = b.mul(block, self.depth)
+        steps = smaller(b, subtract(b, integer(product.k), k0), self.depth)
+        y = scaled(b, y, matrix, product.depth * product.n, product.element)
+        return scaled(b, y, k0, product.y_step, product.y_size), k0, steps
+
+    def _start(self, b: Builder, j: Reg) -> Reg:
+        """The first column of panel j: the last one ends at the edge."""
+        start = b.mul(j, self.tile.columns)
+        return start if self.narrow else smaller(b, start, self.product.n - self.tile.columns)
+
+    def _panel(self, b: Builder, panel: RightPanel, at: tuple[Reg, Reg], item: Reg) -> None:
+        product, (y, out) = self.product, at
+        number, j = divide(b, item, integer(self.across))
+        y, k0, steps = self._block(b, y, number)
+        elements = steps
+        if product.odd:
+            left = subtract(b, odd_elements(b, integer(product.k)), b.mul(k0, 2))
+            elements = smaller(b, b.mul(steps, 2), left)
+        y = scaled(b, y, self._start(b, j), product.y_column, product.y_size)
+        to = scaled(b, out, item, self.each, 1)
+        strides = integer(product.y_step), integer(product.y_column)
+        panel.copy(y, to, steps, strides, integer(product.n), elements)
+
+    def _runs(self, b: Builder, panel: RightPanel, at: tuple[Reg, Reg], item: Reg) -> None:
+        """A few steps of k of all panels: long runs of y."""
+        (y, out), product = at, self.product
+        number, part = divide(b, item, integer(self.chunks_of_block))
+        y, _, steps = self._block(b, y, number)
+        first = b.mul(part, RUNS)
+        count = subtract(b, smaller(b, b.add(first, RUNS), steps), first)
+        y = scaled(b, y, first, product.y_step, product.y_size)
+        to = scaled(b, out, b.mul(number, self.across), self.each, 1)
+        to = scaled(b, to, first, self.tile.columns, self.tile.dtype.size)
+        strides = integer(product.y_step), integer(product.y_column)
+        with b.loop(0, self.across) as loop:
+            start = self._start(b, loop.index)
+            panel.copy(
+                scaled(b, y, start, 1, product.y_size), scaled(b, to, loop.index, self.each, 1),
+                count, strides, integer(product.n),
+            )  # fmt: skip
