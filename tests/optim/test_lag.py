@@ -136,3 +136,19 @@ def test_other_uses_of_the_table_take_the_whole_update():
         loss.backward()
         run.opt.step()
     assert not run.lags
+
+
+def test_a_loss_that_is_looked_at_before_the_step_changes_nothing():
+    lagging, whole = (Run(OPTIMIZERS["adam"], lags) for lags in (True, False))
+    for run in (lagging, whole):
+        for step in range(6):
+            indices = wf.tensor(run.rng.integers(0, ROWS, 20))
+            for _ in range(1 + step % 2):
+                loss = (F.embedding(indices, run.table) @ run.matrix).square().mean()
+                loss.backward()
+                assert float(loss.detach()) > 0
+            run.opt.step()
+            if step % 3:
+                run.opt.zero_grad()
+    agree(lagging, whole)
+    assert lagging.lags

@@ -13,9 +13,13 @@ import numpy as np
 from weft import config
 from weft.codegen.target import current
 from weft.eager import storage
+from weft.eager.call import leaf
 from weft.eager.lazy import Lazy, Record, Trace, trace
+from weft.eager.plan import function_plan
 from weft.eager.structure import Expanded, Structure, expand, interpreted_seconds, structure_of
+from weft.ir.node import Value
 from weft.ir.shape import known
+from weft.ops.sparse import RowSparse
 from weft.passes.pipeline import optimise
 from weft.passes.specialise import specialise
 from weft.passes.step import Request, storing
@@ -40,11 +44,15 @@ COMPILE_SECONDS_A_NODE: Final = 1e-3
 class Prepared:
     """A structure seen before: its graph, how often it ran, and its program once it is hot."""
 
-    def __init__(self, structure: Structure) -> None:
-        self.expanded: Expanded = expand(structure)
-        self.homes = structure.homes
-        self.types = tuple([(known(y.type.shape), y.type.dtype.numpy) for y in structure.outputs])
-        self.keys = tuple([f"out{i}" for i in range(len(structure.outputs))])
+    def __init__(self, structure: Structure, as_rows: bool = False) -> None:
+        self.expanded: Expanded = expand(structure, as_rows)
+        homes: list[int] = []
+        for i, home in enumerate(structure.homes):
+            homes += [-1, -1] if i in self.expanded.rows else [home]
+        self.homes = tuple(homes)
+        outputs = self.expanded.outputs
+        self.types = tuple([(known(y.type.shape), y.type.dtype.numpy) for y in outputs])
+        self.keys = tuple([f"out{i}" for i in range(len(outputs))])
         self.interpreted = needs_interpreter(self.expanded.graph)
         self.patience = len(self.expanded.graph.nodes) * COMPILE_SECONDS_A_NODE
         self.heavy = interpreted_seconds(self.expanded.graph) > self.patience
@@ -56,7 +64,7 @@ class Prepared:
         self.oracle: Oracle | None = None  # WEFT_REFERENCE=1
 
     def run(self, leaves: Sequence[Array]) -> list[Array]:
-        """The outputs' arrays; those with a home are written there."""
+        """The arrays of `expanded.outputs`; those with a home are written there."""
         self.runs += 1
         if self.executable is None and self._is_hot():
             self.executable = self._compile()
@@ -115,17 +123,18 @@ class Prepared:
 
 
 _lock: Final = new_lock()
-_programs: OrderedDict[tuple[Any, ...], Prepared] = OrderedDict()
+_programs: OrderedDict[Any, Prepared] = OrderedDict()
 _families: dict[tuple[str, ...], int] = {}  # how many shapes each sequence of calls came in
 
 
-def prepared(structure: Structure) -> Prepared:
+def prepared(structure: Structure, as_rows: bool = False) -> Prepared:
     """The program of a structure, from the cache or new."""
-    found = _programs.get(structure.key)
+    key = (structure.key, as_rows)
+    found = _programs.get(key)
     if found is not None:
-        _programs.move_to_end(structure.key)
+        _programs.move_to_end(key)
         return found
-    found = _programs[structure.key] = Prepared(structure)
+    found = _programs[key] = Prepared(structure, as_rows)
     _families[found.family] = _families.get(found.family, 0) + 1
     if len(_programs) > MOST_PROGRAMS:
         _programs.popitem(last=False)
@@ -136,7 +145,7 @@ def flush() -> None:
     """Compute every pending value of this thread that a tensor shows."""
     outputs = take_pending(trace)
     if outputs:
-        compute(outputs)
+        compute(outputs, as_rows=True)
 
 
 def take_pending(trace: Trace) -> list[Lazy]:
@@ -146,8 +155,12 @@ def take_pending(trace: Trace) -> list[Lazy]:
     return [y for r in pending for y in r.outputs if y.array is None and y.is_live]
 
 
-def compute(outputs: Sequence[Lazy]) -> None:
-    """Compute these values."""
+def compute(outputs: Sequence[Lazy], as_rows: bool = False) -> None:
+    """Compute these values.
+
+    Args:
+        as_rows: of row-sparse ones only the rows; the rest when somebody looks.
+    """
     with _lock:
         structure = structure_of(outputs)
         update = _separate(structure)
@@ -159,9 +172,16 @@ def compute(outputs: Sequence[Lazy]) -> None:
             structure = structure_of(outputs)
         leaves = [_contiguous(lazy.array) for lazy in structure.leaves]
         inspect = trace.inspect
-        arrays = inspect(structure, leaves) if inspect else prepared(structure).run(leaves)
-        for lazy, array in zip(outputs, arrays, strict=True):
-            _settle(lazy, array)
+        if inspect:
+            arrays, rows = iter(inspect(structure, leaves)), frozenset[int]()
+        else:
+            program = prepared(structure, as_rows)
+            arrays, rows = iter(program.run(leaves)), program.expanded.rows
+        for i, lazy in enumerate(outputs):
+            if i in rows:
+                _settle_rows(lazy, next(arrays), next(arrays))
+            else:
+                _settle(lazy, next(arrays))
 
 
 def _separate(structure: Structure) -> Record | None:
@@ -170,7 +190,7 @@ def _separate(structure: Structure) -> Record | None:
     While shapes change at every step, the rest is a program for one run, but the update stays.
     """
     last = structure.records[-1]
-    if not last.plan.lasting or len(structure.records) == 1 or structure.key in _programs:
+    if not last.plan.lasting or len(structure.records) == 1 or (structure.key, True) in _programs:
         return None
     return last if _families.get(family_of(structure), 0) >= CHURN else None
 
@@ -199,3 +219,19 @@ def _settle(lazy: Lazy, array: Array) -> None:
     lazy.array = array
     if lazy.record is not None and (not lazy.tracked or lazy.record.freed):
         lazy.record = None
+
+
+def _settle_rows(lazy: Lazy, indices: Array, rows: Array) -> None:
+    """Give a value a record that makes it from its rows; who takes rows gets them as they are."""
+    inputs = (leaf(indices), leaf(rows))
+    static = {"shape": known(lazy.type.shape)}
+    plan = function_plan(rows_of, [x.type for x in inputs], static, differentiable=False)
+    assert lazy.record is not None
+    record = Record(plan, inputs, lazy.record.serial)  # before all that reads the value
+    record.outputs = (lazy,)
+    lazy.record, lazy.index = record, 0
+
+
+def rows_of(indices: Value, rows: Value, *, shape: tuple[int, ...]) -> RowSparse:
+    """A row-sparse array from its parts."""
+    return RowSparse(indices, rows, shape)

@@ -13,6 +13,7 @@ from weft.ir.graph import Graph
 from weft.ir.node import Node, Value
 from weft.ir.shape import known, size
 from weft.ops.base import catalogue
+from weft.ops.sparse import RowSparse
 from weft.transform.gradient import Cotangent, dense
 
 
@@ -151,16 +152,22 @@ class Expanded:
 
     Attributes:
         begins: for each record the position of its first node.
+        rows: positions of the outputs that are two values, indices and rows of a row-sparse array.
     """
 
     graph: Graph
     feeds: tuple[Value, ...]
     outputs: tuple[Value, ...]
     begins: tuple[int, ...]
+    rows: frozenset[int] = frozenset()
 
 
-def expand(structure: Structure) -> Expanded:
-    """The nodes of a structure, in a graph of their own."""
+def expand(structure: Structure, as_rows: bool = False) -> Expanded:
+    """The nodes of a structure, in a graph of their own.
+
+    Args:
+        as_rows: leave outputs that are row-sparse as they are, where no gradient flows through.
+    """
     graph = Graph()
     memory = _Memory(structure)
     env = memory.env
@@ -181,9 +188,17 @@ def expand(structure: Structure) -> Expanded:
                 if record.serial < last and is_cut(record):
                     found = [stop(y) if isinstance(y, Value) else y for y in found]
             env.update(zip(record.outputs, found, strict=True))
-        outputs = tuple([dense(env[y]) for y in structure.outputs])
+        outputs: list[Value] = []
+        rows: set[int] = set()
+        for i, y in enumerate(structure.outputs):
+            found = env[y]
+            if as_rows and isinstance(found, RowSparse) and y.home is None and not y.tracked:
+                outputs += [found.indices, found.values]
+                rows.add(i)
+            else:
+                outputs.append(dense(found))
         feeds = tuple([memory.fed(lazy) for lazy in structure.leaves])
-    return Expanded(graph, feeds, outputs, tuple(begins))
+    return Expanded(graph, feeds, tuple(outputs), tuple(begins), frozenset(rows))
 
 
 def is_cut(record: Record) -> bool:

@@ -50,7 +50,7 @@ def rule_of(
 def lookups(g: Lazy) -> dict[Lazy, int]:
     """Leaves that led to what `g` is the gradient of by lookups only, and how many rows of each."""
     record = g.record
-    if record is None:
+    if record is None or not record.plan.follows:
         return {}
     found: dict[Lazy, int] = {}
     others: set[Lazy] = set()
@@ -69,6 +69,20 @@ def lookups(g: Lazy) -> dict[Lazy, int]:
             else:
                 others.add(x)
     return {x: n for x, n in found.items() if x not in others}
+
+
+def looked_up(p: Lazy, g: Lazy, found: dict[Record | None, dict[Lazy, int]]) -> int:
+    """How many rows of `p` its gradient `g` consists of; 0 if it is no sum of rows.
+
+    Args:
+        found: what `lookups` gave for other parameters.
+    """
+    record = g.record
+    if record is not None and record.plan.name == "rows_of":  # computed, and still rows
+        return size(record.inputs[0].type.shape)
+    if record not in found:
+        found[record] = lookups(g)
+    return found[record].get(p, 0)
 
 
 def is_large(p: Tensor) -> bool:

@@ -14,13 +14,13 @@ import numpy as np
 
 from weft.eager.api import Tensor, enable_grad
 from weft.eager.call import Recorded, leaf, number, wrap
-from weft.eager.lazy import Lazy, trace
+from weft.eager.lazy import Lazy, Record, trace
 from weft.errors import DTypeError, OptimizerError
 from weft.ir.dtype import DType, float32
 from weft.ir.node import Value
 from weft.ops.base import at_user_line, catalogue
 from weft.ops.sparse import RowSparse
-from weft.optim.lag import Lagged, is_large, lookups, pays, rule_of
+from weft.optim.lag import Lagged, is_large, looked_up, pays, rule_of
 
 Group = dict[str, Any]
 Hyper = Mapping[str, Value]
@@ -164,7 +164,7 @@ class Optimizer:
 
     def _without_lagging(self, buckets: dict[Any, list[Tensor]]) -> dict[Any, list[Tensor]]:
         """Update tables of which few rows have a gradient; the buckets of the others."""
-        found: dict[Lazy | None, dict[Lazy, int]] = {}
+        found: dict[Record | None, dict[Lazy, int]] = {}
         rest: dict[Any, list[Tensor]] = {}
         for key, params in buckets.items():
             for p in params:
@@ -175,9 +175,7 @@ class Optimizer:
     def _lag(self, p: Tensor, index: int, step: int, found: dict[Any, dict[Lazy, int]]) -> bool:
         """Update the rows of a table that have a gradient, if that pays."""
         group, g = self.param_groups[index], p.grad.lazy
-        if g.record not in found:
-            found[g.record] = lookups(g)
-        if not pays(p, found[g.record].get(p.lazy, 0)):
+        if not pays(p, looked_up(p.lazy, g, found)):
             return False
         numbers = self.numbers(group, step)
         flags = tuple(self.flags(group, step).items())
