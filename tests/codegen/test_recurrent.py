@@ -22,7 +22,7 @@ def test_cases_of_the_operations(name: str) -> None:
     check_cases(FAMILIES[name], name)
 
 
-@settings(deadline=None, max_examples=12)
+@settings(deadline=None, max_examples=8)
 @given(
     st.integers(1, 4), st.sampled_from((1, 2, 7, 16, 31, 70)), st.sampled_from((1, 5, 16, 70, 96)),
     st.booleans(), st.booleans(), st.booleans(), st.sampled_from((float32, float64)),

@@ -93,25 +93,26 @@ class Nest:
     def pack(self, w: Value, row: int, column: int) -> Launch:
         """Copy the weights; element (k, unit) of group g lies at `k * row + unit * column`."""
         b, tile = kernel_builder(), self.tile
-        count = self.across * self.panels
+        count = self.across * self.rounds
         group = ceil_div(count, CHUNKS)
         product = Product(1, 1, 1, 1, 1, row, column, self.dtype)
         panel = RightPanel(b, tile, product, self.narrow, self.target)
         source, goal = b.argument(0), b.argument(1)
         first = b.mul(b.params[1], group)
         last = smaller(b, b.mul(b.params[2], group), count)
-        with b.loop(first, last) as loop, b.loop(0, self.rounds) as inner:
-            across, number = divide(b, loop.index, integer(self.panels))
-            gate, block = (number, integer(0)) if self.together > 1 else (integer(0), number)
-            block = b.add(b.mul(across, self.wide), block)
-            unit, k = b.mul(block, tile.columns), b.mul(inner.index, self.most)
-            with b.when(b.compare("icmp slt", block, integer(self.blocks))):
-                start = scaled(b, source, gate, self.problem.width * column, self.size)
-                start = scaled(b, scaled(b, start, unit, column, self.size), k, row, self.size)
-                to = self._run_at(b, goal, (across, inner.index, number))
+        with b.loop(first, last) as loop:
+            across, block = divide(b, loop.index, integer(self.rounds))
+            # All panels of a block of k, as those of neighbouring units share pages of memory.
+            with b.loop(0, self.panels_of(b, across)) as inner:
+                zero, start = integer(0), b.mul(across, self.wide)
+                gate, more = (inner.index, zero) if self.together > 1 else (zero, inner.index)
+                unit, k = b.mul(b.add(start, more), tile.columns), b.mul(block, self.most)
+                place = scaled(b, source, gate, self.problem.width * column, self.size)
+                place = scaled(b, scaled(b, place, unit, column, self.size), k, row, self.size)
+                to = self._run_at(b, goal, (across, block, inner.index))
                 room = subtract(b, integer(self.problem.width), unit)
                 steps = smaller(b, subtract(b, integer(self.depth), k), self.most)
-                panel.copy(start, to, steps, (integer(row), integer(column)), room)
+                panel.copy(place, to, steps, (integer(row), integer(column)), room)
         kernel = Kernel(f"recurrent_pack_{self.problem.label}", b.module())
         moved = 2.0 * self.depth * self.problem.width * self.together * self.size
         return Launch(kernel, (w, self.weights), (1,), ceil_div(count, group), bytes=moved)
