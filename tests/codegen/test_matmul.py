@@ -108,6 +108,10 @@ def test_large_products_in_panels(turns: tuple[bool, bool], dtype: DType) -> Non
     check_product(512, 530, 129, turns, dtype)
 
 
+def test_a_large_operand_is_copied_in_passing() -> None:
+    check_product(260, 300, 4100)
+
+
 @pytest.mark.parametrize("k", [32, 33, 66, 1030])
 @pytest.mark.parametrize("turns", [(False, False), (True, False), (False, True), (True, True)])
 def test_bfloat16_by_pairs(turns: tuple[bool, bool], k: int) -> None:
@@ -269,6 +273,8 @@ def test_the_kernels_are_chosen_by_shape() -> None:
     assert apart.before and not apart.pack_left
     turned = plan_of(product((100, 1024), (100, 1024), transpose_x=True), native)
     assert turned.before and turned.pack_left and turned.depth == 100
+    wide = plan_of(product((400, 1000), (1000, 8192)), native)
+    assert wide.pack_right and not wide.before and wide.tall * wide.tile.rows >= 400
     few = plan_of(product((64, 1024), (1024, 1024)), native)
     assert few.pack_right and not few.before and not few.pack_left and few.depth < large.depth
 

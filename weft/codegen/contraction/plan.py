@@ -90,10 +90,10 @@ def plan_of(product: Product, target: Target) -> Plan:
         and product.m >= lanes
     ):
         return _swapped(product, target)
-    tile = choose_tile(product, target)
+    pack_left = _pack_left(product, target)
+    tile = choose_tile(product, target, pack_left)
     across = ceil_div(product.n, tile.columns)
     down = ceil_div(product.m, tile.rows)
-    pack_left = _pack_left(product, tile)
     pack_right = pack_left or _pack_right(product, tile, target)
     before = pack_right and (pack_left or product.m >= SHARED_ROWS)
     shallow = pack_right and not before and _crowded_rows(product, tile)
@@ -102,6 +102,11 @@ def plan_of(product: Product, target: Target) -> Plan:
         most = WHOLE
     blocks = max(1, ceil_div(product.k, most)) if pack_right else 1
     depth = ceil_div(ceil_div(product.k, blocks), 8) * 8 if blocks > 1 else max(product.k, 1)
+    if before and _columns_first(product, tile, depth, target):
+        widest = max(1, target.l2 // 2 // (down * tile.rows * tile.columns * tile.dtype.size))
+        wide = ceil_div(across, max(TEAM, ceil_div(across, widest)))
+        group = ceil_div(product.count * ceil_div(across, wide), CHUNKS)
+        return Plan(tile, depth, down, wide, group, pack_left, pack_right)
     if before:
         sums = target.l2 if blocks > 1 else 1 << 62
         tall, wide, group = _row_blocks(product, tile, (down, across), sums)
@@ -140,26 +145,42 @@ def pays_in_pairs(product: Product, target: Target) -> bool:
     return product.m >= 16 and product.n >= 64 and product.k >= 32
 
 
-def choose_tile(product: Product, target: Target) -> Tile:
-    """The tile with the fewest cycles: full tiles count more than large ones."""
+def choose_tile(product: Product, target: Target, pack_left: bool = False) -> Tile:
+    """The tile with the fewest cycles: full tiles count more than large ones.
+
+    With `pack_left`, rows of x are copied into panels: the copy moves a tile's rows at once.
+    """
     dtype = product.accumulator
     lanes = target.lanes(dtype.size)
     narrow = ceil_div(product.n, lanes)
     options: list[tuple[float, Tile]] = []
     widest = target.registers // 4 if product.m < max_rows(target, BROAD) else BROAD
-    for vectors in range(1, min(narrow, widest) + 1):
+    least = 1
+    if pack_left and product.m >= CROWDED_ROWS and narrow >= 2:
+        least = widest = 2
+    passing = _passing(product, target, pack_left)
+    for vectors in range(least, min(narrow, widest) + 1):
         most = max_rows(target, vectors)
         for rows in range(max(1, min(product.m, most) // 2), min(product.m, most) + 1):
             tile = Tile(rows, vectors, lanes, dtype, product.pairs)
-            options.append((_cycles(product, tile), tile))
+            options.append((_cycles(product, tile, passing), tile))
     return min(options, key=lambda option: (option[0], -option[1].rows))[1]
 
 
-def _cycles(product: Product, tile: Tile) -> float:
+def _passing(product: Product, target: Target, pack_left: bool) -> float:
+    """Cycles that a vector of y takes each time that a row of tiles reads it (measured)."""
+    if pack_left:
+        return 0.4  # cube 1024: 14 x 2 is 3% faster than 8 x 2, which would waste no row
+    beyond = product.k * product.n * product.dtype.size > target.l2
+    few = product.m < CROWDED_ROWS and not product.y_transposed  # which are read in place
+    return 2.0 if beyond and few else 0.0  # 16 x 4096 x 1024: 16 x 1 is 11% faster than 8 x 2
+
+
+def _cycles(product: Product, tile: Tile, passing: float = 0.0) -> float:
     """Estimated cycles of one product with two multiply-adds and two loads a cycle."""
     sums = tile.rows * tile.vectors
     loads = tile.vectors + (sums if tile.vectors == 1 else tile.rows)
-    step = max(sums, loads, 8) / 2  # 8: latency 4 of two units
+    step = max(sums, loads, 8) / 2 + passing * tile.vectors  # 8: latency 4 of two units
     tiles = ceil_div(product.m, tile.rows) * ceil_div(product.n, tile.columns)
     return tiles * (step * product.k + TILE_COST)
 
@@ -182,14 +203,16 @@ def _pack_right(product: Product, tile: Tile, target: Target) -> bool:
     return product.m >= COPY_ROWS and product.y_step > tile.columns and panel > LARGE_PANEL
 
 
-def _pack_left(product: Product, tile: Tile) -> bool:
-    if product.dtype is not tile.dtype or product.x_woven or product.odd:
+def _pack_left(product: Product, target: Target) -> bool:
+    dtype = product.accumulator
+    columns = 2 * target.lanes(dtype.size)
+    if product.dtype is not dtype or product.x_woven or product.odd:
         return True
     if product.x_transposed:
-        return product.m >= CROWDED_ROWS and product.n >= 2 * tile.columns
-    if product.m < SHARED_ROWS or product.n < 4 * tile.columns:
+        return product.m >= CROWDED_ROWS and product.n >= 2 * columns
+    if product.m < SHARED_ROWS or product.n < 4 * columns:
         return False
-    return crowded(product.x_row, tile.dtype.size) and product.k > DEPTH
+    return crowded(product.x_row, dtype.size) and product.k > DEPTH
 
 
 def _crowded_rows(product: Product, tile: Tile) -> bool:
@@ -203,6 +226,14 @@ def chunks_of(product: Product) -> int:
     """How many chunks the work of a product is worth; powers of two share evenly when few."""
     chunks = max(1, min(CHUNKS, int(product.flops / CHUNK_FLOPS)))
     return chunks if chunks >= TEAM else 1 << (chunks.bit_length() - 1)
+
+
+def _columns_first(product: Product, tile: Tile, depth: int, target: Target) -> bool:
+    """Whether all rows of a block of x fit an item: a large y is then copied once, in passing."""
+    size = tile.dtype.size
+    fits = product.m * depth * size <= target.l2 // 2
+    large = product.k * product.n * size > 4 * target.l2
+    return fits and large and product.n >= TEAM * ITEM_COLUMNS
 
 
 def _row_blocks(
