@@ -114,6 +114,13 @@ KNOBS = {
             "where compiled kernels are kept between processes",
         ),
         Knob(
+            "compile",
+            lambda: False,
+            _switch,
+            "0 | 1",
+            "compile eager programs before their first run, so that every run gives the same bits",
+        ),
+        Knob(
             "debug",
             lambda: 0,
             _level,

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import weft as wf
-from weft import optim
+from weft import config, optim
 from weft.eager import program
 from weft.eager.call import leaf, recorded, wrap
 from weft.eager.lazy import trace
@@ -120,7 +120,8 @@ def test_a_structure_seen_once_is_not_compiled(compiled):
     assert compiled == []
 
 
-def test_ever_new_shapes_are_interpreted(compiled):
+def test_ever_new_shapes_are_interpreted(compiled, monkeypatch):
+    monkeypatch.setattr(program, "COMPILE_SECONDS_A_NODE", 10.0)  # however slow the machine is
     for _ in range(3):
         for n in range(1, 20):
             (wf.exp(tensor(np.ones(n))) * 2.0).numpy()
@@ -131,6 +132,28 @@ def test_heavy_work_is_compiled_at_once(compiled):
     x = tensor(np.ones((800, 800)))
     affine(x, x, tensor(np.zeros(800))).numpy()
     assert len(compiled) == 1
+
+
+def test_data_made_before_the_first_step_is_no_part_of_its_program(compiled):
+    with config.override(compile=True):
+        loop = Loop(momentum=0.9, kind=optim.SGD)
+        x, z = wf.randn(8, 3), wf.randn(8, 2)
+        for _ in range(3):
+            square_error(affine(x, loop.w, loop.b), z).backward()
+            loop.opt.step()
+            loop.opt.zero_grad()
+            x.numpy(), loop.w.numpy(force=True)
+    assert [len(family) for family in compiled] == [2, 4]  # both draws; the step
+    assert "gradients" in compiled[1]
+
+
+def test_compiled_at_once_the_first_run_gives_the_bits_of_the_others(compiled):
+    rng = np.random.default_rng(0)
+    a, b = (rng.standard_normal((30, 30)).astype(np.float32) for _ in range(2))
+    with config.override(compile=True):
+        found = [wf.tanh(wf.from_numpy(a) @ wf.from_numpy(b)).numpy() for _ in range(4)]
+    assert len(compiled) == 1
+    assert all(np.array_equal(found[0], y) for y in found[1:])
 
 
 def test_compiled_and_interpreted_agree():

@@ -78,6 +78,8 @@ class Prepared:
     def _is_hot(self) -> bool:
         if self.heavy or self.interpreted:
             return not self.interpreted
+        if bool(config.get("compile")):
+            return True
         if self.runs <= INTERPRETED_RUNS:
             return False
         return _families[self.family] < CHURN or self.spent > self.patience
@@ -124,6 +126,7 @@ class Prepared:
 
 _lock: Final = new_lock()
 _programs: OrderedDict[Any, Prepared] = OrderedDict()
+_begun: Final[set[tuple[Any, ...]]] = set()  # structures of training steps that were met once
 _families: dict[tuple[str, ...], int] = {}  # how many shapes each sequence of calls came in
 
 
@@ -163,6 +166,11 @@ def compute(outputs: Sequence[Lazy], as_rows: bool = False) -> None:
     """
     with _lock:
         structure = structure_of(outputs)
+        made = _made_once(structure)
+        if made:
+            compute(made)
+            outputs = [y for y in outputs if y.array is None]
+            structure = structure_of(outputs)
         update = _separate(structure)
         if update is not None:
             later = set(update.outputs)
@@ -193,6 +201,30 @@ def _separate(structure: Structure) -> Record | None:
     if not last.plan.lasting or len(structure.records) == 1 or (structure.key, True) in _programs:
         return None
     return last if _families.get(family_of(structure), 0) >= CHURN else None
+
+
+def _made_once(structure: Structure) -> list[Lazy]:
+    """What is made of numbers alone, as data or states are before the first of many steps.
+
+    Computed beforehand, it leaves a program for the first step that is the others' too. Where it
+    is made again at every step, it is a part of the step's program from the second time on.
+    """
+    key, records = structure.key, structure.records
+    if key in _begun or not any([r.plan.follows for r in records]):
+        return []
+    if len(_begun) >= MOST_PROGRAMS:
+        _begun.clear()
+    _begun.add(key)
+    made: set[Record] = set()
+    for record in records:
+        if all([x.record in made if x.array is None else _is_number(x) for x in record.inputs]):
+            made.add(record)
+    found = [y for y in structure.outputs if y.record in made and not y.tracked]
+    return found if len(found) < len(structure.outputs) else []
+
+
+def _is_number(lazy: Lazy) -> bool:
+    return lazy.type.shape == () and not lazy.tracked
 
 
 def family_of(structure: Structure) -> tuple[str, ...]:
