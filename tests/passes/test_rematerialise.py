@@ -87,3 +87,33 @@ def test_the_step_computes_the_same() -> None:
     for key in values:
         assert results[0][key].tobytes() == results[1][key].tobytes()
         assert not np.array_equal(results[0][key], values[key])
+
+
+def images() -> Step:
+    """The same with convolutions, whose scaled and shifted results go through ReLU."""
+    graph = Graph()
+    with graph.as_default():
+        x = y = ops.placeholder(dtype="float32", shape=(4, 32, 32, 64))
+        cells = [ops.variable(key=f"w{i}", dtype="float32", shape=(3, 3, 64, 64)) for i in range(7)]
+        reads = [ops.read(cell) for cell in cells]
+        for w in reads:
+            z = ops.conv(y, w, padding=((1, 1), (1, 1)))
+            spread = ops.mean(ops.square(z), axes=(0, 1, 2), keepdims=True)
+            y = ops.relu(z * ops.rsqrt(spread + 1.0) + 0.5)
+        loss = ops.mean(y)
+        found = gradients([loss], reads)
+        updates = [
+            ops.assign(w, r - g * 0.1).node for w, r, g in zip(cells, reads, found, strict=True)
+        ]
+    request = Request(graph, (loss,), tuple(updates), (x,))
+    return specialise(request, [TensorType(float32, (4, 32, 32, 64))], {}, {})
+
+
+def test_results_of_relu_are_computed_again_for_convolutions_and_masks() -> None:
+    after = rematerialise(images())
+    verify(after.graph)
+    verify_types(after.graph)
+    again = [node for node in after.graph.nodes if node.op == "relu" and "/again/" in node.name]
+    assert again
+    readers = {node.op for node in after.graph.nodes for v in node.inputs if v.node in set(again)}
+    assert readers <= {"conv_grad_weight", "greater"}
