@@ -259,10 +259,10 @@ def test_the_overhead_of_a_short_program_is_microseconds():
     program = make([Call(nothing(), (InArena(0, 64),), (0,))] * 8, Arena(64))
 
     def microseconds() -> float:
-        start = time.perf_counter()
+        start = time.thread_time()
         for _ in range(10_000):
             program.run()
-        return (time.perf_counter() - start) * 100
+        return (time.thread_time() - start) * 100
 
     assert min(microseconds() for _ in range(7)) < 5  # 0.15 where nothing else runs
 

@@ -38,6 +38,8 @@ IN_FLOAT32: Final = frozenset(
         "exp", "exp2", "expm1", "log", "log1p", "log2", "log10", "logit", "softplus", "power",
         "raised", "reciprocal", "rsqrt", "acos", "asin", "acosh", "atanh", "cosh", "sinh", "tan",
         "erfinv", "lgamma", "digamma", "polygamma",
+        # many steps
+        "lstm_sequence", "lstm_sequence_grad",
         # many terms
         "sum", "sum_to", "prod", "mean", "variance", "std", "norm", "logsumexp", "nansum",
         "nanmean", "p_norm", "accumulated", "cumsum", "cumprod", "softmax",
@@ -60,8 +62,11 @@ IN_FLOAT32: Final = frozenset(
 """Run in float32, and give it."""
 
 _UNTOUCHED: Final = frozenset(
-    {"barrier", "call", "flash_attention", "flash_attention_grad", "host_call", "slice_update"}
-)
+    {
+        "barrier", "call", "flash_attention", "flash_attention_grad", "host_call", "lag_gather",
+        "lag_update", "slice_update",
+    }
+)  # fmt: skip
 """Functions and kernels get what their caller gave; an array keeps its type when a part is
 assigned."""
 

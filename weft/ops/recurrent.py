@@ -21,6 +21,7 @@ from weft.ir.node import Value
 from weft.ir.shape import Shape, compatible, known, show
 from weft.ops.base import BY_EXPANSION, Array, Case, Opaque, catalogue, constant_of, defop
 from weft.ops.contraction import matmul
+from weft.ops.creation import is_zeros
 from weft.ops.elementwise import multiply
 from weft.ops.maths import tanh
 from weft.ops.numeric import draw
@@ -157,7 +158,7 @@ def _vjp(
 ) -> tuple[Any, ...]:
     (g, g_cells, g_gates), (y, cells, gates) = gs, ys
     attrs: dict[str, Any] = {"reverse": reverse, "batch_first": batch_first}
-    more = () if _is_zero(g_gates) else (g_gates,)
+    more = () if is_zeros(g_gates) else (g_gates,)
     by_z, by_h, by_c = lstm_sequence_grad.all(g, g_cells, w, c, cells, gates, *more, **attrs)
     before = _previous(h, y, reverse, batch_first) if 0 not in known(z.shape) else y
     return by_z, matmul(*_rows(by_z, before), transpose_x=True), by_h, by_c
@@ -167,14 +168,6 @@ def _rows(*xs: Value) -> list[Value]:
     """All steps of all sequences below each other."""
     dims = [known(x.shape) for x in xs]
     return [catalogue.reshape(x, shape=(d[0] * d[1], d[2])) for x, d in zip(xs, dims, strict=True)]
-
-
-def _is_zero(g: Value) -> bool:
-    """Whether a cotangent is zero because nothing has reached its output."""
-    node = g.node
-    while node.op in ("broadcast_to", "identity"):
-        node = node.data_inputs[0].node
-    return node.op == "constant" and not np.any(node.attrs["value"].array)
 
 
 def _expand_back(

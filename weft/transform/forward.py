@@ -116,7 +116,10 @@ def push_through(node: Node, tangents: Sequence[Value | None]) -> Sequence[Value
 
 def _by_gradient(node: Node, tangents: Sequence[Value | None]) -> list[Value | None]:
     """The gradient by the cotangents of the gradient rule, in the direction of the tangents."""
-    cotangents = [zeros_like(y) if y.dtype.is_inexact else None for y in node.outputs]
+    # Not the constant itself: a rule may leave out what is a gradient of 0.
+    cotangents = [
+        catalogue.identity(zeros_like(y)) if y.dtype.is_inexact else None for y in node.outputs
+    ]
     back = pull_back(node, cotangents)
     both = zip(back, tangents, strict=True)
     pairs = [(dense(g), t) for g, t in both if g is not None and t is not None]
