@@ -170,6 +170,9 @@ CASES = {
     "long row": Example((1, 3000, 4), (5, 4, 8), padding="same"),
     "volume": Example((1, 6, 7, 8, 5), (3, 3, 3, 5, 9), padding="same"),
     "wide": Example((1, 5, 5, 64), (3, 3, 64, 160), padding="same"),
+    "slices of channels": Example((2, 4, 5, 470), (3, 3, 470, 130), padding="same"),
+    "slices, strided": Example((2, 7, 7, 40), (2, 3, 40, 350), (2, 2), "same"),
+    "slices, 1x1": Example((1, 3, 7, 1100), (1, 1, 1100, 65)),
     "many images": Example((70, 4, 4, 8), (3, 3, 8, 8), padding="same"),
     "large": Example((3, 40, 40, 24), (3, 3, 24, 24), padding="same"),
 }  # fmt: skip

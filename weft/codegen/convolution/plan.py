@@ -12,6 +12,8 @@ from weft.codegen.target import Target
 
 TILE_COST = 40
 """Cycles that a tile costs beside its multiply-adds: starting sums, stores, loops; an estimate."""
+LOAD = 0.1
+"""Cycles that a load costs beside multiply-adds: it makes 6x4 better than 13x2, as measured."""
 SCATTER_COST = 60
 """Further cycles where each row's place is computed: divisions by constants; an estimate."""
 SCATTERED = 8
@@ -53,10 +55,10 @@ class Plan:
 
 def plan_of(problem: Correlation, target: Target) -> Plan:
     """Choose the blocking; depends on shapes and target only, never on threads."""
-    slices = slices_of(problem, target)
+    tile, scattered = choose_tile(problem, target, 1)
+    slices = slices_of(problem, tile, target)
     copied = not problem.inside or problem.dtype is not problem.sums or slices > 1
     joined = problem.groups == 1 and problem.axes[2].dilation == 1 and slices == 1
-    tile, scattered = choose_tile(problem, target, 1)
     panels = problem.groups * ceil_div(problem.columns, tile.columns)
     if slices > 1:
         blocks, shares = cut_slices(problem, tile, scattered, slices, target)
@@ -67,12 +69,11 @@ def plan_of(problem: Correlation, target: Target) -> Plan:
     return Plan(tile, scattered, blocks, shares, copied, joined, slices)
 
 
-def slices_of(problem: Correlation, target: Target) -> int:
+def slices_of(problem: Correlation, tile: Tile, target: Target) -> int:
     """How many slices of the channels keep a panel's weights in L2 while tiles pass by."""
     if problem.groups > 1:
         return 1
-    lanes = target.lanes(problem.sums.size)
-    row = min(2, ceil_div(problem.columns, lanes)) * lanes * problem.sums.size
+    row = tile.columns * problem.sums.size
     most = max(64, target.l2 // 4 // (row * max(1, problem.packed_taps)))
     least = max(1, ceil_div(problem.depth, most))
     even = (n for n in range(least, 2 * least) if problem.depth % (16 * n) == 0)
@@ -127,10 +128,21 @@ def most_rows(target: Target, vectors: int) -> int:
     """Most rows of a tile inside loops over taps.
 
     With all registers taken LLVM spills a sum in these loops: on ResNet-50's 3x3 layers 14x2
-    reaches 83% of the peak, 13x2 95%, 8x2 and 7x2 97%. With 16 registers 6x2 stays the best.
+    reaches 83% of the peak, 13x2 95%. Three to spare are enough; of 16 they would be too many.
     """
     most = max_rows(target, vectors)
-    return most - 1 if vectors > 1 and target.registers > 16 else most
+    if vectors == 1 or target.registers <= 16:
+        return most
+    return max(1, min(most, (target.registers - vectors - 4) // vectors))
+
+
+def step_cycles(rows: int, vectors: int) -> float:
+    """Cycles of one step of a tile, two multiply-adds or loads at a time.
+
+    Loads that do not limit cost something all the same.
+    """
+    loads = vectors + rows * (vectors if vectors == 1 else 1)
+    return max(rows * vectors, loads, 8) / 2 + LOAD * loads
 
 
 def choose_tile(problem: Correlation, target: Target, parts: int) -> tuple[Tile, bool]:
@@ -152,12 +164,11 @@ def choose_tile(problem: Correlation, target: Target, parts: int) -> tuple[Tile,
         panels = ceil_div(narrow, vectors)
         for rows in range(1, most_rows(target, vectors) + 1):
             tile = Tile(rows, vectors, lanes, dtype)
-            step = max(rows * vectors, vectors + rows * (vectors if vectors == 1 else 1), 8) / 2
-            cycles = step * steps + TILE_COST
+            cycles = step_cycles(rows, vectors) * steps + TILE_COST
             if rows <= shortest:
                 tiles = lines * ceil_div(ceil_div(last.count, parts), rows) * panels
                 options.append((tiles * cycles, -rows, tile, False))
-            if rows <= min(pixels, SCATTERED):
+            if parts < lines and rows <= min(pixels, SCATTERED):
                 tiles = ceil_div(pixels, rows) * panels
                 options.append((tiles * (cycles + SCATTER_COST), -rows, tile, True))
     _, _, tile, scattered = min(options, key=lambda option: option[:2])
