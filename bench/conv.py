@@ -97,7 +97,7 @@ def _vgg() -> list[tuple[int, Layer]]:
     sizes = [(1, 224, 3, 64), (1, 224, 64, 64), (1, 112, 64, 128), (1, 112, 128, 128),
              (1, 56, 128, 256), (3, 56, 256, 256), (1, 28, 256, 512), (3, 28, 512, 512),
              (4, 14, 512, 512)]  # fmt: skip
-    return [(count, Layer(4, *sizes, 3, 1, 1)) for count, *sizes in sizes]
+    return [(count, Layer(4, size, x, y, 3, 1, 1)) for count, size, x, y in sizes]
 
 
 def _resnet() -> list[tuple[int, Layer]]:
