@@ -5,7 +5,6 @@ from __future__ import annotations
 from weft.codegen.builder import Builder, Reg, constant, element, integer, vector
 from weft.codegen.loop.convert import loaded, storage_type, stored
 from weft.codegen.microkernel import first_lanes, load_masked, store_masked
-from weft.codegen.microkernel import prefetch as prefetch
 from weft.codegen.target import Target
 from weft.ir.dtype import DType
 

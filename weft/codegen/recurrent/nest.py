@@ -13,7 +13,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 
 from weft.codegen.builder import Builder, Reg, constant, integer, kernel_builder, memory_type
-from weft.codegen.contraction.emit import copy_run, divide, prefetch, scaled, smaller, subtract
+from weft.codegen.contraction.emit import copy_run, divide, scaled, smaller, subtract
 from weft.codegen.contraction.finish import load_tile, store_tile
 from weft.codegen.contraction.panel import RightPanel
 from weft.codegen.contraction.plan import ceil_div
@@ -25,6 +25,7 @@ from weft.codegen.microkernel import (
     first_lanes,
     load_masked,
     microkernel,
+    prefetch,
     store_masked,
     strided,
 )
