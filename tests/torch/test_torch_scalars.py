@@ -76,3 +76,15 @@ def test_the_gradient_of_a_pixel_goes_to_all_that_were_put_there():
         return given.grad
 
     assert np.array_equal(as_array(run(wf)), as_array(run(torch)))
+
+
+@pytest.mark.parametrize(
+    "key",
+    [
+        (slice(None), [0, 1], None, 0), (0, slice(None), [0, 1]), ([0, 1], slice(None), 0),
+        (..., [1, 0], 0), (slice(None), 0, [1, 1]),
+    ],
+)  # fmt: skip
+def test_integers_come_before_arrays_of_indices(key):
+    x = np.arange(24.0).reshape(2, 3, 4)
+    assert np.array_equal(as_array(wf.from_numpy(x)[key]), as_array(torch.from_numpy(x)[key]))
