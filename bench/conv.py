@@ -21,6 +21,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from bench.contest import ALLOCATOR
 from bench.matmul import peak, program
 from weft import ops
 from weft.codegen import target as targets
@@ -34,10 +35,6 @@ from weft.passes.group import Group
 KINDS = {"forward": "conv", "input": "conv_grad_input", "weight": "conv_grad_weight"}
 TURN = 0.01
 """Seconds of a turn, at least."""
-ALLOCATOR = {
-    "MALLOC_TOP_PAD_": "1073741824", "MALLOC_MMAP_THRESHOLD_": "34359738368",
-    "MALLOC_TRIM_THRESHOLD_": "34359738368",
-}  # fmt: skip
 
 
 @dataclass(frozen=True)

@@ -33,7 +33,7 @@ from weft.ir.dtype import DType, as_dtype
 from weft.ir.graph import current_graph
 from weft.ir.node import Literal, Node, TensorType, Value, user_source
 from weft.ir.shape import Shape, is_static
-from weft.ops.knowledge import REQUIRED, freeze, is_complete, known_value
+from weft.ops.knowledge import REQUIRED, freeze, is_complete, known_value, signature
 
 Array = np.ndarray[Any, Any]
 
@@ -294,42 +294,6 @@ class Op:
 
 
 _MOST_PLANS: Final = 1024  # an operation; forgotten all at once, so that nothing is kept in order
-
-_EXACT: Final = frozenset((bool, int, str, type(None), DType))
-"""Classes of attributes that are the same where they are equal (0.0 and -0.0 are not)."""
-
-
-_exact: Final[set[tuple[type, ...]]] = set()  # tuples of such classes that were met
-
-
-def signature(attrs: Mapping[str, Any]) -> Any:
-    """Attributes as a key that tells 1 from 1.0 and True; `None` where there is no such key."""
-    values = tuple(attrs.values())
-    kinds = _kinds(values)
-    return None if kinds is None else (tuple(attrs), values, kinds)
-
-
-def _kinds(items: tuple[Any, ...]) -> Any:
-    """What tells equal entries of a tuple apart; `None` where that is not known."""
-    kinds = tuple(map(type, items))
-    if kinds in _exact:
-        return kinds
-    if _EXACT.issuperset(kinds):
-        if len(_exact) < _MOST_PLANS:
-            _exact.add(kinds)
-        return kinds
-    inner: list[Any] = []
-    for kind, item in zip(kinds, items, strict=True):
-        if kind is tuple:
-            kind = _kinds(item)
-        elif kind is float:
-            kind = repr(item)
-        elif kind not in _EXACT:
-            kind = None
-        if kind is None:
-            return None
-        inner.append(kind)
-    return tuple(inner)
 
 
 REGISTRY: dict[str, Op] = {}

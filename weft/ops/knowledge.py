@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any, Final, cast
 
 import numpy as np
 
+from weft.ir.dtype import DType
 from weft.ir.node import Literal, Node, Value
 from weft.ir.shape import Shape
 
@@ -111,3 +112,41 @@ def _of_shape(shape: Shape) -> Any:
     for d in reversed(dims):
         entry = (entry,) * d
     return entry
+
+
+# Keys
+
+_EXACT: Final = frozenset((bool, int, str, type(None), DType))
+"""Classes of attributes that are the same where they are equal (0.0 and -0.0 are not)."""
+_exact: Final[set[tuple[type, ...]]] = set()  # tuples of such classes that were met
+_MOST: Final = 1024  # of them
+
+
+def signature(attrs: Mapping[str, Any]) -> Any:
+    """Attributes as a key that tells 1 from 1.0 and True; `None` where there is no such key."""
+    values = tuple(attrs.values())
+    kinds = _kinds(values)
+    return None if kinds is None else (tuple(attrs), values, kinds)
+
+
+def _kinds(items: tuple[Any, ...]) -> Any:
+    """What tells equal entries of a tuple apart; `None` where that is not known."""
+    kinds = tuple(map(type, items))
+    if kinds in _exact:
+        return kinds
+    if _EXACT.issuperset(kinds):
+        if len(_exact) < _MOST:
+            _exact.add(kinds)
+        return kinds
+    inner: list[Any] = []
+    for kind, item in zip(kinds, items, strict=True):
+        if kind is tuple:
+            kind = _kinds(item)
+        elif kind is float:
+            kind = repr(item)
+        elif kind not in _EXACT:
+            kind = None
+        if kind is None:
+            return None
+        inner.append(kind)
+    return tuple(inner)
