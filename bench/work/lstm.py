@@ -130,6 +130,8 @@ def jax(threads):
 def tf2_function(threads):
     import tensorflow as tf
 
+    from bench.work.keras_step import compiled_step
+
     tf.config.threading.set_intra_op_parallelism_threads(threads)
     layers = tf.keras.layers
     model = tf.keras.Sequential(
@@ -138,16 +140,4 @@ def tf2_function(threads):
         + [layers.Dense(WORDS)]
     )
     optimiser = tf.keras.optimizers.SGD(RATE)
-    ids, labels = map(tf.constant, _batch())
-
-    @tf.function
-    def train():
-        with tf.GradientTape() as tape:
-            logits = model(ids, training=True)
-            losses = tf.nn.sparse_softmax_cross_entropy_with_logits(labels, logits)
-            loss = tf.reduce_mean(losses)
-        weights = model.trainable_variables
-        optimiser.apply_gradients(zip(tape.gradient(loss, weights), weights, strict=True))
-        return loss
-
-    return lambda: float(train())
+    return compiled_step(model, optimiser, *map(tf.constant, _batch()))

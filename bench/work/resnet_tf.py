@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import tensorflow as tf
 
+from bench.work.keras_step import compiled_step
+
 BLOCKS = ((64, 3, 1), (128, 4, 2), (256, 6, 2), (512, 3, 2))
 
 
@@ -34,15 +36,4 @@ def training_step(threads, inputs, labels):
     model = _model()
     optimiser = tf.keras.optimizers.SGD(0.01, momentum=0.9)
     x, labels = tf.constant(inputs[0].transpose(0, 2, 3, 1)), tf.constant(labels)
-
-    @tf.function
-    def train():
-        with tf.GradientTape() as tape:
-            logits = model(x, training=True)
-            losses = tf.nn.sparse_softmax_cross_entropy_with_logits(labels, logits)
-            loss = tf.reduce_mean(losses)
-        weights = model.trainable_variables
-        optimiser.apply_gradients(zip(tape.gradient(loss, weights), weights, strict=True))
-        return loss
-
-    return lambda: float(train())
+    return compiled_step(model, optimiser, x, labels)

@@ -97,15 +97,8 @@ class _Backward(Nest):
                 line = b.add(now, b.mul(row, self.problem.row_pitch))
                 old = b.add(before, b.mul(row, pitch))
                 lines = (row, line, old)
-                with b.loop(0, self.panels_of(b, across)) as loop:
-                    place = self.sum_at(b, sums, number, loop.index)
-                    place = scaled(b, place, inside, self.tile.columns, self.size)
-                    block = b.add(b.mul(across, self.wide), loop.index)
-                    start = b.mul(block, self.tile.columns)
-                    for v in range(self.tile.vectors):
-                        unit = b.add(start, v * self.lanes)
-                        from_next = b.offset(place, v * self.lanes * self.size)
-                        self._units(b, arrays, extra, lines, unit, from_next, to)
+                for unit, from_next in self.vectors(b, sums, across, number, inside):
+                    self._units(b, arrays, extra, lines, unit, from_next, to)
 
             self.rows_loop(b, at, row)
 
@@ -170,19 +163,12 @@ class _Backward(Nest):
             self.multiply(b, sums, left, weights, at, rounds)
 
             def row(row: Reg, number: Reg, inside: Reg) -> None:
-                with b.loop(0, self.panels_of(b, across)) as loop:
-                    place = self.sum_at(b, sums, number, loop.index)
-                    place = scaled(b, place, inside, self.tile.columns, self.size)
-                    block = b.add(b.mul(across, self.wide), loop.index)
-                    start = b.mul(block, self.tile.columns)
-                    for v in range(self.tile.vectors):
-                        unit = b.add(start, v * self.lanes)
-                        mask = self.mask(b, unit)
-                        source = b.offset(place, v * self.lanes * self.size)
-                        value = b.load(self.type, source, self.size)
-                        self.write(b, value, self.line(b, by_h, row, 1, unit), mask)
-                        value = self.read(b, self.line(b, carried, row, 1, unit), mask)
-                        self.write(b, value, self.line(b, by_c, row, 1, unit), mask)
+                for unit, source in self.vectors(b, sums, across, number, inside):
+                    mask = self.mask(b, unit)
+                    value = b.load(self.type, source, self.size)
+                    self.write(b, value, self.line(b, by_h, row, 1, unit), mask)
+                    value = self.read(b, self.line(b, carried, row, 1, unit), mask)
+                    self.write(b, value, self.line(b, by_c, row, 1, unit), mask)
 
             self.rows_loop(b, at, row)
 

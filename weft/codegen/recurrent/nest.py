@@ -10,7 +10,7 @@ one cache set, sixteen rows in eight ways.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 
 from weft.codegen.builder import Builder, Reg, constant, integer, kernel_builder, memory_type
 from weft.codegen.contraction.emit import copy_run, divide, scaled, smaller, subtract
@@ -253,6 +253,18 @@ class Nest:
             place,
             b.mul(panel, self.tile_bytes) if isinstance(panel, Reg) else panel * self.tile_bytes,
         )
+
+    def vectors(
+        self, b: Builder, sums: Reg, across: Reg, tile: Reg, inside: Reg
+    ) -> Iterator[tuple[Reg, Reg]]:
+        """Of a row of a tile, panel by panel: each vector's first unit, and where its sums are."""
+        with b.loop(0, self.panels_of(b, across)) as loop:
+            place = self.sum_at(b, sums, tile, loop.index)
+            place = scaled(b, place, inside, self.tile.columns, self.size)
+            block = b.add(b.mul(across, self.wide), loop.index)
+            start = b.mul(block, self.tile.columns)
+            for v in range(self.tile.vectors):
+                yield b.add(start, v * self.lanes), b.offset(place, v * self.lanes * self.size)
 
     def row_of(self, b: Builder, tile: Reg) -> Reg:
         """The first row of a tile; the last tile begins early enough to end at the last row."""
