@@ -255,7 +255,7 @@ def test_a_step_allocates_nothing_and_faults_no_page(threads):
     assert faults < 50  # of 1000 steps: the interpreter has some of its own
 
 
-def test_the_overhead_of_a_short_program_is_microseconds():
+def test_the_overhead_of_a_short_program_is_below_a_microsecond():
     program = make([Call(nothing(), (InArena(0, 64),), (0,))] * 8, Arena(64))
 
     def microseconds() -> float:
@@ -264,7 +264,8 @@ def test_the_overhead_of_a_short_program_is_microseconds():
             program.run()
         return (time.thread_time() - start) * 100
 
-    assert min(microseconds() for _ in range(7)) < 5  # 0.15 where nothing else runs
+    # 0.15 where nothing else runs; the best of half a second, as clocks and neighbours vary.
+    assert min(microseconds() for _ in range(100)) < 1.0
 
 
 def test_a_signal_handler_in_a_step_with_python_keeps_the_result_whole():
