@@ -121,11 +121,11 @@ def losses(
     optimiser = network.optimise(theirs)
 
     def their_step() -> float:
-        optimiser.zero_grad()
         outputs = theirs(*map(torch.from_numpy, inputs))
         loss = network.loss(outputs, torch.from_numpy(labels))
         loss.backward()
         optimiser.step()
+        optimiser.zero_grad()
         return float(loss.detach())
 
     return [step() for _ in range(steps)], [their_step() for _ in range(steps)]

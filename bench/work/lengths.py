@@ -47,10 +47,10 @@ def _loop(model, optimiser, cross_entropy, batches):
     def step():
         total = 0.0
         for ids, labels in batches:
-            optimiser.zero_grad()
             loss = cross_entropy(model(ids), labels)
             loss.backward()
             optimiser.step()
+            optimiser.zero_grad()
             total += loss.item()
         return total
 

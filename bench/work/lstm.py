@@ -34,10 +34,10 @@ def _model(nn):
 
 def _step(model, run, optimiser, cross_entropy, ids, labels):
     def step():
-        optimiser.zero_grad()
         loss = cross_entropy(run(ids).flatten(0, 1), labels.flatten())
         loss.backward()
         optimiser.step()
+        optimiser.zero_grad()
         return float(loss.detach())
 
     return step

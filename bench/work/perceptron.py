@@ -51,10 +51,10 @@ def weft_eager(threads):
     labels = wf.from_numpy(LABELS.astype(np.int64))
 
     def step():
-        optimiser.zero_grad()
         loss = nn.functional.cross_entropy(model(wf.from_numpy(IMAGES)), labels)
         loss.backward()
         optimiser.step()
+        optimiser.zero_grad()
         return float(loss.detach())
 
     return step
@@ -105,10 +105,10 @@ def _torch_step(threads, compiled):
     labels = torch.from_numpy(LABELS.astype(np.int64))
 
     def step():
-        optimiser.zero_grad()
         loss = torch.nn.functional.cross_entropy(run(torch.from_numpy(IMAGES)), labels)
         loss.backward()
         optimiser.step()
+        optimiser.zero_grad()
         return float(loss.detach())
 
     return step

@@ -42,12 +42,12 @@ def _torch_step(threads, name, channels_last=False, compiled=False, half=False):
     run = torch.compile(model) if compiled else model
 
     def step():
-        optimiser.zero_grad()
         with torch.autocast("cpu", torch.bfloat16) if half else contextlib.nullcontext():
             outputs = run(*inputs)
         loss = network.loss(outputs.float(), labels)
         loss.backward()
         optimiser.step()
+        optimiser.zero_grad()
         return float(loss.detach())
 
     return step

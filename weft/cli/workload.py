@@ -108,11 +108,11 @@ def training_step(
     optimiser = work.optimise(model)
 
     def step() -> float:
-        optimiser.zero_grad()
         with _precision(dtype):
             loss = work.loss(model(*inputs), labels)
         loss.backward()
         optimiser.step()
+        optimiser.zero_grad()
         return float(loss.detach())
 
     return step
