@@ -94,26 +94,39 @@ class Nest:
     def pack(self, w: Value, row: int, column: int) -> Launch:
         """Copy the weights; element (k, unit) of group g lies at `k * row + unit * column`."""
         b, tile = kernel_builder(), self.tile
-        count = self.across * self.rounds
+        along = column == 1  # the units of a step of k are neighbours
+        count = ceil_div(self.depth, self.lanes) if along else self.across * self.rounds
         group = ceil_div(count, CHUNKS)
         product = Product(1, 1, 1, 1, 1, row, column, self.dtype)
         panel = RightPanel(b, tile, product, self.narrow, self.target)
         source, goal = b.argument(0), b.argument(1)
+
+        def copy(across: Reg, inner: Reg, k: Reg, most: int) -> None:
+            zero, start = integer(0), b.mul(across, self.wide)
+            gate, more = (inner, zero) if self.together > 1 else (zero, inner)
+            unit = b.mul(b.add(start, more), tile.columns)
+            place = scaled(b, source, gate, self.problem.width * column, self.size)
+            place = scaled(b, scaled(b, place, unit, column, self.size), k, row, self.size)
+            block, inside = divide(b, k, integer(self.most))
+            to = self._run_at(b, goal, (across, block, inner))
+            to = scaled(b, to, inside, tile.columns, self.size)
+            room = subtract(b, integer(self.problem.width), unit)
+            steps = smaller(b, subtract(b, integer(self.depth), k), most)
+            panel.copy(place, to, steps, (integer(row), integer(column)), room)
+
         first = b.mul(b.params[1], group)
         last = smaller(b, b.mul(b.params[2], group), count)
         with b.loop(first, last) as loop:
-            across, block = divide(b, loop.index, integer(self.rounds))
-            # All panels of a block of k, as those of neighbouring units share pages of memory.
-            with b.loop(0, self.panels_of(b, across)) as inner:
-                zero, start = integer(0), b.mul(across, self.wide)
-                gate, more = (inner.index, zero) if self.together > 1 else (zero, inner.index)
-                unit, k = b.mul(b.add(start, more), tile.columns), b.mul(block, self.most)
-                place = scaled(b, source, gate, self.problem.width * column, self.size)
-                place = scaled(b, scaled(b, place, unit, column, self.size), k, row, self.size)
-                to = self._run_at(b, goal, (across, block, inner.index))
-                room = subtract(b, integer(self.problem.width), unit)
-                steps = smaller(b, subtract(b, integer(self.depth), k), self.most)
-                panel.copy(place, to, steps, (integer(row), integer(column)), room)
+            if along:  # whole steps, as the processor fetches ahead along them
+                with (
+                    b.loop(0, self.across) as outer,
+                    b.loop(0, self.panels_of(b, outer.index)) as inner,
+                ):
+                    copy(outer.index, inner.index, b.mul(loop.index, self.lanes), self.lanes)
+            else:  # all panels of a block of k, as those of neighbouring units share pages
+                across, block = divide(b, loop.index, integer(self.rounds))
+                with b.loop(0, self.panels_of(b, across)) as inner:
+                    copy(across, inner.index, b.mul(block, self.most), self.most)
         kernel = Kernel(f"recurrent_pack_{self.problem.label}", b.module())
         moved = 2.0 * self.depth * self.problem.width * self.together * self.size
         return Launch(kernel, (w, self.weights), (1,), ceil_div(count, group), bytes=moved)
