@@ -235,12 +235,6 @@ class Nest:
         )
         store_tile(b, self.tile, self._multiplied(b, self._tiled(flat), row, right, rest), place)
 
-    @staticmethod
-    def _pieces(b: Builder, depth: Reg | int) -> tuple[Reg | int, Reg | int]:
-        if isinstance(depth, int):
-            return divmod(depth, PIECE)
-        return divide(b, depth, integer(PIECE))
-
     def _tiled(self, flat: list[Reg]) -> Accumulators:
         return [flat[i : i + self.tile.vectors] for i in range(0, len(flat), self.tile.vectors)]
 
