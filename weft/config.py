@@ -103,8 +103,8 @@ KNOBS = {
             lambda: "auto",
             _one_of(*WINOGRAD),
             " | ".join(WINOGRAD),
-            "3x3 convolutions by Winograd's transforms: where they are faster, never, or always in "
-            "squares of 2x2 or 4x4",
+            "3x3 to 7x7 convolutions by Winograd's transforms: where they are faster, never, or "
+            "always in squares of 2x2 or 4x4",
         ),
         Knob(
             "cache",

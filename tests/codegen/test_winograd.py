@@ -21,7 +21,7 @@ from weft.codegen import target as targets
 from weft.codegen.convolution.geometry import Correlation, forward_of, shapes_of, window_of
 from weft.codegen.family import conv as family
 from weft.codegen.winograd import weight_gradient
-from weft.codegen.winograd.plan import OUTPUTS, plan_of, suits
+from weft.codegen.winograd.plan import OUTPUTS, plan_of, sizes
 from weft.codegen.winograd.transform import POINTS, Transform, transform
 from weft.errors import MismatchError, ShapeError
 from weft.ir.graph import Graph
@@ -31,7 +31,8 @@ from weft.runtime.engine import Function, State
 
 KINDS = ("conv", "conv_grad_input", "conv_grad_weight")
 TARGETS = ("native", "x86-64-v3")
-FORMS = [(n + 1 - taps, taps) for n in POINTS for taps in (2, 3, 4) if n - taps in (1, 2, 3)]
+SIDES = [(m, r) for m in OUTPUTS for r in (3, 5, 7) if m + r - 1 in POINTS]
+FORMS = [*SIDES, *((r, m) for m, r in SIDES)]
 
 
 def filtered(form: Transform, x: list[Fraction], w: list[Fraction]) -> list[Fraction]:
@@ -56,7 +57,7 @@ def test_transforms_are_exact(outputs: int, taps: int) -> None:
 
 
 def test_growth() -> None:
-    assert [round(transform(m, 3).growth) for m in OUTPUTS] == [8, 24]
+    assert [round(transform(*side).growth) for side in SIDES] == [8, 34, 115, 24, 87]
 
 
 def by_transforms(group: Group, name: str, outputs: int) -> tuple[Any, targets.Target]:
@@ -88,21 +89,23 @@ def check(example: Example, kind: str, name: str, outputs: int) -> None:
 
 
 @st.composite
-def examples(draw: st.DrawFn) -> Example:
+def examples(draw: st.DrawFn, taps: int) -> Example:
     channels = st.sampled_from([5, 8, 16, 17, 33, 48])  # fewer columns are another kind
     pair = st.tuples(st.integers(0, 4), st.integers(0, 4))
     extent = st.integers(1, 15)
     c, k = draw(channels), draw(channels)
     x = (draw(st.integers(1, 3)), draw(extent), draw(extent), c)
-    return Example(x, (3, 3, c, k), padding=draw(st.one_of(st.just("same"), st.tuples(pair, pair))))
+    return Example(
+        x, (taps, taps, c, k), padding=draw(st.one_of(st.just("same"), st.tuples(pair, pair)))
+    )
 
 
 @pytest.mark.parametrize("name", TARGETS)
 @pytest.mark.parametrize("kind", KINDS)
-@pytest.mark.parametrize("outputs", OUTPUTS)
-def test_drawn(outputs: int, kind: str, name: str) -> None:
+@pytest.mark.parametrize(("outputs", "taps"), SIDES)
+def test_drawn(outputs: int, taps: int, kind: str, name: str) -> None:
     @settings(max_examples=5, deadline=None, database=None, derandomize=True)
-    @given(examples())
+    @given(examples(taps))
     def drawn(example: Example) -> None:
         try:
             example.build(kind)
@@ -175,14 +178,17 @@ def problem_of(example: Example) -> Correlation:
         {"dilation": (2, 2)},
         {"w": (3, 3, 16, 32), "groups": 2},
         {"w": (5, 3, 32, 32)},
+        {"w": (9, 9, 32, 32)},
+        {"w": (4, 4, 32, 32)},
         {"w": (1, 1, 32, 32)},
         {"dtype": "float64"},
     ],
 )
-def test_suits_three_neighbours_only(other: dict[str, Any]) -> None:
+def test_neighbours_along_both_axes_only(other: dict[str, Any]) -> None:
     plain: dict[str, Any] = {"x": (1, 12, 12, 32), "w": (3, 3, 32, 32), "padding": "same"}
-    assert suits(problem_of(Example(**plain)))
-    assert not suits(problem_of(Example(**{**plain, **other})))
+    target = replace(targets.current(), winograd="auto")
+    assert sizes(problem_of(Example(**plain)), target) == OUTPUTS
+    assert sizes(problem_of(Example(**{**plain, **other})), target) == ()
 
 
 def test_chosen_where_it_pays() -> None:

@@ -22,7 +22,7 @@ class Target:
     bf16: bool  # AVX512_BF16 dot products
     l1: int = 32 * 1024  # bytes, data, per core
     l2: int = 1024 * 1024
-    winograd: str = "auto"  # the knob: what 3x3 convolutions may be computed by
+    winograd: str = "auto"  # the knob: what convolutions may be computed by
 
     def lanes(self, size: int) -> int:
         """Elements of `size` bytes in one vector."""

@@ -3,7 +3,7 @@
 chunk           a block of squares; a group of panels, or all of them in turn
   (source)      its windows transformed into this thread's scratch, if not done before
   group         panels whose products are kept
-    point       36 or 16; its part of the source and of the panels comes into L2 once
+    point       16 to 64; its part of the source and of the panels comes into L2 once
       panel
         tile    microkernel over the channels, sums into scratch
     square      transformed back, stored through the epilogue

@@ -10,11 +10,11 @@ from weft.codegen.convolution.geometry import Axis, Correlation
 from weft.codegen.convolution.plan import most_rows
 from weft.codegen.microkernel import Tile
 from weft.codegen.target import Target
-from weft.codegen.winograd.transform import Transform, transform
+from weft.codegen.winograd.transform import POINTS, Transform, transform
 from weft.ir.dtype import float32
 
-TAPS: Final = 3
 OUTPUTS: Final = (2, 4)
+"""Squares of results, along either axis."""
 LINE: Final = 64
 TILE_COST: Final = 30
 """Cycles that a tile of sums costs beside its multiply-adds."""
@@ -30,7 +30,7 @@ FAR: Final = 6.0
 
 @dataclass(frozen=True)
 class Plan:
-    """One convolution by F(m x m, 3 x 3).
+    """One convolution by F(m x m, r x r).
 
     Results are cut into squares of m x m, which are counted row by row through all images. A block
     of `tiles` squares is multiplied at a time: by `group` panels of columns, for each of the points
@@ -92,21 +92,26 @@ class Plan:
         return depth * self.tile.columns * self.tile.dtype.size + LINE
 
 
-def suits(problem: Correlation) -> bool:
-    """Whether the minimal filtering of three taps applies at all."""
-    first, *spatial = problem.axes
-    return (
+def sizes(problem: Correlation, target: Target) -> tuple[int, ...]:
+    """The squares of results that minimal filtering may take: none where it does not apply."""
+    first, down, across = problem.axes
+    applies = (
         problem.groups == 1
         and problem.pixels > 0
         and problem.dtype is float32
         and first.pointwise
-        and all(map(_three_neighbours, spatial))
+        and _neighbours(down) == _neighbours(across) > 1
     )
+    if not applies or target.winograd == "off":
+        return ()
+    wanted = OUTPUTS if target.winograd == "auto" else (int(target.winograd),)
+    return tuple(m for m in wanted if m + _neighbours(down) - 1 in POINTS)
 
 
-def _three_neighbours(axis: Axis) -> bool:
+def _neighbours(axis: Axis) -> int:
+    """How many neighbours of the source a result position meets, if it does so at all."""
     plain = axis.stride == axis.step == axis.dilation == 1 and len(axis.phases) == 1
-    return plain and len(axis.order) == TAPS == axis.phases[0].taps
+    return axis.phases[0].taps if plain and len(axis.order) == axis.phases[0].taps else 0
 
 
 def plan_of(problem: Correlation, target: Target) -> Plan | None:
@@ -114,10 +119,9 @@ def plan_of(problem: Correlation, target: Target) -> Plan | None:
 
     Depends on shapes and target only, never on threads.
     """
-    if target.winograd == "off" or not suits(problem):
+    plans = [candidate(problem, target, outputs) for outputs in sizes(problem, target)]
+    if not plans:
         return None
-    wanted = OUTPUTS if target.winograd == "auto" else (int(target.winograd),)
-    plans = [candidate(problem, target, outputs) for outputs in wanted]
     best = min(plans, key=lambda plan: cycles(problem, plan, target))
     if target.winograd != "auto":
         return best
@@ -136,7 +140,7 @@ def candidate(problem: Correlation, target: Target, outputs: int) -> Plan:
     lanes = target.lanes(4)
     vectors = min(2, ceil_div(problem.columns, lanes))
     panels = ceil_div(problem.columns, vectors * lanes)
-    form = transform(outputs, TAPS)
+    form = transform(outputs, problem.taps[-1])
     options: list[Plan] = []
     for rows in range(1, most_rows(target, vectors) + 1):
         tile = Tile(rows, vectors, lanes, float32)

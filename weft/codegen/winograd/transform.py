@@ -8,8 +8,8 @@ A polynomial product of degree n - 1 is determined by its values at n points. Ev
 outputs there gives G and A (powers of the points); undoing the evaluation gives B (coefficients of
 the product of all other points' factors, whose value at the point itself divides a row of G). The
 last point lies at infinity: the leading coefficient. In two dimensions each transform is applied
-along both axes: 36 products instead of 144 for F(4x4, 3x3), 16 instead of 36 for F(2x2, 3x3)
-(Lavin & Gray, "Fast Algorithms for Convolutional Neural Networks").
+along both axes: 36 products instead of 144 for F(4x4, 3x3), 16 instead of 36 for F(2x2, 3x3), 64
+instead of 400 for F(4x4, 5x5) (Lavin & Gray, "Fast Algorithms for Convolutional Neural Networks").
 
 Points in pairs p, -p make rows equal up to the signs of their odd entries, so that both take one
 even and one odd sum: 12 operations instead of 18 for B of 6 points, 10 instead of 16 for A.
@@ -32,7 +32,11 @@ Matrix = tuple[tuple[Fraction, ...], ...]
 POINTS: Final[dict[int, tuple[Fraction, ...]]] = {
     4: (Fraction(0), Fraction(1), Fraction(-1)),
     6: (Fraction(0), Fraction(5, 8), Fraction(-5, 8), Fraction(3, 2), Fraction(-3, 2)),
-}
+    8: (
+        Fraction(0), Fraction(1, 2), Fraction(-1, 2), Fraction(1), Fraction(-1), Fraction(2),
+        Fraction(-2),
+    ),
+}  # fmt: skip
 """Finite points by the number of all. Around 1 powers grow least, and these are exact in binary:
 rounding errors are half those of 0, 1, -1, 2, -2 (7.8e-7 against 1.6e-6 on 64 channels)."""
 

@@ -1,8 +1,8 @@
-"""The gradient of a convolution by its weights, F(3x3, m x m).
+"""The gradient of a convolution by its weights, F(r x r, m x m).
 
-Squares of the cotangent g are the taps here, the nine weights the outputs: windows of x and squares
+Squares of the cotangent g are the taps here, the weights the outputs: windows of x and squares
 of g are taken apart into points, and for each point channels x columns are summed over all windows,
-a matrix product. Few sums, each 36 or 16 numbers long, are put together at the end.
+a matrix product. Few sums, each 16 to 64 numbers long, are put together at the end.
 
 Windows are taken in rounds: those of a round stay in the caches between the launches that take
 them apart and the one that multiplies. A chunk of a product is one point.
@@ -33,10 +33,8 @@ from weft.codegen.winograd.plan import (
     FAR,
     LEAST_FLOPS,
     LINE,
-    OUTPUTS,
-    TAPS,
     TILE_COST,
-    suits,
+    sizes,
 )
 from weft.codegen.winograd.transform import Matrix, Transform, both_axes, transform
 from weft.codegen.winograd.window import Windows, WindowTransform
@@ -53,7 +51,7 @@ DIRECT_SHARE: Final = 0.7
 
 @dataclass(frozen=True)
 class WeightPlan:
-    """One weight gradient by F(3x3, m x m)."""
+    """One weight gradient by F(r x r, m x m)."""
 
     problem: Correlation  # the convolution's
     transform: Transform
@@ -99,14 +97,12 @@ class WeightPlan:
 
 def plan_of(problem: Correlation, target: Target) -> WeightPlan | None:
     """The best plan for the weights of a convolution, or nothing where direct is better."""
-    if target.winograd == "off" or not suits(problem):
+    plans = [candidate(problem, target, outputs) for outputs in sizes(problem, target)]
+    if not plans:
         return None
+    best = min(plans, key=cycles)
     if target.winograd != "auto":
-        return candidate(problem, target, int(target.winograd))
-    best = min(
-        (candidate(problem, target, outputs) for outputs in OUTPUTS),
-        key=lambda plan: cycles(plan),
-    )
+        return best
     direct = problem.flops / (4 * target.lanes(4)) / DIRECT_SHARE
     return best if problem.flops >= LEAST_FLOPS and cycles(best) < direct else None
 
@@ -130,10 +126,11 @@ def candidate(problem: Correlation, target: Target, outputs: int) -> WeightPlan:
     total = images * grid[0] * grid[1]
     depth, columns = problem.depth, problem.columns
     near = target.l2 // 2 // ((depth + tile.columns) * SIZE)
-    kept = ROUND * target.l2 // ((outputs + 2) ** 2 * (depth + columns) * SIZE)
+    form = transform(problem.taps[-1], outputs)
+    kept = ROUND * target.l2 // (form.points**2 * (depth + columns) * SIZE)
     most = max(1, min(near, max(kept, 2 * depth * columns // (depth + columns))))
     tiles = ceil_div(total, ceil_div(total, most))
-    return WeightPlan(problem, transform(TAPS, outputs), tile, images, grid, max(1, tiles))
+    return WeightPlan(problem, form, tile, images, grid, max(1, tiles))
 
 
 def cycles(plan: WeightPlan) -> float:

@@ -10,12 +10,11 @@ from weft.codegen.convolution.geometry import Correlation
 from weft.codegen.kernel import Argument, Kernel, Launch, Scratch
 from weft.codegen.microkernel import first_lanes
 from weft.codegen.target import Target
-from weft.codegen.winograd.plan import LINE, TAPS, Plan
+from weft.codegen.winograd.plan import LINE, Plan
 from weft.codegen.winograd.transform import both_axes
 from weft.ir.dtype import float32
 
 SIZE = float32.size
-TAPS_IN_ALL = TAPS * TAPS
 
 
 def launch_weights(
@@ -32,6 +31,7 @@ class _Weights:
         self.problem = problem
         self.plan = plan
         self.lanes = plan.tile.lanes
+        self.taps = plan.transform.taps**2
         self.parts = ceil_div(problem.depth, self.lanes)
         self.masked = problem.columns % plan.tile.columns != 0
 
@@ -40,7 +40,7 @@ class _Weights:
         size = plan.panels * plan.points * plan.weight_point(problem.depth)
         scratch = Scratch(size)
         name = f"winograd{plan.transform.outputs}_weights_{problem.label}"
-        moved = float(size + TAPS_IN_ALL * problem.depth * problem.columns * SIZE)
+        moved = float(size + self.taps * problem.depth * problem.columns * SIZE)
         launch = Launch(
             Kernel(f"{name}{'_turned' * problem.turned}", self._ir()), (weights, scratch), (1,),
             plan.panels * self.parts, bytes=moved,
@@ -52,7 +52,7 @@ class _Weights:
         source, to = b.argument(0), b.argument(1)
         square = self.lanes * self.lanes * SIZE
         if self.problem.turned:
-            self.buffer = b.emit("ptr", f"alloca [{TAPS_IN_ALL * square} x i8], align {LINE}")
+            self.buffer = b.emit("ptr", f"alloca [{self.taps * square} x i8], align {LINE}")
         point = self.plan.weight_point(self.problem.depth)
         with b.loop(b.params[1], b.params[2]) as chunk:
             panel, part = divide(b, chunk.index, integer(self.parts))
@@ -92,10 +92,11 @@ class _Weights:
     def _order(self) -> list[int]:
         """Taps in memory, in the order in which they meet ascending source positions."""
         _, rows, columns = self.problem.axes
-        return [y * TAPS + x for y in rows.order for x in columns.order]
+        return [y * len(columns.order) + x for y in rows.order for x in columns.order]
 
     def _store(self, values: list[Reg], to: Reg) -> None:
-        square = [values[i : i + TAPS] for i in range(0, TAPS_IN_ALL, TAPS)]
+        side = self.plan.transform.taps
+        square = [values[i : i + side] for i in range(0, self.taps, side)]
         found = both_axes(self.b, self.plan.transform.weights, square)
         point = self.plan.weight_point(self.problem.depth)
         for i, value in enumerate(v for row in found for v in row):
@@ -114,7 +115,7 @@ class _Weights:
                 inside = b.compare("icmp slt", integer(i), room)
                 some = b.emit("i64", f"select {inside}, {steps}, i64 0")
                 masks[i] = first_lanes(b, some, lanes)
-        with b.loop(0, TAPS_IN_ALL) as tap:
+        with b.loop(0, self.taps) as tap:
             place = b.offset(base, b.mul(tap.index, problem.columns * pitch))
             rows = [
                 read(b, b.offset(place, i * pitch), lanes, float32, float32, mask)
