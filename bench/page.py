@@ -143,7 +143,7 @@ def _costs(rows: dict[str, Row]) -> str:
                 title if name == "weft" else "", TITLES[name], _ms(cell),
                 f"{cell['low']:,.1f} to {cell['high']:,.1f}", _ratio(base) if ours else "",
                 f"{cell['resident_mb']:,.0f}", f"{base['memory_ratio']:.2f}" if ours else "",
-                f"{cell['first_s']:.1f}" + ("" if cell["cold"] else " (compiled before)"),
+                f"{cell['first_s']:.1f}" + ("" if cell["cold"] else " (code cache kept)"),
                 cell["commit"],
             ])  # fmt: skip
     return _table(head, table)

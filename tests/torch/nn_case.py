@@ -39,6 +39,19 @@ class Draw:
         return self.rng.choice([-1.0, 1.0], shape).astype(np.float32)
 
 
+class Cases(dict):
+    """Functions that draw a case, by name."""
+
+    def add(self, function):
+        self[function.__name__] = function
+        return function
+
+
+def lead(d):
+    """Leading dimensions."""
+    return tuple(d.size(1, 4) for _ in range(d.size(0, 3)))
+
+
 def flat(output):
     """Tensors of nested tuples, in order."""
     if output is None:

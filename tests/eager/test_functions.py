@@ -1,0 +1,185 @@
+"""Functions of the user with gradients of their own, and the check of gradients."""
+
+import numpy as np
+import pytest
+
+import weft as wf
+from weft import errors
+
+
+def leaf(*values):
+    return wf.tensor(list(values), requires_grad=True)
+
+
+# Functions of the user
+
+
+class Exp(wf.autograd.Function):
+    @staticmethod
+    def forward(ctx, x):
+        y = x.exp()
+        ctx.save_for_backward(y)
+        return y
+
+    @staticmethod
+    def backward(ctx, g):
+        (y,) = ctx.saved_tensors
+        return g * y
+
+
+class Scaled(wf.autograd.Function):
+    """x * y * factor, and the integers of x; with a wrong gradient, so that it shows."""
+
+    @staticmethod
+    def forward(x, y, factor):
+        return x * y * factor, x.long()
+
+    @staticmethod
+    def setup_context(ctx, inputs, output):
+        x, y, ctx.factor = inputs
+        ctx.save_for_backward(x, y)
+        ctx.seen = output[1].dtype
+
+    @staticmethod
+    def backward(ctx, g, ignored):
+        _, y = ctx.saved_tensors
+        assert ignored is None and ctx.seen is wf.int64
+        assert ctx.needs_input_grad == (True, False, False)
+        return g * y * 1000, None, None
+
+
+def test_a_function_with_a_gradient_of_its_own():
+    x = leaf(0.5, 1.0)
+    y = Exp.apply(x)
+    assert y.grad_fn == "<Exp>" and not y.is_leaf
+    (y * 2).sum().backward()
+    assert np.allclose(x.grad.tolist(), 2 * np.exp([0.5, 1.0]))
+
+
+def test_its_own_gradient_is_taken():
+    x = leaf(2.0)
+    y, whole = Scaled.apply(x * 1, wf.tensor([3.0]), 2)
+    assert y.tolist() == [12.0] and whole.tolist() == [2] and not whole.requires_grad
+    y.sum().backward()
+    assert x.grad.tolist() == [3000.0]
+
+
+def test_functions_of_functions_to_the_second_order():
+    x = leaf(0.3)
+    y = Exp.apply(Exp.apply(x))
+    (g,) = wf.autograd.grad(y, x, create_graph=True)
+    (h,) = wf.autograd.grad(g, x)
+    e = np.exp(0.3)
+    assert np.allclose(g.tolist(), np.exp(e) * e)
+    assert np.allclose(h.tolist(), np.exp(e) * e * (1 + e))
+    double = wf.tensor([0.3, 0.1], dtype=wf.double, requires_grad=True)
+    assert wf.autograd.gradcheck(Exp.apply, double)
+    assert wf.autograd.gradgradcheck(Exp.apply, double)
+
+
+def test_without_gradients_a_function_just_runs():
+    assert not Exp.apply(wf.ones(1)).requires_grad
+    with wf.no_grad():
+        assert not Exp.apply(leaf(1.0)).requires_grad
+
+
+class Clamp(wf.autograd.Function):
+    @staticmethod
+    def forward(ctx, x):
+        ctx.mark_dirty(x)
+        return x.add_(1)
+
+    @staticmethod
+    def backward(ctx, g):
+        return g * 7
+
+
+def test_a_function_that_changes_its_argument():
+    x = leaf(1.0)
+    y = x * 2
+    z = Clamp.apply(y)
+    assert z is y and y.tolist() == [3.0]
+    (y * 1).sum().backward()
+    assert x.grad.tolist() == [14.0]
+
+
+class Two(wf.autograd.Function):
+    @staticmethod
+    def forward(ctx, x):
+        ctx.set_materialize_grads(False)
+        constant = x * 0
+        ctx.mark_non_differentiable(constant)
+        return x * 2, x * 3, constant
+
+    @staticmethod
+    def backward(ctx, a, b, c):
+        assert a is None and c is None
+        return b * 3
+
+
+def test_results_that_nothing_reaches():
+    x = leaf(1.0)
+    y = Two.apply(x)
+    assert [t.requires_grad for t in y] == [True, True, False]
+    y[1].sum().backward()
+    assert x.grad.tolist() == [3.0]
+
+
+class Wrong(wf.autograd.Function):
+    @staticmethod
+    def forward(ctx, x, how):
+        ctx.how = how
+        ctx.save_for_backward(x)
+        return x * 1
+
+    @staticmethod
+    def backward(ctx, g):
+        return {"count": g, "shape": (g.sum(), None)}[ctx.how]
+
+
+def test_functions_with_wrong_gradients_are_told():
+    with pytest.raises(errors.GradientError, match=r"Wrong.backward: expected 2 gradients, .* 1"):
+        Wrong.apply(leaf(1.0), "count").sum().backward()
+    with pytest.raises(
+        errors.ShapeError, match=r"Wrong.backward: expected a gradient of shape \(2"
+    ):
+        Wrong.apply(leaf(1.0, 2.0), "shape").sum().backward()
+
+
+def test_saved_tensors_are_as_they_were():
+    x = leaf(1.0) * 1
+    y = Exp.apply(x)
+    y2 = Wrong.apply(x, "shape")
+    x.add_(1)
+    y.sum().backward()  # saved its result only
+    with pytest.raises(errors.GradientError, match="saved_tensors: one was changed in place"):
+        y2.lazy.call.context.saved_tensors
+
+
+def test_saved_tensors_are_let_go():
+    y = Exp.apply(leaf(1.0))
+    call = y.lazy.call
+    y.sum().backward()
+    with pytest.raises(
+        errors.GradientError, match=r"saved_tensors: they were freed .* retain_graph"
+    ):
+        call.context.saved_tensors
+
+
+# Checks
+
+
+def test_gradcheck_finds_a_wrong_gradient():
+    x = wf.tensor([1.0, 2.0], dtype=wf.double, requires_grad=True)
+    assert wf.autograd.gradcheck(lambda x: (x * x, x.sum()), x)
+
+    def wrong(x):
+        return Scaled.apply(x, wf.ones(2, dtype=wf.double), 1)[0]
+
+    with pytest.raises(errors.MismatchError, match=r"of output 0 by input 0 differs, .* got 1000"):
+        wf.autograd.gradcheck(wrong, x)
+    assert not wf.autograd.gradcheck(wrong, x, raise_exception=False)
+    with pytest.raises(errors.GradientError, match="gradcheck: expected input 0 of float64"):
+        wf.autograd.gradcheck(wf.exp, leaf(1.0))
+    with pytest.raises(errors.GradientError, match="expected an input with requires_grad=True"):
+        wf.autograd.gradcheck(wf.exp, wf.ones(1))
