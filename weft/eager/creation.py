@@ -63,7 +63,7 @@ def as_tensor(data: Any, dtype: Any = None, device: Any = None) -> Tensor:
     if isinstance(data, Handle):
         x: Any = data
         return x if kind is None else x.to(kind)
-    return wrap(leaf(array_from(data, kind, copy=False)))
+    return showing(array_from(data, kind, copy=False))
 
 
 def from_numpy(array: Array) -> Tensor:
@@ -87,7 +87,14 @@ def from_numpy(array: Array) -> Tensor:
     if not isinstance(array, np.ndarray):  # pyright: ignore[reportUnnecessaryIsInstance]
         text = f"from_numpy: expected a NumPy array, got {type(array).__name__}; use tensor()"
         raise DTypeError(text + at_user_line())
-    return wrap(leaf(array_from(array, None, copy=False)))
+    return showing(array_from(array, None, copy=False))
+
+
+def showing(array: Array) -> Tensor:
+    """A tensor that shows memory of others, who may write to it."""
+    x = wrap(leaf(array))
+    x.lent = True
+    return x
 
 
 def array_from(data: Any, dtype: DType | None, copy: bool) -> Array:

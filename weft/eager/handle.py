@@ -22,10 +22,12 @@ class Handle:
     Making one takes over the value: a `Lazy` belongs to one handle at a time.
     """
 
-    __slots__ = ("__weakref__", "_lazy", "_version", "_view", "grad")
+    __slots__ = ("__weakref__", "_lazy", "_version", "_view", "grad", "lasting", "lent")
     kind: ClassVar[type[Any]]  # of results of operations on it
     rules: ClassVar[Rules] = TORCH
     grad: Any  # what `backward` has accumulated
+    lasting: bool  # only set where it is part of a module, so that it may stay as it is for long
+    lent: bool  # only set where others may write to the memory without saying so
 
     @classmethod
     def of(cls, lazy: Lazy) -> Any:
@@ -84,7 +86,10 @@ class Handle:
     def memory(self) -> Array:
         """The same for others to write to: of a detached tensor, the memory of what it shows."""
         view = self._view
-        return self.array if view is None or not view.lens.detached else view.base.memory
+        if view is not None and view.lens.detached:
+            return view.base.memory
+        self.lent = True
+        return self.array
 
     @property
     def at_hand(self) -> bool:

@@ -11,7 +11,7 @@ import ml_dtypes
 import numpy as np
 
 from weft.eager.call import leaf, wrap
-from weft.eager.creation import array_from, copied
+from weft.eager.creation import array_from, copied, showing
 from weft.eager.handle import Handle
 from weft.eager.lazy import Array
 from weft.errors import ConfigError, DTypeError, GradientError
@@ -102,7 +102,7 @@ def from_dlpack(x: Any) -> Tensor:
     except (BufferError, RuntimeError) as error:
         raise DTypeError(f"from_dlpack: {error}{at_user_line()}") from None
     array = array.view(ml_dtypes.bfloat16) if bfloat else array
-    return wrap(leaf(array_from(array, None, copy=False)))
+    return showing(array_from(array, None, copy=False))
 
 
 class Interchange(Handle):
@@ -148,6 +148,8 @@ class Interchange(Handle):
         memo[id(self)] = found
         found.adopt(copied(lazy))
         found.requires_grad_(lazy.tracked)
+        if getattr(self, "lasting", False):
+            found.lasting = True
         found.grad = copy.deepcopy(self.grad, memo)
         if hasattr(self, "__dict__"):
             found.__dict__.update(copy.deepcopy(self.__dict__, memo))

@@ -6,6 +6,7 @@ import sys
 import time
 from collections import OrderedDict
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any, Final
 
 import numpy as np
@@ -14,6 +15,7 @@ from weft import config
 from weft.codegen.target import current
 from weft.eager import storage
 from weft.eager.call import leaf
+from weft.eager.lasting import Watch, lasting_leaves
 from weft.eager.lazy import Lazy, Record, Trace, trace
 from weft.eager.plan import function_plan
 from weft.eager.structure import Expanded, Structure, expand, interpreted_seconds, structure_of
@@ -61,15 +63,19 @@ class Prepared:
         self.spent = 0.0
         self.interpretation: Interpretation | None = None
         self.executable: Executable | None = None
+        self.lasting = lasting_leaves(structure)
+        self.watch: Watch | None = None  # over them, where what follows from them alone is kept
         self.oracle: Oracle | None = None  # WEFT_REFERENCE=1
 
-    def run(self, leaves: Sequence[Array]) -> list[Array]:
+    def run(self, leaves: Sequence[Array], lazies: Sequence[Lazy]) -> list[Array]:
         """The arrays of `expanded.outputs`; those with a home are written there."""
         self.runs += 1
         if self.executable is None and self._is_hot():
             self.executable = self._compile()
+            if self.executable.blueprint.prelude:
+                self.watch = Watch(self.lasting, self.executable.forget)
         if self.executable is not None:
-            return self._launch(self.executable, leaves)
+            return self._launch(self.executable, leaves, lazies)
         start = time.perf_counter()
         found = self._interpret(leaves)
         self.spent += time.perf_counter() - start
@@ -92,17 +98,21 @@ class Prepared:
         threads = int(config.get("threads"))
         if bool(config.get("reference")):
             self.oracle = Oracle(optimise(step), threads)
-        step = optimise(storing(step, self.keys, homes))
+        lasting = frozenset([step.feeds[i] for i in self.lasting])
+        step = optimise(storing(replace(step, lasting=lasting), self.keys, homes))
         executable = Executable(build(step, current(), threads), threads)
         if int(config.get("debug")) >= 1:
             print(f"# weft: compiled {executable.summary()}", file=sys.stderr)
         return executable
 
-    def _launch(self, executable: Executable, leaves: Sequence[Array]) -> list[Array]:
+    def _launch(
+        self, executable: Executable, leaves: Sequence[Array], lazies: Sequence[Lazy]
+    ) -> list[Array]:
         if self.oracle is not None:
             self.oracle.compare(leaves, State())
         memories = dict(zip(self.keys, self._memories(leaves), strict=True))
-        executable.launch(leaves, memories)
+        fresh = self.watch is not None and self.watch.is_fresh(lazies)
+        executable.launch(leaves, memories, fresh)
         return list(memories.values())
 
     def _memories(self, leaves: Sequence[Array]) -> list[Array]:
@@ -184,7 +194,7 @@ def compute(outputs: Sequence[Lazy], as_rows: bool = False) -> None:
             arrays, rows = iter(inspect(structure, leaves)), frozenset[int]()
         else:
             program = prepared(structure, as_rows)
-            arrays, rows = iter(program.run(leaves)), program.expanded.rows
+            arrays, rows = iter(program.run(leaves, structure.leaves)), program.expanded.rows
         for i, lazy in enumerate(outputs):
             if i in rows:
                 _settle_rows(lazy, next(arrays), next(arrays))

@@ -28,6 +28,9 @@ class Parameter(Tensor):
 
     def __init__(self, data: Any = None, requires_grad: bool = True) -> None:
         self.adopt(own(np.empty(0, np.float32) if data is None else data))
+        self.lasting = True
+        if isinstance(data, np.ndarray):
+            self.lent = True
         self.requires_grad_(requires_grad)
 
     def __repr__(self) -> str:
@@ -46,6 +49,8 @@ class Buffer(Tensor):
 
     def __init__(self, data: Any = None, *, persistent: bool = True) -> None:
         self.adopt(own(np.empty(0, np.float32) if data is None else data))
+        if isinstance(data, np.ndarray):
+            self.lent = True
         self.persistent = persistent
 
 

@@ -119,6 +119,8 @@ class Tree:
         self._check_name(name, "_buffers", "buffer")
         if tensor is not None and not isinstance(tensor, Tensor):  # pyright: ignore[reportUnnecessaryIsInstance]
             raise self._wrong_kind(name, "a Tensor or None", tensor)
+        if tensor is not None:
+            tensor.lasting = True
         self._buffers[name] = tensor
         if persistent:
             self._non_persistent_buffers_set.discard(name)

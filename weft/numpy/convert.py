@@ -47,7 +47,9 @@ def array_like(x: Any) -> Any:
         return new(leaf(_of_number(x)))
     if isinstance(x, list | tuple) and _holds_arrays(x):
         return _stacked(x)
-    return new(leaf(_of_data(x)))
+    found = new(leaf(_of_data(x)))
+    found.lent = True
+    return found
 
 
 def new(lazy: Lazy) -> ndarray:

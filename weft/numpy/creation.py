@@ -53,7 +53,9 @@ def asarray(
         x = typed(x, kind)
         return own(x) if copy and x is obj else x
     if kind is not None and not isinstance(obj, list | tuple):
-        return new(leaf(creation.array_from(obj, kind, copy=bool(copy))))
+        x = new(leaf(creation.array_from(obj, kind, copy=bool(copy))))
+        x.lent = not copy
+        return x
     x = typed(array_like(obj), kind)
     return own(x) if copy and isinstance(obj, np.ndarray) else x
 

@@ -29,6 +29,7 @@ class Step:
     graph: Graph
     feeds: tuple[str, ...]  # names of the placeholder nodes, in the order of the request's feeds
     updates: tuple[str, ...]  # keys of the variables that the step changes
+    lasting: frozenset[str] = frozenset()  # feeds that are most often what they were before
 
     def with_graph(self, graph: Graph) -> Step:
         """The same step on a rewritten graph."""

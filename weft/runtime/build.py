@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Any, cast
+from typing import Any, Final, cast
 
 import numpy as np
 
@@ -21,6 +21,7 @@ from weft.passes.schedule import Schedule, schedule
 from weft.passes.step import Step
 from weft.runtime.call import Argument as Placement
 from weft.runtime.call import External, InArena, Place
+from weft.runtime.keep import handed_on, kept_launches
 
 
 @dataclass(frozen=True)
@@ -45,7 +46,15 @@ class Constant:
     array: np.ndarray[Any, Any]
 
 
-Source = Feed | Variable | Constant
+@dataclass(frozen=True, eq=False)
+class Kept:
+    """Memory of the program, `size` bytes, that its prelude writes and its steps read."""
+
+    size: int
+
+
+LINE: Final = 64  # bytes: what is kept begins on one
+Source = Feed | Variable | Constant | Kept
 
 
 @dataclass(frozen=True)
@@ -60,7 +69,11 @@ class Placed:
 
 @dataclass(frozen=True)
 class Blueprint:
-    """Everything about a program except addresses."""
+    """Everything about a program except addresses.
+
+    The calls of the prelude have to run before the first step, and again once one of the feeds
+    has changed that `step.lasting` names.
+    """
 
     calls: tuple[Placed, ...]
     externals: tuple[Source, ...]
@@ -71,6 +84,12 @@ class Blueprint:
     changed: tuple[str, ...]  # variables that the step changes
     step: Step
     fused: Fused
+    prelude: tuple[Placed, ...]
+
+    @property
+    def kept_bytes(self) -> int:
+        """Memory for what the prelude computes."""
+        return sum(x.size for x in self.externals if isinstance(x, Kept))
 
 
 def build(step: Step, target: Target, threads: int, fusing: bool = True) -> Blueprint:
@@ -107,7 +126,7 @@ class _Builder:
         self.lowered = {group: _lower(group, target) for group in self.fused.groups}
         self.launches: list[tuple[Launch, Group | None]] = []
         self.uses: dict[Value, dict[int, list[int]]] = {}  # value -> launch -> argument slots
-        self.externals: dict[Value, Source] = {}
+        self.externals: dict[Value | Scratch, Source] = {}
         self.states: dict[str, Value] = {}  # key -> the variable's node's output
         for node in step.graph.nodes:
             self._external(node.op, node.outputs[0] if node.outputs else None)
@@ -236,8 +255,10 @@ class _Builder:
         """Number the buffers, plan the arena, place every argument."""
         for value, key in self.adopted.items():
             self.externals[self._handle(key, value)] = Variable(key, value.type)
+        kept = self._keep()
         ids: dict[Value | Scratch, int] = {}
         sizes: dict[int, int] = {}
+        self.launches.sort(key=lambda pair: pair[0] not in kept)  # the prelude first
         steps = [self._memory_step(launch, ids, sizes) for launch, _ in self.launches]
         roots = [self.fused.root(v) for v in self.step.fetches]
         buffers = [self.snapshots.get(v, v) for v in roots]
@@ -248,10 +269,9 @@ class _Builder:
             buffer = self._buffer(argument)
             if buffer in ids:
                 return InArena(plan.offsets[ids[buffer]], sizes[ids[buffer]])
-            assert isinstance(buffer, Value)
-            if buffer not in outside and not self._bytes(buffer):
+            if buffer not in outside and not self._size(buffer):
                 return InArena(0, 0)  # nothing is computed that has no elements
-            return External(outside[buffer], self._bytes(buffer))
+            return External(outside[buffer], self._size(buffer))
 
         checked = any(launch.check for launch, _ in self.launches)
         writable = {*self.adopted.values(), *self.copied} if checked else set[str]()
@@ -271,9 +291,30 @@ class _Builder:
         )
         names = {i: b.name for b, i in ids.items() if isinstance(b, Value)}
         return Blueprint(
-            calls, tuple(self.externals.values()), plan, fetches, names, tuple(self.states_read()),
-            tuple(self.step.updates), self.step, self.fused,
+            calls[len(kept) :], tuple(self.externals.values()), plan, fetches, names,
+            tuple(self.states_read()), tuple(self.step.updates), self.step, self.fused,
+            calls[: len(kept)],
         )  # fmt: skip
+
+    def _keep(self) -> set[Launch]:
+        """The launches of the prelude; what they hand on gets memory of its own."""
+        if not self.step.lasting:
+            return set()
+        launches = [launch for launch, _ in self.launches]
+        found = kept_launches(launches, self._buffer, self._stays, self.externals.__contains__)
+        for buffer in handed_on(launches, found, self._buffer):
+            self.externals[buffer] = Kept(-(-self._size(buffer) // LINE) * LINE)
+        return {launches[i] for i in found}
+
+    def _stays(self, external: Value | Scratch) -> bool:
+        """Whether memory outside the arena is what it was before."""
+        match self.externals[external]:
+            case Constant():
+                return True
+            case Feed(index):
+                return self.step.feeds[index] in self.step.lasting
+            case _:
+                return False
 
     def states_read(self) -> Iterable[str]:
         """Variables that must have a value before the step."""

@@ -19,13 +19,13 @@ from weft.ir.shape import known
 from weft.ops.base import op_of
 from weft.ops.gather import outside
 from weft.runtime import driver
-from weft.runtime.build import Blueprint, Constant, Feed, Placed, Variable
+from weft.runtime.build import Blueprint, Constant, Feed, Kept, Placed, Variable
 from weft.runtime.call import Call, External, InArena, Place
 from weft.runtime.compiler import compile_kernels
 from weft.runtime.profile import Run, arena_map, measure, summarise, watchers, work_of
 from weft.runtime.program import Fault, Program, address_of
 from weft.runtime.shared import arena_of
-from weft.runtime.state import State
+from weft.runtime.state import State, aligned
 from weft.transform.interpreter import place
 
 Array = np.ndarray[Any, Any]
@@ -37,14 +37,21 @@ class Executable:
     def __init__(self, blueprint: Blueprint, threads: int, target: Target | None = None) -> None:
         self.step = blueprint.step
         self.blueprint = blueprint
-        kernels = dict.fromkeys(p.launch.kernel for p in blueprint.calls if not _is_host(p))
+        placed = (*blueprint.prelude, *blueprint.calls)
+        kernels = dict.fromkeys(p.launch.kernel for p in placed if not _is_host(p))
         functions = compile_kernels([*kernels, driver.kernel()], target or current())
         # Python called in the middle of a step may run another program.
         shared = not any(map(_is_host, blueprint.calls))
         self.arena, lock = arena_of(blueprint.arena.total, shared)
-        calls = [self._call(number, placed) for number, placed in enumerate(blueprint.calls)]
-        externals = len(blueprint.externals)
-        self.program = Program(calls, functions, self.arena, externals, threads, lock)
+
+        def program(calls: Iterable[Placed]) -> Program:
+            made = [self._call(number, placed) for number, placed in enumerate(calls)]
+            externals = len(blueprint.externals)
+            return Program(made, functions, self.arena, externals, threads, lock)
+
+        self.program = program(blueprint.calls)
+        self._prelude = program(blueprint.prelude) if blueprint.prelude else None
+        self._kept_memory: Array | None = None
         self._feeds: list[tuple[int, int]] = []  # position among the feeds, external
         self._variables: list[tuple[Variable, int]] = []
         self._constants: list[Array] = []  # keeps their memory alive
@@ -57,6 +64,8 @@ class Executable:
                 case Constant(array):
                     self._constants.append(array)
                     self.program.addresses[number] = address_of(array)
+                case Kept():
+                    pass
         self._kept = [v.key for v, _ in self._variables if v.key in blueprint.kept]
         self._state: State | None = None
         self._version = -1
@@ -139,6 +148,8 @@ class Executable:
                 return lambda: np.array(self._arrays[index]).reshape(shape)[()]
             case Variable(key):
                 return lambda: self._of_state(key).reshape(shape)[()]
+            case Kept():
+                raise AssertionError("what is kept is not handed out")
 
     def _of_state(self, key: str) -> Array:
         assert self._state is not None
@@ -164,12 +175,15 @@ class Executable:
             self._arrays = ()
             return results
 
-    def launch(self, arrays: Sequence[Array], memories: Mapping[str, Array]) -> None:
+    def launch(
+        self, arrays: Sequence[Array], memories: Mapping[str, Array], fresh: bool = False
+    ) -> None:
         """Run the step once on memory that the caller owns; for programs without fetches.
 
         Args:
             arrays: the feeds.
             memories: C-contiguous arrays of the variables' types, by key.
+            fresh: whether the lasting feeds are what they were at the last run.
 
         Raises:
             OutOfRangeError: an index is out of bounds; no variable has changed.
@@ -181,10 +195,31 @@ class Executable:
             for variable, number in self._variables:
                 addresses[number] = address_of(memories[variable.key])
             self._version = -1  # what a state had bound is bound no more
+            kept = self._prepare(fresh)
             fault = self._recorded() if self._debug or watchers else program.run()
-            del held
+            del held, kept
         if fault is not None:
             raise self._out_of_range(fault)
+
+    def _prepare(self, fresh: bool) -> Array | None:
+        """Compute what follows from lasting feeds alone, unless it is there; where it lies."""
+        memory, prelude = self._kept_memory, self._prelude
+        if prelude is None or (memory is not None and fresh):
+            return memory
+        if memory is None:
+            memory = self._kept_memory = aligned((self.blueprint.kept_bytes,), np.dtype(np.uint8))
+            place = address_of(memory)
+            for number, source in enumerate(self.blueprint.externals):
+                if isinstance(source, Kept):
+                    self.program.addresses[number] = place
+                    place += source.size
+        prelude.addresses[:] = self.program.addresses
+        prelude.run()
+        return memory
+
+    def forget(self) -> None:
+        """Let go of what the prelude computed."""
+        self._kept_memory = None
 
     def _place(self, arrays: Sequence[Array], state: State) -> Sequence[Array]:
         """Tell the program where everything is; the arrays to keep until the step is over."""
@@ -261,9 +296,11 @@ class Executable:
     def summary(self) -> str:
         """One line: how many kernels, calls and bytes."""
         kernels = {p.launch.kernel.ir for p in self.blueprint.calls}
+        before, kept = len(self.blueprint.prelude), self.blueprint.kept_bytes
+        prelude = f" after {before} in a prelude that keeps {kept:,} B" if before else ""
         return (
             f"{len(self.step.graph.nodes)} nodes, {len(self.blueprint.calls)} calls of "
-            f"{len(kernels)} kernels, {self.blueprint.arena}"
+            f"{len(kernels)} kernels{prelude}, {self.blueprint.arena}"
         )
 
 
