@@ -26,8 +26,12 @@ SHAPES: dict[str, tuple[tuple[int, ...], tuple[int, ...], dict[str, Any]]] = {
     "1x1": ((3, 9, 9, 16), (1, 1, 16, 48), {}),
     "small image": ((5, 5, 5, 8), (3, 3, 8, 16), {}),
     "depthwise": ((2, 9, 9, 21), (3, 3, 1, 21), {"padding": "same", "groups": 21}),
+    "squares": ((2, 30, 30, 40), (3, 3, 40, 48), {"padding": "same"}),
+    "many channels": ((1, 6, 6, 900), (3, 3, 900, 20), {"strides": (2, 2), "padding": "same"}),
+    "few columns": ((2, 9, 9, 20), (3, 3, 20, 2), {"padding": "same"}),
     "volume": ((1, 5, 6, 7, 3), (2, 3, 2, 3, 18), {}),
 }
+TAILS = [case for case in SHAPES if case not in ("squares", "many channels", "few columns")]
 Tail = Callable[[Value, Value, Value], tuple[Value, ...]]
 
 
@@ -42,6 +46,13 @@ def residual(y: Value, bias: Value, other: Value) -> tuple[Value, ...]:
 def momentum(y: Value, bias: Value, other: Value) -> tuple[Value, ...]:
     velocity = other * 0.5 + y
     return velocity, bias - velocity * 0.25
+
+
+def sums(y: Value, bias: Value, other: Value) -> tuple[Value, ...]:
+    axes = tuple(range(len(known(y.shape)) - 1))
+    g = ops.select(ops.greater(other, 0.25), y, 0.0)
+    total = ops.sum(g, axes=axes, keepdims=True)
+    return g, ops.sum(g * (other - bias), axes=axes), total
 
 
 def fused(kind: str, case: str, tail: Tail, dtype: str) -> tuple[Group, dict[Value, Array]]:
@@ -74,9 +85,22 @@ def fused(kind: str, case: str, tail: Tail, dtype: str) -> tuple[Group, dict[Val
     return Group(tuple(nodes), group.inputs, outputs), feeds
 
 
+@pytest.mark.parametrize("kind", ["conv", "conv_grad_input"])
+@pytest.mark.parametrize("case", SHAPES)
+def test_sums_of_columns(case: str, kind: str) -> None:
+    dtype = {"1x1": "float64", "small image": "bfloat16"}.get(case, "float32")
+    group, feeds = fused(kind, case, sums, dtype)
+    tolerance = {"float64": 1e-12, "float32": 1e-4, "bfloat16": 0.06}[dtype]
+    for name in ("native", "x86-64-v3"):
+        with config.override(target=name):
+            target = targets.current()
+        launches = getattr(family, kind)(group, target)
+        check_group(group, launches, feeds, target, tolerance, 10 * tolerance)
+
+
 @pytest.mark.parametrize("tail", [relu, residual, momentum])
 @pytest.mark.parametrize("kind", ["conv", "conv_grad_input", "conv_grad_weight"])
-@pytest.mark.parametrize("case", SHAPES)
+@pytest.mark.parametrize("case", TAILS)
 def test_tail(case: str, kind: str, tail: Tail) -> None:
     dtype = {"1x1": "float64", "small image": "bfloat16"}.get(case, "float32")
     group, feeds = fused(kind, case, tail, dtype)

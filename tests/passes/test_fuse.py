@@ -74,6 +74,30 @@ def test_bias_activation_and_update_are_a_products_epilogue():
     assert names(fused) == [("matmul", "add", "relu")]
 
 
+def _gradient(x, w, m):
+    """What batch norm's gradient asks of a convolution's."""
+    rules = {"strides": (1, 1), "padding": ((0, 0), (0, 0)), "dilation": (1, 1), "groups": 1}
+    g = ops.relu(ops.conv_grad_input(x, w, shape=(2, 4, 4, 5), **rules))
+    slope = ops.sum(g * m, axes=(0, 1, 2))
+    return g, ops.sum(g, axes=(0, 1, 2)), slope, g * slope
+
+
+def test_sums_of_columns_are_taken_where_a_convolution_stores():
+    shapes = ((2, 4, 4, 3), (1, 1, 5, 3), (2, 4, 4, 5))
+    assert names(groups(_gradient, *shapes)) == [
+        ("conv_grad_input", "relu", "multiply", "sum", "sum"), ("multiply",),
+    ]  # fmt: skip
+
+
+def test_other_sums_are_not():
+    def build(x, w):
+        y = ops.conv(x, w)
+        return ops.sum(y, axes=(0, 1)), ops.sum(y, axes=(3,)), ops.max(y, axes=(0, 1, 2))
+
+    fused = groups(build, (2, 4, 4, 3), (1, 1, 3, 5))
+    assert ("conv",) in names(fused) and len(fused.groups) == 4
+
+
 def test_two_products_never_share():
     fused = groups(lambda x: ops.matmul(x, x) + ops.matmul(x, ops.exp(x)), (4, 4))
     assert [n[0] for n in names(fused)].count("matmul") == 2

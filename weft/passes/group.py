@@ -20,7 +20,8 @@ class Group:
     reduced axes, empty if nothing reduces. A node is of one of these forms:
 
     - *opaque*: at most one, and first. The rest is its epilogue: D is the shape of its output
-      (with several outputs there is no epilogue), R is empty.
+      (with several outputs there is no epilogue), R is empty. After a convolution sums of full
+      values over all axes but the last may follow, which nothing in the group reads.
     - *full*: elementwise or pull, of shape D.
     - *reduce*: of a full value or an input of shape D, over exactly R, keeping the axes or not.
     - *kept*: elementwise on reduced values (and inputs that broadcast to them), of the shape that

@@ -6,8 +6,11 @@ from typing import Protocol
 
 from weft.codegen.builder import Builder, Reg, integer
 from weft.codegen.contraction.emit import fixed, scaled, write
+from weft.codegen.kernel import Argument, Launch
 from weft.codegen.loop.epilogue import Epilogue
+from weft.codegen.loop.partial import partials_of
 from weft.codegen.microkernel import LINE, Ahead, Tile, opaque
+from weft.codegen.target import Target
 from weft.ir.dtype import DType
 from weft.ir.node import Value
 from weft.ir.shape import known, size
@@ -20,7 +23,7 @@ TOUCHED = 4
 class Sink(Protocol):
     """What a product does with finished sums; rows count through the whole batch."""
 
-    values: tuple[Value, ...]  # what it reads and writes: the kernel's last arguments
+    values: tuple[Argument, ...]  # what it reads and writes: the kernel's last arguments
     writes: tuple[int, ...]  # positions in `values`
     inplace: tuple[tuple[int, int], ...]  # positions (written, read) that may be the same memory
     cost: float  # cycles a vector, about
@@ -45,7 +48,29 @@ class Sink(Protocol):
         ...
 
 
-def sink_of(group: Group) -> Sink:
+class Summing(Sink, Protocol):
+    """A sink of a kernel that can also add up what it stores, column by column."""
+
+    sums: bool  # whether there is something to add up
+
+    def cut(self, chunks: int) -> None:
+        """Say how many chunks the kernel has, before `values` are read."""
+        ...
+
+    def begin(self, chunk: Reg) -> None:
+        """A chunk begins."""
+        ...
+
+    def flush(self) -> None:
+        """A basic block with stores ends."""
+        ...
+
+    def after(self, target: Target) -> tuple[Launch, ...]:
+        """What is launched after the kernel."""
+        ...
+
+
+def sink_of(group: Group) -> Summing:
     """How the results of a group that begins with a product are stored."""
     if len(group.nodes) == 1:
         return Plain(group.nodes[0].outputs[0])
@@ -56,9 +81,10 @@ class Plain:
     """Store the sums, rounded to the output's type; knows no sizes, so that kernels are shared."""
 
     def __init__(self, out: Value) -> None:
-        self.values: tuple[Value, ...] = (out,)
+        self.values: tuple[Argument, ...] = (out,)
         self.writes: tuple[int, ...] = (0,)
         self.inplace: tuple[tuple[int, int], ...] = ()
+        self.sums = False
         self.cost = 8.0 if out.dtype.size == 2 else 1.0  # rounding to half precision
         self._dtype: DType = out.dtype
         self._b: Builder
@@ -71,6 +97,19 @@ class Plain:
 
     def reset(self) -> None:
         """Nothing is kept in registers."""
+
+    def cut(self, chunks: int) -> None:
+        """Nothing is kept for a chunk."""
+
+    def begin(self, chunk: Reg) -> None:
+        """Nothing is kept for a chunk."""
+
+    def flush(self) -> None:
+        """Nothing is kept in registers."""
+
+    def after(self, target: Target) -> tuple[Launch, ...]:
+        """Nothing is left to do."""
+        return ()
 
     def aligned(self) -> Reg:
         """Whether the output begins at a cache line."""
@@ -107,11 +146,14 @@ class Fused:
         shape = known(node.outputs[0].shape)
         self._single = shape[-1] == 1
         self._view = (1, size(shape)) if self._single else (size(shape[:-1]), shape[-1])
+        self._partials = partials_of(group)
+        self.sums = self._partials is not None
         epilogue = self._make(Builder("probe", []))
-        self.values = epilogue.values
-        places = {value: i for i, value in enumerate(self.values)}
+        self._arrays = epilogue.values
+        self.values: tuple[Argument, ...] = self._arrays
+        places = {value: i for i, value in enumerate(self._arrays)}
         self.writes = tuple(places[value] for value in epilogue.writes)
-        whole = [v for v in self.values if size(v.shape) == size(shape)]
+        whole = [v for v in self._arrays if size(v.shape) == size(shape)]
         self._touched = [] if self._single else whole[:TOUCHED]
         # What the product itself reads is read by other tiles after this one is stored.
         self.inplace = tuple(
@@ -125,15 +167,38 @@ class Fused:
         self._slots: dict[Value, Reg]
         self._epilogue: Epilogue
 
+    def cut(self, chunks: int) -> None:
+        """Sums take memory for every chunk: one argument more."""
+        if self._partials is not None:
+            self._partials.cut(chunks)
+            self.values = (*self._arrays, self._partials.scratch)
+            self.writes = (*self.writes, len(self._arrays))
+
+    def after(self, target: Target) -> tuple[Launch, ...]:
+        """The launch that adds up what the chunks have gathered."""
+        return () if self._partials is None else (self._partials.launch(target),)
+
     def _make(self, b: Builder) -> Epilogue:
-        return Epilogue(self._group, b, view=self._view)
+        return Epilogue(self._group, b, view=self._view, partials=self._partials)
 
     def bind(self, b: Builder, slot: int) -> None:
         """Load all addresses."""
         self._b = b
         self._epilogue = self._make(b)
-        self._slots = {v: b.argument(slot + i) for i, v in enumerate(self.values)}
+        self._slots = {v: b.argument(slot + i) for i, v in enumerate(self._arrays)}
         self._epilogue.bind(self._slots)
+        if self._partials is not None:
+            self._partials.bind(b, b.argument(slot + len(self._arrays)))
+
+    def begin(self, chunk: Reg) -> None:
+        """Its sums are zero."""
+        if self._partials is not None:
+            self._partials.begin(chunk)
+
+    def flush(self) -> None:
+        """Add what the block has summed to the chunk's sums."""
+        if self._partials is not None:
+            self._partials.flush()
 
     def reset(self) -> None:
         """Forget what the last block loaded."""

@@ -21,7 +21,7 @@ from math import prod
 from weft.codegen.builder import Builder, Reg, constant, integer, kernel_builder
 from weft.codegen.contraction.emit import divide, fixed, smaller, subtract
 from weft.codegen.contraction.plan import ceil_div
-from weft.codegen.contraction.sink import Sink
+from weft.codegen.contraction.sink import Summing
 from weft.codegen.convolution.geometry import Axis, Correlation, Phase
 from weft.codegen.convolution.halo import Image, choose, copy_block, pitches_of
 from weft.codegen.convolution.plan import Plan, pixel_bytes
@@ -59,7 +59,7 @@ def launch_correlation(
     target: Target,
     source: Argument,
     weights: Argument,
-    sink: Sink,
+    sink: Summing,
 ) -> Launch:
     """The launch that computes the result from the source and packed weights."""
     return Nest(problem, plan, target, sink).launch(source, weights)
@@ -68,7 +68,7 @@ def launch_correlation(
 class Nest:
     """The kernel of one correlation under construction."""
 
-    def __init__(self, problem: Correlation, plan: Plan, target: Target, sink: Sink) -> None:
+    def __init__(self, problem: Correlation, plan: Plan, target: Target, sink: Summing) -> None:
         self.problem = problem
         self.plan = plan
         self.tile = plan.tile
@@ -104,6 +104,7 @@ class Nest:
 
     def launch(self, source: Argument, weights: Argument) -> Launch:
         """The launch on the source and the packed weights."""
+        self.sink.cut(self.plan.chunks)
         args: list[Argument] = [source, weights]
         if self.scratch:
             args.append(Scratch(self.scratch, per_thread=True))
@@ -128,6 +129,7 @@ class Nest:
 
     def _chunk(self, index: Reg) -> None:
         b, problem, plan = self.b, self.problem, self.plan
+        self.sink.begin(index)
         rest, share = divide(b, index, integer(plan.shares))
         extents = (problem.images, *(axis.count for axis in problem.axes))
         blocks: list[tuple[Reg, Reg]] = []
@@ -187,7 +189,8 @@ class Nest:
         b, problem, tile = self.b, self.problem, self.tile
         group, across = divide(b, panel, integer(self.panels))
         column = b.mul(across, tile.columns)
-        self.column = b.add(b.mul(group, problem.columns), column)
+        column_0 = b.add(b.mul(group, problem.columns), column)
+        self.columns = [b.add(column_0, v * tile.lanes) for v in range(tile.vectors)]
         self.masks: list[Reg | None] = [None] * tile.vectors
         if problem.columns % tile.columns:
             rest = subtract(b, integer(problem.columns), column)
@@ -267,12 +270,15 @@ class Nest:
         pitch = axis.stride * self.pitches[3]
         left = tuple(Address(pointer, row * pitch) for row in range(self.tile.rows))
         sums = self._sum(left, parts, weights)
-        with self._last(sums):
-            for row, values in enumerate(sums):
-                wanted = None
-                if skip is not None and row < self.tile.rows - 1:
-                    wanted = b.compare("icmp sle", skip, integer(row))
-                self._store(values, b.add(pixel, row * axis.step), wanted)
+        pixels = [b.add(pixel, row * axis.step) for row in range(self.tile.rows)]
+        wanted: list[Reg | None] = [None] * self.tile.rows
+        whole = None
+        if skip is not None:
+            wanted[:-1] = [
+                b.compare("icmp sle", skip, integer(row)) for row in range(self.tile.rows - 1)
+            ]
+            whole = b.compare("icmp eq", skip, integer(0))
+        self._finish(sums, pixels, wanted, whole)
 
     def _find_sums(self, n: Reg, z: Reg, y: Reg, x: Reg) -> None:
         """Point `self.waits` at the tile's sums: `x` is a multiple of its rows."""
@@ -305,7 +311,6 @@ class Nest:
         """Code for the last slice; those before keep their sums."""
         b = self.b
         if self.plan.slices == 1:
-            self.sink.reset()
             yield
             return
         last = integer(self.plan.slices - 1)
@@ -313,9 +318,7 @@ class Nest:
             for place, value in zip(self._places(), (v for row in sums for v in row), strict=True):
                 b.store(value, place, self.size)
         with b.when(b.compare("icmp eq", self.part, last)):
-            self.sink.reset()
             yield
-        self.sink.reset()
 
     def _scattered(self, parts: list[Part], base: Reg, weights: Reg) -> None:
         """Tiles over all positions of the block, each row's place computed."""
@@ -338,10 +341,9 @@ class Nest:
                 pixels.append(self._result_at(parts, at))
             self._find_sums(integer(0), integer(0), integer(0), loop.index)
             sums = self._sum(tuple(left), parts, weights)
-            with self._last(sums):
-                for row, values in enumerate(sums):
-                    wanted = b.compare("icmp slt", b.add(loop.index, row), total) if row else None
-                    self._store(values, pixels[row], wanted)
+            wanted: list[Reg | None] = [None]
+            wanted += [b.compare("icmp slt", b.add(loop.index, n), total) for n in range(1, rows)]
+            self._finish(sums, pixels, wanted, wanted[-1])
 
     def _source_at(self, base: Reg, at: tuple[Reg, ...] | list[Reg]) -> Reg:
         """Where the first tap of a position reads."""
@@ -411,21 +413,46 @@ class Nest:
             loop.next = [register for row in sums for register in row]
         return unflat(loop.results, tile.vectors)
 
+    def _finish(
+        self, sums: Accumulators, pixels: list[Reg], wanted: list[Reg | None], whole: Reg | None
+    ) -> None:
+        """Store the rows of a tile that are wanted; `whole`: whether all are, if not known.
+
+        Where columns are added up, whole tiles have code of their own: it adds up rows in
+        registers.
+        """
+        b = self.b
+        with self._last(sums):
+            if whole is not None and self.sink.sums:
+                with b.when(whole):
+                    self._store_rows(sums, pixels, [None] * len(sums))
+                with b.when(b.binary("xor", whole, Reg("i1", "true"))):
+                    self._store_rows(sums, pixels, wanted)
+            else:
+                self._store_rows(sums, pixels, wanted)
+
+    def _store_rows(self, sums: Accumulators, pixels: list[Reg], wanted: list[Reg | None]) -> None:
+        self.sink.reset()
+        for values, pixel, condition in zip(sums, pixels, wanted, strict=True):
+            self._store(values, pixel, condition)
+        self.sink.flush()
+
     def _store(self, values: list[Reg], pixel: Reg, wanted: Reg | None) -> None:
         b = self.b
         total = integer(self.problem.groups * self.problem.columns)
         if wanted is None:
             self._store_row(values, pixel, total)
             return
+        self.sink.flush()
         with b.when(wanted):
             self.sink.reset()
             self._store_row(values, pixel, total)
+            self.sink.flush()
         self.sink.reset()
 
     def _store_row(self, values: list[Reg], pixel: Reg, total: Reg) -> None:
-        for v, value in enumerate(values):
-            column = self.b.add(self.column, v * self.tile.lanes)
-            self.sink.store(value, (pixel, column, total), self.tile.lanes, self.masks[v])
+        for value, column, mask in zip(values, self.columns, self.masks, strict=True):
+            self.sink.store(value, (pixel, column, total), self.tile.lanes, mask)
 
 
 def unflat(registers: list[Reg], vectors: int) -> Accumulators:

@@ -20,7 +20,7 @@ from dataclasses import replace
 from weft.codegen.builder import Reg, constant, integer
 from weft.codegen.contraction.emit import read, subtract
 from weft.codegen.contraction.plan import ceil_div
-from weft.codegen.contraction.sink import Sink
+from weft.codegen.contraction.sink import Summing
 from weft.codegen.convolution.correlate import Nest, Part, each, look_up
 from weft.codegen.convolution.geometry import Correlation
 from weft.codegen.convolution.plan import CHUNK_FLOPS, Plan, cut
@@ -40,7 +40,7 @@ def suits(problem: Correlation) -> bool:
 
 
 def launch_depthwise(
-    problem: Correlation, target: Target, source: Argument, weights: Argument, sink: Sink
+    problem: Correlation, target: Target, source: Argument, weights: Argument, sink: Summing
 ) -> Launch:
     """The launch of a depthwise convolution or of its gradient by x, on the weights as they are."""
     return _Depthwise(problem, _plan_of(problem, target), target, sink).launch(source, weights)
@@ -98,12 +98,17 @@ class _Depthwise(Nest):
                 wanted = None
                 if skip is not None and row < len(sums) - 1:
                     wanted = b.compare("icmp sle", skip, integer(row))
-                with contextlib.nullcontext() if wanted is None else b.when(wanted):
-                    if wanted is not None:
-                        self.sink.reset()
-                    self.sink.store(value, (at, loop.index, integer(channels)), lanes, mask)
-                if wanted is not None:
+                place = (at, loop.index, integer(channels))
+                if wanted is None:
+                    self.sink.store(value, place, lanes, mask)
+                    continue
+                self.sink.flush()
+                with b.when(wanted):
                     self.sink.reset()
+                    self.sink.store(value, place, lanes, mask)
+                    self.sink.flush()
+                self.sink.reset()
+            self.sink.flush()
 
     def _source(self, pointer: Reg, mask: Reg | None) -> Reg:
         sums = self.problem.sums

@@ -14,7 +14,7 @@ from math import prod
 from weft.codegen.builder import Reg, constant, element, integer, kernel_builder
 from weft.codegen.contraction.emit import divide, fixed, read, subtract
 from weft.codegen.contraction.plan import ceil_div
-from weft.codegen.contraction.sink import Sink
+from weft.codegen.contraction.sink import Summing
 from weft.codegen.convolution.correlate import Nest, Part, each, look_up
 from weft.codegen.convolution.geometry import Correlation
 from weft.codegen.convolution.plan import Plan, cut
@@ -44,7 +44,7 @@ def _joined(problem: Correlation) -> bool:
 
 
 def launch_narrow(
-    problem: Correlation, target: Target, operands: tuple[Argument, Argument], sink: Sink
+    problem: Correlation, target: Target, operands: tuple[Argument, Argument], sink: Summing
 ) -> tuple[Launch, ...]:
     """The launches: turning the weights, then the convolution."""
     source, weights = operands
@@ -139,6 +139,7 @@ class _Narrow(Nest):
                     self.sink.reset()
                     place = (at, b.add(self.column, column), total)
                     self.sink.store(sums[row * columns + column], place, 1, None)
+                    self.sink.flush()
 
     def _added(self, value: Reg) -> Reg:
         """The sum of a vector's lanes, in a fixed order of the target's choice."""

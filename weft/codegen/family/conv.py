@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from weft.codegen.contraction.sink import sink_of
+from weft.codegen.contraction.sink import Summing, sink_of
 from weft.codegen.convolution.correlate import launch_correlation
 from weft.codegen.convolution.depthwise import launch_depthwise
 from weft.codegen.convolution.depthwise import suits as depthwise
@@ -72,21 +72,28 @@ def _correlate(
 ) -> tuple[Launch, ...]:
     if not problem.pixels * problem.groups * problem.columns:
         return ()
+    sink = sink_of(group)
+    launches = _launches(problem, operands, target, sink)
+    return (*launches, *sink.after(target))
+
+
+def _launches(
+    problem: Correlation, operands: tuple[Value, ...], target: Target, sink: Summing
+) -> tuple[Launch, ...]:
     source, weights = operands
     if depthwise(problem):
-        return (launch_depthwise(problem, target, source, weights, sink_of(group)),)
+        return (launch_depthwise(problem, target, source, weights, sink),)
     if narrow(problem, target):
-        return launch_narrow(problem, target, (source, weights), sink_of(group))
+        return launch_narrow(problem, target, (source, weights), sink)
     minimal = minimal_plan(problem, target)
     if minimal is not None:
-        return launch_winograd(problem, minimal, target, (source, weights), sink_of(group))
+        return launch_winograd(problem, minimal, target, (source, weights), sink)
     plan = plan_of(problem, target)
     before: tuple[Launch, ...] = ()
     packed: Argument = weights
     if problem.packed_taps * problem.depth:
         pack, packed = launch_packing(problem, plan.tile, target, weights)
         before = (pack,)
-    sink = sink_of(group)
     return (*before, launch_correlation(problem, plan, target, source, packed, sink))
 
 

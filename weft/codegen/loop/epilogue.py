@@ -21,6 +21,8 @@ provided that the kernel stores every element once.
 
 A kernel that counts differently through the output, such as matrices with all leading axes in one,
 gives the shape that it sees as `view`; `index` is then an index into that.
+Sums over all axes but the last go to `partials` (`weft/codegen/loop/partial.py`), which the kernel
+must serve.
 Where the opaque node has several outputs the group has no epilogue: pass `output` and make one for
 each.
 """
@@ -35,6 +37,7 @@ from weft.codegen.loop.convert import register_type
 from weft.codegen.loop.emit import Copy, Writer
 from weft.codegen.loop.expression import Expr, cost
 from weft.codegen.loop.index import Symbol, flat, unflat
+from weft.codegen.loop.partial import Partials
 from weft.codegen.loop.trace import Buffers, Trace, axes_of, safe_pairs
 from weft.errors import CompileError
 from weft.ir.node import Value
@@ -77,10 +80,12 @@ class Epilogue:
         builder: Builder,
         output: int = 0,
         view: tuple[int, ...] | None = None,
+        partials: Partials | None = None,
     ) -> None:
         result = group.nodes[0].outputs[output]
         several = len(group.nodes[0].outputs) > 1
-        outputs = tuple(v for v in group.outputs if not several or v is result)
+        sums = () if partials is None else partials.sums
+        outputs = tuple(v for v in group.outputs if v not in sums and (not several or v is result))
         shape = known(result.shape)
         for value in outputs:
             if known(value.shape) != shape:
@@ -99,11 +104,14 @@ class Epilogue:
         self._trace.given[result] = lambda _: local
         self._at = flat(place, view or shape)
         self._stores = [(v, self._trace.at(v, index)) for v in outputs]
+        self._sums = [self._trace.at(v.node.inputs[0], index) for v in sums]
+        self._partials = partials
         reads = [b.source for b in self._buffers.all.values() if isinstance(b.source, Value)]
         self.values: Final = tuple(dict.fromkeys([*reads, *outputs]))
         self.writes: Final = outputs
         self.inplace: Final = safe_pairs(outputs, self._trace.b.nodes, self._at)
-        self.cost: Final = cost([x for _, x in self._stores])  # about the cycles of one vector
+        # About the cycles of one vector.
+        self.cost: Final = cost([*(x for _, x in self._stores), *self._sums])
         self._pointers = {self._buffers.of(v, v.dtype): Reg("ptr", "") for v in self.values}
         self._known: Store = {}
 
@@ -146,5 +154,8 @@ class Epilogue:
             writer.lanewise.update((self._axes[-1], self._result))
         for _, x in self._stores:
             writer.wide(x, copy)  # all values first: a store may overwrite what another one reads
+        for n, x in enumerate(self._sums):
+            assert self._partials is not None
+            self._partials.add(n, writer.bound[self._axes[-1]], writer.wide(x, copy), copy.mask)
         for output, x in self._stores:
             writer.store(self._buffers.of(output, output.dtype), self._at, x, copy)

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from weft.codegen.builder import Reg, integer, kernel_builder
 from weft.codegen.contraction.emit import divide, read, smaller, subtract
-from weft.codegen.contraction.sink import Sink
+from weft.codegen.contraction.sink import Summing
 from weft.codegen.convolution.geometry import Correlation
 from weft.codegen.kernel import Argument, Kernel, Launch, Scratch
 from weft.codegen.microkernel import Right, first_lanes, microkernel, strided
@@ -32,7 +32,7 @@ Place = tuple[Reg, Reg | None]
 
 def launch_winograd(
     problem: Correlation, plan: Plan, target: Target, operands: tuple[Argument, Argument],
-    sink: Sink,
+    sink: Summing,
 ) -> tuple[Launch, ...]:  # fmt: skip
     """The launches: weights transformed, perhaps the source, then products and results."""
     source, weights = operands
@@ -45,7 +45,7 @@ def launch_winograd(
 
 
 class _Nest:
-    def __init__(self, problem: Correlation, plan: Plan, sink: Sink) -> None:
+    def __init__(self, problem: Correlation, plan: Plan, sink: Summing) -> None:
         self.problem = problem
         self.plan = plan
         self.tile = plan.tile
@@ -59,6 +59,7 @@ class _Nest:
 
     def launch(self, source: Argument, weights: Argument) -> Launch:
         """The launch on the source, transformed if staged, and the transformed weights."""
+        self.sink.cut(self.plan.chunks)
         args = (source, weights, Scratch(self.scratch, per_thread=True))
         at = len(args)
         writes = (2, *(at + i for i in self.sink.writes))
@@ -84,6 +85,7 @@ class _Nest:
 
     def _chunk(self, index: Reg) -> None:
         b, plan = self.b, self.plan
+        self.sink.begin(index)
         group, block = divide(b, index, integer(plan.blocks))
         first = b.mul(block, plan.tiles)
         count = smaller(b, subtract(b, integer(plan.total), first), plan.tiles)
@@ -181,6 +183,7 @@ class _Nest:
             for j, value in enumerate(row):
                 at = b.add(pixel, i * along + j)
                 self.sink.store(value, (at, column, total), self.tile.lanes, mask)
+        self.sink.flush()
 
     def _store_part(
         self, square: list[list[Reg]], pixel: Reg, place: Place, rooms: list[Reg]
@@ -197,4 +200,5 @@ class _Nest:
             at = b.add(b.add(pixel, b.mul(i.index, self.problem.axes[2].result)), j.index)
             self.sink.reset()
             self.sink.store(value, (at, column, integer(self.problem.columns)), lanes, mask)
+            self.sink.flush()
         self.sink.reset()
