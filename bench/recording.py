@@ -22,10 +22,10 @@ def measure(rounds: int = 30, calls: int = 1000) -> dict[str, float]:
     found: dict[str, list[float]] = {name: [] for name in work}
     for _ in range(rounds):
         for name, function in work.items():
-            trace.pending.clear()  # nothing is computed: nobody holds the results
+            trace.now.pending.clear()  # nothing is computed: nobody holds the results
             start = time.perf_counter()
             for _ in range(calls):
                 function()
             found[name].append((time.perf_counter() - start) / calls)
-    trace.pending.clear()
+    trace.now.pending.clear()
     return {name: statistics.median(seconds) for name, seconds in found.items()}

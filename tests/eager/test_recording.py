@@ -179,20 +179,20 @@ def test_a_loop_that_never_looks_still_runs():
     w = loop.w.detach().numpy().copy()
     for _ in range(5):
         loop.step()
-    assert len(trace.pending) < 20
+    assert len(trace.now.pending) < 20
     assert not np.array_equal(loop.w.detach().numpy(), w)
 
 
 def test_records_do_not_pile_up(monkeypatch):
     monkeypatch.setattr("weft.eager.lazy.MOST_PENDING", 50)
-    trace.reset()
+    trace.now.reset()
     x = tensor([0.0])
     for _ in range(200):
         x = x + 1.0
-    assert len(trace.pending) <= 51
+    assert len(trace.now.pending) <= 51
     assert x.item() == 200.0
     monkeypatch.undo()
-    trace.reset()
+    trace.now.reset()
 
 
 def test_parameters_are_updated_in_their_memory():
@@ -303,7 +303,7 @@ def test_gradients_that_add_up_are_computed_now_and_then():
     loop = Loop(lr=0.1)
     for _ in range(40):
         square_error(affine(leaf_of(loop.x), loop.w, loop.b), leaf_of(loop.z)).backward()
-    assert len(trace.pending) < 30
+    assert len(trace.now.pending) < 30
     once = Loop(lr=0.1)
     square_error(affine(leaf_of(once.x), once.w, once.b), leaf_of(once.z)).backward()
     np.testing.assert_allclose(loop.w.grad.numpy(), 40 * once.w.grad.numpy(), rtol=1e-4)

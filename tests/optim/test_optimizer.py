@@ -99,7 +99,7 @@ def test_a_step_flushes_before_the_next_record():
     p.grad = tensor(np.ones(1, np.float32))
     optim.SGD([p], lr=1.0).step()
     y = p + 1.0
-    assert len(trace.pending) == 1
+    assert len(trace.now.pending) == 1
     assert y.item() == 1.0
 
 

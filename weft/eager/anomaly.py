@@ -262,7 +262,7 @@ def find_nan(step: Callable[..., Any], *args: Any, **kwargs: Any) -> Report:
             flush()
             del kept
         except Exception:
-            trace.pending.clear()
+            trace.now.pending.clear()
             if not inspector.report:
                 raise
         finally:
@@ -281,12 +281,12 @@ def detect_anomaly(check_nan: bool = True) -> Setting:
 
 def set_detect_anomaly(mode: bool, check_nan: bool = True) -> None:
     """`detect_anomaly` from now on, or no longer."""
-    trace.anomaly = mode and check_nan
+    trace.now.anomaly = mode and check_nan
 
 
 def is_anomaly_enabled() -> bool:
     """Whether backward passes are inspected."""
-    return trace.anomaly
+    return trace.now.anomaly
 
 
 def check_gradients(gradients: Sequence[Lazy]) -> None:

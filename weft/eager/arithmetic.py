@@ -119,7 +119,7 @@ def power(x: Any, exponent: Any) -> Tensor:
         )
     if type(exponent) in (int, float) and exponent in EXPONENTS and isinstance(x, Handle):
         dtype = x.rules.number(exponent, x.lazy.type.dtype)
-        if dtype is x.lazy.type.dtype and trace.autocast is None:
+        if dtype is x.lazy.type.dtype and trace.now.autocast is None:
             return _small_power(x, exponent=exponent)
     return _with_any_exponent(x, exponent)
 

@@ -61,12 +61,12 @@ class Attributes(Handle):
     @property
     def dtype(self) -> DType:
         """Element type."""
-        return self._lazy.type.dtype
+        return self.shown.type.dtype
 
     @property
     def shape(self) -> tuple[int, ...]:
         """Dimensions."""
-        return known(self._lazy.type.shape)
+        return known(self.shown.type.shape)
 
     @property
     def ndim(self) -> builtins.int:
@@ -280,7 +280,7 @@ class Attributes(Handle):
         Raises:
             GradientError: the tensor needs a gradient.
         """
-        if self._lazy.tracked and not force:
+        if self.shown.tracked and not force:
             raise GradientError(
                 "numpy: the tensor needs a gradient, which NumPy does not carry on; call "
                 f"detach().numpy(){at_user_line()}"

@@ -55,7 +55,7 @@ def backward(
                 _accumulate(x, g)
     if not (create_graph if retain_graph is None else retain_graph):
         _free(past)
-    trace.end_backward()
+    trace.now.end_backward()
 
 
 def grad(
@@ -106,7 +106,7 @@ def grad(
 
 
 def _inspect(found: Sequence[Lazy | None]) -> None:
-    if trace.anomaly:
+    if trace.now.anomaly:
         check_gradients([g for g in found if g is not None and g.array is None])
 
 

@@ -10,7 +10,7 @@ import numpy as np
 
 from weft.eager import promotion
 from weft.eager.handle import Handle
-from weft.eager.lazy import Array, Lazy, known, trace
+from weft.eager.lazy import Array, Lazy, Number, known, trace
 from weft.eager.plan import Plan, function_plan, intern, op_plan
 from weft.errors import DTypeError
 from weft.ir.dtype import DType, as_dtype, bool_, uint8
@@ -52,17 +52,33 @@ class _Scalars(dict[DType, TensorType]):
 _scalars: Final = _Scalars()
 
 
+MOST_NUMBERS: Final = 4096
+_numbers: Final[dict[Any, Array]] = {}  # arrays of numbers, which nobody writes to
+
+
 def number(value: Any, dtype: DType) -> Lazy:
     """A Python number as an input of the program, so that another number is not another program.
 
     Raises:
         DTypeError: `dtype` cannot hold it.
     """
+    key = (value, value.__class__, dtype)
+    array = _numbers.get(key)
+    return Number(_scalars[dtype], _enter_number(value, dtype, key) if array is None else array)
+
+
+def _enter_number(value: Any, dtype: DType, key: Any) -> Array:
     try:
-        return known(np.array(value, dtype.numpy), _scalars[dtype])
+        array = np.array(value, dtype.numpy)
     except (OverflowError, TypeError):  # too large, or complex for a real type
         text = f"expected a number that {dtype} holds, got {value!r}"
         raise DTypeError(text + at_user_line()) from None
+    array.flags.writeable = False
+    if value and value.__class__ is not complex:  # 0.0 equals -0.0
+        if len(_numbers) >= MOST_NUMBERS:
+            _numbers.clear()
+        _numbers[key] = array
+    return array
 
 
 def lazy_of(x: Any, dtype: DType | None = None, rules: promotion.Rules = promotion.TORCH) -> Lazy:
@@ -95,12 +111,12 @@ def cast(lazy: Lazy, dtype: DType) -> Lazy:
         return lazy
     if lazy.record is None and not lazy.tracked and lazy.array is not None and lazy.array.ndim == 0:
         return leaf(lazy.array.astype(dtype.numpy))
-    return trace.record(op_plan(CAST, (lazy.type,), {"dtype": dtype}), (lazy,))[0]
+    return trace.now.record(op_plan(CAST, (lazy.type,), {"dtype": dtype}), (lazy,))[0]
 
 
 def under_autocast(name: str, lazies: Sequence[Lazy]) -> Sequence[Lazy]:
     """Inputs of the operation `name`, with the casts of mixed precision where that is on."""
-    low: DType | None = trace.autocast
+    low: DType | None = trace.now.autocast
     if low is None or policy(name) is None:
         return lazies
     wanted = input_dtypes(name, [x.type.dtype for x in lazies], low)
@@ -111,7 +127,7 @@ def record(op: Op, lazies: Sequence[Lazy], attrs: dict[str, Any]) -> tuple[Lazy,
     """Record a catalogue operation, with the casts of mixed precision where that is on."""
     lazies = under_autocast(op.name, lazies)
     plan = op_plan(op, [x.type for x in lazies], attrs)
-    return trace.record(plan, tuple(lazies))
+    return trace.now.record(plan, tuple(lazies))
 
 
 def call(op: Op, *xs: Any, **attrs: Any) -> Tensor:
@@ -139,28 +155,30 @@ def kind_of(*xs: Any) -> Any:
 
 # Elementwise operations, with promotion
 
-_unary: dict[tuple[Op, int], Plan] = {}
+Plans = dict[Any, tuple[Plan, DType]]
+"""Of an operation by what identifies the types of its operands: the plan, and their common type;
+only where no operand is to be cast, whatever the default type."""
+_plans: Final[dict[Op, Plans]] = {}
+
+
+def plans_of(op: Op) -> Plans:
+    """The plans known so far of an elementwise operation."""
+    return _plans.setdefault(op, {})
 
 
 def unary(op: Op, x: Any, floats: bool = False) -> Tensor:
     """An elementwise operation of one input; `floats`: integers become floating first."""
     like = x if isinstance(x, Handle) else None
-    lazy = x.lazy if like is not None else lazy_of(x)
-    if trace.autocast is None:
-        plan = _unary.get((op, id(lazy.type)))
-        if plan is not None:
-            return wrap(trace.record(plan, (lazy,))[0], like)
-    if floats and not lazy.type.dtype.is_floating:
-        lazy = cast(
-            lazy, (promotion.TORCH if like is None else like.rules).floating(lazy.type.dtype)
-        )
-    elif trace.autocast is None:
-        _unary[op, id(lazy.type)] = op_plan(op, (lazy.type,), {})
+    lazy = lazy_of(x)
+    dtype = lazy.type.dtype
+    if floats and not dtype.is_floating:
+        lazy = cast(lazy, (promotion.TORCH if like is None else like.rules).floating(dtype))
+    elif trace.now.autocast is None:
+        plans_of(op)[id(lazy.type)] = op_plan(op, (lazy.type,), {}), dtype
     return wrap(record(op, (lazy,), {})[0], like)
 
 
 _NUMBERS: Final = frozenset({bool, int, float, complex})
-_binary: dict[Any, tuple[DType, Op, Plan | None]] = {}
 # What operations that take no booleans do with two of them
 _OF_BOOLS: Final = {
     REGISTRY["add"]: REGISTRY["logical_or"],
@@ -183,30 +201,21 @@ def binary(op: Op, x: Any, y: Any, floats: bool = False) -> Tensor:
     rules = promotion.TORCH if like is None else like.rules
     a, kind_a = _operand(x, like is not None, rules)
     b, kind_b = _operand(y, True, rules)
-    key = (op, kind_a, kind_b, rules)
-    found = _binary.get(key)
-    if found is None:
-        found = _plan_binary(op, a, b, floats, rules)
-        if any(isinstance(z, Lazy) and z.type.dtype is found[0] for z in (a, b)):
-            _binary[key] = found  # it does not depend on the default type
-    dtype, op, plan = found
+    dtype, called, plan = _plan_binary(op, a, b, floats, rules)
+    if plan is not None and any([isinstance(z, Lazy) and z.type.dtype is dtype for z in (a, b)]):
+        plans_of(op)[rules, kind_a, kind_b] = plan, dtype  # it does not depend on the default type
     if kind_a in _NUMBERS:
         a = number(a, dtype)
     if kind_b in _NUMBERS:
         b = number(b, dtype)
-    if plan is None or trace.autocast is not None:
-        return wrap(record(op, (cast(a, dtype), cast(b, dtype)), {})[0], like)
-    return wrap(trace.record(plan, (a, b))[0], like)
+    return wrap(record(called, (cast(a, dtype), cast(b, dtype)), {})[0], like)
 
 
 def _operand(x: Any, bare: bool, rules: promotion.Rules) -> tuple[Any, Any]:
     """A value, or a Python number as it is where one may stay `bare`; and a key for its type."""
-    if isinstance(x, Handle):
-        lazy = x.lazy
-    elif bare and type(x) in _NUMBERS:
+    if bare and type(x) in _NUMBERS:
         return x, type(x)
-    else:
-        lazy = lazy_of(x, None, rules)
+    lazy = lazy_of(x, None, rules)
     return lazy, id(lazy.type)
 
 
@@ -285,15 +294,15 @@ class Recorded:
         lazies = [
             x.lazy if isinstance(x, Handle) else None if x is None else lazy_of(x) for x in xs
         ]
-        low: DType | None = trace.autocast
+        low: DType | None = trace.now.autocast
         if low is not None:
             lazies = self._cast(lazies, low)
         present = tuple([x for x in lazies if x is not None])
         if len(present) < len(lazies):
-            return trace.record(self.plan(lazies, static), present)
+            return trace.now.record(self.plan(lazies, static), present)
         types = [x.type for x in present]
         plan = function_plan(self.function, types, static, self.differentiable, self.rows)
-        return trace.record(plan, present)
+        return trace.now.record(plan, present)
 
     def _cast(self, lazies: list[Lazy | None], low: DType) -> list[Lazy | None]:
         name = self.function.__name__.strip("_")

@@ -147,13 +147,13 @@ def _shown(data: Any) -> str:
 
 def copied(lazy: Lazy, dtype: DType | None = None) -> Lazy:
     """A value of its own with the same elements, through which no gradient flows."""
-    before, trace.grad_mode = trace.grad_mode, False
+    before, trace.now.grad_mode = trace.now.grad_mode, False
     try:
         if dtype is None or dtype is lazy.type.dtype:
             return record(STOP, (lazy,), {})[0]
         return record(REGISTRY["cast"], (lazy,), {"dtype": dtype})[0]
     finally:
-        trace.grad_mode = before
+        trace.now.grad_mode = before
 
 
 def finished(lazy: Lazy, requires_grad: bool) -> Tensor:

@@ -183,7 +183,7 @@ class Function:
             else:
                 found = cls.forward(*args)
                 cls.setup_context(context, args, found)
-        if not (trace.grad_mode and any(context.needs_input_grad)):
+        if not (trace.now.grad_mode and any(context.needs_input_grad)):
             return found
         call = Call(cls, context, inputs)
         results = _connected(call, found if isinstance(found, tuple) else (found,))
@@ -228,7 +228,7 @@ def _record(call: Call, sources: tuple[Lazy, ...]) -> tuple[Custom, ...]:
     plan = recall(key)
     if plan is None:
         plan = remember(key, Plan(call.function.__name__, types, lambda *values: values[:count]))
-    record = trace.record(plan, (*call.raw, *sources))[0].record
+    record = trace.now.record(plan, (*call.raw, *sources))[0].record
     assert record is not None
     outputs: list[Custom] = []
     for i, kind in enumerate(types):

@@ -2,10 +2,25 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
-from weft.eager.call import binary, cast, kind_of, lazy_of, promoted, record, recorded, unary, wrap
+from weft.eager.call import (
+    binary,
+    cast,
+    kind_of,
+    lazy_of,
+    number,
+    plans_of,
+    promoted,
+    record,
+    recorded,
+    unary,
+    wrap,
+)
+from weft.eager.handle import Handle
+from weft.eager.lazy import trace
 from weft.ir.dtype import bool_
 from weft.ir.node import Value
 from weft.ops.base import REGISTRY, Op
@@ -13,6 +28,7 @@ from weft.ops.base import REGISTRY, Op
 if TYPE_CHECKING:
     from weft.eager.tensor import Tensor
 
+frame = sys._getframe  # pyright: ignore[reportPrivateUsage]
 Binary = Callable[[Any, Any], "Tensor"]
 Unary = Callable[[Any], "Tensor"]
 
@@ -20,8 +36,22 @@ Unary = Callable[[Any], "Tensor"]
 def of_two(name: str, floats: bool = False) -> Binary:
     """A catalogue operation of two inputs; `floats`: integers become floating first."""
     op: Op = REGISTRY[name]
+    plans = plans_of(op)
 
     def function(x: Any, other: Any) -> Tensor:
+        now = trace.now
+        if isinstance(x, Handle) and now.autocast is None:
+            a = x.shown if x.window is None else x.lazy
+            if isinstance(other, Handle):
+                b = other.shown if other.window is None else other.lazy
+                found = plans.get((x.rules, id(a.type), id(b.type)))
+                if found is not None:
+                    return x.kind.of(now.record_one(found[0], (a, b), frame(1)))
+            else:
+                found = plans.get((x.rules, id(a.type), other.__class__))
+                if found is not None:
+                    b = number(other, found[1])
+                    return x.kind.of(now.record_one(found[0], (a, b), frame(1)))
         return binary(op, x, other, floats)
 
     function.__name__ = function.__qualname__ = name
@@ -32,8 +62,15 @@ def of_two(name: str, floats: bool = False) -> Binary:
 def of_one(name: str, floats: bool = False) -> Unary:
     """A catalogue operation of one input; `floats`: integers become floating first."""
     op: Op = REGISTRY[name]
+    plans = plans_of(op)
 
     def function(x: Any) -> Tensor:
+        now = trace.now
+        if isinstance(x, Handle) and now.autocast is None:
+            lazy = x.shown if x.window is None else x.lazy
+            found = plans.get(id(lazy.type))
+            if found is not None:
+                return x.kind.of(now.record_one(found[0], (lazy,), frame(1)))
         return unary(op, x, floats)
 
     function.__name__ = function.__qualname__ = name

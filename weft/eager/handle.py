@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 import weakref
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Final
 
 import numpy as np
 
@@ -15,6 +15,8 @@ from weft.eager.view import View
 from weft.ir.dtype import float64
 from weft.ir.node import TensorType
 
+_new: Final = object.__new__
+
 
 class Handle:
     """A reference to a `Lazy`; what `Tensor` adds is methods.
@@ -22,7 +24,7 @@ class Handle:
     Making one takes over the value: a `Lazy` belongs to one handle at a time.
     """
 
-    __slots__ = ("__weakref__", "_lazy", "_version", "_view", "grad", "lasting", "lent")
+    __slots__ = ("__weakref__", "_version", "grad", "lasting", "lent", "shown", "window")
     kind: ClassVar[type[Any]]  # of results of operations on it
     rules: ClassVar[Rules] = TORCH
     grad: Any  # what `backward` has accumulated
@@ -32,18 +34,17 @@ class Handle:
     @classmethod
     def of(cls, lazy: Lazy) -> Any:
         """A new tensor of this kind that shows a value."""
-        handle = cls.__new__(cls)
-        handle._lazy = lazy
-        handle._view = None
-        handle.grad = None
+        handle = _new(cls)
+        handle.shown = lazy
+        handle.window = handle.grad = None
         handle._version = 0
         lazy.owner = weakref.ref(handle)
         return handle
 
     def adopt(self, lazy: Lazy, view: View | None = None) -> None:
         """Show a value; for new handles."""
-        self._lazy = lazy
-        self._view = view
+        self.shown = lazy
+        self.window = view
         self.grad = None
         self._version = 0
         lazy.owner = weakref.ref(self)
@@ -51,30 +52,30 @@ class Handle:
     @property
     def lazy(self) -> Lazy:
         """The value now."""
-        view = self._view
+        view = self.window
         if view is not None and view.is_stale():
             self._show(view.take())
-        return self._lazy
+        return self.shown
 
     @property
     def version(self) -> int:
         """How often the tensor was changed in place; of a view, how often its base was."""
-        view = self._view
+        view = self.window
         return self._version if view is None else view.base.version
 
     def look(self, view: View) -> None:
         """Be a view; for new handles that show its value."""
-        self._view = view
+        self.window = view
 
     @property
     def view_of(self) -> View | None:
         """What a view shows; `None` for a tensor with memory of its own."""
-        return self._view
+        return self.window
 
     @property
     def root(self) -> Handle:
         """The tensor that a view is differentiated through to; itself where it is no view."""
-        view = self._view
+        view = self.window
         return self if view is None or view.lens.detached else view.base.root
 
     @property
@@ -85,7 +86,7 @@ class Handle:
     @property
     def memory(self) -> Array:
         """The same for others to write to: of a detached tensor, the memory of what it shows."""
-        view = self._view
+        view = self.window
         if view is not None and view.lens.detached:
             return view.base.memory
         self.lent = True
@@ -95,15 +96,15 @@ class Handle:
     def at_hand(self) -> bool:
         """Whether the value is there, of no interest to gradients, tracing or inspection."""
         lazy = self.lazy
-        if trace.depth or trace.inspect is not None:
+        if trace.now.depth or trace.now.inspect is not None:
             return False
-        return lazy.array is not None and not (lazy.tracked and trace.grad_mode)
+        return lazy.array is not None and not (lazy.tracked and trace.now.grad_mode)
 
     def own_memory(self) -> Array | None:
         """The tensor's memory, if nothing recorded would see it change; it may be written to."""
-        if self._view is not None or not self.at_hand or self._references() > _LONE[0]:
+        if self.window is not None or not self.at_hand or self._references() > _LONE[0]:
             return None
-        array = self._lazy.array
+        array = self.shown.array
         return array if array is not None and array.flags.writeable else None
 
     def touch(self) -> None:
@@ -111,14 +112,14 @@ class Handle:
         self._version += 1
 
     def _references(self) -> int:
-        lazy = self._lazy
+        lazy = self.shown
         return sys.getrefcount(lazy)
 
     def _show(self, lazy: Lazy) -> None:
         """Refer to another value."""
-        self._lazy.owner = None
+        self.shown.owner = None
         lazy.owner = weakref.ref(self)
-        self._lazy = lazy
+        self.shown = lazy
 
     def replace(self, lazy: Lazy) -> None:
         """Change the tensor in place: it has this newly recorded value from now on.
@@ -126,18 +127,18 @@ class Handle:
         The value is computed into the same memory where type and shape are the same. A leaf that
         needs a gradient stays one.
         """
-        view = self._view
+        view = self.window
         if view is not None:
             view.put(lazy)
-            if self._lazy.tracked and not lazy.tracked:
-                lazy = with_history(lazy, self._lazy)
+            if self.shown.tracked and not lazy.tracked:
+                lazy = with_history(lazy, self.shown)
             self._show(lazy)
             return
-        old = self._lazy
+        old = self.shown
         if old.tracked and not lazy.tracked and old.leaf is None:
             lazy = with_history(lazy, old)
-        if trace.depth:
-            trace.changed.setdefault(self, old)
+        if trace.now.depth:
+            trace.now.changed.setdefault(self, old)
         if old.type is lazy.type and lazy.array is None:
             lazy.home = old if old.array is not None else old.home
         old.home = None
@@ -148,23 +149,23 @@ class Handle:
 
     def become(self, view: Handle) -> Handle:
         """Be what a view of this tensor is: the same elements in another shape, for good."""
-        shown = self._view
-        if shown is not None and view._view is not None:
+        shown = self.window
+        if shown is not None and view.window is not None:
             base = type(self).of(shown.lens.take(shown.base.lazy))
             base.look(View(shown.base, shown.lens))
-            self._show(view._view.lens.take(base.lazy))
-            self._view = View(base, view._view.lens)
+            self._show(view.window.lens.take(base.lazy))
+            self.window = View(base, view.window.lens)
             return self
-        lazy, old = view.lazy, self._lazy
-        if trace.depth:
-            trace.changed.setdefault(self, old)
+        lazy, old = view.lazy, self.shown
+        if trace.now.depth:
+            trace.now.changed.setdefault(self, old)
         self._show(lazy)
         self._version += 1
         return self
 
     def exchange(self, lazy: Lazy) -> Lazy:
         """Go back to an earlier value, as if it had not been replaced; the value until now."""
-        now = self._lazy
+        now = self.shown
         now.home = None
         if now.leaf is not None:
             now.tracked, now.leaf = False, None

@@ -193,7 +193,9 @@ class Part:
 
     def take(self, base: Lazy) -> Lazy:
         """See `Lens`."""
-        if base.array is not None and not ((base.tracked and trace.grad_mode) or trace.depth):
+        if base.array is not None and not (
+            (base.tracked and trace.now.grad_mode) or trace.now.depth
+        ):
             return _copied(base.array, self.entries)
         return lens_of(base, self.entries).take(base)
 
@@ -269,7 +271,7 @@ def _without_scalar_mask(x: Lazy, entries: tuple[Any, ...]) -> tuple[Lazy, tuple
     if known(mask.type.shape):
         return x, entries
     shape = (1, *known(x.type.shape))
-    wide = trace.record(op_plan(RESHAPE, (x.type,), {"shape": shape}), (x,))[0]
+    wide = trace.now.record(op_plan(RESHAPE, (x.type,), {"shape": shape}), (x,))[0]
     return wide, (np.zeros(int(array_of(mask)), np.int64),)
 
 
@@ -404,7 +406,7 @@ def _updates(lazy: Lazy) -> int:
     """How many assignments in a row a value waits for, as far as they count."""
     count = 0
     while count < MOST_UPDATES and lazy.array is None and lazy.record is not None:
-        if lazy.tracked or trace.depth or lazy.record.plan.name not in UPDATES:
+        if lazy.tracked or trace.now.depth or lazy.record.plan.name not in UPDATES:
             break
         count += 1
         lazy = lazy.record.inputs[0]

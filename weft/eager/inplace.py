@@ -21,7 +21,7 @@ def check_writable(x: Handle, name: str) -> None:
     Raises:
         GradientError: `x` is a leaf that needs a gradient, or a view of one, outside `no_grad()`.
     """
-    if trace.grad_mode and x.root.lazy.leaf is not None:
+    if trace.now.grad_mode and x.root.lazy.leaf is not None:
         what = "a leaf" if x.root is x else "a view of a leaf"
         raise GradientError(
             f"{name}: {what} that needs a gradient cannot be changed in place; change it inside "

@@ -11,6 +11,7 @@ import itertools
 import sys
 import threading
 from collections.abc import Callable, Sequence
+from types import CodeType, FrameType
 from typing import TYPE_CHECKING, Any, Final, NoReturn
 
 import numpy as np
@@ -32,17 +33,24 @@ class Record:
     """One recorded call: `plan` says what, `inputs` on what, `source` where in the program."""
 
     __slots__ = ("code", "freed", "inputs", "outputs", "place", "plan", "serial")
+    code: CodeType | None
+    place: int
+    outputs: tuple[Lazy, ...]
 
-    def __init__(self, plan: Plan, inputs: tuple[Lazy, ...], serial: int) -> None:
+    def __init__(
+        self, plan: Plan, inputs: tuple[Lazy, ...], serial: int, frame: FrameType | None = None
+    ) -> None:
         self.plan = plan
         self.inputs = inputs
         self.serial = serial
         self.freed = False  # by a backward pass that did not retain the graph
-        frame = sys._getframe(3)  # pyright: ignore[reportPrivateUsage]
         while frame is not None and _inside[frame.f_code.co_filename]:
             frame = frame.f_back
-        self.code = None if frame is None else frame.f_code
-        self.place = 0 if frame is None else frame.f_lasti
+        if frame is None:
+            self.code = None
+        else:
+            self.code = frame.f_code
+            self.place = frame.f_lasti
 
     @property
     def source(self) -> Source | None:
@@ -96,6 +104,19 @@ def known(array: Array, type: TensorType) -> Lazy:
     return lazy
 
 
+class Number(Lazy):
+    """A Python number; equal ones may share an array, but are different inputs of a program."""
+
+    __slots__ = ()
+
+    def __init__(self, type: TensorType, array: Array) -> None:
+        self.type = type
+        self.array = array
+        self.index = 0
+        self.tracked = False
+        self.record = self.owner = self.leaf = self.hooks = self.home = None
+
+
 class Tracer(Lazy):
     """An argument of a function that is being traced: it has a type, but no value."""
 
@@ -116,8 +137,16 @@ class Drawn(Lazy):
     again: Callable[[], Drawn]
 
 
-class Trace(threading.local):
-    """What a thread has recorded and not yet computed."""
+_new: Final = object.__new__
+
+
+class State:
+    """What a thread has recorded and not yet computed, and the modes that it is in."""
+
+    __slots__ = (
+        "anomaly", "autocast", "backward_passes", "changed", "depth", "grad_mode", "inspect",
+        "limit", "pending",
+    )  # fmt: skip
 
     def __init__(self) -> None:
         self.pending: list[Record] = []
@@ -143,27 +172,56 @@ class Trace(threading.local):
 
     def record(self, plan: Plan, inputs: tuple[Lazy, ...]) -> tuple[Lazy, ...]:
         """Record one call; its results."""
-        pending = self.pending
-        if len(pending) >= self.limit:
+        frame = sys._getframe(1)  # pyright: ignore[reportPrivateUsage]
+        if plan.single:
+            return (self.record_one(plan, inputs, frame),)
+        if len(self.pending) >= self.limit:
             flush()
-            pending = self.pending
-        record = Record(plan, inputs, next(_serials))
-        grad = False
-        if plan.differentiable and self.grad_mode:
+        record = Record(plan, inputs, next(_serials), frame)
+        grad = plan.differentiable and self.grad_mode and any([x.tracked for x in inputs])
+        record.outputs = tuple(
+            [Lazy(t, record, i, grad and t.dtype.is_inexact) for i, t in enumerate(plan.types)]
+        )
+        self.pending.append(record)
+        return record.outputs
+
+    def record_one(self, plan: Plan, inputs: tuple[Lazy, ...], frame: FrameType | None) -> Lazy:
+        """Record one call, made in `frame`, that has a single result.
+
+        Most of what there is to do for an operation is done here: hence no further calls.
+        """
+        if len(self.pending) >= self.limit:
+            flush()
+        while frame is not None and _inside[frame.f_code.co_filename]:
+            frame = frame.f_back
+        record, found = _new(Record), _new(Lazy)
+        record.plan = plan
+        record.inputs = inputs
+        record.serial = next(_serials)
+        record.freed = False
+        record.outputs = (found,)
+        record.code = None
+        if frame is not None:
+            record.code, record.place = frame.f_code, frame.f_lasti
+        found.type = plan.types[0]
+        found.record = record
+        found.index = 0
+        found.tracked = False
+        found.array = found.owner = found.leaf = found.hooks = found.home = None
+        if plan.continuous and self.grad_mode:
             for lazy in inputs:
                 if lazy.tracked:
-                    grad = True
+                    found.tracked = True
                     break
-        if grad:
-            record.outputs = tuple(
-                [Lazy(t, record, i, t.dtype.is_inexact) for i, t in enumerate(plan.types)]
-            )
-        elif plan.single:
-            record.outputs = (Lazy(plan.types[0], record, 0, False),)
-        else:
-            record.outputs = tuple([Lazy(t, record, i, False) for i, t in enumerate(plan.types)])
-        pending.append(record)
-        return record.outputs
+        self.pending.append(record)
+        return found
+
+
+class Trace(threading.local):
+    """The state of each thread: `trace.now`, read once where several fields are wanted."""
+
+    def __init__(self) -> None:
+        self.now = State()
 
 
 _serials: Final = itertools.count()  # of all threads: what a record reads has a smaller number
@@ -199,7 +257,7 @@ def array_of(lazy: Lazy) -> Array:
     Raises:
         WeftError: its memory was overwritten by an in-place change.
     """
-    if lazy.array is None and not trace.depth:
+    if lazy.array is None and not trace.now.depth:
         flush()
     if lazy.array is None:  # recorded by another thread, or before a function that is being traced
         if lazy.record is None:
@@ -214,7 +272,7 @@ def detached(base: Lazy) -> Lazy | None:
 
     After an optimiser's step what is pending is computed first: it ends an iteration.
     """
-    if base.array is None and trace.pending and not trace.limit:
+    if base.array is None and trace.now.pending and not trace.now.limit:
         flush()
     if base.array is None:
         return None

@@ -47,7 +47,7 @@ def is_dense(x: Handle) -> bool:
 def apply(function: Callable[..., Value], lazies: tuple[Lazy, ...], **static: Any) -> Lazy:
     """Record a function of graph values that gives one value; `static` is hashable."""
     plan = function_plan(function, [x.type for x in lazies], static)
-    return trace.record(plan, lazies)[0]
+    return trace.now.record(plan, lazies)[0]
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,12 +63,12 @@ class Shaped:
 
     def take(self, base: Lazy) -> Lazy:
         """See `Lens`."""
-        return trace.record(op_plan(RESHAPE, (base.type,), {"shape": self.shape}), (base,))[0]
+        return trace.now.record(op_plan(RESHAPE, (base.type,), {"shape": self.shape}), (base,))[0]
 
     def put(self, base: Lazy, part: Lazy) -> Lazy:
         """See `Lens`."""
         shape = base.type.shape
-        return trace.record(op_plan(RESHAPE, (part.type,), {"shape": shape}), (part,))[0]
+        return trace.now.record(op_plan(RESHAPE, (part.type,), {"shape": shape}), (part,))[0]
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,12 +86,12 @@ class Permuted:
 
     def take(self, base: Lazy) -> Lazy:
         """See `Lens`."""
-        return trace.record(op_plan(TRANSPOSE, (base.type,), {"perm": self.perm}), (base,))[0]
+        return trace.now.record(op_plan(TRANSPOSE, (base.type,), {"perm": self.perm}), (base,))[0]
 
     def put(self, base: Lazy, part: Lazy) -> Lazy:
         """See `Lens`."""
         back = tuple([self.perm.index(i) for i in range(len(self.perm))])
-        return trace.record(op_plan(TRANSPOSE, (part.type,), {"perm": back}), (part,))[0]
+        return trace.now.record(op_plan(TRANSPOSE, (part.type,), {"perm": back}), (part,))[0]
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,7 +107,7 @@ class Expanded:
 
     def take(self, base: Lazy) -> Lazy:
         """See `Lens`."""
-        return trace.record(op_plan(BROADCAST, (base.type,), {"shape": self.shape}), (base,))[0]
+        return trace.now.record(op_plan(BROADCAST, (base.type,), {"shape": self.shape}), (base,))[0]
 
     def put(self, base: Lazy, part: Lazy) -> Lazy:
         """See `Lens`.
@@ -149,15 +149,15 @@ class Detached:
         there = detached(base)
         if there is not None:
             return there
-        before, trace.grad_mode = trace.grad_mode, False
+        before, trace.now.grad_mode = trace.now.grad_mode, False
         try:
-            return trace.record(op_plan(STOP, (base.type,), {}), (base,))[0]
+            return trace.now.record(op_plan(STOP, (base.type,), {}), (base,))[0]
         finally:
-            trace.grad_mode = before
+            trace.now.grad_mode = before
 
     def put(self, base: Lazy, part: Lazy) -> Lazy:
         """See `Lens`."""
-        return trace.record(op_plan(IDENTITY, (part.type,), {}), (part,))[0]
+        return trace.now.record(op_plan(IDENTITY, (part.type,), {}), (part,))[0]
 
 
 def cut(x: Value, *, begin: Any, end: Any, strides: Any, sizes: Any, shape: Any) -> Value:

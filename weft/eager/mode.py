@@ -16,7 +16,7 @@ from weft.ops.numeric import HALVES
 
 
 class Setting(contextlib.ContextDecorator):
-    """A field of `trace` that is another inside; a context manager, and a decorator."""
+    """A field of `trace.now` that is another inside; a context manager, and a decorator."""
 
     def __init__(self, field: str, value: Any) -> None:
         self._field = field
@@ -58,12 +58,12 @@ class Setting(contextlib.ContextDecorator):
                 resume, given = inner.throw, error
 
     def __enter__(self) -> Self:
-        self._before.append(getattr(trace, self._field))
-        setattr(trace, self._field, self._value)
+        self._before.append(getattr(trace.now, self._field))
+        setattr(trace.now, self._field, self._value)
         return self
 
     def __exit__(self, *_: object) -> None:
-        setattr(trace, self._field, self._before.pop())
+        setattr(trace.now, self._field, self._before.pop())
 
 
 class _Switched(Setting):
@@ -108,7 +108,7 @@ def inference_mode(mode: Any = True) -> Any:
     """`no_grad()`; with `mode=False`, of no effect."""
     if callable(mode):
         return no_grad(mode)
-    return Setting("grad_mode", trace.grad_mode and not mode)
+    return Setting("grad_mode", trace.now.grad_mode and not mode)
 
 
 def set_grad_enabled(mode: bool) -> Setting:
@@ -124,7 +124,7 @@ def set_grad_enabled(mode: bool) -> Setting:
 
 def is_grad_enabled() -> bool:
     """Whether results need gradients where their inputs do."""
-    return trace.grad_mode
+    return trace.now.grad_mode
 
 
 def autocast(
@@ -160,10 +160,10 @@ def autocast(
 
 def is_autocast_enabled(device_type: str = "cpu") -> bool:
     """Whether products run in half precision."""
-    return device_type == "cpu" and trace.autocast is not None
+    return device_type == "cpu" and trace.now.autocast is not None
 
 
 def get_autocast_dtype(device_type: str = "cpu") -> DType:
     """The half-precision type that products run in, or would."""
-    found: DType | None = trace.autocast if device_type == "cpu" else None
+    found: DType | None = trace.now.autocast if device_type == "cpu" else None
     return bfloat16 if found is None else found

@@ -29,11 +29,13 @@ class Plan:
         types: of the results.
         differentiable: whether a gradient may flow through it.
         single: whether it has one result.
+        continuous: whether it has one, through which a gradient may flow.
         follows: how many leading inputs it sees with all that led to them, as gradients do.
         expand: adds the nodes to the current graph, given the inputs' values.
     """
 
     __slots__ = (
+        "continuous",
         "differentiable",
         "expand",
         "follows",
@@ -59,6 +61,7 @@ class Plan:
         self.expand = expand
         self.differentiable = differentiable
         self.single = len(self.types) == 1
+        self.continuous = self.single and differentiable and self.types[0].dtype.is_inexact
         self.follows = follows
         self.lasting = False  # whether its types stay while those of other calls change
         self.variable = False  # whether it marks what a derivative is taken by

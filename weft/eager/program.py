@@ -16,7 +16,7 @@ from weft.codegen.target import current
 from weft.eager import storage
 from weft.eager.call import leaf
 from weft.eager.lasting import Watch, lasting_leaves
-from weft.eager.lazy import Lazy, Record, Trace, trace
+from weft.eager.lazy import Lazy, Record, trace
 from weft.eager.plan import function_plan
 from weft.eager.structure import Expanded, Structure, expand, interpreted_seconds, structure_of
 from weft.ir.node import Value
@@ -156,15 +156,16 @@ def prepared(structure: Structure, as_rows: bool = False) -> Prepared:
 
 def flush() -> None:
     """Compute every pending value of this thread that a tensor shows."""
-    outputs = take_pending(trace)
+    outputs = take_pending()
     if outputs:
         compute(outputs, as_rows=True)
 
 
-def take_pending(trace: Trace) -> list[Lazy]:
+def take_pending() -> list[Lazy]:
     """The values to compute; nothing is pending afterwards."""
-    pending, trace.pending = trace.pending, []
-    trace.reset()
+    now = trace.now
+    pending, now.pending = now.pending, []
+    now.reset()
     return [y for r in pending for y in r.outputs if y.array is None and y.is_live]
 
 
@@ -189,7 +190,7 @@ def compute(outputs: Sequence[Lazy], as_rows: bool = False) -> None:
             outputs = [y for y in outputs if y in later]
             structure = structure_of(outputs)
         leaves = [_contiguous(lazy.array) for lazy in structure.leaves]
-        inspect = trace.inspect
+        inspect = trace.now.inspect
         if inspect:
             arrays, rows = iter(inspect(structure, leaves)), frozenset[int]()
         else:

@@ -58,7 +58,7 @@ def view(x: Any, *shape: Any) -> Tensor:
     if len(shape) == 1 and isinstance(shape[0], DType | type):
         lazy = lazy_of(x)
         plan = op_plan(BITCAST, (lazy.type,), {"dtype": as_dtype(shape[0])})
-        return wrap(trace.record(plan, (lazy,))[0], x)
+        return wrap(trace.now.record(plan, (lazy,))[0], x)
     old = dims_of(x)
     return show(x, Shaped(filled("view", sizes("view", shape), math.prod(old), old)))
 

@@ -14,11 +14,13 @@ from weft.ops.call import trace as traced
 
 def with_history(value: Lazy, old: Lazy) -> Lazy:
     """`value`, through which gradients flow back as they did through `old`."""
-    before, trace.grad_mode = trace.grad_mode, True
+    before, trace.now.grad_mode = trace.now.grad_mode, True
     try:
-        return trace.record(function_plan(_exchanged, (value.type, old.type), {}), (value, old))[0]
+        return trace.now.record(
+            function_plan(_exchanged, (value.type, old.type), {}), (value, old)
+        )[0]
     finally:
-        trace.grad_mode = before
+        trace.now.grad_mode = before
 
 
 def _exchanged(value: Value, old: Value) -> Value:

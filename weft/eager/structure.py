@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
-from weft.eager.lazy import Alias, Lazy, Record, refuse
+from weft.eager.lazy import Alias, Lazy, Number, Record, refuse
 from weft.eager.plan import placeholders, settled
 from weft.ir.graph import Graph
 from weft.ir.node import Node, Value
@@ -94,7 +94,7 @@ def _identity(lazy: Lazy, record: Record) -> int:
         lazy.array = None
     if lazy.array is None:
         refuse(lazy, "" if record.source is None else f" (created at {record.source})")
-    return id(lazy.array)
+    return id(lazy) if type(lazy) is Number else id(lazy.array)
 
 
 SHALLOW: Final = 1 << 62

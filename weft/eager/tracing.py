@@ -52,15 +52,15 @@ def trace_tensors(
     """
     arguments = tuple([Tracer(intern(t.dtype, known(t.shape)), None, 0, False) for t in types])
     since = next_serial()
-    before = trace.pending, trace.limit, trace.changed
-    trace.pending, trace.limit, trace.changed = [], sys.maxsize, {}
-    trace.depth += 1
+    before = trace.now.pending, trace.now.limit, trace.now.changed
+    trace.now.pending, trace.now.limit, trace.now.changed = [], sys.maxsize, {}
+    trace.now.depth += 1
     try:
         outputs, result = run(arguments)
     finally:
-        changed = _restored(trace.changed, since)
-        trace.pending, trace.limit, trace.changed = before
-        trace.depth -= 1
+        changed = _restored(trace.now.changed, since)
+        trace.now.pending, trace.now.limit, trace.now.changed = before
+        trace.now.depth -= 1
     results = (*outputs, *changed.values())
     subgraph, captured = _closed(arguments, results, since, constants)
     return Traced(subgraph, captured, result, tuple(changed))

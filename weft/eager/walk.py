@@ -74,7 +74,7 @@ def _zeros(x: Value) -> Value:
 
 def zeros(x: Lazy) -> Lazy:
     """Zeros of the type of a value."""
-    return trace.record(function_plan(_zeros, (x.type,), {}, differentiable=False), (x,))[0]
+    return trace.now.record(function_plan(_zeros, (x.type,), {}, differentiable=False), (x,))[0]
 
 
 class _Pieces:
@@ -168,7 +168,7 @@ def _record(starts: Starts, xs: Sequence[Lazy], stop: Sequence[Lazy]) -> tuple[L
         [x.type for x in xs],
         len(stop),
     )
-    return trace.record(plan, (*[y for y, _ in starts], *given, *xs, *stop))
+    return trace.now.record(plan, (*[y for y, _ in starts], *given, *xs, *stop))
 
 
 def seen(x: Lazy, g: Lazy) -> Lazy:
@@ -205,12 +205,12 @@ def unowned(lazy: Lazy) -> Lazy:
     """A value that no tensor shows: itself, or one that equals it."""
     if not lazy.is_live:
         return lazy
-    return trace.record(op_plan(REGISTRY["identity"], (lazy.type,), {}), (lazy,))[0]
+    return trace.now.record(op_plan(REGISTRY["identity"], (lazy.type,), {}), (lazy,))[0]
 
 
 def add(x: Lazy, y: Lazy) -> Lazy:
     """The sum of two values of one type."""
-    return trace.record(op_plan(REGISTRY["add"], (x.type, y.type), {}), (x, y))[0]
+    return trace.now.record(op_plan(REGISTRY["add"], (x.type, y.type), {}), (x, y))[0]
 
 
 def add_to(tensor: Any, g: Lazy) -> None:

@@ -30,7 +30,7 @@ def checkpoint(fun: Function) -> Function:
         apart = take_apart((args, kwargs))
         traced = trace_function(fun, apart)
         function = traced.function.with_gradient(rematerialise=True)
-        found = trace.record(subgraph_plan(function), (*apart.lazies, *traced.captured))
+        found = trace.now.record(subgraph_plan(function), (*apart.lazies, *traced.captured))
         count = len(found) - len(traced.changed)
         for handle, lazy in zip(traced.changed, found[count:], strict=True):
             handle.replace(lazy)

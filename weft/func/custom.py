@@ -87,7 +87,7 @@ class CustomVjp:
         forward = trace_function(self._forward, apart, constants=True)
         rule = self._rule(apart, plain, forward, args)
         function = plain.function.with_gradient(rule)
-        found = trace.record(subgraph_plan(function), (*apart.lazies, *plain.captured))
+        found = trace.now.record(subgraph_plan(function), (*apart.lazies, *plain.captured))
         return plain.result.rebuilt(found)
 
     def _rule(

@@ -103,16 +103,16 @@ def _any_tracked(lazies: Sequence[Lazy | None]) -> bool:
 
 
 def _same(x: Lazy) -> Lazy:
-    return trace.record(op_plan(REGISTRY["identity"], (x.type,), {}), (x,))[0]
+    return trace.now.record(op_plan(REGISTRY["identity"], (x.type,), {}), (x,))[0]
 
 
 def untracked(x: Lazy) -> Lazy:
     """A value through which no gradient flows."""
-    before, trace.grad_mode = trace.grad_mode, False
+    before, trace.now.grad_mode = trace.now.grad_mode, False
     try:
         return _same(x)
     finally:
-        trace.grad_mode = before
+        trace.now.grad_mode = before
 
 
 def _scalar(run: Run, what: str) -> None:
@@ -282,11 +282,11 @@ def push(
 ) -> tuple[Lazy, ...]:
     """Record the tangents of `ys` when `xs` move."""
     plan = _push_plan([y.type for y in ys], [x.type for x in xs])
-    before, trace.grad_mode = trace.grad_mode, tracked
+    before, trace.now.grad_mode = trace.now.grad_mode, tracked
     try:
-        return trace.record(plan, (*ys, *xs, *tangents))
+        return trace.now.record(plan, (*ys, *xs, *tangents))
     finally:
-        trace.grad_mode = before
+        trace.now.grad_mode = before
 
 
 def _push_plan(ys: Sequence[TensorType], xs: Sequence[TensorType]) -> Plan:

@@ -63,7 +63,7 @@ class Jitted:
         apart = take_apart((free, {k: v for k, v in kwargs.items() if k not in self._names}))
         types = tuple([id(x.type) for x in apart.lazies])
         kinds = tuple([type(x) for x in apart.likes])
-        mode = (trace.grad_mode, trace.autocast, default_dtype())
+        mode = (trace.now.grad_mode, trace.now.autocast, default_dtype())
         key = (apart.tree, types, kinds, apart.static, fixed, named, len(args), mode)
         entry = self._find(key)
         if entry is None:
@@ -73,7 +73,7 @@ class Jitted:
             entry = _Entry(subgraph_plan(traced.function), tuple(owners), traced, traced.result)
             if not any(isinstance(x, Tracer) for x in traced.captured):
                 self._entries[key] = entry
-        found = trace.record(entry.plan, (*apart.lazies, *entry.inputs()))
+        found = trace.now.record(entry.plan, (*apart.lazies, *entry.inputs()))
         changed = entry.traced.changed
         count = len(found) - len(changed)
         for handle, lazy in zip(changed, found[count:], strict=True):

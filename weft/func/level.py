@@ -41,7 +41,7 @@ def variable(x: Any, what: str) -> tuple[Any, Lazy]:
             f"{what}: expected floating arguments, got {lazy.type}; make it floating, or choose "
             f"other arguments with argnums{at_user_line()}"
         )
-    found = trace.record(_plan(lazy.type), (lazy,))[0]
+    found = trace.now.record(_plan(lazy.type), (lazy,))[0]
     found.tracked = True
     return wrap(found, x if isinstance(x, Handle) else None), found
 

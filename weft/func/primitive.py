@@ -54,12 +54,12 @@ class Primitive:
         """The result as a tensor that knows where it came from."""
         like = next((a for a in args if isinstance(a, Handle)), None)
         kind = intern(as_dtype(result.dtype), result.shape)
-        tracked = trace.grad_mode and kind.dtype.is_inexact and any(x.tracked for x in lazies)
+        tracked = trace.now.grad_mode and kind.dtype.is_inexact and any(x.tracked for x in lazies)
         if not tracked:
             return wrap(known(result, kind), like)
         rule = _Rule(self, args, kwargs)
-        lazy = trace.record(_plan(self, rule, kind), lazies)[0]
-        trace.pending.pop()  # its value is known, so there is nothing to compute
+        lazy = trace.now.record(_plan(self, rule, kind), lazies)[0]
+        trace.now.pending.pop()  # its value is known, so there is nothing to compute
         lazy.array = result
         return wrap(lazy, like)
 

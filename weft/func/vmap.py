@@ -88,7 +88,7 @@ def _call(
         )
     shared = [False] * len(traced.captured)
     function = batch(traced.function, [*flags, *shared], size, fresh_bits=different)
-    found = trace.record(subgraph_plan(function), (*inputs, *traced.captured))
+    found = trace.now.record(subgraph_plan(function), (*inputs, *traced.captured))
     tree = traced.result.tree
     wanted = iter(prefix(out_axes, tree))
     places = [a for s, a in zip(traced.result.static, wanted, strict=True) if s is DATA]

@@ -56,7 +56,7 @@ class ExponentialMovingAverage:
         rest = number(1 - self.decay, float32)
         values = [*[a.lazy for a in self.averages], *[p.lazy for p in self.parameters]]
         with _joined():
-            found = trace.record(_AVERAGE.plan([rest, *values], {}), (rest, *values))
+            found = trace.now.record(_AVERAGE.plan([rest, *values], {}), (rest, *values))
         for average, lazy in zip(self.averages, found, strict=True):
             average.replace(lazy)
 
@@ -75,15 +75,15 @@ def _copy(sources: Sequence[Tensor], targets: Sequence[Tensor]) -> None:
     for source, target in zip(sources, targets, strict=True):
         plan = op_plan(REGISTRY["identity"], (source.lazy.type,), {})
         with _joined():
-            target.replace(trace.record(plan, (source.lazy,))[0])
+            target.replace(trace.now.record(plan, (source.lazy,))[0])
 
 
 @contextlib.contextmanager
 def _joined() -> Iterator[None]:
     """What is recorded inside joins the program of the optimiser's step, without gradients."""
-    limit, mode = trace.limit, trace.grad_mode
-    trace.limit, trace.grad_mode = max(limit, len(trace.pending) + 1), False
+    limit, mode = trace.now.limit, trace.now.grad_mode
+    trace.now.limit, trace.now.grad_mode = max(limit, len(trace.now.pending) + 1), False
     try:
         yield
     finally:
-        trace.limit, trace.grad_mode = limit, mode
+        trace.now.limit, trace.now.grad_mode = limit, mode

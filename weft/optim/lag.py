@@ -131,7 +131,7 @@ class Lagged:
         now, history = number(clock, int32), leaf(self._noted(numbers, clock))
         g: Lazy = whole[0].grad.lazy
         inputs = (g, now, self._last.lazy, history, *olds)
-        last, *news = trace.record(_UPDATE.plan(inputs, {"rule": rule}), inputs)
+        last, *news = trace.now.record(_UPDATE.plan(inputs, {"rule": rule}), inputs)
         self._last.replace(last)
         self._show(whole, olds, news, follows, _later((now, last, history, *news), rule))
         self._clock = clock

@@ -154,12 +154,12 @@ class Optimizer:
                 loss = closure()
         buckets = self._buckets()
         if buckets:
-            before, trace.grad_mode = trace.grad_mode, False
+            before, trace.now.grad_mode = trace.now.grad_mode, False
             try:
                 self._record(self._without_lagging(buckets))
             finally:
-                trace.grad_mode = before
-            trace.limit = 0  # what comes next belongs to the next program
+                trace.now.grad_mode = before
+            trace.now.limit = 0  # what comes next belongs to the next program
         return loss
 
     def _without_lagging(self, buckets: dict[Any, list[Tensor]]) -> dict[Any, list[Tensor]]:
@@ -234,7 +234,7 @@ class Optimizer:
                 changed += slots
         plan = _UPDATE.plan(values, {"buckets": tuple(static)})
         plan.lasting = True
-        results = trace.record(plan, tuple(values))
+        results = trace.now.record(plan, tuple(values))
         for tensor, lazy in zip(changed, results, strict=True):
             tensor.replace(lazy)
 

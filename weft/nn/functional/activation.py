@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import functools
 from typing import Any
 
 from weft.eager.argument import dims_of
 from weft.eager.call import Recorded, lazy_of, recorded, unary
+from weft.eager.family import of_one
 from weft.eager.inplace import write
 from weft.eager.random import SEED, next_counter
 from weft.errors import ShapeError
@@ -29,8 +31,12 @@ def _zero(x: Value) -> Value:
 
 def _plain(name: str, x: Any, inplace: bool = False) -> Any:
     """Call an operation of the catalogue, in place if so asked."""
-    op = REGISTRY[name]
-    return write(x, unary(op, x).lazy, name) if inplace else unary(op, x, floats=name != "relu")
+    if inplace:
+        return write(x, unary(REGISTRY[name], x).lazy, name)
+    return _function(name)(x)
+
+
+_function = functools.cache(lambda name: of_one(name, floats=name != "relu"))
 
 
 @recorded
