@@ -1,28 +1,20 @@
 """Every convolution of four networks alone, beside PyTorch: `python -m bench convs`.
 
 Forward and both gradients. PyTorch runs oneDNN on channels_last tensors in a process of its own,
-with the C library's allocator tuned; both take turns. A line gives our GFLOP/s, the share of what
-the microkernel reaches from L1 on the same threads, and how often PyTorch's time ours is. Means are
-geometric, and weighted: how many times what PyTorch needs for all of a network's convolutions.
+with the C library's allocator tuned; both take turns. Means are geometric, and weighted: how many
+times what PyTorch needs for all of a network's convolutions.
 `python -m bench.conv [--kind KIND] [NAME ...]` runs some of them.
 """
 
 from __future__ import annotations
 
 import argparse
-import json
 import math
-import os
-import statistics
-import subprocess
-import sys
-import time
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any
 
-from bench.contest import ALLOCATOR
-from bench.matmul import peak, program
+from bench.single import Bench, wanted
 from weft import ops
 from weft.codegen import target as targets
 from weft.codegen.family import conv as family
@@ -33,8 +25,6 @@ from weft.ops.convolution import conv_geometry
 from weft.passes.group import Group
 
 KINDS = {"forward": "conv", "input": "conv_grad_input", "weight": "conv_grad_weight"}
-TURN = 0.01
-"""Seconds of a turn, at least."""
 
 
 @dataclass(frozen=True)
@@ -135,105 +125,6 @@ ALEXNET = [
 NETWORKS = {"alexnet": ALEXNET, "vgg19": _vgg(), "resnet50": _resnet(), "mobilenet": _mobilenet()}
 
 
-class Peer:
-    """PyTorch in a process that waits for its turns."""
-
-    def __init__(self, threads: int) -> None:
-        command = [sys.executable, "-m", "bench.work.conv_torch", str(threads)]
-        self.process = subprocess.Popen(
-            command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL,
-            text=True, env={**os.environ, **ALLOCATOR, "OMP_NUM_THREADS": str(threads)},
-        )  # fmt: skip
-        self.present = self._answer() == "ready"
-
-    def _answer(self) -> str:
-        assert self.process.stdout
-        return self.process.stdout.readline().strip()
-
-    def ask(self, **command: Any) -> float:
-        """Seconds of a turn, or of the preparation."""
-        assert self.process.stdin
-        self.process.stdin.write(json.dumps(command) + "\n")
-        self.process.stdin.flush()
-        return float(self._answer())
-
-    def stop(self) -> None:
-        assert self.process.stdin
-        self.process.stdin.close()
-        self.process.wait()
-
-
-@dataclass
-class Result:
-    """What was measured of one convolution: medians over the rounds."""
-
-    count: int  # times in the network
-    seconds: float
-    ratio: float  # PyTorch's time over ours
-    share: float  # of the peak at the same moment: the clock is not steady
-
-
-def turn(step: Callable[[], object], seconds: float = TURN) -> float:
-    """Seconds of a step: the mean over a turn."""
-    count, start = 0, time.perf_counter()
-    while not count or time.perf_counter() - start < seconds:
-        step()
-        count += 1
-    return (time.perf_counter() - start) / count
-
-
-@dataclass
-class Bench:
-    """Our kernels and PyTorch's, in turns."""
-
-    threads: int
-    rounds: int
-    peer: Peer
-    results: dict[str, list[Result]] = field(default_factory=dict)
-
-    def __post_init__(self) -> None:
-        launch, self.work = peak(self.threads)
-        self.best = program((launch,), self.threads, 1)
-
-    def run(self, network: str, count: int, layer: Layer, kind: str) -> None:
-        """Measure one, and print its line."""
-        ours = program(layer.launches(kind), self.threads, 1)
-        ours.run()
-        if self.peer.present:
-            self.peer.ask(kind=kind, x=layer.x, w=layer.w, stride=layer.stride,
-                          padding=layer.padding, groups=layer.groups)  # fmt: skip
-        own: list[float] = []
-        ratios: list[float] = []
-        shares: list[float] = []
-        for _ in range(self.rounds):
-            before = turn(self.best.run, TURN / 4)
-            own.append(turn(ours.run))
-            best = (before + turn(self.best.run, TURN / 4)) / 2
-            peer = self.peer.ask(turn=TURN) if self.peer.present else math.nan
-            ratios.append(peer / own[-1])
-            shares.append(layer.flops / own[-1] * best / self.work)
-        result = Result(count, *map(statistics.median, (own, ratios, shares)))
-        self.results.setdefault(f"{network} {kind}", []).append(result)
-        print(
-            f"{network:10}{count} {layer.name:26}{kind:8}{result.seconds * 1e3:9.2f} ms"
-            f"{layer.flops / result.seconds / 1e9:8.1f}{result.share:7.0%}{result.ratio:7.2f}x",
-            flush=True,
-        )
-
-    def report(self) -> None:
-        """The means, and the least."""
-        everything = [r for results in self.results.values() for r in results]
-        for name, results in (*self.results.items(), ("all", everything)):
-            ratios = [r.ratio for r in results]
-            total = sum(r.count * r.seconds * r.ratio for r in results)
-            total /= sum(r.count * r.seconds for r in results)
-            print(
-                f"{name:20} mean {statistics.geometric_mean(ratios):5.2f}x  least "
-                f"{min(ratios):5.2f}x  below 0.9x {sum(r < 0.9 for r in ratios):3}  "
-                f"weighted {total:5.2f}x"
-            )
-
-
 def measure(
     names: Sequence[str] = (),
     kinds: Sequence[str] = tuple(KINDS),
@@ -241,16 +132,18 @@ def measure(
     rounds: int = 4,
 ) -> None:
     """Measure and print the convolutions whose network's or own name begins so."""
-    bench = Bench(threads, rounds, Peer(threads))
-    print(f"{'':45}{'time':>12}{'GFLOP/s':>8}{'peak':>7}{'PyTorch':>8}")
+    bench = Bench("bench.work.conv_torch", threads, rounds)
     for network, layers in NETWORKS.items():
         for count, layer in layers:
-            if names and not any(n.startswith(a) for n in (network, layer.name) for a in names):
+            if not wanted(names, (network, layer.name)):
                 continue
             for kind in kinds:
-                bench.run(network, count, layer, kind)
+                bench.run(
+                    (network, count, layer.name, kind), layer.launches(kind), layer.flops,
+                    x=layer.x, w=layer.w, stride=layer.stride, padding=layer.padding,
+                    groups=layer.groups,
+                )  # fmt: skip
     bench.report()
-    bench.peer.stop()
 
 
 def main() -> None:

@@ -1,37 +1,25 @@
-"""Matrix product kernels alone: `python -m bench.matmul [--threads N] [--rounds N] [NAME ...]`.
+"""Matrix products alone, beside PyTorch (MKL): `python -m bench products`.
 
-Time, GFLOP/s, and the share of the peak: what the microkernel reaches with both operands in the
-first-level cache, on the same threads, measured in turns with the product. The runtime's own step
-programs run both, so the hand-over between threads is part of the time. Figures are medians.
+The dense layers of the six networks, the perceptron and the decoder, forward and both gradients,
+as weights lie in PyTorch's layers; and cubes. Means are geometric, and weighted: how many times
+what PyTorch needs for all products of a network. `python -m bench.matmul [--kind KIND] [NAME ...]`
+runs some of them.
 """
 
 from __future__ import annotations
 
 import argparse
-import statistics
-import time
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 
-import numpy as np
-
+from bench.single import Bench, wanted
 from weft import ops
 from weft.codegen import target as targets
-from weft.codegen.builder import kernel_builder
 from weft.codegen.family.matmul import matmul
-from weft.codegen.kernel import Kernel, Launch, Scratch
-from weft.codegen.microkernel import Right, largest_tile, microkernel, strided
-from weft.ir.dtype import as_dtype, float32
+from weft.codegen.kernel import Launch
+from weft.ir.dtype import as_dtype
 from weft.ir.graph import Graph
-from weft.ir.node import Value
-from weft.ir.shape import known, size
 from weft.passes.group import Group
-from weft.runtime.arena import Arena
-from weft.runtime.call import Call, InArena
-from weft.runtime.compiler import compile_kernels
-from weft.runtime.program import Program
-
-ROUND_SECONDS = 1e-3
 
 
 @dataclass(frozen=True)
@@ -49,6 +37,10 @@ class Case:
     def flops(self) -> float:
         return 2.0 * self.m * self.k * self.n
 
+    @property
+    def name(self) -> str:
+        return f"{self.m}{'t' * self.turn_x}x{self.k}x{self.n}{'t' * self.turn_y}"
+
     def launches(self) -> tuple[Launch, ...]:
         dtype = as_dtype(self.dtype)
         with Graph().as_default():
@@ -62,120 +54,65 @@ class Case:
         return matmul(Group((out.node,), (x, y), (out,)), targets.current())
 
 
-CASES = {
+def layer(rows: int, inputs: int, outputs: int) -> dict[str, Case]:
+    """The products of a dense layer whose weights are `outputs x inputs`."""
+    return {
+        "forward": Case(rows, inputs, outputs, turn_y=True),
+        "input": Case(rows, outputs, inputs),
+        "weight": Case(outputs, rows, inputs, turn_x=True),
+    }
+
+
+KINDS = "forward", "input", "weight"
+NETWORKS: dict[str, list[tuple[int, int, int, int]]] = {  # times, rows, inputs, outputs
+    "alexnet": [(1, 32, 9216, 4096), (1, 32, 4096, 4096), (1, 32, 4096, 1000)],
+    "vgg19": [(1, 4, 25088, 4096), (1, 4, 4096, 4096), (1, 4, 4096, 1000)],
+    "resnet50": [(1, 16, 2048, 1000)],
+    "mobilenet": [(1, 16, 1024, 1000)],
+    "gnmt": [(5, 400, 1024, 4096), (4, 400, 2048, 4096), (3, 400, 1024, 1024),
+             (1, 400, 1024, 32000)],
+    "ncf": [(1, 16384, 256, 256), (1, 16384, 256, 128), (1, 16384, 128, 64)],
+    "perceptron": [(1, 128, 784, 512), (1, 128, 512, 512), (1, 128, 512, 10)],
+    "decoder": [(6, 2048, 384, 1152), (6, 2048, 384, 384), (6, 2048, 384, 1536),
+                (6, 2048, 1536, 384), (1, 2048, 384, 96)],
+}  # fmt: skip
+OTHERS = {
     "cube 512": Case(512, 512, 512),
     "cube 1024": Case(1024, 1024, 1024),
     "cube 2048": Case(2048, 2048, 2048),
-    "cube 1024 x'": Case(1024, 1024, 1024, turn_x=True),
-    "cube 1024 y'": Case(1024, 1024, 1024, turn_y=True),
-    "cube 1024 float64": Case(1024, 1024, 1024, dtype="float64"),
-    "cube 1024 bfloat16": Case(1024, 1024, 1024, dtype="bfloat16"),
-    "thin 4096x64x4096": Case(4096, 64, 4096),
-    "softmax forward": Case(100, 784, 10),
-    "softmax gradient": Case(784, 100, 10, turn_x=True),
-    "layer 128x784x512": Case(128, 784, 512),
-    "layer 128x512x512": Case(128, 512, 512),
-    "layer 128x512x10": Case(128, 512, 10),
-    "by weight 784x128x512": Case(784, 128, 512, turn_x=True),
-    "by weight 512x128x512": Case(512, 128, 512, turn_x=True),
-    "by weight 512x128x10": Case(512, 128, 10, turn_x=True),
-    "by data 128x512x512": Case(128, 512, 512, turn_y=True),
-    "by data 128x10x512": Case(128, 10, 512, turn_y=True),
-    "vector 1x4096x4096": Case(1, 4096, 4096),
-    "vector 1x4096x4096 y'": Case(1, 4096, 4096, turn_y=True),
+    "cube float64": Case(1024, 1024, 1024, dtype="float64"),
+    "thin": Case(4096, 64, 4096),
+    "vector": Case(1, 4096, 4096),
+    "vector turned": Case(1, 4096, 4096, turn_y=True),
 }
 
 
-def program(launches: tuple[Launch, ...], threads: int, times: int) -> Program:
-    """A step program that does the launches `times` times, on random numbers."""
-    places: dict[Value | Scratch, InArena] = {}
-    total = 0
-    for launch in launches:
-        for argument in launch.args:
-            if isinstance(argument, int) or argument in places:
-                continue
-            if isinstance(argument, Scratch):
-                need = argument.size * (threads if argument.per_thread else 1)
-            else:
-                need = size(known(argument.shape)) * argument.dtype.size
-            places[argument] = InArena(total, need)
-            total += -(-need // 4096) * 4096 + 64
-    arena = Arena(total)
-    rng = np.random.default_rng(0)
-    for argument, place in places.items():
-        if isinstance(argument, Value):
-            shape = known(argument.shape)
-            view = arena.view(place.offset, argument.dtype.numpy, shape)
-            view[...] = rng.uniform(-1, 1, shape).astype(argument.dtype.numpy)
-        else:
-            arena.view(place.offset, np.dtype(np.uint8), (place.size,))[...] = 0
-    calls = [
-        Call(
-            launch.kernel, tuple(a if isinstance(a, int) else places[a] for a in launch.args),
-            launch.writes, launch.chunks, launch.flops, launch.bytes,
-        )
-        for launch in launches
-    ]  # fmt: skip
-    functions = compile_kernels([launch.kernel for launch in launches], targets.current())
-    return Program(calls * times, functions, arena, threads=threads)
-
-
-def peak(threads: int) -> tuple[Launch, float]:
-    """The microkernel on panels in L1, every thread its own; and its work."""
-    tile = largest_tile(targets.current(), float32)
-    depth, times = 256, 600
-    b = kernel_builder()
-    own = b.offset(b.argument(0), b.mul(b.params[3], 1 << 17))
-    with b.loop(0, times):
-        left = strided(b, own, depth * 4 + 64, tile.rows, 4)
-        right = Right(b.offset(own, 1 << 15), tile.columns * 4)
-        sums = microkernel(b, tile, left, right, depth)
-        for i, register in enumerate(r for row in sums for r in row):
-            b.store(register, b.offset(own, (1 << 16) + (1 << 15) + i * tile.lanes * 4), 4)
-    flops = 2.0 * tile.rows * tile.columns * depth * times * threads
-    memory = Scratch(1 << 17, per_thread=True)
-    return Launch(Kernel("peak", b.module()), (memory,), (0,), threads, flops=flops), flops
-
-
-def measure(case: Case, threads: int, rounds: int) -> tuple[float, float]:
-    """Seconds of the product, and the peak in flop/s, rounds taken in turns."""
-    times = max(1, min(1000, round(ROUND_SECONDS / (case.flops / (2e11 * threads) + 1e-6))))
-    ours = program(case.launches(), threads, times)
-    launch, flops = peak(threads)
-    best = program((launch,), threads, 1)
-    found: tuple[list[float], list[float]] = ([], [])
-    for turn in range(rounds + 1):
-        for run, seconds in ((best, found[1]), (ours, found[0])):
-            start = time.perf_counter()
-            run.run()
-            if turn:  # the first turn warms up
-                seconds.append(time.perf_counter() - start)
-    seconds, best_seconds = map(statistics.median, found)
-    return seconds / times, flops / best_seconds
-
-
-def report(names: Sequence[str], threads: int, rounds: int = 40) -> None:
-    """Print a line per case whose name begins as one of `names`."""
-    print(f"{threads} threads{'time':>28}{'GFLOP/s':>10}{'peak':>8}{'share':>8}")
-    for name, case in CASES.items():
-        if names and not any(name.startswith(n) for n in names):
-            continue
-        seconds, best = measure(case, threads, rounds)
-        rate = case.flops / seconds
-        share = rate / best * as_dtype(case.dtype).size / (4 if case.dtype != "bfloat16" else 2)
-        print(
-            f"{name:24}{seconds * 1e6:10.1f} us{rate / 1e9:10.1f}{best / 1e9:8.1f}{share:8.1%}",
-            flush=True,
-        )
+def measure(
+    names: Sequence[str] = (), kinds: Sequence[str] = KINDS, threads: int = 2, rounds: int = 4
+) -> None:
+    """Measure and print the products whose network's or own name begins so."""
+    cases = [
+        (network, times, kind, case)
+        for network, layers in NETWORKS.items()
+        for times, *sizes in layers
+        for kind, case in layer(*sizes).items()
+    ] + [(name, 1, "forward", case) for name, case in OTHERS.items()]
+    bench = Bench("bench.work.matmul_torch", threads, rounds)
+    for group, times, kind, case in cases:
+        if kind in kinds and wanted(names, (group, case.name)):
+            of = group, times, case.name, kind
+            bench.run(of, case.launches(), case.flops, **asdict(case))
+    bench.report()
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(prog="python -m bench.matmul", description=__doc__)
-    parser.add_argument("names", nargs="*", metavar="NAME", help="cases whose name begins so")
-    parser.add_argument("--threads", type=int, default=1)
-    parser.add_argument("--rounds", type=int, default=40)
+    parser.add_argument("names", nargs="*", metavar="NAME", help="networks, or products' names")
+    parser.add_argument("--kind", choices=KINDS, action="append")
+    parser.add_argument("--threads", type=int, default=2)
+    parser.add_argument("--rounds", type=int, default=4)
     given = parser.parse_args()
-    report(given.names, given.threads, given.rounds)
+    measure(given.names, given.kind or KINDS, given.threads, given.rounds)
 
 
 if __name__ == "__main__":

@@ -1,32 +1,8 @@
-"""PyTorch's convolutions, one turn for each line of the input: `bench.conv` starts this."""
+"""PyTorch's convolutions, one turn at a time: `bench.conv` starts this."""
 
 from __future__ import annotations
 
-import json
-import sys
-import time
-
-
-def main() -> None:
-    import torch
-
-    torch.set_num_threads(int(sys.argv[1]))
-    step = None
-    print("ready", flush=True)
-    for line in sys.stdin:
-        command = json.loads(line)
-        start = time.perf_counter()
-        if "turn" not in command:
-            step = prepared(torch, **command)
-            step()
-            step()
-            print(time.perf_counter() - start, flush=True)
-            continue
-        count = 0
-        while not count or time.perf_counter() - start < command["turn"]:
-            step()
-            count += 1
-        print((time.perf_counter() - start) / count, flush=True)
+from bench.single import serve
 
 
 def prepared(torch, kind, x, w, stride, padding, groups):
@@ -47,4 +23,4 @@ def prepared(torch, kind, x, w, stride, padding, groups):
 
 
 if __name__ == "__main__":
-    main()
+    serve(prepared)

@@ -14,7 +14,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from weft import ops
-from weft.codegen.contraction import dot, finish
+from weft.codegen.contraction import dot, finish, plan
 from weft.codegen.contraction.plan import pays_in_pairs, plan_of
 from weft.codegen.contraction.product import product_of
 from weft.codegen.family.matmul import matmul
@@ -133,6 +133,16 @@ def test_stores_past_the_caches(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(finish, "STREAMED", 0)
     check_product(50, 64, 64)
     check_product(30, 20, 96, dtype=types.float64)
+
+
+@pytest.mark.parametrize("turns", [(False, False), (True, False), (False, True), (True, True)])
+def test_large_outputs_of_short_sums_are_written_by_rows(
+    turns: tuple[bool, bool], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(plan, "LARGE_OUTPUT", 0)
+    check_product(300, 20, 530, turns)
+    check_product(50, 3, 200, turns, types.bfloat16)
+    check_product(7, 1, 9, turns, batches=((3,), (3,)))
 
 
 def test_many_small_matrices_share_chunks() -> None:

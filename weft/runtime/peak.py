@@ -38,19 +38,16 @@ class Meter:
     """
 
     def __init__(self, threads: int) -> None:
-        self._arena = Arena(2 * BLOCK + PANEL * threads)
+        arena = Arena(2 * BLOCK)
         source, target = InArena(0, BLOCK), InArena(BLOCK, BLOCK)
-        panels = InArena(2 * BLOCK, PANEL * threads)
-        kernel, flops = _multiply()
         reader, copier = _read(), copy(Scratch(BLOCK), Scratch(BLOCK), BLOCK)
         calls = [
-            Call(kernel, (panels,), (0,), threads, flops=flops * threads),
             Call(reader, (source, target), (1,), BLOCK // CHUNK, bytes=float(BLOCK)),
             Call(copier.kernel, (source, target, BLOCK), (1,), copier.chunks, bytes=2.0 * BLOCK),
         ]
-        kernels = [kernel, reader, copier.kernel]
-        functions = compile_kernels(kernels, targets.current())
-        self._programs = [Program([c], functions, self._arena, threads=threads) for c in calls]
+        functions = compile_kernels([reader, copier.kernel], targets.current())
+        traffic = [Program([call], functions, arena, threads=threads) for call in calls]
+        self._programs = [arithmetic(threads), *traffic]
         self._found: tuple[list[float], ...] = ([], [], [])
         for program in self._programs:
             program.run()
@@ -72,8 +69,16 @@ class Meter:
         return Peak(gflops, max(read, copied))
 
 
+def arithmetic(threads: int) -> Program:
+    """The microkernel, again and again on panels of every thread's own; its call knows the work."""
+    kernel, flops = _multiply()
+    call = Call(kernel, (InArena(0, PANEL * threads),), (0,), threads, flops=flops * threads)
+    functions = compile_kernels([kernel], targets.current())
+    return Program([call], functions, Arena(PANEL * threads), threads=threads)
+
+
 def _multiply() -> tuple[Kernel, float]:
-    """The microkernel, again and again on the thread's own panels; and a thread's work."""
+    """The kernel of `arithmetic`, and a thread's work."""
     tile = largest_tile(targets.current(), float32)
     b = kernel_builder()
     own = b.offset(b.argument(0), b.mul(b.params[3], PANEL))

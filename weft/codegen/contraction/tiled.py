@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 from weft.codegen.builder import Reg, integer, kernel_builder
 from weft.codegen.contraction.emit import divide, fixed, scaled, smaller, subtract
 from weft.codegen.contraction.finish import Finish, Sizes, load_tile, store_tile
@@ -46,6 +48,21 @@ def launch_tiled(
     if plan.swapped:
         product, operands = product.swapped(), (operands[1], operands[0])
     return _Nest(product, plan, target, sink).launches(*operands)
+
+
+@dataclass(frozen=True)
+class _Block:
+    """One block of k of an item."""
+
+    index: Reg
+    rows: tuple[Reg, Reg]  # first and last tile
+    columns: tuple[Reg, Reg]  # first and last panel
+    x_matrix: Reg
+    y_matrix: Reg
+    y: Reg  # the matrix
+    y_block: Reg  # its first step in the block
+    k0: Reg
+    counts: tuple[Reg, Reg]  # steps, elements along k
 
 
 class _Nest:
@@ -154,32 +171,56 @@ class _Nest:
             y_block = scaled(b, y, k0, s.y_step, self.y_size)
             if self.plan.pack_left:
                 self._copy_left(x_matrix, (i0, i1), k0, (steps, elements))
-            with b.loop(j0, j1, at_least_once=True) as across:
-                if self.plan.before:
-                    number = b.add(b.mul(y_matrix, s.blocks), block.index)
-                    panel = b.add(b.mul(number, s.across), across.index)
-                    place = scaled(b, self.y, panel, self.panel_bytes, 1)
-                    right_operand = Right(place, self.tile.columns * self.tile.dtype.size)
-                else:
-                    right_operand = self._right(y_block, across.index, (steps, elements))
-                ahead = None
-                if self.prefetches and not self.plan.before:
-                    panel = self._next_panel(y, (k0, steps), (across.index, j0, j1))
-                    runs = integer(self.tile.columns) if self.product.y_transposed else steps
-                    ahead = panel, self._parts(runs, subtract(b, i1, i0))
-                with b.loop(i0, i1, at_least_once=True) as down:
-                    if ahead is not None:
-                        self._prefetch(*ahead, subtract(b, down.index, i0))
-                    tile_row = smaller(
-                        b, b.mul(down.index, self.tile.rows), b.add(s.m, -self.tile.rows)
-                    )
-                    turn = subtract(b, down.index, i0)
-                    left_operand = self._left(x_matrix, turn, tile_row, k0)
-                    place = b.add(b.mul(subtract(b, across.index, j0), s.tall), turn)
-                    self._tile(
-                        left_operand, right_operand, steps,
-                        (block.index, down.index, across.index, place), turn,
-                    )  # fmt: skip
+            at = _Block(
+                block.index, (i0, i1), (j0, j1), x_matrix, y_matrix, y, y_block, k0,
+                (steps, elements),
+            )  # fmt: skip
+            if self.plan.by_rows:
+                self._by_rows(at)
+            else:
+                self._by_columns(at)
+
+    def _by_rows(self, at: _Block) -> None:
+        """All panels of y for a tile's rows, then the next rows."""
+        loop = self.b.loop
+        with (
+            loop(*at.rows, at_least_once=True) as down,
+            loop(*at.columns, at_least_once=True) as across,
+        ):
+            self._tile_at(at, self._panel(at, across.index), down.index, across.index)
+
+    def _by_columns(self, at: _Block) -> None:
+        """All tiles' rows for a panel of y, then the next panel."""
+        b = self.b
+        (i0, i1), (j0, j1) = at.rows, at.columns
+        with b.loop(j0, j1, at_least_once=True) as across:
+            right = self._panel(at, across.index)
+            ahead = None
+            if self.prefetches and not self.plan.before:
+                panel = self._next_panel(at.y, (at.k0, at.counts[0]), (across.index, j0, j1))
+                runs = integer(self.tile.columns) if self.product.y_transposed else at.counts[0]
+                ahead = panel, self._parts(runs, subtract(b, i1, i0))
+            with b.loop(i0, i1, at_least_once=True) as down:
+                if ahead is not None:
+                    self._prefetch(*ahead, subtract(b, down.index, i0))
+                self._tile_at(at, right, down.index, across.index)
+
+    def _panel(self, at: _Block, j: Reg) -> Right:
+        """Panel j of a block of y."""
+        if not self.plan.before:
+            return self._right(at.y_block, j, at.counts)
+        b, s = self.b, self.sizes
+        number = b.add(b.mul(at.y_matrix, s.blocks), at.index)
+        place = scaled(b, self.y, b.add(b.mul(number, s.across), j), self.panel_bytes, 1)
+        return Right(place, self.tile.columns * self.tile.dtype.size)
+
+    def _tile_at(self, at: _Block, right: Right, i: Reg, j: Reg) -> None:
+        b, s = self.b, self.sizes
+        row = smaller(b, b.mul(i, self.tile.rows), b.add(s.m, -self.tile.rows))
+        turn = subtract(b, i, at.rows[0])
+        left = self._left(at.x_matrix, turn, row, at.k0)
+        place = b.add(b.mul(subtract(b, j, at.columns[0]), s.tall), turn)
+        self._tile(left, right, at.counts[0], (at.index, i, j, place), turn)
 
     def _next_panel(self, y: Reg, ks: tuple[Reg, Reg], js: tuple[Reg, Reg, Reg]) -> Reg:
         """Where the panel of y begins that this thread is likely to read after panel j."""
