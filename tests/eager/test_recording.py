@@ -34,9 +34,9 @@ def compiled(monkeypatch):
     counted = []
     before = program.Prepared._compile
 
-    def count(self):
-        counted.append(self.family)
-        return before(self)
+    def count(self, structure):
+        counted.append(self.calls)
+        return before(self, structure)
 
     monkeypatch.setattr(program.Prepared, "_compile", count)
     monkeypatch.setattr(program, "_programs", type(program._programs)())

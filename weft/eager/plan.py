@@ -32,6 +32,7 @@ class Plan:
         continuous: whether it has one, through which a gradient may flow.
         follows: how many leading inputs it sees with all that led to them, as gradients do.
         expand: adds the nodes to the current graph, given the inputs' values.
+        kind: all that decides it besides the inputs' types; `None` where it is one of its kind.
     """
 
     __slots__ = (
@@ -39,6 +40,8 @@ class Plan:
         "differentiable",
         "expand",
         "follows",
+        "general",
+        "kind",
         "lasting",
         "name",
         "single",
@@ -55,6 +58,7 @@ class Plan:
         differentiable: bool = True,
         follows: int = 0,
         takes_rows: bool = False,
+        kind: Any = None,
     ) -> None:
         self.name = name
         self.types = tuple([intern(t.dtype, known(t.shape)) for t in types])
@@ -66,6 +70,8 @@ class Plan:
         self.lasting = False  # whether its types stay while those of other calls change
         self.variable = False  # whether it marks what a derivative is taken by
         self.takes_rows = takes_rows  # whether inputs may be `RowSparse`
+        self.kind = kind
+        self.general: tuple[object, tuple[int, ...]] | None = None  # kind and sizes apart
 
     def __repr__(self) -> str:
         return f"<Plan {self.name}>"
@@ -129,7 +135,8 @@ def op_plan(op: Op, types: Sequence[TensorType], attrs: dict[str, Any]) -> Plan:
     def expand(*values: Value) -> Sequence[Cotangent]:
         return op.node(values, frozen).outputs
 
-    return remember(key, Plan(op.name, node.types, expand, op.vjp is not NO_GRADIENT))
+    kind = (op, *frozen.items())
+    return remember(key, Plan(op.name, node.types, expand, op.vjp is not NO_GRADIENT, kind=kind))
 
 
 def function_plan(
@@ -161,7 +168,8 @@ def function_plan(
     with graph.as_default(), graph.at(user_source()):  # looked up once, not for every node
         outputs = [dense(y).type for y in expand(*placeholders(types))]
     name = getattr(function, "__name__", type(function).__name__).strip("_")
-    return remember(key, Plan(name, outputs, expand, differentiable, 0, takes_rows))
+    kind = (function, *static.items())
+    return remember(key, Plan(name, outputs, expand, differentiable, 0, takes_rows, kind))
 
 
 def gradient_plan(
@@ -188,7 +196,8 @@ def gradient_plan(
         found = gradients(values[: len(ys)], targets, grad_ys, stop=values[first + len(xs) :])
         return [zeros_like(x) if g is None else g for g, x in zip(found, targets, strict=True)]
 
-    return remember(key, Plan("gradients", xs, expand, follows=len(ys)))
+    kind = ("gradients", given, len(ys), stop)
+    return remember(key, Plan("gradients", xs, expand, follows=len(ys), kind=kind))
 
 
 def settled(value: Cotangent, plan: Plan) -> Cotangent:

@@ -18,7 +18,9 @@ from weft.eager.call import leaf
 from weft.eager.lasting import Watch, lasting_leaves
 from weft.eager.lazy import Lazy, Record, trace
 from weft.eager.plan import function_plan
+from weft.eager.sizes import Sample, family_of
 from weft.eager.structure import Expanded, Structure, expand, interpreted_seconds, structure_of
+from weft.errors import WeftError
 from weft.ir.node import Value
 from weft.ir.shape import known
 from weft.ops.sparse import RowSparse
@@ -47,52 +49,62 @@ class Prepared:
     """A structure seen before: its graph, how often it ran, and its program once it is hot."""
 
     def __init__(self, structure: Structure, as_rows: bool = False) -> None:
-        self.expanded: Expanded = expand(structure, as_rows)
+        self.family, self.sizes = family_of(structure, as_rows)
+        self.expanded: Expanded | None = None  # while it is interpreted as the records say
+        self._as_rows = as_rows
+        found = self.family.at(self.sizes)
+        if found is None or _is_heavy(found):
+            found = self._expand(structure)
+        self.sample = found
         homes: list[int] = []
         for i, home in enumerate(structure.homes):
-            homes += [-1, -1] if i in self.expanded.rows else [home]
+            homes += [-1, -1] if i in found.rows else [home]
         self.homes = tuple(homes)
-        outputs = self.expanded.outputs
-        self.types = tuple([(known(y.type.shape), y.type.dtype.numpy) for y in outputs])
-        self.keys = tuple([f"out{i}" for i in range(len(outputs))])
-        self.interpreted = needs_interpreter(self.expanded.graph)
-        self.patience = len(self.expanded.graph.nodes) * COMPILE_SECONDS_A_NODE
-        self.heavy = interpreted_seconds(self.expanded.graph) > self.patience
-        self.family = family_of(structure)
+        self.keys = tuple([f"out{i}" for i in range(len(homes))])
+        self.calls = calls_of(structure)
         self.runs = 0
         self.spent = 0.0
-        self.interpretation: Interpretation | None = None
         self.executable: Executable | None = None
         self.lasting = lasting_leaves(structure)
         self.watch: Watch | None = None  # over them, where what follows from them alone is kept
         self.oracle: Oracle | None = None  # WEFT_REFERENCE=1
 
-    def run(self, leaves: Sequence[Array], lazies: Sequence[Lazy]) -> list[Array]:
+    def _expand(self, structure: Structure) -> Sample:
+        """What the records themselves say, whatever others of the family do."""
+        self.expanded = found = expand(structure, self._as_rows)
+        graph = found.graph
+        seconds = interpreted_seconds(graph)
+        never = needs_interpreter(graph)
+        return Sample(self.sizes, None, found.rows, len(graph.nodes), seconds, never)
+
+    def run(self, structure: Structure, leaves: Sequence[Array]) -> list[Array]:
         """The arrays of `expanded.outputs`; those with a home are written there."""
         self.runs += 1
         if self.executable is None and self._is_hot():
-            self.executable = self._compile()
+            self.executable = self._compile(structure)
             if self.executable.blueprint.prelude:
                 self.watch = Watch(self.lasting, self.executable.forget)
         if self.executable is not None:
-            return self._launch(self.executable, leaves, lazies)
+            return self._launch(self.executable, leaves, structure.leaves)
         start = time.perf_counter()
-        found = self._interpret(leaves)
+        found = self._interpret(structure, leaves)
         self.spent += time.perf_counter() - start
         return found
 
     def _is_hot(self) -> bool:
-        if self.heavy or self.interpreted:
-            return not self.interpreted
+        if _is_heavy(self.sample) or self.sample.interpreted:
+            return not self.sample.interpreted
         if bool(config.get("compile")):
             return True
         if self.runs <= INTERPRETED_RUNS:
             return False
-        return _families[self.family] < CHURN or self.spent > self.patience
+        return _families[self.calls] < CHURN or self.spent > _patience(self.sample)
 
-    def _compile(self) -> Executable:
-        graph, feeds, outputs = self.expanded.graph, self.expanded.feeds, self.expanded.outputs
-        request = Request(graph, outputs, (), feeds)
+    def _compile(self, structure: Structure) -> Executable:
+        expanded = self.expanded or expand(structure, self._as_rows)
+        feeds, outputs = expanded.feeds, expanded.outputs
+        self.types = tuple([(known(y.type.shape), y.type.dtype.numpy) for y in outputs])
+        request = Request(expanded.graph, outputs, (), feeds)
         step = specialise(request, [v.type for v in feeds], {}, {})
         homes = {leaf: self.keys[i] for i, leaf in enumerate(self.homes) if leaf >= 0}
         threads = int(config.get("threads"))
@@ -103,6 +115,7 @@ class Prepared:
         executable = Executable(build(step, current(), threads), threads)
         if int(config.get("debug")) >= 1:
             print(f"# weft: compiled {executable.summary()}", file=sys.stderr)
+        self.expanded, self.sample = None, replace(self.sample, run=None)
         return executable
 
     def _launch(
@@ -122,16 +135,47 @@ class Prepared:
             for home, kind in zip(self.homes, self.types, strict=True)
         ]
 
-    def _interpret(self, leaves: Sequence[Array]) -> list[Array]:
-        if self.interpretation is None:
-            expanded = self.expanded
-            self.interpretation = Interpretation(expanded.graph, expanded.outputs, expanded.feeds)
-        found = self.interpretation(leaves)
+    def _interpret(self, structure: Structure, leaves: Sequence[Array]) -> list[Array]:
+        found = self._resized(leaves)
+        if found is None:
+            found = self._planned(structure)(leaves)
         for i, home in enumerate(self.homes):
             if home >= 0:
                 leaves[home][...] = found[i]
                 found[i] = leaves[home]
         return found
+
+    def _resized(self, leaves: Sequence[Array]) -> list[Array] | None:
+        """Results of what is known from other sizes; `None` where it fails or nothing is known."""
+        if self.expanded is not None or self.sample.run is None:
+            return None
+        try:
+            return self.sample.run(leaves)
+        except WeftError:
+            return None  # the error's text is to have the shapes of this structure
+
+    def _planned(self, structure: Structure) -> Interpretation:
+        """The interpretation of the records themselves."""
+        if self.expanded is None or self.sample.run is None:
+            if self.expanded is None:
+                self.sample = self._expand(structure)
+            expanded = self.expanded
+            assert expanded is not None
+            run = Interpretation(expanded.graph, expanded.outputs, expanded.feeds)
+            self.sample = replace(self.sample, run=run)
+            self.family.learn(self.sample)
+        assert self.sample.run is not None
+        return self.sample.run
+
+
+def _is_heavy(sample: Sample) -> bool:
+    """Whether interpreting takes longer than compiling."""
+    return sample.seconds > _patience(sample)
+
+
+def _patience(sample: Sample) -> float:
+    """Seconds that compiling takes, about."""
+    return sample.nodes * COMPILE_SECONDS_A_NODE
 
 
 _lock: Final = new_lock()
@@ -148,7 +192,7 @@ def prepared(structure: Structure, as_rows: bool = False) -> Prepared:
         _programs.move_to_end(key)
         return found
     found = _programs[key] = Prepared(structure, as_rows)
-    _families[found.family] = _families.get(found.family, 0) + 1
+    _families[found.calls] = _families.get(found.calls, 0) + 1
     if len(_programs) > MOST_PROGRAMS:
         _programs.popitem(last=False)
     return found
@@ -195,7 +239,7 @@ def compute(outputs: Sequence[Lazy], as_rows: bool = False) -> None:
             arrays, rows = iter(inspect(structure, leaves)), frozenset[int]()
         else:
             program = prepared(structure, as_rows)
-            arrays, rows = iter(program.run(leaves, structure.leaves)), program.expanded.rows
+            arrays, rows = iter(program.run(structure, leaves)), program.sample.rows
         for i, lazy in enumerate(outputs):
             if i in rows:
                 _settle_rows(lazy, next(arrays), next(arrays))
@@ -211,7 +255,7 @@ def _separate(structure: Structure) -> Record | None:
     last = structure.records[-1]
     if not last.plan.lasting or len(structure.records) == 1 or (structure.key, True) in _programs:
         return None
-    return last if _families.get(family_of(structure), 0) >= CHURN else None
+    return last if _families.get(calls_of(structure), 0) >= CHURN else None
 
 
 def _made_once(structure: Structure) -> list[Lazy]:
@@ -238,7 +282,7 @@ def _is_number(lazy: Lazy) -> bool:
     return lazy.type.shape == () and not lazy.tracked
 
 
-def family_of(structure: Structure) -> tuple[str, ...]:
+def calls_of(structure: Structure) -> tuple[str, ...]:
     """What is called in which order, whatever the shapes."""
     return tuple([r.plan.name for r in structure.records])
 

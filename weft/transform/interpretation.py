@@ -8,6 +8,7 @@ what dies after it, and where a NumPy ufunc may write into an input that dies.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from copy import copy
 from functools import partial
 from typing import Any, Final, NamedTuple
 
@@ -34,15 +35,26 @@ _FRESH: Final = frozenset(("matmul", "sum", "max", "min", "prod", "select"))
 """Operations, besides ufuncs, whose result never shares memory with an input."""
 
 
-# One node: `y = function(*slots)`, checked and kept in a slot; then the dead are forgotten. A plain
-# tuple, because most are made for a single run:
-# function; slots of the first two inputs (-1: none), or all inputs where there are more; slot of
-# the input whose memory takes the result (-1: none); slot of the result (negative: ~slot of the
-# first of several); its element type and shape; slots that die; the node.
-_Step = tuple[
-    Callable[..., Any], int, int, tuple[int, ...] | None, int, int,
-    np.dtype[Any] | None, Shape, Sequence[int], Node,
-]  # fmt: skip
+class Step(NamedTuple):
+    """One node: `y = function(*slots)`, checked and kept in a slot; then the dead are forgotten."""
+
+    function: Callable[..., Any]
+    a: int  # slots of the first two inputs (-1: none)
+    b: int
+    inputs: tuple[int, ...] | None  # slots of all inputs, where there are none or more than two
+    into: int  # slot of the input whose memory takes the result (-1: none)
+    output: int  # slot of the result (negative: ~slot of the first of several)
+    dtype: np.dtype[Any] | None  # of the result, where there is one; its shape
+    shape: Shape
+    dead: Sequence[int]  # slots that are not read any more
+    types: tuple[TensorType, ...]  # of all results
+    node: Node
+
+    def resized(self, function: Callable[..., Any], types: tuple[TensorType, ...]) -> Step:
+        """The same on arrays of other sizes."""
+        shape = types[0].shape if self.output >= 0 else None
+        _, a, b, inputs, into, output, dtype, _, dead, _, node = self
+        return Step(function, a, b, inputs, into, output, dtype, shape, dead, types, node)
 
 
 class Interpretation:
@@ -63,10 +75,31 @@ class Interpretation:
 
     def __init__(self, graph: Graph, fetches: Sequence[Value], feeds: Sequence[Value]) -> None:
         slots: dict[Value, int] = {value: i for i, value in enumerate(feeds)}
-        self._feeds = tuple(feeds)
+        self.feeds = tuple([value.type for value in feeds])
+        self.constants: list[tuple[int, Node]] = []  # with their slots
+        self._names = tuple([value.name for value in feeds])
         self._initial: list[Any] = [None] * len(feeds)
-        self._steps = _plan(graph, fetches, slots, self._initial)
+        self.steps = self._plan(graph, fetches, slots)
         self._fetches = tuple([slots[value] for value in fetches])
+
+    @property
+    def wiring(self) -> Any:
+        """What is equal for interpretations that call the same operations on the same slots."""
+        steps = [(s.node.op, s.a, s.b, s.inputs, s.into, s.output, s.dead) for s in self.steps]
+        return [slot for slot, _ in self.constants], steps, self._fetches
+
+    def variant(
+        self,
+        steps: list[Step],
+        feeds: tuple[TensorType, ...],
+        constants: Sequence[tuple[int, Array]],
+    ) -> Interpretation:
+        """The same for feeds, steps and constants of other sizes."""
+        other = copy(self)
+        other.feeds, other.steps, other._initial = feeds, steps, self._initial.copy()
+        for slot, array in constants:
+            other._initial[slot] = array
+        return other
 
     def __call__(self, arrays: Sequence[Array]) -> list[Array]:
         """Values of the fetches for these arrays, one a feed.
@@ -76,23 +109,42 @@ class Interpretation:
             WeftError: an operation failed; the message names it and the user's line.
         """
         slots = self._initial.copy()
-        for slot, (value, array) in enumerate(zip(self._feeds, arrays, strict=True)):
-            if array.dtype != value.dtype.numpy or not compatible(array.shape, value.shape):
+        for slot, (kind, array) in enumerate(zip(self.feeds, arrays, strict=True)):
+            if array.dtype != kind.dtype.numpy or not compatible(array.shape, kind.shape):
                 raise FeedError(
-                    f"{value.name}: expected a feed of {value.type},"
+                    f"{self._names[slot]}: expected a feed of {kind},"
                     f" got {array.dtype} of shape {show(array.shape)}"
                 )
             slots[slot] = array
         with np.errstate(all="ignore"), single_thread():
-            _run(self._steps, slots)
+            _run(self.steps, slots)
         return _own([slots[i] for i in self._fetches], arrays)
 
+    def _plan(self, graph: Graph, fetches: Sequence[Value], slots: dict[Value, int]) -> list[Step]:
+        """The steps that compute the fetches; gives values their slots."""
+        fed, initial = frozenset(slots), self._initial
+        order, last, private = _needed(graph, fetches, fed)
+        steps: list[Step] = []
+        for node in order:
+            first = len(initial)
+            for i, value in enumerate(node.outputs):
+                slots.setdefault(value, first + i)
+                initial.append(None)
+            if node.op == "constant":
+                initial[first] = node.attrs["value"].array
+                self.constants.append((first, node))
+            elif node.op in _BOUNDARY:
+                _refuse(node, fed)
+            else:
+                steps.append(_step(node, first, slots, last.get(node, ()), private))
+        return steps
 
-def _run(steps: Sequence[_Step], slots: list[Any]) -> None:
+
+def _run(steps: Sequence[Step], slots: list[Any]) -> None:
     array = np.ndarray
     node = None
     try:
-        for function, a, b, inputs, into, output, dtype, shape, dead, node in steps:
+        for function, a, b, inputs, into, output, dtype, shape, dead, types, node in steps:
             if inputs is not None:
                 y = function(*[slots[i] for i in inputs])
             elif b < 0:
@@ -104,12 +156,12 @@ def _run(steps: Sequence[_Step], slots: list[Any]) -> None:
                     else function(slots[a], slots[b], out=slots[into])
                 )
             if output < 0:
-                for i, (part, kind) in enumerate(zip(y, node.types, strict=True)):
+                for i, (part, kind) in enumerate(zip(y, types, strict=True)):
                     slots[~output + i] = as_typed(part, kind, node)
             elif y.__class__ is array and y.dtype is dtype and y.shape == shape:
                 slots[output] = y
             else:
-                slots[output] = as_typed(y, node.types[0], node)
+                slots[output] = as_typed(y, types[0], node)
             for i in dead:
                 slots[i] = None
     except Exception as error:
@@ -128,27 +180,6 @@ def _own(found: list[Any], given: Sequence[Array]) -> list[Array]:
         taken.add(id(y))
         results.append(y)
     return results
-
-
-def _plan(
-    graph: Graph, fetches: Sequence[Value], slots: dict[Value, int], initial: list[Any]
-) -> list[_Step]:
-    """The steps that compute the fetches; gives values their slots."""
-    fed = frozenset(slots)
-    order, last, private = _needed(graph, fetches, fed)
-    steps: list[_Step] = []
-    for node in order:
-        first = len(initial)
-        for i, value in enumerate(node.outputs):
-            slots.setdefault(value, first + i)
-            initial.append(None)
-        if node.op == "constant":
-            initial[first] = node.attrs["value"].array
-        elif node.op in _BOUNDARY:
-            _refuse(node, fed)
-        else:
-            steps.append(_step(node, first, slots, last.get(node, ()), private))
-    return steps
 
 
 def _needed(
@@ -208,7 +239,7 @@ def _manner(node: Node) -> _Manner:
 
 def _step(
     node: Node, output: int, slots: dict[Value, int], dead: Sequence[Value], private: set[Value]
-) -> _Step:
+) -> Step:
     op, function, ufunc, _, single = _manner(node)
     inputs = [slots[v] for v in node.inputs]
     for value in node.inputs:
@@ -223,7 +254,7 @@ def _step(
     if node.operands or node.attrs:
         function = _bound(op, node, function)
     few = 0 < len(inputs) < 3
-    return (
+    return Step(
         function,
         inputs[0] if few else -1,
         inputs[1] if few and len(inputs) == 2 else -1,
@@ -233,6 +264,7 @@ def _step(
         kind.dtype.numpy,
         kind.shape,
         [slots[v] for v in dead],
+        node.types,
         node,
     )
 

@@ -1,0 +1,135 @@
+"""Structures that differ in sizes only, and what interpreting some of them tells of the others.
+
+The loop over sentences of ever new lengths records the same calls each time. Their graphs are
+expanded and planned for a few lengths; from then on what is interpreted for another length is
+written down from those (`weft.transform.resize`).
+"""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, Final, cast
+
+from weft.eager.lazy import Record
+from weft.eager.plan import Plan
+from weft.eager.structure import Structure
+from weft.ir.shape import known
+from weft.transform.interpretation import Interpretation
+from weft.transform.resize import SAMPLES, Sizes, Template, UnfitError
+
+MOST_FAMILIES: Final = 64  # the one that was not used for longest goes first
+MOST_PATTERNS: Final = 1 << 12  # forgotten together
+ATTEMPTS: Final = 8  # at a template; where sizes decide what is called, there is none
+
+
+@dataclass(frozen=True)
+class Sample:
+    """What was prepared for some sizes.
+
+    Attributes:
+        run: `None` before the first run, and where it is compiled.
+        rows: positions of the outputs that are two values, as in `Expanded`.
+        nodes: of the graph.
+        seconds: that interpreting takes, as estimated.
+        interpreted: whether it is never compiled.
+    """
+
+    sizes: Sizes
+    run: Interpretation | None
+    rows: frozenset[int]
+    nodes: int
+    seconds: float
+    interpreted: bool
+
+
+class Family:
+    """Structures with the same calls, attributes that are no whole numbers, and wiring."""
+
+    def __init__(self) -> None:
+        self._samples: list[Sample] = []
+        self._template: Template | None = None
+        self._attempts = ATTEMPTS
+
+    def learn(self, sample: Sample) -> None:
+        """Take what was prepared without a template."""
+        if not self._attempts:
+            return
+        self._samples = [*self._samples, sample][-SAMPLES:]
+        if len(self._samples) < SAMPLES:
+            return
+        self._attempts -= 1
+        if len({s.rows for s in self._samples}) == 1:
+            try:
+                self._template = Template([(s.sizes, s.run) for s in self._samples if s.run])
+            except UnfitError:
+                if not self._attempts and self._template is None:
+                    self._samples.clear()
+
+    def at(self, sizes: Sizes) -> Sample | None:
+        """What would be prepared for these sizes, if that is known."""
+        if self._template is None:
+            return None
+        try:
+            run = self._template.at(sizes)
+        except UnfitError:
+            return None
+        last = self._samples[-1]
+        growth = max([a / max(b, 1) for a, b in zip(sizes, last.sizes, strict=True)], default=1.0)
+        seconds = last.seconds * max(growth, 1.0) ** 2  # attention grows with the square
+        return Sample(sizes, run, last.rows, last.nodes, seconds, last.interpreted)
+
+
+_families: Final[OrderedDict[Any, Family]] = OrderedDict()
+_patterns: Final[dict[Any, object]] = {}
+
+
+def family_of(structure: Structure, as_rows: bool) -> tuple[Family, Sizes]:
+    """The family of a structure, and the sizes that tell it from others in it."""
+    pattern: list[Any] = [as_rows]
+    sizes: list[int] = []
+    records = iter(structure.records)
+    for item in structure.key:
+        if isinstance(item, Plan):
+            record = next(records)
+            kind, own = item.general or _generalise(record)
+            pattern.append(kind)
+            sizes += own
+        else:
+            pattern.append(item)
+    key = tuple(pattern)
+    found = _families.get(key)
+    if found is None:
+        found = _families[key] = Family()
+        if len(_families) > MOST_FAMILIES:
+            _families.popitem(last=False)
+    else:
+        _families.move_to_end(key)
+    return found, tuple(sizes)
+
+
+def _generalise(record: Record) -> tuple[object, Sizes]:
+    """What a record's plan has in common with those for other sizes, and its sizes."""
+    plan = record.plan
+    if plan.kind is None:
+        plan.general = (plan, ())
+        return plan.general
+    sizes: list[int] = []
+    types = [*[x.type for x in record.inputs], *plan.types]
+    kinds = [(t.dtype, _without(known(t.shape), sizes)) for t in types]
+    pattern = (_without(plan.kind, sizes), len(plan.types), *kinds)
+    if len(_patterns) >= MOST_PATTERNS:
+        _patterns.clear()
+    plan.general = (_patterns.setdefault(pattern, object()), tuple(sizes))
+    return plan.general
+
+
+def _without(item: Any, sizes: list[int]) -> Any:
+    """An attribute without the whole numbers in it, which are added to `sizes`."""
+    if item.__class__ is int:
+        sizes.append(item)
+        return int
+    if isinstance(item, tuple):
+        return tuple([_without(part, sizes) for part in cast("Sequence[Any]", item)])
+    return item
