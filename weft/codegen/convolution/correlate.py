@@ -22,6 +22,7 @@ from weft.codegen.builder import Builder, Reg, constant, integer, kernel_builder
 from weft.codegen.contraction.emit import divide, fixed, smaller, subtract
 from weft.codegen.contraction.plan import ceil_div
 from weft.codegen.contraction.sink import Summing
+from weft.codegen.convolution.ahead import next_panel
 from weft.codegen.convolution.geometry import Axis, Correlation, Phase
 from weft.codegen.convolution.halo import Image, choose, copy_block, pitches_of
 from weft.codegen.convolution.plan import Plan, pixel_bytes
@@ -30,6 +31,7 @@ from weft.codegen.microkernel import (
     UNROLL,
     Accumulators,
     Address,
+    Ahead,
     Left,
     Right,
     first_lanes,
@@ -101,6 +103,7 @@ class Nest:
         if plan.slices > 1:
             waiting = ceil_div(problem.groups * self.panels, plan.shares) * self._phases()
             self.scratch += waiting * self.phase_bytes
+        self.next = next_panel(problem, plan, tiles, target)
 
     def launch(self, source: Argument, weights: Argument) -> Launch:
         """The launch on the source and the packed weights."""
@@ -152,6 +155,8 @@ class Nest:
         total = problem.groups * self.panels
         first, count = span(b, share, total, plan.shares)
         with each(b, first, b.add(first, count)) as panel:
+            if self.next is not None:
+                self.away = self.next.distance(b, self.part, panel, (first, count))
             if plan.slices > 1:
                 waiting = b.mul(subtract(b, panel, first), self._phases() * self.phase_bytes)
                 self.waiting = b.offset(b.offset(self.own, self.copy_bytes), waiting)
@@ -281,14 +286,13 @@ class Nest:
         self._finish(sums, pixels, wanted, whole)
 
     def _find_sums(self, n: Reg, z: Reg, y: Reg, x: Reg) -> None:
-        """Point `self.waits` at the tile's sums: `x` is a multiple of its rows."""
-        if self.plan.slices == 1:
-            return
+        """Note the tile's place in its block, and its sums': `x` is a multiple of its rows."""
         b, rows = self.b, self.tile.rows
         _, depth, height, width = self.largest
         line = b.add(b.mul(b.add(b.mul(n, depth), z), height), y)
-        at = b.add(b.mul(line, ceil_div(width, rows) * rows), x)
-        self.waits = b.offset(self.phase, b.mul(at, self.tile.columns * self.size))
+        self.place = b.add(b.mul(line, ceil_div(width, rows) * rows), x)
+        if self.plan.slices > 1:
+            self.waits = b.offset(self.phase, b.mul(self.place, self.tile.columns * self.size))
 
     def _places(self) -> list[Reg]:
         """Where a tile's sums wait for the next slice, one vector after the other."""
@@ -398,7 +402,12 @@ class Nest:
             if known is None and unroll == 3:
                 unroll = 2  # a power of two where the depth is not known
             steps = depth if known is None else known
-            return microkernel(b, tile, Left(left, self.size), right, steps, start, unroll)
+            ahead: list[Ahead] = []
+            if self.next is not None and known is not None:
+                ahead = [
+                    self.next.ahead(b, b.offset(weights, self.away), known, unroll, self.place)
+                ]
+            return microkernel(b, tile, Left(left, self.size), right, steps, start, unroll, ahead)
         (taps, source, packed), *inner = loops
         if fixed(taps) == 1:
             return self._taps(left, weights, inner, depth, start)
