@@ -268,12 +268,12 @@ class _Writer:
         return load_masked(self.b, tile.type, place, mask)
 
 
-def prefetch(b: Builder, place: Reg, near: int) -> None:
+def prefetch(b: Builder, place: Reg, near: int, write: bool = False) -> None:
     """Ask for the cache line at `place`, into the first level (`near` 3) or the second (2).
 
-    Any address will do.
+    Any address will do. With `write` no other core keeps the line.
     """
-    args = (place, integer(0, "i32"), integer(near, "i32"), integer(1, "i32"))
+    args = (place, integer(int(write), "i32"), integer(near, "i32"), integer(1, "i32"))
     b.call("void", "llvm.prefetch.p0", args)
 
 

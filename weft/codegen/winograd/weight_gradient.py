@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from weft.codegen.builder import Reg, integer, kernel_builder
-from weft.codegen.contraction.emit import read, smaller, subtract
+from weft.codegen.contraction.emit import divide, read, smaller, subtract
 from weft.codegen.contraction.plan import ceil_div
 from weft.codegen.contraction.sink import Sink
 from weft.codegen.convolution.geometry import Correlation
@@ -41,8 +41,8 @@ from weft.codegen.winograd.window import Windows, WindowTransform
 from weft.ir.dtype import float32
 
 SIZE = float32.size
-PARTS: Final = 16
-"""Parts of a round when its windows are taken apart."""
+CHUNKS: Final = 16
+"""Least chunks of a round when its windows are taken apart: of a panel, or of parts of it."""
 ROUND: Final = 3
 """Bytes of a round, in L2 of one core: 4 MB took 10 to 30% less time than 25 MB."""
 DIRECT_SHARE: Final = 0.7
@@ -177,14 +177,15 @@ class _WeightGradient:
             for what, own in zip(("x", "g"), windows, strict=True)
         ]
         parts = [Scratch(plan.points * own.point_bytes) for own in windows]
+        shares = [plan.panels(own.channels) * self._parts(own) for own in windows]
         multiply = Kernel(f"{self.name}_products_{problem.label}", self._products(windows))
         found: list[Launch] = []
         for number in range(plan.rounds):
             first = number * plan.tiles
             count = min(plan.tiles, plan.total - first)
-            for kernel, own, to in zip(kernels, operands, parts, strict=True):
+            for kernel, own, to, chunks in zip(kernels, operands, parts, shares, strict=True):
                 found.append(
-                    Launch(kernel, (own, to, first, count), (1,), PARTS, bytes=float(to.size))
+                    Launch(kernel, (own, to, first, count), (1,), chunks, bytes=float(to.size))
                 )
             found.append(Launch(
                 multiply, (*parts, self.sums, count, int(number == 0)), (2,), plan.points,
@@ -204,18 +205,28 @@ class _WeightGradient:
             plan.panels(channels) * plan.panel_bytes,
         )  # fmt: skip
 
+    def _parts(self, windows: Windows) -> int:
+        return ceil_div(CHUNKS, self.plan.panels(windows.channels))
+
     def _apart(self, windows: Windows) -> str:
-        """The kernel that takes a part of a round's windows apart."""
+        """The kernel that takes a round's windows apart; a chunk is a part of them, of one panel.
+
+        So the lines that it writes at a time are one of each point, and follow each other.
+        """
         b = kernel_builder()
         source, to = b.argument(0), b.argument(1)
         first, count = b.argument(2, "i64"), b.argument(3, "i64")
         transformed = WindowTransform(b, windows)
-        share = ceil_div(self.plan.tiles, PARTS)
-        with b.loop(b.params[1], b.params[2]) as part:
-            own = b.mul(part.index, share)
+        parts = self._parts(windows)
+        share = ceil_div(self.plan.tiles, parts)
+        with b.loop(b.params[1], b.params[2]) as chunk:
+            panel, part = divide(b, chunk.index, integer(parts))
+            start = b.mul(panel, windows.panel)
+            end = smaller(b, b.add(start, windows.panel), windows.channels)
+            own = b.mul(part, share)
             rest = smaller(b, subtract(b, count, own), share)
             goal = b.offset(to, b.mul(own, windows.window_bytes))
-            transformed.write(source, goal, b.add(first, own), rest)
+            transformed.write(source, goal, b.add(first, own), rest, (start, end))
         return b.module()
 
     def _products(self, windows: tuple[Windows, Windows]) -> str:

@@ -2,6 +2,9 @@
 
 Inside the image a window's places are constant distances from its corner. At the border they come
 from a table of pointers, made once a window, in which places outside point at zeros.
+
+Each point is a stream of its own, more of them than a processor foresees: lines of the next window
+are asked for while this one is stored.
 """
 
 from __future__ import annotations
@@ -10,13 +13,14 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from weft.codegen.builder import Builder, Reg, integer
-from weft.codegen.contraction.emit import divide, read
-from weft.codegen.microkernel import first_lanes
+from weft.codegen.contraction.emit import divide, read, smaller
+from weft.codegen.microkernel import first_lanes, prefetch
 from weft.codegen.winograd.transform import Matrix, both_axes
 from weft.ir.dtype import float32
 
 SIZE = float32.size
 Places = Callable[[int, int], Reg]
+Channels = tuple[Reg, Reg]
 
 
 @dataclass(frozen=True)
@@ -62,9 +66,16 @@ class WindowTransform:
         self.table = b.emit("ptr", f"alloca [{windows.side**2} x ptr], align 64")
         b.declarations.add(f"@zeros = private constant [{self.pixel} x i8] zeroinitializer")
 
-    def write(self, source: Reg, to: Reg, first: Reg, count: Reg) -> None:
-        """Transform `count` windows from number `first` on; they follow each other in `to`."""
+    def write(
+        self, source: Reg, to: Reg, first: Reg, count: Reg, channels: Channels | None = None
+    ) -> None:
+        """Transform `count` windows from number `first` on; they follow each other in `to`.
+
+        Args:
+            channels: first and end, the first one divisible by lanes; all if not given.
+        """
         b, windows = self.b, self.windows
+        channels = channels or (integer(0), integer(windows.channels))
         with b.loop(0, count) as loop:
             image, row, column = square_at(b, windows.grid, b.add(first, loop.index))
             y = b.add(b.mul(row, windows.step), windows.low[0])
@@ -74,9 +85,10 @@ class WindowTransform:
             goal = b.offset(to, b.mul(loop.index, windows.window_bytes))
             inside = self._inside(y, x)
             with b.when(inside):
-                self._from_corner(b.offset(source, corner), goal)
+                self._channels(self._from_corner(b.offset(source, corner)), goal, channels)
             with b.when(b.binary("xor", inside, Reg("i1", "true"))):
-                self._from_table(source, corner, (y, x), goal)
+                places = self._from_table(source, corner, (y, x))
+                self._channels(places, goal, channels)
 
     def _inside(self, y: Reg, x: Reg) -> Reg:
         b, found = self.b, Reg("i1", "true")
@@ -88,11 +100,11 @@ class WindowTransform:
                 found = b.binary("and", found, test)
         return found
 
-    def _from_corner(self, corner: Reg, goal: Reg) -> None:
+    def _from_corner(self, corner: Reg) -> Places:
         line = self.windows.extents[1] * self.pixel
-        self._channels(lambda i, j: self.b.offset(corner, i * line + j * self.pixel), goal)
+        return lambda i, j: self.b.offset(corner, i * line + j * self.pixel)
 
-    def _from_table(self, source: Reg, corner: Reg, at: tuple[Reg, Reg], goal: Reg) -> None:
+    def _from_table(self, source: Reg, corner: Reg, at: tuple[Reg, Reg]) -> Places:
         b, side, width = self.b, self.windows.side, self.windows.extents[1]
         rows, columns = (
             [b.compare("icmp ult", b.add(start, i), integer(extent)) for i in range(side)]
@@ -104,21 +116,23 @@ class WindowTransform:
             place = b.offset(source, b.emit("i64", f"select {some}, {away}, i64 0"))
             place = b.emit("ptr", f"select {some}, {place}, ptr @zeros")
             b.store(place, self._entry(i, j), 8)
-        self._channels(lambda i, j: b.load("ptr", self._entry(i, j), 8), goal)
+        return lambda i, j: b.load("ptr", self._entry(i, j), 8)
 
     def _entry(self, i: int, j: int) -> Reg:
         return self.b.offset(self.table, (i * self.windows.side + j) * 8)
 
-    def _channels(self, places: Places, goal: Reg) -> None:
-        """All channels of one window, by vectors."""
+    def _channels(self, places: Places, goal: Reg, channels: Channels) -> None:
+        """The channels of one window, by vectors."""
         b, depth, lanes = self.b, self.windows.channels, self.windows.lanes
+        start, end = channels
         whole = depth - depth % lanes
         if whole:
-            with b.loop(0, whole, lanes) as loop:
+            with b.loop(start, smaller(b, end, whole), lanes) as loop:
                 self._vector(places, goal, loop.index, None)
         if whole < depth:
-            mask = first_lanes(b, integer(depth - whole), lanes)
-            self._vector(places, goal, integer(whole), mask)
+            with b.when(b.compare("icmp slt", integer(whole), end)):
+                mask = first_lanes(b, integer(depth - whole), lanes)
+                self._vector(places, goal, integer(whole), mask)
 
     def _vector(self, places: Places, goal: Reg, channel: Reg, mask: Reg | None) -> None:
         b, windows, side = self.b, self.windows, range(self.windows.side)
@@ -136,4 +150,6 @@ class WindowTransform:
         goal = b.offset(goal, away)
         found = both_axes(b, windows.matrix, values)
         for i, value in enumerate(v for row in found for v in row):
-            b.store(value, b.offset(goal, i * windows.point_bytes), SIZE)
+            place = b.offset(goal, i * windows.point_bytes)
+            b.store(value, place, SIZE)
+            prefetch(b, b.offset(place, windows.window_bytes), 3, write=True)
