@@ -44,7 +44,7 @@ def weft_eager(threads):
     layers = []
     for value in WEIGHTS:
         layer = nn.Linear(*value.shape)
-        layer.weight.data = wf.from_numpy(value.T.copy())
+        layer.weight.data.copy_(wf.from_numpy(value.T.copy()))
         layers += [layer, nn.ReLU()]
     model = nn.Sequential(*layers[:-1])
     optimiser = wf.optim.Adam(model.parameters(), 1e-3)
@@ -97,7 +97,7 @@ def _torch_step(threads, compiled):
     layers = []
     for value in WEIGHTS:
         layer = torch.nn.Linear(*value.shape)
-        layer.weight.data = torch.from_numpy(value.T.copy())
+        layer.weight.data.copy_(torch.from_numpy(value.T.copy()))
         layers += [layer, torch.nn.ReLU()]
     model = torch.nn.Sequential(*layers[:-1])
     optimiser = torch.optim.Adam(model.parameters(), 1e-3, fused=True)

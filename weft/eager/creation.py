@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
-from weft.eager import promotion
+from weft.eager import promotion, storage
 from weft.eager.call import lazy_of, leaf, number, record, recorded, wrap
 from weft.eager.device import check_device
 from weft.eager.handle import Handle
@@ -225,7 +225,7 @@ def empty(*size: Any, dtype: Any = None, device: Any = None, requires_grad: bool
     """A tensor of a shape whose elements are not said."""
     check_device(device)
     # Fresh zeros cost nothing before they are touched, and surprise nobody.
-    array = np.zeros(dims(size, "empty"), floating(dtype).numpy)
+    array = storage.zeros(dims(size, "empty"), floating(dtype).numpy)
     return finished(leaf(array), requires_grad)
 
 

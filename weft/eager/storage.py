@@ -86,6 +86,24 @@ def empty(shape: tuple[int, ...], dtype: np.dtype[Any]) -> Array:
     return np.ndarray(shape, dtype, np.asarray(_Block(raw, size)))
 
 
+def zeros(shape: tuple[int, ...], dtype: np.dtype[Any]) -> Array:
+    """Zeros on a cache line; pages that nobody writes to take no memory."""
+    size = math.prod(shape) * dtype.itemsize
+    block = np.zeros(size + ALIGNMENT, np.uint8)
+    start = -block.__array_interface__["data"][0] % ALIGNMENT
+    return block[start : start + size].view(dtype).reshape(shape)
+
+
+def copied(array: Array, dtype: np.dtype[Any]) -> Array:
+    """A C-contiguous copy as another type, on a cache line if it is not tiny.
+
+    What is read at every step is worth it: reading off the line touches two of them every time.
+    """
+    found = empty(array.shape, dtype)
+    found[...] = array
+    return found
+
+
 def empty_cache() -> None:
     """Give the free blocks back to the system."""
     _POOL.clear()

@@ -11,6 +11,7 @@ from typing import Any, Final
 
 import numpy as np
 
+from weft.eager import storage
 from weft.eager.call import leaf
 from weft.eager.random import Generator, default_generator
 from weft.errors import ShapeError, WeftError
@@ -25,7 +26,7 @@ def _fill(tensor: Any, values: Array | float) -> Any:
     kind = tensor.dtype.numpy
     if not isinstance(values, np.ndarray):
         values = np.full(tensor.shape, values, kind)
-    tensor.replace(leaf(np.ascontiguousarray(values, kind).reshape(tensor.shape)))
+    tensor.replace(leaf(storage.copied(values.reshape(tensor.shape), kind)))
     return tensor
 
 

@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from weft.eager import storage
 from weft.eager.call import leaf
 from weft.eager.handle import Handle
 from weft.eager.hook import RemovableHandle
@@ -244,8 +245,7 @@ class Loading:
             if self.assign:
                 _assign(module, name, tensor, value)
             else:
-                array = np.array(_array(value), tensor.dtype.numpy)
-                tensor.replace(leaf(array))
+                tensor.replace(leaf(storage.copied(_array(value), tensor.dtype.numpy)))
         for module, value in self._extras:
             module.set_extra_state(value)
 

@@ -10,8 +10,7 @@ from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, ClassVar, NamedTuple
 
-import numpy as np
-
+from weft.eager import storage
 from weft.eager.api import Tensor, enable_grad
 from weft.eager.call import Recorded, leaf, number, wrap
 from weft.eager.lazy import Lazy, Record, trace
@@ -287,8 +286,9 @@ class Optimizer:
 
 def _filled(p: Tensor, fill: float) -> Tensor:
     """State of a parameter's shape; at least float32."""
-    dtype = _arithmetic(p.dtype).numpy
-    state = np.full(p.shape, fill, dtype) if fill else np.zeros(p.shape, dtype)
+    state = storage.zeros(p.shape, _arithmetic(p.dtype).numpy)
+    if fill:
+        state.fill(fill)
     return wrap(leaf(state))
 
 
