@@ -173,6 +173,9 @@ CASES = {
     "slices of channels": Example((2, 4, 5, 470), (3, 3, 470, 130), padding="same"),
     "slices, strided": Example((2, 7, 7, 40), (2, 3, 40, 350), (2, 2), "same"),
     "slices, 1x1": Example((1, 3, 7, 1100), (1, 1, 1100, 65)),
+    "panels before": Example((2, 9, 9, 160), (1, 1, 160, 272)),
+    "panels before, strided": Example((2, 15, 15, 130), (1, 1, 130, 270), (2, 2)),
+    "no images": Example((0, 5, 5, 32), (1, 1, 32, 64)),
     "many images": Example((70, 4, 4, 8), (3, 3, 8, 8), padding="same"),
     "large": Example((3, 40, 40, 24), (3, 3, 24, 24), padding="same"),
 }  # fmt: skip

@@ -9,16 +9,20 @@ one begins early.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from itertools import pairwise
+from math import prod
 
-from weft.codegen.builder import Builder, Reg, integer
+from weft.codegen.builder import Builder, Reg, integer, kernel_builder
 from weft.codegen.contraction.emit import divide, read, smaller, subtract
 from weft.codegen.contraction.plan import ceil_div
+from weft.codegen.convolution.correlate import span
 from weft.codegen.convolution.halo import Image, pitches_of
-from weft.codegen.microkernel import first_lanes, store_masked
+from weft.codegen.kernel import Argument, Kernel, Launch, Scratch
+from weft.codegen.microkernel import first_lanes
 from weft.ir.dtype import DType
 
 LINE = 64
+CHUNKS = 32
+"""Chunks to aim for: even shares for up to 8 threads."""
 Extents = tuple[int, int, int, int]
 Spans = list[tuple[Reg, Reg]]
 
@@ -90,20 +94,56 @@ class Panels:
                 run = b.offset(place, b.mul(column, image.dtype.size))
                 self._vectors(b, image, run, b.offset(goal, b.mul(panel.index, self.bytes)), inside)
 
+    @property
+    def _label(self) -> str:
+        return f"{self.dtype}_{'x'.join(map(str, self.extents))}_{self.width}"
+
+    def launch(
+        self, image: Image, extents: Extents, blocks: Extents, source: Argument
+    ) -> tuple[Launch, Scratch]:
+        """The launch that copies an image of `extents`, block after block of them."""
+        b = kernel_builder()
+        count = image.channels // self.columns * self.across
+        shares = min(count, ceil_div(CHUNKS, prod(blocks)))
+        with b.loop(b.params[1], b.params[2]) as loop:
+            block, share = divide(b, loop.index, integer(shares))
+            spans = spans_of(b, block, extents, blocks)
+            own = span(b, share, count, shares)
+            place = b.argument(0)
+            for (start, _), pitch in zip(spans, image.pitches, strict=True):
+                place = b.offset(place, b.mul(start, pitch))
+            goal = b.mul(b.add(b.mul(block, count), own[0]), self.bytes)
+            self.copy(b, image, (place, b.offset(b.argument(1), goal)), spans, own)
+        scratch = Scratch(prod(blocks) * count * self.bytes)
+        moved = 2.0 * prod(extents) * image.channels * image.dtype.size
+        kernel = Kernel(f"panels_{self._label}", b.module())
+        return Launch(kernel, (source, scratch), (1,), prod(blocks) * shares, bytes=moved), scratch
+
     def _vectors(self, b: Builder, image: Image, source: Reg, to: Reg, inside: Reg) -> None:
-        cuts = [*range(0, self.width, self.lanes), self.width]
-        for begin, end in pairwise(cuts):
-            mask = whole = None
-            if end - begin < self.lanes:
-                mask = whole = first_lanes(b, integer(end - begin), self.lanes)
-            elif self.columns % self.width and not self.early:
-                mask = first_lanes(
-                    b, subtract(b, integer(self.columns - begin), inside), self.lanes
-                )
+        for begin, lanes in self._runs():
+            mask = None
+            if self.columns % self.width and not self.early:
+                mask = first_lanes(b, subtract(b, integer(self.columns - begin), inside), lanes)
             place = b.offset(source, begin * image.dtype.size)
-            value = read(b, place, self.lanes, image.dtype, self.dtype, mask)
-            goal = b.offset(to, begin * self.dtype.size)
-            if whole is None:
-                b.store(value, goal, self.dtype.size)
-            else:
-                store_masked(b, value, goal, whole)
+            value = read(b, place, lanes, image.dtype, self.dtype, mask)
+            b.store(value, b.offset(to, begin * self.dtype.size), self.dtype.size)
+
+    def _runs(self) -> list[tuple[int, int]]:
+        """Where vectors of a position begin, and their lanes: whole ones, then shorter ones."""
+        runs: list[tuple[int, int]] = []
+        begin, lanes = 0, self.lanes
+        while begin < self.width:
+            while begin + lanes > self.width:
+                lanes //= 2
+            runs.append((begin, lanes))
+            begin += lanes
+        return runs
+
+
+def spans_of(b: Builder, index: Reg, extents: Extents, blocks: Extents) -> Spans:
+    """Start and count of a block on each axis of `extents`, which are cut in `blocks`."""
+    spans: Spans = []
+    for extent, parts in zip(extents[::-1], blocks[::-1], strict=True):
+        index, i = divide(b, index, integer(parts))
+        spans.insert(0, span(b, i, extent, parts))
+    return spans

@@ -4,44 +4,47 @@ A tile's rows are elements of (tap, channel), its columns are those of g, and th
 steps are neighbouring positions along the last axis: it reads x at a stride, broadcast, and runs
 of g.
 
+    (before)      all of g in panels of a tile's columns, where several slices need it
     chunk         a part of the positions, and a slice of the gradient, which stays in L2
-      block       positions whose x and g fit L2
-        (copy)    x with zeros around it, where rows join taps or the type is a half
-          tile    sums are loaded from the part's gradient, and stored back
-            image, position   microkernel along the last axis
+      block       positions whose x fits L2, and a panel of whose g the first cache
+        (copy)    x and g in panels; or x with zeros around it, where rows join taps
+          tile    sums are loaded from scratch, and stored back
+            image, position   microkernel along the last axis, or the whole block
 
-Without a copy, the zeros around x are left out instead: every tap has its own range of positions.
-The parts' gradients are summed in order by a second launch, so that results do not depend on
-threads.
+Without zeros around it, what lies outside x is left out: every tap has its own range of positions.
+Meanwhile each tile asks for its share of what the next block, or the next panel, is made of.
+Where there are parts, a second launch sums their gradients in order, so that results do not depend
+on threads; a single part finishes the tiles of its last block.
 """
 
 from __future__ import annotations
 
 import contextlib
+from collections.abc import Iterator
 from dataclasses import dataclass
 from math import prod
 
-from weft.codegen.builder import Builder, Reg, constant, integer, kernel_builder
-from weft.codegen.contraction.emit import divide, fixed, read, scaled, smaller, subtract
+from weft.codegen.builder import Builder, Reg, integer, kernel_builder
+from weft.codegen.contraction.emit import divide, fixed, smaller, subtract
 from weft.codegen.contraction.plan import ceil_div
 from weft.codegen.contraction.sink import Sink
 from weft.codegen.convolution.correlate import each, look_up, span, unflat
 from weft.codegen.convolution.geometry import Triple
 from weft.codegen.convolution.halo import Image, choose, copy_block, larger, pitches_of
-from weft.codegen.convolution.panels import Panels
+from weft.codegen.convolution.panels import Panels, spans_of
 from weft.codegen.convolution.weight_plan import Plan
 from weft.codegen.convolution.weight_problem import WeightGradient
-from weft.codegen.convolution.weight_sum import launch_sum
+from weft.codegen.convolution.weight_sum import Place, Tiling, launch_sum
 from weft.codegen.kernel import Argument, Kernel, Launch, Scratch
 from weft.codegen.microkernel import (
     UNROLL,
     Accumulators,
     Address,
+    Ahead,
     Left,
     Right,
-    first_lanes,
     microkernel,
-    store_masked,
+    zeros,
 )
 from weft.codegen.target import Target
 
@@ -81,15 +84,14 @@ class WeightNest:
         self.target = target
         self.size = problem.sums.size
         self.panels = ceil_div(problem.columns, self.tile.columns)
-        self.run = problem.channels * (problem.sides[2].taps if plan.joined else 1)
-        self.height = problem.sides[1].taps if plan.tall else 1
-        self.tile_run = self.tile.rows // self.height
-        self.across = ceil_div(self.run, self.tile_run)
         z, y, x = problem.sides
         self.taps: Triple = (z.taps, 1 if plan.tall else y.taps, 1 if plan.joined else x.taps)
-        self.partial = problem.rows * problem.width * self.size
-        extents = (problem.images, *(side.result for side in problem.sides))
-        self.largest = [max(1, ceil_div(e, n)) for e, n in zip(extents, plan.blocks, strict=True)]
+        self.tiling = self._tiling()
+        self.height, self.tile_run = self.tiling.height, self.tiling.rows
+        self.run, self.across = self.tiling.run, self.tiling.pieces
+        self.extents = problem.images, z.result, y.result, x.result
+        cuts = zip(self.extents, plan.blocks, strict=True)
+        self.largest = [max(1, ceil_div(e, n)) for e, n in cuts]
         channels = problem.groups * problem.channels
         self.x_image = Image((z.source, y.source, x.source), channels, problem.dtype)
         self.g_image = Image((z.result, y.result, x.result), problem.width, problem.dtype)
@@ -102,46 +104,91 @@ class WeightNest:
         self.packing = Panels((n, a, c, d), problem.columns, self.tile.columns, lanes, kind)
         # Positions that no tap meets are left out.
         self.folded = plan.split and all(side.taps == 1 for side in problem.sides)
+        # Then the block's panels of x and g hold the same positions, one after the other.
+        self.flat = self.folded and problem.inside
         a, c, d = counts if self.folded else windows
         self.splitting = Panels((n, a, c, d), self.run, self.tile_run, lanes, kind, early=True)
         self.widened = problem.dtype is not problem.sums
         self.x_bytes = (self.largest[0] * self.x_copy[0] // LINE + 1) * LINE if plan.copied else 0
         if plan.split:
-            self.x_bytes = ceil_div(self.across, plan.slices[0]) * self.splitting.bytes
+            self.x_bytes = self._pieces() * self.splitting.bytes
         self.scratch = self.x_bytes
-        if plan.packed:
-            panels = ceil_div(problem.groups * self.panels, plan.slices[1])
-            self.scratch += panels * self.packing.bytes
-        elif self.widened:
+        if plan.packed and not plan.before:
+            self.scratch += self._panels() * self.packing.bytes
+        elif self.widened and not plan.packed:
             self.scratch += ceil_div(self.largest[0] * self.g_copy[0], LINE) * LINE
+        self.sums_at = self.scratch
+        if plan.parts == 1:
+            across, down = self._panels(), self._pieces()
+            self.scratch += across * down * self.tiling.taps * self.tiling.bytes
+
+    def _tiling(self) -> Tiling:
+        problem, plan = self.problem, self.plan
+        run = problem.channels * (problem.sides[2].taps if plan.joined else 1)
+        height = problem.sides[1].taps if plan.tall else 1
+        return Tiling(self.tile, problem.groups, problem.columns, run, height, prod(self.taps))
+
+    def _panels(self) -> int:
+        """Most panels of columns in a slice."""
+        return ceil_div(self.tiling.groups * self.tiling.across, self.plan.slices[1])
+
+    def _pieces(self) -> int:
+        """Most pieces of a run in a slice."""
+        return ceil_div(self.across, self.plan.slices[0])
 
     def launches(self, operands: tuple[Argument, ...], sink: Sink) -> tuple[Launch, ...]:
         """The launches on x and g."""
         problem, plan = self.problem, self.plan
-        partial = Scratch(max(LINE, plan.parts * self.partial))
-        args: list[Argument] = [*operands, partial]
-        writes = [2]
+        args: list[Argument] = [*operands]
+        before: tuple[Launch, ...] = ()
+        if plan.before:
+            copy, args[1] = self.packing.launch(
+                self.g_image, self.extents, plan.blocks, operands[1]
+            )
+            before = (copy,)
+        after: tuple[Launch, ...] = ()
+        inplace: tuple[tuple[int, int], ...] = ()
         if self.scratch:
-            writes.append(3)
             args.append(Scratch(self.scratch, per_thread=True))
-        kernel = Kernel(f"conv_grad_weight_{problem.label}", self._ir())
+        if plan.parts > 1:
+            partial = Scratch(plan.parts * self.tiling.count * self.tiling.bytes)
+            args.append(partial)
+            after = (launch_sum(problem, plan.parts, self.tiling, partial, sink),)
+        kernel = Kernel(f"conv_grad_weight_{problem.label}", self._ir(sink))
+        writes = tuple(range(2, len(args)))
+        if plan.parts == 1:
+            at = len(args)
+            args += sink.values
+            writes = (*writes, *(at + i for i in sink.writes))
+            inplace = tuple((at + i, at + j) for i, j in sink.inplace)
         first = Launch(
-            kernel, tuple(args), tuple(writes), plan.chunks, (), problem.flops, problem.bytes
+            kernel, tuple(args), writes, plan.chunks, inplace, problem.flops, problem.bytes
         )
-        return first, launch_sum(problem, plan.parts, self.tile, partial, sink)
+        return *before, first, *after
 
-    def _ir(self) -> str:
-        b = self.b = kernel_builder()
-        self.x, self.g, self.out = b.argument(0), b.argument(1), b.argument(2)
+    def _ir(self, sink: Sink) -> str:
+        b, tiling = kernel_builder(), self.tiling
+        self.b, self.sink = b, sink
+        self.x, self.g = b.argument(0), b.argument(1)
+        at = 2
         if self.scratch:
-            self.own = b.offset(b.argument(3), b.mul(b.params[3], self.scratch))
+            self.own = b.offset(b.argument(at), b.mul(b.params[3], self.scratch))
+            at += 1
+        if self.plan.parts > 1:
+            self.out = b.argument(at)
+        else:
+            sink.bind(b, at)
+        self.zero = b.emit("ptr", f"alloca [{tiling.bytes} x i8], align 64")
+        tiling.store(b, zeros(tiling.tile), self.zero)
         with b.loop(b.params[1], b.params[2]) as loop:
             rest, columns = divide(b, loop.index, integer(self.plan.slices[1]))
             part, rows = divide(b, rest, integer(self.plan.slices[0]))
-            self.sums = b.offset(self.out, b.mul(part, self.partial))
             first, count = span(b, part, prod(self.plan.blocks), self.plan.parts)
             with each(b, first, b.add(first, count)) as block:
+                self.part = part
                 self.fresh = b.compare("icmp eq", block, first)
+                self.final = b.compare("icmp eq", block, b.add(b.add(first, count), -1))
+                self.following = smaller(b, b.add(block, 1), prod(self.plan.blocks) - 1)
                 self._block(block)
                 self._work(rows, columns)
         return b.module()
@@ -153,11 +200,15 @@ class WeightNest:
         piece, pieces = span(b, rows, self.across, slices[0])
         self.first_panel, self.first_piece = panel, piece
         if self.plan.packed:
+            self.panels_at = b.offset(self.own, self.x_bytes)
+        if self.plan.before:
+            number = b.mul(self.block, self.problem.groups * self.panels)
+            self.panels_at = b.offset(self.g, b.mul(b.add(number, panel), self.packing.bytes))
+        elif self.plan.packed:
             here = self.g
             for (start, _), pitch in zip(self.spans, self.g_image.pitches, strict=True):
                 here = b.offset(here, b.mul(start, pitch))
-            places = here, b.offset(self.own, self.x_bytes)
-            self.packing.copy(b, self.g_image, places, self.spans, (panel, panels))
+            self.packing.copy(b, self.g_image, (here, self.panels_at), self.spans, (panel, panels))
         if self.plan.split:
             self._split_x((piece, pieces))
         with (
@@ -196,13 +247,9 @@ class WeightNest:
 
     def _block(self, index: Reg) -> None:
         """Find the block's positions; copy its x and g if need be."""
-        b, problem, plan = self.b, self.problem, self.plan
-        extents = (problem.images, *(side.result for side in problem.sides))
-        spans: list[tuple[Reg, Reg]] = []
-        for extent, parts in zip(extents[::-1], plan.blocks[::-1], strict=True):
-            index, i = divide(b, index, integer(parts))
-            spans.insert(0, span(b, i, extent, parts))
-        self.spans = spans
+        b, plan = self.b, self.plan
+        self.block = index
+        self.spans = spans = spans_of(b, index, self.extents, plan.blocks)
         nothing = [integer(0)] * 4
         self.left = Operand(self.x, nothing, self.x_image.pitches)
         self.right = Operand(self.g, nothing, self.g_image.pitches)
@@ -254,65 +301,89 @@ class WeightNest:
         """One tile of the gradient, for the positions of the block."""
         b, problem, tile = self.b, self.problem, self.tile
         group, _ = divide(b, across, integer(self.panels))
-        wanted_row = b.mul(piece, self.tile_run)
-        row = smaller(b, wanted_row, integer(self.run - self.tile_run))
-        column, inside = self.packing.column(b, across)
-        masks = self._masks(inside)
-        base = integer(0)
-        for i, count in enumerate(self.taps):
-            base = b.add(b.mul(base, count), taps[i])
-        base = b.add(b.mul(base, self.run * self.height), row)
-        places = self._places(base, column)
-        start = [[self._start(p, v, masks) for v in range(tile.vectors)] for p in places]
+        row, _ = self.tiling.row(b, piece)
+        column, inside = self.tiling.column(b, across)
+        tap = integer(0)
+        for i, count in zip(taps, self.taps, strict=True):
+            tap = b.add(b.mul(tap, count), i)
         channel = b.add(row, b.mul(group, problem.channels))
+        masks: tuple[Reg | None, ...] = (None,) * tile.vectors
         if self.plan.packed:
             panel = b.mul(subtract(b, across, self.first_panel), self.packing.bytes)
-            base = b.offset(self.own, b.add(panel, self.x_bytes))
+            base = b.offset(self.panels_at, panel)
             corner = [begin for begin, _ in self.spans]
             self.right = Operand(base, corner, self.packing.pitches)
-            sums = self._sum(taps, channel, integer(0), (None,) * tile.vectors, start)
         else:
-            sums = self._sum(taps, channel, column, masks, start)
-        skip = subtract(b, wanted_row, row)
-        for i, (place, values) in enumerate(zip(places, sums, strict=True)):
-            if self.run % self.tile_run == 0:
-                self._store(place, values, masks)
-                continue
-            with b.when(b.compare("icmp sle", skip, integer(i % self.tile_run))):
-                self._store(place, values, masks)
+            masks = self.tiling.masks(b, inside)
+        ahead = self._ahead(across, piece, column, channel)
+        self.turn = b.add(b.mul(subtract(b, piece, self.first_piece), self.tiling.taps), tap)
+        place = integer(0) if self.plan.packed else column
+        with self._kept((across, piece, tap)) as sums:
+            sums[:] = self._sum(taps, channel, place, masks, sums, ahead)
 
-    def _masks(self, column: Reg) -> tuple[Reg | None, ...]:
-        tile, b = self.tile, self.b
-        if self.problem.columns % tile.columns == 0:
-            return (None,) * tile.vectors
-        rest = subtract(b, integer(self.problem.columns), column)
-        return tuple(
-            first_lanes(b, b.add(rest, -v * tile.lanes), tile.lanes) for v in range(tile.vectors)
-        )
+    @contextlib.contextmanager
+    def _kept(self, at: Place) -> Iterator[Accumulators]:
+        """The sums of a tile: those of the block before, to be changed by the body, and kept."""
+        b, tiling = self.b, self.tiling
+        panel, piece, tap = at
+        if self.plan.parts > 1:
+            start = b.offset(self.out, b.mul(self.part, tiling.count * tiling.bytes))
+            number = b.add(b.mul(panel, self.across), piece)
+        else:
+            start = b.offset(self.own, self.sums_at)
+            number = b.mul(subtract(b, panel, self.first_panel), self._pieces())
+            number = b.add(number, subtract(b, piece, self.first_piece))
+        number = b.add(b.mul(number, tiling.taps), tap)
+        place = b.offset(start, b.mul(number, tiling.bytes))
+        sums = tiling.load(b, choose(b, self.fresh, self.zero, place))
+        yield sums
+        tiling.store(b, sums, place)
+        if self.plan.parts == 1:
+            with b.when(self.final):
+                tiling.finish(b, self.sink, at, place, 1)
 
-    def _places(self, row: Reg, column: Reg) -> list[Reg]:
-        """Where the tile's rows lie in the part's gradient."""
-        b, pitch = self.b, self.problem.width * self.size
-        first = b.offset(scaled(b, self.sums, row, pitch, 1), b.mul(column, self.size))
-        return [
-            b.offset(first, (y * self.run + i) * pitch)
-            for y in range(self.height)
-            for i in range(self.tile_run)
-        ]
+    def _ahead(self, across: Reg, piece: Reg, column: Reg, channel: Reg) -> list[Ahead]:
+        """What the tile's panels will hold of the next block: the tile asks for its share."""
+        b, problem, plan = self.b, self.problem, self.plan
+        if not plan.split or not all(side.pointwise for side in problem.sides):
+            return []
+        start, _ = span(b, self.following, problem.pixels, prod(plan.blocks))
+        near = max(1, LINE // (self.tile_run * problem.dtype.size))
+        own = subtract(b, piece, self.first_piece)
+        _, neighbour = divide(b, piece, integer(near))
+        left = b.add(b.mul(subtract(b, across, self.first_panel), near), neighbour)
+        wanted = [(self.x, self.x_image, channel, left, near * self._panels(), self.tile_run)]
+        if not plan.before:
+            share = self.g, self.g_image, column, own, self._pieces(), self.tile.columns
+            wanted.append(share)
+        found: list[Ahead] = []
+        for base, image, place, share, shares, width in wanted:
+            times = ceil_div(self.largest[3], shares)
+            pitch = image.pitches[3]
+            first = b.mul(b.add(start, b.mul(share, times)), pitch)
+            pointer = b.offset(b.offset(base, first), b.mul(place, image.dtype.size))
+            lines = ceil_div(width * image.dtype.size, LINE)
+            found.append(Ahead(pointer, pitch, lines, times))
+        return found
 
-    def _start(self, place: Reg, v: int, masks: tuple[Reg | None, ...]) -> Reg:
-        b, tile, mask = self.b, self.tile, masks[v]
-        place = b.offset(place, v * tile.lanes * self.size)
-        value = read(b, place, tile.lanes, tile.dtype, tile.dtype, mask)
-        return choose(b, self.fresh, constant(0, tile.type), value)
-
-    def _store(self, place: Reg, values: list[Reg], masks: tuple[Reg | None, ...]) -> None:
-        b, step = self.b, self.tile.lanes * self.size
-        for v, (value, mask) in enumerate(zip(values, masks, strict=True)):
-            if mask is None:
-                b.store(value, b.offset(place, v * step), self.size)
-            else:
-                store_masked(b, value, b.offset(place, v * step), mask)
+    def _next_panel(self, at: list[Reg]) -> list[Ahead]:
+        """A share of the panel of g that the thread reads after this one: all lie in a row."""
+        b, plan = self.b, self.plan
+        if not plan.before:
+            return []
+        calls, depth = prod(self.largest[:3]), self.largest[3]
+        turn = self.turn
+        if self.flat:
+            calls, depth = 1, prod(self.largest)
+        else:
+            for i, (start, _), count in zip(at, self.spans, self.largest, strict=False):
+                turn = b.add(b.mul(turn, count), subtract(b, i, start))
+        share = ceil_div(self.packing.bytes, LINE * self._pieces() * self.tiling.taps * calls)
+        iterations = max(1, depth // UNROLL)
+        lines = ceil_div(share, iterations)
+        pointer = b.offset(self.right.base, self.packing.bytes)
+        pointer = b.offset(pointer, b.mul(turn, share * LINE))
+        return [Ahead(pointer, lines * LINE, lines, ceil_div(share, lines))]
 
     def _range(self, i: int, tap: Reg) -> tuple[Reg, Reg]:
         """The positions of the block, on one axis, for which a tap lies inside x."""
@@ -332,6 +403,7 @@ class WeightNest:
         column: Reg,
         masks: tuple[Reg | None, ...],
         start: Accumulators,
+        ahead: list[Ahead],
     ) -> Accumulators:
         b, problem, tile = self.b, self.problem, self.tile
         ranges = [self._range(i, tap) for i, tap in enumerate(taps)]
@@ -358,14 +430,14 @@ class WeightNest:
             )
             left = Left(rows, stride * self.left.pitches[3])
             right = Right(g, self.right.pitches[3], masks)
-            depth = subtract(b, stop_x, first_x)
+            depth = self._positions() if self.flat else subtract(b, stop_x, first_x)
             known = fixed(depth)
             # See `correlate`: rows must not read what their neighbours read in an unrolled step.
             apart = stride * self.left.pitches[3] // self.size
             unroll = UNROLL if self.tile_run <= apart else 1
-            return microkernel(
-                b, tile, left, right, depth if known is None else known, sums, unroll
-            )
+            steps = depth if known is None else known
+            asked = [*ahead, *self._next_panel(at)]
+            return microkernel(b, tile, left, right, steps, sums, unroll, asked)
 
         def nest(at: list[Reg], sums: Accumulators) -> Accumulators:
             if len(at) == 3:
@@ -377,4 +449,11 @@ class WeightNest:
                 loop.next = [register for row in found for register in row]
             return unflat(loop.results, tile.vectors)
 
-        return nest([], start)
+        return inner([first for first, _ in bounds], start) if self.flat else nest([], start)
+
+    def _positions(self) -> Reg:
+        """Positions of the block."""
+        count = integer(1)
+        for _, own in self.spans:
+            count = self.b.mul(count, own)
+        return count

@@ -6,17 +6,18 @@ position one vector of g meets a vector of x for each tap.
 
 from __future__ import annotations
 
-from weft.codegen.builder import Reg, constant, integer
-from weft.codegen.contraction.emit import divide, read, subtract
-from weft.codegen.contraction.plan import ceil_div
+from dataclasses import replace
+
+from weft.codegen.builder import Reg, integer
+from weft.codegen.contraction.emit import divide, read
 from weft.codegen.contraction.sink import Sink
-from weft.codegen.convolution.correlate import each, span
-from weft.codegen.convolution.halo import choose
+from weft.codegen.convolution.correlate import each, span, unflat
 from weft.codegen.convolution.weight import WeightNest
 from weft.codegen.convolution.weight_plan import Plan, cut
 from weft.codegen.convolution.weight_problem import WeightGradient
+from weft.codegen.convolution.weight_sum import Tiling
 from weft.codegen.kernel import Argument, Launch
-from weft.codegen.microkernel import Tile, first_lanes, fma, store_masked
+from weft.codegen.microkernel import Tile, fma
 from weft.codegen.target import Target
 
 
@@ -36,7 +37,7 @@ def launch_depthwise_gradient(
     inner = problem.sides[2].taps * (problem.sides[1].taps if tall else 1)
     vectors = 2 if 2 * inner <= target.registers - 4 and problem.width > lanes else 1
     tile = Tile(problem.sides[1].taps if tall else 1, vectors, lanes, problem.sums)
-    plan = Plan(tile, tall, False, copied, False, False, (1, 1, 1, 1), 1, (1, 1))
+    plan = Plan(tile, tall, False, copied, False, False, False, (1, 1, 1, 1), 1, (1, 1))
     plan = cut(plan, problem, 1, 1, target)
     return _DepthwiseNest(problem, plan, target).launches(operands, sink)
 
@@ -44,22 +45,26 @@ def launch_depthwise_gradient(
 class _DepthwiseNest(WeightNest):
     """The nest of a depthwise gradient."""
 
-    def _work(self, rows: Reg, columns: Reg) -> None:
-        b, problem = self.b, self.problem
-        outer = problem.sides[0].taps * (1 if self.plan.tall else problem.sides[1].taps)
-        lanes, wide = self.tile.lanes, self.tile.columns
-        first, count = span(b, columns, ceil_div(problem.width, wide), self.plan.slices[1])
-        with each(b, integer(0), integer(outer)) as taps, b.loop(first, b.add(first, count)) as v:
-            channel = b.mul(v.index, wide)
-            masks: list[Reg | None] = [None] * self.tile.vectors
-            if problem.width % wide:
-                rest = subtract(b, integer(problem.width), channel)
-                masks = [first_lanes(b, b.add(rest, -i * lanes), lanes) for i in range(len(masks))]
-            self._vectors(taps, channel, masks)
+    def _tiling(self) -> Tiling:
+        """A tile holds the taps of a plane, or of a line of it; all channels are one group."""
+        z, y, x = (side.taps for side in self.problem.sides)
+        inner, outer = (y * x, z) if self.plan.tall else (x, z * y)
+        tile = replace(self.tile, rows=inner)
+        return Tiling(tile, 1, self.problem.width, inner, 1, outer)
 
-    def _vectors(self, outer: Reg, channel: Reg, masks: list[Reg | None]) -> None:
+    def _work(self, rows: Reg, columns: Reg) -> None:
+        b = self.b
+        first, count = span(b, columns, self.tiling.across, self.plan.slices[1])
+        self.first_panel, self.first_piece = first, integer(0)
+        outer = integer(self.tiling.taps)
+        with each(b, integer(0), outer) as taps, b.loop(first, b.add(first, count)) as v:
+            self._vectors(taps, v.index)
+
+    def _vectors(self, outer: Reg, panel: Reg) -> None:
         """The sums of some taps for neighbouring vectors of channels."""
-        b, problem, tile = self.b, self.problem, self.tile
+        b, problem = self.b, self.problem
+        channel, inside = self.tiling.column(b, panel)
+        masks = self.tiling.masks(b, inside)
         height, width = problem.sides[1].taps, problem.sides[2].taps
         if self.plan.tall:
             first = outer, integer(0)
@@ -67,22 +72,10 @@ class _DepthwiseNest(WeightNest):
         else:
             first = divide(b, outer, integer(height))
             inner = [(0, x) for x in range(width)]
-        pitch = problem.width * self.size
-        place = b.offset(self.sums, b.mul(b.mul(outer, len(inner)), pitch))
-        place = b.offset(place, b.mul(channel, self.size))
-        places = [
-            (b.offset(place, i * pitch + v * self.step), mask)
-            for i in range(len(inner))
-            for v, mask in enumerate(masks)
-        ]
-        zero = constant(0, tile.type)
-        start = [choose(b, self.fresh, zero, self._read(at, mask)) for at, mask in places]
-        sums = self._add(first, inner, channel, masks, start)
-        for (at, mask), total in zip(places, sums, strict=True):
-            if mask is None:
-                b.store(total, at, self.size)
-            else:
-                store_masked(b, total, at, mask)
+        with self._kept((panel, integer(0), outer)) as sums:
+            start = [value for row in sums for value in row]
+            found = self._add(first, inner, channel, list(masks), start)
+            sums[:] = unflat(found, self.tile.vectors)
 
     @property
     def step(self) -> int:

@@ -22,11 +22,18 @@ JOINED = 8
 PACKED = 24
 """Fewest rows for which panels of g pay: each vector copied takes part in half as many cycles."""
 
-COPY = 0.8
+TEAM = 8
+"""Fewest chunks of a large gradient: a share for each of up to 8 threads."""
+COPY = 1.2
 """Cycles to copy an element of x or g, from the last cache: estimates, as those that follow."""
+BEFORE, PASS = 1.5, 0.15
+"""How often g is copied, in effect, where a launch does it: once through memory, and what each
+slice of the channels takes to read the panels."""
+WAIT = 0.1
+"""The part of a chunk's time that is lost at the end."""
 SUM = 3.0
 """Cycles to write an element of a part's gradient to memory, and to read it for the sum."""
-NEAR, FAR = 0.2, 1.0
+NEAR, FAR = 0.2, 0.6
 """Cycles to load an element of a gradient before a block, and to store it after: from L2, L3."""
 
 Blocks = tuple[int, int, int, int]
@@ -42,6 +49,7 @@ class Plan:
     copied: bool  # each block's x is copied, with the zeros around it
     packed: bool  # each block's g is copied, in panels
     split: bool  # each block's x is copied, in panels
+    before: bool  # a launch before copies all of g, in panels
     blocks: Blocks  # of images and the three axes
     parts: int  # of the blocks; each has a gradient of its own
     slices: tuple[int, int]  # of the gradient: of its panels of channels and of columns
@@ -98,7 +106,7 @@ def plan_of(problem: WeightGradient, target: Target) -> Plan:
     packed = half or (problem.rows >= PACKED and problem.width > tile.columns)
     split = packed and not joined and not tall and problem.groups == 1
     copied = copied and not split
-    plan = Plan(tile, tall, joined, copied, packed, split, (1, 1, 1, 1), 1, (1, 1))
+    plan = Plan(tile, tall, joined, copied, packed, split, False, (1, 1, 1, 1), 1, (1, 1))
     if split:
         return _shared(plan, problem, pieces, panels, target)
     return cut(plan, problem, pieces, panels, target)
@@ -107,28 +115,32 @@ def plan_of(problem: WeightGradient, target: Target) -> Plan:
 def _shared(plan: Plan, problem: WeightGradient, pieces: int, panels: int, target: Target) -> Plan:
     """The parts and slices that cost least beside the multiply-adds, where x and g are copied.
 
-    Each slice copies its x and g, once for all of the other side's slices; each part has a
-    gradient to be summed; and all wait for the last chunk.
+    Each slice copies its x and g, once for all of the other side's slices, unless g is copied
+    before; each part has a gradient to be summed; and all wait for the last chunk.
     """
     chunks = max(1, min(CHUNKS, int(problem.flops / CHUNK_FLOPS)))
     own = problem.rows * problem.width
     work = problem.flops / (4 * target.lanes(problem.sums.size))
     most = max(1, target.l1 // (plan.tile.columns * problem.sums.size))
-    options: list[tuple[float, int, int, int]] = []
-    for i, j, k in itertools.product(range(6), repeat=3):
-        parts, rows, columns = 1 << i, 1 << j, 1 << k
+    options: list[tuple[float, int, int, int, bool]] = []
+    for i, j, k, before in itertools.product(range(6), range(6), range(6), (False, True)):
+        parts, rows, columns = 32 >> i, 32 >> j, 32 >> k
         count = parts * rows * columns
-        if count > 2 * chunks or parts > problem.pixels or rows > pieces or columns > panels:
+        if parts > max(1, problem.pixels) or rows > pieces or columns > panels:
             continue
-        copied = problem.pixels * (columns * problem.channels + rows * problem.width) * COPY
+        if count > 2 * chunks or (count < min(chunks, TEAM) and options):
+            continue
+        passes = BEFORE + rows * PASS if before else rows
+        copied = problem.pixels * (columns * problem.channels + passes * problem.width) * COPY
         near = own * problem.sums.size // (rows * columns) <= target.l2 // 2
         kept = own * ceil_div(problem.pixels, most) * (NEAR if near else FAR)
-        cost = copied + kept + own * (parts * SUM if parts > 1 else 0) + work / count
-        options.append((cost, parts, rows, columns))
-    _, parts, rows, columns = min(options)
-    slices = _Cut(problem, rows, columns)
-    blocks = _blocks(problem, slices, parts, target, most)
-    return replace(plan, blocks=blocks, parts=min(parts, prod(blocks)), slices=(rows, columns))
+        cost = copied + kept + own * (parts * SUM if parts > 1 else 0) + work / count * WAIT
+        options.append((cost, parts, rows, columns, before))
+    _, parts, rows, columns, before = min(options)
+    across = panels if before else columns  # of panels that lie ready one is in use at a time
+    blocks = _blocks(problem, _Cut(problem, rows, across), parts, target, most)
+    parts = min(parts, prod(blocks))
+    return replace(plan, blocks=blocks, parts=parts, slices=(rows, columns), before=before)
 
 
 def cut(plan: Plan, problem: WeightGradient, rows: int, panels: int, target: Target) -> Plan:

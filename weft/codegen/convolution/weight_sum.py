@@ -1,57 +1,148 @@
-"""The last launch of a gradient by weights: the sum of the parts' gradients, in order."""
+"""Where the sums of a gradient by weights wait, and how they get from there to the result."""
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 from weft.codegen.builder import Builder, Reg, constant, integer, kernel_builder
-from weft.codegen.contraction.emit import read, scaled, smaller
+from weft.codegen.contraction.emit import divide, smaller, subtract
 from weft.codegen.contraction.plan import ceil_div
 from weft.codegen.contraction.sink import Sink
 from weft.codegen.convolution.weight_problem import WeightGradient
 from weft.codegen.kernel import Kernel, Launch, Scratch
-from weft.codegen.microkernel import Tile, first_lanes
+from weft.codegen.microkernel import Accumulators, Tile, first_lanes
 
 CHUNK = 16 * 1024
-"""Elements of the gradient in a chunk: some 10 us."""
+"""Elements of the gradient in a chunk of the sum: some 10 us."""
+
+Place = tuple[Reg, Reg, Reg]
+"""A tile's panel of columns (all groups counted), its piece of a run, and its outer tap."""
+
+
+@dataclass(frozen=True)
+class Tiling:
+    """Tiles of a gradient; their sums lie one tile after the other, in whole vectors.
+
+    In the gradient itself a tile's rows are a power of two apart, in one set of the first cache.
+    """
+
+    tile: Tile
+    groups: int
+    columns: int  # of a group
+    run: int  # neighbouring rows: channels, and perhaps taps of the last axis
+    height: int  # such runs in a tile
+    taps: int  # times that these runs make up the gradient
+
+    @property
+    def rows(self) -> int:
+        """A tile's rows of each run."""
+        return self.tile.rows // self.height
+
+    @property
+    def pieces(self) -> int:
+        """Tiles down a run; the last one begins early."""
+        return ceil_div(self.run, self.rows)
+
+    @property
+    def across(self) -> int:
+        """Panels of a group."""
+        return ceil_div(self.columns, self.tile.columns)
+
+    @property
+    def count(self) -> int:
+        """Tiles in all."""
+        return self.groups * self.across * self.pieces * self.taps
+
+    @property
+    def step(self) -> int:
+        """Bytes of a vector."""
+        return self.tile.lanes * self.tile.dtype.size
+
+    @property
+    def bytes(self) -> int:
+        """Bytes of a tile."""
+        return self.tile.rows * self.tile.vectors * self.step
+
+    def row(self, b: Builder, piece: Reg) -> tuple[Reg, Reg]:
+        """Where a piece of a run begins, and how many of its rows belong to the one before."""
+        wanted = b.mul(piece, self.rows)
+        first = smaller(b, wanted, integer(self.run - self.rows))
+        return first, subtract(b, wanted, first)
+
+    def column(self, b: Builder, panel: Reg) -> tuple[Reg, Reg]:
+        """Where a panel begins among all columns, and in its own group."""
+        group, own = divide(b, panel, integer(self.across))
+        inside = b.mul(own, self.tile.columns)
+        return b.add(b.mul(group, self.columns), inside), inside
+
+    def masks(self, b: Builder, inside: Reg) -> tuple[Reg | None, ...]:
+        """The lanes of a tile that hold columns."""
+        tile = self.tile
+        if self.columns % tile.columns == 0:
+            return (None,) * tile.vectors
+        rest = subtract(b, integer(self.columns), inside)
+        return tuple(
+            first_lanes(b, b.add(rest, -v * tile.lanes), tile.lanes) for v in range(tile.vectors)
+        )
+
+    def load(self, b: Builder, pointer: Reg) -> Accumulators:
+        """A tile's sums."""
+        tile = self.tile
+        places = [b.offset(pointer, i * self.step) for i in range(tile.rows * tile.vectors)]
+        flat = [b.load(tile.type, place, tile.dtype.size) for place in places]
+        return [flat[i : i + tile.vectors] for i in range(0, len(flat), tile.vectors)]
+
+    def store(self, b: Builder, sums: Accumulators, pointer: Reg) -> None:
+        """Keep a tile's sums."""
+        for i, value in enumerate(value for row in sums for value in row):
+            b.store(value, b.offset(pointer, i * self.step), self.tile.dtype.size)
+
+    def finish(self, b: Builder, sink: Sink, at: Place, pointer: Reg, parts: int) -> None:
+        """Give the result a tile: the sum of `parts` of them, a gradient's bytes apart."""
+        panel, piece, tap = at
+        row, skip = self.row(b, piece)
+        column, inside = self.column(b, panel)
+        masks = self.masks(b, inside)
+        width = integer(self.groups * self.columns)
+        with b.loop(0, self.height) as y, b.loop(skip, self.rows) as i:
+            run = b.add(b.mul(tap, self.height), y.index)
+            line = b.add(b.add(b.mul(run, self.run), row), i.index)
+            own = b.add(b.mul(y.index, self.rows), i.index)
+            place = b.offset(pointer, b.mul(own, self.tile.vectors * self.step))
+            for v, mask in enumerate(masks):
+                total = self._added(b, b.offset(place, v * self.step), parts)
+                sink.reset()
+                at = line, b.add(column, v * self.tile.lanes), width
+                sink.store(total, at, self.tile.lanes, mask)
+
+    def _added(self, b: Builder, place: Reg, parts: int) -> Reg:
+        tile = self.tile
+        if parts == 1:
+            return b.load(tile.type, place, tile.dtype.size)
+        with b.loop(0, parts, 1, [constant(0, tile.type)]) as loop:
+            at = b.offset(place, b.mul(loop.index, self.count * self.bytes))
+            value = b.load(tile.type, at, tile.dtype.size)
+            loop.next = [b.binary("fadd", loop.carried[0], value)]
+        return loop.results[0]
 
 
 def launch_sum(
-    problem: WeightGradient, parts: int, tile: Tile, partial: Scratch, sink: Sink
+    problem: WeightGradient, parts: int, tiling: Tiling, partial: Scratch, sink: Sink
 ) -> Launch:
-    """Add `parts` gradients, one after the other in memory, and finish the result."""
-    rows = max(1, ceil_div(CHUNK, problem.width))
-    own = problem.rows * problem.width * tile.dtype.size
-    kernel = Kernel(f"sum_{parts}_{problem.label}", _ir(problem, parts, tile, rows, sink))
-    return Launch(
-        kernel, (partial, *sink.values), tuple(1 + i for i in sink.writes),
-        ceil_div(problem.rows, rows), tuple((1 + i, 1 + j) for i, j in sink.inplace),
-        bytes=(parts + 1.0) * own,
-    )  # fmt: skip
-
-
-def _ir(problem: WeightGradient, parts: int, tile: Tile, rows: int, sink: Sink) -> str:
-    b, lanes, width, size = kernel_builder(), tile.lanes, problem.width, tile.dtype.size
+    """Add `parts` gradients in order, and finish the result: results do not depend on threads."""
+    share = max(1, CHUNK // (tiling.tile.rows * tiling.tile.columns))
+    b = kernel_builder()
     start = b.argument(0)
     sink.bind(b, 1)
-    whole = width - width % lanes
-    first = b.mul(b.params[1], rows)
-    last = smaller(b, b.mul(b.params[2], rows), integer(problem.rows))
-    with b.loop(first, last) as row:
-        here = scaled(b, start, row.index, width * size, 1)
-        for begin, stop in ((0, whole), (whole, width)):
-            if begin == stop:
-                continue
-            mask = first_lanes(b, integer(width - whole), lanes) if begin == whole else None
-            with b.loop(begin, stop, lanes) as column:
-                place = b.offset(here, b.mul(column.index, size))
-                total = _added(b, tile, place, mask, parts, problem.rows * width * size)
-                sink.reset()
-                sink.store(total, (row.index, column.index, integer(width)), lanes, mask)
-    return b.module()
-
-
-def _added(b: Builder, tile: Tile, place: Reg, mask: Reg | None, parts: int, own: int) -> Reg:
-    with b.loop(0, parts, 1, [constant(0, tile.type)]) as loop:
-        at = b.offset(place, b.mul(loop.index, own))
-        value = read(b, at, tile.lanes, tile.dtype, tile.dtype, mask)
-        loop.next = [b.binary("fadd", loop.carried[0], value)]
-    return loop.results[0]
+    first = b.mul(b.params[1], share)
+    with b.loop(first, smaller(b, b.mul(b.params[2], share), integer(tiling.count))) as loop:
+        rest, tap = divide(b, loop.index, integer(tiling.taps))
+        panel, piece = divide(b, rest, integer(tiling.pieces))
+        place = b.offset(start, b.mul(loop.index, tiling.bytes))
+        tiling.finish(b, sink, (panel, piece, tap), place, parts)
+    return Launch(
+        Kernel(f"sum_{parts}_{problem.label}", b.module()),
+        (partial, *sink.values), tuple(1 + i for i in sink.writes),
+        ceil_div(tiling.count, share), tuple((1 + i, 1 + j) for i, j in sink.inplace),
+        bytes=(parts + 1.0) * problem.rows * problem.width * tiling.tile.dtype.size,
+    )  # fmt: skip
