@@ -166,6 +166,12 @@ CASES = {
     "depthwise": Example((2, 10, 11, 37), (3, 3, 1, 37), padding="same", groups=37),
     "depthwise strided": Example((1, 12, 9, 16), (3, 3, 1, 16), (2, 2), "same", None, 16),
     "depthwise, three each": Example((1, 8, 8, 6), (3, 3, 1, 18), padding="same", groups=6),
+    "depthwise, 5x5": Example((1, 3, 2, 20), (5, 5, 1, 20), padding="same", groups=20),
+    "depthwise, wide padding": Example(
+        (2, 4, 9, 16), (3, 2, 1, 16), (1, 2), ((4, 3), (2, 5)), None, 16
+    ),
+    "depthwise, dilated": Example((1, 9, 8, 16), (3, 3, 1, 16), (1, 1), "same", (2, 1), 16),
+    "depthwise volume": Example((1, 3, 4, 5, 8), (3, 3, 3, 1, 8), padding="same", groups=8),
     "grouped": Example((2, 9, 9, 24), (3, 3, 6, 80), padding="same", groups=4),
     "long row": Example((1, 3000, 4), (5, 4, 8), padding="same"),
     "volume": Example((1, 6, 7, 8, 5), (3, 3, 3, 5, 9), padding="same"),

@@ -263,6 +263,7 @@ class Nest:
             if known is None or known % rows:
                 begin = smaller(b, loop.index, b.add(count, -rows))
                 skip = subtract(b, loop.index, begin)
+            self.at = (z, y, begin)
             pointer = self._source_at(base, (n, z, y, begin))
             self._find_sums(n, z, y, loop.index)
             self._tile(parts, pointer, weights, self._result_at(parts, (n, z, y, begin)), skip)

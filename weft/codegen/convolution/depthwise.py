@@ -8,7 +8,8 @@
               tap      each vector of the source is loaded once for all results that it meets
 
 There are few multiply-adds for every element, so registers hold a tile's results for one vector of
-channels; weights come from L1.
+channels; weights come from L1. A copy takes longer than these few, so there is none in the usual
+case: taps that lie above or below the image are left out, and masks stand for the zeros beside it.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ import itertools
 from dataclasses import replace
 
 from weft.codegen.builder import Reg, constant, integer
-from weft.codegen.contraction.emit import read, subtract
+from weft.codegen.contraction.emit import larger, read, smaller, subtract
 from weft.codegen.contraction.plan import ceil_div
 from weft.codegen.contraction.sink import Summing
 from weft.codegen.convolution.correlate import Nest, Part, each, look_up
@@ -52,7 +53,7 @@ def _plan_of(problem: Correlation, target: Target) -> Plan:
     shortest = min(p.count for p in last.phases)
     most = max(1, min(LONGEST, target.registers // 2, shortest))
     rows = min(range(1, most + 1), key=lambda n: (ceil_div(last.count, n) * (n + 1.5), -n))
-    copied = not problem.inside or problem.dtype is not problem.sums
+    copied = not (problem.inside or _clips(problem)) or problem.dtype is not problem.sums
     tile = Tile(rows, 1, lanes, problem.sums)
     # Memory, not arithmetic, takes the time: a chunk does a tenth of the flops of another kind's.
     blocks, _ = cut(problem, tile, False, 1, target, CHUNK_FLOPS / 10)
@@ -60,6 +61,13 @@ def _plan_of(problem: Correlation, target: Target) -> Plan:
     if last.count // blocks[3] - missing < rows:
         tile = replace(tile, rows=1)
     return Plan(tile, False, blocks, 1, copied, False)
+
+
+def _clips(problem: Correlation) -> bool:
+    """Whether taps outside the source can be left out, as those inside are neighbours."""
+    return problem.packed_taps <= UNROLLED and all(
+        len(axis.phases) == 1 and (axis.dilation == 1 or axis.inside) for axis in problem.axes
+    )
 
 
 class _Depthwise(Nest):
@@ -81,15 +89,19 @@ class _Depthwise(Nest):
     ) -> None:
         b, lanes, channels = self.b, self.tile.lanes, self.problem.groups
         step = self.problem.axes[2].step
+        known = all(len(axis.phases) == 1 for axis in self.problem.axes)
+        known = known and self.problem.packed_taps <= UNROLLED
+        if known:
+            self._clip(parts)
         with b.loop(0, channels, lanes) as loop:
             mask = None
             if channels % lanes:
                 mask = first_lanes(b, subtract(b, integer(channels), loop.index), lanes)
             source = b.offset(pointer, b.mul(loop.index, self.size))
             own = b.offset(weights, b.mul(loop.index, self.problem.dtype.size))
-            known = all(len(axis.phases) == 1 for axis in self.problem.axes)
-            if known and self.problem.packed_taps <= UNROLLED:
-                sums = self._unrolled(source, own, mask)
+            if known:
+                zero = constant(0, self.tile.type)
+                sums = self._lines(0, source, own, integer(0), mask, [zero] * self.tile.rows)
             else:
                 sums = self._looped(parts, source, own, mask)
             self.sink.reset()
@@ -120,26 +132,74 @@ class _Depthwise(Nest):
         place = b.offset(weights, b.mul(tap, problem.groups * problem.dtype.size))
         return read(b, place, self.tile.lanes, problem.dtype, problem.sums, mask)
 
-    def _unrolled(self, source: Reg, weights: Reg, mask: Reg | None) -> list[Reg]:
-        """All taps written out: a source vector meets several results, one tap after the other."""
-        b, axes = self.b, self.problem.axes
-        _, height, width = self.problem.taps
-        sums = [constant(0, self.tile.type)] * self.tile.rows
-        for z, y in itertools.product(range(len(axes[0].order)), range(len(axes[1].order))):
-            line = b.offset(
-                source,
-                z * axes[0].dilation * self.pitches[1] + y * axes[1].dilation * self.pitches[2],
-            )
-            first = (axes[0].order[z] * height + axes[1].order[y]) * width
-            taps = [self._weight(weights, first + tap, mask) for tap in axes[2].order]
-            loaded: dict[int, Reg] = {}
-            for row, (x, tap) in itertools.product(range(len(sums)), enumerate(taps)):
-                place = row * axes[2].stride + x * axes[2].dilation
-                if place not in loaded:
-                    pointer = b.offset(line, place * self.pitches[3])
-                    loaded[place] = self._source(pointer, mask)
-                sums[row] = fma(b, loaded[place], tap, sums[row])
-        return sums
+    def _clip(self, parts: list[Part]) -> None:
+        """Find which taps of a tile lie inside the source, and which vectors along a line."""
+        b = self.b
+        self.inside: dict[int, tuple[Reg, Reg]] = {}  # axis -> its first tap, and behind its last
+        self.beside: dict[int, Reg] = {}  # vector of a line -> whether it lies inside
+        if self.plan.copied:
+            return
+        for i, (axis, part, at) in enumerate(zip(self.problem.axes, parts, self.at, strict=True)):
+            if axis.inside:
+                continue
+            first = b.add(b.mul(b.add(part.start, at), axis.stride), axis.low)
+            if i < 2:
+                before = larger(b, b.mul(first, -1), integer(0))
+                behind = smaller(b, subtract(b, integer(axis.source), first), len(axis.order))
+                self.inside[i] = before, behind
+                continue
+            span = axis.window(self.tile.rows)
+            right = axis.low + axis.window(axis.count) - axis.source
+            for place in range(span):
+                if -axis.low <= place < span - right:
+                    continue
+                here = b.add(first, place)
+                # As a number without sign, what lies on the left is large.
+                self.beside[place] = b.compare("icmp ult", here, integer(axis.source))
+
+    def _lines(
+        self, i: int, source: Reg, weights: Reg, tap: Reg, mask: Reg | None, sums: list[Reg]
+    ) -> list[Reg]:
+        """The sums with the taps of axis `i` and those behind it."""
+        if i == 2:
+            return self._line(source, weights, tap, mask, sums)
+        b, axis = self.b, self.problem.axes[i]
+        order, pitch = axis.order, axis.dilation * self.pitches[i + 1]
+        tap = b.mul(tap, self.problem.taps[i])
+        if i not in self.inside:
+            for number, own in enumerate(order):
+                line = b.offset(source, number * pitch)
+                sums = self._lines(i + 1, line, weights, b.add(tap, own), mask, sums)
+            return sums
+        with b.loop(*self.inside[i], 1, sums) as loop:
+            line = b.offset(source, b.mul(loop.index, pitch))
+            own = b.mul(loop.index, -1 if order[0] else 1)  # a gradient's taps are turned
+            tap = b.add(b.add(tap, order[0]), own)
+            loop.next = self._lines(i + 1, line, weights, tap, mask, loop.carried)
+        return loop.results
+
+    def _line(
+        self, line: Reg, weights: Reg, tap: Reg, mask: Reg | None, sums: list[Reg]
+    ) -> list[Reg]:
+        """All taps of a line written out: a source vector meets several results."""
+        b, axis = self.b, self.problem.axes[2]
+        first = b.mul(tap, self.problem.taps[2])
+        taps = [self._weight(weights, b.add(first, tap), mask) for tap in axis.order]
+        found, loaded = list(sums), dict[int, Reg]()
+        for row, (x, weight) in itertools.product(range(len(sums)), enumerate(taps)):
+            place = row * axis.stride + x * axis.dilation
+            if place not in loaded:
+                pointer = b.offset(line, place * self.pitches[3])
+                loaded[place] = self._source(pointer, self._mask(place, mask))
+            found[row] = fma(b, loaded[place], weight, found[row])
+        return found
+
+    def _mask(self, place: int, mask: Reg | None) -> Reg | None:
+        """The lanes to load of a vector of a line."""
+        if place not in self.beside:
+            return mask
+        inside = self.b.splat(self.beside[place], self.tile.lanes)
+        return inside if mask is None else self.b.binary("and", inside, mask)
 
     def _looped(self, parts: list[Part], source: Reg, weights: Reg, mask: Reg | None) -> list[Reg]:
         """Loops over the taps of a phase."""
