@@ -111,7 +111,7 @@ KNOBS = {
             _cache_folder,
             str,
             "a folder",
-            "where compiled kernels are kept between processes",
+            "where compiled kernels and programs are kept between processes",
         ),
         Knob(
             "compile",

@@ -25,6 +25,7 @@ from weft.codegen.target import current
 from weft.errors import CompileError
 from weft.runtime import compiler as module
 from weft.runtime.cache import Cache, digest
+from weft.runtime.child import _NAME
 from weft.runtime.compiler import Compiler
 
 FUNCTION = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_int64, ctypes.c_int64, ctypes.c_int64)
@@ -63,13 +64,13 @@ def compiler(folder: Path) -> Iterator[Compiler]:
 def built(compiler: Compiler, monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """The names of the kernels that are really compiled from here on."""
     names: list[str] = []
-    build = compiler._build
+    feed = compiler._feed
 
-    def spy(jobs, target, done):
-        names.extend(job.name for job in jobs)
-        build(jobs, target, done)
+    def spy(child, job):
+        names.append(job.name)
+        feed(child, job)
 
-    monkeypatch.setattr(compiler, "_build", spy)
+    monkeypatch.setattr(compiler, "_feed", spy)
     return names
 
 
@@ -348,7 +349,39 @@ def runs(pid: int) -> bool:
 
 def test_names_that_begin_with_the_symbol_are_left_alone():
     ir = "@weft_kernel @weft_kernel_2 @weft_kernel.x @weft_kernel("
-    assert module._NAME.sub("@k", ir) == "@k @weft_kernel_2 @weft_kernel.x @k("
+    assert _NAME.sub("@k", ir) == "@k @weft_kernel_2 @weft_kernel.x @k("
+
+
+def test_kernels_are_begun_before_anybody_waits(compiler, monkeypatch):
+    names = built(compiler, monkeypatch)
+    kernels = [affine(2.0, float(i)) for i in range(6)]
+    for kernel in kernels:
+        compiler.begin(kernel, current())
+    assert names
+    found = compiler.compile(kernels[1:], current())  # nobody wants the first any more
+    assert all(works(found[k], 2.0, float(i)) for i, k in enumerate(kernels) if i)
+    assert len(names) <= len(kernels)
+    count = len(names)
+    compiler.begin(kernels[2], current())
+    assert works(compiler.compile(kernels, current())[kernels[0]], 2.0, 0.0)
+    assert len(names) - count <= 1
+
+
+def test_what_was_begun_fails_where_it_is_wanted(compiler):
+    compiler.begin(REFUSED, current())
+    compiler.compile([affine(2.0, 4.0)], current())
+    with pytest.raises(CompileError, match=r"kernel misspelt"):
+        compiler.compile([REFUSED], current())
+
+
+def test_a_kernel_is_known_by_its_key(compiler, folder):
+    kernel = affine(2.0, 4.0)
+    stored = Kernel("by key", "", module.key_of(kernel, current()))
+    with pytest.raises(CompileError, match="kernel by key: its object code is not on disk"):
+        compiler.compile([stored], current())
+    compiler.compile([kernel], current())
+    second = Compiler()  # its code lives no longer than it does
+    assert works(second.compile([stored], current())[stored])
 
 
 def test_a_kernel_that_does_nothing(compiler):

@@ -23,10 +23,14 @@ SYMBOL: Final = "weft_kernel"
 
 @dataclass(frozen=True)
 class Kernel:
-    """The LLVM IR of one native function. Equal text is compiled once."""
+    """The LLVM IR of one native function. Equal text is compiled once.
+
+    One whose object code is on disk may have the `key` of that in place of the text.
+    """
 
     name: str  # for people, such as "matmul_f32_128x512x784_bias_relu"
     ir: str  # a whole LLVM module that defines @weft_kernel and nothing else visible
+    key: str = ""
 
 
 @dataclass(frozen=True, eq=False)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 import time
 from collections import OrderedDict
 from collections.abc import Sequence
@@ -12,7 +11,6 @@ from typing import Any, Final
 import numpy as np
 
 from weft import config
-from weft.codegen.target import current
 from weft.eager import storage
 from weft.eager.call import leaf
 from weft.eager.lasting import Watch, lasting_leaves
@@ -27,8 +25,8 @@ from weft.ops.sparse import RowSparse
 from weft.passes.pipeline import optimise
 from weft.passes.specialise import specialise
 from weft.passes.step import Request, storing
-from weft.runtime.build import build
 from weft.runtime.executable import Executable
+from weft.runtime.finish import finish
 from weft.runtime.oracle import Oracle
 from weft.runtime.program import new_lock
 from weft.runtime.state import State
@@ -82,7 +80,7 @@ class Prepared:
         self.runs += 1
         if self.executable is None and self._is_hot():
             self.executable = self._compile(structure)
-            if self.executable.blueprint.prelude:
+            if self.executable.prelude:
                 self.watch = Watch(self.lasting, self.executable.forget)
         if self.executable is not None:
             return self._launch(self.executable, leaves, structure.leaves)
@@ -111,12 +109,9 @@ class Prepared:
         if bool(config.get("reference")):
             self.oracle = Oracle(optimise(step), threads)
         lasting = frozenset([step.feeds[i] for i in self.lasting])
-        step = optimise(storing(replace(step, lasting=lasting), self.keys, homes))
-        executable = Executable(build(step, current(), threads), threads)
-        if int(config.get("debug")) >= 1:
-            print(f"# weft: compiled {executable.summary()}", file=sys.stderr)
+        step = storing(replace(step, lasting=lasting), self.keys, homes)
         self.expanded, self.sample = None, replace(self.sample, run=None)
-        return executable
+        return finish(step, threads)
 
     def _launch(
         self, executable: Executable, leaves: Sequence[Array], lazies: Sequence[Lazy]

@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import contextlib
 import mmap
+import threading
 from typing import Any, Final
 
 import numpy as np
 
+from weft import config
 from weft.errors import OutOfMemoryError
 
 HUGE: Final = 2 << 20  # a huge page: fewer misses of the address cache on large arenas
-_POPULATE_WRITE: Final = 23  # MADV_POPULATE_WRITE, Linux 5.14
+ALONE: Final = 16 << 20  # bytes that a thread touches in a few milliseconds
+MOST_THREADS: Final = 8  # then memory is the limit
 
 
 class Arena:
@@ -79,8 +82,20 @@ def advise(block: mmap.mmap) -> None:
 
 
 def reside(block: mmap.mmap, start: int, size: int) -> None:
-    """Have every page of a part, from a page's start, now: so no step pays for a page fault."""
-    try:
-        block.madvise(_POPULATE_WRITE, start, size)
-    except OSError:
-        np.frombuffer(block, np.uint8)[start : start + size : mmap.PAGESIZE] = 0
+    """Have every page of a part, from a page's start, now: so no step pays for a page fault.
+
+    Pages are touched, by several threads: the system zeroes what each touches on its own, while
+    its call that does so for a whole range (MADV_POPULATE_WRITE) lets no second thread in.
+    """
+    pages = np.frombuffer(block, np.uint8)[start : start + size : mmap.PAGESIZE]
+
+    def touch(part: int) -> None:
+        pages[len(pages) * part // parts : len(pages) * (part + 1) // parts] = 0
+
+    parts = min(int(config.get("threads")), MOST_THREADS, 1 + size // (2 * ALONE))
+    others = [threading.Thread(target=touch, args=(part,)) for part in range(1, parts)]
+    for other in others:
+        other.start()
+    touch(0)
+    for other in others:
+        other.join()

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Any, Final, cast
 
@@ -92,7 +92,15 @@ class Blueprint:
         return sum(x.size for x in self.externals if isinstance(x, Kept))
 
 
-def build(step: Step, target: Target, threads: int, fusing: bool = True) -> Blueprint:
+def is_host(placed: Placed) -> bool:
+    """Whether it is a call into Python."""
+    return placed.group is not None and placed.group.nodes[0].op == "host_call"
+
+
+def build(
+    step: Step, target: Target, threads: int, fusing: bool = True,
+    announce: Callable[[Kernel], None] | None = None,
+) -> Blueprint:  # fmt: skip
     """Plan a simplified step.
 
     Args:
@@ -100,8 +108,16 @@ def build(step: Step, target: Target, threads: int, fusing: bool = True) -> Blue
         target: the instruction set to lower to.
         threads: how many copies of per-thread scratch memory to plan.
         fusing: whether nodes may share a kernel.
+        announce: called with every kernel as soon as its text is known.
     """
-    builder = _Builder(step, target, threads, fusing)
+    fused = fuse(step, fusing)
+    lowered: dict[Group, tuple[Launch, ...]] = {}
+    for group in fused.groups:
+        lowered[group] = launches = _lower(group, target)
+        if announce is not None and group.nodes[0].op != "host_call":
+            for launch in launches:
+                announce(launch.kernel)
+    builder = _Builder(step, threads, fused, lowered)
     builder.order()
     builder.settle()
     return builder.finish()
@@ -119,11 +135,13 @@ def _lower(group: Group, target: Target) -> tuple[Launch, ...]:
 class _Builder:
     """The parts of a blueprint as they are decided."""
 
-    def __init__(self, step: Step, target: Target, threads: int, fusing: bool) -> None:
+    def __init__(
+        self, step: Step, threads: int, fused: Fused, lowered: dict[Group, tuple[Launch, ...]]
+    ) -> None:
         self.step = step
         self.threads = threads
-        self.fused = fuse(step, fusing)
-        self.lowered = {group: _lower(group, target) for group in self.fused.groups}
+        self.fused = fused
+        self.lowered = lowered
         self.launches: list[tuple[Launch, Group | None]] = []
         self.uses: dict[Value, dict[int, list[int]]] = {}  # value -> launch -> argument slots
         self.externals: dict[Value | Scratch, Source] = {}

@@ -1,8 +1,8 @@
-"""Compiled kernels on disk, shared by all processes of a user.
+"""Compiled kernels, and programs made of them, on disk, shared by all processes of a user.
 
-Every kernel is one file: a header, a checksum, the object code. Files appear by renaming, so nobody
-sees half of one; whatever is damaged or not ours is ignored and replaced. A folder that cannot be
-used costs speed, never a result.
+Every one is a file: a header, a checksum, the object code or the recipe. Files appear by renaming,
+so nobody sees half of one; whatever is damaged or not ours is ignored and replaced. A folder that
+cannot be used costs speed, never a result.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ class Cache:
         self._lock = threading.Lock()
 
     def load(self, key: str) -> bytes | None:
-        """The object code stored under `key`, if it is there and whole."""
+        """What is stored under `key`, if it is there and whole."""
         if not self._ready():
             return None
         path = self._path(key)
@@ -69,7 +69,7 @@ class Cache:
         return self._ready() and self._path(key).exists()
 
     def store(self, entries: dict[str, bytes]) -> None:
-        """Store object code, each under its key."""
+        """Store each under its key."""
         if not entries or not self._ready():
             return
         try:

@@ -7,127 +7,23 @@ are compiled in a few child processes that stay for a while; the parent only lin
 from __future__ import annotations
 
 import atexit
-import contextlib
-import fcntl
 import os
-import re
 import select
 import signal
-import subprocess
-import sys
-import sysconfig
-import tempfile
 import threading
-from collections.abc import Iterable, Sequence
-from pathlib import Path
-from typing import Final, NamedTuple
+from collections.abc import Iterable
+from typing import Final
 
 from weft import config
 from weft.codegen import llvm
-from weft.codegen.kernel import SYMBOL, Kernel
+from weft.codegen.kernel import Kernel
 from weft.codegen.target import Target
 from weft.errors import CompileError
 from weft.runtime.cache import Cache, digest
-from weft.runtime.worker import ANSWER, REQUEST
+from weft.runtime.child import Child, Died, Job
 
 MAX_CHILDREN: Final = 8  # each takes 60 MB
-PIPE_BYTES: Final = 1 << 20
 PATIENCE_SECONDS: Final = 5.0
-_NAME: Final = re.compile(rf"@{SYMBOL}(?![\w.$-])")
-
-
-class Job(NamedTuple):
-    """A kernel to be compiled: its key in the cache, its final symbol, its text."""
-
-    key: str
-    symbol: str
-    name: str
-    ir: str
-
-
-class _Died(Exception):
-    """A compiler process ended without an answer; its exit code is the argument."""
-
-
-class _Child:
-    """One compiler process."""
-
-    def __init__(self) -> None:
-        self._messages = tempfile.TemporaryFile()  # noqa: SIM115 - what LLVM says before it aborts
-        folders = dict.fromkeys((str(llvm.FOLDER), sysconfig.get_paths()["purelib"]))
-        script = str(Path(__file__).with_name("worker.py"))
-        try:
-            self.process = subprocess.Popen(
-                [sys.executable, "-I", "-S", script, *folders],
-                stdin=subprocess.PIPE,
-                stdout=subprocess.PIPE,
-                stderr=self._messages,
-                start_new_session=True,  # Ctrl-C is for the parent
-            )
-        except OSError as error:
-            self._messages.close()
-            raise CompileError(f"cannot start a compiler process: {error}") from None
-        assert self.process.stdin is not None and self.process.stdout is not None
-        self._input = self.process.stdin
-        self.output: Final = self.process.stdout
-        self.job: Job | None = None  # what it works on
-        with contextlib.suppress(AttributeError, OSError):  # a whole request fits: no waiting
-            fcntl.fcntl(self._input, fcntl.F_SETPIPE_SZ, PIPE_BYTES)
-
-    def send(self, job: Job, target: Target) -> None:
-        """Hand over a job.
-
-        Raises:
-            OSError: the process has ended.
-        """
-        self.job = job
-        ir = _NAME.sub(f"@{job.symbol}", job.ir)
-        parts = [part.encode() for part in (target.cpu, target.features, ir)]
-        self._input.write(REQUEST.pack(*map(len, parts)) + b"".join(parts))
-        self._input.flush()
-
-    def receive(self) -> bytes:
-        """The object code of the job at hand.
-
-        Raises:
-            CompileError: LLVM refused the kernel; the process is fine.
-            _Died: the process is not.
-        """
-        assert self.job is not None
-        head = self.output.read(ANSWER.size)
-        if len(head) < ANSWER.size:
-            raise _Died(self.process.wait())
-        status, size = ANSWER.unpack(head)
-        body = self.output.read(size)
-        if len(body) < size:
-            raise _Died(self.process.wait())
-        job, self.job = self.job, None
-        if status:
-            raise CompileError(f"kernel {job.name}: {body.decode(errors='replace')}")
-        return body
-
-    def last_words(self) -> str:
-        """What the process said before it died."""
-        self._messages.seek(0)
-        lines = self._messages.read().decode(errors="replace").strip().splitlines()
-        return next((line for line in lines if "LLVM ERROR" in line), "it said nothing")
-
-    @property
-    def alive(self) -> bool:
-        """Whether the process still runs."""
-        return self.process.poll() is None
-
-    def end(self) -> None:
-        """Kill the process."""
-        self.process.kill()
-        self.process.wait()
-        self.forget()
-
-    def forget(self) -> None:
-        """Close the pipes; the process ends by itself."""
-        for pipe in (self._input, self.output, self._messages):
-            with contextlib.suppress(OSError):
-                pipe.close()
 
 
 class Compiler:
@@ -135,7 +31,10 @@ class Compiler:
 
     def __init__(self) -> None:
         self._lock = threading.RLock()
-        self._children: list[_Child] = []
+        self._children: list[Child] = []
+        self._queue: dict[str, Job] = {}  # what no child works on yet
+        self._results: dict[str, bytes | CompileError] = {}  # what nobody has taken yet
+        self._retried: set[str] = set()
         self._linked: dict[str, int] = {}
         self._caches: dict[str, Cache] = {}
         self._library: llvm.Library | None = None
@@ -145,45 +44,46 @@ class Compiler:
         """See `compile_kernels`."""
         wanted = list(dict.fromkeys(kernels))
         with self._lock:
-            keys = {ir: self._key(ir, target) for ir in {kernel.ir for kernel in wanted}}
+            keys = {kernel: key_of(kernel, target) for kernel in wanted}
             jobs: dict[str, Job] = {}
-            for kernel in wanted:
-                key = keys[kernel.ir]
-                if key not in self._linked and key not in jobs:
-                    jobs[key] = Job(key, f"k{key[:40]}", kernel.name, kernel.ir)
-            self._link(jobs, self._objects(list(jobs.values()), target))
-            return {kernel: self._linked[keys[kernel.ir]] for kernel in wanted}
+            for kernel, key in keys.items():
+                if key not in self._linked:
+                    jobs.setdefault(key, _job(key, kernel, target))
+            self._link(jobs, self._objects(jobs))
+            return {kernel: self._linked[key] for kernel, key in keys.items()}
+
+    def begin(self, kernel: Kernel, target: Target) -> None:
+        """See `begin`."""
+        key = key_of(kernel, target)
+        with self._lock:
+            if key not in self._linked and not self.cache().holds(key):
+                self._enqueue(_job(key, kernel, target))
+            self._advance(0.0)
 
     def knows(self, kernel: Kernel, target: Target) -> bool:
         """Whether a kernel needs no compilation."""
-        key = self._key(kernel.ir, target)
-        return key in self._linked or self._cache().holds(key)
+        key = key_of(kernel, target)
+        return key in self._linked or self.cache().holds(key)
 
-    @staticmethod
-    def _key(ir: str, target: Target) -> str:
-        return digest(llvm.version(), target.cpu, target.features, ir)
-
-    def _cache(self) -> Cache:
+    def cache(self) -> Cache:
+        """What is kept between processes."""
         folder = str(config.get("cache"))
         return self._caches.setdefault(folder, Cache(folder))
 
-    def _objects(self, jobs: list[Job], target: Target) -> dict[str, bytes]:
-        cache = self._cache()
+    def _objects(self, jobs: dict[str, Job]) -> dict[str, bytes]:
+        cache = self.cache()
         found: dict[str, bytes] = {}
-        missing: list[Job] = []
-        for job in jobs:
-            code = cache.load(job.key)
-            if code is None:
-                missing.append(job)
+        missing: dict[str, Job] = {}
+        for key, job in jobs.items():
+            code = None if key in self._results else cache.load(key)
+            if code is not None:
+                found[key] = code
+            elif job.ir:
+                missing[key] = job
             else:
-                found[job.key] = code
+                raise CompileError(f"kernel {job.name}: its object code is not on disk any more")
         if missing:
-            fresh: dict[str, bytes] = {}
-            try:
-                self._build(missing, target, fresh)
-            finally:
-                cache.store(fresh)  # one bad kernel does not waste the work on the others
-            found.update(fresh)
+            found.update(self._build(missing, cache))
         return found
 
     def _link(self, jobs: dict[str, Job], objects: dict[str, bytes]) -> None:
@@ -195,73 +95,105 @@ class Compiler:
         for key in objects:
             self._linked[key] = addresses[jobs[key].symbol]
 
-    def _build(self, jobs: Sequence[Job], target: Target, done: dict[str, bytes]) -> None:
-        """Compile in parallel, the largest first. Adds to `done` as it goes."""
-        queue = sorted(jobs, key=lambda job: len(job.ir))
-        failures: list[CompileError] = []
-        retried: set[str] = set()
-        self.prestart(min(len(queue), _child_count()))
+    def _build(self, jobs: dict[str, Job], cache: Cache) -> dict[str, bytes]:
+        """Wait for all jobs; those that were begun for nobody are given up."""
+        self._queue = {key: job for key, job in self._queue.items() if key in jobs}
+        for job in jobs.values():
+            self._enqueue(job)
         try:
-            for child in self._children[: len(queue)]:
-                self._feed(child, queue, target)
-            while busy := {child.output: child for child in self._children if child.job}:
-                for output in select.select(list(busy), [], [])[0]:
-                    child = busy[output]
-                    job = child.job
-                    assert job is not None
-                    try:
-                        done[job.key] = child.receive()
-                    except CompileError as error:
-                        failures.append(error)
-                    except _Died as death:
-                        (code,) = death.args
-                        # An abort is LLVM's. Anything else may be somebody's kill: once more.
-                        if code == -signal.SIGABRT or job.key in retried:
-                            failures.append(_fatal(job, code, child.last_words()))
-                        else:
-                            retried.add(job.key)
-                            queue.append(job)
-                        child = self._replace(child)
-                    self._feed(child, queue, target)
+            while not jobs.keys() <= self._results.keys():
+                self._advance(None)
+        finally:
+            results = {key: self._results.pop(key) for key in jobs if key in self._results}
+            done = {key: code for key, code in results.items() if isinstance(code, bytes)}
+            cache.store(done)  # one bad kernel does not waste the work on the others
+        for result in results.values():
+            if isinstance(result, CompileError):
+                raise result
+        return done
+
+    def _enqueue(self, job: Job) -> None:
+        at_work = [child.job.key for child in self._children if child.job]
+        if job.key not in self._results and job.key not in at_work:
+            self._queue[job.key] = job
+
+    def _advance(self, patience: float | None) -> None:
+        """Keep the children at work, and take what they have done.
+
+        Args:
+            patience: how many seconds to wait for an answer; `None` for as long as it takes.
+        """
+        try:
+            self._hand_out()
+            busy = {child.output: child for child in self._children if child.job}
+            for output in select.select(list(busy), [], [], patience)[0] if busy else ():
+                self._take(busy[output])
+            self._hand_out()
         except BaseException:
             # Ctrl-C: what the busy ones are about to say is for nobody.
             self._drop_busy()
             raise
-        if failures:
-            raise failures[0]
 
-    def _feed(self, child: _Child, queue: list[Job], target: Target) -> None:
-        """Give a child the next job; one that has ended meanwhile is replaced."""
-        if not queue:
+    def _hand_out(self) -> None:
+        """Give every idle child the largest job that is left."""
+        if not self._queue:
             return
-        job = queue.pop()
+        at_work = sum([child.job is not None for child in self._children])
+        self.prestart(min(at_work + len(self._queue), _child_count()))
+        for child in [child for child in self._children if child.job is None]:
+            if self._queue:
+                key = max(self._queue, key=lambda key: len(self._queue[key].ir))
+                self._feed(child, self._queue.pop(key))
+
+    def _take(self, child: Child) -> None:
+        """Receive the answer of a child that gives one, or has died."""
+        job = child.job
+        assert job is not None
         try:
-            child.send(job, target)
+            self._results[job.key] = child.receive()
+        except CompileError as error:
+            self._results[job.key] = error
+        except Died as death:
+            (code,) = death.args
+            # An abort is LLVM's. Anything else may be somebody's kill: once more.
+            if code == -signal.SIGABRT or job.key in self._retried:
+                self._results[job.key] = _fatal(job, code, child.last_words())
+                self._retried.discard(job.key)
+            else:
+                self._retried.add(job.key)
+                self._queue[job.key] = job
+            self._replace(child)
+
+    def _feed(self, child: Child, job: Job) -> None:
+        """Give a child a job; one that has ended meanwhile is replaced."""
+        try:
+            child.send(job)
         except OSError:
             try:
-                self._replace(child).send(job, target)
+                self._replace(child).send(job)
             except OSError as error:
                 raise CompileError(f"kernel {job.name}: no compiler process: {error}") from None
 
-    def _replace(self, child: _Child) -> _Child:
+    def _replace(self, child: Child) -> Child:
         self._children.remove(child)
         child.end()
         return self._spawn()
 
     def _drop_busy(self) -> None:
+        self._queue.clear()
         for child in [child for child in self._children if child.job]:
             self._children.remove(child)
             child.end()
 
-    def _spawn(self) -> _Child:
-        child = _Child()
+    def _spawn(self) -> Child:
+        child = Child()
         self._children.append(child)
         return child
 
     def prestart(self, count: int) -> None:
         """Have `count` children running."""
         with self._lock:
-            for child in [child for child in self._children if not child.alive]:
+            for child in [child for child in self._children if not child.alive and not child.job]:
                 self._children.remove(child)
                 child.forget()
             while len(self._children) < count:
@@ -294,6 +226,7 @@ class Compiler:
             child.process.returncode = 0  # not our child: never wait for it
             child.forget()
         self._children = []
+        self._queue = {}
 
 
 def _child_count() -> int:
@@ -301,8 +234,17 @@ def _child_count() -> int:
     return max(1, min(cores or 1, MAX_CHILDREN))
 
 
+def _job(key: str, kernel: Kernel, target: Target) -> Job:
+    return Job(key, f"k{key[:40]}", kernel.name, kernel.ir, target)
+
+
 def _fatal(job: Job, code: int, said: str) -> CompileError:
     return CompileError(f"kernel {job.name}: the compiler died with exit code {code}: {said}")
+
+
+def key_of(kernel: Kernel, target: Target) -> str:
+    """Under which key the object code of a kernel is kept."""
+    return kernel.key or digest(llvm.version(), target.cpu, target.features, kernel.ir)
 
 
 _compiler: Final = Compiler()
@@ -324,6 +266,19 @@ def compile_kernels(kernels: Iterable[Kernel], target: Target) -> dict[Kernel, i
         CompileError: LLVM refused a kernel or died of it; the message names the kernel.
     """
     return _compiler.compile(kernels, target)
+
+
+def begin(kernel: Kernel, target: Target) -> None:
+    """Have a kernel compiled while the caller does other things, before `compile_kernels`.
+
+    Unless there is nothing to do. Takes 50 us.
+    """
+    _compiler.begin(kernel, target)
+
+
+def cache() -> Cache:
+    """What is kept between processes: object code, and whatever else leads to it."""
+    return _compiler.cache()
 
 
 def prestart(witness: Kernel, target: Target) -> None:

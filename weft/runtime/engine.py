@@ -14,16 +14,13 @@
 
 from __future__ import annotations
 
-import sys
 import threading
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
 from weft import config
-from weft.codegen.target import current
 from weft.errors import FeedError
 from weft.ir.dtype import as_dtype
 from weft.ir.graph import Graph
@@ -31,12 +28,10 @@ from weft.ir.node import Node, TensorType, Value
 from weft.ir.printer import format_graph
 from weft.ir.shape import compatible, show
 from weft.ops.base import Boundary, op_of
-from weft.passes.pipeline import optimise
 from weft.passes.specialise import ValuesNeededError, specialise
 from weft.passes.step import Request, Step
-from weft.runtime import driver
-from weft.runtime.build import build
 from weft.runtime.executable import Executable
+from weft.runtime.finish import finish
 from weft.runtime.oracle import Oracle
 from weft.runtime.state import State
 
@@ -127,18 +122,12 @@ class Function:
     def _compile(self, signature: Signature, arrays: Sequence[Array], state: State) -> Executable:
         with self._lock:
             _check(self.request.feeds, arrays)
-            driver.prestart()  # where nothing is cached, compilers start while we plan
             step = self._specialise(arrays, state)
             if self._decisive or self._flexible:  # may only be known now
                 plain = tuple([(a.shape, a.dtype) for a in arrays])
                 signature = (plain, *self._details(arrays, state))
-            step = optimise(step)
-            blueprint = build(step, current(), self.threads)
-            wanted = blueprint.fetches[: self._count]
-            program = Executable(replace(blueprint, fetches=wanted), self.threads)
+            program = finish(step, self.threads, self._count)
             self._programs[signature] = program
-        if int(config.get("debug")) >= 1:
-            print(f"# weft: compiled {program.summary()}", file=sys.stderr)
         return program
 
     def _specialise(self, arrays: Sequence[Array], state: State) -> Step:

@@ -1,10 +1,13 @@
-"""A blueprint made runnable: kernels compiled, arena mapped, addresses bound."""
+"""A recipe made runnable: kernels compiled, arena mapped, addresses bound."""
 
 from __future__ import annotations
 
 import ctypes
+import functools
 import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import replace
+from itertools import count
 from typing import Any
 
 import numpy as np
@@ -18,14 +21,17 @@ from weft.ir.node import Node, TensorType
 from weft.ir.shape import known
 from weft.ops.base import op_of
 from weft.ops.gather import outside
+from weft.passes.step import Step
 from weft.runtime import driver
 from weft.runtime.build import Blueprint, Constant, Feed, Kept, Placed, Variable
 from weft.runtime.call import Call, External, InArena, Place
 from weft.runtime.compiler import compile_kernels
 from weft.runtime.profile import Run, arena_map, measure, summarise, watchers, work_of
 from weft.runtime.program import Fault, Program, address_of
+from weft.runtime.recipe import Recipe
 from weft.runtime.shared import arena_of
 from weft.runtime.state import State, aligned
+from weft.runtime.stopwatch import Stopwatch
 from weft.transform.interpreter import place
 
 Array = np.ndarray[Any, Any]
@@ -34,28 +40,33 @@ Array = np.ndarray[Any, Any]
 class Executable:
     """A compiled step. `run` takes feeds and a state, and gives fresh arrays."""
 
-    def __init__(self, blueprint: Blueprint, threads: int, target: Target | None = None) -> None:
-        self.step = blueprint.step
-        self.blueprint = blueprint
-        placed = (*blueprint.prelude, *blueprint.calls)
-        kernels = dict.fromkeys(p.launch.kernel for p in placed if not _is_host(p))
-        functions = compile_kernels([*kernels, driver.kernel()], target or current())
+    def __init__(
+        self, recipe: Recipe, whole: Callable[[], Blueprint], threads: int,
+        target: Target | None = None, watch: Stopwatch | None = None,
+    ) -> None:  # fmt: skip
+        """With `whole`, the blueprint is made once more if somebody asks for more than a run."""
+        self._whole = whole
+        watch = watch or Stopwatch()
+        functions = [call.function for call in (*recipe.prelude, *recipe.calls)]
+        kernels = dict.fromkeys(f for f in functions if isinstance(f, Kernel))
+        addresses = compile_kernels([*kernels, driver.kernel()], target or current())
+        watch.lap("kernels")
         # Python called in the middle of a step may run another program.
-        shared = not any(map(_is_host, blueprint.calls))
-        self.arena, lock = arena_of(blueprint.arena.total, shared)
-
-        def program(calls: Iterable[Placed]) -> Program:
-            made = [self._call(number, placed) for number, placed in enumerate(calls)]
-            externals = len(blueprint.externals)
-            return Program(made, functions, self.arena, externals, threads, lock)
-
-        self.program = program(blueprint.calls)
-        self._prelude = program(blueprint.prelude) if blueprint.prelude else None
+        shared = all([isinstance(call.function, Kernel) for call in recipe.calls])
+        self.arena, lock = arena_of(recipe.arena, shared)
+        watch.lap("memory")
+        calls = recipe.calls if shared else tuple(map(self._bound_call, count(), recipe.calls))
+        externals = len(recipe.externals)
+        self._externals = recipe.externals
+        self.program = Program(calls, addresses, self.arena, externals, threads, lock)
+        self.prelude: Program | None = None  # to be run before the first step: see `Blueprint`
+        if recipe.prelude:
+            self.prelude = Program(recipe.prelude, addresses, self.arena, externals, threads, lock)
         self._kept_memory: Array | None = None
         self._feeds: list[tuple[int, int]] = []  # position among the feeds, external
         self._variables: list[tuple[Variable, int]] = []
         self._constants: list[Array] = []  # keeps their memory alive
-        for number, source in enumerate(blueprint.externals):
+        for number, source in enumerate(recipe.externals):
             match source:
                 case Feed(index):
                     self._feeds.append((index, number))
@@ -66,29 +77,33 @@ class Executable:
                     self.program.addresses[number] = address_of(array)
                 case Kept():
                     pass
-        self._kept = [v.key for v, _ in self._variables if v.key in blueprint.kept]
+        self._kept = [v.key for v, _ in self._variables if v.key in recipe.kept]
+        self._counters = recipe.counters
         self._state: State | None = None
         self._version = -1
         self._bound: list[Array] = []  # the state's arrays, kept alive while their addresses are
-        self._fetches = [self._fetch(place, kind) for place, kind in blueprint.fetches]
+        self._fetches = [self._fetch(place, kind) for place, kind in recipe.fetches]
         self._arrays: Sequence[Array] = ()
         self._debug = int(config.get("debug")) >= 2
         show_kernels(kernels, target or current())
+        watch.lap("tables")
+
+    @functools.cached_property
+    def blueprint(self) -> Blueprint:
+        """All about the program, as people want to know."""
+        return self._whole()
+
+    @property
+    def step(self) -> Step:
+        """What it computes, simplified."""
+        return self.blueprint.step
 
     # -- building
 
-    def _call(self, number: int, placed: Placed) -> Call:
-        launch, args = placed.launch, placed.args
-        function: Kernel | Callable[[], None] = launch.kernel
-        if _is_host(placed):
-            function = self._host(placed)
-        elif launch.check:  # the last integer tells which call found a fault
-            last = max(i for i, a in enumerate(args) if isinstance(a, int))
-            args = (*args[:last], number, *args[last + 1 :])
-        return Call(
-            function, args, launch.writes, launch.chunks, launch.flops, launch.bytes,
-            launch.check or _is_host(placed), placed.guard,
-        )  # fmt: skip
+    def _bound_call(self, number: int, call: Call) -> Call:
+        if isinstance(call.function, Kernel):
+            return call
+        return replace(call, function=self._host(self.blueprint.calls[number]))
 
     def _host(self, placed: Placed) -> Callable[[], None]:
         """A call into Python: arrays in, arrays out, errors with the node's name."""
@@ -140,7 +155,7 @@ class Executable:
         if isinstance(place, InArena):
             array = self.arena.view(place.offset, dtype, shape)
             return array.copy if shape else lambda: array[()]
-        source = self.blueprint.externals[place.index]
+        source = self._externals[place.index]
         match source:
             case Constant(array):
                 return array.reshape(shape).copy if shape else lambda: array.reshape(())[()]
@@ -203,13 +218,14 @@ class Executable:
 
     def _prepare(self, fresh: bool) -> Array | None:
         """Compute what follows from lasting feeds alone, unless it is there; where it lies."""
-        memory, prelude = self._kept_memory, self._prelude
+        memory, prelude = self._kept_memory, self.prelude
         if prelude is None or (memory is not None and fresh):
             return memory
         if memory is None:
-            memory = self._kept_memory = aligned((self.blueprint.kept_bytes,), np.dtype(np.uint8))
+            sizes = [x.size for x in self._externals if isinstance(x, Kept)]
+            memory = self._kept_memory = aligned((sum(sizes),), np.dtype(np.uint8))
             place = address_of(memory)
-            for number, source in enumerate(self.blueprint.externals):
+            for number, source in enumerate(self._externals):
                 if isinstance(source, Kept):
                     self.program.addresses[number] = place
                     place += source.size
@@ -275,10 +291,10 @@ class Executable:
         Raises:
             UninitializedError: names the variable and the user's line.
         """
-        nodes = [n for n in self.step.graph.nodes if n.attrs.get("key") == key]
-        if nodes and nodes[0].attrs.get("counter"):
+        if key in self._counters:
             state[key] = np.zeros((), np.uint64)
             return
+        nodes = [n for n in self.step.graph.nodes if n.attrs.get("key") == key]
         raise UninitializedError(
             f"variable {key!r} is used before it has a value; run its initializer first "
             f"(created at {nodes[0].source})"
@@ -293,6 +309,12 @@ class Executable:
         text = outside(indices, fault.position, fault.value, size)
         return OutOfRangeError(f"{node.op}: {text} ({place(node)})")
 
+    def brief(self) -> str:
+        """How much is run, in a few words."""
+        calls = self.program.calls
+        kernels = {c.function for c in calls if isinstance(c.function, Kernel)}
+        return f"{len(calls)} calls of {len(kernels)} kernels, arena {self.arena.size:,} B"
+
     def summary(self) -> str:
         """One line: how many kernels, calls and bytes."""
         kernels = {p.launch.kernel.ir for p in self.blueprint.calls}
@@ -304,10 +326,6 @@ class Executable:
         )
 
 
-def _is_host(placed: Placed) -> bool:
-    return placed.group is not None and placed.group.nodes[0].op == "host_call"
-
-
 def _placed(argument: object) -> Place:
     assert isinstance(argument, InArena | External)
     return argument
@@ -317,7 +335,7 @@ def show_kernels(kernels: Iterable[Kernel], target: Target) -> None:
     """Print new kernels as `WEFT_DEBUG` asks: from 5 as LLVM IR, from 6 as assembly too."""
     level = int(config.get("debug"))
     for kernel in kernels:
-        if level < 5 or kernel.ir in _shown:
+        if level < 5 or kernel.ir in _shown or not kernel.ir:
             continue
         _shown.add(kernel.ir)
         print(f"# kernel {kernel.name}\n{kernel.ir}", file=sys.stderr)

@@ -16,6 +16,7 @@ from weft.ir.shape import known
 from weft.passes.step import Step
 from weft.runtime.build import build
 from weft.runtime.executable import Executable
+from weft.runtime.recipe import recipe_of
 from weft.runtime.state import State
 from weft.transform.interpreter import evaluate_node
 
@@ -39,7 +40,8 @@ class Oracle:
         self._hosts = [v for n in step.graph.nodes if n.op == "host_call" for v in n.outputs]
         graph = Graph(step.graph.nodes, (*self._values, *self._hosts))
         watched = Step(graph, step.feeds, ())
-        self._program = Executable(build(watched, current(), threads), threads)
+        blueprint = build(watched, current(), threads)
+        self._program = Executable(recipe_of(blueprint), lambda: blueprint, threads)
 
     def compare(self, arrays: Sequence[Array], state: State) -> None:
         """Check each node on the inputs that it really had; the state does not change.

@@ -31,6 +31,7 @@ def serve(requests: BinaryIO, answers: BinaryIO) -> None:
     from weft.codegen import llvm  # noqa: PLC0415 - the path to it is set up by `main`
     from weft.errors import CompileError  # noqa: PLC0415
 
+    llvm.tune()
     while select.select([requests], [], [], IDLE_SECONDS)[0]:
         head = requests.read(REQUEST.size)
         if len(head) < REQUEST.size:

@@ -1,0 +1,117 @@
+"""A compiler process as its parent sees it: jobs go in, object code comes out."""
+
+from __future__ import annotations
+
+import contextlib
+import fcntl
+import re
+import subprocess
+import sys
+import sysconfig
+import tempfile
+from pathlib import Path
+from typing import Final, NamedTuple
+
+from weft.codegen import llvm
+from weft.codegen.kernel import SYMBOL
+from weft.codegen.target import Target
+from weft.errors import CompileError
+from weft.runtime.worker import ANSWER, REQUEST
+
+PIPE_BYTES: Final = 1 << 20
+_NAME: Final = re.compile(rf"@{SYMBOL}(?![\w.$-])")
+
+
+class Job(NamedTuple):
+    """A kernel to be compiled: its key in the cache, its final symbol, its text."""
+
+    key: str
+    symbol: str
+    name: str
+    ir: str
+    target: Target
+
+
+class Died(Exception):
+    """A compiler process ended without an answer; its exit code is the argument."""
+
+
+class Child:
+    """One compiler process."""
+
+    def __init__(self) -> None:
+        self._messages = tempfile.TemporaryFile()  # noqa: SIM115 - what LLVM says before it aborts
+        folders = dict.fromkeys((str(llvm.FOLDER), sysconfig.get_paths()["purelib"]))
+        script = str(Path(__file__).with_name("worker.py"))
+        try:
+            self.process = subprocess.Popen(
+                [sys.executable, "-I", "-S", script, *folders],
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                stderr=self._messages,
+                start_new_session=True,  # Ctrl-C is for the parent
+            )
+        except OSError as error:
+            self._messages.close()
+            raise CompileError(f"cannot start a compiler process: {error}") from None
+        assert self.process.stdin is not None and self.process.stdout is not None
+        self._input = self.process.stdin
+        self.output: Final = self.process.stdout
+        self.job: Job | None = None  # what it works on
+        with contextlib.suppress(AttributeError, OSError):  # a whole request fits: no waiting
+            fcntl.fcntl(self._input, fcntl.F_SETPIPE_SZ, PIPE_BYTES)
+
+    def send(self, job: Job) -> None:
+        """Hand over a job.
+
+        Raises:
+            OSError: the process has ended.
+        """
+        self.job = job
+        ir = _NAME.sub(f"@{job.symbol}", job.ir)
+        parts = [part.encode() for part in (job.target.cpu, job.target.features, ir)]
+        self._input.write(REQUEST.pack(*map(len, parts)) + b"".join(parts))
+        self._input.flush()
+
+    def receive(self) -> bytes:
+        """The object code of the job at hand.
+
+        Raises:
+            CompileError: LLVM refused the kernel; the process is fine.
+            Died: the process is not.
+        """
+        assert self.job is not None
+        head = self.output.read(ANSWER.size)
+        if len(head) < ANSWER.size:
+            raise Died(self.process.wait())
+        status, size = ANSWER.unpack(head)
+        body = self.output.read(size)
+        if len(body) < size:
+            raise Died(self.process.wait())
+        job, self.job = self.job, None
+        if status:
+            raise CompileError(f"kernel {job.name}: {body.decode(errors='replace')}")
+        return body
+
+    def last_words(self) -> str:
+        """What the process said before it died."""
+        self._messages.seek(0)
+        lines = self._messages.read().decode(errors="replace").strip().splitlines()
+        return next((line for line in lines if "LLVM ERROR" in line), "it said nothing")
+
+    @property
+    def alive(self) -> bool:
+        """Whether the process still runs."""
+        return self.process.poll() is None
+
+    def end(self) -> None:
+        """Kill the process."""
+        self.process.kill()
+        self.process.wait()
+        self.forget()
+
+    def forget(self) -> None:
+        """Close the pipes; the process ends by itself."""
+        for pipe in (self._input, self.output, self._messages):
+            with contextlib.suppress(OSError):
+                pipe.close()

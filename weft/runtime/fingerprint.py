@@ -1,0 +1,82 @@
+"""A name for all that decides a program: its graph, the machine, and this very compiler."""
+
+from __future__ import annotations
+
+import functools
+import hashlib
+import sys
+from pathlib import Path
+from typing import Any, Final
+
+import numpy as np
+
+from weft.codegen import llvm
+from weft.codegen.target import Target
+from weft.ir.dtype import DType
+from weft.ir.node import Literal, Node, Value
+from weft.passes.step import Step
+from weft.runtime.cache import digest
+
+ROOT: Final = Path(__file__).resolve().parent.parent
+DECISIVE: Final = ("ir", "ops", "transform", "passes", "codegen", "runtime")
+"""Packages that have a part in how a graph becomes a program."""
+
+
+def fingerprint(step: Step, threads: int, target: Target) -> str | None:
+    """Equal for steps that become the same program; `None` where something in it has no text.
+
+    Names and lines of the user's do not count, but names of variables and the order of feeds do.
+    """
+    number: dict[Value, int] = {}
+    lines: list[str] = []
+    feeds = {
+        name: f"{i}{' lasting' * (name in step.lasting)} " for i, name in enumerate(step.feeds)
+    }
+    for node in step.graph.nodes:
+        attrs = [f"{name}={_text(value)}" for name, value in node.attrs.items()]
+        if node.regions or not all([attr[-1] != _UNKNOWN for attr in attrs]):
+            return None
+        lines.append(_line(node, number, attrs, feeds.get(node.name, "")))
+        for value in node.outputs:
+            number[value] = len(number)
+    results = ",".join([str(number[value]) for value in step.graph.outputs])
+    graph = "\n".join(lines)
+    return digest(_compiler(), repr(target), str(threads), graph, results, repr(step.updates))
+
+
+def _line(node: Node, number: dict[Value, int], attrs: list[str], feed: str) -> str:
+    inputs = ",".join([str(number[value]) for value in node.inputs])
+    types = ",".join([f"{kind.dtype.name}{kind.shape}" for kind in node.types])
+    return f"{feed}{node.op}({inputs}){node.operands}{{{','.join(attrs)}}}:{types}"
+
+
+_UNKNOWN: Final = "\0"
+
+
+def _text(value: Any) -> str:
+    """An attribute as text, which ends in `_UNKNOWN` where it has none."""
+    if isinstance(value, DType):
+        return value.name
+    if isinstance(value, Literal):
+        content = hashlib.sha256(value.array.tobytes()).hexdigest()
+        return f"{value.array.dtype.str}{value.array.dtype.name}{value.array.shape}{content}"
+    if isinstance(value, tuple):
+        texts = [_text(v) for v in value]  # pyright: ignore[reportUnknownVariableType]
+        unknown = any([text[-1] == _UNKNOWN for text in texts])
+        return f"({','.join(texts)}){_UNKNOWN if unknown else ''}"
+    if value is None or isinstance(value, bool | int | float | str):
+        return repr(value)
+    return _UNKNOWN
+
+
+@functools.cache
+def _compiler() -> str:
+    """This compiler: the text of its modules, and the versions of what it is made with."""
+    text = hashlib.sha256()
+    for package in DECISIVE:
+        for path in sorted((ROOT / package).rglob("*.py")):
+            source = path.read_bytes()
+            text.update(f"{path.relative_to(ROOT)} {len(source)}\n".encode())
+            text.update(source)
+    versions = f"{sys.version_info[:3]} numpy-{np.__version__} {llvm.version()}"
+    return f"{text.hexdigest()} {versions}"

@@ -1,0 +1,98 @@
+"""From a step to its program: taken from disk, where this very step was compiled before."""
+
+from __future__ import annotations
+
+import functools
+import sys
+from dataclasses import replace
+
+from weft import config
+from weft.codegen.kernel import Kernel
+from weft.codegen.target import Target, current
+from weft.errors import CompileError
+from weft.passes.pipeline import optimise
+from weft.passes.step import Step
+from weft.runtime import compiler, driver
+from weft.runtime.build import Blueprint, build
+from weft.runtime.executable import Executable
+from weft.runtime.fingerprint import fingerprint
+from weft.runtime.recipe import Recipe, dump, load, recipe_of
+from weft.runtime.stopwatch import Stopwatch
+
+SHOW_GRAPHS = 3  # the level of WEFT_DEBUG from which on somebody watches programs in the making
+
+
+def finish(step: Step, threads: int, fetches: int | None = None) -> Executable:
+    """The program of a specialised step.
+
+    Args:
+        step: what `weft.passes.specialise` returned.
+        threads: how many it will run on; what it computes does not depend on that.
+        fetches: how many of the step's are handed out, where not all are.
+
+    Raises:
+        CompileError: there is no kernel for something, or LLVM refused one.
+    """
+    watch, target = Stopwatch(), current()
+    key = _key(step, threads, target)
+    watch.lap("key")
+    found = None if key is None else _kept(key, step, threads, fetches, target, watch)
+    what = "loaded"
+    if found is None:
+        found = _made(key, step, threads, fetches, target, watch)
+        what = "compiled"
+    if int(config.get("debug")) >= 1:
+        print(f"# weft: {what} {found.brief()}; {watch}", file=sys.stderr)
+    return found
+
+
+def _key(step: Step, threads: int, target: Target) -> str | None:
+    if bool(config.get("verify")) or int(config.get("debug")) >= SHOW_GRAPHS:
+        return None
+    return fingerprint(step, threads, target)
+
+
+def _kept(
+    key: str, step: Step, threads: int, fetches: int | None, target: Target, watch: Stopwatch
+) -> Executable | None:
+    """The program from disk, if it and all of its kernels are there."""
+    data = compiler.cache().load(key)
+    if data is None:
+        return None
+    recipe = load(data)
+    watch.lap("recipe")
+
+    @functools.cache
+    def whole() -> Blueprint:
+        return build(optimise(step), target, threads)
+
+    try:
+        return Executable(_trimmed(recipe, fetches), whole, threads, target, watch)
+    except CompileError:  # a kernel went
+        return None
+
+
+def _made(
+    key: str | None, step: Step, threads: int, fetches: int | None, target: Target,
+    watch: Stopwatch,
+) -> Executable:  # fmt: skip
+    driver.prestart()  # where nothing is cached, compilers start while we plan
+    step = optimise(step)
+    watch.lap("passes")
+
+    def announce(kernel: Kernel) -> None:
+        compiler.begin(kernel, target)
+
+    blueprint = build(step, target, threads, announce=announce)
+    watch.lap("lowering")
+    recipe = recipe_of(blueprint)
+    found = Executable(_trimmed(recipe, fetches), lambda: blueprint, threads, target, watch)
+    data = None if key is None else dump(recipe, functools.partial(compiler.key_of, target=target))
+    if key is not None and data is not None:
+        compiler.cache().store({key: data})
+        watch.lap("keeping")
+    return found
+
+
+def _trimmed(recipe: Recipe, fetches: int | None) -> Recipe:
+    return recipe if fetches is None else replace(recipe, fetches=recipe.fetches[:fetches])

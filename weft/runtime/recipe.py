@@ -1,0 +1,212 @@
+"""What a program is made of once it is compiled, as data: on disk, it spares the next process all
+of planning, lowering and compiling.
+
+The bytes are a length, JSON, and the contents of constants; kernels are named by the keys of their
+object code, which is kept beside it (`weft.runtime.cache`).
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+
+import numpy as np
+
+from weft.codegen.kernel import ERROR, Kernel, Scratch
+from weft.errors import WeftError
+from weft.ir.dtype import as_dtype
+from weft.ir.node import TensorType
+from weft.ir.shape import known
+from weft.runtime.build import Blueprint, Constant, Feed, Kept, Placed, Source, Variable, is_host
+from weft.runtime.call import Argument, Call, External, InArena, Place
+
+MOST_CONSTANTS: Final = 64 << 20  # bytes: a program with more of them is not kept
+_LENGTH: Final = 8
+
+
+@dataclass(frozen=True)
+class Recipe:
+    """All that a run needs.
+
+    Attributes:
+        calls: in order; `unbound` stands for a call into Python.
+        prelude: calls that come before the first step, as in `Blueprint`.
+        arena: bytes.
+        kept: variables whose value before the step is used.
+        counters: those among them that start at 0.
+    """
+
+    calls: tuple[Call, ...]
+    prelude: tuple[Call, ...]
+    externals: tuple[Source, ...]
+    arena: int
+    fetches: tuple[tuple[Place, TensorType], ...]
+    kept: tuple[str, ...]
+    counters: tuple[str, ...]
+
+
+def unbound() -> None:
+    """Stands for a call into Python, until there is memory for it to work on."""
+    raise WeftError("program: a call into Python was not bound")
+
+
+def recipe_of(blueprint: Blueprint) -> Recipe:
+    """What a run of a blueprint needs."""
+    calls, prelude = (
+        tuple([_call(number, placed) for number, placed in enumerate(side)])
+        for side in (blueprint.calls, blueprint.prelude)
+    )
+    variables = [n for n in blueprint.step.graph.nodes if n.op == "variable"]
+    counters = {str(n.attrs["key"]) for n in variables if n.attrs.get("counter")}
+    return Recipe(
+        calls, prelude, blueprint.externals, blueprint.arena.total, blueprint.fetches,
+        blueprint.kept, tuple([key for key in blueprint.kept if key in counters]),
+    )  # fmt: skip
+
+
+def _call(number: int, placed: Placed) -> Call:
+    launch, args, host = placed.launch, placed.args, is_host(placed)
+    if launch.check and not host:  # the last integer tells which call found a fault
+        last = max(i for i, a in enumerate(args) if isinstance(a, int))
+        args = (*args[:last], number, *args[last + 1 :])
+    return Call(
+        unbound if host else launch.kernel, args, launch.writes, launch.chunks, launch.flops,
+        launch.bytes, launch.check, placed.guard,
+    )  # fmt: skip
+
+
+# -- to bytes
+
+
+def dump(recipe: Recipe, key_of: Callable[[Kernel], str]) -> bytes | None:
+    """A recipe as bytes; `None` where it calls Python or holds too much.
+
+    Args:
+        key_of: under which key the object code of a kernel is kept.
+    """
+    arrays = [source.array for source in recipe.externals if isinstance(source, Constant)]
+    functions = [call.function for call in (*recipe.prelude, *recipe.calls)]
+    number: dict[Kernel, int] = {}
+    for function in functions:
+        if not isinstance(function, Kernel):
+            return None
+        number.setdefault(function, len(number))
+    if sum([array.nbytes for array in arrays]) > MOST_CONSTANTS:
+        return None
+    head = {
+        "kernels": [(kernel.name, key_of(kernel)) for kernel in number],
+        "calls": [_call_as_data(call, number) for call in recipe.calls],
+        "prelude": [_call_as_data(call, number) for call in recipe.prelude],
+        "externals": [_source(source) for source in recipe.externals],
+        "arena": recipe.arena,
+        "fetches": [(_argument(place), _type(kind)) for place, kind in recipe.fetches],
+        "kept": recipe.kept,
+        "counters": recipe.counters,
+    }  # fmt: skip
+    text = json.dumps(head, separators=(",", ":")).encode()
+    contents = [np.ascontiguousarray(array).tobytes() for array in arrays]
+    return b"".join([len(text).to_bytes(_LENGTH, "little"), text, *contents])
+
+
+def _call_as_data(call: Call, number: dict[Kernel, int]) -> tuple[Any, ...]:
+    assert isinstance(call.function, Kernel)
+    return (
+        number[call.function], [_argument(a) for a in call.args], call.writes, call.chunks,
+        call.flops, call.bytes, call.check, call.guard,
+    )  # fmt: skip
+
+
+def _argument(argument: Argument) -> Any:
+    match argument:
+        case InArena(offset, size):
+            return 0, offset, size
+        case External(index, size):
+            return 1, index, size
+        case Scratch():
+            assert argument is ERROR
+            return None
+        case _:
+            return argument
+
+
+def _type(kind: TensorType) -> tuple[str, tuple[int, ...]]:
+    return kind.dtype.name, known(kind.shape)
+
+
+def _source(source: Source) -> tuple[Any, ...]:
+    match source:
+        case Feed(index):
+            return "feed", index
+        case Variable(key, kind):
+            return "variable", key, *_type(kind)
+        case Constant(array):
+            return "constant", as_dtype(array.dtype).name, array.shape
+        case Kept(size):
+            return "kept", size
+
+
+# -- and back
+
+
+def load(data: bytes) -> Recipe:
+    """The recipe that `dump` wrote."""
+    size = int.from_bytes(data[:_LENGTH], "little")
+    head = json.loads(data[_LENGTH : _LENGTH + size])
+    kernels = [Kernel(name, "", key) for name, key in head["kernels"]]
+    places: dict[tuple[int, int, int], Place] = {}
+    calls, prelude = (
+        tuple([
+            Call(
+                kernels[kernel], tuple([_read(a, places) for a in args]), tuple(writes), chunks,
+                flops, bytes_, check, guard,
+            )
+            for kernel, args, writes, chunks, flops, bytes_, check, guard in head[side]
+        ])
+        for side in ("calls", "prelude")
+    )  # fmt: skip
+    fetches = [(_place(place, places), _read_type(*kind)) for place, kind in head["fetches"]]
+    return Recipe(
+        calls, prelude, _sources(head["externals"], data[_LENGTH + size :]), head["arena"],
+        tuple(fetches), tuple(head["kept"]), tuple(head["counters"]),
+    )  # fmt: skip
+
+
+def _read(argument: Any, places: dict[tuple[int, int, int], Place]) -> Argument:
+    if argument is None:
+        return ERROR
+    return argument if isinstance(argument, int) else _place(argument, places)
+
+
+def _place(numbers: Sequence[int], places: dict[tuple[int, int, int], Place]) -> Place:
+    kind, where, size = numbers
+    found = places.get((kind, where, size))
+    if found is None:
+        found = External(where, size) if kind else InArena(where, size)
+        places[kind, where, size] = found
+    return found
+
+
+def _read_type(dtype: str, shape: Sequence[int]) -> TensorType:
+    return TensorType(as_dtype(dtype), tuple(shape))
+
+
+def _sources(externals: Sequence[Any], contents: bytes) -> tuple[Source, ...]:
+    found: list[Source] = []
+    start = 0
+    for kind, *fields in externals:
+        if kind == "feed":
+            found.append(Feed(fields[0]))
+        elif kind == "kept":
+            found.append(Kept(fields[0]))
+        elif kind == "variable":
+            found.append(Variable(fields[0], _read_type(*fields[1:])))
+        else:
+            dtype, shape = _read_type(*fields)
+            array = np.empty(known(shape), dtype.numpy)
+            end = start + array.nbytes
+            array.reshape(-1).view(np.uint8)[:] = np.frombuffer(contents[start:end], np.uint8)
+            found.append(Constant(array))
+            start = end
+    return tuple(found)

@@ -1,0 +1,29 @@
+"""How long the stages of one piece of work took."""
+
+from __future__ import annotations
+
+import time
+
+
+class Stopwatch:
+    """Laps by name: `print(watch)` tells the milliseconds of each, and of all.
+
+    >>> watch = Stopwatch()
+    >>> watch.lap("planning")
+    >>> str(watch).endswith("ms (planning 0)")
+    True
+    """
+
+    def __init__(self) -> None:
+        self._last = time.perf_counter()
+        self.seconds: dict[str, float] = {}
+
+    def lap(self, name: str) -> None:
+        """What went on since the last lap was that."""
+        now = time.perf_counter()
+        self.seconds[name] = self.seconds.get(name, 0.0) + now - self._last
+        self._last = now
+
+    def __str__(self) -> str:
+        stages = ", ".join([f"{name} {s * 1e3:.0f}" for name, s in self.seconds.items()])
+        return f"{sum(self.seconds.values()) * 1e3:.0f} ms ({stages})"
