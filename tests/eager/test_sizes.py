@@ -7,7 +7,7 @@ import pytest
 
 import weft as wf
 from weft import nn
-from weft.eager import program, sizes
+from weft.eager import plan, program, sizes
 from weft.eager.sizes import Family
 from weft.nn import functional as F
 
@@ -105,3 +105,20 @@ def test_families_are_bounded(monkeypatch):
     for function in (wf.sin, wf.cos, wf.exp, wf.tanh, wf.sqrt):
         function(wf.ones(3)).numpy()
     assert len(sizes._families) == 3
+
+
+def test_plans_are_bounded_but_those_of_programs_stay(monkeypatch):
+    monkeypatch.setattr(plan, "MOST_PLANS", 64)
+    weight = wf.ones(3)
+
+    def square():
+        return (weight * weight).sum().item()
+
+    square()
+    steady = dict(program._programs)
+    for n in range(2, 200):
+        wf.ones(n).sin()
+        assert len(plan._plans) <= 64
+    square()
+    assert set(steady) <= set(program._programs)
+    assert sum(p.runs for p in program._programs.values()) == 2

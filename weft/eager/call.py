@@ -11,7 +11,7 @@ import numpy as np
 from weft.eager import promotion
 from weft.eager.handle import Handle
 from weft.eager.lazy import Array, Lazy, Number, known, trace
-from weft.eager.plan import Plan, function_plan, intern, op_plan
+from weft.eager.plan import Plan, function_plan, further_plans, intern, op_plan
 from weft.errors import DTypeError
 from weft.ir.dtype import DType, as_dtype, bool_, uint8
 from weft.ir.node import TensorType
@@ -163,7 +163,11 @@ _plans: Final[dict[Op, Plans]] = {}
 
 def plans_of(op: Op) -> Plans:
     """The plans known so far of an elementwise operation."""
-    return _plans.setdefault(op, {})
+    found = _plans.get(op)
+    if found is None:
+        found = _plans[op] = {}
+        further_plans.append(found)
+    return found
 
 
 def unary(op: Op, x: Any, floats: bool = False) -> Tensor:

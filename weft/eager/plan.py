@@ -6,6 +6,7 @@ object, so that a recording's structure is compared by identity.
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Sequence
 from typing import Any, Final
 
@@ -19,7 +20,9 @@ from weft.ops.knowledge import freeze
 from weft.ops.sparse import RowSparse
 from weft.transform.gradient import Cotangent, dense, gradients
 
-MOST_PLANS: Final = 1 << 16
+MOST_PLANS: Final = (
+    1 << 13
+)  # about 10 MB; shapes that change at every step bring new ones each time
 
 
 class Plan:
@@ -91,11 +94,27 @@ def intern(dtype: DType, shape: tuple[int, ...]) -> TensorType:
 
 
 def remember(key: Any, plan: Plan) -> Plan:
-    """Enter a plan; old ones are forgotten together when there are too many."""
+    """Enter a plan; those that nothing uses are forgotten when there are too many."""
     if len(_plans) >= MOST_PLANS:
-        _plans.clear()
+        _forget()
     _plans[key] = plan
     return plan
+
+
+def _forget() -> None:
+    """Forget plans, but not those of programs that are kept: they would be compiled again."""
+    for further in further_plans:
+        further.clear()
+    for key in list(_plans):
+        plan = _plans[key]
+        if sys.getrefcount(plan) <= 3:  # of `_plans`, of the local variable, of the call
+            del _plans[key]
+    if len(_plans) > MOST_PLANS // 2:
+        _plans.clear()
+
+
+further_plans: Final[list[dict[Any, Any]]] = []
+"""Where else plans are remembered."""
 
 
 recall: Final = _plans.get
