@@ -18,13 +18,14 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from math import prod
 
-from weft.codegen.builder import Builder, Reg, constant, integer, kernel_builder
+from weft.codegen.builder import Reg, constant, integer, kernel_builder
 from weft.codegen.contraction.emit import divide, fixed, smaller, subtract
 from weft.codegen.contraction.plan import ceil_div
 from weft.codegen.contraction.sink import Summing
 from weft.codegen.convolution.ahead import next_panel
 from weft.codegen.convolution.geometry import Axis, Correlation, Phase
 from weft.codegen.convolution.halo import Image, choose, copy_block, pitches_of
+from weft.codegen.convolution.piece import each, look_up, span, unflat
 from weft.codegen.convolution.plan import Plan, pixel_bytes
 from weft.codegen.kernel import Argument, Kernel, Launch, Scratch
 from weft.codegen.microkernel import (
@@ -41,6 +42,9 @@ from weft.codegen.microkernel import (
 from weft.codegen.target import Target
 
 LINE = 64
+SHORT = 128
+"""Most channels beside which it pays to ask for what is stored (64: 8 to 25%, 128: 5 to 10% of the
+time; 256 and more lose 2 to 10%, residuals read in the epilogue or not)."""
 
 
 @dataclass
@@ -275,7 +279,8 @@ class Nest:
         b, axis = self.b, self.problem.axes[2]
         pitch = axis.stride * self.pitches[3]
         left = tuple(Address(pointer, row * pitch) for row in range(self.tile.rows))
-        sums = self._sum(left, parts, weights)
+        stored = self._stored(pixel) if axis.step == 1 else []
+        sums = self._sum(left, parts, weights, stored)
         pixels = [b.add(pixel, row * axis.step) for row in range(self.tile.rows)]
         wanted: list[Reg | None] = [None] * self.tile.rows
         whole = None
@@ -345,7 +350,7 @@ class Nest:
                 left.append(Address(self._source_at(base, at)))
                 pixels.append(self._result_at(parts, at))
             self._find_sums(integer(0), integer(0), integer(0), loop.index)
-            sums = self._sum(tuple(left), parts, weights)
+            sums = self._sum(tuple(left), parts, weights, [])
             wanted: list[Reg | None] = [None]
             wanted += [b.compare("icmp slt", b.add(loop.index, n), total) for n in range(1, rows)]
             self._finish(sums, pixels, wanted, wanted[-1])
@@ -367,7 +372,21 @@ class Nest:
             pixel = b.add(b.mul(pixel, axis.result), own)
         return pixel
 
-    def _sum(self, left: tuple[Address, ...], parts: list[Part], weights: Reg) -> Accumulators:
+    def _stored(self, pixel: Reg) -> list[Ahead]:
+        """What storing the tile from `pixel` on touches, where there is one tap to ask beside."""
+        problem = self.problem
+        if problem.packed_taps > 1 or problem.depth > SHORT:
+            return []
+        total = integer(problem.groups * problem.columns)
+        return self.sink.ahead((pixel, self.columns[0], total), self.tile)
+
+    def _sum(
+        self,
+        left: tuple[Address, ...],
+        parts: list[Part],
+        weights: Reg,
+        ahead: list[Ahead],
+    ) -> Accumulators:
         """The sums of one tile: loops over taps around the microkernel."""
         problem, b = self.problem, self.b
         step = self.tile.columns * self.size
@@ -382,7 +401,7 @@ class Nest:
                 run = below * problem.depth * step
                 loops.insert(0, (parts[i].taps, axis.dilation * self.pitches[i + 1], run))
             below *= len(axis.order)
-        return self._taps(left, weights, loops, depth, self._start())
+        return self._taps(left, weights, loops, depth, self._start(), ahead)
 
     def _taps(
         self,
@@ -391,6 +410,7 @@ class Nest:
         loops: list[tuple[Reg, int, int]],
         depth: Reg,
         start: Accumulators,
+        ahead: list[Ahead],
     ) -> Accumulators:
         b, tile = self.b, self.tile
         if not loops:
@@ -403,15 +423,13 @@ class Nest:
             if known is None and unroll == 3:
                 unroll = 2  # a power of two where the depth is not known
             steps = depth if known is None else known
-            ahead: list[Ahead] = []
             if self.next is not None and known is not None:
-                ahead = [
-                    self.next.ahead(b, b.offset(weights, self.away), known, unroll, self.place)
-                ]
+                away = b.offset(weights, self.away)
+                ahead = [*ahead, self.next.ahead(b, away, known, unroll, self.place)]
             return microkernel(b, tile, Left(left, self.size), right, steps, start, unroll, ahead)
         (taps, source, packed), *inner = loops
         if fixed(taps) == 1:
-            return self._taps(left, weights, inner, depth, start)
+            return self._taps(left, weights, inner, depth, start, ahead)
         flat = [register for row in start for register in row]
         with b.loop(0, taps, 1, flat) as loop:
             sums = unflat(loop.carried, tile.vectors)
@@ -419,7 +437,7 @@ class Nest:
             moved = {a.pointer: b.offset(a.pointer, away) for a in left}
             rows = tuple(Address(moved[a.pointer], a.bytes) for a in left)
             place = b.offset(weights, b.mul(loop.index, packed))
-            sums = self._taps(rows, place, inner, depth, sums)
+            sums = self._taps(rows, place, inner, depth, sums, ahead)
             loop.next = [register for row in sums for register in row]
         return unflat(loop.results, tile.vectors)
 
@@ -463,38 +481,3 @@ class Nest:
     def _store_row(self, values: list[Reg], pixel: Reg, total: Reg) -> None:
         for value, column, mask in zip(values, self.columns, self.masks, strict=True):
             self.sink.store(value, (pixel, column, total), self.tile.lanes, mask)
-
-
-def unflat(registers: list[Reg], vectors: int) -> Accumulators:
-    """Accumulators by row from one list."""
-    return [registers[i : i + vectors] for i in range(0, len(registers), vectors)]
-
-
-@contextlib.contextmanager
-def each(b: Builder, start: Reg, stop: Reg) -> Iterator[Reg]:
-    """`for index in range(start, stop)`; no loop where it is known to run once."""
-    first, last = fixed(start), fixed(stop)
-    if first is not None and last is not None and last - first == 1:
-        yield start
-        return
-    with b.loop(start, stop) as loop:
-        yield loop.index
-
-
-def span(b: Builder, i: Reg, extent: int, parts: int) -> tuple[Reg, Reg]:
-    """Start and length of part `i` of `parts` nearly equal ones."""
-    if extent % parts == 0:
-        return b.mul(i, extent // parts), integer(extent // parts)
-    start, _ = divide(b, b.mul(i, extent), integer(parts))
-    stop, _ = divide(b, b.mul(b.add(i, 1), extent), integer(parts))
-    return start, subtract(b, stop, start)
-
-
-def look_up(b: Builder, name: str, rows: list[tuple[int, ...]], row: Reg) -> list[Reg]:
-    """One row of a constant table, held in the kernel."""
-    width = len(rows[0])
-    entries = ", ".join(f"i64 {n}" for numbers in rows for n in numbers)
-    count = prod((len(rows), width))
-    b.declarations.add(f"@{name} = private constant [{count} x i64] [{entries}]")
-    start = b.offset(Reg("ptr", f"@{name}"), b.mul(row, width * 8))
-    return [b.load("i64", b.offset(start, i * 8), 8) for i in range(width)]

@@ -12,8 +12,8 @@ from weft.codegen.builder import Reg, integer, kernel_builder
 from weft.codegen.contraction.emit import divide, read, smaller, subtract
 from weft.codegen.contraction.plan import ceil_div
 from weft.codegen.contraction.transpose import transpose
-from weft.codegen.convolution.correlate import look_up
 from weft.codegen.convolution.geometry import Correlation
+from weft.codegen.convolution.piece import look_up
 from weft.codegen.kernel import Kernel, Launch, Scratch
 from weft.codegen.microkernel import Tile, first_lanes
 from weft.codegen.target import Target

@@ -14,8 +14,8 @@ from math import prod
 from weft.codegen.builder import Builder, Reg, integer, kernel_builder
 from weft.codegen.contraction.emit import divide, read, smaller, subtract
 from weft.codegen.contraction.plan import ceil_div
-from weft.codegen.convolution.correlate import span
 from weft.codegen.convolution.halo import Image, pitches_of
+from weft.codegen.convolution.piece import span
 from weft.codegen.kernel import Argument, Kernel, Launch, Scratch
 from weft.codegen.microkernel import first_lanes
 from weft.ir.dtype import DType

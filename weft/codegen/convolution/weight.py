@@ -28,10 +28,10 @@ from weft.codegen.builder import Builder, Reg, integer, kernel_builder
 from weft.codegen.contraction.emit import divide, fixed, smaller, subtract
 from weft.codegen.contraction.plan import ceil_div
 from weft.codegen.contraction.sink import Sink
-from weft.codegen.convolution.correlate import each, look_up, span, unflat
 from weft.codegen.convolution.geometry import Triple
 from weft.codegen.convolution.halo import Image, choose, copy_block, larger, pitches_of
 from weft.codegen.convolution.panels import Panels, spans_of
+from weft.codegen.convolution.piece import each, look_up, span, unflat
 from weft.codegen.convolution.weight_plan import Plan
 from weft.codegen.convolution.weight_problem import WeightGradient
 from weft.codegen.convolution.weight_sum import Place, Tiling, launch_sum

@@ -11,7 +11,7 @@ from dataclasses import replace
 from weft.codegen.builder import Reg, integer
 from weft.codegen.contraction.emit import divide, read
 from weft.codegen.contraction.sink import Sink
-from weft.codegen.convolution.correlate import each, span, unflat
+from weft.codegen.convolution.piece import each, span, unflat
 from weft.codegen.convolution.weight import WeightNest
 from weft.codegen.convolution.weight_plan import Plan, cut
 from weft.codegen.convolution.weight_problem import WeightGradient
