@@ -85,6 +85,19 @@ def test_transpose_and_add(rows: int, columns: int, dtype: DType) -> None:
 
 
 @SOME
+@given(st.integers(2, 7), dims(1, 40), dims(1, 80), NUMBERS)
+def test_transpose_to_a_short_last_axis(taps: int, channels: int, rows: int, dtype: DType) -> None:
+    """As an optimiser reads a gradient by weights: taps outermost there, innermost here."""
+
+    def build(g: Any, old: Any) -> Any:
+        new = old + ops.transpose(g, perm=(3, 2, 0, 1))
+        return new, new + old
+
+    shape = (rows, channels, taps, taps)
+    run(build, [(taps, taps, channels, rows), shape], dtype)
+
+
+@SOME
 @given(shapes(1, 4, max_size=5000), NUMBERS, st.data())
 def test_reductions(shape: tuple[int, ...], dtype: DType, data: Any) -> None:
     axes = tuple(a for a in range(len(shape)) if data.draw(st.booleans()))

@@ -436,12 +436,11 @@ def masked(f: Builder, copy: Copy, new: Reg, old: Reg) -> Reg:
 
 
 def turns(offset: Index, across: Symbol, along: Symbol) -> bool:
-    """Whether a load strides along one axis and is contiguous along another, and is affine."""
+    """Whether a load is contiguous along one axis, whatever other atoms say, and not another."""
     steps = {atom.inner: k for atom, k in offset.terms if atom.kind == "var"}
-    affine = all(
-        atom.kind == "var" or atom.symbols.isdisjoint((across, along)) for atom, _ in offset.terms
-    )
-    return affine and steps.get(across, 0) == 1 and steps.get(along, 0) not in (0, 1)
+    others = {s for atom, _ in offset.terms if atom.kind != "var" for s in atom.symbols}
+    strides = along in others or steps.get(along, 0) not in (0, 1)
+    return strides and across not in others and steps.get(across, 0) == 1
 
 
 def transposed(f: Builder, rows: list[Reg]) -> list[Reg]:

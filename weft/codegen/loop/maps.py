@@ -113,7 +113,10 @@ class _Map:
                 return (self._flat(),)
             return tuple(self._one_axis(part) for part in stretches)
         across = self._across()
-        return (self._rows() if across is None else self._turned(across),)
+        if across is None:
+            return (self._rows(),)
+        self._join(across)
+        return (self._turned(across),)
 
     def _launch(
         self,
@@ -258,6 +261,16 @@ class _Map:
                     found.update({s: None for s, k in steps.items() if k == 1 and s is not last})
         wide = [s for s in found if s.extent >= 4]
         return wide[0] if wide and last.extent >= self.lanes // 2 else None
+
+    def _join(self, across: Symbol) -> None:
+        """Make one of the last two axes where the last alone would fill few whole squares."""
+        *outer, before, last = self.axes
+        if before is across or last.extent >= TILE or last.extent % self.lanes == 0:
+            return
+        both = Symbol("joined", before.extent * last.extent)
+        places = unflat(variable(both), [before.extent, last.extent])
+        self._rename(dict(zip((before, last), places, strict=True)))
+        self.axes = [*outer, both]
 
     def _turned(self, across: Symbol) -> Launch:
         """Square tiles, turned in registers."""
