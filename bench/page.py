@@ -154,7 +154,8 @@ def _others(rows: dict[str, Row]) -> str:
 
 
 def _inference(rows: dict[str, Row]) -> str:
-    return "## Inference, one image\n\n" + _contest(rows, OTHERS)
+    about = "Weft's networks are under `jit`."
+    return f"## Inference, one image\n\n{about}\n\n" + _contest(rows, OTHERS)
 
 
 def _first(rows: dict[str, Cell]) -> str:

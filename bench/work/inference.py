@@ -1,4 +1,7 @@
-"""Inference of image networks on one image: `inference:NETWORK`; the outputs are fetched."""
+"""Inference of image networks on one image: `inference:NETWORK`; the outputs are fetched.
+
+Weft's networks are under `jit`, so that Python records a step once, as in a compiled peer.
+"""
 
 from __future__ import annotations
 
@@ -10,11 +13,18 @@ from bench.work.batches import batch_of
 
 def weft(threads, name):
     import weft as wf
-    from weft.cli.workload import inference_step, workload
+    from weft.cli.workload import workload
 
     wf.manual_seed(0)
     work = workload(name)
-    return inference_step(work, work.make(), 1)
+    model = wf.func.jit(work.make().eval())
+    (x,), _ = work.data(1)
+
+    def step():
+        with wf.no_grad():
+            return model(x).numpy()
+
+    return step
 
 
 def _network(threads, name):

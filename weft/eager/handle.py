@@ -100,6 +100,14 @@ class Handle:
             return False
         return lazy.array is not None and not (lazy.tracked and trace.now.grad_mode)
 
+    def tells_changes(self) -> bool:
+        """Whether every change of the value gives it another value or version."""
+        return self.window is None and not getattr(self, "lent", False)
+
+    def is_still(self, lazy: Lazy, version: int) -> bool:
+        """Whether it shows this value in this version, and tells changes."""
+        return self.shown is lazy and self._version == version and self.tells_changes()
+
     def own_memory(self) -> Array | None:
         """The tensor's memory, if nothing recorded would see it change; it may be written to."""
         if self.window is not None or not self.at_hand or self._references() > _LONE[0]:

@@ -39,9 +39,7 @@ def _is_lasting(leaf: Lazy) -> bool:
 def _keeper(leaf: Lazy) -> Handle | None:
     """The tensor whose version tells of every change of a leaf, if there is one."""
     handle = None if leaf.owner is None or type(leaf) is Alias else leaf.owner()
-    if handle is None or handle.view_of is not None or getattr(handle, "lent", False):
-        return None
-    return handle
+    return handle if handle is not None and handle.tells_changes() else None
 
 
 class Watch:
@@ -55,29 +53,25 @@ class Watch:
     def __init__(self, positions: Sequence[int], release: Callable[[], None]) -> None:
         self._positions = positions
         self._release = release
-        self._seen: list[tuple[Any, int, int]] = []  # tensor, its version, its value's identity
+        self._seen: list[tuple[weakref.ref[Handle], int, int]] = []
+        """Of each leaf the tensor that shows it, its version, and the identity of its value."""
         self._first: weakref.ref[Handle] | None = None
 
     def is_fresh(self, leaves: Sequence[Lazy]) -> bool:
         """Whether no leaf has changed."""
-        seen = self._seen
-        if seen and all(
-            [self._is_same(leaves[i], *mark) for i, mark in zip(self._positions, seen, strict=True)]
-        ):
-            return True
+        for i, (owner, version, identity) in zip(self._positions, self._seen, strict=False):
+            leaf, handle = leaves[i], owner()
+            if handle is None or id(leaf) != identity or not handle.is_still(leaf, version):
+                break
+        else:
+            if self._seen:
+                return True
         self._look([leaves[i] for i in self._positions])
         _recent[self] = None
         _recent.move_to_end(self)
         if len(_recent) > MOST_KEEPING:
             _recent.popitem(last=False)[0].end()
         return False
-
-    @staticmethod
-    def _is_same(leaf: Lazy, owner: Any, version: int, identity: int) -> bool:
-        if leaf.owner is not owner or id(leaf) != identity:
-            return False
-        handle = _keeper(leaf)
-        return handle is not None and handle.version == version
 
     def _look(self, leaves: Sequence[Lazy]) -> None:
         """Note what the leaves are; nothing where one of them may change unseen."""
@@ -87,7 +81,7 @@ class Watch:
             if keeper is None:
                 self._seen = []
                 return
-            self._seen.append((leaf.owner, keeper.version, id(leaf)))
+            self._seen.append((weakref.ref(keeper), keeper.version, id(leaf)))
         if keepers[0] is not None:
             self._first = weakref.ref(keepers[0], self._gone)
 
