@@ -183,3 +183,26 @@ def test_gradcheck_finds_a_wrong_gradient():
         wf.autograd.gradcheck(wf.exp, leaf(1.0))
     with pytest.raises(errors.GradientError, match="expected an input with requires_grad=True"):
         wf.autograd.gradcheck(wf.exp, wf.ones(1))
+
+
+def test_truth_values_count_as_numbers():
+    x, y = wf.tensor([True, False]), wf.tensor([True, True])
+    assert x.sign().dtype is wf.bool and x.sign().tolist() == [True, False]
+    assert wf.square(x).dtype is wf.int64 and wf.square(x).tolist() == [1, 0]
+    assert wf.outer(x, y).tolist() == [[True, True], [False, False]]
+    assert wf.kron(y, x).dtype is wf.bool
+
+
+def test_activations_of_integers():
+    x = wf.tensor([-3, 2, 9])
+    assert wf.nn.functional.relu6(x).tolist() == [0, 2, 6]
+    assert wf.nn.functional.softsign(x).tolist() == pytest.approx([-0.75, 2 / 3, 0.9])
+    assert wf.nn.functional.tanhshrink(x).dtype is wf.float32
+
+
+def test_parts_and_repetitions_by_method():
+    x = wf.tensor([[1, 2], [3, 4]])
+    assert [p.tolist() for p in x.hsplit(2)] == [[[1], [3]], [[2], [4]]]
+    assert [p.tolist() for p in x.vsplit(2)] == [[[1, 2]], [[3, 4]]]
+    assert x.repeat_interleave(wf.tensor([1, 2]), dim=0, output_size=3).shape == (3, 2)
+    assert wf.tensor([2.0]).polygamma(1).item() == pytest.approx(0.6449341)

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any, Final
 from weft import ops
 from weft.eager.arithmetic import eq, subtract
 from weft.eager.call import cast, kind_of, lazy_of, promoted, record, recorded, wrap
-from weft.eager.family import of_floats, of_one, rounding
-from weft.ir.dtype import bool_
+from weft.eager.family import of_bools, of_floats, of_one, rounding
+from weft.ir.dtype import bool_, int64
 from weft.ir.node import Value
 from weft.ops.base import REGISTRY, catalogue
 
@@ -28,8 +28,8 @@ __all__ = [
 
 negative: Final = of_one("negative")
 abs: Final = of_one("abs")
-sign: Final = of_one("sign")
-square: Final = of_one("square")
+sign: Final = of_bools(of_one("sign"), bool_)
+square: Final = of_bools(of_one("square"), int64)
 exp: Final = of_one("exp", floats=True)
 expm1: Final = of_one("expm1", floats=True)
 log: Final = of_one("log", floats=True)

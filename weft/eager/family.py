@@ -21,7 +21,8 @@ from weft.eager.call import (
 )
 from weft.eager.handle import Handle
 from weft.eager.lazy import trace
-from weft.ir.dtype import bool_
+from weft.eager.promotion import TORCH
+from weft.ir.dtype import DType, bool_, int64
 from weft.ir.node import Value
 from weft.ops.base import REGISTRY, Op
 
@@ -76,6 +77,19 @@ def of_one(name: str, floats: bool = False) -> Unary:
     function.__name__ = function.__qualname__ = name
     function.__doc__ = f"`{name}` of every element."
     return function
+
+
+def of_bools(function: Unary, dtype: DType) -> Unary:
+    """`function` also of truth values, as numbers; the result is of `dtype` then, as in PyTorch."""
+
+    def either(x: Any) -> Tensor:
+        if isinstance(x, Handle) and x.lazy.type.dtype is bool_ and x.rules is TORCH:
+            return wrap(cast(function(wrap(cast(x.lazy, int64), x)).lazy, dtype), x)
+        return function(x)
+
+    either.__name__, either.__qualname__ = function.__name__, function.__qualname__
+    either.__doc__ = function.__doc__
+    return either
 
 
 def of_floats(name: str, function: Callable[..., Value], arity: int = 1) -> Callable[..., Tensor]:

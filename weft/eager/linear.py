@@ -7,7 +7,16 @@ from typing import TYPE_CHECKING, Any, Final
 
 from weft import ops
 from weft.eager.argument import dims_of, either
-from weft.eager.call import cast, kind_of, lazy_of, promoted, recorded, under_autocast
+from weft.eager.call import (
+    Recorded,
+    cast,
+    kind_of,
+    lazy_of,
+    promoted,
+    recorded,
+    under_autocast,
+    wrap,
+)
 from weft.eager.handle import Handle
 from weft.eager.lazy import Lazy
 from weft.errors import DTypeError, ShapeError
@@ -214,7 +223,7 @@ def _trace(x: Value, *, offset: int, axes: tuple[int, int]) -> Value:
 
 def outer(x: Any, vec2: Any) -> Tensor:
     """The product of every element of one vector with every one of the other."""
-    return _outer.on(kind_of(x, vec2), *promoted(x, vec2))
+    return _of_pairs(_outer, x, vec2)
 
 
 ger = outer
@@ -227,7 +236,16 @@ def inner(x: Any, other: Any) -> Tensor:
 
 def kron(x: Any, other: Any) -> Tensor:
     """Kronecker's product: `other` times each element of `x`, side by side."""
-    return _kron.on(kind_of(x, other), *promoted(x, other))
+    return _of_pairs(_kron, x, other)
+
+
+def _of_pairs(product: Recorded, x: Any, y: Any) -> Tensor:
+    """Products of pairs of elements; of truth values, whether both hold."""
+    pair = promoted(x, y)
+    if pair[0].type.dtype is not types.bool_:
+        return product.on(kind_of(x, y), *pair)
+    (found,) = product.record([cast(z, types.uint8) for z in pair], {})
+    return wrap(cast(found, types.bool_), kind_of(x, y))
 
 
 def cross(x: Any, other: Any, dim: Any = None, *, axis: Any = None) -> Tensor:

@@ -317,11 +317,14 @@ def _repeated(x: Value, *, repeats: Any, axis: int | None) -> Value:
     return ops.repeat(x, repeats, axis)
 
 
-def repeat_interleave(x: Any, repeats: Any, dim: Any = None, *, axis: Any = None) -> Tensor:
+def repeat_interleave(
+    x: Any, repeats: Any, dim: Any = None, *, output_size: int | None = None, axis: Any = None
+) -> Tensor:
     """Each element along an axis repeated; without an axis, of all in row-major order.
 
     Args:
         repeats: a number, or one an element (which is looked at, as it decides the shape).
+        output_size: how many there are then; of no influence, as it follows from `repeats`.
 
     Raises:
         ShapeError: not as many numbers as elements.
@@ -475,6 +478,7 @@ class Movement(Handle):
     flip = flip
     fliplr = fliplr
     flipud = flipud
+    hsplit = hsplit
     narrow = narrow
     repeat = repeat
     repeat_interleave = repeat_interleave
@@ -487,3 +491,4 @@ class Movement(Handle):
     tril = tril
     triu = triu
     unbind = unbind
+    vsplit = vsplit

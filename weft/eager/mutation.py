@@ -162,6 +162,7 @@ class Mutation(Handle):
     lerp_ = changing(selection.lerp, "lerp_")
     addcmul_ = changing(selection.addcmul, "addcmul_")
     addcdiv_ = changing(selection.addcdiv, "addcdiv_")
+    i0_ = changing(elementary.i0, "i0_")
     digamma_ = changing(elementary.digamma, "digamma_")
     lgamma_ = changing(elementary.lgamma, "lgamma_")
     not_equal_ = changing(arithmetic.ne, "not_equal_")

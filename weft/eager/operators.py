@@ -191,6 +191,11 @@ class Operators(Handle):
     positive = elementary.positive
     rad2deg = elementary.rad2deg
     reciprocal = elementary.reciprocal
+
+    def polygamma(self, n: int) -> Tensor:
+        """The `n`-th derivative of `digamma`."""
+        return elementary.polygamma(n, self)
+
     relu = elementary.relu
     digamma = elementary.digamma
     i0 = elementary.i0

@@ -6,7 +6,7 @@ import functools
 from typing import Any
 
 from weft.eager.argument import dims_of
-from weft.eager.call import Recorded, lazy_of, recorded, unary
+from weft.eager.call import Recorded, lazy_of, promoted, recorded, unary
 from weft.eager.family import of_one
 from weft.eager.inplace import write
 from weft.eager.random import SEED, next_counter
@@ -36,7 +36,7 @@ def _plain(name: str, x: Any, inplace: bool = False) -> Any:
     return _function(name)(x)
 
 
-_function = functools.cache(lambda name: of_one(name, floats=name != "relu"))
+_function = functools.cache(lambda name: of_one(name, floats=name not in ("relu", "relu6")))
 
 
 @recorded
@@ -208,7 +208,7 @@ def _softsign(x: Value) -> Value:
 
 def softsign(input: Any) -> Any:
     """`x / (1 + |x|)`."""
-    return _softsign(input)
+    return _softsign(*promoted(input, floats=True))
 
 
 @recorded
@@ -218,7 +218,7 @@ def _tanhshrink(x: Value) -> Value:
 
 def tanhshrink(input: Any) -> Any:
     """`x - tanh(x)`."""
-    return _tanhshrink(input)
+    return _tanhshrink(*promoted(input, floats=True))
 
 
 @recorded
