@@ -17,6 +17,7 @@ from weft import ops
 from weft.codegen.contraction import dot, finish, plan
 from weft.codegen.contraction.plan import pays_in_pairs, plan_of
 from weft.codegen.contraction.product import product_of
+from weft.codegen.contraction.split import parts_of
 from weft.codegen.family.matmul import matmul
 from weft.codegen.kernel import Launch, Scratch
 from weft.codegen.target import Target
@@ -197,6 +198,22 @@ def fused(
     group = Group(tuple(nodes), group.inputs, outputs)
     feeds = {v: draw(known(v.shape), dtype, i) for i, v in enumerate(group.inputs)}
     return group, feeds
+
+
+def small(name: str) -> Target:
+    """A target with a second-level cache that small operands exceed."""
+    return replace(machine(name), l2=1 << 17)
+
+
+@pytest.mark.parametrize("dtype", [types.float32, types.float64, types.bfloat16], ids=str)
+@pytest.mark.parametrize("shapes", [((1400, 33), (1400, 64)), ((1302, 36), (1302, 70))], ids=str)
+def test_long_sums_into_few_results_are_cut(shapes: Any, dtype: DType) -> None:
+    group, feeds = fused(shapes, _momentum, dtype, transpose_x=True)
+    assert parts_of(product_of(group.nodes[0]), small("native")) > 1
+    for name in TARGETS:
+        goal = small(name)
+        tolerance = {8: 1e-12, 4: 2e-5, 2: 2e-2}[dtype.size]
+        check_group(group, matmul(group, goal), feeds, goal, tolerance, tolerance * 40)
 
 
 @pytest.mark.parametrize("tail", [_relu, _gelu_like, _descent, _momentum])

@@ -116,7 +116,7 @@ def plan_of(product: Product, target: Target) -> Plan:
     depth = ceil_div(ceil_div(product.k, blocks), 8) * 8 if blocks > 1 else max(product.k, 1)
     if before and _columns_first(product, tile, depth, target):
         widest = max(1, target.l2 // 2 // (down * tile.rows * tile.columns * tile.dtype.size))
-        wide = ceil_div(across, max(TEAM, ceil_div(across, widest)))
+        wide = ceil_div(across, max(ceil_div(TEAM, product.count), ceil_div(across, widest)))
         group = ceil_div(product.count * ceil_div(across, wide), CHUNKS)
         return Plan(tile, depth, down, wide, group, pack_left, pack_right)
     if before:
@@ -267,8 +267,8 @@ def _columns_first(product: Product, tile: Tile, depth: int, target: Target) -> 
     """Whether all rows of a block of x fit an item: a large y is then copied once, in passing."""
     size = tile.dtype.size
     fits = product.m * depth * size <= target.l2 // 2
-    large = product.k * product.n * size > 4 * target.l2
-    return fits and large and product.n >= TEAM * ITEM_COLUMNS
+    large = product.count * product.k * product.n * size > 4 * target.l2
+    return fits and large and product.count * product.n >= TEAM * ITEM_COLUMNS
 
 
 def _row_blocks(

@@ -6,7 +6,7 @@ from typing import Protocol
 
 from weft.codegen.builder import Builder, Reg, integer
 from weft.codegen.contraction.emit import fixed, scaled, write
-from weft.codegen.kernel import Argument, Launch
+from weft.codegen.kernel import Argument, Launch, Scratch
 from weft.codegen.loop.epilogue import Epilogue
 from weft.codegen.loop.partial import partials_of
 from weft.codegen.microkernel import LINE, Ahead, Tile, opaque
@@ -73,20 +73,21 @@ class Summing(Sink, Protocol):
 def sink_of(group: Group) -> Summing:
     """How the results of a group that begins with a product are stored."""
     if len(group.nodes) == 1:
-        return Plain(group.nodes[0].outputs[0])
+        out = group.nodes[0].outputs[0]
+        return Plain(out, out.dtype)
     return Fused(group)
 
 
 class Plain:
     """Store the sums, rounded to the output's type; knows no sizes, so that kernels are shared."""
 
-    def __init__(self, out: Value) -> None:
+    def __init__(self, out: Value | Scratch, dtype: DType) -> None:
         self.values: tuple[Argument, ...] = (out,)
         self.writes: tuple[int, ...] = (0,)
         self.inplace: tuple[tuple[int, int], ...] = ()
         self.sums = False
-        self.cost = 8.0 if out.dtype.size == 2 else 1.0  # rounding to half precision
-        self._dtype: DType = out.dtype
+        self.cost = 8.0 if dtype.size == 2 else 1.0  # rounding to half precision
+        self._dtype = dtype
         self._b: Builder
         self._base: Reg
 

@@ -7,6 +7,7 @@ from weft.codegen.contraction.plain import launch_plain
 from weft.codegen.contraction.plan import pays_in_pairs, plan_of
 from weft.codegen.contraction.product import product_of
 from weft.codegen.contraction.sink import sink_of
+from weft.codegen.contraction.split import launch_split, parts_of
 from weft.codegen.contraction.tiled import launch_tiled
 from weft.codegen.kernel import Launch
 from weft.codegen.target import Target
@@ -25,6 +26,9 @@ def matmul(group: Group, target: Target) -> tuple[Launch, ...]:
         return launch_plain(product, target, (x, y), sink)
     if suits(product, target):
         return launch_dot(product, target, (x, y), sink)
+    parts = parts_of(product, target)
+    if parts > 1:
+        return launch_split(product, parts, target, (x, y), sink)
     if pays_in_pairs(product, target):
         product = product.paired()
     return launch_tiled(product, plan_of(product, target), target, (x, y), sink)

@@ -1,0 +1,98 @@
+"""Long sums into few results: parts of k have sums of their own, which are added at the end.
+
+A part is a product of a batch, so that every thread walks through its own rows of both operands
+once, and its sums stay in the second-level cache. How many parts there are depends on the shapes,
+and they are added in order.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from weft.codegen.builder import Builder, Reg, integer, kernel_builder, memory_type
+from weft.codegen.contraction.emit import scaled, smaller
+from weft.codegen.contraction.plan import (
+    ITEM_COLUMNS,
+    TEAM,
+    ceil_div,
+    pays_in_pairs,
+    plan_of,
+)
+from weft.codegen.contraction.product import Product
+from weft.codegen.contraction.sink import Plain, Sink
+from weft.codegen.contraction.tiled import launch_tiled
+from weft.codegen.kernel import Kernel, Launch, Scratch
+from weft.codegen.target import Target
+from weft.ir.node import Value
+
+LEAST_ROWS = 32
+LEAST_COLUMNS = 64
+"""Fewer are the work of other kernels."""
+SHARE = 4
+"""The parts' sums should take this many times less memory traffic than the operands."""
+
+
+def parts_of(product: Product, target: Target) -> int:
+    """How many parts k is cut into; 1 where chunks of rows and columns do as well."""
+    m, n, size = product.m, product.n, product.accumulator.size
+    rows_together = product.x_transposed and not product.y_transposed
+    if not rows_together or product.count != 1 or m < LEAST_ROWS or n < LEAST_COLUMNS:
+        return 1
+    moved = product.k * (m + n)
+    if m * n * size > target.l2 // 4 or moved * size < 4 * target.l2:
+        return 1
+    most = min(TEAM * ceil_div(ITEM_COLUMNS, n), moved // (2 * SHARE * m * n))
+    return max((p for p in range(1, most + 1) if product.k % p == 0), default=1)
+
+
+def launch_split(
+    product: Product, parts: int, target: Target, operands: tuple[Value, Value], sink: Sink
+) -> tuple[Launch, ...]:
+    """The launches of a product in parts, and of the sum over them."""
+    k, m, n = product.k // parts, product.m, product.n
+    part = replace(product, k=k, batch=(parts,), x_batch=(m * k,), y_batch=(k * n,))
+    if pays_in_pairs(part, target):
+        part = part.paired()
+    sums = Scratch(parts * m * n * product.accumulator.size)
+    plain = Plain(sums, product.accumulator)
+    launches = launch_tiled(part, plan_of(part, target), target, operands, plain)
+    return (*launches, _launch_sum(product, parts, target, sums, sink))
+
+
+def _launch_sum(product: Product, parts: int, target: Target, sums: Scratch, sink: Sink) -> Launch:
+    """Rows of all parts added up and given to the sink."""
+    group = ceil_div(product.m, TEAM)
+    b = kernel_builder()
+    base = b.argument(0)
+    sink.bind(b, 1)
+    begin = b.mul(b.params[1], group)
+    end = smaller(b, b.mul(b.params[2], group), product.m)
+    lanes = target.lanes(product.accumulator.size)
+    whole = product.n - product.n % lanes
+    with b.loop(begin, end) as row:
+        for first, last, each in ((0, whole, lanes), (whole, product.n, 1)):
+            if first == last:
+                continue
+            with b.loop(first, last, each) as column:
+                at = row.index, column.index, integer(product.n)
+                sink.reset()
+                sink.store(_total(b, product, parts, (base, *at), each), at, each, None)
+    return Launch(
+        Kernel(f"matmul_sum_{product.label}", b.module()), (sums, *sink.values),
+        tuple(1 + i for i in sink.writes), ceil_div(product.m, group),
+        tuple((1 + i, 1 + j) for i, j in sink.inplace), bytes=float(sums.size),
+    )  # fmt: skip
+
+
+def _total(
+    b: Builder, product: Product, parts: int, at: tuple[Reg, Reg, Reg, Reg], lanes: int
+) -> Reg:
+    """A vector of the sums over the parts."""
+    base, row, column, n = at
+    size, type_ = product.accumulator.size, memory_type(product.accumulator, lanes)
+    place = scaled(b, scaled(b, base, row, n, size), column, 1, size)
+    total = b.load(type_, place, size)
+    for part in range(1, parts):
+        other = b.load(type_, b.offset(place, part * product.m * product.n * size), size)
+        total = b.binary("fadd", total, other)
+    return total
