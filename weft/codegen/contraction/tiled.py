@@ -15,7 +15,7 @@ from weft.codegen.contraction.panel import (
     odd_elements,
     right_bytes,
 )
-from weft.codegen.contraction.plan import Plan, ceil_div
+from weft.codegen.contraction.plan import DISTANCE, Plan, ceil_div
 from weft.codegen.contraction.product import Product
 from weft.codegen.contraction.sink import Sink
 from weft.codegen.contraction.whole import RightPanels, panel_bytes
@@ -35,10 +35,6 @@ from weft.codegen.microkernel import (
 from weft.codegen.target import Target
 from weft.ir.node import Value
 from weft.ir.shape import known, size
-
-DISTANCE = 16
-"""Steps of k before which y is asked for where it is read in place, from memory, in steps that lie
-pages apart (16 x 1000 x 2048: 1.9 times faster, Cascade Lake; 8 and 32 are slower)."""
 
 
 def launch_tiled(
