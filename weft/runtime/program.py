@@ -173,8 +173,8 @@ class Program:
     def _run_host(self) -> int:
         if self._running:
             raise WeftError("program: a host call runs the program that it is part of")
-        self._running = True
         self._raised.clear()  # of a step whose exception Ctrl-C overtook
+        self._running = True  # no call between this and `try`, as Ctrl-C comes after calls
         try:
             return self._enter(self._pointer)
         finally:
