@@ -54,6 +54,11 @@ def whole(x):
     return ops.lag_gather(x, rows, ops.constant(np.int32(2)), last, history, rule=RULE)
 
 
+def merged(x, axis):
+    """Two arrays joined whose last two axes are made one."""
+    return ops.concatenate(*[ops.reshape(y, shape=(2, 3)) for y in (x, ops.exp(x))], axis=axis)
+
+
 CASES = {
     # op: (fires, expected ops, does not fire, arrays of both)
     "identity": (lambda x: ops.identity(x), [], lambda x: ops.exp(x), [M]),
@@ -76,6 +81,9 @@ CASES = {
     "slice": (
         lambda x: ops.slice(x, begin=(0, 0), end=(2, 3)), [],
         lambda x: ops.slice(x, begin=(1, 0), end=(-9, 3), strides=(-1, 1)), [M],
+    ),
+    "concatenate": (
+        lambda x: merged(x, 1), ["exp", "concatenate", "reshape"], lambda x: merged(x, 0), [ONES],
     ),
     "gather": (
         lambda x: ops.gather(whole(x), ops.constant(np.array([1, 0, 0]))), ["lag_gather"],
@@ -153,6 +161,27 @@ def test_a_transpose_inside_a_batch_is_not_a_matmul_flag():
     x = np.zeros((3, 3, 3), np.float32)
     step = step_of(lambda x: ops.matmul(ops.transpose(x, perm=(1, 0, 2)), x), x)
     assert ops_of(simplify(step)) == ["transpose", "matmul"]
+
+
+@pytest.mark.parametrize(
+    ("begin", "end", "split", "expected"),
+    [
+        (4, 8, (2, 2, 2), ["reshape", "slice"]),
+        (0, 6, (2, 3, 2), ["reshape", "slice"]),
+        (3, 7, (2, 2, 2), ["slice", "reshape"]),  # begins inside a part
+        (4, 8, (4, 2), ["slice", "reshape"]),  # other axes are not as they were
+    ],
+)
+def test_a_part_of_the_last_axis_is_cut_after_a_split(begin, end, split, expected):
+    x = np.arange(20, dtype=np.float32).reshape(2, 10)
+
+    def build(x):
+        return ops.reshape(ops.slice(x, begin=(0, begin), end=(2, end)), shape=split)
+
+    before = step_of(build, x)
+    after = simplify(before)
+    assert ops_of(after) == expected
+    assert value_of(after, [x]).tobytes() == value_of(before, [x]).tobytes()
 
 
 def test_fold_computes_constants_once_and_leaves_feeds():

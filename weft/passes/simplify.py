@@ -17,6 +17,7 @@ from weft.ir.graph import Graph, rewrite, toposort
 from weft.ir.node import Node, Value
 from weft.ir.shape import known, size
 from weft.ops.base import REGISTRY, Boundary, constant_of, op_of
+from weft.ops.slicing import cut
 from weft.passes.step import Step
 from weft.transform.interpreter import located
 
@@ -176,6 +177,42 @@ def _reshape_of_reshape(node: Node) -> Replacement:
     return REGISTRY["reshape"](inner.inputs[0], shape=node.types[0].shape)
 
 
+def _reshape_of_slice(node: Node) -> Replacement:
+    """Part of the last axis, which is then split: sliced after the split, as a slice of heads.
+
+    Then only views lie before the slice, and it is read together with whatever follows.
+    """
+    part = node.inputs[0]
+    inner, shape = part.node, known(node.types[0].shape)
+    if inner.op != "slice" or {*inner.attrs["strides"]} != {1} or len(shape) < 2:
+        return None
+    source, width = known(inner.inputs[0].shape), shape[-1]
+    lead, first = source[:-1], inner.attrs["begin"][-1]
+    if known(part.shape)[:-1] != lead or shape[:-2] != lead:
+        return None
+    if not width or source[-1] % width or first % width:
+        return None
+    split = REGISTRY["reshape"](inner.inputs[0], shape=(*lead, source[-1] // width, width))
+    return cut(split, len(shape) - 2, first // width, first // width + shape[-2])
+
+
+def _concatenate_of_reshapes(node: Node) -> Replacement:
+    """Heads that are merged and then joined: joined first, as the gradient of a slice of heads."""
+    inner = [v.node for v in node.inputs]
+    rank = len(known(node.types[0].shape))
+    if node.attrs["axis"] != rank - 1 or any([p.op != "reshape" for p in inner]):
+        return None
+    sources = [p.inputs[0] for p in inner]
+    shapes = [known(v.shape) for v in sources]
+    widths = {s[-1:] for s in shapes}
+    if len(widths) != 1 or any([len(s) != rank + 1 for s in shapes]):
+        return None
+    if any([s[:-2] != known(v.shape)[:-1] for s, v in zip(shapes, node.inputs, strict=True)]):
+        return None
+    joined = REGISTRY["concatenate"](*sources, axis=rank - 1)
+    return REGISTRY["reshape"](joined, shape=node.types[0].shape)
+
+
 def _identity_transpose(node: Node) -> Replacement:
     perm: tuple[int, ...] = node.attrs["perm"]
     return node.inputs[0] if perm == tuple(range(len(perm))) else None
@@ -272,6 +309,7 @@ RULES: dict[str, tuple[Rule, ...]] = {
     "reshape": (
         _same_type,  # reshape(x, its own shape) -> x
         _reshape_of_reshape,  # reshape(reshape(x, s), t) -> reshape(x, t)
+        _reshape_of_slice,  # reshape(slice(x)) -> slice(reshape(x)), where the last axis is split
     ),
     "broadcast_to": (_same_type,),  # broadcast_to(x, its own shape) -> x
     "transpose": (
@@ -280,6 +318,7 @@ RULES: dict[str, tuple[Rule, ...]] = {
         _transpose_of_unit_axes,  # transpose that moves axes of size 1 -> reshape
     ),
     "slice": (_whole_slice,),  # slice of everything, forwards -> x
+    "concatenate": (_concatenate_of_reshapes,),  # of reshapes -> reshape(concatenate(...))
     "gather": (_gather_of_lagging,),  # gather(lag_gather(x, iota), i) -> lag_gather(x, i)
     "negative": (_twice,),  # -(-x) -> x
     "logical_not": (_twice,),  # not not x -> x
