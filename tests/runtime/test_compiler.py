@@ -134,6 +134,7 @@ def test_a_child_killed_while_idle_is_replaced(compiler):
     compiler.prestart(2)
     for child in compiler._children:
         child.process.kill()
+        child.process.wait()  # two that die with the same kernel in hand would be its fault
     assert compiler.compile([affine(2.0, 4.0)], current())
 
 
