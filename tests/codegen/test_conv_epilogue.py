@@ -55,6 +55,11 @@ def sums(y: Value, bias: Value, other: Value) -> tuple[Value, ...]:
     return g, ops.sum(g * (other - bias), axes=axes), total
 
 
+def moments(y: Value, bias: Value, other: Value) -> tuple[Value, ...]:
+    y = y + bias * (1000.0 if y.dtype.size > 2 else 1.0)
+    return (y, *ops.column_moments.all(y))
+
+
 def fused(kind: str, case: str, tail: Tail, dtype: str) -> tuple[Group, dict[Value, Array]]:
     """A convolution or gradient with a tail as one group, and its inputs."""
     x, w, attrs = SHAPES[case]
@@ -85,11 +90,12 @@ def fused(kind: str, case: str, tail: Tail, dtype: str) -> tuple[Group, dict[Val
     return Group(tuple(nodes), group.inputs, outputs), feeds
 
 
+@pytest.mark.parametrize("tail", [sums, moments])
 @pytest.mark.parametrize("kind", ["conv", "conv_grad_input"])
 @pytest.mark.parametrize("case", SHAPES)
-def test_sums_of_columns(case: str, kind: str) -> None:
+def test_statistics_of_columns(case: str, kind: str, tail: Tail) -> None:
     dtype = {"1x1": "float64", "small image": "bfloat16"}.get(case, "float32")
-    group, feeds = fused(kind, case, sums, dtype)
+    group, feeds = fused(kind, case, tail, dtype)
     tolerance = {"float64": 1e-12, "float32": 1e-4, "bfloat16": 0.06}[dtype]
     for name in ("native", "x86-64-v3"):
         with config.override(target=name):

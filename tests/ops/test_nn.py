@@ -13,6 +13,7 @@ from weft.errors import DTypeError, OutOfRangeError, ShapeError
 from weft.ir.dtype import as_dtype
 from weft.ir.graph import Graph
 from weft.ops.base import REGISTRY, Composite
+from weft.runtime.engine import Function, State
 from weft.transform.check import check_gradients
 from weft.transform.gradient import gradients
 from weft.transform.interpreter import evaluate
@@ -109,6 +110,20 @@ def test_batch_norm_gives_moments() -> None:
     np.testing.assert_allclose(s, x.var((0, 1, 2)))
     np.testing.assert_allclose(y.mean((0, 1, 2)), 0, atol=1e-12)
     np.testing.assert_allclose(y.std((0, 1, 2)), 1, atol=1e-4)
+
+
+@pytest.mark.parametrize("shape", [(3000, 5), (4, 7, 9, 40)])
+def test_moments_far_from_zero(shape: tuple[int, ...]) -> None:
+    """As from two passes, where the mean is a thousand deviations from zero and rows differ."""
+    x = (RNG.standard_normal(shape) + 1000).astype(np.float32)
+    x[0] = 990
+    graph = Graph()
+    with graph.as_default():
+        v = ops.placeholder(dtype="float32", shape=shape)
+        found = Function(graph, ops.column_moments.all(v), feeds=[v])([x], State())
+    axes, wide = tuple(range(len(shape) - 1)), x.astype(np.float64)
+    np.testing.assert_allclose(found[0], wide.mean(axes), rtol=3e-7)
+    np.testing.assert_allclose(found[1], wide.var(axes), rtol=1e-4)
 
 
 def test_the_moments_of_batch_norm_are_differentiable() -> None:

@@ -14,6 +14,7 @@ from weft.codegen.family.cumulative import cumulative
 from weft.codegen.family.gather import gather
 from weft.codegen.family.lag import lag_gather, lag_update
 from weft.codegen.family.matmul import matmul
+from weft.codegen.family.moments import column_moments
 from weft.codegen.family.scatter import scatter
 from weft.codegen.family.sort import sort, top_k
 from weft.codegen.family.window import avg_pool, avg_pool_grad, max_pool, max_pool_grad
@@ -39,6 +40,7 @@ FAMILIES: Final[dict[str, Family]] = {
     "lag_update": lag_update,
     "scatter": scatter,
     "argreduce": argreduce,
+    "column_moments": column_moments,
     "cumulative": cumulative,
     "sort": sort,
     "top_k": top_k,

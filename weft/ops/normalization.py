@@ -16,20 +16,16 @@ from weft.errors import ShapeError
 from weft.ir.node import Value
 from weft.ir.shape import Shape, compatible, known, show
 from weft.ops import reduce
-from weft.ops.base import BY_EXPANSION, Array, Case, Composite, constant_of, defop
+from weft.ops.base import BY_EXPANSION, Array, Case, Composite, Opaque, defop
 from weft.ops.creation import is_zeros
-from weft.ops.elementwise import maximum, square
 from weft.ops.maths import rsqrt
 from weft.ops.numeric import FLOATS, draw
 from weft.ops.rule import floating, sum_like
-from weft.ops.slicing import slice_
 from weft.ops.statistic import in_float32, mean, variance
 
 __all__ = ["normalize"]
 
 EPSILON: Final = 1e-5
-SAMPLE: Final = 64
-"""Batch norm's first guess at the mean is that of such a part of the batch."""
 
 
 def normalize(
@@ -82,6 +78,45 @@ def _cases_over(shapes: tuple[tuple[int, ...], ...]) -> Callable[[], Iterator[Ca
     return cases
 
 
+# Moments of columns
+def _column_moments_shape(x: Shape) -> tuple[Shape, Shape]:
+    assert x is not None
+    if not x:
+        raise ShapeError(f"expected x of rank 1 or more, got shape {show(x)}")
+    return x[-1:], x[-1:]
+
+
+def _fast_column_moments(x: Array) -> tuple[Array, Array]:
+    _, m, v = _by(x, _batch_axes(x), 1.0)
+    return m.reshape(-1), v.reshape(-1)
+
+
+def _column_moments_expand(x: Value) -> tuple[Value, Value]:
+    axes = _batch_axes(x)
+    return mean(x, axes=axes), variance(x, axes=axes)
+
+
+def _column_moments_cases() -> Iterator[Case]:
+    for i, dtype in enumerate(FLOATS):
+        for shape in ((2, 3, 4, 5), (6, 5), (37, 33), (1, 4), (700, 3))[: 2 if i else None]:
+            yield Case((draw(shape, dtype) + dtype.numpy.type(30),), rtol=1e-5, atol=1e-5)
+
+
+column_moments = defop(
+    "column_moments",
+    inputs="x",
+    dtype=lambda *dtypes: (floating(*dtypes),) * 2,
+    shape=_column_moments_shape,
+    reference=_in_float64(_fast_column_moments),
+    fast=_fast_column_moments,
+    vjp=BY_EXPANSION,
+    lower=Opaque("column_moments", _column_moments_expand),
+    cases=_column_moments_cases,
+    outputs=2,
+)
+"""Mean and variance over all axes but the last, in one pass, exact however far from zero."""
+
+
 # Batch norm
 def _batch_axes(x: Any) -> tuple[int, ...]:
     return tuple(range(len(known(x.shape)) - 1))
@@ -104,31 +139,8 @@ def _fast_batch_norm(
 def _batch_norm_expand(
     x: Value, scale: Value, offset: Value, epsilon: float
 ) -> tuple[Value, Value, Value]:
-    axes = _batch_axes(x)
-    n = float(math.prod(known(x.shape)[:-1]))
-    # Mean and variance in one pass over x: of distances from what is near the mean.
-    near = mean(_sample(x), axes=axes)
-    distance = x - near
-    rest = reduce.sum(distance, axes=axes) / n
-    m = near + rest
-    v = maximum(reduce.sum(square(distance), axes=axes) / n - square(rest), constant_of(0, x.dtype))
+    m, v = column_moments.all(x)
     return normalize(x, m, v, scale, offset, epsilon), m, v
-
-
-def _sample(x: Value) -> Value:
-    """A corner of the batch, 1 / `SAMPLE` of it.
-
-    If k of n values have the mean c, then n * variance >= k * (mean - c) ** 2, so that the variance
-    about c less (mean - c) ** 2 is off by at most n / k roundings.
-    """
-    dims = known(x.shape)
-    left = max(math.prod(dims[:-1]) // SAMPLE, 1)
-    end: list[int] = []
-    for size in reversed(dims[:-1]):
-        end.insert(0, min(size, left))
-        left //= max(size, 1)
-        left = max(left, 1)
-    return slice_(x, begin=(0,) * len(dims), end=(*end, dims[-1]))
 
 
 def _batch_norm_vjp(

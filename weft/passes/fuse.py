@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from weft.ir.node import Node, Value
 from weft.ir.shape import Shape, known, size
 from weft.ops.base import Alias, Boundary, Elementwise, Opaque, Pull, Reduce, op_of
-from weft.passes.group import MOST_INPUTS, MOST_NODES, Group
+from weft.passes.group import MOST_INPUTS, MOST_NODES, Group, gathers
 from weft.passes.recompute import recompute
 from weft.passes.step import Step
 
@@ -78,10 +78,6 @@ def fuse(step: Step, enabled: bool = True) -> Fused:
     for position, node in enumerate(step.graph.nodes):
         fuser.visit(position, node)
     return fuser.finish()
-
-
-def _is_sum(value: Value) -> bool:
-    return isinstance(op_of(value.node).lower, Reduce)
 
 
 class _Fuser:
@@ -209,7 +205,7 @@ class _Fuser:
         inside = [v for v in node.inputs if self.group_of.get(v.node) is host]
         if host.axes and shape in host.kept_shapes():
             return all(v.shape in host.kept_shapes() for v in inside) and self._aligned(host, node)
-        if shape != host.domain or (host.opaque and any(map(_is_sum, inside))):
+        if shape != host.domain or (host.opaque and any(gathers(v.node) for v in inside)):
             return False
         reads_kept = host.axes and any(v.shape != host.domain for v in inside)
         if reads_kept:
@@ -259,7 +255,7 @@ class _Fuser:
         value = node.inputs[0]
         axes: tuple[int, ...] = node.attrs["axes"]
         host = self.group_of.get(value.node)
-        if host is not None and self._sums(host, node):
+        if host is not None and self._takes(host, node):
             self._add(host, node)
             return
         if (
@@ -278,17 +274,20 @@ class _Fuser:
             host.axes = axes
         self._meet(host)
 
-    def _sums(self, host: _Open, node: Node) -> bool:
-        """Whether `node` adds up columns, which the kernel of `host` can do while it stores."""
+    def _takes(self, host: _Open, node: Node) -> bool:
+        """Whether `node` gathers from columns what the kernel of `host` can while it stores."""
         (value,) = node.inputs
         product = next(iter(host.nodes))
         lower = op_of(product).lower
         if not (host.open and isinstance(lower, Opaque) and lower.family in SUMMING_FAMILIES):
             return False
-        columns = node.attrs["axes"] == tuple(range(len(known(value.shape)) - 1))
-        plain = value.shape == host.domain and node.op == "sum" and value.dtype.is_floating
+        columns = tuple(range(len(known(value.shape)) - 1))
+        if node.op != "column_moments" and (node.op != "sum" or node.attrs["axes"] != columns):
+            return False
+        wide = value.dtype.size == 8
+        alike = value.dtype.is_floating and wide == (product.types[0].dtype.size == 8)
         some = size(value.shape) > 0 and known(value.shape)[-1] > 1
-        return columns and plain and some and self._fits(host)
+        return alike and some and value.shape == host.domain and self._fits(host)
 
     def _meet(self, host: _Open) -> None:
         """Merge a group that reduces with one that reduces the same way and reads the same array.
@@ -305,6 +304,10 @@ class _Fuser:
             self.reducing.setdefault(value, []).append(host)
 
     def _opaque(self, node: Node) -> None:
+        host = self.group_of.get(node.inputs[0].node) if gathers(node) else None
+        if host is not None and self._takes(host, node):
+            self._add(host, node)
+            return
         for value in node.inputs:
             self._materialise(self._root(value))
         group = self._start(node, node.types[0].shape if node.types else (), opaque=True)
@@ -358,9 +361,9 @@ class _Fuser:
                 if value.node in self.floating and value.node not in found:
                     found.add(value.node)
                     stack.append(value.node)
-        opaque_first = [n for n in group.nodes if isinstance(op_of(n).lower, Opaque)]
-        rest = sorted(found - set(opaque_first), key=self.position.__getitem__)
-        return opaque_first + rest
+        product = [n for n in group.nodes if isinstance(op_of(n).lower, Opaque)][:1]
+        rest = sorted(found - set(product), key=self.position.__getitem__)
+        return product + rest
 
     def _group(self, nodes: list[Node], used_outside: set[Value]) -> Group:
         inside = set(nodes)

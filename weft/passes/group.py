@@ -5,11 +5,17 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from weft.ir.node import Node, Value
+from weft.ops.base import Reduce, op_of
 
 LONGEST_NAME = 6  # operations
 # More than this and a group's kernel runs out of registers and compiles slowly.
 MOST_NODES = 48
 MOST_INPUTS = 20
+
+
+def gathers(node: Node) -> bool:
+    """Whether a node is a statistic that the kernel of a product may take while it stores."""
+    return isinstance(op_of(node).lower, Reduce) or node.op == "column_moments"
 
 
 @dataclass(frozen=True, eq=False)
@@ -20,8 +26,9 @@ class Group:
     reduced axes, empty if nothing reduces. A node is of one of these forms:
 
     - *opaque*: at most one, and first. The rest is its epilogue: D is the shape of its output
-      (with several outputs there is no epilogue), R is empty. After a convolution sums of full
-      values over all axes but the last may follow, which nothing in the group reads.
+      (with several outputs there is no epilogue), R is empty. After a convolution statistics of
+      full values may follow (`gathers`), over all axes but the last, which nothing in the group
+      reads.
     - *full*: elementwise or pull, of shape D.
     - *reduce*: of a full value or an input of shape D, over exactly R, keeping the axes or not.
     - *kept*: elementwise on reduced values (and inputs that broadcast to them), of the shape that

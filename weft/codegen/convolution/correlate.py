@@ -42,6 +42,8 @@ from weft.codegen.microkernel import (
 from weft.codegen.target import Target
 
 LINE = 64
+Conditions = list[Reg | None]
+"""Which rows of a tile to store; nothing where that is known."""
 SHORT = 128
 """Most channels beside which it pays to ask for what is stored (64: 8 to 25%, 128: 5 to 10% of the
 time; 256 and more lose 2 to 10%, residuals read in the epilogue or not)."""
@@ -282,14 +284,32 @@ class Nest:
         stored = self._stored(pixel) if axis.step == 1 else []
         sums = self._sum(left, parts, weights, stored)
         pixels = [b.add(pixel, row * axis.step) for row in range(self.tile.rows)]
-        wanted: list[Reg | None] = [None] * self.tile.rows
-        whole = None
-        if skip is not None:
-            wanted[:-1] = [
-                b.compare("icmp sle", skip, integer(row)) for row in range(self.tile.rows - 1)
-            ]
-            whole = b.compare("icmp eq", skip, integer(0))
-        self._finish(sums, pixels, wanted, whole)
+        with self._last(sums):
+            for wanted in self._wanted(skip):
+                self._store_rows(sums, pixels, wanted)
+
+    def _wanted(self, skip: Reg | None) -> Iterator[Conditions]:
+        """Which rows of a tile to store, if not all; `skip` are stored already.
+
+        Where columns are added up, whole tiles have code of their own: it adds up rows in
+        registers.
+        """
+        b, rows = self.b, self.tile.rows
+        if skip is None:
+            yield [None] * rows
+            return
+        wanted = [b.compare("icmp sle", skip, integer(row)) for row in range(rows - 1)]
+        yield from self._either([*wanted, None], b.compare("icmp eq", skip, integer(0)))
+
+    def _either(self, wanted: Conditions, whole: Reg | None) -> Iterator[Conditions]:
+        b = self.b
+        if whole is None or not self.sink.sums:
+            yield wanted
+            return
+        with b.when(whole):
+            yield [None] * len(wanted)
+        with b.when(b.binary("xor", whole, Reg("i1", "true"))):
+            yield wanted
 
     def _find_sums(self, n: Reg, z: Reg, y: Reg, x: Reg) -> None:
         """Note the tile's place in its block, and its sums': `x` is a multiple of its rows."""
@@ -351,9 +371,11 @@ class Nest:
                 pixels.append(self._result_at(parts, at))
             self._find_sums(integer(0), integer(0), integer(0), loop.index)
             sums = self._sum(tuple(left), parts, weights, [])
-            wanted: list[Reg | None] = [None]
+            wanted: Conditions = [None]
             wanted += [b.compare("icmp slt", b.add(loop.index, n), total) for n in range(1, rows)]
-            self._finish(sums, pixels, wanted, wanted[-1])
+            with self._last(sums):
+                for conditions in self._either(wanted, wanted[-1]):
+                    self._store_rows(sums, pixels, conditions)
 
     def _source_at(self, base: Reg, at: tuple[Reg, ...] | list[Reg]) -> Reg:
         """Where the first tap of a position reads."""
@@ -441,29 +463,22 @@ class Nest:
             loop.next = [register for row in sums for register in row]
         return unflat(loop.results, tile.vectors)
 
-    def _finish(
-        self, sums: Accumulators, pixels: list[Reg], wanted: list[Reg | None], whole: Reg | None
-    ) -> None:
-        """Store the rows of a tile that are wanted; `whole`: whether all are, if not known.
-
-        Where columns are added up, whole tiles have code of their own: it adds up rows in
-        registers.
-        """
-        b = self.b
-        with self._last(sums):
-            if whole is not None and self.sink.sums:
-                with b.when(whole):
-                    self._store_rows(sums, pixels, [None] * len(sums))
-                with b.when(b.binary("xor", whole, Reg("i1", "true"))):
-                    self._store_rows(sums, pixels, wanted)
-            else:
-                self._store_rows(sums, pixels, wanted)
-
-    def _store_rows(self, sums: Accumulators, pixels: list[Reg], wanted: list[Reg | None]) -> None:
+    def _store_rows(self, sums: Accumulators, pixels: list[Reg], wanted: Conditions) -> None:
         self.sink.reset()
+        if self.sink.sums and not any(wanted):
+            self._store_columns(sums, pixels)
+            return
         for values, pixel, condition in zip(sums, pixels, wanted, strict=True):
             self._store(values, pixel, condition)
         self.sink.flush()
+
+    def _store_columns(self, sums: Accumulators, pixels: list[Reg]) -> None:
+        """A whole tile down its columns: what is gathered of one vector is in registers at once."""
+        total = integer(self.problem.groups * self.problem.columns)
+        for v, (column, mask) in enumerate(zip(self.columns, self.masks, strict=True)):
+            for values, pixel in zip(sums, pixels, strict=True):
+                self.sink.store(values[v], (pixel, column, total), self.tile.lanes, mask)
+            self.sink.flush()
 
     def _store(self, values: list[Reg], pixel: Reg, wanted: Reg | None) -> None:
         b = self.b

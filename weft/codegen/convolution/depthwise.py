@@ -22,7 +22,7 @@ from weft.codegen.builder import Reg, constant, integer
 from weft.codegen.contraction.emit import larger, read, smaller, subtract
 from weft.codegen.contraction.plan import ceil_div
 from weft.codegen.contraction.sink import Summing
-from weft.codegen.convolution.correlate import Nest, Part
+from weft.codegen.convolution.correlate import Conditions, Nest, Part
 from weft.codegen.convolution.geometry import Correlation
 from weft.codegen.convolution.piece import each, look_up
 from weft.codegen.convolution.plan import CHUNK_FLOPS, Plan, cut
@@ -105,23 +105,33 @@ class _Depthwise(Nest):
                 sums = self._lines(0, source, own, integer(0), mask, [zero] * self.tile.rows)
             else:
                 sums = self._looped(parts, source, own, mask)
-            self.sink.reset()
-            for row, value in enumerate(sums):
-                at = b.add(pixel, row * step)
-                wanted = None
-                if skip is not None and row < len(sums) - 1:
-                    wanted = b.compare("icmp sle", skip, integer(row))
-                place = (at, loop.index, integer(channels))
-                if wanted is None:
-                    self.sink.store(value, place, lanes, mask)
-                    continue
-                self.sink.flush()
-                with b.when(wanted):
-                    self.sink.reset()
-                    self.sink.store(value, place, lanes, mask)
-                    self.sink.flush()
-                self.sink.reset()
+            pixels = [b.add(pixel, row * step) for row in range(len(sums))]
+            place = loop.index, integer(channels)
+            for wanted in self._wanted(skip):
+                self._store_channels(sums, pixels, wanted, place, mask)
+
+    def _store_channels(
+        self,
+        sums: list[Reg],
+        pixels: list[Reg],
+        wanted: Conditions,
+        place: tuple[Reg, Reg],
+        mask: Reg | None,
+    ) -> None:
+        """Store a tile's vector of channels at `place`: which one it is, of how many channels."""
+        b, lanes = self.b, self.tile.lanes
+        self.sink.reset()
+        for value, pixel, condition in zip(sums, pixels, wanted, strict=True):
+            if condition is None:
+                self.sink.store(value, (pixel, *place), lanes, mask)
+                continue
             self.sink.flush()
+            with b.when(condition):
+                self.sink.reset()
+                self.sink.store(value, (pixel, *place), lanes, mask)
+                self.sink.flush()
+            self.sink.reset()
+        self.sink.flush()
 
     def _source(self, pointer: Reg, mask: Reg | None) -> Reg:
         sums = self.problem.sums

@@ -21,8 +21,8 @@ provided that the kernel stores every element once.
 
 A kernel that counts differently through the output, such as matrices with all leading axes in one,
 gives the shape that it sees as `view`; `index` is then an index into that.
-Sums over all axes but the last go to `partials` (`weft/codegen/loop/partial.py`), which the kernel
-must serve.
+Sums and moments over all axes but the last go to `partials` (`weft/codegen/loop/partial.py`), which
+the kernel must serve.
 Where the opaque node has several outputs the group has no epilogue: pass `output` and make one for
 each.
 """
@@ -84,8 +84,10 @@ class Epilogue:
     ) -> None:
         result = group.nodes[0].outputs[output]
         several = len(group.nodes[0].outputs) > 1
-        sums = () if partials is None else partials.sums
-        outputs = tuple(v for v in group.outputs if v not in sums and (not several or v is result))
+        gathered = () if partials is None else partials.outputs
+        outputs = tuple(
+            v for v in group.outputs if v not in gathered and (not several or v is result)
+        )
         shape = known(result.shape)
         for value in outputs:
             if known(value.shape) != shape:
@@ -104,14 +106,15 @@ class Epilogue:
         self._trace.given[result] = lambda _: local
         self._at = flat(place, view or shape)
         self._stores = [(v, self._trace.at(v, index)) for v in outputs]
-        self._sums = [self._trace.at(v.node.inputs[0], index) for v in sums]
+        sources = [] if partials is None else partials.sources
+        self._sources = [self._trace.at(v, index) for v in sources]
         self._partials = partials
         reads = [b.source for b in self._buffers.all.values() if isinstance(b.source, Value)]
         self.values: Final = tuple(dict.fromkeys([*reads, *outputs]))
         self.writes: Final = outputs
         self.inplace: Final = safe_pairs(outputs, self._trace.b.nodes, self._at)
         # About the cycles of one vector.
-        self.cost: Final = cost([*(x for _, x in self._stores), *self._sums])
+        self.cost: Final = cost([*(x for _, x in self._stores), *self._sources])
         self._pointers = {self._buffers.of(v, v.dtype): Reg("ptr", "") for v in self.values}
         self._known: Store = {}
 
@@ -154,7 +157,7 @@ class Epilogue:
             writer.lanewise.update((self._axes[-1], self._result))
         for _, x in self._stores:
             writer.wide(x, copy)  # all values first: a store may overwrite what another one reads
-        for n, x in enumerate(self._sums):
+        for n, x in enumerate(self._sources):
             assert self._partials is not None
             self._partials.add(n, writer.bound[self._axes[-1]], writer.wide(x, copy), copy.mask)
         for output, x in self._stores:

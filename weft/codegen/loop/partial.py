@@ -1,148 +1,260 @@
-"""Sums down the columns of what a kernel stores, taken while its results are in registers.
+"""Statistics of the columns of what a kernel stores, taken while its results are in registers.
 
-Every chunk of the kernel adds up its own rows in memory of its own, a vector of columns for every
-sum, so that results do not depend on threads; a launch after it adds up the chunks in order.
+Every chunk of the kernel gathers its own rows in memory of its own, so that results do not depend
+on threads; a launch after it joins the chunks in order.
 
-    partial = partials_of(group)
-    partial.cut(chunks)                     # then `partial.scratch` is an argument of the launch
-    partial.bind(builder, pointer)
-    partial.begin(chunk)                    # at the start of a chunk
-    partial.add(n, column, value, mask)     # a vector of values of the n-th sum
-    partial.flush()                         # before each basic block ends that has added something
-    partial.launch(target)                  # what follows
+    partials = partials_of(group)
+    partials.cut(chunks)                    # then `partials.scratch` is an argument of the launch
+    partials.bind(builder, pointer)
+    partials.begin(chunk)                   # at the start of a chunk
+    partials.add(n, column, value, mask)    # a row's vector of values for the n-th statistic
+    partials.flush()                        # before each basic block ends that has added something
+    partials.launch(target)                 # what follows
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from math import prod
+from typing import Final
 
 from weft.codegen.builder import Builder, Reg, constant, integer, kernel_builder
 from weft.codegen.kernel import Kernel, Launch, Scratch
-from weft.codegen.loop.convert import stored
+from weft.codegen.loop.convert import choose, register_type, stored
 from weft.codegen.loop.reduction import sum_type
-from weft.codegen.loop.trace import reduces
-from weft.codegen.microkernel import first_lanes, load_masked, store_masked
+from weft.codegen.microkernel import first_lanes, fma, load_masked, store_masked
 from weft.codegen.target import Target
-from weft.ir.dtype import DType
-from weft.ir.node import Value
+from weft.ir.node import Node, Value
 from weft.ir.shape import known
-from weft.passes.group import Group
+from weft.passes.group import Group, gathers
 
-LINE = 64
-SHARE = 8
-"""Vectors of columns that a chunk of the last launch adds up."""
+LINE: Final = 64
+SHARE: Final = 8
+"""Vectors of columns that a chunk of the last launch joins."""
+Load = Callable[[Reg, int], Reg]
+"""A vector that a chunk has gathered: the chunk, and which of the statistic's."""
+
+
+@dataclass(frozen=True)
+class _Place:
+    """What a chunk gathers for a vector of columns: one vector a `pitch`."""
+
+    b: Builder
+    pointer: Reg
+    pitch: int
+    type: str
+    align: int
+    mask: Reg | None
+
+    def load(self, n: int) -> Reg:
+        place = self.b.offset(self.pointer, n * self.pitch)
+        if self.mask is None:
+            return self.b.load(self.type, place, self.align)
+        return load_masked(self.b, self.type, place, self.mask)
+
+    def store(self, n: int, value: Reg) -> None:
+        place = self.b.offset(self.pointer, n * self.pitch)
+        if self.mask is None:
+            self.b.store(value, place, self.align)
+        else:
+            store_masked(self.b, value, place, self.mask)
+
+    def increase(self, n: int, value: Reg) -> None:
+        self.store(n, self.b.binary("fadd", self.load(n), value))
+
+
+class _Sum:
+    """A sum: one vector."""
+
+    vectors: Final = 1
+
+    def __init__(self, node: Node) -> None:
+        self.source: Final = node.inputs[0]
+        self.outputs: Final = node.outputs
+
+    def first(self, place: _Place, value: Reg) -> list[Reg]:
+        """What is kept in registers, from a first value on."""
+        return [value]
+
+    def following(self, b: Builder, state: list[Reg], value: Reg) -> list[Reg]:
+        """The same after another value."""
+        return [b.binary("fadd", state[0], value)]
+
+    def write(self, place: _Place, state: list[Reg], count: int) -> None:
+        """Join what `count` values left in registers with the memory of the chunk."""
+        place.increase(0, state[0])
+
+    def totals(self, b: Builder, load: Load, chunks: int, type_: str) -> list[Reg]:
+        """The outputs, from all chunks."""
+        with b.loop(0, chunks, 1, [constant(0, type_)]) as loop:
+            loop.next = [b.binary("fadd", loop.carried[0], load(loop.index, 0))]
+        return loop.results
+
+
+class _Moments:
+    """Mean and variance: a value to count from, sums of distances from it and of squares, a count.
+
+    Each chunk counts from the mean of the first rows that were in registers together. If they are
+    k of its n rows, then its sum of squares is off by at most n / k roundings relative to its
+    variance, however far the values lie from zero.
+    """
+
+    vectors: Final = 4
+
+    def __init__(self, node: Node) -> None:
+        self.source: Final = node.inputs[0]
+        self.outputs: Final = node.outputs
+        self.count: Final = float(prod(known(self.source.shape)[:-1]))
+
+    def first(self, place: _Place, value: Reg) -> list[Reg]:
+        """What is kept in registers, from a first value on."""
+        zero = constant(0, value.type)
+        fresh = place.b.compare("fcmp oeq", place.load(3), zero)
+        origin = choose(place.b, fresh, value, place.load(0))
+        return self.following(place.b, [origin, zero, zero, fresh], value)
+
+    def following(self, b: Builder, state: list[Reg], value: Reg) -> list[Reg]:
+        """The same after another value."""
+        origin, distances, squares, fresh = state
+        distance = b.binary("fsub", value, origin)
+        total = b.binary("fadd", distances, distance)
+        return [origin, total, fma(b, distance, distance, squares), fresh]
+
+    def write(self, place: _Place, state: list[Reg], count: int) -> None:
+        """Join what `count` values left in registers with the memory of the chunk."""
+        b, (origin, distances, squares, fresh) = place.b, state
+        zero = constant(0, place.type)
+        mean = b.binary("fmul", distances, constant(1 / count, place.type))
+        shift = choose(b, fresh, mean, zero)
+        moved = b.binary("fmul", shift, constant(-count, place.type))
+        place.store(0, b.binary("fadd", origin, shift))
+        place.increase(1, b.binary("fadd", distances, moved))
+        place.increase(2, fma(b, shift, moved, squares))
+        place.increase(3, constant(count, place.type))
+
+    def totals(self, b: Builder, load: Load, chunks: int, type_: str) -> list[Reg]:
+        """The outputs, from all chunks: the mean, then squares of distances from it."""
+        zero, number = constant(0, type_), constant(self.count, type_)
+        start = load(integer(0), 0)
+        with b.loop(0, chunks, 1, [zero]) as loop:
+            origin, distances, _, count = (load(loop.index, n) for n in range(4))
+            far = fma(b, count, b.binary("fsub", origin, start), distances)
+            loop.next = [b.binary("fadd", loop.carried[0], far)]
+        mean = b.binary("fadd", start, b.binary("fdiv", loop.results[0], number))
+        with b.loop(0, chunks, 1, [zero]) as loop:
+            origin, distances, squares, count = (load(loop.index, n) for n in range(4))
+            away = b.binary("fsub", origin, mean)
+            twice = fma(b, count, away, b.binary("fadd", distances, distances))
+            loop.next = [b.binary("fadd", loop.carried[0], fma(b, away, twice, squares))]
+        variance = b.binary("fdiv", loop.results[0], number)
+        negative = b.compare("fcmp olt", variance, zero)
+        return [mean, choose(b, negative, zero, variance)]
 
 
 def partials_of(group: Group) -> Partials | None:
-    """The sums among the outputs of a group that begins with a product."""
-    sums = [value for value in group.outputs if reduces(value.node)]
-    if not sums:
+    """The statistics of columns in a group that begins with a product."""
+    found = [node for node in group.nodes if gathers(node)]
+    if not found:
         return None
-    return Partials(sums, known(group.nodes[0].outputs[0].shape)[-1])
+    kinds = [_Moments(n) if n.op == "column_moments" else _Sum(n) for n in found]
+    return Partials(kinds, known(group.nodes[0].outputs[0].shape)[-1])
 
 
 class Partials:
-    """The sums of a kernel, chunk by chunk; all of one type."""
+    """The statistics of a kernel, chunk by chunk; all of one type."""
 
-    def __init__(self, sums: Sequence[Value], columns: int) -> None:
-        self.sums = tuple(sums)
-        self.dtype: DType = sum_type(sums[0].dtype)
+    def __init__(self, kinds: Sequence[_Sum | _Moments], columns: int) -> None:
+        self._kinds = kinds
+        self.sources = [kind.source for kind in kinds]
+        self.outputs: tuple[Value, ...] = tuple([v for kind in kinds for v in kind.outputs])
         self.columns = columns
-        self.pitch = -(-columns * self.dtype.size // LINE) * LINE
-        self.chunk_bytes = self.pitch * len(self.sums)
-        self.chunks = 0
+        self._dtype = sum_type(kinds[0].source.dtype)
+        self._pitch = -(-columns * self._dtype.size // LINE) * LINE
+        before = [sum(kind.vectors for kind in kinds[:n]) for n in range(len(kinds) + 1)]
+        self._bytes = [n * self._pitch for n in before]  # where each kind's vectors begin
+        self._chunks = 0
         self.scratch: Scratch
         self._b: Builder
         self._base: Reg
         self._own: Reg
-        self._waiting: dict[tuple[int, Reg, Reg | None], list[Reg]] = {}
+        self._kept: dict[tuple[int, Reg, Reg | None], tuple[list[Reg], int]] = {}
 
     def cut(self, chunks: int) -> None:
         """Say how many chunks the kernel has."""
-        self.chunks = chunks
-        self.scratch = Scratch(max(chunks, 1) * self.chunk_bytes)
+        self._chunks = chunks
+        self.scratch = Scratch(max(chunks, 1) * self._bytes[-1])
 
     def bind(self, b: Builder, pointer: Reg) -> None:
         """Tell where the scratch memory lies."""
-        self._b, self._base = b, pointer
-        self._waiting = {}
+        self._b, self._base, self._kept = b, pointer, {}
 
     def begin(self, chunk: Reg) -> None:
-        """A chunk begins: its sums are zero."""
+        """A chunk begins: it has gathered nothing."""
         b = self._b
-        self._own = b.offset(self._base, b.mul(chunk, self.chunk_bytes))
-        with b.loop(0, self.chunk_bytes, LINE) as loop:
+        self._own = b.offset(self._base, b.mul(chunk, self._bytes[-1]))
+        with b.loop(0, self._bytes[-1], LINE) as loop:
             b.store(constant(0, "<16 x float>"), b.offset(self._own, loop.index), LINE)
 
     def add(self, n: int, column: Reg, value: Reg, mask: Reg | None) -> None:
-        """Add a vector, or one element, from `column` on to the n-th sum."""
-        self._waiting.setdefault((n, column, mask), []).append(value)
+        """Give the n-th statistic a row's values, a vector or one, from `column` on."""
+        key, kind = (n, column, mask), self._kinds[n]
+        if key in self._kept:
+            state, count = self._kept[key]
+            self._kept[key] = kind.following(self._b, state, value), count + 1
+        else:
+            self._kept[key] = kind.first(self._place(*key, value.type), value), 1
 
     def flush(self) -> None:
         """Write what is in registers."""
-        b = self._b
-        for (n, column, mask), values in self._waiting.items():
-            total = _added(b, values)
-            place = b.offset(self._own, b.mul(column, self.dtype.size))
-            place = b.offset(place, n * self.pitch)
-            if mask is None:
-                before = b.load(total.type, place, self.dtype.size)
-                b.store(b.binary("fadd", before, total), place, self.dtype.size)
-            else:
-                before = load_masked(b, total.type, place, mask)
-                store_masked(b, b.binary("fadd", before, total), place, mask)
-        self._waiting = {}
+        for key, (state, count) in self._kept.items():
+            self._kinds[key[0]].write(self._place(*key, state[0].type), state, count)
+        self._kept = {}
+
+    def _place(self, n: int, column: Reg, mask: Reg | None, type_: str) -> _Place:
+        b, size = self._b, self._dtype.size
+        pointer = b.offset(b.offset(self._own, b.mul(column, size)), self._bytes[n])
+        return _Place(b, pointer, self._pitch, type_, size, mask)
 
     def launch(self, target: Target) -> Launch:
-        """The launch that adds up the chunks, in order."""
-        lanes = target.lanes(self.dtype.size)
+        """The launch that joins the chunks, in order."""
+        lanes = target.lanes(self._dtype.size)
         vectors = -(-self.columns // lanes)
-        outs = tuple(range(1, 1 + len(self.sums)))
-        name = f"sum_{self.chunks}_{len(self.sums)}x{self.columns}"
+        what = "_".join("moments" if kind.vectors > 1 else "sum" for kind in self._kinds)
         return Launch(
-            Kernel(name, self._ir(lanes, vectors)), (self.scratch, *self.sums), outs,
+            Kernel(f"join_{what}_{self.columns}_{self._chunks}", self._ir(lanes, vectors)),
+            (self.scratch, *self.outputs), tuple(range(1, 1 + len(self.outputs))),
             -(-vectors // SHARE), bytes=float(self.scratch.size),
         )  # fmt: skip
 
     def _ir(self, lanes: int, vectors: int) -> str:
         b = kernel_builder()
         source = b.argument(0)
-        outs = [b.argument(1 + n) for n in range(len(self.sums))]
+        outs = [b.argument(1 + n) for n in range(len(self.outputs))]
         first = b.mul(b.params[1], SHARE)
         last = b.call("i64", "llvm.smin.i64", (b.mul(b.params[2], SHARE), integer(vectors)))
         with b.loop(first, last) as loop:
             column = b.mul(loop.index, lanes)
-            place = b.offset(source, b.mul(column, self.dtype.size))
             mask = None
             if self.columns % lanes:
                 mask = first_lanes(b, b.binary("sub", integer(self.columns), column), lanes)
-            totals = self._totals(b, place, lanes, mask)
-            for out, value, total in zip(outs, self.sums, totals, strict=True):
-                at = b.offset(out, b.mul(column, value.dtype.size))
-                if mask is None:
-                    b.store(stored(b, total, value.dtype), at, value.dtype.size)
-                else:
-                    store_masked(b, stored(b, total, value.dtype), at, mask)
+            place = b.offset(source, b.mul(column, self._dtype.size))
+            totals = self._totals(b, place, register_type(self._dtype, lanes), mask)
+            for out, value, total in zip(outs, self.outputs, totals, strict=True):
+                size = value.dtype.size
+                at = b.offset(out, b.mul(column, size))
+                to = _Place(b, at, 0, total.type, size, mask)
+                to.store(0, stored(b, total, value.dtype))
         return b.module()
 
-    def _totals(self, b: Builder, place: Reg, lanes: int, mask: Reg | None) -> list[Reg]:
-        type_ = f"<{lanes} x {'double' if self.dtype.size == 8 else 'float'}>"
-        zeros = [constant(0, type_)] * len(self.sums)
-        with b.loop(0, self.chunks, 1, zeros) as chunk:
-            here = b.offset(place, b.mul(chunk.index, self.chunk_bytes))
-            for n, total in enumerate(chunk.carried):
-                at = b.offset(here, n * self.pitch)
-                if mask is None:
-                    value = b.load(type_, at, self.dtype.size)
-                else:
-                    value = load_masked(b, type_, at, mask)
-                chunk.next[n] = b.binary("fadd", total, value)
-        return chunk.results
+    def _totals(self, b: Builder, place: Reg, type_: str, mask: Reg | None) -> list[Reg]:
+        found: list[Reg] = []
+        for kind, start in zip(self._kinds, self._bytes, strict=False):
+            here = b.offset(place, start)
 
+            def load(chunk: Reg, n: int, here: Reg = here) -> Reg:
+                at = b.offset(here, b.mul(chunk, self._bytes[-1]))
+                return _Place(b, at, self._pitch, type_, self._dtype.size, mask).load(n)
 
-def _added(b: Builder, values: list[Reg]) -> Reg:
-    """Their sum, in pairs."""
-    while len(values) > 1:
-        pairs = [b.binary("fadd", x, y) for x, y in zip(values[::2], values[1::2], strict=False)]
-        values = [*pairs, *values[len(pairs) * 2 :]]
-    return values[0]
+            found += kind.totals(b, load, self._chunks, type_)
+        return found

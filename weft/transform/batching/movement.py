@@ -50,6 +50,16 @@ def _trailing(job: Job) -> Sequence[Value]:
     return job.again(*job.spread())
 
 
+@rule("column_moments")
+def _column_moments(job: Job) -> Sequence[Value]:
+    """Each example's columns beside those of the others."""
+    (x,), rank = job.spread(), len(job.shapes[0])
+    *rows, columns = job.shapes[0]
+    inner = catalogue.transpose(x, perm=(*range(1, rank), 0, rank))
+    beside = catalogue.reshape(inner, shape=(*rows, job.size * columns))
+    return [catalogue.reshape(y, shape=(job.size, columns)) for y in job.again(beside)]
+
+
 @rule("barrier")
 def _barrier(job: Job) -> Sequence[Value | Same]:
     pairs = zip(job.again(*job.xs), job.mapped, strict=True)
