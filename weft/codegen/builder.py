@@ -9,7 +9,7 @@ from __future__ import annotations
 import contextlib
 import struct
 from collections.abc import Iterator, Sequence
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 from weft.ir.dtype import DType
 
@@ -75,6 +75,10 @@ class Loop:
         self.results: list[Reg] = []
 
 
+LOOKED_THROUGH: Final = 4
+"""Rows that two rounds of a transposition exchange: as far as LLVM may look through shuffles."""
+
+
 class Builder:
     """Writes one function of an LLVM module."""
 
@@ -134,6 +138,17 @@ class Builder:
         if opcode == "mul" and 0 in (x, y):
             return integer(0, a.type)
         return self.binary(opcode + " nsw", a, b)
+
+    def fence(self, x: Reg) -> Reg:
+        """The same vector of numbers, through which LLVM does not look for better shuffles.
+
+        Looking through four rounds of a transposition takes most of its time, and finds nothing.
+        """
+        kind = {"float": "f32", "double": "f64"}.get(element(x.type))
+        if kind is None or x.type == element(x.type):
+            return x
+        lanes = x.type.strip("<>").split()[0]
+        return self.call(x.type, f"llvm.arithmetic.fence.v{lanes}{kind}", [x])
 
     def call(self, type_: str, function: str, args: Sequence[Reg], attributes: str = "") -> Reg:
         """Call an intrinsic or function, declaring it; `void` yields an unusable register."""

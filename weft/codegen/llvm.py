@@ -50,6 +50,7 @@ def version() -> str:
     return f"llvmlite-{llvmlite.__version__} llvm-{release} {' '.join(OPTIONS)}"
 
 
+@functools.lru_cache(maxsize=8)
 def _machine(cpu: str, features: str) -> binding.TargetMachine:
     return _initialize().create_target_machine(
         cpu=cpu, features=features, opt=3, reloc="pic", codemodel="small"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from weft.codegen.builder import Builder, Reg
+from weft.codegen.builder import LOOKED_THROUGH, Builder, Reg
 
 
 def transpose(b: Builder, rows: list[Reg], lanes: int) -> list[Reg]:
@@ -21,6 +21,8 @@ def transpose(b: Builder, rows: list[Reg], lanes: int) -> list[Reg]:
                 following[i + step] = shuffle(b, rows[i], rows[i + step], high)
         rows = following
         step *= 2
+        if step == LOOKED_THROUGH < lanes:
+            rows = [b.fence(row) for row in rows]
     return rows
 
 

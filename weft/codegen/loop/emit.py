@@ -12,7 +12,15 @@ import contextlib
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Final
 
-from weft.codegen.builder import Builder, Reg, constant, element, integer, vector
+from weft.codegen.builder import (
+    LOOKED_THROUGH,
+    Builder,
+    Reg,
+    constant,
+    element,
+    integer,
+    vector,
+)
 from weft.codegen.loop.arithmetic import compute, lane_numbers, literal
 from weft.codegen.loop.convert import (
     choose,
@@ -459,6 +467,8 @@ def transposed(f: Builder, rows: list[Reg]) -> list[Reg]:
                 text = f"shufflevector {low}, {high}, <{size} x i32> <{mask}>"
                 done[where] = f.emit(low.type, text)
         rows = done
+        if half * LOOKED_THROUGH == size > LOOKED_THROUGH:
+            rows = [f.fence(row) for row in rows]
     return rows
 
 
