@@ -1,7 +1,8 @@
 """What was measured, in `bench/results.json`, from which `bench/results.md` and its plots are made.
 
 A run updates its own cells. A ratio was always measured within one run, in turns; a cell tells of
-which commit it is. Results of another machine are dropped as soon as there are new ones.
+which commit it is. Results of another machine are dropped as soon as there are new ones, and in a
+row those beside another Weft.
 """
 
 from __future__ import annotations
@@ -56,10 +57,10 @@ def versions() -> dict[str, str]:
 
 
 def stamp() -> dict[str, str]:
-    """When, and of which commit; a plus stands for changes to the package since then."""
+    """When, and the package's last commit; a plus stands for changes since then."""
     now = datetime.datetime.now(datetime.UTC)
     changed = "+" if _git("status", "--porcelain", "--", "../weft") else ""
-    commit = _git("rev-parse", "--short=10", "HEAD") + changed
+    commit = _git("log", "-1", "--format=%h", "--abbrev=10", "--", "../weft") + changed
     return {"date": now.strftime("%Y-%m-%d %H:%M"), "commit": commit}
 
 
@@ -101,6 +102,14 @@ def save(section: str, row: str, values: dict[str, Any], whole: bool = False) ->
     found = load()
     found["versions"] = versions()
     rows = found["sections"].setdefault(section, {})
-    rows[row] = values if whole else {**rows.get(row, {}), **values}
+    rows[row] = values if whole else {**_beside(values, rows.get(row, {})), **values}
     FILE.write_text(json.dumps(found, indent=1) + "\n")
     return found
+
+
+def _beside(values: dict[str, Any], row: dict[str, Any]) -> dict[str, Any]:
+    """What of a row was measured beside the same Weft as the new values."""
+    ours = values.get("weft")
+    if not isinstance(ours, dict):  # no contest
+        return row
+    return {name: cell for name, cell in row.items() if cell["commit"] == ours["commit"]}

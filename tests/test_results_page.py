@@ -47,6 +47,15 @@ def test_runs_of_some_contestants_update_their_cells(folder):
     ET.parse(folder / "training.svg")
 
 
+def test_ratios_to_another_weft_are_dropped(folder, monkeypatch):
+    ours, theirs = contestant("weft", [0.1]), contestant("torch", [0.3])
+    store.save("training", "ncf", store.cells([ours, theirs]))
+    monkeypatch.setattr(store, "stamp", lambda: {"date": "2026-01-01 00:00", "commit": "next"})
+    store.save("training", "ncf", store.cells([ours, contestant("torch_tuned", [0.2])]))
+    row = store.load()["sections"]["training"]["ncf"]
+    assert set(row) == {"weft", "torch_tuned"}
+
+
 def test_another_machine_begins_anew(folder, monkeypatch):
     store.save("first", "ncf", {"empty cache": 1.0, "full cache": 0.1})
     monkeypatch.setattr(store, "machine", lambda: {"processor": "other", "processors": 64,
