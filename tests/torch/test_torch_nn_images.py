@@ -192,6 +192,7 @@ def fold(d):
     return lambda nn: nn.Fold(size, kernel, **options), [x.numpy()]
 
 
+@pytest.mark.filterwarnings("ignore:Using padding='same'")  # PyTorch's own, once a process
 @pytest.mark.parametrize("name", CASES)
 @settings(max_examples=3, deadline=None)
 @given(seed=st.integers(0, 10**6))
