@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 torch = pytest.importorskip("torch")
 
 import weft as wf  # noqa: E402
-from tests.torch.tensor_case import as_array  # noqa: E402
+from tests.torch.tensor_case import agree, as_array, draw  # noqa: E402
 from weft.eager import program  # noqa: E402
 
 
@@ -164,3 +164,29 @@ def test_changing_a_leaf_that_needs_a_gradient_is_refused():
         w[0] = 5
     w.data.mul_(2)
     assert w.requires_grad and w.is_leaf and w.tolist() == [10, 4, 4]
+
+
+SHAPED = [
+    lambda m, x: x.unsqueeze_(1).squeeze_(1).t_().transpose_(0, 1),
+    lambda m, x: x.t_().zero_(),
+    lambda m, x: x[1:].unsqueeze_(0).add_(1),
+    lambda m, x: x.t()[1:].t_().mul_(2),
+    lambda m, x: x.index_put_((m.tensor([0, 1]), m.tensor([2, 2])), m.tensor(9.0)),
+    lambda m, x: x.index_put_((m.tensor([1, 1]),), m.tensor(9.0), accumulate=True),
+    lambda m, x: x.scatter_reduce_(0, m.tensor([[0, 1]]), m.ones(1, 2), "sum"),
+    lambda m, x: x.scatter_(1, m.tensor([[2], [0], [1]]), 7.0),
+    lambda m, x: x.masked_scatter_(x > 0, m.arange(12.0)),
+    lambda m, x: x.index_add_(0, m.tensor([0, 0]), m.ones(2, 4)),
+    lambda m, x: x.addmm_(m.ones(3, 2), m.ones(2, 4), beta=2),
+    lambda m, x: x.tril_().cumsum_(1),
+]
+
+
+@pytest.mark.parametrize("number", range(len(SHAPED)))
+def test_changes_of_shape_and_at_positions(number):
+    def run(m, x):
+        x = x.detach().clone()
+        y = SHAPED[number](m, x)
+        return x, y, x + 1
+
+    agree(run, draw((3, 4)), grad=False)
