@@ -20,9 +20,8 @@ from weft.ops.knowledge import freeze
 from weft.ops.sparse import RowSparse
 from weft.transform.gradient import Cotangent, dense, gradients
 
-MOST_PLANS: Final = (
-    1 << 13
-)  # about 10 MB; shapes that change at every step bring new ones each time
+MOST_PLANS: Final = 1 << 13
+"""About 10 MB; shapes that change at every step bring new ones each time."""
 
 
 class Plan:
