@@ -4,7 +4,7 @@ BIN := .venv/bin
 # One process a core: compiling and drawing shapes are work for one.
 PYTEST := $(BIN)/python -m pytest -q --numprocesses=auto --maxprocesses=8
 
-.PHONY: demo test test-torch check format bench clean
+.PHONY: demo test test-torch soak check format bench clean
 
 .venv/base: pyproject.toml
 	$(PYTHON) -m venv .venv
@@ -37,6 +37,10 @@ test: .venv/test
 
 test-torch: .venv/torch
 	$(PYTEST) tests/torch
+
+# Tests of properties draw other cases each time; `make test` draws the same ones always.
+soak: .venv/torch
+	$(PYTEST) --hypothesis-profile=fresh
 
 check: .venv/check
 	$(BIN)/ruff format --check .

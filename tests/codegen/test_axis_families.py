@@ -55,7 +55,7 @@ def test_cases_of_the_catalogue(name: str) -> None:
 
 
 @pytest.mark.parametrize("op", RUNNING)
-@settings(max_examples=20, deadline=None, derandomize=True)
+@settings(max_examples=20, deadline=None)
 @given(
     shape=SHAPES,
     axis=st.integers(0, 2),
@@ -73,7 +73,7 @@ def test_running(
 
 
 @pytest.mark.parametrize("op", ["argmax", "argmin"])
-@settings(max_examples=40, deadline=None, derandomize=True)
+@settings(max_examples=40, deadline=None)
 @given(
     shape=SHAPES,
     axis=st.integers(0, 2),
@@ -92,7 +92,7 @@ def test_sort_cases_of_the_catalogue(name: str) -> None:
     check_cases(top_k, "top_k", (name,))
 
 
-@settings(max_examples=40, deadline=None, derandomize=True)
+@settings(max_examples=40, deadline=None)
 @given(
     shape=SHAPES,
     axis=st.integers(0, 2),
@@ -105,7 +105,7 @@ def test_sort(shape: Any, axis: int, dtype: str, descending: bool, seed: int) ->
     check(sort, "sort", (mixed(shape, dtype, seed),), attrs)
 
 
-@settings(max_examples=40, deadline=None, derandomize=True)
+@settings(max_examples=40, deadline=None)
 @given(
     shape=SHAPES, share=st.floats(0, 1), dtype=st.sampled_from(list(DTYPES)), seed=st.integers(0, 9)
 )

@@ -130,7 +130,7 @@ def examples(draw: st.DrawFn) -> Example:
 @pytest.mark.parametrize("name", TARGETS)
 @pytest.mark.parametrize("kind", KINDS)
 def test_drawn(kind: str, name: str) -> None:
-    @settings(max_examples=25, deadline=None, database=None, derandomize=True)
+    @settings(max_examples=25, deadline=None)
     @given(examples())
     def drawn(example: Example) -> None:
         try:

@@ -35,7 +35,7 @@ def some(shape: tuple[int, ...], dtype: str, seed: int) -> Array:
     return values.astype(as_dtype(dtype).numpy)
 
 
-@settings(max_examples=25, deadline=None, derandomize=True)
+@settings(max_examples=25, deadline=None)
 @given(
     lead=st.integers(1, 3),
     outer=st.integers(1, 3),
@@ -55,7 +55,7 @@ def test_any_gather(
     check(gather, "gather", (x, indices), {"axis": 2, "batch_dims": int(batch)})
 
 
-@settings(max_examples=25, deadline=None, derandomize=True)
+@settings(max_examples=25, deadline=None)
 @given(
     rows=st.sampled_from([1, 2, 7, 40, 3000]),
     width=st.sampled_from([1, 3, 16, 40, 128, 300, 1000]),

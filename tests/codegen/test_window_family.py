@@ -61,7 +61,7 @@ def arrays(op: str, shape: tuple[int, ...], attrs: dict[str, Any], dtype: str, s
 
 
 @pytest.mark.parametrize("op", FAMILIES)
-@settings(max_examples=12, deadline=None, derandomize=True)
+@settings(max_examples=12, deadline=None)
 @given(problem=problems(), pad=st.booleans())
 def test_any_window(op: str, problem: Any, pad: bool) -> None:
     shape, attrs, dtype, seed = problem

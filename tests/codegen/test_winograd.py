@@ -104,7 +104,7 @@ def examples(draw: st.DrawFn, taps: int) -> Example:
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize(("outputs", "taps"), SIDES)
 def test_drawn(outputs: int, taps: int, kind: str, name: str) -> None:
-    @settings(max_examples=5, deadline=None, database=None, derandomize=True)
+    @settings(max_examples=5, deadline=None)
     @given(examples(taps))
     def drawn(example: Example) -> None:
         try:

@@ -103,6 +103,18 @@ def test_a_hook_sees_the_sum_of_all_uses_once():
     assert seen == [3 + 2 * 2 + 1] and x.grad.tolist() == [16.0]
 
 
+def test_gradients_do_not_see_changes_behind_their_back():
+    for silent in (lambda d: d.detach().mul_(3), wf.no_grad()(lambda d: d.mul_(3))):
+        x = leaf(1.0, 2.0, 3.0)
+        y = x * 1
+        view = y[::2]
+        silent(view)
+        (y * 2).sum().backward(retain_graph=True)
+        assert y.tolist() == [3.0, 2.0, 9.0] and x.grad.tolist() == [2.0, 2.0, 2.0]
+        view.sum().backward()
+        assert x.grad.tolist() == [3.0, 2.0, 3.0]
+
+
 def test_hooks_of_leaves_outlive_changes_in_place():
     x = leaf(1.0)
     x.register_hook(lambda g: g * 5)

@@ -145,6 +145,18 @@ def test_a_copy_is_no_view():
     assert x.t().is_contiguous() is False and x[:1].is_contiguous() and not x[:, :2].is_contiguous()
 
 
+def test_what_lies_in_order_is_what_the_strides_say():
+    x = wf.zeros(3, 4)
+    assert x.t().stride() == (1, 4) and x[::2, 1:].stride() == (8, 1)
+    assert wf.zeros(2, 0, 3).stride() == (3, 3, 1)
+    assert x.t().t().is_contiguous() and x.t()[:, :1].is_contiguous()
+    assert x.t()[:0].is_contiguous() and wf.zeros(5, 1).t().is_contiguous()
+    assert x[0][0].reshape(-1).is_contiguous() and not x.expand(2, 3, 4).is_contiguous()
+    x.t().unsqueeze(0).reshape(2, 2, 3)[1, 1, 2] = 7  # splits an axis: no copy
+    x[0][0].reshape(-1).fill_(5)
+    assert (x[2, 3].item(), x[0, 0].item(), x.sum().item()) == (7, 5, 12)
+
+
 def test_a_loop_over_rows_of_a_parameter_is_one_program():
     w = wf.tensor(numbers((5, 3)), requires_grad=True)
     sizes = []

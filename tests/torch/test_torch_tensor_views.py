@@ -101,6 +101,7 @@ def test_programs_of_views_and_changes(data):
             np.testing.assert_array_equal(as_array(ours), as_array(theirs))
     for theirs, ours in live:
         assert tuple(ours.shape) == tuple(theirs.shape)
+        assert ours.is_contiguous() == theirs.is_contiguous()
         np.testing.assert_allclose(as_array(ours), as_array(theirs), rtol=1e-6)
 
 

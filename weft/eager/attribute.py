@@ -11,6 +11,7 @@ import numpy as np
 from weft.eager.call import cast, record, wrap
 from weft.eager.device import CPU, Device, check_device
 from weft.eager.handle import Handle
+from weft.eager.lens import layout
 from weft.errors import DTypeError, GradientError, ShapeError
 from weft.ir import dtype as types
 from weft.ir.dtype import DType, as_dtype
@@ -143,7 +144,12 @@ class Attributes(Handle):
     def stride(self, dim: builtins.int | None = None) -> Any:
         """Elements from one index of a dimension to the next, or those of all dimensions."""
         shape = self.shape
-        found = tuple([math.prod(shape[i + 1 :]) for i in range(len(shape))])
+        if self.view_of is not None and 0 not in shape:
+            found = layout(self).strides
+        else:
+            found = tuple(
+                [math.prod([max(d, 1) for d in shape[i + 1 :]]) for i in range(len(shape))]
+            )
         return found if dim is None else found[normal_axis(dim, len(shape))]
 
     def is_floating_point(self) -> builtins.bool:

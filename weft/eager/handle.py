@@ -137,9 +137,9 @@ class Handle:
         """
         view = self.window
         if view is not None:
-            view.put(lazy)
             if self.shown.tracked and not lazy.tracked:
                 lazy = with_history(lazy, self.shown)
+            view.put(lazy)
             self._show(lazy)
             return
         old = self.shown

@@ -187,9 +187,9 @@ class Part:
     def __init__(self, entries: tuple[Any, ...]) -> None:
         self.entries = entries
 
-    def is_dense(self, base: Lazy) -> bool:
+    def lay(self, base: Array) -> Array:
         """See `Lens`."""
-        return lens_of(base, self.entries).is_dense(base)
+        return base[self.entries if ... in self.entries else (*self.entries, ...)]
 
     def take(self, base: Lazy) -> Lazy:
         """See `Lens`."""

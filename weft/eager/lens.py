@@ -13,7 +13,7 @@ from weft.eager.call import lazy_of, leaf, wrap
 from weft.eager.handle import Handle
 from weft.eager.lazy import Lazy, detached, trace
 from weft.eager.plan import function_plan, op_plan
-from weft.eager.view import Lens, View
+from weft.eager.view import Array, Lens, View
 from weft.errors import ShapeError
 from weft.ir.node import Value
 from weft.ir.shape import known
@@ -38,10 +38,20 @@ def show(x: Any, lens: Lens) -> Tensor:
     return tensor
 
 
+def layout(x: Handle) -> Array:
+    """An array that lies in memory as the tensor does, or as the view does in that of its base.
+
+    Only its strides have a meaning; it is an array even where it has one element.
+    """
+    view = x.view_of
+    if view is None:
+        return np.empty(known(x.lazy.type.shape), np.int8)
+    return view.lens.lay(layout(view.base))
+
+
 def is_dense(x: Handle) -> bool:
     """Whether the elements follow each other in the memory of the tensor that a view shows."""
-    view = x.view_of
-    return view is None or (view.lens.is_dense(view.base.lazy) and is_dense(view.base))
+    return x.view_of is None or layout(x).flags.c_contiguous
 
 
 def apply(function: Callable[..., Value], lazies: tuple[Lazy, ...], **static: Any) -> Lazy:
@@ -57,9 +67,9 @@ class Shaped:
     shape: tuple[int, ...]
     detached: ClassVar[bool] = False
 
-    def is_dense(self, base: Lazy) -> bool:
+    def lay(self, base: Array) -> Array:
         """See `Lens`."""
-        return True
+        return base.reshape(self.shape)
 
     def take(self, base: Lazy) -> Lazy:
         """See `Lens`."""
@@ -78,11 +88,9 @@ class Permuted:
     perm: tuple[int, ...]
     detached: ClassVar[bool] = False
 
-    def is_dense(self, base: Lazy) -> bool:
+    def lay(self, base: Array) -> Array:
         """See `Lens`."""
-        dims = known(base.type.shape)
-        wide = [axis for axis in self.perm if dims[axis] != 1]
-        return wide == sorted(wide)
+        return base.transpose(self.perm)
 
     def take(self, base: Lazy) -> Lazy:
         """See `Lens`."""
@@ -101,9 +109,9 @@ class Expanded:
     shape: tuple[int, ...]
     detached: ClassVar[bool] = False
 
-    def is_dense(self, base: Lazy) -> bool:
+    def lay(self, base: Array) -> Array:
         """See `Lens`."""
-        return _size(self.shape) == _size(known(base.type.shape))
+        return np.broadcast_to(base, self.shape)
 
     def take(self, base: Lazy) -> Lazy:
         """See `Lens`."""
@@ -140,9 +148,9 @@ class Detached:
 
     detached: ClassVar[bool] = True
 
-    def is_dense(self, base: Lazy) -> bool:
+    def lay(self, base: Array) -> Array:
         """See `Lens`."""
-        return True
+        return base
 
     def take(self, base: Lazy) -> Lazy:
         """See `Lens`."""
@@ -199,14 +207,10 @@ class Cut:
     shape: tuple[int, ...]
     detached: ClassVar[bool] = False
 
-    def is_dense(self, base: Lazy) -> bool:
+    def lay(self, base: Array) -> Array:
         """See `Lens`."""
-        dims = known(base.type.shape)
-        first = next((i for i, n in enumerate(self.sizes) if n != 1), len(dims))
-        steps = zip(self.strides, self.sizes, strict=True)
-        return self.sizes[first + 1 :] == dims[first + 1 :] and all(
-            [s == 1 or n < 2 for s, n in steps]
-        )
+        slices = map(slice, self.begin, self.end, self.strides)
+        return base[(*slices, ...)].reshape(self.shape)
 
     def take(self, base: Lazy) -> Lazy:
         """See `Lens`."""
@@ -243,9 +247,9 @@ class Row:
     index: int
     detached: ClassVar[bool] = False
 
-    def is_dense(self, base: Lazy) -> bool:
+    def lay(self, base: Array) -> Array:
         """See `Lens`."""
-        return True
+        return base[self.index, ...]
 
     def take(self, base: Lazy) -> Lazy:
         """See `Lens`."""
@@ -278,9 +282,9 @@ class Diagonal:
     axis2: int
     detached: ClassVar[bool] = False
 
-    def is_dense(self, base: Lazy) -> bool:
+    def lay(self, base: Array) -> Array:
         """See `Lens`."""
-        return False
+        return base.diagonal(self.offset, self.axis1, self.axis2)
 
     def take(self, base: Lazy) -> Lazy:
         """See `Lens`."""

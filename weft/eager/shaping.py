@@ -5,11 +5,13 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from weft.eager.argument import axes_of, axis_of, dims_of, either, filled, integer, sizes
 from weft.eager.call import lazy_of, record, wrap
 from weft.eager.handle import Handle
 from weft.eager.lazy import trace
-from weft.eager.lens import Detached, Diagonal, Expanded, Permuted, Shaped, is_dense, show
+from weft.eager.lens import Detached, Diagonal, Expanded, Permuted, Shaped, is_dense, layout, show
 from weft.eager.plan import op_plan
 from weft.errors import GradientError, ShapeError
 from weft.ir.dtype import DType, as_dtype
@@ -43,8 +45,10 @@ def reshape(x: Any, *shape: Any) -> Tensor:
 def _of_shape(x: Any, shape: tuple[int, ...]) -> Tensor:
     """A view where the elements lie in memory in their order, else a copy."""
     lens = Shaped(shape)
-    if isinstance(x, Handle) and x.view_of is not None and not is_dense(x):
-        return wrap(lens.take(x.lazy), x)
+    if isinstance(x, Handle) and x.view_of is not None:
+        there = layout(x)
+        if not np.may_share_memory(there, lens.lay(there)):
+            return wrap(lens.take(x.lazy), x)
     return show(x, lens)
 
 

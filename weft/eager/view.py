@@ -6,9 +6,13 @@ base; so the two behave as if they shared memory, although every value is immuta
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, ClassVar, Protocol
+from typing import TYPE_CHECKING, Any, ClassVar, Protocol
+
+import numpy as np
 
 from weft.eager.lazy import Lazy
+
+Array = np.ndarray[Any, Any]
 
 if TYPE_CHECKING:
     from weft.eager.handle import Handle
@@ -19,8 +23,8 @@ class Lens(Protocol):
 
     detached: ClassVar[bool]  # whether no gradients flow from the view to its base
 
-    def is_dense(self, base: Lazy) -> bool:
-        """Whether elements that follow each other in the view do so in the base."""
+    def lay(self, base: Array) -> Array:
+        """The part of the base's memory that the view shows."""
         ...
 
     def take(self, base: Lazy) -> Lazy:
