@@ -9,14 +9,8 @@ torch = pytest.importorskip("torch")
 
 import weft as wf  # noqa: E402
 from tests.torch.tensor_case import agree, as_array, draw  # noqa: E402
-from weft.eager import program  # noqa: E402
 
-
-@pytest.fixture(scope="module", autouse=True)
-def interpreted():
-    before, program.INTERPRETED_RUNS = program.INTERPRETED_RUNS, 1 << 30
-    yield
-    program.INTERPRETED_RUNS = before
+pytestmark = pytest.mark.usefixtures("interpreted")
 
 
 def key_for(dims, draw):
