@@ -32,9 +32,9 @@ def _expected(model, x):
 X = np.random.default_rng(0).standard_normal((1, 3, 9, 9)).astype(np.float32)
 
 
-def _check(model):
+def _check(model, call=None):
     with wf.no_grad():
-        found = model(wf.tensor(X)).numpy()
+        found = (call or model)(wf.tensor(X)).numpy()
     np.testing.assert_allclose(found, _expected(model, X), rtol=2e-4, atol=2e-5)
 
 
@@ -152,16 +152,63 @@ def test_a_change_is_seen(change):
         _check(model)
 
 
+IN_PLACE = [c for c in CHANGES if c not in (_replace_parameter, _replace_by_array, _lend_buffer)]
+"""Those that a function sees which was traced before."""
+
+
+@pytest.mark.parametrize("change", IN_PLACE)
+def test_a_traced_function_sees_a_change(change):
+    with config.override(compile=True):
+        model = _network().eval()
+        call = wf.func.jit(model)
+        for _ in range(3):
+            _check(model, call)
+        change(model)
+        for _ in range(3):
+            _check(model, call)
+
+
+def test_arguments_of_a_traced_function_may_be_what_it_captures():
+    w, other = wf.randn(3, 3), wf.randn(3, 3)
+    call = wf.func.jit(lambda x, y: x @ w + y)
+    with config.override(compile=True):
+        for x, y in [(other, other), (other, w), (w, w), (w, other), (other, other), (w, w)] * 2:
+            expected = x.numpy() @ w.numpy() + y.numpy()
+            np.testing.assert_allclose(call(x, y).numpy(), expected, rtol=1e-5, atol=1e-5)
+
+
+def test_traced_functions_of_equal_models_take_turns():
+    with config.override(compile=True):
+        models = [_network().eval() for _ in range(2)]
+        calls = [wf.func.jit(model) for model in models]
+        for i in [0, 0, 1, 0, 1, 1, 0]:
+            _check(models[i], calls[i])
+
+
+def test_several_calls_of_a_traced_function_at_once():
+    with config.override(compile=True), wf.no_grad():
+        model = _network().eval()
+        call = wf.func.jit(model)
+        xs = [wf.randn(1, 3, 9, 9) for _ in range(4)]
+        for _ in range(3):
+            single = [call(x).numpy() for x in xs]
+            ys = [call(x) for x in xs]
+            sums = [call(x) + 1 for x in xs]
+            for a, b, c in zip(single, ys, sums, strict=True):
+                np.testing.assert_allclose(b.numpy(), a, rtol=1e-6)
+                np.testing.assert_allclose(c.numpy(), a + 1, rtol=1e-6)
+
+
 @pytest.fixture
 def preludes(monkeypatch):
     """How often each program computed what it keeps."""
     runs = []
     before = Executable.launch
 
-    def launch(self, arrays, memories, fresh=False):
+    def launch(self, arrays, memories, fresh=False, moved=None):
         if self.blueprint.prelude and not fresh:
             runs.append(self)
-        before(self, arrays, memories, fresh)
+        before(self, arrays, memories, fresh, moved)
 
     monkeypatch.setattr(Executable, "launch", launch)
     monkeypatch.setattr(program, "_programs", type(program._programs)())

@@ -8,7 +8,7 @@ from typing import Any, ClassVar, Final
 
 import numpy as np
 
-from weft.eager.lazy import Array, Lazy, array_of, known, trace
+from weft.eager.lazy import Array, Lazy, array_of, changes, known, trace
 from weft.eager.promotion import TORCH, Rules
 from weft.eager.straight import with_history
 from weft.eager.view import View
@@ -89,6 +89,8 @@ class Handle:
         view = self.window
         if view is not None and view.lens.detached:
             return view.base.memory
+        if getattr(self, "lasting", False):
+            changes.mark = object()
         self.lent = True
         return self.array
 
@@ -118,6 +120,7 @@ class Handle:
     def touch(self) -> None:
         """Say that the memory was written to: views take their values again."""
         self._version += 1
+        changes.mark = object()
 
     def _references(self) -> int:
         lazy = self.shown
@@ -128,6 +131,7 @@ class Handle:
         self.shown.owner = None
         lazy.owner = weakref.ref(self)
         self.shown = lazy
+        changes.mark = object()
 
     def replace(self, lazy: Lazy) -> None:
         """Change the tensor in place: it has this newly recorded value from now on.

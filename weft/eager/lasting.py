@@ -57,8 +57,10 @@ class Watch:
         """Of each leaf the tensor that shows it, its version, and the identity of its value."""
         self._first: weakref.ref[Handle] | None = None
 
-    def is_fresh(self, leaves: Sequence[Lazy]) -> bool:
-        """Whether no leaf has changed."""
+    def is_fresh(self, leaves: Sequence[Lazy], still: bool = False) -> bool:
+        """Whether no leaf has changed; `still` where that is known already."""
+        if still and self._seen:
+            return True
         for i, (owner, version, identity) in zip(self._positions, self._seen, strict=False):
             leaf, handle = leaves[i], owner()
             if handle is None or id(leaf) != identity or not handle.is_still(leaf, version):

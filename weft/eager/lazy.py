@@ -32,8 +32,9 @@ MOST_BACKWARD: Final = 4  # backward passes without an optimiser's step, as when
 class Record:
     """One recorded call: `plan` says what, `inputs` on what, `source` where in the program."""
 
-    __slots__ = ("code", "freed", "inputs", "outputs", "place", "plan", "serial")
+    __slots__ = ("code", "freed", "inputs", "outputs", "place", "plan", "serial", "standing")
     code: CodeType | None
+    standing: Any  # only set for calls of traced functions: see `weft.eager.standing`
     place: int
     outputs: tuple[Lazy, ...]
 
@@ -138,6 +139,18 @@ class Drawn(Lazy):
 
 
 _new: Final = object.__new__
+
+
+class Changes:
+    """Tells whether any tensor was changed: then `mark` is another object than before."""
+
+    __slots__ = ("mark",)
+
+    def __init__(self) -> None:
+        self.mark = object()
+
+
+changes: Final = Changes()
 
 
 class State:

@@ -17,6 +17,7 @@ from weft.eager.lasting import Watch, lasting_leaves
 from weft.eager.lazy import Lazy, Record, trace
 from weft.eager.plan import function_plan
 from weft.eager.sizes import Sample, family_of
+from weft.eager.standing import Standing
 from weft.eager.structure import Expanded, Structure, expand, interpreted_seconds, structure_of
 from weft.errors import WeftError
 from weft.ir.node import Value
@@ -66,6 +67,7 @@ class Prepared:
         self.lasting = lasting_leaves(structure)
         self.watch: Watch | None = None  # over them, where what follows from them alone is kept
         self.oracle: Oracle | None = None  # WEFT_REFERENCE=1
+        self._token: object | None = None  # of the call that ran last, if what it read may stay
 
     def _expand(self, structure: Structure) -> Sample:
         """What the records themselves say, whatever others of the family do."""
@@ -83,7 +85,7 @@ class Prepared:
             if self.executable.prelude:
                 self.watch = Watch(self.lasting, self.executable.forget)
         if self.executable is not None:
-            return self._launch(self.executable, leaves, structure.leaves)
+            return self._launch(self.executable, leaves, structure)
         start = time.perf_counter()
         found = self._interpret(structure, leaves)
         self.spent += time.perf_counter() - start
@@ -114,13 +116,17 @@ class Prepared:
         return finish(step, threads)
 
     def _launch(
-        self, executable: Executable, leaves: Sequence[Array], lazies: Sequence[Lazy]
+        self, executable: Executable, leaves: Sequence[Array], structure: Structure
     ) -> list[Array]:
         if self.oracle is not None:
             self.oracle.compare(leaves, State())
         memories = dict(zip(self.keys, self._memories(leaves), strict=True))
-        fresh = self.watch is not None and self.watch.is_fresh(lazies)
-        executable.launch(leaves, memories, fresh)
+        known = structure.known
+        still = known is not None and known.token is self._token
+        self._token = None
+        fresh = self.watch is not None and self.watch.is_fresh(structure.leaves, still)
+        executable.launch(leaves, memories, fresh, known.arguments if known and still else None)
+        self._token = None if known is None else known.token
         return list(memories.values())
 
     def _memories(self, leaves: Sequence[Array]) -> list[Array]:
@@ -215,31 +221,46 @@ def compute(outputs: Sequence[Lazy], as_rows: bool = False) -> None:
         as_rows: of row-sparse ones only the rows; the rest when somebody looks.
     """
     with _lock:
-        structure = structure_of(outputs)
-        made = _made_once(structure)
-        if made:
-            compute(made)
-            outputs = [y for y in outputs if y.array is None]
-            structure = structure_of(outputs)
-        update = _separate(structure)
-        if update is not None:
-            later = set(update.outputs)
-            pending = [x for x in update.inputs if x.array is None]
-            compute(list(dict.fromkeys([*pending, *[y for y in outputs if y not in later]])))
-            outputs = [y for y in outputs if y in later]
-            structure = structure_of(outputs)
-        leaves = [_contiguous(lazy.array) for lazy in structure.leaves]
+        structure = _recurring(outputs) or _remaining(outputs)
+        leaves = structure.arrays()
         inspect = trace.now.inspect
         if inspect:
             arrays, rows = iter(inspect(structure, leaves)), frozenset[int]()
         else:
             program = prepared(structure, as_rows)
             arrays, rows = iter(program.run(structure, leaves)), program.sample.rows
-        for i, lazy in enumerate(outputs):
+        for i, lazy in enumerate(structure.outputs):
             if i in rows:
                 _settle_rows(lazy, next(arrays), next(arrays))
             else:
                 _settle(lazy, next(arrays))
+
+
+def _recurring(outputs: Sequence[Lazy]) -> Structure | None:
+    """The structure of a call of a traced function like the last one, if that is all there is."""
+    record = outputs[0].record
+    standing: Standing | None = getattr(record, "standing", None)
+    return None if record is None or standing is None else standing.structure(record, outputs)
+
+
+def _remaining(outputs: Sequence[Lazy]) -> Structure:
+    """The structure of what is to be computed, after what had better be computed before it."""
+    structure = structure_of(outputs)
+    made = _made_once(structure)
+    if made:
+        compute(made)
+        outputs = [y for y in outputs if y.array is None]
+        structure = structure_of(outputs)
+    update = _separate(structure)
+    if update is not None:
+        later = set(update.outputs)
+        pending = [x for x in update.inputs if x.array is None]
+        compute(list(dict.fromkeys([*pending, *[y for y in outputs if y not in later]])))
+        structure = structure_of([y for y in outputs if y in later])
+    standing: Standing | None = getattr(structure.records[-1], "standing", None)
+    if standing is not None:
+        standing.learn(structure)
+    return structure
 
 
 def _separate(structure: Structure) -> Record | None:
@@ -280,11 +301,6 @@ def _is_number(lazy: Lazy) -> bool:
 def calls_of(structure: Structure) -> tuple[str, ...]:
     """What is called in which order, whatever the shapes."""
     return tuple([r.plan.name for r in structure.records])
-
-
-def _contiguous(array: Array | None) -> Array:
-    assert array is not None
-    return array if array.flags.c_contiguous else np.ascontiguousarray(array)
 
 
 def _settle(lazy: Lazy, array: Array) -> None:

@@ -5,9 +5,11 @@ from __future__ import annotations
 import functools
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
-from weft.eager.lazy import Alias, Lazy, Number, Record, refuse
+import numpy as np
+
+from weft.eager.lazy import Alias, Array, Lazy, Number, Record, refuse
 from weft.eager.plan import placeholders, settled
 from weft.ir.graph import Graph
 from weft.ir.node import Node, Value
@@ -25,6 +27,7 @@ class Structure:
         key: equal for recordings that run the same program.
         leaves: values that are there, in order of first use; inner values among them are fed.
         homes: for each output the position of the leaf whose memory it takes over, or -1.
+        known: what an earlier call found out about all leaves but the first ones.
     """
 
     key: tuple[Any, ...]
@@ -33,6 +36,30 @@ class Structure:
     outputs: tuple[Lazy, ...]
     homes: tuple[int, ...]
     same: tuple[tuple[Lazy, Lazy], ...]  # leaves that share the array of another one
+    known: Known | None = None
+
+    def arrays(self) -> list[Array]:
+        """The arrays of the leaves, C-contiguous."""
+        known = self.known
+        if known is None:
+            return [_contiguous(x.array) for x in self.leaves]
+        return [*[_contiguous(x.array) for x in self.leaves[: known.arguments]], *known.arrays]
+
+
+class Known(NamedTuple):
+    """What a call of a traced function has found out for the next ones."""
+
+    key: tuple[Any, ...]
+    arguments: int  # how many leaves are not captured by the function; these come first
+    arrays: tuple[Array, ...]  # of the captured ones
+    taken: frozenset[int]  # the identities of these arrays
+    wanted: tuple[int, ...]  # which results
+    token: object  # of no other call
+
+
+def _contiguous(array: Array | None) -> Array:
+    assert array is not None
+    return array if array.flags.c_contiguous else np.ascontiguousarray(array)
 
 
 def structure_of(outputs: Sequence[Lazy]) -> Structure:

@@ -4,34 +4,35 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable, Iterable, Sequence
-from typing import Any, NamedTuple
+from dataclasses import dataclass
+from typing import Any
 
-from weft.eager.lazy import Drawn, Lazy, Tracer, trace
+from weft.eager.lazy import Lazy, Tracer, trace
 from weft.eager.plan import Plan
 from weft.eager.promotion import default_dtype
+from weft.eager.standing import Standing
 from weft.eager.tracing import Traced, subgraph_plan
 from weft.errors import TracerError
 from weft.func.function import Function, Result, take_apart, trace_function
 from weft.ops.base import at_user_line
 
 
-class _Entry(NamedTuple):
+@dataclass
+class _Entry:
     """A function traced for one signature."""
 
     plan: Plan
     captured: tuple[tuple[Lazy, Callable[[], Any] | None], ...]  # with the tensor that shows it
     traced: Traced
     result: Result
+    last: Standing | None = None
 
-    def inputs(self) -> list[Lazy]:
+    def standing(self) -> Standing:
         """The captured values as they are now."""
-        found: list[Lazy] = []
-        for lazy, owner in self.captured:
-            handle = None if owner is None else owner()
-            if isinstance(lazy, Drawn):
-                lazy = lazy.again()
-            found.append(lazy if handle is None else handle.lazy)
-        return found
+        last = self.last
+        if last is None or not last.holds:
+            last = self.last = Standing(self.captured)
+        return last
 
 
 class Jitted:
@@ -73,7 +74,10 @@ class Jitted:
             entry = _Entry(subgraph_plan(traced.function), tuple(owners), traced, traced.result)
             if not any(isinstance(x, Tracer) for x in traced.captured):
                 self._entries[key] = entry
-        found = trace.now.record(entry.plan, (*apart.lazies, *entry.inputs()))
+        standing = entry.standing()
+        found = trace.now.record(entry.plan, (*apart.lazies, *standing.values))
+        if found and found[0].record is not None:
+            found[0].record.standing = standing
         changed = entry.traced.changed
         count = len(found) - len(changed)
         for handle, lazy in zip(changed, found[count:], strict=True):

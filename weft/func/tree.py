@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import functools
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -63,8 +64,17 @@ def flatten(structure: Any) -> tuple[list[Any], Tree]:
     return leaves, _flatten(structure, leaves)
 
 
+@functools.lru_cache(maxsize=256)
+def _is_leaf(kind: type) -> bool:
+    container = issubclass(kind, dict | list | tuple) or dataclasses.is_dataclass(kind)
+    return not container and kind is not type(None)
+
+
 def _flatten(x: Any, leaves: list[Any]) -> Tree:
     kind = type(x)
+    if _is_leaf(kind):
+        leaves.append(x)
+        return LEAF
     if x is None:
         return Tree(_Nothing)
     if isinstance(x, dict):
@@ -74,11 +84,8 @@ def _flatten(x: Any, leaves: list[Any]) -> Tree:
         return Tree(kind, tuple(fields), tuple([_flatten(v, leaves) for v in x]))
     if isinstance(x, list | tuple):
         return Tree(kind, (), tuple([_flatten(v, leaves) for v in x]))
-    if dataclasses.is_dataclass(x) and not isinstance(x, type):
-        names = tuple([f.name for f in dataclasses.fields(x) if f.init])
-        return Tree(kind, names, tuple([_flatten(getattr(x, n), leaves) for n in names]))
-    leaves.append(x)
-    return LEAF
+    names = tuple([f.name for f in dataclasses.fields(x) if f.init])
+    return Tree(kind, names, tuple([_flatten(getattr(x, n), leaves) for n in names]))
 
 
 def map_structure(function: Callable[..., Any], first: Any, *others: Any) -> Any:

@@ -77,6 +77,7 @@ class Executable:
                     self.program.addresses[number] = address_of(array)
                 case Kept():
                     pass
+        self._feeds.sort()
         self._kept = [v.key for v, _ in self._variables if v.key in recipe.kept]
         self._counters = recipe.counters
         self._state: State | None = None
@@ -191,7 +192,11 @@ class Executable:
             return results
 
     def launch(
-        self, arrays: Sequence[Array], memories: Mapping[str, Array], fresh: bool = False
+        self,
+        arrays: Sequence[Array],
+        memories: Mapping[str, Array],
+        fresh: bool = False,
+        moved: int | None = None,
     ) -> None:
         """Run the step once on memory that the caller owns; for programs without fetches.
 
@@ -199,6 +204,7 @@ class Executable:
             arrays: the feeds.
             memories: C-contiguous arrays of the variables' types, by key.
             fresh: whether the lasting feeds are what they were at the last run.
+            moved: feeds from this one on are the very arrays of the last run; `None`: none are.
 
         Raises:
             OutOfRangeError: an index is out of bounds; no variable has changed.
@@ -206,7 +212,7 @@ class Executable:
         program = self.program
         with program.lock:
             addresses = program.addresses
-            held = self._feed(arrays)
+            held = self._feed(arrays, moved)
             for variable, number in self._variables:
                 addresses[number] = address_of(memories[variable.key])
             self._version = -1  # what a state had bound is bound no more
@@ -243,11 +249,13 @@ class Executable:
             self._bind(state)
         return self._feed(arrays)
 
-    def _feed(self, arrays: Sequence[Array]) -> Sequence[Array]:
+    def _feed(self, arrays: Sequence[Array], moved: int | None = None) -> Sequence[Array]:
         """Tell the program where the feeds are; the arrays to keep until the step is over."""
         addresses = self.program.addresses
         held = arrays
         for index, number in self._feeds:
+            if moved is not None and index >= moved:
+                break
             array = arrays[index]
             if type(array) is not np.ndarray or not array.flags.c_contiguous:
                 array = np.ascontiguousarray(array)
