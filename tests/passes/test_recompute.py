@@ -49,6 +49,40 @@ def test_a_distance_is_taken_again_and_never_stored():
     assert names[2] == ("matmul", "subtract", "multiply") and "subtract" not in stored
 
 
+IMAGE, WEIGHTS = (2, 16, 16, 32), (1, 1, 32, 64)
+PLAIN = {"strides": (1, 1), "padding": ((0, 0), (0, 0)), "dilation": (1, 1), "groups": 1}
+
+
+def between(x, mean, w, g):
+    """Batch norm and ReLU between two layers, read by the second one and by its gradient."""
+    y = ops.relu((x - mean) * mean)
+    return ops.conv(y, w, **PLAIN), ops.conv_grad_weight(y, g, shape=WEIGHTS, **PLAIN)
+
+
+def test_a_layer_computes_what_it_reads():
+    shapes = (IMAGE, (32,), WEIGHTS, (*IMAGE[:3], 64))
+    names, stored = groups(between, *shapes)
+    assert names == [("conv",), ("conv_grad_weight",)]
+    assert stored == ["conv", "conv_grad_weight"]
+
+
+def test_a_layer_reads_what_is_in_memory_anyway():
+    def build(x, mean, w):
+        y = ops.relu((x - mean) * mean)
+        return ops.conv(y, w, **PLAIN), y
+
+    names, stored = groups(build, IMAGE, (32,), WEIGHTS)
+    assert sum("relu" in n for n in names) == 1 and stored.count("relu") == 1
+
+    def several(x, mean, w, v):
+        y = ops.relu((x - mean) * mean)
+        padded = PLAIN | {"padding": ((1, 1), (1, 1))}
+        return ops.conv(y, w, **PLAIN), ops.conv(y, v, **padded)
+
+    names, stored = groups(several, IMAGE, (32,), WEIGHTS, (3, 3, 32, 64))
+    assert sum("relu" in n for n in names) == 1 and stored.count("relu") == 1
+
+
 def test_a_value_that_is_in_memory_is_not_read_beside_what_it_follows_from():
     def build(x, w):
         y = ops.relu(x + 1.0)

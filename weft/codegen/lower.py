@@ -79,14 +79,15 @@ def structure(group: Group) -> Hashable:
     """What a group computes, whatever its nodes are called: equal for equal kernels."""
     number: dict[Value, int] = {value: i for i, value in enumerate(group.inputs)}
     nodes: list[Hashable] = []
-    for node in group.nodes:
+    for node in (*group.before, *group.nodes):
         inputs = tuple([number[v] for v in node.inputs])
         nodes.append((node.op, inputs, tuple(node.attrs.items()), node.types))
         for value in node.outputs:
             number[value] = len(number)
     # A kernel may hold the numbers of a constant that it reads, not only their type.
     read = [v.node.attrs["value"] if v.node.op == "constant" else v.type for v in group.inputs]
-    return tuple(read), tuple(nodes), tuple([number[v] for v in group.outputs])
+    outputs = tuple([number[v] for v in group.outputs])
+    return tuple(read), len(group.before), tuple(nodes), outputs
 
 
 def _instance(group: Group, like: Group, launches: tuple[Launch, ...]) -> tuple[Launch, ...]:

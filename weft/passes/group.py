@@ -38,11 +38,21 @@ class Group:
       not depending on a reduction: computed wherever it is read.
 
     Where R is not a suffix of the axes, no full node depends on a reduction.
+
+    What the opaque node reads may be computed as it is read, by the elementwise nodes `before`.
     """
 
     nodes: tuple[Node, ...]  # in order
     inputs: tuple[Value, ...]  # read from memory
     outputs: tuple[Value, ...]  # written to memory
+    before: tuple[Node, ...] = ()  # computes operands of the opaque node, in order
+
+    @property
+    def operands(self) -> frozenset[Value]:
+        """What the first node reads from memory."""
+        inside = set(self.before)
+        reads = [v for n in (*self.before, self.nodes[0]) for v in n.inputs]
+        return frozenset(v for v in reads if v.node not in inside)
 
     @property
     def name(self) -> str:

@@ -4,6 +4,9 @@ After fusion, a value that another group wants is in memory. Where it follows by
 from one other value that is in memory too, that group takes those steps itself: the distance from
 the mean in the gradient of batch norm, the mask of a ReLU from what went into it. Then it reads
 one array less, and if all readers do so the value is never stored.
+
+A convolution that copies its operand anyway takes the steps meanwhile: batch norm and ReLU between
+two layers. It gains nothing by that unless the value is never stored.
 """
 
 from __future__ import annotations
@@ -29,6 +32,10 @@ CHEAP: Final = frozenset({
     "select", "square", "subtract",
 })  # fmt: skip
 """Steps of a cycle or two."""
+READS: Final = frozenset({"conv", "conv_grad_weight"})
+"""Products that take steps while they read their first operand, if they have one tap."""
+FEWEST: Final = 32
+"""Channels and columns of such a product: with fewer of them it copies nothing."""
 
 
 def recompute(
@@ -53,11 +60,13 @@ class _Draft:
     """A group that is being changed."""
 
     group: Group
+    before: dict[Node, None] = field(init=False)
     nodes: dict[Node, None] = field(init=False)
     inputs: dict[Value, None] = field(init=False)
     outputs: dict[Value, None] = field(init=False)
 
     def __post_init__(self) -> None:
+        self.before = dict.fromkeys(self.group.before)
         self.nodes = dict.fromkeys(self.group.nodes)
         self.inputs = dict.fromkeys(self.group.inputs)
         self.outputs = dict.fromkeys(self.group.outputs)
@@ -68,15 +77,32 @@ class _Draft:
 
     def finished(self) -> Group:
         """The group, or a new one where anything has changed."""
-        nodes, outputs = tuple(self.nodes), tuple(self.outputs)
-        if nodes == self.group.nodes and outputs == self.group.outputs:
-            return self.group
-        return Group(nodes, tuple(self.inputs), outputs)
+        group = self.group
+        nodes, outputs, before = tuple(self.nodes), tuple(self.outputs), tuple(self.before)
+        if (before, nodes, outputs) == (group.before, group.nodes, group.outputs):
+            return group
+        return Group(nodes, tuple(self.inputs), outputs, before)
 
-    def takes(self, value: Value) -> bool:
+    def operand(self, value: Value) -> bool:
+        """Whether the opaque node reads `value`."""
+        return self.opaque and value in next(iter(self.nodes)).inputs
+
+    def takes(self, value: Value, sources: Iterable[Value]) -> bool:
         """Whether `value` may be computed here: read place by place, over the whole domain."""
+        rest = list(self.nodes)
+        if any(value in node.inputs for node in self.before):
+            return False
+        if self.operand(value):
+            if not _reads_through(rest.pop(0), value, sources):
+                return False
+            if not any(value in node.inputs for node in rest):
+                return True
+        return self._takes(rest, value)
+
+    @staticmethod
+    def _takes(nodes: Sequence[Node], value: Value) -> bool:
         domain = size(value.shape)
-        for node in self.nodes:
+        for node in nodes:
             lower = op_of(node).lower
             if value in node.inputs and not isinstance(lower, Elementwise | Reduce):
                 return False
@@ -90,9 +116,19 @@ class _Draft:
     def add(self, value: Value, steps: Sequence[Node]) -> None:
         """Compute `value` here instead of reading it."""
         first = list(self.nodes)[: 1 if self.opaque else 0]
-        order = dict.fromkeys([*first, *steps, *self.nodes])
-        self.nodes = order
-        self.inputs = dict.fromkeys(v for n in order for v in n.inputs if v.node not in order)
+        rest = list(self.nodes)[len(first) :]
+        if self.operand(value):
+            self.before = dict.fromkeys([*steps, *self.before])
+        if any(value in node.inputs for node in rest):
+            self.nodes = dict.fromkeys([*first, *steps, *rest])
+        self._find_inputs()
+
+    def _find_inputs(self) -> None:
+        first = list(self.nodes)[: 1 if self.opaque else 0]
+        rest = list(self.nodes)[len(first) :]
+        reads = [v for n in (*self.before, *first) for v in n.inputs if v.node not in self.before]
+        reads += [v for n in rest for v in n.inputs if v.node not in self.nodes]
+        self.inputs = dict.fromkeys(reads)
 
     def drop(self, value: Value) -> None:
         """No longer store `value`, nor compute what only it needed."""
@@ -102,9 +138,7 @@ class _Draft:
             if node in needed:
                 needed.update(v.node for v in node.inputs)
         self.nodes = {n: None for n in self.nodes if n in needed}
-        self.inputs = dict.fromkeys(
-            v for n in self.nodes for v in n.inputs if v.node not in self.nodes
-        )
+        self._find_inputs()
 
 
 @dataclass(eq=False)
@@ -128,8 +162,8 @@ class _Work:
         if not _trace(home, value, value, steps, sources):
             return
         large = [v for v in sources if _bytes(v) * SMALL > _bytes(value)]
-        able = [d for d in readers if d.takes(value) and self._fits(d, steps, sources)]
-        free = [d for d in able if all(v in d.inputs for v in large)]
+        able = [d for d in readers if d.takes(value, sources) and self._fits(d, steps, sources)]
+        free = [d for d in able if all(v in d.inputs for v in large) and not d.operand(value)]
         same = len(large) == 1 and _bytes(large[0]) <= _bytes(value)
         everywhere = len(able) == len(readers) and value not in self.kept
         if everywhere and (same or len(free) == len(readers)):
@@ -172,6 +206,23 @@ def _trace(
         return False
     steps[node] = None
     return True
+
+
+def _reads_through(node: Node, value: Value, sources: Iterable[Value]) -> bool:
+    """Whether the kernel of a product computes its operand `value` as well as it copies it."""
+    if node.op not in READS or node.inputs[0] is not value or node.inputs[1] is value:
+        return False
+    weights = node.outputs[0] if node.op == "conv_grad_weight" else node.inputs[1]
+    *taps, channels, columns = known(weights.shape)
+    if size(tuple(taps)) != 1 or node.attrs["groups"] != 1 or min(channels, columns) < FEWEST:
+        return False
+    row = known(value.shape)[-1]
+    return value.dtype.name == "float32" and all(
+        v.shape == value.shape and v.dtype is value.dtype
+        if _bytes(v) * SMALL > _bytes(value)
+        else size(v.shape) == 1 or size(v.shape) == row == known(v.shape)[-1]
+        for v in sources
+    )
 
 
 def _bytes(value: Value) -> int:

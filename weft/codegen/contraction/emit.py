@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from weft.codegen.builder import Builder, Reg, constant, element, integer, vector
 from weft.codegen.loop.convert import loaded, storage_type, stored
 from weft.codegen.microkernel import first_lanes, load_masked, store_masked
@@ -112,22 +114,39 @@ def weave(b: Builder, run: Reg, apart: Reg | None, lanes: int, mask: Reg | None)
     return b.emit(vector("float", lanes), f"bitcast {pairs} to {vector('float', lanes)}")
 
 
+Load = Callable[[Reg, Reg, int, DType, Reg | None], Reg]
+"""Loads elements from an address on, of a run's number on: so many lanes, as this type, masked."""
+
+
 def copy_run(
-    b: Builder, target: Target, source: Reg, to: Reg, count: Reg, dtypes: tuple[DType, DType]
+    b: Builder,
+    target: Target,
+    source: Reg,
+    to: Reg,
+    count: Reg,
+    dtypes: tuple[DType, DType],
+    load: Load | None = None,
 ) -> None:
     """Copy `count` neighbouring elements, widening from the first type to the second."""
     narrow, wide = dtypes
     lanes = target.lanes(wide.size)
+
+    def take(index: Reg, lanes: int, mask: Reg | None) -> Reg:
+        place = scaled(b, source, index, 1, narrow.size)
+        if load is not None:
+            return load(place, index, lanes, wide, mask)
+        return read(b, place, lanes, narrow, wide, mask)
+
     whole = b.binary("and", count, integer(-lanes))
     with b.loop(0, whole, lanes) as loop:
-        value = read(b, b.offset(source, b.mul(loop.index, narrow.size)), lanes, narrow, wide, None)
+        value = take(loop.index, lanes, None)
         b.store(value, b.offset(to, b.mul(loop.index, wide.size)), wide.size)
     if target.masked:
         with b.when(b.compare("icmp slt", whole, count)):
             mask = first_lanes(b, subtract(b, count, whole), lanes)
-            value = read(b, scaled(b, source, whole, 1, narrow.size), lanes, narrow, wide, mask)
+            value = take(whole, lanes, mask)
             store_masked(b, value, scaled(b, to, whole, 1, wide.size), mask)
         return
     with b.loop(whole, count) as loop:
-        value = read(b, b.offset(source, b.mul(loop.index, narrow.size)), 1, narrow, wide, None)
+        value = take(loop.index, 1, None)
         b.store(value, b.offset(to, b.mul(loop.index, wide.size)), wide.size)

@@ -160,7 +160,7 @@ class Fused:
         self.inplace = tuple(
             (places[out], places[read])
             for out, read in epilogue.inplace
-            if read not in node.data_inputs
+            if read not in group.operands
         )
         self.cost = float(epilogue.cost)
         self._small = any(value.dtype.size < 4 for value in group.outputs)

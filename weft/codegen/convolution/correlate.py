@@ -15,19 +15,19 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Iterator
-from dataclasses import dataclass
 from math import prod
 
 from weft.codegen.builder import Reg, constant, integer, kernel_builder
-from weft.codegen.contraction.emit import divide, fixed, smaller, subtract
+from weft.codegen.contraction.emit import Load, divide, fixed, smaller, subtract
 from weft.codegen.contraction.plan import ceil_div
 from weft.codegen.contraction.sink import Summing
 from weft.codegen.convolution.ahead import next_panel
 from weft.codegen.convolution.geometry import Axis, Correlation, Phase
 from weft.codegen.convolution.halo import Image, choose, copy_block, pitches_of
-from weft.codegen.convolution.piece import each, look_up, span, unflat
+from weft.codegen.convolution.piece import Conditions, Part, each, look_up, span, unflat
 from weft.codegen.convolution.plan import Plan, pixel_bytes
 from weft.codegen.kernel import Argument, Kernel, Launch, Scratch
+from weft.codegen.loop.prologue import Prologue
 from weft.codegen.microkernel import (
     UNROLL,
     Accumulators,
@@ -40,32 +40,19 @@ from weft.codegen.microkernel import (
     zeros,
 )
 from weft.codegen.target import Target
+from weft.ir.dtype import DType
 
 LINE = 64
-Conditions = list[Reg | None]
-"""Which rows of a tile to store; nothing where that is known."""
 SHORT = 128
 """Most channels beside which it pays to ask for what is stored (64: 8 to 25%, 128: 5 to 10% of the
 time; 256 and more lose 2 to 10%, residuals read in the epilogue or not)."""
-
-
-@dataclass
-class Part:
-    """What a chunk, or a phase of it, covers on one axis; registers or constants."""
-
-    start: Reg  # first position of the block, counted in the phase
-    count: Reg
-    first: Reg  # the phase's first result position
-    offset: Reg  # source position of its first tap, from where the block's source begins
-    tap: Reg
-    taps: Reg
 
 
 def launch_correlation(
     problem: Correlation,
     plan: Plan,
     target: Target,
-    source: Argument,
+    source: Prologue,
     weights: Argument,
     sink: Summing,
 ) -> Launch:
@@ -111,14 +98,16 @@ class Nest:
             self.scratch += waiting * self.phase_bytes
         self.next = next_panel(problem, plan, tiles, target)
 
-    def launch(self, source: Argument, weights: Argument) -> Launch:
+    def launch(self, source: Prologue, weights: Argument) -> Launch:
         """The launch on the source and the packed weights."""
         self.sink.cut(self.plan.chunks)
-        args: list[Argument] = [source, weights]
+        self.reads = source
+        args: list[Argument] = [source.array, weights, *source.values]
+        own = len(args)
         if self.scratch:
             args.append(Scratch(self.scratch, per_thread=True))
         at = len(args)
-        writes = (*range(2, at), *(at + i for i in self.sink.writes))
+        writes = (*range(own, at), *(at + i for i in self.sink.writes))
         inplace = tuple((at + i, at + j) for i, j in self.sink.inplace)
         kernel = Kernel(f"conv_{self.problem.label}", self._ir(at))
         return Launch(
@@ -129,8 +118,10 @@ class Nest:
     def _ir(self, slot: int) -> str:
         b = self.b = kernel_builder()
         self.source, self.weights = b.argument(0), b.argument(1)
+        self.reads.bind(b, 2, self.source)
         if self.scratch:
-            self.own = b.offset(b.argument(2), b.mul(b.params[3], self.scratch))
+            own = b.argument(2 + len(self.reads.values))
+            self.own = b.offset(own, b.mul(b.params[3], self.scratch))
         self.sink.bind(b, slot)
         with b.loop(b.params[1], b.params[2]) as loop:
             self._chunk(loop.index)
@@ -186,14 +177,24 @@ class Nest:
             b.add(b.mul(b.add(count, -1), axis.stride), axis.reach + 1)
             for (_, count), axis in zip(spans, axes, strict=True)
         )
-        first, channels = self.channels
-        here = b.offset(here, b.mul(first, self.problem.dtype.size))
+        here = b.offset(here, b.mul(self.channels[0], self.problem.dtype.size))
         copy_block(
             b, self.target, self.image, here, self.own, (corner[0], corner[1], corner[2]),
             (images[1], z, y, x), self.pitches, self.problem.sums,
-            channels if self.plan.slices > 1 else None,
+            *self._loads(),
         )  # fmt: skip
         self.base = self.own
+
+    def _loads(self) -> tuple[Reg | None, Load | None]:
+        """The channels that are copied, if not whole positions, and what loads them."""
+        if not self.reads.steps:
+            return (self.channels[1] if self.plan.slices > 1 else None), None
+        first, channels = self.channels
+
+        def load(place: Reg, index: Reg, lanes: int, to: DType, mask: Reg | None) -> Reg:
+            return self.reads.read(place, self.b.add(first, index), lanes, to, mask)
+
+        return (channels if self.plan.slices > 1 else integer(self.image.channels)), load
 
     def _panel(self, panel: Reg) -> None:
         """All positions of the block for one panel of columns of one group."""

@@ -22,11 +22,12 @@ from weft.codegen.builder import Reg, constant, integer
 from weft.codegen.contraction.emit import larger, read, smaller, subtract
 from weft.codegen.contraction.plan import ceil_div
 from weft.codegen.contraction.sink import Summing
-from weft.codegen.convolution.correlate import Conditions, Nest, Part
+from weft.codegen.convolution.correlate import Nest
 from weft.codegen.convolution.geometry import Correlation
-from weft.codegen.convolution.piece import each, look_up
+from weft.codegen.convolution.piece import Conditions, Part, each, look_up
 from weft.codegen.convolution.plan import CHUNK_FLOPS, Plan, cut
 from weft.codegen.kernel import Argument, Launch
+from weft.codegen.loop.prologue import Prologue
 from weft.codegen.microkernel import Tile, first_lanes, fma
 from weft.codegen.target import Target
 
@@ -42,7 +43,7 @@ def suits(problem: Correlation) -> bool:
 
 
 def launch_depthwise(
-    problem: Correlation, target: Target, source: Argument, weights: Argument, sink: Summing
+    problem: Correlation, target: Target, source: Prologue, weights: Argument, sink: Summing
 ) -> Launch:
     """The launch of a depthwise convolution or of its gradient by x, on the weights as they are."""
     return _Depthwise(problem, _plan_of(problem, target), target, sink).launch(source, weights)

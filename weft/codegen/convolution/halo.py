@@ -11,7 +11,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from weft.codegen.builder import Builder, Reg, constant, integer, memory_type
-from weft.codegen.contraction.emit import copy_run, smaller, subtract
+from weft.codegen.contraction.emit import Load, copy_run, smaller, subtract
 from weft.codegen.convolution.geometry import Triple
 from weft.codegen.microkernel import first_lanes, store_masked
 from weft.codegen.target import Target
@@ -49,13 +49,14 @@ def copy_block(
     pitches: tuple[int, int, int, int],
     wide: DType,
     channels: Reg | None = None,
+    load: Load | None = None,
 ) -> None:
     """Copy a block of images to `to`, zero where it lies outside them.
 
     `source` is the first image, `first` the block's corner in it (negative in the zeros before),
     `counts` images and positions, `pitches` bytes between neighbours in `to`. Of each position only
-    some `channels` are copied, if they are given; otherwise positions must follow each other in
-    `to`.
+    some `channels` are copied, if they are given, perhaps by `load`; else positions must follow one
+    another in `to`.
     """
     own = image.pitches
     zero = integer(0)
@@ -91,7 +92,8 @@ def copy_block(
                     clear_run(b, target, goal, channels, wide)
             with b.loop(0, middle) as x:
                 goal = b.offset(after, b.mul(x.index, pitches[3]))
-                copy_run(b, target, b.offset(place, b.mul(x.index, own[3])), goal, channels, kinds)
+                pixel = b.offset(place, b.mul(x.index, own[3]))
+                copy_run(b, target, pixel, goal, channels, kinds, load)
 
 
 def clear_run(b: Builder, target: Target, to: Reg, count: Reg, dtype: DType) -> None:

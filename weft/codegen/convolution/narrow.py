@@ -20,6 +20,7 @@ from weft.codegen.convolution.geometry import Correlation
 from weft.codegen.convolution.piece import each, look_up
 from weft.codegen.convolution.plan import Plan, cut
 from weft.codegen.kernel import Argument, Kernel, Launch, Scratch
+from weft.codegen.loop.prologue import Prologue
 from weft.codegen.microkernel import Tile, first_lanes, fma, suffix
 from weft.codegen.target import Target
 
@@ -45,10 +46,9 @@ def _joined(problem: Correlation) -> bool:
 
 
 def launch_narrow(
-    problem: Correlation, target: Target, operands: tuple[Argument, Argument], sink: Summing
+    problem: Correlation, target: Target, source: Prologue, weights: Argument, sink: Summing
 ) -> tuple[Launch, ...]:
     """The launches: turning the weights, then the convolution."""
-    source, weights = operands
     turn, turned = _turned(problem, weights)
     plan = _plan_of(problem, target)
     return turn, _Narrow(problem, plan, target, sink).launch(source, turned)

@@ -12,11 +12,12 @@ from dataclasses import dataclass
 from math import prod
 
 from weft.codegen.builder import Builder, Reg, integer, kernel_builder
-from weft.codegen.contraction.emit import divide, read, smaller, subtract
+from weft.codegen.contraction.emit import divide, smaller, subtract
 from weft.codegen.contraction.plan import ceil_div
 from weft.codegen.convolution.halo import Image, pitches_of
 from weft.codegen.convolution.piece import span
-from weft.codegen.kernel import Argument, Kernel, Launch, Scratch
+from weft.codegen.kernel import Kernel, Launch, Scratch
+from weft.codegen.loop.prologue import Prologue
 from weft.codegen.microkernel import first_lanes
 from weft.ir.dtype import DType
 
@@ -69,6 +70,7 @@ class Panels:
         places: tuple[Reg, Reg],
         spans: Spans,
         share: tuple[Reg, Reg],
+        source: Prologue,
         steps: Extents = (1, 1, 1, 1),
     ) -> None:
         """Copy a run of panels, `share`, between `places`: the first position's in each.
@@ -92,40 +94,47 @@ class Panels:
             with b.loop(0, count) as panel:
                 column, inside = self.column(b, b.add(first, panel.index))
                 run = b.offset(place, b.mul(column, image.dtype.size))
-                self._vectors(b, image, run, b.offset(goal, b.mul(panel.index, self.bytes)), inside)
+                to = b.offset(goal, b.mul(panel.index, self.bytes))
+                self._vectors(b, source, run, to, (column, inside))
 
     @property
     def _label(self) -> str:
         return f"{self.dtype}_{'x'.join(map(str, self.extents))}_{self.width}"
 
     def launch(
-        self, image: Image, extents: Extents, blocks: Extents, source: Argument
+        self, image: Image, extents: Extents, blocks: Extents, source: Prologue
     ) -> tuple[Launch, Scratch]:
         """The launch that copies an image of `extents`, block after block of them."""
         b = kernel_builder()
         count = image.channels // self.columns * self.across
         shares = min(count, ceil_div(CHUNKS, prod(blocks)))
+        base = b.argument(0)
+        source.bind(b, 2, base)
         with b.loop(b.params[1], b.params[2]) as loop:
             block, share = divide(b, loop.index, integer(shares))
             spans = spans_of(b, block, extents, blocks)
             own = span(b, share, count, shares)
-            place = b.argument(0)
+            place = base
             for (start, _), pitch in zip(spans, image.pitches, strict=True):
                 place = b.offset(place, b.mul(start, pitch))
             goal = b.mul(b.add(b.mul(block, count), own[0]), self.bytes)
-            self.copy(b, image, (place, b.offset(b.argument(1), goal)), spans, own)
+            self.copy(b, image, (place, b.offset(b.argument(1), goal)), spans, own, source)
         scratch = Scratch(prod(blocks) * count * self.bytes)
         moved = 2.0 * prod(extents) * image.channels * image.dtype.size
         kernel = Kernel(f"panels_{self._label}", b.module())
-        return Launch(kernel, (source, scratch), (1,), prod(blocks) * shares, bytes=moved), scratch
+        args = (source.array, scratch, *source.values)
+        return Launch(kernel, args, (1,), prod(blocks) * shares, bytes=moved), scratch
 
-    def _vectors(self, b: Builder, image: Image, source: Reg, to: Reg, inside: Reg) -> None:
+    def _vectors(
+        self, b: Builder, source: Prologue, run: Reg, to: Reg, at: tuple[Reg, Reg]
+    ) -> None:
+        column, inside = at
         for begin, lanes in self._runs():
             mask = None
             if self.columns % self.width and not self.early:
                 mask = first_lanes(b, subtract(b, integer(self.columns - begin), inside), lanes)
-            place = b.offset(source, begin * image.dtype.size)
-            value = read(b, place, lanes, image.dtype, self.dtype, mask)
+            place = b.offset(run, begin * source.dtype.size)
+            value = source.read(place, b.add(column, begin), lanes, self.dtype, mask)
             b.store(value, b.offset(to, begin * self.dtype.size), self.dtype.size)
 
     def _runs(self) -> list[tuple[int, int]]:

@@ -4,11 +4,27 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Iterator
+from dataclasses import dataclass
 from math import prod
 
 from weft.codegen.builder import Builder, Reg, integer
 from weft.codegen.contraction.emit import divide, fixed, subtract
 from weft.codegen.microkernel import Accumulators
+
+Conditions = list[Reg | None]
+"""Which rows of a tile to store; nothing where that is known."""
+
+
+@dataclass
+class Part:
+    """What a chunk, or a phase of it, covers on one axis; registers or constants."""
+
+    start: Reg  # first position of the block, counted in the phase
+    count: Reg
+    first: Reg  # the phase's first result position
+    offset: Reg  # source position of its first tap, from where the block's source begins
+    tap: Reg
+    taps: Reg
 
 
 def unflat(registers: list[Reg], vectors: int) -> Accumulators:

@@ -53,11 +53,14 @@ class Plan:
         return prod(self.blocks) * self.shares
 
 
-def plan_of(problem: Correlation, target: Target) -> Plan:
-    """Choose the blocking; depends on shapes and target only, never on threads."""
+def plan_of(problem: Correlation, target: Target, steps: bool = False) -> Plan:
+    """Choose the blocking; depends on shapes and target only, never on threads.
+
+    With `steps` the source is computed from another array while it is copied.
+    """
     tile, scattered = choose_tile(problem, target, 1)
     slices = slices_of(problem, tile, target)
-    copied = not problem.inside or problem.dtype is not problem.sums or slices > 1
+    copied = not problem.inside or problem.dtype is not problem.sums or slices > 1 or steps
     joined = problem.groups == 1 and problem.axes[2].dilation == 1 and slices == 1
     panels = problem.groups * ceil_div(problem.columns, tile.columns)
     if slices > 1:

@@ -36,6 +36,7 @@ from weft.codegen.convolution.weight_plan import Plan
 from weft.codegen.convolution.weight_problem import WeightGradient
 from weft.codegen.convolution.weight_sum import Place, Tiling, launch_sum
 from weft.codegen.kernel import Argument, Kernel, Launch, Scratch
+from weft.codegen.loop.prologue import Prologue
 from weft.codegen.microkernel import (
     UNROLL,
     Accumulators,
@@ -49,10 +50,12 @@ from weft.codegen.microkernel import (
 from weft.codegen.target import Target
 
 LINE = 64
+Operands = tuple[Prologue, Prologue]
+"""How x and g are read."""
 
 
 def launch_weight_gradient(
-    problem: WeightGradient, plan: Plan, target: Target, operands: tuple[Argument, ...], sink: Sink
+    problem: WeightGradient, plan: Plan, target: Target, operands: Operands, sink: Sink
 ) -> tuple[Launch, ...]:
     """The launches: sums of each part, then their sum."""
     return WeightNest(problem, plan, target).launches(operands, sink)
@@ -136,16 +139,19 @@ class WeightNest:
         """Most pieces of a run in a slice."""
         return ceil_div(self.across, self.plan.slices[0])
 
-    def launches(self, operands: tuple[Argument, ...], sink: Sink) -> tuple[Launch, ...]:
+    def launches(self, operands: Operands, sink: Sink) -> tuple[Launch, ...]:
         """The launches on x and g."""
         problem, plan = self.problem, self.plan
-        args: list[Argument] = [*operands]
+        self.sources = operands
+        args: list[Argument] = [source.array for source in operands]
         before: tuple[Launch, ...] = ()
         if plan.before:
             copy, args[1] = self.packing.launch(
                 self.g_image, self.extents, plan.blocks, operands[1]
             )
             before = (copy,)
+        args += [value for source in operands for value in source.values]
+        own = len(args)
         after: tuple[Launch, ...] = ()
         inplace: tuple[tuple[int, int], ...] = ()
         if self.scratch:
@@ -155,7 +161,7 @@ class WeightNest:
             args.append(partial)
             after = (launch_sum(problem, plan.parts, self.tiling, partial, sink),)
         kernel = Kernel(f"conv_grad_weight_{problem.label}", self._ir(sink))
-        writes = tuple(range(2, len(args)))
+        writes = tuple(range(own, len(args)))
         if plan.parts == 1:
             at = len(args)
             args += sink.values
@@ -171,6 +177,9 @@ class WeightNest:
         self.b, self.sink = b, sink
         self.x, self.g = b.argument(0), b.argument(1)
         at = 2
+        for source, array in zip(self.sources, (self.x, self.g), strict=True):
+            source.bind(b, at, array)
+            at += len(source.values)
         if self.scratch:
             self.own = b.offset(b.argument(at), b.mul(b.params[3], self.scratch))
             at += 1
@@ -208,7 +217,8 @@ class WeightNest:
             here = self.g
             for (start, _), pitch in zip(self.spans, self.g_image.pitches, strict=True):
                 here = b.offset(here, b.mul(start, pitch))
-            self.packing.copy(b, self.g_image, (here, self.panels_at), self.spans, (panel, panels))
+            places, share = (here, self.panels_at), (panel, panels)
+            self.packing.copy(b, self.g_image, places, self.spans, share, self.sources[1])
         if self.plan.split:
             self._split_x((piece, pieces))
         with (
@@ -243,7 +253,8 @@ class WeightNest:
             steps.append(side.stride if self.folded else 1)
         self.corner = corner
         n, z, y, x = steps
-        self.splitting.copy(b, self.x_image, (here, to), spans, share, (n, z, y, x))
+        source, image = self.sources[0], self.x_image
+        self.splitting.copy(b, image, (here, to), spans, share, source, (n, z, y, x))
 
     def _block(self, index: Reg) -> None:
         """Find the block's positions; copy its x and g if need be."""

@@ -12,11 +12,11 @@ from weft.codegen.builder import Reg, integer
 from weft.codegen.contraction.emit import divide, read
 from weft.codegen.contraction.sink import Sink
 from weft.codegen.convolution.piece import each, span, unflat
-from weft.codegen.convolution.weight import WeightNest
+from weft.codegen.convolution.weight import Operands, WeightNest
 from weft.codegen.convolution.weight_plan import Plan, cut
 from weft.codegen.convolution.weight_problem import WeightGradient
 from weft.codegen.convolution.weight_sum import Tiling
-from weft.codegen.kernel import Argument, Launch
+from weft.codegen.kernel import Launch
 from weft.codegen.microkernel import Tile, fma
 from weft.codegen.target import Target
 
@@ -27,7 +27,7 @@ def suits(problem: WeightGradient) -> bool:
 
 
 def launch_depthwise_gradient(
-    problem: WeightGradient, target: Target, operands: tuple[Argument, ...], sink: Sink
+    problem: WeightGradient, target: Target, operands: Operands, sink: Sink
 ) -> tuple[Launch, ...]:
     """The launches: sums of each part, then their sum."""
     lanes = target.lanes(problem.sums.size)

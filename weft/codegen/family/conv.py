@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from weft.codegen.contraction.sink import Summing, sink_of
 from weft.codegen.convolution.correlate import launch_correlation
 from weft.codegen.convolution.depthwise import launch_depthwise
@@ -22,7 +24,9 @@ from weft.codegen.convolution.weight_depthwise import launch_depthwise_gradient
 from weft.codegen.convolution.weight_depthwise import suits as depthwise_gradient
 from weft.codegen.convolution.weight_plan import plan_of as plan_of_weight
 from weft.codegen.convolution.weight_problem import weight_gradient_of
-from weft.codegen.kernel import Argument, Launch
+from weft.codegen.kernel import Argument, Launch, Scratch
+from weft.codegen.loop.prologue import Prologue
+from weft.codegen.loop.schedule import loops
 from weft.codegen.target import Target
 from weft.codegen.winograd.nest import launch_winograd
 from weft.codegen.winograd.plan import plan_of as minimal_plan
@@ -31,19 +35,20 @@ from weft.codegen.winograd.weight_gradient import (
 )
 from weft.codegen.winograd.weight_gradient import plan_of as minimal_weight_plan
 from weft.ir.node import Node, Value
+from weft.ir.shape import known, size
 from weft.passes.group import Group
 
 
 def conv(group: Group, target: Target) -> tuple[Launch, ...]:
     """Launches for a group whose first node is a `conv`; the rest is its epilogue."""
     node = group.nodes[0]
-    return _correlate(_problem(node), group, node.data_inputs, target)
+    return _correlate(_problem(node), group, target)
 
 
 def conv_grad_input(group: Group, target: Target) -> tuple[Launch, ...]:
     """Launches for a group whose first node is a `conv_grad_input`; the rest is its epilogue."""
     node = group.nodes[0]
-    return _correlate(_problem(node), group, node.data_inputs, target)
+    return _correlate(_problem(node), group, target)
 
 
 def error_growth(node: Node, target: Target) -> float:
@@ -67,28 +72,49 @@ def _problem(node: Node) -> Correlation:
     return backward_of(result, weights, source, window, dtype)
 
 
-def _correlate(
-    problem: Correlation, group: Group, operands: tuple[Value, ...], target: Target
-) -> tuple[Launch, ...]:
+def _correlate(problem: Correlation, group: Group, target: Target) -> tuple[Launch, ...]:
     if not problem.pixels * problem.groups * problem.columns:
         return ()
     sink = sink_of(group)
-    launches = _launches(problem, operands, target, sink)
-    return (*launches, *sink.after(target))
+    source, weights = group.nodes[0].data_inputs
+    minimal = minimal_plan(problem, target)
+    reads = Prologue(group, source)
+    before: tuple[Launch, ...] = ()
+    if reads.steps and (depthwise(problem) or narrow(problem, target) or minimal):
+        before, reads = _stored(group, source, target)
+    launches = _launches(problem, (reads, weights), target, sink)
+    return (*before, *launches, *sink.after(target))
+
+
+def _stored(group: Group, operand: Value, target: Target) -> tuple[tuple[Launch, ...], Prologue]:
+    """A pass that computes an operand, for kernels that do not on the way."""
+    inside = set(group.before)
+    inputs = dict.fromkeys(v for n in group.before for v in n.inputs if v.node not in inside)
+    launches = loops(Group(group.before, tuple(inputs), (operand,)), target)
+    scratch = Scratch(size(known(operand.shape)) * operand.dtype.size)
+    return (
+        tuple(
+            [
+                replace(x, args=tuple([scratch if a is operand else a for a in x.args]))
+                for x in launches
+            ]
+        ),
+        Prologue(group, operand, scratch),
+    )
 
 
 def _launches(
-    problem: Correlation, operands: tuple[Value, ...], target: Target, sink: Summing
+    problem: Correlation, operands: tuple[Prologue, Value], target: Target, sink: Summing
 ) -> tuple[Launch, ...]:
     source, weights = operands
     if depthwise(problem):
         return (launch_depthwise(problem, target, source, weights, sink),)
     if narrow(problem, target):
-        return launch_narrow(problem, target, (source, weights), sink)
+        return launch_narrow(problem, target, source, weights, sink)
     minimal = minimal_plan(problem, target)
     if minimal is not None:
-        return launch_winograd(problem, minimal, target, (source, weights), sink)
-    plan = plan_of(problem, target)
+        return launch_winograd(problem, minimal, target, (source.array, weights), sink)
+    plan = plan_of(problem, target, source.steps)
     before: tuple[Launch, ...] = ()
     packed: Argument = weights
     if problem.packed_taps * problem.depth:
@@ -105,12 +131,17 @@ def conv_grad_weight(group: Group, target: Target) -> tuple[Launch, ...]:
     if not problem.rows * problem.width:
         return ()
     sink = sink_of(group)
-    if depthwise_gradient(problem):
-        return launch_depthwise_gradient(problem, target, node.data_inputs, sink)
     convolution = forward_of(x, w, g, window_of(node, w), problem.dtype)
     minimal = minimal_weight_plan(convolution, target)
-    if minimal is not None:
-        source, cotangent = node.data_inputs
-        return launch_minimal_weight_gradient(minimal, (source, cotangent), sink)
     plan = plan_of_weight(problem, target)
-    return launch_weight_gradient(problem, plan, target, node.data_inputs, sink)
+    source, cotangent = (Prologue(group, v) for v in node.data_inputs)
+    before: tuple[Launch, ...] = ()
+    if source.steps and (depthwise_gradient(problem) or minimal or not plan.split):
+        before, source = _stored(group, node.data_inputs[0], target)
+    if depthwise_gradient(problem):
+        found = launch_depthwise_gradient(problem, target, (source, cotangent), sink)
+    elif minimal is not None:
+        found = launch_minimal_weight_gradient(minimal, (source.array, cotangent.array), sink)
+    else:
+        found = launch_weight_gradient(problem, plan, target, (source, cotangent), sink)
+    return (*before, *found)

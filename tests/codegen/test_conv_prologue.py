@@ -1,0 +1,87 @@
+"""Operands that are computed while a convolution or its gradient reads them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+from harness import check_group
+
+from weft import config, ops
+from weft.codegen import target as targets
+from weft.codegen.family import conv as family
+from weft.codegen.loop.prologue import Prologue
+from weft.ir.dtype import as_dtype
+from weft.ir.graph import Graph
+from weft.ir.node import Value
+from weft.ir.shape import known
+from weft.ops.base import Array
+from weft.passes.group import Group
+
+Case = tuple[tuple[int, ...], tuple[int, ...], dict[str, Any]]
+PLAIN: dict[str, Any] = {
+    "strides": (1, 1), "padding": ((0, 0), (0, 0)), "dilation": (1, 1), "groups": 1,
+}  # fmt: skip
+SHAPES: dict[str, Case] = {
+    "1x1": ((3, 9, 9, 40), (1, 1, 40, 96), {}),
+    "odd": ((1, 11, 5, 37), (1, 1, 37, 131), {}),
+    "strided": ((2, 9, 8, 48), (1, 1, 48, 64), {"strides": (2, 2)}),
+    "beside": ((2, 5, 5, 48), (1, 1, 48, 64), {"padding": ((1, 0), (0, 2))}),
+    "many channels": ((1, 6, 6, 1300), (1, 1, 1300, 200), {}),
+    "3x3": ((1, 9, 9, 40), (3, 3, 40, 48), {"padding": ((1, 1), (1, 1)), "strides": (2, 2)}),
+    "squares": ((2, 30, 30, 40), (3, 3, 40, 48), {"padding": ((1, 1), (1, 1))}),
+    "depthwise": ((1, 9, 9, 40), (3, 3, 1, 40), {"groups": 40}),
+    "few columns": ((2, 9, 9, 64), (1, 1, 64, 2), {}),
+}
+
+
+def fused(kind: str, case: str, operand: int = 0) -> tuple[Group, dict[Value, Array]]:
+    """A product of which one operand is batch norm and ReLU of an array, and another array."""
+    x, w, attrs = SHAPES[case]
+    rules = PLAIN | attrs
+    graph = Graph()
+
+    def array(*shape: int) -> Value:
+        return ops.placeholder(dtype=as_dtype("float32"), shape=shape)
+
+    with graph.as_default():
+        raw, other = array(*x), array(*x)
+        mean, factor, offset = array(x[-1]), array(1, 1, 1, x[-1]), array(x[-1])
+        y = ops.relu((raw - mean) * factor + offset) + other * 0.5 + 0.25
+        before = [n for n in graph.nodes if n.op != "placeholder"]
+        b = array(*w)
+        if kind == "conv":
+            result = ops.conv(y, b, **rules)
+        else:
+            g = array(*known(ops.conv(raw, b, **rules).shape))
+            result = ops.conv_grad_weight(y, g, shape=w, **rules)
+        tail = result * 2.0
+        scalars = [n for n in tail.node.inputs[1:] and [tail.node.inputs[1].node]]
+    inside = {*before, result.node, tail.node, *scalars}
+    order = (result.node, *scalars, tail.node)
+    inputs = dict.fromkeys(v for n in inside for v in n.inputs if v.node not in inside)
+    group = Group(order, tuple(inputs), (tail,), tuple(before))
+    rng = np.random.default_rng(5)
+    feeds = {v: rng.uniform(-1, 1, known(v.shape)).astype(np.float32) for v in group.inputs}
+    return group, feeds
+
+
+@pytest.mark.parametrize("kind", ["conv", "conv_grad_weight"])
+@pytest.mark.parametrize("case", SHAPES)
+def test_an_operand_is_computed_as_it_is_read(case: str, kind: str) -> None:
+    group, feeds = fused(kind, case)
+    for name in ("native", "x86-64-v3"):
+        with config.override(target=name):
+            target = targets.current()
+        launches = getattr(family, kind)(group, target)
+        read = Prologue(group, group.nodes[0].inputs[0]).array
+        direct = case in ("1x1", "odd", "strided", "beside", "many channels")
+        assert any(read in x.args for x in launches[-1:]) or not direct or kind != "conv"
+        check_group(group, launches, feeds, target, 1e-4, 1e-4)
+
+
+def test_what_an_operand_is_made_of_is_never_written_in_place() -> None:
+    group, _ = fused("conv", "1x1")
+    for launch in family.conv(group, targets.current()):
+        assert launch.inplace == ()

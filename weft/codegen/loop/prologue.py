@@ -1,0 +1,86 @@
+"""Prologues: an operand of a group's opaque node, computed as it is read.
+
+A kernel that copies its operand, a vector of neighbouring channels at a time, takes the elementwise
+steps that lead to it on the way, so that the operand itself is never in memory:
+
+    prologue = Prologue(group, operand)
+    prologue.array                              # what stands in memory in place of the operand
+    prologue.values                             # further arguments
+    prologue.bind(builder, first_slot, array)
+    ...
+    prologue.read(pointer, column, 16, float32, None)   # `pointer` into the array; a channel
+
+Where nothing leads to the operand it is loaded as it is.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+from weft.codegen.builder import Builder, Reg
+from weft.codegen.contraction.emit import read
+from weft.codegen.kernel import Argument, Scratch
+from weft.codegen.loop.emit import Copy, Writer
+from weft.codegen.loop.index import ZERO, Symbol, variable
+from weft.codegen.loop.trace import Buffers, Trace
+from weft.ir.dtype import DType
+from weft.ir.node import Value
+from weft.ir.shape import known
+from weft.passes.group import Group
+
+
+class Prologue:
+    """How a kernel reads one operand; `stored` is where it lies if a pass has computed it."""
+
+    def __init__(self, group: Group, operand: Value, stored: Scratch | None = None) -> None:
+        self.steps: Final = operand.node in group.before and stored is None
+        self.dtype: Final = operand.dtype
+        shape = known(operand.shape)
+        self._column = Symbol("column", shape[-1])
+        self._buffers = Buffers()
+        self._trace = Trace(group.before, self._buffers)
+        whole = [v for n in group.before for v in n.inputs if v.shape == operand.shape]
+        arrays = [v for v in dict.fromkeys(whole) if v.node not in group.before]
+        arrays = arrays if self.steps else []
+        self.array: Final[Argument] = arrays[0] if arrays else stored or operand
+        self._locals = {v: Symbol(f"operand{n}") for n, v in enumerate(arrays)}
+        for value, symbol in self._locals.items():
+            local = self._trace.b.local(symbol, value.dtype, (self._column,))
+            self._trace.given[value] = lambda _, local=local: local
+        index = (*(ZERO for _ in shape[:-1]), variable(self._column))
+        self._result = self._trace.at(operand, index) if self.steps else None
+        found = [b.source for b in self._buffers.all.values() if isinstance(b.source, Value)]
+        self.values: Final = tuple(dict.fromkeys([*arrays[1:], *found]))
+
+    def bind(self, b: Builder, slot: int, array: Reg) -> None:
+        """Load the addresses of `values`, which start in argument slot `slot`."""
+        self._b = b
+        slots = {v: b.argument(slot + n) for n, v in enumerate(self.values)}
+        self._pointers = {x: slots[v] for v, x in self._buffers.all.items()}
+        self._away = {v: self._distance(slots[v], array) for v in self._locals if v in slots}
+
+    def _distance(self, to: Reg, since: Reg) -> Reg:
+        b = self._b
+        ends = [b.emit("i64", f"ptrtoint {pointer} to i64") for pointer in (to, since)]
+        return b.binary("sub", *ends)
+
+    def read(self, pointer: Reg, column: Reg, lanes: int, to: DType, mask: Reg | None) -> Reg:
+        """The operand's elements from `pointer` on: `lanes` channels from `column` on.
+
+        Those that are not in `mask` are anything, zero where there are no steps.
+        """
+        b = self._b
+        loaded = read(b, pointer, lanes, self.dtype, to, mask)
+        if self._result is None:
+            return loaded
+        writer, copy = Writer(b, self._pointers), Copy(lanes, mask=mask)
+        writer.bound[self._column] = column
+        for value, symbol in self._locals.items():
+            if value is not self.array:
+                place = b.emit("ptr", f"getelementptr i8, {pointer}, {self._away[value]}")
+                loaded = read(b, place, lanes, self.dtype, to, mask)
+            copy.locals[symbol] = writer.uniform.locals[symbol] = loaded
+        if lanes > 1:
+            writer.axis = self._column
+            writer.lanewise.update((self._column, *self._locals.values()))
+        return writer.wide(self._result, copy)
