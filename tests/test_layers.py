@@ -17,7 +17,7 @@ LAYERS = [
     ("weft.runtime",),
     ("weft.checkpoint",),
     ("weft.tf1", "weft.eager"),
-    ("weft.func", "weft.numpy", "weft.scipy"),
+    ("weft.func", "weft.linalg", "weft.numpy", "weft.scipy"),
     ("weft.datasets",),
     ("weft.nn",),
     ("weft.optim",),

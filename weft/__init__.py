@@ -33,7 +33,10 @@ __all__ = [
 ]  # fmt: skip
 
 # Loaded on first use, so that `import weft` stays instant.
-_MODULES = ("autograd", "datasets", "func", "models", "nn", "numpy", "ops", "optim", "scipy", "tf1")
+_MODULES = (
+    "autograd", "datasets", "func", "linalg", "models", "nn", "numpy", "ops", "optim", "scipy",
+    "tf1",
+)  # fmt: skip
 # Functions of networks that PyTorch offers without `nn.functional`, too
 _FUNCTIONAL = (
     "adaptive_avg_pool1d", "alpha_dropout", "avg_pool1d", "bilinear",

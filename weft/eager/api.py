@@ -7,12 +7,15 @@ from weft.eager import (
     arithmetic,
     counting,
     elementary,
+    factoring,
     linear,
     movement,
+    norming,
     placing,
     reduction,
     selection,
     shaping,
+    solving,
     sorting,
 )
 from weft.eager.activation import *  # noqa: F403
@@ -44,6 +47,7 @@ from weft.eager.creation import (
 )
 from weft.eager.device import device
 from weft.eager.elementary import *  # noqa: F403
+from weft.eager.factoring import *  # noqa: F403
 from weft.eager.interchange import from_dlpack
 from weft.eager.limits import can_cast, finfo, iinfo, promote_types, result_type
 from weft.eager.linear import *  # noqa: F403
@@ -58,6 +62,7 @@ from weft.eager.mode import (
     set_grad_enabled,
 )
 from weft.eager.movement import *  # noqa: F403
+from weft.eager.norming import *  # noqa: F403
 from weft.eager.placing import *  # noqa: F403
 from weft.eager.printing import get_printoptions, printoptions, set_printoptions
 from weft.eager.promotion import default_dtype as get_default_dtype
@@ -95,6 +100,7 @@ from weft.eager.sequence import (
 )
 from weft.eager.serialisation import load, save
 from weft.eager.shaping import *  # noqa: F403
+from weft.eager.solving import *  # noqa: F403
 from weft.eager.sorting import *  # noqa: F403
 from weft.eager.storage import empty_cache
 from weft.eager.tensor import Tensor
@@ -181,10 +187,13 @@ __all__ += activation.__all__
 __all__ += arithmetic.__all__
 __all__ += counting.__all__
 __all__ += elementary.__all__
+__all__ += factoring.__all__
 __all__ += linear.__all__
 __all__ += movement.__all__
+__all__ += norming.__all__
 __all__ += reduction.__all__
 __all__ += placing.__all__
 __all__ += selection.__all__
+__all__ += solving.__all__
 __all__ += sorting.__all__
 __all__ += shaping.__all__

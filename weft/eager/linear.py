@@ -257,7 +257,23 @@ def cross(x: Any, other: Any, dim: Any = None, *, axis: Any = None) -> Tensor:
     at = either("cross", dim, axis)
     if at is None:
         at = next((i for i, d in enumerate(dims_of(x)) if d == 3), -1)
-    return _cross.on(kind_of(x, other), *promoted(x, other), axis=at)
+    return cross_of(x, other, at)
+
+
+def cross_of(x: Any, other: Any, dim: int) -> Tensor:
+    """The vector product along an axis of 3 elements; other axes broadcast."""
+    return _cross.on(kind_of(x, other), *promoted(x, other), axis=dim)
+
+
+@recorded
+def _vecdot(x: Value, y: Value, *, axis: int) -> Value:
+    left = catalogue.conj(x) if x.dtype.is_complex else x
+    return catalogue.sum(left * y, axes=(axis,))
+
+
+def vecdot(x: Any, y: Any, *, dim: int = -1) -> Tensor:
+    """The sum of products along an axis; other axes broadcast."""
+    return _vecdot.on(kind_of(x, y), *_factors(x, y), axis=dim)
 
 
 def einsum(equation: str, *operands: Any) -> Tensor:

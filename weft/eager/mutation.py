@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, TypeVar
 
-from weft.eager import arithmetic, elementary, linear, movement, selection, sorting
+from weft.eager import arithmetic, elementary, linear, movement, norming, selection, sorting
 from weft.eager.call import cast, lazy_of, number, recorded
 from weft.eager.handle import Handle
 from weft.eager.inplace import write
@@ -184,6 +184,7 @@ class Mutation(Handle):
     triu_ = changing(movement.triu, "triu_")
     cumsum_ = changing(sorting.cumsum, "cumsum_")
     cumprod_ = changing(sorting.cumprod, "cumprod_")
+    renorm_ = changing(norming.renorm, "renorm_")
     __iadd__ = changing(arithmetic.plain_add, "+=")
     __isub__ = changing(arithmetic.plain_subtract, "-=")
     __imul__ = changing(arithmetic.multiply, "*=")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from weft import ops
@@ -12,7 +11,7 @@ from weft.eager.call import cast, kind_of, lazy_of, record, recorded, wrap
 from weft.eager.handle import Handle
 from weft.eager.lazy import Lazy
 from weft.eager.promotion import TORCH
-from weft.errors import DTypeError, ShapeError
+from weft.errors import ShapeError
 from weft.ir import dtype as types
 from weft.ir.dtype import as_dtype
 from weft.ir.node import Value
@@ -24,7 +23,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "all", "amax", "amin", "aminmax", "any", "argmax", "argmin", "count_nonzero", "log_softmax",
-    "logsumexp", "max", "mean", "min", "nanmean", "nansum", "norm", "prod", "softmax", "std",
+    "logsumexp", "max", "mean", "min", "nanmean", "nansum", "prod", "softmax", "std",
     "std_mean", "sum", "var", "var_mean",
 ]  # fmt: skip
 
@@ -382,46 +381,6 @@ def count_nonzero(
     return _reduced(REGISTRY["sum"], truth, x, dims, keepdim or keepdims)
 
 
-# Norms
-
-
-@recorded
-def _p_norm(x: Value, *, p: float, axes: tuple[int, ...], keepdims: bool) -> Value:
-    if p in (1, 2, math.inf):
-        return catalogue.norm(x, axes=axes, keepdims=keepdims, ord=p)
-    size = catalogue.abs(x)
-    if p == -math.inf:
-        return catalogue.min(size, axes=axes, keepdims=keepdims)
-    if p == 0:
-        return catalogue.sum(
-            ops.cast(ops.not_equal(x, 0), dtype=x.dtype), axes=axes, keepdims=keepdims
-        )
-    total = catalogue.sum(catalogue.power(size, p), axes=axes, keepdims=keepdims)
-    return catalogue.power(total, 1 / p)
-
-
-def norm(
-    x: Any, p: Any = "fro", dim: Any = None, keepdim: bool = False, dtype: Any = None, *,
-    ord: Any = None, axis: Any = None, keepdims: bool = False,
-) -> Tensor:  # fmt: skip
-    """The `p`-norm over `dim` as if it were one vector: `sum(abs(x) ** p) ** (1 / p)`.
-
-    Args:
-        p: a number, `inf`, `-inf`, 0 (counts what is not 0), or `"fro"` for 2.
-
-    Raises:
-        DTypeError: another `p`.
-    """
-    power = either("norm", None if p == "fro" else p, ord, 2)
-    power = 2 if power == "fro" else power
-    if not isinstance(power, int | float):
-        raise DTypeError(f"norm: expected a number or 'fro', got {power!r}{at_user_line()}")
-    lazy = floating(x, dtype)
-    axes = axes_of("norm", either("norm", dim, axis), rank_of(lazy))
-    keep = keepdim or keepdims
-    return _p_norm.on(kind_of(x), lazy, p=float(power), axes=axes, keepdims=keep)
-
-
 # Softmax
 
 
@@ -476,7 +435,6 @@ class Reductions(Handle):
     min = min
     nanmean = nanmean
     nansum = nansum
-    norm = norm
     prod = prod
     softmax = softmax
     std = std

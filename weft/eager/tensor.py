@@ -11,6 +11,7 @@ from weft.eager.attribute import Attributes
 from weft.eager.call import leaf, set_tensor
 from weft.eager.counting import Counting
 from weft.eager.creation import Creation, array_from
+from weft.eager.factoring import Factoring
 from weft.eager.hook import Hooked
 from weft.eager.indexing import Indexing
 from weft.eager.interchange import Interchange
@@ -18,12 +19,14 @@ from weft.eager.lazy import set_runner
 from weft.eager.linear import Linear
 from weft.eager.movement import Movement
 from weft.eager.mutation import Mutation
+from weft.eager.norming import Norming
 from weft.eager.operators import Operators
 from weft.eager.placing import Placing
 from weft.eager.printing import Printing
 from weft.eager.random import Random
 from weft.eager.reduction import Reductions
 from weft.eager.shaping import Shaping
+from weft.eager.solving import Solving
 from weft.eager.sorting import Sorting
 from weft.errors import GradientError
 from weft.ops.base import at_user_line
@@ -38,6 +41,9 @@ class Tensor(
     Reductions,
     Movement,
     Linear,
+    Factoring,
+    Solving,
+    Norming,
     Activations,
     Sorting,
     Placing,

@@ -20,9 +20,9 @@ from weft.ir.node import Value
 from weft.ir.shape import known
 from weft.numpy.convert import array_like, floats, new, typed
 from weft.numpy.elementwise import conj
-from weft.numpy.host import call
 from weft.numpy.manipulation import roll
 from weft.ops.base import at_user_line, catalogue, constant_of
+from weft.ops.host import call
 
 if TYPE_CHECKING:
     from weft.numpy.array import ndarray

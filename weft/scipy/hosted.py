@@ -15,8 +15,8 @@ from weft.errors import ConfigError, GradientError
 from weft.ir.node import Value
 from weft.ir.shape import known
 from weft.numpy.convert import alike, floats
-from weft.numpy.host import call
 from weft.ops.base import at_user_line, catalogue, constant_of
+from weft.ops.host import call
 
 Slope = Callable[..., Value]
 

@@ -21,8 +21,9 @@ import numpy as np
 
 from weft.ir.dtype import complex64, complex128, float32
 from weft.ir.node import Value
-from weft.numpy.host import call
-from weft.numpy.linalg.matrix import (
+from weft.ops.base import catalogue
+from weft.ops.host import call
+from weft.ops.matrix import (
     H,
     T,
     column,
@@ -39,18 +40,34 @@ from weft.numpy.linalg.matrix import (
     sum_to,
     symmetric,
 )
-from weft.ops.base import catalogue
 
 # Equations
 
 
 def inv(a: Value) -> Value:
     """Inverse matrices."""
+    return _inverse(a, np.linalg.inv)
 
+
+def inv_where_possible(a: Value) -> Value:
+    """Inverse matrices, infinite where there is none."""
+    return _inverse(a, _inv_where_possible)
+
+
+def _inverse(a: Value, run: Any) -> Value:
     def gradient(g: Any, y: Any, a: Value) -> list[Value]:
         return [-mm(T(y[0]), g[0], T(y[0]))]
 
-    return call(np.linalg.inv, a, types_of=[(a.dtype, dims(a))], gradient=gradient)[0]
+    return call(run, a, types_of=[(a.dtype, dims(a))], gradient=gradient)[0]
+
+
+def _inv_where_possible(a: Any) -> Any:
+    try:
+        return np.linalg.inv(a)
+    except np.linalg.LinAlgError:
+        if a.ndim == 2:
+            return np.full_like(a, np.inf)
+        return np.stack([_inv_where_possible(x) for x in a])
 
 
 def solve(a: Value, b: Value) -> Value:
@@ -79,10 +96,18 @@ def pinv(a: Value, limit: Value, hermitian: bool) -> Value:
         return [conj(found), None]
 
     def run(a: Any, limit: Any) -> Any:
-        return np.linalg.pinv(a, rcond=limit, hermitian=hermitian)
+        return _hermitian_pinv(a, limit) if hermitian else np.linalg.pinv(a, rcond=limit)
 
     *lead, m, n = dims(a)
     return call(run, a, limit, types_of=[(a.dtype, (*lead, n, m))], gradient=gradient)[0]
+
+
+def _hermitian_pinv(a: Any, limit: Any) -> Any:
+    w, v = np.linalg.eigh(a)
+    size = np.abs(w)
+    kept = size > np.asarray(limit)[..., None] * size.max(-1, keepdims=True, initial=0)
+    inverse = np.where(kept, 1 / np.where(kept, w, 1), 0).astype(a.dtype)
+    return (v * inverse[..., None, :]) @ np.conj(np.swapaxes(v, -1, -2))
 
 
 # Determinants
@@ -148,24 +173,31 @@ def cholesky(a: Value) -> Value:
     return call(np.linalg.cholesky, a, types_of=[(a.dtype, dims(a))], gradient=gradient)[0]
 
 
-def eigh(a: Value, uplo: Any) -> tuple[Value, ...]:
-    """Eigenvalues in increasing order, and eigenvectors as columns."""
+def eigh(a: Value, uplo: Any, whole: bool = False) -> tuple[Value, ...]:
+    """Eigenvalues in increasing order, and eigenvectors as columns.
+
+    Args:
+        uplo: which triangle is read, `"L"` or `"U"`.
+        whole: the gradient is symmetric, not that of the triangle that is read.
+    """
 
     def gradient(g: Any, y: Any, a: Value) -> list[Value]:
         w, v = y
         inner = mm(H(v), conj(g[1])) * like(_reciprocal(row(w) - column(w)), a)
-        return [_triangle(mm(v, inner + on_diagonal(like(g[0], a)), H(v)), uplo)]
+        found = mm(v, inner + on_diagonal(like(g[0], a)), H(v))
+        return [conj(symmetric(found)) if whole else _triangle(found, uplo)]
 
     kinds = [(a.dtype.real, dims(a)[:-1]), (a.dtype, dims(a))]
     return call(lambda x: tuple(np.linalg.eigh(x, uplo)), a, types_of=kinds, gradient=gradient)
 
 
-def eigvalsh(a: Value, uplo: Any) -> Value:
-    """Eigenvalues in increasing order."""
+def eigvalsh(a: Value, uplo: Any, whole: bool = False) -> Value:
+    """Eigenvalues in increasing order; arguments as of `eigh`."""
 
     def gradient(g: Any, y: Any, a: Value) -> list[Value]:
-        v = eigh(a, uplo)[1]
-        return [_triangle(mm(v * row(like(g[0], a)), H(v)), uplo)]
+        v = eigh(a, uplo, whole)[1]
+        found = mm(v * row(like(g[0], a)), H(v))
+        return [conj(found) if whole else _triangle(found, uplo)]
 
     run = functools.partial(np.linalg.eigvalsh, UPLO=uplo)
     return call(run, a, types_of=[(a.dtype.real, dims(a)[:-1])], gradient=gradient)[0]
@@ -279,6 +311,18 @@ def qr(a: Value, mode: str) -> tuple[Value, ...]:
     kinds = [(a.dtype, (*lead, m, k)), (a.dtype, (*lead, k, n))]
     whole: Any = mode
     return call(lambda x: tuple(np.linalg.qr(x, whole)), a, types_of=kinds, gradient=gradient)
+
+
+def reflections(a: Value) -> tuple[Value, ...]:
+    """Reflections below the diagonal of an upper triangular matrix, and their scales."""
+
+    def run(x: Any) -> tuple[Any, Any]:
+        found, scale = np.linalg.qr(x, "raw")
+        return np.swapaxes(found, -1, -2), scale
+
+    *lead, m, n = dims(a)
+    kinds = [(a.dtype, (*lead, m, n)), (a.dtype, (*lead, min(m, n)))]
+    return call(run, a, types_of=kinds)
 
 
 def _qr_vjp(q: Value, r: Value, to_q: Value, to_r: Value) -> Value:

@@ -6,11 +6,12 @@ from typing import Any
 
 import numpy as np
 
-from weft import ops
 from weft.ir.dtype import DType
 from weft.ir.node import Value
 from weft.ir.shape import known
+from weft.ops import diagonal as places
 from weft.ops.base import catalogue, constant_of
+from weft.ops.creation import tril
 
 
 def dims(x: Value) -> tuple[int, ...]:
@@ -64,12 +65,12 @@ def eye(n: int, dtype: DType) -> Value:
 
 def on_diagonal(x: Value) -> Value:
     """Vectors as the diagonals of square matrices."""
-    return ops.diag_embed(x)
+    return places.diag_embed(x)
 
 
 def diagonal(x: Value) -> Value:
     """The diagonals of matrices."""
-    return ops.diagonal(x, 0, -2, -1)
+    return places.diagonal(x, 0, -2, -1)
 
 
 def like(x: Value, z: Value) -> Value:
@@ -84,7 +85,7 @@ def symmetric(x: Value) -> Value:
 
 def lower(x: Value, k: int = 0) -> Value:
     """Zeros above the `k`-th diagonal."""
-    return ops.tril(x, k)
+    return tril(x, k)
 
 
 def sum_to(x: Value, shape: tuple[int, ...]) -> Value:

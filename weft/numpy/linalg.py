@@ -3,26 +3,28 @@
 from __future__ import annotations
 
 import builtins
-import math
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
+from weft import ops
 from weft.eager.call import recorded
+from weft.eager.factoring import QR, SVD, Eigen
+from weft.eager.solving import SlogDet
 from weft.errors import ShapeError, UserOpError
 from weft.ir.dtype import int64
 from weft.ir.node import Value
 from weft.ir.shape import show
 from weft.numpy import manipulation, product
 from weft.numpy.convert import alike, array_like, floats, typed
-from weft.numpy.elementwise import abs
-from weft.numpy.linalg import factor
-from weft.numpy.linalg.matrix import H, column
 from weft.numpy.manipulation import matrix_transpose, moveaxis
 from weft.numpy.product import matmul, outer, tensordot, vecdot
-from weft.numpy.statistical import axes_within, max, min, sum
+from weft.numpy.statistical import axes_within, max, sum
+from weft.ops import factor
 from weft.ops.base import at_user_line, catalogue
+from weft.ops.matrix import H, column
+from weft.ops.norm import MATRIX_NORMS
 
 if TYPE_CHECKING:
     from weft.numpy.array import ndarray
@@ -36,35 +38,6 @@ __all__ = [
 
 LinAlgError = UserOpError
 """What a factorisation raises when it is computed and does not exist."""
-
-
-class Eigen(NamedTuple):
-    """Eigenvalues, and eigenvectors as columns."""
-
-    eigenvalues: ndarray
-    eigenvectors: ndarray
-
-
-class QR(NamedTuple):
-    """An orthogonal and an upper triangular factor."""
-
-    Q: ndarray
-    R: ndarray
-
-
-class SVD(NamedTuple):
-    """Left singular vectors as columns, singular values, right singular vectors as rows."""
-
-    U: ndarray
-    S: ndarray
-    Vh: ndarray
-
-
-class SlogDet(NamedTuple):
-    """The sign of a determinant, and the logarithm of its size."""
-
-    sign: ndarray
-    logabsdet: ndarray
 
 
 def _matrices(name: str, x: Any, square: bool = True) -> Any:
@@ -273,24 +246,8 @@ def vector_norm(x: Any, /, *, axis: Any = None, keepdims: bool = False, ord: flo
     return _vector_norm(x, axes=axes, keepdims=keepdims, ord=float(ord))
 
 
-@recorded
-def _vector_norm(x: Value, *, axes: tuple[int, ...], keepdims: bool, ord: float) -> Value:
-    how: dict[str, Any] = {"axes": axes, "keepdims": keepdims}
-    if ord == 2 and not x.dtype.is_complex:
-        return catalogue.norm(x, **how, ord=2)
-    size = catalogue.abs(x)
-    if ord == 2:
-        return catalogue.norm(size, **how, ord=2)
-    if ord == math.inf:
-        return catalogue.max(size, **how)
-    if ord == -math.inf:
-        return catalogue.min(size, **how)
-    if ord == 0:
-        nonzero = catalogue.not_equal(size, size * 0)
-        return catalogue.sum(catalogue.cast(nonzero, dtype=size.dtype), **how)
-    if ord == 1:
-        return catalogue.sum(size, **how)
-    return catalogue.power(catalogue.sum(catalogue.power(size, ord), **how), 1 / ord)
+_vector_norm = recorded(ops.vector_norm)
+_matrix_norm = recorded(ops.matrix_norm)
 
 
 def matrix_norm(x: Any, /, *, keepdims: bool = False, ord: Any = "fro") -> ndarray:
@@ -300,23 +257,11 @@ def matrix_norm(x: Any, /, *, keepdims: bool = False, ord: Any = "fro") -> ndarr
         ShapeError: another `ord`.
     """
     x = _matrices("matrix_norm", x, square=False)
-    found: Any = _matrix_norm(x, ord)
-    return found[..., None, None] if keepdims else found
-
-
-def _matrix_norm(x: Any, ord: Any) -> Any:
-    if ord == "fro":
-        return vector_norm(x, axis=(-2, -1))
-    if ord == "nuc":
-        return sum(svdvals(x), -1)
-    if ord in (2, -2):
-        return (max if ord > 0 else min)(svdvals(x), -1)
-    if ord in (1, -1, math.inf, -math.inf):
-        axis = -2 if builtins.abs(ord) == 1 else -1
-        return (max if ord > 0 else min)(sum(abs(x), axis), -1)
-    raise ShapeError(
-        f"matrix_norm: expected fro, nuc, 1, 2, inf or less, got {ord!r}{at_user_line()}"
-    )
+    if ord not in MATRIX_NORMS:
+        raise ShapeError(
+            f"matrix_norm: expected fro, nuc, 1, 2, inf or less, got {ord!r}{at_user_line()}"
+        )
+    return _matrix_norm(x, ord=ord, axes=(x.ndim - 2, x.ndim - 1), keepdims=keepdims)
 
 
 def norm(x: Any, ord: Any = None, axis: Any = None, keepdims: bool = False) -> ndarray:

@@ -1,0 +1,249 @@
+"""Linear algebra against PyTorch: values, element types, shapes and gradients."""
+
+import math
+
+import numpy as np
+import pytest
+from hypothesis import Phase, given, settings
+from hypothesis import strategies as st
+
+torch = pytest.importorskip("torch")
+
+import weft as wf  # noqa: E402
+from tests.torch.tensor_case import agree, seeds  # noqa: E402
+from weft.eager import program  # noqa: E402
+from weft.errors import DTypeError, ShapeError, UserOpError  # noqa: E402
+
+pytestmark = pytest.mark.filterwarnings("ignore::UserWarning")  # of names PyTorch calls old
+few = settings(max_examples=2, deadline=None, phases=[Phase.generate])
+leads = st.sampled_from([(), (2,), (2, 1), (0,)])
+sizes = st.integers(1, 4)
+
+
+@pytest.fixture(scope="module", autouse=True)
+def interpreted():
+    """What each operation computes is checked here; that compiled programs agree, elsewhere."""
+    before, program.INTERPRETED_RUNS = program.INTERPRETED_RUNS, 1 << 30
+    yield
+    program.INTERPRETED_RUNS = before
+
+
+def matrix(seed, *shape):
+    """Matrices whose singular values lie between 1 and 2, well apart."""
+    *lead, m, n = shape
+    rng = np.random.default_rng(seed)
+    u, _, vh = np.linalg.svd(rng.normal(size=(*lead, m, n)), full_matrices=False)
+    return u * np.linspace(2, 1, min(m, n)) @ vh
+
+
+def positive(seed, *shape):
+    x = matrix(seed, *shape)
+    return x @ np.swapaxes(x, -1, -2)
+
+
+def close(function, *arrays, **options):
+    agree(function, *arrays, rtol=1e-6, atol=1e-7, **options)
+
+
+SQUARE = {
+    "inv": lambda m, x: (m.linalg.inv(x), m.inverse(x), x.inverse()),
+    "inv_ex": lambda m, x: m.linalg.inv_ex(x).inverse,
+    "det": lambda m, x: (m.linalg.det(x), m.det(x), x.det()),
+    "slogdet": lambda m, x: (*m.linalg.slogdet(x), *x.slogdet()),
+    "logdet": lambda m, x: m.logdet(m.matmul(x, x)) + m.matmul(x, x).logdet(),
+    "matrix_exp": lambda m, x: (m.linalg.matrix_exp(x * 3), x.matrix_exp()),
+    "matrix_power": lambda m, x: [m.linalg.matrix_power(x, n) for n in (-3, 0, 1, 5)],
+    "lu_factor": lambda m, x: m.linalg.lu_factor(x),
+    "lu_factor_ex": lambda m, x: m.linalg.lu_factor_ex(x),
+    "lu": lambda m, x: (m.linalg.lu(x), m.lu_unpack(*x.lu())),
+    "cond": lambda m, x: [m.linalg.cond(x, p) for p in (None, 2, -2)],
+    "vander": lambda m, x: m.linalg.vander(x, N=3),
+}
+SYMMETRIC = {
+    "cholesky": lambda m, x: (m.linalg.cholesky(x), m.cholesky(x, upper=True), x.cholesky()),
+    "cholesky_ex": lambda m, x: (m.linalg.cholesky_ex(x), m.linalg.cholesky_ex(x, upper=True)),
+    "eigvalsh": lambda m, x: (m.linalg.eigvalsh(x), m.linalg.eigvalsh(x, UPLO="U")),
+    "eigh": lambda m, x: (m.linalg.eigh(x)[0], m.linalg.eigh(x, "U")[1].abs()),
+    "pinv": lambda m, x: m.linalg.pinv(x, hermitian=True),
+    "matrix_rank": lambda m, x: m.linalg.matrix_rank(x, hermitian=True),
+}
+ANY = {
+    "svdvals": lambda m, x: m.linalg.svdvals(x),
+    "svd": lambda m, x: [y.abs() for y in (*m.linalg.svd(x, full_matrices=False), *m.svd(x))],
+    "qr": lambda m, x: [
+        y.abs() for y in (*m.linalg.qr(x), *m.qr(x), m.linalg.qr(x.detach(), "r")[1])
+    ],
+    "pinv": lambda m, x: (m.linalg.pinv(x), m.linalg.pinv(x, rtol=0.6, atol=0.1), x.pinverse()),
+    "matrix_rank": lambda m, x: [
+        m.linalg.matrix_rank(x, **how) for how in ({}, {"rtol": 0.7}, {"atol": 1.4}, {"tol": 1.4})
+    ],
+    "lu": lambda m, x: m.linalg.lu(x),
+    "diagonal": lambda m, x: m.linalg.diagonal(x, offset=1),
+}
+
+
+@pytest.mark.parametrize("name", SQUARE)
+@given(leads, sizes, seeds)
+@few
+def test_of_square_matrices(name, lead, n, seed):
+    close(SQUARE[name], matrix(seed, *lead, n, n))
+
+
+@given(leads, sizes, st.sampled_from(["fro", "nuc", 1, -1, math.inf]), seeds)
+@few
+def test_conditions(lead, n, p, seed):
+    close(lambda m, x: m.linalg.cond(x, p), matrix(seed, *lead, n, n), grad=False)
+
+
+@pytest.mark.parametrize("name", SYMMETRIC)
+@given(leads, sizes, seeds)
+@few
+def test_of_symmetric_matrices(name, lead, n, seed):
+    close(SYMMETRIC[name], positive(seed, *lead, n, n))
+
+
+@pytest.mark.parametrize("name", ANY)
+@given(leads, sizes, sizes, seeds)
+@few
+def test_of_any_matrices(name, lead, rows, columns, seed):
+    close(ANY[name], matrix(seed, *lead, rows, columns))
+
+
+@given(leads, sizes, sizes, seeds)
+@few
+def test_equations(lead, n, k, seed):
+    a, b = matrix(seed, *lead, n, n), matrix(seed + 1, *lead, n, k)
+    close(lambda m, a, b: m.linalg.solve(a, b), a, b)
+    close(lambda m, a, b: m.linalg.solve_ex(a, b), a, b)
+    close(lambda m, a, b: m.linalg.solve(a, b.mT, left=False), a, b)
+    close(lambda m, a, b: m.linalg.solve(a, b[..., 0]), a, b)
+    close(lambda m, a, b: m.linalg.lu_solve(*m.linalg.lu_factor(a), b), a, b)
+    close(lambda m, a, b: m.linalg.lu_solve(*m.linalg.lu_factor(a), b, adjoint=True), a, b)
+    close(lambda m, a, b: m.linalg.lu_solve(*m.lu(a), b.mT, left=False), a, b)
+    close(lambda m, a, b: b.lu_solve(*a.lu()), a, b)
+    square = positive(seed, *lead, n, n)
+    close(lambda m, a, b: m.cholesky_solve(b, m.linalg.cholesky(a)), square, b)
+    close(lambda m, a: m.cholesky_inverse(m.cholesky(a, upper=True), upper=True), square)
+
+
+@given(leads, sizes, sizes, st.booleans(), st.booleans(), seeds)
+@few
+def test_triangles(lead, n, k, upper, unit, seed):
+    a, b = matrix(seed, *lead, n, n) + np.eye(n) * 2, matrix(seed + 1, *lead, n, k)
+    how = {"upper": upper, "unitriangular": unit}
+    close(lambda m, a, b: m.linalg.solve_triangular(a, b, **how), a, b)
+    close(lambda m, a, b: m.linalg.solve_triangular(a, b.mT, left=False, **how), a, b)
+    close(lambda m, a, b: b.triangular_solve(a, transpose=True, **how), a, b)
+
+
+@given(st.sampled_from([(), (2,)]), sizes, sizes, sizes, seeds)
+@few
+def test_least_squares(lead, rows, columns, k, seed):
+    a, b = matrix(seed, *lead, rows, columns), matrix(seed + 1, *lead, rows, k)
+    close(lambda m, a, b: m.linalg.lstsq(a, b).solution, a, b)
+    for driver in ("gelsy", "gelsd", "gelss"):
+        close(lambda m, a, b, d=driver: m.linalg.lstsq(a, b, driver=d), a, b, grad=False)
+
+
+@given(leads, sizes, sizes, st.booleans(), seeds)
+@few
+def test_norms(lead, rows, columns, keep, seed):
+    a = matrix(seed, *lead, rows, columns)
+    for ord in ("fro", "nuc", 2, -2, 1, -1, math.inf, -math.inf):
+        close(lambda m, x, o=ord: m.linalg.matrix_norm(x, o, keepdim=keep), a)
+    for ord in (2, 1, 0, 0.5, 3, -1, math.inf, -math.inf):
+        close(lambda m, x, o=ord: m.linalg.vector_norm(x, o, dim=-1, keepdim=keep), a)
+        close(lambda m, x, o=ord: m.linalg.norm(x, o, dim=-1, keepdim=keep), a)
+    close(lambda m, x: m.linalg.norm(x, "nuc", dim=(-1, -2), keepdim=keep), a)
+    close(lambda m, x: (m.linalg.norm(x), m.linalg.norm(x, dim=-1), m.dist(x, x * 2, 3)), a)
+    close(lambda m, x: m.linalg.norm(x, dtype=m.float64), a.astype("float32"))
+    square = matrix(seed, rows, columns)
+    close(lambda m, x: (x.norm("nuc"), m.norm(x, 3, dim=0), m.nuclear_norm(x)), square)
+    close(lambda m, x: m.renorm(x, 2, 0, 1.3), square)
+    close(lambda m, x: m.linalg.vector_norm(x, 0.5), np.array([0.0, 2.0, 0.0]))
+
+
+@given(sizes, sizes, sizes, sizes, seeds)
+@few
+def test_products(i, j, k, n, seed):
+    a, b, c = matrix(seed, i, j), matrix(seed, j, k), matrix(seed, k, n)
+    close(lambda m, a, b, c: m.linalg.multi_dot((a, b, c)), a, b, c)
+    close(lambda m, a, b, c: m.linalg.multi_dot((a[0], b, c[:, 0])), a, b, c)
+    close(lambda m, a, b: m.linalg.vecdot(a, b[:, :1].mT), a, b)
+    x, y = matrix(seed, n, 3), matrix(seed + 1, 1, 3)
+    close(lambda m, x, y: m.linalg.cross(x, y), x, y)
+    whole = matrix(seed, 6, 6).reshape(2, 3, 3, 2)
+    close(lambda m, x: m.linalg.tensorinv(x), whole)
+    close(lambda m, x, y: m.linalg.tensorsolve(x, y), whole, matrix(seed, 2, 3))
+    turned = matrix(seed, 6, 6).reshape(2, 6, 3)
+    close(lambda m, x, y: m.linalg.tensorsolve(x, y, dims=(0,)), turned, matrix(seed, 1, 6)[0])
+
+
+@given(leads, sizes, sizes, seeds)
+@few
+def test_reflections(lead, m, n, seed):
+    a = matrix(seed, *lead, m, n)
+
+    def again(w, x):
+        reflections, scale = w.geqrf(x)
+        k = min(m, n)
+        return w.linalg.householder_product(reflections[..., :k], scale)
+
+    close(again, a, grad=False)
+    found, scale = torch.geqrf(torch.tensor(a))
+    k = min(m, n)
+    given = found[..., :k].numpy(), scale.numpy()
+    close(lambda w, x, t: w.orgqr(x, t), *given)
+
+
+def test_eigenvalues_of_any_matrix_are_complex():
+    a = matrix(0, 3, 3)
+    w, v = wf.linalg.eig(wf.tensor(a))
+    assert w.dtype.name == "complex128" and wf.linalg.eigvals(wf.tensor(a)).shape == (3,)
+    np.testing.assert_allclose(a @ v.numpy(), v.numpy() * w.numpy(), atol=1e-9)
+
+
+def test_what_does_not_exist_is_said():
+    singular = wf.tensor([[[1.0, 2.0], [2.0, 4.0]], [[1.0, 0.0], [0.0, 1.0]]])
+    found = wf.linalg.inv_ex(singular)
+    assert found.info.tolist() == [2, 0] and found.inverse[0].isinf().all()
+    assert wf.linalg.cond(singular, 1)[0].item() == math.inf
+    assert wf.linalg.solve_ex(singular, singular).info.tolist() == [2, 0]
+    assert wf.linalg.cholesky_ex(singular * -1).info.tolist() == [1, 1]
+    with pytest.raises(UserOpError, match="Singular matrix"):
+        print(wf.linalg.inv(singular))
+    with pytest.raises(wf.linalg.LinAlgError, match="not positive definite"):
+        wf.linalg.cholesky_ex(singular * -1, check_errors=True)[0].numpy()
+
+
+ERRORS = [
+    (lambda: wf.linalg.inv(wf.ones(2, 3)), ShapeError, r"inv: expected square matrices"),
+    (lambda: wf.linalg.det(wf.arange(4).reshape(2, 2)), DTypeError, "det: expected floating"),
+    (lambda: wf.ones(2, 2).half().inverse(), DTypeError, "inv: expected float32 or float64"),
+    (lambda: wf.linalg.solve(wf.eye(3), wf.ones(2, 2)), ShapeError, "right sides of 3 rows"),
+    (lambda: wf.linalg.eigh(wf.eye(2), "X"), DTypeError, "expected UPLO of 'L' or 'U', got 'X'"),
+    (lambda: wf.linalg.qr(wf.eye(2), "all"), DTypeError, "qr: expected mode of 'reduced'"),
+    (lambda: wf.linalg.lstsq(wf.eye(2), wf.eye(2), driver="x"), DTypeError, "gelsy, gels, gelsd"),
+    (lambda: wf.linalg.lu_factor(wf.eye(2), pivot=False), DTypeError, "expected pivot=True"),
+    (lambda: wf.linalg.matrix_norm(wf.eye(2), 3), DTypeError, "expected ord of fro, nuc, 2"),
+    (
+        lambda: wf.linalg.matrix_norm(wf.eye(2), 1, (0, 0)),
+        ShapeError,
+        "expected two different dims",
+    ),
+    (lambda: wf.linalg.norm(wf.ones(1, 1, 1), 2), ShapeError, "expected dim beside ord"),
+    (lambda: wf.linalg.vector_norm(wf.ones(2), "fro"), DTypeError, "expected a number, got 'fro'"),
+    (lambda: wf.norm(wf.ones(2), "x"), DTypeError, "a number, 'fro' or 'nuc', got 'x'"),
+    (lambda: wf.linalg.multi_dot([wf.eye(2)]), ShapeError, "expected two or more matrices"),
+    (lambda: wf.linalg.tensorinv(wf.ones(2, 3)), ShapeError, "tensorinv: expected as many"),
+    (lambda: wf.linalg.tensorsolve(wf.ones(2, 3), wf.ones(2)), ShapeError, "3 right sides"),
+    (lambda: wf.orgqr(wf.ones(2, 3), wf.ones(2)), ShapeError, "rows >= columns >= scales"),
+    (lambda: wf.renorm(wf.ones(2, 2), 0, 0, 1), DTypeError, "expected p above 0"),
+    (lambda: wf.renorm(wf.ones(2), 2, 0, 1), ShapeError, "renorm: expected rank 2 or more"),
+]
+
+
+@pytest.mark.parametrize(("run", "kind", "text"), ERRORS)
+def test_errors_say_what_is_expected(run, kind, text):
+    with pytest.raises(kind, match=text):
+        run()

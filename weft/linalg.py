@@ -1,0 +1,161 @@
+"""Linear algebra under PyTorch's names; `weft.numpy.linalg` has NumPy's.
+
+>>> import weft as wf
+>>> wf.linalg.det(wf.tensor([[2.0, 1.0], [1.0, 2.0]]))
+tensor(3.)
+"""
+
+from __future__ import annotations
+
+import builtins
+import itertools
+import math
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+from weft.eager.argument import axis_of, dims_of, integer
+from weft.eager.factoring import cholesky as cholesky
+from weft.eager.factoring import cholesky_ex as cholesky_ex
+from weft.eager.factoring import eig as eig
+from weft.eager.factoring import eigh as eigh
+from weft.eager.factoring import eigvals as eigvals
+from weft.eager.factoring import eigvalsh as eigvalsh
+from weft.eager.factoring import lu_factor as lu_factor
+from weft.eager.factoring import lu_factor_ex as lu_factor_ex
+from weft.eager.factoring import lu_of as lu
+from weft.eager.factoring import orgqr as householder_product
+from weft.eager.factoring import qr_of as qr
+from weft.eager.factoring import svd_of as svd
+from weft.eager.factoring import svdvals as svdvals
+from weft.eager.linear import cross_of
+from weft.eager.linear import matmul as matmul
+from weft.eager.linear import vecdot as vecdot
+from weft.eager.movement import vander as columns_of_powers
+from weft.eager.norming import cond as cond
+from weft.eager.norming import matrix_norm as matrix_norm
+from weft.eager.norming import norm_of as norm
+from weft.eager.norming import vector_norm as vector_norm
+from weft.eager.shaping import diagonal as any_diagonal
+from weft.eager.shaping import movedim, reshape
+from weft.eager.solving import det as det
+from weft.eager.solving import inv_ex as inv_ex
+from weft.eager.solving import inverse as inv
+from weft.eager.solving import lstsq as lstsq
+from weft.eager.solving import lu_solve_of as lu_solve
+from weft.eager.solving import matrix_exp as matrix_exp
+from weft.eager.solving import matrix_power as matrix_power
+from weft.eager.solving import matrix_rank as matrix_rank
+from weft.eager.solving import pinv as pinv
+from weft.eager.solving import slogdet as slogdet
+from weft.eager.solving import solve as solve
+from weft.eager.solving import solve_ex as solve_ex
+from weft.eager.solving import solve_triangular as solve_triangular
+from weft.errors import ShapeError, UserOpError
+from weft.ops.base import at_user_line
+
+if TYPE_CHECKING:
+    from weft.eager.tensor import Tensor
+
+__all__ = [
+    "LinAlgError", "cholesky", "cholesky_ex", "cond", "cross", "det", "diagonal", "eig", "eigh",
+    "eigvals", "eigvalsh", "householder_product", "inv", "inv_ex", "lstsq", "lu", "lu_factor",
+    "lu_factor_ex", "lu_solve", "matmul", "matrix_exp", "matrix_norm", "matrix_power",
+    "matrix_rank", "multi_dot", "norm", "pinv", "qr", "slogdet", "solve", "solve_ex",
+    "solve_triangular", "svd", "svdvals", "tensorinv", "tensorsolve", "vander", "vecdot",
+    "vector_norm",
+]  # fmt: skip
+
+LinAlgError = UserOpError
+"""What a factorisation raises when it is computed and does not exist."""
+
+
+def cross(input: Any, other: Any, *, dim: int = -1) -> Tensor:
+    """The vector product of vectors of 3 elements along an axis; other axes broadcast."""
+    return cross_of(input, other, dim)
+
+
+def diagonal(A: Any, *, offset: int = 0, dim1: int = -2, dim2: int = -1) -> Tensor:
+    """The `offset`-th diagonals of matrices, a view."""
+    return any_diagonal(A, offset, dim1, dim2)
+
+
+def vander(x: Any, N: Any = None) -> Tensor:
+    """Powers of each element from 0 on, along a new last axis; as many as elements, or `N`."""
+    dims = dims_of(x) or (1,)
+    count = dims[-1] if N is None else integer("vander", N)
+    found = columns_of_powers(reshape(x, -1), count, increasing=True)
+    return reshape(found, *dims, count)
+
+
+def multi_dot(tensors: Sequence[Any]) -> Tensor:
+    """The product of matrices in the order of fewest multiplications.
+
+    Raises:
+        ShapeError: fewer than two, or other ranks: the outer ones may be vectors.
+    """
+    ranks = [len(dims_of(x)) for x in tensors]
+    inner = builtins.all([r == 2 for r in ranks[1:-1]])
+    if len(ranks) < 2 or not inner or not {ranks[0], ranks[-1]} <= {1, 2}:
+        raise ShapeError(
+            "multi_dot: expected two or more matrices, of which the outer ones may be vectors, "
+            f"got ranks {ranks}{at_user_line()}"
+        )
+    dims = [dims_of(x) for x in tensors]
+    first = 1 if ranks[0] == 1 else dims[0][0]
+    last = 1 if ranks[-1] == 1 else dims[-1][1]
+    sizes = (first, *[d[0] for d in dims[1:]], last)
+    return _in_order(tensors, _cheapest(sizes), 0, len(tensors) - 1)
+
+
+def _cheapest(sizes: tuple[int, ...]) -> dict[tuple[int, int], int]:
+    """After which matrix to cut each stretch of a chain (Cormen et al., "Algorithms", 15.2)."""
+    count = len(sizes) - 1
+    cost: dict[tuple[int, int], float] = {(i, i): 0 for i in range(count)}
+    cuts: dict[tuple[int, int], int] = {}
+    for length, i in itertools.product(range(1, count), range(count)):
+        j = i + length
+        if j < count:
+            costs = {
+                k: cost[i, k] + cost[k + 1, j] + sizes[i] * sizes[k + 1] * sizes[j + 1]
+                for k in range(i, j)
+            }
+            cuts[i, j] = min(costs, key=costs.__getitem__)
+            cost[i, j] = costs[cuts[i, j]]
+    return cuts
+
+
+def _in_order(tensors: Sequence[Any], cuts: dict[tuple[int, int], int], i: int, j: int) -> Any:
+    if i == j:
+        return tensors[i]
+    k = cuts[i, j]
+    return matmul(_in_order(tensors, cuts, i, k), _in_order(tensors, cuts, k + 1, j))
+
+
+def tensorinv(A: Any, ind: int = 2) -> Tensor:
+    """The inverse of a tensor as a map from its last axes to its first `ind` ones."""
+    dims = dims_of(A)
+    rows, columns = math.prod(dims[:ind]), math.prod(dims[ind:])
+    if not 0 < ind < len(dims) or rows != columns:
+        raise ShapeError(
+            f"tensorinv: expected as many elements before axis {ind} as behind it, got shape "
+            f"{dims}{at_user_line()}"
+        )
+    return reshape(inv(reshape(A, rows, columns)), *dims[ind:], *dims[:ind])
+
+
+def tensorsolve(A: Any, B: Any, dims: Any = None) -> Tensor:
+    """`x` such that `tensordot(A, x, x.ndim)` is `B`.
+
+    Args:
+        dims: axes of `A` that are moved to the end first.
+    """
+    rank = len(dims_of(A))
+    axes = [axis_of("tensorsolve", d, rank) for d in dims or ()]
+    whole = movedim(A, axes, list(range(rank - len(axes), rank)))
+    rest = dims_of(whole)[len(dims_of(B)) :]
+    count = math.prod(rest)
+    if math.prod(dims_of(B)) != count:
+        raise ShapeError(
+            f"tensorsolve: expected {count} right sides, got shape {dims_of(B)}{at_user_line()}"
+        )
+    return reshape(solve(reshape(whole, count, count), reshape(B, -1)), *rest)
