@@ -297,7 +297,7 @@ def load_masked(b: Builder, type_: str, pointer: Reg, mask: Reg) -> Reg:
 
 def store_masked(b: Builder, value: Reg, pointer: Reg, mask: Reg) -> None:
     """Write the lanes of `mask` only."""
-    if element(value.type) in ("half", "bfloat", "i8", "i16"):
+    if element(value.type) in ("half", "bfloat", "i8", "i16", "i32"):
         mask = opaque(b, mask)
     b.call(
         "void",
@@ -320,7 +320,8 @@ def _moved(b: Builder, pointer: Reg) -> Reg:
 def opaque(b: Builder, mask: Reg) -> Reg:
     """The same mask, of which LLVM knows nothing.
 
-    LLVM 22 turns a masked store of 1 or 2 bytes with one constant lane set into a store of 4 bytes.
+    LLVM 22 widens a masked store with one constant lane set: one of 1 or 2 bytes to 4 bytes, one of
+    integers of 4 bytes that were cut from 8 to 8 bytes.
     """
     bits = f"i{mask.type[1:].split(' x ')[0]}"
     word = b.emit(bits, f"bitcast {mask} to {bits}")
