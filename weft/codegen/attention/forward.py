@@ -20,6 +20,11 @@ from weft.codegen.loop.convert import choose
 from weft.codegen.target import Target
 from weft.passes.group import Group
 
+TOGETHER = 4
+"""Rows of scores that go through softmax together: an exponential is a chain of 20 instructions
+(48 heads of 256 x 64: 11 to 17% faster than row by row, Cascade Lake; backward, where nothing is
+added up along a row, gains nothing)."""
+
 
 def flash_attention(group: Group, target: Target) -> tuple[Launch, ...]:
     """The launch of a `flash_attention` node."""
@@ -91,8 +96,10 @@ class _Forward(Nest):
                 self.store(sums, to, self.pitch, self.dtype)
 
         self.rows(tile, self.band, scores)
-        with b.loop(0, self.band) as loop:
-            self._softmax(loop.index, b.add(row, loop.index), limit)
+        whole = self.band - self.band % TOGETHER
+        for begin, end, step in ((0, whole, TOGETHER), (whole, self.band, 1)):
+            with b.loop(begin, end, step) as loop:
+                self._softmax(loop.index, b.add(row, loop.index), limit, step)
 
         def values(first: Reg) -> None:
             left = self.at(self.scores, first, self.pitch), self.pitch * self.size, self.size
@@ -106,28 +113,52 @@ class _Forward(Nest):
 
         self.rows(self.out, self.band, values)
 
-    def _softmax(self, index: Reg, row: Reg, limit: Reg) -> None:
-        """Line `index` of scores to exponentials; its factor; the logarithm of its sum."""
+    def _softmax(self, index: Reg, row: Reg, limit: Reg, together: int) -> None:
+        """Lines of scores from `index` on to exponentials; factors; logarithms of their sums."""
         b, dtype = self.b, self.dtype
-        line = self.at(self.scores, index, self.pitch)
-        seen = self.visible(row)
-        count = self.vectors(seen)
-        low = constant(float("-inf"), self.type)
-        with b.loop(0, count, 1, [low], at_least_once=True) as loop:
-            value = self.scaled_scores(line, loop.index, seen)
-            loop.next = [combine(b, "maximum", dtype, loop.carried[0], value)]
-        top = across(b, "maximum", dtype, loop.results[0])
+        lines = [self.at(self.scores, b.add(index, i), self.pitch) for i in range(together)]
+        seen = [self.visible(b.add(row, i)) for i in range(together)]
+        count = self.vectors(seen[-1])
+        lows = [constant(float("-inf"), self.type)] * together
+        with b.loop(0, count, 1, lows, at_least_once=True) as loop, b.in_turns() as turn:
+            for i, line in enumerate(lines):
+                turn()
+                value = self.scaled_scores(line, loop.index, seen[i])
+                loop.next[i] = combine(b, "maximum", dtype, loop.carried[i], value)
+        tops: list[Reg] = []
+        with b.in_turns() as turn:
+            for largest in loop.results:
+                turn()
+                tops.append(self._top(largest))
+        wide = [b.splat(top, self.lanes) for top in tops]
+        zeros = [constant(0, self.type)] * together
+        with b.loop(0, count, 1, zeros, at_least_once=True) as loop, b.in_turns() as turn:
+            for i, line in enumerate(lines):
+                turn()
+                value = self.scaled_scores(line, loop.index, seen[i])
+                value = self.exp(b.binary("fsub", value, wide[i]))
+                b.store(value, scaled(b, line, loop.index, self.lanes, self.size), self.size)
+                loop.next[i] = b.binary("fadd", loop.carried[i], value)
+        last = self.vectors(limit)
+        for line in lines:
+            self.clear(line, count, last)
+        with b.in_turns() as turn:
+            for i, (top, vector) in enumerate(zip(tops, loop.results, strict=True)):
+                turn()
+                self._finish(b.add(index, i), b.add(row, i), top, vector)
+
+    def _top(self, largest: Reg) -> Reg:
+        """The largest lane, or 0 where there is nothing to see."""
+        b = self.b
+        top = across(b, "maximum", self.dtype, largest)
         none = b.compare("fcmp oeq", top, constant(float("-inf"), self.scalar))
-        top = choose(b, none, constant(0, self.scalar), top)
-        tops = b.splat(top, self.lanes)
-        with b.loop(0, count, 1, [constant(0, self.type)], at_least_once=True) as loop:
-            value = b.binary("fsub", self.scaled_scores(line, loop.index, seen), tops)
-            value = self.exp(value)
-            b.store(value, scaled(b, line, loop.index, self.lanes, self.size), self.size)
-            loop.next = [b.binary("fadd", loop.carried[0], value)]
-        self.clear(line, count, self.vectors(limit))
-        total = across(b, "add", dtype, loop.results[0])
-        total = combine(b, "maximum", dtype, total, constant(1, self.scalar))
+        return choose(b, none, constant(0, self.scalar), top)
+
+    def _finish(self, index: Reg, row: Reg, top: Reg, sums: Reg) -> None:
+        """Keep the factor of a line and the logarithm of its sum."""
+        b = self.b
+        total = across(b, "add", self.dtype, sums)
+        total = combine(b, "maximum", self.dtype, total, constant(1, self.scalar))
         factor = b.binary("fdiv", constant(1, self.scalar), total)
         b.store(factor, self.at(self.factors, index, 1), self.size)
         log = b.binary("fadd", top, vecmath.log(b, total))

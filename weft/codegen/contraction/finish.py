@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from weft.codegen.builder import Builder, Reg, integer
@@ -40,6 +40,10 @@ class Sizes:
     wide: Reg
     items: Reg
     group: Reg
+
+
+def _at_once() -> None:
+    """Vectors are finished one after the other."""
 
 
 class Finish:
@@ -156,13 +160,16 @@ class Finish:
         line = scaled(b, self.spill, index, tile.vectors * size, 1)
         values = [b.load(tile.type, b.offset(line, v * size), 8) for v in range(tile.vectors)]
         self.sink.reset()
-        self._store_row(values, row, column, masks)
+        with b.in_turns() as turn:
+            self._store_row(values, row, column, masks, turn)
 
     def _store_row(
-        self, values: Sequence[Reg], row: Reg, column: Reg, masks: Sequence[Reg | None]
-    ) -> None:
+        self, values: Sequence[Reg], row: Reg, column: Reg, masks: Sequence[Reg | None],
+        turn: Callable[[], None] = _at_once,
+    ) -> None:  # fmt: skip
         b, lanes = self.b, self.tile.lanes
         for v, (value, mask) in enumerate(zip(values, masks, strict=True)):
+            turn()
             at = (
                 b.add(b.mul(self.matrix, self.sizes.m), row),
                 b.add(column, v * lanes),

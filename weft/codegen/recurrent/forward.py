@@ -105,8 +105,11 @@ def _ir(nest: Nest) -> str:
 
 def _cell(b: Builder, totals: list[Reg], was: Reg) -> tuple[list[Reg], Reg, Reg]:
     """The gates, the cell and the state."""
-    i, f, n, o = (
-        vecmath.tanh(b, x) if gate == 2 else vecmath.sigmoid(b, x) for gate, x in enumerate(totals)
-    )
+    opened: list[Reg] = []
+    with b.in_turns() as turn:
+        for gate, x in enumerate(totals):
+            turn()
+            opened.append(vecmath.tanh(b, x) if gate == 2 else vecmath.sigmoid(b, x))
+    i, f, n, o = opened
     cell = b.binary("fadd", b.binary("fmul", f, was), b.binary("fmul", i, n))
-    return [i, f, n, o], cell, b.binary("fmul", o, vecmath.tanh(b, cell))
+    return opened, cell, b.binary("fmul", o, vecmath.tanh(b, cell))
