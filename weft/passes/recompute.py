@@ -33,7 +33,8 @@ CHEAP: Final = frozenset({
 })  # fmt: skip
 """Steps of a cycle or two."""
 READS: Final = frozenset({"conv", "conv_grad_weight"})
-"""Products that take steps while they read their first operand, if they have one tap."""
+"""Products that take steps while they read their first operand: those of one tap, and depthwise
+ones."""
 FEWEST: Final = 32
 """Channels and columns of such a product: with fewer of them it copies nothing."""
 
@@ -214,7 +215,9 @@ def _reads_through(node: Node, value: Value, sources: Iterable[Value]) -> bool:
         return False
     weights = node.outputs[0] if node.op == "conv_grad_weight" else node.inputs[1]
     *taps, channels, columns = known(weights.shape)
-    if size(tuple(taps)) != 1 or node.attrs["groups"] != 1 or min(channels, columns) < FEWEST:
+    one = size(tuple(taps)) == node.attrs["groups"] == 1 and channels >= FEWEST
+    apart = channels == 1 < node.attrs["groups"] == columns
+    if not (one or apart) or columns < FEWEST:
         return False
     row = known(value.shape)[-1]
     return value.dtype.name == "float32" and all(

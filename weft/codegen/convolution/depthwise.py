@@ -46,16 +46,18 @@ def launch_depthwise(
     problem: Correlation, target: Target, source: Prologue, weights: Argument, sink: Summing
 ) -> Launch:
     """The launch of a depthwise convolution or of its gradient by x, on the weights as they are."""
-    return _Depthwise(problem, _plan_of(problem, target), target, sink).launch(source, weights)
+    return _Depthwise(problem, _plan_of(problem, target, source.steps), target, sink).launch(
+        source, weights
+    )
 
 
-def _plan_of(problem: Correlation, target: Target) -> Plan:
+def _plan_of(problem: Correlation, target: Target, steps: bool) -> Plan:
     lanes = target.lanes(problem.sums.size)
     last = problem.axes[2]
     shortest = min(p.count for p in last.phases)
     most = max(1, min(LONGEST, target.registers // 2, shortest))
     rows = min(range(1, most + 1), key=lambda n: (ceil_div(last.count, n) * (n + 1.5), -n))
-    copied = not (problem.inside or _clips(problem)) or problem.dtype is not problem.sums
+    copied = not (problem.inside or _clips(problem)) or problem.dtype is not problem.sums or steps
     tile = Tile(rows, 1, lanes, problem.sums)
     # Memory, not arithmetic, takes the time: a chunk does a tenth of the flops of another kind's.
     blocks, _ = cut(problem, tile, False, 1, target, CHUNK_FLOPS / 10)

@@ -282,7 +282,7 @@ class WeightNest:
         images = b.offset(self.x, b.mul(spans[0][0], self.x_image.pitches[0]))
         copy_block(
             b, self.target, self.x_image, images, self.own, (corner[0], corner[1], corner[2]),
-            (spans[0][1], z, y, x), self.x_copy, self.problem.sums,
+            (spans[0][1], z, y, x), self.x_copy, self.problem.sums, *self.sources[0].whole(),
         )  # fmt: skip
         return Operand(self.own, [spans[0][0], *corner], self.x_copy)
 

@@ -31,7 +31,7 @@ def launch_depthwise_gradient(
 ) -> tuple[Launch, ...]:
     """The launches: sums of each part, then their sum."""
     lanes = target.lanes(problem.sums.size)
-    copied = not problem.inside or problem.dtype is not problem.sums
+    copied = not problem.inside or problem.dtype is not problem.sums or operands[0].steps
     tall = problem.sides[1].taps * problem.sides[2].taps <= target.registers - 4
     # Two vectors are a run of 128 bytes of each position, where their sums fit the registers.
     inner = problem.sides[2].taps * (problem.sides[1].taps if tall else 1)

@@ -80,7 +80,7 @@ def _correlate(problem: Correlation, group: Group, target: Target) -> tuple[Laun
     minimal = minimal_plan(problem, target)
     reads = Prologue(group, source)
     before: tuple[Launch, ...] = ()
-    if reads.steps and (depthwise(problem) or narrow(problem, target) or minimal):
+    if reads.steps and (narrow(problem, target) or minimal):
         before, reads = _stored(group, source, target)
     launches = _launches(problem, (reads, weights), target, sink)
     return (*before, *launches, *sink.after(target))
@@ -136,7 +136,7 @@ def conv_grad_weight(group: Group, target: Target) -> tuple[Launch, ...]:
     plan = plan_of_weight(problem, target)
     source, cotangent = (Prologue(group, v) for v in node.data_inputs)
     before: tuple[Launch, ...] = ()
-    if source.steps and (depthwise_gradient(problem) or minimal or not plan.split):
+    if source.steps and not depthwise_gradient(problem) and (minimal or not plan.split):
         before, source = _stored(group, node.data_inputs[0], target)
     if depthwise_gradient(problem):
         found = launch_depthwise_gradient(problem, target, (source, cotangent), sink)

@@ -17,8 +17,8 @@ from __future__ import annotations
 
 from typing import Final
 
-from weft.codegen.builder import Builder, Reg
-from weft.codegen.contraction.emit import read
+from weft.codegen.builder import Builder, Reg, integer
+from weft.codegen.contraction.emit import Load, read
 from weft.codegen.kernel import Argument, Scratch
 from weft.codegen.loop.emit import Copy, Writer
 from weft.codegen.loop.index import ZERO, Symbol, variable
@@ -63,6 +63,16 @@ class Prologue:
         b = self._b
         ends = [b.emit("i64", f"ptrtoint {pointer} to i64") for pointer in (to, since)]
         return b.binary("sub", *ends)
+
+    def whole(self) -> tuple[Reg | None, Load | None]:
+        """How many channels to copy of each position and what loads them, if there are steps."""
+        if not self.steps:
+            return None, None
+
+        def load(place: Reg, index: Reg, lanes: int, to: DType, mask: Reg | None) -> Reg:
+            return self.read(place, index, lanes, to, mask)
+
+        return integer(self._column.extent), load
 
     def read(self, pointer: Reg, column: Reg, lanes: int, to: DType, mask: Reg | None) -> Reg:
         """The operand's elements from `pointer` on: `lanes` channels from `column` on.
