@@ -130,7 +130,10 @@ class Nest:
     def _chunk(self, index: Reg) -> None:
         b, problem, plan = self.b, self.problem, self.plan
         self.sink.begin(index)
-        rest, share = divide(b, index, integer(plan.shares))
+        if plan.shares_first:
+            share, rest = divide(b, index, integer(prod(plan.blocks)))
+        else:
+            rest, share = divide(b, index, integer(plan.shares))
         extents = (problem.images, *(axis.count for axis in problem.axes))
         blocks: list[tuple[Reg, Reg]] = []
         for extent, parts in zip(extents[::-1], plan.blocks[::-1], strict=True):

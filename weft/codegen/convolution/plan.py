@@ -46,6 +46,7 @@ class Plan:
     copied: bool  # each chunk copies its part of the source, with the zeros around it
     joined: bool  # taps of the last axis and channels are one run in the source
     slices: int = 1  # of the channels; one after the other, with copies of the source
+    shares_first: bool = False  # all blocks of a share of the panels, then the next share
 
     @property
     def chunks(self) -> int:
@@ -69,7 +70,22 @@ def plan_of(problem: Correlation, target: Target, steps: bool = False) -> Plan:
         blocks, shares = cut(problem, tile, scattered, panels, target)
     if blocks[3] > 1:  # again, now that the length of a row is known
         tile, scattered = choose_tile(problem, target, blocks[3])
-    return Plan(tile, scattered, blocks, shares, copied, joined, slices)
+    first = shares_first(problem, blocks, shares, target)
+    return Plan(tile, scattered, blocks, shares, copied, joined, slices, first)
+
+
+def shares_first(problem: Correlation, blocks: Blocks, shares: int, target: Target) -> bool:
+    """Whether less comes from beyond L2 if a thread goes through all blocks share by share.
+
+    Then it reads its panels once and the source for every share, else the other way round.
+    """
+    whole = target.l2 // 2
+    weights = problem.packed_taps * problem.depth * problem.groups * problem.columns
+    source = problem.images * prod(axis.source for axis in problem.axes)
+    weights, source = weights * problem.sums.size, source * pixel_bytes(problem, 1)
+    by_blocks = source + weights * (prod(blocks) if weights > whole else 1)
+    by_shares = weights + source * (shares if source > whole else 1)
+    return by_shares < by_blocks
 
 
 def slices_of(problem: Correlation, tile: Tile, target: Target) -> int:
@@ -203,7 +219,7 @@ def cut(
         axis = next((i for i in range(4) if sizes[i] >= 2 * least[i] and sizes[i] > 1), None)
         if not large and shares < panels and (axis is None or axis > 0):
             shares = min(2 * shares, panels)
-        elif axis is None:
+        elif axis is None or (not large and prod(sizes) < 2 * POSITIONS):
             break
         else:
             sizes[axis] = ceil_div(sizes[axis], 2)
