@@ -205,10 +205,10 @@ def preludes(monkeypatch):
     runs = []
     before = Executable.launch
 
-    def launch(self, arrays, memories, fresh=False, moved=None):
+    def launch(self, arrays, memories, fresh=False, moved=None, departure=None):
         if self.blueprint.prelude and not fresh:
             runs.append(self)
-        before(self, arrays, memories, fresh, moved)
+        before(self, arrays, memories, fresh, moved, departure)
 
     monkeypatch.setattr(Executable, "launch", launch)
     monkeypatch.setattr(program, "_programs", type(program._programs)())

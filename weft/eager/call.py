@@ -10,7 +10,7 @@ import numpy as np
 
 from weft.eager import promotion
 from weft.eager.handle import Handle
-from weft.eager.lazy import Array, Lazy, Number, known, trace
+from weft.eager.lazy import Array, Lazy, Number, array_of, known, trace
 from weft.eager.plan import Plan, function_plan, further_plans, intern, op_plan
 from weft.errors import DTypeError
 from weft.ir.dtype import DType, as_dtype, bool_, uint8
@@ -110,7 +110,7 @@ def cast(lazy: Lazy, dtype: DType) -> Lazy:
     if lazy.type.dtype is dtype:
         return lazy
     if lazy.record is None and not lazy.tracked and lazy.array is not None and lazy.array.ndim == 0:
-        return leaf(lazy.array.astype(dtype.numpy))
+        return leaf(array_of(lazy).astype(dtype.numpy))
     return trace.now.record(op_plan(CAST, (lazy.type,), {"dtype": dtype}), (lazy,))[0]
 
 

@@ -93,7 +93,7 @@ def from_numpy(array: Array) -> Tensor:
 def showing(array: Array) -> Tensor:
     """A tensor that shows memory of others, who may write to it."""
     x = wrap(leaf(array))
-    x.lent = True
+    x.lend()
     return x
 
 

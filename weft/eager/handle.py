@@ -10,6 +10,7 @@ import numpy as np
 
 from weft.eager.lazy import Array, Lazy, array_of, changes, known, trace
 from weft.eager.promotion import TORCH, Rules
+from weft.eager.storage import lend
 from weft.eager.straight import with_history
 from weft.eager.view import View
 from weft.ir.dtype import float64
@@ -89,10 +90,17 @@ class Handle:
         view = self.window
         if view is not None and view.lens.detached:
             return view.base.memory
+        array = self.array
+        self.lend()
+        return array
+
+    def lend(self) -> None:
+        """Say that others may see the memory, and write to it without saying so."""
         if getattr(self, "lasting", False):
             changes.mark = object()
         self.lent = True
-        return self.array
+        if self.shown.array is not None:
+            lend(self.shown.array)
 
     @property
     def at_hand(self) -> bool:
@@ -114,8 +122,8 @@ class Handle:
         """The tensor's memory, if nothing recorded would see it change; it may be written to."""
         if self.window is not None or not self.at_hand or self._references() > _LONE[0]:
             return None
-        array = self.shown.array
-        return array if array is not None and array.flags.writeable else None
+        array = array_of(self.shown)
+        return array if array.flags.writeable else None
 
     def touch(self) -> None:
         """Say that the memory was written to: views take their values again."""

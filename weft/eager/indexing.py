@@ -110,7 +110,7 @@ def _entry(entry: Any) -> Any:
     if isinstance(entry, Handle):
         kind = entry.lazy.type
         if kind.shape == () and kind.dtype.is_integer and entry.lazy.array is not None:
-            return int(entry.lazy.array)
+            return int(array_of(entry.lazy))
         return entry
     if isinstance(entry, bool | np.bool_):
         return np.array(entry)
@@ -196,7 +196,7 @@ class Part:
         if base.array is not None and not (
             (base.tracked and trace.now.grad_mode) or trace.now.depth
         ):
-            return _copied(base.array, self.entries)
+            return _copied(array_of(base), self.entries)
         return lens_of(base, self.entries).take(base)
 
     def put(self, base: Lazy, part: Lazy) -> Lazy:

@@ -19,6 +19,7 @@ import numpy as np
 from weft.errors import TracerError, WeftError
 from weft.ir.node import NOT_THE_USER, Source, TensorType
 from weft.ops.base import at_user_line
+from weft.runtime.flight import land_for
 
 if TYPE_CHECKING:
     from weft.eager.plan import Plan
@@ -246,17 +247,19 @@ def next_serial() -> int:
     return next(_serials)
 
 
-_runner: list[tuple[Callable[[], None], Callable[[Sequence[Lazy]], None]]] = []
+_runner: list[tuple[Callable[[Lazy | None], None], Callable[[Sequence[Lazy]], None]]] = []
 
 
-def set_runner(flush: Callable[[], None], compute: Callable[[Sequence[Lazy]], None]) -> None:
+def set_runner(
+    flush: Callable[[Lazy | None], None], compute: Callable[[Sequence[Lazy]], None]
+) -> None:
     """Called once, by the module that runs recordings."""
     _runner[:] = [(flush, compute)]
 
 
-def flush() -> None:
-    """Compute every pending value of this thread that a tensor shows."""
-    _runner[0][0]()
+def flush(wanted: Lazy | None = None) -> None:
+    """Compute every pending value of this thread that a tensor shows; `wanted` is looked at."""
+    _runner[0][0](wanted)
 
 
 def compute(lazies: Sequence[Lazy]) -> None:
@@ -271,12 +274,13 @@ def array_of(lazy: Lazy) -> Array:
         WeftError: its memory was overwritten by an in-place change.
     """
     if lazy.array is None and not trace.now.depth:
-        flush()
+        flush(lazy)
     if lazy.array is None:  # recorded by another thread, or before a function that is being traced
         if lazy.record is None:
             refuse(lazy)
         compute([lazy])
         assert lazy.array is not None
+    land_for(id(lazy.array))
     return lazy.array
 
 
@@ -286,7 +290,7 @@ def detached(base: Lazy) -> Lazy | None:
     After an optimiser's step what is pending is computed first: it ends an iteration.
     """
     if base.array is None and trace.now.pending and not trace.now.limit:
-        flush()
+        flush(base)
     if base.array is None:
         return None
     alias = Alias(base.type, None, 0, False)

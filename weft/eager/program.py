@@ -12,6 +12,7 @@ import numpy as np
 
 from weft import config
 from weft.eager import storage
+from weft.eager.ahead import Ahead
 from weft.eager.call import leaf
 from weft.eager.lasting import Watch, lasting_leaves
 from weft.eager.lazy import Lazy, Record, trace
@@ -28,8 +29,8 @@ from weft.passes.specialise import specialise
 from weft.passes.step import Request, storing
 from weft.runtime.executable import Executable
 from weft.runtime.finish import finish
+from weft.runtime.flight import land, new_lock
 from weft.runtime.oracle import Oracle
-from weft.runtime.program import new_lock
 from weft.runtime.state import State
 from weft.transform.interpretation import Interpretation
 from weft.transform.interpreter import needs_interpreter
@@ -77,19 +78,28 @@ class Prepared:
         never = needs_interpreter(graph)
         return Sample(self.sizes, None, found.rows, len(graph.nodes), seconds, never)
 
-    def run(self, structure: Structure, leaves: Sequence[Array]) -> list[Array]:
+    def run(self, structure: Structure, leaves: Sequence[Array], wanted: int = -1) -> list[Array]:
         """The arrays of `expanded.outputs`; those with a home are written there."""
         self.runs += 1
         if self.executable is None and self._is_hot():
             self.executable = self._compile(structure)
+            self.ahead = Ahead(self.executable, self.keys, self.homes)
             if self.executable.prelude:
                 self.watch = Watch(self.lasting, self.executable.forget)
         if self.executable is not None:
-            return self._launch(self.executable, leaves, structure)
+            return self._launch(self.executable, leaves, structure, wanted)
+        land()
         start = time.perf_counter()
         found = self._interpret(structure, leaves)
         self.spent += time.perf_counter() - start
         return found
+
+    def place_of(self, wanted: Lazy | None, outputs: Sequence[Lazy]) -> int:
+        """The position of an output among the program's; -1 if it is none."""
+        if wanted is None or wanted not in outputs:
+            return -1
+        i = outputs.index(wanted)
+        return i + sum([row <= i for row in self.sample.rows])
 
     def _is_hot(self) -> bool:
         if _is_heavy(self.sample) or self.sample.interpreted:
@@ -116,16 +126,26 @@ class Prepared:
         return finish(step, threads)
 
     def _launch(
-        self, executable: Executable, leaves: Sequence[Array], structure: Structure
+        self,
+        executable: Executable,
+        leaves: Sequence[Array],
+        structure: Structure,
+        wanted: int,
     ) -> list[Array]:
         if self.oracle is not None:
+            land()
             self.oracle.compare(leaves, State())
         memories = dict(zip(self.keys, self._memories(leaves), strict=True))
         known = structure.known
         still = known is not None and known.token is self._token
         self._token = None
         fresh = self.watch is not None and self.watch.is_fresh(structure.leaves, still)
-        executable.launch(leaves, memories, fresh, known.arguments if known and still else None)
+        moved, departure = None, None
+        if known is None:
+            departure, leaves = self.ahead.plan(wanted, structure.leaves, leaves)
+        elif still:
+            moved = known.arguments
+        executable.launch(leaves, memories, fresh, moved, departure)
         self._token = None if known is None else known.token
         return list(memories.values())
 
@@ -199,11 +219,11 @@ def prepared(structure: Structure, as_rows: bool = False) -> Prepared:
     return found
 
 
-def flush() -> None:
+def flush(wanted: Lazy | None = None) -> None:
     """Compute every pending value of this thread that a tensor shows."""
     outputs = take_pending()
     if outputs:
-        compute(outputs, as_rows=True)
+        compute(outputs, as_rows=True, wanted=wanted)
 
 
 def take_pending() -> list[Lazy]:
@@ -214,7 +234,7 @@ def take_pending() -> list[Lazy]:
     return [y for r in pending for y in r.outputs if y.array is None and y.is_live]
 
 
-def compute(outputs: Sequence[Lazy], as_rows: bool = False) -> None:
+def compute(outputs: Sequence[Lazy], as_rows: bool = False, wanted: Lazy | None = None) -> None:
     """Compute these values.
 
     Args:
@@ -225,10 +245,12 @@ def compute(outputs: Sequence[Lazy], as_rows: bool = False) -> None:
         leaves = structure.arrays()
         inspect = trace.now.inspect
         if inspect:
+            land()
             arrays, rows = iter(inspect(structure, leaves)), frozenset[int]()
         else:
             program = prepared(structure, as_rows)
-            arrays, rows = iter(program.run(structure, leaves)), program.sample.rows
+            place = program.place_of(wanted, structure.outputs)
+            arrays, rows = iter(program.run(structure, leaves, place)), program.sample.rows
         for i, lazy in enumerate(structure.outputs):
             if i in rows:
                 _settle_rows(lazy, next(arrays), next(arrays))
@@ -309,6 +331,7 @@ def _settle(lazy: Lazy, array: Array) -> None:
     if home is not None:
         assert home.array is not None
         if home.array is not array:  # it was not contiguous
+            land()
             home.array[...] = array
             array = home.array
         home.array = None

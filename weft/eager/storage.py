@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 import threading
+import weakref
 from typing import Any, Final
 
 import numpy as np
@@ -60,7 +61,7 @@ class _Block:
     past owners that are arrays.
     """
 
-    __slots__ = ("__array_interface__", "_raw", "_size")
+    __slots__ = ("__array_interface__", "__weakref__", "_raw", "_size")
 
     def __init__(self, raw: Array, size: int) -> None:
         address = raw.__array_interface__["data"][0]
@@ -102,6 +103,46 @@ def copied(array: Array, dtype: np.dtype[Any]) -> Array:
     found = empty(array.shape, dtype)
     found[...] = array
     return found
+
+
+class _Lent:
+    """Memory that others may read or write to at any time."""
+
+    def __init__(self) -> None:
+        self._roots: dict[int, weakref.ref[Any]] = {}
+
+    def add(self, array: Array) -> None:
+        root = _root(array)
+        key = id(root)
+        if key not in self._roots:
+            self._roots[key] = weakref.ref(root, lambda _: self._roots.pop(key, None))
+
+    def has(self, array: Array) -> bool:
+        return id(_root(array)) in self._roots
+
+
+def _root(array: Array) -> Any:
+    """What owns an array's memory, as far as can be told."""
+    while True:
+        base: Any = array.base
+        if type(base) is _Block:
+            return base
+        if not isinstance(base, np.ndarray):
+            return array
+        array = base
+
+
+_LENT: Final = _Lent()
+
+
+def lend(array: Array) -> None:
+    """Say that others can see the memory of an array."""
+    _LENT.add(array)
+
+
+def is_lent(array: Array) -> bool:
+    """Whether others may see the memory of an array."""
+    return _LENT.has(array)
 
 
 def empty_cache() -> None:

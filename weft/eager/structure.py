@@ -16,6 +16,7 @@ from weft.ir.node import Node, Value
 from weft.ir.shape import known, size
 from weft.ops.base import catalogue
 from weft.ops.sparse import RowSparse
+from weft.runtime.flight import land
 from weft.transform.gradient import Cotangent, dense
 
 
@@ -59,7 +60,10 @@ class Known(NamedTuple):
 
 def _contiguous(array: Array | None) -> Array:
     assert array is not None
-    return array if array.flags.c_contiguous else np.ascontiguousarray(array)
+    if array.flags.c_contiguous:
+        return array
+    land()
+    return np.ascontiguousarray(array)
 
 
 def structure_of(outputs: Sequence[Lazy]) -> Structure:

@@ -60,7 +60,7 @@ class Tensor(
 
     def __init__(self, data: Any) -> None:
         self.adopt(leaf(array_from(data, None, copy=False)))
-        self.lent = True
+        self.lend()
 
     @property
     def requires_grad(self) -> bool:

@@ -30,7 +30,7 @@ class Parameter(Tensor):
         self.adopt(own(np.empty(0, np.float32) if data is None else data))
         self.lasting = True
         if isinstance(data, np.ndarray):
-            self.lent = True
+            self.lend()
         self.requires_grad_(requires_grad)
 
     def __repr__(self) -> str:
@@ -50,7 +50,7 @@ class Buffer(Tensor):
     def __init__(self, data: Any = None, *, persistent: bool = True) -> None:
         self.adopt(own(np.empty(0, np.float32) if data is None else data))
         if isinstance(data, np.ndarray):
-            self.lent = True
+            self.lend()
         self.persistent = persistent
 
 

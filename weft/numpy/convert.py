@@ -48,7 +48,7 @@ def array_like(x: Any) -> Any:
     if isinstance(x, list | tuple) and _holds_arrays(x):
         return _stacked(x)
     found = new(leaf(_of_data(x)))
-    found.lent = True
+    found.lend()
     return found
 
 

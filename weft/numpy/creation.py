@@ -54,7 +54,8 @@ def asarray(
         return own(x) if copy and x is obj else x
     if kind is not None and not isinstance(obj, list | tuple):
         x = new(leaf(creation.array_from(obj, kind, copy=bool(copy))))
-        x.lent = not copy
+        if not copy:
+            x.lend()
         return x
     x = typed(array_like(obj), kind)
     return own(x) if copy and isinstance(obj, np.ndarray) else x

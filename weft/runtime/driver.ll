@@ -11,8 +11,9 @@
 ; thread does which unit has no influence on results.
 
 ;                 0 calls, 1 count, 2 units, 3 segments, 4 count, 5 threads, 6 patches, 7 count,
-;                 8 externals, 9 slots, 10 error cell, 11 team, 12 record, 13 host call unfinished
-%Program = type { ptr, i64, ptr, ptr, i64, i64, ptr, i64, ptr, ptr, ptr, ptr, ptr, i64 }
+;                 8 externals, 9 slots, 10 error cell, 11 team, 12 record, 13 host call unfinished,
+;                 14 the segment from which on the caller may leave, 15 whether it has left
+%Program = type { ptr, i64, ptr, ptr, i64, i64, ptr, i64, ptr, ptr, ptr, ptr, ptr, i64, i64, i64 }
 ;              0 function, 1 args, 2 begin, 3 end, 4 flags, 5 position in its table
 %Unit = type { ptr, ptr, i32, i32, i32, i32 }
 ;                 0 first unit, 1 units, 2 flags, 3 unused
@@ -21,11 +22,11 @@
 %Patch = type { i32, i32 }
 ;               0 somebody sleeps, 1 epoch
 %Queue = type { i32, i32, [56 x i8] }
-;              0 busy, 1 {program, finished}, 2 units pending, 3 caller's queue, 4 workers' queue,
+;              0 busy, 1 {program, finished, parting}, 2 units pending, 3 caller's queue, 4 workers' queue,
 ;              5 {threads, quit, turns to spin}, 6 heads, 7 the caller's processor, 8 processors to use.
 ;              Busy things have a cache line of their own.
 %Line = type { i64, [56 x i8] }
-%Team = type { %Line, { ptr, i64, [48 x i8] }, %Line, %Queue, %Queue, { i64, i64, i64, [40 x i8] }, [256 x %Line],
+%Team = type { %Line, { ptr, i64, i64, [40 x i8] }, %Line, %Queue, %Queue, { i64, i64, i64, [40 x i8] }, [256 x %Line],
                %Line, [16 x i64] }
 ;                 0 team, 1 thread
 %Worker = type { ptr, i64 }
@@ -36,7 +37,7 @@
 ; 4 timed, 8 wake (enough work to wake sleeping threads). A head: segment << 32 | (threads - 1) << 24 |
 ; caller only << 23 | units left.
 
-@$SYMBOL = constant [3 x ptr] [ptr @run, ptr @worker, ptr @stop]
+@$SYMBOL = constant [4 x ptr] [ptr @run, ptr @worker, ptr @stop, ptr @land]
 
 declare i32 @clock_gettime(i32, ptr)
 $RELAX
@@ -241,8 +242,11 @@ entry:
   %threads = load i64, ptr %threads.p
   %error.p = getelementptr %Program, ptr %program, i64 0, i32 10
   %error = load ptr, ptr %error.p
+  %leave.p = getelementptr %Program, ptr %program, i64 0, i32 14
+  %leave = load i64, ptr %leave.p
   %caller = icmp eq i64 %thread, 0
   %callers = getelementptr %Team, ptr %team, i64 0, i32 3
+  %parting = getelementptr %Team, ptr %team, i64 0, i32 1, i32 2
   br label %head
 head:
   %i = phi i64 [ %from, %entry ], [ %next, %single ]
@@ -265,13 +269,33 @@ test:
   %clear = icmp eq i64 %state, 0
   br i1 %clear, label %choose, label %finish
 choose:
+  %rest = icmp uge i64 %i, %leave
+  br i1 %rest, label %leaving, label %hosts
+leaving:
+  ; What the caller waits for is done. After an error it stays to the end, which is near.
+  %state.now = load atomic i64, ptr %error seq_cst, align 8
+  %fine = icmp eq i64 %state.now, 0
+  br i1 %fine, label %part, label %hosts
+part:
+  %parted.before = atomicrmw xchg ptr %parting, i64 1 seq_cst
+  %known = icmp ne i64 %parted.before, 0
+  %silent = or i1 %known, %caller
+  br i1 %silent, label %hosts, label %dismiss
+dismiss:
+  call void @wake(ptr %callers)
+  br label %hosts
+hosts:
+  %parted = phi i1 [ false, %choose ], [ false, %leaving ], [ true, %part ], [ true, %dismiss ]
   %hosting = and i32 %flags, 2
   %host = icmp ne i32 %hosting, 0
   %elsewhere = icmp ne i64 %thread, 0
   %private = and i1 %host, %elsewhere
   %one = icmp eq i64 %size, 1
   %shared = xor i1 %private, true
-  %here = and i1 %one, %shared
+  %gone = and i1 %parted, %caller
+  %staying = xor i1 %gone, true
+  %brief = and i1 %one, %shared
+  %here = and i1 %brief, %staying
   br i1 %here, label %single, label %publish
 single:
   %unit = getelementptr %Unit, ptr %units, i64 %first
@@ -305,7 +329,8 @@ share:
 shared.out:
   fence seq_cst
   %waking = and i32 %flags, 8
-  %quiet = icmp eq i32 %waking, 0
+  %enough = icmp eq i32 %waking, 0
+  %quiet = and i1 %enough, %staying
   br i1 %quiet, label %tell, label %rouse
 rouse:
   %workers = getelementptr %Team, ptr %team, i64 0, i32 4
@@ -314,6 +339,7 @@ rouse:
 finish:
   %finished = getelementptr %Team, ptr %team, i64 0, i32 1, i32 1
   store atomic i64 1, ptr %finished release, align 8
+  store atomic i64 1, ptr %parting release, align 8
   fence seq_cst
   br label %tell
 tell:
@@ -325,10 +351,11 @@ done:
   ret void
 }
 
-; Claim and do units until the program is finished (the caller) or the team is dissolved (workers).
+; Claim and do units until told to leave: the caller when the program is finished, or as much of it as
+; it waits for; workers when the team is dissolved.
 ; Units are published by writing every head, one's own included, so a thread that has found nothing
 ; looks at nothing but its own head until that changes: cache lines move between cores only with work.
-define internal void @work(ptr %team, i64 %me) nounwind {
+define internal void @work(ptr %team, i64 %me, ptr %leave.p) nounwind {
 entry:
   %caller = icmp eq i64 %me, 0
   %callers = getelementptr %Team, ptr %team, i64 0, i32 3
@@ -336,20 +363,21 @@ entry:
   %queue = select i1 %caller, ptr %callers, ptr %workers
   %epoch.p = getelementptr %Queue, ptr %queue, i64 0, i32 1
   %size.p = getelementptr %Team, ptr %team, i64 0, i32 5
-  %quit = getelementptr %Team, ptr %team, i64 0, i32 5, i32 1
-  %finished = getelementptr %Team, ptr %team, i64 0, i32 1, i32 1
-  %leave.p = select i1 %caller, ptr %finished, ptr %quit
   %turns.p = getelementptr %Team, ptr %team, i64 0, i32 5, i32 2
   %program.p = getelementptr %Team, ptr %team, i64 0, i32 1
   %pending = getelementptr %Team, ptr %team, i64 0, i32 2
   %own = getelementptr %Team, ptr %team, i64 0, i32 6, i64 %me
   br label %fresh
 fresh:
+  %leave.now = load atomic i64, ptr %leave.p acquire, align 8
+  %free = icmp eq i64 %leave.now, 0
+  br i1 %free, label %begin, label %out
+begin:
   br label %scan
 scan:
-  %spins = phi i64 [ 0, %fresh ], [ %spins1, %changed ], [ %spins1, %enlist ]
-  %enlisted = phi i1 [ false, %fresh ], [ false, %changed ], [ true, %enlist ]
-  %epoch = phi i32 [ 0, %fresh ], [ 0, %changed ], [ %epoch.now, %enlist ]
+  %spins = phi i64 [ 0, %begin ], [ %spins1, %changed ], [ %spins1, %enlist ]
+  %enlisted = phi i1 [ false, %begin ], [ false, %changed ], [ true, %enlist ]
+  %epoch = phi i32 [ 0, %begin ], [ 0, %changed ], [ %epoch.now, %enlist ]
   %seen = load atomic i64, ptr %own acquire, align 8
   %size = load atomic i64, ptr %size.p monotonic, align 8
   br label %look
@@ -555,8 +583,20 @@ together:
   store atomic i64 %here, ptr %here.p monotonic, align 8
   %finished = getelementptr %Team, ptr %team, i64 0, i32 1, i32 1
   store atomic i64 0, ptr %finished seq_cst, align 8
+  %parting = getelementptr %Team, ptr %team, i64 0, i32 1, i32 2
+  store atomic i64 0, ptr %parting seq_cst, align 8
   call void @advance(ptr %program, ptr %team, i64 0, i64 0)
-  call void @work(ptr %team, i64 0)
+  call void @work(ptr %team, i64 0, ptr %parting)
+  %leave.p = getelementptr %Program, ptr %program, i64 0, i32 14
+  store i64 4611686018427387904, ptr %leave.p
+  %finished.now = load atomic i64, ptr %finished acquire, align 8
+  %whole = icmp ne i64 %finished.now, 0
+  br i1 %whole, label %dismissed, label %aloft
+aloft:
+  %aloft.p = getelementptr %Program, ptr %program, i64 0, i32 15
+  store i64 1, ptr %aloft.p
+  ret i64 0
+dismissed:
   store atomic i64 0, ptr %team release, align 8
   br label %done
 alone:
@@ -567,6 +607,27 @@ done:
   ret i64 %state
 }
 
+; The rest of a step that the caller has left, if it has: done when this returns.
+define internal i64 @land(ptr %program) nounwind {
+entry:
+  %aloft.p = getelementptr %Program, ptr %program, i64 0, i32 15
+  %aloft = load i64, ptr %aloft.p
+  %landed = icmp eq i64 %aloft, 0
+  br i1 %landed, label %done, label %join
+join:
+  %team.p = getelementptr %Program, ptr %program, i64 0, i32 11
+  %team = load ptr, ptr %team.p
+  %finished = getelementptr %Team, ptr %team, i64 0, i32 1, i32 1
+  %mode = call i64 @float_mode_flush()
+  call void @work(ptr %team, i64 0, ptr %finished)
+  call void @float_mode_set(i64 %mode)
+  store i64 0, ptr %aloft.p
+  store atomic i64 0, ptr %team release, align 8
+  br label %done
+done:
+  ret i64 0
+}
+
 ; The whole life of a worker thread.
 define internal ptr @worker(ptr %self) nounwind {
 entry:
@@ -574,7 +635,8 @@ entry:
   %me.p = getelementptr %Worker, ptr %self, i64 0, i32 1
   %me = load i64, ptr %me.p
   %mode = call i64 @float_mode_flush()
-  call void @work(ptr %team, i64 %me)
+  %quit = getelementptr %Team, ptr %team, i64 0, i32 5, i32 1
+  call void @work(ptr %team, i64 %me, ptr %quit)
   ret ptr null
 }
 

@@ -49,6 +49,7 @@ class ProgramTable(ctypes.Structure):
         ("patches", ctypes.c_void_p), ("patch_count", ctypes.c_int64),
         ("externals", ctypes.c_void_p), ("slots", ctypes.c_void_p), ("error", ctypes.c_void_p),
         ("team", ctypes.c_void_p), ("records", ctypes.c_void_p), ("unfinished", ctypes.c_int64),
+        ("leave", ctypes.c_int64), ("aloft", ctypes.c_int64),
     ]  # fmt: skip
 
 
@@ -196,6 +197,7 @@ class Entries(NamedTuple):
     run_locked: Any  # the same, holding Python's lock: for short programs without host calls
     worker: int  # address of a thread's entry function
     stop: Any  # (team)
+    land: Any  # (program table): does what is left of a step that its caller has left
 
 
 _entries: Entries | None = None
@@ -223,11 +225,12 @@ def prestart() -> None:
 
 def entries_at(address: int) -> Entries:
     """The functions that a linked driver's table lists."""
-    run, worker, stop = (ctypes.c_void_p * 3).from_address(address)
+    run, worker, stop, land = (ctypes.c_void_p * 4).from_address(address)
     unary = (ctypes.c_int64, ctypes.c_void_p)
     return Entries(
         ctypes.CFUNCTYPE(*unary)(run or 0),
         ctypes.PYFUNCTYPE(*unary)(run or 0),
         worker or 0,
         ctypes.CFUNCTYPE(*unary)(stop or 0),
+        ctypes.CFUNCTYPE(*unary)(land or 0),
     )

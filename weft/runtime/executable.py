@@ -8,7 +8,7 @@ import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from itertools import count
-from typing import Any
+from typing import Any, Final, NamedTuple
 
 import numpy as np
 
@@ -35,6 +35,17 @@ from weft.runtime.stopwatch import Stopwatch
 from weft.transform.interpreter import place
 
 Array = np.ndarray[Any, Any]
+
+
+AHEAD_NS: Final = 200_000.0  # a shorter rest is not worth it
+
+
+class Departure(NamedTuple):
+    """Where a caller may leave a program."""
+
+    leave: int  # the segment
+    feeds: frozenset[int]  # positions of those that are read later
+    done: frozenset[str]  # variables that are not touched later
 
 
 class Executable:
@@ -197,6 +208,7 @@ class Executable:
         memories: Mapping[str, Array],
         fresh: bool = False,
         moved: int | None = None,
+        departure: Departure | None = None,
     ) -> None:
         """Run the step once on memory that the caller owns; for programs without fetches.
 
@@ -205,6 +217,7 @@ class Executable:
             memories: C-contiguous arrays of the variables' types, by key.
             fresh: whether the lasting feeds are what they were at the last run.
             moved: feeds from this one on are the very arrays of the last run; `None`: none are.
+            departure: where to leave it to the team, if anywhere: see `departure`.
 
         Raises:
             OutOfRangeError: an index is out of bounds; no variable has changed.
@@ -217,10 +230,29 @@ class Executable:
                 addresses[number] = address_of(memories[variable.key])
             self._version = -1  # what a state had bound is bound no more
             kept = self._prepare(fresh)
-            fault = self._recorded() if self._debug or watchers else program.run()
+            if departure is not None and not watchers:
+                done = frozenset([id(memories[key]) for key in departure.done])
+                fault = program.run_ahead(departure.leave, done, (self, held, memories))
+            else:
+                fault = self._recorded() if self._debug or watchers else program.run()
             del held, kept
         if fault is not None:
             raise self._out_of_range(fault)
+
+    def departure(self, wanted: tuple[str, ...]) -> Departure | None:
+        """Where the caller may leave that waits for these variables; `None` if it does not pay."""
+        ends = None if self.prelude is not None or self._debug else self.program.ends
+        if ends is None:
+            return None
+        numbers = [n for v, n in self._variables if v.key in wanted]
+        leave = 1 + max([ends.checks, *[int(ends.externals[n]) for n in numbers]])
+        if ends.left_ns[leave] < AHEAD_NS:
+            return None
+        return Departure(
+            leave,
+            frozenset([i for i, n in self._feeds if ends.externals[n] >= leave]),
+            frozenset([v.key for v, n in self._variables if ends.externals[n] < leave]),
+        )
 
     def _prepare(self, fresh: bool) -> Array | None:
         """Compute what follows from lasting feeds alone, unless it is there; where it lies."""

@@ -9,14 +9,12 @@
 
 from __future__ import annotations
 
-import atexit
 import ctypes
+import functools
 import itertools
-import os
 import threading
 import time
-import weakref
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, Final, NamedTuple, cast
 
 import numpy as np
@@ -27,10 +25,12 @@ from weft.errors import ConfigError, WeftError
 from weft.runtime import driver
 from weft.runtime.arena import Arena
 from weft.runtime.call import Call, External, InArena, estimate_ns
+from weft.runtime.flight import Flight, begin, end, land, landing, new_lock
 from weft.runtime.segment import Segmented, cut
 from weft.runtime.team import TEAM
 
 SERIAL_NS: Final = 10_000.0  # shorter programs gain nothing from a second thread
+NEVER: Final = 1 << 62  # more segments than there are
 HOLD_NS: Final = 100_000.0  # shorter programs keep Python's lock
 
 
@@ -120,6 +120,7 @@ class Program:
         table.externals, table.slots = _address(self._externals), base
         table.error, table.team = _address(self._error), TEAM.address
         table.threads = self.threads
+        table.leave = NEVER
 
     def _value(self, argument: InArena | Scratch | int) -> int:
         if isinstance(argument, InArena):
@@ -164,11 +165,53 @@ class Program:
             WeftError: an external has no address, or the program runs already (a Python function
                 in it called it again).
         """
+        land()
         state = self._run_host() if self._callbacks else self._enter(self._pointer)
         if state == driver.UNDERSTAFFED:  # a forked child has no threads
             TEAM.grow(self.threads)
             return self.run()
         return self._fault(state) if state else None
+
+    @functools.cached_property
+    def ends(self) -> Ends | None:
+        """When the program is done with what; `None` where nobody may leave it."""
+        if self.segmented is None or self._callbacks:
+            return None
+        last = np.full(len(self._externals) - 1, -1, np.int64)
+        checked = -1
+        times = np.zeros(len(self.segmented.segments))
+        for number, segment in _segments_of(self.segmented):
+            call = self.calls[number]
+            times[segment] += estimate_ns(call)
+            if call.check:
+                checked = segment
+            for argument in call.args:
+                if isinstance(argument, External):
+                    last[argument.index] = segment
+        return Ends(last, checked, np.append(np.cumsum(times[::-1])[::-1], 0.0))
+
+    def run_ahead(self, leave: int, done: frozenset[int], held: object) -> Fault | None:
+        """Run the step up to segment `leave`, and leave the rest to the team.
+
+        Args:
+            leave: behind what is waited for and all that may find a fault: see `ends`.
+            done: identities of arrays that the rest does not touch.
+            held: what is to be kept alive while the step works on it.
+        """
+        with landing:
+            begin(Flight(self._finish, done, (held, self)))
+            self._table.leave = leave
+            state = self._enter(self._pointer)
+            if not self._table.aloft:
+                self._finish()
+                end()
+                if state == driver.UNDERSTAFFED:
+                    return self.run()
+        return self._fault(state) if state else None
+
+    def _finish(self) -> None:
+        driver.entries().land(self._pointer)
+        self._table.leave = NEVER
 
     def _run_host(self) -> int:
         if self._running:
@@ -213,6 +256,21 @@ class Program:
         return Recording(total, records, owner, fault)
 
 
+class Ends(NamedTuple):
+    """When a program is done with what, in segments, and what time the rest takes."""
+
+    externals: np.ndarray[Any, Any]  # the last segment that touches each
+    checks: int  # the last one that may find a fault
+    left_ns: np.ndarray[Any, Any]  # from each segment to the end, on one thread
+
+
+def _segments_of(segmented: Segmented) -> Iterator[tuple[int, int]]:
+    """Each call with its segment."""
+    for segment, (first, units) in enumerate(segmented.segments[["first", "units"]].tolist()):
+        for number in sorted(set(segmented.owner[first : first + units].tolist())):
+            yield number, segment
+
+
 class Recording(NamedTuple):
     """One timed step: nanoseconds in all, a record for every unit, the call of each record."""
 
@@ -244,44 +302,3 @@ def _layout_is_known() -> bool:
 
 if not _layout_is_known():
     address_of = _address
-
-
-_locks: Final[weakref.WeakSet[Any]] = weakref.WeakSet()
-_held: list[Any] = []
-PATIENCE_SECONDS: Final = 5.0
-
-
-def new_lock() -> Any:
-    """A reentrant lock that a fork waits for, so that a child never finds it held."""
-    lock = threading.RLock()
-    _locks.add(lock)
-    return lock
-
-
-def _hold_all() -> None:
-    """Let running steps end, and no other begin, if that takes no longer than it should."""
-    deadline = time.monotonic() + PATIENCE_SECONDS
-    for lock in list(_locks):
-        if lock.acquire(timeout=max(0.0, deadline - time.monotonic())):
-            _held.append(lock)
-
-
-def _release_all() -> None:
-    while _held:
-        _held.pop().release()
-
-
-def _after_fork_in_child() -> None:
-    _held.clear()
-    for lock in list(_locks):
-        lock._at_fork_reinit()
-
-
-if hasattr(os, "register_at_fork"):
-    os.register_at_fork(
-        before=_hold_all,  # the child finds variables as they are between steps
-        after_in_parent=_release_all,
-        after_in_child=_after_fork_in_child,
-    )
-# A daemon thread's step must not call into Python, nor use the team, while both are taken down.
-atexit.register(_hold_all)

@@ -16,7 +16,7 @@ from typing import Any, Final
 import numpy as np
 
 from weft.runtime.arena import HUGE, Arena, advise, refuse_too_much, reside
-from weft.runtime.program import new_lock
+from weft.runtime.flight import new_lock
 
 _NO_RESERVE: Final = 0x4000 if sys.platform == "linux" else 0  # MAP_NORESERVE
 

@@ -15,6 +15,7 @@ import threading
 from typing import Any, Final
 
 from weft.runtime import driver
+from weft.runtime.flight import land
 
 SPIN_TURNS: Final = 4000  # pauses, about 100 us: longer than the Python between two steps
 CROWDED_TURNS: Final = 20  # with more threads than cores, the one awaited needs the core
@@ -114,6 +115,7 @@ class Team:
 
     def stop(self) -> None:
         """End the threads while no program runs; the next one starts new threads."""
+        land()
         self.end()
         self._reset()
 

@@ -1,0 +1,105 @@
+"""Programs that go on after their caller has left, and the locks that a fork waits for.
+
+A caller may go once what it waits for is done; the team's threads do the rest. Whatever comes to
+memory that such a program works on has to `land` it first: the caller joins in again, until all is
+done. At most one program is aloft.
+"""
+
+from __future__ import annotations
+
+import atexit
+import os
+import threading
+import time
+import weakref
+from collections.abc import Callable
+from typing import Any, Final, NamedTuple
+
+PATIENCE_SECONDS: Final = 5.0
+
+
+class Flight(NamedTuple):
+    """A program that may be aloft."""
+
+    finish: Callable[[], object]  # do the rest, if there is any; may be called again
+    done: frozenset[int]  # identities of arrays that it is done with
+    held: object  # keeps alive what it works on
+
+
+_locks: Final[weakref.WeakSet[Any]] = weakref.WeakSet()
+_held: list[Any] = []
+
+
+def new_lock() -> Any:
+    """A reentrant lock that a fork waits for, so that a child never finds it held."""
+    lock = threading.RLock()
+    _locks.add(lock)
+    return lock
+
+
+_aloft: Final[list[Flight]] = []
+landing: Final = new_lock()
+"""Held by whoever starts a program that may be left, and by whoever lands it."""
+
+
+def land() -> None:
+    """Have all memory be as if no program had been left."""
+    if _aloft:
+        _land()
+
+
+def land_for(identity: int) -> None:
+    """The same, if a program that was left may work on the array of this identity."""
+    for flight in _aloft:  # another thread may land it meanwhile
+        if identity not in flight.done:
+            _land()
+
+
+def _land() -> None:
+    with landing:
+        for flight in _aloft:
+            flight.finish()
+        _aloft.clear()
+
+
+def begin(flight: Flight) -> None:
+    """Say that a program is about to start which may be left; `landing` is held."""
+    _land()
+    _aloft.append(flight)
+
+
+def end() -> None:
+    """Say that it was not left; `landing` is held."""
+    _aloft.clear()
+
+
+def _hold_all() -> None:
+    """Let running steps end, and no other begin, if that takes no longer than it should."""
+    deadline = time.monotonic() + PATIENCE_SECONDS
+    for lock in (*[lock for lock in _locks if lock is not landing], landing):
+        if lock.acquire(timeout=max(0.0, deadline - time.monotonic())):
+            _held.append(lock)
+    if landing in _held:
+        land()
+
+
+def _release_all() -> None:
+    while _held:
+        _held.pop().release()
+
+
+def _after_fork_in_child() -> None:
+    _held.clear()
+    _aloft.clear()
+    for lock in list(_locks):
+        lock._at_fork_reinit()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(
+        before=_hold_all,  # the child finds variables as they are between steps
+        after_in_parent=_release_all,
+        after_in_child=_after_fork_in_child,
+    )
+# A daemon thread's step must not call into Python, nor use the team, while both are taken down.
+atexit.register(_hold_all)
