@@ -153,6 +153,16 @@ def test_few_rows_against_a_large_operand(m: int, monkeypatch: pytest.MonkeyPatc
     check_product(m, 7, 4096, dtype=types.float64)
 
 
+def test_parts_of_one_row_against_a_large_operand(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(plan, "FAR", 0)
+    arrays = (np.zeros((1, 768), np.float32), np.zeros((768, 4101), np.float32))
+    product = product_of(group_for("matmul", arrays, TURNS).nodes[0])
+    assert parts_of(product, machine("native")) == 3
+    check_product(1, 768, 4101)
+    check_product(1, 514, 5000, dtype=types.float64)
+    check_product(1, 70, 4100, batches=((3,), (3,)))
+
+
 def test_many_small_matrices_share_chunks() -> None:
     check_product(8, 8, 8, batches=((300,), (300,)))
     group = group_for("matmul", (np.zeros((300, 8, 8), "f"), np.zeros((300, 8, 8), "f")), TURNS)

@@ -111,7 +111,7 @@ def plan_of(product: Product, target: Target) -> Plan:
     pack_left = _pack_left(product, target)
     if _memory_bound(product):
         return _by_rows(product, target, pack_left)
-    if not pack_left and _passes_once(product, target):
+    if not pack_left and passes_once(product, target):
         return _in_passing(product, target)
     tile = choose_tile(product, target, pack_left)
     across = ceil_div(product.n, tile.columns)
@@ -168,9 +168,9 @@ def _by_rows(product: Product, target: Target, pack_left: bool) -> Plan:
     )
 
 
-def _passes_once(product: Product, target: Target) -> bool:
+def passes_once(product: Product, target: Target) -> bool:
     """Whether few rows meet a y that comes from memory."""
-    bytes_ = product.k * product.n * product.dtype.size
+    bytes_ = product.count * product.k * product.n * product.dtype.size
     columns = not product.y_transposed and product.n >= TEAM * ITEM_COLUMNS
     plain = product.dtype is product.accumulator and not product.pairs
     return columns and plain and product.m <= CROWDED_ROWS and bytes_ > FAR * target.l2
@@ -185,7 +185,11 @@ def _in_passing(product: Product, target: Target) -> Plan:
     lanes = target.lanes(product.dtype.size)
     tile = Tile(ceil_div(product.m, down), vectors, lanes, product.dtype)
     across = ceil_div(product.n, tile.columns)
-    wide = max(ceil_div(across, TEAM), ceil_div(RUN, tile.columns))
+    if product.count > 1:  # parts of one product: long runs, sums in half of the first-level cache
+        kept = max(1, target.l1 // 2 // (product.m * tile.columns * tile.dtype.size))
+        wide = ceil_div(across, ceil_div(across, kept))
+    else:
+        wide = max(ceil_div(across, TEAM), ceil_div(RUN, tile.columns))
     items = product.count * ceil_div(across, wide)
     group = ceil_div(items, CHUNKS)
     return Plan(tile, min(DISTANCE, product.k), down, wide, group, False, False)

@@ -1,8 +1,9 @@
 """Long sums into few results: parts of k have sums of their own, which are added at the end.
 
 A part is a product of a batch, so that every thread walks through its own rows of both operands
-once, and its sums stay in the second-level cache. How many parts there are depends on the shapes,
-and they are added in order.
+once, and its sums stay in the second-level cache. So does one row against a y in memory, which is
+then read in long runs. How many parts there are depends on the shapes, and they are added in
+order.
 """
 
 from __future__ import annotations
@@ -12,9 +13,11 @@ from dataclasses import replace
 from weft.codegen.builder import Builder, Reg, integer, kernel_builder, memory_type
 from weft.codegen.contraction.emit import scaled, smaller
 from weft.codegen.contraction.plan import (
+    DEPTH,
     ITEM_COLUMNS,
     TEAM,
     ceil_div,
+    passes_once,
     pays_in_pairs,
     plan_of,
 )
@@ -37,6 +40,8 @@ SHARE = 4
 def parts_of(product: Product, target: Target) -> int:
     """How many parts k is cut into; 1 where chunks of rows and columns do as well."""
     m, n, size = product.m, product.n, product.accumulator.size
+    if m == product.count == 1 and passes_once(product, target):
+        return _most(product.k, min(TEAM, product.k // DEPTH))
     rows_together = product.x_transposed and not product.y_transposed
     if not rows_together or product.count != 1 or m < LEAST_ROWS or n < LEAST_COLUMNS:
         return 1
@@ -44,7 +49,12 @@ def parts_of(product: Product, target: Target) -> int:
     if m * n * size > target.l2 // 4 or moved * size < LEAST * target.l2:
         return 1
     most = min(TEAM * ceil_div(ITEM_COLUMNS, n), moved // (2 * SHARE * m * n))
-    return max((p for p in range(1, most + 1) if product.k % p == 0), default=1)
+    return _most(product.k, most)
+
+
+def _most(k: int, most: int) -> int:
+    """The largest divisor of `k` up to `most`."""
+    return max((p for p in range(1, most + 1) if k % p == 0), default=1)
 
 
 def launch_split(
