@@ -22,6 +22,11 @@ OPTIMIZERS = {
     "dampening": lambda ps: optim.SGD(ps, lr=0.1, momentum=0.9, dampening=0.5),
     "adagrad": lambda ps: optim.Adagrad(ps, lr=0.1),
     "rmsprop": lambda ps: optim.RMSprop(ps, lr=0.01, momentum=0.9, centered=True),
+    "adadelta": lambda ps: optim.Adadelta(ps),
+    "adamax": lambda ps: optim.Adamax(ps, lr=0.01),
+    "nadam": lambda ps: optim.NAdam(ps, lr=0.01),
+    "radam": lambda ps: optim.RAdam(ps, lr=0.01),
+    "rprop": lambda ps: optim.Rprop(ps, lr=0.01),
     "lion": lambda ps: optim.Lion(ps, lr=0.01),
 }
 

@@ -21,6 +21,20 @@ OPTIMISERS = [
     ("Adagrad", {"lr": 0.1, "lr_decay": 0.1, "initial_accumulator_value": 0.1}),
     ("RMSprop", {"lr": 0.01, "centered": True, "momentum": 0.9}),
     ("RMSprop", {"weight_decay": 0.1}),
+    ("Adadelta", {"weight_decay": 0.1}),
+    ("Adadelta", {"lr": 0.5, "rho": 0.7, "eps": 1e-3, "maximize": True}),
+    ("Adamax", {"weight_decay": 0.1}),
+    ("Adamax", {"lr": 0.1, "betas": (0.8, 0.9), "maximize": True}),
+    ("NAdam", {"weight_decay": 0.1}),
+    ("NAdam", {"lr": 0.1, "decoupled_weight_decay": True, "weight_decay": 0.1}),
+    ("NAdam", {"momentum_decay": 0.1, "maximize": True}),
+    ("RAdam", {"lr": 0.1, "weight_decay": 0.1}),
+    ("RAdam", {"lr": 0.1, "decoupled_weight_decay": True, "weight_decay": 0.1}),
+    ("RAdam", {"betas": (0.8, 0.9), "maximize": True}),
+    ("Rprop", {"lr": 0.1}),
+    ("Rprop", {"etas": (0.3, 1.5), "step_sizes": (0.01, 0.02), "maximize": True}),
+    ("ASGD", {"weight_decay": 0.1, "lambd": 0.1}),
+    ("ASGD", {"t0": 1, "maximize": True}),
 ]
 
 
@@ -46,6 +60,16 @@ def test_an_optimiser(name, options, dtype):
         our.step()
         for p, q in zip(theirs, ours, strict=True):
             np.testing.assert_allclose(q.detach().numpy(), p.detach().numpy(), rtol=2e-5, atol=2e-6)
+
+
+def test_the_average_of_asgd():
+    p = wrap(leaf(np.zeros(2, np.float32))).requires_grad_()
+    optimiser = optim.ASGD([p], lr=0.1, lambd=0.0, t0=0)
+    for _ in range(3):
+        p.grad = wrap(leaf(np.ones(2, np.float32)))
+        optimiser.step()
+    np.testing.assert_allclose(p.detach().numpy(), -0.3, rtol=1e-6)
+    np.testing.assert_allclose(optimiser.state[p]["ax"].numpy(), -0.25, rtol=1e-6)
 
 
 SCHEDULERS = [

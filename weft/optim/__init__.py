@@ -3,24 +3,36 @@
 from __future__ import annotations
 
 from weft.optim import lr_scheduler
+from weft.optim.adadelta import Adadelta
 from weft.optim.adagrad import Adagrad
 from weft.optim.adam import Adam, AdamW
+from weft.optim.adamax import Adamax
+from weft.optim.asgd import ASGD
 from weft.optim.ema import ExponentialMovingAverage
 from weft.optim.lamb import LAMB
 from weft.optim.lion import Lion
+from weft.optim.nadam import NAdam
 from weft.optim.optimizer import Optimizer
+from weft.optim.radam import RAdam
 from weft.optim.rmsprop import RMSprop
+from weft.optim.rprop import Rprop
 from weft.optim.sgd import SGD
 
 __all__ = [
+    "ASGD",
     "LAMB",
     "SGD",
+    "Adadelta",
     "Adagrad",
     "Adam",
     "AdamW",
+    "Adamax",
     "ExponentialMovingAverage",
     "Lion",
+    "NAdam",
     "Optimizer",
+    "RAdam",
     "RMSprop",
+    "Rprop",
     "lr_scheduler",
 ]

@@ -1,0 +1,75 @@
+"""ASGD: stochastic gradient descent with the average of all parameters so far."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+from weft.ir.node import Value
+from weft.optim.check import nonnegative
+from weft.optim.optimizer import Group, Hyper, Optimizer, Update
+
+
+def _rule(p: Value, g: Value, mean: Value, *, hyper: Hyper, decay: bool, maximize: bool) -> Update:
+    if maximize:
+        g = -g
+    if decay:
+        g = g + p * hyper["weight_decay"]
+    p = p * hyper["shrink"] - hyper["step"] * g
+    return Update(p, (mean + (p - mean) * hyper["part"],))
+
+
+class ASGD(Optimizer):
+    """p -= step * (g + lambd * p), where steps fall with time; `state[p]["ax"]` is the average.
+
+    Polyak and Juditsky, "Acceleration of Stochastic Approximation by Averaging", 1992.
+
+    Args:
+        lambd, alpha: the step is lr / (1 + lambd * lr * t) ** alpha.
+        t0: after how many steps the average begins.
+    """
+
+    rule = _rule
+
+    def __init__(
+        self,
+        params: Iterable[Any],
+        lr: float = 1e-2,
+        lambd: float = 1e-4,
+        alpha: float = 0.75,
+        t0: float = 1e6,
+        weight_decay: float = 0.0,
+        *,
+        maximize: bool = False,
+        foreach: bool | None = None,
+        capturable: bool = False,
+    ) -> None:
+        nonnegative("ASGD", lr=lr, weight_decay=weight_decay)
+        super().__init__(
+            params,
+            {
+                "lr": lr,
+                "lambd": lambd,
+                "alpha": alpha,
+                "t0": t0,
+                "weight_decay": weight_decay,
+                "maximize": maximize,
+            },
+        )
+
+    def slots(self, group: Group) -> dict[str, float]:
+        """The average."""
+        return {"ax": 0.0}
+
+    def numbers(self, group: Group, step: int) -> dict[str, float]:
+        """The step, and which part of the average is new."""
+        past = step - 1
+        size = group["lr"] / (1 + group["lambd"] * group["lr"] * past) ** group["alpha"]
+        return {
+            "step": size, "shrink": 1 - group["lambd"] * size,
+            "part": 1 / max(1.0, past - group["t0"]), "weight_decay": group["weight_decay"],
+        }  # fmt: skip
+
+    def flags(self, group: Group, step: int) -> dict[str, Any]:
+        """Which terms there are."""
+        return {"decay": group["weight_decay"] != 0, "maximize": group["maximize"]}

@@ -1,0 +1,113 @@
+"""NAdam: Adam that looks a step ahead, as Nesterov's momentum does."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable
+from typing import Any
+
+from weft.ir.node import Value
+from weft.ops.base import catalogue
+from weft.optim.check import decays, nonnegative
+from weft.optim.optimizer import Group, Hyper, Optimizer, Update
+
+
+def _rule(
+    p: Value, g: Value, m: Value, v: Value, *, hyper: Hyper, decay: bool, decoupled: bool,
+    maximize: bool,
+) -> Update:  # fmt: skip
+    if maximize:
+        g = -g
+    if decay and decoupled:
+        p = p * hyper["shrink"]
+    elif decay:
+        g = g + p * hyper["weight_decay"]
+    m = m + (g - m) * hyper["rest1"]
+    v = v * hyper["beta2"] + g * g * hyper["rest2"]
+    scale = catalogue.sqrt(v * hyper["known"]) + hyper["eps"]
+    step = (g * hyper["now"] + m * hyper["ahead"]) / scale
+    return Update(p - step, (m, v))
+
+
+def _momentum(beta1: float, decay: float, step: int) -> float:
+    return beta1 * (1 - 0.5 * 0.96 ** (step * decay))
+
+
+class NAdam(Optimizer):
+    """Adam with Nesterov's momentum, which grows towards beta1 as training goes on.
+
+    Dozat, "Incorporating Nesterov Momentum into Adam", 2016, algorithm 2.
+
+    Args:
+        momentum_decay: how fast the momentum grows.
+        decoupled_weight_decay: shrink the parameters directly, as `AdamW` does.
+    """
+
+    rule = _rule
+    may_lag = True
+
+    def __init__(
+        self,
+        params: Iterable[Any],
+        lr: float = 2e-3,
+        betas: tuple[float, float] = (0.9, 0.999),
+        eps: float = 1e-8,
+        weight_decay: float = 0.0,
+        momentum_decay: float = 4e-3,
+        decoupled_weight_decay: bool = False,
+        *,
+        maximize: bool = False,
+        foreach: bool | None = None,
+        capturable: bool = False,
+    ) -> None:
+        nonnegative(
+            "NAdam", lr=lr, eps=eps, weight_decay=weight_decay, momentum_decay=momentum_decay
+        )
+        decays("NAdam", betas)
+        super().__init__(
+            params,
+            {
+                "lr": lr,
+                "betas": tuple(betas),
+                "eps": eps,
+                "weight_decay": weight_decay,
+                "momentum_decay": momentum_decay,
+                "decoupled_weight_decay": decoupled_weight_decay,
+                "maximize": maximize,
+            },
+        )
+        self._products: dict[tuple[float, float], tuple[int, float]] = {}
+
+    def _product(self, beta1: float, decay: float, step: int) -> float:
+        """The product of all momenta so far."""
+        at, found = self._products.get((beta1, decay), (0, 1.0))
+        if at > step:
+            at, found = 0, 1.0
+        found *= math.prod([_momentum(beta1, decay, t) for t in range(at + 1, step + 1)])
+        self._products[beta1, decay] = step, found
+        return found
+
+    def slots(self, group: Group) -> dict[str, float]:
+        """The running means."""
+        return {"exp_avg": 0.0, "exp_avg_sq": 0.0}
+
+    def numbers(self, group: Group, step: int) -> dict[str, float]:
+        """Momenta and bias corrections are computed here, in float64."""
+        beta1, beta2 = group["betas"]
+        now, ahead = (_momentum(beta1, group["momentum_decay"], t) for t in (step, step + 1))
+        product = self._product(beta1, group["momentum_decay"], step)
+        return {
+            "now": group["lr"] * (1 - now) / (1 - product),
+            "ahead": group["lr"] * ahead / (1 - product * ahead),
+            "known": 1 / (1 - beta2**step), "rest1": 1 - beta1, "beta2": beta2, "rest2": 1 - beta2,
+            "eps": group["eps"], "weight_decay": group["weight_decay"],
+            "shrink": 1 - group["lr"] * group["weight_decay"],
+        }  # fmt: skip
+
+    def flags(self, group: Group, step: int) -> dict[str, Any]:
+        """Which terms there are."""
+        return {
+            "decay": group["weight_decay"] != 0,
+            "decoupled": group["decoupled_weight_decay"],
+            "maximize": group["maximize"],
+        }
