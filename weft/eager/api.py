@@ -13,10 +13,12 @@ from weft.eager import (
     norming,
     placing,
     reduction,
+    replacing,
     selection,
     shaping,
     solving,
     sorting,
+    statistic,
 )
 from weft.eager.activation import *  # noqa: F403
 from weft.eager.alias import bool, double, float, half, int, long, short
@@ -87,6 +89,7 @@ from weft.eager.random import (
     set_rng_state,
 )
 from weft.eager.reduction import *  # noqa: F403
+from weft.eager.replacing import *  # noqa: F403
 from weft.eager.scaler import GradScaler
 from weft.eager.selection import *  # noqa: F403
 from weft.eager.sequence import (
@@ -102,6 +105,7 @@ from weft.eager.serialisation import load, save
 from weft.eager.shaping import *  # noqa: F403
 from weft.eager.solving import *  # noqa: F403
 from weft.eager.sorting import *  # noqa: F403
+from weft.eager.statistic import *  # noqa: F403
 from weft.eager.storage import empty_cache
 from weft.eager.tensor import Tensor
 
@@ -195,5 +199,7 @@ __all__ += reduction.__all__
 __all__ += placing.__all__
 __all__ += selection.__all__
 __all__ += solving.__all__
+__all__ += replacing.__all__
 __all__ += sorting.__all__
+__all__ += statistic.__all__
 __all__ += shaping.__all__

@@ -25,10 +25,11 @@ if TYPE_CHECKING:
 
 __all__ = [
     "atleast_1d", "atleast_2d", "atleast_3d", "block_diag", "broadcast_shapes", "broadcast_tensors",
-    "cat", "chunk", "column_stack", "concat", "concatenate", "diag", "diag_embed", "diff", "dstack",
-    "flip", "fliplr", "flipud", "hsplit", "hstack", "narrow", "repeat_interleave", "roll", "rot90",
-    "select", "split", "stack", "tensor_split", "tile", "tril", "triu", "unbind", "unstack",
-    "vander", "vsplit", "vstack",
+    "cat", "chunk", "column_stack", "concat", "concatenate", "diag", "diag_embed", "diagflat",
+    "dsplit", "dstack", "flip", "fliplr", "flipud", "hsplit", "hstack", "narrow",
+    "repeat_interleave", "roll", "rot90", "row_stack", "select", "split", "split_with_sizes",
+    "stack", "tensor_split", "tile", "tril", "triu", "unbind", "unstack", "vander", "vsplit",
+    "vstack",
 ]  # fmt: skip
 
 # Joined
@@ -105,6 +106,9 @@ def hstack(tensors: Sequence[Any]) -> Tensor:
 def vstack(tensors: Sequence[Any]) -> Tensor:
     """One below the other."""
     return cat([atleast_2d(x) for x in tensors], 0)
+
+
+row_stack = vstack
 
 
 def dstack(tensors: Sequence[Any]) -> Tensor:
@@ -222,6 +226,9 @@ def split(x: Any, split_size_or_sections: Any, dim: Any = 0, *, axis: Any = None
     return _pieces(x, [0, *accumulate(counts)], at)
 
 
+split_with_sizes = split
+
+
 def chunk(x: Any, chunks: int, dim: Any = 0) -> tuple[Tensor, ...]:
     """At most `chunks` parts of one size along an axis; the last may be smaller.
 
@@ -270,6 +277,11 @@ def hsplit(x: Any, indices_or_sections: Any) -> tuple[Tensor, ...]:
 def vsplit(x: Any, indices_or_sections: Any) -> tuple[Tensor, ...]:
     """`tensor_split` along the first axis."""
     return tensor_split(x, indices_or_sections, 0)
+
+
+def dsplit(x: Any, indices_or_sections: Any) -> tuple[Tensor, ...]:
+    """`tensor_split` along the third axis."""
+    return tensor_split(x, indices_or_sections, 2)
 
 
 def unbind(x: Any, dim: Any = 0) -> tuple[Tensor, ...]:
@@ -429,6 +441,11 @@ def diag(x: Any, diagonal: int = 0, *, k: int | None = None) -> Tensor:
     return _diag.on(kind_of(x), lazy_of(x), diagonal=diagonal if k is None else k)
 
 
+def diagflat(x: Any, offset: int = 0) -> Tensor:
+    """A matrix with all elements of a tensor on its diagonal."""
+    return diag(reshape(x, -1), offset)
+
+
 @recorded
 def _diag_embed(x: Value, *, offset: int, axes: tuple[int, int]) -> Value:
     return ops.moveaxis(ops.diag_embed(x, offset), (-2, -1), axes)
@@ -437,23 +454,6 @@ def _diag_embed(x: Value, *, offset: int, axes: tuple[int, int]) -> Value:
 def diag_embed(x: Any, offset: int = 0, dim1: int = -2, dim2: int = -1) -> Tensor:
     """Square matrices, zero but for the last axis of `x` on their diagonals."""
     return _diag_embed.on(kind_of(x), lazy_of(x), offset=offset, axes=(dim1, dim2))
-
-
-@recorded
-def _difference(x: Value, *, n: int, axis: int) -> Value:
-    return ops.diff(x, n, axis)
-
-
-def diff(
-    x: Any, n: int = 1, dim: Any = -1, prepend: Any = None, append: Any = None, *, axis: Any = None
-) -> Tensor:
-    """The `n`-th difference of neighbours along an axis."""
-    at = axis_of("diff", either("diff", dim, axis, -1), len(dims_of(x)))
-    if not n:
-        return wrap(record(REGISTRY["identity"], (lazy_of(x),), {})[0], kind_of(x))
-    if prepend is not None or append is not None:
-        x = cat([v for v in (prepend, x, append) if v is not None], at)
-    return _difference.on(kind_of(x), lazy_of(x), n=n, axis=at)
 
 
 @recorded
@@ -474,7 +474,8 @@ class Movement(Handle):
     chunk = chunk
     diag = diag
     diag_embed = diag_embed
-    diff = diff
+    diagflat = diagflat
+    dsplit = dsplit
     flip = flip
     fliplr = fliplr
     flipud = flipud
@@ -486,6 +487,7 @@ class Movement(Handle):
     rot90 = rot90
     select = select
     split = split
+    split_with_sizes = split_with_sizes
     tensor_split = tensor_split
     tile = tile
     tril = tril

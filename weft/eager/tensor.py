@@ -25,9 +25,11 @@ from weft.eager.placing import Placing
 from weft.eager.printing import Printing
 from weft.eager.random import Random
 from weft.eager.reduction import Reductions
+from weft.eager.replacing import Replacing
 from weft.eager.shaping import Shaping
 from weft.eager.solving import Solving
 from weft.eager.sorting import Sorting
+from weft.eager.statistic import Statistics
 from weft.errors import GradientError
 from weft.ops.base import at_user_line
 
@@ -46,6 +48,8 @@ class Tensor(
     Norming,
     Activations,
     Sorting,
+    Statistics,
+    Replacing,
     Placing,
     Counting,
     Creation,

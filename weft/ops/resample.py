@@ -128,10 +128,10 @@ def _linear(old: int, new: int, ratio: float, align: bool) -> Taps:
 def _cubic(old: int, new: int, ratio: float, align: bool) -> Taps:
     at = _sources(old, new, ratio, align)
     low = np.floor(at).astype(np.int64)
-    return [(np.clip(low + i - 1, 0, old - 1), w) for i, w in enumerate(_cubic_weights(at - low))]
+    return [(np.clip(low + i - 1, 0, old - 1), w) for i, w in enumerate(cubic_weights(at - low))]
 
 
-def _cubic_weights(part: Any) -> tuple[Any, Any, Any, Any]:
+def cubic_weights(part: Any) -> tuple[Any, Any, Any, Any]:
     """Weights of four neighbours, for a place `part` of the way from the second to the third."""
 
     def near(d: Any) -> Any:
@@ -195,7 +195,7 @@ def _resample_pull(
         over = b.clamp(over, under, old * under + 1)
     kind = float32 if x.dtype.size == 2 else x.dtype
     part = b.scalar(over % under, kind) / float(under)
-    weights = (1.0 - part, part) if mode == "linear" else _cubic_weights(part)
+    weights = (1.0 - part, part) if mode == "linear" else cubic_weights(part)
     first = 1 if mode == "linear" else 2
     total: Any = None
     for k, w in enumerate(weights):

@@ -66,6 +66,7 @@ from weft.nn.functional.dropout import (
     feature_alpha_dropout,
 )
 from weft.nn.functional.embedding import embedding, embedding_bag, one_hot
+from weft.nn.functional.grid import affine_grid, grid_sample
 from weft.nn.functional.linear import bilinear, linear
 from weft.nn.functional.loss import (
     cosine_embedding_loss,
@@ -129,6 +130,7 @@ __all__ = [
     "adaptive_max_pool1d",
     "adaptive_max_pool2d",
     "adaptive_max_pool3d",
+    "affine_grid",
     "alpha_dropout",
     "avg_pool1d",
     "avg_pool2d",
@@ -163,6 +165,7 @@ __all__ = [
     "gaussian_nll_loss",
     "gelu",
     "glu",
+    "grid_sample",
     "group_norm",
     "gumbel_softmax",
     "hardshrink",

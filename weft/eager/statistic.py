@@ -1,0 +1,307 @@
+"""Statistics of samples, integrals over them, and what is made of all their combinations."""
+
+from __future__ import annotations
+
+import itertools
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+
+from weft import ops
+from weft.eager.argument import axis_of, dims_of, either
+from weft.eager.arithmetic import multiply
+from weft.eager.call import cast, kind_of, lazy_of, leaf, record, recorded, wrap
+from weft.eager.handle import Handle
+from weft.eager.lazy import array_of
+from weft.eager.linear import matmul
+from weft.eager.movement import cat, diag, narrow, stack
+from weft.eager.placing import index_select, take
+from weft.eager.reduction import Extreme, floating, rank_of, sum
+from weft.eager.selection import clamp
+from weft.eager.sequence import meshgrid
+from weft.eager.shaping import reshape
+from weft.eager.sorting import cumsum, quantile
+from weft.errors import ShapeError
+from weft.ir import dtype as types
+from weft.ir.node import Value
+from weft.ir.shape import known, show
+from weft.ops.base import REGISTRY, at_user_line, catalogue, constant_of
+from weft.ops.rule import concrete
+
+if TYPE_CHECKING:
+    from weft.eager.tensor import Tensor
+
+__all__ = [
+    "cartesian_prod", "combinations", "corrcoef", "cov", "cumulative_trapezoid", "diff",
+    "histogram", "mode", "nanmedian", "nanquantile", "trapezoid", "trapz",
+]  # fmt: skip
+
+
+class Histogram(NamedTuple):
+    """How many fall into each part, and the parts' limits."""
+
+    hist: Tensor
+    bin_edges: Tensor
+
+
+# The middle and the most frequent
+
+
+@recorded
+def _nanmedian(x: Value, *, axis: int) -> tuple[Value, Value]:
+    values, places = catalogue.sort.all(x, axis=axis)
+    proper = catalogue.cast(catalogue.equal(x, x), dtype=types.int64)
+    count = catalogue.sum(proper, axes=(axis,), keepdims=True)
+    least = constant_of(np.int64(0))
+    rank = catalogue.maximum(catalogue.floor_divide(count - 1, constant_of(np.int64(2))), least)
+    found = [catalogue.take_along_axis(y, rank, axis=axis) for y in (values, places)]
+    return found[0], catalogue.cast(found[1], dtype=types.int64)
+
+
+@recorded
+def _mode(x: Value, *, axis: int) -> tuple[Value, Value]:
+    values, places = catalogue.sort.all(x, axis=axis)
+    dims = concrete(x)
+    shape = tuple([d if i == axis else 1 for i, d in enumerate(dims)])
+    place = catalogue.iota(shape=shape, axis=axis, dtype=types.int64)
+    before = catalogue.take_along_axis(values, catalogue.maximum(place - 1, place * 0), axis=axis)
+    start = catalogue.select(catalogue.equal(values, before), place * 0, place)
+    length = place - catalogue.cummax(start, axis=axis)
+    best = catalogue.expand_dims(catalogue.argmax(length, axis=axis), axis=axis)
+    best = catalogue.cast(best, dtype=types.int64)
+    found = [catalogue.take_along_axis(y, best, axis=axis) for y in (values, places)]
+    return found[0], catalogue.cast(found[1], dtype=types.int64)
+
+
+def _along(name: str, run: Any, x: Any, dim: Any, keepdim: bool) -> Extreme:
+    """Values along an axis and where they are."""
+    lazy = lazy_of(x)
+    at = axis_of(name, dim, rank_of(lazy))
+    if not rank_of(lazy):
+        return Extreme(*[y.reshape(()) for y in run.on(kind_of(x), reshape(x, 1), axis=0)])
+    if not known(lazy.type.shape)[at]:
+        raise ShapeError(f"{name}: expected at least one element, got none{at_user_line()}")
+    found = run.on(kind_of(x), lazy, axis=at)
+    return Extreme(*[y if keepdim else y.squeeze(at) for y in found])
+
+
+def nanmedian(x: Any, dim: Any = None, keepdim: bool = False) -> Any:
+    """The element in the middle of those that are not NaN; along `dim` with its place.
+
+    Raises:
+        ShapeError: no elements.
+    """
+    if dim is None:
+        return _along("nanmedian", _nanmedian, reshape(x, -1), 0, False).values
+    return _along("nanmedian", _nanmedian, x, dim, keepdim)
+
+
+def mode(x: Any, dim: Any = -1, keepdim: bool = False) -> Extreme:
+    """The most frequent element along an axis, of several the smallest, and its last place.
+
+    Raises:
+        ShapeError: no elements.
+    """
+    return _along("mode", _mode, x, dim, keepdim)
+
+
+@recorded
+def _nanquantile(x: Value, q: Value, *, axis: int, method: str) -> Value:
+    proper = catalogue.cast(catalogue.equal(x, x), dtype=types.int64)
+    count = catalogue.sum(proper, axes=(axis,), keepdims=True)
+    ordered = catalogue.sort(x, axis=axis)
+    last = catalogue.maximum(count - 1, constant_of(np.int64(0)))
+    at = catalogue.cast(last, dtype=x.dtype) * q
+    low, high = catalogue.floor(at), catalogue.ceil(at)
+    a, b = (
+        catalogue.take_along_axis(ordered, catalogue.cast(k, dtype=types.int64), axis=axis)
+        for k in (low, high)
+    )
+    half = catalogue.sign(high - low) * 0.5
+    nearest = catalogue.round(at) - low
+    weight = {
+        "linear": at - low, "lower": low * 0, "higher": high - low, "nearest": nearest,
+        "midpoint": half,
+    }  # fmt: skip
+    return ops.lerp(a, b, weight[method])
+
+
+def nanquantile(
+    x: Any, q: Any, dim: Any = None, keepdim: bool = False, *, interpolation: str = "linear"
+) -> Tensor:
+    """`quantile` of the elements that are not NaN; NaN where there is none."""
+    if dim is None or not dims_of(x):
+        whole = nanquantile(reshape(x, -1), q, 0, interpolation=interpolation)
+        ones = (1,) * len(dims_of(x)) if keepdim else ()
+        return reshape(whole, *dims_of(whole), *ones)
+    quantile(reshape(x, -1)[:1], q, interpolation=interpolation)  # raises what is to be raised
+    at = axis_of("nanquantile", dim, len(dims_of(x)))
+    parts = np.asarray(q.array if isinstance(q, Handle) else q)
+    lazy = floating(x)
+    found = [
+        _nanquantile.on(
+            kind_of(x), lazy, leaf(p.astype(lazy.type.dtype.numpy)), axis=at, method=interpolation
+        )
+        for p in parts.reshape(-1)
+    ]
+    found = [y if keepdim else y.squeeze(at) for y in found]
+    return stack(found) if parts.ndim else found[0]
+
+
+# Together
+
+
+def _weights(x: Any, fweights: Any, aweights: Any) -> Any:
+    """The weight of each observation, `None` where all are 1."""
+    dtype = lazy_of(x).type.dtype
+    given = [wrap(cast(lazy_of(w), dtype)) for w in (fweights, aweights) if w is not None]
+    return None if not given else given[0] if len(given) == 1 else multiply(*given)
+
+
+def cov(x: Any, *, correction: int = 1, fweights: Any = None, aweights: Any = None) -> Tensor:
+    """The covariances of variables, a row each, of which columns are observations.
+
+    Args:
+        correction: how many observations fewer the mean counts.
+        fweights: how often each observation occurs.
+        aweights: how much each observation counts.
+
+    Raises:
+        ShapeError: a tensor of rank above 2.
+    """
+    if len(dims_of(x)) > 2:
+        raise ShapeError(f"cov: expected rank 2 or less, got {show(dims_of(x))}{at_user_line()}")
+    rows: Any = wrap(floating(x), kind_of(x))
+    rows = reshape(rows, 1, -1) if rows.ndim < 2 else rows
+    weights = _weights(rows, fweights, aweights)
+    weighted = rows if weights is None else rows * weights
+    total: Any = rows.shape[1] if weights is None else weights.sum()
+    apart = rows - weighted.sum(1, keepdim=True) / total
+    lost: Any = correction
+    if aweights is not None:
+        lost = correction * (weights * aweights).sum() / total
+    count: Any = total - lost
+    count = clamp(count, min=0) if isinstance(count, Handle) else max(count, 0)
+    other = apart if weights is None else apart * weights
+    found = matmul(other, apart.T) / count
+    return found if len(found) > 1 else reshape(found, ())
+
+
+def corrcoef(x: Any) -> Tensor:
+    """The correlations of variables, a row each, of which columns are observations."""
+    found: Any = cov(x)
+    if not found.ndim:
+        return found / found
+    spread = diag(found).sqrt()
+    return clamp(found / spread[:, None] / spread[None, :], -1, 1)
+
+
+def histogram(
+    x: Any, bins: Any, *, range: Any = None, weight: Any = None, density: bool = False
+) -> Histogram:
+    """How many elements fall into each part, or the sum of their weights.
+
+    Args:
+        bins: how many parts, or their limits.
+        range: the limits of all; those of the elements, if not given.
+        density: so that the integral is 1.
+    """
+    array = array_of(floating(x))
+    limits = array_of(lazy_of(bins)) if isinstance(bins, Handle) else bins
+    weights = None if weight is None else array_of(lazy_of(weight)).reshape(-1)
+    with np.errstate(invalid="ignore"):  # the density of nothing is NaN
+        found = np.histogram(array.reshape(-1), limits, range, weights=weights, density=density)
+    return Histogram(*[wrap(leaf(y.astype(array.dtype)), kind_of(x)) for y in found])
+
+
+# Differences and integrals
+
+
+@recorded
+def _difference(x: Value, *, n: int, axis: int) -> Value:
+    return ops.diff(x, n, axis)
+
+
+def diff(
+    x: Any, n: int = 1, dim: Any = -1, prepend: Any = None, append: Any = None, *, axis: Any = None
+) -> Tensor:
+    """The `n`-th difference of neighbours along an axis."""
+    at = axis_of("diff", either("diff", dim, axis, -1), len(dims_of(x)))
+    if not n:
+        return wrap(record(REGISTRY["identity"], (lazy_of(x),), {})[0], kind_of(x))
+    if prepend is not None or append is not None:
+        x = cat([v for v in (prepend, x, append) if v is not None], at)
+    return _difference.on(kind_of(x), lazy_of(x), n=n, axis=at)
+
+
+def _steps(name: str, y: Any, x: Any, dx: Any, dim: Any) -> Any:
+    """The areas between neighbours along an axis."""
+    dims = dims_of(y)
+    at = axis_of(name, dim, len(dims))
+    count = dims[at]
+    one, other = (narrow(y, at, k, max(count - 1, 0)) for k in (0, 1 if count else 0))
+    width: Any = 1 if dx is None else dx
+    if x is not None:
+        spaced = x
+        if len(dims_of(x)) == 1 and len(dims) > 1:
+            spaced = reshape(x, *[-1 if i == at else 1 for i in range(len(dims))])
+        width = diff(spaced, dim=at - len(dims))
+    return (one + other) * width / 2, at
+
+
+def trapezoid(y: Any, x: Any = None, *, dx: Any = None, dim: Any = -1) -> Tensor:
+    """The integral of `y` along an axis by the trapezoidal rule.
+
+    Args:
+        x: where the samples are; `dx` apart if it is not given, 1 by default.
+    """
+    areas, at = _steps("trapezoid", y, x, dx, dim)
+    return sum(areas, at)
+
+
+trapz = trapezoid
+
+
+def cumulative_trapezoid(y: Any, x: Any = None, *, dx: Any = None, dim: Any = -1) -> Tensor:
+    """The integrals of `y` up to each sample but the first; arguments as of `trapezoid`."""
+    areas, at = _steps("cumulative_trapezoid", y, x, dx, dim)
+    return cumsum(areas, at)
+
+
+# Combinations
+
+
+def combinations(x: Any, r: int = 2, with_replacement: bool = False) -> Tensor:
+    """Every choice of `r` elements of a vector, in the order of the elements, a row each.
+
+    Raises:
+        ShapeError: no vector.
+    """
+    dims = dims_of(x)
+    if len(dims) != 1:
+        raise ShapeError(f"combinations: expected a vector, got {show(dims)}{at_user_line()}")
+    choose = itertools.combinations_with_replacement if with_replacement else itertools.combinations
+    rows = list(choose(np.arange(dims[0]), r))
+    places = np.array(rows, np.int64).reshape(len(rows), r)
+    return take(x, wrap(leaf(places))) if r else index_select(x, 0, wrap(leaf(places[0])))
+
+
+def cartesian_prod(*tensors: Any) -> Tensor:
+    """Every choice of one element of each vector, a row each."""
+    if len(tensors) == 1:
+        return reshape(tensors[0], -1)
+    return stack([reshape(y, -1) for y in meshgrid(*tensors, indexing="ij")], 1)
+
+
+class Statistics(Handle):
+    """Statistics, as methods."""
+
+    __slots__ = ()
+
+    corrcoef = corrcoef
+    cov = cov
+    diff = diff
+    histogram = histogram
+    mode = mode
+    nanmedian = nanmedian
+    nanquantile = nanquantile

@@ -1,0 +1,78 @@
+"""Images read at places that are data."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, Final
+
+from weft import ops
+from weft.eager.argument import dims_of
+from weft.eager.call import kind_of, promoted, recorded
+from weft.errors import ShapeError
+from weft.ir.shape import show
+from weft.ops.base import at_user_line
+
+_grid_sample = recorded(ops.grid_sample)
+_affine_grid = recorded(ops.affine_grid)
+_MODES: Final = {"bilinear": "linear", "nearest": "nearest", "bicubic": "cubic"}
+_PADDINGS: Final = ("zeros", "border", "reflection")
+
+
+def grid_sample(
+    input: Any, grid: Any, mode: str = "bilinear", padding_mode: str = "zeros",
+    align_corners: bool | None = None,
+) -> Any:  # fmt: skip
+    """(N, C, spatial...) read at the places (N, new spatial..., axes), with its gradients.
+
+    Args:
+        grid: places from -1 to 1, the last spatial axis first.
+        mode: `bilinear` (also of 3 spatial axes), `nearest`, or `bicubic` (2 axes).
+        padding_mode: what lies beyond the image: `zeros`, `border` or `reflection`.
+        align_corners: -1 and 1 are the middles of the outer pixels, instead of their edges.
+
+    Raises:
+        ShapeError, ValueError: shapes, a mode or a padding that do not fit.
+    """
+    image, places = dims_of(input), dims_of(grid)
+    rank = len(image) - 2
+    if rank not in (2, 3) or len(places) != rank + 2 or places[-1] != rank:
+        raise ShapeError(
+            f"grid_sample: expected (N, C, H, W) and (N, h, w, 2), or (N, C, D, H, W) and "
+            f"(N, d, h, w, 3), got {show(image)} and {show(places)}{at_user_line()}"
+        )
+    if image[0] != places[0] or 0 in image[2:]:
+        raise ShapeError(
+            f"grid_sample: expected as many grids as images, which are not empty, got "
+            f"{show(image)} and {show(places)}{at_user_line()}"
+        )
+    if mode not in _MODES or (mode == "bicubic" and rank == 3):
+        raise ValueError(
+            f"grid_sample: expected mode of {', '.join(_MODES)} that fits {rank} spatial axes, "
+            f"got {mode!r}{at_user_line()}"
+        )
+    if padding_mode not in _PADDINGS:
+        raise ValueError(
+            f"grid_sample: expected padding_mode of {', '.join(_PADDINGS)}, got {padding_mode!r}"
+            f"{at_user_line()}"
+        )
+    how = {"mode": _MODES[mode], "padding": padding_mode, "align_corners": bool(align_corners)}
+    return _grid_sample.on(kind_of(input, grid), *promoted(input, grid, floats=True), **how)
+
+
+def affine_grid(theta: Any, size: Sequence[int], align_corners: bool | None = None) -> Any:
+    """The places for `grid_sample` that the maps `theta`, (N, 2, 3) or (N, 3, 4), take pixels from.
+
+    Args:
+        size: of the image that `grid_sample` is to give: (N, C, H, W) or (N, C, D, H, W).
+        align_corners: as of `grid_sample`.
+
+    Raises:
+        ShapeError: maps of another shape.
+    """
+    rank, dims = len(size) - 2, dims_of(theta)
+    if rank not in (2, 3) or dims != (size[0], rank, rank + 1):
+        raise ShapeError(
+            f"affine_grid: expected theta of shape ({size[0]}, {rank}, {rank + 1}), got "
+            f"{show(dims)}{at_user_line()}"
+        )
+    return _affine_grid(theta, size=tuple(size[2:]), align_corners=bool(align_corners))
