@@ -11,7 +11,6 @@ from harness import check_group
 from weft import config, ops
 from weft.codegen import target as targets
 from weft.codegen.family import conv as family
-from weft.codegen.loop.prologue import Prologue
 from weft.ir.dtype import as_dtype
 from weft.ir.graph import Graph
 from weft.ir.node import Value
@@ -36,31 +35,35 @@ SHAPES: dict[str, Case] = {
 }
 
 
-def fused(kind: str, case: str, operand: int = 0) -> tuple[Group, dict[Value, Array]]:
-    """A product of which one operand is batch norm and ReLU of an array, and another array."""
+def array(*shape: int) -> Value:
+    return ops.placeholder(dtype=as_dtype("float32"), shape=shape)
+
+
+def normalised(shape: tuple[int, ...]) -> Value:
+    """Batch norm and ReLU of an array."""
+    raw = array(*shape)
+    mean, factor, offset = array(shape[-1]), array(1, 1, 1, shape[-1]), array(shape[-1])
+    return ops.relu((raw - mean) * factor + offset) * 0.5 + 0.25
+
+
+def fused(kind: str, case: str) -> tuple[Group, dict[Value, Array]]:
+    """A product that reads what batch norm and ReLU make of an array."""
     x, w, attrs = SHAPES[case]
     rules = PLAIN | attrs
     graph = Graph()
-
-    def array(*shape: int) -> Value:
-        return ops.placeholder(dtype=as_dtype("float32"), shape=shape)
-
     with graph.as_default():
-        raw, other = array(*x), array(*x)
-        mean, factor, offset = array(x[-1]), array(1, 1, 1, x[-1]), array(x[-1])
-        y = ops.relu((raw - mean) * factor + offset) + other * 0.5 + 0.25
-        before = [n for n in graph.nodes if n.op != "placeholder"]
-        b = array(*w)
+        y = known(ops.conv(array(*x), array(*w), **rules).shape)
+        first = len(graph.nodes)
+        made = normalised(x)
+        before = [n for n in graph.nodes[first:] if n.op != "placeholder"]
         if kind == "conv":
-            result = ops.conv(y, b, **rules)
+            result = ops.conv(made, array(*w), **rules)
         else:
-            g = array(*known(ops.conv(raw, b, **rules).shape))
-            result = ops.conv_grad_weight(y, g, shape=w, **rules)
+            result = ops.conv_grad_weight(made, array(*y), shape=w, **rules)
         tail = result * 2.0
-        scalars = [n for n in tail.node.inputs[1:] and [tail.node.inputs[1].node]]
-    inside = {*before, result.node, tail.node, *scalars}
-    order = (result.node, *scalars, tail.node)
-    inputs = dict.fromkeys(v for n in inside for v in n.inputs if v.node not in inside)
+    order = (result.node, tail.node.inputs[1].node, tail.node)
+    inside = {*before, *order}
+    inputs = dict.fromkeys(v for n in (*before, *order) for v in n.inputs if v.node not in inside)
     group = Group(order, tuple(inputs), (tail,), tuple(before))
     rng = np.random.default_rng(5)
     feeds = {v: rng.uniform(-1, 1, known(v.shape)).astype(np.float32) for v in group.inputs}
@@ -75,10 +78,11 @@ def test_an_operand_is_computed_as_it_is_read(case: str, kind: str) -> None:
         with config.override(target=name):
             target = targets.current()
         launches = getattr(family, kind)(group, target)
-        read = Prologue(group, group.nodes[0].inputs[0]).array
-        direct = case in ("1x1", "odd", "strided", "beside", "many channels")
-        assert any(read in x.args for x in launches[-1:]) or not direct or kind != "conv"
-        check_group(group, launches, feeds, target, 1e-4, 1e-4)
+        if case in ("1x1", "odd", "beside", "many channels"):
+            passes = [x for x in launches if x.kernel.name.startswith("subtract")]
+            assert not passes
+        # Sums reach 25, and Winograd errs relative to its terms.
+        check_group(group, launches, feeds, target, 1e-4, 5e-4)
 
 
 def test_what_an_operand_is_made_of_is_never_written_in_place() -> None:

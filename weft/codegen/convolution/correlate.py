@@ -118,7 +118,7 @@ class Nest:
     def _ir(self, slot: int) -> str:
         b = self.b = kernel_builder()
         self.source, self.weights = b.argument(0), b.argument(1)
-        self.reads.bind(b, 2, self.source)
+        self.reads.bind(b, 2)
         if self.scratch:
             own = b.argument(2 + len(self.reads.values))
             self.own = b.offset(own, b.mul(b.params[3], self.scratch))

@@ -109,7 +109,7 @@ class Panels:
         count = image.channels // self.columns * self.across
         shares = min(count, ceil_div(CHUNKS, prod(blocks)))
         base = b.argument(0)
-        source.bind(b, 2, base)
+        source.bind(b, 2)
         with b.loop(b.params[1], b.params[2]) as loop:
             block, share = divide(b, loop.index, integer(shares))
             spans = spans_of(b, block, extents, blocks)

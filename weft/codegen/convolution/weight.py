@@ -177,8 +177,8 @@ class WeightNest:
         self.b, self.sink = b, sink
         self.x, self.g = b.argument(0), b.argument(1)
         at = 2
-        for source, array in zip(self.sources, (self.x, self.g), strict=True):
-            source.bind(b, at, array)
+        for source in self.sources:
+            source.bind(b, at)
             at += len(source.values)
         if self.scratch:
             self.own = b.offset(b.argument(at), b.mul(b.params[3], self.scratch))

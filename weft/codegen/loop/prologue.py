@@ -6,7 +6,7 @@ steps that lead to it on the way, so that the operand itself is never in memory:
     prologue = Prologue(group, operand)
     prologue.array                              # what stands in memory in place of the operand
     prologue.values                             # further arguments
-    prologue.bind(builder, first_slot, array)
+    prologue.bind(builder, first_slot)
     ...
     prologue.read(pointer, column, 16, float32, None)   # `pointer` into the array; a channel
 
@@ -41,28 +41,21 @@ class Prologue:
         self._trace = Trace(group.before, self._buffers)
         whole = [v for n in group.before for v in n.inputs if v.shape == operand.shape]
         arrays = [v for v in dict.fromkeys(whole) if v.node not in group.before]
-        arrays = arrays if self.steps else []
-        self.array: Final[Argument] = arrays[0] if arrays else stored or operand
-        self._locals = {v: Symbol(f"operand{n}") for n, v in enumerate(arrays)}
-        for value, symbol in self._locals.items():
-            local = self._trace.b.local(symbol, value.dtype, (self._column,))
-            self._trace.given[value] = lambda _, local=local: local
+        self.array: Final[Argument] = arrays[0] if self.steps else stored or operand
+        self._read = Symbol("read")
+        local = self._trace.b.local(self._read, operand.dtype, (self._column,))
+        for value in arrays[:1]:
+            self._trace.given[value] = lambda _: local
         index = (*(ZERO for _ in shape[:-1]), variable(self._column))
         self._result = self._trace.at(operand, index) if self.steps else None
         found = [b.source for b in self._buffers.all.values() if isinstance(b.source, Value)]
-        self.values: Final = tuple(dict.fromkeys([*arrays[1:], *found]))
+        self.values: Final = tuple(found)
 
-    def bind(self, b: Builder, slot: int, array: Reg) -> None:
+    def bind(self, b: Builder, slot: int) -> None:
         """Load the addresses of `values`, which start in argument slot `slot`."""
         self._b = b
         slots = {v: b.argument(slot + n) for n, v in enumerate(self.values)}
         self._pointers = {x: slots[v] for v, x in self._buffers.all.items()}
-        self._away = {v: self._distance(slots[v], array) for v in self._locals if v in slots}
-
-    def _distance(self, to: Reg, since: Reg) -> Reg:
-        b = self._b
-        ends = [b.emit("i64", f"ptrtoint {pointer} to i64") for pointer in (to, since)]
-        return b.binary("sub", *ends)
 
     def whole(self) -> tuple[Reg | None, Load | None]:
         """How many channels to copy of each position and what loads them, if there are steps."""
@@ -85,12 +78,8 @@ class Prologue:
             return loaded
         writer, copy = Writer(b, self._pointers), Copy(lanes, mask=mask)
         writer.bound[self._column] = column
-        for value, symbol in self._locals.items():
-            if value is not self.array:
-                place = b.emit("ptr", f"getelementptr i8, {pointer}, {self._away[value]}")
-                loaded = read(b, place, lanes, self.dtype, to, mask)
-            copy.locals[symbol] = writer.uniform.locals[symbol] = loaded
+        copy.locals[self._read] = writer.uniform.locals[self._read] = loaded
         if lanes > 1:
             writer.axis = self._column
-            writer.lanewise.update((self._column, *self._locals.values()))
+            writer.lanewise.update((self._column, self._read))
         return writer.wide(self._result, copy)
