@@ -22,9 +22,10 @@ from weft.codegen.contraction.emit import Load, divide, fixed, smaller, subtract
 from weft.codegen.contraction.plan import ceil_div
 from weft.codegen.contraction.sink import Summing
 from weft.codegen.convolution.ahead import next_panel
+from weft.codegen.convolution.ending import Columns, Ending, Some
 from weft.codegen.convolution.geometry import Axis, Correlation, Phase
 from weft.codegen.convolution.halo import Image, choose, copy_block, pitches_of
-from weft.codegen.convolution.piece import Conditions, Part, each, look_up, span, unflat
+from weft.codegen.convolution.piece import Part, each, look_up, span, unflat
 from weft.codegen.convolution.plan import Plan, pixel_bytes
 from weft.codegen.kernel import Argument, Kernel, Launch, Scratch
 from weft.codegen.loop.prologue import Prologue
@@ -35,7 +36,6 @@ from weft.codegen.microkernel import (
     Ahead,
     Left,
     Right,
-    first_lanes,
     microkernel,
     zeros,
 )
@@ -122,6 +122,8 @@ class Nest:
         if self.scratch:
             own = b.argument(2 + len(self.reads.values))
             self.own = b.offset(own, b.mul(b.params[3], self.scratch))
+        self.ending = Ending(b, self.tile, self.sink)
+        self.rows = b.emit("ptr", f"alloca [{self.tile.rows} x ptr], align 8")
         self.sink.bind(b, slot)
         with b.loop(b.params[1], b.params[2]) as loop:
             self._chunk(loop.index)
@@ -205,14 +207,10 @@ class Nest:
         group, across = divide(b, panel, integer(self.panels))
         column = b.mul(across, tile.columns)
         column_0 = b.add(b.mul(group, problem.columns), column)
-        self.columns = [b.add(column_0, v * tile.lanes) for v in range(tile.vectors)]
-        self.masks: list[Reg | None] = [None] * tile.vectors
+        end = None
         if problem.columns % tile.columns:
-            rest = subtract(b, integer(problem.columns), column)
-            self.masks = [
-                first_lanes(b, b.add(rest, -v * tile.lanes), tile.lanes)
-                for v in range(tile.vectors)
-            ]
+            end = subtract(b, integer(problem.columns), column)
+        self.columns = Columns(column_0, problem.groups * problem.columns, end)
         step = tile.columns * self.size
         own = problem.packed_taps * problem.depth * step
         start = b.mul(self.channels[0], step)
@@ -289,31 +287,14 @@ class Nest:
         sums = self._sum(left, parts, weights, stored)
         pixels = [b.add(pixel, row * axis.step) for row in range(self.tile.rows)]
         with self._last(sums):
-            for wanted in self._wanted(skip):
-                self._store_rows(sums, pixels, wanted)
+            self.ending.store(sums, pixels, self.columns, self._after(skip))
 
-    def _wanted(self, skip: Reg | None) -> Iterator[Conditions]:
-        """Which rows of a tile to store, if not all; `skip` are stored already.
-
-        Where columns are added up, whole tiles have code of their own: it adds up rows in
-        registers.
-        """
-        b, rows = self.b, self.tile.rows
+    def _after(self, skip: Reg | None) -> Some | None:
+        """The rows of a tile that are not among the first `skip`, if not all are wanted."""
         if skip is None:
-            yield [None] * rows
-            return
-        wanted = [b.compare("icmp sle", skip, integer(row)) for row in range(rows - 1)]
-        yield from self._either([*wanted, None], b.compare("icmp eq", skip, integer(0)))
-
-    def _either(self, wanted: Conditions, whole: Reg | None) -> Iterator[Conditions]:
-        b = self.b
-        if whole is None or not self.sink.sums:
-            yield wanted
-            return
-        with b.when(whole):
-            yield [None] * len(wanted)
-        with b.when(b.binary("xor", whole, Reg("i1", "true"))):
-            yield wanted
+            return None
+        whole = self.b.compare("icmp eq", skip, integer(0))
+        return Some(skip, integer(self.tile.rows), whole)
 
     def _find_sums(self, n: Reg, z: Reg, y: Reg, x: Reg) -> None:
         """Note the tile's place in its block, and its sums': `x` is a multiple of its rows."""
@@ -361,25 +342,31 @@ class Nest:
         total = counts[0]
         for count in counts[1:]:
             total = b.mul(total, count)
+        last = b.add(total, -1)
         with b.loop(0, total, rows) as loop:
-            left: list[Address] = []
-            pixels: list[Reg] = []
-            for row in range(rows):
-                rest = smaller(b, b.add(loop.index, row), b.add(total, -1))
-                at: list[Reg] = []
-                for count in counts[:0:-1]:
-                    rest, i = divide(b, rest, count)
-                    at.insert(0, i)
-                at.insert(0, rest)
-                left.append(Address(self._source_at(base, at)))
-                pixels.append(self._result_at(parts, at))
+            with b.loop(0, rows) as row:
+                self._note(parts, base, row.index, smaller(b, b.add(loop.index, row.index), last))
+            left = [Address(b.load("ptr", b.offset(self.rows, n * 8), 8)) for n in range(rows)]
             self._find_sums(integer(0), integer(0), integer(0), loop.index)
             sums = self._sum(tuple(left), parts, weights, [])
-            wanted: Conditions = [None]
-            wanted += [b.compare("icmp slt", b.add(loop.index, n), total) for n in range(1, rows)]
+            left_over = subtract(b, total, loop.index)
+            some = Some(
+                integer(0),
+                smaller(b, left_over, rows),
+                b.compare("icmp sge", left_over, integer(rows)),
+            )
             with self._last(sums):
-                for conditions in self._either(wanted, wanted[-1]):
-                    self._store_rows(sums, pixels, conditions)
+                self.ending.store(sums, None, self.columns, some)
+
+    def _note(self, parts: list[Part], base: Reg, row: Reg, position: Reg) -> None:
+        """Note where a row of a tile reads and stores."""
+        b, at = self.b, list[Reg]()
+        for part in parts[::-1]:
+            position, i = divide(b, position, part.count)
+            at.insert(0, i)
+        at.insert(0, position)
+        b.store(self._source_at(base, at), b.offset(self.rows, b.mul(row, 8)), 8)
+        b.store(self._result_at(parts, at), self.ending.place(row), 8)
 
     def _source_at(self, base: Reg, at: tuple[Reg, ...] | list[Reg]) -> Reg:
         """Where the first tap of a position reads."""
@@ -404,7 +391,7 @@ class Nest:
         if problem.packed_taps > 1 or problem.depth > SHORT:
             return []
         total = integer(problem.groups * problem.columns)
-        return self.sink.ahead((pixel, self.columns[0], total), self.tile)
+        return self.sink.ahead((pixel, self.columns.start, total), self.tile)
 
     def _sum(
         self,
@@ -466,37 +453,3 @@ class Nest:
             sums = self._taps(rows, place, inner, depth, sums, ahead)
             loop.next = [register for row in sums for register in row]
         return unflat(loop.results, tile.vectors)
-
-    def _store_rows(self, sums: Accumulators, pixels: list[Reg], wanted: Conditions) -> None:
-        self.sink.reset()
-        if self.sink.sums and not any(wanted):
-            self._store_columns(sums, pixels)
-            return
-        for values, pixel, condition in zip(sums, pixels, wanted, strict=True):
-            self._store(values, pixel, condition)
-        self.sink.flush()
-
-    def _store_columns(self, sums: Accumulators, pixels: list[Reg]) -> None:
-        """A whole tile down its columns: what is gathered of one vector is in registers at once."""
-        total = integer(self.problem.groups * self.problem.columns)
-        for v, (column, mask) in enumerate(zip(self.columns, self.masks, strict=True)):
-            for values, pixel in zip(sums, pixels, strict=True):
-                self.sink.store(values[v], (pixel, column, total), self.tile.lanes, mask)
-            self.sink.flush()
-
-    def _store(self, values: list[Reg], pixel: Reg, wanted: Reg | None) -> None:
-        b = self.b
-        total = integer(self.problem.groups * self.problem.columns)
-        if wanted is None:
-            self._store_row(values, pixel, total)
-            return
-        self.sink.flush()
-        with b.when(wanted):
-            self.sink.reset()
-            self._store_row(values, pixel, total)
-            self.sink.flush()
-        self.sink.reset()
-
-    def _store_row(self, values: list[Reg], pixel: Reg, total: Reg) -> None:
-        for value, column, mask in zip(values, self.columns, self.masks, strict=True):
-            self.sink.store(value, (pixel, column, total), self.tile.lanes, mask)

@@ -23,8 +23,9 @@ from weft.codegen.contraction.emit import larger, read, smaller, subtract
 from weft.codegen.contraction.plan import ceil_div
 from weft.codegen.contraction.sink import Summing
 from weft.codegen.convolution.correlate import Nest
+from weft.codegen.convolution.ending import Columns
 from weft.codegen.convolution.geometry import Correlation
-from weft.codegen.convolution.piece import Conditions, Part, each, look_up
+from weft.codegen.convolution.piece import Part, each, look_up
 from weft.codegen.convolution.plan import CHUNK_FLOPS, Plan, cut
 from weft.codegen.kernel import Argument, Launch
 from weft.codegen.loop.prologue import Prologue
@@ -109,32 +110,9 @@ class _Depthwise(Nest):
             else:
                 sums = self._looped(parts, source, own, mask)
             pixels = [b.add(pixel, row * step) for row in range(len(sums))]
-            place = loop.index, integer(channels)
-            for wanted in self._wanted(skip):
-                self._store_channels(sums, pixels, wanted, place, mask)
-
-    def _store_channels(
-        self,
-        sums: list[Reg],
-        pixels: list[Reg],
-        wanted: Conditions,
-        place: tuple[Reg, Reg],
-        mask: Reg | None,
-    ) -> None:
-        """Store a tile's vector of channels at `place`: which one it is, of how many channels."""
-        b, lanes = self.b, self.tile.lanes
-        self.sink.reset()
-        for value, pixel, condition in zip(sums, pixels, wanted, strict=True):
-            if condition is None:
-                self.sink.store(value, (pixel, *place), lanes, mask)
-                continue
-            self.sink.flush()
-            with b.when(condition):
-                self.sink.reset()
-                self.sink.store(value, (pixel, *place), lanes, mask)
-                self.sink.flush()
-            self.sink.reset()
-        self.sink.flush()
+            end = subtract(b, integer(channels), loop.index) if channels % lanes else None
+            columns = Columns(loop.index, channels, end)
+            self.ending.store([[value] for value in sums], pixels, columns, self._after(skip))
 
     def _source(self, pointer: Reg, mask: Reg | None) -> Reg:
         sums = self.problem.sums

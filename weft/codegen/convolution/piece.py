@@ -11,9 +11,6 @@ from weft.codegen.builder import Builder, Reg, integer
 from weft.codegen.contraction.emit import divide, fixed, subtract
 from weft.codegen.microkernel import Accumulators
 
-Conditions = list[Reg | None]
-"""Which rows of a tile to store; nothing where that is known."""
-
 
 @dataclass
 class Part:
