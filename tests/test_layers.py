@@ -17,7 +17,7 @@ LAYERS = [
     ("weft.runtime",),
     ("weft.checkpoint",),
     ("weft.tf1", "weft.eager"),
-    ("weft.func", "weft.linalg", "weft.numpy", "weft.scipy"),
+    ("weft.fft", "weft.func", "weft.linalg", "weft.numpy", "weft.scipy", "weft.special"),
     ("weft.datasets",),
     ("weft.nn",),
     ("weft.optim",),

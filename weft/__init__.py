@@ -34,10 +34,10 @@ __all__ = [
 
 # Loaded on first use, so that `import weft` stays instant.
 _MODULES = (
-    "autograd", "datasets", "func", "linalg", "models", "nn", "numpy", "ops", "optim", "scipy",
-    "tf1",
+    "autograd", "datasets", "fft", "func", "linalg", "models", "nn", "numpy", "ops", "optim",
+    "scipy", "special", "tf1",
 )  # fmt: skip
-# Functions of networks that PyTorch offers without `nn.functional`, too
+# Functions that PyTorch offers without the name of their module, too
 _FUNCTIONAL = (
     "adaptive_avg_pool1d", "alpha_dropout", "avg_pool1d", "bilinear",
     "binary_cross_entropy_with_logits", "channel_shuffle", "conv1d", "conv2d", "conv3d",
@@ -46,6 +46,10 @@ _FUNCTIONAL = (
     "pairwise_distance", "pdist", "pixel_shuffle", "pixel_unshuffle", "prelu", "rms_norm",
     "threshold", "triplet_margin_loss",
 )  # fmt: skip
+_ELSEWHERE = {
+    "weft.nn.functional": _FUNCTIONAL,
+    "weft.special": ("igamma", "igammac", "mvlgamma"),
+}
 
 
 def _api() -> Any:
@@ -58,8 +62,9 @@ def _api() -> Any:
 def __getattr__(name: str) -> Any:
     if name in _MODULES:
         return importlib.import_module(f"weft.{name}")
-    if name in _FUNCTIONAL:
-        return getattr(importlib.import_module("weft.nn.functional"), name)
+    for module, names in _ELSEWHERE.items():
+        if name in names:
+            return getattr(importlib.import_module(module), name)
     if not name.startswith("_"):
         api = _api()
         if name in api.__all__:
@@ -69,4 +74,5 @@ def __getattr__(name: str) -> Any:
 
 
 def __dir__() -> list[str]:
-    return sorted({*__all__, *_MODULES, *_FUNCTIONAL, *_api().__all__})
+    elsewhere = [name for names in _ELSEWHERE.values() for name in names]
+    return sorted({*__all__, *_MODULES, *elsewhere, *_api().__all__})

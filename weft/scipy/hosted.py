@@ -93,6 +93,11 @@ _SLOPES: Final[Mapping[str, tuple[Slope | None, ...]]] = {
     "gammainc": (None, _gamma_density),
     "gammaincc": (None, lambda y, a, x: -_gamma_density(y, a, x)),
     "erfcinv": (_erfc_slope,),
+    "erfcx": (lambda y, x: (x * y - _number(1 / math.sqrt(math.pi), x)) * _number(2, x),),
+    "k0": (lambda y, x: -node("k1", x),),
+    "k1": (lambda y, x: -node("k0", x) - y / x,),
+    "ndtri": (lambda y, x: catalogue.exp(y * y / 2) * _number(math.sqrt(2 * math.pi), x),),
+    "zeta": (None, lambda y, x, q: -x * node("zeta", x + 1, q)),
     "erf": (lambda y, x: _bell(x),),
     "erfc": (lambda y, x: -_bell(x),),
 }

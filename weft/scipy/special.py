@@ -31,6 +31,7 @@ __all__ = [
     "erf",
     "erfc",
     "erfcinv",
+    "erfcx",
     "erfinv",
     "expit",
     "gamma",
@@ -48,6 +49,8 @@ __all__ = [
     "j1",
     "jn",
     "jv",
+    "k0",
+    "k1",
     "log_expit",
     "log_ndtr",
     "log_softmax",
@@ -56,6 +59,7 @@ __all__ = [
     "logsumexp",
     "multigammaln",
     "ndtr",
+    "ndtri",
     "polygamma",
     "psi",
     "rgamma",
@@ -66,6 +70,7 @@ __all__ = [
     "y1",
     "yn",
     "yv",
+    "zeta",
 ]  # fmt: skip
 
 
@@ -163,6 +168,7 @@ def multigammaln(a: Any, d: int) -> ndarray:
 betainc: Final = hosted("betainc", "The distribution function of `beta` at `x`, after a and b.")
 gammainc: Final = hosted("gammainc", "The distribution function of `gamma` at `x`, after a.")
 gammaincc: Final = hosted("gammaincc", "1 less `gammainc`.")
+zeta: Final = hosted("zeta", "Hurwitz' zeta function: the sum of `(k + q) ** -x` for k from 0.")
 
 # Error functions
 
@@ -186,6 +192,8 @@ def erfc(x: Any, /) -> ndarray:
 
 erfinv: Final = _one(lambda x: catalogue.erfinv(x), "The inverse of `erf`.")
 erfcinv: Final = hosted("erfcinv", "The inverse of `erfc`.")
+erfcx: Final = hosted("erfcx", "`exp(x * x) * erfc(x)`, without overflow.")
+ndtri: Final = hosted("ndtri", "The inverse of `ndtr`.")
 ndtr: Final = _one(ops.ndtr, "The distribution function of the normal distribution.")
 
 
@@ -219,6 +227,8 @@ jv: Final = hosted("jv", "The Bessel function of the first kind of a real order.
 y0: Final = hosted("y0", "The Bessel function of the second kind of order 0.")
 y1: Final = hosted("y1", "The Bessel function of the second kind of order 1.")
 yv: Final = hosted("yv", "The Bessel function of the second kind of a real order.")
+k0: Final = hosted("k0", "The modified Bessel function of the second kind of order 0.")
+k1: Final = hosted("k1", "The modified Bessel function of the second kind of order 1.")
 jn, yn = jv, yv
 
 # Logistic functions and entropies
@@ -249,10 +259,15 @@ def _xlog1py(x: Value, y: Value) -> Value:
 xlog1py: Final = _two(_xlog1py, "`x * log1p(y)`, and 0 where `x` is 0.")
 
 
-def entr(x: Any, /) -> ndarray:
-    """`-x * log(x)`, and 0 at 0."""
-    found: Any = xlogy(x, x)
-    return -found
+def _entr(x: Value) -> Value:
+    zero, least = _number(0, x), _number(-math.inf, x)
+    above = catalogue.greater(x, zero)
+    inner = catalogue.select(above, x, _number(1, x))
+    found = catalogue.select(above, -inner * catalogue.log(inner), x * zero)
+    return catalogue.select(catalogue.less(x, zero), least, found)
+
+
+entr: Final = _one(_entr, "`-x * log(x)`, 0 at 0, and minus infinity below.")
 
 
 # Sums of exponentials

@@ -1,0 +1,99 @@
+"""Special functions and Fourier transforms against PyTorch."""
+
+import numpy as np
+import pytest
+from hypothesis import Phase, given, settings
+from hypothesis import strategies as st
+
+torch = pytest.importorskip("torch")
+pytest.importorskip("scipy")
+
+import weft as wf  # noqa: E402
+from tests.torch.tensor_case import agree, draw, seeds, shapes  # noqa: E402
+from weft.eager import program  # noqa: E402
+from weft.errors import DTypeError  # noqa: E402
+
+few = settings(max_examples=2, deadline=None, phases=[Phase.generate])
+
+
+@pytest.fixture(scope="module", autouse=True)
+def interpreted():
+    """What each operation computes is checked here; that compiled programs agree, elsewhere."""
+    before, program.INTERPRETED_RUNS = program.INTERPRETED_RUNS, 1 << 30
+    yield
+    program.INTERPRETED_RUNS = before
+
+
+POSITIVE = [
+    "digamma", "psi", "entr", "erf", "erfc", "erfcx", "exp2", "expit", "expm1", "gammaln", "i0",
+    "i0e", "i1", "i1e", "log1p", "log_ndtr", "ndtr", "sinc",
+]  # fmt: skip
+WITHOUT_GRADIENT = [
+    "bessel_j0", "bessel_j1", "bessel_y0", "bessel_y1", "modified_bessel_i0", "modified_bessel_i1",
+    "modified_bessel_k0", "modified_bessel_k1", "round",
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("name", [*POSITIVE, *WITHOUT_GRADIENT, "erfinv", "logit", "ndtri"])
+@given(shapes, seeds)
+@few
+def test_functions_of_one_number(name, shape, seed):
+    inner = name in ("erfinv", "logit", "ndtri")
+    x = draw(shape, 0.1, 0.9 if inner else 3.0, seed)
+    agree(lambda t, x: getattr(t.special, name)(x), x, grad=name not in WITHOUT_GRADIENT)
+    if not inner and name != "round":
+        whole = np.random.default_rng(seed).integers(1, 4, shape)
+        agree(lambda t, x: getattr(t.special, name)(x), whole, grad=False)
+
+
+@given(shapes, seeds)
+@few
+def test_functions_of_two_numbers(shape, seed):
+    a, x = draw(shape, 0.5, 3.0, seed), draw(shape, 0.3, 2.0, seed + 1)
+    for name in ("gammainc", "gammaincc"):
+        agree(lambda t, a, x, f=name: getattr(t.special, f)(a, x), a, x, grad=False)
+        agree(lambda t, x, f=name: getattr(t.special, f)(t.tensor(1.5), x), x)
+    agree(lambda t, a, x: (t.igamma(a, x), t.igammac(a, x)), a, x, grad=False)
+    agree(lambda t, a, x: (t.special.xlogy(a, x), t.special.xlog1py(a, x)), a, x)
+    agree(lambda t, a, x: t.special.zeta(a + 1, x), a, x, grad=False)
+    agree(lambda t, x: t.special.zeta(t.tensor(2.5), x), x)
+    agree(lambda t, x: (t.special.multigammaln(x, 2), t.mvlgamma(x, 3)), x + 2)
+    agree(lambda t, x: t.special.polygamma(2, x), x)
+
+
+def test_entropies_at_and_below_0():
+    agree(lambda t, x: t.special.entr(x), np.float32([-1, 0, 0.5]), grad=False)
+
+
+@given(st.integers(1, 5), st.integers(1, 5), st.sampled_from([None, "ortho", "forward"]), seeds)
+@few
+def test_transforms(m, n, norm, seed):
+    x = draw((m, n), seed=seed).astype(np.float64)
+    for name in ("fft", "ifft", "rfft", "ihfft"):
+        agree(lambda t, x, f=name: size_of(getattr(t.fft, f)(x, None, 0, norm)), x)
+        agree(lambda t, x, f=name: size_of(getattr(t.fft, f)(x, 3, -1, norm)), x)
+    for name in ("irfft", "hfft"):
+        agree(lambda t, x, f=name: getattr(t.fft, f)(t.fft.fft(x), 4, 0, norm), x)
+    for name in ("fft2", "ifft2", "rfft2"):
+        agree(lambda t, x, f=name: size_of(getattr(t.fft, f)(x, norm=norm)), x)
+    for name in ("fftn", "ifftn", "rfftn"):
+        agree(lambda t, x, f=name: size_of(getattr(t.fft, f)(x, (3,), (0,), norm)), x)
+    agree(lambda t, x: t.fft.irfft2(t.fft.fft2(x), (3, 4), norm=norm), x)
+    agree(lambda t, x: t.fft.irfftn(t.fft.fftn(x), (3, 4), (1, 0), norm), x)
+    agree(lambda t, x: (t.fft.fftshift(x), t.fft.ifftshift(x, 0)), x)
+    agree(lambda t, x: (t.fft.fftfreq(n, 0.5), t.fft.rfftfreq(n, d=2)), x, grad=False)
+
+
+def size_of(x):
+    """The sizes of complex numbers, squared, as PyTorch and Weft both can differentiate them."""
+    return x.abs().square()
+
+
+def test_integers_are_of_the_default_type():
+    assert wf.fft.fft(wf.arange(4)).dtype.name == "complex64"
+    assert wf.fft.fftfreq(4).dtype is wf.float32
+
+
+def test_errors_say_what_is_expected():
+    with pytest.raises(DTypeError, match="multigammaln: expected p of at least 1, got 0"):
+        wf.mvlgamma(wf.ones(1), 0)
