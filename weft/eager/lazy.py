@@ -111,13 +111,6 @@ class Number(Lazy):
 
     __slots__ = ()
 
-    def __init__(self, type: TensorType, array: Array) -> None:
-        self.type = type
-        self.array = array
-        self.index = 0
-        self.tracked = False
-        self.record = self.owner = self.leaf = self.hooks = self.home = None
-
 
 class Tracer(Lazy):
     """An argument of a function that is being traced: it has a type, but no value."""
