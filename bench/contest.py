@@ -18,6 +18,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 ROUND_SECONDS = 0.4
+GROUP = 0.05  # seconds
 SLOW_STEP = 0.5  # seconds: a round may be one such step
 WARM_UP = 3  # steps: Weft compiles at the third run of a structure
 FRAMEWORKS = {"tf1": "tensorflow", "tf2": "tensorflow"}  # where the name is not the module's
@@ -167,12 +168,18 @@ def spread(one: Contestant, ours: Contestant) -> tuple[float, float, float]:
     return statistics.median(pairs), pairs[0], pairs[-1]
 
 
-def time_steps(step: Callable[[], object], seconds: float) -> float:
-    """Median seconds per step over groups of steps that fill `seconds`."""
+def time_steps(
+    step: Callable[[], object], seconds: float, finish: Callable[[], object] = int
+) -> float:
+    """Median seconds per step over groups of steps that fill `seconds`.
+
+    A group ends when `finish` returns: no work of the last step is left.
+    """
     start = time.perf_counter()
     step()
+    finish()
     took = time.perf_counter() - start
-    group = max(1, int(0.01 / max(took, 1e-7)))
+    group = max(1, int(GROUP / max(took, 1e-7)))
     slow = took > SLOW_STEP
     times: list[float] = [took] if slow else []
     end = start + seconds
@@ -180,6 +187,7 @@ def time_steps(step: Callable[[], object], seconds: float) -> float:
         begin = time.perf_counter()
         for _ in range(group):
             step()
+        finish()
         times.append((time.perf_counter() - begin) / group)
     return statistics.median(times)
 
@@ -194,6 +202,11 @@ def _imported(name: str) -> int:
     framework = name.partition("_")[0]
     importlib.import_module(FRAMEWORKS.get(framework, framework))
     return _peak()
+
+
+def _finish(name: str) -> Callable[[], object]:
+    """Waits for what a framework goes on with after a step: Weft does, the others do not."""
+    return importlib.import_module("weft").synchronize if name.startswith("weft") else int
 
 
 def main() -> None:
@@ -224,15 +237,17 @@ def _compete(given: argparse.Namespace, say: Callable[..., None]) -> None:
     arguments = given.workload.split(":")[1:]
     before = _imported(given.name)
     step = getattr(module, given.name)(given.threads, *arguments)
+    finish = _finish(given.name)
     start = time.perf_counter()
     step()
+    finish()
     say(first=time.perf_counter() - start, peak=_peak() - before, resident=_peak())
     for turn, _ in enumerate(sys.stdin):
         if turn == 0:
             for _ in range(WARM_UP):
                 step()
-            time_steps(step, 0.3)
-        seconds = time_steps(step, given.turn_seconds)
+            time_steps(step, 0.3, finish)
+        seconds = time_steps(step, given.turn_seconds, finish)
         say(seconds=seconds, peak=_peak() - before, resident=_peak())
 
 

@@ -76,6 +76,15 @@ def expected(look):
     return look(loop)
 
 
+def test_synchronize_waits_for_all_of_it():
+    loop = Loop().ahead()
+    wf.synchronize()
+    assert not flight._aloft
+    y = loop.w * 2
+    wf.synchronize()
+    assert y.lazy.array is not None
+
+
 def _saved(loop):
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "model.safetensors"

@@ -116,6 +116,7 @@ _RSS_PER_MB: Final = 1 << 20 if sys.platform == "darwin" else 1 << 10
 def _seconds(step: Callable[[], Any]) -> float:
     start = time.perf_counter()
     step()
+    wf.synchronize()
     return time.perf_counter() - start
 
 

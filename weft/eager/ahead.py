@@ -12,13 +12,28 @@ from typing import Any, Final
 
 import numpy as np
 
-from weft.eager.lazy import Lazy, Number
+from weft.eager.lazy import Lazy, Number, flush
 from weft.eager.storage import copied, is_lent
 from weft.runtime.executable import Departure, Executable
 from weft.runtime.flight import land
 
 Array = np.ndarray[Any, Any]
 MOST_COPIED: Final = 1 << 20  # bytes: 0.1 ms, half of the shortest rest that is worth it
+
+
+def synchronize() -> None:
+    """Compute what this thread has recorded, and wait until all of it is done, to read a clock.
+
+    >>> import time
+    >>> import weft as wf
+    >>> x, start = wf.ones(100, 100), time.perf_counter()
+    >>> y = x @ x
+    >>> wf.synchronize()
+    >>> time.perf_counter() > start
+    True
+    """
+    flush()
+    land()
 
 
 class Ahead:

@@ -21,6 +21,7 @@ from weft.eager import (
     statistic,
 )
 from weft.eager.activation import *  # noqa: F403
+from weft.eager.ahead import synchronize
 from weft.eager.alias import bool, double, float, half, int, long, short
 from weft.eager.anomaly import find_nan
 from weft.eager.arithmetic import *  # noqa: F403
@@ -180,6 +181,7 @@ __all__ = [
     "set_printoptions",
     "set_rng_state",
     "short",
+    "synchronize",
     "tensor",
     "tril_indices",
     "triu_indices",
