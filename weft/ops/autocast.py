@@ -42,11 +42,11 @@ IN_FLOAT32: Final = frozenset(
         "lstm_sequence", "lstm_sequence_grad",
         # many terms
         "sum", "sum_to", "prod", "mean", "variance", "std", "norm", "logsumexp", "nansum",
-        "nanmean", "p_norm", "accumulated", "cumsum", "cumprod", "softmax",
+        "nanmean", "accumulated", "cumsum", "cumprod", "softmax",
         "log_softmax", "gumbel_softmax",
         # normalisation
         "batch_norm", "batch_norm_eval", "group_norm", "instance_norm", "layer_norm",
-        "local_response_norm", "normalize", "rms_norm", "vector_norm",
+        "local_response_norm", "matrix_norm", "normalize", "rms_norm", "vector_norm",
         # distances
         "cosine_similarity", "distances", "pairwise_distance", "pdist",
         # losses
