@@ -9,15 +9,13 @@ from weft.ir.node import Value
 from weft.ops.base import catalogue
 from weft.optim.check import nonnegative
 from weft.optim.optimizer import Group, Hyper, Optimizer, Update
+from weft.optim.start import start
 
 
 def _rule(
     p: Value, g: Value, square: Value, moved: Value, *, hyper: Hyper, decay: bool, maximize: bool
 ) -> Update:
-    if maximize:
-        g = -g
-    if decay:
-        g = g + p * hyper["weight_decay"]
+    p, g = start(p, g, hyper, decay, maximize)
     square = square * hyper["rho"] + g * g * hyper["rest"]
     step = catalogue.sqrt(moved + hyper["eps"]) / catalogue.sqrt(square + hyper["eps"]) * g
     moved = moved * hyper["rho"] + step * step * hyper["rest"]

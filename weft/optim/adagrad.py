@@ -9,13 +9,11 @@ from weft.ir.node import Value
 from weft.ops.base import catalogue
 from weft.optim.check import nonnegative
 from weft.optim.optimizer import Group, Hyper, Optimizer, Update
+from weft.optim.start import start
 
 
 def _rule(p: Value, g: Value, total: Value, *, hyper: Hyper, decay: bool, maximize: bool) -> Update:
-    if maximize:
-        g = -g
-    if decay:
-        g = g + p * hyper["weight_decay"]
+    p, g = start(p, g, hyper, decay, maximize)
     total = total + g * g
     return Update(p - hyper["lr"] * (g / (catalogue.sqrt(total) + hyper["eps"])), (total,))
 

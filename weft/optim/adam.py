@@ -10,6 +10,7 @@ from weft.ir.node import Value
 from weft.ops.base import catalogue
 from weft.optim.check import decays, nonnegative
 from weft.optim.optimizer import Group, Hyper, Optimizer, Update
+from weft.optim.start import start
 
 
 def _rule(
@@ -22,12 +23,7 @@ def _rule(
     amsgrad: bool,
     maximize: bool,
 ) -> Update:
-    if maximize:
-        g = -g
-    if decay and decoupled:
-        p = p * hyper["shrink"]
-    elif decay:
-        g = g + p * hyper["weight_decay"]
+    p, g = start(p, g, hyper, decay, maximize, decoupled)
     m = slots[0] + (g - slots[0]) * hyper["rest1"]
     v = slots[1] * hyper["beta2"] + g * g * hyper["rest2"]
     largest = catalogue.maximum(slots[2], v) if amsgrad else v

@@ -9,15 +9,13 @@ from weft.ir.node import Value
 from weft.ops.base import catalogue
 from weft.optim.check import decays, nonnegative
 from weft.optim.optimizer import Group, Hyper, Optimizer, Update
+from weft.optim.start import start
 
 
 def _rule(
     p: Value, g: Value, m: Value, largest: Value, *, hyper: Hyper, decay: bool, maximize: bool
 ) -> Update:
-    if maximize:
-        g = -g
-    if decay:
-        g = g + p * hyper["weight_decay"]
+    p, g = start(p, g, hyper, decay, maximize)
     m = m + (g - m) * hyper["rest1"]
     largest = catalogue.maximum(largest * hyper["beta2"], catalogue.abs(g) + hyper["eps"])
     return Update(p - hyper["step"] * (m / largest), (m, largest))

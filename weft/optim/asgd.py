@@ -8,13 +8,11 @@ from typing import Any
 from weft.ir.node import Value
 from weft.optim.check import nonnegative
 from weft.optim.optimizer import Group, Hyper, Optimizer, Update
+from weft.optim.start import start
 
 
 def _rule(p: Value, g: Value, mean: Value, *, hyper: Hyper, decay: bool, maximize: bool) -> Update:
-    if maximize:
-        g = -g
-    if decay:
-        g = g + p * hyper["weight_decay"]
+    p, g = start(p, g, hyper, decay, maximize)
     p = p * hyper["shrink"] - hyper["step"] * g
     return Update(p, (mean + (p - mean) * hyper["part"],))
 

@@ -10,18 +10,14 @@ from weft.ir.node import Value
 from weft.ops.base import catalogue
 from weft.optim.check import decays, nonnegative
 from weft.optim.optimizer import Group, Hyper, Optimizer, Update
+from weft.optim.start import start
 
 
 def _rule(
     p: Value, g: Value, m: Value, v: Value, *, hyper: Hyper, decay: bool, decoupled: bool,
     maximize: bool,
 ) -> Update:  # fmt: skip
-    if maximize:
-        g = -g
-    if decay and decoupled:
-        p = p * hyper["shrink"]
-    elif decay:
-        g = g + p * hyper["weight_decay"]
+    p, g = start(p, g, hyper, decay, maximize, decoupled)
     m = m + (g - m) * hyper["rest1"]
     v = v * hyper["beta2"] + g * g * hyper["rest2"]
     scale = catalogue.sqrt(v * hyper["known"]) + hyper["eps"]

@@ -9,6 +9,7 @@ from weft.ir.node import Value
 from weft.ops.base import catalogue
 from weft.optim.check import nonnegative
 from weft.optim.optimizer import Group, Hyper, Optimizer, Update
+from weft.optim.start import start
 
 
 def _rule(
@@ -21,10 +22,7 @@ def _rule(
     momentum: bool,
     maximize: bool,
 ) -> Update:
-    if maximize:
-        g = -g
-    if decay:
-        g = g + p * hyper["weight_decay"]
+    p, g = start(p, g, hyper, decay, maximize)
     square = slots[0] * hyper["alpha"] + g * g * hyper["rest"]
     kept = [square]
     spread = square

@@ -11,6 +11,7 @@ from weft.ops.base import at_user_line, catalogue
 from weft.ops.sparse import RowSparse
 from weft.optim.check import nonnegative
 from weft.optim.optimizer import Group, Hyper, Optimizer, Update
+from weft.optim.start import start
 
 
 def _rule(
@@ -28,10 +29,7 @@ def _rule(
             sign = hyper["lr"] if maximize else -hyper["lr"]
             return Update(catalogue.scatter_add(p, g.indices, g.values * sign), ())
         g = g.dense()
-    if maximize:
-        g = -g
-    if decay:
-        g = g + p * hyper["weight_decay"]
+    p, g = start(p, g, hyper, decay, maximize)
     if not slots:
         return Update(p - hyper["lr"] * g, ())
     buffer = g if first else slots[0] * hyper["momentum"] + g * hyper["rest"]
