@@ -11,21 +11,15 @@ torch = pytest.importorskip("torch")
 
 import weft as wf  # noqa: E402
 from tests.torch.tensor_case import agree, seeds  # noqa: E402
-from weft.eager import program  # noqa: E402
 from weft.errors import DTypeError, ShapeError, UserOpError  # noqa: E402
 
-pytestmark = pytest.mark.filterwarnings("ignore::UserWarning")  # of names PyTorch calls old
+pytestmark = [
+    pytest.mark.usefixtures("interpreted"),
+    pytest.mark.filterwarnings("ignore::UserWarning"),  # of names PyTorch calls old
+]
 few = settings(max_examples=2, deadline=None, phases=[Phase.generate])
 leads = st.sampled_from([(), (2,), (2, 1), (0,)])
 sizes = st.integers(1, 4)
-
-
-@pytest.fixture(scope="module", autouse=True)
-def interpreted():
-    """What each operation computes is checked here; that compiled programs agree, elsewhere."""
-    before, program.INTERPRETED_RUNS = program.INTERPRETED_RUNS, 1 << 30
-    yield
-    program.INTERPRETED_RUNS = before
 
 
 def matrix(seed, *shape):

@@ -10,18 +10,10 @@ pytest.importorskip("scipy")
 
 import weft as wf  # noqa: E402
 from tests.torch.tensor_case import agree, draw, seeds, shapes  # noqa: E402
-from weft.eager import program  # noqa: E402
 from weft.errors import DTypeError  # noqa: E402
 
+pytestmark = pytest.mark.usefixtures("interpreted")
 few = settings(max_examples=2, deadline=None, phases=[Phase.generate])
-
-
-@pytest.fixture(scope="module", autouse=True)
-def interpreted():
-    """What each operation computes is checked here; that compiled programs agree, elsewhere."""
-    before, program.INTERPRETED_RUNS = program.INTERPRETED_RUNS, 1 << 30
-    yield
-    program.INTERPRETED_RUNS = before
 
 
 POSITIVE = [

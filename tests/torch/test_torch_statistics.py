@@ -9,20 +9,14 @@ torch = pytest.importorskip("torch")
 
 import weft as wf  # noqa: E402
 from tests.torch.tensor_case import agree, draw, seeds  # noqa: E402
-from weft.eager import program  # noqa: E402
 from weft.errors import OutOfRangeError, ShapeError  # noqa: E402
 
-pytestmark = pytest.mark.filterwarnings("ignore::UserWarning")  # of names that may change
+pytestmark = [
+    pytest.mark.usefixtures("interpreted"),
+    pytest.mark.filterwarnings("ignore::UserWarning"),  # of names that may change
+]
 few = settings(max_examples=3, deadline=None, phases=[Phase.generate])
 sizes = st.integers(1, 5)
-
-
-@pytest.fixture(scope="module", autouse=True)
-def interpreted():
-    """What each operation computes is checked here; that compiled programs agree, elsewhere."""
-    before, program.INTERPRETED_RUNS = program.INTERPRETED_RUNS, 1 << 30
-    yield
-    program.INTERPRETED_RUNS = before
 
 
 def gaps(shape, seed):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Sequence
 from typing import Any
 
@@ -137,10 +138,8 @@ def concat(values: Any, axis: Any, name: str = "concat") -> Tensor:
 def stack(values: Sequence[Any], axis: int = 0, name: str = "stack") -> Tensor:
     """Tensors of one shape along a new axis."""
     if axis == 0 and not any(is_tensor(v) for v in values):
-        try:
+        with contextlib.suppress(TypeError, ValueError):  # else they are converted one by one
             return constant(values, name=name)
-        except (TypeError, ValueError):
-            pass
     with name_scope(name, "stack", [v for v in values if is_tensor(v)]) as scope:
         tensors = convert_n_to_tensor(values, name="values")
         graph = get_default_graph()

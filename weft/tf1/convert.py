@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -50,10 +51,8 @@ def convert_to_tensor(
             raise fail(DTypeError, f"expected a tensor of type {wanted.name}, got {found}")
         return found
     if wanted is None and hint is not None:
-        try:
+        with contextlib.suppress(TypeError, ValueError):  # a hint is no more than that
             return constant(value, hint, name=name or "Const")
-        except (TypeError, ValueError):
-            pass
     return constant(value, wanted, name=name or "Const")
 
 
