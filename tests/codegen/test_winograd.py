@@ -204,6 +204,17 @@ def test_chosen_where_it_pays() -> None:
         assert weight_gradient.plan_of(deep, targets.current()) is None
 
 
+def test_kept_weights_cost_nothing() -> None:
+    """One image's worth of squares does not pay for the transform of 256 x 256 weights."""
+    problem = problem_of(Example((1, 14, 14, 256), (3, 3, 256, 256), padding="same"))
+    target = replace(targets.current(), winograd="auto")
+    assert plan_of(problem, target) is None
+    assert plan_of(problem, target, kept=True) is not None
+    group, _ = Example((1, 14, 14, 256), (3, 3, 256, 256), padding="same").build("conv")
+    last = lowered(replace(group, lasting=frozenset(group.inputs[1:])), target)[-1]
+    assert last.kernel.name.startswith("winograd")
+
+
 def _program(example: Example) -> Callable[[], Array]:
     graph = Graph()
     with graph.as_default():

@@ -122,6 +122,16 @@ def test_a_moved_value_is_not_read_from_registers():
     assert all(n != ("exp", "exp", "transpose", "add") for n in names(fused))
 
 
+def test_a_group_knows_which_inputs_last():
+    graph = Graph()
+    with graph.as_default():
+        x, w = (ops.placeholder(dtype="float32", shape=(4, 4), name=n) for n in "xw")
+        graph.outputs = (ops.matmul(x, ops.cumsum(w)),)
+    fused = fuse(Step(graph, ("x", "w"), (), lasting=frozenset("w")))
+    (product,) = [g for g in fused.groups if g.nodes[0].op == "matmul"]
+    assert product.lasting == {product.inputs[1]}
+
+
 def test_reshapes_are_views():
     fused = groups(lambda x: ops.reshape(ops.exp(x), shape=(12,)), (3, 4))
     assert names(fused) == [("exp",)] and len(fused.aliases) == 1

@@ -87,7 +87,8 @@ def structure(group: Group) -> Hashable:
     # A kernel may hold the numbers of a constant that it reads, not only their type.
     read = [v.node.attrs["value"] if v.node.op == "constant" else v.type for v in group.inputs]
     outputs = tuple([number[v] for v in group.outputs])
-    return tuple(read), len(group.before), tuple(nodes), outputs
+    lasting = tuple([v in group.lasting for v in group.inputs])
+    return tuple(read), lasting, len(group.before), tuple(nodes), outputs
 
 
 def _instance(group: Group, like: Group, launches: tuple[Launch, ...]) -> tuple[Launch, ...]:

@@ -8,7 +8,7 @@ that reads them, and only stored when something needs them in memory.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from weft.ir.node import Node, Value
 from weft.ir.shape import Shape, known, size
@@ -335,7 +335,14 @@ class _Fuser:
         if self.enabled:
             kept = {self._root(v) for v in self.step.graph.outputs}
             groups = recompute(groups, self.aliases, kept)
-        return Fused(groups, dict(self.aliases))
+        return Fused(self._marked(groups), dict(self.aliases))
+
+    def _marked(self, groups: tuple[Group, ...]) -> tuple[Group, ...]:
+        """The groups, told which of their inputs last."""
+        if not self.step.lasting:
+            return groups
+        lasting = self.step.lasting_values()
+        return tuple([replace(g, lasting=lasting.intersection(g.inputs)) for g in groups])
 
     @staticmethod
     def _parts(nodes: list[Node]) -> list[list[Node]]:

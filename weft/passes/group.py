@@ -46,6 +46,7 @@ class Group:
     inputs: tuple[Value, ...]  # read from memory
     outputs: tuple[Value, ...]  # written to memory
     before: tuple[Node, ...] = ()  # computes operands of the opaque node, in order
+    lasting: frozenset[Value] = frozenset()  # inputs that are most often what they were before
 
     @property
     def operands(self) -> frozenset[Value]:

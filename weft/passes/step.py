@@ -35,6 +35,15 @@ class Step:
         """The same step on a rewritten graph."""
         return replace(self, graph=graph)
 
+    def lasting_values(self) -> frozenset[Value]:
+        """What follows from lasting feeds and constants alone."""
+        found: set[Value] = set()
+        for node in self.graph.nodes:
+            known = node.op != "variable" and all(v in found for v in node.inputs)
+            if node.name in self.lasting if node.op == "placeholder" else known:
+                found.update(node.outputs)
+        return frozenset(found)
+
     @property
     def fetches(self) -> tuple[Value, ...]:
         """The outputs that the caller gets."""

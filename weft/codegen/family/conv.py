@@ -58,7 +58,8 @@ def error_growth(node: Node, target: Target) -> float:
         window, dtype = window_of(node, w), node.outputs[0].dtype
         plan = minimal_weight_plan(forward_of(x, w, g, window, dtype), target)
     elif node.op in ("conv", "conv_grad_input"):
-        plan = minimal_plan(_problem(node), target)
+        problem = _problem(node)
+        plan = minimal_plan(problem, target) or minimal_plan(problem, target, kept=True)
     else:
         return 0.0
     return plan.transform.growth if plan is not None else 0.0
@@ -77,12 +78,16 @@ def _correlate(problem: Correlation, group: Group, target: Target) -> tuple[Laun
         return ()
     sink = sink_of(group)
     source, weights = group.nodes[0].data_inputs
-    minimal = minimal_plan(problem, target)
+    few = narrow(problem, target)
+    minimal = None if few else minimal_plan(problem, target, weights in group.lasting)
     reads = Prologue(group, source)
     before: tuple[Launch, ...] = ()
-    if reads.steps and (narrow(problem, target) or minimal):
+    if reads.steps and (few or minimal):
         before, reads = _stored(group, source, target)
-    launches = _launches(problem, (reads, weights), target, sink)
+    if minimal is not None:
+        launches = launch_winograd(problem, minimal, target, (reads.array, weights), sink)
+    else:
+        launches = _launches(problem, (reads, weights), target, sink)
     return (*before, *launches, *sink.after(target))
 
 
@@ -111,9 +116,6 @@ def _launches(
         return (launch_depthwise(problem, target, source, weights, sink),)
     if narrow(problem, target):
         return launch_narrow(problem, target, source, weights, sink)
-    minimal = minimal_plan(problem, target)
-    if minimal is not None:
-        return launch_winograd(problem, minimal, target, (source.array, weights), sink)
     plan = plan_of(problem, target, source.steps)
     before: tuple[Launch, ...] = ()
     packed: Argument = weights

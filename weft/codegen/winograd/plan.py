@@ -114,24 +114,27 @@ def _neighbours(axis: Axis) -> int:
     return axis.phases[0].taps if plain and len(axis.order) == axis.phases[0].taps else 0
 
 
-def plan_of(problem: Correlation, target: Target) -> Plan | None:
+def plan_of(problem: Correlation, target: Target, kept: bool = False) -> Plan | None:
     """The best plan, or nothing where the direct kernel is expected to win.
 
     Depends on shapes and target only, never on threads.
+
+    Args:
+        kept: whether transformed weights are kept between runs.
     """
-    plans = [candidate(problem, target, outputs) for outputs in sizes(problem, target)]
+    plans = [candidate(problem, target, outputs, kept) for outputs in sizes(problem, target)]
     if not plans:
         return None
-    best = min(plans, key=lambda plan: cycles(problem, plan, target))
+    best = min(plans, key=lambda plan: cycles(problem, plan, target, kept))
     if target.winograd != "auto":
         return best
     if problem.flops < LEAST_FLOPS:
         return None
     direct = problem.flops / (4 * target.lanes(4)) / DIRECT_SHARE
-    return best if cycles(problem, best, target) < direct else None
+    return best if cycles(problem, best, target, kept) < direct else None
 
 
-def candidate(problem: Correlation, target: Target, outputs: int) -> Plan:
+def candidate(problem: Correlation, target: Target, outputs: int, kept: bool = False) -> Plan:
     """The best blocking for squares of `outputs` x `outputs`."""
     first, *spatial = problem.axes
     down, across = (ceil_div(axis.result, outputs) for axis in spatial)
@@ -151,22 +154,25 @@ def candidate(problem: Correlation, target: Target, outputs: int) -> Plan:
             for tiles in range(rows, max(rows, min(most, total + rows - 1)) + 1, rows):
                 staged = ceil_div(total, tiles) < BLOCKS
                 options.append(Plan(form, tile, images, down, across, tiles, group, panels, staged))
-    return min(options, key=lambda plan: (cycles(problem, plan, target), -plan.tile.rows))
+    return min(options, key=lambda plan: (cycles(problem, plan, target, kept), -plan.tile.rows))
 
 
-def cycles(problem: Correlation, plan: Plan, target: Target) -> float:
-    """About the cycles of one core, were it alone."""
+def cycles(problem: Correlation, plan: Plan, target: Target, kept: bool) -> float:
+    """About the cycles of one core, were it alone; `kept` weights are there, transformed."""
     tile, points, depth = plan.tile, plan.points, problem.depth
     step = max(tile.rows * tile.vectors, tile.rows + tile.vectors, 8) / 2
     last = plan.total - (plan.blocks - 1) * plan.tiles
     down = (plan.blocks - 1) * ceil_div(plan.tiles, tile.rows) + ceil_div(last, tile.rows)
     product = points * down * plan.panels * (step * depth + TILE_COST)
     vectors = ceil_div(depth, tile.lanes), ceil_div(problem.columns, tile.lanes)
-    transforms = 4.0 * points * (plan.total * (vectors[0] + vectors[1]) + depth * vectors[1])
+    transforms = 4.0 * points * plan.total * (vectors[0] + vectors[1])
+    if not kept:
+        transforms += 4.0 * points * depth * vectors[1]
     block = points * plan.source_point(depth)
     weights = points * plan.panels * plan.weight_point(depth)
     products = points * plan.group * plan.product_point
-    far = 2.0 * weights + (weights * plan.blocks if weights + products + block > target.l2 else 0)
+    far = 0.0 if kept else 2.0 * weights
+    far += weights * plan.blocks if weights + products + block > target.l2 else 0
     if block // points * plan.group + products > target.l2 or block + products > target.l2:
         far += float(block) * plan.blocks * plan.groups
     if plan.staged:
