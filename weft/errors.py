@@ -6,7 +6,15 @@ Each class also derives from the built-in exception that a NumPy or PyTorch user
 
 
 class WeftError(Exception):
-    """Base class of all errors raised by Weft."""
+    """Base class of all errors raised by Weft.
+
+    Attributes:
+        node: the name of the node that failed, where one did.
+        serial: the number of the recorded call that failed, where one did.
+    """
+
+    node: str | None = None
+    serial: int | None = None
 
 
 class ConfigError(WeftError, ValueError):

@@ -8,7 +8,7 @@ from typing import Any, ClassVar, Final
 
 import numpy as np
 
-from weft.eager.lazy import Array, Lazy, array_of, changes, known, trace
+from weft.eager.lazy import Array, Lazy, Replaced, array_of, changes, known, trace
 from weft.eager.promotion import TORCH, Rules
 from weft.eager.storage import lend
 from weft.eager.straight import with_history
@@ -119,8 +119,13 @@ class Handle:
         return self.shown is lazy and self._version == version and self.tells_changes()
 
     def own_memory(self) -> Array | None:
-        """The tensor's memory, if nothing recorded would see it change; it may be written to."""
-        if self.window is not None or not self.at_hand or self._references() > _LONE[0]:
+        """The tensor's memory, if it may be written to.
+
+        Nothing recorded would see it change then, nor is anything pending that may yet fail.
+        """
+        if self.window is not None or trace.now.pending or not self.at_hand:
+            return None
+        if self._references() > _LONE[0]:
             return None
         array = array_of(self.shown)
         return array if array.flags.writeable else None
@@ -152,13 +157,13 @@ class Handle:
             if self.shown.tracked and not lazy.tracked:
                 lazy = with_history(lazy, self.shown)
             view.put(lazy)
+            self._note(lazy)
             self._show(lazy)
             return
         old = self.shown
         if old.tracked and not lazy.tracked and old.leaf is None:
             lazy = with_history(lazy, old)
-        if trace.now.depth:
-            trace.now.changed.setdefault(self, old)
+        self._note(lazy)
         if old.type is lazy.type and lazy.array is None:
             lazy.home = old if old.array is not None else old.home
         old.home = None
@@ -167,18 +172,27 @@ class Handle:
         self._show(lazy)
         self._version += 1
 
+    def _note(self, lazy: Lazy) -> None:
+        """Note what is shown until now, as it may have to be shown again."""
+        now = trace.now
+        if now.depth:
+            now.changed.setdefault(self, self.shown)
+        elif lazy.array is None:
+            now.replaced.append(Replaced(weakref.ref(self), self.shown, lazy, self.window))
+
     def become(self, view: Handle) -> Handle:
         """Be what a view of this tensor is: the same elements in another shape, for good."""
         shown = self.window
         if shown is not None and view.window is not None:
             base = type(self).of(shown.lens.take(shown.base.lazy))
             base.look(View(shown.base, shown.lens))
-            self._show(view.window.lens.take(base.lazy))
+            lazy = view.window.lens.take(base.lazy)
+            self._note(lazy)
+            self._show(lazy)
             self.window = View(base, view.window.lens)
             return self
-        lazy, old = view.lazy, self.shown
-        if trace.now.depth:
-            trace.now.changed.setdefault(self, old)
+        lazy = view.lazy
+        self._note(lazy)
         self._show(lazy)
         self._version += 1
         return self
@@ -186,6 +200,8 @@ class Handle:
     def exchange(self, lazy: Lazy) -> Lazy:
         """Go back to an earlier value, as if it had not been replaced; the value until now."""
         now = self.shown
+        if now.home is not lazy and lazy.array is None:
+            lazy.home = now.home
         now.home = None
         if now.leaf is not None:
             now.tracked, now.leaf = False, None

@@ -12,7 +12,7 @@ import sys
 import threading
 from collections.abc import Callable, Sequence
 from types import CodeType, FrameType
-from typing import TYPE_CHECKING, Any, Final, NoReturn
+from typing import TYPE_CHECKING, Any, Final, NamedTuple, NoReturn
 
 import numpy as np
 
@@ -147,16 +147,33 @@ class Changes:
 changes: Final = Changes()
 
 
+class Replaced(NamedTuple):
+    """An in-place change: of a tensor, from a value to another one; what it was a view of then."""
+
+    tensor: Callable[[], Any]
+    before: Lazy
+    after: Lazy
+    window: Any
+
+
+class Pending(NamedTuple):
+    """What waits to be computed."""
+
+    records: list[Record]
+    replaced: list[Replaced]
+
+
 class State:
     """What a thread has recorded and not yet computed, and the modes that it is in."""
 
     __slots__ = (
         "anomaly", "autocast", "backward_passes", "changed", "depth", "grad_mode", "inspect",
-        "limit", "pending",
+        "limit", "pending", "replaced",
     )  # fmt: skip
 
     def __init__(self) -> None:
         self.pending: list[Record] = []
+        self.replaced: list[Replaced] = []  # in-place changes that are pending, in order
         self.backward_passes = 0  # since something was computed
         self.limit = MOST_PENDING  # how many records may wait; 0 after an optimiser's step
         self.grad_mode = True
@@ -166,10 +183,13 @@ class State:
         self.depth = 0  # how many functions are being traced: see `weft.eager.tracing`
         self.changed: dict[Any, Lazy] = {}  # handles that the innermost one changed: value before
 
-    def reset(self) -> None:
-        """Nothing is pending, and nothing is due."""
+    def take(self) -> Pending:
+        """What is pending; nothing is afterwards, and nothing is due."""
+        found = Pending(self.pending, self.replaced)
+        self.pending, self.replaced = [], []
         self.limit = MOST_PENDING
         self.backward_passes = 0
+        return found
 
     def end_backward(self) -> None:
         """Note the end of a backward pass."""
@@ -291,21 +311,25 @@ def detached(base: Lazy) -> Lazy | None:
     return alias
 
 
-def refuse(lazy: Lazy, where: str = "") -> NoReturn:
-    """Say why a value cannot be had.
+def refuse(lazy: Lazy, record: Record | None = None) -> NoReturn:
+    """Say why a value cannot be had, which a record reads or the user looks at.
 
     Raises:
         TracerError: it is an argument of a function that is being traced.
         WeftError: its memory was overwritten by an in-place change.
     """
+    source = None if record is None else record.source
+    where = at_user_line() if source is None else f" (created at {source})"
     if isinstance(lazy, Tracer):
         raise TracerError(
             "the value of an argument is needed while a function is traced (by jit, vmap, "
             f"checkpoint, ...), where it stands for any {lazy.type}; use operations such as "
             "where() instead of Python's if, or make the argument static"
-            f"{where or at_user_line()}"
+            f"{where}"
         )
-    raise WeftError(
+    error = WeftError(
         "a value that is needed here was changed in place after it was used; clone() it before the "
-        f"change, or call backward() first{where or at_user_line()}"
+        f"change, or call backward() first{where}"
     )
+    error.serial = None if record is None else record.serial
+    raise error

@@ -17,6 +17,7 @@ from weft.eager.call import leaf
 from weft.eager.lasting import Watch, lasting_leaves
 from weft.eager.lazy import Lazy, Record, trace
 from weft.eager.plan import function_plan
+from weft.eager.recovery import blame, recover
 from weft.eager.sizes import Sample, family_of
 from weft.eager.standing import Standing
 from weft.eager.structure import Expanded, Structure, expand, interpreted_seconds, structure_of
@@ -30,6 +31,7 @@ from weft.passes.step import Request, storing
 from weft.runtime.executable import Executable
 from weft.runtime.finish import finish
 from weft.runtime.flight import land, new_lock
+from weft.runtime.interrupt import Uninterrupted
 from weft.runtime.oracle import Oracle
 from weft.runtime.state import State
 from weft.transform.interpretation import Interpretation
@@ -78,8 +80,8 @@ class Prepared:
         never = needs_interpreter(graph)
         return Sample(self.sizes, None, found.rows, len(graph.nodes), seconds, never)
 
-    def run(self, structure: Structure, leaves: Sequence[Array], wanted: int = -1) -> list[Array]:
-        """The arrays of `expanded.outputs`; those with a home are written there."""
+    def interpreted(self, structure: Structure, leaves: Sequence[Array]) -> list[Array] | None:
+        """Fresh arrays for the outputs; `None` where there is, from now on, a program to launch."""
         self.runs += 1
         if self.executable is None and self._is_hot():
             self.executable = self._compile(structure)
@@ -87,7 +89,7 @@ class Prepared:
             if self.executable.prelude:
                 self.watch = Watch(self.lasting, self.executable.forget)
         if self.executable is not None:
-            return self._launch(self.executable, leaves, structure, wanted)
+            return None
         land()
         start = time.perf_counter()
         found = self._interpret(structure, leaves)
@@ -125,13 +127,14 @@ class Prepared:
         self.expanded, self.sample = None, replace(self.sample, run=None)
         return finish(step, threads)
 
-    def _launch(
-        self,
-        executable: Executable,
-        leaves: Sequence[Array],
-        structure: Structure,
-        wanted: int,
-    ) -> list[Array]:
+    def launch(self, structure: Structure, leaves: Sequence[Array], wanted: int) -> list[Array]:
+        """Run the program; its arrays for the outputs, those with a home in its memory.
+
+        Args:
+            wanted: the output that somebody waits for; see `place_of`.
+        """
+        executable = self.executable
+        assert executable is not None
         if self.oracle is not None:
             land()
             self.oracle.compare(leaves, State())
@@ -158,13 +161,7 @@ class Prepared:
 
     def _interpret(self, structure: Structure, leaves: Sequence[Array]) -> list[Array]:
         found = self._resized(leaves)
-        if found is None:
-            found = self._planned(structure)(leaves)
-        for i, home in enumerate(self.homes):
-            if home >= 0:
-                leaves[home][...] = found[i]
-                found[i] = leaves[home]
-        return found
+        return self._planned(structure)(leaves) if found is None else found
 
     def _resized(self, leaves: Sequence[Array]) -> list[Array] | None:
         """Results of what is known from other sizes; `None` where it fails or nothing is known."""
@@ -221,17 +218,15 @@ def prepared(structure: Structure, as_rows: bool = False) -> Prepared:
 
 def flush(wanted: Lazy | None = None) -> None:
     """Compute every pending value of this thread that a tensor shows."""
-    outputs = take_pending()
-    if outputs:
+    pending = trace.now.take()
+    outputs = [y for r in pending.records for y in r.outputs if y.array is None and y.is_live]
+    if not outputs:
+        return
+    try:
         compute(outputs, as_rows=True, wanted=wanted)
-
-
-def take_pending() -> list[Lazy]:
-    """The values to compute; nothing is pending afterwards."""
-    now = trace.now
-    pending, now.pending = now.pending, []
-    now.reset()
-    return [y for r in pending for y in r.outputs if y.array is None and y.is_live]
+    except BaseException as error:
+        recover(error, pending)
+        raise
 
 
 def compute(outputs: Sequence[Lazy], as_rows: bool = False, wanted: Lazy | None = None) -> None:
@@ -242,20 +237,36 @@ def compute(outputs: Sequence[Lazy], as_rows: bool = False, wanted: Lazy | None 
     """
     with _lock:
         structure = _recurring(outputs) or _remaining(outputs)
-        leaves = structure.arrays()
-        inspect = trace.now.inspect
-        if inspect:
-            land()
-            arrays, rows = iter(inspect(structure, leaves)), frozenset[int]()
-        else:
-            program = prepared(structure, as_rows)
+        try:
+            _compute(structure, as_rows, wanted)
+        except WeftError as error:
+            blame(error, structure)
+            raise
+
+
+def _compute(structure: Structure, as_rows: bool, wanted: Lazy | None) -> None:
+    leaves = structure.arrays()
+    inspect = trace.now.inspect
+    if inspect:
+        land()
+        _settle_all(structure, inspect(structure, leaves), frozenset())
+        return
+    program = prepared(structure, as_rows)
+    found = program.interpreted(structure, leaves)
+    with Uninterrupted():  # memory that was written to belongs to the new values
+        if found is None:
             place = program.place_of(wanted, structure.outputs)
-            arrays, rows = iter(program.run(structure, leaves, place)), program.sample.rows
-        for i, lazy in enumerate(structure.outputs):
-            if i in rows:
-                _settle_rows(lazy, next(arrays), next(arrays))
-            else:
-                _settle(lazy, next(arrays))
+            found = program.launch(structure, leaves, place)
+        _settle_all(structure, found, program.sample.rows)
+
+
+def _settle_all(structure: Structure, found: Sequence[Array], rows: frozenset[int]) -> None:
+    arrays = iter(found)
+    for i, lazy in enumerate(structure.outputs):
+        if i in rows:
+            _settle_rows(lazy, next(arrays), next(arrays))
+        else:
+            _settle(lazy, next(arrays))
 
 
 def _recurring(outputs: Sequence[Lazy]) -> Structure | None:
@@ -330,7 +341,7 @@ def _settle(lazy: Lazy, array: Array) -> None:
     home = lazy.home
     if home is not None:
         assert home.array is not None
-        if home.array is not array:  # it was not contiguous
+        if home.array is not array:  # it was interpreted, or the memory is not contiguous
             land()
             home.array[...] = array
             array = home.array

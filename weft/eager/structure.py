@@ -124,7 +124,7 @@ def _identity(lazy: Lazy, record: Record) -> int:
     if type(lazy) is Alias and lazy.base.array is not lazy.array:
         lazy.array = None
     if lazy.array is None:
-        refuse(lazy, "" if record.source is None else f" (created at {record.source})")
+        refuse(lazy, record)
     return id(lazy) if type(lazy) is Number else id(lazy.array)
 
 

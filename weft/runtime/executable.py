@@ -32,7 +32,7 @@ from weft.runtime.recipe import Recipe
 from weft.runtime.shared import arena_of
 from weft.runtime.state import State, aligned
 from weft.runtime.stopwatch import Stopwatch
-from weft.transform.interpreter import place
+from weft.transform.interpreter import located
 
 Array = np.ndarray[Any, Any]
 
@@ -340,14 +340,14 @@ class Executable:
             f"(created at {nodes[0].source})"
         )
 
-    def _out_of_range(self, fault: Fault) -> OutOfRangeError:
+    def _out_of_range(self, fault: Fault) -> WeftError:
         group = self.blueprint.calls[fault.tag].group
         assert group is not None
         node: Node = next(n for n in group.nodes if len(n.inputs) > 1)
         x, indices = (known(v.shape) for v in node.inputs[:2])
         size = x[node.attrs.get("axis", 0)]
         text = outside(indices, fault.position, fault.value, size)
-        return OutOfRangeError(f"{node.op}: {text} ({place(node)})")
+        return located(OutOfRangeError(text), node)
 
     def brief(self) -> str:
         """How much is run, in a few words."""

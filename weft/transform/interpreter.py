@@ -104,14 +104,16 @@ def place(node: Node) -> str:
 
 def located(error: WeftError, node: Node) -> WeftError:
     """The same error, its message naming the operation, the node and the user's line."""
-    return type(error)(f"{node.op}: {error} ({place(node)})")
+    found = type(error)(f"{node.op}: {error} ({place(node)})")
+    found.node = node.name
+    return found
 
 
 def failed(error: Exception, node: Node) -> WeftError:
     """What to raise where a node's reference raised `error`."""
     if isinstance(error, WeftError):
         return located(error, node)
-    return GraphError(f"{node.op}: the reference failed: {error!r} ({place(node)})")
+    return located(GraphError(f"the reference failed: {error!r}"), node)
 
 
 def as_typed(array: Any, kind: TensorType, node: Node) -> Array:

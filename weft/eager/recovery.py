@@ -1,0 +1,69 @@
+"""After a failure: the program of a user goes on as if the call that failed had raised at once.
+
+A label out of range is found when its loss is looked at; by then the backward pass and the update
+are recorded too. What was recorded before that call stays to be computed. What was changed in place
+behind it is what it was.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+
+from weft.eager.handle import Handle
+from weft.eager.lazy import Lazy, Pending, Record, Replaced, trace
+from weft.eager.structure import Structure, expand
+from weft.errors import WeftError
+
+
+def blame(error: WeftError, structure: Structure) -> None:
+    """Note which of the recorded calls failed, unless that is known."""
+    if error.serial is None:
+        error.serial = _failed(error.node or "", structure).serial
+
+
+def _failed(name: str, structure: Structure) -> Record:
+    """The record that a node is part of; the first one where that cannot be told.
+
+    What an operation is replaced by carries its name as a prefix: `softmax/exp`.
+    """
+    expanded = expand(structure)
+    positions = {node.name: i for i, node in enumerate(expanded.graph.nodes)}
+    while name and name not in positions:
+        name = name.rpartition("/")[0]
+    return structure.records[max(bisect_right(expanded.begins, positions.get(name, 0)) - 1, 0)]
+
+
+def recover(error: BaseException, pending: Pending) -> None:
+    """Have pending what can still be computed of what was, and take the rest back."""
+    since, kept = _since(error, pending), list[Replaced]()
+    for replaced in reversed(pending.replaced):
+        if _is_behind(replaced.after, since):
+            _take_back(replaced)
+        else:
+            kept.append(replaced)
+    now = trace.now
+    now.pending[:0] = [r for r in pending.records if r.serial < since]
+    now.replaced[:0] = kept[::-1]
+
+
+def _since(error: BaseException, pending: Pending) -> float:
+    """The number of the first record that is not to be computed."""
+    if isinstance(error, WeftError) and error.serial is not None:
+        return error.serial
+    if isinstance(error, Exception) and not isinstance(error, MemoryError):
+        return pending.records[0].serial
+    return float("inf")  # it may well succeed the next time
+
+
+def _is_behind(lazy: Lazy, since: float) -> bool:
+    """Whether a value is not to be computed."""
+    return lazy.array is None and lazy.record is not None and lazy.record.serial >= since
+
+
+def _take_back(replaced: Replaced) -> None:
+    tensor: Handle | None = replaced.tensor()
+    # A view may have taken its value again, anything else has been given a known one since.
+    if tensor is not None and (tensor.shown is replaced.after or tensor.window is not None):
+        tensor.exchange(replaced.before)
+        tensor.window = replaced.window
+        tensor.touch()
