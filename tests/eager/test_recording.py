@@ -192,7 +192,7 @@ def test_records_do_not_pile_up(monkeypatch):
     assert len(trace.now.pending) <= 51
     assert x.item() == 200.0
     monkeypatch.undo()
-    trace.now.reset()
+    trace.now.take()
 
 
 def test_parameters_are_updated_in_their_memory():
