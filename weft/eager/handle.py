@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import sys
 import weakref
+from functools import partial
 from typing import Any, ClassVar, Final
 
 import numpy as np
 
-from weft.eager.lazy import Array, Lazy, Replaced, array_of, changes, known, trace
+from weft.eager.lazy import Array, Lazy, array_of, changes, known, trace
 from weft.eager.promotion import TORCH, Rules
 from weft.eager.storage import lend
 from weft.eager.straight import with_history
@@ -173,12 +174,11 @@ class Handle:
         self._version += 1
 
     def _note(self, lazy: Lazy) -> None:
-        """Note what is shown until now, as it may have to be shown again."""
-        now = trace.now
+        """Note what is shown until now, as it may have to be shown again instead of `lazy`."""
+        now, before = trace.now, self.shown
         if now.depth:
-            now.changed.setdefault(self, self.shown)
-        elif lazy.array is None:
-            now.replaced.append(Replaced(weakref.ref(self), self.shown, lazy, self.window))
+            now.changed.setdefault(self, before)
+        now.on_failure(lazy, partial(_take_back, weakref.ref(self), before, lazy, self.window))
 
     def become(self, view: Handle) -> Handle:
         """Be what a view of this tensor is: the same elements in another shape, for good."""
@@ -207,6 +207,17 @@ class Handle:
             now.tracked, now.leaf = False, None
         self._show(lazy)
         return now
+
+
+def _take_back(
+    reference: weakref.ref[Handle], before: Lazy, after: Lazy, window: View | None
+) -> None:
+    tensor = reference()
+    # A view may have taken its value again, anything else has been given a known one since.
+    if tensor is not None and (tensor.shown is after or tensor.window is not None):
+        tensor.exchange(before)
+        tensor.window = window
+        tensor.touch()
 
 
 def _references_of_lone() -> int:

@@ -147,33 +147,36 @@ class Changes:
 changes: Final = Changes()
 
 
-class Replaced(NamedTuple):
-    """An in-place change: of a tensor, from a value to another one; what it was a view of then."""
+class Change(NamedTuple):
+    """What follows in Python from a recorded call, as that another value is shown.
 
-    tensor: Callable[[], Any]
-    before: Lazy
-    after: Lazy
-    window: Any
+    Attributes:
+        value: of the call.
+        take_back: to be called, the last change first, where the call is not to be computed.
+    """
+
+    value: Lazy
+    take_back: Callable[[], None]
 
 
 class Pending(NamedTuple):
     """What waits to be computed."""
 
     records: list[Record]
-    replaced: list[Replaced]
+    changes: list[Change]
 
 
 class State:
     """What a thread has recorded and not yet computed, and the modes that it is in."""
 
     __slots__ = (
-        "anomaly", "autocast", "backward_passes", "changed", "depth", "grad_mode", "inspect",
-        "limit", "pending", "replaced",
+        "anomaly", "autocast", "backward_passes", "changed", "changes", "depth", "grad_mode",
+        "inspect", "limit", "pending",
     )  # fmt: skip
 
     def __init__(self) -> None:
         self.pending: list[Record] = []
-        self.replaced: list[Replaced] = []  # in-place changes that are pending, in order
+        self.changes: list[Change] = []  # what follows from them, in order
         self.backward_passes = 0  # since something was computed
         self.limit = MOST_PENDING  # how many records may wait; 0 after an optimiser's step
         self.grad_mode = True
@@ -185,11 +188,16 @@ class State:
 
     def take(self) -> Pending:
         """What is pending; nothing is afterwards, and nothing is due."""
-        found = Pending(self.pending, self.replaced)
-        self.pending, self.replaced = [], []
+        found = Pending(self.pending, self.changes)
+        self.pending, self.changes = [], []
         self.limit = MOST_PENDING
         self.backward_passes = 0
         return found
+
+    def on_failure(self, value: Lazy, take_back: Callable[[], None]) -> None:
+        """Note what is to be done should a pending value never be computed."""
+        if value.array is None and not self.depth:
+            self.changes.append(Change(value, take_back))
 
     def end_backward(self) -> None:
         """Note the end of a backward pass."""

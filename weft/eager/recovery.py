@@ -9,8 +9,7 @@ from __future__ import annotations
 
 from bisect import bisect_right
 
-from weft.eager.handle import Handle
-from weft.eager.lazy import Lazy, Pending, Record, Replaced, trace
+from weft.eager.lazy import Change, Lazy, Pending, Record, trace
 from weft.eager.structure import Structure, expand
 from weft.errors import WeftError
 
@@ -35,15 +34,15 @@ def _failed(name: str, structure: Structure) -> Record:
 
 def recover(error: BaseException, pending: Pending) -> None:
     """Have pending what can still be computed of what was, and take the rest back."""
-    since, kept = _since(error, pending), list[Replaced]()
-    for replaced in reversed(pending.replaced):
-        if _is_behind(replaced.after, since):
-            _take_back(replaced)
+    since, kept = _since(error, pending), list[Change]()
+    for change in reversed(pending.changes):
+        if _is_behind(change.value, since):
+            change.take_back()
         else:
-            kept.append(replaced)
+            kept.append(change)
     now = trace.now
     now.pending[:0] = [r for r in pending.records if r.serial < since]
-    now.replaced[:0] = kept[::-1]
+    now.changes[:0] = kept[::-1]
 
 
 def _since(error: BaseException, pending: Pending) -> float:
@@ -58,12 +57,3 @@ def _since(error: BaseException, pending: Pending) -> float:
 def _is_behind(lazy: Lazy, since: float) -> bool:
     """Whether a value is not to be computed."""
     return lazy.array is None and lazy.record is not None and lazy.record.serial >= since
-
-
-def _take_back(replaced: Replaced) -> None:
-    tensor: Handle | None = replaced.tensor()
-    # A view may have taken its value again, anything else has been given a known one since.
-    if tensor is not None and (tensor.shown is replaced.after or tensor.window is not None):
-        tensor.exchange(replaced.before)
-        tensor.window = replaced.window
-        tensor.touch()

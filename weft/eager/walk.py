@@ -6,8 +6,10 @@ functions of the user want to see what flows, the way is cut there into several.
 
 from __future__ import annotations
 
+import weakref
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 from weft.eager.call import cast, lazy_of, wrap
@@ -216,6 +218,15 @@ def add(x: Lazy, y: Lazy) -> Lazy:
 def add_to(tensor: Any, g: Lazy) -> None:
     """Add a gradient to `.grad` of a tensor."""
     if tensor.grad is None:
-        tensor.grad = wrap(unowned(g))
+        value = unowned(g)
+        tensor.grad = found = wrap(value)
+        back = partial(_take_back, weakref.ref(tensor), weakref.ref(found))
+        trace.now.on_failure(value, back)
     else:
         tensor.grad.replace(add(tensor.grad.lazy, g))
+
+
+def _take_back(reference: weakref.ref[Any], gradient: weakref.ref[Any]) -> None:
+    tensor = reference()
+    if tensor is not None and tensor.grad is gradient():
+        tensor.grad = None

@@ -6,8 +6,10 @@ that changes from step to step (learning rate, bias corrections) is an input of 
 
 from __future__ import annotations
 
+import itertools
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import partial
 from typing import Any, ClassVar, NamedTuple
 
 from weft.eager import storage
@@ -158,6 +160,8 @@ class Optimizer:
                 self._record(self._without_lagging(buckets))
             finally:
                 trace.now.grad_mode = before
+            last = trace.now.pending[-1].outputs[0]
+            trace.now.on_failure(last, partial(self._uncount, buckets))
             trace.now.limit = 0  # what comes next belongs to the next program
         return loss
 
@@ -202,6 +206,14 @@ class Optimizer:
                 state["step"] += 1
                 buckets.setdefault((i, state["step"], p.dtype), []).append(p)
         return buckets
+
+    def _uncount(self, buckets: dict[Any, list[Tensor]]) -> None:
+        """Take back that the step counts went up."""
+        for p in itertools.chain(*buckets.values()):
+            state = self.state[p]
+            state["step"] -= 1
+            if not state["step"]:
+                del self.state[p]
 
     def _begin(self, p: Tensor, group: Group, state: dict[str, Any]) -> None:
         state["step"] = 0
