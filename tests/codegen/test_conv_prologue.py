@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -31,6 +32,10 @@ SHAPES: dict[str, Case] = {
     "3x3": ((1, 9, 9, 40), (3, 3, 40, 48), {"padding": ((1, 1), (1, 1)), "strides": (2, 2)}),
     "squares": ((2, 30, 30, 40), (3, 3, 40, 48), {"padding": ((1, 1), (1, 1))}),
     "depthwise": ((1, 9, 9, 40), (3, 3, 1, 40), {"groups": 40}),
+    "planes": ((2, 37, 41, 3), (3, 3, 3, 32), {"padding": ((0, 1), (1, 1)), "strides": (2, 2)}),
+    "few planes": ((1, 5, 70, 2), (1, 3, 2, 40), {"padding": ((0, 0), (1, 0))}),
+    "a plane's end": ((3, 9, 16, 4), (2, 2, 4, 16), {}),
+    "to few columns": ((2, 8, 33, 3), (3, 3, 3, 2), {}),
     "few columns": ((2, 9, 9, 64), (1, 1, 64, 2), {}),
 }
 
@@ -46,15 +51,22 @@ def normalised(shape: tuple[int, ...]) -> Value:
     return ops.relu((raw - mean) * factor + offset) * 0.5 + 0.25
 
 
-def fused(kind: str, case: str) -> tuple[Group, dict[Value, Array]]:
-    """A product that reads what batch norm and ReLU make of an array."""
+def moved(shape: tuple[int, ...]) -> Value:
+    """An image whose channels lie in planes."""
+    return ops.transpose(array(*shape[:1], shape[-1], *shape[1:-1]), perm=(0, 2, 3, 1))
+
+
+def fused(
+    kind: str, case: str, made_of: Callable[[tuple[int, ...]], Value] = normalised
+) -> tuple[Group, dict[Value, Array]]:
+    """A product that reads what, most often, batch norm and ReLU make of an array."""
     x, w, attrs = SHAPES[case]
     rules = PLAIN | attrs
     graph = Graph()
     with graph.as_default():
         y = known(ops.conv(array(*x), array(*w), **rules).shape)
         first = len(graph.nodes)
-        made = normalised(x)
+        made = made_of(x)
         before = [n for n in graph.nodes[first:] if n.op != "placeholder"]
         if kind == "conv":
             result = ops.conv(made, array(*w), **rules)
@@ -82,6 +94,20 @@ def test_an_operand_is_computed_as_it_is_read(case: str, kind: str) -> None:
             passes = [x for x in launches if x.kernel.name.startswith("subtract")]
             assert not passes
         # Sums reach 25, and Winograd errs relative to its terms.
+        check_group(group, launches, feeds, target, 1e-4, 5e-4)
+
+
+@pytest.mark.parametrize(
+    "case", ["planes", "few planes", "a plane's end", "squares", "to few columns"]
+)
+def test_planes_are_put_side_by_side(case: str) -> None:
+    group, feeds = fused("conv", case, moved)
+    for name in ("native", "x86-64-v2", "x86-64-v3"):
+        with config.override(target=name):
+            target = targets.current()
+        launches = family.conv(group, target)
+        apart = any(x.kernel.name.startswith("transpose") for x in launches)
+        assert apart == (case == "squares") or case == "to few columns"
         check_group(group, launches, feeds, target, 1e-4, 5e-4)
 
 

@@ -250,6 +250,26 @@ def test_jit_runs_python_once_per_signature():
     assert calls == [(2,), (3,)]
 
 
+def test_jit_tells_a_call_from_the_one_before():
+    traced = []
+
+    @func.jit
+    def f(x, y=0.5):
+        traced.append(x.shape)
+        return x * y
+
+    pair, three = wf.tensor([1.0, 2.0], requires_grad=True), wf.tensor([1.0, 2.0, 3.0])
+    for _ in range(2):
+        for x in (pair, three):
+            assert f(x).tolist() == f(x).tolist() == [v / 2 for v in x.tolist()]
+            assert f(x, x).tolist() == f(x, x).tolist() == [v * v for v in x.tolist()]
+            assert f(x, y=2.0).tolist() == f(x, 2.0).tolist() == [v * 2 for v in x.tolist()]
+        assert f(pair).requires_grad and not f(three).requires_grad
+        with wf.no_grad():
+            assert not f(pair).requires_grad
+    assert len(traced) == 2 * 4 + 1  # shapes, ways to call; once without gradients
+
+
 def test_jit_sees_what_changes_outside():
     w = tensor(2)
     f = func.jit(lambda x: x * w)

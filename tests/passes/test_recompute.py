@@ -66,6 +66,23 @@ def test_a_layer_computes_what_it_reads():
     assert stored == ["conv", "conv_grad_weight"]
 
 
+def test_a_first_layer_reads_planes():
+    def build(x, w):
+        return ops.conv(ops.transpose(x, perm=(0, 2, 3, 1)), w, **PLAIN)
+
+    names, stored = groups(build, (2, 3, 96, 96), (3, 3, 3, 32))
+    assert names == [("conv",)] and stored == ["conv"]
+    names, _ = groups(build, (2, 3, 96, 96), (1, 1, 3, 32))
+    assert names == [("transpose",), ("conv",)]
+
+    def trained(x, w, g):
+        y = ops.transpose(x, perm=(0, 2, 3, 1))
+        return ops.conv(y, w, **PLAIN), ops.conv_grad_weight(y, g, shape=(3, 3, 3, 32), **PLAIN)
+
+    names, _ = groups(trained, (2, 3, 96, 96), (3, 3, 3, 32), (2, 94, 94, 32))
+    assert names[0] == ("transpose",)
+
+
 def test_a_layer_reads_what_is_in_memory_anyway():
     def build(x, mean, w):
         y = ops.relu((x - mean) * mean)

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Hashable, Iterable, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
+from weft.eager.call import lazy_of
+from weft.eager.handle import Handle
 from weft.eager.lazy import Lazy, Tracer, trace
 from weft.eager.plan import Plan
 from weft.eager.promotion import default_dtype
@@ -14,6 +16,7 @@ from weft.eager.standing import Standing
 from weft.eager.tracing import Traced, subgraph_plan
 from weft.errors import TracerError
 from weft.func.function import Function, Result, take_apart, trace_function
+from weft.ir.node import TensorType
 from weft.ops.base import at_user_line
 
 
@@ -35,6 +38,21 @@ class _Entry:
         return last
 
 
+class _Last(NamedTuple):
+    """A call with tensors alone."""
+
+    entry: _Entry
+    kinds: tuple[type, ...]
+    types: tuple[TensorType, ...]
+    mode: Hashable
+
+
+def _mode() -> Hashable:
+    """What else decides how a function is traced."""
+    now = trace.now
+    return now.grad_mode, now.autocast, default_dtype()
+
+
 class Jitted:
     """A function that is traced at its first call with arguments of given types.
 
@@ -50,6 +68,7 @@ class Jitted:
         self._names = frozenset(names)
         self._entries: dict[Any, _Entry] = {}
         self._method: Jitted | None = None
+        self._last: _Last | None = None
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         """Call the function.
@@ -58,13 +77,42 @@ class Jitted:
             TracerError: it looks at the value of an argument that is not static, or a static
                 argument cannot be hashed.
         """
+        again = self._again(args) if not kwargs else None
+        entry, lazies = again or self._entry(args, kwargs)
+        standing = entry.standing()
+        found = trace.now.record(entry.plan, (*lazies, *standing.values))
+        if found and found[0].record is not None:
+            found[0].record.standing = standing
+        changed = entry.traced.changed
+        count = len(found) - len(changed)
+        for handle, lazy in zip(changed, found[count:], strict=True):
+            handle.replace(lazy)
+        return entry.result.rebuilt(found[:count])
+
+    def _again(self, args: tuple[Any, ...]) -> tuple[_Entry, tuple[Lazy, ...]] | None:
+        """The entry of the last call and the arguments, if these are other tensors like those."""
+        last = self._last
+        if last is None or len(args) != len(last.types) or last.mode != _mode():
+            return None
+        lazies: list[Lazy] = []
+        for x, kind, type_ in zip(args, last.kinds, last.types, strict=True):
+            lazy = lazy_of(x) if type(x) is kind else None
+            if lazy is None or lazy.type is not type_:
+                return None
+            lazies.append(lazy)
+        return last.entry, tuple(lazies)
+
+    def _entry(
+        self, args: tuple[Any, ...], kwargs: dict[str, Any]
+    ) -> tuple[_Entry, tuple[Lazy, ...]]:
+        """What was traced for arguments like these, and the tensors in them."""
         fixed = tuple([a for i, a in enumerate(args) if i in self._positions])
         named = tuple([(k, v) for k, v in kwargs.items() if k in self._names])
         free = [a for i, a in enumerate(args) if i not in self._positions]
         apart = take_apart((free, {k: v for k, v in kwargs.items() if k not in self._names}))
         types = tuple([id(x.type) for x in apart.lazies])
         kinds = tuple([type(x) for x in apart.likes])
-        mode = (trace.now.grad_mode, trace.now.autocast, default_dtype())
+        mode = _mode()
         key = (apart.tree, types, kinds, apart.static, fixed, named, len(args), mode)
         entry = self._find(key)
         if entry is None:
@@ -74,15 +122,11 @@ class Jitted:
             entry = _Entry(subgraph_plan(traced.function), tuple(owners), traced, traced.result)
             if not any(isinstance(x, Tracer) for x in traced.captured):
                 self._entries[key] = entry
-        standing = entry.standing()
-        found = trace.now.record(entry.plan, (*apart.lazies, *standing.values))
-        if found and found[0].record is not None:
-            found[0].record.standing = standing
-        changed = entry.traced.changed
-        count = len(found) - len(changed)
-        for handle, lazy in zip(changed, found[count:], strict=True):
-            handle.replace(lazy)
-        return entry.result.rebuilt(found[:count])
+        plain = key in self._entries and not kwargs and not fixed
+        tensors = plain and all([isinstance(x, Handle) for x in args])
+        same = tuple([x.type for x in apart.lazies])
+        self._last = _Last(entry, kinds, same, mode) if tensors else None
+        return entry, apart.lazies
 
     def _find(self, key: Any) -> _Entry | None:
         try:

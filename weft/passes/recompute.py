@@ -6,7 +6,8 @@ the mean in the gradient of batch norm, the mask of a ReLU from what went into i
 one array less, and if all readers do so the value is never stored.
 
 A convolution that copies its operand anyway takes the steps meanwhile: batch norm and ReLU between
-two layers. It gains nothing by that unless the value is never stored.
+two layers. It gains nothing by that unless the value is never stored. So does a first layer with
+an image that lies NCHW.
 """
 
 from __future__ import annotations
@@ -35,6 +36,8 @@ CHEAP: Final = frozenset({
 READS: Final = frozenset({"conv", "conv_grad_weight"})
 """Products that take steps while they read their first operand: those of one tap, and depthwise
 ones."""
+PLANES: Final = 4
+"""Most channels of an NCHW image that a convolution puts side by side while it copies its block."""
 FEWEST: Final = 32
 """Channels and columns of such a product: with fewer of them it copies nothing."""
 
@@ -98,7 +101,7 @@ class _Draft:
                 return False
             if not any(value in node.inputs for node in rest):
                 return True
-        return self._takes(rest, value)
+        return value.node.op != "transpose" and self._takes(rest, value)
 
     @staticmethod
     def _takes(nodes: Sequence[Node], value: Value) -> bool:
@@ -199,7 +202,7 @@ def _trace(
         return True
     lower = op_of(node).lower
     cheap = node.op in CHEAP and isinstance(lower, Elementwise) and value.shape == root.shape
-    if node.op != "constant" and node.op != "broadcast_to" and not cheap:
+    if node.op not in ("constant", "broadcast_to") and not cheap and not _is_image(value, root):
         return False
     if len(steps) >= LONGEST:
         return False
@@ -215,6 +218,8 @@ def _reads_through(node: Node, value: Value, sources: Iterable[Value]) -> bool:
         return False
     weights = node.outputs[0] if node.op == "conv_grad_weight" else node.inputs[1]
     *taps, channels, columns = known(weights.shape)
+    if _is_image(value, value):
+        return node.op == "conv" and node.attrs["groups"] == 1 < size(tuple(taps))
     one = size(tuple(taps)) == node.attrs["groups"] == 1 and channels >= FEWEST
     apart = channels == 1 < node.attrs["groups"] == columns
     if not (one or apart) or columns < FEWEST:
@@ -226,6 +231,15 @@ def _reads_through(node: Node, value: Value, sources: Iterable[Value]) -> bool:
         else size(v.shape) == 1 or size(v.shape) == row == known(v.shape)[-1]
         for v in sources
     )
+
+
+def _is_image(value: Value, root: Value) -> bool:
+    """Whether it is a few planes, put side by side: what a first layer reads."""
+    if value is not root or value.node.op != "transpose" or value.dtype.name != "float32":
+        return False
+    rank = len(known(value.shape))
+    planes = (0, *range(2, rank), 1)
+    return value.node.attrs["perm"] == planes and 1 < known(value.shape)[-1] <= PLANES
 
 
 def _bytes(value: Value) -> int:

@@ -15,6 +15,7 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Iterator
+from dataclasses import replace
 from math import prod
 
 from weft.codegen.builder import Reg, constant, integer, kernel_builder
@@ -102,6 +103,7 @@ class Nest:
         """The launch on the source and the packed weights."""
         self.sink.cut(self.plan.chunks)
         self.reads = source
+        self.image = replace(self.image, planes=source.planes)
         args: list[Argument] = [source.array, weights, *source.values]
         own = len(args)
         if self.scratch:
@@ -192,7 +194,7 @@ class Nest:
 
     def _loads(self) -> tuple[Reg | None, Load | None]:
         """The channels that are copied, if not whole positions, and what loads them."""
-        if not self.reads.steps:
+        if not self.reads.steps or self.reads.planes:
             return (self.channels[1] if self.plan.slices > 1 else None), None
         first, channels = self.channels
 

@@ -9,9 +9,11 @@ have the zeros already: less than tiles for borders would cost, of which there a
 from __future__ import annotations
 
 from dataclasses import dataclass
+from math import prod
 
 from weft.codegen.builder import Builder, Reg, constant, integer, memory_type
 from weft.codegen.contraction.emit import Load, copy_run, smaller, subtract
+from weft.codegen.contraction.transpose import shuffle
 from weft.codegen.convolution.geometry import Triple
 from weft.codegen.microkernel import first_lanes, store_masked
 from weft.codegen.target import Target
@@ -20,16 +22,25 @@ from weft.ir.dtype import DType
 
 @dataclass(frozen=True)
 class Image:
-    """An NHWC array in memory: extents and the type of its elements."""
+    """An array in memory, most often NHWC: extents and the type of its elements."""
 
     extents: Triple
     channels: int
     dtype: DType
+    planes: bool = False  # NCHW: a plane for each channel
 
     @property
     def pitches(self) -> tuple[int, int, int, int]:
         """Bytes between neighbours: images, then the three axes."""
+        if self.planes:
+            _, *within = pitches_of(self.extents, self.dtype.size)
+            return self.channels * self.plane, within[0], within[1], within[2]
         return pitches_of(self.extents, self.channels * self.dtype.size)
+
+    @property
+    def plane(self) -> int:
+        """Bytes of all positions of a channel."""
+        return prod(self.extents) * self.dtype.size
 
 
 def pitches_of(extents: Triple, pixel: int) -> tuple[int, int, int, int]:
@@ -83,7 +94,10 @@ def copy_block(
         kinds = image.dtype, wide
         if channels is None:
             clear_run(b, target, row, b.mul(begin, image.channels), wide)
-            copy_run(b, target, place, after, b.mul(middle, image.channels), kinds)
+            if image.planes:
+                _interleave(b, target, image, place, after, middle)
+            else:
+                copy_run(b, target, place, after, b.mul(middle, image.channels), kinds)
             clear_run(b, target, last, b.mul(rest, image.channels), wide)
         else:
             for start, count in ((row, begin), (last, rest)):
@@ -94,6 +108,43 @@ def copy_block(
                 goal = b.offset(after, b.mul(x.index, pitches[3]))
                 pixel = b.offset(place, b.mul(x.index, own[3]))
                 copy_run(b, target, pixel, goal, channels, kinds, load)
+
+
+def _interleave(b: Builder, target: Target, image: Image, source: Reg, to: Reg, count: Reg) -> None:
+    """Copy `count` neighbours from their planes, the channels of each side by side."""
+    size, lanes = image.dtype.size, target.lanes(image.dtype.size)
+    whole = b.binary("and", count, integer(-lanes))
+    type_ = memory_type(image.dtype, lanes)
+    with b.loop(0, whole, lanes) as loop:
+        place = b.offset(source, b.mul(loop.index, size))
+        planes = [
+            b.load(type_, b.offset(place, c * image.plane), size) for c in range(image.channels)
+        ]
+        goal = b.offset(to, b.mul(loop.index, image.channels * size))
+        for i, value in enumerate(_side_by_side(b, planes, lanes)):
+            b.store(value, b.offset(goal, i * lanes * size), size)
+    with b.loop(whole, count) as x, b.loop(0, image.channels) as c:
+        place = b.offset(source, b.add(b.mul(c.index, image.plane), b.mul(x.index, size)))
+        goal = b.offset(to, b.mul(b.add(b.mul(x.index, image.channels), c.index), size))
+        b.store(b.load(memory_type(image.dtype, 1), place, size), goal, size)
+
+
+def _side_by_side(b: Builder, planes: list[Reg], lanes: int) -> list[Reg]:
+    """Lane 0 of every vector, then lane 1 of every vector, and so on."""
+    count = len(planes)
+    found: list[Reg] = []
+    for first in range(0, count * lanes, lanes):
+        value = planes[0]
+        own = [divmod(first + lane, count) for lane in range(lanes)]
+        picked = [position for position, _ in own]
+        for channel in range(1, count):
+            taken = [
+                lanes + position if of == channel else lane
+                for (position, of), lane in zip(own, picked, strict=True)
+            ]
+            value, picked = shuffle(b, value, planes[channel], taken), list(range(lanes))
+        found.append(value)
+    return found
 
 
 def clear_run(b: Builder, target: Target, to: Reg, count: Reg, dtype: DType) -> None:

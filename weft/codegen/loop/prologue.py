@@ -10,7 +10,8 @@ steps that lead to it on the way, so that the operand itself is never in memory:
     ...
     prologue.read(pointer, column, 16, float32, None)   # `pointer` into the array; a channel
 
-Where nothing leads to the operand it is loaded as it is.
+Where nothing leads to the operand it is loaded as it is. Or it is moved: an image that lies NCHW,
+`planes`, is put side by side by the kernel itself.
 """
 
 from __future__ import annotations
@@ -34,12 +35,14 @@ class Prologue:
 
     def __init__(self, group: Group, operand: Value, stored: Scratch | None = None) -> None:
         self.steps: Final = operand.node in group.before and stored is None
+        self.planes: Final = self.steps and operand.node.op == "transpose"
         self.dtype: Final = operand.dtype
         shape = known(operand.shape)
         self._column = Symbol("column", shape[-1])
         self._buffers = Buffers()
         self._trace = Trace(group.before, self._buffers)
-        whole = [v for n in group.before for v in n.inputs if v.shape == operand.shape]
+        same = operand.node.inputs[0].shape if self.planes else shape
+        whole = [v for n in group.before for v in n.inputs if v.shape == same]
         arrays = [v for v in dict.fromkeys(whole) if v.node not in group.before]
         self.array: Final[Argument] = arrays[0] if self.steps else stored or operand
         self._read = Symbol("read")
@@ -47,7 +50,7 @@ class Prologue:
         for value in arrays[:1]:
             self._trace.given[value] = lambda _: local
         index = (*(ZERO for _ in shape[:-1]), variable(self._column))
-        self._result = self._trace.at(operand, index) if self.steps else None
+        self._result = None if self.planes or not self.steps else self._trace.at(operand, index)
         found = [b.source for b in self._buffers.all.values() if isinstance(b.source, Value)]
         self.values: Final = tuple(found)
 
