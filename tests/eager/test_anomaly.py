@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import weft as wf
-from weft import errors
+from weft import errors, nn
 
 
 def line_of(function, text):
@@ -128,3 +128,20 @@ def test_anomaly_mode_names_the_forward_line():
     assert wf.autograd.is_anomaly_enabled()
     wf.autograd.set_detect_anomaly(False)
     loss(x).backward()
+
+
+def test_a_step_that_raises_leaves_everything_as_it_was():
+    layer = nn.Linear(2, 1)
+    optimiser = wf.optim.Adam(layer.parameters(), 0.1)
+
+    def step() -> None:
+        layer(wf.ones(3, 2)).sum().backward()
+        optimiser.step()
+        raise RuntimeError("the user's")
+
+    before = layer.weight.detach().numpy().copy()
+    with pytest.raises(RuntimeError, match="the user's"):
+        wf.find_nan(step)
+    np.testing.assert_array_equal(layer.weight.detach().numpy(), before)
+    assert layer.weight.grad is None
+    assert not optimiser.state

@@ -12,9 +12,10 @@ from typing import Any, Final
 
 import numpy as np
 
-from weft.eager.lazy import Array, Lazy, Record, compute, flush, trace
+from weft.eager.lazy import Array, Lazy, Record, compute, flush, next_serial, trace
 from weft.eager.mode import Setting
 from weft.eager.random import default_generator
+from weft.eager.recovery import keep
 from weft.eager.structure import Expanded, Structure, expand
 from weft.errors import GradientError
 from weft.ir.dtype import as_dtype
@@ -254,6 +255,7 @@ def find_nan(step: Callable[..., Any], *args: Any, **kwargs: Any) -> Report:
         ('log', (1,))
     """
     flush()
+    start = next_serial()
     inspector = Inspector()
     state = default_generator.get_state()
     with Setting("inspect", inspector):
@@ -262,7 +264,7 @@ def find_nan(step: Callable[..., Any], *args: Any, **kwargs: Any) -> Report:
             flush()
             del kept
         except Exception:
-            trace.now.pending.clear()
+            keep(trace.now.take(), start)
             if not inspector.report:
                 raise
         finally:

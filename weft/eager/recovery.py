@@ -34,14 +34,19 @@ def _failed(name: str, structure: Structure) -> Record:
 
 def recover(error: BaseException, pending: Pending) -> None:
     """Have pending what can still be computed of what was, and take the rest back."""
-    since, kept = _since(error, pending), list[Change]()
+    keep(pending, _since(error, pending))
+
+
+def keep(pending: Pending, before: float) -> None:
+    """Have pending the records before this number, and take the rest back."""
+    kept: list[Change] = []
     for change in reversed(pending.changes):
-        if _is_behind(change.value, since):
+        if _is_behind(change.value, before):
             change.take_back()
         else:
             kept.append(change)
     now = trace.now
-    now.pending[:0] = [r for r in pending.records if r.serial < since]
+    now.pending[:0] = [r for r in pending.records if r.serial < before]
     now.changes[:0] = kept[::-1]
 
 
