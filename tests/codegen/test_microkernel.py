@@ -9,12 +9,15 @@ import pytest
 from families import TARGETS, machine
 from harness import Array, function
 
+from weft.codegen import llvm
 from weft.codegen.builder import kernel_builder
 from weft.codegen.microkernel import (
+    UNROLL,
     Address,
     Left,
     Right,
     Tile,
+    embedded,
     first_lanes,
     largest_tile,
     max_rows,
@@ -94,3 +97,23 @@ def test_the_check_can_fail() -> None:
     tile = Tile(2, 1, machine("native").lanes(4), types.float32)
     found = run(machine("native"), tile, 4, "constants")
     assert not np.array_equal(found, expected(tile, 5, 40, 1, 0))
+
+
+def test_multiply_adds_broadcast_what_loads_have_time_for() -> None:
+    f32 = types.float32
+    assert embedded(Tile(8, 3, 16, f32)) == [0, 2, 5]  # 18 loads for 24 multiply-adds
+    assert len(embedded(Tile(13, 2, 16, f32))) == 4
+    assert embedded(Tile(4, 2, 16, f32)) == []  # as many loads as there may be
+    assert embedded(Tile(16, 1, 16, f32)) == []  # the compiler does so by itself
+    assert embedded(Tile(6, 2, 8, f32)) == embedded(Tile(8, 3, 16, f32, pairs=True)) == []
+
+
+def test_embedded_rows_are_in_the_code() -> None:
+    tile = Tile(8, 3, 16, types.float32)
+    b = kernel_builder()
+    left = strided(b, b.argument(0), 400, tile.rows, 4)
+    for values in microkernel(b, tile, left, Right(b.argument(1), tile.columns * 4), 64):
+        for value in values:
+            b.store(value, b.argument(2), 4)
+    text = llvm.to_assembly(b.module(), "x86-64-v4", "")
+    assert text.count("{1to16}, ") == UNROLL * 3 * len(embedded(tile))

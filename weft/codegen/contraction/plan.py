@@ -38,6 +38,9 @@ CROWDED_ROWS = 32
 BROAD = 3
 """Most vectors across a tile, unless there are too few rows to fill it: a wider panel leaves L1
 (5 x 5: 87% of the peak, 8 x 3: 100%, Cascade Lake)."""
+SPARE = 10
+"""One of so many registers holds neither sums nor vectors of y: with two of 32 left (14 x 2, 9 x 3)
+LLVM keeps some on the stack, within the loop over k (up to 10% slower than 13 x 2)."""
 SHARED_ROWS = 256
 """Rows from which a launch copies y once for all items, instead of each thread its own panels."""
 ITEM_ROWS = 128
@@ -232,7 +235,8 @@ def choose_tile(product: Product, target: Target, pack_left: bool = False) -> Ti
         least = widest = 2
     passing = _passing(product, target, pack_left)
     for vectors in range(least, min(narrow, widest) + 1):
-        most = max_rows(target, vectors)
+        room = (target.registers - vectors - target.registers // SPARE) // vectors
+        most = min(room, max_rows(target, vectors))
         for rows in range(max(1, min(product.m, most) // 2), min(product.m, most) + 1):
             tile = Tile(rows, vectors, lanes, dtype, product.pairs)
             options.append((_cycles(product, tile, passing), tile))
