@@ -75,6 +75,12 @@ def test_a_first_layer_reads_planes():
     names, _ = groups(build, (2, 3, 96, 96), (1, 1, 3, 32))
     assert names == [("transpose",), ("conv",)]
 
+    def grey(x, w):
+        return build(ops.broadcast_to(x, shape=(2, 3, 96, 96)), w)
+
+    names, _ = groups(grey, (2, 1, 96, 96), (3, 3, 3, 32))
+    assert len(names) == 2 and names[-1] == ("conv",)
+
     def trained(x, w, g):
         y = ops.transpose(x, perm=(0, 2, 3, 1))
         return ops.conv(y, w, **PLAIN), ops.conv_grad_weight(y, g, shape=(3, 3, 3, 32), **PLAIN)

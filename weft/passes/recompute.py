@@ -219,7 +219,8 @@ def _reads_through(node: Node, value: Value, sources: Iterable[Value]) -> bool:
     weights = node.outputs[0] if node.op == "conv_grad_weight" else node.inputs[1]
     *taps, channels, columns = known(weights.shape)
     if _is_image(value, value):
-        return node.op == "conv" and node.attrs["groups"] == 1 < size(tuple(taps))
+        single = node.op == "conv" and node.attrs["groups"] == 1 < size(tuple(taps))
+        return single and list(sources) == list(value.node.inputs)
     one = size(tuple(taps)) == node.attrs["groups"] == 1 and channels >= FEWEST
     apart = channels == 1 < node.attrs["groups"] == columns
     if not (one or apart) or columns < FEWEST:
