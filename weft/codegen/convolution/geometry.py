@@ -15,6 +15,7 @@ extent 1.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 from math import gcd, prod
 
 from weft.ir.dtype import DType, float32
@@ -144,7 +145,7 @@ class Correlation:
         met = prod(sum(p.taps * p.count for p in axis.phases) for axis in self.axes)
         return 2.0 * self.images * met * self.groups * self.depth * self.columns
 
-    @property
+    @cached_property
     def bytes(self) -> float:
         """Memory that must move at least once."""
         source = self.images * prod(a.source for a in self.axes) * self.groups * self.depth

@@ -151,8 +151,10 @@ def candidate(problem: Correlation, target: Target, outputs: int, kept: bool = F
             if group > panels:
                 continue
             most = target.l2 * 5 // 8 // (form.points**2 * group * tile.columns * 4)
-            for tiles in range(rows, max(rows, min(most, total + rows - 1)) + 1, rows):
-                staged = ceil_div(total, tiles) < BLOCKS
+            most = max(rows, min(most, total + rows - 1))
+            by_blocks = {ceil_div(total, t): t for t in range(most // rows * rows, 0, -rows)}
+            for blocks, tiles in reversed(by_blocks.items()):  # the smallest of as many blocks
+                staged = blocks < BLOCKS
                 options.append(Plan(form, tile, images, down, across, tiles, group, panels, staged))
     return min(options, key=lambda plan: (cycles(problem, plan, target, kept), -plan.tile.rows))
 
