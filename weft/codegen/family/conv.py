@@ -120,7 +120,7 @@ def _launches(
     before: tuple[Launch, ...] = ()
     packed: Argument = weights
     if problem.packed_taps * problem.depth:
-        pack, packed = launch_packing(problem, plan.tile, target, weights)
+        pack, packed = launch_packing(problem, plan.tile, weights)
         before = (pack,)
     return (*before, launch_correlation(problem, plan, target, source, packed, sink))
 
