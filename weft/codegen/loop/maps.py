@@ -24,11 +24,12 @@ from weft.codegen.loop.domain import (
     unroll_for,
 )
 from weft.codegen.loop.emit import roots_of
-from weft.codegen.loop.expression import Expr, cost, needed
+from weft.codegen.loop.expression import Buffer, Expr, cost, needed
 from weft.codegen.loop.index import Index, Symbol, atoms_of, flat, substituted, unflat, variable
 from weft.codegen.loop.nest import LINE
 from weft.codegen.loop.trace import Trace, axes_of
 from weft.codegen.loop.tree import Aligned, Loop, Segment, Store, Tree, Turned, Vector
+from weft.codegen.loop.turn import TILE, turned_copy
 from weft.codegen.target import Target
 from weft.ir.node import Value
 from weft.ir.shape import known
@@ -39,8 +40,6 @@ MOST_REGIONS: Final = 6
 """More regions of the last axis than this are told apart element by element."""
 MOST_PERIOD: Final = 8
 """A period of more vectors is not written out."""
-TILE: Final = 64
-"""Elements a side of what is turned at a time: pages enough for the first-level TLB."""
 FEW_ROWS: Final = 64
 
 
@@ -115,8 +114,7 @@ class _Map:
         across = self._across()
         if across is None:
             return (self._rows(),)
-        self._join(across)
-        return (self._turned(across),)
+        return (self._copied(across) or self._turned(across),)
 
     def _launch(
         self,
@@ -272,8 +270,15 @@ class _Map:
         self._rename(dict(zip((before, last), places, strict=True)))
         self.axes = [*outer, both]
 
+    def _copied(self, across: Symbol) -> Launch | None:
+        """One kernel for all shapes, where there is nothing to compute."""
+        if len(self.stores) > 1 or self._is_streamed():
+            return None
+        return turned_copy(self.name, self.stores[0], self.axes, across, self.target)
+
     def _turned(self, across: Symbol) -> Launch:
         """Square tiles, turned in registers."""
+        self._join(across)
         last = self.axes[-1]
         outer = [s for s in self.axes[:-1] if s is not across]
         counts = [-(-across.extent // TILE), -(-last.extent // TILE)]
@@ -294,11 +299,16 @@ class _Map:
 
         Writing a line that is not in the cache reads it first: a third of the traffic of a copy.
         """
-        buffers = tuple(dict.fromkeys(s.buffer for s in self.stores))
-        written = sum(b.dtype.size for b in buffers) * self.count
-        if written < STREAM_BYTES or not all(_whole_lines(s) for s in self.stores):
+        if not self._is_streamed():
             return tree
-        return Aligned(buffers, (_past_caches(tree),), (tree,))
+        return Aligned(self._written(), (_past_caches(tree),), (tree,))
+
+    def _is_streamed(self) -> bool:
+        written = sum(b.dtype.size for b in self._written()) * self.count
+        return written >= STREAM_BYTES and all(_whole_lines(s) for s in self.stores)
+
+    def _written(self) -> tuple[Buffer, ...]:
+        return tuple(dict.fromkeys(s.buffer for s in self.stores))
 
 
 def _product(axes: Sequence[Symbol]) -> int:

@@ -15,11 +15,11 @@ on threads; a launch after it joins the chunks in order.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import prod
 from typing import Final
 
-from weft.codegen.builder import Builder, Reg, constant, integer, kernel_builder
+from weft.codegen.builder import Builder, Reg, constant, element, integer, kernel_builder
 from weft.codegen.kernel import Kernel, Launch, Scratch
 from weft.codegen.loop.convert import choose, register_type, stored
 from weft.codegen.loop.reduction import sum_type
@@ -42,19 +42,19 @@ class _Place:
 
     b: Builder
     pointer: Reg
-    pitch: int
+    pitch: Reg
     type: str
     align: int
     mask: Reg | None
 
     def load(self, n: int) -> Reg:
-        place = self.b.offset(self.pointer, n * self.pitch)
+        place = self.b.offset(self.pointer, self.b.mul(self.pitch, n))
         if self.mask is None:
             return self.b.load(self.type, place, self.align)
         return load_masked(self.b, self.type, place, self.mask)
 
     def store(self, n: int, value: Reg) -> None:
-        place = self.b.offset(self.pointer, n * self.pitch)
+        place = self.b.offset(self.pointer, self.b.mul(self.pitch, n))
         if self.mask is None:
             self.b.store(value, place, self.align)
         else:
@@ -85,9 +85,9 @@ class _Sum:
         """Join what `count` values left in registers with the memory of the chunk."""
         place.increase(0, state[0])
 
-    def totals(self, b: Builder, load: Load, chunks: int, type_: str) -> list[Reg]:
+    def totals(self, b: Builder, load: Load, chunks: Reg, number: Reg) -> list[Reg]:
         """The outputs, from all chunks."""
-        with b.loop(0, chunks, 1, [constant(0, type_)]) as loop:
+        with b.loop(0, chunks, 1, [constant(0, number.type)]) as loop:
             loop.next = [b.binary("fadd", loop.carried[0], load(loop.index, 0))]
         return loop.results
 
@@ -105,7 +105,6 @@ class _Moments:
     def __init__(self, node: Node) -> None:
         self.source: Final = node.inputs[0]
         self.outputs: Final = node.outputs
-        self.count: Final = float(prod(known(self.source.shape)[:-1]))
 
     def first(self, place: _Place, value: Reg) -> list[Reg]:
         """What is kept in registers, from a first value on."""
@@ -133,9 +132,9 @@ class _Moments:
         place.increase(2, fma(b, shift, moved, squares))
         place.increase(3, constant(count, place.type))
 
-    def totals(self, b: Builder, load: Load, chunks: int, type_: str) -> list[Reg]:
+    def totals(self, b: Builder, load: Load, chunks: Reg, number: Reg) -> list[Reg]:
         """The outputs, from all chunks: the mean, then squares of distances from it."""
-        zero, number = constant(0, type_), constant(self.count, type_)
+        zero = constant(0, number.type)
         start = load(integer(0), 0)
         with b.loop(0, chunks, 1, [zero]) as loop:
             origin, distances, _, count = (load(loop.index, n) for n in range(4))
@@ -169,10 +168,12 @@ class Partials:
         self.sources = [kind.source for kind in kinds]
         self.outputs: tuple[Value, ...] = tuple([v for kind in kinds for v in kind.outputs])
         self.columns = columns
+        self._rows = prod(known(kinds[0].source.shape)[:-1])
         self._dtype = sum_type(kinds[0].source.dtype)
         self._pitch = -(-columns * self._dtype.size // LINE) * LINE
-        before = [sum(kind.vectors for kind in kinds[:n]) for n in range(len(kinds) + 1)]
-        self._bytes = [n * self._pitch for n in before]  # where each kind's vectors begin
+        # Where each kind's vectors begin.
+        self._before = [sum(kind.vectors for kind in kinds[:n]) for n in range(len(kinds) + 1)]
+        self._bytes = self._before[-1] * self._pitch  # of a chunk
         self._chunks = 0
         self.scratch: Scratch
         self._b: Builder
@@ -183,7 +184,7 @@ class Partials:
     def cut(self, chunks: int) -> None:
         """Say how many chunks the kernel has."""
         self._chunks = chunks
-        self.scratch = Scratch(max(chunks, 1) * self._bytes[-1])
+        self.scratch = Scratch(max(chunks, 1) * self._bytes)
 
     def bind(self, b: Builder, pointer: Reg) -> None:
         """Tell where the scratch memory lies."""
@@ -192,8 +193,8 @@ class Partials:
     def begin(self, chunk: Reg) -> None:
         """A chunk begins: it has gathered nothing."""
         b = self._b
-        self._own = b.offset(self._base, b.mul(chunk, self._bytes[-1]))
-        with b.loop(0, self._bytes[-1], LINE) as loop:
+        self._own = b.offset(self._base, b.mul(chunk, self._bytes))
+        with b.loop(0, self._bytes, LINE) as loop:
             b.store(constant(0, "<16 x float>"), b.offset(self._own, loop.index), LINE)
 
     def add(self, n: int, column: Reg, value: Reg, mask: Reg | None) -> None:
@@ -213,48 +214,55 @@ class Partials:
 
     def _place(self, n: int, column: Reg, mask: Reg | None, type_: str) -> _Place:
         b, size = self._b, self._dtype.size
-        pointer = b.offset(b.offset(self._own, b.mul(column, size)), self._bytes[n])
-        return _Place(b, pointer, self._pitch, type_, size, mask)
+        start = self._before[n] * self._pitch
+        pointer = b.offset(b.offset(self._own, b.mul(column, size)), start)
+        return _Place(b, pointer, integer(self._pitch), type_, size, mask)
 
     def launch(self, target: Target) -> Launch:
-        """The launch that joins the chunks, in order."""
+        """The launch that joins the chunks, in order: one kernel for all extents."""
         lanes = target.lanes(self._dtype.size)
         vectors = -(-self.columns // lanes)
         what = "_".join("moments" if kind.vectors > 1 else "sum" for kind in self._kinds)
+        numbers = self.columns, self._pitch, self._chunks, self._rows
         return Launch(
-            Kernel(f"join_{what}_{self.columns}_{self._chunks}", self._ir(lanes, vectors)),
-            (self.scratch, *self.outputs), tuple(range(1, 1 + len(self.outputs))),
+            Kernel(f"join_{what}_{self.columns}_{self._chunks}", self._ir(lanes)),
+            (self.scratch, *self.outputs, *numbers), tuple(range(1, 1 + len(self.outputs))),
             -(-vectors // SHARE), bytes=float(self.scratch.size),
         )  # fmt: skip
 
-    def _ir(self, lanes: int, vectors: int) -> str:
+    def _ir(self, lanes: int) -> str:
         b = kernel_builder()
         source = b.argument(0)
         outs = [b.argument(1 + n) for n in range(len(self.outputs))]
-        first = b.mul(b.params[1], SHARE)
-        last = b.call("i64", "llvm.smin.i64", (b.mul(b.params[2], SHARE), integer(vectors)))
-        with b.loop(first, last) as loop:
-            column = b.mul(loop.index, lanes)
+        columns, pitch, chunks, rows = (b.argument(1 + len(outs) + n, "i64") for n in range(4))
+        type_ = register_type(self._dtype, lanes)
+        number = b.splat(b.emit(element(type_), f"sitofp {rows} to {element(type_)}"), lanes)
+        first = b.mul(b.params[1], SHARE * lanes)
+        last = b.call("i64", "llvm.smin.i64", (b.mul(b.params[2], SHARE * lanes), columns))
+        with b.loop(first, last, lanes) as loop:
+            column = loop.index
             mask = None
             if self.columns % lanes:
-                mask = first_lanes(b, b.binary("sub", integer(self.columns), column), lanes)
+                mask = first_lanes(b, b.binary("sub", columns, column), lanes)
             place = b.offset(source, b.mul(column, self._dtype.size))
-            totals = self._totals(b, place, register_type(self._dtype, lanes), mask)
+            totals = self._totals(
+                _Place(b, place, pitch, type_, self._dtype.size, mask), chunks, number
+            )
             for out, value, total in zip(outs, self.outputs, totals, strict=True):
                 size = value.dtype.size
                 at = b.offset(out, b.mul(column, size))
-                to = _Place(b, at, 0, total.type, size, mask)
+                to = _Place(b, at, pitch, total.type, size, mask)
                 to.store(0, stored(b, total, value.dtype))
         return b.module()
 
-    def _totals(self, b: Builder, place: Reg, type_: str, mask: Reg | None) -> list[Reg]:
-        found: list[Reg] = []
-        for kind, start in zip(self._kinds, self._bytes, strict=False):
-            here = b.offset(place, start)
+    def _totals(self, start: _Place, chunks: Reg, number: Reg) -> list[Reg]:
+        b, found = start.b, list[Reg]()
+        chunk_bytes = b.mul(start.pitch, self._before[-1])
+        for kind, before in zip(self._kinds, self._before, strict=False):
 
-            def load(chunk: Reg, n: int, here: Reg = here) -> Reg:
-                at = b.offset(here, b.mul(chunk, self._bytes[-1]))
-                return _Place(b, at, self._pitch, type_, self._dtype.size, mask).load(n)
+            def load(chunk: Reg, n: int, before: int = before) -> Reg:
+                at = b.offset(start.pointer, b.mul(chunk, chunk_bytes))
+                return replace(start, pointer=at).load(before + n)
 
-            found += kind.totals(b, load, self._chunks, type_)
+            found += kind.totals(b, load, chunks, number)
         return found
