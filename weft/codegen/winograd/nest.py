@@ -136,7 +136,7 @@ class _Nest:
         """One square of a panel's columns, transformed back and stored."""
         b, plan, lanes = self.b, self.plan, self.tile.lanes
         side = plan.transform.outputs
-        image, row, across = square_at(b, (plan.down, plan.across), index)
+        image, row, across = square_at(b, (integer(plan.down), integer(plan.across)), index)
         y, x = b.mul(row, side), b.mul(across, side)
         rooms = [
             smaller(b, subtract(b, integer(axis.result), at), side)

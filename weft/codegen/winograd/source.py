@@ -8,7 +8,7 @@ from weft.codegen.contraction.plan import ceil_div
 from weft.codegen.convolution.geometry import Correlation
 from weft.codegen.kernel import Argument, Kernel, Launch, Scratch
 from weft.codegen.winograd.plan import Plan
-from weft.codegen.winograd.window import Windows, WindowTransform
+from weft.codegen.winograd.window import Windows, WindowTransform, zeros_for
 
 PARTS = 8
 """Parts of a block where the source is transformed before."""
@@ -18,10 +18,11 @@ def windows_of(problem: Correlation, plan: Plan) -> Windows:
     """The windows that a convolution's squares read; their transforms have all channels in one."""
     _, down, across = problem.axes
     return Windows(
-        plan.transform.source, (plan.down, plan.across), plan.transform.outputs,
-        (down.phases[0].offset, across.phases[0].offset), (down.source, across.source),
-        problem.depth, problem.depth, plan.tile.lanes,
-        plan.source_pitch(problem.depth), 0, plan.source_point(problem.depth),
+        plan.transform.source, (integer(plan.down), integer(plan.across)), plan.transform.outputs,
+        (down.phases[0].offset, across.phases[0].offset),
+        (integer(down.source), integer(across.source)), integer(problem.depth), 0, plan.tile.lanes,
+        plan.source_pitch(problem.depth), integer(0), integer(plan.source_point(problem.depth)),
+        zeros_for(problem.depth), problem.depth % plan.tile.lanes == 0,
     )  # fmt: skip
 
 

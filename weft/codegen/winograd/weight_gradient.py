@@ -37,7 +37,7 @@ from weft.codegen.winograd.plan import (
     sizes,
 )
 from weft.codegen.winograd.transform import Matrix, Transform, both_axes, transform
-from weft.codegen.winograd.window import Windows, WindowTransform
+from weft.codegen.winograd.window import Windows, WindowTransform, zeros_for
 from weft.ir.dtype import float32
 
 SIZE = float32.size
@@ -83,6 +83,10 @@ class WeightPlan:
     def panels(self, channels: int) -> int:
         """Panels of so many channels."""
         return ceil_div(channels, self.tile.columns)
+
+    def point_bytes(self, channels: int) -> int:
+        """Bytes between points of an operand."""
+        return self.panels(channels) * self.panel_bytes
 
     @property
     def sum_pitch(self) -> int:
@@ -168,25 +172,27 @@ class _WeightGradient:
         _, down, across = problem.axes
         low = down.phases[0].offset, across.phases[0].offset
         extents = (down.source, across.source), (down.result, across.result)
-        windows = (
-            self._windows(plan.transform.source, low, extents[0], problem.depth),
-            self._windows(plan.transform.weights, (0, 0), extents[1], problem.columns),
-        )
+        channels = problem.depth, problem.columns
         kernels = [
-            Kernel(f"{self.name}_{what}_{problem.label}", self._apart(own))
-            for what, own in zip(("x", "g"), windows, strict=True)
-        ]
-        parts = [Scratch(plan.points * own.point_bytes) for own in windows]
-        shares = [plan.panels(own.channels) * self._parts(own) for own in windows]
-        multiply = Kernel(f"{self.name}_products_{problem.label}", self._products(windows))
+            Kernel(f"{self.name}_{what}_{problem.label}", self._apart(matrix, own, count))
+            for what, matrix, own, count in zip(
+                ("x", "g"), (plan.transform.source, plan.transform.weights), (low, (0, 0)),
+                channels, strict=True,
+            )
+        ]  # fmt: skip
+        parts = [Scratch(plan.points * plan.point_bytes(count)) for count in channels]
+        numbers = [self._numbers(own, count) for own, count in zip(extents, channels, strict=True)]
+        shares = [plan.panels(count) * self._parts(count) for count in channels]
+        multiply = Kernel(f"{self.name}_products_{problem.label}", self._products())
         found: list[Launch] = []
         for number in range(plan.rounds):
             first = number * plan.tiles
             count = min(plan.tiles, plan.total - first)
-            for kernel, own, to, chunks in zip(kernels, operands, parts, shares, strict=True):
-                found.append(
-                    Launch(kernel, (own, to, first, count), (1,), chunks, bytes=float(to.size))
-                )
+            for kernel, own, to, rest, chunks in zip(
+                kernels, operands, parts, numbers, shares, strict=True
+            ):
+                args = own, to, first, count, *rest
+                found.append(Launch(kernel, args, (1,), chunks, bytes=float(to.size)))
             found.append(Launch(
                 multiply, (*parts, self.sums, count, int(number == 0)), (2,), plan.points,
                 flops=problem.flops * count / plan.total,
@@ -194,42 +200,43 @@ class _WeightGradient:
             ))  # fmt: skip
         return (*found, self._finish())
 
-    def _windows(
-        self, matrix: Matrix, low: tuple[int, int],
-        extents: tuple[int, int], channels: int,
-    ) -> Windows:  # fmt: skip
-        plan = self.plan
-        return Windows(
-            matrix, plan.grid, plan.transform.taps, low, extents, channels, self.tile.columns,
-            self.tile.lanes, self.tile.columns * SIZE, plan.panel_bytes,
-            plan.panels(channels) * plan.panel_bytes,
+    def _parts(self, channels: int) -> int:
+        return ceil_div(CHUNKS, self.plan.panels(channels))
+
+    def _numbers(self, extents: tuple[int, int], channels: int) -> tuple[int, ...]:
+        """What a kernel that takes windows apart needs to know of an operand."""
+        plan, parts = self.plan, self._parts(channels)
+        return (
+            *plan.grid, *extents, channels, plan.panel_bytes, plan.point_bytes(channels), parts,
+            ceil_div(plan.tiles, parts),
         )  # fmt: skip
 
-    def _parts(self, windows: Windows) -> int:
-        return ceil_div(CHUNKS, self.plan.panels(windows.channels))
-
-    def _apart(self, windows: Windows) -> str:
+    def _apart(self, matrix: Matrix, low: tuple[int, int], channels: int) -> str:
         """The kernel that takes a round's windows apart; a chunk is a part of them, of one panel.
 
         So the lines that it writes at a time are one of each point, and follow each other.
         """
-        b = kernel_builder()
+        b, tile = kernel_builder(), self.tile
         source, to = b.argument(0), b.argument(1)
-        first, count = b.argument(2, "i64"), b.argument(3, "i64")
-        transformed = WindowTransform(b, windows)
-        parts = self._parts(windows)
-        share = ceil_div(self.plan.tiles, parts)
+        first, count, down, across, height, width, depth, panel_bytes, point_bytes, parts, share = (
+            b.argument(slot, "i64") for slot in range(2, 13)
+        )
+        transformed = WindowTransform(b, Windows(
+            matrix, (down, across), self.plan.transform.taps, low, (height, width), depth,
+            tile.columns, tile.lanes, tile.columns * SIZE, panel_bytes, point_bytes,
+            zeros_for(channels), channels % tile.lanes == 0,
+        ))  # fmt: skip
         with b.loop(b.params[1], b.params[2]) as chunk:
-            panel, part = divide(b, chunk.index, integer(parts))
-            start = b.mul(panel, windows.panel)
-            end = smaller(b, b.add(start, windows.panel), windows.channels)
+            panel, part = divide(b, chunk.index, parts)
+            start = b.mul(panel, tile.columns)
+            end = smaller(b, b.add(start, tile.columns), depth)
             own = b.mul(part, share)
             rest = smaller(b, subtract(b, count, own), share)
-            goal = b.offset(to, b.mul(own, windows.window_bytes))
+            goal = b.offset(to, b.mul(own, tile.columns * SIZE))
             transformed.write(source, goal, b.add(first, own), rest, (start, end))
         return b.module()
 
-    def _products(self, windows: tuple[Windows, Windows]) -> str:
+    def _products(self) -> str:
         """The kernel that adds a round's products of one point to the sums."""
         b, plan, tile = kernel_builder(), self.plan, self.tile
         x, g, sums = (b.argument(slot) for slot in range(3))
@@ -240,8 +247,8 @@ class _WeightGradient:
         with b.loop(0, tile.rows * plan.sum_pitch, tile.lanes * SIZE) as loop:
             b.store(Reg(tile.type, "zeroinitializer"), b.offset(zero, loop.index), SIZE)
         with b.loop(b.params[1], b.params[2]) as point:
-            own_x = b.offset(x, b.mul(point.index, windows[0].point_bytes))
-            own_g = b.offset(g, b.mul(point.index, windows[1].point_bytes))
+            own_x = b.offset(x, b.mul(point.index, plan.point_bytes(self.problem.depth)))
+            own_g = b.offset(g, b.mul(point.index, plan.point_bytes(self.problem.columns)))
             own = b.offset(sums, b.mul(point.index, plan.sum_bytes))
             with (
                 b.loop(0, plan.panels(self.problem.columns)) as across,

@@ -1,7 +1,8 @@
 """Windows of an image taken apart into points, written inside a kernel.
 
-Inside the image a window's places are constant distances from its corner. At the border they come
-from a table of pointers, made once a window, in which places outside point at zeros.
+The places of a window come from a table of pointers, made once a window, in which places outside
+the image point at zeros. The transform along either axis is a loop, by way of memory: written out
+it would be most of the kernel, and takes more registers than there are.
 
 Each point is a stream of its own, more of them than a processor foresees: lines of the next window
 are asked for while this one is stored.
@@ -9,17 +10,19 @@ are asked for while this one is stored.
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 
-from weft.codegen.builder import Builder, Reg, integer
-from weft.codegen.contraction.emit import divide, read, smaller
+from weft.codegen.builder import Builder, Reg, integer, vector
+from weft.codegen.contraction.emit import divide, read, smaller, subtract
 from weft.codegen.microkernel import first_lanes, prefetch
-from weft.codegen.winograd.transform import Matrix, both_axes
+from weft.codegen.winograd.transform import Matrix, apply
 from weft.ir.dtype import float32
 
 SIZE = float32.size
-Places = Callable[[int, int], Reg]
+PLACES = 8
+"""Places of a window whose addresses are computed at a time."""
+LEAST_ZEROS = 4096
+"""Bytes of zeros in a kernel, so that kernels for few channels are the same."""
 Channels = tuple[Reg, Reg]
 
 
@@ -32,16 +35,18 @@ class Windows:
     """
 
     matrix: Matrix  # points x places of a window, along either axis
-    grid: tuple[int, int]
+    grid: tuple[Reg, Reg]
     step: int
     low: tuple[int, int]
-    extents: tuple[int, int]
-    channels: int
-    panel: int
+    extents: tuple[Reg, Reg]
+    channels: Reg
+    panel: int  # 0: all channels
     lanes: int
     window_bytes: int  # between windows of a panel
-    panel_bytes: int  # between panels of a point
-    point_bytes: int  # between points
+    panel_bytes: Reg  # between panels of a point
+    point_bytes: Reg  # between points
+    zeros: int  # bytes, at least those of a pixel
+    whole: bool  # whole vectors of channels
 
     @property
     def side(self) -> int:
@@ -49,10 +54,15 @@ class Windows:
         return len(self.matrix[0])
 
 
-def square_at(b: Builder, grid: tuple[int, int], index: Reg) -> tuple[Reg, Reg, Reg]:
+def zeros_for(channels: int) -> int:
+    """Bytes of zeros for places outside the image."""
+    return max(LEAST_ZEROS, 1 << (channels * SIZE - 1).bit_length())
+
+
+def square_at(b: Builder, grid: tuple[Reg, Reg], index: Reg) -> tuple[Reg, Reg, Reg]:
     """Image, row and column of a window, counted through all images."""
-    rest, column = divide(b, index, integer(grid[1]))
-    image, row = divide(b, rest, integer(grid[0]))
+    rest, column = divide(b, index, grid[1])
+    image, row = divide(b, rest, grid[0])
     return image, row, column
 
 
@@ -62,9 +72,22 @@ class WindowTransform:
     def __init__(self, b: Builder, windows: Windows) -> None:
         self.b = b
         self.windows = windows
-        self.pixel = windows.channels * SIZE
-        self.table = b.emit("ptr", f"alloca [{windows.side**2} x ptr], align 64")
-        b.declarations.add(f"@zeros = private constant [{self.pixel} x i8] zeroinitializer")
+        self.pixel = b.mul(windows.channels, SIZE)
+        self.line = b.mul(windows.extents[1], self.pixel)
+        side = windows.side
+        self.type = vector("float", windows.lanes)
+        b.declarations.add(f"@zeros = private constant [{windows.zeros} x i8] zeroinitializer")
+        self.zeros = b.emit("i64", "ptrtoint ptr @zeros to i64")
+        places = [divmod(n, side) for n in range(-(-(side**2) // PLACES) * PLACES)]
+        self.blocks = [places[n : n + PLACES] for n in range(0, len(places), PLACES)]
+        self.table = b.emit("ptr", f"alloca [{len(places)} x ptr], align 64")
+        self.away = b.emit("ptr", f"alloca [{len(places)} x i64], align 64")
+        for n, (i, j) in enumerate(places):
+            away = b.add(b.mul(self.line, i), b.mul(self.pixel, j))
+            b.store(away, b.offset(self.away, n * 8), 8)
+        self.between = b.emit(
+            "ptr", f"alloca [{side * len(windows.matrix)} x {self.type}], align 64"
+        )
 
     def write(
         self, source: Reg, to: Reg, first: Reg, count: Reg, channels: Channels | None = None
@@ -75,81 +98,72 @@ class WindowTransform:
             channels: first and end, the first one divisible by lanes; all if not given.
         """
         b, windows = self.b, self.windows
-        channels = channels or (integer(0), integer(windows.channels))
+        channels = channels or (integer(0), windows.channels)
         with b.loop(0, count) as loop:
             image, row, column = square_at(b, windows.grid, b.add(first, loop.index))
             y = b.add(b.mul(row, windows.step), windows.low[0])
             x = b.add(b.mul(column, windows.step), windows.low[1])
             line = b.add(b.mul(image, windows.extents[0]), y)
-            corner = b.mul(b.add(b.mul(line, windows.extents[1]), x), self.pixel)
-            goal = b.offset(to, b.mul(loop.index, windows.window_bytes))
-            inside = self._inside(y, x)
-            with b.when(inside):
-                self._channels(self._from_corner(b.offset(source, corner)), goal, channels)
-            with b.when(b.binary("xor", inside, Reg("i1", "true"))):
-                places = self._from_table(source, corner, (y, x))
-                self._channels(places, goal, channels)
+            corner = b.add(b.mul(line, self.line), b.mul(x, self.pixel))
+            start = b.add(b.emit("i64", f"ptrtoint {source} to i64"), corner)
+            self._fill(start, (y, x))
+            self._channels(b.offset(to, b.mul(loop.index, windows.window_bytes)), channels)
 
-    def _inside(self, y: Reg, x: Reg) -> Reg:
-        b, found = self.b, Reg("i1", "true")
-        for at, extent in zip((y, x), self.windows.extents, strict=True):
-            for test in (
-                b.compare("icmp sle", integer(0), at),
-                b.compare("icmp sle", at, integer(extent - self.windows.side)),
-            ):
-                found = b.binary("and", found, test)
-        return found
+    def _fill(self, start: Reg, at: tuple[Reg, Reg]) -> None:
+        """Make the table for the window at row and column `at` of its image."""
+        b = self.b
+        wide = [b.splat(x, PLACES) for x in (start, self.zeros, *at, *self.windows.extents)]
+        type_ = wide[0].type
+        for n, places in enumerate(self.blocks):
+            tests: list[Reg] = []
+            for axis in range(2):
+                steps = ", ".join([f"i64 {place[axis]}" for place in places])
+                index = b.binary("add", wide[2 + axis], Reg(type_, f"<{steps}>"))
+                tests.append(b.compare("icmp ult", index, wide[4 + axis]))
+            away = b.load(type_, b.offset(self.away, n * PLACES * 8), 64)
+            inside = b.binary("add", wide[0], away)
+            some = b.binary("and", *tests)
+            found = b.emit(type_, f"select {some}, {inside}, {wide[1]}")
+            b.store(found, b.offset(self.table, n * PLACES * 8), 64)
 
-    def _from_corner(self, corner: Reg) -> Places:
-        line = self.windows.extents[1] * self.pixel
-        return lambda i, j: self.b.offset(corner, i * line + j * self.pixel)
-
-    def _from_table(self, source: Reg, corner: Reg, at: tuple[Reg, Reg]) -> Places:
-        b, side, width = self.b, self.windows.side, self.windows.extents[1]
-        rows, columns = (
-            [b.compare("icmp ult", b.add(start, i), integer(extent)) for i in range(side)]
-            for start, extent in zip(at, self.windows.extents, strict=True)
-        )
-        for i, j in [(i, j) for i in range(side) for j in range(side)]:
-            some = b.binary("and", rows[i], columns[j])
-            away = b.add(corner, (i * width + j) * self.pixel)
-            place = b.offset(source, b.emit("i64", f"select {some}, {away}, i64 0"))
-            place = b.emit("ptr", f"select {some}, {place}, ptr @zeros")
-            b.store(place, self._entry(i, j), 8)
-        return lambda i, j: b.load("ptr", self._entry(i, j), 8)
-
-    def _entry(self, i: int, j: int) -> Reg:
-        return self.b.offset(self.table, (i * self.windows.side + j) * 8)
-
-    def _channels(self, places: Places, goal: Reg, channels: Channels) -> None:
+    def _channels(self, goal: Reg, channels: Channels) -> None:
         """The channels of one window, by vectors."""
-        b, depth, lanes = self.b, self.windows.channels, self.windows.lanes
+        b, windows = self.b, self.windows
         start, end = channels
-        whole = depth - depth % lanes
-        if whole:
-            with b.loop(start, smaller(b, end, whole), lanes) as loop:
-                self._vector(places, goal, loop.index, None)
-        if whole < depth:
-            with b.when(b.compare("icmp slt", integer(whole), end)):
-                mask = first_lanes(b, integer(depth - whole), lanes)
-                self._vector(places, goal, integer(whole), mask)
+        if windows.whole:
+            with b.loop(start, end, windows.lanes) as loop:
+                self._vector(goal, loop.index, None)
+            return
+        whole = b.binary("and", windows.channels, integer(-windows.lanes))
+        with b.loop(start, smaller(b, end, whole), windows.lanes) as loop:
+            self._vector(goal, loop.index, None)
+        with b.when(b.compare("icmp slt", whole, end)):
+            mask = first_lanes(b, subtract(b, windows.channels, whole), windows.lanes)
+            self._vector(goal, whole, mask)
 
-    def _vector(self, places: Places, goal: Reg, channel: Reg, mask: Reg | None) -> None:
-        b, windows, side = self.b, self.windows, range(self.windows.side)
+    def _vector(self, goal: Reg, channel: Reg, mask: Reg | None) -> None:
+        b, windows, side = self.b, self.windows, self.windows.side
+        bytes_ = windows.lanes * SIZE
         away = b.mul(channel, SIZE)
-        values = [
-            [
-                read(b, b.offset(places(i, j), away), windows.lanes, float32, float32, mask)
-                for j in side
+        with b.loop(0, side) as j:
+            entries = b.offset(self.table, j.index, "ptr")
+            places = [b.load("ptr", b.offset(entries, i * side * 8), 8) for i in range(side)]
+            values = [
+                read(b, b.offset(place, away), windows.lanes, float32, float32, mask)
+                for place in places
             ]
-            for i in side
-        ]
-        if windows.panel < windows.channels:
+            to = b.offset(self.between, j.index, self.type)
+            for i, value in enumerate(apply(b, windows.matrix, values)):
+                b.store(value, b.offset(to, i * side * bytes_), bytes_)
+        if windows.panel:
             panel, inner = divide(b, channel, integer(windows.panel))
             away = b.add(b.mul(panel, windows.panel_bytes), b.mul(inner, SIZE))
-        goal = b.offset(goal, away)
-        found = both_axes(b, windows.matrix, values)
-        for i, value in enumerate(v for row in found for v in row):
-            place = b.offset(goal, i * windows.point_bytes)
-            b.store(value, place, SIZE)
-            prefetch(b, b.offset(place, windows.window_bytes), 3, write=True)
+        goal, row_bytes = b.offset(goal, away), b.mul(windows.point_bytes, len(windows.matrix))
+        with b.loop(0, len(windows.matrix)) as i:
+            row = b.offset(self.between, b.mul(i.index, side * bytes_))
+            values = [b.load(self.type, b.offset(row, j * bytes_), bytes_) for j in range(side)]
+            to = b.offset(goal, b.mul(i.index, row_bytes))
+            for j, value in enumerate(apply(b, windows.matrix, values)):
+                place = b.offset(to, b.mul(windows.point_bytes, j))
+                b.store(value, place, SIZE)
+                prefetch(b, b.offset(place, windows.window_bytes), 3, write=True)
