@@ -165,6 +165,14 @@ CASES = {
     "strided, from one channel": Example((2, 13, 13, 1), (5, 5, 1, 24), (2, 3), "same"),
     "depthwise": Example((2, 10, 11, 37), (3, 3, 1, 37), padding="same", groups=37),
     "depthwise strided": Example((1, 12, 9, 16), (3, 3, 1, 16), (2, 2), "same", None, 16),
+    "depthwise, lines of two phases": Example(
+        (2, 24, 39, 20), (3, 3, 1, 20), (2, 2), ((0, 1), (1, 0)), None, 20
+    ),
+    "depthwise, phases without taps": Example((1, 11, 20, 16), (1, 2, 1, 16), (2, 3), None, None, 16),
+    "depthwise, nine phases": Example((1, 14, 40, 16), (3, 3, 1, 16), (3, 3), "same", None, 16),
+    "depthwise, phases of dilated taps": Example(
+        (1, 20, 30, 16), (3, 3, 1, 16), (1, 2), "same", (2, 3), 16
+    ),
     "depthwise, three each": Example((1, 8, 8, 6), (3, 3, 1, 18), padding="same", groups=6),
     "depthwise, 5x5": Example((1, 3, 2, 20), (5, 5, 1, 20), padding="same", groups=20),
     "depthwise, wide padding": Example(

@@ -14,7 +14,7 @@ A last tile that would hang over the edge begins early and does not store what i
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from math import prod
 
@@ -43,6 +43,8 @@ from weft.codegen.microkernel import (
 from weft.codegen.target import Target
 from weft.ir.dtype import DType
 
+Line = tuple[Reg, Reg, Reg]
+"""An image of the block and a place on the first two axes."""
 LINE = 64
 SHORT = 128
 """Most channels beside which it pays to ask for what is stored (64: 8 to 25%, 128: 5 to 10% of the
@@ -232,12 +234,19 @@ class Nest:
     def _part(self, i: int, axis: Axis, phase: Reg) -> Part:
         b, (start, count) = self.b, self.blocks[i + 1]
         if len(axis.phases) == 1:
-            (only,) = axis.phases
-            first, offset, tap, taps = (integer(n) for n in self._numbers(axis, only)[1:])
-            return Part(start, count, first, offset, tap, taps)
+            return self._part_of(i, axis, axis.phases[0])
         rows = [self._numbers(axis, p) for p in axis.phases]
         own, first, offset, tap, taps = look_up(b, f"phases{i}", rows, phase)
         count = smaller(b, count, subtract(b, own, start))
+        return Part(start, count, first, offset, tap, taps)
+
+    def _part_of(self, i: int, axis: Axis, phase: Phase) -> Part:
+        """A part of one phase that is known."""
+        b, (start, count) = self.b, self.blocks[i + 1]
+        own, *others = self._numbers(axis, phase)
+        if own < axis.count:
+            count = smaller(b, count, subtract(b, integer(own), start))
+        first, offset, tap, taps = map(integer, others)
         return Part(start, count, first, offset, tap, taps)
 
     def _numbers(self, axis: Axis, phase: Phase) -> tuple[int, ...]:
@@ -260,14 +269,26 @@ class Nest:
             self._rows(parts, base, pointer)
 
     def _rows(self, parts: list[Part], base: Reg, weights: Reg) -> None:
-        """Tiles along the last axis."""
-        b, rows, count = self.b, self.tile.rows, parts[2].count
+        """All lines of the block."""
+        with self._each_line(parts) as line:
+            self._row(parts, base, weights, line)
+
+    @contextlib.contextmanager
+    def _each_line(self, parts: Sequence[Part]) -> Iterator[Line]:
+        """Loops over images and the first two axes."""
+        b = self.b
         with (
             each(b, integer(0), self.blocks[0][1]) as n,
             each(b, integer(0), parts[0].count) as z,
             each(b, integer(0), parts[1].count) as y,
-            b.loop(0, count, rows) as loop,
         ):
+            yield n, z, y
+
+    def _row(self, parts: list[Part], base: Reg, weights: Reg, line: Line) -> None:
+        """Tiles along the last axis."""
+        b, rows, count = self.b, self.tile.rows, parts[2].count
+        n, z, y = line
+        with b.loop(0, count, rows) as loop:
             begin, skip = loop.index, None
             known = fixed(count)
             if known is None or known % rows:

@@ -16,7 +16,9 @@ from __future__ import annotations
 
 import contextlib
 import itertools
+from collections.abc import Sequence
 from dataclasses import replace
+from math import prod
 
 from weft.codegen.builder import Reg, constant, integer
 from weft.codegen.contraction.emit import larger, read, smaller, subtract
@@ -29,13 +31,15 @@ from weft.codegen.convolution.piece import Part, each, look_up
 from weft.codegen.convolution.plan import CHUNK_FLOPS, Plan, cut
 from weft.codegen.kernel import Argument, Launch
 from weft.codegen.loop.prologue import Prologue
-from weft.codegen.microkernel import Tile, first_lanes, fma
+from weft.codegen.microkernel import SECOND, Tile, first_lanes, fma, prefetch
 from weft.codegen.target import Target
 
 LONGEST = 8
 """Most results of a tile: with 3 taps each source vector is then loaded once for 2.4 uses."""
 UNROLLED = 49
 """Most taps that are written one by one, not looped over."""
+PHASES = 4
+"""Most phases that are."""
 
 
 def suits(problem: Correlation) -> bool:
@@ -68,40 +72,59 @@ def _plan_of(problem: Correlation, target: Target, steps: bool) -> Plan:
     return Plan(tile, False, blocks, 1, copied, False)
 
 
+def _written(problem: Correlation) -> bool:
+    """Whether all taps of all phases are written one by one."""
+    phases = prod(len(axis.phases) for axis in problem.axes)
+    return problem.packed_taps <= UNROLLED and phases <= PHASES
+
+
 def _clips(problem: Correlation) -> bool:
     """Whether taps outside the source can be left out, as those inside are neighbours."""
-    return problem.packed_taps <= UNROLLED and all(
-        len(axis.phases) == 1 and (axis.dilation == 1 or axis.inside) for axis in problem.axes
-    )
+    return _written(problem) and all(axis.dilation == 1 or axis.inside for axis in problem.axes)
 
 
 class _Depthwise(Nest):
     """The nest of a depthwise convolution."""
 
     def _work(self, share: Reg) -> None:
+        axes = self.problem.axes
+        if _written(self.problem):
+            for phases in itertools.product(axes[0].phases, axes[1].phases):
+                parts = [self._part_of(i, axes[i], phase) for i, phase in enumerate(phases)]
+                with self._each_line(parts) as line:
+                    for last in axes[2].phases:  # a line's phases while it is in the cache
+                        self.phases = (*phases, last)
+                        whole = [*parts, self._part_of(2, axes[2], last)]
+                        self._row(whole, self._base(whole), self.weights, line)
+            return
         with contextlib.ExitStack() as stack:
             parts: list[Part] = []
-            for i, axis in enumerate(self.problem.axes):
+            for i, axis in enumerate(axes):
                 phase = stack.enter_context(each(self.b, integer(0), integer(len(axis.phases))))
                 parts.append(self._part(i, axis, phase))
-            base = self.base
-            for part, pitch in zip(parts, self.pitches[1:], strict=True):
-                base = self.b.offset(base, self.b.mul(part.offset, pitch))
-            self._rows(parts, base, self.weights)
+            self._rows(parts, self._base(parts), self.weights)
+
+    def _base(self, parts: list[Part]) -> Reg:
+        """Where the first tap of a phase reads."""
+        base = self.base
+        for part, pitch in zip(parts, self.pitches[1:], strict=True):
+            base = self.b.offset(base, self.b.mul(part.offset, pitch))
+        return base
 
     def _tile(
         self, parts: list[Part], pointer: Reg, weights: Reg, pixel: Reg, skip: Reg | None
     ) -> None:
         b, lanes, channels = self.b, self.tile.lanes, self.problem.groups
         step = self.problem.axes[2].step
-        known = all(len(axis.phases) == 1 for axis in self.problem.axes)
-        known = known and self.problem.packed_taps <= UNROLLED
+        known = _written(self.problem)
         if known:
             self._clip(parts)
         with b.loop(0, channels, lanes) as loop:
             mask = None
             if channels % lanes:
                 mask = first_lanes(b, subtract(b, integer(channels), loop.index), lanes)
+            if step > 1:
+                self._ask(b.add(pixel, self.tile.rows * step), loop.index)
             source = b.offset(pointer, b.mul(loop.index, self.size))
             own = b.offset(weights, b.mul(loop.index, self.problem.dtype.size))
             if known:
@@ -113,6 +136,17 @@ class _Depthwise(Nest):
             end = subtract(b, integer(channels), loop.index) if channels % lanes else None
             columns = Columns(loop.index, channels, end)
             self.ending.store([[value] for value in sums], pixels, columns, self._after(skip))
+
+    def _ask(self, pixel: Reg, column: Reg) -> None:
+        """Ask for what storing the next tile touches: a phase's lines are not foreseen.
+
+        With batch norm's sums, 64 at 112x112: 8.0 to 6.5 ms. Without phases one image loses 5%.
+        """
+        b, step = self.b, self.problem.axes[2].step
+        for touched in self.sink.ahead((pixel, column, integer(self.problem.groups)), self.tile):
+            for row in range(self.tile.rows):
+                place = b.offset(touched.pointer, b.mul(integer(row * step), touched.stride))
+                prefetch(b, place, SECOND)
 
     def _source(self, pointer: Reg, mask: Reg | None) -> Reg:
         sums = self.problem.sums
@@ -131,23 +165,29 @@ class _Depthwise(Nest):
         self.beside: dict[int, Reg] = {}  # vector of a line -> whether it lies inside
         if self.plan.copied:
             return
-        for i, (axis, part, at) in enumerate(zip(self.problem.axes, parts, self.at, strict=True)):
+        axes = zip(self.problem.axes, self.phases, parts, self.at, strict=True)
+        for i, (axis, phase, part, at) in enumerate(axes):
             if axis.inside:
                 continue
-            first = b.add(b.mul(b.add(part.start, at), axis.stride), axis.low)
+            first = b.add(b.mul(b.add(part.start, at), axis.stride), phase.offset)
             if i < 2:
                 before = larger(b, b.mul(first, -1), integer(0))
-                behind = smaller(b, subtract(b, integer(axis.source), first), len(axis.order))
+                behind = smaller(b, subtract(b, integer(axis.source), first), phase.taps)
                 self.inside[i] = before, behind
                 continue
-            span = axis.window(self.tile.rows)
-            right = axis.low + axis.window(axis.count) - axis.source
+            span = (self.tile.rows - 1) * axis.stride + phase.taps
+            right = phase.offset + (phase.count - 1) * axis.stride + phase.taps - axis.source
             for place in range(span):
-                if -axis.low <= place < span - right:
+                if -phase.offset <= place < span - right:
                     continue
                 here = b.add(first, place)
                 # As a number without sign, what lies on the left is large.
                 self.beside[place] = b.compare("icmp ult", here, integer(axis.source))
+
+    def _order(self, i: int) -> Sequence[int]:
+        """The phase's taps along an axis."""
+        phase = self.phases[i]
+        return self.problem.axes[i].order[phase.tap : phase.tap + phase.taps]
 
     def _lines(
         self, i: int, source: Reg, weights: Reg, tap: Reg, mask: Reg | None, sums: list[Reg]
@@ -156,17 +196,17 @@ class _Depthwise(Nest):
         if i == 2:
             return self._line(source, weights, tap, mask, sums)
         b, axis = self.b, self.problem.axes[i]
-        order, pitch = axis.order, axis.dilation * self.pitches[i + 1]
+        order, pitch = self._order(i), axis.dilation * self.pitches[i + 1]
         tap = b.mul(tap, self.problem.taps[i])
-        if i not in self.inside:
+        if i not in self.inside or not order:
             for number, own in enumerate(order):
                 line = b.offset(source, number * pitch)
                 sums = self._lines(i + 1, line, weights, b.add(tap, own), mask, sums)
             return sums
         with b.loop(*self.inside[i], 1, sums) as loop:
             line = b.offset(source, b.mul(loop.index, pitch))
-            own = b.mul(loop.index, -1 if order[0] else 1)  # a gradient's taps are turned
-            tap = b.add(b.add(tap, order[0]), own)
+            step = order[1] - order[0] if len(order) > 1 else 0  # a gradient's taps are turned
+            tap = b.add(b.add(tap, order[0]), b.mul(loop.index, step))
             loop.next = self._lines(i + 1, line, weights, tap, mask, loop.carried)
         return loop.results
 
@@ -176,7 +216,7 @@ class _Depthwise(Nest):
         """All taps of a line written out: a source vector meets several results."""
         b, axis = self.b, self.problem.axes[2]
         first = b.mul(tap, self.problem.taps[2])
-        taps = [self._weight(weights, b.add(first, tap), mask) for tap in axis.order]
+        taps = [self._weight(weights, b.add(first, tap), mask) for tap in self._order(2)]
         found, loaded = list(sums), dict[int, Reg]()
         for row, (x, weight) in itertools.product(range(len(sums)), enumerate(taps)):
             place = row * axis.stride + x * axis.dilation
