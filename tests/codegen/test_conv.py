@@ -168,7 +168,9 @@ CASES = {
     "depthwise, lines of two phases": Example(
         (2, 24, 39, 20), (3, 3, 1, 20), (2, 2), ((0, 1), (1, 0)), None, 20
     ),
-    "depthwise, phases without taps": Example((1, 11, 20, 16), (1, 2, 1, 16), (2, 3), None, None, 16),
+    "depthwise, phases without taps": Example(
+        (1, 11, 20, 16), (1, 2, 1, 16), (2, 3), None, None, 16
+    ),
     "depthwise, nine phases": Example((1, 14, 40, 16), (3, 3, 1, 16), (3, 3), "same", None, 16),
     "depthwise, phases of dilated taps": Example(
         (1, 20, 30, 16), (3, 3, 1, 16), (1, 2), "same", (2, 3), 16
