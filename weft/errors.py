@@ -45,7 +45,7 @@ class UninitializedError(WeftError, RuntimeError):
     """A variable was read before it was assigned."""
 
 
-class OutOfRangeError(WeftError, IndexError):
+class OutOfRangeError(WeftError, IndexError, RuntimeError):
     """An index outside the dimension that it indexes."""
 
 
@@ -65,11 +65,11 @@ class GradientError(WeftError, RuntimeError):
     """A backward pass that cannot be: nothing to differentiate, or its graph is gone."""
 
 
-class TracerError(WeftError, TypeError):
+class TracerError(WeftError, TypeError, RuntimeError):
     """A value was looked at that a traced function's argument only stands for."""
 
 
-class TreeError(WeftError, ValueError):
+class TreeError(WeftError, ValueError, RuntimeError):
     """Nested structures that do not match."""
 
 

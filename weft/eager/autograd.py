@@ -54,7 +54,7 @@ def backward(
             if g is not None:
                 _accumulate(x, g)
     if not (create_graph if retain_graph is None else retain_graph):
-        _free(past)
+        _free(past if inputs is None else past.towards(targets))
     trace.now.end_backward()
 
 
@@ -98,7 +98,7 @@ def grad(
         if g is None and not allow_unused:
             raise _unused(i)
     if not (create_graph if retain_graph is None else retain_graph):
-        _free(past)
+        _free(past.towards(targets))
     grads = [None if g is None else wrap(unowned(g), x) for g, x in zip(found, xs, strict=True)]
     if materialize_grads:
         grads = [zeros_like(x) if g is None else g for g, x in zip(grads, xs, strict=True)]

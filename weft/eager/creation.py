@@ -224,6 +224,8 @@ def ones(*size: Any, dtype: Any = None, device: Any = None, requires_grad: bool 
 def empty(*size: Any, dtype: Any = None, device: Any = None, requires_grad: bool = False) -> Tensor:
     """A tensor of a shape whose elements are not said."""
     check_device(device)
+    if trace.now.depth:  # a traced function may fill what it has made, but nothing from outside
+        return zeros(*size, dtype=dtype, requires_grad=requires_grad)
     # Fresh zeros cost nothing before they are touched, and surprise nobody.
     array = storage.zeros(dims(size, "empty"), floating(dtype).numpy)
     return finished(leaf(array), requires_grad)

@@ -35,6 +35,16 @@ class History:
     records: dict[Record, None]
     values: dict[Lazy, None]
 
+    def towards(self, xs: Sequence[Lazy]) -> History:
+        """The part through which gradients flow to `xs`."""
+        values = dict.fromkeys(xs)
+        records: dict[Record, None] = {}
+        for record in sorted(self.records, key=lambda r: r.serial):
+            if any(x in values for x in record.inputs):
+                records[record] = None
+                values.update(dict.fromkeys(record.outputs))
+        return History(records, values)
+
 
 def history(ys: Sequence[Lazy]) -> History:
     """Walk back from `ys` to the leaves that need gradients.

@@ -8,13 +8,16 @@ from weft.func.derivative import hessian, hessian_vector_product, jacfwd, jacobi
 from weft.func.gradient import (
     elementwise_grad,
     grad,
+    grad_and_value,
     jvp,
+    linearize,
     make_jvp,
     make_vjp,
     value_and_grad,
     vjp,
 )
 from weft.func.jit import jit
+from weft.func.module import functional_call, stack_module_state
 from weft.func.primitive import defvjp, primitive
 from weft.func.tree import map_structure
 from weft.func.vmap import vmap
@@ -26,7 +29,9 @@ __all__ = [
     "custom_vjp",
     "defvjp",
     "elementwise_grad",
+    "functional_call",
     "grad",
+    "grad_and_value",
     "hessian",
     "hessian_vector_product",
     "jacfwd",
@@ -34,10 +39,12 @@ __all__ = [
     "jacrev",
     "jit",
     "jvp",
+    "linearize",
     "make_jvp",
     "make_vjp",
     "map_structure",
     "primitive",
+    "stack_module_state",
     "value_and_grad",
     "vjp",
     "vmap",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -10,16 +11,19 @@ import numpy as np
 from weft.eager.call import lazy_of, leaf, wrap
 from weft.eager.lazy import Lazy
 from weft.eager.walk import zeros
-from weft.func.gradient import Argnums, Function, Run, grad, jvp
+from weft.func.gradient import Argnums, Function, Run, grad, jvp, positions
 from weft.func.level import kind_of_leaf
+from weft.func.tree import LEAF, flatten
 from weft.func.vmap import vmap
 from weft.ir.shape import known, size
 
 
-def jacobian(fun: Function, argnums: Argnums = 0, has_aux: bool = False) -> Function:
+def jacobian(
+    fun: Function, argnums: Argnums = 0, has_aux: bool = False, *, chunk_size: int | None = None
+) -> Function:
     """All derivatives of all results: entry [i, j] is that of result element i by argument j.
 
-    Row by row in reverse mode, all rows at once (see `vmap`).
+    Row by row in reverse mode, all rows at once (see `vmap`), or `chunk_size` of them at a time.
 
     Returns:
         A function that gives, for each result, the structure of the argument, with shapes
@@ -33,48 +37,101 @@ def jacobian(fun: Function, argnums: Argnums = 0, has_aux: bool = False) -> Func
     @functools.wraps(fun)
     def matrix(*args: Any, **kwargs: Any) -> Any:
         run = Run(fun, args, kwargs, argnums, has_aux, "jacobian")
-        rows = [_rows(run, i) for i in range(len(run.ys))]
+        rows = [_rows(run, i, chunk_size) for i in range(len(run.ys))]
         found = run.tree.build(rows)
         return (found, run.aux) if has_aux else found
 
     return matrix
 
 
-def _rows(run: Run, i: int) -> Any:
+def _rows(run: Run, i: int, chunk_size: int | None) -> Any:
     """The derivatives of one result by all variables."""
     y = run.ys[i]
     shape = known(y.type.shape)
-    count = size(shape)
 
     def row(g: Any) -> Any:
         gs: list[Lazy] = [lazy_of(g) if j == i else zeros(other) for j, other in enumerate(run.ys)]
         return [wrap(x) for x in run.pull(gs)]
 
-    basis = np.eye(count, dtype=y.type.dtype.numpy).reshape(count, *shape)
-    found = vmap(row)(wrap(leaf(basis)))
+    found = vmap(row, chunk_size=chunk_size)(_basis(y))
     shaped = [x.reshape((*shape, *x.shape[1:])) for x in found]
     return run.arguments([run.outside(x.lazy) for x in shaped])
 
 
-def jacfwd(fun: Function, argnums: int = 0) -> Function:
-    """`jacobian` of one argument in forward mode, column by column: for few arguments."""
+def _basis(x: Lazy) -> Any:
+    """A tensor like `x` for each of its elements: one there, zeros elsewhere."""
+    shape = known(x.type.shape)
+    count = size(shape)
+    return wrap(leaf(np.eye(count, dtype=x.type.dtype.numpy).reshape(count, *shape)))
+
+
+def jacfwd(
+    fun: Function, argnums: Argnums = 0, has_aux: bool = False, *, randomness: str = "different"
+) -> Function:
+    """`jacobian` in forward mode, column by column: for few elements of arguments.
+
+    >>> import weft as wf
+    >>> jacfwd(lambda x: x * x)(wf.tensor([1.0, 2.0])).tolist()
+    [[2.0, 0.0], [0.0, 4.0]]
+    """
 
     @functools.wraps(fun)
     def matrix(*args: Any, **kwargs: Any) -> Any:
-        x = wrap(lazy_of(args[argnums]), kind_of_leaf(args[argnums]))
-        count = size(x.shape)
-
-        def of_one(value: Any) -> Any:
-            return fun(*args[:argnums], value, *args[argnums + 1 :], **kwargs)
-
-        def column(tangent: Any) -> Any:
-            return jvp(of_one, (x,), (tangent,))[1]
-
-        basis = np.eye(count, dtype=x.dtype.numpy).reshape(count, *x.shape)
-        found = vmap(column, out_axes=-1)(wrap(leaf(basis), x))
-        return found.reshape((*found.shape[:-1], *x.shape))
+        columns = _Columns(fun, args, kwargs, argnums, has_aux)
+        found = columns.results(randomness)
+        return (found, columns.aux) if has_aux else found
 
     return matrix
+
+
+class _Columns:
+    """The derivatives of all results of a function by the elements of some arguments."""
+
+    def __init__(
+        self,
+        fun: Function,
+        args: Sequence[Any],
+        kwargs: dict[str, Any],
+        argnums: Argnums,
+        has_aux: bool,
+    ) -> None:
+        self.call = fun, args, kwargs
+        self.single = isinstance(argnums, int)
+        self.chosen = positions(argnums, len(args), "jacfwd")
+        leaves, self.tree = flatten([args[i] for i in self.chosen])
+        self.xs = tuple([wrap(lazy_of(x), kind_of_leaf(x)) for x in leaves])
+        self.has_aux = has_aux
+        self.aux: Any = None
+        self.result = LEAF
+
+    def _function(self, *values: Any) -> Any:
+        """The function, of the leaves of the chosen arguments."""
+        fun, args, kwargs = self.call
+        changed = list(args)
+        for i, x in zip(self.chosen, self.tree.build(values), strict=True):
+            changed[i] = x
+        return fun(*changed, **kwargs)
+
+    def _moved(self, i: int, tangent: Any) -> tuple[list[Any], Any]:
+        """How each result moves with one of the leaves, and what goes with the results."""
+        still = [wrap(zeros(x.lazy)) for x in self.xs]
+        tangents = (*still[:i], tangent, *still[i + 1 :])
+        found = jvp(self._function, self.xs, tangents, self.has_aux)
+        moved, self.result = flatten(found[1])
+        return moved, found[2] if self.has_aux else None
+
+    def _by(self, i: int, randomness: str) -> list[Any]:
+        """The derivatives of each result by one of the leaves."""
+        x = self.xs[i]
+        column = functools.partial(self._moved, i)
+        moved, self.aux = vmap(column, 0, (-1, None), randomness)(_basis(x.lazy))
+        return [y.reshape((*y.shape[:-1], *x.shape)) for y in moved]
+
+    def results(self, randomness: str) -> Any:
+        """In the structure of the results, the structure of the arguments."""
+        columns = [self._by(i, randomness) for i in range(len(self.xs))]
+        rows = [self.tree.build(row) for row in zip(*columns, strict=True)]
+        return self.result.build([row[0] if self.single else tuple(row) for row in rows])
 
 
 def hessian(fun: Function, argnums: Argnums = 0) -> Function:

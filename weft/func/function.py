@@ -41,14 +41,14 @@ class _Data:
 DATA = _Data()
 
 
-def take_apart(structure: Any, static: bool = False) -> Arguments:
-    """The tensors in nested arguments; numbers are tensors, too, but for booleans."""
+def take_apart(structure: Any, static: bool = False, numbers: bool = True) -> Arguments:
+    """The tensors in nested arguments; `numbers` are tensors, too, but for booleans."""
     leaves, tree = flatten(structure)
     lazies: list[Lazy] = []
     likes: list[Any] = []
     kept: list[Any] = []
     for x in leaves:
-        if not static and _is_data(x):
+        if not static and (_is_array(x) or (numbers and _is_number(x))):
             lazies.append(lazy_of(x))
             likes.append(x if isinstance(x, Handle) else None)
             kept.append(DATA)
@@ -61,8 +61,8 @@ def _is_array(x: Any) -> bool:
     return isinstance(x, Handle | np.ndarray | np.generic)
 
 
-def _is_data(x: Any) -> bool:
-    return _is_array(x) or type(x) in (int, float, complex)
+def _is_number(x: Any) -> bool:
+    return type(x) in (int, float, complex)
 
 
 class Result(NamedTuple):

@@ -6,11 +6,14 @@ import functools
 from collections.abc import Callable, Sequence
 from typing import Any
 
+import numpy as np
+
 from weft.eager.call import cast, lazy_of, wrap
+from weft.eager.handle import Handle
 from weft.eager.lazy import Lazy, trace
 from weft.eager.plan import Plan, op_plan, recall, remember
 from weft.eager.walk import history, pull, zeros
-from weft.errors import DTypeError, GradientError, ShapeError
+from weft.errors import DTypeError, GradientError, ShapeError, TreeError
 from weft.func.level import Variables, is_differentiated, kind_of_leaf
 from weft.func.tree import flatten, leaves_like
 from weft.ir.node import TensorType, Value
@@ -22,6 +25,8 @@ from weft.transform.gradient import Cotangent
 
 Function = Callable[..., Any]
 Argnums = int | Sequence[int]
+_ARRAYS = (Handle, np.ndarray, np.generic)
+_STRICT = ("vjp", "jvp", "jacobian", "linearize")  # where a constant is more likely a mistake
 
 
 class Run:
@@ -42,7 +47,7 @@ class Run:
         what: str,
     ) -> None:
         count = len(args)
-        chosen = range(count) if argnums is None else _positions(argnums, count, what)
+        chosen = range(count) if argnums is None else positions(argnums, count, what)
         self.variables = Variables([args[i] for i in chosen], what)
         changed = list(args)
         for i, x in zip(chosen, self.variables.arguments, strict=True):
@@ -51,12 +56,16 @@ class Run:
             found = function(*changed, **kwargs)
             self.aux = None
             if has_aux:
-                found, self.aux = found
+                found, self.aux = _pair(found, what)
             leaves, self.tree = flatten(found)
+            if what in _STRICT:
+                _check_tensors(leaves, what)
             self.ys = tuple([lazy_of(y) for y in leaves])
             self.kinds = tuple([kind_of_leaf(y) for y in leaves])
         self.past = history(self.ys)
-        self.outer = is_differentiated(self.past, self.variables.values)
+        # Under no_grad the result is a constant to whoever differentiates outside.
+        wanted = trace.now.grad_mode
+        self.outer = wanted and is_differentiated(self.past, self.variables.values)
         self.single = isinstance(argnums, int)
 
     def pull(self, cotangents: Sequence[Lazy | None]) -> list[Lazy]:
@@ -66,6 +75,13 @@ class Run:
         if not starts:
             return [zeros(x) for x in xs]
         return pull(starts, xs, self.past, self.outer or _any_tracked(cotangents))
+
+    def push(self, tangents: Sequence[Any]) -> Any:
+        """How the results move when the variables move along `tangents`, of their structure."""
+        xs = self.variables.values
+        leaves = leaves_like(self.variables.tree, list(tangents))
+        moves = [_cotangent(x, t) for x, t in zip(xs, leaves, strict=True)]
+        return self.wrapped(push(self.ys, xs, moves, self.outer or _any_tracked(moves)))
 
     def arguments(self, lazies: Sequence[Lazy]) -> Any:
         """Values in the structure of the arguments; of the one argument if there is one number."""
@@ -88,14 +104,50 @@ class Run:
         return untracked(y)
 
 
-def _positions(argnums: Argnums, count: int, what: str) -> list[int]:
-    chosen = [argnums] if isinstance(argnums, int) else list(argnums)
+def _check_tensors(leaves: Sequence[Any], what: str) -> None:
+    """A function returned tensors, at least one, and nothing else.
+
+    Raises:
+        GradientError: it did not.
+    """
+    wrong = [type(y).__name__ for y in leaves if not isinstance(y, _ARRAYS)]
+    if wrong or not leaves:
+        raise GradientError(
+            f"{what}: expected the function to return tensors, got "
+            f"{', '.join(wrong) or 'nothing'}{at_user_line()}"
+        )
+
+
+def _pair(found: Any, what: str) -> tuple[Any, Any]:
+    """What a function with `has_aux` returns."""
+    if not isinstance(found, tuple) or len(found) != 2:  # pyright: ignore[reportUnknownArgumentType]
+        raise GradientError(
+            f"{what}: has_aux: expected the function to return a tuple of a result and what goes "
+            f"with it, got {type(found).__name__}{at_user_line()}"
+        )
+    return found  # pyright: ignore[reportUnknownVariableType]
+
+
+def positions(argnums: Argnums, count: int, what: str) -> list[int]:
+    """The positional arguments that are chosen, none of them twice, counted from the front.
+
+    Raises:
+        GradientError: none, one twice, one that there is not, or no integers.
+    """
+    chosen: list[Any] = list(argnums) if isinstance(argnums, Sequence) else [argnums]
+    if not chosen or any(not isinstance(i, int) for i in chosen):
+        raise GradientError(
+            f"{what}: argnums: expected an integer or several, got {argnums!r}{at_user_line()}"
+        )
     if any(not -count <= i < count for i in chosen):
         raise GradientError(
             f"{what}: expected argnums below {count}, the number of positional arguments, got "
             f"{argnums}{at_user_line()}"
         )
-    return [i % count for i in chosen]
+    found = [i % count for i in chosen]
+    if len(set(found)) != len(found):
+        raise GradientError(f"{what}: expected different argnums, got {argnums}{at_user_line()}")
+    return found
 
 
 def _any_tracked(lazies: Sequence[Lazy | None]) -> bool:
@@ -177,6 +229,18 @@ def value_and_grad(fun: Function, argnums: Argnums = 0, has_aux: bool = False) -
     return both
 
 
+def grad_and_value(fun: Function, argnums: Argnums = 0, has_aux: bool = False) -> Function:
+    """PyTorch's form of `value_and_grad`: the gradient comes first."""
+    both = value_and_grad(fun, argnums, has_aux)
+
+    @functools.wraps(fun)
+    def turned(*args: Any, **kwargs: Any) -> Any:
+        value, found = both(*args, **kwargs)
+        return found, value
+
+    return turned
+
+
 def elementwise_grad(fun: Function, argnums: Argnums = 0) -> Function:
     """The derivative of a function that works element by element: the gradient of its sum."""
 
@@ -241,25 +305,56 @@ def _cotangent(y: Lazy, given: Any) -> Lazy:
 
 
 def jvp(
-    fun: Function, primals: Sequence[Any], tangents: Sequence[Any], has_aux: bool = False
+    fun: Function,
+    primals: Sequence[Any],
+    tangents: Sequence[Any],
+    has_aux: bool = False,
+    *,
+    strict: bool = False,
 ) -> tuple[Any, ...]:
     """What `fun` gives, and how that moves when the arguments move along `tangents`.
 
     Args:
-        primals, tangents: sequences of equal structure, one entry an argument.
+        primals, tangents: tuples (or lists) of equal structure, one entry an argument.
+        strict: whether it is an error if a result does not depend on the arguments.
+
+    Raises:
+        TreeError: `primals` and `tangents` differ in structure.
 
     >>> import weft as wf
     >>> y, dy = jvp(lambda x: x * x, (wf.tensor(3.0),), (wf.tensor(1.0),))
     >>> y.item(), dy.item()
     (9.0, 6.0)
     """
+    for given in (primals, tangents):
+        if type(given) is not type(primals) or not isinstance(given, tuple | list) or not given:  # pyright: ignore[reportUnnecessaryIsInstance]
+            raise TreeError(
+                "jvp: expected tuples of primals and of tangents, one entry an argument, got "
+                f"{type(primals).__name__} and {type(tangents).__name__}{at_user_line()}"
+            )
     run = Run(fun, primals, {}, None, has_aux, "jvp")
-    leaves = leaves_like(run.variables.tree, list(tangents))
-    xs = run.variables.values
-    moves = [_cotangent(x, t) for x, t in zip(xs, leaves, strict=True)]
-    found = push(run.ys, xs, moves, run.outer or _any_tracked(moves))
-    result = run.wrapped(found)
+    if strict and not all(y.tracked for y in run.ys):
+        raise GradientError(
+            f"jvp: strict: a result does not depend on the arguments{at_user_line()}"
+        )
+    result = run.push(tangents)
     return (run.result(), result, run.aux) if has_aux else (run.result(), result)
+
+
+def linearize(fun: Function, *primals: Any) -> tuple[Any, Function]:
+    """What `fun` gives, and a function from tangents of the arguments to how that moves.
+
+    >>> import weft as wf
+    >>> y, push = linearize(lambda x: x * x, wf.tensor(3.0))
+    >>> y.item(), push(wf.tensor(1.0)).item(), push(wf.tensor(2.0)).item()
+    (9.0, 6.0, 12.0)
+    """
+    run = Run(fun, primals, {}, None, False, "linearize")
+
+    def along(*tangents: Any) -> Any:
+        return run.push(tangents)
+
+    return run.result(), along
 
 
 def make_jvp(fun: Function, argnum: int = 0) -> Function:

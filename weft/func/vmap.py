@@ -4,15 +4,17 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Sequence
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
-from weft.eager.call import record
+from weft.eager.call import record, wrap
+from weft.eager.handle import Handle
 from weft.eager.lazy import Lazy, trace
+from weft.eager.movement import cat
 from weft.eager.plan import intern
 from weft.eager.tracing import subgraph_plan
 from weft.errors import ShapeError, TracerError
 from weft.func.function import DATA, Arguments, Function, take_apart, trace_function
-from weft.func.tree import prefix
+from weft.func.tree import flatten, prefix
 from weft.ir.shape import known, show
 from weft.ops.base import REGISTRY, at_user_line
 from weft.transform.vmap import batch
@@ -22,7 +24,14 @@ _BROADCAST: Final = REGISTRY["broadcast_to"]
 
 
 def vmap(
-    fun: Function, in_axes: Any = 0, out_axes: Any = 0, randomness: str = "different"
+    fun: Function,
+    in_axes: Any = 0,
+    out_axes: Any = 0,
+    randomness: str = "different",
+    *,
+    in_dims: Any = 0,
+    out_dims: Any = 0,
+    chunk_size: int | None = None,
 ) -> Function:
     """`fun` for many examples at once, without a loop.
 
@@ -32,6 +41,8 @@ def vmap(
             like the argument.
         out_axes: where the results have that axis.
         randomness: whether examples draw "different" random numbers, or the "same".
+        in_dims, out_dims: PyTorch's names of `in_axes` and `out_axes`.
+        chunk_size: how many examples are computed at a time, to save memory; all by default.
 
     Raises:
         ShapeError: no axis to map over, or of different lengths.
@@ -42,13 +53,60 @@ def vmap(
     [1.0, 1.0, 1.0]
     """
 
+    taken = in_axes if in_dims == 0 else in_dims
+    placed = out_axes if out_dims == 0 else out_dims
+
     @functools.wraps(fun)
     def mapped(*args: Any, **kwargs: Any) -> Any:
-        apart = take_apart((args, kwargs))
-        axes = _axes(in_axes, args, kwargs)
-        return _call(fun, apart, axes, out_axes, randomness != "same")
+        apart = take_apart((args, kwargs), numbers=False)
+        axes = _axes(taken, args, kwargs)
+        inputs = [_to_front(x, a) for x, a in zip(apart.lazies, axes, strict=True)]
+        flags = [a is not None for a in axes]
+        whole = _Examples(apart, inputs, flags, _size(inputs, axes))
+        parts = [whole] if chunk_size is None else whole.chunks(chunk_size)
+        found = [_call(fun, part, placed, randomness != "same") for part in parts]
+        return found[0] if len(found) == 1 else _joined(found, placed)
 
     return mapped
+
+
+class _Examples(NamedTuple):
+    """Arguments with the axis of examples, where they have one, in front."""
+
+    apart: Arguments
+    inputs: Sequence[Lazy]
+    flags: Sequence[bool]
+    size: int
+
+    def chunks(self, count: int) -> list[_Examples]:
+        """The same, `count` examples each, and the rest.
+
+        Raises:
+            ShapeError: a count below 1.
+        """
+        if count < 1:
+            raise ShapeError(f"vmap: chunk_size: expected 1 or more, got {count}{at_user_line()}")
+        return [self._part(a, min(a + count, self.size)) for a in range(0, self.size, count)]
+
+    def _part(self, begin: int, end: int) -> _Examples:
+        return self._replace(
+            inputs=[
+                wrap(x)[begin:end].lazy if f else x
+                for x, f in zip(self.inputs, self.flags, strict=True)
+            ],
+            size=end - begin,
+        )
+
+
+def _joined(parts: Sequence[Any], out_axes: Any) -> Any:
+    """The results of several chunks of examples as one."""
+    columns = [flatten(part)[0] for part in parts]
+    tree = flatten(parts[0])[1]
+    axes = prefix(out_axes, tree)
+    rows = zip(axes, *columns, strict=True)
+    return tree.build(
+        [row[0] if a is None or not isinstance(row[0], Handle) else cat(row, a) for a, *row in rows]
+    )
 
 
 def _axes(in_axes: Any, args: Sequence[Any], kwargs: dict[str, Any]) -> list[int | None]:
@@ -61,22 +119,18 @@ def _axes(in_axes: Any, args: Sequence[Any], kwargs: dict[str, Any]) -> list[int
         )
     found: list[int | None] = []
     for argument, axes in zip([*args, kwargs], [*wanted, 0], strict=True):
-        part = take_apart(argument)
-        entries = iter(prefix(axes, part.tree))
+        part = take_apart(argument, numbers=False)
+        entries = prefix(axes, part.tree)
         found += [a for s, a in zip(part.static, entries, strict=True) if s is DATA]
+        for x, a in zip(part.static, entries, strict=True):
+            if type(x) in (int, float, complex) and a is not None:
+                text = f"vmap: expected an axis of None for the number {x}, got {a}"
+                raise ShapeError(text + at_user_line())
     return found
 
 
-def _call(
-    fun: Function,
-    apart: Arguments,
-    axes: Sequence[int | None],
-    out_axes: Any,
-    different: bool,
-) -> Any:
-    inputs = [_to_front(x, a) for x, a in zip(apart.lazies, axes, strict=True)]
-    size = _size(inputs, axes)
-    flags = [a is not None for a in axes]
+def _call(fun: Function, examples: _Examples, out_axes: Any, different: bool) -> Any:
+    apart, inputs, flags, size = examples
     single = apart._replace(
         lazies=tuple([_example(x, f) for x, f in zip(inputs, flags, strict=True)])
     )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from weft.autograd import functional
 from weft.eager.anomaly import detect_anomaly, is_anomaly_enabled, set_detect_anomaly
 from weft.eager.autograd import backward, grad
 from weft.eager.custom import Function
@@ -19,6 +20,7 @@ __all__ = [
     "backward",
     "detect_anomaly",
     "enable_grad",
+    "functional",
     "grad",
     "gradcheck",
     "gradgradcheck",

@@ -1,0 +1,201 @@
+"""Derivatives of functions at a point, under the names of PyTorch's `torch.autograd.functional`."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from weft import func as functions
+from weft.eager.autograd import grad
+from weft.eager.creation import ones_like
+from weft.eager.handle import Handle
+from weft.errors import GradientError, ShapeError
+from weft.func.tree import map_structure
+from weft.ops.base import at_user_line
+
+Function = Callable[..., Any]
+
+
+class _Point:
+    """Where a function is differentiated.
+
+    Args:
+        inputs: a tensor, or a tuple of tensors, one a positional argument.
+        create_graph: whether results can be differentiated again.
+        strict: whether it is an error if a result does not depend on an input.
+    """
+
+    def __init__(self, inputs: Any, create_graph: bool, strict: bool, what: str) -> None:
+        self.single = isinstance(inputs, Handle)
+        self.inputs = (inputs,) if self.single else tuple(inputs)
+        self.create_graph = create_graph
+        self.strict = strict
+        self.what = what
+
+    def directions(self, v: Any, like: Any) -> Any:
+        """`v`, one direction for each of `like`; 1 by default, which only a single number has.
+
+        Raises:
+            GradientError: there is none, or of another number or shape.
+        """
+        wanted = (like,) if isinstance(like, Handle) else tuple(like)
+        if v is None:
+            if len(wanted) != 1 or wanted[0].numel() != 1:
+                raise GradientError(
+                    f"{self.what}: expected v, as there is more than one number{at_user_line()}"
+                )
+            given: tuple[Any, ...] = (ones_like(wanted[0]),)
+        else:
+            given = (v,) if isinstance(v, Handle) else tuple(v)
+        shapes = [tuple(x.shape) for x in wanted]
+        if [tuple(x.shape) for x in given] != shapes:
+            raise ShapeError(f"{self.what}: v: expected shapes {shapes}{at_user_line()}")
+        return given
+
+    def check(self, function: Function) -> None:
+        """With `strict`, every result depends on every input.
+
+        Raises:
+            GradientError: one does not.
+        """
+        if not self.strict:
+            return
+        xs = [x.detach().requires_grad_() for x in self.inputs]
+        ys = function(*xs)
+        for y in (ys,) if isinstance(ys, Handle) else ys:
+            if not y.requires_grad or None in grad(y.sum(), xs, retain_graph=True, allow_unused=True):
+                raise GradientError(
+                    f"{self.what}: strict: a result does not depend on an input{at_user_line()}"
+                )
+
+    def shown(self, found: Any) -> Any:
+        """A result as it is given out: without its history unless that is wanted."""
+        return found if self.create_graph else map_structure(lambda x: x.detach(), found)
+
+    def alone(self, found: Any) -> Any:
+        """What there is for each input; of a single one, without the tuple."""
+        return found[0] if self.single else tuple(found)
+
+
+def _like(results: Any, directions: tuple[Any, ...]) -> Any:
+    """Directions in the structure of the results."""
+    return directions[0] if isinstance(results, Handle) else type(results)(directions)
+
+
+def vjp(
+    func: Function, inputs: Any, v: Any = None, create_graph: bool = False, strict: bool = False
+) -> tuple[Any, Any]:
+    """What `func` gives, and the product of `v` with its Jacobian.
+
+    >>> import weft as wf
+    >>> vjp(lambda x: x * x, wf.tensor([1.0, 2.0]), wf.tensor([1.0, 10.0]))[1].tolist()
+    [2.0, 40.0]
+    """
+    point = _Point(inputs, create_graph, strict, "vjp")
+    point.check(func)
+    results, pull = functions.vjp(func, *point.inputs)
+    found = pull(_like(results, point.directions(v, results)))
+    return point.shown(results), point.shown(point.alone(found))
+
+
+def jvp(
+    func: Function, inputs: Any, v: Any = None, create_graph: bool = False, strict: bool = False
+) -> tuple[Any, Any]:
+    """What `func` gives, and the product of its Jacobian with `v`.
+
+    >>> import weft as wf
+    >>> jvp(lambda x: x * x, wf.tensor([1.0, 2.0]), wf.tensor([1.0, 10.0]))[1].tolist()
+    [2.0, 40.0]
+    """
+    point = _Point(inputs, create_graph, strict, "jvp")
+    point.check(func)
+    found = functions.jvp(func, point.inputs, point.directions(v, point.inputs))
+    return point.shown(found[0]), point.shown(found[1])
+
+
+def jacobian(
+    func: Function,
+    inputs: Any,
+    create_graph: bool = False,
+    strict: bool = False,
+    vectorize: bool = False,
+    strategy: str = "reverse-mode",
+) -> Any:
+    """All derivatives of the results by the inputs, shapes (*result, *input).
+
+    Args:
+        vectorize: of no influence: all rows are computed at once.
+        strategy: `"reverse-mode"`, or `"forward-mode"` for fewer inputs than results.
+
+    Returns:
+        A tensor; a tuple over the inputs if they are a tuple; a tuple over the results of these if
+        `func` returns a tuple.
+
+    >>> import weft as wf
+    >>> jacobian(lambda x: x * x, wf.tensor([1.0, 2.0])).tolist()
+    [[2.0, 0.0], [0.0, 4.0]]
+    """
+    point = _Point(inputs, create_graph, strict, "jacobian")
+    point.check(func)
+    forward = strategy == "forward-mode"
+    matrices = functions.jacfwd if forward else functions.jacobian
+    argnums = 0 if point.single else tuple(range(len(point.inputs)))
+    return point.shown(matrices(func, argnums)(*point.inputs))
+
+
+def hessian(
+    func: Function,
+    inputs: Any,
+    create_graph: bool = False,
+    strict: bool = False,
+    vectorize: bool = False,
+    outer_jacobian_strategy: str = "reverse-mode",
+) -> Any:
+    """All second derivatives of a function that returns one number; see `jacobian`.
+
+    >>> import weft as wf
+    >>> hessian(lambda x: (x * x * x).sum(), wf.tensor([1.0, 2.0])).tolist()
+    [[6.0, 0.0], [0.0, 12.0]]
+    """
+    point = _Point(inputs, create_graph, strict, "hessian")
+    point.check(func)
+    argnums = 0 if point.single else tuple(range(len(point.inputs)))
+    slopes = functions.grad(func, argnums)
+    forward = outer_jacobian_strategy == "forward-mode"
+    matrices = functions.jacfwd if forward else functions.jacobian
+    return point.shown(matrices(slopes, argnums)(*point.inputs))
+
+
+def vhp(
+    func: Function, inputs: Any, v: Any = None, create_graph: bool = False, strict: bool = False
+) -> tuple[Any, Any]:
+    """What `func` gives, one number, and the product of `v` with its Hessian.
+
+    >>> import weft as wf
+    >>> vhp(lambda x: (x * x * x).sum(), wf.tensor([1.0, 2.0]), wf.ones(2))[1].tolist()
+    [6.0, 12.0]
+    """
+    point = _Point(inputs, create_graph, strict, "vhp")
+    point.check(func)
+    argnums = tuple(range(len(point.inputs)))
+    directions = point.directions(v, point.inputs)
+
+    def both(*xs: Any) -> Any:
+        value, slopes = functions.value_and_grad(func, argnums)(*xs)
+        return slopes, value
+
+    _, pull, value = functions.vjp(both, *point.inputs, has_aux=True)
+    found = pull(directions)
+    return point.shown(value), point.shown(point.alone(found))
+
+
+def hvp(
+    func: Function, inputs: Any, v: Any = None, create_graph: bool = False, strict: bool = False
+) -> tuple[Any, Any]:
+    """`vhp`: Hessians are symmetric.
+
+    >>> import weft as wf
+    >>> hvp(lambda x: (x * x * x).sum(), wf.tensor([1.0, 2.0]), wf.ones(2))[1].tolist()
+    [6.0, 12.0]
+    """
+    return vhp(func, inputs, v, create_graph, strict)

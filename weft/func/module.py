@@ -1,0 +1,110 @@
+"""Modules as functions of their parameters and buffers."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager
+from typing import Any, Protocol
+
+from weft.eager.movement import stack
+from weft.errors import ShapeError
+from weft.ops.base import at_user_line
+
+
+class Swappable(Protocol):
+    """What is needed of a module here."""
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        """Compute the output."""
+        ...
+
+    def swapped(
+        self, tensors: Mapping[str, Any], tie_weights: bool, strict: bool
+    ) -> AbstractContextManager[None]:
+        """Inside, other tensors stand in place of those at their paths."""
+        ...
+
+    def named_parameters(self) -> Iterator[tuple[str, Any]]:
+        """Parameters with their paths."""
+        ...
+
+    def named_buffers(self) -> Iterator[tuple[str, Any]]:
+        """Buffers with their paths."""
+        ...
+
+
+def functional_call(
+    module: Swappable,
+    parameter_and_buffer_dicts: Mapping[str, Any] | Sequence[Mapping[str, Any]],
+    args: Any = None,
+    kwargs: Mapping[str, Any] | None = None,
+    *,
+    tie_weights: bool = True,
+    strict: bool = False,
+) -> Any:
+    """Call a module with other tensors in place of its parameters and buffers.
+
+    Args:
+        parameter_and_buffer_dicts: tensors by their paths, or several such dictionaries; what is
+            not named stays.
+        args: the positional arguments; what is no tuple is the only one.
+        tie_weights: whether a tensor that the module has under several names is replaced under all.
+        strict: whether all parameters and buffers must be named.
+
+    Raises:
+        StateError: a name that the module has not or, with `strict`, one that is missing.
+
+    >>> import weft as wf
+    >>> layer = wf.nn.Linear(2, 1)
+    >>> tensors = {"weight": wf.ones(1, 2), "bias": wf.zeros(1)}
+    >>> functional_call(layer, tensors, wf.tensor([1.0, 2.0])).tolist()
+    [3.0]
+    """
+    given = parameter_and_buffer_dicts
+    tensors = dict(given) if isinstance(given, Mapping) else _together(given)
+    arguments = args if isinstance(args, tuple) else () if args is None else (args,)
+    with module.swapped(tensors, tie_weights, strict):
+        return module(*arguments, **(kwargs or {}))
+
+
+def _together(dicts: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+    found: dict[str, Any] = {}
+    for part in dicts:
+        twice = [name for name in part if name in found]
+        if twice:
+            raise ValueError(f"functional_call: got {twice[0]!r} more than once{at_user_line()}")
+        found.update(part)
+    return found
+
+
+def stack_module_state(models: Sequence[Swappable]) -> tuple[dict[str, Any], dict[str, Any]]:
+    """The parameters and the buffers of modules of one make, stacked, for `vmap` over modules.
+
+    Returns:
+        Two dictionaries by path; each tensor has an axis for the modules in front. Parameters are
+        leaves that need a gradient where the modules' do.
+
+    Raises:
+        ShapeError: no modules, of different classes, or not all in training mode or all not.
+    """
+    kinds = {(type(m), getattr(m, "training", None)) for m in models}
+    if len(kinds) != 1:
+        raise ShapeError(
+            "stack_module_state: expected modules of one class, all in training mode or none, got "
+            f"{sorted(str(kind.__name__) for kind, _ in kinds) or 'none'}{at_user_line()}"
+        )
+    parameters = {
+        name: _leaf([dict(m.named_parameters())[name] for m in models])
+        for name, _ in models[0].named_parameters()
+    }
+    buffers = {
+        name: stack([dict(m.named_buffers())[name] for m in models])
+        for name, _ in models[0].named_buffers()
+    }
+    return parameters, buffers
+
+
+def _leaf(tensors: Sequence[Any]) -> Any:
+    """Tensors stacked, without their history."""
+    stacked = stack([x.detach() for x in tensors])
+    return stacked.requires_grad_(tensors[0].requires_grad)
