@@ -11,6 +11,8 @@ from weft import config, errors
 from weft.ir.dtype import (
     bfloat16,
     bool_,
+    complex64,
+    complex128,
     float16,
     float32,
     float64,
@@ -28,8 +30,8 @@ if TYPE_CHECKING:
 
 del _numpy
 __all__ = [
-    "__version__", "bfloat16", "bool_", "config", "datasets", "errors", "float16", "float32",
-    "float64", "int8", "int16", "int32", "int64", "ops", "tf1", "uint8",
+    "__version__", "bfloat16", "bool_", "complex64", "complex128", "config", "datasets", "errors",
+    "float16", "float32", "float64", "int8", "int16", "int32", "int64", "ops", "tf1", "uint8",
 ]  # fmt: skip
 
 # Loaded on first use, so that `import weft` stays instant.
@@ -48,6 +50,8 @@ _FUNCTIONAL = (
 )  # fmt: skip
 _ELSEWHERE = {
     "weft.nn.functional": _FUNCTIONAL,
+    "weft.fft": ("istft", "stft"),
+    "weft.func": ("vmap",),
     "weft.special": ("igamma", "igammac", "mvlgamma"),
 }
 
@@ -67,6 +71,8 @@ def __getattr__(name: str) -> Any:
             return getattr(importlib.import_module(module), name)
     if not name.startswith("_"):
         api = _api()
+        if name.endswith("_") and hasattr(api.Tensor, name):
+            return getattr(api.Tensor, name)  # `wf.relu_(x)` is `x.relu_()`
         if name in api.__all__:
             value = globals()[name] = getattr(api, name)
             return value

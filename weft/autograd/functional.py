@@ -63,7 +63,9 @@ class _Point:
         xs = [x.detach().requires_grad_() for x in self.inputs]
         ys = function(*xs)
         for y in (ys,) if isinstance(ys, Handle) else ys:
-            if not y.requires_grad or None in grad(y.sum(), xs, retain_graph=True, allow_unused=True):
+            if not y.requires_grad or None in grad(
+                y.sum(), xs, retain_graph=True, allow_unused=True
+            ):
                 raise GradientError(
                     f"{self.what}: strict: a result does not depend on an input{at_user_line()}"
                 )

@@ -8,21 +8,25 @@ from weft.eager import (
     counting,
     elementary,
     factoring,
+    imaginary,
     linear,
     movement,
     norming,
+    number,
     placing,
     reduction,
     replacing,
     selection,
     shaping,
+    slope,
     solving,
     sorting,
     statistic,
+    window,
 )
 from weft.eager.activation import *  # noqa: F403
 from weft.eager.ahead import synchronize
-from weft.eager.alias import bool, double, float, half, int, long, short
+from weft.eager.alias import bool, cdouble, cfloat, double, float, half, int, long, short
 from weft.eager.anomaly import find_nan
 from weft.eager.arithmetic import *  # noqa: F403
 from weft.eager.attribute import (
@@ -51,6 +55,16 @@ from weft.eager.creation import (
 from weft.eager.device import device
 from weft.eager.elementary import *  # noqa: F403
 from weft.eager.factoring import *  # noqa: F403
+from weft.eager.format import (
+    channels_last,
+    channels_last_3d,
+    contiguous_format,
+    layout,
+    memory_format,
+    preserve_format,
+    strided,
+)
+from weft.eager.imaginary import *  # noqa: F403
 from weft.eager.interchange import from_dlpack
 from weft.eager.limits import can_cast, finfo, iinfo, promote_types, result_type
 from weft.eager.linear import *  # noqa: F403
@@ -66,6 +80,7 @@ from weft.eager.mode import (
 )
 from weft.eager.movement import *  # noqa: F403
 from weft.eager.norming import *  # noqa: F403
+from weft.eager.number import *  # noqa: F403
 from weft.eager.placing import *  # noqa: F403
 from weft.eager.printing import get_printoptions, printoptions, set_printoptions
 from weft.eager.promotion import default_dtype as get_default_dtype
@@ -104,11 +119,13 @@ from weft.eager.sequence import (
 )
 from weft.eager.serialisation import load, save
 from weft.eager.shaping import *  # noqa: F403
+from weft.eager.slope import *  # noqa: F403
 from weft.eager.solving import *  # noqa: F403
 from weft.eager.sorting import *  # noqa: F403
 from weft.eager.statistic import *  # noqa: F403
 from weft.eager.storage import empty_cache
 from weft.eager.tensor import Tensor
+from weft.eager.window import *  # noqa: F403
 
 __all__ = [
     "Generator",
@@ -120,8 +137,13 @@ __all__ = [
     "bernoulli",
     "bool",
     "can_cast",
+    "cdouble",
+    "cfloat",
+    "channels_last",
+    "channels_last_3d",
     "clone",
     "compile",
+    "contiguous_format",
     "default_generator",
     "device",
     "double",
@@ -152,11 +174,13 @@ __all__ = [
     "is_grad_enabled",
     "is_nonzero",
     "is_tensor",
+    "layout",
     "linspace",
     "load",
     "logspace",
     "long",
     "manual_seed",
+    "memory_format",
     "meshgrid",
     "multinomial",
     "no_grad",
@@ -164,6 +188,7 @@ __all__ = [
     "numel",
     "ones",
     "ones_like",
+    "preserve_format",
     "printoptions",
     "promote_types",
     "rand",
@@ -181,6 +206,7 @@ __all__ = [
     "set_printoptions",
     "set_rng_state",
     "short",
+    "strided",
     "synchronize",
     "tensor",
     "tril_indices",
@@ -205,3 +231,7 @@ __all__ += replacing.__all__
 __all__ += sorting.__all__
 __all__ += statistic.__all__
 __all__ += shaping.__all__
+__all__ += imaginary.__all__
+__all__ += number.__all__
+__all__ += slope.__all__
+__all__ += window.__all__

@@ -10,8 +10,9 @@ import numpy as np
 
 from weft.eager.call import cast, record, wrap
 from weft.eager.device import CPU, Device, check_device
+from weft.eager.format import check_format, layout, strided
 from weft.eager.handle import Handle
-from weft.eager.lens import layout
+from weft.eager.lens import layout as laid
 from weft.errors import DTypeError, GradientError, ShapeError
 from weft.ir import dtype as types
 from weft.ir.dtype import DType, as_dtype
@@ -22,9 +23,9 @@ if TYPE_CHECKING:
     from weft.eager.tensor import Tensor
 
 
-def clone(x: Tensor) -> Tensor:
+def clone(x: Tensor, *, memory_format: Any = None) -> Tensor:
     """A tensor of its own with the same elements; gradients flow through."""
-    return x.clone()
+    return x.clone(memory_format=memory_format)
 
 
 def is_tensor(x: Any) -> bool:
@@ -101,6 +102,21 @@ class Attributes(Handle):
         return False
 
     @property
+    def is_meta(self) -> builtins.bool:
+        """No: a tensor has elements."""
+        return False
+
+    @property
+    def is_quantized(self) -> builtins.bool:
+        """No."""
+        return False
+
+    @property
+    def layout(self) -> layout:
+        """All elements are kept."""
+        return strided
+
+    @property
     def is_sparse(self) -> builtins.bool:
         """No: what most elements are 0 of is kept in full."""
         return False
@@ -145,12 +161,24 @@ class Attributes(Handle):
         """Elements from one index of a dimension to the next, or those of all dimensions."""
         shape = self.shape
         if self.view_of is not None and 0 not in shape:
-            found = layout(self).strides
+            found = laid(self).strides
         else:
             found = tuple(
                 [math.prod([max(d, 1) for d in shape[i + 1 :]]) for i in range(len(shape))]
             )
         return found if dim is None else found[normal_axis(dim, len(shape))]
+
+    def is_pinned(self) -> builtins.bool:
+        """No: there is no device that would gain by it."""
+        return False
+
+    def pin_memory(self) -> Self:
+        """The tensor itself; see `is_pinned`."""
+        return self
+
+    def data_ptr(self) -> builtins.int:
+        """Where the first element lies in memory; the value is computed first."""
+        return self.array.ctypes.data
 
     def is_floating_point(self) -> builtins.bool:
         """Whether the elements are floating-point numbers."""
@@ -185,12 +213,13 @@ class Attributes(Handle):
     def to(
         self, *what: Any, dtype: Any = None, device: Any = None,
         copy: builtins.bool = False, non_blocking: builtins.bool = False,
+        memory_format: Any = None,
     ) -> Tensor:  # fmt: skip
         """The tensor as another element type; itself where nothing changes and no `copy` is asked.
 
         Args:
             what: an element type, a device, or a tensor to take the type of.
-            non_blocking: of no influence.
+            non_blocking, memory_format: of no influence; see `weft.eager.format`.
 
         Example:
             >>> import weft as wf
@@ -198,6 +227,7 @@ class Attributes(Handle):
             [1]
         """
         check_device(device)
+        check_format(memory_format)
         flags = [x for x in what if isinstance(x, builtins.bool)]  # non_blocking, copy
         for x in what:
             if isinstance(x, Handle):
@@ -264,7 +294,7 @@ class Attributes(Handle):
         """The tensor itself, which is in this computer's memory."""
         return self
 
-    def clone(self) -> Tensor:
+    def clone(self, *, memory_format: Any = None) -> Tensor:
         """A tensor of its own with the same elements; gradients flow through.
 
         >>> import weft as wf
@@ -273,6 +303,7 @@ class Attributes(Handle):
         >>> x.tolist()
         [0.0, 0.0]
         """
+        check_format(memory_format)
         return wrap(record(REGISTRY["identity"], (self.lazy,), {})[0], self)
 
     # -- values

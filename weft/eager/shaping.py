@@ -9,6 +9,7 @@ import numpy as np
 
 from weft.eager.argument import axes_of, axis_of, dims_of, either, filled, integer, sizes
 from weft.eager.call import lazy_of, record, wrap
+from weft.eager.format import ORDERS, check_format
 from weft.eager.handle import Handle
 from weft.eager.lazy import trace
 from weft.eager.lens import Detached, Diagonal, Expanded, Permuted, Shaped, is_dense, layout, show
@@ -364,12 +365,25 @@ class Shaping(Handle):
         """`reshape` to the shape of another tensor."""
         return reshape(self, dims_of(other))
 
-    def is_contiguous(self) -> bool:
-        """Whether the elements lie in memory in their order: they do, but in some views."""
-        return is_dense(self)
+    def is_contiguous(self, *, memory_format: Any = None) -> bool:
+        """Whether the elements lie in memory in their order: they do, but in some views.
 
-    def contiguous(self) -> Tensor:
-        """The tensor itself if its elements lie in memory in their order, else a copy."""
+        Args:
+            memory_format: another order of the axes to ask for.
+        """
+        check_format(memory_format)
+        order = ORDERS.get(memory_format)
+        if order is None:
+            return is_dense(self)
+        return len(order) == len(dims_of(self)) and is_dense(permute(self, order))
+
+    def contiguous(self, *, memory_format: Any = None) -> Tensor:
+        """The tensor itself if its elements lie in memory in their order, else a copy.
+
+        Args:
+            memory_format: of no influence; see `weft.eager.format`.
+        """
+        check_format(memory_format)
         if is_dense(self):
             same: Any = self
             return same

@@ -13,6 +13,7 @@ from weft.eager.counting import Counting
 from weft.eager.creation import Creation, array_from
 from weft.eager.factoring import Factoring
 from weft.eager.hook import Hooked
+from weft.eager.imaginary import Imaginary
 from weft.eager.indexing import Indexing
 from weft.eager.interchange import Interchange
 from weft.eager.lazy import set_runner
@@ -20,6 +21,7 @@ from weft.eager.linear import Linear
 from weft.eager.movement import Movement
 from weft.eager.mutation import Mutation
 from weft.eager.norming import Norming
+from weft.eager.number import Numbers
 from weft.eager.operators import Operators
 from weft.eager.placing import Placing
 from weft.eager.printing import Printing
@@ -52,6 +54,8 @@ class Tensor(
     Replacing,
     Placing,
     Counting,
+    Imaginary,
+    Numbers,
     Creation,
     Hooked,
     Random,

@@ -95,7 +95,8 @@ class Module(Stateful):
     def to(self, *args: Any, **kwargs: Any) -> Self:
         """Convert floating parameters and buffers to an element type.
 
-        Takes what PyTorch takes: a type, a device (only `"cpu"`), or a tensor to be like.
+        Takes what PyTorch takes: a type, a device (only `"cpu"`), or a tensor to be like, and a
+        memory format, which is of no influence.
 
         Raises:
             DTypeError: the type is not floating.

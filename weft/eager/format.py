@@ -1,0 +1,58 @@
+"""How elements are arranged in memory: PyTorch's names, which Weft takes as wishes.
+
+Weft chooses layouts itself when it compiles: networks that are written channels first run channels
+last inside where that is faster. So asking for a format changes nothing.
+"""
+
+from __future__ import annotations
+
+import enum
+from typing import Any
+
+from weft.errors import DTypeError
+from weft.ops.base import at_user_line
+
+
+class memory_format(enum.Enum):
+    """The order of the axes in memory."""
+
+    contiguous_format = "row-major"
+    preserve_format = "as the input"
+    channels_last = "NHWC"
+    channels_last_3d = "NDHWC"
+
+    def __repr__(self) -> str:
+        return f"weft.{self.name}"
+
+    __str__ = __repr__
+
+
+class layout(enum.Enum):
+    """Whether all elements are kept."""
+
+    strided = "all elements"
+
+    def __repr__(self) -> str:
+        return f"weft.{self.name}"
+
+    __str__ = __repr__
+
+
+contiguous_format = memory_format.contiguous_format
+preserve_format = memory_format.preserve_format
+channels_last = memory_format.channels_last
+channels_last_3d = memory_format.channels_last_3d
+strided = layout.strided
+
+ORDERS = {channels_last: (0, 2, 3, 1), channels_last_3d: (0, 2, 3, 4, 1)}
+"""The axes from the outermost to the innermost in memory."""
+
+
+def check_format(wanted: Any) -> None:
+    """Raise unless it is a memory format, or `None`.
+
+    Raises:
+        DTypeError: something else.
+    """
+    if wanted is not None and not isinstance(wanted, memory_format):
+        raise DTypeError(f"memory_format: expected one of weft's, got {wanted!r}{at_user_line()}")
