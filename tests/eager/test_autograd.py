@@ -394,3 +394,14 @@ def test_errors_say_what_to_do(call, error, text):
         call()
     assert str(found.value).startswith(text)
     assert "created at test_autograd.py:" in str(found.value)
+
+
+def test_a_gradient_frees_only_what_it_went_through():
+    x, w = leaf(2.0), leaf(3.0)
+    shared = x * x
+    (g,) = wf.autograd.grad((shared * w).sum(), [w])
+    assert g.item() == 4.0
+    (shared * w).sum().backward()
+    assert x.grad.item() == 12.0
+    with pytest.raises(errors.GradientError, match="freed by an earlier backward pass"):
+        (shared * w).sum().backward()

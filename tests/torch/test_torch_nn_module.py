@@ -149,3 +149,40 @@ def test_training_takes_the_same_way():
         np.testing.assert_allclose(
             ours.state_dict()[name].numpy(), value.numpy(), atol=2e-4, err_msg=name
         )
+
+
+LAZY = [
+    ("LazyLinear", (3,), (2, 4)),
+    *[(f"LazyConv{n}d", (4, 2), (2, 3, *[5] * n)) for n in (1, 2, 3)],
+    *[(f"LazyConvTranspose{n}d", (4, 2), (3, *[4] * n)) for n in (1, 2, 3)],
+    *[(f"LazyBatchNorm{n}d", (), (2, 3, *[4] * n)) for n in (1, 2, 3)],
+    *[(f"LazyInstanceNorm{n}d", (), (2, 3, *[4] * n)) for n in (1, 2, 3)],
+    ("LazyInstanceNorm2d", (1e-5, 0.1, True, True), (2, 3, 4, 4)),
+    ("LazyBatchNorm2d", (1e-5, 0.1, False), (2, 3, 4, 4)),
+]
+
+
+@pytest.mark.parametrize(("name", "args", "shape"), LAZY)
+@pytest.mark.filterwarnings("ignore:Lazy modules")
+def test_a_lazy_layer(name, args, shape):
+    x = np.random.default_rng(0).standard_normal(shape).astype(np.float32)
+    theirs = getattr(torch.nn, name)(*args)
+    expected = theirs(torch.tensor(x))
+    ours = getattr(nn, name)(*args)
+    assert ours.has_uninitialized_params()
+    before = dict(ours.named_parameters())
+    assert all(isinstance(p, nn.UninitializedParameter) for n, p in before.items() if n == "weight")
+    ours(wf.tensor(x))
+    assert type(ours) is getattr(nn, name.removeprefix("Lazy"))
+    assert {k: tuple(v.shape) for k, v in ours.state_dict().items()} == {
+        k: tuple(v.shape) for k, v in theirs.state_dict().items()
+    }
+    assert all(ours.get_parameter(n) is p and p.requires_grad for n, p in before.items())
+    fresh = getattr(nn, name)(*args)
+    fresh.load_state_dict({k: v.numpy() for k, v in theirs.state_dict().items()})
+    if theirs.state_dict():
+        assert type(fresh) is type(ours)
+    fresh.train(False)
+    theirs.train(False)
+    found, expected = fresh(wf.tensor(x)), theirs(torch.tensor(x))
+    np.testing.assert_allclose(found.numpy(force=True), expected.detach().numpy(), 1e-4, 1e-5)

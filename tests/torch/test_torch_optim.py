@@ -7,6 +7,7 @@ torch = pytest.importorskip("torch")
 
 from weft import optim  # noqa: E402
 from weft.eager.call import leaf, wrap  # noqa: E402
+from weft.errors import OptimizerError  # noqa: E402
 from weft.optim import lr_scheduler  # noqa: E402
 
 OPTIMISERS = [
@@ -82,10 +83,105 @@ SCHEDULERS = [
     ("ConstantLR", {"factor": 0.5, "total_iters": 4}),
     ("LinearLR", {"start_factor": 0.1, "total_iters": 6}),
     ("LambdaLR", {"lr_lambda": lambda t: 1 / (1 + t)}),
+    ("MultiplicativeLR", {"lr_lambda": lambda t: 0.9 + t / 100}),
+    ("CyclicLR", {"base_lr": 0.1, "max_lr": 0.5, "step_size_up": 3}),
+    (
+        "CyclicLR",
+        {
+            "base_lr": 0.1,
+            "max_lr": 0.5,
+            "step_size_up": 2,
+            "step_size_down": 4,
+            "mode": "triangular2",
+        },
+    ),
+    (
+        "CyclicLR",
+        {
+            "base_lr": 0.1,
+            "max_lr": 0.5,
+            "step_size_up": 2,
+            "mode": "exp_range",
+            "gamma": 0.9,
+            "cycle_momentum": False,
+        },
+    ),
+    (
+        "CyclicLR",
+        {
+            "base_lr": 0.1,
+            "max_lr": 0.5,
+            "step_size_up": 2,
+            "scale_mode": "iterations",
+            "scale_fn": lambda t: 1 / (1 + t),
+        },
+    ),
     ("OneCycleLR", {"max_lr": 1.0, "total_steps": 14}),
     ("OneCycleLR", {"max_lr": 1.0, "total_steps": 14, "three_phase": True}),
     ("OneCycleLR", {"max_lr": 1.0, "epochs": 2, "steps_per_epoch": 7, "anneal_strategy": "linear"}),
 ]
+
+
+CHAINS = [
+    ("StepLR", {"step_size": 3, "gamma": 0.5}),
+    ("ExponentialLR", {"gamma": 0.9}),
+    ("CosineAnnealingLR", {"T_max": 10, "eta_min": 0.001}),
+    ("LinearLR", {"total_iters": 4}),
+    ("MultiStepLR", {"milestones": [2, 6], "gamma": 0.3}),
+    ("ConstantLR", {"total_iters": 2}),
+]
+
+
+@pytest.mark.filterwarnings("ignore:Detected call of")
+def test_schedulers_of_one_optimiser():
+    theirs, ours = both()
+    their = [getattr(torch.optim.lr_scheduler, n)(theirs, **o) for n, o in CHAINS]
+    our = [getattr(lr_scheduler, n)(ours, **o) for n, o in CHAINS]
+    for _ in range(14):
+        theirs.step()
+        for scheduler in [*their, *our]:
+            scheduler.step()
+        expected = theirs.param_groups[0]["lr"]
+        assert ours.param_groups[0]["lr"] == pytest.approx(expected, rel=1e-9)
+
+
+@pytest.mark.filterwarnings("ignore:Converting a tensor")
+@pytest.mark.parametrize("search", [None, "strong_wolfe"])
+@pytest.mark.parametrize("history", [2, 100])
+def test_lbfgs(search, history):
+    start = np.array([-1.5, 2.0, 0.5])
+    options = {"lr": 1.0 if search else 0.1, "max_iter": 8, "history_size": history}
+    theirs = [torch.tensor(a, requires_grad=True) for a in (start[:2], start[2:])]
+    ours = [wrap(leaf(start[:2].copy())).requires_grad_(), wrap(leaf(start[2:])).requires_grad_()]
+    their = torch.optim.LBFGS(theirs, line_search_fn=search, **options)
+    our = optim.LBFGS(ours, line_search_fn=search, **options)
+
+    def valley(x, y):
+        return (1 - x[0]) ** 2 + 20 * (x[1] - x[0] ** 2) ** 2 + (y - x[0]).square().sum()
+
+    def closure(optimiser, xs):
+        def run():
+            optimiser.zero_grad()
+            loss = valley(*xs)
+            loss.backward()
+            return loss
+
+        return run
+
+    for _ in range(4):
+        expected = their.step(closure(their, theirs))
+        found = our.step(closure(our, ours))
+        assert found.item() == pytest.approx(expected.item(), rel=1e-6)
+
+
+def test_lbfgs_refuses():
+    p = wrap(leaf(np.zeros(1, np.float32))).requires_grad_()
+    with pytest.raises(OptimizerError, match="LBFGS: step needs a closure"):
+        optim.LBFGS([p]).step()
+    with pytest.raises(OptimizerError, match="expected line_search_fn None or 'strong_wolfe'"):
+        optim.LBFGS([p], line_search_fn="armijo")
+    with pytest.raises(OptimizerError, match="LBFGS: expected one group of parameters, got 2"):
+        optim.LBFGS([{"params": [p]}, {"params": [p.detach().clone().requires_grad_()]}])
 
 
 def both(momentum=0.9):

@@ -16,6 +16,11 @@ from weft.ops.base import at_user_line
 Function = Callable[..., Any]
 
 
+def _is_one(x: Any) -> bool:
+    """Whether it is a tensor; else it is a sequence of them."""
+    return isinstance(x, Handle)
+
+
 class _Point:
     """Where a function is differentiated.
 
@@ -26,7 +31,7 @@ class _Point:
     """
 
     def __init__(self, inputs: Any, create_graph: bool, strict: bool, what: str) -> None:
-        self.single = isinstance(inputs, Handle)
+        self.single = _is_one(inputs)
         self.inputs = (inputs,) if self.single else tuple(inputs)
         self.create_graph = create_graph
         self.strict = strict
@@ -38,7 +43,7 @@ class _Point:
         Raises:
             GradientError: there is none, or of another number or shape.
         """
-        wanted = (like,) if isinstance(like, Handle) else tuple(like)
+        wanted: tuple[Any, ...] = (like,) if _is_one(like) else tuple(like)
         if v is None:
             if len(wanted) != 1 or wanted[0].numel() != 1:
                 raise GradientError(
@@ -46,7 +51,7 @@ class _Point:
                 )
             given: tuple[Any, ...] = (ones_like(wanted[0]),)
         else:
-            given = (v,) if isinstance(v, Handle) else tuple(v)
+            given = (v,) if _is_one(v) else tuple(v)
         shapes = [tuple(x.shape) for x in wanted]
         if [tuple(x.shape) for x in given] != shapes:
             raise ShapeError(f"{self.what}: v: expected shapes {shapes}{at_user_line()}")
@@ -62,7 +67,7 @@ class _Point:
             return
         xs = [x.detach().requires_grad_() for x in self.inputs]
         ys = function(*xs)
-        for y in (ys,) if isinstance(ys, Handle) else ys:
+        for y in (ys,) if _is_one(ys) else ys:
             if not y.requires_grad or None in grad(
                 y.sum(), xs, retain_graph=True, allow_unused=True
             ):
@@ -81,7 +86,7 @@ class _Point:
 
 def _like(results: Any, directions: tuple[Any, ...]) -> Any:
     """Directions in the structure of the results."""
-    return directions[0] if isinstance(results, Handle) else type(results)(directions)
+    return directions[0] if _is_one(results) else type(results)(directions)
 
 
 def vjp(

@@ -17,7 +17,8 @@ from weft.errors import DTypeError
 from weft.ir import dtype as types
 from weft.ir.node import Value
 from weft.ir.shape import broadcast, known
-from weft.ops.base import at_user_line, catalogue
+from weft.ops import exp2
+from weft.ops.base import at_user_line
 from weft.ops.convert import cast
 from weft.ops.host import call
 
@@ -76,8 +77,7 @@ def ldexp(x: Any, other: Any) -> Tensor:
 
 
 def _frexp_gradient(g: Any, y: Any, x: Value) -> list[Value]:
-    power = catalogue.exp2(-cast(y[1], dtype=x.dtype))
-    return [g[0] * power]
+    return [g[0] * exp2(-cast(y[1], dtype=x.dtype))]
 
 
 @recorded

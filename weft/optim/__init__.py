@@ -10,6 +10,7 @@ from weft.optim.adamax import Adamax
 from weft.optim.asgd import ASGD
 from weft.optim.ema import ExponentialMovingAverage
 from weft.optim.lamb import LAMB
+from weft.optim.lbfgs import LBFGS
 from weft.optim.lion import Lion
 from weft.optim.nadam import NAdam
 from weft.optim.optimizer import Optimizer
@@ -21,6 +22,7 @@ from weft.optim.sgd import SGD
 __all__ = [
     "ASGD",
     "LAMB",
+    "LBFGS",
     "SGD",
     "Adadelta",
     "Adagrad",

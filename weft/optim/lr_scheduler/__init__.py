@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from weft.optim.lr_scheduler.compose import ChainedScheduler, SequentialLR
-from weft.optim.lr_scheduler.cyclic import CosineAnnealingWarmRestarts, OneCycleLR
+from weft.optim.lr_scheduler.cyclic import CosineAnnealingWarmRestarts, CyclicLR, OneCycleLR
 from weft.optim.lr_scheduler.decay import (
     CosineAnnealingLR,
     ExponentialLR,
     LambdaLR,
+    MultiplicativeLR,
     MultiStepLR,
     PolynomialLR,
     StepLR,
@@ -21,11 +22,13 @@ __all__ = [
     "ConstantLR",
     "CosineAnnealingLR",
     "CosineAnnealingWarmRestarts",
+    "CyclicLR",
     "ExponentialLR",
     "LRScheduler",
     "LambdaLR",
     "LinearLR",
     "MultiStepLR",
+    "MultiplicativeLR",
     "OneCycleLR",
     "PolynomialLR",
     "ReduceLROnPlateau",

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import math
+from collections.abc import Callable, Sequence
 from typing import Literal
 
 from weft.errors import OptimizerError
@@ -36,6 +37,71 @@ class CosineAnnealingWarmRestarts(LRScheduler):
             t -= length
             length *= self.T_mult
         return cosine(base, self.eta_min, t / length)
+
+
+class CyclicLR(LRScheduler):
+    """Between two rates, up and down again and again.
+
+    Smith, "Cyclical Learning Rates for Training Neural Networks", 2017.
+
+    Args:
+        step_size_up, step_size_down: steps from `base_lr` to `max_lr`, and back.
+        mode: how high later cycles go: "triangular" (the same), "triangular2" (half each time) or
+            "exp_range" (gamma ** steps).
+        scale_fn: a function instead, of the cycle or of the step as `scale_mode` says.
+        cycle_momentum: whether the momentum goes the other way.
+    """
+
+    def __init__(
+        self,
+        optimizer: Optimizer,
+        base_lr: float | Sequence[float],
+        max_lr: float | Sequence[float],
+        step_size_up: int = 2000,
+        step_size_down: int | None = None,
+        mode: Literal["triangular", "triangular2", "exp_range"] = "triangular",
+        gamma: float = 1.0,
+        scale_fn: Callable[[float], float] | None = None,
+        scale_mode: Literal["cycle", "iterations"] = "cycle",
+        cycle_momentum: bool = True,
+        base_momentum: float = 0.8,
+        max_momentum: float = 0.9,
+        last_epoch: int = -1,
+    ) -> None:
+        count = len(optimizer.param_groups)
+        self.max_lrs = list(max_lr) if isinstance(max_lr, Sequence) else [max_lr] * count
+        lows = list(base_lr) if isinstance(base_lr, Sequence) else [base_lr] * count
+        if last_epoch == -1:
+            for group, low in zip(optimizer.param_groups, lows, strict=True):
+                group["lr"] = group["initial_lr"] = low
+        down = step_size_up if step_size_down is None else step_size_down
+        self.total_size = float(step_size_up + down)
+        self.step_ratio = step_size_up / self.total_size
+        self.mode, self.gamma = mode, gamma
+        self.scale_fn, self.scale_mode = scale_fn, scale_mode
+        self.momenta = [base_momentum, max_momentum] if cycle_momentum else []
+        super().__init__(optimizer, last_epoch)
+
+    def rates(self, t: int) -> list[float]:
+        """The rates of all groups; sets the momentum as well."""
+        cycle = math.floor(1 + t / self.total_size)
+        x = 1.0 + t / self.total_size - cycle
+        part = x / self.step_ratio if x <= self.step_ratio else (x - 1) / (self.step_ratio - 1)
+        scale = self._scale(cycle, t)
+        if self.momenta:
+            low, high = self.momenta
+            for group in self.optimizer.param_groups:
+                _set_momentum(group, high - (high - low) * part * scale)
+        pairs = zip(self.base_lrs, self.max_lrs, strict=True)
+        return [low + (high - low) * part * scale for low, high in pairs]
+
+    def _scale(self, cycle: int, t: int) -> float:
+        """How high the cycle goes."""
+        if self.scale_fn is not None:
+            return self.scale_fn(cycle if self.scale_mode == "cycle" else t)
+        if self.mode == "exp_range":
+            return self.gamma**t
+        return 1.0 if self.mode == "triangular" else 0.5 ** (cycle - 1)
 
 
 class OneCycleLR(LRScheduler):

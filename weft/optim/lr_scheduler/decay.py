@@ -14,19 +14,30 @@ from weft.optim.optimizer import Optimizer
 Factor = Callable[[int], float]
 
 
+def _one_each(
+    name: str, optimizer: Optimizer, given: Factor | Sequence[Factor]
+) -> tuple[Factor, ...]:
+    """A function for each group.
+
+    Raises:
+        OptimizerError: another number of them.
+    """
+    count = len(optimizer.param_groups)
+    found = (given,) * count if callable(given) else tuple(given)
+    if len(found) != count:
+        raise OptimizerError(
+            f"{name}: expected {count} functions, one a group, got {len(found)}{at_user_line()}"
+        )
+    return found
+
+
 class LambdaLR(LRScheduler):
     """base * lr_lambda(t), with one function for all groups or one each."""
 
     def __init__(
         self, optimizer: Optimizer, lr_lambda: Factor | Sequence[Factor], last_epoch: int = -1
     ) -> None:
-        count = len(optimizer.param_groups)
-        self.lr_lambdas = [lr_lambda] * count if callable(lr_lambda) else tuple(lr_lambda)
-        if len(self.lr_lambdas) != count:
-            raise OptimizerError(
-                f"LambdaLR: expected {count} functions, one a group, got {len(self.lr_lambdas)}"
-                f"{at_user_line()}"
-            )
+        self.lr_lambdas = _one_each("LambdaLR", optimizer, lr_lambda)
         super().__init__(optimizer, last_epoch)
 
     def rates(self, t: int) -> list[float]:
@@ -34,8 +45,29 @@ class LambdaLR(LRScheduler):
         return [b * f(t) for b, f in zip(self.base_lrs, self.lr_lambdas, strict=True)]
 
 
+class MultiplicativeLR(LRScheduler):
+    """The rate before times lr_lambda(t), with one function for all groups or one each."""
+
+    chains = True
+
+    def __init__(
+        self, optimizer: Optimizer, lr_lambda: Factor | Sequence[Factor], last_epoch: int = -1
+    ) -> None:
+        self.lr_lambdas = _one_each("MultiplicativeLR", optimizer, lr_lambda)
+        super().__init__(optimizer, last_epoch)
+
+    def rates(self, t: int) -> list[float]:
+        """The rates of all groups."""
+        return [
+            base * math.prod([f(i) for i in range(1, t + 1)])
+            for base, f in zip(self.base_lrs, self.lr_lambdas, strict=True)
+        ]
+
+
 class StepLR(LRScheduler):
     """base * gamma ** (t // step_size)."""
+
+    chains = True
 
     def __init__(
         self, optimizer: Optimizer, step_size: int, gamma: float = 0.1, last_epoch: int = -1
@@ -50,6 +82,8 @@ class StepLR(LRScheduler):
 
 class MultiStepLR(LRScheduler):
     """base * gamma ** (number of milestones reached)."""
+
+    chains = True
 
     def __init__(
         self,
@@ -69,6 +103,8 @@ class MultiStepLR(LRScheduler):
 class ExponentialLR(LRScheduler):
     """base * gamma ** t."""
 
+    chains = True
+
     def __init__(self, optimizer: Optimizer, gamma: float, last_epoch: int = -1) -> None:
         self.gamma = gamma
         super().__init__(optimizer, last_epoch)
@@ -80,6 +116,8 @@ class ExponentialLR(LRScheduler):
 
 class PolynomialLR(LRScheduler):
     """base * (1 - t / total_iters) ** power, then 0."""
+
+    chains = True
 
     def __init__(
         self,
@@ -102,6 +140,8 @@ class CosineAnnealingLR(LRScheduler):
     Loshchilov and Hutter, "SGDR: Stochastic Gradient Descent with Warm Restarts", 2017, without
     the restarts.
     """
+
+    chains = True
 
     def __init__(
         self, optimizer: Optimizer, T_max: int, eta_min: float = 0.0, last_epoch: int = -1

@@ -10,6 +10,8 @@ from weft.optim.optimizer import Optimizer
 class ConstantLR(LRScheduler):
     """base * factor for total_iters steps, then base."""
 
+    chains = True
+
     def __init__(
         self,
         optimizer: Optimizer,
@@ -27,6 +29,8 @@ class ConstantLR(LRScheduler):
 
 class LinearLR(LRScheduler):
     """base times a factor that goes from start_factor to end_factor in total_iters steps."""
+
+    chains = True
 
     def __init__(
         self,

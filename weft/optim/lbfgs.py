@@ -1,0 +1,258 @@
+"""L-BFGS: steps along directions that take curvature into account, with the loss computed anew."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from typing import Any, NamedTuple
+
+from weft.eager.api import Tensor, cat, enable_grad, no_grad, zeros_like
+from weft.errors import OptimizerError
+from weft.ops.base import at_user_line
+from weft.optim.optimizer import Optimizer
+
+
+class _Point(NamedTuple):
+    """A place on a line: how far along, the loss, the gradient, and the slope along the line."""
+
+    t: float
+    loss: float
+    gradient: Tensor
+    slope: float
+
+
+class LBFGS(Optimizer):
+    """Limited-memory BFGS: Nocedal and Wright, "Numerical Optimization", 2006, algorithms 7.4, 3.5.
+
+    `step` needs a closure, and calls it several times.
+
+    Args:
+        lr: length of a step, or where the line search begins.
+        max_iter: iterations a step.
+        max_eval: calls of the closure a step; 1.25 times `max_iter` by default.
+        tolerance_grad, tolerance_change: ends when gradient or change are smaller.
+        history_size: how many earlier changes the curvature is taken from.
+        line_search_fn: `None`, or "strong_wolfe".
+    """
+
+    def __init__(
+        self,
+        params: Iterable[Any],
+        lr: float = 1.0,
+        max_iter: int = 20,
+        max_eval: int | None = None,
+        tolerance_grad: float = 1e-7,
+        tolerance_change: float = 1e-9,
+        history_size: int = 100,
+        line_search_fn: str | None = None,
+    ) -> None:
+        if line_search_fn not in (None, "strong_wolfe"):
+            raise OptimizerError(
+                f"LBFGS: expected line_search_fn None or 'strong_wolfe', got {line_search_fn!r}"
+                f"{at_user_line()}"
+            )
+        defaults = {
+            "lr": lr, "max_iter": max_iter,
+            "max_eval": max_iter * 5 // 4 if max_eval is None else max_eval,
+            "tolerance_grad": tolerance_grad, "tolerance_change": tolerance_change,
+            "history_size": history_size, "line_search_fn": line_search_fn,
+        }  # fmt: skip
+        super().__init__(params, defaults)
+        if len(self.param_groups) != 1:
+            raise OptimizerError(
+                f"LBFGS: expected one group of parameters, got {len(self.param_groups)}"
+                f"{at_user_line()}"
+            )
+
+    def step(self, closure: Callable[[], Any] | None = None) -> Any:
+        """Iterate until the tolerances or limits are reached.
+
+        Args:
+            closure: computes the loss again, calls `backward` and returns the loss.
+
+        Returns:
+            The loss that the first call of the closure gave.
+
+        Raises:
+            OptimizerError: no closure.
+        """
+        if closure is None:
+            raise OptimizerError(f"LBFGS: step needs a closure{at_user_line()}")
+        with enable_grad():
+            first = closure()
+        with no_grad():
+            self._iterate(closure, first.item())
+        return first
+
+    def _iterate(self, closure: Callable[[], Any], loss: float) -> None:
+        group = self.param_groups[0]
+        state = self.state[group["params"][0]]
+        gradient = self._gradient()
+        calls = 1
+        for _ in range(group["max_iter"]):
+            if _largest(gradient) <= group["tolerance_grad"] or calls >= group["max_eval"]:
+                return
+            direction = self._direction(state, gradient)
+            slope = float((gradient * direction).sum())
+            if slope > -group["tolerance_change"]:
+                return
+            begin = state["t"] = self._length(state, gradient)
+            state["previous"] = gradient
+            line = _Line(self, closure, direction, _Point(0.0, loss, gradient, slope))
+            if group["line_search_fn"]:
+                line.search(begin, group["tolerance_change"])
+                found = line.best
+                line.go_to(found.t)
+            else:
+                found = line.at(begin)
+            calls += line.calls
+            change = abs(found.loss - loss)
+            loss, gradient, state["t"] = found.loss, found.gradient, found.t
+            moved = _largest(direction) * abs(found.t)
+            if moved <= group["tolerance_change"] or change < group["tolerance_change"]:
+                return
+
+    def _length(self, state: dict[str, Any], gradient: Tensor) -> float:
+        """How far to go at first."""
+        lr: float = self.param_groups[0]["lr"]
+        state["n_iter"] = state.get("n_iter", 0) + 1
+        if state["n_iter"] > 1:
+            return lr
+        return min(1.0, 1.0 / float(gradient.abs().sum())) * lr
+
+    def _direction(self, state: dict[str, Any], gradient: Tensor) -> Tensor:
+        """Where to go: the gradient times an estimate of the inverse Hessian, downwards."""
+        pairs: list[tuple[Tensor, Tensor, float]] = state.setdefault("pairs", [])
+        if "direction" in state:
+            change = gradient - state["previous"]
+            moved = state["direction"] * state["t"]
+            product = float((change * moved).sum())
+            if product > 1e-10:
+                pairs.append((change, moved, 1.0 / product))
+                del pairs[: -self.param_groups[0]["history_size"]]
+                state["scale"] = product / float((change * change).sum())
+        q = -gradient
+        shares: list[float] = []
+        for change, moved, weight in reversed(pairs):
+            shares.append(float((moved * q).sum()) * weight)
+            q = q - change * shares[-1]
+        q = q * state.get("scale", 1.0)
+        for (change, moved, weight), share in zip(pairs, reversed(shares), strict=True):
+            q = q + moved * (share - float((change * q).sum()) * weight)
+        state["direction"] = q
+        return q
+
+    def _gradient(self) -> Tensor:
+        """The gradients of all parameters, one after the other."""
+        grads = [zeros_like(p) if p.grad is None else p.grad for p in self._parameters()]
+        return cat([g.reshape(-1) for g in grads])
+
+    def move(self, direction: Tensor, t: float) -> None:
+        """Add `t` times a direction to the parameters."""
+        start = 0
+        for p in self._parameters():
+            part = direction[start : start + p.numel()].reshape(p.shape)
+            p.add_(part.to(p.dtype) * t)
+            start += p.numel()
+
+    def look(self, closure: Callable[[], Any]) -> tuple[float, Tensor]:
+        """The loss and the gradient where the parameters are."""
+        with enable_grad():
+            loss = float(closure())
+        return loss, self._gradient()
+
+
+class _Line:
+    """The loss along a direction.
+
+    Attributes:
+        best: the point with the lowest loss so far that fulfils the conditions of the search.
+        calls: how often the closure was called.
+    """
+
+    steps = 25
+
+    def __init__(
+        self, owner: LBFGS, closure: Callable[[], Any], direction: Tensor, start: _Point
+    ) -> None:
+        self.owner, self.closure, self.direction = owner, closure, direction
+        self.start = self.best = start
+        self.here = 0.0
+        self.calls = 0
+
+    def go_to(self, t: float) -> None:
+        """Put the parameters at `t`."""
+        if t != self.here:
+            self.owner.move(self.direction, t - self.here)
+            self.here = t
+
+    def at(self, t: float) -> _Point:
+        """What there is at `t`."""
+        self.go_to(t)
+        self.calls += 1
+        loss, gradient = self.owner.look(self.closure)
+        return _Point(t, loss, gradient, float((gradient * self.direction).sum()))
+
+    def _rises(self, point: _Point) -> bool:
+        """Whether the loss has not fallen enough."""
+        return point.loss > self.start.loss + 1e-4 * point.t * self.start.slope
+
+    def _is_flat(self, point: _Point) -> bool:
+        """Whether the slope has become small enough."""
+        return abs(point.slope) <= -0.9 * self.start.slope
+
+    def search(self, t: float, tolerance: float) -> None:
+        """Find a point that fulfils the strong Wolfe conditions: a bracket first, then inside."""
+        before, point = self.start, self.at(t)
+        for i in range(self.steps):
+            if self._rises(point) or (i and point.loss >= before.loss):
+                return self._zoom(before, point, tolerance)
+            if self._is_flat(point):
+                self.best = point
+                return None
+            if point.slope >= 0:
+                return self._zoom(point, before, tolerance)
+            low = point.t + 0.01 * (point.t - before.t)
+            further = _between(before, point, low, point.t * 10)
+            before, point = point, self.at(further)
+        self.best = point
+        return None
+
+    def _zoom(self, low: _Point, high: _Point, tolerance: float) -> None:
+        """Narrow a bracket, of which `low` has the lower loss."""
+        for _ in range(self.steps):
+            left, right = sorted((low.t, high.t))
+            if (right - left) * _largest(self.direction) < tolerance:
+                break
+            margin = 0.1 * (right - left)
+            t = _between(low, high, left, right)
+            point = self.at(min(max(t, left + margin), right - margin))
+            if self._rises(point) or point.loss >= low.loss:
+                high = point
+                continue
+            if self._is_flat(point):
+                low = point
+                break
+            if point.slope * (high.t - low.t) >= 0:
+                high = low
+            low = point
+        self.best = low
+
+
+def _largest(x: Tensor) -> float:
+    return float(x.abs().max())
+
+
+def _between(a: _Point, b: _Point, low: float, high: float) -> float:
+    """The minimum of the cubic with the losses and slopes of two points, within bounds."""
+    if a.t > b.t:
+        a, b = b, a
+    d1 = a.slope + b.slope - 3 * (a.loss - b.loss) / (a.t - b.t)
+    square = d1 * d1 - a.slope * b.slope
+    if square < 0:
+        return (low + high) / 2
+    d2 = square**0.5
+    bottom = b.slope - a.slope + 2 * d2
+    if not bottom:
+        return (low + high) / 2
+    t = b.t - (b.t - a.t) * (b.slope + d2 - d1) / bottom
+    return min(max(t, low), high)
