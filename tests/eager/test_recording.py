@@ -307,3 +307,21 @@ def test_gradients_that_add_up_are_computed_now_and_then():
     once = Loop(lr=0.1)
     square_error(affine(leaf_of(once.x), once.w, once.b), leaf_of(once.z)).backward()
     np.testing.assert_allclose(loop.w.grad.numpy(), 40 * once.w.grad.numpy(), rtol=1e-4)
+
+
+@pytest.mark.parametrize("kept", [[0, 1], [1, 0]])
+def test_which_of_several_results_is_there_already_decides_the_program(kept):
+    """A computed result is fed to the backward pass: not the other one, of the same shape."""
+    array = np.random.default_rng(0).standard_normal((4, 4)) + 4 * np.eye(4)
+
+    def gradient(which):
+        x = tensor(array).requires_grad_()
+        parts = list(wf.linalg.qr(x))
+        total = (parts[0] * parts[1]).sum()
+        del parts[1 - which]
+        parts[0].tolist()
+        total.backward()
+        return x.grad.numpy()
+
+    found = [gradient(which) for which in kept]
+    np.testing.assert_allclose(*found, rtol=1e-4, atol=1e-4)

@@ -98,7 +98,7 @@ def structure_of(outputs: Sequence[Lazy]) -> Structure:
             if lazy.array is not None:
                 position[id(lazy.array)] = len(leaves)
                 leaves.append(lazy)
-                key.append("fed")
+                key += ["fed", number[lazy]]
     homes = [-1 if y.home is None else _home(y, position, leaves) for y in outputs]
     key.append(len(leaves))
     key += [number[y] for y in outputs]
