@@ -5,9 +5,11 @@ from __future__ import annotations
 import ctypes
 import errno
 import os
+import resource
 import signal
 import subprocess
 import sys
+import tempfile
 import textwrap
 import threading
 import time
@@ -200,6 +202,30 @@ def test_ctrl_c_while_compiling_leaves_everything_usable(compiler):
     assert not any(child.job for child in compiler._children)
     found = compiler.compile(kernels, current())
     assert works(found[kernels[7]], 2.0, 7.0)
+
+
+def test_a_process_with_thousands_of_files_compiles(compiler):
+    before = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (before[1], before[1]))
+    files = [os.open(os.devnull, os.O_RDONLY) for _ in range(1100)]
+    try:
+        kernel = affine(3.0, 1.0)
+        assert works(compiler.compile([kernel], current())[kernel], 3.0, 1.0)
+    finally:
+        for file in files:
+            os.close(file)
+        resource.setrlimit(resource.RLIMIT_NOFILE, before)
+
+
+def test_a_full_disk_leaves_no_room_for_messages_only(compiler, monkeypatch):
+    def full() -> None:
+        raise FileNotFoundError(errno.ENOENT, "No usable temporary directory found")
+
+    monkeypatch.setattr(tempfile, "TemporaryFile", full)
+    with pytest.raises(CompileError, match="it said nothing"):
+        compiler.compile([ABORTS], current())
+    kernel = affine(3.0, 2.0)
+    assert works(compiler.compile([kernel], current())[kernel], 3.0, 2.0)
 
 
 DAMAGES = {

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import contextlib
 import fcntl
+import os
 import re
 import subprocess
 import sys
 import sysconfig
 import tempfile
 from pathlib import Path
-from typing import Final, NamedTuple
+from typing import IO, Final, NamedTuple
 
 from weft.codegen import llvm
 from weft.codegen.kernel import SYMBOL
@@ -36,11 +37,19 @@ class Died(Exception):
     """A compiler process ended without an answer; its exit code is the argument."""
 
 
+def _messages() -> IO[bytes]:
+    """Where LLVM says why it aborts; nowhere if there is no room for a file."""
+    try:
+        return tempfile.TemporaryFile()
+    except OSError:
+        return open(os.devnull, "r+b")
+
+
 class Child:
     """One compiler process."""
 
     def __init__(self) -> None:
-        self._messages = tempfile.TemporaryFile()  # noqa: SIM115 - what LLVM says before it aborts
+        self._messages = _messages()
         folders = dict.fromkeys((str(llvm.FOLDER), sysconfig.get_paths()["purelib"]))
         script = str(Path(__file__).with_name("worker.py"))
         try:

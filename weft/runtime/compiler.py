@@ -11,7 +11,7 @@ import os
 import select
 import signal
 import threading
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from typing import Final
 
 from weft import config
@@ -125,9 +125,9 @@ class Compiler:
         """
         try:
             self._hand_out()
-            busy = {child.output: child for child in self._children if child.job}
-            for output in select.select(list(busy), [], [], patience)[0] if busy else ():
-                self._take(busy[output])
+            busy = {child.output.fileno(): child for child in self._children if child.job}
+            for number in _ready(busy, patience):
+                self._take(busy[number])
             self._hand_out()
         except BaseException:
             # Ctrl-C: what the busy ones are about to say is for nobody.
@@ -227,6 +227,16 @@ class Compiler:
             child.forget()
         self._children = []
         self._queue = {}
+
+
+def _ready(files: Collection[int], patience: float | None) -> list[int]:
+    """Which of some files may be read; waits so many seconds until one may be."""
+    if not files:
+        return []
+    poll = select.poll()  # `select` takes no file beyond the 1024th of a process
+    for number in files:
+        poll.register(number, select.POLLIN)
+    return [number for number, _ in poll.poll(None if patience is None else patience * 1000)]
 
 
 def _child_count() -> int:
