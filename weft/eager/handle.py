@@ -14,6 +14,7 @@ from weft.eager.promotion import TORCH, Rules
 from weft.eager.storage import lend
 from weft.eager.straight import with_history
 from weft.eager.view import View
+from weft.errors import WeftError
 from weft.ir.dtype import float64
 from weft.ir.node import TensorType
 
@@ -83,7 +84,13 @@ class Handle:
     @property
     def array(self) -> Array:
         """The memory of the tensor, computed now if need be; not a copy."""
-        return array_of(self.lazy)
+        lazy = self.lazy
+        try:
+            return array_of(lazy)
+        except WeftError:
+            if lazy.record is not None or self.lazy is lazy:
+                raise
+            return self.array  # another thread has changed the tensor meanwhile
 
     @property
     def memory(self) -> Array:

@@ -294,15 +294,17 @@ def array_of(lazy: Lazy) -> Array:
     Raises:
         WeftError: its memory was overwritten by an in-place change.
     """
-    if lazy.array is None and not trace.now.depth:
+    array = lazy.array  # other threads may change that at any time
+    if array is None and not trace.now.depth:
         flush(lazy)
-    if lazy.array is None:  # recorded by another thread, or before a function that is being traced
-        if lazy.record is None:
-            refuse(lazy)
+        array = lazy.array
+    if array is None:  # recorded by another thread, or before a function that is being traced
         compute([lazy])
-        assert lazy.array is not None
-    land_for(id(lazy.array))
-    return lazy.array
+        array = lazy.array
+        if array is None:
+            refuse(lazy)
+    land_for(id(array))
+    return array
 
 
 def detached(base: Lazy) -> Lazy | None:

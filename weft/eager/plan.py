@@ -87,9 +87,7 @@ def intern(dtype: DType, shape: tuple[int, ...]) -> TensorType:
     """The one `TensorType` of this element type and shape; its `id` may serve as a key."""
     key = (dtype, shape)
     found = _types.get(key)
-    if found is None:
-        found = _types[key] = TensorType(dtype, shape)
-    return found
+    return _types.setdefault(key, TensorType(dtype, shape)) if found is None else found
 
 
 def remember(key: Any, plan: Plan) -> Plan:

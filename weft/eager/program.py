@@ -15,7 +15,7 @@ from weft.eager import storage
 from weft.eager.ahead import Ahead
 from weft.eager.call import leaf
 from weft.eager.lasting import Watch, lasting_leaves
-from weft.eager.lazy import Lazy, Record, trace
+from weft.eager.lazy import Lazy, Record, refuse, trace
 from weft.eager.plan import function_plan
 from weft.eager.recovery import blame, recover
 from weft.eager.sizes import Sample, family_of
@@ -229,6 +229,20 @@ def flush(wanted: Lazy | None = None) -> None:
         raise
 
 
+def compute_apart(lazies: Sequence[Lazy]) -> None:
+    """Compute values that are pending elsewhere, where their old memory may still be needed.
+
+    Raises:
+        WeftError: one cannot be had.
+    """
+    with _lock:
+        for lazy in lazies:
+            lazy.home = None
+            if lazy.array is None and lazy.record is None:
+                refuse(lazy)
+        compute(lazies)
+
+
 def compute(outputs: Sequence[Lazy], as_rows: bool = False, wanted: Lazy | None = None) -> None:
     """Compute these values.
 
@@ -236,6 +250,9 @@ def compute(outputs: Sequence[Lazy], as_rows: bool = False, wanted: Lazy | None 
         as_rows: of row-sparse ones only the rows; the rest when somebody looks.
     """
     with _lock:
+        outputs = [y for y in outputs if y.array is None]  # another thread may have been here
+        if not outputs:
+            return
         structure = _recurring(outputs) or _remaining(outputs)
         try:
             _compute(structure, as_rows, wanted)

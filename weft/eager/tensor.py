@@ -113,4 +113,4 @@ class Tensor(
 
 Tensor.kind = Tensor
 set_tensor(Tensor)
-set_runner(program.flush, program.compute)
+set_runner(program.flush, program.compute_apart)
