@@ -62,15 +62,14 @@ class Launch:
     inplace: tuple[tuple[int, int], ...] = ()
     flops: float = 0.0
     bytes: float = 0.0
-    check: bool = False  # may set the step's error cell: see ERROR_SLOTS
+    check: bool = False  # may set the step's error cell: see ERROR
 
 
-ERROR_CELL: Final = "error cell"
-"""A kernel that checks indices takes this address (as `Scratch` ERROR) in its last slot."""
 ERROR: Final = Scratch(32)
 """The step's error cell, 4 x i64: state (0 free, 1 set), the launch's tag, position, bad value.
 
-A kernel that finds a bad index stores tag (its last integer slot), flat position and value, then
-sets the state; the first writer wins (compare-and-swap). It must still not touch memory it does
-not own: clamp the index and go on. The runtime raises after the step, before variables change.
+A kernel that checks indices takes its address in its last slot. If one is bad it stores the tag
+(its last integer slot), the flat position and the value, then sets the state; the first writer wins
+(compare-and-swap). It must still not touch memory it does not own: clamp the index and go on. The
+runtime raises after the step, before variables change.
 """

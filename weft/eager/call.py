@@ -147,12 +147,6 @@ def call(op: Op, *xs: Any, **attrs: Any) -> Tensor:
     return wrap(record(op, [lazy_of(x) for x in xs], attrs)[0], kind_of(*xs))
 
 
-def call_all(op: Op, *xs: Any, **attrs: Any) -> tuple[Tensor, ...]:
-    """Call an operation with several results."""
-    like = kind_of(*xs)
-    return tuple([wrap(y, like) for y in record(op, [lazy_of(x) for x in xs], attrs)])
-
-
 def kind_of(*xs: Any) -> Any:
     """The first tensor among arguments: results are of its kind; `None` where there is none."""
     for x in xs:

@@ -12,7 +12,7 @@ from weft.eager.handle import Handle
 from weft.eager.lazy import Lazy, trace
 from weft.eager.mode import enable_grad
 from weft.eager.plan import Plan, recall, remember
-from weft.eager.walk import History, history
+from weft.eager.walk import History
 from weft.errors import GradientError
 from weft.func.tree import Tree, flatten
 from weft.ir.node import TensorType
@@ -89,8 +89,3 @@ def is_differentiated(past: History, own: Sequence[Lazy]) -> bool:
     """Whether values depend on what someone else differentiates by: an outer derivative, a leaf."""
     others = [x for level in _levels.open for x in level if x not in own]
     return any(x in past.values for x in others) or any(x.leaf is not None for x in past.values)
-
-
-def past_of(ys: Sequence[Lazy]) -> History:
-    """What led to some values."""
-    return history(ys)

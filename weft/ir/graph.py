@@ -149,12 +149,6 @@ class Graph:
             yield
 
     @contextlib.contextmanager
-    def without_control(self) -> Iterator[None]:
-        """Nodes built inside have no control dependencies."""
-        with self._set("_control", ()):
-            yield
-
-    @contextlib.contextmanager
     def device(self, name: str) -> Iterator[None]:
         """Nodes built inside are placed on the device called `name`."""
         with self._set("_device", name):
@@ -233,12 +227,6 @@ def current_graph() -> Graph:
         return _local.stack[-1]
     except (AttributeError, IndexError):
         return _fallback
-
-
-def set_fallback(graph: Graph) -> None:
-    """Make `graph` the one in use outside every `as_default` block."""
-    global _fallback
-    _fallback = graph
 
 
 def toposort(

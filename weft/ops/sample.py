@@ -13,7 +13,6 @@ from weft.ops.base import Array, Case
 ALL: Final = tuple(NAMED.values())
 ARITHMETIC: Final = tuple(d for d in ALL if d is not bool_)
 NUMBERS: Final = tuple(d for d in ARITHMETIC if not d.is_complex)
-FLOATING: Final = tuple(d for d in ALL if d.is_floating)
 
 
 def count(shape: tuple[int, ...], dtype: Any = float32) -> Array:

@@ -204,7 +204,7 @@ class _Fuser:
             return False
         inside = [v for v in node.inputs if self.group_of.get(v.node) is host]
         if host.axes and shape in host.kept_shapes():
-            return all(v.shape in host.kept_shapes() for v in inside) and self._aligned(host, node)
+            return all(v.shape in host.kept_shapes() for v in inside) and self._aligned(node)
         if shape != host.domain or (host.opaque and any(gathers(v.node) for v in inside)):
             return False
         reads_kept = host.axes and any(v.shape != host.domain for v in inside)
@@ -214,7 +214,7 @@ class _Fuser:
         return True
 
     @staticmethod
-    def _aligned(host: _Open, node: Node) -> bool:
+    def _aligned(node: Node) -> bool:
         """Whether a kept node's inputs broadcast to its shape without mixing the two kept forms."""
         shape = node.types[0].shape
         return all(v.shape == shape or size(v.shape) == 1 for v in node.inputs)

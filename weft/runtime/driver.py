@@ -28,7 +28,6 @@ UNDERSTAFFED: Final = -(1 << 63)
 """What `run` gives, having done nothing, if the team has fewer threads than the program wants."""
 
 MAX_THREADS: Final = 256
-MAX_UNITS: Final = 1 << 20  # in one segment; a head counts them in 23 bits
 
 UNIT: Final = np.dtype(
     [("function", "u8"), ("args", "u8"), ("begin", "u4"), ("end", "u4"), ("flags", "u4"),
