@@ -235,5 +235,5 @@ def _record(call: Call, sources: tuple[Lazy, ...]) -> tuple[Custom, ...]:
         lazy = Custom(kind, record, i, True)
         lazy.call = call
         outputs.append(lazy)
-    record.outputs = tuple(outputs)
-    return record.outputs
+    record.outputs = outputs
+    return tuple(outputs)

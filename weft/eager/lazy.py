@@ -12,7 +12,8 @@ import sys
 import threading
 from collections.abc import Callable, Sequence
 from types import CodeType, FrameType
-from typing import TYPE_CHECKING, Any, Final, NamedTuple, NoReturn
+from typing import TYPE_CHECKING, Any, Final, NamedTuple, NoReturn, TypeVar
+from weakref import ref
 
 import numpy as np
 
@@ -25,19 +26,24 @@ if TYPE_CHECKING:
     from weft.eager.plan import Plan
 
 Array = np.ndarray[Any, Any]
+T = TypeVar("T")
 # Then what is live is computed, so that programs are bounded also where nobody looks at anything.
 MOST_PENDING: Final = 2048  # records
 MOST_BACKWARD: Final = 4  # backward passes without an optimiser's step, as when gradients add up
 
 
 class Record:
-    """One recorded call: `plan` says what, `inputs` on what, `source` where in the program."""
+    """One recorded call: `plan` says what, `inputs` on what, `source` where in the program.
 
-    __slots__ = ("code", "freed", "inputs", "outputs", "place", "plan", "serial", "standing")
+    Values refer to their record, a record does not keep its values: so both are gone with the last
+    tensor that needs them, and Python's garbage collector has nothing to find.
+    """
+
+    __slots__ = ("code", "freed", "inputs", "place", "plan", "results", "serial", "standing")
     code: CodeType | None
     standing: Any  # only set for calls of traced functions: see `weft.eager.standing`
     place: int
-    outputs: tuple[Lazy, ...]
+    results: tuple[ref[Lazy], ...]
 
     def __init__(
         self, plan: Plan, inputs: tuple[Lazy, ...], serial: int, frame: FrameType | None = None
@@ -53,6 +59,20 @@ class Record:
         else:
             self.code = frame.f_code
             self.place = frame.f_lasti
+
+    @property
+    def outputs(self) -> tuple[Lazy, ...]:
+        """Its values, as far as anybody refers to them."""
+        return tuple([y for result in self.results if (y := result()) is not None])
+
+    @outputs.setter
+    def outputs(self, outputs: Sequence[Lazy]) -> None:
+        self.results = tuple([ref(y) for y in outputs])
+
+    def paired(self, found: Sequence[T]) -> list[tuple[Lazy, T]]:
+        """Its values, as far as anybody refers to them, each with what belongs to it."""
+        pairs = zip(self.results, found, strict=True)
+        return [(y, each) for result, each in pairs if (y := result()) is not None]
 
     @property
     def source(self) -> Source | None:
@@ -78,7 +98,10 @@ _inside: Final = _Inside()
 class Lazy:
     """A value: its type, its array once it is computed, and the record that computes it."""
 
-    __slots__ = ("array", "home", "hooks", "index", "leaf", "owner", "record", "tracked", "type")
+    __slots__ = (
+        "__weakref__", "array", "home", "hooks", "index", "leaf", "owner", "record", "tracked",
+        "type",
+    )  # fmt: skip
     array: Array | None
     leaf: Callable[[], Any] | None
 
@@ -214,11 +237,12 @@ class State:
             flush()
         record = Record(plan, inputs, next(_serials), frame)
         grad = plan.differentiable and self.grad_mode and any([x.tracked for x in inputs])
-        record.outputs = tuple(
+        outputs = tuple(
             [Lazy(t, record, i, grad and t.dtype.is_inexact) for i, t in enumerate(plan.types)]
         )
+        record.outputs = outputs
         self.pending.append(record)
-        return record.outputs
+        return outputs
 
     def record_one(self, plan: Plan, inputs: tuple[Lazy, ...], frame: FrameType | None) -> Lazy:
         """Record one call, made in `frame`, that has a single result.
@@ -234,7 +258,7 @@ class State:
         record.inputs = inputs
         record.serial = next(_serials)
         record.freed = False
-        record.outputs = (found,)
+        record.results = (ref(found),)
         record.code = None
         if frame is not None:
             record.code, record.place = frame.f_code, frame.f_lasti

@@ -78,13 +78,14 @@ def structure_of(outputs: Sequence[Lazy]) -> Structure:
     position: dict[int, int] = {}  # among the leaves, by the identity of the array
     same: list[tuple[Lazy, Lazy]] = []
     key: list[Any] = []
+    count = 0
     for record in records:
         key.append(record.plan)
-        key.append(record.outputs[0].tracked)
         for lazy in record.inputs:
             found = number.get(lazy)
             if found is None:
-                found = number[lazy] = len(number)
+                found = number[lazy] = count
+                count += 1
                 place = position.setdefault(_identity(lazy, record), len(leaves))
                 if place < len(leaves):
                     first = leaves[place]
@@ -93,12 +94,19 @@ def structure_of(outputs: Sequence[Lazy]) -> Structure:
                 else:
                     leaves.append(lazy)
             key.append(found)
-        for lazy in record.outputs:
-            number[lazy] = len(number)
+        tracked = False
+        for place, result in enumerate(record.results, count):
+            lazy = result()
+            if lazy is None:
+                continue
+            number[lazy] = place
+            tracked = tracked or lazy.tracked
             if lazy.array is not None:
                 position[id(lazy.array)] = len(leaves)
                 leaves.append(lazy)
-                key += ["fed", number[lazy]]
+                key += ["fed", place]
+        key.append(tracked)
+        count += len(record.results)
     homes = [-1 if y.home is None else _home(y, position, leaves) for y in outputs]
     key.append(len(leaves))
     key += [number[y] for y in outputs]
@@ -218,7 +226,7 @@ def expand(structure: Structure, as_rows: bool = False) -> Expanded:
                 found = record.plan.expand(*values)
                 if record.serial < last and is_cut(record):
                     found = [stop(y) if isinstance(y, Value) else y for y in found]
-            env.update(zip(record.outputs, found, strict=True))
+            env.update(record.paired(found))
         outputs: list[Value] = []
         rows: set[int] = set()
         for i, y in enumerate(structure.outputs):

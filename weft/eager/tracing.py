@@ -99,7 +99,7 @@ def _closed(
                 # A gradient is differentiated from outside, whatever it was recorded for.
                 if is_cut(record) and not record.plan.follows:
                     found = [catalogue.stop_gradient(dense(y)) for y in found]
-            env.update(zip(record.outputs, found, strict=True))
+            env.update(record.paired(found))
         results = tuple([dense(env[y]) for y in outputs])
         order = toposort(graph, [y.node for y in results])
     nodes = tuple([n for n in order if n.op != "placeholder"])

@@ -202,5 +202,5 @@ def _later(inputs: tuple[Lazy, ...], rule: Subgraph) -> list[Lazy]:
     """What `_whole` gives, recorded so that only who reads it has it computed."""
     plan = _WHOLE.plan(inputs, {"rule": rule})
     record = Record(plan, inputs, next_serial())
-    record.outputs = tuple([Lazy(t, record, i, False) for i, t in enumerate(plan.types)])
-    return list(record.outputs)
+    record.outputs = found = [Lazy(t, record, i, False) for i, t in enumerate(plan.types)]
+    return found

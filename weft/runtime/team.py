@@ -17,7 +17,7 @@ from typing import Any, Final
 from weft.runtime import driver
 from weft.runtime.flight import land
 
-SPIN_TURNS: Final = 4000  # pauses, about 100 us: longer than the Python between two steps
+SPIN_TURNS: Final = 20000  # pauses, 0.5 to 1 ms: what an eager step leaves between two programs
 CROWDED_TURNS: Final = 20  # with more threads than cores, the one awaited needs the core
 ATTRIBUTE_BYTES: Final = 256  # more than any system's pthread_attr_t
 
