@@ -13,7 +13,7 @@ from weft.runtime import driver
 from weft.runtime.call import Call, External, InArena, estimate_ns
 
 UNIT_NS: Final = 500.0  # handing work to another core costs 100 to 200 ns
-UNITS_PER_THREAD: Final = 4  # enough for the others to take over from one that is held up
+UNITS_PER_THREAD: Final = 8  # enough for the others to take over from one that is held up
 WAKE_NS: Final = 10_000.0  # waking takes 3 us here and 10 to 30 there; the next step finds it awake
 MAX_CALLS: Final = 256  # in a segment; the search for conflicts is quadratic in it
 

@@ -149,9 +149,8 @@ class _Nest:
             matrix = integer(0)
         x_matrix, y_matrix = matrices(b, self.product, matrix)
         self.finish.matrix = matrix
-        i0, j0 = b.mul(left, s.tall), b.mul(right, s.wide)
-        i1 = smaller(b, b.add(i0, s.tall), s.down)
-        j1 = smaller(b, b.add(j0, s.wide), s.across)
+        i0, i1 = self._share(left, s.down, s.tall)
+        j0, j1 = self._share(right, s.across, s.wide)
         size = self.product.dtype.size
         if self.product.odd:
             y = scaled(b, self.y, y_matrix, b.mul(odd_elements(b, s.k), s.n), 2)
@@ -243,6 +242,16 @@ class _Nest:
                 prefetch(b, place, 2)
                 if self.product.y_woven:  # a step is two runs
                     prefetch(b, b.offset(place, stride), 2)
+
+    def _share(self, n: Reg, whole: Reg, most: Reg) -> tuple[Reg, Reg]:
+        """Share `n` of `whole`, begin and end: all alike but for one, so that threads end together.
+
+        512t x 128 x 784: shares of 7, 7, 7, 7, 7 and 2 tiles had one thread wait for 5 to 15%.
+        """
+        b = self.b
+        parts = self._parts(whole, most)
+        begin = divide(b, b.mul(n, whole), parts)[0]
+        return begin, divide(b, b.mul(b.add(n, 1), whole), parts)[0]
 
     def _parts(self, whole: Reg, part: Reg) -> Reg:
         return divide(self.b, self.b.add(whole, self.b.add(part, -1)), part)[0]
