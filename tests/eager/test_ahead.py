@@ -16,6 +16,7 @@ import pytest
 import weft as wf
 import weft.numpy as wnp
 from weft import config, nn
+from weft.eager import ahead, storage
 from weft.errors import OutOfRangeError
 from weft.runtime import executable, flight
 from weft.runtime.team import TEAM, Team
@@ -37,9 +38,9 @@ def alone(monkeypatch):
 class Loop:
     """A plain training loop on arrays that can be written to."""
 
-    def __init__(self, kind=wf.optim.Adam):
+    def __init__(self, kind=wf.optim.Adam, sizes=SIZES):
         rng = np.random.default_rng(0)
-        inner, outer = SIZES
+        inner, outer = sizes
         self.model = nn.Sequential(nn.Linear(inner, outer), nn.ReLU(), nn.Linear(outer, 10))
         for p in self.model.parameters():
             p.data.copy_(wf.tensor(rng.standard_normal(tuple(p.shape)).astype(np.float32)))
@@ -196,6 +197,21 @@ def test_arrays_given_may_be_overwritten_once_the_loss_is_known():
     assert flight._aloft
     for value, wanted in zip(loop.values(), expected(Loop.values), strict=True):
         np.testing.assert_array_equal(value, wanted)
+
+
+def test_a_batch_that_is_laid_out_with_its_first_reader_is_not_copied(monkeypatch):
+    def copied(array, dtype):
+        shapes.append(array.shape)
+        return storage.copied(array, dtype)
+
+    shapes: list[tuple[int, ...]] = []
+    loop = Loop(sizes=(96, 64)).ahead()
+    flight.land()
+    monkeypatch.setattr(ahead, "copied", copied)
+    loop.step()
+    loop.images[:] = np.nan
+    assert shapes == [(256,)]
+    assert all(np.isfinite(value).all() for value in loop.values())
 
 
 def test_a_caller_stays_where_parameters_are_seen_by_others():

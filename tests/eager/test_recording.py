@@ -1,6 +1,8 @@
 """The recording: what is computed when, what is compiled when, and what is kept."""
 
+import gc
 import threading
+import weakref
 
 import numpy as np
 import pytest
@@ -213,6 +215,28 @@ def test_the_past_is_let_go():
     y.item()
     x.grad.item()
     assert y.lazy.record is None
+
+
+def test_recordings_leave_nothing_to_the_garbage_collector():
+    w = tensor([2.0, 3.0]).requires_grad_()
+    gc.disable()
+    try:
+        y = (w * 2.0).tanh()
+        loss = y.sum()
+        values = [weakref.ref(x.lazy) for x in (y, loss)]
+        loss.backward()
+        assert w.grad.tolist() != [0.0, 0.0]
+        del y, loss
+        assert [value() for value in values] == [None, None]
+    finally:
+        gc.enable()
+
+
+@pytest.mark.parametrize("kept", [0, 1])
+def test_results_are_told_apart_where_others_are_gone(kept):
+    for _ in range(4):
+        y = wf.split(tensor([[1.0, 2.0]]), 1, dim=1)[kept]
+        assert (y * 3.0).tolist() == [[3.0 * (1 + kept)]]
 
 
 def test_shape_errors_come_at_their_line():

@@ -54,6 +54,7 @@ class Kept:
 
 
 LINE: Final = 64  # bytes: what is kept begins on one
+MOST_EARLY: Final = 1 << 20  # bytes of a copy that is made early: it takes memory for longer
 Source = Feed | Variable | Constant | Kept
 
 
@@ -175,7 +176,7 @@ class _Builder:
         checks = self._checks()
         pairs = [(self.states.get(key), value) for key, value in new.items()]
         plan: Schedule = schedule(self.fused, pairs, checks)
-        self.launches = [(x, g) for g in plan.groups for x in self.lowered[g]]
+        self.launches = self._copies_early([(x, g) for g in plan.groups for x in self.lowered[g]])
         for position, (launch, _) in enumerate(self.launches):
             for slot, argument in enumerate(launch.args):
                 if isinstance(argument, Value):
@@ -188,6 +189,37 @@ class _Builder:
                 self.adopted[value] = key
             else:
                 self.copied[key] = value
+
+    def _copies_early(
+        self, launches: list[tuple[Launch, Group | None]]
+    ) -> list[tuple[Launch, Group | None]]:
+        """Launches that only lay a feed out follow the first reader of it: it is in cache then.
+
+        And whoever leaves the program meanwhile (`weft/eager/ahead.py`) need not copy the feed.
+        """
+        found: list[tuple[Launch, Group | None]] = []
+        readers: dict[Value | Scratch, int] = {}  # feed -> its first reader's place in `found`
+        for launch, group in launches:
+            feed = self._laid_out(launch)
+            place = None if feed is None else readers.get(feed)
+            if place is None:
+                place = len(found) - 1
+            else:
+                readers = {x: i + (i > place) for x, i in readers.items()}
+            found.insert(place + 1, (launch, group))
+            for argument in launch.args:
+                if isinstance(argument, Value):
+                    readers.setdefault(self.fused.root(argument), place + 1)
+        return found
+
+    def _laid_out(self, launch: Launch) -> Value | None:
+        """The feed that a launch copies to a little memory of its group, if it does no more."""
+        values = [self.fused.root(x) for x in launch.args if isinstance(x, Value)]
+        scratch = [x for x in launch.args if isinstance(x, Scratch)]
+        room = sum([x.size * (self.threads if x.per_thread else 1) for x in scratch])
+        if len(values) != 1 or room > MOST_EARLY or len(launch.writes) != len(scratch):
+            return None
+        return values[0] if isinstance(self.externals.get(values[0]), Feed) else None
 
     def _checks(self) -> set[Group]:
         """Groups that may report a bad index, but those that a lookup would report before them.
