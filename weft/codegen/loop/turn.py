@@ -153,9 +153,9 @@ class _Turn:
 
     def _square(self, rows: Rows, to: Rows) -> None:
         b, type_ = self.b, vector(self.type, self.lanes)
-        values = [b.load(type_, rows(integer(i)), self.size) for i in range(self.lanes)]
+        values = [b.load(type_, rows(integer(i))) for i in range(self.lanes)]
         for i, value in enumerate(transposed(b, values)):
-            b.store(value, to(integer(i)), self.size)
+            b.store(value, to(integer(i)))
 
     def _part(self, rows: Rows, to: Rows, tall: Reg, wide: Reg) -> None:
         """Less than a square, by masks."""
@@ -175,8 +175,8 @@ class _Turn:
         b = self.b
         tall, wide = (smaller(b, room, self.lanes) for room in (tall, wide))
         with b.loop(0, tall) as y, b.loop(0, wide) as x:
-            value = b.load(self.type, self._place(rows(x.index), y.index), self.size)
-            b.store(value, self._place(to(y.index), x.index), self.size)
+            value = b.load(self.type, self._place(rows(x.index), y.index))
+            b.store(value, self._place(to(y.index), x.index))
 
 
 class _Places:
