@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import copy
+import gc
 import operator
 import os
 import pickle
 import tempfile
 import threading
+import weakref
 from pathlib import Path
 
 import numpy as np
@@ -179,6 +181,16 @@ def test_the_check_can_fail():
     """Memory that is read past all doors is not finished."""
     w = Loop().ahead().w.lazy.array.copy()
     assert not np.array_equal(w, expected(lambda loop: loop.w.detach().numpy()))
+
+
+def test_empty_cache_frees_what_the_rest_of_a_step_worked_on():
+    loop = Loop().ahead()
+    memory = weakref.ref(loop.w.lazy.array)
+    del loop
+    gc.collect()
+    assert memory() is not None
+    wf.empty_cache()
+    assert memory() is None
 
 
 def test_the_loss_is_not_waited_for():

@@ -53,7 +53,8 @@ def test_of_two():
     same(special.betaln(X, Y), np.log(expected))
     check_gradient(special.beta, X, Y)
     same(special.xlogy(np.array([0.0, 2.0]), np.array([0.0, 3.0])), np.array([0, 2 * np.log(3)]))
-    same(special.xlog1py(np.array([0.0, 2.0]), np.array([-1, 3.0])), np.array([0, 2 * np.log(4)]))
+    zeros = (np.array([0.0, 2.0, 0.0, 0.0]), np.array([-1.0, 3.0, np.nan, np.inf]))
+    same(special.xlog1py(*zeros), np.array([0, 2 * np.log(4), np.nan, 0]))
     check_gradient(special.xlog1py, X, Y)
 
 

@@ -252,11 +252,11 @@ def xlogy(x: Any, y: Any, /) -> ndarray:
 
 def _xlog1py(x: Value, y: Value) -> Value:
     zero = _number(0, x)
-    none = catalogue.equal(x, zero)
+    none = catalogue.logical_and(catalogue.equal(x, zero), catalogue.equal(y, y))
     return catalogue.select(none, zero * x, x * catalogue.log1p(catalogue.select(none, zero, y)))
 
 
-xlog1py: Final = _two(_xlog1py, "`x * log1p(y)`, and 0 where `x` is 0.")
+xlog1py: Final = _two(_xlog1py, "`x * log1p(y)`, and 0 where `x` is 0, whatever `y` is but NaN.")
 
 
 def _entr(x: Value) -> Value:
