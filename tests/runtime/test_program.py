@@ -264,8 +264,8 @@ def test_the_overhead_of_a_short_program_is_below_a_microsecond():
             program.run()
         return (time.thread_time() - start) * 100
 
-    # 0.15 where nothing else runs; the best of half a second, as clocks and neighbours vary.
-    assert min(microseconds() for _ in range(100)) < 1.0
+    # 0.15 where nothing else runs; neighbours may slow a processor down for seconds.
+    assert any(microseconds() < 1.0 for _ in range(1000))
 
 
 def test_a_signal_handler_in_a_step_with_python_keeps_the_result_whole():
