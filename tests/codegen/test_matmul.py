@@ -113,6 +113,13 @@ def test_a_large_operand_is_copied_in_passing() -> None:
     check_product(260, 300, 4100)
 
 
+@pytest.mark.parametrize("turn_y", [False, True])
+@pytest.mark.parametrize("dtype", [types.float32, types.bfloat16], ids=str)
+def test_panels_of_a_small_left_operand_are_shared(turn_y: bool, dtype: DType) -> None:
+    check_product(61, 300, 1030, (True, turn_y), dtype)
+    check_product(40, 280, 520, (True, turn_y), dtype, ((2,), (2,)))
+
+
 @pytest.mark.parametrize("k", [32, 33, 66, 1030])
 @pytest.mark.parametrize("turns", [(False, False), (True, False), (False, True), (True, True)])
 def test_bfloat16_by_pairs(turns: tuple[bool, bool], k: int) -> None:
@@ -319,6 +326,8 @@ def test_the_kernels_are_chosen_by_shape() -> None:
     assert turned.before and turned.pack_left and turned.depth == 100
     wide = plan_of(product((400, 1000), (1000, 8192)), native)
     assert wide.pack_right and not wide.before and wide.tall * wide.tile.rows >= 400
+    shared = plan_of(product((2048, 384), (2048, 1536), transpose_x=True), native)
+    assert shared.left_before and not shared.before and shared.tall * shared.tile.rows == 384
     few = plan_of(product((64, 1024), (1024, 1024)), native)
     assert few.pack_right and not few.before and not few.pack_left and few.depth < large.depth
 

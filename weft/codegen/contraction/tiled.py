@@ -18,7 +18,7 @@ from weft.codegen.contraction.panel import (
 from weft.codegen.contraction.plan import DISTANCE, Plan, ceil_div
 from weft.codegen.contraction.product import Product
 from weft.codegen.contraction.sink import Sink
-from weft.codegen.contraction.whole import RightPanels, panel_bytes
+from weft.codegen.contraction.whole import AllLeftPanels, RightPanels, panel_bytes
 from weft.codegen.kernel import Argument, Kernel, Launch, Scratch
 from weft.codegen.microkernel import (
     LINE,
@@ -86,7 +86,7 @@ class _Nest:
         own = plan.pack_right and not plan.before
         self.right_bytes = right_bytes(self.tile, plan.depth) if own else 0
         self.left_bytes = 0
-        if plan.pack_left:
+        if plan.pack_left and not plan.left_before:
             each = left_strides(self.tile, product.x_transposed, plan.depth)[2]
             self.left_bytes = ceil_div(plan.tall * each, LINE) * LINE
         sums = plan.tall * plan.wide * self.tile_bytes if self.blocks > 1 else 0
@@ -102,6 +102,11 @@ class _Nest:
             panels = RightPanels(self.tile, product, plan.depth, self.target)
             launch, args[1] = panels.launch(y, matrices)
             copies = (launch,)
+        if plan.left_before:
+            matrices = max(1, size(known(x.shape)) // max(1, product.depth * product.m))
+            left = AllLeftPanels(self.tile, product, plan.depth, self.target)
+            launch, args[0] = left.launch(x, matrices)
+            copies = (*copies, launch)
         if self.scratch:
             writes.append(len(args))
             args.append(Scratch(self.scratch, per_thread=True))
@@ -164,7 +169,7 @@ class _Nest:
                 left = subtract(b, odd_elements(b, s.k), b.mul(k0, 2))
                 elements = smaller(b, b.mul(steps, 2), left)
             y_block = scaled(b, y, k0, s.y_step, self.y_size)
-            if self.plan.pack_left:
+            if self.plan.pack_left and not self.plan.left_before:
                 self._copy_left(x_matrix, (i0, i1), k0, (steps, elements))
             at = _Block(
                 block.index, (i0, i1), (j0, j1), x_matrix, y_matrix, y, y_block, k0,
@@ -213,7 +218,7 @@ class _Nest:
         b, s = self.b, self.sizes
         row = smaller(b, b.mul(i, self.tile.rows), b.add(s.m, -self.tile.rows))
         turn = subtract(b, i, at.rows[0])
-        left = self._left(at.x_matrix, turn, row, at.k0)
+        left = self._left(at, turn, i, row)
         place = b.add(b.mul(subtract(b, j, at.columns[0]), s.tall), turn)
         self._tile(left, right, at.counts[0], (at.index, i, j, place), turn)
 
@@ -290,13 +295,18 @@ class _Nest:
         to = b.offset(self.own, self.right_bytes)
         panels.copy(x, to, (*tiles, s.m), counts, (s.x_row, s.x_step))
 
-    def _left(self, matrix: Reg, turn: Reg, row: Reg, k0: Reg) -> Left:
-        """A tile of x, the item's number `turn`: in its place, or its panel."""
+    def _left(self, at: _Block, turn: Reg, i: Reg, row: Reg) -> Left:
+        """Tile i of x, the item's number `turn`: in its place, or its panel."""
         b, s, tile, size = self.b, self.sizes, self.tile, self.product.dtype.size
+        matrix, k0 = at.x_matrix, at.k0
         if self.plan.pack_left:
             turned = self.product.x_transposed
             stride, step, panel_bytes = left_strides(tile, turned, self.plan.depth)
-            base = scaled(b, b.offset(self.own, self.right_bytes), turn, panel_bytes, 1)
+            if self.plan.left_before:
+                block = b.add(b.mul(matrix, s.blocks), at.index)
+                base = scaled(b, self.x, b.add(b.mul(block, s.down), i), panel_bytes, 1)
+            else:
+                base = scaled(b, b.offset(self.own, self.right_bytes), turn, panel_bytes, 1)
             return strided(b, base, stride, tile.rows, step)
         base = scaled(b, self.x, matrix, b.mul(s.m, s.k), size)
         base = scaled(b, scaled(b, base, row, s.x_row, size), k0, s.x_step, size)

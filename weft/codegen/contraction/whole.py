@@ -1,16 +1,26 @@
-"""The launch that copies all of y into panels, for products whose items share them."""
+"""The launches that copy all of an operand into panels, for products whose items share them."""
 
 from __future__ import annotations
 
 from weft.codegen.builder import Builder, Reg, integer, kernel_builder
 from weft.codegen.contraction.emit import divide, scaled, smaller, subtract
-from weft.codegen.contraction.panel import RUNS, RightPanel, odd_elements, right_bytes
+from weft.codegen.contraction.panel import (
+    RUNS,
+    LeftPanels,
+    RightPanel,
+    left_strides,
+    odd_elements,
+    right_bytes,
+)
 from weft.codegen.contraction.plan import CHUNKS, ceil_div
 from weft.codegen.contraction.product import Product
 from weft.codegen.kernel import Kernel, Launch, Scratch
 from weft.codegen.microkernel import LINE, Tile
 from weft.codegen.target import Target
 from weft.ir.node import Value
+
+PART = 8
+"""Panels of x that are copied together: runs of some 100 elements where x lies transposed."""
 
 
 def panel_bytes(tile: Tile, depth: int) -> int:
@@ -100,3 +110,51 @@ class RightPanels:
                 scaled(b, y, start, 1, product.y_size), scaled(b, to, loop.index, self.each, 1),
                 count, strides, integer(product.n),
             )  # fmt: skip
+
+
+class AllLeftPanels:
+    """Panel i of block k of matrix g is number `(g * blocks + k) * down + i`."""
+
+    def __init__(self, tile: Tile, product: Product, depth: int, target: Target) -> None:
+        self.tile = tile
+        self.product = product
+        self.depth = depth
+        self.target = target
+        self.blocks = max(1, ceil_div(product.k, depth))
+        self.down = ceil_div(product.m, tile.rows)
+        self.parts = ceil_div(self.down, PART)
+        self.each = left_strides(tile, product.x_transposed, depth)[2]
+
+    def launch(self, x: Value, count: int) -> tuple[Launch, Scratch]:
+        """Copy `count` matrices."""
+        product = self.product
+        scratch = Scratch(count * self.blocks * self.down * self.each)
+        items = count * self.blocks * self.parts
+        group = ceil_div(items, CHUNKS)
+        moved = 2.0 * count * product.m * product.k * self.tile.dtype.size
+        kernel = Kernel(f"pack_left_{product.label}", self._ir(items, group))
+        return Launch(kernel, (x, scratch), (1,), ceil_div(items, group), bytes=moved), scratch
+
+    def _ir(self, items: int, group: int) -> str:
+        b, product = kernel_builder(), self.product
+        x, out = b.argument(0), b.argument(1)
+        panels = LeftPanels(b, self.tile, product, self.depth, self.target)
+        first = b.mul(b.params[1], group)
+        last = smaller(b, b.mul(b.params[2], group), integer(items))
+        with b.loop(first, last) as loop:
+            number, part = divide(b, loop.index, integer(self.parts))
+            matrix, block = divide(b, number, integer(self.blocks))
+            k0 = b.mul(block, self.depth)
+            steps = smaller(b, subtract(b, integer(product.k), k0), self.depth)
+            elements = steps
+            if product.odd:
+                left = subtract(b, odd_elements(b, integer(product.k)), b.mul(k0, 2))
+                elements = smaller(b, b.mul(steps, 2), left)
+            i0 = b.mul(part, PART)
+            i1 = smaller(b, b.add(i0, PART), self.down)
+            source = scaled(b, x, matrix, product.m * product.depth, product.element)
+            source = scaled(b, source, k0, product.x_step, product.x_size)
+            to = scaled(b, out, b.add(b.mul(number, self.down), i0), self.each, 1)
+            strides = integer(product.x_row), integer(product.x_step)
+            panels.copy(source, to, (i0, i1, integer(product.m)), (steps, elements), strides)
+        return b.module()
