@@ -33,6 +33,10 @@ class DTypeError(WeftError, TypeError, RuntimeError):
     """Element types that do not fit the operation."""
 
 
+class SubscriptError(DTypeError, IndexError):
+    """Something between brackets that is no subscript."""
+
+
 class GraphError(WeftError, ValueError, RuntimeError):
     """A malformed graph: a cycle, a foreign tensor, an unknown name."""
 

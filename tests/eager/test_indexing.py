@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 import weft as wf
 from weft.eager import program
-from weft.errors import DTypeError, OutOfRangeError, ShapeError
+from weft.errors import DTypeError, OutOfRangeError, ShapeError, SubscriptError
 
 drawn = settings(max_examples=30, deadline=None)
 DIMS = [(3, 4), (2, 3, 2), (5,), (2, 1, 3), (0, 2)]
@@ -195,7 +195,9 @@ def test_assignment_does_not_reach_what_was_computed_before():
         (lambda x: x[4], OutOfRangeError, "index 4 is out of bounds"),
         (lambda x: (x * 1)[0, 3], OutOfRangeError, r"expected -2 <= index < 2 on axis 1, got 3"),
         (lambda x: x[0, 0, 0], OutOfRangeError, "too many indices"),
-        (lambda x: x["a"], DTypeError, "expected integers, slices"),
+        (lambda x: x["a"], SubscriptError, "expected integers, slices"),
+        (lambda x: x[0.0], IndexError, "expected integers, slices"),
+        (lambda x: x[wf.ones(2)], IndexError, "expected integers, slices"),
         (lambda x: x[wf.tensor([True])], OutOfRangeError, "expected a mask of shape"),
         (lambda x: x.__setitem__(0, np.ones(3)), ShapeError, "could not broadcast"),
         (lambda x: (x * 1).__setitem__(0, np.ones(3)), ShapeError, "broadcast"),

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 torch = pytest.importorskip("torch")
 
 import weft as wf  # noqa: E402
-from tests.torch.tensor_case import agree, draw, seeds, shapes  # noqa: E402
+from tests.torch.tensor_case import agree, draw, same, seeds, shapes  # noqa: E402
 from weft.errors import DTypeError, ShapeError  # noqa: E402
 
 pytestmark = pytest.mark.usefixtures("interpreted")
@@ -100,3 +100,23 @@ def test_functions_in_place():
     assert wf.relu_(x) is x and x.tolist() == [0.0, 2.0]
     assert wf.clamp_(x, max=1.0).tolist() == [0.0, 1.0]
     assert x.data_ptr() == x.numpy().ctypes.data
+
+
+@pytest.mark.parametrize(
+    "name", ["Float", "Double", "Half", "Long", "Int", "Short", "Char", "Byte"]
+)
+def test_tensors_by_the_name_of_their_type(name):
+    def made(m):
+        kind = getattr(m, f"{name}Tensor")
+        found = kind([[1, 2], [3, 4]])
+        assert isinstance(found, kind) and not isinstance(found, m.BoolTensor)
+        assert kind(2, 3).shape == (2, 3)
+        return found, kind()
+
+    same(made(wf), made(torch))
+
+
+def test_what_a_view_shows():
+    x = wf.zeros(2, 3)
+    y = x[1][:2]
+    assert y._base is x and y._is_view() and x._base is None and not x._is_view()

@@ -112,6 +112,18 @@ class Attributes(Handle):
         return False
 
     @property
+    def _base(self) -> Tensor | None:
+        """The tensor whose elements a view shows; `None` where it is no view."""
+        base: Any = None
+        view = self.view_of
+        while view is not None:
+            base, view = view.base, view.base.view_of
+        return base
+
+    def _is_view(self) -> builtins.bool:
+        return self.view_of is not None
+
+    @property
     def layout(self) -> layout:
         """All elements are kept."""
         return strided

@@ -21,7 +21,7 @@ from weft.eager.lens import Cut, Row, pasted, show, with_row
 from weft.eager.plan import op_plan
 from weft.eager.promotion import TORCH
 from weft.eager.view import Lens
-from weft.errors import DTypeError, OutOfRangeError, ShapeError
+from weft.errors import DTypeError, OutOfRangeError, ShapeError, SubscriptError
 from weft.ir.dtype import bool_
 from weft.ir.node import Value
 from weft.ir.shape import known
@@ -44,8 +44,8 @@ def get(x: Handle, key: Any) -> Tensor:
     """`x[key]`.
 
     Raises:
-        OutOfRangeError: an integer outside its dimension.
-        ShapeError, DTypeError: more subscripts than dimensions, or no subscripts at all.
+        OutOfRangeError: an integer outside its dimension, or more subscripts than dimensions.
+        SubscriptError: something that is no subscript.
     """
     entries = _entries(key)
     if _is_basic(entries):
@@ -337,7 +337,7 @@ def _indices(entry: Any, dims: tuple[int, ...]) -> Lazy:
     except DTypeError:
         lazy = None
     if lazy is None or not lazy.type.dtype.is_integer:
-        raise DTypeError(
+        raise SubscriptError(
             "x[...]: expected integers, slices, '...', None, or tensors of integers or booleans, "
             f"got {entry!r}{at_user_line()}"
         )
