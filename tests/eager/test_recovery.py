@@ -193,7 +193,8 @@ CTRL_C = """
         while True:
             time.sleep(random.random() * 0.002)
             signal.raise_signal(signal.SIGINT)
-    first, second, steps, hits = wf.zeros(20_000), wf.zeros(20_000), 0, 0
+    first, second = [wf.zeros(20_000, dtype=wf.float64) for _ in range(2)]
+    steps = hits = 0
     signal.signal(signal.SIGINT, interrupt)
     threading.Thread(target=disturb, daemon=True).start()
     deadline = time.monotonic() + 20

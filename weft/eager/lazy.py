@@ -209,9 +209,13 @@ class State:
         self.depth = 0  # how many functions are being traced: see `weft.eager.tracing`
         self.changed: dict[Any, Lazy] = {}  # handles that the innermost one changed: value before
 
+    def waiting(self) -> Pending:
+        """What is pending."""
+        return Pending(self.pending, self.changes)
+
     def take(self) -> Pending:
         """What is pending; nothing is afterwards, and nothing is due."""
-        found = Pending(self.pending, self.changes)
+        found = self.waiting()
         self.pending, self.changes = [], []
         self.limit = MOST_PENDING
         self.backward_passes = 0

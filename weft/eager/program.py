@@ -218,12 +218,12 @@ def prepared(structure: Structure, as_rows: bool = False) -> Prepared:
 
 def flush(wanted: Lazy | None = None) -> None:
     """Compute every pending value of this thread that a tensor shows."""
-    pending = trace.now.take()
-    outputs = [y for r in pending.records for y in r.outputs if y.array is None and y.is_live]
-    if not outputs:
-        return
+    pending = trace.now.waiting()
     try:
-        compute(outputs, as_rows=True, wanted=wanted)
+        trace.now.take()
+        outputs = [y for r in pending.records for y in r.outputs if y.array is None and y.is_live]
+        if outputs:
+            compute(outputs, as_rows=True, wanted=wanted)
     except BaseException as error:
         recover(error, pending)
         raise

@@ -46,8 +46,10 @@ def keep(pending: Pending, before: float) -> None:
         else:
             kept.append(change)
     now = trace.now
-    now.pending[:0] = [r for r in pending.records if r.serial < before]
-    now.changes[:0] = kept[::-1]
+    taken = now.pending is not pending.records  # Ctrl-C may come before that
+    later = now.waiting() if taken else Pending([], [])
+    now.pending = [r for r in pending.records if r.serial < before] + later.records
+    now.changes = kept[::-1] + later.changes
 
 
 def _since(error: BaseException, pending: Pending) -> float:
