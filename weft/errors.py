@@ -4,6 +4,10 @@ Each class also derives from the built-in exception that a NumPy or PyTorch user
 `except ValueError` keeps working. Messages say: operation, expectation, actual, the user's line.
 """
 
+from __future__ import annotations
+
+import numpy as np
+
 
 class WeftError(Exception):
     """Base class of all errors raised by Weft.
@@ -59,6 +63,10 @@ class ClosedError(WeftError, RuntimeError):
 
 class UserOpError(WeftError, RuntimeError):
     """A Python exception inside a user-written operation; the original is its `__cause__`."""
+
+
+class LinAlgError(UserOpError, np.linalg.LinAlgError):
+    """A matrix has no inverse, no such factor, or an iteration did not converge."""
 
 
 class NotDifferentiableError(WeftError, TypeError, RuntimeError):

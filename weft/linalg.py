@@ -50,7 +50,7 @@ from weft.eager.solving import slogdet as slogdet
 from weft.eager.solving import solve as solve
 from weft.eager.solving import solve_ex as solve_ex
 from weft.eager.solving import solve_triangular as solve_triangular
-from weft.errors import ShapeError, UserOpError
+from weft.errors import LinAlgError, ShapeError
 from weft.ops.base import at_user_line
 
 if TYPE_CHECKING:
@@ -64,9 +64,6 @@ __all__ = [
     "solve_triangular", "svd", "svdvals", "tensorinv", "tensorsolve", "vander", "vecdot",
     "vector_norm",
 ]  # fmt: skip
-
-LinAlgError = UserOpError
-"""What a factorisation raises when it is computed and does not exist."""
 
 
 def cross(input: Any, other: Any, *, dim: int = -1) -> Tensor:

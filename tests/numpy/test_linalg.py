@@ -160,5 +160,7 @@ def test_errors_say_what_is_expected():
         linalg.matrix_norm(matrix(2, 3), ord=5)
     with pytest.raises(ShapeError, match=r"trace: expected matrices, got shape \(3,\)"):
         linalg.trace(matrix(3))
+    with pytest.raises(np.linalg.LinAlgError, match="Singular matrix"):
+        linalg.inv(np.zeros((2, 2))).tolist()
     with pytest.raises(linalg.LinAlgError, match="Singular matrix"):
         linalg.inv(np.zeros((2, 2))).tolist()

@@ -12,7 +12,7 @@ from weft import ops
 from weft.eager.call import recorded
 from weft.eager.factoring import QR, SVD, Eigen
 from weft.eager.solving import SlogDet
-from weft.errors import ShapeError, UserOpError
+from weft.errors import LinAlgError, ShapeError
 from weft.ir.dtype import int64
 from weft.ir.node import Value
 from weft.ir.shape import show
@@ -35,9 +35,6 @@ __all__ = [
     "norm", "outer", "pinv", "qr", "slogdet", "solve", "svd", "svdvals", "tensordot", "trace",
     "vecdot", "vector_norm",
 ]  # fmt: skip
-
-LinAlgError = UserOpError
-"""What a factorisation raises when it is computed and does not exist."""
 
 
 def _matrices(name: str, x: Any, square: bool = True) -> Any:

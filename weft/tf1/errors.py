@@ -148,6 +148,7 @@ class FinalizedError(errors.GraphError, RuntimeError):
 
 _TRANSLATIONS: tuple[tuple[type[errors.WeftError], type[OpError]], ...] = (
     (errors.UninitializedError, FailedPreconditionError),
+    (errors.LinAlgError, InvalidArgumentError),
     (errors.UserOpError, UnknownError),
     (errors.OutOfRangeError, InvalidArgumentError),
     (errors.CompileError, InternalError),
