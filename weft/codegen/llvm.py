@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import threading
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Final
 
@@ -12,11 +14,22 @@ import llvmlite.binding as binding
 
 from weft.codegen.half import with_conversions
 from weft.errors import CompileError
+from weft.interrupt import Uninterrupted
 
 FOLDER: Final = Path(llvmlite.__file__).resolve().parent.parent
 """Where llvmlite is installed: another interpreter finds it there."""
 OPTIONS: Final = ("-disable-lsr",)
-_lock = threading.Lock()  # LLVM contexts here are not for concurrent use
+_lock = threading.Lock()
+
+
+@contextlib.contextmanager
+def _alone() -> Iterator[None]:
+    """LLVM for one thread at a time, as its contexts are shared, and without Ctrl-C inside.
+
+    llvmlite notes that it has freed an object after it has: cut off between, it frees it again.
+    """
+    with Uninterrupted(), _lock:
+        yield
 
 
 @functools.cache
@@ -38,6 +51,7 @@ def tune() -> None:
         binding.set_option("weft", option)
 
 
+@_alone()
 def host() -> tuple[str, dict[str, bool]]:
     """LLVM's name of this machine's processor, and its features."""
     _initialize()
@@ -66,26 +80,27 @@ def _module(ir: str) -> binding.ModuleRef:
     return module
 
 
+@_alone()
 def to_object(ir: str, cpu: str, features: str) -> bytes:
     """Machine code of an LLVM module, as an object file.
 
     Raises:
         CompileError: LLVM cannot parse or verify the text.
     """
-    with _lock:
-        return _machine(cpu, features).emit_object(_module(with_conversions(ir, cpu, features)))
+    return _machine(cpu, features).emit_object(_module(with_conversions(ir, cpu, features)))
 
 
+@_alone()
 def to_assembly(ir: str, cpu: str, features: str) -> str:
     """The module as assembly text, for people."""
     tune()
-    with _lock:
-        return _machine(cpu, features).emit_assembly(_module(with_conversions(ir, cpu, features)))
+    return _machine(cpu, features).emit_assembly(_module(with_conversions(ir, cpu, features)))
 
 
 class Library:
     """Object files linked into this process; they stay until the library is dropped."""
 
+    @_alone()
     def __init__(self) -> None:
         # One TargetMachine per engine: sharing one crashes the process. JITLink, because it keeps
         # the sections of an object together; LLVM's older linker maps them one by one, and aborts
@@ -95,22 +110,22 @@ class Library:
         self._trackers: list[object] = []
         self._count = 0
 
+    @_alone()
     def link(self, objects: dict[str, bytes]) -> dict[str, int]:
         """Link object files, each under the name of the one symbol it defines; give the addresses.
 
         Raises:
             CompileError: an object is damaged or lacks its symbol.
         """
-        with _lock:
-            builder = binding.JITLibraryBuilder()
-            for symbol, code in objects.items():
-                builder.add_object_img(code)
-                builder.export_symbol(symbol)
-            builder.add_current_process()
-            self._count += 1
-            try:
-                tracker = builder.link(self._jit, f"weft{self._count}")
-            except RuntimeError as error:
-                raise CompileError(f"cannot link kernels: {error}") from None
-            self._trackers.append(tracker)
-            return {symbol: tracker[symbol] for symbol in objects}
+        builder = binding.JITLibraryBuilder()
+        for symbol, code in objects.items():
+            builder.add_object_img(code)
+            builder.export_symbol(symbol)
+        builder.add_current_process()
+        self._count += 1
+        try:
+            tracker = builder.link(self._jit, f"weft{self._count}")
+        except RuntimeError as error:
+            raise CompileError(f"cannot link kernels: {error}") from None
+        self._trackers.append(tracker)
+        return {symbol: tracker[symbol] for symbol in objects}

@@ -22,6 +22,7 @@ from weft.eager.sizes import Sample, family_of
 from weft.eager.standing import Standing
 from weft.eager.structure import Expanded, Structure, expand, interpreted_seconds, structure_of
 from weft.errors import WeftError
+from weft.interrupt import Uninterrupted
 from weft.ir.node import Value
 from weft.ir.shape import known
 from weft.ops.sparse import RowSparse
@@ -31,7 +32,6 @@ from weft.passes.step import Request, storing
 from weft.runtime.executable import Executable
 from weft.runtime.finish import finish
 from weft.runtime.flight import land, new_lock
-from weft.runtime.interrupt import Uninterrupted
 from weft.runtime.oracle import Oracle
 from weft.runtime.state import State
 from weft.transform.interpretation import Interpretation
