@@ -82,6 +82,19 @@ def test_independent_calls_share_a_segment_and_dependent_ones_do_not():
     assert segments(Call(k, (a, b), (1,)), Call(k, (half, c), (1,))) == 2  # partly
 
 
+def test_long_calls_are_cut_into_more_units():
+    arena, cells = Arena(64 * 8), InArena(0, 64 * 8)
+
+    def units(flops: float) -> int:
+        program = make([Call(increment(), (cells,), (0,), 64, flops=flops)], arena, threads=2)
+        assert program.segmented is not None
+        return len(program.segmented.units)
+
+    assert units(5e6) == 16  # 50 us
+    assert units(2e8) == 40  # 2 ms
+    assert units(1e9) == 64  # no more than there are chunks
+
+
 def test_the_team_takes_part():
     arena = Arena(256 * 8)
     call = Call(threads_seen(), (InArena(0, 256 * 8),), (0,), 256)

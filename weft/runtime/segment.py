@@ -14,6 +14,7 @@ from weft.runtime.call import Call, External, InArena, estimate_ns
 
 UNIT_NS: Final = 500.0  # handing work to another core costs 100 to 200 ns
 UNITS_PER_THREAD: Final = 8  # enough for the others to take over from one that is held up
+LONG_NS: Final = 50_000.0  # of a unit: where there are more than that, all wait for the last ones
 WAKE_NS: Final = 10_000.0  # waking takes 3 us here and 10 to 30 there; the next step finds it awake
 MAX_CALLS: Final = 256  # in a segment; the search for conflicts is quadratic in it
 
@@ -97,6 +98,12 @@ def _ranges(call: Call) -> tuple[list[_Range], list[_Range]]:
     return reads, writes
 
 
+def _parts(chunks: int, cost: float, threads: int) -> int:
+    """How many units a call of `cost` nanoseconds is worth."""
+    most = max(UNITS_PER_THREAD * threads, int(cost / LONG_NS))
+    return max(1, min(chunks, most, int(cost / UNIT_NS)))
+
+
 def cut(calls: Sequence[Call], serial: np.ndarray[Any, Any], threads: int) -> Segmented:
     """Units and segments for a team of `threads`; `serial` has the serial form of each call."""
     units: list[tuple[int, ...]] = []
@@ -108,7 +115,7 @@ def cut(calls: Sequence[Call], serial: np.ndarray[Any, Any], threads: int) -> Se
         for number in members:
             function, args, _, chunks, own, _ = (int(field) for field in serial[number])
             cost = estimate_ns(calls[number])
-            parts = max(1, min(chunks, UNITS_PER_THREAD * threads, int(cost / UNIT_NS)))
+            parts = _parts(chunks, cost, threads)
             bounds = [chunks * part // parts for part in range(parts + 1)]
             for begin, end in itertools.pairwise(bounds):
                 position = len(calls) + len(units)

@@ -135,7 +135,8 @@ def plan_of(product: Product, target: Target) -> Plan:
     if before and _columns_first(product, tile, depth, pack_left, target):
         widest = max(1, target.l2 // 2 // (down * tile.rows * tile.columns * tile.dtype.size))
         items = HALF_TEAM if pack_left else TEAM
-        wide = ceil_div(across, max(ceil_div(items, product.count), ceil_div(across, widest)))
+        parts = max(ceil_div(items, product.count), ceil_div(across, widest))
+        wide = ceil_div(across, ceil_div(parts, HALF_TEAM) * HALF_TEAM)
         group = ceil_div(product.count * ceil_div(across, wide), CHUNKS)
         return Plan(tile, depth, down, wide, group, pack_left, pack_right, left_before=pack_left)
     if before:
