@@ -139,7 +139,7 @@ def _calls(chunks: int, seed: int | None) -> list[tuple[int, int, int]]:
 def references(group: Group, inputs: Mapping[Value, Array]) -> dict[Value, Array]:
     """What NumPy says about every value of a group."""
     values: dict[Value, Array] = dict(inputs)
-    for node in (*group.before, *group.nodes):
+    for node in group.all_nodes:
         if node.op == "constant":
             values[node.outputs[0]] = node.attrs["value"].array
             continue

@@ -79,7 +79,7 @@ def structure(group: Group) -> Hashable:
     """What a group computes, whatever its nodes are called: equal for equal kernels."""
     number: dict[Value, int] = {value: i for i, value in enumerate(group.inputs)}
     nodes: list[Hashable] = []
-    for node in (*group.before, *group.nodes):
+    for node in group.all_nodes:
         inputs = tuple([number[v] for v in node.inputs])
         nodes.append((node.op, inputs, tuple(node.attrs.items()), node.types))
         for value in node.outputs:
@@ -88,7 +88,8 @@ def structure(group: Group) -> Hashable:
     read = [v.node.attrs["value"] if v.node.op == "constant" else v.type for v in group.inputs]
     outputs = tuple([number[v] for v in group.outputs])
     lasting = tuple([v in group.lasting for v in group.inputs])
-    return tuple(read), lasting, len(group.before), tuple(nodes), outputs
+    cuts = len(group.before), len(group.nodes)
+    return tuple(read), lasting, cuts, tuple(nodes), outputs
 
 
 def _instance(group: Group, like: Group, launches: tuple[Launch, ...]) -> tuple[Launch, ...]:
@@ -97,7 +98,7 @@ def _instance(group: Group, like: Group, launches: tuple[Launch, ...]) -> tuple[
         return launches
     buffers: dict[Value | Scratch, Value | Scratch] = {ERROR: ERROR}
     buffers.update(zip(like.inputs, group.inputs, strict=True))
-    for theirs, ours in zip(like.nodes, group.nodes, strict=True):
+    for theirs, ours in zip(like.all_nodes, group.all_nodes, strict=True):
         buffers.update(zip(theirs.outputs, ours.outputs, strict=True))
 
     def argument(old: Argument) -> Argument:

@@ -40,6 +40,10 @@ class Group:
     Where R is not a suffix of the axes, no full node depends on a reduction.
 
     What the opaque node reads may be computed as it is read, by the elementwise nodes `before`.
+
+    A gradient by weights may stand `beside` the gradient by x, as a group of its own without
+    `before`: one kernel reads the cotangent for both. Inputs and outputs are those of both, and
+    `before` computes operands of either.
     """
 
     nodes: tuple[Node, ...]  # in order
@@ -47,12 +51,23 @@ class Group:
     outputs: tuple[Value, ...]  # written to memory
     before: tuple[Node, ...] = ()  # computes operands of the opaque node, in order
     lasting: frozenset[Value] = frozenset()  # inputs that are most often what they were before
+    beside: Group | None = None  # another product that the kernel computes
+
+    @property
+    def products(self) -> tuple[Node, ...]:
+        """The first node, and that of the group beside."""
+        return self.nodes[:1] + (self.beside.nodes[:1] if self.beside else ())
+
+    @property
+    def all_nodes(self) -> tuple[Node, ...]:
+        """What is computed before, here and beside."""
+        return (*self.before, *self.nodes, *(self.beside.nodes if self.beside else ()))
 
     @property
     def operands(self) -> frozenset[Value]:
-        """What the first node reads from memory."""
+        """What the products read from memory."""
         inside = set(self.before)
-        reads = [v for n in (*self.before, self.nodes[0]) for v in n.inputs]
+        reads = [v for n in (*self.before, *self.products) for v in n.inputs]
         return frozenset(v for v in reads if v.node not in inside)
 
     @property

@@ -35,7 +35,7 @@ CHEAP: Final = frozenset({
 """Steps of a cycle or two."""
 READS: Final = frozenset({"conv", "conv_grad_weight"})
 """Products that take steps while they read their first operand: those of one tap, and depthwise
-ones."""
+ones. Both gradients of a depthwise one, side by side, do so with their cotangent, too."""
 PLANES: Final = 4
 """Most channels of an NCHW image that a convolution puts side by side while it copies its block."""
 FEWEST: Final = 32
@@ -55,7 +55,8 @@ def recompute(
     work = _Work([_Draft(g) for g in groups], set(aliases.values()) | set(kept))
     for draft in work.drafts:
         for value in draft.group.outputs:
-            work.consider(draft, value)
+            if value.node not in draft.beside:
+                work.consider(draft, value)
     return tuple([d.finished() for d in work.drafts if d.outputs or not d.group.outputs])
 
 
@@ -65,12 +66,14 @@ class _Draft:
 
     group: Group
     before: dict[Node, None] = field(init=False)
+    beside: tuple[Node, ...] = field(init=False)
     nodes: dict[Node, None] = field(init=False)
     inputs: dict[Value, None] = field(init=False)
     outputs: dict[Value, None] = field(init=False)
 
     def __post_init__(self) -> None:
         self.before = dict.fromkeys(self.group.before)
+        self.beside = self.group.beside.nodes if self.group.beside else ()
         self.nodes = dict.fromkeys(self.group.nodes)
         self.inputs = dict.fromkeys(self.group.inputs)
         self.outputs = dict.fromkeys(self.group.outputs)
@@ -85,19 +88,25 @@ class _Draft:
         nodes, outputs, before = tuple(self.nodes), tuple(self.outputs), tuple(self.before)
         if (before, nodes, outputs) == (group.before, group.nodes, group.outputs):
             return group
-        return Group(nodes, tuple(self.inputs), outputs, before)
+        return Group(nodes, tuple(self.inputs), outputs, before, beside=group.beside)
 
     def operand(self, value: Value) -> bool:
-        """Whether the opaque node reads `value`."""
-        return self.opaque and value in next(iter(self.nodes)).inputs
+        """Whether an opaque node reads `value`."""
+        return self.opaque and any(value in node.inputs for node in self.products)
+
+    @property
+    def products(self) -> tuple[Node, ...]:
+        """The opaque nodes."""
+        return (next(iter(self.nodes)), *self.beside[:1])
 
     def takes(self, value: Value, sources: Iterable[Value]) -> bool:
         """Whether `value` may be computed here: read place by place, over the whole domain."""
         rest = list(self.nodes)
-        if any(value in node.inputs for node in self.before):
+        if any(value in node.inputs for node in (*self.before, *self.beside[1:])):
             return False
         if self.operand(value):
-            if not _reads_through(rest.pop(0), value, sources):
+            del rest[0]
+            if not _read_through(self.products, value, sources):
                 return False
             if not any(value in node.inputs for node in rest):
                 return True
@@ -130,8 +139,10 @@ class _Draft:
     def _find_inputs(self) -> None:
         first = list(self.nodes)[: 1 if self.opaque else 0]
         rest = list(self.nodes)[len(first) :]
-        reads = [v for n in (*self.before, *first) for v in n.inputs if v.node not in self.before]
+        products = (*self.before, *first, *self.beside[:1])
+        reads = [v for n in products for v in n.inputs if v.node not in self.before]
         reads += [v for n in rest for v in n.inputs if v.node not in self.nodes]
+        reads += [v for n in self.beside[1:] for v in n.inputs if v.node not in self.beside]
         self.inputs = dict.fromkeys(reads)
 
     def drop(self, value: Value) -> None:
@@ -169,8 +180,9 @@ class _Work:
         able = [d for d in readers if d.takes(value, sources) and self._fits(d, steps, sources)]
         free = [d for d in able if all(v in d.inputs for v in large) and not d.operand(value)]
         same = len(large) == 1 and _bytes(large[0]) <= _bytes(value)
+        alone = len(readers) == 1 and len(readers[0].products) > 1  # it reads the value once
         everywhere = len(able) == len(readers) and value not in self.kept
-        if everywhere and (same or len(free) == len(readers)):
+        if everywhere and (same or alone or len(free) == len(readers)):
             free = readers
         for draft in free:
             draft.add(value, list(steps))
@@ -212,8 +224,13 @@ def _trace(
     return True
 
 
-def _reads_through(node: Node, value: Value, sources: Iterable[Value]) -> bool:
-    """Whether the kernel of a product computes its operand `value` as well as it copies it."""
+def _read_through(products: Sequence[Node], value: Value, sources: Iterable[Value]) -> bool:
+    """Whether the kernel of products computes their operand `value` as well as it copies it."""
+    node, *beside = products
+    if beside and value in node.inputs:
+        x, g = beside[0].inputs
+        return g is value and value not in (x, node.inputs[1]) and _alike(value, sources)
+    node = products[-1]
     if node.op not in READS or node.inputs[0] is not value or node.inputs[1] is value:
         return False
     weights = node.outputs[0] if node.op == "conv_grad_weight" else node.inputs[1]
@@ -223,8 +240,11 @@ def _reads_through(node: Node, value: Value, sources: Iterable[Value]) -> bool:
         return single and list(sources) == list(value.node.inputs)
     one = size(tuple(taps)) == node.attrs["groups"] == 1 and channels >= FEWEST
     apart = channels == 1 < node.attrs["groups"] == columns
-    if not (one or apart) or columns < FEWEST:
-        return False
+    return (one or apart) and columns >= FEWEST and _alike(value, sources)
+
+
+def _alike(value: Value, sources: Iterable[Value]) -> bool:
+    """Whether a vector of `value` follows from one of every large source, and from the columns."""
     row = known(value.shape)[-1]
     return value.dtype.name == "float32" and all(
         v.shape == value.shape and v.dtype is value.dtype

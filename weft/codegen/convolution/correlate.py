@@ -100,14 +100,16 @@ class Nest:
             waiting = ceil_div(problem.groups * self.panels, plan.shares) * self._phases()
             self.scratch += waiting * self.phase_bytes
         self.next = next_panel(problem, plan, tiles, target)
+        # What else the kernel reads, and, last, writes.
+        self.also: tuple[Argument, ...] = ()
 
     def launch(self, source: Prologue, weights: Argument) -> Launch:
         """The launch on the source and the packed weights."""
         self.sink.cut(self.plan.chunks)
         self.reads = source
         self.image = replace(self.image, planes=source.planes)
-        args: list[Argument] = [source.array, weights, *source.values]
-        own = len(args)
+        args: list[Argument] = [source.array, weights, *source.values, *self.also]
+        own = len(args) - (1 if self.also else 0)
         if self.scratch:
             args.append(Scratch(self.scratch, per_thread=True))
         at = len(args)
@@ -123,8 +125,10 @@ class Nest:
         b = self.b = kernel_builder()
         self.source, self.weights = b.argument(0), b.argument(1)
         self.reads.bind(b, 2)
+        also = 2 + len(self.reads.values)
+        self._bind(also)
         if self.scratch:
-            own = b.argument(2 + len(self.reads.values))
+            own = b.argument(also + len(self.also))
             self.own = b.offset(own, b.mul(b.params[3], self.scratch))
         self.ending = Ending(b, self.tile, self.sink)
         self.rows = b.emit("ptr", f"alloca [{self.tile.rows} x ptr], align 8")
@@ -132,6 +136,9 @@ class Nest:
         with b.loop(b.params[1], b.params[2]) as loop:
             self._chunk(loop.index)
         return b.module()
+
+    def _bind(self, slot: int) -> None:
+        """Load the addresses of `also`, which start in argument slot `slot`."""
 
     def _chunk(self, index: Reg) -> None:
         b, problem, plan = self.b, self.problem, self.plan

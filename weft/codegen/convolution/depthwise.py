@@ -33,13 +33,10 @@ from weft.codegen.kernel import Argument, Launch
 from weft.codegen.loop.prologue import Prologue
 from weft.codegen.microkernel import SECOND, Tile, first_lanes, fma, prefetch
 from weft.codegen.target import Target
+from weft.passes.pair import PHASES, UNROLLED
 
 LONGEST = 8
 """Most results of a tile: with 3 taps each source vector is then loaded once for 2.4 uses."""
-UNROLLED = 49
-"""Most taps that are written one by one, not looped over."""
-PHASES = 4
-"""Most phases that are."""
 
 
 def suits(problem: Correlation) -> bool:
@@ -51,16 +48,16 @@ def launch_depthwise(
     problem: Correlation, target: Target, source: Prologue, weights: Argument, sink: Summing
 ) -> Launch:
     """The launch of a depthwise convolution or of its gradient by x, on the weights as they are."""
-    return _Depthwise(problem, _plan_of(problem, target, source.steps), target, sink).launch(
-        source, weights
-    )
+    plan = plan_of(problem, target, source.steps, target.registers // 2)
+    return Depthwise(problem, plan, target, sink).launch(source, weights)
 
 
-def _plan_of(problem: Correlation, target: Target, steps: bool) -> Plan:
+def plan_of(problem: Correlation, target: Target, steps: bool, rows: int) -> Plan:
+    """The blocking; with tiles of `rows` rows at most."""
     lanes = target.lanes(problem.sums.size)
     last = problem.axes[2]
     shortest = min(p.count for p in last.phases)
-    most = max(1, min(LONGEST, target.registers // 2, shortest))
+    most = max(1, min(LONGEST, rows, shortest))
     rows = min(range(1, most + 1), key=lambda n: (ceil_div(last.count, n) * (n + 1.5), -n))
     copied = not (problem.inside or _clips(problem)) or problem.dtype is not problem.sums or steps
     tile = Tile(rows, 1, lanes, problem.sums)
@@ -83,7 +80,7 @@ def _clips(problem: Correlation) -> bool:
     return _written(problem) and all(axis.dilation == 1 or axis.inside for axis in problem.axes)
 
 
-class _Depthwise(Nest):
+class Depthwise(Nest):
     """The nest of a depthwise convolution."""
 
     def _work(self, share: Reg) -> None:
@@ -127,6 +124,7 @@ class _Depthwise(Nest):
                 self._ask(b.add(pixel, self.tile.rows * step), loop.index)
             source = b.offset(pointer, b.mul(loop.index, self.size))
             own = b.offset(weights, b.mul(loop.index, self.problem.dtype.size))
+            self._meet(pixel, loop.index, mask, skip)
             if known:
                 zero = constant(0, self.tile.type)
                 sums = self._lines(0, source, own, integer(0), mask, [zero] * self.tile.rows)
@@ -136,6 +134,9 @@ class _Depthwise(Nest):
             end = subtract(b, integer(channels), loop.index) if channels % lanes else None
             columns = Columns(loop.index, channels, end)
             self.ending.store([[value] for value in sums], pixels, columns, self._after(skip))
+
+    def _meet(self, pixel: Reg, column: Reg, mask: Reg | None, skip: Reg | None) -> None:
+        """A vector of columns begins."""
 
     def _ask(self, pixel: Reg, column: Reg) -> None:
         """Ask for what storing the next tile touches: a phase's lines are not foreseen.
@@ -223,8 +224,12 @@ class _Depthwise(Nest):
             if place not in loaded:
                 pointer = b.offset(line, place * self.pitches[3])
                 loaded[place] = self._source(pointer, self._mask(place, mask))
-            found[row] = fma(b, loaded[place], weight, found[row])
+            found[row] = self._product(row, x, loaded[place], weight, found[row])
         return found
+
+    def _product(self, row: int, tap: int, source: Reg, weight: Reg, total: Reg) -> Reg:
+        """A row's sum with one more of the line's taps."""
+        return fma(self.b, source, weight, total)
 
     def _mask(self, place: int, mask: Reg | None) -> Reg | None:
         """The lanes to load of a vector of a line."""

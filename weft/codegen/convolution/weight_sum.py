@@ -12,8 +12,8 @@ from weft.codegen.convolution.weight_problem import WeightGradient
 from weft.codegen.kernel import Kernel, Launch, Scratch
 from weft.codegen.microkernel import Accumulators, Tile, first_lanes
 
-CHUNK = 16 * 1024
-"""Elements of the gradient in a chunk of the sum: some 10 us."""
+CHUNK = 32 * 1024
+"""Elements that a chunk of the sum reads: some 10 us."""
 
 Place = tuple[Reg, Reg, Reg]
 """A tile's panel of columns (all groups counted), its piece of a run, and its outer tap."""
@@ -130,7 +130,7 @@ def launch_sum(
     problem: WeightGradient, parts: int, tiling: Tiling, partial: Scratch, sink: Sink
 ) -> Launch:
     """Add `parts` gradients in order, and finish the result: results do not depend on threads."""
-    share = max(1, CHUNK // (tiling.tile.rows * tiling.tile.columns))
+    share = max(1, CHUNK // (tiling.tile.rows * tiling.tile.columns * parts))
     b = kernel_builder()
     start = b.argument(0)
     sink.bind(b, 1)

@@ -4,7 +4,8 @@ A kernel that copies its operand, a vector of neighbouring channels at a time, t
 steps that lead to it on the way, so that the operand itself is never in memory:
 
     prologue = Prologue(group, operand)
-    prologue.array                              # what stands in memory in place of the operand
+    prologue.array                              # what stands in memory in place of the operand:
+                                                # if several arrays do so, the first one
     prologue.values                             # further arguments
     prologue.bind(builder, first_slot)
     ...
@@ -16,16 +17,18 @@ Where nothing leads to the operand it is loaded as it is. Or it is moved: an ima
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from typing import Final
 
 from weft.codegen.builder import Builder, Reg, integer
-from weft.codegen.contraction.emit import Load, read
+from weft.codegen.contraction.emit import Load, read, subtract
 from weft.codegen.kernel import Argument, Scratch
 from weft.codegen.loop.emit import Copy, Writer
-from weft.codegen.loop.index import ZERO, Symbol, variable
+from weft.codegen.loop.expression import Expr
+from weft.codegen.loop.index import ZERO, Index, Symbol, variable
 from weft.codegen.loop.trace import Buffers, Trace
 from weft.ir.dtype import DType
-from weft.ir.node import Value
+from weft.ir.node import Node, Value
 from weft.ir.shape import known
 from weft.passes.group import Group
 
@@ -40,25 +43,34 @@ class Prologue:
         shape = known(operand.shape)
         self._column = Symbol("column", shape[-1])
         self._buffers = Buffers()
-        self._trace = Trace(group.before, self._buffers)
+        steps = _leading_to(operand, group.before)
+        self._trace = Trace(steps, self._buffers)
         same = operand.node.inputs[0].shape if self.planes else shape
-        whole = [v for n in group.before for v in n.inputs if v.shape == same]
-        arrays = [v for v in dict.fromkeys(whole) if v.node not in group.before]
+        whole = [v for n in steps for v in n.inputs if v.shape == same]
+        arrays = [v for v in dict.fromkeys(whole) if v.node not in steps]
         self.array: Final[Argument] = arrays[0] if self.steps else stored or operand
-        self._read = Symbol("read")
-        local = self._trace.b.local(self._read, operand.dtype, (self._column,))
-        for value in arrays[:1]:
-            self._trace.given[value] = lambda _: local
+        self._reads = [Symbol(f"read{n}") for n in range(len(arrays))]
+        for value, symbol in zip(arrays, self._reads, strict=True):
+            self._trace.given[value] = self._local(symbol, value.dtype)
         index = (*(ZERO for _ in shape[:-1]), variable(self._column))
         self._result = None if self.planes or not self.steps else self._trace.at(operand, index)
         found = [b.source for b in self._buffers.all.values() if isinstance(b.source, Value)]
-        self.values: Final = tuple(found)
+        # Further arrays are found by how far they lie from the first one.
+        self._arrays = arrays if len(arrays) > 1 else []
+        self.values: Final = (*found, *self._arrays)
+
+    def _local(self, symbol: Symbol, dtype: DType) -> Callable[[tuple[Index, ...]], Expr]:
+        local = self._trace.b.local(symbol, dtype, (self._column,))
+        return lambda _: local
 
     def bind(self, b: Builder, slot: int) -> None:
         """Load the addresses of `values`, which start in argument slot `slot`."""
         self._b = b
-        slots = {v: b.argument(slot + n) for n, v in enumerate(self.values)}
-        self._pointers = {x: slots[v] for v, x in self._buffers.all.items()}
+        slots = [b.argument(slot + n) for n in range(len(self.values))]
+        own = len(slots) - len(self._arrays)
+        pointers = zip(self._buffers.all.values(), slots[:own], strict=True)
+        self._pointers = dict(pointers)
+        self._bases = slots[own:]
 
     def whole(self) -> tuple[Reg | None, Load | None]:
         """How many channels to copy of each position and what loads them, if there are steps."""
@@ -76,13 +88,27 @@ class Prologue:
         Those that are not in `mask` are anything, zero where there are no steps.
         """
         b = self._b
-        loaded = read(b, pointer, lanes, self.dtype, to, mask)
         if self._result is None:
-            return loaded
+            return read(b, pointer, lanes, self.dtype, to, mask)
+        places = [pointer]
+        if self._bases:
+            here, first = (b.emit("i64", f"ptrtoint {p} to i64") for p in (pointer, self._bases[0]))
+            places += [b.offset(base, subtract(b, here, first)) for base in self._bases[1:]]
         writer, copy = Writer(b, self._pointers), Copy(lanes, mask=mask)
         writer.bound[self._column] = column
-        copy.locals[self._read] = writer.uniform.locals[self._read] = loaded
+        for symbol, place in zip(self._reads, places, strict=True):
+            loaded = read(b, place, lanes, self.dtype, to, mask)
+            copy.locals[symbol] = writer.uniform.locals[symbol] = loaded
         if lanes > 1:
             writer.axis = self._column
-            writer.lanewise.update((self._column, self._read))
+            writer.lanewise.update((self._column, *self._reads))
         return writer.wide(self._result, copy)
+
+
+def _leading_to(operand: Value, nodes: Sequence[Node]) -> dict[Node, None]:
+    """The nodes that an operand follows from, in order."""
+    wanted = {operand.node}
+    for node in reversed(nodes):
+        if node in wanted:
+            wanted.update(v.node for v in node.inputs)
+    return {node: None for node in nodes if node in wanted}

@@ -1,0 +1,99 @@
+"""Pair: both gradients of a depthwise convolution become one kernel.
+
+They meet the same elements of the cotangent, do little with each, and wait for memory: together
+they read it once, and what it is made of may be read in its place (`recompute`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from math import prod
+from typing import Final
+
+from weft.ir.node import Node, Value
+from weft.ir.shape import known, size
+from weft.passes.group import Group
+
+FEWEST: Final = 16
+"""Channels: vectors go along them."""
+UNROLLED: Final = 49
+"""Most taps that a kernel writes one by one, not as loops."""
+PHASES: Final = 4
+"""Most positions of a stride that it does so for."""
+SHARED: Final = ("strides", "padding", "dilation", "groups")
+
+
+def pair(groups: Sequence[Group], aliases: Mapping[Value, Value]) -> tuple[Group, ...]:
+    """The groups, gradients by weights of depthwise convolutions beside those by x.
+
+    Args:
+        groups: in an order that respects data, which is kept.
+        aliases: a view -> the value whose memory it shares.
+    """
+    by_weights = {_key(g.nodes[0], 1): g for g in groups if g.nodes[0].op == "conv_grad_weight"}
+    found = list(groups)
+    for group in groups:
+        node = group.nodes[0]
+        if node.op == "conv_grad_input" and _is_depthwise(node):
+            other = by_weights.get(_key(node, 0))
+            if other is not None and known(other.nodes[0].outputs[0].shape) == _weights(node):
+                found = _joined(found, group, other, aliases)
+    return tuple(found)
+
+
+def _key(node: Node, cotangent: int) -> tuple[object, ...]:
+    """What both gradients have in common."""
+    image = node.outputs[0] if node.op == "conv_grad_input" else node.inputs[0]
+    return (node.inputs[cotangent], image.shape, *(node.attrs[name] for name in SHARED))
+
+
+def _weights(node: Node) -> tuple[int, ...]:
+    return known(node.inputs[1].shape)
+
+
+def _is_depthwise(node: Node) -> bool:
+    *taps, channels, columns = _weights(node)
+    alike = all(v.dtype.name == "float32" for v in (*node.inputs, *node.outputs))
+    written = prod(taps) <= UNROLLED and prod(node.attrs["strides"]) <= PHASES
+    apart = channels == 1 and FEWEST <= columns == node.attrs["groups"]
+    return alike and written and apart and size(node.outputs[0].shape) > 0
+
+
+def _joined(
+    groups: list[Group], main: Group, beside: Group, aliases: Mapping[Value, Value]
+) -> list[Group]:
+    """The groups with these two as one, unless one waits for the other."""
+    first, last = sorted((groups.index(main), groups.index(beside)))
+    between = groups[first + 1 : last]
+    behind = _behind(groups[first], between, aliases)
+    if _reads_from(groups[last], {v for g in (groups[first], *behind) for v in g.outputs}, aliases):
+        return groups
+    both = replace(
+        main, beside=beside,
+        inputs=tuple(dict.fromkeys((*main.inputs, *beside.inputs))),
+        outputs=(*main.outputs, *beside.outputs),
+    )  # fmt: skip
+    before = [g for g in between if g not in behind]
+    return [*groups[:first], *before, both, *behind, *groups[last + 1 :]]
+
+
+def _behind(
+    group: Group, following: Sequence[Group], aliases: Mapping[Value, Value]
+) -> list[Group]:
+    """Those of the following groups that wait for a group."""
+    made, found = set(group.outputs), list[Group]()
+    for other in following:
+        if _reads_from(other, made, aliases):
+            made.update(other.outputs)
+            found.append(other)
+    return found
+
+
+def _reads_from(group: Group, made: set[Value], aliases: Mapping[Value, Value]) -> bool:
+    for value in group.inputs:
+        while value in aliases:
+            value = aliases[value]
+        if value in made:
+            return True
+    return False
