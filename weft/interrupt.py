@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import signal
+import sys
 import threading
 from types import FrameType, TracebackType
 from typing import Any, Final
 
 # What `signal` wraps takes a tenth of the time: it makes no enumerations of handlers.
-_set: Final[Any] = getattr(signal.signal, "__wrapped__", signal.signal)
-_get: Final[Any] = getattr(signal.getsignal, "__wrapped__", signal.getsignal)
+_plain: Final[Any] = sys.modules.get("_signal", signal)
+_set: Final[Any] = _plain.signal
+_get: Final[Any] = _plain.getsignal
 
 
 class Uninterrupted:

@@ -15,9 +15,9 @@ from weft.eager.handle import Handle
 from weft.eager.hook import Afterwards
 from weft.eager.lazy import Lazy, trace
 from weft.eager.mode import Setting
-from weft.eager.walk import History, Starts, add_to, history, seen, unowned, walk
+from weft.eager.walk import Given, History, Starts, add_to, history, seen, unowned, walk
 from weft.errors import GradientError, ShapeError
-from weft.ir.shape import known, show
+from weft.ir.shape import known, show, size
 from weft.ops.base import at_user_line
 
 
@@ -50,9 +50,7 @@ def backward(
     with Setting("grad_mode", create_graph):
         found = walk(starts, targets, past)
         _inspect(found)
-        for x, g in zip(targets, found, strict=True):
-            if g is not None:
-                _accumulate(x, g)
+        _accumulate_all(targets, found)
     if not (create_graph if retain_graph is None else retain_graph):
         _free(past if inputs is None else past.towards(targets))
     trace.now.end_backward()
@@ -136,7 +134,7 @@ def _start(y: Lazy, given: Any) -> tuple[Lazy, Lazy | None]:
             f"requires_grad=True, or it was computed under no_grad(){at_user_line()}"
         )
     if given is None:
-        if np.prod(shape) != 1:
+        if size(shape) != 1:
             raise GradientError(
                 f"backward: expected a scalar, got a tensor of shape {show(shape)}; sum() it, or "
                 f"pass a gradient of its shape{at_user_line()}"
@@ -149,6 +147,20 @@ def _start(y: Lazy, given: Any) -> tuple[Lazy, Lazy | None]:
             f"{at_user_line()}"
         )
     return y, g
+
+
+def _accumulate_all(targets: Sequence[Lazy], found: Sequence[Lazy | None]) -> None:
+    """Add gradients to `.grad` of the tensors that show the targets."""
+    given = Given()
+    for x, g in zip(targets, found, strict=True):
+        if g is None:
+            continue
+        tensor = None if x.leaf is None or x.hooks is not None else x.leaf()
+        if tensor is not None and tensor.grad is None and g.owner is None:
+            given.give(tensor, g)
+        else:
+            _accumulate(x, g)
+            given = Given()  # a hook may have had all that is pending computed
 
 
 def _accumulate(x: Lazy, g: Lazy) -> None:

@@ -300,15 +300,16 @@ class Recorded:
         lazies = [
             x.lazy if isinstance(x, Handle) else None if x is None else lazy_of(x) for x in xs
         ]
-        low: DType | None = trace.now.autocast
+        now = trace.now
+        low: DType | None = now.autocast
         if low is not None:
             lazies = self._cast(lazies, low)
-        present = tuple([x for x in lazies if x is not None])
-        if len(present) < len(lazies):
-            return trace.now.record(self.plan(lazies, static), present)
-        types = [x.type for x in present]
-        plan = function_plan(self.function, types, static, self.differentiable, self.rows)
-        return trace.now.record(plan, present)
+        if None in lazies:
+            plan = self.plan(lazies, static)
+        else:
+            types = [x.type for x in lazies if x is not None]
+            plan = function_plan(self.function, types, static, self.differentiable, self.rows)
+        return now.record(plan, tuple([x for x in lazies if x is not None]))
 
     def _cast(self, lazies: list[Lazy | None], low: DType) -> list[Lazy | None]:
         name = self.function.__name__.strip("_")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 import weakref
+from collections.abc import Sequence
 from functools import partial
 from typing import Any, ClassVar, Final
 
@@ -172,6 +173,10 @@ class Handle:
         if old.tracked and not lazy.tracked and old.leaf is None:
             lazy = with_history(lazy, old)
         self._note(lazy)
+        self._succeed(old, lazy)
+
+    def _succeed(self, old: Lazy, lazy: Lazy) -> None:
+        """Show a value instead of `old`, in its memory."""
         if old.type is lazy.type and lazy.array is None:
             lazy.home = old if old.array is not None else old.home
         old.home = None
@@ -179,6 +184,20 @@ class Handle:
             lazy.tracked, lazy.leaf, lazy.hooks = True, old.leaf, old.hooks
         self._show(lazy)
         self._version += 1
+
+    @staticmethod
+    def replace_all(tensors: Sequence[Handle], lazies: Sequence[Lazy]) -> None:
+        """`replace` of many tensors by the results of one recorded call."""
+        now = trace.now
+        back: list[tuple[weakref.ref[Handle], Lazy, Lazy]] = []
+        now.on_failure(lazies[0], partial(_take_all_back, back))
+        for tensor, lazy in zip(tensors, lazies, strict=True):
+            old = tensor.shown
+            if now.depth or tensor.window is not None or (old.tracked and old.leaf is None):
+                tensor.replace(lazy)
+            else:
+                back.append((weakref.ref(tensor), old, lazy))
+                tensor._succeed(old, lazy)
 
     def _note(self, lazy: Lazy) -> None:
         """Note what is shown until now, as it may have to be shown again instead of `lazy`."""
@@ -225,6 +244,11 @@ def _take_back(
         tensor.exchange(before)
         tensor.window = window
         tensor.touch()
+
+
+def _take_all_back(changes: Sequence[tuple[weakref.ref[Handle], Lazy, Lazy]]) -> None:
+    for reference, before, after in reversed(changes):
+        _take_back(reference, before, after, None)
 
 
 def _references_of_lone() -> int:

@@ -18,6 +18,7 @@ from weft.eager.lasting import Watch, lasting_leaves
 from weft.eager.lazy import Lazy, Record, refuse, trace
 from weft.eager.plan import function_plan
 from weft.eager.recovery import blame, recover
+from weft.eager.recurrence import learn, recurring
 from weft.eager.sizes import Sample, family_of
 from weft.eager.standing import Standing
 from weft.eager.structure import Expanded, Structure, expand, interpreted_seconds, structure_of
@@ -221,12 +222,27 @@ def flush(wanted: Lazy | None = None) -> None:
     pending = trace.now.waiting()
     try:
         trace.now.take()
-        outputs = [y for r in pending.records for y in r.outputs if y.array is None and y.is_live]
-        if outputs:
-            compute(outputs, as_rows=True, wanted=wanted)
+        if not _compute_again(pending.records, wanted):
+            outputs = [y for r in pending.records for y in r.outputs if _is_due(y)]
+            if outputs:
+                compute(outputs, as_rows=True, wanted=wanted)
     except BaseException as error:
         recover(error, pending)
         raise
+
+
+def _is_due(lazy: Lazy) -> bool:
+    return lazy.array is None and lazy.is_live
+
+
+def _compute_again(records: Sequence[Record], wanted: Lazy | None) -> bool:
+    """Compute what is pending, if it is what was computed before; whether it is."""
+    with _lock:
+        structure = recurring(records)
+        if structure is None:
+            return False
+        _compute_whole(structure, True, wanted)
+        return True
 
 
 def compute_apart(lazies: Sequence[Lazy]) -> None:
@@ -253,12 +269,15 @@ def compute(outputs: Sequence[Lazy], as_rows: bool = False, wanted: Lazy | None 
         outputs = [y for y in outputs if y.array is None]  # another thread may have been here
         if not outputs:
             return
-        structure = _recurring(outputs) or _remaining(outputs)
-        try:
-            _compute(structure, as_rows, wanted)
-        except WeftError as error:
-            blame(error, structure)
-            raise
+        _compute_whole(_recurring(outputs) or _remaining(outputs), as_rows, wanted)
+
+
+def _compute_whole(structure: Structure, as_rows: bool, wanted: Lazy | None) -> None:
+    try:
+        _compute(structure, as_rows, wanted)
+    except WeftError as error:
+        blame(error, structure)
+        raise
 
 
 def _compute(structure: Structure, as_rows: bool, wanted: Lazy | None) -> None:
@@ -270,6 +289,8 @@ def _compute(structure: Structure, as_rows: bool, wanted: Lazy | None) -> None:
         return
     program = prepared(structure, as_rows)
     found = program.interpreted(structure, leaves)
+    if found is None and as_rows:
+        learn(structure)
     with Uninterrupted():  # memory that was written to belongs to the new values
         if found is None:
             place = program.place_of(wanted, structure.outputs)

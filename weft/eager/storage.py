@@ -120,7 +120,10 @@ class _Lent:
             self._roots[key] = weakref.ref(root, lambda _: self._roots.pop(key, None))
 
     def has(self, array: Array) -> bool:
-        return id(_root(array)) in self._roots
+        if not self._roots:
+            return False
+        base: Any = array.base
+        return id(base if type(base) is _Block else _root(array)) in self._roots
 
 
 def _root(array: Array) -> Any:
@@ -142,9 +145,8 @@ def lend(array: Array) -> None:
     _LENT.add(array)
 
 
-def is_lent(array: Array) -> bool:
-    """Whether others may see the memory of an array."""
-    return _LENT.has(array)
+is_lent: Final = _LENT.has
+"""Whether others may see the memory of an array."""
 
 
 def empty_cache() -> None:

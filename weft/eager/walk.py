@@ -9,7 +9,6 @@ from __future__ import annotations
 import weakref
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from functools import partial
 from typing import Any
 
 from weft.eager.call import cast, lazy_of, wrap
@@ -52,13 +51,14 @@ def history(ys: Sequence[Lazy]) -> History:
     Raises:
         GradientError: an earlier backward pass has freed the graph.
     """
-    found = History({}, {})
+    records: dict[Record, None] = {}
+    values: dict[Lazy, None] = {}
     stack = [y for y in ys if y.tracked]
     while stack:
         lazy = stack.pop()
-        if lazy in found.values:
+        if lazy in values:
             continue
-        found.values[lazy] = None
+        values[lazy] = None
         if lazy.leaf is not None:
             continue
         record = lazy.record
@@ -67,10 +67,10 @@ def history(ys: Sequence[Lazy]) -> History:
                 "backward: the graph behind this value was freed by an earlier backward pass; "
                 f"call that one with retain_graph=True{at_user_line()}"
             )
-        if record not in found.records:
-            found.records[record] = None
-            stack.extend([x for x in record.inputs if x.tracked])
-    return found
+        if record not in records:
+            records[record] = None
+            stack += [x for x in record.inputs if x.tracked]
+    return History(records, values)
 
 
 def pull(starts: Starts, xs: Sequence[Lazy], past: History, create_graph: bool) -> list[Lazy]:
@@ -228,15 +228,26 @@ def add(x: Lazy, y: Lazy) -> Lazy:
 def add_to(tensor: Any, g: Lazy) -> None:
     """Add a gradient to `.grad` of a tensor."""
     if tensor.grad is None:
-        value = unowned(g)
-        tensor.grad = found = wrap(value)
-        back = partial(_take_back, weakref.ref(tensor), weakref.ref(found))
-        trace.now.on_failure(value, back)
+        Given().give(tensor, unowned(g))
     else:
         tensor.grad.replace(add(tensor.grad.lazy, g))
 
 
-def _take_back(reference: weakref.ref[Any], gradient: weakref.ref[Any]) -> None:
-    tensor = reference()
-    if tensor is not None and tensor.grad is gradient():
-        tensor.grad = None
+class Given:
+    """Gradients that tensors without one were given, to be taken back together."""
+
+    def __init__(self) -> None:
+        self._pairs: list[tuple[weakref.ref[Any], weakref.ref[Any]]] = []
+
+    def give(self, tensor: Any, g: Lazy) -> None:
+        """Have `.grad` of a tensor show a value that no other tensor shows."""
+        tensor.grad = found = wrap(g)
+        if not self._pairs:
+            trace.now.on_failure(g, self._take_back)
+        self._pairs.append((weakref.ref(tensor), weakref.ref(found)))
+
+    def _take_back(self) -> None:
+        for reference, gradient in self._pairs:
+            tensor = reference()
+            if tensor is not None and tensor.grad is gradient():
+                tensor.grad = None

@@ -87,7 +87,8 @@ def looked_up(p: Lazy, g: Lazy, found: dict[Record | None, dict[Lazy, int]]) -> 
 
 def is_large(p: Tensor) -> bool:
     """Whether a table is worth the account of its rows."""
-    return p.dtype is float32 and size(p.lazy.type.shape) >= LARGE
+    kind = p.shown.type
+    return size(kind.shape) >= LARGE and kind.dtype is float32
 
 
 def pays(p: Tensor, rows: int) -> bool:

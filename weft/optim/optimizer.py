@@ -167,12 +167,14 @@ class Optimizer:
 
     def _without_lagging(self, buckets: dict[Any, list[Tensor]]) -> dict[Any, list[Tensor]]:
         """Update tables of which few rows have a gradient; the buckets of the others."""
+        if not self.may_lag:
+            return buckets
         found: dict[Record | None, dict[Lazy, int]] = {}
         rest: dict[Any, list[Tensor]] = {}
         for key, params in buckets.items():
-            for p in params:
-                if not (self.may_lag and is_large(p) and self._lag(p, key[0], key[1], found)):
-                    rest.setdefault(key, []).append(p)
+            whole = [p for p in params if not (is_large(p) and self._lag(p, key[0], key[1], found))]
+            if whole:
+                rest[key] = whole
         return rest
 
     def _lag(self, p: Tensor, index: int, step: int, found: dict[Any, dict[Lazy, int]]) -> bool:
@@ -246,8 +248,7 @@ class Optimizer:
         plan = _UPDATE.plan(values, {"buckets": tuple(static)})
         plan.lasting = True
         results = trace.now.record(plan, tuple(values))
-        for tensor, lazy in zip(changed, results, strict=True):
-            tensor.replace(lazy)
+        Tensor.replace_all(changed, results)
 
     # -- saving
 
