@@ -198,3 +198,12 @@ def test_bad_input(call, error, text):
     with pytest.raises(error) as found:
         call()
     assert str(found.value).startswith(text) and "test_random.py" in str(found.value)
+
+
+def test_complex_numbers_have_variance_1_and_parts_from_0_to_1():
+    wf.manual_seed(3)
+    z = wf.randn(20_000, dtype=wf.complex64).numpy()
+    assert z.dtype == np.complex64 and abs(z.real.var() - 0.5) < 0.02 > abs(z.imag.var() - 0.5)
+    u = wf.rand_like(wf.zeros(3, 4, dtype=wf.complex128), device="cpu").numpy()
+    assert u.dtype == np.complex128 and ((u.real >= 0) & (u.imag >= 0) & (u.real < 1)).all()
+    assert len(set(u.real.ravel()) | set(u.imag.ravel())) == 24

@@ -22,6 +22,7 @@ from weft.eager import (
     solving,
     sorting,
     statistic,
+    striding,
     typed,
     window,
 )
@@ -125,6 +126,7 @@ from weft.eager.solving import *  # noqa: F403
 from weft.eager.sorting import *  # noqa: F403
 from weft.eager.statistic import *  # noqa: F403
 from weft.eager.storage import empty_cache
+from weft.eager.striding import *  # noqa: F403
 from weft.eager.tensor import Tensor
 from weft.eager.typed import *  # noqa: F403
 from weft.eager.window import *  # noqa: F403
@@ -236,5 +238,6 @@ __all__ += shaping.__all__
 __all__ += imaginary.__all__
 __all__ += number.__all__
 __all__ += slope.__all__
+__all__ += striding.__all__
 __all__ += typed.__all__
 __all__ += window.__all__

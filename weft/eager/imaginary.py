@@ -146,7 +146,13 @@ class Imaginary(Handle):
 
     @property
     def H(self) -> Tensor:
-        """A matrix with rows and columns exchanged, conjugated."""
+        """A matrix with rows and columns exchanged, conjugated.
+
+        Raises:
+            ShapeError: no matrix.
+        """
+        if len(dims_of(self)) != 2:
+            raise ShapeError(f"H: expected a matrix, got rank {len(dims_of(self))}{at_user_line()}")
         return conj(adjoint(self))
 
     @property

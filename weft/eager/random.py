@@ -6,6 +6,7 @@ another seed nor another call is another program, and a result depends on nothin
 
 from __future__ import annotations
 
+import math
 import os
 import threading
 from functools import partial
@@ -25,7 +26,7 @@ from weft.ir.dtype import DType, as_dtype, float32, int64, uint64
 from weft.ir.node import Value
 from weft.ir.shape import broadcast, known, show
 from weft.ops import random as nodes
-from weft.ops.base import at_user_line, catalogue
+from weft.ops.base import at_user_line, catalogue, constant_of
 
 if TYPE_CHECKING:
     from weft.eager.tensor import Tensor
@@ -220,8 +221,28 @@ def rand(
 
 def _unit(size: Any, generator: Generator | None, dtype: Any, device: Any, name: str) -> Lazy:
     check_device(device)
-    static = {"shape": dims(size, name), "dtype": _floating(dtype, name)}
+    shape = dims(size, name)
+    if floating(dtype).is_complex:
+        return _parts(shape, floating(dtype), generator, normal=False)
+    static = {"shape": shape, "dtype": _floating(dtype, name)}
     return _uniform.record((next_counter(generator), None, None), static)[0]
+
+
+def _parts(shape: tuple[int, ...], dtype: DType, generator: Generator | None, normal: bool) -> Lazy:
+    static = {"shape": shape, "dtype": dtype, "normal": normal}
+    return _complex.record((next_counter(generator),), static)[0]
+
+
+@recorded(differentiable=False)
+def _complex(counter: Value, *, shape: Any, dtype: DType, normal: bool) -> Value:
+    """Real and imaginary parts that are drawn alike; of normal ones, the variance is 1 together."""
+    both = (2, *shape)
+    if normal:
+        drawn = nodes.random_normal(counter, SEED, both, dtype.real)
+        drawn = drawn * constant_of(math.sqrt(0.5), dtype.real)
+    else:
+        drawn = nodes.random_uniform(counter, SEED, both, dtype.real)
+    return catalogue.complex(drawn[0], drawn[1])
 
 
 def _floating(dtype: Any, name: str) -> DType:
@@ -236,9 +257,16 @@ def randn(
     *size: Any, generator: Generator | None = None, dtype: Any = None, device: Any = None,
     requires_grad: bool = False,
 ) -> Tensor:  # fmt: skip
-    """Normal numbers of mean 0 and standard deviation 1."""
+    """Normal numbers of mean 0 and standard deviation 1.
+
+    Complex numbers have real and imaginary parts of variance 1/2 each.
+    """
     check_device(device)
-    static = {"shape": dims(size, "randn"), "dtype": _floating(dtype, "randn")}
+    shape = dims(size, "randn")
+    if floating(dtype).is_complex:
+        drawn = _parts(shape, floating(dtype), generator, normal=True)
+        return finished(drawn, requires_grad)
+    static = {"shape": shape, "dtype": _floating(dtype, "randn")}
     return finished(_normal.record((next_counter(generator), None, None), static)[0], requires_grad)
 
 
@@ -359,20 +387,29 @@ def multinomial(
     return _multinomial(next_counter(generator), weights, **static)
 
 
-def rand_like(x: Any, dtype: Any = None, requires_grad: bool = False) -> Tensor:
+def rand_like(
+    x: Any, dtype: Any = None, requires_grad: bool = False, *, device: Any = None
+) -> Tensor:
     """Uniform numbers from 0 to below 1 with the shape and element type of `x`."""
+    check_device(device)
     kind = lazy_of(x).type
     return rand(known(kind.shape), dtype=dtype or kind.dtype, requires_grad=requires_grad)
 
 
-def randn_like(x: Any, dtype: Any = None, requires_grad: bool = False) -> Tensor:
+def randn_like(
+    x: Any, dtype: Any = None, requires_grad: bool = False, *, device: Any = None
+) -> Tensor:
     """Normal numbers of mean 0 and standard deviation 1, shaped and typed like `x`."""
+    check_device(device)
     kind = lazy_of(x).type
     return randn(known(kind.shape), dtype=dtype or kind.dtype, requires_grad=requires_grad)
 
 
-def randint_like(x: Any, low: int, high: int | None = None, dtype: Any = None) -> Tensor:
+def randint_like(
+    x: Any, low: int, high: int | None = None, dtype: Any = None, *, device: Any = None
+) -> Tensor:
     """Integers from `low` (0) to below `high` with the shape and element type of `x`."""
+    check_device(device)
     kind = lazy_of(x).type
     return randint(low, high, known(kind.shape), dtype=dtype or kind.dtype)
 

@@ -1,4 +1,4 @@
-"""Tensors with one part replaced, and parts that strides or index tensors choose."""
+"""Tensors with one part replaced, which strides or index tensors choose."""
 
 from __future__ import annotations
 
@@ -6,16 +6,15 @@ import math
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
-from weft.eager.argument import axis_of, dims_of, sizes
+from weft.eager.argument import axis_of, dims_of
 from weft.eager.call import lazy_of, leaf, wrap
 from weft.eager.handle import Handle
 from weft.eager.inplace import write
 from weft.eager.movement import part
-from weft.eager.placing import index_add, index_copy, scatter_reduce, take
+from weft.eager.placing import index_add, index_copy, scatter_reduce
 from weft.eager.shaping import broadcast_to, diagonal, reshape
-from weft.errors import OutOfRangeError, ShapeError
+from weft.eager.striding import strided
+from weft.errors import ShapeError
 from weft.ir.shape import show
 from weft.ops.base import at_user_line
 
@@ -23,7 +22,7 @@ if TYPE_CHECKING:
     from weft.eager.tensor import Tensor
 
 __all__ = [
-    "as_strided", "as_strided_scatter", "diagonal_scatter", "index_put", "index_reduce", "put",
+    "as_strided_scatter", "diagonal_scatter", "index_put", "index_reduce", "put",
     "select_scatter", "slice_scatter",
 ]  # fmt: skip
 
@@ -66,44 +65,12 @@ def diagonal_scatter(x: Any, src: Any, offset: int = 0, dim1: int = 0, dim2: int
     return _replaced("diagonal_scatter", x, lambda y: diagonal(y, offset, dim1, dim2), src)
 
 
-def _strided(name: str, x: Any, size: Any, stride: Any, offset: Any) -> Tensor:
-    """The positions, in row-major order, that sizes and strides choose.
-
-    Raises:
-        ShapeError: as many strides as sizes are needed.
-        OutOfRangeError: a position outside the tensor.
-    """
-    shape, steps = sizes(name, (size,)), sizes(name, (stride,))
-    if len(shape) != len(steps):
-        raise ShapeError(
-            f"{name}: expected a stride for each size, got {shape} and {steps}{at_user_line()}"
-        )
-    places = np.full(shape, int(offset or 0), np.int64)
-    for axis, (n, step) in enumerate(zip(shape, steps, strict=True)):
-        places += (np.arange(n) * step).reshape(n, *[1] * (len(shape) - axis - 1))
-    count = math.prod(dims_of(x))
-    if places.size and not (places.min() >= 0 and places.max() < count):
-        raise OutOfRangeError(
-            f"{name}: expected positions from 0 to {count - 1}, got {places.min()} to "
-            f"{places.max()}{at_user_line()}"
-        )
-    return wrap(leaf(places))
-
-
-def as_strided(x: Any, size: Any, stride: Any, storage_offset: Any = None) -> Tensor:
-    """The elements at `storage_offset + sum(index * stride)`, counted in row-major order; a copy.
-
-    Raises:
-        OutOfRangeError: an element outside the tensor.
-    """
-    return take(x, _strided("as_strided", x, size, stride, storage_offset))
-
-
 def as_strided_scatter(
     x: Any, src: Any, size: Any, stride: Any, storage_offset: Any = None
 ) -> Tensor:
     """`x` with `src` for the elements that `as_strided` gives."""
-    return put(x, _strided("as_strided_scatter", x, size, stride, storage_offset), src)
+    lens = strided("as_strided_scatter", x, size, stride, int(storage_offset or 0))
+    return put(x, wrap(leaf(lens.places())), src)
 
 
 def put(x: Any, index: Any, source: Any, accumulate: bool = False) -> Tensor:
@@ -151,7 +118,6 @@ class Replacing(Handle):
 
     __slots__ = ()
 
-    as_strided = as_strided
     as_strided_scatter = as_strided_scatter
     diagonal_scatter = diagonal_scatter
     index_put = index_put

@@ -345,6 +345,8 @@ class Shaping(Handle):
         """`swapaxes` in place."""
         return self.become(swapaxes(self, axis0, axis1))
 
+    swapdims_ = swapaxes_
+
     def detach_(self) -> Any:
         """`detach` in place: from now on a constant.
 

@@ -32,6 +32,7 @@ from weft.eager.shaping import Shaping
 from weft.eager.solving import Solving
 from weft.eager.sorting import Sorting
 from weft.eager.statistic import Statistics
+from weft.eager.striding import Striding
 from weft.errors import GradientError
 from weft.ops.base import at_user_line
 
@@ -52,6 +53,7 @@ class Tensor(
     Sorting,
     Statistics,
     Replacing,
+    Striding,
     Placing,
     Counting,
     Imaginary,

@@ -25,9 +25,21 @@ class DType:
         return self.numpy.itemsize
 
     @property
+    def itemsize(self) -> int:
+        """Bytes per element, as NumPy and PyTorch call it."""
+        return self.size
+
+    @property
     def is_floating(self) -> bool:
         """Whether the type holds floating-point numbers."""
         return self.kind == "f"
+
+    is_floating_point = is_floating
+
+    @property
+    def is_signed(self) -> bool:
+        """Whether the type holds negative numbers."""
+        return self.kind in "ifc"
 
     @property
     def is_complex(self) -> bool:

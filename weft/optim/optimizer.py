@@ -254,7 +254,9 @@ class Optimizer:
 
     def state_dict(self) -> dict[str, Any]:
         """State and options, with parameters numbered; tensors are not copied."""
-        order = {id(p): i for i, p in enumerate(self._parameters())}
+        order: dict[int, int] = {}
+        for i, p in enumerate(self._parameters()):
+            order.setdefault(id(p), i)
         state = {order[id(p)]: dict(s) for p, s in self.state.items()}
         groups = [
             {**{k: v for k, v in g.items() if k != "params"},

@@ -26,12 +26,14 @@ def _size(v: Value, dim: int | None) -> Value:
 
 
 @recorded
-def _sized(v: Value, g: Value, *, dim: int | None) -> Value:
+def sized(v: Value, g: Value, *, dim: int | None) -> Value:
+    """Directions with the lengths `g`."""
     return v * (g / _size(v, dim))
 
 
 @recorded(differentiable=False)
-def _norms(v: Value, *, dim: int | None) -> Value:
+def norms(v: Value, *, dim: int | None) -> Value:
+    """The lengths along a dimension."""
     return _size(v, dim)
 
 
@@ -83,7 +85,7 @@ class _WeightNorm(_Weight):
 
     def value(self, module: Any) -> Any:
         v, g = getattr(module, f"{self.name}_v"), getattr(module, f"{self.name}_g")
-        return _sized(v, g, dim=self.dim)
+        return sized(v, g, dim=self.dim)
 
 
 def weight_norm(module: M, name: str = "weight", dim: int | None = 0) -> M:
@@ -96,7 +98,7 @@ def weight_norm(module: M, name: str = "weight", dim: int | None = 0) -> M:
     """
     weight = module.get_parameter(name)
     delattr(module, name)
-    module.register_parameter(f"{name}_g", Parameter(_norms(weight, dim=dim)))
+    module.register_parameter(f"{name}_g", Parameter(norms(weight, dim=dim)))
     module.register_parameter(f"{name}_v", Parameter(weight))
     _enter(module, _WeightNorm(name, dim))
     return module
@@ -114,7 +116,7 @@ def remove_weight_norm(module: M, name: str = "weight") -> M:
 
 
 @recorded(differentiable=False)
-def _iterate(weight: Value, u: Value, *, dim: int, steps: int, eps: float) -> tuple[Value, Value]:
+def iterated(weight: Value, u: Value, *, dim: int, steps: int, eps: float) -> tuple[Value, Value]:
     """Singular vectors of the largest singular value, by power iteration."""
     matrix = _matrix(weight, dim)
     column = catalogue.expand_dims(u, axis=-1)
@@ -139,9 +141,19 @@ def _unit(x: Value, eps: float) -> Value:
 
 
 @recorded
-def _divided(weight: Value, u: Value, v: Value, *, dim: int) -> Value:
+def divided(weight: Value, u: Value, v: Value, *, dim: int) -> Value:
+    """A weight divided by what its singular vectors say is its largest singular value."""
     product = catalogue.matmul(_matrix(weight, dim), catalogue.expand_dims(v, axis=-1))
     return weight / catalogue.sum(product * catalogue.expand_dims(u, axis=-1))
+
+
+def leading(weight: Any, axis: int) -> tuple[Any, Any]:
+    """The singular vectors of the largest singular value of a weight as a matrix."""
+    matrix = np.moveaxis(weight.array, axis, 0).reshape(weight.shape[axis], -1)
+    u, _, v = np.linalg.svd(matrix.astype(np.float64), full_matrices=False)
+    kind = weight.dtype.numpy
+    left, right = (wrap(leaf(np.ascontiguousarray(x, kind))) for x in (u[:, 0], v[0]))
+    return left, right
 
 
 class _SpectralNorm(_Weight):
@@ -155,12 +167,12 @@ class _SpectralNorm(_Weight):
         weight = getattr(module, f"{self.name}_orig")
         u, v = (getattr(module, f"{self.name}_{part}") for part in "uv")
         if module.training and self.steps:
-            found = _iterate.record(
+            found = iterated.record(
                 (weight, u), {"dim": self.dim, "steps": self.steps, "eps": self.eps}
             )
             u.replace(found[0])
             v.replace(found[1])
-        return _divided(weight, _now(u), _now(v), dim=self.dim)
+        return divided(weight, _now(u), _now(v), dim=self.dim)
 
 
 def _now(buffer: Any) -> Any:
@@ -181,13 +193,10 @@ def spectral_norm(
     """
     weight = module.get_parameter(name)
     axis = int(getattr(module, "transposed", False)) if dim is None else dim
-    matrix = np.moveaxis(weight.array, axis, 0).reshape(weight.shape[axis], -1)
-    u, _, v = np.linalg.svd(matrix.astype(np.float64), full_matrices=False)
     delattr(module, name)
     module.register_parameter(f"{name}_orig", Parameter(weight))
-    for part, vector in (("u", u[:, 0]), ("v", v[0])):
-        array = np.ascontiguousarray(vector, weight.dtype.numpy)
-        module.register_buffer(f"{name}_{part}", Buffer(wrap(leaf(array))))
+    for part, vector in zip("uv", leading(weight, axis), strict=True):
+        module.register_buffer(f"{name}_{part}", Buffer(vector))
     _enter(module, _SpectralNorm(name, n_power_iterations, eps, axis))
     return module
 

@@ -1,0 +1,63 @@
+"""Elements chosen by strides, and tensors that change their size in place."""
+
+import numpy as np
+import pytest
+
+import weft as wf
+from weft.errors import GradientError, OutOfRangeError, ShapeError
+
+
+def test_as_strided_is_a_view_of_the_memory():
+    x = wf.arange(12.0)
+    part = x[2:].view(5, 2)
+    found = part.as_strided((2, 2), (3, 1))
+    memory = np.lib.stride_tricks.as_strided(np.arange(12.0)[2:], (2, 2), (24, 8))
+    np.testing.assert_array_equal(found.numpy(), memory)
+    assert found.storage_offset() == 2 and found.stride() == (3, 1) and found._base is x
+    found.zero_()
+    assert x.tolist() == [0, 1, 0, 0, 4, 0, 0, 7, 8, 9, 10, 11]
+    x.add_(1)
+    assert found.tolist() == [[1, 1], [1, 1]] and x.as_strided((), ()).item() == 1
+
+
+def test_gradients_add_up_where_elements_repeat():
+    x = wf.ones(4, requires_grad=True)
+    windows = wf.as_strided(x, (3, 2), (1, 1))
+    (windows * wf.tensor([[1.0], [10.0], [100.0]])).sum().backward()
+    assert x.grad is not None and x.grad.tolist() == [1, 11, 110, 100]
+    y = (x * 1).as_strided_((2,), (2,))
+    assert y.shape == (2,) and y.tolist() == [1, 1]
+
+
+def test_compiled():
+    @wf.compile
+    def step(x):
+        x.as_strided((2,), (2,)).mul_(2)
+        return x + 1
+
+    assert step(wf.ones(4)).tolist() == [3, 2, 3, 2]
+
+
+def test_resize_keeps_what_there_is():
+    x = wf.tensor([[1, 2], [3, 4]])
+    assert x.resize_(3).tolist() == [1, 2, 3]
+    assert x.resize_as_(wf.zeros(2, 2)).tolist() == [[1, 2], [3, 0]]
+    view = wf.arange(4)[:2]
+    assert view.resize_(1, 2).shape == (1, 2)
+
+
+ERRORS = [
+    (lambda: wf.ones(3).as_strided((2,), (3,)), OutOfRangeError, "positions from 0 to 2"),
+    (lambda: wf.ones(3).as_strided((2,), ()), ShapeError, "a stride for each size"),
+    (lambda: wf.ones(3).as_strided((3,), (0,)).add_(1), ShapeError, "several of its elements"),
+    (lambda: wf.ones(3)[:2].resize_(3), ShapeError, "a view keeps its number"),
+    (lambda: wf.ones(3, requires_grad=True).resize_(2), GradientError, "resize_"),
+    (lambda: (wf.ones(3, requires_grad=True) * 2).resize_(2), GradientError, "keeps its size"),
+    (lambda: wf.ones(2, 2, 2).H, ShapeError, "expected a matrix, got rank 3"),
+]
+
+
+@pytest.mark.parametrize(("run", "kind", "text"), ERRORS)
+def test_errors(run, kind, text):
+    with pytest.raises(kind, match=text):
+        run()

@@ -1,0 +1,202 @@
+"""Elements chosen by strides, and tensors that change their size: views and changes in place."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, ClassVar
+
+import numpy as np
+
+from weft import ops
+from weft.eager.argument import dims_of, sizes
+from weft.eager.call import lazy_of, leaf, recorded, wrap
+from weft.eager.format import check_format
+from weft.eager.handle import Handle
+from weft.eager.inplace import check_writable
+from weft.eager.lazy import Lazy
+from weft.eager.lens import apply, show
+from weft.eager.shaping import detach, reshape
+from weft.eager.view import Array
+from weft.errors import GradientError, OutOfRangeError, ShapeError
+from weft.ir.node import Value
+from weft.ops.base import at_user_line, catalogue
+from weft.ops.rule import concrete
+
+if TYPE_CHECKING:
+    from weft.eager.tensor import Tensor
+
+__all__ = ["as_strided"]
+
+
+def _chosen(x: Value, places: Value) -> Value:
+    return ops.take_nd(catalogue.reshape(x, shape=(-1,)), [places])
+
+
+def _placed(x: Value, places: Value, part: Value) -> Value:
+    flat, to = (catalogue.reshape(v, shape=(-1,)) for v in (x, places))
+    part = catalogue.broadcast_to(part, shape=concrete(places))
+    changed = ops.put_rows(flat, to, catalogue.reshape(part, shape=(-1,)), "set")
+    return catalogue.reshape(changed, shape=concrete(x))
+
+
+@dataclass(frozen=True, slots=True)
+class Strided:
+    """The elements at `offset + sum(index * stride)` of a tensor that is no view."""
+
+    shape: tuple[int, ...]
+    stride: tuple[int, ...]
+    offset: int
+    detached: ClassVar[bool] = False
+
+    def lay(self, base: Array) -> Array:
+        """See `Lens`."""
+        flat = base.reshape(-1)[self.offset :]
+        return np.lib.stride_tricks.as_strided(flat, self.shape, self.stride)
+
+    def take(self, base: Lazy) -> Lazy:
+        """See `Lens`."""
+        return apply(_chosen, (base, leaf(self.places())))
+
+    def put(self, base: Lazy, part: Lazy) -> Lazy:
+        """See `Lens`.
+
+        Raises:
+            ShapeError: several elements of the view are one of the base.
+        """
+        places = self.places()
+        if np.unique(places).size != places.size:
+            raise ShapeError(
+                "in-place change of as_strided: several of its elements are one element of the "
+                f"tensor that it shows; clone() it first{at_user_line()}"
+            )
+        return apply(_placed, (base, leaf(places), part))
+
+    def places(self) -> Array:
+        """The positions of the elements in the base, counted in row-major order."""
+        found = np.full(self.shape, self.offset, np.int64)
+        for axis, (n, step) in enumerate(zip(self.shape, self.stride, strict=True)):
+            found += (np.arange(n) * step).reshape(n, *[1] * (len(self.shape) - axis - 1))
+        return found
+
+
+def strided(name: str, x: Any, size: Any, stride: Any, offset: int) -> Strided:
+    """What sizes and strides choose of a tensor.
+
+    Raises:
+        ShapeError: as many strides as sizes are needed.
+        OutOfRangeError: a position outside the tensor.
+    """
+    shape, steps = sizes(name, (size,)), sizes(name, (stride,))
+    if len(shape) != len(steps):
+        raise ShapeError(
+            f"{name}: expected a stride for each size, got {shape} and {steps}{at_user_line()}"
+        )
+    count, reach = math.prod(dims_of(x)), [(n - 1) * s for n, s in zip(shape, steps, strict=True)]
+    first = offset + sum(r for r in reach if r < 0)
+    last = offset + sum(r for r in reach if r > 0)
+    if math.prod(shape) and not (first >= 0 and last < count):
+        raise OutOfRangeError(
+            f"{name}: expected positions from 0 to {count - 1}, got {first} to {last}"
+            f"{at_user_line()}"
+        )
+    return Strided(shape, steps, offset)
+
+
+def _memory(x: Handle) -> tuple[Array, Array]:
+    """An array as the tensor lies whose elements `x` shows, and the part of it that `x` is."""
+    view = x.view_of
+    if view is None:
+        whole = np.empty(dims_of(x), np.int8)
+        return whole, whole
+    whole, base = _memory(view.base)
+    return whole, view.lens.lay(base)
+
+
+def _offset(x: Handle) -> int:
+    whole, part = _memory(x)
+    start: int = whole.__array_interface__["data"][0]
+    return part.__array_interface__["data"][0] - start
+
+
+def as_strided(x: Any, size: Any, stride: Any, storage_offset: Any = None) -> Tensor:
+    """A view of the elements at `storage_offset + sum(index * stride)`.
+
+    They are counted in the memory of the tensor that `x` shows, in row-major order; a view begins
+    where it does by itself.
+
+    Raises:
+        OutOfRangeError: an element outside the tensor.
+
+    Example:
+        >>> import weft as wf
+        >>> x = wf.zeros(3)
+        >>> _ = wf.as_strided(x, (2,), (2,)).add_(1.0)
+        >>> x.tolist()
+        [1.0, 0.0, 1.0]
+    """
+    tensor: Any = x if isinstance(x, Handle) else wrap(lazy_of(x))
+    offset = _offset(tensor) if storage_offset is None else int(storage_offset)
+    base, is_detached = tensor, False
+    while base.view_of is not None:
+        is_detached |= base.view_of.lens.detached
+        base = base.view_of.base
+    lens = strided("as_strided", base, size, stride, offset)
+    return show(detach(base) if is_detached else base, lens)
+
+
+@recorded
+def _resized(x: Value, *, shape: tuple[int, ...]) -> Value:
+    flat = catalogue.reshape(x, shape=(-1,))
+    count, wanted = concrete(flat)[0], math.prod(shape)
+    if wanted > count:
+        flat = catalogue.pad(flat, paddings=((0, wanted - count),))
+    elif wanted < count:
+        flat = catalogue.slice(flat, begin=(0,), end=(wanted,))
+    return catalogue.reshape(flat, shape=shape)
+
+
+class Striding(Handle):
+    """Strides, and changes of size in place, as methods."""
+
+    __slots__ = ()
+
+    as_strided = as_strided
+
+    def as_strided_(self, size: Any, stride: Any, storage_offset: Any = None) -> Any:
+        """`as_strided` in place."""
+        return self.become(as_strided(self, size, stride, storage_offset))
+
+    def storage_offset(self) -> int:
+        """Position of the first element in the memory of the tensor that a view shows."""
+        return _offset(self)
+
+    def resize_(self, *size: Any, memory_format: Any = None) -> Any:
+        """Another shape in place: elements are cut off at the end, or zeros come behind them.
+
+        Raises:
+            GradientError: the tensor needs a gradient.
+            ShapeError: a view of other size.
+
+        Example:
+            >>> import weft as wf
+            >>> wf.tensor([1, 2, 3]).resize_(2, 2).tolist()
+            [[1, 2], [3, 0]]
+        """
+        check_format(memory_format)
+        check_writable(self, "resize_")
+        if self.lazy.tracked:
+            raise GradientError(
+                f"resize_: a tensor that needs a gradient keeps its size{at_user_line()}"
+            )
+        shape = sizes("resize_", size)
+        if self.view_of is not None and math.prod(shape) != math.prod(dims_of(self)):
+            raise ShapeError(
+                f"resize_: a view keeps its number of elements; clone() it first{at_user_line()}"
+            )
+        found = _resized(self, shape=shape) if self.view_of is None else reshape(self, shape)
+        return self.become(found)
+
+    def resize_as_(self, other: Any, *, memory_format: Any = None) -> Any:
+        """`resize_` to the shape of another tensor."""
+        return self.resize_(dims_of(other), memory_format=memory_format)

@@ -1,0 +1,201 @@
+"""Ready-made parametrisations: `weight_norm`, `spectral_norm`, `orthogonal`."""
+
+from __future__ import annotations
+
+from typing import Any, TypeVar
+
+from weft.eager.creation import zeros
+from weft.eager.factoring import orgqr, qr_of
+from weft.eager.movement import cat, tril
+from weft.eager.sequence import eye
+from weft.eager.solving import matrix_exp, solve
+from weft.errors import ShapeError
+from weft.nn.module import Module
+from weft.nn.parameter import Buffer
+from weft.nn.utils.parametrize import register_parametrization
+from weft.nn.utils.weight import divided, iterated, leading, norms, sized
+from weft.ops.base import at_user_line
+
+__all__ = ["orthogonal", "spectral_norm", "weight_norm"]
+
+M = TypeVar("M", bound=Module)
+_MAPS = ("matrix_exp", "cayley", "householder")
+
+
+class _WeightNorm(Module):
+    """A weight from its lengths (`original0`) and its directions (`original1`)."""
+
+    def __init__(self, dim: int | None) -> None:
+        super().__init__()
+        self.dim = dim
+
+    def forward(self, length: Any, direction: Any) -> Any:
+        return sized(direction, length, dim=self.dim)
+
+    def right_inverse(self, weight: Any) -> tuple[Any, Any]:
+        """Lengths and directions of a weight."""
+        return norms(weight, dim=self.dim), weight
+
+
+def weight_norm(module: M, name: str = "weight", dim: int | None = 0) -> M:
+    """Train the length and the direction of a weight apart from each other.
+
+    Args:
+        dim: the dimension that has a length for each entry; `None` for one length.
+
+    Source: Salimans and Kingma, "Weight Normalization" (2016).
+
+    Example:
+        >>> from weft import nn
+        >>> layer = weight_norm(nn.Linear(2, 3))
+        >>> layer.parametrizations.weight.original0.shape
+        (3, 1)
+    """
+    return register_parametrization(module, name, _WeightNorm(dim), unsafe=True)
+
+
+class _SpectralNorm(Module):
+    """A weight divided by its largest singular value, which power iteration estimates."""
+
+    def __init__(self, weight: Any, dim: int, steps: int, eps: float) -> None:
+        super().__init__()
+        self.dim = dim
+        self.steps = steps
+        self.eps = eps
+        if weight.ndim > 1:
+            left, right = leading(weight, dim)
+            self._u = Buffer(left)
+            self._v = Buffer(right)
+
+    def forward(self, weight: Any) -> Any:
+        if weight.ndim == 1:
+            return weight / weight.norm().clamp(min=self.eps)
+        if self.training and self.steps:
+            static = {"dim": self.dim, "steps": self.steps, "eps": self.eps}
+            found = iterated.record((weight, self._u), static)
+            self._u.replace(found[0])
+            self._v.replace(found[1])
+        return divided(weight, self._u.clone(), self._v.clone(), dim=self.dim)
+
+    def right_inverse(self, value: Any) -> Any:
+        """The value: it is taken to have the right size."""
+        return value
+
+
+def spectral_norm(
+    module: M, name: str = "weight", n_power_iterations: int = 1, eps: float = 1e-12,
+    dim: int | None = None,
+) -> M:  # fmt: skip
+    """Divide a weight by its largest singular value, estimated by power iteration in training.
+
+    Args:
+        dim: the dimension of the outputs; 1 for transposed convolutions, else 0, by default.
+
+    Source: Miyato et al., "Spectral Normalization" (2018).
+    """
+    if n_power_iterations < 1:
+        raise ValueError(
+            f"spectral_norm: expected n_power_iterations from 1, got {n_power_iterations}"
+            f"{at_user_line()}"
+        )
+    axis = int(getattr(module, "transposed", False)) if dim is None else dim
+    made = _SpectralNorm(getattr(module, name), axis, n_power_iterations, eps)
+    return register_parametrization(module, name, made)
+
+
+class _Orthogonal(Module):
+    """Matrices with orthonormal columns (or rows, if there are more columns than rows)."""
+
+    def __init__(self, weight: Any, kind: str, is_free: bool) -> None:
+        super().__init__()
+        self.kind = kind
+        n = max(weight.shape[-2:])
+        start = eye(n, dtype=weight.dtype).expand(*weight.shape[:-2], n, n)
+        self.register_buffer("base", Buffer(start) if is_free else None)
+
+    def forward(self, x: Any) -> Any:
+        is_wide = x.shape[-2] < x.shape[-1]
+        x = x.mT if is_wide else x
+        found = _reflected(x) if self.kind == "householder" else _turned(x, self.kind)
+        if self.base is not None:
+            found = self.base @ found
+        return found.mT if is_wide else found
+
+    def right_inverse(self, value: Any) -> Any:
+        """What gives an orthogonal matrix; of another one, its orthogonal factor.
+
+        Raises:
+            NotImplementedError: only a base can be moved there.
+        """
+        if self.base is None:
+            raise NotImplementedError("orthogonal: use_trivialization=False takes no values")
+        tall = value.mT if value.shape[-2] < value.shape[-1] else value
+        k = tall.shape[-1]
+        q, r = qr_of(tall, "complete")
+        signs = r.diagonal(dim1=-2, dim2=-1).sign()
+        self.base.copy_(cat([q[..., :k] * signs[..., None, :], q[..., k:]], -1))
+        start = zeros(value.shape, dtype=value.dtype)
+        if self.kind == "householder":
+            start.diagonal(dim1=-2, dim2=-1).fill_(-1.0)
+        return start
+
+
+def _turned(x: Any, kind: str) -> Any:
+    """The rotation that the part below the diagonal of matrices says, its first columns."""
+    n, k = x.shape[-2:]
+    lower = tril(x)
+    if n != k:
+        lower = cat([lower, zeros((*x.shape[:-2], n, n - k), dtype=x.dtype)], -1)
+    skew = lower - lower.mT
+    if kind == "matrix_exp":
+        turned = matrix_exp(skew)
+    else:
+        one = eye(n, dtype=x.dtype)
+        turned = solve(one - 0.5 * skew, one + 0.5 * skew)
+    return turned[..., :k]
+
+
+def _reflected(x: Any) -> Any:
+    """The product of the reflections that the columns below the diagonal of matrices say."""
+    below = tril(x, -1)
+    scales = 2.0 / (1.0 + (below * below).sum(-2))
+    signs = x.diagonal(dim1=-2, dim2=-1).detach().sign()
+    return orgqr(below, scales) * signs[..., None, :]
+
+
+def orthogonal(
+    module: M, name: str = "weight", orthogonal_map: str | None = None, *,
+    use_trivialization: bool = True,
+) -> M:  # fmt: skip
+    """Keep matrices orthogonal: columns (rows, if these are fewer) orthonormal.
+
+    Args:
+        orthogonal_map: `matrix_exp`, `cayley` or `householder`; by default `matrix_exp` for square
+            matrices and `householder` for others.
+        use_trivialization: begin from the orthogonal factor of the weight that is there, and let
+            values be assigned.
+
+    Raises:
+        ValueError: another map.
+        ShapeError: no matrices.
+
+    Source: Lezcano-Casado, "Trivializations for Gradient-Based Optimization on Manifolds" (2019).
+
+    Example:
+        >>> import weft as wf
+        >>> from weft import nn
+        >>> layer = orthogonal(nn.Linear(3, 3))
+        >>> wf.allclose(layer.weight @ layer.weight.mT, wf.eye(3), atol=1e-5)
+        True
+    """
+    weight: Any = getattr(module, name)
+    if weight.ndim < 2:
+        raise ShapeError(f"orthogonal: expected matrices, got rank {weight.ndim}{at_user_line()}")
+    is_square = weight.shape[-2] == weight.shape[-1]
+    kind = orthogonal_map or ("matrix_exp" if is_square else "householder")
+    if kind not in _MAPS:
+        raise ValueError(
+            f"orthogonal: expected orthogonal_map {', '.join(_MAPS)}, got {kind!r}{at_user_line()}"
+        )
+    made = _Orthogonal(weight, kind, use_trivialization)
+    return register_parametrization(module, name, made, unsafe=True)

@@ -1,0 +1,297 @@
+"""Parameters and buffers that modules compute from others: `register_parametrization`.
+
+>>> import weft as wf
+>>> from weft import nn
+>>> class Symmetric(nn.Module):
+...     def forward(self, x):
+...         return x.triu() + x.triu(1).mT
+>>> layer = nn.Linear(3, 3)
+>>> _ = register_parametrization(layer, "weight", Symmetric())
+>>> wf.allclose(layer.weight, layer.weight.mT), [name for name, _ in layer.named_parameters()]
+(True, ['bias', 'parametrizations.weight.original'])
+"""
+
+from __future__ import annotations
+
+import contextlib
+import threading
+from collections.abc import Iterator, Sequence
+from functools import lru_cache
+from typing import Any, TypeVar
+
+from weft.eager.mode import no_grad
+from weft.eager.tensor import Tensor
+from weft.nn.container import ModuleDict, ModuleList
+from weft.nn.module import Module
+from weft.nn.parameter import Buffer, Parameter
+from weft.ops.base import at_user_line
+
+M = TypeVar("M", bound=Module)
+
+
+class _Cache(threading.local):
+    """Values inside `cached()`: each is computed once."""
+
+    def __init__(self) -> None:
+        self.depth = 0
+        self.values: dict[tuple[int, str], Any] = {}
+
+
+_CACHE = _Cache()
+
+
+class ParametrizationList(ModuleList):
+    """What a value is computed from, and the modules that compute it, one after the other.
+
+    Args:
+        original: the value before; `original`, or `original0`, `original1`, ... where the
+            modules' `right_inverse` gives several tensors.
+        unsafe: whether the value may get another shape or element type.
+    """
+
+    def __init__(self, modules: Sequence[Module], original: Any, unsafe: bool = False) -> None:
+        super().__init__(modules)
+        self.unsafe = unsafe
+        with no_grad():
+            found = _inverted(list(self), original)
+        self.parts = 0
+        if isinstance(found, Tensor):
+            self._hold("original", _like(original, found))
+            return
+        self.parts = len(found)
+        for i, part in enumerate(found):
+            self._hold(f"original{i}", _like(original, part))
+
+    def _hold(self, name: str, value: Any) -> None:
+        if isinstance(value, Parameter):
+            self.register_parameter(name, value)
+        else:
+            self.register_buffer(name, value)
+
+    def originals(self) -> list[Any]:
+        """The tensors that the value is computed from."""
+        names = [f"original{i}" for i in range(self.parts)] or ["original"]
+        return [getattr(self, name) for name in names]
+
+    def forward(self) -> Any:
+        """The value."""
+        first, *rest = self
+        value = first(*self.originals())
+        for module in rest:
+            value = module(value)
+        return value
+
+    def right_inverse(self, value: Any) -> None:
+        """Change the originals so that the value becomes this one.
+
+        Raises:
+            RuntimeError: a module has no `right_inverse`.
+        """
+        for module in self:
+            if not hasattr(module, "right_inverse"):
+                raise RuntimeError(
+                    f"{type(module).__name__}: to assign a value, right_inverse has to be "
+                    f"defined{at_user_line()}"
+                )
+        with no_grad():
+            found = _inverted(list(self), value)
+            parts = [found] if isinstance(found, Tensor) else list(found)
+            for old, new in zip(self.originals(), parts, strict=True):
+                old.data = new
+
+
+def _inverted(modules: list[Any], value: Any) -> Any:
+    """What the modules compute a value from, as far as they say it."""
+    for module in reversed(modules):
+        inverse = getattr(module, "right_inverse", None)
+        if inverse is not None:
+            with contextlib.suppress(NotImplementedError):
+                value = inverse(value)
+    return value
+
+
+def _like(original: Any, value: Any) -> Any:
+    """A value as a parameter or buffer, as the original was; the original itself if it can be."""
+    if value is original:
+        return original
+    if not isinstance(original, Parameter):
+        return Buffer(value)
+    return Parameter(value, original.requires_grad and value.dtype.is_inexact)
+
+
+def _value(module: Any, name: str) -> Any:
+    makers = module.parametrizations
+    if not _CACHE.depth:
+        return makers[name]()
+    key = (id(module), name)
+    if key not in _CACHE.values:
+        _CACHE.values[key] = makers[name]()
+    return _CACHE.values[key]
+
+
+def _property(name: str) -> property:
+    def get(module: Any) -> Any:
+        return _value(module, name)
+
+    def put(module: Any, value: Any) -> None:
+        module.parametrizations[name].right_inverse(value)
+
+    return property(get, put)
+
+
+@lru_cache(maxsize=1024)
+def _parametrized(base: type[Module], names: tuple[str, ...]) -> type[Module]:
+    """The class of modules of a class, in which some values are computed."""
+
+    def reduce(self: Any, _protocol: Any) -> Any:
+        return _made, (base, names), dict(vars(self))
+
+    fields: dict[str, Any] = {name: _property(name) for name in names}
+    fields |= {"__reduce_ex__": reduce, "_before": base}
+    return type(f"Parametrized{base.__name__}", (base,), fields)
+
+
+def _made(base: type[Module], names: tuple[str, ...]) -> Module:
+    """An empty module, for copies."""
+    kind = _parametrized(base, names)
+    return kind.__new__(kind)
+
+
+def type_before_parametrizations(module: Module) -> type[Module]:
+    """The class that a module had before anything of it was parametrised."""
+    return getattr(type(module), "_before", type(module))
+
+
+def is_parametrized(module: Module, tensor_name: str | None = None) -> bool:
+    """Whether a module computes a value of this name, or any."""
+    makers: Any = vars(module).get("_modules", {}).get("parametrizations")
+    if not isinstance(makers, ModuleDict):
+        return False
+    return bool(len(makers)) if tensor_name is None else tensor_name in makers
+
+
+@contextlib.contextmanager
+def cached() -> Iterator[None]:
+    """Inside, each value is computed once, however often it is used."""
+    _CACHE.depth += 1
+    try:
+        yield
+    finally:
+        _CACHE.depth -= 1
+        if not _CACHE.depth:
+            _CACHE.values.clear()
+
+
+def register_parametrization(
+    module: M, tensor_name: str, parametrization: Module, *, unsafe: bool = False
+) -> M:
+    """Compute a parameter or buffer of a module by another module from now on.
+
+    A `right_inverse` of the parametrisation gives what the value that is there is computed from,
+    and is used when a value is assigned. Several parametrisations apply one after the other.
+
+    Args:
+        unsafe: do not check that shape and element type stay the same.
+
+    Raises:
+        ValueError: no such parameter or buffer, or another shape or element type.
+    """
+    parametrization.train(module.training)
+    tensors: dict[str, Any] = {**vars(module)["_parameters"], **vars(module)["_buffers"]}
+    again = is_parametrized(module, tensor_name)
+    if not again and tensors.get(tensor_name) is None:
+        raise ValueError(
+            f"{type(module).__name__}: there is no parameter or buffer {tensor_name!r}"
+            f"{at_user_line()}"
+        )
+    value = getattr(module, tensor_name)
+    if not unsafe:
+        _check(value, parametrization)
+    makers: Any = getattr(module, "parametrizations", None)
+    if again:
+        makers[tensor_name].append(parametrization)
+        makers[tensor_name].unsafe |= unsafe
+        return module
+    held = ParametrizationList([parametrization], value, unsafe).train(module.training)
+    delattr(module, tensor_name)
+    if makers is None:
+        module.parametrizations = ModuleDict()
+        makers = module.parametrizations
+    makers[tensor_name] = held
+    _be(module)
+    return module
+
+
+def _be(module: Module) -> None:
+    """Give a module the class with the properties that it needs."""
+    makers: Any = module.parametrizations
+    base, names = type_before_parametrizations(module), tuple(makers.keys())
+    object.__setattr__(module, "__class__", _parametrized(base, names) if names else base)
+    if not names:
+        del module.parametrizations
+
+
+def _check(value: Any, parametrization: Any) -> None:
+    """Refuse a parametrisation that changes the shape or the element type.
+
+    Raises:
+        ValueError: it does.
+    """
+    with no_grad():
+        found = _inverted([parametrization], value)
+        made = parametrization(*([found] if isinstance(found, Tensor) else found))
+    if not isinstance(made, Tensor):
+        raise ValueError(
+            f"{type(parametrization).__name__}: expected a tensor, got {type(made).__name__}"
+            f"{at_user_line()}"
+        )
+    if (made.shape, made.dtype) != (value.shape, value.dtype):
+        raise ValueError(
+            f"{type(parametrization).__name__}: expected {value.dtype} of shape {value.shape}, "
+            f"got {made.dtype} of shape {made.shape}; unsafe=True allows it{at_user_line()}"
+        )
+
+
+def remove_parametrizations(module: M, tensor_name: str, leave_parametrized: bool = True) -> M:
+    """Make a value that a module computes a parameter or buffer again.
+
+    Args:
+        leave_parametrized: with the value that is computed; else with the original.
+
+    Raises:
+        ValueError: it is not computed, or there are several originals to leave.
+    """
+    if not is_parametrized(module, tensor_name):
+        raise ValueError(
+            f"{type(module).__name__}: {tensor_name!r} has no parametrization{at_user_line()}"
+        )
+    makers: Any = module.parametrizations
+    held = makers[tensor_name]
+    if held.parts and not leave_parametrized:
+        raise ValueError(
+            f"{type(module).__name__}: {tensor_name!r} has several originals; "
+            f"leave_parametrized has to be True{at_user_line()}"
+        )
+    kept = _left(module, tensor_name, held, leave_parametrized)
+    del makers[tensor_name]
+    _be(module)
+    if isinstance(kept, Parameter):
+        module.register_parameter(tensor_name, kept)
+    else:
+        module.register_buffer(tensor_name, kept)
+    return module
+
+
+def _left(module: Module, name: str, held: Any, computed: bool) -> Any:
+    """The parameter or buffer that stays, with the value that is computed or the original one."""
+    originals = held.originals()
+    kept = originals[0]
+    if not computed:
+        return kept
+    with no_grad():
+        value = getattr(module, name)
+        if not held.parts:
+            kept.data = value
+            return kept
+    trained = any(p.requires_grad for p in originals)
+    return Parameter(value, trained) if isinstance(kept, Parameter) else Buffer(value)
