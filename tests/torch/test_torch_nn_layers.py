@@ -1,5 +1,7 @@
 """Activations, dense layers and normalisation against PyTorch's, over drawn sizes and options."""
 
+import math
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -116,6 +118,23 @@ def weighted_embedding_bag(d):
     rows, width, shape = d.size(), d.size(), (d.size(), d.size())
     make = lambda nn: nn.EmbeddingBag(rows, width, mode="sum")  # noqa: E731
     return make, [d.ints(rows, *shape), None, d.normal(*shape)]
+
+
+@CASES.add
+def embedding_with_limits(d):
+    rows, width = d.size(), d.size(2)
+    power, often = d.pick(1.0, 2.0, 3.0, math.inf), d.flag()
+    options = {"max_norm": d.pick(0.5, 1.5), "norm_type": power, "scale_grad_by_freq": often}
+    return lambda nn: nn.Embedding(rows, width, **options), [d.ints(rows, *lead(d))]
+
+
+@CASES.add
+def embedding_bag_with_limits(d):
+    rows, width, mode = d.size(2), d.size(), d.pick("sum", "mean")
+    options = {"mode": mode, "max_norm": d.pick(None, 1.0), "scale_grad_by_freq": d.flag()}
+    if d.flag():
+        return lambda nn: nn.EmbeddingBag(rows, width, **options), [d.ints(rows, 4), np.array([0])]
+    return lambda nn: nn.EmbeddingBag(rows, width, **options), [d.ints(rows, d.size(), d.size())]
 
 
 @CASES.add

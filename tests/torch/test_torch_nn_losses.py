@@ -168,6 +168,14 @@ def multi_margin(d):
 
 
 @CASES.add
+def multi_label_margin(d):
+    shape, how = (d.size(), d.size()), d.pick(*REDUCTIONS)
+    shape = shape if d.flag() else shape[1:]
+    y = d.ints(shape[-1] + 1, *shape) - 1
+    return lambda nn: nn.MultiLabelMarginLoss(reduction=how), [d.normal(*shape), y]
+
+
+@CASES.add
 def ctc(d):
     steps, n, classes, size = d.size(5, 8), d.size(1, 3), d.size(2, 5), d.size(1, 4)
     targets, single = d.rng.integers(1, classes, (n, size)), d.flag()

@@ -241,6 +241,17 @@ class MultiLabelSoftMarginLoss(_WeightedLoss):
         )
 
 
+class MultiLabelMarginLoss(_Loss):
+    """`sum over j, i of max(0, 1 - x[y[j]] + x[i]) / classes`, for all i that no y[j] is.
+
+    The target has the classes y[j] in front, then -1.
+    """
+
+    def forward(self, input: Any, target: Any) -> Any:
+        """The loss."""
+        return F.multilabel_margin_loss(input, target, reduction=self.reduction)
+
+
 class MultiMarginLoss(_WeightedLoss):
     """`sum over i != t of max(0, margin - x[t] + x[i]) ** p / classes`."""
 

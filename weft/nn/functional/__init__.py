@@ -45,6 +45,7 @@ from weft.nn.functional.classification import (
     binary_cross_entropy_with_logits,
     cross_entropy,
     multi_margin_loss,
+    multilabel_margin_loss,
     multilabel_soft_margin_loss,
     nll_loss,
 )
@@ -199,6 +200,7 @@ __all__ = [
     "mish",
     "mse_loss",
     "multi_margin_loss",
+    "multilabel_margin_loss",
     "multilabel_soft_margin_loss",
     "nll_loss",
     "normalize",

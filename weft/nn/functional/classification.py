@@ -10,6 +10,7 @@ from weft.errors import ShapeError
 from weft.ir.node import Value
 from weft.ir.shape import known, show
 from weft.nn.functional.common import promoted, reduced, reduction_of
+from weft.nn.functional.embedding import check_indices
 from weft.ops.base import at_user_line, catalogue, constant_of
 
 
@@ -232,6 +233,53 @@ def multilabel_soft_margin_loss(
     """The mean over classes of `binary_cross_entropy_with_logits`."""
     way = reduction_of("multilabel_soft_margin_loss", reduction, size_average, reduce)
     return _multilabel_soft_margin_loss(*promoted(input, target, weight), reduction=way)
+
+
+@recorded
+def _multilabel_margin_loss(x: Value, target: Value, *, reduction: str) -> Value:
+    classes = known(x.shape)[-1]
+    nothing = constant_of(0, target.dtype)
+    given = catalogue.cast(catalogue.greater_equal(target, nothing), dtype=x.dtype)
+    given = catalogue.cumprod(given, axis=-1)  # up to the first negative class
+    places = catalogue.maximum(target, nothing)
+    chosen = catalogue.take_along_axis(x, places, axis=-1)
+    hits = catalogue.one_hot(places, depth=classes, dtype=x.dtype)
+    hits = catalogue.max(hits * catalogue.expand_dims(given, axis=-1), axes=(-2,))
+    room = 1 - catalogue.expand_dims(chosen, axis=-1) + catalogue.expand_dims(x, axis=-2)
+    counted = catalogue.expand_dims(given, axis=-1) * catalogue.expand_dims(1 - hits, axis=-2)
+    losses = catalogue.sum(catalogue.relu(room) * counted, axes=(-2, -1)) / float(classes)
+    return reduced(losses, reduction)
+
+
+def multilabel_margin_loss(
+    input: Any, target: Any, size_average: bool | None = None, reduce: bool | None = None,
+    reduction: str = "mean",
+) -> Any:  # fmt: skip
+    """`sum over j, i of max(0, 1 - x[y[j]] + x[i]) / classes`, for all i that no y[j] is.
+
+    Args:
+        input: (classes) or (N, classes).
+        target: integers of the same shape; those before the first negative one are the classes.
+
+    Raises:
+        ShapeError: another shape.
+        DTypeError: a target of no integers.
+
+    Example:
+        >>> import weft as wf
+        >>> x, y = wf.tensor([0.1, 0.2, 0.4, 0.8]), wf.tensor([3, 0, -1, 1])
+        >>> round(multilabel_margin_loss(x, y).item(), 4)
+        0.85
+    """
+    way = reduction_of("multilabel_margin_loss", reduction, size_average, reduce)
+    shape = dims_of(input)
+    if dims_of(target) != shape or len(shape) not in (1, 2):
+        raise ShapeError(
+            "multilabel_margin_loss: expected an input (classes) or (N, classes) and a target of "
+            f"its shape, got {show(shape)} and {show(dims_of(target))}{at_user_line()}"
+        )
+    check_indices("multilabel_margin_loss", target)
+    return _multilabel_margin_loss(input, target, reduction=way)
 
 
 @recorded

@@ -5,18 +5,21 @@ from __future__ import annotations
 import math
 from typing import Any
 
+from weft import ops
 from weft.eager.argument import dims_of
 from weft.eager.call import lazy_of, recorded
+from weft.eager.mode import no_grad
 from weft.errors import DTypeError, ShapeError
-from weft.ir.dtype import int64
+from weft.ir.dtype import DType, int64
 from weft.ir.node import Value
 from weft.ir.shape import known, show
 from weft.ops.base import at_user_line, catalogue, constant_of
 
 
 @recorded
-def _embedding(indices: Value, weight: Value, *, padding_idx: int | None) -> Value:
+def _embedding(indices: Value, weight: Value, *, padding_idx: int | None, shared: bool) -> Value:
     rows = catalogue.gather(weight, indices)
+    rows = _seen_once(indices, weight, rows) if shared else rows
     if padding_idx is None:
         return rows
     # The row is looked up as any other, but learns nothing.
@@ -47,6 +50,55 @@ def check_indices(name: str, indices: Any) -> None:
         raise DTypeError(f"{name}: expected indices of integers, got {dtype}{at_user_line()}")
 
 
+@recorded(differentiable=False)
+def _shortened(indices: Value, weight: Value, *, longest: float, power: float) -> Value:
+    """The table with the rows that are looked up no longer than the longest allowed."""
+    flat = catalogue.reshape(indices, shape=(-1,))
+    rows = catalogue.gather(weight, flat)
+    size = _vector_norm(rows, power)
+    small = constant_of(1e-7, weight.dtype)
+    scale = catalogue.select(
+        catalogue.greater(size, constant_of(longest, weight.dtype)),
+        constant_of(longest, weight.dtype) / (size + small),
+        constant_of(1, weight.dtype),
+    )
+    return ops.put_rows(weight, flat, rows * scale, "set")
+
+
+def _vector_norm(rows: Value, power: float) -> Value:
+    """The p-norm of each row of a matrix, as a column."""
+    size = catalogue.abs(rows)
+    if power == math.inf:
+        return catalogue.max(size, axes=(1,), keepdims=True)
+    p = constant_of(power, rows.dtype)
+    total = catalogue.sum(catalogue.power(size, p), axes=(1,), keepdims=True)
+    return catalogue.power(total, constant_of(1 / power, rows.dtype))
+
+
+def _shorten(indices: Any, weight: Any, longest: float | None, power: float) -> None:
+    """Shorten the rows that are looked up, in place, to a norm of at most `longest`."""
+    if longest is not None:
+        with no_grad():
+            weight.copy_(_shortened(indices, weight, longest=float(longest), power=float(power)))
+
+
+def _shares(indices: Value, rows: int, dtype: DType) -> Value:
+    """One over how often each index occurs."""
+    flat = catalogue.reshape(indices, shape=(-1,))
+    none = catalogue.broadcast_to(constant_of(0, dtype), shape=(rows,))
+    one = catalogue.broadcast_to(constant_of(1, dtype), shape=flat.shape)
+    counts = catalogue.gather(catalogue.scatter_add(none, flat, one), flat)
+    return catalogue.reshape(constant_of(1, dtype) / counts, shape=indices.shape)
+
+
+def _seen_once(indices: Value, weight: Value, rows: Value) -> Value:
+    """Rows whose gradient is divided by how often each is looked up."""
+    share = _shares(indices, known(weight.shape)[0], weight.dtype)
+    share = catalogue.stop_gradient(catalogue.expand_dims(share, axis=-1))
+    fixed = catalogue.stop_gradient(rows)
+    return fixed + (rows - fixed) * share
+
+
 def embedding(
     input: Any,
     weight: Any,
@@ -62,28 +114,33 @@ def embedding(
         input: integers of any shape.
         weight: (rows, width).
         padding_idx: a row that gets no gradient.
+        max_norm: rows that are looked up are first shortened, in place, to this `norm_type`-norm.
+        scale_grad_by_freq: the gradient of a row is divided by how often it is looked up.
         sparse: accepted; gradients of tables are row-sparse inside wherever that is faster.
 
     Raises:
         OutOfRangeError: an index is no row; when the value is looked at, with this line's place.
-        ValueError: `max_norm` or `scale_grad_by_freq`, which are not offered.
+
+    Example:
+        >>> import weft as wf
+        >>> table = wf.tensor([[3.0, 4.0], [0.0, 1.0]])
+        >>> embedding(wf.tensor([0, 0]), table, max_norm=2.5).tolist()
+        [[1.5, 2.0], [1.5, 2.0]]
     """
-    if max_norm is not None or scale_grad_by_freq:
-        raise ValueError(
-            "embedding: max_norm and scale_grad_by_freq are not offered; scale the weight yourself"
-            f"{at_user_line()}"
-        )
     check_indices("embedding", input)
-    rows = dims_of(weight)[0]
-    return _embedding(input, weight, padding_idx=table_row("embedding", padding_idx, rows))
+    row = table_row("embedding", padding_idx, dims_of(weight)[0])
+    _shorten(input, weight, max_norm, norm_type)
+    return _embedding(input, weight, padding_idx=row, shared=bool(scale_grad_by_freq))
 
 
 @recorded
 def _bag_of_rows(
-    indices: Value, weight: Value, scale: Value | None, *, mode: str, padding_idx: int | None
-) -> Value:
+    indices: Value, weight: Value, scale: Value | None,
+    *, mode: str, padding_idx: int | None, shared: bool,
+) -> Value:  # fmt: skip
     """Bags are the rows of a matrix of indices."""
     rows = catalogue.gather(weight, indices)  # bags, size, width
+    rows = _seen_once(indices, weight, rows) if shared else rows
     if scale is not None:
         rows = rows * catalogue.expand_dims(scale, axis=-1)
     size = known(indices.shape)[1]
@@ -108,11 +165,12 @@ def _bag_of_rows(
 @recorded
 def _bags_by_offset(
     indices: Value, weight: Value, offsets: Value, scale: Value | None,
-    *, mode: str, padding_idx: int | None, last: bool,
+    *, mode: str, padding_idx: int | None, last: bool, shared: bool,
 ) -> Value:  # fmt: skip
     """Bags are stretches of a row of indices, beginning at the offsets."""
     count, bags = known(indices.shape)[0], known(offsets.shape)[0] - last
     rows = catalogue.gather(weight, indices)
+    rows = _seen_once(indices, weight, rows) if shared else rows
     if scale is not None:
         rows = rows * catalogue.expand_dims(scale, axis=-1)
     starts = catalogue.slice(offsets, begin=(0,), end=(bags,)) if last else offsets
@@ -171,18 +229,16 @@ def embedding_bag(
         offsets: where each bag begins, (bags).
         per_sample_weights: factors of the rows, of the shape of `input`; for `mode="sum"`.
         include_last_offset: `offsets` has one more entry, the end of the last bag.
+        max_norm, norm_type, scale_grad_by_freq: as for `embedding`.
         padding_idx: a row that counts for nothing.
     """
     _check_bag(input, offsets, mode, per_sample_weights)
-    if max_norm is not None or scale_grad_by_freq:
-        raise ValueError(
-            "embedding_bag: max_norm and scale_grad_by_freq are not offered; scale the weight "
-            f"yourself{at_user_line()}"
-        )
     rows = dims_of(weight)[0]
     static: dict[str, Any] = {
         "mode": mode, "padding_idx": table_row("embedding_bag", padding_idx, rows),
+        "shared": bool(scale_grad_by_freq),
     }  # fmt: skip
+    _shorten(input, weight, max_norm, norm_type)
     if offsets is None:
         return _bag_of_rows(input, weight, per_sample_weights, **static)
     last = bool(include_last_offset)
