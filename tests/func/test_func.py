@@ -9,7 +9,14 @@ import pytest
 import weft as wf
 import weft.numpy as wnp
 from weft import func
-from weft.errors import DTypeError, GradientError, ShapeError, TracerError, TreeError
+from weft.errors import (
+    DTypeError,
+    GradientError,
+    OutOfRangeError,
+    ShapeError,
+    TracerError,
+    TreeError,
+)
 from weft.func.tree import flatten
 
 
@@ -425,6 +432,14 @@ def test_complex_values_between_real_ones_have_gradients():
         (lambda: func.vmap(lambda x, y: x)(tensor(2), tensor(3)), ShapeError, "one length"),
         (lambda: func.vmap(lambda x: x, in_axes=None)(tensor(2)), ShapeError, "none is mapped"),
         (lambda: func.vmap(lambda x: x, in_axes=3)(tensor(2)), ShapeError, "an axis of a tensor"),
+        (lambda: func.vmap(lambda x: x, in_axes="a")(tensor(2)), ShapeError, "a number or a tuple"),
+        (lambda: func.vmap(lambda x: x, out_axes=1)(tensor(2)), OutOfRangeError, "from -1 to 0"),
+        (lambda: func.vmap(lambda x: x, 0, 0, "other"), ValueError, "expected randomness diff"),
+        (
+            lambda: func.vmap(lambda x: x + wf.rand(()), randomness="error")(tensor(2)),
+            TracerError,
+            "the function draws random numbers",
+        ),
         (lambda: func.jvp(vector, (tensor(3),), (tensor(3), 1)), TreeError, "structure"),
         (lambda: func.custom_vjp(vector)(tensor(3)), GradientError, "defvjp"),
     ],

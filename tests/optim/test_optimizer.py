@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+import weft as wf
 from weft import optim
 from weft.eager.call import leaf, wrap
 from weft.eager.lazy import trace
@@ -165,3 +166,48 @@ def test_averages_follow_the_parameters():
     with ema.average_parameters():
         np.testing.assert_allclose(p.item(), average, rtol=1e-6)
     assert p.item() == expected
+
+
+def test_hooks_around_steps_and_state():
+    p = wf.ones(2, requires_grad=True)
+    optimiser, seen = wf.optim.SGD([p], lr=0.5), []
+    handles = [
+        optimiser.register_step_pre_hook(lambda o, args, kwargs: seen.append(("pre", args))),
+        optimiser.register_step_post_hook(lambda o, args, kwargs: seen.append(("post", kwargs))),
+        optimiser.register_state_dict_pre_hook(lambda o: seen.append("before")),
+        optimiser.register_state_dict_post_hook(lambda o, state: {**state, "more": 1}),
+        optimiser.register_load_state_dict_pre_hook(lambda o, state: seen.append(sorted(state))),
+        optimiser.register_load_state_dict_post_hook(lambda o: seen.append("loaded")),
+    ]
+    p.sum().backward()
+    optimiser.step()
+    state = optimiser.state_dict()
+    optimiser.load_state_dict(state)
+    assert p.tolist() == [0.5, 0.5] and state["more"] == 1
+    listed = ["more", "param_groups", "state"]
+    assert seen == [("pre", ()), ("post", {}), "before", listed, "loaded"]
+    for handle in handles:
+        handle.remove()
+    optimiser.step()
+    assert "more" not in optimiser.state_dict() and len(seen) == 5
+
+
+def test_a_step_may_get_another_closure():
+    p = wf.ones(1, requires_grad=True)
+    optimiser = wf.optim.LBFGS([p], max_iter=1)
+
+    def closure():
+        optimiser.zero_grad()
+        loss = (p * 3).square().sum()
+        loss.backward()
+        return loss
+
+    optimiser.register_step_pre_hook(lambda o, args, kwargs: ((closure,), {}))
+    assert optimiser.step(lambda: 1 / 0).item() == 9
+
+
+def test_a_parameter_in_two_groups_has_one_number():
+    p, q = (wf.ones(1, requires_grad=True) for _ in range(2))
+    optimiser = wf.optim.SGD([p, q], lr=0.1)
+    optimiser.param_groups.extend(optimiser.param_groups)
+    assert [g["params"] for g in optimiser.state_dict()["param_groups"]] == [[0, 1], [0, 1]]

@@ -8,11 +8,11 @@ from typing import Any, Final, NamedTuple
 
 from weft.eager.call import record, wrap
 from weft.eager.handle import Handle
-from weft.eager.lazy import Lazy, trace
+from weft.eager.lazy import Drawn, Lazy, trace
 from weft.eager.movement import cat
 from weft.eager.plan import intern
 from weft.eager.tracing import subgraph_plan
-from weft.errors import ShapeError, TracerError
+from weft.errors import OutOfRangeError, ShapeError, TracerError
 from weft.func.function import DATA, Arguments, Function, take_apart, trace_function
 from weft.func.tree import flatten, prefix
 from weft.ir.shape import known, show
@@ -21,6 +21,7 @@ from weft.transform.vmap import batch
 
 _TRANSPOSE: Final = REGISTRY["transpose"]
 _BROADCAST: Final = REGISTRY["broadcast_to"]
+_RANDOMNESS: Final = ("different", "same", "error")
 
 
 def vmap(
@@ -40,19 +41,28 @@ def vmap(
             integer for all, or a sequence with one entry an argument, each of which may be nested
             like the argument.
         out_axes: where the results have that axis.
-        randomness: whether examples draw "different" random numbers, or the "same".
+        randomness: whether examples draw "different" random numbers, or the "same"; or "error",
+            where drawing any is refused.
         in_dims, out_dims: PyTorch's names of `in_axes` and `out_axes`.
         chunk_size: how many examples are computed at a time, to save memory; all by default.
 
     Raises:
         ShapeError: no axis to map over, or of different lengths.
-        TracerError: the function looks at the value of an argument.
+        OutOfRangeError: an axis that a result does not have.
+        TracerError: the function looks at the value of an argument, or draws random numbers where
+            that is refused.
+        ValueError: another `randomness`.
 
     >>> import weft as wf
     >>> vmap(lambda x, y: (x * y).sum(), in_axes=(0, None))(wf.ones(3, 2), wf.arange(2.0)).tolist()
     [1.0, 1.0, 1.0]
     """
 
+    if randomness not in _RANDOMNESS:
+        raise ValueError(
+            f"vmap: expected randomness {', '.join(_RANDOMNESS)}, got {randomness!r}"
+            f"{at_user_line()}"
+        )
     taken = in_axes if in_dims == 0 else in_dims
     placed = out_axes if out_dims == 0 else out_dims
 
@@ -64,7 +74,7 @@ def vmap(
         flags = [a is not None for a in axes]
         whole = _Examples(apart, inputs, flags, _size(inputs, axes))
         parts = [whole] if chunk_size is None else whole.chunks(chunk_size)
-        found = [_call(fun, part, placed, randomness != "same") for part in parts]
+        found = [_call(fun, part, placed, randomness) for part in parts]
         return found[0] if len(found) == 1 else _joined(found, placed)
 
     return mapped
@@ -111,6 +121,10 @@ def _joined(parts: Sequence[Any], out_axes: Any) -> Any:
 
 def _axes(in_axes: Any, args: Sequence[Any], kwargs: dict[str, Any]) -> list[int | None]:
     """An axis for each tensor in the arguments; keyword arguments are mapped over axis 0."""
+    if not isinstance(in_axes, int | list | tuple | type(None)):
+        raise ShapeError(
+            f"vmap: expected in_axes as a number or a tuple, got {in_axes!r}{at_user_line()}"
+        )
     wanted = [in_axes] * len(args) if isinstance(in_axes, int) or in_axes is None else in_axes
     if len(wanted) != len(args):
         raise ShapeError(
@@ -129,7 +143,7 @@ def _axes(in_axes: Any, args: Sequence[Any], kwargs: dict[str, Any]) -> list[int
     return found
 
 
-def _call(fun: Function, examples: _Examples, out_axes: Any, different: bool) -> Any:
+def _call(fun: Function, examples: _Examples, out_axes: Any, randomness: str) -> Any:
     apart, inputs, flags, size = examples
     single = apart._replace(
         lazies=tuple([_example(x, f) for x, f in zip(inputs, flags, strict=True)])
@@ -140,8 +154,13 @@ def _call(fun: Function, examples: _Examples, out_axes: Any, different: bool) ->
             f"vmap: expected a function without effects, but it changes a tensor in place that it "
             f"was not given{at_user_line()}"
         )
+    if randomness == "error" and any([isinstance(x, Drawn) for x in traced.captured]):
+        raise TracerError(
+            "vmap: the function draws random numbers; say randomness='different' or 'same'"
+            f"{at_user_line()}"
+        )
     shared = [False] * len(traced.captured)
-    function = batch(traced.function, [*flags, *shared], size, fresh_bits=different)
+    function = batch(traced.function, [*flags, *shared], size, fresh_bits=randomness != "same")
     found = trace.now.record(subgraph_plan(function), (*inputs, *traced.captured))
     tree = traced.result.tree
     wanted = iter(prefix(out_axes, tree))
@@ -195,6 +214,11 @@ def _placed(y: Lazy, mapped: bool, axis: int | None, size: int) -> Lazy:
     if not mapped:
         y = record(_BROADCAST, (y,), {"shape": (size, *shape)})[0]
         shape = (size, *shape)
+    if not -len(shape) <= axis < len(shape):
+        raise OutOfRangeError(
+            f"vmap: expected out_axes from {-len(shape)} to {len(shape) - 1} for a result that is "
+            f"{show(shape)} with the examples in front, got {axis}{at_user_line()}"
+        )
     return _moved(y, 0, axis % len(shape))
 
 

@@ -63,7 +63,7 @@ class LBFGS(Optimizer):
                 f"{at_user_line()}"
             )
 
-    def step(self, closure: Callable[[], Any] | None = None) -> Any:
+    def _step(self, closure: Callable[[], Any] | None = None) -> Any:
         """Iterate until the tolerances or limits are reached.
 
         Args:

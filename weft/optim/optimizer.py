@@ -15,6 +15,7 @@ from typing import Any, ClassVar, NamedTuple
 from weft.eager import storage
 from weft.eager.api import Tensor, enable_grad
 from weft.eager.call import Recorded, leaf, number, wrap
+from weft.eager.hook import RemovableHandle
 from weft.eager.lazy import Lazy, Record, trace
 from weft.errors import DTypeError, OptimizerError
 from weft.ir.dtype import DType, float32
@@ -74,6 +75,7 @@ class Optimizer:
         self.state: defaultdict[Tensor, dict[str, Any]] = defaultdict(dict)
         self.param_groups: list[Group] = []
         self._lagged: dict[Tensor, Lagged] = {}
+        self._hooks: dict[str, dict[int, Callable[..., Any]]] = {}
         if isinstance(params, Tensor):
             raise OptimizerError(
                 f"{type(self).__name__}: expected an iterable of tensors, got one tensor; pass "
@@ -149,6 +151,18 @@ class Optimizer:
         Args:
             closure: computes the loss again, calls `backward` and returns the loss.
         """
+        if not self._hooks:
+            return self._step(closure)
+        args: tuple[Any, ...] = () if closure is None else (closure,)
+        kwargs: dict[str, Any] = {}
+        for hook in self._called("step_pre"):
+            args, kwargs = hook(self, args, kwargs) or (args, kwargs)
+        loss = self._step(*args, **kwargs)
+        for hook in self._called("step_post"):
+            hook(self, args, kwargs)
+        return loss
+
+    def _step(self, closure: Callable[[], Any] | None = None) -> Any:
         loss = None
         if closure is not None:
             with enable_grad():
@@ -250,10 +264,53 @@ class Optimizer:
         results = trace.now.record(plan, tuple(values))
         Tensor.replace_all(changed, results)
 
+    # -- hooks
+
+    def register_step_pre_hook(self, hook: Callable[..., Any]) -> RemovableHandle:
+        """Call `hook(optimizer, args, kwargs)` before each step; it may return other arguments."""
+        return self._hook("step_pre", hook)
+
+    def register_step_post_hook(self, hook: Callable[..., Any]) -> RemovableHandle:
+        """Call `hook(optimizer, args, kwargs)` after each step."""
+        return self._hook("step_post", hook)
+
+    def register_state_dict_pre_hook(self, hook: Callable[..., Any]) -> RemovableHandle:
+        """Call `hook(optimizer)` before each `state_dict`."""
+        return self._hook("state_dict_pre", hook)
+
+    def register_state_dict_post_hook(self, hook: Callable[..., Any]) -> RemovableHandle:
+        """Call `hook(optimizer, state_dict)` with each state dict; it may return another one."""
+        return self._hook("state_dict_post", hook)
+
+    def register_load_state_dict_pre_hook(self, hook: Callable[..., Any]) -> RemovableHandle:
+        """Call `hook(optimizer, state_dict)` before loading; it may return another one."""
+        return self._hook("load_pre", hook)
+
+    def register_load_state_dict_post_hook(self, hook: Callable[..., Any]) -> RemovableHandle:
+        """Call `hook(optimizer)` after loading."""
+        return self._hook("load_post", hook)
+
+    def _hook(self, kind: str, hook: Callable[..., Any]) -> RemovableHandle:
+        hooks = self._hooks.setdefault(kind, {})
+        handle = RemovableHandle(hooks)
+        hooks[handle.id] = hook
+        return handle
+
+    def _called(self, kind: str) -> list[Callable[..., Any]]:
+        return list(self._hooks.get(kind, {}).values())
+
     # -- saving
 
     def state_dict(self) -> dict[str, Any]:
         """State and options, with parameters numbered; tensors are not copied."""
+        for hook in self._called("state_dict_pre"):
+            hook(self)
+        found = self._state_dict()
+        for hook in self._called("state_dict_post"):
+            found = hook(self, found) or found
+        return found
+
+    def _state_dict(self) -> dict[str, Any]:
         order: dict[int, int] = {}
         for i, p in enumerate(self._parameters()):
             order.setdefault(id(p), i)
@@ -271,6 +328,13 @@ class Optimizer:
         Raises:
             OptimizerError: other groups, or groups of other sizes.
         """
+        for hook in self._called("load_pre"):
+            state_dict = hook(self, state_dict) or state_dict
+        self._load(state_dict)
+        for hook in self._called("load_post"):
+            hook(self)
+
+    def _load(self, state_dict: Mapping[str, Any]) -> None:
         groups = state_dict["param_groups"]
         sizes = [len(g["params"]) for g in self.param_groups]
         given = [len(g["params"]) for g in groups]
