@@ -328,6 +328,8 @@ def test_the_kernels_are_chosen_by_shape() -> None:
     assert wide.pack_right and not wide.before and wide.tall * wide.tile.rows >= 400
     shared = plan_of(product((2048, 384), (2048, 1536), transpose_x=True), native)
     assert shared.left_before and not shared.before and shared.tall * shared.tile.rows == 384
+    passing = plan_of(product((400, 32001), (32001, 1024)), native)
+    assert passing.left_before and not passing.before  # y is read once, from memory
     crowd = plan_of(product((400, 1024), (1024, 4096)), native)
     assert crowd.left_before and 4096 // (crowd.wide * crowd.tile.columns) == 16  # no odd one
     few = plan_of(product((64, 1024), (1024, 1024)), native)

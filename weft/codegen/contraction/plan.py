@@ -295,7 +295,15 @@ def _pack_left(product: Product, target: Target) -> bool:
         return product.m >= CROWDED_ROWS and product.n >= 2 * columns
     if product.m < SHARED_ROWS or product.n < 4 * columns:
         return False
-    return crowded(product.x_row, dtype.size) and product.k > DEPTH
+    apart = crowded(product.x_row, dtype.size) or _y_in_memory(product, target)
+    return apart and product.k > DEPTH
+
+
+def _y_in_memory(product: Product, target: Target) -> bool:
+    """Whether a y in memory is best copied in passing, beside an x in panels."""
+    size = product.accumulator.size
+    fits = product.m * DEPTH * size <= target.l2 // 2 and product.n >= 2 * product.m
+    return fits and product.count * product.k * product.n * size > FAR * target.l2
 
 
 def _crowded_rows(product: Product, tile: Tile) -> bool:
