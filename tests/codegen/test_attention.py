@@ -17,7 +17,12 @@ from weft.ir.dtype import DType, bfloat16, float16, float32
 from weft.ops.base import REGISTRY
 from weft.ops.numeric import draw
 
-FAMILIES = {"flash_attention": flash_attention, "flash_attention_grad": flash_attention_grad}
+FAMILIES = {
+    "flash_attention": flash_attention,
+    "flash_attention_grad": flash_attention_grad,
+    "head_attention": flash_attention,
+    "head_attention_grad": flash_attention_grad,
+}
 
 
 @pytest.mark.parametrize("name", FAMILIES)
@@ -65,3 +70,19 @@ def test_blocks_of_queries_that_overlap(queries: int) -> None:
         launches = flash_attention_grad(group, target)
         given_values = dict(zip(group.inputs, inputs, strict=True))
         check_group(group, launches, given_values, target, 1e-5, 1e-3)
+
+
+@pytest.mark.parametrize("dtype", [float32, float16])
+def test_heads_side_by_side_in_blocks(dtype: DType) -> None:
+    """Rows of several heads follow each other; blocks of queries overlap."""
+    x = draw((2, 70, 6, 16), dtype)
+    attrs = {"causal": True, "scale": 0.3, "heads": 2, "first": (0, 2, 4)}
+    y, log_sums = REGISTRY["head_attention"].reference(x, x, x, **attrs)
+    g, shared = draw(y.shape, dtype, seed=4), draw(log_sums.shape, float32, seed=5)
+    inputs = [g, x, x, x, log_sums, shared]
+    group = group_for("head_attention_grad", inputs, attrs)
+    for name in TARGETS:
+        target = replace(machine(name), l2=64 * 1024)
+        launches = flash_attention_grad(group, target)
+        given_values = dict(zip(group.inputs, inputs, strict=True))
+        check_group(group, launches, given_values, target, 1e-5, 2e-3)

@@ -63,8 +63,8 @@ IN_FLOAT32: Final = frozenset(
 
 _UNTOUCHED: Final = frozenset(
     {
-        "barrier", "call", "flash_attention", "flash_attention_grad", "host_call", "lag_gather",
-        "lag_update", "slice_update",
+        "barrier", "call", "flash_attention", "flash_attention_grad", "head_attention",
+        "head_attention_grad", "host_call", "lag_gather", "lag_update", "slice_update",
     }
 )  # fmt: skip
 """Functions and kernels get what their caller gave; an array keeps its type when a part is

@@ -18,6 +18,7 @@ from weft.ir.node import Node, Value
 from weft.ir.shape import known, size
 from weft.ops.base import REGISTRY, Boundary, constant_of, op_of
 from weft.ops.slicing import cut
+from weft.passes.heads import gradient_in_place, heads_in_place
 from weft.passes.step import Step
 from weft.transform.interpreter import located
 
@@ -94,6 +95,8 @@ def simplify(step: Step) -> Step:
     """Apply `RULES` until none fires, in one walk: replacements are themselves simplified."""
 
     def rule(node: Node, _: Graph) -> Sequence[Value] | None:
+        if node.op in WHOLE_RULES:
+            return WHOLE_RULES[node.op](node)
         value: Replacement = None
         while (found := _first(node)) is not None:
             value, node = found, found.node
@@ -209,8 +212,31 @@ def _concatenate_of_reshapes(node: Node) -> Replacement:
         return None
     if any([s[:-2] != known(v.shape)[:-1] for s, v in zip(shapes, node.inputs, strict=True)]):
         return None
-    joined = REGISTRY["concatenate"](*sources, axis=rank - 1)
+    joined = _slices_joined(sources, rank - 1)
+    if joined is None:
+        joined = REGISTRY["concatenate"](*sources, axis=rank - 1)
     return REGISTRY["reshape"](joined, shape=node.types[0].shape)
+
+
+def _slices_joined(values: Sequence[Value], axis: int) -> Replacement:
+    """The array whose slices along an axis `values` are, all of them in order."""
+    parts = [v.node for v in values]
+    if any(p.op != "slice" or {*p.attrs["strides"]} != {1} for p in parts):
+        return None
+    whole = parts[0].inputs[0]
+    shape = known(whole.shape)
+    if any(p.inputs[0] is not whole for p in parts):
+        return None
+    kept = {a: d for a, d in enumerate(shape) if a != axis}
+    if any(known(v.shape)[a] != d for v in values for a, d in kept.items()):
+        return None
+    begins = [p.attrs["begin"][axis] for p in parts]
+    ends = [b + known(v.shape)[axis] for b, v in zip(begins, values, strict=True)]
+    return whole if [*begins, shape[axis]] == [0, *ends] else None
+
+
+def _concatenate_of_slices(node: Node) -> Replacement:
+    return _slices_joined(node.inputs, node.attrs["axis"])
 
 
 def _identity_transpose(node: Node) -> Replacement:
@@ -302,6 +328,12 @@ def _gather_of_lagging(node: Node) -> Replacement:
     return REGISTRY["lag_gather"](x, node.inputs[1], *rest, **table.attrs)
 
 
+WHOLE_RULES: dict[str, Callable[[Node], Sequence[Value] | None]] = {
+    "flash_attention": heads_in_place,
+    "flash_attention_grad": gradient_in_place,
+}
+"""Rules of nodes with several outputs."""
+
 RULES: dict[str, tuple[Rule, ...]] = {
     "identity": (_only_input,),  # identity(x) -> x
     "stop_gradient": (_only_input,),  # stop_gradient(x) -> x
@@ -318,7 +350,10 @@ RULES: dict[str, tuple[Rule, ...]] = {
         _transpose_of_unit_axes,  # transpose that moves axes of size 1 -> reshape
     ),
     "slice": (_whole_slice,),  # slice of everything, forwards -> x
-    "concatenate": (_concatenate_of_reshapes,),  # of reshapes -> reshape(concatenate(...))
+    "concatenate": (
+        _concatenate_of_slices,  # concatenate(x[:, :n], x[:, n:]) -> x
+        _concatenate_of_reshapes,  # of reshapes -> reshape(concatenate(...))
+    ),
     "gather": (_gather_of_lagging,),  # gather(lag_gather(x, iota), i) -> lag_gather(x, i)
     "negative": (_twice,),  # -(-x) -> x
     "logical_not": (_twice,),  # not not x -> x

@@ -20,6 +20,9 @@ from weft.codegen.microkernel import Tile
 from weft.codegen.target import Target
 from weft.passes.group import Group
 
+AHEAD = 8
+"""Rows before which a row of the output is asked for."""
+
 
 def flash_attention_grad(group: Group, target: Target) -> tuple[Launch, ...]:
     """The launch of a `flash_attention_grad` node."""
@@ -31,10 +34,11 @@ def flash_attention_grad(group: Group, target: Target) -> tuple[Launch, ...]:
     ir = nest.ir()
     scratch = Scratch(nest.used, per_thread=True)
     args = (*node.data_inputs, scratch, *node.outputs)
-    moved = 2 * sum(float(problem.heads * n) for n in nest.sizes) * problem.dtype.size
+    moved = 2 * problem.elements * problem.dtype.size
+    writes = tuple(range(6, len(args)))
     kernel = Kernel(f"attention_grad_{problem.label}", ir)
     return (
-        Launch(kernel, args, (6, 7, 8, 9), nest.chunks, flops=problem.flops(5), bytes=moved),
+        Launch(kernel, args, writes, nest.chunks, flops=problem.flops(5), bytes=moved),
     )  # fmt: skip
 
 
@@ -64,10 +68,7 @@ class _Backward(Nest):
         self.block = max(self.band, ceil_div(p.queries, self.blocks))
         self.queries = Panels(self.stored, self.by_key, self.block, p.width)
         self.cotangents = Panels(self.stored, self.by_value, self.block, p.depth)
-        self.sizes = (
-            p.queries * p.depth, p.queries * p.width, p.keys * p.width, p.keys * p.depth,
-            p.queries, p.queries,
-        )  # fmt: skip
+        self.joined = p.places[0].beside > 1  # all cotangents in one array
         self.panels = (
             self.keys_turned, self.values_turned, self.keys, self.queries, self.cotangents,
         )  # fmt: skip
@@ -98,12 +99,20 @@ class _Backward(Nest):
             for panels, place in zip(self.panels, self.places, strict=True):
                 panels.base = b.offset(self.own, place)
             self.p, self.ds = (b.offset(self.own, place) for place in self.matrices)
-            g, q, k, v = (self.matrix(slot, head, self.sizes[slot]) for slot in range(4))
+            by_q, by_k, by_v, by_g, *by = p.places
+            g = self.matrix(0, head, by_g)
+            q, k, v = (
+                self.matrix(1 + i, head, place) for i, place in enumerate((by_q, by_k, by_v))
+            )
             self.sums, self.shared = (self.vector(slot, head, p.queries) for slot in (4, 5))
-            dq, dk, dv = (self.matrix(7 + i, head, self.sizes[1 + i]) for i in range(3))
-            self.keys_turned.copy(b, k, p.width, self.target)
-            self.values_turned.copy(b, v, p.depth, self.target)
-            self.keys.copy(b, k, p.width, self.target)
+            slots, columns = (1, 2, 3, 0), (p.width, p.width, p.depth, p.depth)
+            self.expect(head, list(zip(slots, p.places[:4], columns, strict=True)))
+            dq, dk, dv = (
+                self.matrix(7 if self.joined else 7 + i, head, place) for i, place in enumerate(by)
+            )
+            self.keys_turned.copy(b, k, by_k.row, self.target)
+            self.values_turned.copy(b, v, by_v.row, self.target)
+            self.keys.copy(b, k, by_k.row, self.target)
             if self.blocks == 1:
                 self._block((q, g, dq), integer(0), integer(0))
             else:
@@ -114,17 +123,20 @@ class _Backward(Nest):
                     first = b.mul(loop.index, self.block)
                     row = smaller(b, first, p.queries - self.block)
                     self._block((q, g, dq), row, subtract(b, first, row))
-            self._hand_over(self.by_key, self.grown[0], dk, p.width)
-            self._hand_over(self.by_value, self.grown[1], dv, p.depth)
+            self._hand_over(self.by_key, self.grown[0], (dk, by[1].row), p.width)
+            self._hand_over(self.by_value, self.grown[1], (dv, by[2].row), p.depth)
         return b.module()
 
     def _block(self, operands: tuple[Reg, Reg, Reg], row: Reg, done: Reg) -> None:
         """The queries from `row` on, of which an earlier block did the first `done`."""
         b, p = self.b, self.problem
         q, g, dq = operands
-        q, g, dq = (self.line(x, row, n) for x, n in ((q, p.width), (g, p.depth), (dq, p.width)))
-        self.queries.copy(b, q, p.width, self.target)
-        self.cotangents.copy(b, g, p.depth, self.target)
+        by_q, _, _, by_g, by_dq, *_ = p.places
+        q, g, dq = (
+            self.line(x, row, place.row) for x, place in ((q, by_q), (g, by_g), (dq, by_dq))
+        )
+        self.queries.copy(b, q, by_q.row, self.target)
+        self.cotangents.copy(b, g, by_g.row, self.target)
         with b.loop(0, ceil_div(self.block, self.band)) as loop:
             first = smaller(b, b.mul(loop.index, self.band), self.block - self.band)
             self._band((q, g, dq), first, row)
@@ -138,15 +150,17 @@ class _Backward(Nest):
         limit = self.visible(b.add(b.add(row, first), self.band - 1))
         panels = b.binary("udiv", b.add(limit, tile.columns - 1), integer(tile.columns))
 
-        q = self.band_of(q, first, (self.band, p.width), self.bands[0])
-        g = self.band_of(g, first, (self.band, p.depth), self.bands[1])
+        by_q, _, _, by_g, by_dq, *_ = p.places
+        queries_of = self.band_of(q, first, (self.band, p.width), by_q.row, self.bands[0])
+        slopes_of = self.band_of(g, first, (self.band, p.depth), by_g.row, self.bands[1])
 
         def scores(start: Reg) -> None:
             at = b.add(first, start)
             for x, n, right, goal in (
-                (q, p.width, self.keys_turned, self.p), (g, p.depth, self.values_turned, self.ds),
-            ):  # fmt: skip
-                left = self.left(x, start, n)
+                (queries_of, p.width, self.keys_turned, self.p),
+                (slopes_of, p.depth, self.values_turned, self.ds),
+            ):
+                left = self.left(x, start)
                 line = self.at(goal, at, self.pitch)
                 with b.loop(0, panels, at_least_once=True) as loop:
                     sums = self.product(
@@ -161,17 +175,19 @@ class _Backward(Nest):
         wide = smaller(b, b.add(limit, tall), self.padded) if p.causal else limit
         with b.loop(0, self.band) as loop:
             at = b.add(first, loop.index)
+            self.ask(b.add(row, at))
+            self.ask_row(self.line(dq, at, by_dq.row), p.width, True)
             self._weights(at, b.add(row, at), wide)
 
         def queries(start: Reg) -> None:
             at = b.add(first, start)
             left = self.at(self.ds, at, self.pitch), self.pitch * self.size, self.size
-            line = self.line(dq, at, p.width)
+            line = self.line(dq, at, by_dq.row)
             with b.loop(0, self.keys.count) as loop:
                 right = self.keys.right(b, loop.index, integer(0))
                 sums = self.product(self.by_query, left, right, limit)
                 to = scaled(b, line, loop.index, self.by_query.columns, self.stored.size)
-                self.store(sums, to, p.width, self.stored)
+                self.store(sums, to, by_dq.row, self.stored)
 
         self.rows(self.by_query, self.band, queries)
 
@@ -222,8 +238,8 @@ class _Backward(Nest):
                 )  # fmt: skip
                 store_tile(b, tile, sums, goal)
 
-    def _hand_over(self, tile: Tile, place: int, to: Reg, columns: int) -> None:
-        """Copy grown tiles to their rows of the output."""
+    def _hand_over(self, tile: Tile, place: int, to: tuple[Reg, int], columns: int) -> None:
+        """Copy grown tiles to their rows of the output, which are `to[1]` apart."""
         b, across, step = self.b, columns // tile.columns, self.lanes * self.size
         with b.loop(0, self.problem.keys) as loop:
             number = b.binary("udiv", loop.index, integer(tile.rows))
@@ -231,7 +247,8 @@ class _Backward(Nest):
             each = across * self._tile_bytes(tile)
             source = scaled(b, b.offset(self.own, place), number, each, 1)
             source = scaled(b, source, line, tile.columns * self.size, 1)
-            goal = self.line(to, loop.index, columns)
+            goal = self.line(to[0], loop.index, to[1])
+            self.ask_row(self.line(to[0], b.add(loop.index, AHEAD), to[1]), columns, True)
             for i in range(across):
                 for v in range(tile.vectors):
                     offset = i * self._tile_bytes(tile) + v * step

@@ -36,7 +36,7 @@ def flash_attention(group: Group, target: Target) -> tuple[Launch, ...]:
     ir = nest.ir()
     scratch = Scratch(nest.used, per_thread=True)
     args = (*node.data_inputs, scratch, *node.outputs)
-    moved = sum(float(problem.heads * n) for n in nest.sizes) * problem.dtype.size
+    moved = problem.elements * problem.dtype.size
     kernel = Kernel(f"attention_{problem.label}", ir)
     return (
         Launch(kernel, args, (3, 4, 5), nest.chunks, flops=problem.flops(2), bytes=moved),
@@ -53,7 +53,7 @@ class _Forward(Nest):
         self.keys = Panels(self.stored, self.tile, self.steps(p.width), p.keys, turned=True)
         self.values = Panels(self.stored, self.out, p.keys, p.depth)
         self.pitch = self.keys.count * self.tile.columns + self.lanes
-        self.sizes = (p.queries * p.width, p.keys * p.width, p.keys * p.depth, p.queries * p.depth)
+        self.by_q, self.by_k, self.by_v, self.by_y = p.places[:4]
         self.places = [
             self.reserve(size)
             for size in (
@@ -69,11 +69,13 @@ class _Forward(Nest):
             self.keys.base, self.values.base, self.scores, self.factors = (
                 b.offset(self.own, place) for place in self.places[:4]
             )
-            q, k, v = (self.matrix(slot, head, self.sizes[slot]) for slot in range(3))
-            self.y = self.matrix(4, head, self.sizes[3])
+            q, k, v = (self.matrix(slot, head, p.places[slot]) for slot in range(3))
+            self.y = self.matrix(4, head, self.by_y)
+            columns = (p.width, p.width, p.depth)
+            self.expect(head, list(zip(range(3), p.places[:3], columns, strict=True)))
             self.sums = self.vector(5, head, p.queries)
-            self.keys.copy(b, k, p.width, self.target)
-            self.values.copy(b, v, p.depth, self.target)
+            self.keys.copy(b, k, self.by_k.row, self.target)
+            self.values.copy(b, v, self.by_v.row, self.target)
             with b.loop(0, ceil_div(p.queries, self.band)) as loop:
                 row = smaller(b, b.mul(loop.index, self.band), p.queries - self.band)
                 self._band(q, row)
@@ -84,11 +86,11 @@ class _Forward(Nest):
         b, p, tile = self.b, self.problem, self.tile
         limit = self.visible(b.add(row, self.band - 1))  # columns that the band sees
         panels = b.binary("udiv", b.add(limit, tile.columns - 1), integer(tile.columns))
-        band = self.band_of(q, row, (self.band, p.width), self.places[4])
+        band = self.band_of(q, row, (self.band, p.width), self.by_q.row, self.places[4])
         steps = self.steps(p.width)
 
         def scores(first: Reg) -> None:
-            left = self.left(band, first, p.width)
+            left = self.left(band, first)
             line = self.at(self.scores, first, self.pitch)
             with b.loop(0, panels, at_least_once=True) as loop:
                 sums = self.product(tile, left, self.keys.right(b, loop.index, integer(0)), steps)
@@ -99,17 +101,21 @@ class _Forward(Nest):
         whole = self.band - self.band % TOGETHER
         for begin, end, step in ((0, whole, TOGETHER), (whole, self.band, 1)):
             with b.loop(begin, end, step) as loop:
-                self._softmax(loop.index, b.add(row, loop.index), limit, step)
+                first = b.add(row, loop.index)
+                for i in range(step):
+                    self.ask(b.add(first, i))
+                    self.ask_row(self.line(self.y, b.add(first, i), self.by_y.row), p.depth, True)
+                self._softmax(loop.index, first, limit, step)
 
         def values(first: Reg) -> None:
             left = self.at(self.scores, first, self.pitch), self.pitch * self.size, self.size
-            line = self.line(self.y, b.add(row, first), p.depth)
+            line = self.line(self.y, b.add(row, first), self.by_y.row)
             with b.loop(0, self.values.count) as loop:
                 sums = self.product(
                     self.out, left, self.values.right(b, loop.index, integer(0)), limit
                 )
                 to = scaled(b, line, loop.index, self.out.columns, self.stored.size)
-                self.store(sums, to, p.depth, self.stored, self.at(self.factors, first, 1))
+                self.store(sums, to, self.by_y.row, self.stored, self.at(self.factors, first, 1))
 
         self.rows(self.out, self.band, values)
 

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 
 from weft.codegen import vecmath
-from weft.codegen.attention.problem import Attention, in_pairs
+from weft.codegen.attention.problem import Attention, Place, in_pairs
 from weft.codegen.builder import Builder, Reg, constant, integer, kernel_builder, vector
 from weft.codegen.contraction.emit import copy_run, fixed, scaled, smaller, subtract, write
 from weft.codegen.contraction.panel import RightPanel, right_bytes
@@ -14,7 +14,7 @@ from weft.codegen.contraction.plan import ceil_div
 from weft.codegen.contraction.product import Product
 from weft.codegen.loop.arithmetic import lane_numbers
 from weft.codegen.loop.convert import choose
-from weft.codegen.microkernel import Accumulators, Left, Right, Tile, microkernel, strided
+from weft.codegen.microkernel import Accumulators, Left, Right, Tile, microkernel, prefetch, strided
 from weft.codegen.target import Target
 from weft.ir.dtype import DType
 
@@ -95,6 +95,7 @@ class Nest:
         self.used = 0  # bytes of scratch of a thread
         self.b: Builder = kernel_builder()
         self.own: Reg
+        self.coming: list[tuple[Reg, Place, int]] = []
 
     def reserve(self, size: int) -> int:
         """A place in the thread's scratch."""
@@ -111,9 +112,33 @@ class Nest:
         with b.loop(first, last) as loop:
             yield loop.index
 
-    def matrix(self, slot: int, head: Reg, size: int) -> Reg:
-        """The address of a head's matrix of `size` elements in an argument."""
-        return scaled(self.b, self.b.argument(slot), head, size, self.stored.size)
+    def matrix(self, slot: int, head: Reg, place: Place) -> Reg:
+        """The address of a head's matrix in an argument."""
+        b, size = self.b, self.stored.size
+        base, number = b.offset(b.argument(slot), place.first * size), head
+        if place.beside > 1:
+            batch = b.binary("udiv", head, integer(place.beside))
+            number = subtract(b, head, b.mul(batch, place.beside))
+            base = scaled(b, base, batch, place.batch, size)
+            return scaled(b, base, number, place.width, size)
+        return scaled(b, base, head, place.batch, size)
+
+    def expect(self, head: Reg, operands: Sequence[tuple[int, Place, int]]) -> None:
+        """Have `ask` know the next head's matrices: argument slots, places and columns."""
+        last = self.problem.heads - 1
+        head = smaller(self.b, self.b.add(head, 1), last)
+        self.coming = [(self.matrix(slot, head, at), at, n) for slot, at, n in operands]
+
+    def ask(self, row: Reg) -> None:
+        """Ask for a row of all that the next head reads: rows of heads side by side are short
+        runs, which the processor does not foresee."""
+        for matrix, place, columns in self.coming:
+            self.ask_row(self.line(matrix, row, place.row), columns)
+
+    def ask_row(self, line: Reg, columns: int, write: bool = False) -> None:
+        """Ask for a row of an argument."""
+        for at in range(0, columns * self.stored.size, LINE):
+            prefetch(self.b, self.b.offset(line, at), 2, write)
 
     def vector(self, slot: int, head: Reg, size: int) -> Reg:
         """The address of a head's `size` numbers, one a query, in an argument."""
@@ -127,21 +152,33 @@ class Nest:
         """The address of a row in scratch."""
         return scaled(self.b, pointer, row, pitch, self.size)
 
-    def band_of(self, matrix: Reg, row: Reg, shape: tuple[int, int], place: int) -> Reg:
-        """Rows of an argument from `row` on, as many as `shape` says: copied if to be widened."""
-        rows, columns = shape
-        source = self.line(matrix, row, columns)
-        if not self.widens:
-            return source
-        to, count = self.b.offset(self.own, place), integer(rows * columns)
-        copy_run(self.b, self.target, source, to, count, (self.stored, self.dtype))
-        return to
+    def band_of(
+        self, matrix: Reg, row: Reg, shape: tuple[int, int], pitch: int, place: int
+    ) -> tuple[Reg, int]:
+        """Rows of an argument from `row` on, as many as `shape` says: copied if to be widened.
 
-    def left(self, band: Reg, row: Reg, columns: int) -> tuple[Reg, int, int]:
+        And how far apart they are.
+        """
+        b, (rows, columns) = self.b, shape
+        source = self.line(matrix, row, pitch)
+        if not self.widens:
+            return source, pitch
+        to, types = b.offset(self.own, place), (self.stored, self.dtype)
+        if pitch == columns:
+            copy_run(b, self.target, source, to, integer(rows * columns), types)
+            return to, columns
+        with b.loop(0, rows) as loop:
+            line = self.line(source, loop.index, pitch)
+            goal = self.at(to, loop.index, columns)
+            copy_run(b, self.target, line, goal, integer(columns), types)
+        return to, columns
+
+    def left(self, band: tuple[Reg, int], row: Reg) -> tuple[Reg, int, int]:
         """A row of what `band_of` gave, and the bytes between rows and between steps."""
+        start, pitch = band
         size = self.stored.size if self.pairs else self.size
         step = 2 * size if self.pairs else size
-        return scaled(self.b, band, row, columns, size), columns * size, step
+        return scaled(self.b, start, row, pitch, size), pitch * size, step
 
     def steps(self, columns: int) -> int:
         """Steps of a sum over columns of two arguments."""

@@ -19,6 +19,20 @@ first-level cache, and 24 is a multiple of the tiles' usual rows."""
 
 
 @dataclass(frozen=True)
+class Place:
+    """Where the matrices of an operand lie, counted in elements.
+
+    Those of one batch, `beside` of them, begin `width` apart: heads side by side share rows.
+    """
+
+    row: int  # from row to row
+    batch: int  # from the first matrix of a batch to that of the next
+    beside: int = 1
+    width: int = 0
+    first: int = 0  # where the first matrix begins
+
+
+@dataclass(frozen=True)
 class Attention:
     """`heads` independent attentions of `queries` rows to `keys` rows."""
 
@@ -30,6 +44,7 @@ class Attention:
     causal: bool
     scale: float
     dtype: DType
+    places: tuple[Place, ...]  # of q, k, v, y (and its cotangent), cotangents of q, k, v
 
     @property
     def accumulator(self) -> DType:
@@ -40,7 +55,14 @@ class Attention:
     def label(self) -> str:
         """For kernel names."""
         sizes = f"{self.heads}x{self.queries}x{self.keys}x{self.width}x{self.depth}"
-        return f"{self.dtype}_{sizes}{'_causal' if self.causal else ''}"
+        causal = "_causal" if self.causal else ""
+        beside = self.places[0].beside
+        return f"{self.dtype}_{sizes}{causal}{f'_{beside}_beside' if beside > 1 else ''}"
+
+    @property
+    def elements(self) -> float:
+        """Of q, k, v and y together."""
+        return float(self.heads * (self.queries + self.keys) * (self.width + self.depth))
 
     def flops(self, products: int) -> float:
         """Arithmetic of so many products of queries and keys; half of them count if causal."""
@@ -49,12 +71,27 @@ class Attention:
 
 
 def attention_of(node: Node) -> Attention:
-    """The problem of a `flash_attention` or `flash_attention_grad` node."""
-    first = 0 if node.op == "flash_attention" else 1
+    """The problem of an attention's node, or of its gradient's."""
+    first = 1 if node.op.endswith("_grad") else 0
     q, k, v = (known(x.shape) for x in node.data_inputs[first : first + 3])
+    rest = bool(node.attrs["causal"]), float(node.attrs["scale"]), node.data_inputs[0].dtype
+    heads: int | None = node.attrs.get("heads")
+    if heads is None:
+        apart = [Place(x[-1], x[-2] * x[-1]) for x in (q, k, v, (*q[:-1], v[-1]))]
+        return Attention(
+            prod(q[:-2]), q[-2], k[-2], q[-1], v[-1], *rest, (*apart, *apart[:3])
+        )  # fmt: skip
+    joined = (*q[:-2], 3 * heads, q[-1])
+    places = [
+        Place(x[-2] * x[-1], x[-3] * x[-2] * x[-1], heads, x[-1], n * x[-1])
+        for x, n in zip(
+            (q, k, v, (*q[:-2], heads, v[-1]), joined, joined, joined),
+            (*node.attrs["first"], 0, 0, heads, 2 * heads),
+            strict=True,
+        )
+    ]
     return Attention(
-        prod(q[:-2]), q[-2], k[-2], q[-1], v[-1], bool(node.attrs["causal"]),
-        float(node.attrs["scale"]), node.data_inputs[0].dtype,
+        heads * prod(q[:-3]), q[-3], k[-3], q[-1], v[-1], *rest, tuple(places)
     )  # fmt: skip
 
 

@@ -42,8 +42,9 @@ def _along(job: Job) -> Sequence[Value]:
 
 
 @rule(
-    "band_part", "flash_attention", "flash_attention_grad", "identity", "softmax_cross_entropy",
-    "sparse_softmax_cross_entropy", "stop_gradient", "top_k",
+    "band_part", "flash_attention", "flash_attention_grad", "head_attention",
+    "head_attention_grad", "identity", "softmax_cross_entropy", "sparse_softmax_cross_entropy",
+    "stop_gradient", "top_k",
 )  # fmt: skip
 def _trailing(job: Job) -> Sequence[Value]:
     """Axes in front of those that count may be as many as there are."""

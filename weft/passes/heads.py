@@ -1,0 +1,60 @@
+"""Attention between transposes: heads stay where the projections have left them.
+
+    y = flash_attention(turned(q), turned(k), turned(v))  ->  turned(head_attention(q, k, v))
+
+Slices of heads are read in their place, too, so that one product may give q, k and v.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from weft.ir.node import Node, Value
+from weft.ir.shape import known
+from weft.ops.heads import head_attention, head_attention_grad, heads_of, turned
+
+
+def heads_in_place(node: Node) -> Sequence[Value] | None:
+    """What `flash_attention` gives, from heads side by side."""
+    parts = [_beside(x) for x in node.inputs]
+    if None in parts:
+        return None
+    found = [part for part in parts if part is not None]
+    heads = known(node.inputs[0].shape)[-3]
+    first = tuple([at for _, at in found])
+    y, sums = head_attention.all(*[x for x, _ in found], **node.attrs, heads=heads, first=first)
+    return turned(y), sums
+
+
+def gradient_in_place(node: Node) -> Sequence[Value] | None:
+    """What `flash_attention_grad` gives, from heads side by side, in one array."""
+    g, q, k, v, sums, shared = node.inputs
+    given, *parts = (_beside(x) for x in (g, q, k, v))
+    alike = len({x.shape for x in (q, k, v)}) == 1
+    if given is None or None in parts or not alike:
+        return None
+    found = [part for part in parts if part is not None]
+    heads = known(q.shape)[-3]
+    cotangent = turned(g) if given[1] or known(given[0].shape)[-2] != heads else given[0]
+    first = tuple([at for _, at in found])
+    joined = head_attention_grad(
+        cotangent, *[x for x, _ in found], sums, shared, **node.attrs, heads=heads, first=first
+    )
+    return [turned(heads_of(joined, heads, n * heads)) for n in range(3)]
+
+
+def _beside(x: Value) -> tuple[Value, int] | None:
+    """The array in which the heads of `x` lie side by side, and the first of them."""
+    rank = len(known(x.shape))
+    node = x.node
+    swap = (*range(rank - 3), rank - 2, rank - 3, rank - 1)
+    if rank < 3 or node.op != "transpose" or node.attrs["perm"] != swap:
+        return None
+    source = node.inputs[0]
+    cut = source.node
+    if cut.op != "slice" or {*cut.attrs["strides"]} != {1}:
+        return source, 0
+    whole, part = known(cut.inputs[0].shape), known(source.shape)
+    if whole[:-2] != part[:-2] or whole[-1] != part[-1]:
+        return source, 0
+    return cut.inputs[0], cut.attrs["begin"][-2]
