@@ -111,6 +111,30 @@ def test_planes_are_put_side_by_side(case: str) -> None:
         check_group(group, launches, feeds, target, 1e-4, 5e-4)
 
 
+@pytest.mark.parametrize("kind", ["conv", "conv_grad_input"])
+@pytest.mark.parametrize("case", ["1x1", "odd", "strided", "many channels", "few columns"])
+def test_weights_of_one_tap_are_read_as_they_lie(case: str, kind: str) -> None:
+    x, w, attrs = SHAPES[case]
+    rules = PLAIN | attrs
+    with Graph().as_default():
+        weights = array(*w[::-1])
+        turned = ops.transpose(weights, perm=(2, 3, 1, 0))
+        source = array(*x)
+        result = ops.conv(source, turned, **rules)
+        if kind == "conv_grad_input":
+            source = array(*known(result.shape))
+            result = ops.conv_grad_input(source, turned, shape=x, **rules)
+    group = Group((result.node,), (source, weights), (result,), (turned.node,))
+    rng = np.random.default_rng(5)
+    feeds = {v: rng.uniform(-1, 1, known(v.shape)).astype(np.float32) for v in group.inputs}
+    for name in ("native", "x86-64-v3"):
+        with config.override(target=name):
+            target = targets.current()
+        launches = getattr(family, kind)(group, target)
+        assert not any(x.kernel.name.startswith("transpose") for x in launches)
+        check_group(group, launches, feeds, target, 1e-4, 5e-4)
+
+
 def test_what_an_operand_is_made_of_is_never_written_in_place() -> None:
     group, _ = fused("conv", "1x1")
     for launch in family.conv(group, targets.current()):

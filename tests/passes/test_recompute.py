@@ -89,6 +89,29 @@ def test_a_first_layer_reads_planes():
     assert names[0] == ("transpose",)
 
 
+def test_a_layer_of_one_tap_reads_its_weights_as_they_lie():
+    def build(x, g, v):
+        w = ops.transpose(v, perm=(2, 3, 1, 0))
+        return ops.conv(x, w, **PLAIN), ops.conv_grad_input(g, w, shape=(2, 8, 8, 128), **PLAIN)
+
+    shapes = (2, 8, 8, 128), (2, 8, 8, 160), (160, 128, 1, 1)
+    names, stored = groups(build, *shapes)
+    assert names == [("conv",), ("conv_grad_input",)] and stored == ["conv", "conv_grad_input"]
+
+    def more(x, g, v):
+        return *build(x, g, v), ops.transpose(v, perm=(2, 3, 1, 0)), x
+
+    names, stored = groups(more, *shapes)
+    assert len(names) == 3
+
+    def grouped(x, g, v):
+        w = ops.transpose(v, perm=(2, 3, 1, 0))
+        return ops.conv(x, w, **PLAIN | {"groups": 2})
+
+    names, stored = groups(grouped, (2, 8, 8, 256), (2, 8, 8, 160), (160, 128, 1, 1))
+    assert names == [("transpose",), ("conv",)]
+
+
 def test_a_layer_reads_what_is_in_memory_anyway():
     def build(x, mean, w):
         y = ops.relu((x - mean) * mean)

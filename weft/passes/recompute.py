@@ -7,7 +7,7 @@ one array less, and if all readers do so the value is never stored.
 
 A convolution that copies its operand anyway takes the steps meanwhile: batch norm and ReLU between
 two layers. It gains nothing by that unless the value is never stored. So does a first layer with
-an image that lies NCHW.
+an image that lies NCHW, and a layer of one tap with weights that lie transposed.
 """
 
 from __future__ import annotations
@@ -36,6 +36,8 @@ CHEAP: Final = frozenset({
 READS: Final = frozenset({"conv", "conv_grad_weight"})
 """Products that take steps while they read their first operand: those of one tap, and depthwise
 ones. Both gradients of a depthwise one, side by side, do so with their cotangent, too."""
+MULTIPLY: Final = frozenset({"conv", "conv_grad_input"})
+"""Products that copy their weights as they like them, whichever way these lie."""
 PLANES: Final = 4
 """Most channels of an NCHW image that a convolution puts side by side while it copies its block."""
 FEWEST: Final = 32
@@ -206,7 +208,8 @@ def _trace(
     node = value.node
     in_memory = value in home.outputs or node not in home.nodes
     if value is not root and in_memory:
-        if node.op == "variable" and _bytes(value) * SMALL > _bytes(root):
+        large = _bytes(value) * SMALL > _bytes(root)
+        if node.op == "variable" and large and not _is_matrix(root):
             return False  # an update wants to overwrite it
         sources[value] = None
         return True
@@ -214,7 +217,8 @@ def _trace(
         return True
     lower = op_of(node).lower
     cheap = node.op in CHEAP and isinstance(lower, Elementwise) and value.shape == root.shape
-    if node.op not in ("constant", "broadcast_to") and not cheap and not _is_image(value, root):
+    moved = value is root and (_is_image(value) or _is_matrix(value))
+    if node.op not in ("constant", "broadcast_to") and not cheap and not moved:
         return False
     if len(steps) >= LONGEST:
         return False
@@ -227,6 +231,9 @@ def _trace(
 def _read_through(products: Sequence[Node], value: Value, sources: Iterable[Value]) -> bool:
     """Whether the kernel of products computes their operand `value` as well as it copies it."""
     node, *beside = products
+    if _is_matrix(value):
+        apart = node.inputs[0] is not value is node.inputs[1]
+        return apart and node.op in MULTIPLY and node.attrs["groups"] == 1
     if beside and value in node.inputs:
         x, g = beside[0].inputs
         return g is value and value not in (x, node.inputs[1]) and _alike(value, sources)
@@ -235,7 +242,7 @@ def _read_through(products: Sequence[Node], value: Value, sources: Iterable[Valu
         return False
     weights = node.outputs[0] if node.op == "conv_grad_weight" else node.inputs[1]
     *taps, channels, columns = known(weights.shape)
-    if _is_image(value, value):
+    if _is_image(value):
         single = node.op == "conv" and node.attrs["groups"] == 1 < size(tuple(taps))
         return single and list(sources) == list(value.node.inputs)
     one = size(tuple(taps)) == node.attrs["groups"] == 1 and channels >= FEWEST
@@ -254,9 +261,17 @@ def _alike(value: Value, sources: Iterable[Value]) -> bool:
     )
 
 
-def _is_image(value: Value, root: Value) -> bool:
+def _is_matrix(value: Value) -> bool:
+    """Whether it is the weights of one tap, the output's channels last: a matrix transposed."""
+    if value.node.op != "transpose" or len(known(value.shape)) < 3:
+        return False
+    order = (*range(2, len(known(value.shape))), 1, 0)
+    return value.node.attrs["perm"] == order and size(known(value.shape)[:-2]) == 1
+
+
+def _is_image(value: Value) -> bool:
     """Whether it is a few planes, put side by side: what a first layer reads."""
-    if value is not root or value.node.op != "transpose" or value.dtype.name != "float32":
+    if value.node.op != "transpose" or value.dtype.name != "float32":
         return False
     rank = len(known(value.shape))
     planes = (0, *range(2, rank), 1)

@@ -26,7 +26,7 @@ from weft.codegen.convolution.weight_depthwise import suits as depthwise_gradien
 from weft.codegen.convolution.weight_plan import plan_of as plan_of_weight
 from weft.codegen.convolution.weight_problem import weight_gradient_of
 from weft.codegen.kernel import Argument, Launch, Scratch
-from weft.codegen.loop.prologue import Prologue
+from weft.codegen.loop.prologue import Prologue, leading_to
 from weft.codegen.loop.schedule import loops
 from weft.codegen.target import Target
 from weft.codegen.winograd.nest import launch_winograd
@@ -94,6 +94,9 @@ def _correlate(problem: Correlation, group: Group, target: Target) -> tuple[Laun
         return ()
     sink = sink_of(group)
     source, weights = group.nodes[0].data_inputs
+    if weights.node in group.before:  # they lie transposed
+        problem = replace(problem, turned=not problem.turned)
+        (weights,) = weights.node.inputs
     few = narrow(problem, target)
     minimal = None if few else minimal_plan(problem, target, weights in group.lasting)
     reads = Prologue(group, source)
@@ -109,9 +112,9 @@ def _correlate(problem: Correlation, group: Group, target: Target) -> tuple[Laun
 
 def _stored(group: Group, operand: Value, target: Target) -> tuple[tuple[Launch, ...], Prologue]:
     """A pass that computes an operand, for kernels that do not on the way."""
-    inside = set(group.before)
-    inputs = dict.fromkeys(v for n in group.before for v in n.inputs if v.node not in inside)
-    launches = loops(Group(group.before, tuple(inputs), (operand,)), target)
+    steps = leading_to(operand, group.before)
+    inputs = dict.fromkeys(v for n in steps for v in n.inputs if v.node not in steps)
+    launches = loops(Group(tuple(steps), tuple(inputs), (operand,)), target)
     scratch = Scratch(size(known(operand.shape)) * operand.dtype.size)
     return (
         tuple(

@@ -43,7 +43,7 @@ class Prologue:
         shape = known(operand.shape)
         self._column = Symbol("column", shape[-1])
         self._buffers = Buffers()
-        steps = _leading_to(operand, group.before)
+        steps = leading_to(operand, group.before)
         self._trace = Trace(steps, self._buffers)
         same = operand.node.inputs[0].shape if self.planes else shape
         whole = [v for n in steps for v in n.inputs if v.shape == same]
@@ -105,7 +105,7 @@ class Prologue:
         return writer.wide(self._result, copy)
 
 
-def _leading_to(operand: Value, nodes: Sequence[Node]) -> dict[Node, None]:
+def leading_to(operand: Value, nodes: Sequence[Node]) -> dict[Node, None]:
     """The nodes that an operand follows from, in order."""
     wanted = {operand.node}
     for node in reversed(nodes):
