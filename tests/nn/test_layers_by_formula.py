@@ -128,6 +128,13 @@ def labels(count):
 @pytest.mark.parametrize(
     ("make", "error", "text"),
     [
+        (lambda: nn.MaxPool1d(2, 0)(wf.ones(1, 2, 4)), ShapeError, "stride: expected numbers from"),
+        (lambda: nn.AvgPool1d(0)(wf.ones(1, 2, 4)), ShapeError, "kernel_size: expected numbers"),
+        (
+            lambda: nn.MaxPool2d(2, dilation=0)(wf.ones(1, 1, 4, 4)),
+            ShapeError,
+            "dilation: expected",
+        ),
         (lambda: nn.Linear(3, 2)(wf.ones(1, 4)), ShapeError, r"linear: expected an input whose"),
         (lambda: nn.Conv2d(3, 2, 3)(wf.ones(1, 4, 8, 8)), ShapeError, "for 4 channels"),
         (lambda: nn.Conv2d(3, 2, 3)(wf.ones(8, 8)), ShapeError, r"input \(N, C, H, W\)"),
@@ -156,3 +163,18 @@ def test_faults_name_the_line(make, error, text):
     with pytest.raises(error, match=text) as caught:
         make()
     assert "created at test_layers_by_formula.py" in str(caught.value)
+
+
+def test_a_dilated_window_may_see_no_pixel():
+    x = wf.ones(1, 1, 1, requires_grad=True)
+    for indices in (False, True):
+        pool = nn.MaxPool1d(2, padding=1, dilation=2, return_indices=indices)
+        y = pool(x)[0] if indices else pool(x)
+        assert y.tolist() == [[[-wf.inf]]]
+        (grad,) = wf.autograd.grad(y.sum(), [x])
+        assert grad.tolist() == [[[0.0]]]
+
+
+def test_constants():
+    assert (wf.e, wf.inf, wf.pi) == (np.e, np.inf, np.pi) and wf.nan != wf.nan
+    assert wf.ones(2)[wf.newaxis].shape == (1, 2)

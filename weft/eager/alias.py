@@ -1,10 +1,15 @@
-"""Other names of the element types, as PyTorch has them: `wf.float`, `wf.long`, `wf.half`."""
+"""Other names of the element types, as PyTorch has them: `wf.float`, `wf.long`; and constants."""
 
 from __future__ import annotations
 
+import math
+
 from weft.ir import dtype as types
 
-__all__ = ["bool", "cdouble", "cfloat", "double", "float", "half", "int", "long", "short"]
+__all__ = [
+    "bool", "cdouble", "cfloat", "double", "e", "float", "half", "inf", "int", "long", "nan",
+    "newaxis", "pi", "short",
+]  # fmt: skip
 
 bool = types.bool_
 short = types.int16
@@ -15,3 +20,9 @@ float = types.float32
 double = types.float64
 cfloat = types.complex64
 cdouble = types.complex128
+
+e = math.e
+inf = math.inf
+nan = math.nan
+newaxis = None
+pi = math.pi

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from weft.eager import (
     activation,
+    alias,
     arithmetic,
     counting,
     elementary,
@@ -28,7 +29,7 @@ from weft.eager import (
 )
 from weft.eager.activation import *  # noqa: F403
 from weft.eager.ahead import synchronize
-from weft.eager.alias import bool, cdouble, cfloat, double, float, half, int, long, short
+from weft.eager.alias import *  # noqa: F403
 from weft.eager.anomaly import find_nan
 from weft.eager.arithmetic import *  # noqa: F403
 from weft.eager.attribute import (
@@ -139,10 +140,7 @@ __all__ = [
     "as_tensor",
     "autocast",
     "bernoulli",
-    "bool",
     "can_cast",
-    "cdouble",
-    "cfloat",
     "channels_last",
     "channels_last_3d",
     "clone",
@@ -150,7 +148,6 @@ __all__ = [
     "contiguous_format",
     "default_generator",
     "device",
-    "double",
     "empty",
     "empty_cache",
     "empty_like",
@@ -158,7 +155,6 @@ __all__ = [
     "eye",
     "find_nan",
     "finfo",
-    "float",
     "from_dlpack",
     "from_numpy",
     "full",
@@ -167,11 +163,9 @@ __all__ = [
     "get_default_dtype",
     "get_printoptions",
     "get_rng_state",
-    "half",
     "iinfo",
     "inference_mode",
     "initial_seed",
-    "int",
     "is_autocast_enabled",
     "is_complex",
     "is_floating_point",
@@ -182,7 +176,6 @@ __all__ = [
     "linspace",
     "load",
     "logspace",
-    "long",
     "manual_seed",
     "memory_format",
     "meshgrid",
@@ -209,7 +202,6 @@ __all__ = [
     "set_grad_enabled",
     "set_printoptions",
     "set_rng_state",
-    "short",
     "strided",
     "synchronize",
     "tensor",
@@ -220,6 +212,7 @@ __all__ = [
 ]
 # Families of operations say themselves what they offer.
 __all__ += activation.__all__
+__all__ += alias.__all__
 __all__ += arithmetic.__all__
 __all__ += counting.__all__
 __all__ += elementary.__all__

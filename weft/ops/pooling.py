@@ -131,8 +131,11 @@ def _largest(x: Value, table: Array, output: tuple[int, ...]) -> tuple[Value, Va
     wins = logical_and(inside, logical_or(equal(seen, best), isnan(seen)))
     place = argmax(wins, axis=2)
     first = iota(shape=(windows, 1), axis=0, dtype=int64) * places
-    numbers = gather(constant_of(table.reshape(-1)), place + first)
+    numbers = gather(constant_of(np.maximum(table, 0).reshape(-1)), place + first)
     values = take_along_axis(pixels, numbers, axis=1)
+    empty = (table < 0).all(axis=1)
+    if empty.any():  # steps of a dilated window may pass over all pixels
+        values = catalogue.select(constant_of(empty.reshape(1, windows, 1)), lowest, values)
     shape = (count, *output, channels)
     return catalogue.reshape(values, shape=shape), catalogue.reshape(numbers, shape=shape)
 

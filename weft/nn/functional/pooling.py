@@ -69,6 +69,8 @@ class Windows:
         given = self.window if stride is None or stride == () else stride
         self.strides = sizes_of(f"{name}: stride", given, spatial)
         self.padding = sizes_of(f"{name}: padding", padding, spatial)
+        _check_positive(f"{name}: kernel_size", self.window)
+        _check_positive(f"{name}: stride", self.strides)
         for p, k in zip(self.padding, self.window, strict=True):
             if not 0 <= p <= k // 2:
                 raise ShapeError(
@@ -82,6 +84,11 @@ class Windows:
         return {"spatial": self.spatial, "window": self.window, "strides": self.strides}
 
 
+def _check_positive(name: str, sizes: tuple[int, ...]) -> None:
+    if min(sizes) < 1:
+        raise ShapeError(f"{name}: expected numbers from 1, got {sizes}{at_user_line()}")
+
+
 def max_pool(
     spatial: int, input: Any, kernel_size: Any, stride: Any, padding: Any, dilation: Any,
     ceil_mode: bool, return_indices: bool,
@@ -89,6 +96,8 @@ def max_pool(
     """Maxima over windows of any number of spatial dimensions."""
     name = f"max_pool{spatial}d"
     windows = Windows(name, input, spatial, kernel_size, stride, padding)
+    steps = sizes_of(f"{name}: dilation", dilation, spatial)
+    _check_positive(f"{name}: dilation", steps)
     dtype = lazy_of(input).type.dtype
     if dtype.is_integer:
         wide = wrap(cast(lazy_of(input), float64))
@@ -98,7 +107,7 @@ def max_pool(
         return (found[0].to(dtype), found[1]) if return_indices else found.to(dtype)
     return _max_pool(
         input, **windows.static, padding=windows.padding, indices=bool(return_indices),
-        dilation=sizes_of(f"{name}: dilation", dilation, spatial), ceil=bool(ceil_mode),
+        dilation=steps, ceil=bool(ceil_mode),
     )  # fmt: skip
 
 
