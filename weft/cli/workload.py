@@ -13,6 +13,7 @@ from typing import Any, Final
 
 import weft.eager.api as wf
 from weft import models, nn, optim
+from weft.eager.ahead import synchronize
 from weft.eager.api import Tensor
 from weft.errors import ConfigError
 from weft.ir.dtype import bfloat16
@@ -105,6 +106,7 @@ def training_step(
 ) -> Callable[[], float]:
     """One step of training on the same random batch; it gives the loss."""
     inputs, labels = work.data(batch)
+    synchronize()  # making the data is no part of a step
     optimiser = work.optimise(model)
 
     def step() -> float:
@@ -123,6 +125,7 @@ def inference_step(
 ) -> Callable[[], Any]:
     """The outputs for the same random batch, without gradients and without dropout."""
     inputs, _ = work.data(batch)
+    synchronize()
     model.eval()
 
     def step() -> Any:

@@ -12,7 +12,9 @@ therefore bitwise equal on any number of threads.
 
 from __future__ import annotations
 
+import hashlib
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Final
 
 from weft.ir.node import Value
@@ -31,6 +33,11 @@ class Kernel:
     name: str  # for people, such as "matmul_f32_128x512x784_bias_relu"
     ir: str  # a whole LLVM module that defines @weft_kernel and nothing else visible
     key: str = ""
+
+    @cached_property
+    def digest(self) -> str:
+        """A name for the text."""
+        return hashlib.blake2b(self.ir.encode(), digest_size=32).hexdigest()
 
 
 @dataclass(frozen=True, eq=False)

@@ -11,6 +11,7 @@ from typing import Any, Final
 import numpy as np
 
 from weft import config
+from weft.collection import collection_waits
 from weft.eager import storage
 from weft.eager.ahead import Ahead
 from weft.eager.call import leaf
@@ -73,6 +74,7 @@ class Prepared:
         self.oracle: Oracle | None = None  # WEFT_REFERENCE=1
         self._token: object | None = None  # of the call that ran last, if what it read may stay
 
+    @collection_waits()
     def _expand(self, structure: Structure) -> Sample:
         """What the records themselves say, whatever others of the family do."""
         self.expanded = found = expand(structure, self._as_rows)
@@ -113,6 +115,7 @@ class Prepared:
             return False
         return _families[self.calls] < CHURN or self.spent > _patience(self.sample)
 
+    @collection_waits()
     def _compile(self, structure: Structure) -> Executable:
         expanded = self.expanded or expand(structure, self._as_rows)
         feeds, outputs = expanded.feeds, expanded.outputs

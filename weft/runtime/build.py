@@ -113,11 +113,14 @@ def build(
     """
     fused = fuse(step, fusing)
     lowered: dict[Group, tuple[Launch, ...]] = {}
+    told: set[int] = set()
     for group in fused.groups:
         lowered[group] = launches = _lower(group, target)
-        if announce is not None and group.nodes[0].op != "host_call":
-            for launch in launches:
-                announce(launch.kernel)
+        if announce is None or group.nodes[0].op == "host_call":
+            continue
+        for kernel in [x.kernel for x in launches if id(x.kernel) not in told]:
+            told.add(id(kernel))
+            announce(kernel)
     builder = _Builder(step, threads, fused, lowered)
     builder.order()
     builder.settle()

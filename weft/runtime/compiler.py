@@ -254,7 +254,7 @@ def _fatal(job: Job, code: int, said: str) -> CompileError:
 
 def key_of(kernel: Kernel, target: Target) -> str:
     """Under which key the object code of a kernel is kept."""
-    return kernel.key or digest(llvm.version(), target.cpu, target.features, kernel.ir)
+    return kernel.key or digest(llvm.version(), target.cpu, target.features, kernel.digest)
 
 
 _compiler: Final = Compiler()

@@ -9,6 +9,7 @@ from dataclasses import replace
 from weft import config
 from weft.codegen.kernel import Kernel
 from weft.codegen.target import Target, current
+from weft.collection import collection_waits
 from weft.errors import CompileError
 from weft.passes.pipeline import optimise
 from weft.passes.step import Step
@@ -22,6 +23,7 @@ from weft.runtime.stopwatch import Stopwatch
 SHOW_GRAPHS = 3  # the level of WEFT_DEBUG from which on somebody watches programs in the making
 
 
+@collection_waits()
 def finish(step: Step, threads: int, fetches: int | None = None) -> Executable:
     """The program of a specialised step.
 
