@@ -61,6 +61,11 @@ def integer(value: int, type_: str = "i64") -> Reg:
     return Reg(type_, str(value))
 
 
+def _number(text: str) -> int | None:
+    """The integer constant that `text` is, if it is one."""
+    return None if text[0] == "%" or not text.lstrip("-").isdigit() else int(text)
+
+
 def constant(value: float, type_: str) -> Reg:
     """A `float`, `double` or integer constant, splat over a vector type."""
     scalar = element(type_)
@@ -106,13 +111,14 @@ class Builder:
 
     def emit(self, type_: str, text: str, hint: str = "v") -> Reg:
         """Write one instruction that yields a register of `type_`."""
-        name = self.fresh(hint)
+        self._count += 1
+        name = f"%{hint}{self._count}"
         self._lines.append(f"  {name} = {text}")
         return Reg(type_, name)
 
     def binary(self, opcode: str, a: Reg, b: Reg) -> Reg:
         """`opcode a, b`, such as `fadd`, `add nsw`, `and`."""
-        return self.emit(a.type, f"{opcode} {a}, {b.text}")
+        return self.emit(a.type, f"{opcode} {a.type} {a.text}, {b.text}")
 
     def compare(self, condition: str, a: Reg, b: Reg) -> Reg:
         """`icmp` or `fcmp` with its condition, such as `icmp slt`."""
@@ -130,7 +136,7 @@ class Builder:
     def _fold(self, opcode: str, a: Reg, b: Reg | int) -> Reg:
         if isinstance(b, int):
             b = integer(b, a.type)
-        x, y = (int(r.text) if r.text.lstrip("-").isdigit() else None for r in (a, b))
+        x, y = _number(a.text), _number(b.text)
         if x is not None and y is not None:
             return integer(x + y if opcode == "add" else x * y, a.type)
         neutral = 0 if opcode == "add" else 1
@@ -155,9 +161,10 @@ class Builder:
 
     def call(self, type_: str, function: str, args: Sequence[Reg], attributes: str = "") -> Reg:
         """Call an intrinsic or function, declaring it; `void` yields an unusable register."""
-        types = ", ".join(a.type for a in args)
+        types = ", ".join([a.type for a in args])
         self.declarations.add(f"declare {type_} @{function}({types}) {attributes}".rstrip())
-        text = f"call {type_} @{function}({', '.join(map(str, args))})"
+        given = ", ".join([f"{a.type} {a.text}" for a in args])
+        text = f"call {type_} @{function}({given})"
         if type_ == "void":
             self.line(text)
             return Reg("void", "")
@@ -165,11 +172,10 @@ class Builder:
 
     def offset(self, pointer: Reg, count: Reg | int, type_: str = "i8") -> Reg:
         """The address `count` elements of `type_` after `pointer`."""
-        if isinstance(count, int):
-            count = integer(count)
-        if count.text == "0":
+        many = f"i64 {count}" if isinstance(count, int) else f"{count.type} {count.text}"
+        if many == "i64 0":
             return pointer
-        return self.emit("ptr", f"getelementptr inbounds {type_}, {pointer}, {count}", "p")
+        return self.emit("ptr", f"getelementptr inbounds {type_}, ptr {pointer.text}, {many}", "p")
 
     def load(self, type_: str, pointer: Reg, align: int = 1) -> Reg:
         """Load a value of `type_`."""

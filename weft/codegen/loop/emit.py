@@ -34,7 +34,7 @@ from weft.codegen.loop.convert import (
     stored,
 )  # fmt: skip
 from weft.codegen.loop.expression import Buffer, Expr, indices, needed
-from weft.codegen.loop.index import ZERO, Atom, Index, Symbol
+from weft.codegen.loop.index import Atom, Index, Symbol
 from weft.codegen.microkernel import opaque, store_masked
 from weft.ir import dtype as types
 
@@ -319,15 +319,15 @@ class Writer:
 
     def pointer(self, buffer: Buffer, offset: Index) -> Reg:
         """The address at a scalar offset, built loop by loop so that outer parts are reused."""
-        pointer, done = self.pointers[buffer], ZERO
+        pointer, done = self.pointers[buffer], list[str]()
         order = {symbol: n for n, symbol in enumerate(self.bound)}
 
         def depth(term: tuple[Atom, int]) -> int:
             return max((order[s] for s in term[0].symbols), default=0)
 
         for atom, k in sorted(offset.terms, key=depth):
-            done = done + Index([(atom, k)], 0)
-            key = f"{buffer.name}[{done.key}]"
+            done = sorted([*done, f"{k}*{atom.key}"])
+            key = f"{buffer.name}[{' + '.join(done)}]"
             found = self.uniform.find(key)
             if found is None:
                 step = self.f.mul(self._atom(atom, self.uniform), k)

@@ -57,11 +57,16 @@ class _Placed(Copy):
         self._store = store
         self._nodes = nodes
         self._at = at
+        self._wheres: dict[frozenset[Symbol], tuple[object, ...]] = {}
+        self._everywhere = frozenset(at)
 
     def _key(self, key: int | str) -> tuple[object, ...]:
-        of = self._nodes[key].symbols if isinstance(key, int) else self._at
-        where = sorted((s.name, self._at[s]) for s in of)
-        return (key, self.lanes, self.mask, *where)
+        of = self._nodes[key].symbols if isinstance(key, int) else self._everywhere
+        where = self._wheres.get(of)
+        if where is None:
+            places = sorted([(s.name, self._at[s]) for s in of])
+            where = self._wheres[of] = (self.lanes, self.mask, *places)
+        return key, where
 
     def find(self, key: int | str) -> Reg | None:
         return self._store.get(self._key(key))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from dataclasses import dataclass
 from typing import Final
 
@@ -114,6 +115,7 @@ def _neighbours(axis: Axis) -> int:
     return axis.phases[0].taps if plain and len(axis.order) == axis.phases[0].taps else 0
 
 
+@functools.lru_cache(maxsize=256)
 def plan_of(problem: Correlation, target: Target, kept: bool = False) -> Plan | None:
     """The best plan, or nothing where the direct kernel is expected to win.
 

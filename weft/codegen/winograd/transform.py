@@ -102,27 +102,53 @@ def _from_roots(roots: Sequence[Fraction]) -> tuple[Fraction, ...]:
     return tuple(found)
 
 
-def apply(b: Builder, matrix: Matrix, values: Sequence[Reg]) -> list[Reg]:
-    """Write `matrix @ values`: sums of equal vectors, sharing what pairs of points share."""
+@dataclass(frozen=True)
+class _Scheme:
+    """How a product with a matrix is computed.
+
+    Attributes:
+        summed: pairs of values of which the sum and the difference are made, after the values.
+        rows: the matrix on all of these.
+        shared: pairs of rows, and what they share: a sum, and one that they add with factors
+            `factor` and `-factor`.
+    """
+
+    summed: tuple[tuple[int, int], ...]
+    rows: Matrix
+    shared: tuple[tuple[int, int, tuple[Fraction, ...], tuple[Fraction, ...], Fraction], ...]
+
+
+@functools.lru_cache(maxsize=64)
+def _scheme(matrix: Matrix) -> _Scheme:
     rows = [list(row) for row in matrix]
-    values = list(values)
-    for j, k in _pairs([list(column) for column in zip(*matrix, strict=True)]):
-        total = b.binary("fadd", values[j], values[k])
-        apart = b.binary("fsub", values[j], values[k])
+    summed = _pairs([list(column) for column in zip(*matrix, strict=True)])
+    for j, k in summed:
         for row in rows:  # c * (x + y), or c * (x - y)
             row.append(row[j] if row[j] == row[k] else Fraction(0))
             row.append(row[j] if row[j] != row[k] else Fraction(0))
             row[j] = row[k] = Fraction(0)
-        values += [total, apart]
-    results: dict[int, Reg] = {}
+    shared: list[tuple[int, int, tuple[Fraction, ...], tuple[Fraction, ...], Fraction]] = []
     for i, k in _pairs(rows):
-        even = [x if x == y else Fraction(0) for x, y in zip(rows[i], rows[k], strict=True)]
+        even = tuple([x if x == y else Fraction(0) for x, y in zip(rows[i], rows[k], strict=True)])
         odd = [x if x != y else Fraction(0) for x, y in zip(rows[i], rows[k], strict=True)]
-        start, factor = _sum(b, even, values), next(c for c in reversed(odd) if c)
-        change = _sum(b, [c / factor for c in odd], values)
+        factor = next(c for c in reversed(odd) if c)
+        shared.append((i, k, even, tuple([c / factor for c in odd]), factor))
+    return _Scheme(tuple(summed), tuple(map(tuple, rows)), tuple(shared))
+
+
+def apply(b: Builder, matrix: Matrix, values: Sequence[Reg]) -> list[Reg]:
+    """Write `matrix @ values`: sums of equal vectors, sharing what pairs of points share."""
+    scheme, values = _scheme(matrix), list(values)
+    for j, k in scheme.summed:
+        total = b.binary("fadd", values[j], values[k])
+        values += [total, b.binary("fsub", values[j], values[k])]
+    results: dict[int, Reg] = {}
+    for i, k, even, odd, factor in scheme.shared:
+        start, change = _sum(b, even, values), _sum(b, odd, values)
         results[i] = _add(b, start, factor, change)
         results[k] = _add(b, start, -factor, change)
-    return [results[i] if i in results else _sum(b, row, values) for i, row in enumerate(rows)]
+    rows = enumerate(scheme.rows)
+    return [results[i] if i in results else _sum(b, row, values) for i, row in rows]
 
 
 def _pairs(lines: list[list[Fraction]]) -> list[tuple[int, int]]:
