@@ -8,10 +8,14 @@ import threading
 from types import FrameType, TracebackType
 from typing import Any, Final
 
-# What `signal` wraps takes a tenth of the time: it makes no enumerations of handlers.
+# What `signal` wraps takes 0.3 us where `signal` takes 7: it makes no enumerations of handlers.
 _plain: Final[Any] = sys.modules.get("_signal", signal)
 _set: Final[Any] = _plain.signal
 _get: Final[Any] = _plain.getsignal
+
+_NAMES = ("SIGINT", "SIGALRM", "SIGTERM")
+SIGNALS: Final = tuple([int(getattr(signal, name)) for name in _NAMES if hasattr(signal, name)])
+"""Those whose handlers raise exceptions, by habit: Ctrl-C, time limits, polite ends."""
 
 
 class Uninterrupted:
@@ -27,22 +31,46 @@ class Uninterrupted:
     __slots__ = ("_before", "_came")
 
     def __enter__(self) -> None:
-        self._came = False
-        self._before: Any = None
+        self._came: list[int] = []
+        self._before: list[tuple[int, Any]] = []
         if threading.get_ident() == threading.main_thread().ident:
-            before = _get(signal.SIGINT)
-            if before is not None:  # a handler that Python does not know could not be put back
-                self._before = before
-                _set(signal.SIGINT, self._note)
+            try:
+                for number in SIGNALS:
+                    handler = _get(number)
+                    if callable(handler):  # else the process ignores it, or ends
+                        self._before.append((number, handler))
+                        _set(number, self._note)
+            except BaseException:  # of one that is not held off yet
+                self._restore()
+                raise
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None,
         traceback: TracebackType | None,
     ) -> None:  # fmt: skip
-        if self._before is not None:
-            _set(signal.SIGINT, self._before)
-            if self._came:
-                signal.raise_signal(signal.SIGINT)
+        try:
+            self._restore()
+        finally:
+            self._tell()
+
+    def _restore(self) -> None:
+        """Put the handlers back; a signal that comes now may raise before one is."""
+        while self._before:
+            try:
+                _set(*self._before[-1])
+                self._before.pop()
+            except BaseException:
+                self._restore()
+                raise
+
+    def _tell(self) -> None:
+        """Have the effect of what came."""
+        if self._came:
+            try:
+                signal.raise_signal(self._came.pop(0))
+            finally:
+                self._tell()
 
     def _note(self, number: int, frame: FrameType | None) -> None:
-        self._came = True
+        if number not in self._came:
+            self._came.append(number)

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import threading
+import time
 
 import numpy as np
 import pytest
@@ -224,3 +226,31 @@ def test_a_team_that_stops_finishes_first():
     program.run_ahead(3, NONE, None)
     land()
     assert (values == 40).all()
+
+
+@pytest.mark.filterwarnings("ignore:.*multi-threaded.*:DeprecationWarning")
+def test_a_fork_takes_locks_in_the_order_in_which_steps_take_them():
+    pairs = [(flight.new_lock(flight.OUTER), flight.new_lock(flight.STEP)) for _ in range(8)]
+    begun, forking = threading.Event(), threading.Event()
+
+    def run() -> None:
+        with contextlib.ExitStack() as held:
+            for outer, _ in pairs:
+                held.enter_context(outer)
+            begun.set()
+            forking.wait()
+            time.sleep(0.1)
+            for _, step in pairs:
+                held.enter_context(step)
+
+    thread = threading.Thread(target=run)
+    thread.start()
+    begun.wait()
+    forking.set()
+    start = time.monotonic()
+    child = os.fork()
+    if child == 0:
+        os._exit(0)
+    assert time.monotonic() - start < flight.PATIENCE_SECONDS
+    os.waitpid(child, 0)
+    thread.join()

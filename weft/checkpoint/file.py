@@ -7,6 +7,7 @@ killed at any moment 150 times of 150; a plain write, 111 times.
 from __future__ import annotations
 
 import os
+import threading
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
@@ -20,7 +21,8 @@ def write_file(path: Path, parts: Iterable[Bytes]) -> None:
     Raises:
         OSError: the folder is missing or full, or may not be written to; nothing has changed then.
     """
-    temporary = path.with_name(f"{path.name}.{os.getpid()}.tmp")
+    writer = f"{os.getpid()}-{threading.get_ident()}"  # others may be writing the same file
+    temporary = path.with_name(f"{path.name}.{writer}.tmp")
     try:
         with temporary.open("wb") as file:
             for part in parts:

@@ -150,10 +150,11 @@ class Handle:
 
     def _show(self, lazy: Lazy) -> None:
         """Refer to another value."""
+        owner, mark = weakref.ref(self), object()  # calls first: Ctrl-C comes after them
         self.shown.owner = None
-        lazy.owner = weakref.ref(self)
+        lazy.owner = owner
         self.shown = lazy
-        changes.mark = object()
+        changes.mark = mark
 
     def replace(self, lazy: Lazy) -> None:
         """Change the tensor in place: it has this newly recorded value from now on.
@@ -177,12 +178,13 @@ class Handle:
 
     def _succeed(self, old: Lazy, lazy: Lazy) -> None:
         """Show a value instead of `old`, in its memory."""
-        if old.type is lazy.type and lazy.array is None:
-            lazy.home = old if old.array is not None else old.home
-        old.home = None
         if old.leaf is not None:
             lazy.tracked, lazy.leaf, lazy.hooks = True, old.leaf, old.hooks
         self._show(lazy)
+        # Only now: what nobody shows must not be computed into the memory of what somebody does.
+        if old.type is lazy.type and lazy.array is None:
+            lazy.home = old if old.array is not None else old.home
+        old.home = None
         self._version += 1
 
     @staticmethod

@@ -232,13 +232,17 @@ class State:
         if self.backward_passes >= MOST_BACKWARD and not self.depth:
             self.limit = 0
 
+    def make_room(self) -> None:
+        """Compute what is pending, if the next record would."""
+        if len(self.pending) >= self.limit:
+            flush()
+
     def record(self, plan: Plan, inputs: tuple[Lazy, ...]) -> tuple[Lazy, ...]:
         """Record one call; its results."""
         frame = sys._getframe(1)  # pyright: ignore[reportPrivateUsage]
         if plan.single:
             return (self.record_one(plan, inputs, frame),)
-        if len(self.pending) >= self.limit:
-            flush()
+        self.make_room()
         record = Record(plan, inputs, next(_serials), frame)
         grad = plan.differentiable and self.grad_mode and any([x.tracked for x in inputs])
         outputs = tuple(

@@ -59,11 +59,16 @@ class Setting(contextlib.ContextDecorator):
 
     def __enter__(self) -> Self:
         self._before.append(getattr(trace.now, self._field))
-        setattr(trace.now, self._field, self._value)
+        try:
+            setattr(trace.now, self._field, self._value)
+        except BaseException:  # Ctrl-C comes after calls: here nobody else would end the mode
+            self.__exit__()
+            raise
         return self
 
     def __exit__(self, *_: object) -> None:
-        setattr(trace.now, self._field, self._before.pop())
+        setattr(trace.now, self._field, self._before[-1])
+        self._before.pop()
 
 
 class _Switched(Setting):

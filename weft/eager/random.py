@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import math
 import os
-import threading
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final, Self
 
@@ -27,6 +26,7 @@ from weft.ir.node import Value
 from weft.ir.shape import broadcast, known, show
 from weft.ops import random as nodes
 from weft.ops.base import at_user_line, catalogue, constant_of
+from weft.runtime.flight import LEAF, new_lock
 
 if TYPE_CHECKING:
     from weft.eager.tensor import Tensor
@@ -58,7 +58,7 @@ class Generator:
 
     def __init__(self, device: Any = None) -> None:
         check_device(device)
-        self._lock = threading.Lock()
+        self._lock = new_lock(LEAF)
         self.seed()
 
     def manual_seed(self, seed: int) -> Generator:

@@ -7,13 +7,12 @@ of arrays that are gone are kept and handed out again, newest first, because it 
 from __future__ import annotations
 
 import math
-import threading
 import weakref
 from typing import Any, Final
 
 import numpy as np
 
-from weft.runtime.flight import land
+from weft.runtime.flight import LEAF, land, new_lock
 
 Array = np.ndarray[Any, Any]
 ALIGNMENT: Final = 64  # bytes: one cache line, and the widest vector
@@ -27,7 +26,9 @@ class _Pool:
     def __init__(self) -> None:
         self.free: dict[int, list[Array]] = {}
         self.kept = 0
-        self.lock = threading.Lock()
+        self.lock = new_lock(
+            LEAF
+        )  # entered again by a finaliser that runs while this thread holds it
 
     def take(self, size: int) -> Array | None:
         with self.lock:
@@ -38,14 +39,11 @@ class _Pool:
             return blocks.pop()
 
     def give(self, size: int, raw: Array) -> None:
-        # A finaliser may run while this thread holds the lock: then the block is just let go.
-        if self.kept + size > MOST_KEPT or not self.lock.acquire(blocking=False):
-            return
-        try:
-            self.free.setdefault(size, []).append(raw)
-            self.kept += size
-        finally:
-            self.lock.release()
+        with self.lock:  # Ctrl-C comes after calls: it may not come after acquire()
+            if self.kept + size <= MOST_KEPT:
+                blocks = self.free.setdefault(size, [])
+                self.kept += size
+                blocks.append(raw)
 
     def clear(self) -> None:
         with self.lock:
@@ -71,11 +69,12 @@ class _Block:
         self.__array_interface__: dict[str, Any] = {
             "data": (start, False), "shape": (size,), "typestr": "|u1", "version": 3
         }  # fmt: skip
-        self._raw = raw
-        self._size = size
+        self._size, self._raw = size, raw
 
     def __del__(self, give: Any = _POOL.give) -> None:
-        give(self._size, self._raw)
+        raw = getattr(self, "_raw", None)
+        if raw is not None:  # it was made to the end
+            give(self._size, raw)
 
 
 def empty(shape: tuple[int, ...], dtype: np.dtype[Any]) -> Array:

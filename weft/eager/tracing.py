@@ -10,6 +10,7 @@ from weft.eager.handle import Handle
 from weft.eager.lazy import Drawn, Lazy, Tracer, array_of, next_serial, trace
 from weft.eager.plan import Plan, intern, recall, remember, settled
 from weft.eager.structure import is_cut, needed
+from weft.interrupt import Uninterrupted
 from weft.ir.graph import Graph, toposort
 from weft.ir.node import TensorType
 from weft.ir.shape import known
@@ -52,15 +53,18 @@ def trace_tensors(
     """
     arguments = tuple([Tracer(intern(t.dtype, known(t.shape)), None, 0, False) for t in types])
     since = next_serial()
-    before = trace.now.pending, trace.now.limit, trace.now.changed
-    trace.now.pending, trace.now.limit, trace.now.changed = [], sys.maxsize, {}
-    trace.now.depth += 1
+    now = trace.now
+    before = now.pending, now.limit, now.changed
+    handles: dict[Handle, Lazy] = {}
+    now.pending, now.limit, now.changed = [], sys.maxsize, handles
+    now.depth += 1
     try:
         outputs, result = run(arguments)
-    finally:
-        changed = _restored(trace.now.changed, since)
-        trace.now.pending, trace.now.limit, trace.now.changed = before
-        trace.now.depth -= 1
+    finally:  # no call comes before the thread's state is what it was, as Ctrl-C comes after calls
+        now.pending, now.limit, now.changed = before
+        now.depth -= 1
+        with Uninterrupted():
+            changed = _restored(handles, since)
     results = (*outputs, *changed.values())
     subgraph, captured = _closed(arguments, results, since, constants)
     return Traced(subgraph, captured, result, tuple(changed))

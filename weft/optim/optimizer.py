@@ -18,6 +18,7 @@ from weft.eager.call import Recorded, leaf, number, wrap
 from weft.eager.hook import RemovableHandle
 from weft.eager.lazy import Lazy, Record, trace
 from weft.errors import DTypeError, OptimizerError
+from weft.interrupt import Uninterrupted
 from weft.ir.dtype import DType, float32
 from weft.ir.node import Value
 from weft.ops.base import at_user_line, catalogue
@@ -167,6 +168,12 @@ class Optimizer:
         if closure is not None:
             with enable_grad():
                 loss = closure()
+        trace.now.make_room()  # while Ctrl-C still stops what takes long
+        with Uninterrupted():  # parameters, their state and its counts change together
+            self._update()
+        return loss
+
+    def _update(self) -> None:
         buckets = self._buckets()
         if buckets:
             before, trace.now.grad_mode = trace.now.grad_mode, False
@@ -177,7 +184,6 @@ class Optimizer:
             last = trace.now.pending[-1].outputs[0]
             trace.now.on_failure(last, partial(self._uncount, buckets))
             trace.now.limit = 0  # what comes next belongs to the next program
-        return loss
 
     def _without_lagging(self, buckets: dict[Any, list[Tensor]]) -> dict[Any, list[Tensor]]:
         """Update tables of which few rows have a gradient; the buckets of the others."""

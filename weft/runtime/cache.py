@@ -18,6 +18,8 @@ import warnings
 from pathlib import Path
 from typing import Final
 
+from weft.interrupt import Uninterrupted
+
 FORMAT: Final = b"WEFT\x01\x00\x00\x00"
 LIMIT_BYTES: Final = 512 << 20
 _DIGEST: Final = 32
@@ -74,7 +76,8 @@ class Cache:
             return
         try:
             for key, code in entries.items():
-                self._write(key, self._header(key, code) + code)
+                with Uninterrupted():  # no file is left behind
+                    self._write(key, self._header(key, code) + code)
         except OSError as error:
             self._give_up(str(error))
             return

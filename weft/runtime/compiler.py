@@ -19,6 +19,7 @@ from weft.codegen import llvm
 from weft.codegen.kernel import Kernel
 from weft.codegen.target import Target
 from weft.errors import CompileError
+from weft.interrupt import Uninterrupted
 from weft.runtime.cache import Cache, digest
 from weft.runtime.child import Child, Died, Job
 
@@ -124,11 +125,14 @@ class Compiler:
             patience: how many seconds to wait for an answer; `None` for as long as it takes.
         """
         try:
-            self._hand_out()
+            with Uninterrupted():
+                self._hand_out()
             busy = {child.output.fileno(): child for child in self._children if child.job}
-            for number in _ready(busy, patience):
-                self._take(busy[number])
-            self._hand_out()
+            ready = _ready(busy, patience)
+            with Uninterrupted():  # a child whose answer is read in part would be misunderstood
+                for number in ready:
+                    self._take(busy[number])
+                self._hand_out()
         except BaseException:
             # Ctrl-C: what the busy ones are about to say is for nobody.
             self._drop_busy()
@@ -180,10 +184,11 @@ class Compiler:
         return self._spawn()
 
     def _drop_busy(self) -> None:
-        self._queue.clear()
-        for child in [child for child in self._children if child.job]:
-            self._children.remove(child)
-            child.end()
+        with Uninterrupted():
+            self._queue.clear()
+            for child in [child for child in self._children if child.job]:
+                self._children.remove(child)
+                child.end()
 
     def _spawn(self) -> Child:
         child = Child()
@@ -192,7 +197,7 @@ class Compiler:
 
     def prestart(self, count: int) -> None:
         """Have `count` children running."""
-        with self._lock:
+        with self._lock, Uninterrupted():  # who but its caller knows of a child just started
             for child in [child for child in self._children if not child.alive and not child.job]:
                 self._children.remove(child)
                 child.forget()
@@ -204,15 +209,17 @@ class Compiler:
 
         Those that a daemon thread keeps busy end by themselves, when their pipes close.
         """
-        if self._lock.acquire(timeout=PATIENCE_SECONDS):
-            for child in self._children:
-                child.end()
-            self._children = []
-            self._lock.release()
+        with Uninterrupted():
+            if self._lock.acquire(timeout=PATIENCE_SECONDS):
+                for child in self._children:
+                    child.end()
+                self._children = []
+                self._lock.release()
 
     def before_fork(self) -> None:
         """Let a compilation end: the forked child gets a consistent linker."""
-        self._held = self._lock.acquire(timeout=PATIENCE_SECONDS)
+        with Uninterrupted():
+            self._held = self._lock.acquire(timeout=PATIENCE_SECONDS)
 
     def after_fork_in_parent(self) -> None:
         """Undo `before_fork`."""

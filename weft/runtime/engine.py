@@ -14,7 +14,6 @@
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -32,6 +31,7 @@ from weft.passes.specialise import ValuesNeededError, specialise
 from weft.passes.step import Request, Step
 from weft.runtime.executable import Executable
 from weft.runtime.finish import finish
+from weft.runtime.flight import new_lock
 from weft.runtime.oracle import Oracle
 from weft.runtime.state import State
 
@@ -66,7 +66,7 @@ class Function:
         computed = (v for node in targets if _is_pure(node) for v in node.outputs)
         self.request = Request(graph, (*fetches, *computed), tuple(targets), tuple(feeds))
         self.threads = int(config.get("threads")) if threads is None else threads
-        self._lock = threading.Lock()
+        self._lock = new_lock()
         self._programs: dict[Signature, Executable] = {}
         self._oracles: dict[Executable, Oracle] = {}
         self._decisive: frozenset[int] = frozenset()  # feeds whose values decide shapes

@@ -15,6 +15,8 @@ import weakref
 from collections.abc import Callable
 from typing import Any, Final, NamedTuple
 
+from weft.interrupt import Uninterrupted
+
 PATIENCE_SECONDS: Final = 5.0
 
 
@@ -26,19 +28,21 @@ class Flight(NamedTuple):
     held: object  # keeps alive what it works on
 
 
-_locks: Final[weakref.WeakSet[Any]] = weakref.WeakSet()
+OUTER, STEP, LANDING, LEAF = range(4)
+"""Ranks of locks: who holds one may wait for those of higher ranks only."""
+_locks: Final[weakref.WeakKeyDictionary[Any, int]] = weakref.WeakKeyDictionary()
 _held: list[Any] = []
 
 
-def new_lock() -> Any:
+def new_lock(rank: int = OUTER) -> Any:
     """A reentrant lock that a fork waits for, so that a child never finds it held."""
     lock = threading.RLock()
-    _locks.add(lock)
+    _locks[lock] = rank
     return lock
 
 
 _aloft: Final[list[Flight]] = []
-landing: Final = new_lock()
+landing: Final = new_lock(LANDING)
 """Held by whoever starts a program that may be left, and by whoever lands it."""
 
 
@@ -76,16 +80,22 @@ def end() -> None:
 def _hold_all() -> None:
     """Let running steps end, and no other begin, if that takes no longer than it should."""
     deadline = time.monotonic() + PATIENCE_SECONDS
-    for lock in (*[lock for lock in _locks if lock is not landing], landing):
-        if lock.acquire(timeout=max(0.0, deadline - time.monotonic())):
-            _held.append(lock)
-    if landing in _held:
-        land()
+    with Uninterrupted():  # whoever gets a lock here gives it back
+        for lock, _ in sorted(_locks.items(), key=_rank):
+            if lock.acquire(timeout=max(0.0, deadline - time.monotonic())):
+                _held.append(lock)
+        if landing in _held:
+            land()
+
+
+def _rank(item: tuple[Any, int]) -> int:
+    return item[1]
 
 
 def _release_all() -> None:
-    while _held:
-        _held.pop().release()
+    with Uninterrupted():
+        while _held:
+            _held.pop().release()
 
 
 def _after_fork_in_child() -> None:

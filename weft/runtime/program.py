@@ -25,7 +25,7 @@ from weft.errors import ConfigError, WeftError
 from weft.runtime import driver
 from weft.runtime.arena import Arena
 from weft.runtime.call import Call, External, InArena, estimate_ns
-from weft.runtime.flight import Flight, begin, end, land, landing, new_lock
+from weft.runtime.flight import STEP, Flight, begin, end, land, landing, new_lock
 from weft.runtime.segment import Segmented, cut
 from weft.runtime.team import TEAM
 
@@ -69,7 +69,7 @@ class Program:
             raise ConfigError(
                 f"threads: expected an integer from 1 to {config.MAX_THREADS}, got {self.threads}"
             )
-        self.lock: Final = new_lock() if lock is None else lock
+        self.lock: Final = new_lock(STEP) if lock is None else lock
         self._raised: list[BaseException] = []
         self._callbacks: list[Any] = []
         self._running = False

@@ -9,14 +9,14 @@ from __future__ import annotations
 import mmap
 import os
 import sys
-import threading
 import weakref
 from typing import Any, Final
 
 import numpy as np
 
+from weft.interrupt import Uninterrupted
 from weft.runtime.arena import HUGE, Arena, advise, refuse_too_much, reside
-from weft.runtime.flight import new_lock
+from weft.runtime.flight import LEAF, STEP, new_lock
 
 _NO_RESERVE: Final = 0x4000 if sys.platform == "linux" else 0  # MAP_NORESERVE
 
@@ -39,8 +39,8 @@ class _Common:
     """The reserved address space, and who uses it."""
 
     def __init__(self) -> None:
-        self.lock: Final = new_lock()
-        self._guard = threading.Lock()
+        self.lock: Final = new_lock(STEP)
+        self._guard = new_lock(LEAF)  # a finaliser may run while this thread holds it
         self._users: weakref.WeakSet[SharedArena] = weakref.WeakSet()
         self._block: mmap.mmap | None = None
         self._start = 0
@@ -48,10 +48,13 @@ class _Common:
 
     def arena(self, size: int) -> SharedArena | None:
         """A share of `size` bytes; `None` where no address space could be reserved."""
-        with self._guard:
+        with Uninterrupted(), self._guard:
             whole = self._whole()
             if whole is None or size > whole.size:
                 return None
+            found = SharedArena(size, whole, self.lock)
+            self._users.add(found)
+            weakref.finalize(found, self._trim).atexit = False
             self._trim()
             if size > self._resident:
                 assert self._block is not None
@@ -59,9 +62,6 @@ class _Common:
                 refuse_too_much(wanted - self._resident)
                 reside(self._block, self._start + self._resident, wanted - self._resident)
                 self._resident = wanted
-            found = SharedArena(size, whole, self.lock)
-            self._users.add(found)
-            weakref.finalize(found, self._release).atexit = False
             return found
 
     def _whole(self) -> np.ndarray[Any, Any] | None:
@@ -77,31 +77,18 @@ class _Common:
             advise(self._block)
         return np.frombuffer(self._block, np.uint8)[self._start :]
 
-    def _release(self) -> None:
-        # A finaliser may run while this thread holds the guard: then the next one trims.
-        if self._guard.acquire(blocking=False):
-            try:
-                self._trim()
-            finally:
-                self._guard.release()
-
     def _trim(self) -> None:
         """Give back what no living program needs."""
-        needed = max([user.size for user in self._users], default=0)
-        needed = -(-needed // HUGE) * HUGE
-        if needed < self._resident and self._block is not None:
-            start, size = self._start + needed, self._resident - needed
-            self._block.madvise(mmap.MADV_DONTNEED, start, size)
-            self._resident = needed
-
-    def after_fork(self) -> None:
-        """In a child, nobody else holds the guard."""
-        self._guard = threading.Lock()
+        with self._guard:
+            needed = max([user.size for user in self._users], default=0)
+            needed = -(-needed // HUGE) * HUGE
+            if needed < self._resident and self._block is not None:
+                start, size = self._start + needed, self._resident - needed
+                self._block.madvise(mmap.MADV_DONTNEED, start, size)
+                self._resident = needed
 
 
 _COMMON: Final = _Common()
-if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=_COMMON.after_fork)
 
 
 def arena_of(size: int, shared: bool) -> tuple[Arena, Any]:
@@ -114,4 +101,4 @@ def arena_of(size: int, shared: bool) -> tuple[Arena, Any]:
         OutOfMemoryError: the machine has not that much.
     """
     found = _COMMON.arena(size) if shared and size >= HUGE else None
-    return (Arena(size), new_lock()) if found is None else (found, found.lock)
+    return (Arena(size), new_lock(STEP)) if found is None else (found, found.lock)

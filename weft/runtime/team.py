@@ -14,6 +14,7 @@ import signal
 import threading
 from typing import Any, Final
 
+from weft.interrupt import Uninterrupted
 from weft.runtime import driver
 from weft.runtime.flight import land
 
@@ -80,7 +81,7 @@ class Team:
             return
         entry = ctypes.c_void_p(driver.entries().worker)
         before = signal.pthread_sigmask(signal.SIG_BLOCK, ())
-        with self._lock:
+        with Uninterrupted(), self._lock:
             try:
                 # Threads inherit the mask: signals are for Python's threads.
                 signal.pthread_sigmask(signal.SIG_BLOCK, signal.valid_signals())
@@ -116,8 +117,9 @@ class Team:
     def stop(self) -> None:
         """End the threads while no program runs; the next one starts new threads."""
         land()
-        self.end()
-        self._reset()
+        with Uninterrupted():
+            self.end()
+            self._reset()
 
     def _reset(self) -> None:
         self._threads.clear()

@@ -14,6 +14,7 @@ from weft.errors import ConfigError, DTypeError, GraphError, WeftError
 from weft.ir.node import Node, Value
 from weft.runtime.engine import Function, State
 from weft.runtime.executable import Executable
+from weft.runtime.flight import new_lock
 from weft.tf1.errors import (
     ClosedSessionError,
     FailedPreconditionError,
@@ -97,7 +98,7 @@ class BaseSession:
             raise ConfigError(f"intra_op_parallelism_threads: expected >= 0, got {self._threads}")
         self._state = State()
         self._plans: dict[Any, _Plan] = {}
-        self._lock = threading.RLock()
+        self._lock = new_lock()
         self._closed = False
 
     @property

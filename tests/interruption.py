@@ -1,0 +1,74 @@
+"""Ctrl-C at every single point of a deed at which Python looks for signals, one after another."""
+
+from __future__ import annotations
+
+import dis
+import signal
+import sys
+from collections.abc import Callable
+from types import FrameType
+from typing import Any
+
+LOOKS = {dis.opmap[n] for n in ("CALL", "CALL_FUNCTION_EX", "JUMP_BACKWARD") if n in dis.opmap}
+"""After these, and where a function begins: see `CHECK_EVAL_BREAKER` in CPython's `ceval.c`."""
+
+
+class _Interruption:
+    """Raises the signal at one point of those that a run comes to."""
+
+    def __init__(self, number: int) -> None:
+        self.left = number
+        self.where = ""
+        self._last: dict[FrameType, int | None] = {}  # the instruction that a frame did last
+
+    def trace(self, frame: FrameType, event: str, _: Any) -> Any:
+        if event == "opcode":
+            last = self._last[frame]
+            self._last[frame] = frame.f_lasti
+            if last is not None and frame.f_code.co_code[last] in LOOKS:
+                self._come(frame)
+        elif event == "call":
+            frame.f_trace_opcodes, frame.f_trace_lines = True, False
+            self._last[frame] = None
+            self._come(frame)
+        if event in ("call", "return") and frame.f_back in self._last:
+            self._last[frame.f_back] = None  # nobody looks where a Python function returns
+        return self.trace
+
+    def _come(self, frame: FrameType) -> None:
+        self.left -= 1
+        if self.left == -1:
+            sys.settrace(None)
+            self.where = f"{frame.f_code.co_qualname}:{frame.f_lineno}"
+            signal.raise_signal(signal.SIGINT)
+
+
+def interrupted_everywhere(
+    deed: Callable[[], object], check: Callable[[], object], stride: int = 1
+) -> int:
+    """Interrupt runs of `deed`, each `stride` points later than the last; `check` after each.
+
+    Returns:
+        how many runs were interrupted.
+    """
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    number, runs = 0, 0
+    try:
+        while True:
+            interruption = _Interruption(number)
+            try:
+                sys.settrace(interruption.trace)
+                deed()
+            except KeyboardInterrupt:
+                runs += 1
+            finally:
+                sys.settrace(None)
+            if not interruption.where:
+                return runs
+            try:
+                check()
+            except Exception as error:
+                raise AssertionError(f"Ctrl-C at {interruption.where}: {error!r}") from error
+            number += stride
+    finally:
+        signal.signal(signal.SIGINT, before)
