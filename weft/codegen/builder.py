@@ -15,6 +15,7 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import Final, NamedTuple
 
 from weft.ir.dtype import DType
+from weft.ir.extent import Extent
 
 
 class Reg(NamedTuple):
@@ -32,6 +33,11 @@ _TYPES = {
     "uint8": "i8", "uint16": "i16", "uint32": "i32", "uint64": "i64",
     "float16": "half", "bfloat16": "bfloat", "float32": "float", "float64": "double",
 }  # fmt: skip
+
+
+EXTENT: Final = "extent"
+"""Begins the names of registers that hold extents: see `weft.codegen.extents`."""
+ENTRY: Final = "entry:"
 
 
 def memory_type(dtype: DType, lanes: int = 1) -> str:
@@ -57,8 +63,13 @@ def float_text(value: float, type_: str) -> str:
 
 
 def integer(value: int, type_: str = "i64") -> Reg:
-    """An integer constant."""
-    return Reg(type_, str(value))
+    """An integer constant; an extent is a register that `with_extents` defines."""
+    return _extent(value, type_) if isinstance(value, Extent) else Reg(type_, str(value))
+
+
+def _extent(value: Extent, type_: str) -> Reg:
+    kind = type_.strip("<>").replace(" ", "")
+    return Reg(type_, f"%{EXTENT}{value.index}.{kind}")
 
 
 def _number(text: str) -> int | None:
@@ -68,6 +79,8 @@ def _number(text: str) -> int | None:
 
 def constant(value: float, type_: str) -> Reg:
     """A `float`, `double` or integer constant, splat over a vector type."""
+    if isinstance(value, Extent):
+        return _extent(value, type_)
     scalar = element(type_)
     text = float_text(value, scalar) if scalar in ("float", "double") else str(int(value))
     return Reg(type_, text if scalar == type_ else f"splat ({scalar} {text})")
@@ -94,7 +107,7 @@ class Builder:
         self.name = name
         self.params = [Reg(type_, "%" + text) for type_, text in params]
         self.result = result
-        self._lines: list[str] = ["entry:"]
+        self._lines: list[str] = [ENTRY]
         self._block = "entry"
         self._count = 0
         self.declarations: set[str] = set()  # lines of the module outside the function

@@ -6,13 +6,14 @@ from typing import Final
 
 from weft.codegen.builder import integer, kernel_builder
 from weft.codegen.kernel import Argument, Kernel, Launch
+from weft.ir.extent import largest
 
 CHUNK: Final = 256 * 1024  # bytes: a quarter of L2, and some 10 us of work
 
 
 def copy(source: Argument, target: Argument, size: int) -> Launch:
     """Copy `size` bytes between buffers that do not overlap."""
-    chunks = max(1, -(-size // CHUNK))
+    chunks = largest(1, -(-size // CHUNK))
     return Launch(_kernel(), (source, target, size), (1,), chunks, bytes=2.0 * size)
 
 

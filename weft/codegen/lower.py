@@ -8,6 +8,7 @@ from typing import Final
 
 from weft.codegen.attention.backward import flash_attention_grad
 from weft.codegen.attention.forward import flash_attention
+from weft.codegen.extents import extents_of, with_extents
 from weft.codegen.family.argreduce import argreduce
 from weft.codegen.family.conv import conv, conv_grad_input, conv_grad_weight
 from weft.codegen.family.cumulative import cumulative
@@ -54,6 +55,10 @@ FAMILIES: Final[dict[str, Family]] = {
     "lstm_sequence_grad": lstm_sequence_grad,
 }
 """Kernel families by the name that `Opaque` carries."""
+FOR_MANY: Final = frozenset(
+    ("matmul", "gather", "scatter", "flash_attention", "flash_attention_grad")
+)
+"""Families whose kernels may have sizes that differ from run to run."""
 
 
 def lower(group: Group, target: Target) -> tuple[Launch, ...]:
@@ -67,7 +72,8 @@ def lower(group: Group, target: Target) -> tuple[Launch, ...]:
     if pattern is None:
         if len(_patterns) >= MOST_PATTERNS:
             _patterns.clear()
-        pattern = _patterns[key] = (group, _lower(group, target))
+        launches = tuple([with_extents(x, group) for x in _lower(group, target)])
+        pattern = _patterns[key] = (group, launches)
     return _instance(group, *pattern)
 
 
@@ -119,5 +125,7 @@ def _lower(group: Group, target: Target) -> tuple[Launch, ...]:
         family = FAMILIES.get(lowering.family)
         if family is None:
             raise CompileError(f"{first.describe()}: there is no kernel for {first.op}")
+        if lowering.family not in FOR_MANY and extents_of(group) is not None:
+            raise CompileError(f"{first.describe()}: there is no kernel for more than one size")
         return family(group, target)
     return loops(group, target)

@@ -10,6 +10,7 @@ import sys
 from collections.abc import Callable, Sequence
 from typing import Any, Final
 
+from weft.eager.foresight import foreseen
 from weft.ir.dtype import DType
 from weft.ir.graph import Graph, current_graph
 from weft.ir.node import TensorType, Value, user_source
@@ -144,15 +145,13 @@ def op_plan(op: Op, types: Sequence[TensorType], attrs: dict[str, Any]) -> Plan:
     found = recall(key)
     if found is not None:
         return found
-    graph = Graph()
-    with graph.as_default(), graph.at(user_source()):
-        node = op.node(tuple(placeholders(types)), frozen)
+    found = op.types(tuple(types), frozen)
 
     def expand(*values: Value) -> Sequence[Cotangent]:
         return op.node(values, frozen).outputs
 
     kind = (op, *frozen.items())
-    return remember(key, Plan(op.name, node.types, expand, op.vjp is not NO_GRADIENT, kind=kind))
+    return remember(key, Plan(op.name, found, expand, op.vjp is not NO_GRADIENT, kind=kind))
 
 
 def function_plan(
@@ -180,12 +179,21 @@ def function_plan(
         result = function(*values, **static)
         return tuple(result) if isinstance(result, tuple | list) else (result,)
 
-    graph = Graph()
-    with graph.as_default(), graph.at(user_source()):  # looked up once, not for every node
-        outputs = [dense(y).type for y in expand(*placeholders(types))]
+    outputs = foreseen(function, types, static, _derived)
     name = getattr(function, "__name__", type(function).__name__).strip("_")
     kind = (function, *static.items())
     return remember(key, Plan(name, outputs, expand, differentiable, 0, takes_rows, kind))
+
+
+def _derived(
+    function: Callable[..., Any], types: Sequence[TensorType], static: dict[str, Any]
+) -> tuple[TensorType, ...]:
+    """Types of a function's results."""
+    graph = Graph()
+    with graph.as_default(), graph.at(user_source()):  # looked up once, not for every node
+        found = function(*placeholders(types), **static)
+        ys = found if isinstance(found, tuple | list) else (found,)
+        return tuple([dense(y).type for y in ys])
 
 
 def gradient_plan(

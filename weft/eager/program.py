@@ -15,11 +15,13 @@ from weft.collection import collection_waits
 from weft.eager import storage
 from weft.eager.ahead import Ahead
 from weft.eager.call import leaf
+from weft.eager.general import Case, General, Types
 from weft.eager.lasting import Watch, lasting_leaves
 from weft.eager.lazy import Lazy, Record, refuse, trace
 from weft.eager.plan import function_plan
 from weft.eager.recovery import blame, recover
 from weft.eager.recurrence import learn, recurring
+from weft.eager.resized import resized
 from weft.eager.sizes import Sample, family_of
 from weft.eager.standing import Standing
 from weft.eager.structure import Expanded, Structure, expand, interpreted_seconds, structure_of
@@ -30,7 +32,7 @@ from weft.ir.shape import known
 from weft.ops.sparse import RowSparse
 from weft.passes.pipeline import optimise
 from weft.passes.specialise import specialise
-from weft.passes.step import Request, storing
+from weft.passes.step import Request, Step, storing
 from weft.runtime.executable import Executable
 from weft.runtime.finish import finish
 from weft.runtime.flight import land, new_lock
@@ -38,6 +40,7 @@ from weft.runtime.oracle import Oracle
 from weft.runtime.state import State
 from weft.transform.interpretation import Interpretation
 from weft.transform.interpreter import needs_interpreter
+from weft.transform.resize import Sizes, UnfitError
 
 Array = np.ndarray[Any, Any]
 MOST_PROGRAMS: Final = 512  # the one that was not used for longest goes first
@@ -46,7 +49,11 @@ INTERPRETED_RUNS: Final = 2
 # Where the same records come in ever new shapes, compiling each shape costs more than it saves:
 # then a shape is compiled once interpreting it has taken as long as compiling would.
 CHURN: Final = 8  # shapes
+SEPARATE: Final = 4  # shapes after which an optimiser's update is a program of its own
 COMPILE_SECONDS_A_NODE: Final = 1e-3
+# One program for many sizes serves those to come as well: it is begun after this share of that.
+HURRY: Final = 0.3
+ENOUGH: Final = 0.1  # seconds of interpreting, at least
 
 
 class Prepared:
@@ -54,15 +61,15 @@ class Prepared:
 
     def __init__(self, structure: Structure, as_rows: bool = False) -> None:
         self.family, self.sizes = family_of(structure, as_rows)
+        self.family.meet(self.sizes)
         self.expanded: Expanded | None = None  # while it is interpreted as the records say
         self._as_rows = as_rows
-        found = self.family.at(self.sizes)
-        if found is None or _is_heavy(found):
-            found = self._expand(structure)
-        self.sample = found
+        self._case = self._general(structure)  # where a program for many sizes is used
+        self._known: Sample | None = None  # once anything else is needed
+        self.rows = self.family.rows if self._case else self._sample(structure).rows
         homes: list[int] = []
         for i, home in enumerate(structure.homes):
-            homes += [-1, -1] if i in found.rows else [home]
+            homes += [-1, -1] if i in self.rows else [home]
         self.homes = tuple(homes)
         self.keys = tuple([f"out{i}" for i in range(len(homes))])
         self.calls = calls_of(structure)
@@ -73,6 +80,21 @@ class Prepared:
         self.watch: Watch | None = None  # over them, where what follows from them alone is kept
         self.oracle: Oracle | None = None  # WEFT_REFERENCE=1
         self._token: object | None = None  # of the call that ran last, if what it read may stay
+
+    def _general(self, structure: Structure) -> tuple[General, Case] | None:
+        """The family's program for many sizes, unless every structure is to be checked."""
+        if bool(config.get("reference")):
+            return None
+        return self.family.general(self.sizes, [x.type for x in structure.leaves])
+
+    def _sample(self, structure: Structure) -> Sample:
+        """What is prepared for these sizes without a program for many."""
+        if self._known is None:
+            found = self.family.at(self.sizes)
+            if found is None or _is_heavy(found):
+                found = self._expand(structure)
+            self._known = found
+        return self._known
 
     @collection_waits()
     def _expand(self, structure: Structure) -> Sample:
@@ -86,7 +108,12 @@ class Prepared:
     def interpreted(self, structure: Structure, leaves: Sequence[Array]) -> list[Array] | None:
         """Fresh arrays for the outputs; `None` where there is, from now on, a program to launch."""
         self.runs += 1
-        if self.executable is None and self._is_hot():
+        if self.executable is None:
+            self._for_many(structure)
+        if self._case is not None:
+            general, case = self._case
+            return self._tried(general, case, structure, leaves) if general.trials else None
+        if self.executable is None and self._is_hot(self._sample(structure)):
             self.executable = self._compile(structure)
             self.ahead = Ahead(self.executable, self.keys, self.homes)
             if self.executable.prelude:
@@ -96,40 +123,78 @@ class Prepared:
         land()
         start = time.perf_counter()
         found = self._interpret(structure, leaves)
-        self.spent += time.perf_counter() - start
+        spent = time.perf_counter() - start
+        self.spent += spent
+        self.family.spent += spent
         return found
+
+    def _for_many(self, structure: Structure) -> None:
+        """Take the family's program for many sizes, or begin one once that pays."""
+        if self._case is None:
+            self._case = self._general(structure)
+        if self._case is not None or bool(config.get("reference")):
+            return
+        enough = max(ENOUGH, HURRY * _patience(self._sample(structure)))
+        if self.family.shapes > SEPARATE and self.family.spent > enough:
+            threads = int(config.get("threads"))
+            self.family.generalise(threads, lambda sizes: self._step_at(structure, sizes))
+
+    def _tried(
+        self, general: General, case: Case, structure: Structure, leaves: Sequence[Array]
+    ) -> list[Array]:
+        """Results of the interpreter, with which those of the program for many sizes must agree."""
+        land()
+        memories = [
+            np.empty(*kind) if home < 0 else leaves[home].copy()
+            for home, kind in zip(self.homes, case.types, strict=True)
+        ]
+        found = self._interpret(structure, leaves)
+        general.run(case, leaves, dict(zip(self.keys, memories, strict=True)))
+        if not general.agrees(found, memories):
+            self.family.distrust()
+        self._case = None
+        return found
+
+    def _step_at(self, structure: Structure, sizes: Sizes) -> Step:
+        """The simplified step of the same calls in other sizes."""
+        expanded = expand(resized(structure, sizes), self._as_rows)
+        if expanded.rows != self.rows:
+            raise UnfitError
+        return optimise(self._storing(_specialised(expanded)))
 
     def place_of(self, wanted: Lazy | None, outputs: Sequence[Lazy]) -> int:
         """The position of an output among the program's; -1 if it is none."""
         if wanted is None or wanted not in outputs:
             return -1
         i = outputs.index(wanted)
-        return i + sum([row <= i for row in self.sample.rows])
+        return i + sum([row <= i for row in self.rows])
 
-    def _is_hot(self) -> bool:
-        if _is_heavy(self.sample) or self.sample.interpreted:
-            return not self.sample.interpreted
+    def _is_hot(self, sample: Sample) -> bool:
+        if _is_heavy(sample) or sample.interpreted:
+            return not sample.interpreted
         if bool(config.get("compile")):
             return True
         if self.runs <= INTERPRETED_RUNS:
             return False
-        return _families[self.calls] < CHURN or self.spent > _patience(self.sample)
+        return _families[self.calls] < CHURN or self.spent > _patience(sample)
 
     @collection_waits()
     def _compile(self, structure: Structure) -> Executable:
         expanded = self.expanded or expand(structure, self._as_rows)
-        feeds, outputs = expanded.feeds, expanded.outputs
-        self.types = tuple([(known(y.type.shape), y.type.dtype.numpy) for y in outputs])
-        request = Request(expanded.graph, outputs, (), feeds)
-        step = specialise(request, [v.type for v in feeds], {}, {})
-        homes = {leaf: self.keys[i] for i, leaf in enumerate(self.homes) if leaf >= 0}
+        self.types = tuple([(known(y.type.shape), y.type.dtype.numpy) for y in expanded.outputs])
+        step = _specialised(expanded)
         threads = int(config.get("threads"))
         if bool(config.get("reference")):
             self.oracle = Oracle(optimise(step), threads)
         lasting = frozenset([step.feeds[i] for i in self.lasting])
-        step = storing(replace(step, lasting=lasting), self.keys, homes)
-        self.expanded, self.sample = None, replace(self.sample, run=None)
+        step = self._storing(replace(step, lasting=lasting))
+        self.expanded, self._known = None, None
         return finish(step, threads)
+
+    def _storing(self, step: Step) -> Step:
+        """The step with its results in memory of leaves, or memory that is given."""
+        homes = {leaf: self.keys[i] for i, leaf in enumerate(self.homes) if leaf >= 0}
+        return storing(step, self.keys, homes)
 
     def launch(self, structure: Structure, leaves: Sequence[Array], wanted: int) -> list[Array]:
         """Run the program; its arrays for the outputs, those with a home in its memory.
@@ -137,12 +202,14 @@ class Prepared:
         Args:
             wanted: the output that somebody waits for; see `place_of`.
         """
+        if self._case is not None:
+            return self._launch_general(*self._case, structure, leaves)
         executable = self.executable
         assert executable is not None
         if self.oracle is not None:
             land()
             self.oracle.compare(leaves, State())
-        memories = dict(zip(self.keys, self._memories(leaves), strict=True))
+        memories = dict(zip(self.keys, self._memories(leaves, self.types), strict=True))
         known = structure.known
         still = known is not None and known.token is self._token
         self._token = None
@@ -156,38 +223,57 @@ class Prepared:
         self._token = None if known is None else known.token
         return list(memories.values())
 
-    def _memories(self, leaves: Sequence[Array]) -> list[Array]:
+    def _launch_general(
+        self, general: General, case: Case, structure: Structure, leaves: Sequence[Array]
+    ) -> list[Array]:
+        """Run the program for many sizes."""
+        land()
+        memories = self._memories(leaves, case.types)
+        try:
+            general.run(case, leaves, dict(zip(self.keys, memories, strict=True)))
+        except WeftError:
+            return self._interpret(structure, leaves)  # whose error has the shapes of this one
+        return memories
+
+    def _memories(self, leaves: Sequence[Array], types: Types) -> list[Array]:
         """Where the results go: memory of a leaf, or fresh."""
         return [
             storage.empty(*kind) if home < 0 else leaves[home]
-            for home, kind in zip(self.homes, self.types, strict=True)
+            for home, kind in zip(self.homes, types, strict=True)
         ]
 
     def _interpret(self, structure: Structure, leaves: Sequence[Array]) -> list[Array]:
-        found = self._resized(leaves)
+        found = self._resized(self._sample(structure), leaves)
         return self._planned(structure)(leaves) if found is None else found
 
-    def _resized(self, leaves: Sequence[Array]) -> list[Array] | None:
+    def _resized(self, sample: Sample, leaves: Sequence[Array]) -> list[Array] | None:
         """Results of what is known from other sizes; `None` where it fails or nothing is known."""
-        if self.expanded is not None or self.sample.run is None:
+        if self.expanded is not None or sample.run is None:
             return None
         try:
-            return self.sample.run(leaves)
+            return sample.run(leaves)
         except WeftError:
             return None  # the error's text is to have the shapes of this structure
 
     def _planned(self, structure: Structure) -> Interpretation:
         """The interpretation of the records themselves."""
-        if self.expanded is None or self.sample.run is None:
+        sample = self._sample(structure)
+        if self.expanded is None or sample.run is None:
             if self.expanded is None:
-                self.sample = self._expand(structure)
+                sample = self._expand(structure)
             expanded = self.expanded
             assert expanded is not None
             run = Interpretation(expanded.graph, expanded.outputs, expanded.feeds)
-            self.sample = replace(self.sample, run=run)
-            self.family.learn(self.sample)
-        assert self.sample.run is not None
-        return self.sample.run
+            sample = self._known = replace(sample, run=run)
+            self.family.learn(sample)
+        assert sample.run is not None
+        return sample.run
+
+
+def _specialised(expanded: Expanded) -> Step:
+    """The pure step of what was expanded."""
+    request = Request(expanded.graph, expanded.outputs, (), expanded.feeds)
+    return specialise(request, [v.type for v in expanded.feeds], {}, {})
 
 
 def _is_heavy(sample: Sample) -> bool:
@@ -298,7 +384,7 @@ def _compute(structure: Structure, as_rows: bool, wanted: Lazy | None) -> None:
         if found is None:
             place = program.place_of(wanted, structure.outputs)
             found = program.launch(structure, leaves, place)
-        _settle_all(structure, found, program.sample.rows)
+        _settle_all(structure, found, program.rows)
 
 
 def _settle_all(structure: Structure, found: Sequence[Array], rows: frozenset[int]) -> None:
@@ -343,9 +429,11 @@ def _separate(structure: Structure) -> Record | None:
     While shapes change at every step, the rest is a program for one run, but the update stays.
     """
     last = structure.records[-1]
-    if not last.plan.lasting or len(structure.records) == 1 or (structure.key, True) in _programs:
+    program = _programs.get((structure.key, True))
+    compiled = program is not None and program.executable is not None
+    if not last.plan.lasting or len(structure.records) == 1 or compiled:
         return None
-    return last if _families.get(calls_of(structure), 0) >= CHURN else None
+    return last if _families.get(calls_of(structure), 0) >= SEPARATE else None
 
 
 def _made_once(structure: Structure) -> list[Lazy]:

@@ -7,21 +7,33 @@ written down from those (`weft.transform.resize`).
 
 from __future__ import annotations
 
+import contextlib
 from collections import OrderedDict
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any, Final, cast
+from typing import Any, Final
 
+from weft.eager.general import Case, General
 from weft.eager.lazy import Record
+from weft.eager.pattern import without
 from weft.eager.plan import Plan
 from weft.eager.structure import Structure
+from weft.errors import CompileError, WeftError
+from weft.ir.node import TensorType
 from weft.ir.shape import known
+from weft.passes.sized import sized
+from weft.passes.step import Step
 from weft.transform.interpretation import Interpretation
-from weft.transform.resize import SAMPLES, Sizes, Template, UnfitError
+from weft.transform.resize import SAMPLES, Fit, Sizes, Template, UnfitError
 
 MOST_FAMILIES: Final = 64  # the one that was not used for longest goes first
 MOST_PATTERNS: Final = 1 << 12  # forgotten together
+MOST_GENERALS: Final = 2  # programs for many sizes that are tried, should the first not suit
 ATTEMPTS: Final = 8  # at a template; where sizes decide what is called, there is none
+_UNSUITED: Final = (
+    UnfitError, WeftError, TypeError, ValueError, AssertionError, ArithmeticError, LookupError,
+    AttributeError,
+)  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -51,6 +63,55 @@ class Family:
         self._samples: list[Sample] = []
         self._template: Template | None = None
         self._attempts = ATTEMPTS
+        self._largest: Sizes = ()
+        self._recent: list[Sizes] = []
+        self._general: General | None = None
+        self._generals = MOST_GENERALS
+        self.shapes = 0
+        self.spent = 0.0  # seconds, interpreting what a general program could do
+
+    def meet(self, sizes: Sizes) -> None:
+        """Take note of sizes that were not met before."""
+        self.shapes += 1
+        before = self._largest or sizes
+        self._largest = tuple([max(a, b) for a, b in zip(before, sizes, strict=True)])
+        self._recent = [*self._recent, sizes][-SAMPLES:]
+
+    @property
+    def rows(self) -> frozenset[int]:
+        """Which outputs are two values; only where there is a program for many sizes."""
+        return self._samples[-1].rows
+
+    def general(self, sizes: Sizes, leaves: Sequence[TensorType]) -> tuple[General, Case] | None:
+        """The program for many sizes, if it is ready, and what it needs for these."""
+        found = self._general
+        try:
+            if found is None or not found.is_ready():
+                return None
+        except CompileError:
+            self.distrust()
+            return None
+        case = found.at(sizes, leaves)
+        return None if case is None else (found, case)
+
+    def generalise(self, threads: int, step_at: Callable[[Sizes], Step]) -> None:
+        """Begin a program for many sizes.
+
+        Args:
+            step_at: the simplified step for other sizes; raises `UnfitError` where there is none.
+        """
+        if self._template is None or not self._generals or self._general is not None:
+            return
+        # Code that was written for numbers may want one where it gets an extent, in any way.
+        with contextlib.suppress(*_UNSUITED):
+            fit = Fit(self._recent)
+            self._generals -= 1
+            samples = _samples(fit, self._largest, step_at)
+            self._general = General(samples, threads)
+
+    def distrust(self) -> None:
+        """Do without a program for many sizes."""
+        self._general, self._generals = None, 0
 
     def learn(self, sample: Sample) -> None:
         """Take what was prepared without a template."""
@@ -79,6 +140,22 @@ class Family:
         growth = max([a / max(b, 1) for a, b in zip(sizes, last.sizes, strict=True)], default=1.0)
         seconds = last.seconds * max(growth, 1.0) ** 2  # attention grows with the square
         return Sample(sizes, run, last.rows, last.nodes, seconds, last.interpreted)
+
+
+def _samples(
+    fit: Fit, largest: Sizes, step_at: Callable[[Sizes], Step]
+) -> list[tuple[Sizes, Step]]:
+    """Steps for three sizes: what they have in common holds for all between the first and last.
+
+    Raises:
+        UnfitError: they do not do the same.
+    """
+    for probes in fit.probes(largest):
+        with contextlib.suppress(UnfitError):
+            samples = [(sizes, step_at(sizes)) for sizes in map(fit.sizes, probes)]
+            sized(samples)
+            return samples
+    raise UnfitError
 
 
 _families: Final[OrderedDict[Any, Family]] = OrderedDict()
@@ -117,19 +194,9 @@ def _generalise(record: Record) -> tuple[object, Sizes]:
         return plan.general
     sizes: list[int] = []
     types = [*[x.type for x in record.inputs], *plan.types]
-    kinds = [(t.dtype, _without(known(t.shape), sizes)) for t in types]
-    pattern = (_without(plan.kind, sizes), len(plan.types), *kinds)
+    kinds = [(t.dtype, without(known(t.shape), sizes)) for t in types]
+    pattern = (without(plan.kind, sizes), len(plan.types), *kinds)
     if len(_patterns) >= MOST_PATTERNS:
         _patterns.clear()
     plan.general = (_patterns.setdefault(pattern, object()), tuple(sizes))
     return plan.general
-
-
-def _without(item: Any, sizes: list[int]) -> Any:
-    """An attribute without the whole numbers in it, which are added to `sizes`."""
-    if item.__class__ is int:
-        sizes.append(item)
-        return int
-    if isinstance(item, tuple):
-        return tuple([_without(part, sizes) for part in cast("Sequence[Any]", item)])
-    return item

@@ -203,6 +203,17 @@ class Op:
         inputs = (*data, *supplied.values())
         return current_graph().add(self.name, inputs, plain, inferred, name, tuple(supplied))
 
+    def types(
+        self, types: tuple[TensorType, ...], attrs: Mapping[str, Any]
+    ) -> tuple[TensorType, ...]:
+        """Types of the outputs of a node on inputs of these types; attributes are plain.
+
+        Raises:
+            ShapeError, DTypeError: the inputs do not fit; the message names the user's line.
+        """
+        self._check_arity(types)
+        return self.infer(types, self._attributes(attrs, True)[0])
+
     def _check_arity(self, args: tuple[Any, ...]) -> None:
         variadic = bool(self.inputs) and self.inputs[-1].startswith("*")
         least = len(self.inputs) - variadic

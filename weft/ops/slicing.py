@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -28,8 +28,22 @@ from weft.ops.sample import count, each_dtype
 # slice and its transpose, unslice
 
 
+class _Range(NamedTuple):
+    """Positions as those of Python's `range`, which takes plain numbers only."""
+
+    start: int
+    stop: int
+    step: int
+
+    @property
+    def length(self) -> int:
+        """How many there are."""
+        count = -((self.start - self.stop) // self.step)
+        return count if count > 0 else 0
+
+
 def _ranges(dims: Dims, begin: Any, end: Any, strides: Any) -> list[Any]:
-    """A `range` of positions for each axis, by Python's rules; `None` where it is unknown."""
+    """A range of positions for each axis, by Python's rules; `None` where it is unknown."""
     strides = (1,) * len(begin) if strides == () else strides
     if not len(begin) == len(end) == len(strides) == len(dims):
         raise ShapeError(
@@ -41,13 +55,23 @@ def _ranges(dims: Dims, begin: Any, end: Any, strides: Any) -> list[Any]:
     return [_range(*entry) for entry in zip(dims, begin, end, strides, strict=True)]
 
 
-def _range(dim: Dim, begin: int | None, end: int | None, stride: int | None) -> range | None:
+def _range(dim: Dim, begin: int | None, end: int | None, stride: int | None) -> _Range | None:
     if begin is None or end is None or stride is None:
         return None
     if dim is not None:
-        return range(*slice(begin, end, stride).indices(dim))
+        return _Range(_inside(begin, dim, stride), _inside(end, dim, stride), stride)
     # The length may be known all the same: a whole axis is not, but x[2:5] may still be shorter.
-    return range(0) if begin == end else None
+    return _Range(0, 0, 1) if begin == end else None
+
+
+def _inside(position: int, dim: int, step: int) -> int:
+    """Where a slice begins or ends: counted from the front, and at most just outside."""
+    low, high = (0, dim) if step > 0 else (-1, dim - 1)
+    if position < 0:
+        position = position + dim
+    if position < low:
+        return low
+    return position if position < high else high
 
 
 def _slice_shape(x: Shape, *, begin: Any, end: Any, strides: Any) -> Shape:
@@ -55,13 +79,13 @@ def _slice_shape(x: Shape, *, begin: Any, end: Any, strides: Any) -> Shape:
         return None if x is None else (None,) * len(x)
     dims: Dims = (None,) * len(begin) if x is None else x
     found = _ranges(dims, begin, end, strides)
-    return tuple(None if r is None else len(r) for r in found)
+    return tuple(None if r is None else r.length for r in found)
 
 
 def _slices(x: tuple[int, ...], attrs: dict[str, Any]) -> tuple[slice, ...]:
     """The slices as NumPy takes them, in which -1 would mean the last element."""
     return tuple(
-        slice(r.start, None if r.stop < 0 else r.stop, r.step) if r else slice(0, 0)
+        slice(r.start, None if r.stop < 0 else r.stop, r.step) if r.length else slice(0, 0)
         for r in _ranges(x, **attrs)
     )
 
@@ -70,11 +94,11 @@ def _slice_normal(x: Dims, **attrs: Any) -> Mapping[str, Any]:
     """Bounds inside the array; the end just past the last element, strides of 1 where it is one."""
     found: list[tuple[int, int, int]] = []
     for r in _ranges(x, **attrs):
-        if len(r) > 1:
-            past = r[-1] + (1 if r.step > 0 else -1)
+        if r.length > 1:
+            past = r.start + (r.length - 1) * r.step + (1 if r.step > 0 else -1)
             found.append((r.start, past if past >= 0 else FIRST, r.step))
         else:
-            found.append((r.start, r.start + 1, 1) if r else (0, 0, 1))
+            found.append((r.start, r.start + 1, 1) if r.length else (0, 0, 1))
     names = ("begin", "end", "strides")
     return {name: tuple(entry[i] for entry in found) for i, name in enumerate(names)}
 
@@ -131,7 +155,7 @@ def _unslice_normal(_: Dims, *, shape: Any, **attrs: Any) -> Mapping[str, Any]:
     return {"shape": dims, **_slice_normal(dims or (), **attrs)}
 
 
-def _positions(b: Any, index: Any, ranges: list[range]) -> tuple[tuple[Any, ...], list[Any]]:
+def _positions(b: Any, index: Any, ranges: list[_Range]) -> tuple[tuple[Any, ...], list[Any]]:
     """Where in the slice, clamped, each of `index` is found, and the conditions that it is there.
 
     No range may be empty.
@@ -139,13 +163,13 @@ def _positions(b: Any, index: Any, ranges: list[range]) -> tuple[tuple[Any, ...]
     found: list[Any] = []
     conditions: list[Any] = []
     for i, r in zip(index, ranges, strict=True):
-        low = r if r.step > 0 else r[::-1]
+        low = r if r.step > 0 else _Range(r.start + (r.length - 1) * r.step, r.start + 1, -r.step)
         distance = i - low.start
         conditions.append(b.inside(i, low.start, low.stop))
         if low.step > 1:
             conditions.append(b.inside(distance % low.step, 0, 1))
-        step = b.clamp(distance // low.step, 0, len(r))
-        found.append(step if r.step > 0 else len(r) - 1 - step)
+        step = b.clamp(distance // low.step, 0, r.length)
+        found.append(step if r.step > 0 else r.length - 1 - step)
     return tuple(found), conditions
 
 

@@ -279,4 +279,4 @@ def _is_image(value: Value) -> bool:
 
 
 def _bytes(value: Value) -> int:
-    return size(known(value.shape)) * value.dtype.size
+    return int(size(known(value.shape))) * value.dtype.size

@@ -157,4 +157,4 @@ class _Ledger:
 
 
 def _bytes(value: Value) -> int:
-    return size(value.shape) * value.dtype.size
+    return int(size(value.shape)) * value.dtype.size

@@ -12,6 +12,7 @@ from weft.codegen.copy import copy
 from weft.codegen.kernel import ERROR, Kernel, Launch, Scratch
 from weft.codegen.lower import lower
 from weft.codegen.target import Target
+from weft.ir.extent import planned
 from weft.ir.node import TensorType, Value
 from weft.ir.shape import known, size
 from weft.passes import memory
@@ -219,7 +220,7 @@ class _Builder:
         """The feed that a launch copies to a little memory of its group, if it does no more."""
         values = [self.fused.root(x) for x in launch.args if isinstance(x, Value)]
         scratch = [x for x in launch.args if isinstance(x, Scratch)]
-        room = sum([x.size * (self.threads if x.per_thread else 1) for x in scratch])
+        room = sum(map(self._size, scratch))
         if len(values) != 1 or room > MOST_EARLY or len(launch.writes) != len(scratch):
             return None
         return values[0] if isinstance(self.externals.get(values[0]), Feed) else None
@@ -419,5 +420,5 @@ class _Builder:
 
     def _size(self, buffer: Value | Scratch) -> int:
         if isinstance(buffer, Value):
-            return self._bytes(buffer)
-        return buffer.size * (self.threads if buffer.per_thread else 1)
+            return planned(self._bytes(buffer))
+        return planned(buffer.size) * (self.threads if buffer.per_thread else 1)

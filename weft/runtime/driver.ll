@@ -136,6 +136,10 @@ host:
   %native = icmp eq i32 %hosting, 0
   br i1 %native, label %direct, label %python
 direct:
+  ; In a program for many sizes there may be fewer chunks than units.
+  %some = icmp ult i64 %begin, %end
+  br i1 %some, label %work, label %after
+work:
   call void %function(ptr %args, i64 %begin, i64 %end, i64 %thread)
   br label %after
 python:
@@ -190,7 +194,12 @@ direct:
   %end.p = getelementptr %Unit, ptr %unit, i64 0, i32 3
   %end32 = load i32, ptr %end.p
   %end = zext i32 %end32 to i64
+  %some = icmp ult i64 %begin, %end
+  br i1 %some, label %work, label %done
+work:
   call void %function(ptr %args, i64 %begin, i64 %end, i64 %thread)
+  br label %done
+done:
   ret void
 other:
   call void @special(ptr %program, ptr %unit, i64 %thread)

@@ -93,6 +93,7 @@ class Executable:
         self._counters = recipe.counters
         self._state: State | None = None
         self._version = -1
+        self._sizes: Sequence[int] | None = None  # those that the program is set to
         self._bound: list[Array] = []  # the state's arrays, kept alive while their addresses are
         self._fetches = [self._fetch(place, kind) for place, kind in recipe.fetches]
         self._arrays: Sequence[Array] = ()
@@ -209,6 +210,7 @@ class Executable:
         fresh: bool = False,
         moved: int | None = None,
         departure: Departure | None = None,
+        extents: Sequence[int] | None = None,
     ) -> None:
         """Run the step once on memory that the caller owns; for programs without fetches.
 
@@ -218,6 +220,7 @@ class Executable:
             fresh: whether the lasting feeds are what they were at the last run.
             moved: feeds from this one on are the very arrays of the last run; `None`: none are.
             departure: where to leave it to the team, if anywhere: see `departure`.
+            extents: what follows from the sizes of this run, where the program is for many.
 
         Raises:
             OutOfRangeError: an index is out of bounds; no variable has changed.
@@ -230,6 +233,9 @@ class Executable:
                 addresses[number] = address_of(memories[variable.key])
             self._version = -1  # what a state had bound is bound no more
             kept = self._prepare(fresh)
+            if extents is not None and extents is not self._sizes:
+                program.resize(extents)
+                self._sizes = extents
             if departure is not None and not watchers:
                 done = frozenset([id(memories[key]) for key in departure.done])
                 fault = program.run_ahead(departure.leave, done, (self, held, memories))

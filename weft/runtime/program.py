@@ -22,6 +22,7 @@ import numpy as np
 from weft import config
 from weft.codegen.kernel import ERROR, Kernel, Scratch
 from weft.errors import ConfigError, WeftError
+from weft.ir.extent import Extent
 from weft.runtime import driver
 from weft.runtime.arena import Arena
 from weft.runtime.call import Call, External, InArena, estimate_ns
@@ -109,8 +110,9 @@ class Program:
                 function = functions[call.function]
             else:
                 function, flags = self._host(call.function), flags | driver.HOST
-            units[number] = (function, base + 8 * start, 0, call.chunks, flags, number)
+            units[number] = (function, base + 8 * start, 0, int(call.chunks), flags, number)
         self._units = units
+        self._extents = _extents_of(self.calls, starts)
         self._patches = np.array(patches, driver.PATCH)
         if len(self._patches) and self._patches["external"].max() >= externals:
             raise ValueError(f"program: an external beyond the {externals} declared")
@@ -131,7 +133,7 @@ class Program:
             if argument is not ERROR:
                 raise ValueError("program: scratch memory has no place")
             return _address(self._error)
-        return argument
+        return int(argument)  # of an extent, for the largest sizes: see `resize`
 
     def _host(self, function: Callable[[], None]) -> int:
         table, raised = self._table, self._raised
@@ -156,6 +158,23 @@ class Program:
         table.units = _address(self.segmented.units)
         table.segments = _address(self.segmented.segments)
         table.segment_count = len(self.segmented.segments)
+
+    def resize(self, values: Sequence[int]) -> None:
+        """Make the next runs be of other sizes.
+
+        Args:
+            values: every extent by its index.
+        """
+        slots, counts = self._extents
+        found = np.array(values, np.int64)
+        self._slots[slots[:, 0]] = found[slots[:, 1]]
+        self._units["end"][counts[:, 0]] = found[counts[:, 1]]
+        if self.segmented is not None:
+            owner, units = self.segmented.owner, self.segmented.units
+            for number, index in counts.tolist():
+                rows = np.flatnonzero(owner == number)
+                bounds = np.arange(len(rows) + 1) * values[index] // len(rows)
+                units["begin"][rows], units["end"][rows] = bounds[:-1], bounds[1:]
 
     def run(self) -> Fault | None:
         """Run the step, whole or up to a guard; tell what a checking kernel found.
@@ -278,6 +297,18 @@ class Recording(NamedTuple):
     records: np.ndarray[Any, Any]
     owner: np.ndarray[Any, Any]
     fault: Fault | None
+
+
+def _extents_of(calls: Sequence[Call], starts: Sequence[int]) -> tuple[Any, Any]:
+    """Where arguments and counts of chunks differ from run to run: (place, index of the extent)."""
+    slots = [
+        (slot, argument.index)
+        for call, start in zip(calls, starts, strict=False)
+        for slot, argument in enumerate(call.args, start)
+        if isinstance(argument, Extent)
+    ]
+    counts = [(i, x.chunks.index) for i, x in enumerate(calls) if isinstance(x.chunks, Extent)]
+    return tuple([np.array(pairs, np.int64).reshape(-1, 2) for pairs in (slots, counts)])
 
 
 def _address(array: np.ndarray[Any, Any]) -> int:

@@ -68,9 +68,9 @@ def recipe_of(blueprint: Blueprint) -> Recipe:
 
 def _call(number: int, placed: Placed) -> Call:
     launch, args, host = placed.launch, placed.args, is_host(placed)
-    if launch.check and not host:  # the last integer tells which call found a fault
-        last = max(i for i, a in enumerate(args) if isinstance(a, int))
-        args = (*args[:last], number, *args[last + 1 :])
+    if launch.check and not host:  # the integer after the cell tells which call found a fault
+        tag = args.index(ERROR) + 1
+        args = (*args[:tag], number, *args[tag + 1 :])
     return Call(
         unbound if host else launch.kernel, args, launch.writes, launch.chunks, launch.flops,
         launch.bytes, launch.check, placed.guard,

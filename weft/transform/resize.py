@@ -8,7 +8,7 @@ down the interpretation for other sizes from that. Whatever does not fit makes i
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from functools import partial
 from math import gcd, prod
 from typing import Any, Final, NamedTuple, cast
@@ -22,6 +22,8 @@ from weft.transform.interpretation import Interpretation, Step
 Sizes = tuple[int, ...]
 Types = tuple[tuple[Any, Any], ...]  # element types, and fits of the shapes
 SAMPLES: Final = 3  # a line through two of them is checked by the third
+ROOM: Final = 2  # how many times as large as what was seen sizes may get that are planned for
+LEAST: Final = 3  # the smallest that are planned for, where what is done for those is the same
 
 
 class UnfitError(Exception):
@@ -114,6 +116,39 @@ class Fit:
                 self._columns.append(column)
                 self._places.append(place)
             self._forms.append(form)
+        distinct = {form: n for n, form in enumerate(dict.fromkeys(self._forms))}
+        self._distinct: Final = tuple(distinct)
+        self._form_of: Final = tuple([distinct[form] for form in self._forms])
+
+    def sizes(self, values: Sizes) -> Sizes:
+        """All sizes, given the values of the bases.
+
+        Raises:
+            UnfitError: there are none.
+        """
+        if min(values, default=2) < 2:  # what has one element is broadcast
+            raise UnfitError
+        found = [form.at(values) for form in self._distinct]
+        return tuple([found[n] for n in self._form_of])
+
+    def probes(self, largest: Sizes) -> Iterator[tuple[Sizes, ...]]:
+        """Values of the bases to look at: three that tell of all between the first and the last.
+
+        Args:
+            largest: sizes; the last values are well beyond these.
+        """
+        most = tuple([ROOM * n + 1 for n in self.bases(largest)])  # odd: no coincidences
+        for least in (LEAST, max(most, default=0) // 8):
+            low = tuple([least + i for i in range(len(most))])
+            middle: list[int] = []
+            for i, (a, b) in enumerate(zip(low, most, strict=True)):
+                between = a + (b - a) * (i + 1) // (i + 2)  # no line through two bases
+                middle.append(between + (gcd(a, between, b) > 1))
+            yield low, tuple(middle), most
+
+    def bases(self, sizes: Sizes) -> Sizes:
+        """Those of the sizes that the others follow from."""
+        return tuple([sizes[i] for i in self._places])
 
     def values(self, sizes: Sizes) -> Sizes:
         """The values of the bases.
@@ -121,12 +156,9 @@ class Fit:
         Raises:
             UnfitError: the sizes are not related as they were in the samples.
         """
-        values = tuple([sizes[i] for i in self._places])
-        if min(values, default=2) < 2:  # what has one element is broadcast
+        values = self.bases(sizes)
+        if self.sizes(values) != sizes:
             raise UnfitError
-        for form, size in zip(self._forms, sizes, strict=True):
-            if form.at(values) != size:
-                raise UnfitError
         return values
 
     def number(self, column: Sequence[int]) -> Form:

@@ -18,6 +18,7 @@ from weft.codegen.contraction.plan import ceil_div
 from weft.codegen.kernel import Kernel, Launch, Scratch
 from weft.codegen.microkernel import Tile
 from weft.codegen.target import Target
+from weft.ir.extent import largest, planned
 from weft.passes.group import Group
 
 AHEAD = 8
@@ -49,23 +50,22 @@ class _Backward(Nest):
         self.tile = score_tile(p, target, max(p.width, p.depth))
         self.band = band_rows(p.queries, self.tile)
         self.by_query = row_tile(self.band, p.width, self.dtype, target)
-        self.by_key = row_tile(p.keys, p.width, self.dtype, target)
-        self.by_value = row_tile(p.keys, p.depth, self.dtype, target)
+        self.by_key = row_tile(int(p.keys), p.width, self.dtype, target)
+        self.by_value = row_tile(int(p.keys), p.depth, self.dtype, target)
         self.keys_turned = Panels(self.stored, self.tile, self.steps(p.width), p.keys, turned=True)
         self.values_turned = Panels(
             self.stored, self.tile, self.steps(p.depth), p.keys, turned=True
         )
         self.keys = Panels(self.stored, self.by_query, p.keys, p.width)
-        self.padded = max(
-            self.keys_turned.count * self.tile.columns,
-            ceil_div(p.keys, self.by_key.rows) * self.by_key.rows,
-            ceil_div(p.keys, self.by_value.rows) * self.by_value.rows,
-        )
+        self.padded = self.keys_turned.count * self.tile.columns
+        for tile in (self.by_key, self.by_value):
+            self.padded = largest(self.padded, self._tiles(tile) * tile.rows)
         self.pitch = ceil_div(self.padded, self.lanes) * self.lanes + self.lanes
         # Both scratch matrices of a block take half of the second-level cache.
-        most = max(self.band, target.l2 // 2 // (2 * self.pitch * self.size))
-        self.blocks = ceil_div(p.queries, most)
-        self.block = max(self.band, ceil_div(p.queries, self.blocks))
+        most = max(self.band, target.l2 // 2 // (2 * int(self.pitch) * self.size))
+        self.block = largest(self.band, ceil_div(p.queries, ceil_div(int(p.queries), most)))
+        self.blocks = ceil_div(p.queries, self.block)
+        self.adds = planned(self.blocks) > 1  # the sums of a block to those of the one before
         self.queries = Panels(self.stored, self.by_key, self.block, p.width)
         self.cotangents = Panels(self.stored, self.by_value, self.block, p.depth)
         self.joined = p.places[0].beside > 1  # all cotangents in one array
@@ -113,7 +113,7 @@ class _Backward(Nest):
             self.keys_turned.copy(b, k, by_k.row, self.target)
             self.values_turned.copy(b, v, by_v.row, self.target)
             self.keys.copy(b, k, by_k.row, self.target)
-            if self.blocks == 1:
+            if not self.adds:
                 self._block((q, g, dq), integer(0), integer(0))
             else:
                 for place, size in zip(self.grown, self.grown_bytes, strict=True):
@@ -231,7 +231,7 @@ class _Backward(Nest):
             with b.loop(0, right.count) as inner:
                 at = b.add(b.mul(loop.index, right.count), inner.index)
                 goal = scaled(b, base, at, each, 1)
-                start = load_tile(b, tile, goal) if self.blocks > 1 else None
+                start = load_tile(b, tile, goal) if self.adds else None
                 sums = self.product(
                     tile, (left, self.size, self.pitch * self.size),
                     right.right(b, inner.index, first), depth, start,

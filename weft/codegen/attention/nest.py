@@ -17,6 +17,7 @@ from weft.codegen.loop.convert import choose
 from weft.codegen.microkernel import Accumulators, Left, Right, Tile, microkernel, prefetch, strided
 from weft.codegen.target import Target
 from weft.ir.dtype import DType
+from weft.ir.extent import assume, multiple
 
 LINE = 64
 CHUNKS = 64
@@ -54,7 +55,7 @@ class Panels:
         row = row // 2 if tile.pairs else row
         step, column = (1, row) if self.turned else (row, 1)
         product = Product(1, 1, 1, 1, 1, step, column, self.dtype, pairs=tile.pairs)
-        narrow = bool(self.columns % tile.columns)
+        narrow = not multiple(self.columns, tile.columns)
         panel = RightPanel(b, tile, product, narrow, target)
         with b.loop(0, self.count) as loop:
             first = b.mul(loop.index, tile.columns)
@@ -187,6 +188,7 @@ class Nest:
     def rows(self, tile: Tile, count: int, body: Callable[[Reg], None]) -> None:
         """Tiles that cover `count` rows; the last one begins early enough to end at them."""
         b = self.b
+        assume(count >= tile.rows)
         with b.loop(0, ceil_div(count, tile.rows)) as loop:
             body(smaller(b, b.mul(loop.index, tile.rows), count - tile.rows))
 

@@ -102,7 +102,9 @@ def in_pairs(problem: Attention, target: Target) -> bool:
 
 def score_tile(problem: Attention, target: Target, width: int) -> Tile:
     """The tile of queries by keys, whose sums take `width` steps."""
-    product = Product(problem.queries, problem.keys, width, width, 1, 1, width, problem.dtype)
+    product = Product(
+        int(problem.queries), int(problem.keys), width, width, 1, 1, width, problem.dtype
+    )
     return choose_tile(product.paired() if in_pairs(problem, target) else product, target)
 
 

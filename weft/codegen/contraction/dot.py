@@ -21,6 +21,7 @@ from weft.codegen.contraction.transpose import shuffle, transpose
 from weft.codegen.kernel import Argument, Kernel, Launch, Scratch
 from weft.codegen.microkernel import first_lanes, fma, prefetch
 from weft.codegen.target import Target
+from weft.ir.extent import pinned
 from weft.ir.node import Value
 
 DISTANCE = 1024
@@ -67,11 +68,11 @@ class _Dot:
         self.dtype = product.accumulator
         self.lanes = target.lanes(self.dtype.size)
         self.type = memory_type(self.dtype, self.lanes)
-        used = product.k * product.n * product.dtype.size
+        used = pinned(product.k) * product.n * product.dtype.size
         self.streams = product.y_step == 1 and used > target.l2
-        self.columns = min(product.n, STREAMS if self.streams else self.lanes)
+        self.columns = pinned(min(product.n, STREAMS if self.streams else self.lanes))
         most = max(1, (target.registers - 4) // self.columns)
-        self.rows = min(product.m, most, 8)
+        self.rows = pinned(min(product.m, most, 8))
         self.copied = product.y_step != 1
         self.steps = ceil_div(product.k, self.lanes)
         self.down = ceil_div(product.m, self.rows)

@@ -12,6 +12,7 @@ from weft.codegen.contraction.product import Product
 from weft.codegen.contraction.sink import Plain, Sink
 from weft.codegen.contraction.transpose import transpose
 from weft.codegen.microkernel import Accumulators, Ahead, Tile, first_lanes
+from weft.ir.extent import multiple
 
 UNROLLED = 150
 """Most epilogue instructions that are repeated for every vector of a tile, not looped over."""
@@ -58,7 +59,9 @@ class Finish:
         self.sizes = sizes
         self.matrix = integer(0)
         self.narrow = product.n < self.tile.columns
-        self.ragged = bool(product.m % self.tile.rows or product.n % self.tile.columns)
+        self.ragged = not (
+            multiple(product.m, self.tile.rows) and multiple(product.n, self.tile.columns)
+        )
         out_bytes = product.count * product.m * product.n * product.dtype.size
         self.streams = (
             isinstance(sink, Plain)

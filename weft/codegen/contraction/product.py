@@ -44,6 +44,11 @@ class Product:
         return prod(self.batch)
 
     @property
+    def sizes(self) -> tuple[int, int, int]:
+        """m, n and k."""
+        return self.m, self.n, self.k
+
+    @property
     def depth(self) -> int:
         """Elements that each sum takes from either operand."""
         return self.k * 2 - self.odd if self.pairs else self.k
@@ -84,6 +89,11 @@ class Product:
             y_step=self.y_step * 2 if y_woven or odd else 1,
             y_column=column if y_woven or odd else column // 2,
         )  # fmt: skip
+
+    def planned(self) -> Product:
+        """The product of the largest sizes that are planned for: what is fast for those is chosen
+        for all."""
+        return replace(self, m=int(self.m), n=int(self.n), k=int(self.k))
 
     @property
     def element(self) -> int:

@@ -26,6 +26,7 @@ from weft.codegen.contraction.sink import Plain, Sink
 from weft.codegen.contraction.tiled import launch_tiled
 from weft.codegen.kernel import Kernel, Launch, Scratch
 from weft.codegen.target import Target
+from weft.ir.extent import multiple
 from weft.ir.node import Value
 
 LEAST_ROWS = 32
@@ -39,13 +40,13 @@ SHARE = 4
 
 def parts_of(product: Product, target: Target) -> int:
     """How many parts k is cut into; 1 where chunks of rows and columns do as well."""
-    m, n, size = product.m, product.n, product.accumulator.size
+    (m, n, k), size = product.planned().sizes, product.accumulator.size
     if m == product.count == 1 and passes_once(product, target):
         return _most(product.k, min(TEAM, product.k // DEPTH))
     rows_together = product.x_transposed and not product.y_transposed
     if not rows_together or product.count != 1 or m < LEAST_ROWS or n < LEAST_COLUMNS:
         return 1
-    moved = product.k * (m + n)
+    moved = k * (m + n)
     if m * n * size > target.l2 // 4 or moved * size < LEAST * target.l2:
         return 1
     most = min(TEAM * ceil_div(ITEM_COLUMNS, n), moved // (2 * SHARE * m * n))
@@ -54,7 +55,7 @@ def parts_of(product: Product, target: Target) -> int:
 
 def _most(k: int, most: int) -> int:
     """The largest divisor of `k` up to `most`."""
-    return max((p for p in range(1, most + 1) if k % p == 0), default=1)
+    return max((p for p in range(1, most + 1) if multiple(k, p)), default=1)
 
 
 def launch_split(
@@ -67,7 +68,7 @@ def launch_split(
         part = part.paired()
     sums = Scratch(parts * m * n * product.accumulator.size)
     plain = Plain(sums, product.accumulator)
-    launches = launch_tiled(part, plan_of(part, target), target, operands, plain)
+    launches = launch_tiled(part, plan_of(part.planned(), target), target, operands, plain)
     return (*launches, _launch_sum(product, parts, target, sums, sink))
 
 

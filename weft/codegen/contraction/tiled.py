@@ -33,6 +33,7 @@ from weft.codegen.microkernel import (
     strided,
 )
 from weft.codegen.target import Target
+from weft.ir.extent import assume, largest, pinned, planned
 from weft.ir.node import Value
 from weft.ir.shape import known, size
 
@@ -70,7 +71,11 @@ class _Nest:
         self.sink = sink
         down = ceil_div(product.m, self.tile.rows)
         across = ceil_div(product.n, self.tile.columns)
-        self.blocks = max(1, ceil_div(product.k, plan.depth))
+        assume(product.m >= self.tile.rows)  # the last rows of tiles begin early enough
+        if plan.swapped:
+            pinned(product.m)  # the tile has all rows
+        self.blocks = largest(1, ceil_div(product.k, plan.depth))
+        self.adds = planned(self.blocks) > 1  # the sums of a block to those of the one before
         self.items = product.count * ceil_div(down, plan.tall) * ceil_div(across, plan.wide)
         self.numbers = (
             product.m, product.n, product.k, product.x_row, product.x_step, product.y_step,
@@ -81,7 +86,7 @@ class _Nest:
         self.narrow = product.n < self.tile.columns
         self.panel_bytes = panel_bytes(self.tile, plan.depth)
         self.tile_bytes = self.tile.rows * self.tile.columns * self.tile.dtype.size
-        used = min(plan.depth, product.k) * self.tile.columns * self.tile.dtype.size
+        used = min(plan.depth, int(product.k)) * self.tile.columns * self.tile.dtype.size
         self.prefetches = plan.tall >= 4 and used >= 8192
         own = plan.pack_right and not plan.before
         self.right_bytes = right_bytes(self.tile, plan.depth) if own else 0
@@ -89,7 +94,7 @@ class _Nest:
         if plan.pack_left and not plan.left_before:
             each = left_strides(self.tile, product.x_transposed, plan.depth)[2]
             self.left_bytes = ceil_div(plan.tall * each, LINE) * LINE
-        sums = plan.tall * plan.wide * self.tile_bytes if self.blocks > 1 else 0
+        sums = plan.tall * plan.wide * self.tile_bytes if self.adds else 0
         self.scratch = self.right_bytes + self.left_bytes + sums
 
     def launches(self, x: Value, y: Value) -> tuple[Launch, ...]:
@@ -129,7 +134,7 @@ class _Nest:
         self.sizes = Sizes(*(integer(number) for number in self.numbers))
         self.finish = Finish(b, self.product, self.plan, self.sink, self.sizes)
         self.zero = b.emit("ptr", f"alloca [{self.tile_bytes} x i8], align 64")
-        if self.blocks > 1:
+        if self.adds:
             self._clear(self.zero)
         self.sink.bind(b, slot)
         start = b.mul(b.params[1], self.sizes.group)
@@ -162,8 +167,8 @@ class _Nest:
         else:
             y = scaled(b, self.y, y_matrix, b.mul(s.k, s.n), size)
         with b.loop(0, s.blocks, at_least_once=True) as block:
-            k0 = b.mul(block.index, s.depth) if self.blocks > 1 else integer(0)
-            steps = smaller(b, s.depth, subtract(b, s.k, k0)) if self.blocks > 1 else s.k
+            k0 = b.mul(block.index, s.depth) if self.adds else integer(0)
+            steps = smaller(b, s.depth, subtract(b, s.k, k0)) if self.adds else s.k
             elements = steps
             if self.product.odd:
                 left = subtract(b, odd_elements(b, s.k), b.mul(k0, 2))
@@ -226,7 +231,7 @@ class _Nest:
         """Where the panel of y begins that this thread is likely to read after panel j."""
         b, s = self.b, self.sizes
         (k0, steps), (j, j0, j1) = ks, js
-        if self.blocks == 1:
+        if not self.adds:
             return scaled(b, y, b.mul(b.add(j, 1), self.tile.columns), s.y_column, self.y_size)
         more = b.compare("icmp slt", b.add(j, 1), j1)
         next_j = b.emit("i64", f"select {more}, {b.add(j, 1)}, {j0}")
@@ -321,7 +326,7 @@ class _Nest:
         start: Accumulators | None = None
         mine = final = integer(0)
         ahead = self.finish.ahead(i, j)
-        if self.blocks > 1:
+        if self.adds:
             kept = b.offset(self.own, self.right_bytes + self.left_bytes)
             mine = scaled(b, kept, place, self.tile_bytes, 1)
             begins = b.compare("icmp eq", block, integer(0))
@@ -336,7 +341,7 @@ class _Nest:
             pointer = b.offset(b.offset(right.pointer, self.panel_bytes), first)
             ahead = [*ahead, Ahead(pointer, lines * LINE, lines, iterations)]
         sums = microkernel(b, self.tile, left, right, _number(steps), start, ahead=ahead)
-        if self.blocks == 1:
+        if not self.adds:
             self.finish.tile_at(sums, i, j)
             return
         done, more, after = b.label("done"), b.label("more"), b.label("after")

@@ -17,6 +17,7 @@ from weft.codegen.contraction.product import Product
 from weft.codegen.kernel import Kernel, Launch, Scratch
 from weft.codegen.microkernel import LINE, Tile
 from weft.codegen.target import Target
+from weft.ir.extent import largest
 from weft.ir.node import Value
 
 PART = 8
@@ -36,7 +37,7 @@ class RightPanels:
         self.product = product
         self.depth = depth
         self.target = target
-        self.blocks = max(1, ceil_div(product.k, depth))
+        self.blocks = largest(1, ceil_div(product.k, depth))
         self.across = ceil_div(product.n, tile.columns)
         self.narrow = product.n < tile.columns
         self.by_runs = not (product.y_transposed or product.odd or product.y_woven)

@@ -10,6 +10,7 @@ from typing import NamedTuple
 from weft.codegen.builder import Builder, Reg, integer, vector
 from weft.codegen.contraction.emit import smaller
 from weft.ir.dtype import DType, float32, float64
+from weft.ir.extent import largest, pinned, smallest
 from weft.ir.shape import normal_axis
 
 UNROLL = 4  # vectors at a time: enough to hide latencies, few enough for 16 registers
@@ -42,7 +43,7 @@ def over_vectors(
     f: Builder, count: int, lanes: int, body: Callable[[Reg, Sequence[Part]], None]
 ) -> None:
     """Call `body(first, parts)` for blocks of vectors that cover `count` elements of a row."""
-    block = UNROLL * lanes
+    count, block = pinned(count), UNROLL * lanes
     whole = count // block * block
     if whole:
         with f.loop(0, whole, block) as loop:
@@ -66,7 +67,7 @@ def over_rows(f: Builder, rows: int, per_chunk: int) -> Iterator[Reg]:
 
 def chunks_of(rows: int, work: int, aim: int = 1 << 16) -> tuple[int, int]:
     """Rows in a chunk, for rows of `work` units each and about `aim` a chunk; and chunks."""
-    per_chunk = max(1, min(rows, aim // max(1, work)))
+    per_chunk = largest(1, smallest(rows, aim // max(1, work)))
     return per_chunk, -(-rows // per_chunk)
 
 

@@ -31,4 +31,4 @@ def matmul(group: Group, target: Target) -> tuple[Launch, ...]:
         return launch_split(product, parts, target, (x, y), sink)
     if pays_in_pairs(product, target):
         product = product.paired()
-    return launch_tiled(product, plan_of(product, target), target, (x, y), sink)
+    return launch_tiled(product, plan_of(product.planned(), target), target, (x, y), sink)

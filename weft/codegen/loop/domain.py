@@ -9,6 +9,7 @@ from weft.codegen.loop.expression import Buffer, Expr, cost, needed
 from weft.codegen.loop.index import ZERO, Index, Symbol, variable
 from weft.codegen.target import Target
 from weft.ir.dtype import DType
+from weft.ir.extent import smallest
 from weft.ir.node import Value
 from weft.ir.shape import size
 
@@ -121,4 +122,4 @@ def traffic(reads: Iterable[Expr], writes: Iterable[Buffer]) -> float:
 def per_chunk(count: int, item_bytes: float, item_cycles: float) -> int:
     """How many of `count` items make a chunk."""
     share = max(item_bytes / CHUNK_BYTES, item_cycles / CHUNK_CYCLES, 1e-9)
-    return max(1, min(count, int(1 / share)))
+    return smallest(count, max(1, int(1 / share)))

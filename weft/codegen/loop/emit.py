@@ -37,6 +37,7 @@ from weft.codegen.loop.expression import Buffer, Expr, indices, needed
 from weft.codegen.loop.index import Atom, Index, Symbol
 from weft.codegen.microkernel import opaque, store_masked
 from weft.ir import dtype as types
+from weft.ir.extent import Extent
 
 
 class Copy:
@@ -246,7 +247,7 @@ class Writer:
         varying = Index(rest, 0)
         narrow = _is_narrow(varying) and abs(unit) * copy.lanes < 1 << 30
         type_ = vector("i32" if narrow else "i64", copy.lanes)
-        numbers = lane_numbers(type_, unit)
+        numbers = self._steps(type_, unit)
         if not rest:
             return base, numbers
         apart = self._lanes_of(varying, type_, copy)
@@ -392,12 +393,18 @@ class Writer:
         else:
             total = splat(self.f, convert(self.f, "trunc", first, element(type_)), copy.lanes)
         if unit:
-            total = self.f.binary("add", total, lane_numbers(type_, unit))
+            total = self.f.binary("add", total, self._steps(type_, unit))
         for atom, k in rest:
             part = self._lane_atom(atom, type_, copy)
             part = part if k == 1 else self.f.binary("mul", part, number(part, k))
             total = self.f.binary("add", total, part)
         return total
+
+    def _steps(self, type_: str, unit: int) -> Reg:
+        """How far every lane is from the first."""
+        if not isinstance(unit, Extent):
+            return lane_numbers(type_, unit)
+        return self.f.binary("mul", lane_numbers(type_), constant(unit, type_))
 
     def _lane_atom(self, atom: Atom, type_: str, copy: Copy) -> Reg:
         key = f"{type_} {atom.key}"

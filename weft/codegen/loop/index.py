@@ -9,6 +9,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, Final
 
+from weft.ir.extent import multiple, same
+
 FAR: Final = 1 << 62
 """Bound of a variable whose extent is known only when the kernel runs."""
 
@@ -93,8 +95,8 @@ class Index:
         total = dict(self.terms)
         by_key = {atom.key: atom for atom in total}
         for atom, k in other.terms:
-            same = by_key.get(atom.key, atom)
-            total[same] = total.get(same, 0) + k
+            known = by_key.get(atom.key, atom)
+            total[known] = total.get(known, 0) + k
         return _joined({a: k for a, k in total.items() if k}, self.const + other.const)
 
     __radd__ = __add__
@@ -122,7 +124,7 @@ class Index:
     __rmul__ = __mul__
 
     def __floordiv__(self, other: int) -> Index:
-        if other == 1:
+        if same(other, 1):
             return self
         whole, rest = self._split(other)
         if rest.low >= 0 and rest.high < other:
@@ -130,7 +132,7 @@ class Index:
         return whole + _quotient(rest, other)
 
     def __mod__(self, other: int) -> Index:
-        if other == 1:
+        if same(other, 1):
             return ZERO
         _, rest = self._split(other)
         if rest.low >= 0 and rest.high < other:
@@ -140,8 +142,8 @@ class Index:
 
     def _split(self, by: int) -> tuple[Index, Index]:
         """Whole multiples of `by` (divided), and the rest."""
-        whole = [(a, k // by) for a, k in self.terms if k % by == 0]
-        rest = [(a, k) for a, k in self.terms if k % by]
+        whole = [(a, k // by) for a, k in self.terms if multiple(k, by)]
+        rest = [(a, k) for a, k in self.terms if not multiple(k, by)]
         return Index(whole, self.const // by), Index(rest, self.const % by)
 
 
@@ -181,7 +183,7 @@ ZERO: Final = Index((), 0)
 def variable(symbol: Symbol) -> Index:
     """The loop variable as an index: `0 <= symbol < extent`."""
     bounds = (0, symbol.extent - 1)
-    if symbol.extent == 1:
+    if same(symbol.extent, 1):
         return ZERO
     return _one(Atom("var", symbol, None, symbol.name, bounds, frozenset((symbol,))))
 

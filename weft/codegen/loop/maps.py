@@ -31,6 +31,7 @@ from weft.codegen.loop.trace import Trace, axes_of
 from weft.codegen.loop.tree import Aligned, Loop, Segment, Store, Tree, Turned, Vector
 from weft.codegen.loop.turn import TILE, turned_copy
 from weft.codegen.target import Target
+from weft.ir.extent import Extent
 from weft.ir.node import Value
 from weft.ir.shape import known
 
@@ -135,6 +136,8 @@ class _Map:
         """Whether rows would leave much of their vectors empty, or much to single elements."""
         if self.target.masked:
             return extent < self.lanes // 2
+        if not _is_fixed(extent):
+            return False
         written = math.lcm(extent, self.lanes) <= MOST_PERIOD * self.lanes
         return extent < self.lanes or (extent % self.lanes > 0 and written)
 
@@ -345,14 +348,19 @@ def _divisor(values: Sequence[Expr], axis: Symbol) -> int:
     found = 1
     for index in roots_of(values):
         for atom in atoms_of(index):
-            if atom.kind in ("div", "mod") and axis in atom.symbols:
+            if atom.kind in ("div", "mod") and axis in atom.symbols and _is_fixed(atom.value):
                 found = math.lcm(found, atom.value * _inner_divisor(atom.inner))
     return found
 
 
 def _inner_divisor(index: Index) -> int:
-    atoms = [atom for atom in atoms_of(index) if atom.kind == "div"]
+    atoms = [x for x in atoms_of(index) if x.kind == "div" and _is_fixed(x.value)]
     return math.prod(atom.value for atom in atoms)
+
+
+def _is_fixed(divisor: int) -> bool:
+    """Whether a period can be written out: it is the same in every run."""
+    return not isinstance(divisor, Extent)
 
 
 def _shift(index: Index, axis: Symbol) -> int | None:

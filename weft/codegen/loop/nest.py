@@ -25,6 +25,7 @@ from weft.codegen.loop.tree import (
     find_vector,
     leaves,
 )
+from weft.ir.extent import Extent, same
 
 LINE: Final = 64
 """Bytes of a cache line, and of the widest vector."""
@@ -123,7 +124,7 @@ class _Nest:
             first = self.writer.scalar_index(segment.part, self.writer.uniform)
             last = f.add(first, 1)
         stop = f.mul(last, size)
-        if segment.part is None or (segment.part.high + 1) * segment.size != symbol.extent:
+        if segment.part is None or not same((segment.part.high + 1) * segment.size, symbol.extent):
             stop = intrinsic(f, "llvm.smin", stop, extent)
         return f.mul(first, size), stop
 
@@ -162,7 +163,7 @@ class _Nest:
     # vector loops
     def _vector(self, part: Vector) -> None:
         self.writer.hoist([leaf.value for leaf in leaves(part.body)], part.lanes)
-        if part.segment is None:
+        if _is_known(part):
             self._known_vector(part)
             return
         start, stop = self._range(part.symbol, part.segment)
@@ -309,7 +310,7 @@ class _Nest:
         if inner is None:
             return [1]
         count = inner.unroll
-        if inner.segment is None and inner.symbol.extent < 2 * inner.lanes * inner.unroll:
+        if _is_known(inner) and inner.symbol.extent < 2 * inner.lanes * inner.unroll:
             count = -(-inner.symbol.extent // inner.lanes)
         lanes = [inner.lanes] * count
         return lanes if self.masks or inner.lanes == 1 else [*lanes, 1]
@@ -328,3 +329,8 @@ class _Nest:
         for s in single:
             total = combine(self.f, a.op, a.dtype, total, s)
         return total
+
+
+def _is_known(part: Vector) -> bool:
+    """Whether it is the same iterations in every run, so that they can be written out."""
+    return part.segment is None and not isinstance(part.symbol.extent, Extent)

@@ -18,6 +18,7 @@ from weft.codegen.loop.index import Symbol, flat, unflat, variable
 from weft.codegen.loop.reduction import Levels, sum_type
 from weft.codegen.loop.tree import Accumulate, Loop, Reduce, Segment, Store, Tree, Vector
 from weft.codegen.target import Target
+from weft.ir.extent import pinned
 from weft.ir.shape import size
 
 SCRATCH_ROW: int = 256 * 1024
@@ -68,7 +69,7 @@ def columns_unroll(sums: int, extent: int, lanes: int, target: Target) -> int:
     read in one go.
     """
     most = max(1, target.registers // 2 // max(sums, 1))
-    return max(1, min(most, extent // lanes))
+    return pinned(max(1, min(most, extent // lanes)))
 
 
 def _over_rows(

@@ -27,6 +27,7 @@ from weft.codegen.loop.trace import Buffers, Trace
 from weft.codegen.loop.tree import Accumulate, Loop, Reduce, Segment, Store, Tree, Vector
 from weft.codegen.target import Target
 from weft.errors import CompileError
+from weft.ir.extent import largest, pinned
 from weft.ir.node import Node, Value
 from weft.ir.shape import known, size
 
@@ -135,7 +136,7 @@ class _Level:
         length = per_chunk(symbol.extent, moved * each, cost(values) / self.lanes * each)
         # Columns are summed block by block, so a part should still be in the cache for the next.
         columns = levels.order[-1] not in levels.reduced
-        length = max(length, -(-symbol.extent // (MOST_PARTS * 8 if columns else MOST_PARTS)))
+        length = largest(length, -(-symbol.extent // (MOST_PARTS * 8 if columns else MOST_PARTS)))
         if symbol is levels.order[-1]:
             block = self.lanes * STRAIGHT
             length = -(-length // block) * block
@@ -233,7 +234,7 @@ class _Level:
         if self.kept == 1:
             return launch(name, [Loop(column, body)], steps, self.target)
         lanes = lanes_for(values, self.target)
-        unroll = max(1, min(STRAIGHT, self.kept // lanes))
+        unroll = pinned(max(1, min(STRAIGHT, self.kept // lanes)))
         block = lanes * unroll
         each = -(-per_chunk(self.kept, 4.0 * self.cut.count, 0) // block) * block
         tree = Vector(column, lanes, unroll, body, Segment(None, each))

@@ -1,0 +1,66 @@
+"""Kernels for many sizes: numbers that differ from run to run are arguments.
+
+Code generators write an extent where they would write a number (`weft.codegen.builder.integer`): a
+register that nothing has defined. Here it is loaded where the kernel begins.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import replace
+from typing import Final
+
+from weft.codegen.builder import ENTRY, EXTENT
+from weft.codegen.kernel import Kernel, Launch
+from weft.ir.extent import Extent, Extents
+from weft.passes.group import Group
+
+_WRITTEN: Final = re.compile(rf"%{EXTENT}(\d+)\.(\w+)")
+
+
+def with_extents(launch: Launch, group: Group) -> Launch:
+    """The launch with an argument for every extent that its kernel uses."""
+    used = list(dict.fromkeys(_WRITTEN.findall(launch.kernel.ir)))
+    if not used:
+        return launch
+    extents = extents_of(group)
+    assert extents is not None
+    place = {index: n for n, index in enumerate(dict.fromkeys([index for index, _ in used]))}
+    lines = [ENTRY]
+    for n in place.values():
+        slot = len(launch.args) + n
+        lines.append(f"  %e{n} = getelementptr inbounds i64, ptr %args, i64 {slot}")
+        lines.append(f"  %e{n}.i64 = load i64, ptr %e{n}, align 8")
+    for index, kind in used:
+        lines += _converted(f"%e{place[index]}", kind)
+    ir = _WRITTEN.sub(lambda found: f"%e{place[found[1]]}.{found[2]}", launch.kernel.ir)
+    kernel = Kernel(launch.kernel.name, ir.replace(ENTRY, "\n".join(lines), 1))
+    return replace(launch, kernel=kernel, args=(*launch.args, *[extents[int(i)] for i in place]))
+
+
+def _converted(name: str, kind: str) -> list[str]:
+    """What defines a register of another type than `i64`, such as `i32` or `16xi32`."""
+    lanes, _, scalar = kind.rpartition("x")
+    if not lanes:
+        opcode = "trunc" if kind.startswith("i") else "sitofp"
+        return [] if kind == "i64" else [f"  {name}.{kind} = {opcode} i64 {name}.i64 to {kind}"]
+    type_, one = f"<{lanes} x {scalar}>", f"{name}.{kind}.{scalar}"
+    opcode = {"i64": "add i64 0,", "float": "sitofp i64", "double": "sitofp i64"}.get(scalar)
+    first = (
+        f"{opcode} {name}.i64"
+        if scalar == "i64"
+        else (f"{opcode or 'trunc i64'} {name}.i64 to {scalar}")
+    )
+    return [
+        f"  {one} = {first}",
+        f"  {one}.v = insertelement {type_} poison, {scalar} {one}, i64 0",
+        f"  {name}.{kind} = shufflevector {type_} {one}.v, {type_} poison, "
+        f"<{lanes} x i32> zeroinitializer",
+    ]
+
+
+def extents_of(group: Group) -> Extents | None:
+    """What the sizes of a group follow from, where they differ from run to run."""
+    values = (*group.inputs, *[v for node in group.nodes for v in node.outputs])
+    sizes = (d for v in values for d in v.shape or () if isinstance(d, Extent))
+    return next((d.extents for d in sizes), None)

@@ -1,0 +1,326 @@
+"""Numbers that follow from sizes which differ from run to run: how long a sentence is, say.
+
+An `Extent` is an integer with a history. As an integer it is what it would be for the largest
+sizes that are planned for, so whatever computes with shapes goes on as usual; but arithmetic on it
+gives extents, and what is compared is written down, as it holds for some sizes only. Whoever takes
+it for a plain number without saying how (`range(n)`, an index) gets the number, and that the code
+is right for no other is written down as well. So code that was generated for one size tells by
+itself for which others it is right, and which of its numbers are others then.
+
+>>> extents = Extents()
+>>> n = extents.base(100)
+>>> blocks = -(-8 * n // 16)
+>>> blocks, n > 3, extents.values([7])[blocks.index]
+((((-8 * s0) // 16) * -1), True, 4)
+>>> extents.admits(extents.values([7])), extents.admits(extents.values([3]))
+(True, False)
+"""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any, Final
+
+_COMPUTED: Final[dict[str, Callable[[Any, Any], Any]]] = {
+    "+": operator.add, "-": operator.sub, "*": operator.mul, "//": operator.floordiv,
+    "%": operator.mod, "min": min, "max": max,
+}  # fmt: skip
+_COMPARED: Final[dict[str, Callable[[Any, Any], bool]]] = {
+    "==": operator.eq, "<": operator.lt, "<=": operator.le,
+}  # fmt: skip
+
+
+class Extents:
+    """The extents that follow from some bases, and what was asked of them.
+
+    Attributes:
+        planning: whether `int(n)` and fractions are wanted for the largest sizes, to choose what is
+            fast and to ask for room; else they are for results, and no other sizes are admitted.
+    """
+
+    def __init__(self) -> None:
+        self.planning = False
+        self._made: list[tuple[str, int, int]] = []  # operation, numbers of the operands
+        self._bases = 0
+        self._numbers: dict[tuple[str, int, int], int] = {}
+        self._guards: dict[tuple[str, int, int], bool] = {}
+        self._extents: dict[int, Extent] = {}
+
+    def __getitem__(self, index: int) -> Extent:
+        """An extent by its index."""
+        return self._extents[index]
+
+    def base(self, value: int) -> Extent:
+        """One of the sizes that all others follow from; the next of those `values` takes."""
+        place, self._bases = self._bases, self._bases + 1
+        return self._extent(value, self._number("base", place, 0), f"s{place}")
+
+    def values(self, bases: Sequence[int]) -> list[int]:
+        """Every extent by its index, for these sizes.
+
+        Raises:
+            ZeroDivisionError: there is none.
+        """
+        found: list[int] = []
+        for kind, a, b in self._made:
+            if kind == "base":
+                found.append(bases[a])
+            elif kind == "number":
+                found.append(a)
+            else:
+                found.append(_COMPUTED[kind](found[a], found[b]))
+        return found
+
+    def admits(self, values: Sequence[int]) -> bool:
+        """Whether all comparisons come out as they did when they were made."""
+        return all(
+            [
+                _COMPARED[kind](values[a], values[b]) is expected
+                for (kind, a, b), expected in self._guards.items()
+            ]
+        )
+
+    def number_of(self, value: int) -> int:
+        """The index of an extent, or of a plain number."""
+        if isinstance(value, Extent):
+            return value.index
+        return self._number("number", int(value), 0)
+
+    def computed(self, kind: str, a: int, b: int) -> int:
+        """`a kind b`; a plain number where neither matters."""
+        value = _COMPUTED[kind](_value(a), _value(b))
+        plain = _plain(kind, a, b)
+        if plain is not None:
+            return plain
+        index = self._number(kind, self.number_of(a), self.number_of(b))
+        return self._extent(value, index, f"({a} {kind} {b})")
+
+    def _extent(self, value: int, index: int, text: str) -> Extent:
+        found = self._extents.get(index)
+        if found is None:
+            found = self._extents[index] = Extent(value, self, index, text)
+        return found
+
+    def compared(self, kind: str, a: int, b: int) -> bool:
+        """`a kind b`, written down."""
+        found = _COMPARED[kind](_value(a), _value(b))
+        if isinstance(a, Extent):
+            x, y = a.index, self.number_of(b)
+            if x != y:
+                self._guards[kind, x, y] = found
+        return found
+
+    def _number(self, kind: str, a: int, b: int) -> int:
+        key = (kind, a, b)
+        found = self._numbers.get(key)
+        if found is None:
+            found = self._numbers[key] = len(self._made)
+            self._made.append(key)
+        return found
+
+
+def _value(number: int) -> int:
+    """What a number is for the largest sizes."""
+    return number.value if isinstance(number, Extent) else number
+
+
+def _plain(kind: str, a: int, b: int) -> int | None:
+    """What `a kind b` is, if it is an operand or the same for all sizes."""
+    if kind in ("min", "max"):
+        return a if same(a, b) else None
+    if isinstance(b, Extent):
+        if isinstance(a, Extent):
+            return 0 if kind == "-" and a.index == b.index else None
+        if kind in ("//", "%", "*") and a == 0:
+            return 0
+        if (kind == "+" and a == 0) or (kind == "*" and a == 1):
+            return b
+        return None
+    if (kind in "+-" and b == 0) or (kind in ("*", "//") and b == 1):
+        return a
+    return 0 if (kind == "*" and b == 0) or (kind == "%" and b == 1) else None
+
+
+# A subclass of `int` would be the plain number to all that is written in C, unasked.
+_Integer = int if TYPE_CHECKING else object
+
+
+class Extent(_Integer):
+    """An integer that follows from sizes; see `weft.ir.extent`."""
+
+    __slots__ = ("extents", "index", "text", "value")
+    extents: Extents
+    index: int
+    text: str
+    value: int
+
+    def __new__(cls, value: int, extents: Extents, index: int, text: str) -> Extent:
+        """The number for the largest sizes, its place among the extents, and how it is computed."""
+        self = super().__new__(cls)
+        self.value, self.extents, self.index, self.text = value, extents, index, text
+        return self
+
+    @property
+    def __class__(self) -> type[int]:  # pyright: ignore[reportIncompatibleMethodOverride]
+        """What `isinstance` asks."""
+        return int
+
+    def __int__(self) -> int:
+        if not self.extents.planning:
+            self.extents.compared("==", self, self.value)
+        return self.value
+
+    def __index__(self) -> int:
+        return pinned(self)
+
+    def __float__(self) -> float:
+        return float(int(self))
+
+    def __str__(self) -> str:
+        return self.text
+
+    __repr__ = __str__
+
+    def __format__(self, spec: str) -> str:
+        return self.text
+
+    def __hash__(self) -> int:
+        return hash(self.text)
+
+    def __add__(self, other: int) -> int:
+        return self._computed("+", self, other)
+
+    def __radd__(self, other: int) -> int:
+        return self._computed("+", other, self)
+
+    def __sub__(self, other: int) -> int:
+        return self._computed("-", self, other)
+
+    def __rsub__(self, other: int) -> int:
+        return self._computed("-", other, self)
+
+    def __mul__(self, other: int) -> int:
+        return self._computed("*", self, other)
+
+    def __rmul__(self, other: int) -> int:
+        return self._computed("*", other, self)
+
+    def __floordiv__(self, other: int) -> int:
+        return self._computed("//", self, other)
+
+    def __rfloordiv__(self, other: int) -> int:
+        return self._computed("//", other, self)
+
+    def __mod__(self, other: int) -> int:
+        return self._computed("%", self, other)
+
+    def __rmod__(self, other: int) -> int:
+        return self._computed("%", other, self)
+
+    def _refuse(self, *others: Any) -> Any:
+        """Raise: what is computed so would hold for the largest sizes only."""
+        raise TypeError(f"{self}, {others[0]}: no operation for numbers that follow from sizes")
+
+    __and__ = __rand__ = __or__ = __ror__ = __xor__ = __rxor__ = _refuse
+    __lshift__ = __rlshift__ = __rshift__ = __rrshift__ = __pow__ = __rpow__ = _refuse
+
+    def __divmod__(self, other: int) -> tuple[int, int]:
+        return self // other, self % other
+
+    def __abs__(self) -> int:
+        return -self if self < 0 else self
+
+    def __neg__(self) -> int:
+        return self.extents.computed("*", self, -1)
+
+    def _computed(self, kind: str, a: Any, b: Any) -> Any:
+        if isinstance(a, int) and isinstance(b, int):
+            return self.extents.computed(kind, a, b)
+        if isinstance(a, float) or isinstance(b, float):
+            return _COMPUTED[kind](float(a), float(b))
+        return self._refuse(a if b is self else b)  # a list of as many entries, say
+
+    def __truediv__(self, other: float) -> float:
+        return float(self) / float(other)
+
+    def __rtruediv__(self, other: float) -> float:
+        return float(other) / float(self)
+
+    def _compared(self, kind: str, other: object) -> Any:
+        if isinstance(other, float):
+            return _COMPARED[kind](float(self), other)
+        if not isinstance(other, int):
+            return NotImplemented
+        return self.extents.compared(kind, self, other)
+
+    def __eq__(self, other: object) -> bool:
+        if isinstance(other, Extent) and other.extents is not self.extents:
+            return False
+        return self._compared("==", other)
+
+    def __ne__(self, other: object) -> bool:
+        found = self.__eq__(other)
+        return found if found is NotImplemented else not found
+
+    def __lt__(self, other: int) -> bool:
+        return self._compared("<", other)
+
+    def __le__(self, other: int) -> bool:
+        return self._compared("<=", other)
+
+    def __gt__(self, other: int) -> bool:
+        found = self._compared("<=", other)
+        return found if found is NotImplemented else not found
+
+    def __ge__(self, other: int) -> bool:
+        found = self._compared("<", other)
+        return found if found is NotImplemented else not found
+
+    def __bool__(self) -> bool:
+        return not self._compared("==", 0)
+
+
+def smallest(a: int, b: int) -> int:
+    """The lesser of two numbers, for each run's sizes."""
+    return _chosen("min", a, b)
+
+
+def largest(a: int, b: int) -> int:
+    """The greater of two numbers, for each run's sizes."""
+    return _chosen("max", a, b)
+
+
+def _chosen(kind: str, a: int, b: int) -> int:
+    for x in (a, b):
+        if isinstance(x, Extent):
+            return x.extents.computed(kind, a, b)
+    return _COMPUTED[kind](a, b)
+
+
+def assume(condition: bool) -> None:
+    """Nothing, but what was compared is on record: the code is right where it comes out as here."""
+
+
+def pinned(value: int) -> int:
+    """The number as it is: the code is right for no other."""
+    assume(value == _value(value))
+    return _value(value)
+
+
+def planned(most: int) -> int:
+    """The number as it is, of which no run may need more."""
+    assume(most <= _value(most))
+    return _value(most)
+
+
+def same(a: int, b: int) -> bool:
+    """Whether two numbers are equal whatever the sizes."""
+    if isinstance(a, Extent) or isinstance(b, Extent):
+        return _value(a) == _value(b) and str(a) == str(b)
+    return a == b
+
+
+def multiple(value: int, of: int) -> bool:
+    """Whether a number is a multiple of another one whatever the sizes."""
+    return same(value % of, 0)

@@ -1,0 +1,126 @@
+"""One step for many sizes, told from the steps for some.
+
+The passes see plain numbers: they run for a few sizes, and where they did the same, every number
+in what they made follows from the sizes (`weft.transform.resize`). Written with extents
+(`weft.ir.extent`), the step is lowered once, and its program runs for all sizes that it admits.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Final
+
+from weft.ir.extent import Extents, assume
+from weft.ir.graph import Graph
+from weft.ir.node import Literal, Node, TensorType, Value
+from weft.ir.shape import known
+from weft.passes.pipeline import verify_types
+from weft.passes.step import Step
+from weft.transform.resize import Fit, Number, Sizes, Sizing, UnfitError
+
+
+@dataclass(frozen=True)
+class Sized:
+    """A step whose shapes have extents.
+
+    Attributes:
+        step: constants that follow from the sizes are feeds, after those of the samples.
+        fit: how all sizes follow from the bases.
+        least: the smallest values of the bases that are planned for.
+        most: the largest.
+        extents: what follows from the bases.
+        numbers: for each of those feeds what is to be fed.
+    """
+
+    step: Step
+    fit: Fit
+    least: Sizes
+    most: Sizes
+    extents: Extents
+    numbers: tuple[Number, ...]
+
+
+def sized(samples: Sequence[tuple[Sizes, Step]]) -> Sized:
+    """The step that the samples are cases of.
+
+    Args:
+        samples: simplified steps, and the sizes that each is for; from the smallest to the largest.
+
+    Raises:
+        UnfitError: they do not do the same, or something does not follow from the sizes.
+    """
+    fit = Fit([sizes for sizes, _ in samples])
+    least, most = (fit.bases(samples[i][0]) for i in (0, -1))
+    steps = [step for _, step in samples]
+    if len({(len(s.graph.nodes), s.feeds, s.updates) for s in steps}) > 1:
+        raise UnfitError
+    extents = Extents()
+    merger = _Merger(fit, Sizing(tuple([extents.base(n) for n in most])))
+    for nodes in zip(*[s.graph.nodes for s in steps], strict=True):
+        merger.take(nodes)
+    verify_types(merger.graph)  # sizes for which the rules give other types are not admitted
+    for kind in [kind for node in merger.graph.nodes for kind in node.types]:
+        assume(0 not in known(kind.shape))
+    merger.graph.outputs = tuple([merger.mapped[v] for v in steps[0].graph.outputs])
+    feeds = (*steps[0].feeds, *merger.feeds)
+    step = replace(steps[0], graph=merger.graph, feeds=feeds)
+    return Sized(step, fit, least, most, extents, tuple(merger.numbers))
+
+
+class _Merger:
+    """Nodes of the same place in several graphs on the way to one graph."""
+
+    def __init__(self, fit: Fit, sizing: Sizing) -> None:
+        self.graph: Final = Graph()
+        self.mapped: Final[dict[Value, Value]] = {}  # from values of the first sample
+        self.feeds: Final[list[str]] = []
+        self.numbers: Final[list[Number]] = []
+        self._fit = fit
+        self._sizing = sizing
+
+    def take(self, nodes: Sequence[Node]) -> None:
+        """Add the node that these are cases of."""
+        node = nodes[0]
+        if any([_wiring(n) != _wiring(node) for n in nodes]):
+            raise UnfitError
+        types = self._sizing.types(self._fit.types([n.types for n in nodes]))
+        if node.op == "constant":
+            new = self._constant(nodes, types)
+        else:
+            inputs = tuple([self.mapped[v] for v in node.inputs])
+            attrs = {key: self._attr([n.attrs[key] for n in nodes]) for key in node.attrs}
+            new = Node(node.op, inputs, attrs, types, node.name, source=node.source)
+        self.graph.append(new)
+        self.mapped.update(zip(node.outputs, new.outputs, strict=True))
+
+    def _attr(self, samples: Sequence[Any]) -> Any:
+        return self._sizing.at(self._fit.value(samples))
+
+    def _constant(self, nodes: Sequence[Node], types: tuple[TensorType, ...]) -> Node:
+        node, (kind,) = nodes[0], types
+        literals = [n.attrs["value"] for n in nodes]
+        if len({n.types for n in nodes}) > 1:
+            return self._spread(node.name, [x.array.reshape(-1) for x in literals], kind)
+        found = self._fit.constant(literals)
+        if not isinstance(found, Number):
+            return node
+        self.feeds.append(node.name)
+        self.numbers.append(found)
+        return Node("placeholder", (), {"dtype": kind.dtype, "shape": kind.shape}, types, node.name)
+
+    def _spread(self, name: str, arrays: Sequence[Any], kind: TensorType) -> Node:
+        """One number in shapes that differ."""
+        if not all([a.size and (a == arrays[0][0]).all() for a in arrays]):
+            raise UnfitError
+        one = TensorType(kind.dtype, ())
+        attrs = {"value": Literal(arrays[0][:1].reshape(()))}
+        number = Node("constant", (), attrs, (one,), f"{name}/number")
+        self.graph.append(number)
+        return Node("broadcast_to", number.outputs, {"shape": kind.shape}, (kind,), name)
+
+
+def _wiring(node: Node) -> Any:
+    if node.operands or node.regions:
+        raise UnfitError
+    return node.op, node.name, [v.name for v in node.inputs], list(node.attrs)
