@@ -147,7 +147,7 @@ class Builder:
         return self._fold("mul", a, b)
 
     def _fold(self, opcode: str, a: Reg, b: Reg | int) -> Reg:
-        if isinstance(b, int):
+        if not isinstance(b, Reg):
             b = integer(b, a.type)
         x, y = _number(a.text), _number(b.text)
         if x is not None and y is not None:
@@ -185,7 +185,9 @@ class Builder:
 
     def offset(self, pointer: Reg, count: Reg | int, type_: str = "i8") -> Reg:
         """The address `count` elements of `type_` after `pointer`."""
-        many = f"i64 {count}" if isinstance(count, int) else f"{count.type} {count.text}"
+        if not isinstance(count, Reg):
+            count = integer(count)
+        many = f"{count.type} {count.text}"
         if many == "i64 0":
             return pointer
         return self.emit("ptr", f"getelementptr inbounds {type_}, ptr {pointer.text}, {many}", "p")

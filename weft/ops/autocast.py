@@ -54,7 +54,8 @@ IN_FLOAT32: Final = frozenset(
         "cross_entropy", "ctc_loss", "gaussian_nll_loss", "hinge_embedding_loss", "huber_loss",
         "kl_div",
         "l1_loss", "l2_loss", "margin_of_distances", "margin_ranking_loss", "mse_loss",
-        "multi_margin_loss", "multilabel_soft_margin_loss", "nll_loss", "poisson_nll_loss",
+        "multi_margin_loss", "multilabel_margin_loss", "multilabel_soft_margin_loss", "nll_loss",
+        "poisson_nll_loss",
         "sigmoid_cross_entropy", "smooth_l1_loss", "soft_cross_entropy", "soft_margin_loss",
         "softmax_cross_entropy", "sparse_softmax_cross_entropy", "triplet_margin_loss",
     }
