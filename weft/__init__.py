@@ -74,7 +74,8 @@ def __getattr__(name: str) -> Any:
         if name.endswith("_") and hasattr(api.Tensor, name):
             return getattr(api.Tensor, name)  # `wf.relu_(x)` is `x.relu_()`
         if name in api.__all__:
-            value = globals()[name] = getattr(api, name)
+            outlet = importlib.import_module("weft.eager.outlet")
+            value = globals()[name] = outlet.with_outlet(getattr(api, name))
             return value
     raise AttributeError(f"module 'weft' has no attribute {name!r}")
 

@@ -13,7 +13,9 @@ from weft.optim import lr_scheduler
 
 def optimiser(lr=1.0, **options):
     p = wrap(leaf(np.ones(1, np.float32))).requires_grad_()
-    return optim.SGD([p], lr=lr, **options)
+    opt = optim.SGD([p], lr=lr, **options)
+    opt.step()  # a scheduler that steps before it warns
+    return opt
 
 
 def rates(make, steps, **options):
@@ -64,4 +66,64 @@ def test_one_cycle_turns_the_momentum():
 )
 def test_what_is_refused(make, message):
     with pytest.raises(OptimizerError, match=message):
+        make(optimiser())
+
+
+def test_a_scheduler_that_steps_first_warns():
+    p = wrap(leaf(np.ones(1, np.float32))).requires_grad_()
+    scheduler = lr_scheduler.StepLR(optim.SGD([p]), 1)
+    with pytest.warns(UserWarning, match="before `optimizer.step"):
+        scheduler.step()
+
+
+def test_a_step_to_an_epoch_is_deprecated():
+    scheduler = lr_scheduler.StepLR(optimiser(), 2)
+    with pytest.warns(UserWarning, match="step.epoch"):
+        scheduler.step(4)
+    assert scheduler.get_last_lr() == pytest.approx([0.01])
+
+
+def test_get_lr_of_a_subclass():
+    class Halved(lr_scheduler.LRScheduler):
+        def get_lr(self):
+            return [base / (1 + self.last_epoch) for base in self.base_lrs]
+
+    assert rates(Halved, 3) == [1.0, 0.5, 1 / 3]
+
+
+def test_the_state_of_functions_that_are_objects():
+    class Times:
+        def __init__(self, factor):
+            self.factor = factor
+
+        def __call__(self, t):
+            return self.factor * t
+
+    first = lr_scheduler.LambdaLR(optimiser(), Times(3))
+    second = lr_scheduler.LambdaLR(optimiser(), Times(4))
+    second.load_state_dict(first.state_dict())
+    assert second.rates(2) == [6.0]
+
+
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda o: lr_scheduler.StepLR(None, 1),
+        lambda o: lr_scheduler.ConstantLR(o, 2.0),
+        lambda o: lr_scheduler.LinearLR(o, 0.0),
+        lambda o: lr_scheduler.CyclicLR(o, 1, 2, mode="cats", cycle_momentum=False),
+        lambda o: lr_scheduler.CyclicLR(o, [1, 2], 2, cycle_momentum=False),
+        lambda o: lr_scheduler.CyclicLR(optim.Adagrad(o.param_groups[0]["params"]), 1, 2),
+        lambda o: lr_scheduler.OneCycleLR(o, 1.0, 10, pct_start=1.1),
+        lambda o: lr_scheduler.OneCycleLR(o, 1.0, 10, anneal_strategy="cats"),
+        lambda o: lr_scheduler.ReduceLROnPlateau(o, factor=1.0),
+        lambda o: lr_scheduler.ReduceLROnPlateau(o, min_lr=[0.1, 0.2]),
+        lambda o: lr_scheduler.ChainedScheduler([]),
+        lambda o: optim.swa_utils.SWALR(o, 1.0, anneal_epochs=-1),
+        lambda o: optim.swa_utils.SWALR(o, [1.0, 2.0]),
+        lambda o: optim.swa_utils.SWALR(o, 1.0, anneal_strategy="cats"),
+    ],
+)
+def test_options_that_are_refused(make):
+    with pytest.raises(OptimizerError):
         make(optimiser())

@@ -187,7 +187,9 @@ def test_lbfgs_refuses():
 def both(momentum=0.9):
     theirs = torch.optim.SGD([torch.zeros(1, requires_grad=True)], lr=0.3, momentum=momentum)
     p = wrap(leaf(np.zeros(1, np.float32))).requires_grad_()
-    return theirs, optim.SGD([p], lr=0.3, momentum=momentum)
+    ours = optim.SGD([p], lr=0.3, momentum=momentum)
+    ours.step()
+    return theirs, ours
 
 
 @pytest.mark.filterwarnings("ignore:Detected call of")

@@ -122,6 +122,7 @@ from weft.eager.sequence import (
 )
 from weft.eager.serialisation import load, save
 from weft.eager.shaping import *  # noqa: F403
+from weft.eager.size import Size
 from weft.eager.slope import *  # noqa: F403
 from weft.eager.solving import *  # noqa: F403
 from weft.eager.sorting import *  # noqa: F403
@@ -135,6 +136,7 @@ from weft.eager.window import *  # noqa: F403
 __all__ = [
     "Generator",
     "GradScaler",
+    "Size",
     "Tensor",
     "arange",
     "as_tensor",

@@ -13,6 +13,8 @@ from weft.eager.device import CPU, Device, check_device
 from weft.eager.format import check_format, layout, strided
 from weft.eager.handle import Handle
 from weft.eager.lens import layout as laid
+from weft.eager.lens import placed
+from weft.eager.size import Size
 from weft.errors import DTypeError, GradientError, ShapeError
 from weft.ir import dtype as types
 from weft.ir.dtype import DType, as_dtype
@@ -66,9 +68,9 @@ class Attributes(Handle):
         return self.shown.type.dtype
 
     @property
-    def shape(self) -> tuple[int, ...]:
+    def shape(self) -> Size:
         """Dimensions."""
-        return known(self.shown.type.shape)
+        return Size(known(self.shown.type.shape))
 
     @property
     def ndim(self) -> builtins.int:
@@ -173,7 +175,7 @@ class Attributes(Handle):
         """Elements from one index of a dimension to the next, or those of all dimensions."""
         shape = self.shape
         if self.view_of is not None and 0 not in shape:
-            found = laid(self).strides
+            found = tuple([n // self.dtype.size for n in laid(self).strides])
         else:
             found = tuple(
                 [math.prod([max(d, 1) for d in shape[i + 1 :]]) for i in range(len(shape))]
@@ -189,8 +191,12 @@ class Attributes(Handle):
         return self
 
     def data_ptr(self) -> builtins.int:
-        """Where the first element lies in memory; the value is computed first."""
-        return self.array.ctypes.data
+        """Where the first element lies in memory; the value is computed first.
+
+        A view lies in the memory of the tensor that it shows.
+        """
+        root, _, start = placed(self)
+        return root.array.ctypes.data + start if self.numel() else 0
 
     def is_floating_point(self) -> builtins.bool:
         """Whether the elements are floating-point numbers."""

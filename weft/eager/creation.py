@@ -11,6 +11,7 @@ import numpy as np
 from weft.eager import promotion, storage
 from weft.eager.call import lazy_of, leaf, number, record, recorded, wrap
 from weft.eager.device import check_device
+from weft.eager.format import check_arrangement
 from weft.eager.handle import Handle
 from weft.eager.lazy import Array, Lazy, trace
 from weft.errors import DTypeError, ShapeError, WeftError
@@ -121,8 +122,10 @@ def array_from(data: Any, dtype: DType | None, copy: bool) -> Array:
 
 def _usual(array: Array, data: Any) -> Array:
     """`array` in the type that PyTorch gives to such data."""
-    if array.dtype == np.float64 and _own_type(data) != np.float64:
-        return array.astype(promotion.default_dtype().numpy)
+    if array.dtype.name in ("float64", "complex128") and _own_type(data) != array.dtype.type:
+        usual = promotion.default_dtype()
+        usual = promotion.complex_of(usual) if array.dtype.kind == "c" else usual
+        return array.astype(usual.numpy)
     try:
         as_dtype(array.dtype)
     except DTypeError:
@@ -136,8 +139,13 @@ def _own_type(data: Any) -> Any:
     while isinstance(data, list | tuple):
         if not data:
             return None
-        data = next((x for x in data if not isinstance(x, float) or isinstance(x, np.generic)), 0.0)
+        data = next((x for x in data if not _is_plain(x)), 0.0)
     return data.lazy.type.dtype.numpy if isinstance(data, Handle) else getattr(data, "dtype", None)
+
+
+def _is_plain(x: Any) -> bool:
+    """Whether it is a Python number whose type as an element is not said."""
+    return isinstance(x, float | complex) and not isinstance(x, np.generic)
 
 
 def _shown(data: Any) -> str:
@@ -171,16 +179,25 @@ def dims(size: Sequence[Any], name: str) -> tuple[int, ...]:
     Raises:
         ShapeError: something else, or a negative number.
     """
-    given: Any = size[0] if len(size) == 1 and not _is_index(size[0]) else size
+    found: Any = size[0] if len(size) == 1 and not _is_index(size[0]) else size
     try:
-        shape = tuple([operator.index(d) for d in given])
+        shape = tuple([operator.index(d) for d in found])
     except TypeError:
-        text = f"{name}: expected integers as dimensions, got {given!r}{at_user_line()}"
+        text = f"{name}: expected integers as dimensions, got {found!r}{at_user_line()}"
         raise ShapeError(text) from None
     if any([d < 0 for d in shape]):
-        text = f"{name}: expected dimensions that are not negative, got {given!r}"
+        text = f"{name}: expected dimensions that are not negative, got {found!r}"
         raise ShapeError(text + at_user_line())
     return shape
+
+
+def given(shape: Sequence[Any], size: Any, name: str) -> tuple[int, ...]:
+    """A shape that may come under its name, too.
+
+    Raises:
+        ShapeError: as `dims`.
+    """
+    return dims(shape if size is None else (size,), name)
 
 
 def _is_index(x: Any) -> bool:
@@ -202,7 +219,11 @@ def _filled(value: Value, *, shape: tuple[int, ...]) -> Value:
     return catalogue.broadcast_to(value, shape=shape)
 
 
-def zeros(*size: Any, dtype: Any = None, device: Any = None, requires_grad: bool = False) -> Tensor:
+def zeros(
+    *shape: Any, size: Any = None, dtype: Any = None, device: Any = None,
+    requires_grad: bool = False, layout: Any = None, pin_memory: bool = False,
+    memory_format: Any = None,
+) -> Tensor:  # fmt: skip
     """Zeros of a shape, given as numbers or as one sequence.
 
     >>> import weft as wf
@@ -210,24 +231,37 @@ def zeros(*size: Any, dtype: Any = None, device: Any = None, requires_grad: bool
     ((2, 3), int64)
     """
     check_device(device)
-    lazy = _full.record((), {"value": 0, "shape": dims(size, "zeros"), "dtype": floating(dtype)})
+    check_arrangement(layout, memory_format)
+    static = {"value": 0, "shape": given(shape, size, "zeros"), "dtype": floating(dtype)}
+    lazy = _full.record((), static)
     return finished(lazy[0], requires_grad)
 
 
-def ones(*size: Any, dtype: Any = None, device: Any = None, requires_grad: bool = False) -> Tensor:
+def ones(
+    *shape: Any, size: Any = None, dtype: Any = None, device: Any = None,
+    requires_grad: bool = False, layout: Any = None, pin_memory: bool = False,
+    memory_format: Any = None,
+) -> Tensor:  # fmt: skip
     """Ones of a shape, given as numbers or as one sequence."""
     check_device(device)
-    lazy = _full.record((), {"value": 1, "shape": dims(size, "ones"), "dtype": floating(dtype)})
+    check_arrangement(layout, memory_format)
+    static = {"value": 1, "shape": given(shape, size, "ones"), "dtype": floating(dtype)}
+    lazy = _full.record((), static)
     return finished(lazy[0], requires_grad)
 
 
-def empty(*size: Any, dtype: Any = None, device: Any = None, requires_grad: bool = False) -> Tensor:
+def empty(
+    *shape: Any, size: Any = None, dtype: Any = None, device: Any = None,
+    requires_grad: bool = False, layout: Any = None, pin_memory: bool = False,
+    memory_format: Any = None,
+) -> Tensor:  # fmt: skip
     """A tensor of a shape whose elements are not said."""
     check_device(device)
+    check_arrangement(layout, memory_format)
     if trace.now.depth:  # a traced function may fill what it has made, but nothing from outside
-        return zeros(*size, dtype=dtype, requires_grad=requires_grad)
+        return zeros(*shape, size=size, dtype=dtype, requires_grad=requires_grad)
     # Fresh zeros cost nothing before they are touched, and surprise nobody.
-    array = storage.zeros(dims(size, "empty"), floating(dtype).numpy)
+    array = storage.zeros(given(shape, size, "empty"), floating(dtype).numpy)
     return finished(leaf(array), requires_grad)
 
 
@@ -262,32 +296,48 @@ def _typed_like(x: Any, dtype: Any) -> tuple[tuple[int, ...], DType]:
 
 
 def zeros_like(
-    x: Any, dtype: Any = None, device: Any = None, requires_grad: bool = False
-) -> Tensor:
+    x: Any, dtype: Any = None, device: Any = None, requires_grad: bool = False, *,
+    layout: Any = None, pin_memory: bool = False, memory_format: Any = None,
+) -> Tensor:  # fmt: skip
     """Zeros with the shape and element type of `x`."""
     shape, kind = _typed_like(x, dtype)
-    return zeros(shape, dtype=kind, device=device, requires_grad=requires_grad)
+    return zeros(
+        shape, dtype=kind, device=device, requires_grad=requires_grad, layout=layout,
+        memory_format=memory_format,
+    )  # fmt: skip
 
 
-def ones_like(x: Any, dtype: Any = None, device: Any = None, requires_grad: bool = False) -> Tensor:
+def ones_like(
+    x: Any, dtype: Any = None, device: Any = None, requires_grad: bool = False, *,
+    layout: Any = None, pin_memory: bool = False, memory_format: Any = None,
+) -> Tensor:  # fmt: skip
     """Ones with the shape and element type of `x`."""
     shape, kind = _typed_like(x, dtype)
-    return ones(shape, dtype=kind, device=device, requires_grad=requires_grad)
+    return ones(
+        shape, dtype=kind, device=device, requires_grad=requires_grad, layout=layout,
+        memory_format=memory_format,
+    )  # fmt: skip
 
 
 def empty_like(
-    x: Any, dtype: Any = None, device: Any = None, requires_grad: bool = False
-) -> Tensor:
+    x: Any, dtype: Any = None, device: Any = None, requires_grad: bool = False, *,
+    layout: Any = None, pin_memory: bool = False, memory_format: Any = None,
+) -> Tensor:  # fmt: skip
     """A tensor with the shape and element type of `x` whose elements are not said."""
     shape, kind = _typed_like(x, dtype)
-    return empty(shape, dtype=kind, device=device, requires_grad=requires_grad)
+    return empty(
+        shape, dtype=kind, device=device, requires_grad=requires_grad, layout=layout,
+        memory_format=memory_format,
+    )  # fmt: skip
 
 
 def full_like(
-    x: Any, fill_value: Any, dtype: Any = None, device: Any = None, requires_grad: bool = False
-) -> Tensor:
+    x: Any, fill_value: Any, dtype: Any = None, device: Any = None, requires_grad: bool = False, *,
+    layout: Any = None, pin_memory: bool = False, memory_format: Any = None,
+) -> Tensor:  # fmt: skip
     """One number in the shape and element type of `x`."""
     shape, kind = _typed_like(x, dtype)
+    check_arrangement(layout, memory_format)
     return full(shape, fill_value, kind, device, requires_grad)
 
 

@@ -56,3 +56,14 @@ def check_format(wanted: Any) -> None:
     """
     if wanted is not None and not isinstance(wanted, memory_format):
         raise DTypeError(f"memory_format: expected one of weft's, got {wanted!r}{at_user_line()}")
+
+
+def check_arrangement(kind: Any, wanted: Any) -> None:
+    """Raise unless these are a layout that keeps all elements and a memory format, or `None`.
+
+    Raises:
+        DTypeError: something else.
+    """
+    if kind is not None and kind is not strided:
+        raise DTypeError(f"layout: expected weft.strided, got {kind!r}{at_user_line()}")
+    check_format(wanted)

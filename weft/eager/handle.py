@@ -28,9 +28,12 @@ class Handle:
     Making one takes over the value: a `Lazy` belongs to one handle at a time.
     """
 
-    __slots__ = ("__weakref__", "_version", "grad", "lasting", "lent", "shown", "window")
+    __slots__ = (
+        "__weakref__", "_version", "detached", "grad", "lasting", "lent", "shown", "window",
+    )  # fmt: skip
     kind: ClassVar[type[Any]]  # of results of operations on it
     rules: ClassVar[Rules] = TORCH
+    detached: weakref.WeakSet[View]  # only set where there have been views without gradient
     grad: Any  # what `backward` has accumulated
     lasting: bool  # only set where it is part of a module, so that it may stay as it is for long
     lent: bool  # only set where others may write to the memory without saying so
@@ -175,6 +178,22 @@ class Handle:
             lazy = with_history(lazy, old)
         self._note(lazy)
         self._succeed(old, lazy)
+
+    def depart(self, lazy: Lazy) -> None:
+        """Have this value in memory of its own; detached views stay with what there is now."""
+        if self.window is not None:
+            self._show(self.lazy)
+            self.window = None
+        old, version = self.shown, self._version
+        self.replace(lazy)
+        views = getattr(self, "detached", None)
+        if views:
+            self.shown.home = None
+            rest: Handle = self.kind.of(old)
+            rest._version = version
+            for view in list(views):
+                view.base = rest
+            self.detached = weakref.WeakSet()
 
     def _succeed(self, old: Lazy, lazy: Lazy) -> None:
         """Show a value instead of `old`, in its memory."""

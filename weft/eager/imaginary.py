@@ -6,11 +6,12 @@ from typing import TYPE_CHECKING, Any, Final
 
 from weft.eager.argument import dims_of
 from weft.eager.arithmetic import multiply
+from weft.eager.bits import Half, Paired, Pairs
 from weft.eager.call import call, kind_of, promoted, recorded
 from weft.eager.elementary import cos, sin
 from weft.eager.family import of_floats, of_one
 from weft.eager.handle import Handle
-from weft.eager.movement import select, stack
+from weft.eager.lens import show as show_view
 from weft.eager.shaping import adjoint
 from weft.errors import DTypeError, ShapeError
 from weft.ir.node import Value
@@ -33,19 +34,19 @@ angle: Final = of_floats("angle", angle_of)
 
 
 def real(x: Tensor) -> Tensor:
-    """The real parts; a tensor of real numbers itself."""
-    return call(REGISTRY["real"], x) if x.dtype.is_complex else x
+    """A view of the real parts; a tensor of real numbers itself."""
+    return show_view(x, Half(imaginary=False)) if x.dtype.is_complex else x
 
 
 def imag(x: Tensor) -> Tensor:
-    """The imaginary parts.
+    """A view of the imaginary parts.
 
     Raises:
         DTypeError: real numbers.
     """
     if not x.dtype.is_complex:
         raise DTypeError(f"imag: expected complex numbers, got {x.dtype}{at_user_line()}")
-    return call(REGISTRY["imag"], x)
+    return show_view(x, Half(imaginary=True))
 
 
 def conj(x: Tensor) -> Tensor:
@@ -72,22 +73,39 @@ def polar(abs: Any, angle: Any) -> Tensor:
 
 
 def view_as_real(x: Tensor) -> Tensor:
-    """The real and imaginary parts side by side along a new last axis; a copy."""
-    return stack([real(x), imag(x)], -1)
+    """A view of the real and imaginary parts side by side along a new last axis.
+
+    Raises:
+        DTypeError: real numbers.
+    """
+    if not x.dtype.is_complex:
+        raise DTypeError(f"view_as_real: expected complex numbers, got {x.dtype}{at_user_line()}")
+    return show_view(x, Pairs())
 
 
 def view_as_complex(x: Tensor) -> Tensor:
-    """Complex numbers whose parts lie side by side along the last axis; a copy.
+    """A view as complex numbers of parts that lie side by side along the last axis.
 
     Raises:
-        ShapeError: the last axis has not two elements.
+        DTypeError: no real floating-point numbers.
+        ShapeError: the last axis has not two elements, or they do not lie side by side.
     """
+    if x.dtype.name not in ("float32", "float64"):
+        raise DTypeError(
+            f"view_as_complex: expected float32 or float64, got {x.dtype}{at_user_line()}"
+        )
     if dims_of(x)[-1:] != (2,):
         raise ShapeError(
             f"view_as_complex: expected a last dimension of 2, got {show(dims_of(x))}"
             f"{at_user_line()}"
         )
-    return complex(select(x, -1, 0), select(x, -1, 1))
+    *outer, last = x.stride()
+    if last != 1 or any(n % 2 for n in outer) or x.storage_offset() % 2:
+        raise ShapeError(
+            "view_as_complex: expected a last stride of 1 and even other strides, got "
+            f"{x.stride()}; contiguous() the tensor{at_user_line()}"
+        )
+    return show_view(x, Paired())
 
 
 @recorded(differentiable=False)
@@ -134,15 +152,23 @@ class Imaginary(Handle):
 
     @property
     def real(self) -> Tensor:
-        """The real parts."""
+        """A view of the real parts; assigning writes into it."""
         tensor: Any = self
         return real(tensor)
 
+    @real.setter
+    def real(self, value: Any) -> None:
+        self.real.copy_(value)
+
     @property
     def imag(self) -> Tensor:
-        """The imaginary parts."""
+        """A view of the imaginary parts; assigning writes into it."""
         tensor: Any = self
         return imag(tensor)
+
+    @imag.setter
+    def imag(self, value: Any) -> None:
+        self.imag.copy_(value)
 
     @property
     def H(self) -> Tensor:

@@ -7,6 +7,7 @@ decides the shape, so masks are looked at.
 from __future__ import annotations
 
 import operator
+import warnings
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any, ClassVar, Final, cast
 
@@ -18,11 +19,10 @@ from weft.eager.handle import Handle
 from weft.eager.inplace import check_writable
 from weft.eager.lazy import Array, Lazy, array_of, trace
 from weft.eager.lens import Cut, Row, pasted, show, with_row
-from weft.eager.plan import op_plan
 from weft.eager.promotion import TORCH
 from weft.eager.view import Lens
 from weft.errors import DTypeError, OutOfRangeError, ShapeError, SubscriptError
-from weft.ir.dtype import bool_
+from weft.ir.dtype import bool_, uint8
 from weft.ir.node import Value
 from weft.ir.shape import known
 from weft.ir.shape import show as text
@@ -47,7 +47,7 @@ def get(x: Handle, key: Any) -> Tensor:
         OutOfRangeError: an integer outside its dimension, or more subscripts than dimensions.
         SubscriptError: something that is no subscript.
     """
-    entries = _entries(key)
+    entries = _entries(key, x.rules is TORCH)
     if _is_basic(entries):
         if x.at_hand:
             return show(x, Part(entries))
@@ -55,7 +55,10 @@ def get(x: Handle, key: Any) -> Tensor:
     if x.rules is TORCH and _is_split(entries):
         part, entries = _without_integers(x, entries)
         return get(part, entries)
-    lazy, entries = _without_scalar_mask(x.lazy, entries)
+    if any([_is_scalar_mask(e) for e in entries]):
+        part, entries = _without_scalar_masks(x, entries)
+        return get(part, entries)
+    lazy = x.lazy
     arrays, static = _advanced(lazy, entries)
     return _taken.on(x, lazy, *arrays, key=static)
 
@@ -68,7 +71,7 @@ def put(x: Handle, key: Any, value: Any) -> None:
         OutOfRangeError, ShapeError, DTypeError: as `get`, or a value that does not fit.
     """
     check_writable(x, "x[...] = value")
-    entries = _entries(key)
+    entries = _entries(key, x.rules is TORCH)
     if _is_basic(entries):
         if _is_own_view(x, entries, value) or _put_at_once(x, entries, value):
             return
@@ -83,6 +86,9 @@ def put(x: Handle, key: Any, value: Any) -> None:
     if x.rules is TORCH and _is_split(entries):
         part, entries = _without_integers(x, entries)
         return put(part, entries, value)
+    if any([_is_scalar_mask(e) for e in entries]):
+        part, entries = _without_scalar_masks(x, entries)
+        return put(part, entries, value)
     arrays, static = _advanced(x.lazy, entries)
     x.replace(_updated.record((x, _update(x, value), *arrays), {"key": static})[0])
 
@@ -90,7 +96,7 @@ def put(x: Handle, key: Any, value: Any) -> None:
 def accumulate(x: Handle, key: Any, value: Any) -> None:
     """`x[key] += value`, where what is named several times gets all of them."""
     check_writable(x, "index_put_")
-    arrays, static = _advanced(x.lazy, _entries(key))
+    arrays, static = _advanced(x.lazy, _entries(key, x.rules is TORCH))
     inputs = (x, _update(x, value), *arrays)
     x.replace(_updated.record(inputs, {"key": static, "combine": "add"})[0])
 
@@ -98,10 +104,22 @@ def accumulate(x: Handle, key: Any, value: Any) -> None:
 # Reading keys
 
 
-def _entries(key: Any) -> tuple[Any, ...]:
+def _entries(key: Any, torch: bool) -> tuple[Any, ...]:
     """The subscripts, with integers of NumPy and of scalar tensors as Python's."""
     given = cast("tuple[Any, ...]", key if isinstance(key, tuple) else (key,))
-    return tuple([e if type(e) in _BASIC and type(e) is not slice else _entry(e) for e in given])
+    found: list[Any] = []
+    for e in given:  # no comprehension: a warning names the line that is so many frames up
+        found.append(_mask_of(e) if torch and isinstance(e, Handle) else e)
+    return tuple([e if type(e) in _BASIC and type(e) is not slice else _entry(e) for e in found])
+
+
+def _mask_of(entry: Any) -> Any:
+    """A tensor of bytes as the mask that it is to PyTorch."""
+    if entry.lazy.type.dtype is not uint8:
+        return entry
+    text = "a uint8 tensor is a mask here, as in PyTorch, where that is deprecated; use bool()"
+    warnings.warn(text, UserWarning, stacklevel=5)
+    return entry.bool()
 
 
 def _entry(entry: Any) -> Any:
@@ -263,16 +281,25 @@ def _index(index: int, dims: tuple[int, ...], axis: int) -> int:
 # Arrays of indices and masks
 
 
-def _without_scalar_mask(x: Lazy, entries: tuple[Any, ...]) -> tuple[Lazy, tuple[Any, ...]]:
-    """A mask of rank 0 alone as an index of a new axis: of its one part, or of none."""
-    if len(entries) != 1 or not _is_mask(entries[0]):
-        return x, entries
-    mask = lazy_of(entries[0])
-    if known(mask.type.shape):
-        return x, entries
-    shape = (1, *known(x.type.shape))
-    wide = trace.now.record(op_plan(RESHAPE, (x.type,), {"shape": shape}), (x,))[0]
-    return wide, (np.zeros(int(array_of(mask)), np.int64),)
+def _is_scalar_mask(entry: Any) -> bool:
+    return _is_mask(entry) and np.ndim(_plain(entry)) == 0
+
+
+def _without_scalar_masks(x: Handle, entries: tuple[Any, ...]) -> tuple[Handle, tuple[Any, ...]]:
+    """`x` with a new axis for each mask of rank 0, which becomes indices: of one part, or none."""
+    first: list[Any] = []
+    rest: list[Any] = []
+    for e in entries:
+        if e is None or e is ...:
+            first.append(e)
+        else:
+            scalar = _is_scalar_mask(e)
+            first += [None] if scalar else [slice(None)] * (_consumed((e,)))
+        if _is_scalar_mask(e):
+            rest.append(np.zeros(int(array_of(lazy_of(e))), np.int64))
+        else:
+            rest.append(slice(None) if e is None else e)
+    return get(x, tuple(first)), tuple(rest)
 
 
 @recorded
@@ -309,7 +336,7 @@ def _advanced(x: Lazy, entries: tuple[Any, ...]) -> tuple[list[Lazy], tuple[Any,
         if _is_mask(entry):
             mask = array_of(lazy_of(entry))
             _check_mask(mask, dims, axis)
-            positions = np.atleast_1d(mask).nonzero() if mask.ndim else ()
+            positions = mask.nonzero()
             arrays += [leaf(p) for p in positions]
             static += [_ARRAY] * len(positions)
             axis += mask.ndim
@@ -322,7 +349,25 @@ def _advanced(x: Lazy, entries: tuple[Any, ...]) -> tuple[list[Lazy], tuple[Any,
         else:
             arrays.append(_indices(entry, dims))
             static.append(_ARRAY)
+    _check_together(arrays)
     return arrays, tuple(static)
+
+
+def _check_together(arrays: list[Lazy]) -> None:
+    """Refuse index arrays that do not broadcast.
+
+    Raises:
+        OutOfRangeError: names the shapes.
+    """
+    shapes = [known(a.type.shape) for a in arrays]
+    try:
+        np.broadcast_shapes(*shapes)
+    except ValueError:
+        listed = ", ".join(map(text, shapes))
+        raise OutOfRangeError(
+            f"x[...]: shape mismatch: indices of these shapes do not broadcast: {listed}"
+            f"{at_user_line()}"
+        ) from None
 
 
 def _consumed(entries: tuple[Any, ...]) -> int:

@@ -41,12 +41,23 @@ def show(x: Any, lens: Lens) -> Tensor:
 def layout(x: Handle) -> Array:
     """An array that lies in memory as the tensor does, or as the view does in that of its base.
 
-    Only its strides have a meaning; it is an array even where it has one element.
+    Only where its elements lie has a meaning; it is an array even where it has one element.
     """
-    view = x.view_of
-    if view is None:
-        return np.empty(known(x.lazy.type.shape), np.int8)
-    return view.lens.lay(layout(view.base))
+    return placed(x)[1]
+
+
+def placed(x: Handle) -> tuple[Handle, Array, int]:
+    """The tensor that a view shows in the end, `layout`, and how many bytes into it that begins."""
+    chain: list[Lens] = []
+    root, view = x, x.view_of
+    while view is not None:
+        chain.append(view.lens)
+        root, view = view.base, view.base.view_of
+    kind = root.lazy.type
+    there = start = np.empty(known(kind.shape), np.dtype((np.void, kind.dtype.size)))
+    for lens in reversed(chain):
+        there = lens.lay(there)
+    return root, there, there.ctypes.data - start.ctypes.data
 
 
 def is_dense(x: Handle) -> bool:
@@ -60,6 +71,16 @@ def apply(function: Callable[..., Value], lazies: tuple[Lazy, ...], **static: An
     return trace.now.record(plan, lazies)[0]
 
 
+def reshaped(array: Array, shape: tuple[int, ...]) -> Array:
+    """The same memory in another shape; a copy where the elements do not lie in their order."""
+    found = array.view()
+    try:
+        found.shape = shape  # tells without copying
+    except AttributeError:
+        return array.reshape(shape)
+    return found
+
+
 @dataclass(frozen=True, slots=True)
 class Shaped:
     """All elements in row-major order in another shape."""
@@ -69,7 +90,7 @@ class Shaped:
 
     def lay(self, base: Array) -> Array:
         """See `Lens`."""
-        return base.reshape(self.shape)
+        return reshaped(base, self.shape)
 
     def take(self, base: Lazy) -> Lazy:
         """See `Lens`."""

@@ -103,7 +103,10 @@ class _Format:
         self.powers = False
         self.width = 1
         values: list[Any] = array.reshape(-1).tolist()
-        if self.floats:
+        self.parts: list[_Format] = []
+        if array.dtype.kind == "c":
+            self.parts = [_Format(array.real, options), _Format(array.imag, options)]
+        elif self.floats:
             values = [v for v in values if math.isfinite(v) and v != 0]
             self._choose([abs(v) for v in values], options.sci_mode)
         self.width = max([1, *[len(self._text(v)) for v in values]])
@@ -120,6 +123,11 @@ class _Format:
     def _text(self, value: Any) -> str:
         if not self.floats:
             return str(value)
+        if self.parts:
+            real, imaginary = self.parts
+            behind = imaginary._text(value.imag)
+            sign = "" if behind.startswith("-") else "+"
+            return f"{real._text(value.real)}{sign}{behind}j"
         if self.powers:
             return f"{value:.{self.digits}e}"
         if self.whole:
@@ -188,7 +196,9 @@ def _notes(lazy: Lazy) -> list[str]:
     notes: list[str] = []
     if 0 in shape and len(shape) > 1:
         notes.append(f"size={show(shape)}")
-    evident = [promotion.default_dtype(), *([] if 0 in shape else [int64, bool_])]
+    usual = promotion.default_dtype()
+    looks = [] if 0 in shape else [promotion.complex_of(usual), int64, bool_]
+    evident = [usual, *looks]
     if kind.dtype not in evident:
         notes.append(f"dtype={kind.dtype}")
     if lazy.tracked:

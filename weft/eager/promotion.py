@@ -33,6 +33,11 @@ def default_dtype() -> DType:
     return _default.dtype
 
 
+def complex_of(dtype: DType) -> DType:
+    """The type of complex numbers that goes with a type of real ones."""
+    return types.complex128 if dtype.size >= 8 else types.complex64
+
+
 def set_default_dtype(dtype: Any) -> None:
     """Change the type of floating numbers that nothing else gives a type, in this thread.
 
@@ -96,7 +101,7 @@ class Rules:
         if isinstance(number, int):
             return types.int64 if beside is types.bool_ else beside
         if isinstance(number, complex):
-            return as_dtype("complex128" if beside.size >= 8 else "complex64")
+            return complex_of(beside)
         return self.floating(beside)
 
     def floating(self, dtype: DType) -> DType:

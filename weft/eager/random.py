@@ -9,15 +9,14 @@ from __future__ import annotations
 import math
 import os
 from functools import partial
-from typing import TYPE_CHECKING, Any, Final, Self
+from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
 from weft.eager.call import lazy_of, leaf, number, recorded, wrap
-from weft.eager.creation import dims, finished, floating
+from weft.eager.creation import dims, finished, floating, given
 from weft.eager.device import check_device
 from weft.eager.handle import Handle
-from weft.eager.inplace import write
 from weft.eager.lazy import Drawn, Lazy
 from weft.eager.plan import intern
 from weft.errors import DTypeError, ShapeError
@@ -145,25 +144,28 @@ def _draw(generator: Generator) -> Drawn:
 
 
 @recorded(differentiable=False)
-def _uniform(
+def uniform_node(
     counter: Value, low: Value | None, high: Value | None, *, shape: Any, dtype: DType
 ) -> Value:
+    """Uniform numbers, from 0 to 1 without ends."""
     if low is None or high is None:
         return nodes.random_uniform(counter, SEED, shape, dtype)
     return nodes.random_uniform(counter, SEED, shape, dtype, low, high)
 
 
 @recorded(differentiable=False)
-def _normal(
+def normal_node(
     counter: Value, mean: Value | None, std: Value | None, *, shape: Any, dtype: DType
 ) -> Value:
+    """Normal numbers, of mean 0 and standard deviation 1 where none is given."""
     x = nodes.random_normal(counter, SEED, shape, dtype)
     x = x if std is None else x * catalogue.cast(std, dtype=dtype)
     return x if mean is None else x + catalogue.cast(mean, dtype=dtype)
 
 
 @recorded(differentiable=False)
-def _integers(counter: Value, *, shape: Any, low: int, high: int, dtype: DType) -> Value:
+def integers_node(counter: Value, *, shape: Any, low: int, high: int, dtype: DType) -> Value:
+    """Integers from `low` to below `high` as numbers of any type."""
     if dtype.is_integer:
         return nodes.random_integers(counter, SEED, shape, low, high, dtype)
     x = nodes.random_integers(counter, SEED, shape, low, high, int64)
@@ -176,7 +178,8 @@ def _permutation(counter: Value, *, size: int, dtype: DType) -> Value:
 
 
 @recorded(differentiable=False)
-def _bernoulli(counter: Value, p: Value, *, shape: Any, dtype: DType) -> Value:
+def bernoulli_node(counter: Value, p: Value, *, shape: Any, dtype: DType) -> Value:
+    """Ones with the probabilities `p`, which broadcast, and zeros."""
     p = catalogue.broadcast_to(catalogue.cast(p, dtype=float32), shape=shape)
     return catalogue.cast(nodes.bernoulli(counter, SEED, shape, p), dtype=dtype)
 
@@ -196,18 +199,12 @@ def _multinomial(counter: Value, weights: Value, *, count: int, replacement: boo
     return drawn if flat is weights else catalogue.squeeze(drawn, axes=(0,))
 
 
-@recorded(differentiable=False)
-def _exponential(counter: Value, rate: Value, *, shape: Any, dtype: DType) -> Value:
-    u = nodes.random_uniform(counter, SEED, shape, dtype)
-    return -catalogue.log1p(-u) / rate
-
-
 # Functions
 
 
 def rand(
-    *size: Any, generator: Generator | None = None, dtype: Any = None, device: Any = None,
-    requires_grad: bool = False,
+    *shape: Any, size: Any = None, generator: Generator | None = None, dtype: Any = None,
+    device: Any = None, requires_grad: bool = False, layout: Any = None, pin_memory: bool = False,
 ) -> Tensor:  # fmt: skip
     """Uniform numbers from 0 to below 1, in a shape given as numbers or as one sequence.
 
@@ -216,16 +213,15 @@ def rand(
     >>> x.shape, bool((x >= 0).numpy().all())
     ((2, 3), True)
     """
-    return finished(_unit(size, generator, dtype, device, "rand"), requires_grad)
+    return finished(_unit(given(shape, size, "rand"), generator, dtype, device), requires_grad)
 
 
-def _unit(size: Any, generator: Generator | None, dtype: Any, device: Any, name: str) -> Lazy:
+def _unit(shape: tuple[int, ...], generator: Generator | None, dtype: Any, device: Any) -> Lazy:
     check_device(device)
-    shape = dims(size, name)
     if floating(dtype).is_complex:
         return _parts(shape, floating(dtype), generator, normal=False)
-    static = {"shape": shape, "dtype": _floating(dtype, name)}
-    return _uniform.record((next_counter(generator), None, None), static)[0]
+    static = {"shape": shape, "dtype": floating_kind(dtype, "rand")}
+    return uniform_node.record((next_counter(generator), None, None), static)[0]
 
 
 def _parts(shape: tuple[int, ...], dtype: DType, generator: Generator | None, normal: bool) -> Lazy:
@@ -245,7 +241,12 @@ def _complex(counter: Value, *, shape: Any, dtype: DType, normal: bool) -> Value
     return catalogue.complex(drawn[0], drawn[1])
 
 
-def _floating(dtype: Any, name: str) -> DType:
+def floating_kind(dtype: Any, name: str) -> DType:
+    """A floating element type that is given, or the default one.
+
+    Raises:
+        DTypeError: it is not floating.
+    """
     found = floating(dtype)
     if not found.is_floating:
         text = f"{name}: expected a floating element type, got {found}{at_user_line()}"
@@ -254,20 +255,22 @@ def _floating(dtype: Any, name: str) -> DType:
 
 
 def randn(
-    *size: Any, generator: Generator | None = None, dtype: Any = None, device: Any = None,
-    requires_grad: bool = False,
+    *shape: Any, size: Any = None, generator: Generator | None = None, dtype: Any = None,
+    device: Any = None, requires_grad: bool = False, layout: Any = None, pin_memory: bool = False,
 ) -> Tensor:  # fmt: skip
     """Normal numbers of mean 0 and standard deviation 1.
 
     Complex numbers have real and imaginary parts of variance 1/2 each.
     """
     check_device(device)
-    shape = dims(size, "randn")
+    shape = given(shape, size, "randn")
     if floating(dtype).is_complex:
         drawn = _parts(shape, floating(dtype), generator, normal=True)
         return finished(drawn, requires_grad)
-    static = {"shape": shape, "dtype": _floating(dtype, "randn")}
-    return finished(_normal.record((next_counter(generator), None, None), static)[0], requires_grad)
+    static = {"shape": shape, "dtype": floating_kind(dtype, "randn")}
+    return finished(
+        normal_node.record((next_counter(generator), None, None), static)[0], requires_grad
+    )
 
 
 def randint(
@@ -298,7 +301,7 @@ def randint(
         text = f"randint: expected low < high, got {low} and {high}{at_user_line()}"
         raise ShapeError(text)
     static = {"shape": dims((size,), "randint"), "low": low, "high": high, "dtype": kind}
-    return finished(_integers.record((next_counter(generator),), static)[0], requires_grad)
+    return finished(integers_node.record((next_counter(generator),), static)[0], requires_grad)
 
 
 def randperm(
@@ -326,13 +329,13 @@ def normal(
     (3,)
     """
     check_device(device)
-    given = [x.lazy.type for x in (mean, std) if isinstance(x, Handle)]
+    kinds = [x.lazy.type for x in (mean, std) if isinstance(x, Handle)]
     shape = dims((size,), "normal") if size is not None else ()
-    for kind in given:
+    for kind in kinds:
         shape = known(broadcast(shape, known(kind.shape)))
-    found = _floating(dtype or (given[0].dtype if given else None), "normal")
+    found = floating_kind(dtype or (kinds[0].dtype if kinds else None), "normal")
     moments = [x if isinstance(x, Handle) else scalar(x, found) for x in (mean, std)]
-    return _normal(next_counter(generator), *moments, shape=shape, dtype=found)
+    return normal_node(next_counter(generator), *moments, shape=shape, dtype=found)
 
 
 def scalar(value: Any, dtype: DType) -> Tensor:
@@ -350,7 +353,7 @@ def bernoulli(x: Any, p: float | None = None, *, generator: Generator | None = N
     kind = lazy_of(x).type
     chance = x if p is None else scalar(p, float32)
     static = {"shape": known(kind.shape), "dtype": kind.dtype}
-    return _bernoulli(next_counter(generator), chance, **static)
+    return bernoulli_node(next_counter(generator), chance, **static)
 
 
 def multinomial(
@@ -412,76 +415,3 @@ def randint_like(
     check_device(device)
     kind = lazy_of(x).type
     return randint(low, high, known(kind.shape), dtype=dtype or kind.dtype)
-
-
-class Random(Handle):
-    """Methods that fill a tensor with random numbers."""
-
-    __slots__ = ()
-
-    def _shape(self) -> tuple[int, ...]:
-        return known(self.lazy.type.shape)
-
-    def uniform_(
-        self, low: float = 0.0, high: float = 1.0, *, generator: Generator | None = None
-    ) -> Self:
-        """Fill with uniform numbers from `low` to below `high`."""
-        kind = _floating(self.lazy.type.dtype, "uniform_")
-        ends = (scalar(low, kind), scalar(high, kind))
-        static = {"shape": self._shape(), "dtype": kind}
-        return write(self, _uniform.record((next_counter(generator), *ends), static)[0], "uniform_")
-
-    def normal_(
-        self, mean: float = 0.0, std: float = 1.0, *, generator: Generator | None = None
-    ) -> Self:
-        """Fill with normal numbers of this mean and standard deviation."""
-        kind = _floating(self.lazy.type.dtype, "normal_")
-        moments = (scalar(mean, kind), scalar(std, kind))
-        static = {"shape": self._shape(), "dtype": kind}
-        found = _normal.record((next_counter(generator), *moments), static)
-        return write(self, found[0], "normal_")
-
-    def bernoulli_(self, p: Any = 0.5, *, generator: Generator | None = None) -> Self:
-        """Fill with ones, with probability `p` (a number or a tensor), and zeros."""
-        chance = p if isinstance(p, Handle) else scalar(p, float32)
-        static = {"shape": self._shape(), "dtype": self.lazy.type.dtype}
-        found = _bernoulli.record((next_counter(generator), chance), static)
-        return write(self, found[0], "bernoulli_")
-
-    def exponential_(self, lambd: float = 1.0, *, generator: Generator | None = None) -> Self:
-        """Fill with exponentially distributed numbers of rate `lambd`."""
-        kind = _floating(self.lazy.type.dtype, "exponential_")
-        static = {"shape": self._shape(), "dtype": kind}
-        found = _exponential.record((next_counter(generator), scalar(lambd, kind)), static)
-        return write(self, found[0], "exponential_")
-
-    def random_(
-        self, low: int = 0, high: int | None = None, *, generator: Generator | None = None
-    ) -> Self:
-        """Fill with integers from `low` to below `high`, or to what the element type holds."""
-        kind = self.lazy.type.dtype
-        if high is None:
-            high = _largest(kind) + 1
-        static = {"shape": self._shape(), "low": int(low), "high": int(high), "dtype": kind}
-        return write(self, _integers.record((next_counter(generator),), static)[0], "random_")
-
-    def bernoulli(self, p: float | None = None, *, generator: Generator | None = None) -> Tensor:
-        """Ones with these probabilities, and zeros else."""
-        return bernoulli(self, p, generator=generator)
-
-    def multinomial(
-        self, num_samples: int, replacement: bool = False, *,
-        generator: Generator | None = None,
-    ) -> Tensor:  # fmt: skip
-        """Draw indices, each with a probability proportional to its weight."""
-        return multinomial(self, num_samples, replacement, generator=generator)
-
-
-def _largest(dtype: DType) -> int:
-    """The largest integer up to which all integers are held."""
-    if dtype.kind == "b":
-        return 1
-    if dtype.is_integer:
-        return int(np.iinfo(dtype.numpy).max)
-    digits = {"float64": 53, "float32": 24, "float16": 11, "bfloat16": 8}
-    return 1 << digits[dtype.name]

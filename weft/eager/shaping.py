@@ -3,17 +3,27 @@
 from __future__ import annotations
 
 import math
+import weakref
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from weft.eager.argument import axes_of, axis_of, dims_of, either, filled, integer, sizes
+from weft.eager.bits import view_bits
 from weft.eager.call import lazy_of, record, wrap
 from weft.eager.format import ORDERS, check_format
 from weft.eager.handle import Handle
-from weft.eager.lazy import trace
-from weft.eager.lens import Detached, Diagonal, Expanded, Permuted, Shaped, is_dense, layout, show
-from weft.eager.plan import op_plan
+from weft.eager.lens import (
+    Detached,
+    Diagonal,
+    Expanded,
+    Permuted,
+    Shaped,
+    is_dense,
+    layout,
+    reshaped,
+    show,
+)  # fmt: skip
 from weft.errors import GradientError, ShapeError
 from weft.ir.dtype import DType, as_dtype
 from weft.ir.shape import show as text
@@ -27,8 +37,6 @@ __all__ = [
     "movedim", "permute", "permute_dims", "ravel", "reshape", "squeeze", "swapaxes", "swapdims",
     "t", "transpose", "unflatten", "unsqueeze",
 ]  # fmt: skip
-
-BITCAST = REGISTRY["bitcast"]
 
 # Another shape
 
@@ -46,26 +54,35 @@ def reshape(x: Any, *shape: Any) -> Tensor:
 def _of_shape(x: Any, shape: tuple[int, ...]) -> Tensor:
     """A view where the elements lie in memory in their order, else a copy."""
     lens = Shaped(shape)
-    if isinstance(x, Handle) and x.view_of is not None:
-        there = layout(x)
-        if not np.may_share_memory(there, lens.lay(there)):
-            return wrap(lens.take(x.lazy), x)
+    if isinstance(x, Handle) and x.view_of is not None and not _fits(x, shape):
+        return wrap(lens.take(x.lazy), x)
     return show(x, lens)
 
 
+def _fits(x: Handle, shape: tuple[int, ...]) -> bool:
+    """Whether elements can be seen in another shape where they lie."""
+    there = layout(x)
+    return np.may_share_memory(there, reshaped(there, shape)) or not there.size
+
+
 def view(x: Any, *shape: Any) -> Tensor:
-    """`reshape`; with an element type, the same bits as numbers of it.
+    """`reshape` that never copies; with an element type, the same bits as numbers of it.
 
     Raises:
-        ShapeError: a shape of another number of elements.
-        DTypeError: an element type of another size.
+        ShapeError: a shape of another number of elements, or elements that lie in another order.
+        DTypeError: an element type of another size, where the last axis cannot be cut or joined so.
     """
     if len(shape) == 1 and isinstance(shape[0], DType | type):
-        lazy = lazy_of(x)
-        plan = op_plan(BITCAST, (lazy.type,), {"dtype": as_dtype(shape[0])})
-        return wrap(trace.now.record(plan, (lazy,))[0], x)
+        return view_bits(x, as_dtype(shape[0]))
     old = dims_of(x)
-    return show(x, Shaped(filled("view", sizes("view", shape), math.prod(old), old)))
+    new = filled("view", sizes("view", shape), math.prod(old), old)
+    if isinstance(x, Handle) and x.view_of is not None and not _fits(x, new):
+        raise ShapeError(
+            f"view: the elements of this tensor of shape {text(old)} do not lie in memory so that "
+            f"{text(new)} shows them without a copy; use reshape(), or contiguous() first"
+            f"{at_user_line()}"
+        )
+    return show(x, Shaped(new))
 
 
 def ravel(x: Any) -> Tensor:
@@ -296,7 +313,13 @@ def broadcast_to(x: Any, shape: Any) -> Tensor:
 
 def detach(x: Any) -> Tensor:
     """The same memory, through which no gradient flows."""
-    return show(x, Detached())
+    tensor = show(x, Detached())
+    found = tensor.view_of
+    assert found is not None
+    if not hasattr(found.base, "detached"):
+        found.base.detached = weakref.WeakSet()
+    found.base.detached.add(found)
+    return tensor
 
 
 class Shaping(Handle):
@@ -361,7 +384,7 @@ class Shaping(Handle):
 
     def view_as(self, other: Any) -> Tensor:
         """`view` in the shape of another tensor."""
-        return reshape(self, dims_of(other))
+        return view(self, dims_of(other))
 
     def reshape_as(self, other: Any) -> Tensor:
         """`reshape` to the shape of another tensor."""
@@ -403,9 +426,13 @@ class Shaping(Handle):
 
     @property
     def data(self) -> Tensor:
-        """The same memory without gradient; assigning changes the value in place."""
+        """The same memory without gradient.
+
+        Assigning gives the tensor a copy of a value in memory of its own: what was taken as `data`
+        or detached before keeps the old one.
+        """
         return detach(self)
 
     @data.setter
     def data(self, value: Any) -> None:
-        self.replace(Detached().take(lazy_of(value)))
+        self.depart(Detached().take(lazy_of(value)))

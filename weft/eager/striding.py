@@ -15,7 +15,7 @@ from weft.eager.format import check_format
 from weft.eager.handle import Handle
 from weft.eager.inplace import check_writable
 from weft.eager.lazy import Lazy
-from weft.eager.lens import apply, show
+from weft.eager.lens import apply, placed, show
 from weft.eager.shaping import detach, reshape
 from weft.eager.view import Array
 from weft.errors import GradientError, OutOfRangeError, ShapeError
@@ -52,7 +52,8 @@ class Strided:
     def lay(self, base: Array) -> Array:
         """See `Lens`."""
         flat = base.reshape(-1)[self.offset :]
-        return np.lib.stride_tricks.as_strided(flat, self.shape, self.stride)
+        steps = tuple([n * base.dtype.itemsize for n in self.stride])
+        return np.lib.stride_tricks.as_strided(flat, self.shape, steps)
 
     def take(self, base: Lazy) -> Lazy:
         """See `Lens`."""
@@ -103,20 +104,10 @@ def strided(name: str, x: Any, size: Any, stride: Any, offset: int) -> Strided:
     return Strided(shape, steps, offset)
 
 
-def _memory(x: Handle) -> tuple[Array, Array]:
-    """An array as the tensor lies whose elements `x` shows, and the part of it that `x` is."""
-    view = x.view_of
-    if view is None:
-        whole = np.empty(dims_of(x), np.int8)
-        return whole, whole
-    whole, base = _memory(view.base)
-    return whole, view.lens.lay(base)
-
-
-def _offset(x: Handle) -> int:
-    whole, part = _memory(x)
-    start: int = whole.__array_interface__["data"][0]
-    return part.__array_interface__["data"][0] - start
+def _offset(x: Handle, base: Handle | None = None) -> int:
+    """How many elements behind the begin of `base`, or of its root, a view begins."""
+    start = 0 if base is None else placed(base)[2]
+    return (placed(x)[2] - start) // x.lazy.type.dtype.size
 
 
 def as_strided(x: Any, size: Any, stride: Any, storage_offset: Any = None) -> Tensor:
@@ -136,11 +127,11 @@ def as_strided(x: Any, size: Any, stride: Any, storage_offset: Any = None) -> Te
         [1.0, 0.0, 1.0]
     """
     tensor: Any = x if isinstance(x, Handle) else wrap(lazy_of(x))
-    offset = _offset(tensor) if storage_offset is None else int(storage_offset)
     base, is_detached = tensor, False
-    while base.view_of is not None:
+    while base.view_of is not None and base.view_of.base.dtype is tensor.dtype:
         is_detached |= base.view_of.lens.detached
         base = base.view_of.base
+    offset = _offset(tensor, base) if storage_offset is None else int(storage_offset)
     lens = strided("as_strided", base, size, stride, offset)
     return show(detach(base) if is_detached else base, lens)
 

@@ -12,6 +12,7 @@ from weft.eager.call import leaf, set_tensor
 from weft.eager.counting import Counting
 from weft.eager.creation import Creation, array_from
 from weft.eager.factoring import Factoring
+from weft.eager.filling import Random
 from weft.eager.hook import Hooked
 from weft.eager.imaginary import Imaginary
 from weft.eager.indexing import Indexing
@@ -25,7 +26,6 @@ from weft.eager.number import Numbers
 from weft.eager.operators import Operators
 from weft.eager.placing import Placing
 from weft.eager.printing import Printing
-from weft.eager.random import Random
 from weft.eager.reduction import Reductions
 from weft.eager.replacing import Replacing
 from weft.eager.shaping import Shaping

@@ -39,7 +39,7 @@ class Lens(Protocol):
 class View:
     """What a tensor shows: `lens` applied to `base`, as it was when the view was last taken."""
 
-    __slots__ = ("_version", "base", "lens")
+    __slots__ = ("__weakref__", "_version", "base", "lens")
 
     def __init__(self, base: Handle, lens: Lens) -> None:
         self.base = base

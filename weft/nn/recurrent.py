@@ -7,12 +7,14 @@ from typing import Any, ClassVar
 
 from weft.eager.argument import dims_of
 from weft.eager.creation import empty
+from weft.eager.placing import index_select
 from weft.errors import ShapeError
 from weft.ir.shape import show
 from weft.nn import functional as F
 from weft.nn import init
 from weft.nn.functional import recurrent as nodes
 from weft.nn.module import Module
+from weft.nn.packing import PackedSequence, run_backwards, run_forwards
 from weft.nn.parameter import Parameter
 from weft.ops.base import at_user_line
 
@@ -110,7 +112,9 @@ class RNNBase(Module):
     def _weights(self, number: int) -> list[Any]:
         return [self._parameters[name] if name else None for name in self._names[number]]
 
-    def _direction(self, x: Any, number: int, states: list[Any], reverse: bool) -> tuple[Any, ...]:
+    def _direction(
+        self, x: Any, number: int, states: list[Any], reverse: bool, batch_first: bool
+    ) -> tuple[Any, ...]:
         """All outputs of one direction of one layer, and its last states."""
         raise NotImplementedError
 
@@ -120,6 +124,8 @@ class RNNBase(Module):
         Args:
             states: of each kind, (layers * directions, N, width), or `None`.
         """
+        if isinstance(input, PackedSequence):
+            return self._run_packed(input, states)
         shape = dims_of(input)
         if len(shape) not in (2, 3) or shape[-1] != self.input_size:
             order = "(N, L, " if self.batch_first else "(L, N, "
@@ -140,6 +146,34 @@ class RNNBase(Module):
             return nodes.narrowed(y, axis=axis), [nodes.narrowed(s, axis=1) for s in found]
         return y, found
 
+    def _run_packed(self, packed: PackedSequence, states: list[Any]) -> tuple[Any, list[Any]]:
+        """`_run` over sequences of different lengths."""
+        if dims_of(packed.data)[1:] != (self.input_size,):
+            raise ShapeError(
+                f"{type(self).__name__}: expected packed entries (N, {self.input_size}), got "
+                f"{show(dims_of(packed.data))}{at_user_line()}"
+            )
+        order, back = packed.sorted_indices, packed.unsorted_indices
+        sizes: list[int] = packed.batch_sizes.tolist()
+        self._check_states(states, sizes[0])
+        if order is not None:
+            states = [None if s is None else index_select(s, 1, order) for s in states]
+        count = self.num_layers * self._directions
+        parts = [(None,) * count if s is None else _several(nodes.unstacked(s)) for s in states]
+        y, last = self._layers(packed.data, parts, sizes)
+        found = [nodes.stacked(*kind) for kind in zip(*last, strict=True)]
+        if back is not None:
+            found = [index_select(s, 1, back) for s in found]
+        return packed._replace(data=y), found
+
+    def _packed_direction(
+        self, x: Any, number: int, states: list[Any], reverse: bool, sizes: list[int]
+    ) -> tuple[Any, ...]:
+        def direction(x: Any, states: list[Any]) -> tuple[Any, ...]:
+            return self._direction(x, number, states, reverse, False)
+
+        return (run_backwards if reverse else run_forwards)(x, sizes, states, direction)
+
     def _check_states(self, states: list[Any], n: int) -> None:
         widths = (self._output, self.hidden_size)
         for state, width in zip(states, widths, strict=False):
@@ -150,14 +184,19 @@ class RNNBase(Module):
                     f"{show(dims_of(state))}{at_user_line()}"
                 )
 
-    def _layers(self, x: Any, parts: list[Any]) -> tuple[Any, list[tuple[Any, ...]]]:
+    def _layers(
+        self, x: Any, parts: list[Any], sizes: list[int] | None = None
+    ) -> tuple[Any, list[tuple[Any, ...]]]:
         last: list[tuple[Any, ...]] = []
         for layer in range(self.num_layers):
             outputs: list[Any] = []
             for reverse in range(self._directions):
                 number = layer * self._directions + reverse
                 own = [kind[number] for kind in parts]
-                y, *final = self._direction(x, number, own, bool(reverse))
+                if sizes is None:
+                    y, *final = self._direction(x, number, own, bool(reverse), self.batch_first)
+                else:
+                    y, *final = self._packed_direction(x, number, own, bool(reverse), sizes)
                 outputs.append(y)
                 last.append(tuple(final))
             x = outputs[0] if len(outputs) == 1 else nodes.joined(*outputs)
@@ -220,15 +259,18 @@ class RNN(RNNBase):
         )  # fmt: skip
         self.nonlinearity = nonlinearity
 
-    def _direction(self, x: Any, number: int, states: list[Any], reverse: bool) -> tuple[Any, ...]:
+    def _direction(
+        self, x: Any, number: int, states: list[Any], reverse: bool, batch_first: bool
+    ) -> tuple[Any, ...]:
         relu = self.mode == "RNN_RELU"
         weights = self._weights(number)[:4]
-        return nodes.rnn(
-            x, *states, *weights, reverse=reverse, batch_first=self.batch_first, relu=relu
-        )
+        return nodes.rnn(x, *states, *weights, reverse=reverse, batch_first=batch_first, relu=relu)
 
     def forward(self, input: Any, hx: Any = None) -> tuple[Any, Any]:
-        """Outputs (L, N, directions * hidden_size), and the last states of each layer."""
+        """Outputs (L, N, directions * hidden_size), and the last states of each layer.
+
+        Of a `PackedSequence`, the outputs are one too.
+        """
         y, (h,) = self._run(input, [hx])
         return y, h
 
@@ -255,12 +297,17 @@ class GRU(RNNBase):
             0, device, dtype,
         )  # fmt: skip
 
-    def _direction(self, x: Any, number: int, states: list[Any], reverse: bool) -> tuple[Any, ...]:
+    def _direction(
+        self, x: Any, number: int, states: list[Any], reverse: bool, batch_first: bool
+    ) -> tuple[Any, ...]:
         weights = self._weights(number)[:4]
-        return nodes.gru(x, *states, *weights, reverse=reverse, batch_first=self.batch_first)
+        return nodes.gru(x, *states, *weights, reverse=reverse, batch_first=batch_first)
 
     def forward(self, input: Any, hx: Any = None) -> tuple[Any, Any]:
-        """Outputs (L, N, directions * hidden_size), and the last states of each layer."""
+        """Outputs (L, N, directions * hidden_size), and the last states of each layer.
+
+        Of a `PackedSequence`, the outputs are one too.
+        """
         y, (h,) = self._run(input, [hx])
         return y, h
 
@@ -292,12 +339,17 @@ class LSTM(RNNBase):
             proj_size, device, dtype,
         )  # fmt: skip
 
-    def _direction(self, x: Any, number: int, states: list[Any], reverse: bool) -> tuple[Any, ...]:
+    def _direction(
+        self, x: Any, number: int, states: list[Any], reverse: bool, batch_first: bool
+    ) -> tuple[Any, ...]:
         weights = self._weights(number)
-        return nodes.lstm(x, *states, *weights, reverse=reverse, batch_first=self.batch_first)
+        return nodes.lstm(x, *states, *weights, reverse=reverse, batch_first=batch_first)
 
     def forward(self, input: Any, hx: Any = None) -> tuple[Any, tuple[Any, Any]]:
-        """Outputs (L, N, directions * width), and the last states h and c of each layer."""
+        """Outputs (L, N, directions * width), and the last states h and c of each layer.
+
+        Of a `PackedSequence`, the outputs are one too.
+        """
         y, (h, c) = self._run(input, [None, None] if hx is None else list(hx))
         return y, (h, c)
 

@@ -79,12 +79,12 @@ class ndarray(Tensor):
         return self.numel()
 
     @property
-    def real(self) -> ndarray:
+    def real(self) -> ndarray:  # pyright: ignore[reportIncompatibleMethodOverride]
         """The real parts."""
         return elementwise.real(self)
 
     @property
-    def imag(self) -> ndarray:
+    def imag(self) -> ndarray:  # pyright: ignore[reportIncompatibleMethodOverride]
         """The imaginary parts."""
         return elementwise.imag(self)
 

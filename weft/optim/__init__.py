@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from weft.optim import lr_scheduler
+from weft.optim import lr_scheduler, swa_utils
 from weft.optim.adadelta import Adadelta
 from weft.optim.adagrad import Adagrad
 from weft.optim.adam import Adam, AdamW
@@ -37,4 +37,5 @@ __all__ = [
     "RMSprop",
     "Rprop",
     "lr_scheduler",
+    "swa_utils",
 ]

@@ -75,6 +75,7 @@ class Optimizer:
         self.defaults = defaults
         self.state: defaultdict[Tensor, dict[str, Any]] = defaultdict(dict)
         self.param_groups: list[Group] = []
+        self.steps_made = 0
         self._lagged: dict[Tensor, Lagged] = {}
         self._hooks: dict[str, dict[int, Callable[..., Any]]] = {}
         if isinstance(params, Tensor):
@@ -164,6 +165,7 @@ class Optimizer:
         return loss
 
     def _step(self, closure: Callable[[], Any] | None = None) -> Any:
+        self.steps_made += 1
         loss = None
         if closure is not None:
             with enable_grad():

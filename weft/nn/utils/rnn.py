@@ -10,7 +10,18 @@ from weft.eager.call import recorded
 from weft.errors import ShapeError
 from weft.ir.node import Value
 from weft.ir.shape import known, show
+from weft.nn.packing import (
+    PackedSequence,
+    invert_permutation,
+    pack_padded_sequence,
+    pad_packed_sequence,
+)
 from weft.ops.base import at_user_line, catalogue
+
+__all__ = [
+    "PackedSequence", "invert_permutation", "pack_padded_sequence", "pack_sequence",
+    "pad_packed_sequence", "pad_sequence", "unpack_sequence", "unpad_sequence",
+]  # fmt: skip
 
 
 @recorded
@@ -54,3 +65,34 @@ def pad_sequence(
         *sequences, batch_first=bool(batch_first), value=padding_value,
         left=padding_side == "left",
     )  # fmt: skip
+
+
+def unpad_sequence(padded_sequences: Any, lengths: Any, batch_first: bool = False) -> list[Any]:
+    """The sequences that `pad_sequence` padded, each of its own length."""
+    rows = padded_sequences if batch_first else padded_sequences.transpose(0, 1)
+    return [rows[i, :n] for i, n in enumerate(_numbers(lengths))]
+
+
+def _numbers(lengths: Any) -> list[int]:
+    return lengths.tolist() if hasattr(lengths, "tolist") else list(lengths)
+
+
+def pack_sequence(sequences: Sequence[Any], enforce_sorted: bool = True) -> PackedSequence:
+    """Sequences (L_i, ...) packed; see `pack_padded_sequence`.
+
+    Raises:
+        ShapeError: no sequences, entries of different shapes, or sequences that are not sorted.
+
+    >>> import weft as wf
+    >>> packed = pack_sequence([wf.tensor([1, 2, 3]), wf.tensor([4, 5])])
+    >>> [x.tolist() for x in unpack_sequence(packed)]
+    [[1, 2, 3], [4, 5]]
+    """
+    lengths = [dims_of(x)[0] for x in sequences]
+    return pack_padded_sequence(pad_sequence(sequences), lengths, enforce_sorted=enforce_sorted)
+
+
+def unpack_sequence(packed_sequences: PackedSequence) -> list[Any]:
+    """The sequences that were packed."""
+    padded, lengths = pad_packed_sequence(packed_sequences, batch_first=True)
+    return unpad_sequence(padded, lengths, batch_first=True)

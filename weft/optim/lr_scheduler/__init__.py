@@ -14,10 +14,11 @@ from weft.optim.lr_scheduler.decay import (
     StepLR,
 )
 from weft.optim.lr_scheduler.plateau import ReduceLROnPlateau
-from weft.optim.lr_scheduler.scheduler import LRScheduler
+from weft.optim.lr_scheduler.scheduler import EPOCH_DEPRECATION_WARNING, LRScheduler
 from weft.optim.lr_scheduler.warmup import ConstantLR, LinearLR, WarmupCosineLR
 
 __all__ = [
+    "EPOCH_DEPRECATION_WARNING",
     "ChainedScheduler",
     "ConstantLR",
     "CosineAnnealingLR",

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 from weft.errors import OptimizerError
 from weft.ops.base import at_user_line
@@ -36,20 +37,40 @@ class SequentialLR(LRScheduler):
 
 
 class ChainedScheduler(LRScheduler):
-    """The product of what several schedulers make of the first rate."""
+    """Several schedulers that step together, each changing the rate that those before it left.
+
+    Raises:
+        OptimizerError: no schedulers, or of several optimisers.
+    """
 
     def __init__(
         self, schedulers: Sequence[LRScheduler], optimizer: Optimizer | None = None
     ) -> None:
+        given = {id(s.optimizer) for s in schedulers}
+        if len(given | ({id(optimizer)} if optimizer is not None else set())) != 1:
+            raise OptimizerError(
+                "ChainedScheduler: expected schedulers of one optimizer, got "
+                f"{len(schedulers)} of {len(given)}{at_user_line()}"
+            )
+        self.optimizer = schedulers[0].optimizer
         self.schedulers = tuple(schedulers)
-        super().__init__(optimizer or schedulers[0].optimizer)
+        self._note()
 
-    def rates(self, t: int) -> list[float]:
-        """The rates of all groups."""
-        found = list(self.base_lrs)
+    def _note(self) -> None:
+        self._last_lr = [group["lr"] for group in self.optimizer.param_groups]
+
+    def step(self, epoch: int | None = None) -> None:
+        """Go on by one step with all schedulers, or to step `epoch`."""
         for scheduler in self.schedulers:
-            for i, (rate, base) in enumerate(
-                zip(scheduler.rates(t), scheduler.base_lrs, strict=True)
-            ):
-                found[i] *= rate / base
-        return found
+            scheduler.step(epoch)
+        self._note()
+
+    def state_dict(self) -> dict[str, Any]:
+        """Numbers to go on from, of each scheduler."""
+        return {"schedulers": [scheduler.state_dict() for scheduler in self.schedulers]}
+
+    def load_state_dict(self, state_dict: Mapping[str, Any]) -> None:
+        """Go on from what `state_dict` gave."""
+        for scheduler, state in zip(self.schedulers, state_dict["schedulers"], strict=True):
+            scheduler.load_state_dict(state)
+        self._note()

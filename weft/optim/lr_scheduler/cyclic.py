@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from typing import Literal
+from typing import Any, Literal
 
 from weft.errors import OptimizerError
 from weft.ops.base import at_user_line
@@ -49,7 +49,10 @@ class CyclicLR(LRScheduler):
         mode: how high later cycles go: "triangular" (the same), "triangular2" (half each time) or
             "exp_range" (gamma ** steps).
         scale_fn: a function instead, of the cycle or of the step as `scale_mode` says.
-        cycle_momentum: whether the momentum goes the other way.
+        cycle_momentum: whether the momentum (or Adam's first beta) goes the other way.
+
+    Raises:
+        OptimizerError: an unknown mode, not one rate a group, or no momentum to cycle.
     """
 
     def __init__(
@@ -64,13 +67,17 @@ class CyclicLR(LRScheduler):
         scale_fn: Callable[[float], float] | None = None,
         scale_mode: Literal["cycle", "iterations"] = "cycle",
         cycle_momentum: bool = True,
-        base_momentum: float = 0.8,
-        max_momentum: float = 0.9,
+        base_momentum: float | Sequence[float] = 0.8,
+        max_momentum: float | Sequence[float] = 0.9,
         last_epoch: int = -1,
     ) -> None:
-        count = len(optimizer.param_groups)
-        self.max_lrs = list(max_lr) if isinstance(max_lr, Sequence) else [max_lr] * count
-        lows = list(base_lr) if isinstance(base_lr, Sequence) else [base_lr] * count
+        if mode not in ("triangular", "triangular2", "exp_range") and scale_fn is None:
+            raise OptimizerError(
+                "CyclicLR: expected mode 'triangular', 'triangular2' or 'exp_range', got "
+                f"{mode!r}{at_user_line()}"
+            )
+        self.max_lrs = _each("CyclicLR", "max_lr", optimizer, max_lr)
+        lows = _each("CyclicLR", "base_lr", optimizer, base_lr)
         if last_epoch == -1:
             for group, low in zip(optimizer.param_groups, lows, strict=True):
                 group["lr"] = group["initial_lr"] = low
@@ -79,7 +86,11 @@ class CyclicLR(LRScheduler):
         self.step_ratio = step_size_up / self.total_size
         self.mode, self.gamma = mode, gamma
         self.scale_fn, self.scale_mode = scale_fn, scale_mode
-        self.momenta = [base_momentum, max_momentum] if cycle_momentum else []
+        self.base_momentums = _each("CyclicLR", "base_momentum", optimizer, base_momentum)
+        self.max_momentums = _each("CyclicLR", "max_momentum", optimizer, max_momentum)
+        self.cycle_momentum = cycle_momentum
+        if cycle_momentum:
+            _check_momentum("CyclicLR", optimizer)
         super().__init__(optimizer, last_epoch)
 
     def rates(self, t: int) -> list[float]:
@@ -88,9 +99,10 @@ class CyclicLR(LRScheduler):
         x = 1.0 + t / self.total_size - cycle
         part = x / self.step_ratio if x <= self.step_ratio else (x - 1) / (self.step_ratio - 1)
         scale = self._scale(cycle, t)
-        if self.momenta:
-            low, high = self.momenta
-            for group in self.optimizer.param_groups:
+        if self.cycle_momentum:
+            for group, low, high in zip(
+                self.optimizer.param_groups, self.base_momentums, self.max_momentums, strict=True
+            ):
                 _set_momentum(group, high - (high - low) * part * scale)
         pairs = zip(self.base_lrs, self.max_lrs, strict=True)
         return [low + (high - low) * part * scale for low, high in pairs]
@@ -116,7 +128,8 @@ class OneCycleLR(LRScheduler):
         three_phase: first up, then down to where it began, then further down.
 
     Raises:
-        OptimizerError: neither `total_steps` nor both others are given, or steps go beyond it.
+        OptimizerError: neither `total_steps` nor both others are given, steps go beyond it, an
+            option is out of its range, or there is no momentum to cycle.
     """
 
     def __init__(
@@ -129,30 +142,30 @@ class OneCycleLR(LRScheduler):
         pct_start: float = 0.3,
         anneal_strategy: Literal["cos", "linear"] = "cos",
         cycle_momentum: bool = True,
-        base_momentum: float = 0.85,
-        max_momentum: float = 0.95,
+        base_momentum: float | Sequence[float] = 0.85,
+        max_momentum: float | Sequence[float] = 0.95,
         div_factor: float = 25.0,
         final_div_factor: float = 1e4,
         three_phase: bool = False,
         last_epoch: int = -1,
     ) -> None:
-        if total_steps is None:
-            if epochs is None or steps_per_epoch is None:
-                raise OptimizerError(
-                    "OneCycleLR: expected total_steps, or epochs and steps_per_epoch"
-                    f"{at_user_line()}"
-                )
-            total_steps = epochs * steps_per_epoch
-        self.total_steps = total_steps
-        groups = optimizer.param_groups
-        tops = list(max_lr) if isinstance(max_lr, Sequence) else [max_lr] * len(groups)
-        self.max_lrs = [float(top) for top in tops]
+        self.total_steps = _total(total_steps, epochs, steps_per_epoch)
+        if not 0 <= pct_start <= 1 or anneal_strategy not in ("cos", "linear"):
+            raise OptimizerError(
+                "OneCycleLR: expected pct_start from 0 to 1 and anneal_strategy 'cos' or 'linear', "
+                f"got {pct_start} and {anneal_strategy!r}{at_user_line()}"
+            )
+        self.max_lrs = [float(top) for top in _each("OneCycleLR", "max_lr", optimizer, max_lr)]
         self.initial = [top / div_factor for top in self.max_lrs]
         self.final = [low / final_div_factor for low in self.initial]
         self.anneal_strategy = anneal_strategy
-        self.momenta = [max_momentum, base_momentum] if cycle_momentum else []
-        up = float(pct_start * total_steps) - 1
-        self.ends = [up, 2 * up, total_steps - 1.0] if three_phase else [up, total_steps - 1.0]
+        self.cycle_momentum = cycle_momentum
+        self.base_momentums = _each("OneCycleLR", "base_momentum", optimizer, base_momentum)
+        self.max_momentums = _each("OneCycleLR", "max_momentum", optimizer, max_momentum)
+        if cycle_momentum:
+            _check_momentum("OneCycleLR", optimizer)
+        up, last = float(pct_start * self.total_steps) - 1, self.total_steps - 1.0
+        self.ends = [up, 2 * up, last] if three_phase else [up, last]
         super().__init__(optimizer, last_epoch)
 
     def rates(self, t: int) -> list[float]:
@@ -161,13 +174,14 @@ class OneCycleLR(LRScheduler):
             raise OptimizerError(
                 f"OneCycleLR: expected {self.total_steps} steps at most, got {t}{at_user_line()}"
             )
-        if self.momenta:
-            high, low = self.momenta
-            way = [high, low, high, high] if len(self.ends) == 3 else [high, low, high]
-            for group in self.optimizer.param_groups:
+        three = len(self.ends) == 3
+        if self.cycle_momentum:
+            for group, low, high in zip(
+                self.optimizer.param_groups, self.base_momentums, self.max_momentums, strict=True
+            ):
+                way = [high, low, high, high] if three else [high, low, high]
                 _set_momentum(group, self._along(way, t))
         triples = zip(self.initial, self.max_lrs, self.final, strict=True)
-        three = len(self.ends) == 3
         return [
             self._along([low, top, low, end] if three else [low, top, end], t)
             for low, top, end in triples
@@ -184,6 +198,50 @@ class OneCycleLR(LRScheduler):
                 return way[i] + (way[i + 1] - way[i]) * part
             start = end
         raise AssertionError("the last phase has no end")
+
+
+def _total(total: int | None, epochs: int | None, each: int | None) -> int:
+    """Steps in all.
+
+    Raises:
+        OptimizerError: they are not given, or a number is not above 0.
+    """
+    given = (epochs, each) if total is None else (total,)
+    if any(not isinstance(n, int) or n <= 0 for n in given):
+        raise OptimizerError(
+            "OneCycleLR: expected total_steps, or epochs and steps_per_epoch, above 0; got "
+            f"{total}, {epochs} and {each}{at_user_line()}"
+        )
+    return math.prod([n for n in given if n is not None])
+
+
+def _each(owner: str, name: str, optimizer: Optimizer, given: Any) -> list[float]:
+    """A number for each group.
+
+    Raises:
+        OptimizerError: another number of them.
+    """
+    count = len(optimizer.param_groups)
+    found: list[float] = list(given) if isinstance(given, Sequence) else [given] * count
+    if len(found) != count:
+        raise OptimizerError(
+            f"{owner}: expected {name} to be a number, or {count}, one a group; got {len(found)}"
+            f"{at_user_line()}"
+        )
+    return found
+
+
+def _check_momentum(owner: str, optimizer: Optimizer) -> None:
+    """Refuse an optimiser without momentum.
+
+    Raises:
+        OptimizerError: says how to do without.
+    """
+    if "momentum" not in optimizer.defaults and "betas" not in optimizer.defaults:
+        raise OptimizerError(
+            f"{owner}: expected an optimizer with momentum or betas, got "
+            f"{type(optimizer).__name__}; pass cycle_momentum=False{at_user_line()}"
+        )
 
 
 def _set_momentum(group: Group, value: float) -> None:

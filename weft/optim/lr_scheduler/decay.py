@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import math
 from bisect import bisect_right
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from types import FunctionType
+from typing import Any
 
 from weft.errors import OptimizerError
 from weft.ops.base import at_user_line
@@ -31,30 +33,45 @@ def _one_each(
     return found
 
 
+def _attributes(functions: Sequence[Factor]) -> list[dict[str, Any] | None]:
+    """What can be written down of functions: the attributes of those that are objects."""
+    return [None if isinstance(f, FunctionType) else dict(vars(f)) for f in functions]
+
+
+def _restore(functions: Sequence[Factor], attributes: Sequence[Mapping[str, Any] | None]) -> None:
+    """Give the objects among functions the attributes that were written down."""
+    for function, given in zip(functions, attributes, strict=False):
+        if given is not None:
+            vars(function).update(given)
+
+
 class LambdaLR(LRScheduler):
     """base * lr_lambda(t), with one function for all groups or one each."""
 
     def __init__(
         self, optimizer: Optimizer, lr_lambda: Factor | Sequence[Factor], last_epoch: int = -1
     ) -> None:
-        self.lr_lambdas = _one_each("LambdaLR", optimizer, lr_lambda)
+        self.lr_lambdas = _one_each(type(self).__name__, optimizer, lr_lambda)
         super().__init__(optimizer, last_epoch)
 
     def rates(self, t: int) -> list[float]:
         """The rates of all groups."""
         return [b * f(t) for b, f in zip(self.base_lrs, self.lr_lambdas, strict=True)]
 
+    def state_dict(self) -> dict[str, Any]:
+        """Numbers to go on from, and the attributes of functions that are objects."""
+        return {**super().state_dict(), "lr_lambdas": _attributes(self.lr_lambdas)}
 
-class MultiplicativeLR(LRScheduler):
+    def load_state_dict(self, state_dict: Mapping[str, Any]) -> None:
+        """Go on from what `state_dict` gave; functions stay those that the scheduler has."""
+        _restore(self.lr_lambdas, state_dict.get("lr_lambdas", ()))
+        super().load_state_dict({k: v for k, v in state_dict.items() if k != "lr_lambdas"})
+
+
+class MultiplicativeLR(LambdaLR):
     """The rate before times lr_lambda(t), with one function for all groups or one each."""
 
     chains = True
-
-    def __init__(
-        self, optimizer: Optimizer, lr_lambda: Factor | Sequence[Factor], last_epoch: int = -1
-    ) -> None:
-        self.lr_lambdas = _one_each("MultiplicativeLR", optimizer, lr_lambda)
-        super().__init__(optimizer, last_epoch)
 
     def rates(self, t: int) -> list[float]:
         """The rates of all groups."""
@@ -152,6 +169,12 @@ class CosineAnnealingLR(LRScheduler):
     def rate(self, base: float, t: int) -> float:
         """The rate after `t` steps."""
         return cosine(base, self.eta_min, t / self.T_max)
+
+    def get_lr(self) -> list[float]:
+        """The rates at `last_epoch`; made to go on, those of its own curve."""
+        if self._step_count == 1 and self.last_epoch > 0:
+            return self.rates(self.last_epoch)
+        return super().get_lr()
 
 
 def cosine(start: float, end: float, part: float) -> float:

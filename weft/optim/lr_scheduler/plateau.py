@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, Literal
 
+from weft.errors import OptimizerError
+from weft.ops.base import at_user_line
 from weft.optim.lr_scheduler.scheduler import figures
 from weft.optim.optimizer import Optimizer
 
@@ -16,7 +18,11 @@ class ReduceLROnPlateau:
         mode: whether the metric should fall ("min") or rise ("max").
         threshold: how much better counts, relative ("rel") or absolute ("abs").
         cooldown: steps to wait after a reduction.
+        min_lr: the lowest rate, of all groups or one each.
         eps: smaller changes of the rate are not made.
+
+    Raises:
+        OptimizerError: a factor that does not reduce, an unknown mode, or not one rate a group.
     """
 
     def __init__(
@@ -28,13 +34,15 @@ class ReduceLROnPlateau:
         threshold: float = 1e-4,
         threshold_mode: Literal["rel", "abs"] = "rel",
         cooldown: int = 0,
-        min_lr: float = 0.0,
+        min_lr: float | Sequence[float] = 0.0,
         eps: float = 1e-8,
     ) -> None:
+        _check(optimizer, mode, factor, threshold_mode)
         self.optimizer = optimizer
         self.mode, self.factor, self.patience = mode, factor, patience
         self.threshold, self.threshold_mode = threshold, threshold_mode
-        self.cooldown, self.min_lr, self.eps = cooldown, min_lr, eps
+        self.cooldown, self.eps = cooldown, eps
+        self.min_lrs = _lowest(optimizer, min_lr)
         self.best = float("inf") if mode == "min" else float("-inf")
         self.num_bad_epochs = 0
         self.cooldown_counter = 0
@@ -63,8 +71,8 @@ class ReduceLROnPlateau:
         return value > bound if self.mode == "max" else value < bound
 
     def _reduce(self) -> None:
-        for group in self.optimizer.param_groups:
-            rate = max(group["lr"] * self.factor, self.min_lr)
+        for group, lowest in zip(self.optimizer.param_groups, self.min_lrs, strict=True):
+            rate = max(group["lr"] * self.factor, lowest)
             if group["lr"] - rate > self.eps:
                 group["lr"] = rate
 
@@ -79,3 +87,29 @@ class ReduceLROnPlateau:
     def load_state_dict(self, state_dict: Mapping[str, Any]) -> None:
         """Go on from what `state_dict` gave."""
         vars(self).update(state_dict)
+
+
+def _check(optimizer: Optimizer, mode: str, factor: float, threshold_mode: str) -> None:
+    name = "ReduceLROnPlateau"
+    if not isinstance(optimizer, Optimizer):  # pyright: ignore[reportUnnecessaryIsInstance]
+        raise OptimizerError(
+            f"{name}: expected an optimizer, got {type(optimizer).__name__}{at_user_line()}"
+        )
+    if factor >= 1:
+        raise OptimizerError(f"{name}: expected factor below 1, got {factor}{at_user_line()}")
+    if mode not in ("min", "max") or threshold_mode not in ("rel", "abs"):
+        raise OptimizerError(
+            f"{name}: expected mode 'min' or 'max' and threshold_mode 'rel' or 'abs', got "
+            f"{mode!r} and {threshold_mode!r}{at_user_line()}"
+        )
+
+
+def _lowest(optimizer: Optimizer, given: float | Sequence[float]) -> list[float]:
+    count = len(optimizer.param_groups)
+    found: list[float] = list(given) if isinstance(given, Sequence) else [given] * count
+    if len(found) != count:
+        raise OptimizerError(
+            f"ReduceLROnPlateau: expected min_lr to be a number, or {count}, one a group; got "
+            f"{len(found)}{at_user_line()}"
+        )
+    return found

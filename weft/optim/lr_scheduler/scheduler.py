@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Mapping
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Final
 
+from weft.errors import OptimizerError
+from weft.ops.base import at_user_line
 from weft.optim.optimizer import Optimizer
 
 
@@ -14,25 +17,43 @@ def figures(scheduler: object) -> dict[str, Any]:
     return {k: v for k, v in vars(scheduler).items() if isinstance(v, plain)}
 
 
+EPOCH_DEPRECATION_WARNING: Final = (
+    "lr_scheduler: step(epoch) goes to a step of its own choice, which schedulers that act "
+    "together cannot follow; call step() without one"
+)
+
+
 class LRScheduler:
     """Base class: a subclass says the rate of a group after `t` steps.
 
     Making a scheduler sets the rates for t = 0. `last_epoch` is t. Where `chains` is set a step
     changes the rate as it is by a factor, so that several schedulers of one optimiser act together.
+    A subclass may also define `get_lr`, which gives all rates for `last_epoch`.
 
     Args:
         last_epoch: where to go on from; -1 begins.
+
+    Raises:
+        OptimizerError: what is given is no optimiser.
     """
 
     chains: ClassVar[bool] = False
     eta_min: float = 0.0  # what the rate falls to; the factor is that of the rest
 
     def __init__(self, optimizer: Optimizer, last_epoch: int = -1) -> None:
+        if not isinstance(optimizer, Optimizer):  # pyright: ignore[reportUnnecessaryIsInstance]
+            raise OptimizerError(
+                f"{type(self).__name__}: expected an optimizer, got {type(optimizer).__name__}"
+                f"{at_user_line()}"
+            )
         self.optimizer = optimizer
         for group in optimizer.param_groups:
             group.setdefault("initial_lr", group["lr"])
         self.base_lrs = [float(g["initial_lr"]) for g in optimizer.param_groups]
         self.last_epoch = last_epoch
+        self._step_count = 0
+        self._last_lr: list[float] = []
+        self._update_now = vars(optimizer).get("step")
         self.step()
 
     def rate(self, base: float, t: int) -> float:
@@ -43,16 +64,50 @@ class LRScheduler:
         """The rates of all groups."""
         return [self.rate(base, t) for base in self.base_lrs]
 
-    def step(self, epoch: int | None = None) -> None:
-        """Go on by one step, or to step `epoch`."""
-        before = self.last_epoch
-        self.last_epoch = before + 1 if epoch is None else epoch
+    def get_lr(self) -> list[float]:
+        """The rates at `last_epoch`, of groups that have had those of the step before."""
         after = self.rates(self.last_epoch)
-        chained = self.chains and epoch is None
-        earlier = (self.rates(before) if before >= 0 else self.base_lrs) if chained else after
-        groups = self.optimizer.param_groups
-        for group, old, new in zip(groups, earlier, after, strict=True):
-            group["lr"] = self._moved(group["lr"], old, new) if chained else new
+        if not self.chains:
+            return after
+        before = self.rates(self.last_epoch - 1) if self.last_epoch > 0 else self.base_lrs
+        rates = [group["lr"] for group in self.optimizer.param_groups]
+        return [self._moved(*three) for three in zip(rates, before, after, strict=True)]
+
+    def step(self, epoch: int | None = None) -> None:
+        """Go on by one step, or to step `epoch`, which is deprecated."""
+        if self._step_count == 1:
+            self._check_order()
+        self._step_count += 1
+        if epoch is None:
+            self.last_epoch += 1
+            rates = self.get_lr()
+        else:
+            warnings.warn(EPOCH_DEPRECATION_WARNING, UserWarning, stacklevel=2)
+            self.last_epoch = epoch
+            rates = self._rates_at(epoch)
+        for group, rate in zip(self.optimizer.param_groups, rates, strict=True):
+            group["lr"] = rate
+        self._last_lr = rates
+
+    def _rates_at(self, t: int) -> list[float]:
+        """The rates after `t` steps, whatever they are now, where a subclass can tell them."""
+        return self.rates(t) if type(self).get_lr is LRScheduler.get_lr else self.get_lr()
+
+    def _check_order(self) -> None:
+        """Warn where the scheduler steps first, so that the first rate is never used."""
+        advice = "see PyTorch's how-to-adjust-learning-rate, which holds here too"
+        if vars(self.optimizer).get("step") is not self._update_now:
+            text = (
+                "`optimizer.step()` has been overridden after the scheduler was made, so whether "
+                f"it comes before `lr_scheduler.step()` is not known; {advice}"
+            )
+            warnings.warn(text, UserWarning, stacklevel=3)
+        elif not self.optimizer.steps_made:
+            text = (
+                "`lr_scheduler.step()` was called before `optimizer.step()`, so the first rate was "
+                f"never used; {advice}"
+            )
+            warnings.warn(text, UserWarning, stacklevel=3)
 
     def _moved(self, rate: float, old: float, new: float) -> float:
         """What the way from `old` to `new` makes of a rate."""
@@ -64,8 +119,8 @@ class LRScheduler:
         return self.eta_min + (rate - self.eta_min) * (new - self.eta_min) / rest
 
     def get_last_lr(self) -> list[float]:
-        """The rates now."""
-        return [group["lr"] for group in self.optimizer.param_groups]
+        """The rates that this scheduler set last."""
+        return self._last_lr
 
     def state_dict(self) -> dict[str, Any]:
         """Numbers to go on from."""
@@ -75,6 +130,6 @@ class LRScheduler:
         """Go on from what `state_dict` gave, at the rates that go with it."""
         vars(self).update(state_dict)
         groups = self.optimizer.param_groups
-        for group, rate in zip(groups, self.rates(self.last_epoch), strict=True):
+        for group, rate in zip(groups, self._rates_at(self.last_epoch), strict=True):
             if group["lr"] == group["initial_lr"]:  # the optimiser's state was not loaded
                 group["lr"] = rate

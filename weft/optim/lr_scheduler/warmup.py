@@ -2,9 +2,23 @@
 
 from __future__ import annotations
 
+from weft.errors import OptimizerError
+from weft.ops.base import at_user_line
 from weft.optim.lr_scheduler.decay import cosine
 from weft.optim.lr_scheduler.scheduler import LRScheduler
 from weft.optim.optimizer import Optimizer
+
+
+def _check_factor(owner: str, name: str, factor: float, low: float = 0.0) -> None:
+    """Refuse a factor that is not from above `low` to 1.
+
+    Raises:
+        OptimizerError: names the factor.
+    """
+    if factor > 1 or factor < low:
+        raise OptimizerError(
+            f"{owner}: expected {name} from {low:g} to 1, got {factor}{at_user_line()}"
+        )
 
 
 class ConstantLR(LRScheduler):
@@ -19,6 +33,7 @@ class ConstantLR(LRScheduler):
         total_iters: int = 5,
         last_epoch: int = -1,
     ) -> None:
+        _check_factor("ConstantLR", "factor", factor)
         self.factor, self.total_iters = factor, total_iters
         super().__init__(optimizer, last_epoch)
 
@@ -40,6 +55,8 @@ class LinearLR(LRScheduler):
         total_iters: int = 5,
         last_epoch: int = -1,
     ) -> None:
+        _check_factor("LinearLR", "start_factor", start_factor, 1e-12)
+        _check_factor("LinearLR", "end_factor", end_factor)
         self.start_factor, self.end_factor = start_factor, end_factor
         self.total_iters = total_iters
         super().__init__(optimizer, last_epoch)

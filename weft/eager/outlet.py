@@ -1,0 +1,60 @@
+"""`out=`: results that are written to tensors which are there already, as in PyTorch."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable
+from types import FunctionType
+from typing import Any, cast
+
+from weft.eager.call import Recorded
+from weft.eager.handle import Handle
+from weft.eager.inplace import write
+from weft.errors import DTypeError, GradientError
+from weft.ops.base import at_user_line
+
+
+def with_outlet(function: Any) -> Any:
+    """A function of the public interface that takes `out=`, if it gives tensors; else as it is."""
+    if not isinstance(function, FunctionType | Recorded):
+        return function
+    gives = str(function.__annotations__.get("return", ""))
+    if not ("Tensor" in gives or "Value" in gives or gives == "Any"):
+        return function
+
+    inner = cast("Callable[..., Any]", function)
+
+    @functools.wraps(inner)
+    def called(*args: Any, out: Any = None, **options: Any) -> Any:
+        found = inner(*args, **options)
+        return found if out is None else _written(inner.__name__, found, out)
+
+    called.__module__ = "weft"  # where it is found by its name, to be pickled for example
+    return called
+
+
+def _written(name: str, found: Any, out: Any) -> Any:
+    """Results in the tensors that are given for them, which are returned.
+
+    Raises:
+        DTypeError: not a tensor for each result, or one of a kind that does not hold it.
+        GradientError: gradients would flow.
+    """
+    if isinstance(found, tuple) and isinstance(out, tuple | list):
+        results, targets = cast("tuple[Any, ...]", found), cast("list[Any]", out)
+        if len(results) == len(targets):
+            pairs = zip(results, targets, strict=True)
+            written = [_written(name, result, target) for result, target in pairs]
+            make = getattr(type(results), "_make", tuple)
+            return make(written)
+    if not isinstance(found, Handle) or not isinstance(out, Handle):
+        raise DTypeError(f"{name}: out: expected a tensor for each result{at_user_line()}")
+    if found.lazy.tracked or out.lazy.tracked:
+        raise GradientError(
+            f"{name}: no gradients flow into out=; call it inside no_grad(), or on detached tensors"
+            f"{at_user_line()}"
+        )
+    target: Any = out
+    if target.shape != cast("Any", found).shape:
+        target.resize_(cast("Any", found).shape)
+    return write(target, found.lazy, name)

@@ -1,0 +1,39 @@
+"""Shapes as users see them."""
+
+from __future__ import annotations
+
+import math
+from typing import Any, SupportsIndex, overload
+
+
+class Size(tuple[int, ...]):
+    """The dimensions of a tensor: a tuple, which knows how many elements there are.
+
+    >>> import weft as wf
+    >>> wf.zeros(2, 3).shape.numel(), wf.zeros(2, 3).size() == (2, 3)
+    (6, True)
+    """
+
+    __slots__ = ()
+
+    def numel(self) -> int:
+        """Number of elements."""
+        return math.prod(self)
+
+    @overload
+    def __getitem__(self, key: SupportsIndex) -> int: ...
+
+    @overload
+    def __getitem__(self, key: slice[Any, Any, Any]) -> Size: ...
+
+    def __getitem__(self, key: Any) -> Any:
+        found = super().__getitem__(key)
+        return Size(found) if isinstance(key, slice) else found
+
+    def __add__(self, other: Any) -> Size:
+        return Size(super().__add__(other))
+
+    def __mul__(self, times: Any) -> Size:
+        return Size(super().__mul__(times))
+
+    __rmul__ = __mul__
