@@ -145,3 +145,12 @@ def test_a_step_that_raises_leaves_everything_as_it_was():
     np.testing.assert_array_equal(layer.weight.detach().numpy(), before)
     assert layer.weight.grad is None
     assert not optimiser.state
+
+
+def test_set_detect_anomaly_as_a_context():
+    with wf.autograd.set_detect_anomaly(True):
+        assert wf.autograd.is_anomaly_enabled()
+    assert not wf.autograd.is_anomaly_enabled()
+    wf.autograd.set_detect_anomaly(True)
+    assert wf.autograd.is_anomaly_enabled()
+    wf.autograd.set_detect_anomaly(False)

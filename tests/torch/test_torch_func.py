@@ -216,3 +216,42 @@ def test_a_new_tensor_filled_under_vmap():
         return x.sum()
 
     assert wf.vmap(func.grad(f))(wf.ones(3, 2)).tolist() == [[1.0, 1.0]] * 3
+
+
+@given(st.integers(0, 2), st.integers(0, 2), seeds)
+@few
+def test_examples_changed_in_place(axis, place, seed):
+    x = draw((2, 3, 4), seed=seed)
+    y = draw((x.shape[axis],), seed=seed + 1)
+    ours, theirs = wf.tensor(x), torch.tensor(x)
+
+    def change(x, y):
+        return x.mul_(y), x[0].sin_()
+
+    found = func.vmap(change, (axis, 0), place and (place - 1))(ours, wf.tensor(y))
+    wanted = torch.func.vmap(change, (axis, 0), place and (place - 1))(theirs, torch.tensor(y))
+    same([*found, ours], [*wanted, theirs])
+
+
+def test_modules_of_which_some_are_fixed_do_not_stack():
+    models = [wf.nn.Linear(2, 2) for _ in range(2)]
+    models[0].weight.requires_grad_(False)
+    with pytest.raises(GradientError, match=r"same \.requires_grad"):
+        func.stack_module_state(models)
+
+
+@given(sizes, seeds)
+@few
+def test_dual_tensors(n, seed):
+    x, t, w = (draw((n,), seed=seed + i) for i in range(3))
+
+    def run(module, x, t, w):
+        forward = module.autograd.forward_ad
+        with forward.dual_level():
+            dual = forward.make_dual(x, t)
+            y = (dual.sin() * w).cumsum(0).clone()
+            y.mul_(dual)
+            return [*forward.unpack_dual(y), forward.unpack_dual(w * 2).tangent is None]
+
+    ours = [wf.tensor(a) for a in (x, t, w)]
+    same(run(wf, *ours), run(torch, *[torch.tensor(a) for a in (x, t, w)]))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from weft.autograd import functional
+from weft.autograd import forward_ad, function, functional
 from weft.eager.anomaly import detect_anomaly, is_anomaly_enabled, set_detect_anomaly
 from weft.eager.autograd import backward, grad
 from weft.eager.custom import Function
@@ -20,6 +20,8 @@ __all__ = [
     "backward",
     "detect_anomaly",
     "enable_grad",
+    "forward_ad",
+    "function",
     "functional",
     "grad",
     "gradcheck",

@@ -13,7 +13,7 @@ from typing import Any, Final
 import numpy as np
 
 from weft.eager.lazy import Array, Lazy, Record, compute, flush, next_serial, trace
-from weft.eager.mode import Setting
+from weft.eager.mode import Setting, Switched
 from weft.eager.random import default_generator
 from weft.eager.recovery import keep
 from weft.eager.structure import Expanded, Structure, expand
@@ -281,9 +281,9 @@ def detect_anomaly(check_nan: bool = True) -> Setting:
     return Setting("anomaly", check_nan)
 
 
-def set_detect_anomaly(mode: bool, check_nan: bool = True) -> None:
-    """`detect_anomaly` from now on, or no longer."""
-    trace.now.anomaly = mode and check_nan
+def set_detect_anomaly(mode: bool, check_nan: bool = True) -> Setting:
+    """`detect_anomaly` from now on, or no longer; as a context manager, up to its end."""
+    return Switched("anomaly", mode and check_nan)
 
 
 def is_anomaly_enabled() -> bool:

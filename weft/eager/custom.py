@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, ClassVar, Final
 
@@ -12,8 +13,9 @@ from weft.eager.lazy import Lazy, trace
 from weft.eager.mode import no_grad
 from weft.eager.plan import Plan, recall, remember
 from weft.errors import GradientError, ShapeError
+from weft.ir.node import TensorType, Value
 from weft.ir.shape import known, show
-from weft.ops.base import at_user_line
+from weft.ops.base import at_user_line, catalogue
 
 
 class Context:
@@ -29,25 +31,33 @@ class Context:
         self.constants: tuple[Any, ...] = ()
         self.dirty: tuple[Any, ...] = ()
         self.saved: list[tuple[Any, Lazy | None]] | None = []
+        self.saved_for_forward: list[tuple[Any, Lazy | None]] | None = None
+        self.forwards = False  # whether jvp runs
         self.public: Mapping[Lazy, Lazy] = {}  # results inside -> outside, while backward runs
 
     def save_for_backward(self, *tensors: Any) -> None:
         """Keep tensors (or `None`) for the backward function."""
-        self.saved = [(x, x.lazy if isinstance(x, Handle) else None) for x in tensors]
+        self.saved = _kept(tensors)
+
+    def save_for_forward(self, *tensors: Any) -> None:
+        """Keep tensors (or `None`) for `jvp`, which else has those for the backward function."""
+        self.saved_for_forward = _kept(tensors)
 
     @property
     def saved_tensors(self) -> tuple[Any, ...]:
-        """What `save_for_backward` was given.
+        """What `save_for_backward` was given or, in `jvp`, `save_for_forward`.
 
         Raises:
             GradientError: a backward pass freed them, or one was changed in place.
         """
-        if self.saved is None:
+        saved = self.saved_for_forward if self.forwards else None
+        saved = self.saved if saved is None else saved
+        if saved is None:
             raise GradientError(
                 "saved_tensors: they were freed by an earlier backward pass; call that one with "
                 f"retain_graph=True{at_user_line()}"
             )
-        return tuple([self._seen(x, lazy) for x, lazy in self.saved])
+        return tuple([self._seen(x, lazy) for x, lazy in saved])
 
     def _seen(self, x: Any, lazy: Lazy | None) -> Any:
         if lazy is None:
@@ -75,6 +85,10 @@ class Context:
         self.materialize = value
 
 
+def _kept(tensors: Sequence[Any]) -> list[tuple[Any, Lazy | None]]:
+    return [(x, x.lazy if isinstance(x, Handle) else None) for x in tensors]
+
+
 def tensor_of(lazy: Lazy) -> Any:
     """The tensor that shows a value, or a new one."""
     owner = None if lazy.owner is None else lazy.owner()
@@ -92,10 +106,15 @@ class Call:
     """One call of a `Function`: what its backward pass needs."""
 
     def __init__(
-        self, function: type[Function], context: Context, inputs: Sequence[Lazy | None]
+        self,
+        function: type[Function],
+        context: Context,
+        inputs: Sequence[Lazy | None],
+        types: Sequence[TensorType | None],
     ) -> None:
         self.function = function
         self.context = context
+        self.types = types  # of each argument that is a floating tensor
         self.inputs = inputs  # of each argument, its value if a gradient flows to it
         self.places: list[int | None] = []  # of each result of forward, its index among `raw`
         self.raw: tuple[Lazy, ...] = ()  # results that gradients flow through, as forward made them
@@ -116,27 +135,65 @@ class Call:
                 f"(None where there is none), got {len(grads)}{at_user_line()}"
             )
         pairs = zip(self.inputs, grads, strict=False)
-        return [(x, _fitting(g, x, name)) for x, g in pairs if x is not None and g is not None]
+        return [
+            (x, _fitting(g, x, name, "gradient", "argument"))
+            for x, g in pairs
+            if x is not None and g is not None
+        ]
+
+    def push(self, tangents: Sequence[Lazy | None]) -> dict[int, Lazy]:
+        """Tangents of the results that move, from those of the inputs.
+
+        Raises:
+            GradientError: the user has not said how.
+        """
+        name = f"{self.function.__name__}.jvp"
+        if self.function.jvp is None:
+            raise GradientError(
+                f"{name}: is needed for derivatives in forward mode; define jvp(ctx, *tangents), "
+                f"or differentiate in reverse mode{at_user_line()}"
+            )
+        self.context.forwards = True
+        try:
+            given = map(self._or_zeros, tangents, self.types)
+            found = self.function.jvp(self.context, *given)
+        finally:
+            self.context.forwards = False
+        moves = found if isinstance(found, tuple) else (found,)
+        if len(moves) != len(self.places):
+            raise GradientError(
+                f"{name}: expected {len(self.places)} tangents, one for each result of forward "
+                f"(None where there is none), got {len(moves)}{at_user_line()}"
+            )
+        return {
+            p: _fitting(t, self.raw[p], name, "tangent", "result")
+            for p, t in zip(self.places, moves, strict=True)
+            if p is not None and t is not None
+        }
 
     def _given(self, place: int | None, gs: Mapping[int, Lazy]) -> Any:
         if place is None:
             return None
-        g = gs.get(place)
-        if g is not None:
-            return tensor_of(g)
-        kind = self.raw[place].type
-        return zeros(known(kind.shape), dtype=kind.dtype) if self.context.materialize else None
+        return self._or_zeros(gs.get(place), self.raw[place].type)
+
+    def _or_zeros(self, x: Lazy | None, kind: TensorType | None) -> Any:
+        """What flows as a tensor; where nothing does, zeros, or `None` if the user wants that."""
+        if x is not None:
+            return tensor_of(x)
+        if kind is None or not self.context.materialize:
+            return None
+        return zeros(known(kind.shape), dtype=kind.dtype)
 
     def free(self) -> None:
         """Forget what was saved."""
         self.context.saved = None
 
 
-def _fitting(g: Any, x: Lazy, name: str) -> Lazy:
+def _fitting(g: Any, x: Lazy, name: str, kind: str, of: str) -> Lazy:
     found = cast(lazy_of(g, x.type.dtype), x.type.dtype)
     if found.type.shape != x.type.shape:
         raise ShapeError(
-            f"{name}: expected a gradient of shape {show(x.type.shape)}, that of the argument, "
+            f"{name}: expected a {kind} of shape {show(x.type.shape)}, that of the {of}, "
             f"got {show(found.type.shape)}{at_user_line()}"
         )
     return found
@@ -148,7 +205,8 @@ class Function:
     `forward(ctx, *args)` computes the results; `backward(ctx, *gradients)` returns a gradient for
     each argument, `None` where there is none. Alternatively `forward(*args)` takes no context, and
     `setup_context(ctx, inputs, output)` keeps what the backward function needs. Neither is recorded
-    for gradients, except that `create_graph=True` records the backward function.
+    for gradients, except that `create_graph=True` records the backward function. Derivatives in
+    forward mode need `jvp(ctx, *tangents)`, which returns the tangents of the results.
 
     A traced function (`weft.func.jit`) knows only what `forward` computes: differentiate inside it,
     or give the operation its gradient with `weft.func.custom_vjp`.
@@ -171,6 +229,7 @@ class Function:
     forward: ClassVar[Callable[..., Any]]
     backward: ClassVar[Callable[..., Any]]
     setup_context: ClassVar[Callable[..., None] | None] = None
+    jvp: ClassVar[Callable[..., Any] | None] = None
 
     @classmethod
     def apply(cls, *args: Any) -> Any:
@@ -185,7 +244,9 @@ class Function:
                 cls.setup_context(context, args, found)
         if not (trace.now.grad_mode and any(context.needs_input_grad)):
             return found
-        call = Call(cls, context, inputs)
+        kinds = [x.lazy.type if isinstance(x, Handle) else None for x in args]
+        types = [t if t is not None and t.dtype.is_inexact else None for t in kinds]
+        call = Call(cls, context, inputs, types)
         results = _connected(call, found if isinstance(found, tuple) else (found,))
         return results if isinstance(found, tuple) else results[0]
 
@@ -220,6 +281,11 @@ def _shown(y: Any, lazy: Lazy, dirty: bool) -> Any:
     return y
 
 
+def _same(values: Sequence[Value]) -> list[Value]:
+    """The values as others: what forward made may be an argument, which moves otherwise."""
+    return [catalogue.identity(x) for x in values]
+
+
 def _record(call: Call, sources: tuple[Lazy, ...]) -> tuple[Custom, ...]:
     """Record that the results of `call` depend on `sources`; they are what forward made."""
     types = tuple([y.type for y in call.raw])
@@ -227,7 +293,9 @@ def _record(call: Call, sources: tuple[Lazy, ...]) -> tuple[Custom, ...]:
     count: Final = len(types)
     plan = recall(key)
     if plan is None:
-        plan = remember(key, Plan(call.function.__name__, types, lambda *values: values[:count]))
+        plan = remember(
+            key, Plan(call.function.__name__, types, lambda *values: _same(values[:count]))
+        )
     record = trace.now.record(plan, (*call.raw, *sources))[0].record
     assert record is not None
     outputs: list[Custom] = []
@@ -237,3 +305,40 @@ def _record(call: Call, sources: tuple[Lazy, ...]) -> tuple[Custom, ...]:
         outputs.append(lazy)
     record.outputs = outputs
     return tuple(outputs)
+
+
+def once_differentiable(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Decorate a `backward` that is not to be differentiated, as where it is written in NumPy.
+
+    Differentiating its results raises `GradientError`, instead of taking them for constants.
+    """
+
+    @functools.wraps(function)
+    def once(context: Context, *gs: Any) -> Any:
+        with no_grad():
+            found = function(context, *gs)
+        tracked = [g for g in gs if isinstance(g, Handle) and g.lazy.tracked]
+        if not tracked:
+            return found
+        results = found if isinstance(found, tuple) else (found,)
+        ends = [x if x is None else _End.apply(x, *tracked) for x in results]
+        return tuple(ends) if isinstance(found, tuple) else ends[0]
+
+    return once
+
+
+class _End(Function):
+    """A value that depends on others in a way that nobody knows."""
+
+    @staticmethod
+    def forward(_: Context, x: Any, *others: Any) -> Any:
+        """The value."""
+        return x.view_as(x)
+
+    @staticmethod
+    def backward(_: Context, *gs: Any) -> Any:
+        """Refuse."""
+        raise GradientError(
+            "backward: a function marked with @once_differentiable cannot be differentiated twice"
+            f"{at_user_line()}"
+        )

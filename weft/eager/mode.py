@@ -71,7 +71,7 @@ class Setting(contextlib.ContextDecorator):
         self._before.pop()
 
 
-class _Switched(Setting):
+class Switched(Setting):
     """A setting that holds at once, and until the end of its `with` where it has one."""
 
     def __init__(self, field: str, value: Any) -> None:
@@ -79,6 +79,7 @@ class _Switched(Setting):
         super().__enter__()
 
     def __call__(self, function: Any) -> Any:
+        """Decorate a function; outside it, the setting is what it was."""
         self.__exit__()
         return Setting(self._field, self._value)(function)
 
@@ -124,7 +125,7 @@ def set_grad_enabled(mode: bool) -> Setting:
     ...     wf.is_grad_enabled()
     False
     """
-    return _Switched("grad_mode", bool(mode))
+    return Switched("grad_mode", bool(mode))
 
 
 def is_grad_enabled() -> bool:

@@ -7,7 +7,7 @@ from typing import Any
 
 from weft.eager.lazy import trace
 from weft.eager.tracing import subgraph_plan
-from weft.func.function import Function, take_apart, trace_function
+from weft.func.function import Function, finished, take_apart, trace_function
 
 
 def checkpoint(fun: Function) -> Function:
@@ -31,9 +31,6 @@ def checkpoint(fun: Function) -> Function:
         traced = trace_function(fun, apart)
         function = traced.function.with_gradient(rematerialise=True)
         found = trace.now.record(subgraph_plan(function), (*apart.lazies, *traced.captured))
-        count = len(found) - len(traced.changed)
-        for handle, lazy in zip(traced.changed, found[count:], strict=True):
-            handle.replace(lazy)
-        return traced.result.rebuilt(found[:count])
+        return finished(traced, found, apart.likes)
 
     return again

@@ -93,6 +93,11 @@ class CustomVjp:
     def _rule(
         self, apart: Arguments, plain: Traced, forward: Traced, args: Sequence[Any]
     ) -> _Backward:
+        if plain.result.written or forward.result.written:
+            raise GradientError(
+                "custom_vjp: expected functions that change none of their arguments in place; "
+                f"change a clone(){at_user_line()}"
+            )
         if forward.captured or plain.captured:
             raise GradientError(
                 "custom_vjp: expected functions of their arguments only, but they use tensors "

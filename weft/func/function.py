@@ -10,6 +10,7 @@ import numpy as np
 from weft.eager.api import Tensor
 from weft.eager.call import lazy_of, record, wrap
 from weft.eager.handle import Handle
+from weft.eager.inplace import write
 from weft.eager.lazy import Lazy
 from weft.eager.tracing import Traced, trace_tensors
 from weft.func.tree import Tree, flatten
@@ -27,11 +28,9 @@ class Arguments(NamedTuple):
     static: tuple[Any, ...]  # a static leaf, or `DATA` in the place of a tensor
     likes: tuple[Any, ...]
 
-    def rebuilt(self, lazies: Sequence[Lazy]) -> Any:
+    def with_tensors(self, tensors: Sequence[Any]) -> Any:
         """The arguments with other tensors."""
-        rest = iter(zip(lazies, self.likes, strict=True))
-        leaves = [wrap(*next(rest)) if s is DATA else s for s in self.static]
-        return self.tree.build(leaves)
+        return _built(self.tree, self.static, tensors)
 
 
 class _Data:
@@ -66,17 +65,36 @@ def _is_number(x: Any) -> bool:
 
 
 class Result(NamedTuple):
-    """What a traced function returned: its structure, and leaves that are no tensors."""
+    """What a traced function returned: its structure, and leaves that are no tensors.
+
+    Attributes:
+        same: for each tensor, which of the tensors among the arguments it is, if it is one.
+        written: which of the tensors among the arguments the function changed in place; their new
+            values are outputs behind the result's.
+    """
 
     tree: Tree
     static: tuple[Any, ...]
     kinds: tuple[type[Tensor], ...]
+    same: tuple[int | None, ...]
+    written: tuple[int, ...]
 
     def rebuilt(self, lazies: Sequence[Lazy]) -> Any:
+        """The result with these values."""
+        return self.with_tensors(self.tensors(lazies))
+
+    def tensors(self, lazies: Sequence[Lazy]) -> list[Tensor]:
+        """Tensors of the result's kinds."""
+        return list(map(_of_kind, lazies, self.kinds))
+
+    def with_tensors(self, tensors: Sequence[Any]) -> Any:
         """The result with these tensors."""
-        rest = iter(zip(lazies, self.kinds, strict=False))
-        leaves = [_of_kind(*next(rest)) if s is DATA else s for s in self.static]
-        return self.tree.build(leaves)
+        return _built(self.tree, self.static, tensors)
+
+
+def _built(tree: Tree, static: Sequence[Any], tensors: Sequence[Any]) -> Any:
+    rest = iter(tensors)
+    return tree.build([next(rest) if s is DATA else s for s in static])
 
 
 def _of_kind(lazy: Lazy, kind: type[Tensor]) -> Tensor:
@@ -85,15 +103,43 @@ def _of_kind(lazy: Lazy, kind: type[Tensor]) -> Tensor:
     return tensor
 
 
+def changed(tensors: Sequence[Any], values: Sequence[Lazy]) -> tuple[int, ...]:
+    """Which tensors were changed in place: they had these values."""
+    pairs = enumerate(zip(tensors, values, strict=True))
+    return tuple([i for i, (x, v) in pairs if x.lazy is not v and x.lazy.type is v.type])
+
+
 def trace_function(fun: Function, arguments: Arguments, constants: bool = False) -> Traced:
     """Record `fun` on stand-ins for the tensors in its arguments, which are (args, kwargs)."""
 
     def run(tracers: tuple[Lazy, ...]) -> tuple[Sequence[Lazy], Result]:
-        args, kwargs = arguments.rebuilt(tracers)
+        inside = list(map(wrap, tracers, arguments.likes))
+        args, kwargs = arguments.with_tensors(inside)
         leaves, tree = flatten(fun(*args, **kwargs))
         tensors = [y for y in leaves if _is_array(y)]
         static = tuple([DATA if _is_array(y) else y for y in leaves])
         kinds = tuple([y.kind if isinstance(y, Handle) else Tensor for y in tensors])
-        return [lazy_of(y) for y in tensors], Result(tree, static, kinds)
+        places = {id(x): i for i, x in enumerate(inside)}
+        written = changed(inside, tracers)
+        result = Result(tree, static, kinds, tuple([places.get(id(y)) for y in tensors]), written)
+        return [*map(lazy_of, tensors), *[inside[i].lazy for i in written]], result
 
     return trace_tensors(run, [x.type for x in arguments.lazies], constants)
+
+
+def finished(traced: Traced, found: Sequence[Lazy], given: Sequence[Any]) -> Any:
+    """What a traced function returns at a call, after the changes in place that it makes.
+
+    Args:
+        found: the outputs of the call.
+        given: the tensors among its arguments, `None` for what is no tensor.
+    """
+    result: Result = traced.result
+    count = len(result.kinds)
+    behind = iter(found[count:])
+    for i, lazy in zip(result.written, behind, strict=False):
+        if given[i] is not None:
+            write(given[i], lazy, "an argument")
+    for handle, lazy in zip(traced.changed, behind, strict=True):
+        handle.replace(lazy)
+    return result.rebuilt(found[:count])

@@ -9,19 +9,17 @@ from typing import Any
 import numpy as np
 
 from weft.eager.call import cast, lazy_of, wrap
+from weft.eager.forward import push
 from weft.eager.handle import Handle
+from weft.eager.inplace import write
 from weft.eager.lazy import Lazy, trace
-from weft.eager.plan import Plan, op_plan, recall, remember
+from weft.eager.plan import op_plan
 from weft.eager.walk import history, pull, zeros
 from weft.errors import DTypeError, GradientError, ShapeError, TreeError
 from weft.func.level import Variables, is_differentiated, kind_of_leaf
 from weft.func.tree import flatten, leaves_like
-from weft.ir.node import TensorType, Value
 from weft.ir.shape import show, size
 from weft.ops.base import REGISTRY, at_user_line
-from weft.ops.creation import zeros_like
-from weft.transform.forward import pushforward
-from weft.transform.gradient import Cotangent
 
 Function = Callable[..., Any]
 Argnums = int | Sequence[int]
@@ -62,11 +60,14 @@ class Run:
                 _check_tensors(leaves, what)
             self.ys = tuple([lazy_of(y) for y in leaves])
             self.kinds = tuple([kind_of_leaf(y) for y in leaves])
-        self.past = history(self.ys)
+        changes = self.variables.changed()
+        self.past = history([*self.ys, *[y for _, y in changes]])
+        self.depends = is_differentiated(self.past, self.variables.values)
         # Under no_grad the result is a constant to whoever differentiates outside.
-        wanted = trace.now.grad_mode
-        self.outer = wanted and is_differentiated(self.past, self.variables.values)
+        self.outer = trace.now.grad_mode and self.depends
         self.single = isinstance(argnums, int)
+        for tensor, y in changes:
+            write(tensor, self.outside(y), what)
 
     def pull(self, cotangents: Sequence[Lazy | None]) -> list[Lazy]:
         """Cotangents of the variables from those of the results."""
@@ -74,14 +75,18 @@ class Run:
         starts = [(y, g) for y, g in zip(self.ys, cotangents, strict=True) if y.tracked]
         if not starts:
             return [zeros(x) for x in xs]
-        return pull(starts, xs, self.past, self.outer or _any_tracked(cotangents))
+        return pull(starts, xs, self.past, self._recorded(cotangents))
 
     def push(self, tangents: Sequence[Any]) -> Any:
         """How the results move when the variables move along `tangents`, of their structure."""
         xs = self.variables.values
         leaves = leaves_like(self.variables.tree, list(tangents))
         moves = [_cotangent(x, t) for x, t in zip(xs, leaves, strict=True)]
-        return self.wrapped(push(self.ys, xs, moves, self.outer or _any_tracked(moves)))
+        return self.wrapped(push(self.ys, xs, moves, self.past, self._recorded(moves)))
+
+    def _recorded(self, directions: Sequence[Lazy | None]) -> bool:
+        """Whether someone may differentiate what comes of pulling or pushing these."""
+        return trace.now.grad_mode and (self.depends or _any_tracked(directions))
 
     def arguments(self, lazies: Sequence[Lazy]) -> Any:
         """Values in the structure of the arguments; of the one argument if there is one number."""
@@ -332,6 +337,11 @@ def jvp(
                 "jvp: expected tuples of primals and of tangents, one entry an argument, got "
                 f"{type(primals).__name__} and {type(tangents).__name__}{at_user_line()}"
             )
+    if flatten(primals)[1] != flatten(tangents)[1]:
+        raise TreeError(
+            "jvp: expected primals and tangents of the same structure, got "
+            f"{flatten(primals)[1]} and {flatten(tangents)[1]}{at_user_line()}"
+        )
     run = Run(fun, primals, {}, None, has_aux, "jvp")
     if strict and not all(y.tracked for y in run.ys):
         raise GradientError(
@@ -370,30 +380,3 @@ def make_jvp(fun: Function, argnum: int = 0) -> Function:
         return along
 
     return made
-
-
-def push(
-    ys: Sequence[Lazy], xs: Sequence[Lazy], tangents: Sequence[Lazy], tracked: bool
-) -> tuple[Lazy, ...]:
-    """Record the tangents of `ys` when `xs` move."""
-    plan = _push_plan([y.type for y in ys], [x.type for x in xs])
-    before, trace.now.grad_mode = trace.now.grad_mode, tracked
-    try:
-        return trace.now.record(plan, (*ys, *xs, *tangents))
-    finally:
-        trace.now.grad_mode = before
-
-
-def _push_plan(ys: Sequence[TensorType], xs: Sequence[TensorType]) -> Plan:
-    key = ("pushforward", tuple(map(id, ys)), tuple(map(id, xs)))
-    found = recall(key)
-    if found is not None:
-        return found
-    n, m = len(ys), len(xs)
-
-    def expand(*values: Value) -> Sequence[Cotangent]:
-        outputs = values[:n]
-        moved = pushforward(outputs, values[n : n + m], values[n + m :])
-        return [zeros_like(y) if t is None else t for t, y in zip(moved, outputs, strict=True)]
-
-    return remember(key, Plan("pushforward", ys, expand, follows=n))

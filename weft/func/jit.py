@@ -15,7 +15,7 @@ from weft.eager.promotion import default_dtype
 from weft.eager.standing import Standing
 from weft.eager.tracing import Traced, subgraph_plan
 from weft.errors import TracerError
-from weft.func.function import Function, Result, take_apart, trace_function
+from weft.func.function import Function, finished, take_apart, trace_function
 from weft.ir.node import TensorType
 from weft.ops.base import at_user_line
 
@@ -27,7 +27,6 @@ class _Entry:
     plan: Plan
     captured: tuple[tuple[Lazy, Callable[[], Any] | None], ...]  # with the tensor that shows it
     traced: Traced
-    result: Result
     last: Standing | None = None
 
     def standing(self) -> Standing:
@@ -58,7 +57,7 @@ class Jitted:
 
     Later calls record one node, whatever the function does in Python: printing and the like happen
     while it is traced only. Tensors from outside are seen as they are at each call, and in-place
-    changes of them are made at each call.
+    changes of them and of arguments are made at each call.
     """
 
     def __init__(self, function: Function, positions: Sequence[int], names: Sequence[str]) -> None:
@@ -78,18 +77,16 @@ class Jitted:
                 argument cannot be hashed.
         """
         again = self._again(args) if not kwargs else None
-        entry, lazies = again or self._entry(args, kwargs)
+        entry, lazies, tensors = again or self._entry(args, kwargs)
         standing = entry.standing()
         found = trace.now.record(entry.plan, (*lazies, *standing.values))
         if found and found[0].record is not None:
             found[0].record.standing = standing
-        changed = entry.traced.changed
-        count = len(found) - len(changed)
-        for handle, lazy in zip(changed, found[count:], strict=True):
-            handle.replace(lazy)
-        return entry.result.rebuilt(found[:count])
+        return finished(entry.traced, found, tensors)
 
-    def _again(self, args: tuple[Any, ...]) -> tuple[_Entry, tuple[Lazy, ...]] | None:
+    def _again(
+        self, args: tuple[Any, ...]
+    ) -> tuple[_Entry, tuple[Lazy, ...], Sequence[Any]] | None:
         """The entry of the last call and the arguments, if these are other tensors like those."""
         last = self._last
         if last is None or len(args) != len(last.types) or last.mode != _mode():
@@ -100,12 +97,12 @@ class Jitted:
             if lazy is None or lazy.type is not type_:
                 return None
             lazies.append(lazy)
-        return last.entry, tuple(lazies)
+        return last.entry, tuple(lazies), args
 
     def _entry(
         self, args: tuple[Any, ...], kwargs: dict[str, Any]
-    ) -> tuple[_Entry, tuple[Lazy, ...]]:
-        """What was traced for arguments like these, and the tensors in them."""
+    ) -> tuple[_Entry, tuple[Lazy, ...], Sequence[Any]]:
+        """What was traced for arguments like these, and the tensors in them, with their values."""
         fixed = tuple([a for i, a in enumerate(args) if i in self._positions])
         named = tuple([(k, v) for k, v in kwargs.items() if k in self._names])
         free = [a for i, a in enumerate(args) if i not in self._positions]
@@ -119,14 +116,14 @@ class Jitted:
             whole = self._bound(fixed, dict(named))
             traced = trace_function(whole, apart)
             owners = [(x, x.owner) for x in traced.captured]
-            entry = _Entry(subgraph_plan(traced.function), tuple(owners), traced, traced.result)
+            entry = _Entry(subgraph_plan(traced.function), tuple(owners), traced)
             if not any(isinstance(x, Tracer) for x in traced.captured):
                 self._entries[key] = entry
         plain = key in self._entries and not kwargs and not fixed
         tensors = plain and all([isinstance(x, Handle) for x in args])
         same = tuple([x.type for x in apart.lazies])
         self._last = _Last(entry, kinds, same, mode) if tensors else None
-        return entry, apart.lazies
+        return entry, apart.lazies, apart.likes
 
     def _find(self, key: Any) -> _Entry | None:
         try:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import threading
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from typing import Any, Final
 
 from weft.eager.call import lazy_of, wrap
@@ -14,6 +14,7 @@ from weft.eager.mode import enable_grad
 from weft.eager.plan import Plan, recall, remember
 from weft.eager.walk import History
 from weft.errors import GradientError
+from weft.func.function import changed
 from weft.func.tree import Tree, flatten
 from weft.ir.node import TensorType
 from weft.ops.base import REGISTRY, at_user_line
@@ -23,10 +24,20 @@ _IDENTITY: Final = REGISTRY["identity"]
 
 class _Levels(threading.local):
     def __init__(self) -> None:
-        self.open: list[frozenset[Lazy]] = []
+        self.open: list[Collection[Lazy]] = []
 
 
 _levels: Final = _Levels()
+
+
+def opened(values: Collection[Lazy]) -> None:
+    """Someone differentiates by these from now on."""
+    _levels.open.append(values)
+
+
+def closed(values: Collection[Lazy]) -> None:
+    """No longer."""
+    _levels.open = [level for level in _levels.open if level is not values]
 
 
 def variable(x: Any, what: str) -> tuple[Any, Lazy]:
@@ -64,21 +75,30 @@ class Variables:
     """The leaves of some arguments as variables of one derivative."""
 
     def __init__(self, arguments: Sequence[Any], what: str) -> None:
-        leaves, self.tree = flatten(list(arguments))
-        pairs = [variable(x, what) for x in leaves]
-        self.kinds = tuple([kind_of_leaf(x) for x in leaves])
+        self.given, self.tree = flatten(list(arguments))
+        pairs = [variable(x, what) for x in self.given]
+        self.kinds = tuple([kind_of_leaf(x) for x in self.given])
         self.values = tuple([lazy for _, lazy in pairs])
-        self.arguments: list[Any] = self.tree.build([tensor for tensor, _ in pairs])
+        self.tensors = [tensor for tensor, _ in pairs]
+        self.arguments: list[Any] = self.tree.build(self.tensors)
 
     @contextlib.contextmanager
     def differentiated(self) -> Iterator[None]:
         """Inside, results of operations on them can be differentiated."""
-        _levels.open.append(frozenset(self.values))
+        opened(self.values)
         try:
             with enable_grad():
                 yield
         finally:
-            _levels.open.pop()
+            closed(self.values)
+
+    def changed(self) -> list[tuple[Handle, Lazy]]:
+        """The tensors given as arguments that were changed in place, with their new values."""
+        return [
+            (self.given[i], self.tensors[i].lazy)
+            for i in changed(self.tensors, self.values)
+            if self.kinds[i] is not None
+        ]
 
     def structures(self) -> tuple[Tree, ...]:
         """The structure of each argument."""

@@ -7,7 +7,7 @@ from contextlib import AbstractContextManager
 from typing import Any, Protocol
 
 from weft.eager.movement import stack
-from weft.errors import ShapeError
+from weft.errors import GradientError, ShapeError
 from weft.ops.base import at_user_line
 
 
@@ -86,6 +86,7 @@ def stack_module_state(models: Sequence[Swappable]) -> tuple[dict[str, Any], dic
 
     Raises:
         ShapeError: no modules, of different classes, or not all in training mode or all not.
+        GradientError: a parameter that needs a gradient in some modules only.
     """
     kinds = {(type(m), getattr(m, "training", None)) for m in models}
     if len(kinds) != 1:
@@ -94,7 +95,7 @@ def stack_module_state(models: Sequence[Swappable]) -> tuple[dict[str, Any], dic
             f"{sorted(str(kind.__name__) for kind, _ in kinds) or 'none'}{at_user_line()}"
         )
     parameters = {
-        name: _leaf([dict(m.named_parameters())[name] for m in models])
+        name: _leaf(name, [dict(m.named_parameters())[name] for m in models])
         for name, _ in models[0].named_parameters()
     }
     buffers = {
@@ -104,7 +105,12 @@ def stack_module_state(models: Sequence[Swappable]) -> tuple[dict[str, Any], dic
     return parameters, buffers
 
 
-def _leaf(tensors: Sequence[Any]) -> Any:
+def _leaf(name: str, tensors: Sequence[Any]) -> Any:
     """Tensors stacked, without their history."""
+    if len({x.requires_grad for x in tensors}) != 1:
+        raise GradientError(
+            f"stack_module_state: expected {name} to need a gradient in all modules or in none: "
+            f"let all have the same .requires_grad{at_user_line()}"
+        )
     stacked = stack([x.detach() for x in tensors])
     return stacked.requires_grad_(tensors[0].requires_grad)

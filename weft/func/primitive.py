@@ -15,7 +15,7 @@ from weft.eager.lazy import Lazy, array_of, known, trace
 from weft.eager.plan import Plan, intern
 from weft.eager.tracing import trace_tensors
 from weft.errors import GradientError, TracerError
-from weft.func.function import DATA, take_apart
+from weft.func.function import take_apart
 from weft.ir.dtype import as_dtype
 from weft.ir.node import TensorType, Value
 from weft.ops.base import REGISTRY, at_user_line
@@ -43,9 +43,7 @@ class Primitive:
         """
         apart = take_apart(args)
         arrays = [array_of(x) for x in apart.lazies]
-        rest = iter(arrays)
-        leaves = [next(rest) if s is DATA else s for s in apart.static]
-        result = np.asarray(self.function(*apart.tree.build(leaves), **kwargs))
+        result = np.asarray(self.function(*apart.with_tensors(arrays), **kwargs))
         return self._recorded(apart.lazies, result, args, kwargs)
 
     def _recorded(
@@ -105,7 +103,7 @@ class _Rule:
             return None
 
         def run(tracers: tuple[Lazy, ...]) -> tuple[Sequence[Lazy], None]:
-            args = self.apart.rebuilt(tracers[2:])
+            args = self.apart.with_tensors(list(map(wrap, tracers[2:], self.apart.likes)))
             found = maker(wrap(tracers[1]), *args, **self.kwargs)(wrap(tracers[0]))
             return [lazy_of(found)], None
 
@@ -123,9 +121,7 @@ class _Rule:
 
     def _called(self, maker: VjpMaker, g: Value, y: Value, xs: Sequence[Value], i: int) -> Value:
         def call(g: Any, y: Any, *arrays: Any) -> Any:
-            rest = iter(arrays)
-            leaves = [next(rest) if s is DATA else s for s in self.apart.static]
-            found = maker(y, *self.apart.tree.build(leaves), **self.kwargs)(g)
+            found = maker(y, *self.apart.with_tensors(arrays), **self.kwargs)(g)
             return np.asarray(found, xs[i].dtype.numpy)
 
         kind = xs[i].type
@@ -139,9 +135,7 @@ def _plan(owner: Primitive, rule: _Rule, kind: TensorType) -> Plan:
     """A call into Python with this gradient; every call has a plan of its own."""
 
     def call(*arrays: Any) -> Any:
-        rest = iter(arrays)
-        leaves = [next(rest) if s is DATA else s for s in rule.apart.static]
-        return np.asarray(owner.function(*rule.apart.tree.build(leaves), **rule.kwargs))
+        return np.asarray(owner.function(*rule.apart.with_tensors(arrays), **rule.kwargs))
 
     def expand(*values: Value) -> Sequence[Value]:
         return _HOST.all(

@@ -122,9 +122,12 @@ def prefix(axes: Any, tree: Tree) -> list[Any]:
     """
     if axes is None or isinstance(axes, int):
         return [axes] * tree.size
-    parts = list(axes.values()) if isinstance(axes, dict) else list(axes)
-    if tree.kind is None or len(parts) != len(tree.children):
+    fits = tree.kind is not None and len(axes) == len(tree.children)
+    if fits and isinstance(axes, dict):
+        fits = set(axes) == set(tree.keys)
+    if not fits:
         raise TreeError(f"axes: expected one for each part of {tree}, got {axes}{at_user_line()}")
+    parts = [axes[key] for key in tree.keys] if isinstance(axes, dict) else axes
     return [
         a for part, child in zip(parts, tree.children, strict=True) for a in prefix(part, child)
     ]

@@ -6,21 +6,24 @@ import functools
 from collections.abc import Sequence
 from typing import Any, Final, NamedTuple
 
-from weft.eager.call import record, wrap
+from weft.eager.call import record
 from weft.eager.handle import Handle
+from weft.eager.inplace import write
 from weft.eager.lazy import Drawn, Lazy, trace
 from weft.eager.movement import cat
 from weft.eager.plan import intern
-from weft.eager.tracing import subgraph_plan
+from weft.eager.shaping import movedim
+from weft.eager.tracing import Traced, subgraph_plan
 from weft.errors import OutOfRangeError, ShapeError, TracerError
-from weft.func.function import DATA, Arguments, Function, take_apart, trace_function
-from weft.func.tree import flatten, prefix
+from weft.func.function import DATA, Arguments, Function, Result, take_apart, trace_function
+from weft.func.tree import Tree, flatten, prefix
 from weft.ir.shape import known, show
 from weft.ops.base import REGISTRY, at_user_line
 from weft.transform.vmap import batch
 
 _TRANSPOSE: Final = REGISTRY["transpose"]
 _BROADCAST: Final = REGISTRY["broadcast_to"]
+_SLICE: Final = REGISTRY["slice"]
 _RANDOMNESS: Final = ("different", "same", "error")
 
 
@@ -70,23 +73,34 @@ def vmap(
     def mapped(*args: Any, **kwargs: Any) -> Any:
         apart = take_apart((args, kwargs), numbers=False)
         axes = _axes(taken, args, kwargs)
-        inputs = [_to_front(x, a) for x, a in zip(apart.lazies, axes, strict=True)]
-        flags = [a is not None for a in axes]
-        whole = _Examples(apart, inputs, flags, _size(inputs, axes))
-        parts = [whole] if chunk_size is None else whole.chunks(chunk_size)
-        found = [_call(fun, part, placed, randomness) for part in parts]
+        fronts = [_to_front(x, a) for x, a in zip(apart.lazies, axes, strict=True)]
+        whole = _Examples(apart, axes, fronts, 0, _size(fronts, axes))
+        if chunk_size is None:
+            return _call(fun, whole, placed, randomness)
+        found = [_call(fun, part, placed, randomness) for part in whole.chunks(chunk_size)]
         return found[0] if len(found) == 1 else _joined(found, placed)
 
     return mapped
 
 
 class _Examples(NamedTuple):
-    """Arguments with the axis of examples, where they have one, in front."""
+    """Some of the examples in arguments, which have the axis of examples, if any, in front."""
 
     apart: Arguments
-    inputs: Sequence[Lazy]
-    flags: Sequence[bool]
-    size: int
+    axes: Sequence[int | None]
+    fronts: Sequence[Lazy]
+    begin: int
+    end: int
+
+    @property
+    def size(self) -> int:
+        """How many there are."""
+        return self.end - self.begin
+
+    @property
+    def flags(self) -> list[bool]:
+        """Which arguments have an axis of examples."""
+        return [a is not None for a in self.axes]
 
     def chunks(self, count: int) -> list[_Examples]:
         """The same, `count` examples each, and the rest.
@@ -96,23 +110,38 @@ class _Examples(NamedTuple):
         """
         if count < 1:
             raise ShapeError(f"vmap: chunk_size: expected 1 or more, got {count}{at_user_line()}")
-        return [self._part(a, min(a + count, self.size)) for a in range(0, self.size, count)]
+        begins = range(0, self.end, count)
+        return [self._replace(begin=a, end=min(a + count, self.end)) for a in begins]
 
-    def _part(self, begin: int, end: int) -> _Examples:
-        return self._replace(
-            inputs=[
-                wrap(x)[begin:end].lazy if f else x
-                for x, f in zip(self.inputs, self.flags, strict=True)
-            ],
-            size=end - begin,
-        )
+    def inputs(self) -> list[Lazy]:
+        """The values of these examples; of what all share, the value now."""
+        return [
+            (x if like is None else like.lazy) if axis is None else self._part(x)
+            for like, x, axis in zip(self.apart.likes, self.fronts, self.axes, strict=True)
+        ]
+
+    def _part(self, x: Lazy) -> Lazy:
+        shape = known(x.type.shape)
+        if self.size == shape[0]:
+            return x
+        begin, end = (self.begin, *[0] * (len(shape) - 1)), (self.end, *shape[1:])
+        return record(_SLICE, (x,), {"begin": begin, "end": end})[0]
+
+    def place(self, i: int) -> Any:
+        """Of an argument, these examples as a view with their axis in front."""
+        axis = self.axes[i]
+        tensor = self.apart.likes[i]
+        if axis is None:
+            return tensor
+        front = movedim(tensor, axis, 0) if axis % tensor.ndim else tensor
+        return front if self.size == front.shape[0] else front[self.begin : self.end]
 
 
 def _joined(parts: Sequence[Any], out_axes: Any) -> Any:
     """The results of several chunks of examples as one."""
     columns = [flatten(part)[0] for part in parts]
     tree = flatten(parts[0])[1]
-    axes = prefix(out_axes, tree)
+    axes = _places(out_axes, tree)
     rows = zip(axes, *columns, strict=True)
     return tree.build(
         [row[0] if a is None or not isinstance(row[0], Handle) else cat(row, a) for a, *row in rows]
@@ -144,16 +173,11 @@ def _axes(in_axes: Any, args: Sequence[Any], kwargs: dict[str, Any]) -> list[int
 
 
 def _call(fun: Function, examples: _Examples, out_axes: Any, randomness: str) -> Any:
-    apart, inputs, flags, size = examples
-    single = apart._replace(
+    inputs, flags, size = examples.inputs(), examples.flags, examples.size
+    single = examples.apart._replace(
         lazies=tuple([_example(x, f) for x, f in zip(inputs, flags, strict=True)])
     )
     traced = trace_function(fun, single)
-    if traced.changed:
-        raise TracerError(
-            f"vmap: expected a function without effects, but it changes a tensor in place that it "
-            f"was not given{at_user_line()}"
-        )
     if randomness == "error" and any([isinstance(x, Drawn) for x in traced.captured]):
         raise TracerError(
             "vmap: the function draws random numbers; say randomness='different' or 'same'"
@@ -162,14 +186,58 @@ def _call(fun: Function, examples: _Examples, out_axes: Any, randomness: str) ->
     shared = [False] * len(traced.captured)
     function = batch(traced.function, [*flags, *shared], size, fresh_bits=randomness != "same")
     found = trace.now.record(subgraph_plan(function), (*inputs, *traced.captured))
-    tree = traced.result.tree
-    wanted = iter(prefix(out_axes, tree))
-    places = [a for s, a in zip(traced.result.static, wanted, strict=True) if s is DATA]
-    results = [
+    result: Result = traced.result
+    wanted = iter(_places(out_axes, result.tree))
+    places = [a for s, a in zip(result.static, wanted, strict=True) if s is DATA]
+    count = len(places)
+    ys = [
         _placed(y, mapped, place, size)
-        for y, mapped, place in zip(found, function.mapped, places, strict=True)
+        for y, mapped, place in zip(found, function.mapped, places, strict=False)
     ]
-    return traced.result.rebuilt(results)
+    _change(examples, traced, found[count:], function.mapped[count:])
+    pairs = zip(result.tensors(ys), result.same, places, strict=True)
+    return result.with_tensors([_itself(examples, *pair) for pair in pairs])
+
+
+def _places(out_axes: Any, tree: Tree) -> list[Any]:
+    """An axis for each leaf of the result."""
+    single = tree.kind is None and isinstance(out_axes, tuple) and len(out_axes) == 1  # pyright: ignore[reportUnknownArgumentType]
+    return prefix(out_axes[0] if single else out_axes, tree)
+
+
+def _change(
+    examples: _Examples, traced: Traced, found: Sequence[Lazy], mapped: Sequence[bool]
+) -> None:
+    """Make the changes in place that the function makes, of its arguments and from outside.
+
+    Raises:
+        ShapeError: one that differs from example to example, of a tensor that all share.
+    """
+    written = traced.result.written
+    flags = [*[examples.flags[i] for i in written], *[False] * len(traced.changed)]
+    if any([m and not f for m, f in zip(mapped, flags, strict=True)]):
+        raise ShapeError(
+            "vmap: a tensor that all examples share cannot be changed in place to what differs "
+            f"from example to example; map over it, or change a copy{at_user_line()}"
+        )
+    values = [
+        _placed(y, m, 0, examples.size) if f else y
+        for y, m, f in zip(found, mapped, flags, strict=True)
+    ]
+    for i, y in zip(written, values, strict=False):
+        if examples.apart.likes[i] is not None:
+            write(examples.place(i), y, "vmap")
+    for handle, y in zip(traced.changed, values[len(written) :], strict=True):
+        handle.replace(y)
+
+
+def _itself(examples: _Examples, y: Any, i: int | None, place: int | None) -> Any:
+    """A result; of an argument that the function returned, that tensor, or a view of it."""
+    axis = None if i is None else examples.axes[i]
+    tensor = None if i is None else examples.apart.likes[i]
+    if axis is None or place is None or tensor is None or tensor.shape[axis] != examples.size:
+        return y
+    return tensor if (axis - place) % tensor.ndim == 0 else movedim(tensor, axis, place)
 
 
 def _size(inputs: Sequence[Lazy], axes: Sequence[int | None]) -> int:

@@ -1,0 +1,147 @@
+"""Forward mode of tensors: dual numbers, and functions of the user's own."""
+
+import pytest
+
+import weft as wf
+from weft import func
+from weft.autograd import forward_ad as fwad
+from weft.errors import GradientError, ShapeError
+from weft.func.gradient import make_jvp
+
+
+class Sine(wf.autograd.Function):
+    """The results are sin(x) y and y itself; the slopes are twice the right ones, to tell them."""
+
+    @staticmethod
+    def forward(x, y):
+        return x.sin() * y, y
+
+    @staticmethod
+    def setup_context(ctx, inputs, output):
+        ctx.save_for_backward(*inputs)
+        ctx.save_for_forward(inputs[0] * 2, *inputs)
+
+    @staticmethod
+    def backward(ctx, g, h):
+        x, y = ctx.saved_tensors
+        return 2 * g * x.cos() * y, 2 * g * x.sin() + 2 * h
+
+    @staticmethod
+    def jvp(ctx, s, t):
+        _, x, y = ctx.saved_tensors
+        return 2 * s * x.cos() * y + 2 * t * x.sin(), t * 2
+
+
+def expression(x, y):
+    a, b = Sine.apply(x * y, y)
+    c, _ = Sine.apply(a, b)
+    return c * b * y
+
+
+def scalar(value):
+    return wf.tensor(value, dtype=wf.float64)
+
+
+def test_functions_move_as_they_say():
+    x, y, s, t = scalar(0.7), scalar(1.3), scalar(0.9), scalar(-0.4)
+    move = func.jvp(expression, (x, y), (s, t))[1]
+    slopes = func.grad(expression, (0, 1))(x, y)
+    assert move.item() == pytest.approx((slopes[0] * s + slopes[1] * t).item())
+    assert func.jacfwd(expression, (0, 1))(x, y)[0].item() == pytest.approx(slopes[0].item())
+
+
+def test_functions_move_to_second_order():
+    def both(x):
+        return Sine.apply(x, x * x)[0]
+
+    def slope(x):
+        return make_jvp(both)(x)(scalar(1.0))[1]
+
+    x = scalar(0.7)
+    second = make_jvp(slope)(x)(scalar(1.0))[1].item()
+    assert second == pytest.approx(func.grad(slope)(x).item())
+    assert second == pytest.approx(func.grad(func.grad(both))(x).item())
+
+
+def test_a_function_must_say_how_it_moves():
+    class Double(wf.autograd.Function):
+        @staticmethod
+        def forward(ctx, x):
+            return x * 2
+
+        @staticmethod
+        def backward(ctx, g):
+            return g * 2
+
+    x = wf.ones(2)
+    with pytest.raises(GradientError, match=r"Double.jvp: .* define jvp\(ctx, \*tangents\)"):
+        func.jvp(Double.apply, (x,), (x,))
+    assert func.jvp(lambda x: Double.apply(x.detach()) * x, (x,), (x,))[1].tolist() == [2.0, 2.0]
+    Double.jvp = staticmethod(lambda ctx, t: (t, t))
+    with pytest.raises(GradientError, match="expected 1 tangents"):
+        func.jvp(Double.apply, (x,), (x,))
+    Double.jvp = staticmethod(lambda ctx, t: t.sum())
+    with pytest.raises(
+        ShapeError, match=r"a tangent of shape \(2,\), that of the result, got \(\)"
+    ):
+        func.jvp(Double.apply, (x,), (x,))
+
+
+def test_a_backward_in_numpy_is_not_differentiated():
+    class Cube(wf.autograd.Function):
+        @staticmethod
+        def forward(ctx, x):
+            ctx.slope = wf.tensor(3 * x.detach().numpy() ** 2)
+            return wf.tensor(x.detach().numpy() ** 3)
+
+        @staticmethod
+        @wf.autograd.function.once_differentiable
+        def backward(ctx, g):
+            return wf.tensor(g.numpy(force=True) * ctx.slope.numpy())
+
+    x = wf.tensor(2.0, requires_grad=True)
+    g = wf.tensor(1.0, requires_grad=True)
+    Cube.apply(x).backward(g)
+    assert x.grad.item() == 12.0
+    (slope,) = wf.autograd.grad(Cube.apply(x), x, g, create_graph=True)
+    assert slope.item() == 12.0
+    with pytest.raises(GradientError, match="once_differentiable"):
+        slope.backward()
+
+
+def test_dual_tensors():
+    x, t, w = scalar(0.7), scalar(2.0), wf.tensor(3.0, dtype=wf.float64, requires_grad=True)
+    with fwad.dual_level():
+        dual = fwad.make_dual(x, t)
+        assert fwad.unpack_dual(dual).tangent.item() == 2.0
+        primal, tangent = fwad.unpack_dual(w * dual.sin().add_(dual))
+        assert fwad.unpack_dual(wf.exp(x)).tangent is None
+        assert fwad.unpack_dual(w * 2).tangent is None
+        y, move = fwad.unpack_dual(Sine.apply(dual, x)[0])
+    assert primal.item() == pytest.approx((3 * (x.sin() + x)).item())
+    assert tangent.item() == pytest.approx((6 * (x.cos() + 1)).item())
+    assert not y.requires_grad and move.item() == pytest.approx((4 * x.cos() * x).item())
+    (slope,) = wf.autograd.grad(tangent, w)
+    assert slope.item() == pytest.approx((2 * (x.cos() + 1)).item())
+    assert fwad.unpack_dual(dual).tangent is None
+
+
+def test_levels_of_dual_tensors():
+    x = scalar(2.0)
+    with wf.no_grad(), fwad.dual_level() as outer:
+        a = fwad.make_dual(x, scalar(1.0))
+        with fwad.dual_level():
+            b = fwad.make_dual(a, a * 5)
+            inner = fwad.unpack_dual(b**3).tangent
+        assert inner.item() == 3 * 4 * 10
+        assert fwad.unpack_dual(inner, level=outer).tangent.item() == pytest.approx(45 * 4)
+    level = fwad.enter_dual_level()
+    fwad.exit_dual_level(level=level)
+    for call in (lambda: fwad.make_dual(x, x), fwad.exit_dual_level):
+        with pytest.raises(GradientError, match=r"expected a dual_level\(\)"):
+            call()
+    with fwad.dual_level():
+        with pytest.raises(ShapeError, match="expected a tangent of shape"):
+            fwad.make_dual(x, wf.ones(2))
+        with pytest.raises(GradientError, match="expected floating arguments"):
+            fwad.make_dual(wf.tensor(1), wf.tensor(1))

@@ -1,0 +1,7 @@
+"""Operations of the user's own, under the names of PyTorch's `torch.autograd.function`."""
+
+from __future__ import annotations
+
+from weft.eager.custom import Function, once_differentiable
+
+__all__ = ["Function", "once_differentiable"]
