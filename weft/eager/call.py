@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 
 from weft.eager import promotion
-from weft.eager.handle import Handle
+from weft.eager.handle import Handle, handle_of
 from weft.eager.lazy import Array, Lazy, Number, array_of, known, trace
 from weft.eager.plan import Plan, function_plan, further_plans, intern, op_plan
 from weft.errors import DTypeError
@@ -33,7 +33,7 @@ def set_tensor(cls: type[Tensor]) -> None:
 def wrap(lazy: Lazy, like: Any = None) -> Tensor:
     """A new tensor that shows a value; of the kind of `like`, a tensor, if given."""
     cls: type[Tensor] = _tensor[0] if like is None else like.kind
-    return cls.of(lazy)
+    return handle_of(cls, lazy)
 
 
 def leaf(array: Array) -> Lazy:
@@ -41,20 +41,52 @@ def leaf(array: Array) -> Lazy:
     return known(array, intern(as_dtype(array.dtype), array.shape))
 
 
-class _Scalars(dict[DType, TensorType]):
-    """The type of a scalar of each element type."""
+MOST_NUMBERS: Final = 4096  # of one class and element type
 
-    def __missing__(self, dtype: DType) -> TensorType:
-        found = self[dtype] = intern(dtype, ())
+
+class Numbers:
+    """Python numbers of one class as inputs of one element type."""
+
+    __slots__ = ("_arrays", "_dtype", "_type")
+
+    def __init__(self, dtype: DType) -> None:
+        self._dtype = dtype
+        self._type = intern(dtype, ())
+        self._arrays: dict[Any, Array] = {}  # of the numbers so far, which nobody writes to
+
+    def get(self, value: Any) -> Lazy:
+        """A number as an input: see `number`."""
+        array = self._arrays.get(value)
+        found = Number()  # without `begun`: this is a quarter of what it takes to record x * 2.0
+        found.type = self._type
+        found.array = self._enter(value) if array is None else array
+        found.index = 0
+        found.tracked = False
+        found.record = found.owner = found.leaf = found.hooks = found.home = None
         return found
 
+    def _enter(self, value: Any) -> Array:
+        try:
+            array = np.array(value, self._dtype.numpy)
+        except (OverflowError, TypeError):  # too large, or complex for a real type
+            text = f"expected a number that {self._dtype} holds, got {value!r}"
+            raise DTypeError(text + at_user_line()) from None
+        array.flags.writeable = False
+        if value and value.__class__ is not complex:  # 0.0 equals -0.0
+            if len(self._arrays) >= MOST_NUMBERS:
+                self._arrays.clear()
+            self._arrays[value] = array
+        return array
 
-_scalars: Final = _Scalars()
-_new: Final = object.__new__
+
+class _AllNumbers(dict[tuple[DType, type[Any]], Numbers]):
+    """By element type and class: equal numbers of two classes may be different values."""
+
+    def __missing__(self, key: tuple[DType, type[Any]]) -> Numbers:
+        return self.setdefault(key, Numbers(key[0]))
 
 
-MOST_NUMBERS: Final = 4096
-_numbers: Final[dict[Any, Array]] = {}  # arrays of numbers, which nobody writes to
+_numbers: Final = _AllNumbers()
 
 
 def number(value: Any, dtype: DType) -> Lazy:
@@ -63,30 +95,7 @@ def number(value: Any, dtype: DType) -> Lazy:
     Raises:
         DTypeError: `dtype` cannot hold it.
     """
-    key = (value, value.__class__, dtype)
-    array = _numbers.get(key)
-    # Without a call of the class: this is a quarter of what it takes to record x * 2.0.
-    found = _new(Number)
-    found.type = _scalars[dtype]
-    found.array = _enter_number(value, dtype, key) if array is None else array
-    found.index = 0
-    found.tracked = False
-    found.record = found.owner = found.leaf = found.hooks = found.home = None
-    return found
-
-
-def _enter_number(value: Any, dtype: DType, key: Any) -> Array:
-    try:
-        array = np.array(value, dtype.numpy)
-    except (OverflowError, TypeError):  # too large, or complex for a real type
-        text = f"expected a number that {dtype} holds, got {value!r}"
-        raise DTypeError(text + at_user_line()) from None
-    array.flags.writeable = False
-    if value and value.__class__ is not complex:  # 0.0 equals -0.0
-        if len(_numbers) >= MOST_NUMBERS:
-            _numbers.clear()
-        _numbers[key] = array
-    return array
+    return _numbers[dtype, value.__class__].get(value)
 
 
 def lazy_of(x: Any, dtype: DType | None = None, rules: promotion.Rules = promotion.TORCH) -> Lazy:
@@ -157,9 +166,38 @@ def kind_of(*xs: Any) -> Any:
 
 # Elementwise operations, with promotion
 
-Plans = dict[Any, tuple[Plan, DType]]
-"""Of an operation by what identifies the types of its operands: the plan, and their common type;
-only where no operand is to be cast, whatever the default type."""
+Found = tuple[Plan, Numbers | None]
+
+
+class Plans(dict[Any, Found]):
+    """The plans of an operation by what identifies its operands' types; inputs of a bare number.
+
+    Only where no operand is to be cast, whatever the default type. What was looked up last is
+    mostly what comes next, and recognised without a key: half of what the look-up takes.
+
+    Attributes:
+        latest: the operands' types (of numbers their classes), the rules, and what was found.
+    """
+
+    __slots__ = ("latest",)
+    latest: tuple[Any, Any, Any, Found | None]
+
+    def __init__(self) -> None:
+        self.latest = (None, None, None, None)
+
+    def find(self, x: TensorType, y: Any, rules: promotion.Rules) -> Found | None:
+        """What is known for operands of type `x` and of type, or class, `y`."""
+        found = self.get((rules, id(x), id(y) if type(y) is TensorType else y))
+        if found is not None:
+            self.latest = (x, y, rules, found)
+        return found
+
+    def clear(self) -> None:
+        """Forget them all."""
+        self.latest = (None, None, None, None)
+        super().clear()
+
+
 _plans: Final[dict[Op, Plans]] = {}
 
 
@@ -167,7 +205,7 @@ def plans_of(op: Op) -> Plans:
     """The plans known so far of an elementwise operation."""
     found = _plans.get(op)
     if found is None:
-        found = _plans[op] = {}
+        found = _plans[op] = Plans()
         further_plans.append(found)
     return found
 
@@ -180,7 +218,7 @@ def unary(op: Op, x: Any, floats: bool = False) -> Tensor:
     if floats and not dtype.is_floating:
         lazy = cast(lazy, (promotion.TORCH if like is None else like.rules).floating(dtype))
     elif trace.now.autocast is None:
-        plans_of(op)[id(lazy.type)] = op_plan(op, (lazy.type,), {}), dtype
+        plans_of(op)[id(lazy.type)] = op_plan(op, (lazy.type,), {}), None
     return wrap(record(op, (lazy,), {})[0], like)
 
 
@@ -209,7 +247,8 @@ def binary(op: Op, x: Any, y: Any, floats: bool = False) -> Tensor:
     b, kind_b = _operand(y, True, rules)
     dtype, called, plan = _plan_binary(op, a, b, floats, rules)
     if plan is not None and any([isinstance(z, Lazy) and z.type.dtype is dtype for z in (a, b)]):
-        plans_of(op)[rules, kind_a, kind_b] = plan, dtype  # it does not depend on the default type
+        numbers = _numbers[dtype, kind_b] if kind_b in _NUMBERS else None
+        plans_of(op)[rules, kind_a, kind_b] = plan, numbers  # whatever the default type is
     if kind_a in _NUMBERS:
         a = number(a, dtype)
     if kind_b in _NUMBERS:

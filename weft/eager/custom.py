@@ -9,7 +9,7 @@ from typing import Any, ClassVar, Final
 from weft.eager.call import cast, lazy_of, wrap
 from weft.eager.creation import zeros
 from weft.eager.handle import Handle
-from weft.eager.lazy import Lazy, trace
+from weft.eager.lazy import Lazy, begun, trace
 from weft.eager.mode import no_grad
 from weft.eager.plan import Plan, recall, remember
 from weft.errors import GradientError, ShapeError
@@ -300,7 +300,7 @@ def _record(call: Call, sources: tuple[Lazy, ...]) -> tuple[Custom, ...]:
     assert record is not None
     outputs: list[Custom] = []
     for i, kind in enumerate(types):
-        lazy = Custom(kind, record, i, True)
+        lazy = begun(Custom(), kind, record, i, True)
         lazy.call = call
         outputs.append(lazy)
     record.outputs = outputs

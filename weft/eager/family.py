@@ -11,7 +11,6 @@ from weft.eager.call import (
     cast,
     kind_of,
     lazy_of,
-    number,
     plans_of,
     promoted,
     record,
@@ -19,7 +18,7 @@ from weft.eager.call import (
     unary,
     wrap,
 )
-from weft.eager.handle import Handle
+from weft.eager.handle import Handle, handle_of
 from weft.eager.lazy import trace
 from weft.eager.promotion import TORCH
 from weft.ir.dtype import DType, bool_, int64
@@ -43,16 +42,20 @@ def of_two(name: str, floats: bool = False) -> Binary:
         now = trace.now
         if isinstance(x, Handle) and now.autocast is None:
             a = x.shown if x.window is None else x.lazy
+            b: Any = None
             if isinstance(other, Handle):
                 b = other.shown if other.window is None else other.lazy
-                found = plans.get((x.rules, id(a.type), id(b.type)))
-                if found is not None:
-                    return x.kind.of(now.record_one(found[0], (a, b), frame(1)))
+                kind = b.type
             else:
-                found = plans.get((x.rules, id(a.type), other.__class__))
-                if found is not None:
-                    b = number(other, found[1])
-                    return x.kind.of(now.record_one(found[0], (a, b), frame(1)))
+                kind = other.__class__
+            left, right, rules, found = plans.latest
+            if left is not a.type or right is not kind or rules is not x.rules:
+                found = plans.find(a.type, kind, x.rules)
+            if found is not None:
+                plan, numbers = found
+                if numbers is not None:
+                    b = numbers.get(other)
+                return handle_of(x.kind, now.record_one(plan, (a, b), frame(1)))
         return binary(op, x, other, floats)
 
     function.__name__ = function.__qualname__ = name
@@ -71,7 +74,7 @@ def of_one(name: str, floats: bool = False) -> Unary:
             lazy = x.shown if x.window is None else x.lazy
             found = plans.get(id(lazy.type))
             if found is not None:
-                return x.kind.of(now.record_one(found[0], (lazy,), frame(1)))
+                return handle_of(x.kind, now.record_one(found[0], (lazy,), frame(1)))
         return unary(op, x, floats)
 
     function.__name__ = function.__qualname__ = name

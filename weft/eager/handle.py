@@ -22,6 +22,16 @@ from weft.ir.node import TensorType
 _new: Final = object.__new__
 
 
+def handle_of(kind: type[Any], lazy: Lazy) -> Any:
+    """A new tensor of a kind that shows a value."""
+    handle = _new(kind)
+    handle.shown = lazy
+    handle.window = handle.grad = None
+    handle._version = 0
+    lazy.owner = weakref.ref(handle)
+    return handle
+
+
 class Handle:
     """A reference to a `Lazy`; what `Tensor` adds is methods.
 
@@ -37,16 +47,6 @@ class Handle:
     grad: Any  # what `backward` has accumulated
     lasting: bool  # only set where it is part of a module, so that it may stay as it is for long
     lent: bool  # only set where others may write to the memory without saying so
-
-    @classmethod
-    def of(cls, lazy: Lazy) -> Any:
-        """A new tensor of this kind that shows a value."""
-        handle = _new(cls)
-        handle.shown = lazy
-        handle.window = handle.grad = None
-        handle._version = 0
-        lazy.owner = weakref.ref(handle)
-        return handle
 
     def adopt(self, lazy: Lazy, view: View | None = None) -> None:
         """Show a value; for new handles."""
@@ -189,7 +189,7 @@ class Handle:
         views = getattr(self, "detached", None)
         if views:
             self.shown.home = None
-            rest: Handle = self.kind.of(old)
+            rest: Handle = handle_of(self.kind, old)
             rest._version = version
             for view in list(views):
                 view.base = rest
@@ -231,7 +231,7 @@ class Handle:
         """Be what a view of this tensor is: the same elements in another shape, for good."""
         shown = self.window
         if shown is not None and view.window is not None:
-            base = type(self).of(shown.lens.take(shown.base.lazy))
+            base = handle_of(type(self), shown.lens.take(shown.base.lazy))
             base.look(View(shown.base, shown.lens))
             lazy = view.window.lens.take(base.lazy)
             self._note(lazy)

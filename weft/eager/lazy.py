@@ -27,6 +27,7 @@ if TYPE_CHECKING:
 
 Array = np.ndarray[Any, Any]
 T = TypeVar("T")
+L = TypeVar("L", bound="Lazy")
 # Then what is live is computed, so that programs are bounded also where nobody looks at anything.
 MOST_PENDING: Final = 2048  # records
 MOST_BACKWARD: Final = 4  # backward passes without an optimiser's step, as when gradients add up
@@ -39,26 +40,16 @@ class Record:
     tensor that needs them, and Python's garbage collector has nothing to find.
     """
 
+    # Set by `entry`: a class without a constructor of its own takes half as long to call.
     __slots__ = ("code", "freed", "inputs", "place", "plan", "results", "serial", "standing")
+    plan: Plan
+    inputs: tuple[Lazy, ...]
+    serial: int
+    freed: bool  # by a backward pass that did not retain the graph
     code: CodeType | None
     standing: Any  # only set for calls of traced functions: see `weft.eager.standing`
     place: int
     results: tuple[ref[Lazy], ...]
-
-    def __init__(
-        self, plan: Plan, inputs: tuple[Lazy, ...], serial: int, frame: FrameType | None = None
-    ) -> None:
-        self.plan = plan
-        self.inputs = inputs
-        self.serial = serial
-        self.freed = False  # by a backward pass that did not retain the graph
-        while frame is not None and _inside[frame.f_code.co_filename]:
-            frame = frame.f_back
-        if frame is None:
-            self.code = None
-        else:
-            self.code = frame.f_code
-            self.place = frame.f_lasti
 
     @property
     def outputs(self) -> tuple[Lazy, ...]:
@@ -95,26 +86,42 @@ class _Inside(dict[str, bool]):
 _inside: Final = _Inside()
 
 
+def entry(
+    plan: Plan, inputs: tuple[Lazy, ...], serial: int, frame: FrameType | None = None
+) -> Record:
+    """A new record, made in `frame`, without results."""
+    record = Record()
+    record.plan = plan
+    record.inputs = inputs
+    record.serial = serial
+    record.freed = False
+    record.code = None
+    while frame is not None:
+        code = frame.f_code
+        if not _inside[code.co_filename]:
+            record.code, record.place = code, frame.f_lasti
+            break
+        frame = frame.f_back
+    return record
+
+
 class Lazy:
     """A value: its type, its array once it is computed, and the record that computes it."""
 
+    # Set by `begun`, for the same reason.
     __slots__ = (
         "__weakref__", "array", "home", "hooks", "index", "leaf", "owner", "record", "tracked",
         "type",
     )  # fmt: skip
+    type: TensorType
+    record: Record | None
+    index: int
+    tracked: bool  # whether a gradient may flow back through it
     array: Array | None
-    leaf: Callable[[], Any] | None
-
-    def __init__(self, type: TensorType, record: Record | None, index: int, tracked: bool) -> None:
-        self.type = type
-        self.record = record
-        self.index = index
-        self.tracked = tracked  # whether a gradient may flow back through it
-        self.array = None
-        self.owner: Callable[[], Any] | None = None  # the tensor that shows it, if one does
-        self.leaf = None  # the tensor whose gradient accumulates
-        self.hooks: dict[int, Any] | None = None  # see its gradient: `weft.eager.hook`
-        self.home: Lazy | None = None  # the value whose memory it takes over
+    owner: Callable[[], Any] | None  # the tensor that shows it, if one does
+    leaf: Callable[[], Any] | None  # the tensor whose gradient accumulates
+    hooks: dict[int, Any] | None  # see its gradient: `weft.eager.hook`
+    home: Lazy | None  # the value whose memory it takes over
 
     @property
     def is_live(self) -> bool:
@@ -122,9 +129,21 @@ class Lazy:
         return self.owner is not None and self.owner() is not None
 
 
+def begun(
+    lazy: L, type: TensorType, record: Record | None = None, index: int = 0, tracked: bool = False
+) -> L:
+    """A new value that nobody shows, result `index` of a record if one computes it."""
+    lazy.type = type
+    lazy.record = record
+    lazy.index = index
+    lazy.tracked = tracked
+    lazy.array = lazy.owner = lazy.leaf = lazy.hooks = lazy.home = None
+    return lazy
+
+
 def known(array: Array, type: TensorType) -> Lazy:
     """A leaf: a value that is there already."""
-    lazy = Lazy(type, None, 0, False)
+    lazy = begun(Lazy(), type)
     lazy.array = array
     return lazy
 
@@ -153,9 +172,6 @@ class Drawn(Lazy):
 
     __slots__ = ("again",)
     again: Callable[[], Drawn]
-
-
-_new: Final = object.__new__
 
 
 class Changes:
@@ -243,10 +259,13 @@ class State:
         if plan.single:
             return (self.record_one(plan, inputs, frame),)
         self.make_room()
-        record = Record(plan, inputs, next(_serials), frame)
+        record = entry(plan, inputs, next(_serials), frame)
         grad = plan.differentiable and self.grad_mode and any([x.tracked for x in inputs])
         outputs = tuple(
-            [Lazy(t, record, i, grad and t.dtype.is_inexact) for i, t in enumerate(plan.types)]
+            [
+                begun(Lazy(), t, record, i, grad and t.dtype.is_inexact)
+                for i, t in enumerate(plan.types)
+            ]
         )
         record.outputs = outputs
         self.pending.append(record)
@@ -259,17 +278,19 @@ class State:
         """
         if len(self.pending) >= self.limit:
             flush()
-        while frame is not None and _inside[frame.f_code.co_filename]:
-            frame = frame.f_back
-        record, found = _new(Record), _new(Lazy)
+        record, found = Record(), Lazy()
         record.plan = plan
         record.inputs = inputs
         record.serial = next(_serials)
         record.freed = False
         record.results = (ref(found),)
         record.code = None
-        if frame is not None:
-            record.code, record.place = frame.f_code, frame.f_lasti
+        while frame is not None:
+            code = frame.f_code
+            if not _inside[code.co_filename]:
+                record.code, record.place = code, frame.f_lasti
+                break
+            frame = frame.f_back
         found.type = plan.types[0]
         found.record = record
         found.index = 0
@@ -348,7 +369,7 @@ def detached(base: Lazy) -> Lazy | None:
         flush(base)
     if base.array is None:
         return None
-    alias = Alias(base.type, None, 0, False)
+    alias = begun(Alias(), base.type)
     alias.base, alias.array = base, base.array
     return alias
 

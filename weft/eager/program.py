@@ -17,7 +17,7 @@ from weft.eager.ahead import Ahead
 from weft.eager.call import leaf
 from weft.eager.general import Case, General, Types
 from weft.eager.lasting import Watch, lasting_leaves
-from weft.eager.lazy import Lazy, Record, refuse, trace
+from weft.eager.lazy import Lazy, Record, entry, refuse, trace
 from weft.eager.plan import function_plan
 from weft.eager.recovery import blame, recover
 from weft.eager.recurrence import learn, recurring
@@ -488,7 +488,7 @@ def _settle_rows(lazy: Lazy, indices: Array, rows: Array) -> None:
     static = {"shape": known(lazy.type.shape)}
     plan = function_plan(rows_of, [x.type for x in inputs], static, differentiable=False)
     assert lazy.record is not None
-    record = Record(plan, inputs, lazy.record.serial)  # before all that reads the value
+    record = entry(plan, inputs, lazy.record.serial)  # before all that reads the value
     record.outputs = (lazy,)
     lazy.record, lazy.index = record, 0
 

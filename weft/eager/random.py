@@ -17,7 +17,7 @@ from weft.eager.call import lazy_of, leaf, number, recorded, wrap
 from weft.eager.creation import dims, finished, floating, given
 from weft.eager.device import check_device
 from weft.eager.handle import Handle
-from weft.eager.lazy import Drawn, Lazy
+from weft.eager.lazy import Drawn, Lazy, begun
 from weft.eager.plan import intern
 from weft.errors import DTypeError, ShapeError
 from weft.ir.dtype import DType, as_dtype, float32, int64, uint64
@@ -134,7 +134,7 @@ def next_counter(generator: Generator | None = None) -> Tensor:
 
 
 def _draw(generator: Generator) -> Drawn:
-    lazy = Drawn(intern(uint64, ()), None, 0, False)
+    lazy = begun(Drawn(), intern(uint64, ()))
     lazy.array = np.array(generator.next(), np.uint64)
     lazy.again = partial(_draw, generator)
     return lazy

@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 from weft.eager.handle import Handle
-from weft.eager.lazy import Drawn, Lazy, Tracer, array_of, next_serial, trace
+from weft.eager.lazy import Drawn, Lazy, Tracer, array_of, begun, next_serial, trace
 from weft.eager.plan import Plan, intern, recall, remember, settled
 from weft.eager.structure import is_cut, needed
 from weft.interrupt import Uninterrupted
@@ -51,7 +51,7 @@ def trace_tensors(
     Raises:
         TracerError: the function looks at the value of an argument.
     """
-    arguments = tuple([Tracer(intern(t.dtype, known(t.shape)), None, 0, False) for t in types])
+    arguments = tuple([begun(Tracer(), intern(t.dtype, known(t.shape))) for t in types])
     since = next_serial()
     now = trace.now
     before = now.pending, now.limit, now.changed

@@ -9,7 +9,7 @@ from typing import Any, Final, NamedTuple
 from weft.eager.call import record
 from weft.eager.handle import Handle
 from weft.eager.inplace import write
-from weft.eager.lazy import Drawn, Lazy, trace
+from weft.eager.lazy import Drawn, Lazy, begun, trace
 from weft.eager.movement import cat
 from weft.eager.plan import intern
 from weft.eager.shaping import movedim
@@ -294,4 +294,4 @@ def _example(x: Lazy, mapped: bool) -> Lazy:
     """Something of the type of one example."""
     if not mapped:
         return x
-    return Lazy(intern(x.type.dtype, known(x.type.shape)[1:]), None, 0, False)
+    return begun(Lazy(), intern(x.type.dtype, known(x.type.shape)[1:]))

@@ -14,7 +14,7 @@ import numpy as np
 
 from weft.eager.api import Tensor
 from weft.eager.call import Recorded, leaf, number, wrap
-from weft.eager.lazy import Lazy, Record, next_serial, trace
+from weft.eager.lazy import Lazy, Record, begun, entry, next_serial, trace
 from weft.ir.dtype import float32, int32
 from weft.ir.node import Value
 from weft.ir.shape import known, size
@@ -202,6 +202,6 @@ _WHOLE: Final = Recorded(_whole, differentiable=False, rows=False)
 def _later(inputs: tuple[Lazy, ...], rule: Subgraph) -> list[Lazy]:
     """What `_whole` gives, recorded so that only who reads it has it computed."""
     plan = _WHOLE.plan(inputs, {"rule": rule})
-    record = Record(plan, inputs, next_serial())
-    record.outputs = found = [Lazy(t, record, i, False) for i, t in enumerate(plan.types)]
+    record = entry(plan, inputs, next_serial())
+    record.outputs = found = [begun(Lazy(), t, record, i) for i, t in enumerate(plan.types)]
     return found
