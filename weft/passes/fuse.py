@@ -14,6 +14,7 @@ from weft.ir.node import Node, Value
 from weft.ir.shape import Shape, known, size
 from weft.ops.base import Alias, Boundary, Elementwise, Opaque, Pull, Reduce, op_of
 from weft.passes.group import MOST_INPUTS, MOST_NODES, Group, gathers
+from weft.passes.meet import meet
 from weft.passes.pair import pair
 from weft.passes.recompute import recompute
 from weft.passes.step import Step
@@ -336,6 +337,7 @@ class _Fuser:
         if self.enabled:
             kept = {self._root(v) for v in self.step.graph.outputs}
             groups = recompute(pair(groups, self.aliases), self.aliases, kept)
+            groups = meet(groups, self.aliases)
         return Fused(self._marked(groups), dict(self.aliases))
 
     def _marked(self, groups: tuple[Group, ...]) -> tuple[Group, ...]:

@@ -38,7 +38,7 @@ def pair(groups: Sequence[Group], aliases: Mapping[Value, Value]) -> tuple[Group
         if node.op == "conv_grad_input" and _is_depthwise(node):
             other = by_weights.get(_key(node, 0))
             if other is not None and known(other.nodes[0].outputs[0].shape) == _weights(node):
-                found = _joined(found, group, other, aliases)
+                found = joined(found, group, other, _both(group, other), aliases)
     return tuple(found)
 
 
@@ -60,20 +60,23 @@ def _is_depthwise(node: Node) -> bool:
     return alike and written and apart and size(node.outputs[0].shape) > 0
 
 
-def _joined(
-    groups: list[Group], main: Group, beside: Group, aliases: Mapping[Value, Value]
-) -> list[Group]:
-    """The groups with these two as one, unless one waits for the other."""
-    first, last = sorted((groups.index(main), groups.index(beside)))
-    between = groups[first + 1 : last]
-    behind = _behind(groups[first], between, aliases)
-    if _reads_from(groups[last], {v for g in (groups[first], *behind) for v in g.outputs}, aliases):
-        return groups
-    both = replace(
+def _both(main: Group, beside: Group) -> Group:
+    return replace(
         main, beside=beside,
         inputs=tuple(dict.fromkeys((*main.inputs, *beside.inputs))),
         outputs=(*main.outputs, *beside.outputs),
     )  # fmt: skip
+
+
+def joined(
+    groups: list[Group], one: Group, other: Group, both: Group, aliases: Mapping[Value, Value]
+) -> list[Group]:
+    """The groups with these two as one, or the same list where one waits for the other."""
+    first, last = sorted((groups.index(one), groups.index(other)))
+    between = groups[first + 1 : last]
+    behind = _behind(groups[first], between, aliases)
+    if _reads_from(groups[last], {v for g in (groups[first], *behind) for v in g.outputs}, aliases):
+        return groups
     before = [g for g in between if g not in behind]
     return [*groups[:first], *before, both, *behind, *groups[last + 1 :]]
 
