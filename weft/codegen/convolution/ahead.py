@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from weft.codegen.builder import Builder, Reg, integer
-from weft.codegen.contraction.emit import divide, subtract
+from weft.codegen.contraction.emit import divide, fixed, subtract
 from weft.codegen.contraction.plan import ceil_div
 from weft.codegen.convolution.geometry import Correlation
 from weft.codegen.convolution.plan import Plan
@@ -70,3 +70,13 @@ class NextPanel:
         turn, _ = divide(b, position, integer(self.tile.rows))
         pointer = b.offset(weights, b.mul(turn, share * LINE))
         return Ahead(pointer, lines * LINE, lines, ceil_div(share, lines))
+
+
+def part_of(b: Builder, ahead: Ahead, part: Reg, parts: Reg) -> Ahead:
+    """What one of several loops over steps asks for; all of it if how many is not known."""
+    count = fixed(parts)
+    if count is None:
+        return ahead
+    times = ceil_div(ahead.times, count)
+    away = b.mul(b.mul(part, times), ahead.stride)
+    return ahead._replace(pointer=b.offset(ahead.pointer, away), times=times)

@@ -22,7 +22,7 @@ from weft.codegen.builder import Reg, constant, integer, kernel_builder
 from weft.codegen.contraction.emit import Load, divide, fixed, smaller, subtract
 from weft.codegen.contraction.plan import ceil_div
 from weft.codegen.contraction.sink import Summing
-from weft.codegen.convolution.ahead import next_panel
+from weft.codegen.convolution.ahead import next_panel, part_of
 from weft.codegen.convolution.ending import Columns, Ending, Some
 from weft.codegen.convolution.geometry import Axis, Correlation, Phase
 from weft.codegen.convolution.halo import Image, choose, copy_block, pitches_of
@@ -47,7 +47,7 @@ Line = tuple[Reg, Reg, Reg]
 """An image of the block and a place on the first two axes."""
 LINE = 64
 SHORT = 128
-"""Most channels beside which it pays to ask for what is stored (64: 8 to 25%, 128: 5 to 10% of the
+"""Most steps beside which it pays to ask for what is stored (64: 8 to 25%, 128: 5 to 10% of the
 time; 256 and more lose 2 to 10%, residuals read in the epilogue or not)."""
 
 
@@ -416,9 +416,9 @@ class Nest:
         return pixel
 
     def _stored(self, pixel: Reg) -> list[Ahead]:
-        """What storing the tile from `pixel` on touches, where there is one tap to ask beside."""
+        """What storing the tile from `pixel` on touches, where few steps lie between stores."""
         problem = self.problem
-        if problem.packed_taps > 1 or problem.depth > SHORT:
+        if problem.packed_taps * problem.depth > SHORT or self._phases() > 1:
             return []
         total = integer(problem.groups * problem.columns)
         return self.sink.ahead((pixel, self.columns.start, total), self.tile)
@@ -480,6 +480,7 @@ class Nest:
             moved = {a.pointer: b.offset(a.pointer, away) for a in left}
             rows = tuple(Address(moved[a.pointer], a.bytes) for a in left)
             place = b.offset(weights, b.mul(loop.index, packed))
-            sums = self._taps(rows, place, inner, depth, sums, ahead)
+            asked = [part_of(b, one, loop.index, taps) for one in ahead]
+            sums = self._taps(rows, place, inner, depth, sums, asked)
             loop.next = [register for row in sums for register in row]
         return unflat(loop.results, tile.vectors)

@@ -15,9 +15,13 @@ from weft.codegen.builder import Builder, Reg, constant, integer, memory_type
 from weft.codegen.contraction.emit import Load, copy_run, smaller, subtract
 from weft.codegen.contraction.transpose import shuffle
 from weft.codegen.convolution.geometry import Triple
-from weft.codegen.microkernel import first_lanes, store_masked
+from weft.codegen.microkernel import first_lanes, prefetch, store_masked
 from weft.codegen.target import Target
 from weft.ir.dtype import DType
+
+
+FIRST = 3
+"""The first level of caches, as `prefetch` counts."""
 
 
 @dataclass(frozen=True)
@@ -120,6 +124,8 @@ def _interleave(b: Builder, target: Target, image: Image, source: Reg, to: Reg, 
         planes = [
             b.load(type_, b.offset(place, c * image.plane), size) for c in range(image.channels)
         ]
+        for c in range(image.channels):  # a line's end is the next one's beginning, far away
+            prefetch(b, b.offset(place, c * image.plane + image.pitches[2]), FIRST)
         goal = b.offset(to, b.mul(loop.index, image.channels * size))
         for i, value in enumerate(_side_by_side(b, planes, lanes)):
             b.store(value, b.offset(goal, i * lanes * size), size)
