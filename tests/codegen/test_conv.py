@@ -147,6 +147,7 @@ CASES = {
     "3x3 one block a row": Example((1, 30, 37, 16), (3, 3, 16, 16), padding="same"),
     "1x1": Example((2, 9, 9, 30), (1, 1, 30, 70)),
     "1x1 strided": Example((2, 9, 9, 30), (1, 1, 30, 40), strides=(2, 2)),
+    "1x1 strided, many channels": Example((2, 7, 7, 600), (1, 1, 600, 70), strides=(2, 2)),
     "first layer": Example((2, 31, 31, 3), (7, 7, 3, 24), strides=(2, 2), padding="same"),
     "digits": Example((5, 28, 28, 1), (5, 5, 1, 16), padding="same"),
     "digits, second layer": Example((4, 12, 12, 16), (3, 3, 16, 32)),

@@ -73,9 +73,9 @@ class NextPanel:
 
 
 def part_of(b: Builder, ahead: Ahead, part: Reg, parts: Reg) -> Ahead:
-    """What one of several loops over steps asks for; all of it if how many is not known."""
+    """What one of several loops over steps asks for; all of it where that is not known."""
     count = fixed(parts)
-    if count is None:
+    if not count:
         return ahead
     times = ceil_div(ahead.times, count)
     away = b.mul(b.mul(part, times), ahead.stride)

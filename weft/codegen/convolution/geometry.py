@@ -68,6 +68,10 @@ class Axis:
         """Source positions that `count` neighbouring result positions read."""
         return (count - 1) * self.stride + self.reach + 1
 
+    def touched(self, count: int) -> int:
+        """Those of them that some tap meets: a stride may be longer than all taps."""
+        return min(self.window(count), count * max(1, *(p.taps for p in self.phases)))
+
     @property
     def inside(self) -> bool:
         """Whether no position outside the source is read."""

@@ -67,7 +67,7 @@ def plan_of(problem: Correlation, target: Target, steps: bool = False) -> Plan:
     if slices > 1:
         blocks, shares = cut_slices(problem, tile, scattered, slices, target)
     else:
-        blocks, shares = cut(problem, tile, scattered, panels, target)
+        blocks, shares = cut(problem, tile, scattered, panels, target, copied=copied)
     if blocks[3] > 1:  # again, now that the length of a row is known
         tile, scattered = choose_tile(problem, target, blocks[3])
     first = shares_first(problem, blocks, shares, target)
@@ -201,6 +201,7 @@ def cut(
     panels: int,
     target: Target,
     least_flops: float = CHUNK_FLOPS,
+    copied: bool = True,
 ) -> tuple[Blocks, int]:
     """Blocks of the images and axes whose source and result fit L2, and shares of panels."""
     extents = (problem.images, *(axis.count for axis in problem.axes))
@@ -211,7 +212,7 @@ def cut(
     while True:
         chunks = prod(ceil_div(e, s) for e, s in zip(extents, sizes, strict=True)) * shares
         block = sizes[0], sizes[1], sizes[2], sizes[3]
-        source = source_bytes(problem, block, pixel_bytes(problem, 1))
+        source = source_bytes(problem, block, pixel_bytes(problem, 1), copied)
         large = source > target.l2 // 4 or prod(sizes) * pixel > target.l2 // 2
         few = chunks < CHUNKS and problem.flops / chunks > 2 * least_flops
         if not large and not few:
@@ -227,7 +228,8 @@ def cut(
     return (a, b, c, d), shares
 
 
-def source_bytes(problem: Correlation, sizes: Blocks, pixel: int) -> int:
-    """Bytes of the source that a block of positions reads, zeros included."""
-    window = prod(axis.window(n) for axis, n in zip(problem.axes, sizes[1:], strict=True))
-    return sizes[0] * window * pixel
+def source_bytes(problem: Correlation, sizes: Blocks, pixel: int, copied: bool = True) -> int:
+    """Bytes of the source that a block of positions reads; a copy has zeros and gaps as well."""
+    axes = zip(problem.axes, sizes[1:], strict=True)
+    spans = [axis.window(n) if copied else axis.touched(n) for axis, n in axes]
+    return sizes[0] * prod(spans) * pixel
