@@ -19,7 +19,6 @@ from weft.codegen.microkernel import first_lanes, prefetch, store_masked
 from weft.codegen.target import Target
 from weft.ir.dtype import DType
 
-
 FIRST = 3
 """The first level of caches, as `prefetch` counts."""
 
