@@ -2,11 +2,11 @@
 
 Each class also derives from the built-in exception that a NumPy or PyTorch user would expect, so
 `except ValueError` keeps working. Messages say: operation, expectation, actual, the user's line.
+NumPy's own is where it is raised (`weft.ops.state.LinAlgError`): compiler processes, which know
+these here, do without NumPy.
 """
 
 from __future__ import annotations
-
-import numpy as np
 
 
 class WeftError(Exception):
@@ -63,10 +63,6 @@ class ClosedError(WeftError, RuntimeError):
 
 class UserOpError(WeftError, RuntimeError):
     """A Python exception inside a user-written operation; the original is its `__cause__`."""
-
-
-class LinAlgError(UserOpError, np.linalg.LinAlgError):
-    """A matrix has no inverse, no such factor, or an iteration did not converge."""
 
 
 class NotDifferentiableError(WeftError, TypeError, RuntimeError):

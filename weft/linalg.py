@@ -50,8 +50,9 @@ from weft.eager.solving import slogdet as slogdet
 from weft.eager.solving import solve as solve
 from weft.eager.solving import solve_ex as solve_ex
 from weft.eager.solving import solve_triangular as solve_triangular
-from weft.errors import LinAlgError, ShapeError
+from weft.errors import ShapeError
 from weft.ops.base import at_user_line
+from weft.ops.state import LinAlgError
 
 if TYPE_CHECKING:
     from weft.eager.tensor import Tensor

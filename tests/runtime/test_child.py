@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 import threading
 from pathlib import Path
 
@@ -10,6 +12,7 @@ from interruption import interrupted_everywhere
 
 from weft import config
 from weft.codegen.target import current
+from weft.runtime import child, worker
 from weft.runtime import compiler as module
 from weft.runtime.compiler import Compiler
 
@@ -47,3 +50,11 @@ def test_ctrl_c_at_any_point_leaves_no_process_and_no_file_behind(tmp_path):
         assert interrupted_everywhere(compile_anew, check, stride=97) > 2
     compiler.close()
     assert _children() <= before
+
+
+def test_compiler_processes_do_without_numpy():
+    """Importing it would take more than half of what it takes to start one."""
+    command = [sys.executable, "-I", "-S", "-X", "importtime", worker.__file__, *child.folders()]
+    said = subprocess.run(command, input=b"", capture_output=True, check=True)
+    imported = {line.split("|")[-1].strip() for line in said.stderr.decode().splitlines()}
+    assert "weft.codegen.llvm" in imported and not any(x.startswith("numpy") for x in imported)

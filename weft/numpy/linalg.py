@@ -12,7 +12,7 @@ from weft import ops
 from weft.eager.call import recorded
 from weft.eager.factoring import QR, SVD, Eigen
 from weft.eager.solving import SlogDet
-from weft.errors import LinAlgError, ShapeError
+from weft.errors import ShapeError
 from weft.ir.dtype import int64
 from weft.ir.node import Value
 from weft.ir.shape import show
@@ -25,6 +25,7 @@ from weft.ops import factor
 from weft.ops.base import at_user_line, catalogue
 from weft.ops.matrix import H, column
 from weft.ops.norm import MATRIX_NORMS
+from weft.ops.state import LinAlgError
 
 if TYPE_CHECKING:
     from weft.numpy.array import ndarray

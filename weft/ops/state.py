@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from weft.errors import DTypeError, GraphError, LinAlgError, ShapeError, UserOpError
+from weft.errors import DTypeError, GraphError, ShapeError, UserOpError
 from weft.ir.dtype import DType, as_dtype, uint64
 from weft.ir.node import Literal, Value
 from weft.ir.shape import Shape, compatible, show
@@ -16,6 +16,10 @@ from weft.ops.knowledge import REQUIRED
 from weft.ops.rule import attribute_shape, same, same_shape, scalar_shape, to_dtype
 
 __all__ = ["constant"]
+
+
+class LinAlgError(UserOpError, np.linalg.LinAlgError):
+    """A matrix has no inverse, no such factor, or an iteration did not converge."""
 
 
 def no_cases() -> Iterable[Case]:

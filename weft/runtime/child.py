@@ -45,16 +45,20 @@ def _messages() -> IO[bytes]:
         return open(os.devnull, "r+b")
 
 
+def folders() -> list[str]:
+    """Where llvmlite and its needs lie."""
+    return list(dict.fromkeys((str(llvm.FOLDER), sysconfig.get_paths()["purelib"])))
+
+
 class Child:
     """One compiler process."""
 
     def __init__(self) -> None:
         self._messages = _messages()
-        folders = dict.fromkeys((str(llvm.FOLDER), sysconfig.get_paths()["purelib"]))
         script = str(Path(__file__).with_name("worker.py"))
         try:
             self.process = subprocess.Popen(
-                [sys.executable, "-I", "-S", script, *folders],
+                [sys.executable, "-I", "-S", script, *folders()],
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
                 stderr=self._messages,

@@ -6,6 +6,7 @@ import functools
 from typing import TYPE_CHECKING
 
 from weft import errors
+from weft.ops.state import LinAlgError
 
 if TYPE_CHECKING:
     from weft.tf1.tensor import Operation
@@ -148,7 +149,7 @@ class FinalizedError(errors.GraphError, RuntimeError):
 
 _TRANSLATIONS: tuple[tuple[type[errors.WeftError], type[OpError]], ...] = (
     (errors.UninitializedError, FailedPreconditionError),
-    (errors.LinAlgError, InvalidArgumentError),
+    (LinAlgError, InvalidArgumentError),
     (errors.UserOpError, UnknownError),
     (errors.OutOfRangeError, InvalidArgumentError),
     (errors.CompileError, InternalError),
