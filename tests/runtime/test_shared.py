@@ -13,7 +13,8 @@ from weft.errors import OutOfMemoryError
 from weft.ir.graph import Graph
 from weft.runtime.arena import HUGE
 from weft.runtime.engine import Function, State
-from weft.runtime.shared import SharedArena, arena_of
+from weft.runtime.program import Program
+from weft.runtime.shared import SharedArena, arena_of, expect
 
 
 def resident_pages():
@@ -39,6 +40,7 @@ def test_every_page_is_there_and_goes_with_the_last_user():
     gc.collect()
     size = 64 * HUGE
     arena, _ = arena_of(size, True)
+    arena.ready()
     before = resource.getrusage(resource.RUSAGE_SELF).ru_minflt
     arena.bytes[::512] = 1
     assert resource.getrusage(resource.RUSAGE_SELF).ru_minflt - before < 20
@@ -46,6 +48,32 @@ def test_every_page_is_there_and_goes_with_the_last_user():
     del arena
     gc.collect()
     assert held - resident_pages() > size // 4096 // 2
+
+
+def test_what_is_expected_is_resident_and_what_is_too_much_of_it_goes():
+    gc.collect()
+    size = 64 * HUGE
+    expect(size)
+    arena, _ = arena_of(size, True)
+    arena.ready()
+    before = resident_pages()
+    assert arena.bytes[-1] == 0
+    held = arena_of(2 * HUGE, True)  # another program's
+    del arena
+    gc.collect()
+    assert before - resident_pages() > size // 4096 // 2
+    expect(size)
+    small = arena_of(HUGE, True)
+    assert before - resident_pages() > size // 4096 // 2
+    expect(1 << 62)
+    del held, small
+
+
+def test_no_step_runs_before_every_page_is_there():
+    size = 64 * HUGE
+    arena, _ = arena_of(size, True)
+    Program([], {}, arena)
+    assert arena.residence.is_complete
 
 
 def test_too_much_is_a_clean_error():

@@ -36,6 +36,7 @@ from weft.passes.step import Request, Step, storing
 from weft.runtime.executable import Executable
 from weft.runtime.finish import finish
 from weft.runtime.flight import land, new_lock
+from weft.runtime.forecast import Forecast
 from weft.runtime.oracle import Oracle
 from weft.runtime.state import State
 from weft.transform.interpretation import Interpretation
@@ -72,7 +73,7 @@ class Prepared:
             homes += [-1, -1] if i in self.rows else [home]
         self.homes = tuple(homes)
         self.keys = tuple([f"out{i}" for i in range(len(homes))])
-        self.calls = calls_of(structure)
+        self.calls = structure.calls
         self.runs = 0
         self.spent = 0.0
         self.executable: Executable | None = None
@@ -180,16 +181,19 @@ class Prepared:
 
     @collection_waits()
     def _compile(self, structure: Structure) -> Executable:
+        threads = int(config.get("threads"))
+        forecast = Forecast(str(threads), *structure.outline)
         expanded = self.expanded or expand(structure, self._as_rows)
         self.types = tuple([(known(y.type.shape), y.type.dtype.numpy) for y in expanded.outputs])
         step = _specialised(expanded)
-        threads = int(config.get("threads"))
         if bool(config.get("reference")):
             self.oracle = Oracle(optimise(step), threads)
         lasting = frozenset([step.feeds[i] for i in self.lasting])
         step = self._storing(replace(step, lasting=lasting))
         self.expanded, self._known = None, None
-        return finish(step, threads)
+        found = finish(step, threads)
+        forecast.note(found.arena.size)
+        return found
 
     def _storing(self, step: Step) -> Step:
         """The step with its results in memory of leaves, or memory that is given."""
@@ -433,7 +437,7 @@ def _separate(structure: Structure) -> Record | None:
     compiled = program is not None and program.executable is not None
     if not last.plan.lasting or len(structure.records) == 1 or compiled:
         return None
-    return last if _families.get(calls_of(structure), 0) >= SEPARATE else None
+    return last if _families.get(structure.calls, 0) >= SEPARATE else None
 
 
 def _made_once(structure: Structure) -> list[Lazy]:
@@ -458,11 +462,6 @@ def _made_once(structure: Structure) -> list[Lazy]:
 
 def _is_number(lazy: Lazy) -> bool:
     return lazy.type.shape == () and not lazy.tracked
-
-
-def calls_of(structure: Structure) -> tuple[str, ...]:
-    """What is called in which order, whatever the shapes."""
-    return tuple([r.plan.name for r in structure.records])
 
 
 def _settle(lazy: Lazy, array: Array) -> None:

@@ -39,6 +39,17 @@ class Structure:
     same: tuple[tuple[Lazy, Lazy], ...]  # leaves that share the array of another one
     known: Known | None = None
 
+    @property
+    def calls(self) -> tuple[str, ...]:
+        """What is called in which order, whatever the shapes."""
+        return tuple([r.plan.name for r in self.records])
+
+    @property
+    def outline(self) -> list[str]:
+        """What is called in which order, and what it gives; as text, for other processes."""
+        plans = [r.plan for r in self.records]
+        return [f"{p.name}{[(t.dtype.name, t.shape) for t in p.types]}" for p in plans]
+
     def arrays(self) -> list[Array]:
         """The arrays of the leaves, C-contiguous."""
         known = self.known

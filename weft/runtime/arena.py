@@ -1,4 +1,8 @@
-"""One block of memory for all temporaries of a program: mapped once, touched once."""
+"""One block of memory for all temporaries of a program: mapped once, touched once.
+
+A gigabyte that the system has to find takes half a second of two processors, so it is made resident
+while programs are still loaded or compiled.
+"""
 
 from __future__ import annotations
 
@@ -13,14 +17,15 @@ from weft import config
 from weft.errors import OutOfMemoryError
 
 HUGE: Final = 2 << 20  # a huge page: fewer misses of the address cache on large arenas
-ALONE: Final = 16 << 20  # bytes that a thread touches in a few milliseconds
+ALONE: Final = 16 << 20  # bytes that are touched in a few milliseconds
 MOST_THREADS: Final = 8  # then memory is the limit
 
 
 class Arena:
-    """`size` bytes, zero at first, resident, aligned to 64 bytes at least (in fact to a page).
+    """`size` bytes, zero at first, aligned to 64 bytes at least (in fact to a page).
 
-    The memory is freed with the last reference to the arena or to a view of it.
+    They are resident once `ready` has returned; nobody may write to them before. The memory is
+    freed with the last reference to the arena or to a view of it.
 
     Raises:
         OutOfMemoryError: the machine has not that much.
@@ -39,7 +44,11 @@ class Arena:
         self.bytes: np.ndarray[Any, Any] = whole[start : start + size]
         self.address = int(whole.__array_interface__["data"][0]) + start
         advise(block)
-        reside(block, 0, mapped)
+        self.residence = Residence(block, 0, mapped)
+
+    def ready(self) -> None:
+        """Wait until every page is there, so that no step pays for a page fault."""
+        self.residence.wait()
 
     def view(self, offset: int, dtype: np.dtype[Any], shape: tuple[int, ...]) -> np.ndarray:
         """The array at `offset`, without copying; it keeps the memory alive."""
@@ -81,21 +90,30 @@ def advise(block: mmap.mmap) -> None:
             block.madvise(mmap.MADV_HUGEPAGE)
 
 
-def reside(block: mmap.mmap, start: int, size: int) -> None:
-    """Have every page of a part, from a page's start, now: so no step pays for a page fault.
+class Residence:
+    """Every page of a part of a block, from a page's start on: `wait` until all are there.
 
     Pages are touched, by several threads: the system zeroes what each touches on its own, while
     its call that does so for a whole range (MADV_POPULATE_WRITE) lets no second thread in.
     """
-    pages = np.frombuffer(block, np.uint8)[start : start + size : mmap.PAGESIZE]
 
-    def touch(part: int) -> None:
-        pages[len(pages) * part // parts : len(pages) * (part + 1) // parts] = 0
+    def __init__(self, block: mmap.mmap, start: int, size: int) -> None:
+        pages = np.frombuffer(block, np.uint8)[start : start + size : mmap.PAGESIZE]
+        if size < ALONE:
+            pages[...] = 0
+            self._threads: list[threading.Thread] = []
+            return
+        parts = np.array_split(pages, min(int(config.get("threads")), MOST_THREADS))
+        self._threads = [threading.Thread(target=part.fill, args=(0,)) for part in parts]
+        for thread in self._threads:
+            thread.start()
 
-    parts = min(int(config.get("threads")), MOST_THREADS, 1 + size // (2 * ALONE))
-    others = [threading.Thread(target=touch, args=(part,)) for part in range(1, parts)]
-    for other in others:
-        other.start()
-    touch(0)
-    for other in others:
-        other.join()
+    @property
+    def is_complete(self) -> bool:
+        """Whether nobody touches pages any more."""
+        return not any([thread.is_alive() for thread in self._threads])
+
+    def wait(self) -> None:
+        """Until all pages are there."""
+        for thread in self._threads:
+            thread.join()

@@ -60,12 +60,11 @@ class Executable:
         watch = watch or Stopwatch()
         functions = [call.function for call in (*recipe.prelude, *recipe.calls)]
         kernels = dict.fromkeys(f for f in functions if isinstance(f, Kernel))
-        addresses = compile_kernels([*kernels, driver.kernel()], target or current())
-        watch.lap("kernels")
         # Python called in the middle of a step may run another program.
         shared = all([isinstance(call.function, Kernel) for call in recipe.calls])
-        self.arena, lock = arena_of(recipe.arena, shared)
-        watch.lap("memory")
+        self.arena, lock = arena_of(recipe.arena, shared)  # resident when the program is made
+        addresses = compile_kernels([*kernels, driver.kernel()], target or current())
+        watch.lap("kernels")
         calls = recipe.calls if shared else tuple(map(self._bound_call, count(), recipe.calls))
         externals = len(recipe.externals)
         self._externals = recipe.externals
@@ -99,7 +98,7 @@ class Executable:
         self._arrays: Sequence[Array] = ()
         self._debug = int(config.get("debug")) >= 2
         show_kernels(kernels, target or current())
-        watch.lap("tables")
+        watch.lap("tables and memory")
 
     @functools.cached_property
     def blueprint(self) -> Blueprint:

@@ -85,6 +85,7 @@ class Program:
         self._enter = entries.run_locked if brief else entries.run
         if self.parallel:
             TEAM.grow(self.threads)
+        arena.ready()
 
     def _fill(self, functions: Mapping[Kernel, int], externals: int) -> None:
         """The tables of calls and arguments."""

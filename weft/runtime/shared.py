@@ -6,6 +6,7 @@ much of it as the largest living program needs.
 
 from __future__ import annotations
 
+import contextlib
 import mmap
 import os
 import sys
@@ -14,8 +15,9 @@ from typing import Any, Final
 
 import numpy as np
 
+from weft.errors import OutOfMemoryError
 from weft.interrupt import Uninterrupted
-from weft.runtime.arena import HUGE, Arena, advise, refuse_too_much, reside
+from weft.runtime.arena import HUGE, Arena, Residence, advise, refuse_too_much
 from weft.runtime.flight import LEAF, STEP, new_lock
 
 _NO_RESERVE: Final = 0x4000 if sys.platform == "linux" else 0  # MAP_NORESERVE
@@ -45,6 +47,7 @@ class _Common:
         self._block: mmap.mmap | None = None
         self._start = 0
         self._resident = 0
+        self._residence: Residence | None = None  # of the last of it
 
     def arena(self, size: int) -> SharedArena | None:
         """A share of `size` bytes; `None` where no address space could be reserved."""
@@ -55,14 +58,38 @@ class _Common:
             found = SharedArena(size, whole, self.lock)
             self._users.add(found)
             weakref.finalize(found, self._trim).atexit = False
-            self._trim()
             if size > self._resident:
-                assert self._block is not None
-                wanted = min(-(-size // HUGE) * HUGE, whole.size)
-                refuse_too_much(wanted - self._resident)
-                reside(self._block, self._start + self._resident, wanted - self._resident)
-                self._resident = wanted
+                self._grow(size)
+            elif self._needed() < self._resident:  # more was expected
+                self._settle()
+            assert self._residence is not None
+            found.residence = self._residence
             return found
+
+    def expect(self, size: int) -> None:
+        """Begin to make `size` bytes resident, for a program to come; if there is room, that is."""
+        with Uninterrupted(), self._guard, contextlib.suppress(OutOfMemoryError):
+            whole = self._whole()
+            if whole is not None and self._resident < size <= whole.size:
+                self._grow(size)
+
+    def _grow(self, size: int) -> None:
+        """Begin to have `size` bytes resident."""
+        self._settle()
+        assert self._block is not None
+        wanted = min(_pages(size), len(self._block) - self._start)
+        refuse_too_much(wanted - self._resident)
+        start, self._resident = self._start + self._resident, wanted
+        self._residence = Residence(self._block, start, self._start + wanted - start)
+
+    def _settle(self) -> None:
+        """Wait until what was begun is resident, and give back what nobody needs."""
+        if self._residence is not None:
+            self._residence.wait()
+            self._trim()
+
+    def _needed(self) -> int:
+        return _pages(max([user.size for user in self._users], default=0))
 
     def _whole(self) -> np.ndarray[Any, Any] | None:
         if self._block is None:
@@ -78,17 +105,23 @@ class _Common:
         return np.frombuffer(self._block, np.uint8)[self._start :]
 
     def _trim(self) -> None:
-        """Give back what no living program needs."""
+        """Give back what no living program needs, unless more is being made resident."""
         with self._guard:
-            needed = max([user.size for user in self._users], default=0)
-            needed = -(-needed // HUGE) * HUGE
+            if self._residence is None or not self._residence.is_complete:
+                return
+            needed = self._needed()
             if needed < self._resident and self._block is not None:
                 start, size = self._start + needed, self._resident - needed
                 self._block.madvise(mmap.MADV_DONTNEED, start, size)
                 self._resident = needed
 
 
+def _pages(size: int) -> int:
+    return -(-size // HUGE) * HUGE
+
+
 _COMMON: Final = _Common()
+expect: Final = _COMMON.expect
 
 
 def arena_of(size: int, shared: bool) -> tuple[Arena, Any]:

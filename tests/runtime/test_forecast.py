@@ -1,0 +1,35 @@
+"""What earlier processes tell of a program's memory: kept, corrected, never needed."""
+
+from __future__ import annotations
+
+import pytest
+
+from weft import config
+from weft.runtime import forecast
+from weft.runtime.forecast import WORTH, Forecast
+
+
+@pytest.fixture
+def expected(tmp_path, monkeypatch):
+    """What was asked for, with a cache of its own."""
+    found: list[int] = []
+    monkeypatch.setattr(forecast, "expect", found.append)
+    with config.override(cache=str(tmp_path)):
+        yield found
+
+
+def test_what_was_noted_is_expected_by_programs_of_that_kind(expected):
+    Forecast("a", "b").note(3 * WORTH)
+    assert not expected
+    Forecast("a", "c")
+    Forecast("ab")
+    assert not expected
+    Forecast("a", "b").note(2 * WORTH)
+    assert expected == [3 * WORTH]
+    Forecast("a", "b")
+    assert expected == [3 * WORTH, 2 * WORTH]
+
+
+def test_little_memory_is_not_worth_a_file(expected, tmp_path):
+    Forecast("a").note(WORTH - 1)
+    assert not list(tmp_path.iterdir()) and not expected
