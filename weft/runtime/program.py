@@ -14,7 +14,7 @@ import functools
 import itertools
 import threading
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final, NamedTuple, cast
 
 import numpy as np
@@ -200,8 +200,7 @@ class Program:
         last = np.full(len(self._externals) - 1, -1, np.int64)
         checked = -1
         times = np.zeros(len(self.segmented.segments))
-        for number, segment in _segments_of(self.segmented):
-            call = self.calls[number]
+        for call, segment in zip(self.calls, _segments_of(self.segmented), strict=True):
             times[segment] += estimate_ns(call)
             if call.check:
                 checked = segment
@@ -284,11 +283,11 @@ class Ends(NamedTuple):
     left_ns: np.ndarray[Any, Any]  # from each segment to the end, on one thread
 
 
-def _segments_of(segmented: Segmented) -> Iterator[tuple[int, int]]:
-    """Each call with its segment."""
-    for segment, (first, units) in enumerate(segmented.segments[["first", "units"]].tolist()):
-        for number in sorted(set(segmented.owner[first : first + units].tolist())):
-            yield number, segment
+def _segments_of(segmented: Segmented) -> list[int]:
+    """The segment of each call."""
+    starts = segmented.owner[segmented.segments["first"]]
+    calls = np.arange(segmented.owner[-1] + 1)
+    return (np.searchsorted(starts, calls, side="right") - 1).tolist()
 
 
 class Recording(NamedTuple):

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 from collections.abc import Sequence
 from typing import Any, Final, NamedTuple
 
@@ -106,27 +105,27 @@ def _parts(chunks: int, cost: float, threads: int) -> int:
 
 def cut(calls: Sequence[Call], serial: np.ndarray[Any, Any], threads: int) -> Segmented:
     """Units and segments for a team of `threads`; `serial` has the serial form of each call."""
-    units: list[tuple[int, ...]] = []
-    owner: list[int] = []
-    segments: list[tuple[int, ...]] = []
-    costs: list[float] = []
-    for members in group(calls):
-        first, work, flags = len(units), 0.0, 0
-        for number in members:
-            function, args, _, chunks, own, _ = (int(field) for field in serial[number])
-            cost = estimate_ns(calls[number])
-            parts = _parts(chunks, cost, threads)
-            bounds = [chunks * part // parts for part in range(parts + 1)]
-            for begin, end in itertools.pairwise(bounds):
-                position = len(calls) + len(units)
-                units.append((function, args, begin, end, own & driver.HOST, position))
-                owner.append(number)
-            work += cost
-            flags |= own
-        segments.append((first, len(units) - first, flags, 0))
-        costs.append(work)
-    table = np.array(segments, driver.SEGMENT)
-    shared = table["units"] > 1
-    left = np.cumsum((np.array(costs) * shared)[::-1])[::-1]
-    table["flags"][shared & (left >= WAKE_NS)] |= driver.WAKE
-    return Segmented(np.array(units, driver.UNIT), table, np.array(owner, np.int64))
+    costs = [estimate_ns(call) for call in calls]
+    chunks = serial["end"].astype(np.int64)
+    sizes = [_parts(*call, threads) for call in zip(chunks.tolist(), costs, strict=True)]
+    parts = np.array(sizes, np.int64)
+    firsts = np.cumsum(parts) - parts  # of each call's units
+    owner = np.repeat(np.arange(len(calls)), parts)
+    part = np.arange(len(owner)) - firsts[owner]
+    units = serial[owner]
+    units["begin"] = chunks[owner] * part // parts[owner]
+    units["end"] = chunks[owner] * (part + 1) // parts[owner]
+    units["flags"] &= driver.HOST
+    units["position"] = len(calls) + np.arange(len(owner))
+    groups = group(calls)
+    starts = [members[0] for members in groups]  # calls keep their order
+    table = np.zeros(len(groups), driver.SEGMENT)
+    if groups:
+        table["first"] = firsts[starts]
+        table["units"] = np.add.reduceat(parts, starts)
+        table["flags"] = np.bitwise_or.reduceat(serial["flags"], starts)
+        work = np.add.reduceat(costs, starts)
+        shared = table["units"] > 1
+        left = np.cumsum((work * shared)[::-1])[::-1]
+        table["flags"][shared & (left >= WAKE_NS)] |= driver.WAKE
+    return Segmented(units, table, owner)
