@@ -207,3 +207,52 @@ def test_complex_numbers_have_variance_1_and_parts_from_0_to_1():
     u = wf.rand_like(wf.zeros(3, 4, dtype=wf.complex128), device="cpu").numpy()
     assert u.dtype == np.complex128 and ((u.real >= 0) & (u.imag >= 0) & (u.real < 1)).all()
     assert len(set(u.real.ravel()) | set(u.imag.ravel())) == 24
+
+
+@pytest.mark.parametrize(
+    "count,p", [(1, 0.4), (7, 0.5), (40, 0.9), (3000, 0.01), (5, 0.0), (5, 1.0)]
+)
+def test_binomial_numbers(count, p):
+    wf.manual_seed(0)
+    x = wf.binomial(wf.full((COUNT,), float(count)), wf.tensor(p)).numpy()
+    assert ((x >= 0) & (x <= count) & (x == np.floor(x))).all()
+    std = (count * p * (1 - p)) ** 0.5
+    assert abs(x.mean() - count * p) <= 4 * std / COUNT**0.5
+    assert abs(x.std() - std) <= 0.05 * std
+
+
+@pytest.mark.parametrize("rate", [0.0, 0.2, 3.0, 250.0])
+def test_poisson_numbers(rate):
+    wf.manual_seed(0)
+    x = wf.poisson(wf.full((COUNT,), rate)).numpy()
+    assert (x >= 0).all() and (x == np.floor(x)).all()
+    assert abs(x.mean() - rate) <= 4 * (rate / COUNT) ** 0.5
+    assert abs(x.var() - rate) <= 0.05 * rate
+
+
+def test_probabilities_of_counts():
+    wf.manual_seed(0)
+    x = wf.binomial(wf.full((COUNT,), 3.0), wf.tensor(0.3)).numpy()
+    shares = [(x == k).mean() for k in range(4)]
+    np.testing.assert_allclose(shares, [0.343, 0.441, 0.189, 0.027], atol=0.015)
+
+
+def test_counts_that_cannot_be():
+    found = wf.binomial(wf.tensor([-1.0, 2.5, 3.0, 3.0]), wf.tensor([0.5, 0.5, 1.5, float("nan")]))
+    assert np.isnan(found.numpy()).all()
+    assert np.isnan(wf.poisson(wf.tensor([-1.0, float("nan")])).numpy()).all()
+    with pytest.raises(errors.DTypeError, match="binomial: expected floating tensors of one"):
+        wf.binomial(wf.tensor([1]), wf.tensor([0.5]))
+    with pytest.raises(errors.DTypeError, match="poisson: expected floating rates"):
+        wf.poisson(wf.tensor([1]))
+
+
+@pytest.mark.parametrize("draw", [lambda x: wf.binomial(x, x / 10), wf.poisson, wf.bernoulli])
+def test_examples_draw_as_a_batch_does(draw):
+    x = wf.linspace(0.1, 0.9, 12).reshape(3, 4).ceil()
+    wf.manual_seed(3)
+    batch = draw(x)
+    wf.manual_seed(3)
+    assert wf.func.vmap(draw)(x).tolist() == batch.tolist()
+    generator = wf.Generator().manual_seed(3)
+    assert draw is not wf.poisson or wf.poisson(x, generator).tolist() == batch.tolist()

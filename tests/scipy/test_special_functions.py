@@ -166,3 +166,20 @@ def test_convolutions(mode):
 def test_a_convolution_of_no_mode():
     with pytest.raises(ShapeError, match="convolve: expected mode full, same or valid, got 'odd'"):
         signal.convolve([1.0], [1.0], mode="odd")
+
+
+@pytest.mark.parametrize("below", [0, 1, 2])
+@pytest.mark.parametrize("above", [0, 1, 2])
+def test_banded_systems(below, above):
+    n = 5
+    ab = RNG.normal(size=(below + above + 1, n))
+    ab[above] += 4.0
+    a = sum(
+        np.diagflat(row[max(k, 0) : n + min(k, 0)], k)
+        for k, row in zip(range(above, -below - 1, -1), ab, strict=True)
+    )
+    for b in RNG.normal(size=n), RNG.normal(size=(n, 2)):
+        same(linalg.solve_banded((below, above), ab, b), np.linalg.solve(a, b))
+        check_gradient(lambda ab, b: linalg.solve_banded((below, above), ab, b), ab, b)
+    with pytest.raises(ShapeError, match=f"expected {below + above + 2} diagonals"):
+        linalg.solve_banded((below + 1, above), ab, np.ones(n))

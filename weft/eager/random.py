@@ -20,9 +20,10 @@ from weft.eager.handle import Handle
 from weft.eager.lazy import Drawn, Lazy, begun
 from weft.eager.plan import intern
 from weft.errors import DTypeError, ShapeError
-from weft.ir.dtype import DType, as_dtype, float32, int64, uint64
+from weft.ir.dtype import DType, as_dtype, float32, float64, int64, uint64
 from weft.ir.node import Value
 from weft.ir.shape import broadcast, known, show
+from weft.ops import discrete
 from weft.ops import random as nodes
 from weft.ops.base import at_user_line, catalogue, constant_of
 from weft.runtime.flight import LEAF, new_lock
@@ -354,6 +355,60 @@ def bernoulli(x: Any, p: float | None = None, *, generator: Generator | None = N
     chance = x if p is None else scalar(p, float32)
     static = {"shape": known(kind.shape), "dtype": kind.dtype}
     return bernoulli_node(next_counter(generator), chance, **static)
+
+
+@recorded(differentiable=False)
+def _binomial(counter: Value, count: Value, p: Value, *, shape: Any, dtype: DType) -> Value:
+    count, p = (catalogue.cast(x, dtype=float64) for x in (count, p))
+    return catalogue.cast(discrete.binomial(counter, SEED, count, p, shape), dtype=dtype)
+
+
+def binomial(count: Any, prob: Any, *, generator: Generator | None = None) -> Tensor:
+    """How many of `count` trials succeed, each with probability `prob`; the two broadcast.
+
+    Returns:
+        In the element type of `count`; NaN where that is negative or not whole, or a probability
+        not from 0 to 1.
+
+    Raises:
+        DTypeError: no floating tensors of one element type.
+
+    >>> import weft as wf
+    >>> wf.binomial(wf.tensor([3.0, 4.0]), wf.tensor([0.0, 1.0])).tolist()
+    [0.0, 4.0]
+    """
+    kinds = [lazy_of(x).type for x in (count, prob)]
+    if kinds[0].dtype is not kinds[1].dtype or not kinds[0].dtype.is_floating:
+        raise DTypeError(
+            f"binomial: expected floating tensors of one element type, got {kinds[0].dtype} and "
+            f"{kinds[1].dtype}{at_user_line()}"
+        )
+    shape = known(broadcast(*[known(kind.shape) for kind in kinds]))
+    static = {"shape": shape, "dtype": kinds[0].dtype}
+    return _binomial(next_counter(generator), count, prob, **static)
+
+
+@recorded(differentiable=False)
+def _poisson(counter: Value, rate: Value, *, dtype: DType) -> Value:
+    given = catalogue.cast(rate, dtype=float64)
+    drawn = discrete.poisson(counter, SEED, given, known(rate.shape))
+    return catalogue.cast(drawn, dtype=dtype)
+
+
+def poisson(x: Any, generator: Generator | None = None) -> Tensor:
+    """How many events there are, where `x` are expected on average, in the type of `x`.
+
+    Raises:
+        DTypeError: `x` is not floating.
+
+    >>> import weft as wf
+    >>> wf.poisson(wf.zeros(2)).tolist()
+    [0.0, 0.0]
+    """
+    kind = lazy_of(x).type
+    if not kind.dtype.is_floating:
+        raise DTypeError(f"poisson: expected floating rates, got {kind.dtype}{at_user_line()}")
+    return _poisson(next_counter(generator), x, dtype=kind.dtype)
 
 
 def multinomial(

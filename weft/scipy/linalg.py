@@ -2,21 +2,28 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
+from weft.errors import ShapeError
+from weft.ir.shape import show
 from weft.numpy.convert import alike
 from weft.numpy.creation import eye, tril, triu
 from weft.numpy.elementwise import conj
 from weft.numpy.linalg import cholesky, det, eigh, inv, norm, pinv, solve, svd
 from weft.numpy.manipulation import matrix_transpose
 from weft.numpy.product import block_diag, kron
+from weft.numpy.searching import where
+from weft.ops.base import at_user_line
 
 if TYPE_CHECKING:
     from weft.numpy.array import ndarray
 
 __all__ = [
-    "block_diag", "cholesky", "det", "eigh", "inv", "norm", "pinv", "solve", "solve_sylvester",
-    "solve_triangular", "svd",
+    "block_diag", "cholesky", "det", "eigh", "inv", "norm", "pinv", "solve", "solve_banded",
+    "solve_sylvester", "solve_triangular", "svd",
 ]  # fmt: skip
 
 
@@ -46,3 +53,32 @@ def solve_sylvester(a: Any, b: Any, q: Any) -> ndarray:
     whole: Any = kron(x, ones_n)
     found: Any = solve(whole + kron(ones_m, matrix_transpose(y)), z.reshape((m * n,)))
     return found.reshape((m, n))
+
+
+def solve_banded(l_and_u: Sequence[int], ab: Any, b: Any) -> ndarray:
+    """`x` such that `a @ x` is `b`, of a matrix that is zero but for some diagonals.
+
+    Args:
+        l_and_u: how many diagonals there are below and above the main one.
+        ab: the diagonals, the uppermost first: `ab[u + i - j, j]` is `a[i, j]`.
+
+    Raises:
+        ShapeError: another number of diagonals.
+
+    >>> import weft.numpy as wnp
+    >>> ab = wnp.array([[0.0, 1.0, 1.0], [2.0, 2.0, 2.0]])
+    >>> solve_banded((0, 1), ab, wnp.array([3.0, 3.0, 2.0])).tolist()
+    [1.0, 1.0, 1.0]
+    """
+    below, above = l_and_u
+    bands, right = alike(ab, b)
+    if bands.ndim != 2 or bands.shape[0] != below + above + 1:
+        raise ShapeError(
+            f"solve_banded: expected {below + above + 1} diagonals, got shape {show(bands.shape)}"
+            f"{at_user_line()}"
+        )
+    n = bands.shape[1]
+    i, j = np.indices((n, n))
+    offset = above + i - j
+    inside = (offset >= 0) & (offset <= below + above)
+    return solve(where(inside, bands[np.where(inside, offset, 0), j], 0), right)
