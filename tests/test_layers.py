@@ -19,6 +19,7 @@ LAYERS = [
     ("weft.tf1", "weft.eager"),
     ("weft.fft", "weft.func", "weft.linalg", "weft.numpy", "weft.scipy", "weft.special"),
     ("weft.datasets",),
+    ("weft.utils",),
     ("weft.nn",),
     ("weft.optim",),
     ("weft.models",),

@@ -163,12 +163,13 @@ class Interchange(Handle):
 
 def _plain(x: Handle, name: str) -> Array:
     """The memory of a tensor that needs no gradient."""
+    memory = x.memory  # first: there is none while a function is traced, whatever is needed
     if x.lazy.tracked:
         raise GradientError(
             f"{name}: the tensor needs a gradient, which other libraries do not carry on; pass "
             f"its detach(){at_user_line()}"
         )
-    return x.memory
+    return memory
 
 
 def _leaf_only(x: Handle, what: str) -> Handle:

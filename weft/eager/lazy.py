@@ -155,7 +155,11 @@ class Number(Lazy):
 
 
 class Tracer(Lazy):
-    """An argument of a function that is being traced: it has a type, but no value."""
+    """An argument of a function that is being traced: it has a type, but no value.
+
+    It is tracked where a gradient by it may be wanted, so that what is recorded under `no_grad()`
+    is seen to be cut off.
+    """
 
     __slots__ = ()
 
@@ -260,12 +264,13 @@ class State:
             return (self.record_one(plan, inputs, frame),)
         self.make_room()
         record = entry(plan, inputs, next(_serials), frame)
-        grad = plan.differentiable and self.grad_mode and any([x.tracked for x in inputs])
+        tracked = 0
+        if plan.differentiable and self.grad_mode:
+            for i, x in enumerate(inputs):
+                tracked |= x.tracked << i
+        flows = zip(plan.types, plan.flows, strict=True)
         outputs = tuple(
-            [
-                begun(Lazy(), t, record, i, grad and t.dtype.is_inexact)
-                for i, t in enumerate(plan.types)
-            ]
+            [begun(Lazy(), t, record, i, f & tracked != 0) for i, (t, f) in enumerate(flows)]
         )
         record.outputs = outputs
         self.pending.append(record)

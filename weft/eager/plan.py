@@ -31,8 +31,10 @@ class Plan:
     Attributes:
         types: of the results.
         differentiable: whether a gradient may flow through it.
-        single: whether it has one result.
-        continuous: whether it has one, through which a gradient may flow.
+        inexact: whether a result has floating elements.
+        flows: of each result, the inputs that a gradient may reach through it, as bits.
+        single: whether it has one result, and a gradient reaches all inputs through it or none.
+        continuous: whether it has one such result, and a gradient reaches them.
         follows: how many leading inputs it sees with all that led to them, as gradients do.
         expand: adds the nodes to the current graph, given the inputs' values.
         kind: all that decides it besides the inputs' types; `None` where it is one of its kind.
@@ -42,8 +44,10 @@ class Plan:
         "continuous",
         "differentiable",
         "expand",
+        "flows",
         "follows",
         "general",
+        "inexact",
         "kind",
         "lasting",
         "name",
@@ -62,13 +66,18 @@ class Plan:
         follows: int = 0,
         takes_rows: bool = False,
         kind: Any = None,
+        flows: Sequence[int] | None = None,
     ) -> None:
         self.name = name
         self.types = tuple([intern(t.dtype, known(t.shape)) for t in types])
         self.expand = expand
         self.differentiable = differentiable
-        self.single = len(self.types) == 1
-        self.continuous = self.single and differentiable and self.types[0].dtype.is_inexact
+        self.inexact = any([t.dtype.is_inexact for t in self.types])
+        self.single = len(self.types) == 1 and flows is None
+        if flows is None:
+            flows = [-1 if differentiable and t.dtype.is_inexact else 0 for t in self.types]
+        self.flows = tuple(flows)
+        self.continuous = self.single and self.flows[0] != 0
         self.follows = follows
         self.lasting = False  # whether its types stay while those of other calls change
         self.variable = False  # whether it marks what a derivative is taken by

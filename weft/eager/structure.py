@@ -252,9 +252,9 @@ def expand(structure: Structure, as_rows: bool = False) -> Expanded:
 
 
 def is_cut(record: Record) -> bool:
-    """Whether no gradient may flow back through a record, though it could: under `no_grad()`."""
+    """Whether no gradient may flow back through a record, though its nodes have one."""
     return (
-        record.plan.differentiable
+        record.plan.inexact
         and not any([y.tracked for y in record.outputs])
         and any([x.tracked for x in record.inputs])
     )

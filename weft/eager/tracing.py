@@ -51,7 +51,12 @@ def trace_tensors(
     Raises:
         TracerError: the function looks at the value of an argument.
     """
-    arguments = tuple([begun(Tracer(), intern(t.dtype, known(t.shape))) for t in types])
+    arguments = tuple(
+        [
+            begun(Tracer(), intern(t.dtype, known(t.shape)), None, 0, t.dtype.is_inexact)
+            for t in types
+        ]
+    )
     since = next_serial()
     now = trace.now
     before = now.pending, now.limit, now.changed
@@ -125,5 +130,6 @@ def subgraph_plan(function: Subgraph) -> Plan:
         def expand(*values: Any) -> Sequence[Cotangent]:
             return catalogue.call.all(*values, function=function)
 
-        found = remember(function, Plan("call", function.output_types, expand))
+        flows = function.flowing
+        found = remember(function, Plan("call", function.output_types, expand, flows=flows))
     return found

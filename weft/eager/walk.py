@@ -14,7 +14,7 @@ from typing import Any
 from weft.eager.call import cast, lazy_of, wrap
 from weft.eager.custom import Custom
 from weft.eager.hook import Afterwards, Retain
-from weft.eager.lazy import Lazy, Record, trace
+from weft.eager.lazy import Lazy, Record, Tracer, trace
 from weft.eager.mode import Setting
 from weft.eager.plan import function_plan, gradient_plan, op_plan
 from weft.errors import GradientError, ShapeError
@@ -59,7 +59,7 @@ def history(ys: Sequence[Lazy]) -> History:
         if lazy in values:
             continue
         values[lazy] = None
-        if lazy.leaf is not None:
+        if lazy.leaf is not None or isinstance(lazy, Tracer):
             continue
         record = lazy.record
         if record is None or record.freed:

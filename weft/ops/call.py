@@ -27,6 +27,7 @@ from weft.ir.node import Attrs, Node, Source, TensorType, Value
 from weft.ir.shape import Shape, compatible, merge, show, size
 from weft.ops.base import (
     BY_EXPANSION,
+    NO_GRADIENT,
     Alias,
     Array,
     Case,
@@ -89,6 +90,20 @@ class Subgraph:
         return tuple(v.type for v in self.outputs)
 
     @cached_property
+    def flowing(self) -> tuple[int, ...]:
+        """Of each output, the inputs that a gradient may reach through it, as bits."""
+        if self.backward is not None:
+            return tuple([-int(t.dtype.is_inexact) for t in self.output_types])
+        reached = {v: 1 << i for i, v in enumerate(self.inputs) if v.dtype.is_inexact}
+        for node in self.nodes:
+            inputs = [reached.get(v, 0) for v in node.data_inputs]
+            for y, flows in zip(node.outputs, _flowing(node), strict=True):
+                reached[y] = 0
+                for i, x in enumerate(inputs):
+                    reached[y] |= x if flows >> i & 1 else 0
+        return tuple([reached[y] for y in self.outputs])
+
+    @cached_property
     def structure(self) -> Any:
         """Everything that decides what is computed; names and lines of the user do not."""
         places = {v: (-1, i) for i, v in enumerate(self.inputs)}
@@ -123,6 +138,14 @@ class Subgraph:
     def __repr__(self) -> str:
         types = ", ".join(map(str, self.input_types))
         return f"<Subgraph of {len(self.nodes)} nodes ({types})>"
+
+
+def _flowing(node: Node) -> Sequence[int]:
+    """Of each of a node's outputs, the inputs that a gradient may reach through it, as bits."""
+    if node.op == "call":
+        return cast(Subgraph, node.attrs["function"]).flowing
+    continuous = node.op != "stop_gradient" and op_of(node).vjp is not NO_GRADIENT
+    return [-int(continuous and y.dtype.is_inexact) for y in node.outputs]
 
 
 @dataclass(frozen=True)

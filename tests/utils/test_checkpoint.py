@@ -1,0 +1,58 @@
+"""Parts computed again give what they gave, and keep less."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import weft as wf
+from weft import nn
+from weft.errors import WeftError
+from weft.utils.checkpoint import checkpoint, checkpoint_sequential
+
+
+def _network() -> nn.Sequential:
+    wf.manual_seed(1)
+    layers = [nn.Linear(6, 6), nn.BatchNorm1d(6), nn.Dropout(0.5), nn.Tanh(), nn.Linear(6, 6)]
+    return nn.Sequential(*layers)
+
+
+def _trained(forward, steps=4):
+    """Parameters and buffers after a few steps."""
+    network = _network()
+    optimiser = wf.optim.SGD(network.parameters(), lr=0.1)
+    data = wf.from_numpy(np.random.default_rng(2).standard_normal((5, 6)).astype("float32"))
+    for _ in range(steps):
+        forward(network, data).square().mean().backward()
+        optimiser.step()
+        optimiser.zero_grad()
+    return [v.numpy() for v in network.state_dict().values()]
+
+
+@pytest.mark.parametrize("segments", [1, 2, 3, 5])
+def test_segments_train_as_the_whole_does(segments):
+    whole = _trained(lambda network, x: network(x))
+    parts = _trained(lambda network, x: checkpoint_sequential(network, segments, x))
+    for a, b in zip(whole, parts, strict=True):
+        np.testing.assert_allclose(a, b, rtol=1e-5, atol=1e-6)
+
+
+def test_functions_take_what_they_took():
+    def scaled(x, other=None, *, scale):
+        return {"y": x * scale if other is None else x * other}
+
+    x = wf.tensor([1.0, 2.0], requires_grad=True)
+    checkpoint(scaled, x, scale=3.0, use_reentrant=False)["y"].sum().backward()
+    assert x.grad.tolist() == [3.0, 3.0]
+    checkpoint(scaled, x, x, scale=3.0, use_reentrant=True)["y"].sum().backward()
+    assert x.grad.tolist() == [5.0, 7.0]
+
+
+def test_what_cannot_be():
+    x = wf.ones(2, 6)
+    with pytest.raises(WeftError, match="6 segments of 5 functions"):
+        checkpoint_sequential(_network(), 6, x)
+    with pytest.raises(WeftError, match="0 segments"):
+        checkpoint_sequential(_network(), 0, x)
+    with pytest.raises(WeftError, match="leave preserve_rng_state"):
+        checkpoint(wf.exp, x, preserve_rng_state=False)
