@@ -22,6 +22,10 @@ class RemovableHandle:
         self._hooks = hooks
         self.id = next(_numbers)
 
+    def hooks_dict_ref(self) -> dict[int, Callable[..., Any]]:
+        """All hooks among which this one is, by the numbers of their handles."""
+        return self._hooks
+
     def remove(self) -> None:
         """Take the hook away, if it is still there."""
         self._hooks.pop(self.id, None)

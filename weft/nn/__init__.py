@@ -52,6 +52,13 @@ from weft.nn.dropout import (
     Dropout3d,
     FeatureAlphaDropout,
 )
+from weft.nn.hook import (
+    register_module_backward_hook,
+    register_module_forward_hook,
+    register_module_forward_pre_hook,
+    register_module_full_backward_hook,
+    register_module_full_backward_pre_hook,
+)
 from weft.nn.lazy import (
     LazyBatchNorm1d,
     LazyBatchNorm2d,
@@ -328,6 +335,11 @@ __all__ = [
     "ZeroPad3d",
     "functional",
     "init",
+    "register_module_backward_hook",
+    "register_module_forward_hook",
+    "register_module_forward_pre_hook",
+    "register_module_full_backward_hook",
+    "register_module_full_backward_pre_hook",
     "summary",
     "utils",
 ]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable
 from typing import Any, Final
 
@@ -36,6 +37,49 @@ def enter(hooks: dict[int, Any], entry: Any, first: bool = False) -> RemovableHa
     hooks[handle.id] = entry
     hooks.update(others)
     return handle
+
+
+GLOBAL: Final[dict[int, tuple[str, Any, bool]]] = {}
+"""Hooks of all modules: of which kind, the entry, and whether it is always called."""
+
+
+def register_module_forward_pre_hook(hook: Hook) -> RemovableHandle:
+    """Call `hook(module, args)` before `forward` of every module, before its own hooks."""
+    return enter(GLOBAL, ("before", (hook, False), False))
+
+
+def register_module_forward_hook(
+    hook: Hook, *, with_kwargs: bool = False, always_call: bool = False
+) -> RemovableHandle:
+    """Call `hook(module, args, output)` after `forward` of every module, before its own hooks."""
+    return enter(GLOBAL, ("after", (hook, with_kwargs), always_call))
+
+
+def register_module_full_backward_pre_hook(hook: Hook) -> RemovableHandle:
+    """Call `hook(module, grad_output)` before the backward pass goes through any module."""
+    return enter(GLOBAL, ("backward_before", hook, False))
+
+
+def register_module_full_backward_hook(hook: Hook) -> RemovableHandle:
+    """Call `hook(module, grad_input, grad_output)` once these gradients of any module are known."""
+    return enter(GLOBAL, ("backward", hook, False))
+
+
+def register_module_backward_hook(hook: Hook) -> RemovableHandle:
+    """`register_module_full_backward_hook` by its old name."""
+    return register_module_full_backward_hook(hook)
+
+
+def with_global(own: Hooks | None) -> Hooks:
+    """The hooks of all modules, and behind them those of one."""
+    found = Hooks()
+    for number, (kind, entry, always) in list(GLOBAL.items()):
+        getattr(found, kind)[number] = entry
+        found.always[number] = always
+    if own is not None:
+        for kind, entries in vars(own).items():
+            getattr(found, kind).update(entries)
+    return found
 
 
 class Hooked(Tree):
@@ -158,6 +202,12 @@ class Passage:
         """The results, so that their gradients are seen."""
         several = isinstance(output, tuple | list)
         found: list[Any] = list(output) if several else [output]  # type: ignore[arg-type]
+        if not several and not isinstance(output, Handle):
+            text = (
+                f"{type(self._module).__name__}: for backward hooks to be called, the output "
+                f"should be a Tensor or a tuple of Tensors, got {type(output).__name__}"
+            )
+            warnings.warn(text, UserWarning, stacklevel=4)
         self._outputs = len(found)
         for i, y in enumerate(found):
             if isinstance(y, Handle) and y.lazy.tracked:
@@ -176,11 +226,25 @@ class Passage:
             return None
         changed: Any = None
         for hook in list(self._hooks.backward_before.values()):
-            changed = self._settled(hook(self._module, self._all_outputs()), self._grad_output)
+            given = hook(self._module, self._all_outputs())
+            changed = self._settled(given, self._grad_output, self._outputs)
         if not self._input_places:
             for hook in list(self._hooks.backward.values()):
-                hook(self._module, (None,) * self._inputs, self._all_outputs())
+                given = hook(self._module, (None,) * self._inputs, self._all_outputs())
+                self._check_none(given)
         return changed
+
+    def _check_none(self, given: Any) -> None:
+        """Refuse gradients by inputs that need none.
+
+        Raises:
+            GradientError: there are some.
+        """
+        if given is not None and any([g is not None for g in _several(given)]):
+            raise GradientError(
+                f"{type(self._module).__name__}: a backward hook gave a gradient where no input "
+                f"requires gradient; return None{at_user_line()}"
+            )
 
     def _on_input(self, place: int, g: Any) -> Any:
         self._grad_input[place] = g
@@ -189,24 +253,32 @@ class Passage:
         changed: Any = None
         for hook in list(self._hooks.backward.values()):
             found = tuple([self._grad_input.get(i) for i in range(self._inputs)])
-            changed = self._settled(
-                hook(self._module, found, self._all_outputs()), self._grad_input
-            )
+            given = hook(self._module, found, self._all_outputs())
+            changed = self._settled(given, self._grad_input, self._inputs)
         return changed
 
     def _all_outputs(self) -> tuple[Any, ...]:
         return tuple([self._grad_output.get(i) for i in range(self._outputs)])
 
-    def _settled(self, changed: Any, grads: dict[int, Any]) -> Any:
+    def _settled(self, changed: Any, grads: dict[int, Any], count: int) -> Any:
         """The one gradient that a hook gave instead, entered in `grads`."""
         if changed is None:
             return None
-        given = changed if isinstance(changed, tuple) else (changed,)
+        given = _several(changed)
+        if len(given) != count:
+            raise GradientError(
+                f"{type(self._module).__name__}: a backward hook gave another number of gradients: "
+                f"got {len(given)}, but expected {count}{at_user_line()}"
+            )
         if len(grads) != 1:
             raise GradientError(
                 f"{type(self._module).__name__}: a backward hook can replace the gradient of one "
                 f"tensor, not of {len(grads)}{at_user_line()}"
             )
         place = next(iter(grads))
-        grads[place] = given[min(place, len(given) - 1)]
+        grads[place] = given[place]
         return grads[place]
+
+
+def _several(x: Any) -> tuple[Any, ...]:
+    return x if isinstance(x, tuple) else (x,)

@@ -15,6 +15,7 @@ from weft.ir.dtype import bfloat16 as _bfloat16
 from weft.ir.dtype import float16 as _float16
 from weft.ir.dtype import float32 as _float32
 from weft.ir.dtype import float64 as _float64
+from weft.nn.hook import GLOBAL, with_global
 from weft.nn.state import Stateful
 from weft.nn.summary import Summary, summary
 from weft.ops.base import at_user_line
@@ -47,7 +48,7 @@ class Module(Stateful):
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         """Call `forward`, between the hooks if there are any."""
-        hooks = self._hooks
+        hooks = with_global(self._hooks) if GLOBAL else self._hooks
         if hooks is None:
             return self.forward(*args, **kwargs)
         return self._call_hooked(hooks, args, kwargs)

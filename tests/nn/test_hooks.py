@@ -1,0 +1,93 @@
+"""Hooks of all modules, and what hooks may not give back."""
+
+import pytest
+
+import weft as wf
+from weft import nn
+
+
+def test_hooks_of_all_modules_come_before_a_modules_own():
+    calls = []
+    module = nn.Sequential(nn.Sigmoid())
+    handles = [
+        nn.register_module_forward_pre_hook(lambda m, args: calls.append("before")),
+        nn.register_module_forward_hook(lambda m, args, y: calls.append("after")),
+        nn.register_module_full_backward_pre_hook(lambda m, g: calls.append("back")),
+        nn.register_module_full_backward_hook(lambda m, gi, go: calls.append("passed")),
+        module[0].register_forward_pre_hook(lambda m, args: calls.append("own before")),
+        module[0].register_full_backward_hook(lambda m, gi, go: calls.append("own passed")),
+    ]
+    try:
+        y = module[0](wf.ones(2, requires_grad=True))
+        assert calls == ["before", "own before", "after"]
+        y.sum().backward()
+        assert calls[3:] == ["back", "passed", "own passed"]
+    finally:
+        for handle in handles:
+            handle.remove()
+    calls.clear()
+    module(wf.ones(2))
+    assert calls == []
+
+
+def test_hooks_of_all_modules_change_what_they_see():
+    module = nn.Identity()
+    x = wf.ones(2, requires_grad=True)
+    with (
+        nn.register_module_forward_pre_hook(lambda m, args: args[0] * 3),
+        nn.register_module_forward_hook(lambda m, args, y: -y),
+        nn.register_module_backward_hook(lambda m, gi, go: (gi[0] * 2,)),
+    ):
+        y = module(x)
+        y.sum().backward()
+    assert y.tolist() == [-3.0, -3.0]
+    assert x.grad.tolist() == [-6.0, -6.0]
+
+
+def test_a_hook_of_all_modules_that_is_always_called():
+    def fails(m, args):
+        raise KeyError("no")
+
+    seen = []
+    module = nn.Identity()
+    module.register_forward_pre_hook(fails)
+    with (
+        nn.register_module_forward_hook(lambda m, a, y: seen.append(y), always_call=True),
+        pytest.raises(KeyError),
+    ):
+        module(wf.ones(1))
+    assert seen == [None]
+
+
+@pytest.mark.parametrize("count", [0, 2])
+def test_another_number_of_gradients(count):
+    module = nn.Sigmoid()
+    module.register_full_backward_hook(lambda m, gi, go: gi * count)
+    with pytest.raises(RuntimeError, match=f"got {count}, but expected 1"):
+        module(wf.ones(2, requires_grad=True)).sum().backward()
+
+
+def test_a_gradient_where_no_input_needs_one():
+    module = nn.Linear(2, 2)
+    module.register_full_backward_hook(lambda m, gi, go: (wf.ones(1, 2),))
+    with pytest.raises(RuntimeError, match="no input requires gradient"):
+        module(wf.ones(1, 2)).sum().backward()
+
+
+def test_an_output_that_is_no_tensor_warns():
+    class Named(nn.Module):
+        def forward(self, x):
+            return {"x": x}
+
+    module = Named()
+    module.register_full_backward_hook(lambda m, gi, go: None)
+    with pytest.warns(UserWarning, match="should be a Tensor or a tuple of Tensors"):
+        module(wf.ones(1, requires_grad=True))
+
+
+def test_a_handle_knows_its_hooks():
+    module = nn.Identity()
+    handle = module.register_forward_hook(lambda m, a, y: None)
+    assert handle.id in handle.hooks_dict_ref()
+    handle.remove()
+    assert handle.id not in handle.hooks_dict_ref()
