@@ -5,6 +5,7 @@ import pytest
 
 torch = pytest.importorskip("torch")
 
+import weft as wf  # noqa: E402
 from weft import optim  # noqa: E402
 from weft.eager.call import leaf, wrap  # noqa: E402
 from weft.errors import OptimizerError  # noqa: E402
@@ -238,3 +239,65 @@ def test_a_plateau(mode, threshold_mode):
         a.step(metric)
         b.step(metric)
         assert ours.param_groups[0]["lr"] == pytest.approx(theirs.param_groups[0]["lr"])
+
+
+# PyTorch lets no gradient through the first buffer of SGD's momentum.
+FLOWING = [case for case in OPTIMISERS if "dampening" not in case[1] and "nesterov" not in case[1]]
+
+
+@pytest.mark.parametrize(("name", "options"), FLOWING)
+def test_gradients_through_updates(name, options):
+    rng = np.random.default_rng(0)
+    start, grads = rng.normal(size=5), rng.normal(size=(1, 5))  # PyTorch manages one step
+    found = []
+    for t in (torch, wf):
+        x = t.tensor(start, requires_grad=True)
+        p = x * 1
+        given = [t.tensor(g, requires_grad=True) for g in grads]
+        opt = getattr(t.optim, name)([p], differentiable=True, **options)
+        for g in given:
+            p.grad = g * 1
+            opt.step()
+        (p * p).sum().backward()
+        slopes = [t.zeros(5) if g.grad is None else g.grad for g in given]
+        found.append([p.detach().numpy(), x.grad.numpy(), *[g.numpy() for g in slopes]])
+    for theirs, ours in zip(*found, strict=True):
+        np.testing.assert_allclose(ours, theirs, rtol=1e-5, atol=1e-6)
+
+
+def test_steps_that_are_tensors():
+    p = wf.ones(2, requires_grad=True)
+    opt = optim.Adam([p])
+    opt.state[p].update(step=wf.tensor(3.0), exp_avg=wf.ones(2), exp_avg_sq=wf.ones(2))
+    p.grad = wf.ones(2)
+    opt.step()
+    assert opt.state[p]["step"] == 4
+
+
+@pytest.mark.parametrize(
+    ("make", "kind"),
+    [
+        (lambda o, p: o.SGD(p), TypeError),
+        (lambda o, p: o.Adadelta([p], rho=1.1), ValueError),
+        (lambda o, p: o.Rprop([p], etas=(1.0, 0.5)), ValueError),
+    ],
+)
+def test_options_that_are_refused(make, kind):
+    with pytest.raises(kind):
+        make(optim, wf.ones(2, requires_grad=True))
+    with pytest.raises(kind):
+        make(torch.optim, torch.ones(2, requires_grad=True))
+
+
+def test_gradients_through_several_updates():
+    x = wf.tensor([1.0, 2.0], requires_grad=True)
+    p = x * 1
+    opt = optim.SGD([p], lr=0.25, momentum=0.5, differentiable=True)
+    for _ in range(2):
+        p.grad = p * p
+        opt.step()
+        p.tolist()
+    p.sum().backward()
+    q = [1.0, 2.0]  # p1 = p0 - p0^2 / 4, p2 = p1 - (p0^2 / 2 + p1^2) / 4
+    slopes = [(1 - a / 2) - (a + 2 * (a - a * a / 4) * (1 - a / 2)) / 4 for a in q]
+    np.testing.assert_allclose(x.grad.tolist(), slopes, rtol=1e-6)

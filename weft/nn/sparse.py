@@ -19,7 +19,10 @@ from weft.ops.base import at_user_line
 class _Table(Module):
     padding_idx: int | None
 
-    def __init__(self, rows: int, width: int, padding_idx: int | None, weight: Any, options: Any):
+    def __init__(
+        self, rows: int, width: int, padding_idx: int | None, weight: Any, options: Any,
+        freeze: bool = False,
+    ) -> None:  # fmt: skip
         super().__init__()
         self.num_embeddings = rows
         self.embedding_dim = width
@@ -33,7 +36,10 @@ class _Table(Module):
                     f"{type(self).__name__}: expected a weight {show((rows, width))}, got "
                     f"{show(weight.shape)}{at_user_line()}"
                 )
-            self.weight = weight if isinstance(weight, Parameter) else Parameter(weight)
+            given = isinstance(weight, Parameter)
+            self.weight = weight if given else Parameter(weight, requires_grad=not freeze)
+        if freeze:
+            self.weight.requires_grad_(False)
 
     def reset_parameters(self) -> None:
         """Standard normal, the padding row zero."""
@@ -66,13 +72,11 @@ class Embedding(_Table):
         dtype: Any = None,
     ) -> None:
         options = {"device": device, "dtype": dtype}
-        super().__init__(num_embeddings, embedding_dim, padding_idx, _weight, options)
+        super().__init__(num_embeddings, embedding_dim, padding_idx, _weight, options, _freeze)
         self.max_norm = max_norm
         self.norm_type = norm_type
         self.scale_grad_by_freq = scale_grad_by_freq
         self.sparse = sparse
-        if _freeze:
-            self.weight.requires_grad_(False)
 
     def forward(self, input: Any) -> Any:
         """Integers of any shape (...) to (..., embedding_dim)."""

@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
+from weft.errors import OptimizerError
 from weft.ir.node import Value
-from weft.ops.base import catalogue
+from weft.ops.base import at_user_line, catalogue
 from weft.optim.check import nonnegative
 from weft.optim.optimizer import Group, Hyper, Optimizer, Update
 from weft.optim.start import start
@@ -41,9 +42,13 @@ class Adadelta(Optimizer):
         *,
         maximize: bool = False,
         foreach: bool | None = None,
+        differentiable: bool = False,
         capturable: bool = False,
     ) -> None:
+        if rho > 1:
+            raise OptimizerError(f"Adadelta: expected rho <= 1, got {rho}{at_user_line()}")
         nonnegative("Adadelta", lr=lr, rho=rho, eps=eps, weight_decay=weight_decay)
+        self.differentiable = differentiable
         super().__init__(
             params,
             {"lr": lr, "rho": rho, "eps": eps, "weight_decay": weight_decay, "maximize": maximize},

@@ -38,12 +38,14 @@ class Adagrad(Optimizer):
         *,
         maximize: bool = False,
         foreach: bool | None = None,
+        differentiable: bool = False,
         fused: bool | None = None,
     ) -> None:
         nonnegative(
             "Adagrad", lr=lr, lr_decay=lr_decay, weight_decay=weight_decay, eps=eps,
             initial_accumulator_value=initial_accumulator_value,
         )  # fmt: skip
+        self.differentiable = differentiable
         super().__init__(params, {
             "lr": lr, "lr_decay": lr_decay, "weight_decay": weight_decay, "eps": eps,
             "initial_accumulator_value": initial_accumulator_value, "maximize": maximize,

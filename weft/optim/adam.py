@@ -56,12 +56,14 @@ class Adam(Optimizer):
         *,
         maximize: bool = False,
         foreach: bool | None = None,
+        differentiable: bool = False,
         fused: bool | None = None,
         capturable: bool = False,
     ) -> None:
         name = type(self).__name__
         nonnegative(name, lr=lr, eps=eps, weight_decay=weight_decay)
         decays(name, betas)
+        self.differentiable = differentiable
         super().__init__(params, {
             "lr": lr, "betas": tuple(betas), "eps": eps, "weight_decay": weight_decay,
             "amsgrad": amsgrad, "maximize": maximize,
@@ -115,7 +117,11 @@ class AdamW(Adam):
         *,
         maximize: bool = False,
         foreach: bool | None = None,
+        differentiable: bool = False,
         fused: bool | None = None,
         capturable: bool = False,
     ) -> None:
-        super().__init__(params, lr, betas, eps, weight_decay, amsgrad, maximize=maximize)
+        super().__init__(
+            params, lr, betas, eps, weight_decay, amsgrad, maximize=maximize,
+            differentiable=differentiable,
+        )  # fmt: skip

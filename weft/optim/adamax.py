@@ -40,10 +40,12 @@ class Adamax(Optimizer):
         *,
         maximize: bool = False,
         foreach: bool | None = None,
+        differentiable: bool = False,
         capturable: bool = False,
     ) -> None:
         nonnegative("Adamax", lr=lr, eps=eps, weight_decay=weight_decay)
         decays("Adamax", betas)
+        self.differentiable = differentiable
         super().__init__(
             params,
             {

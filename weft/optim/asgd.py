@@ -40,9 +40,11 @@ class ASGD(Optimizer):
         *,
         maximize: bool = False,
         foreach: bool | None = None,
+        differentiable: bool = False,
         capturable: bool = False,
     ) -> None:
         nonnegative("ASGD", lr=lr, weight_decay=weight_decay)
+        self.differentiable = differentiable
         super().__init__(
             params,
             {

@@ -54,12 +54,14 @@ class NAdam(Optimizer):
         *,
         maximize: bool = False,
         foreach: bool | None = None,
+        differentiable: bool = False,
         capturable: bool = False,
     ) -> None:
         nonnegative(
             "NAdam", lr=lr, eps=eps, weight_decay=weight_decay, momentum_decay=momentum_decay
         )
         decays("NAdam", betas)
+        self.differentiable = differentiable
         super().__init__(
             params,
             {

@@ -59,7 +59,8 @@ class Optimizer:
         defaults: options of groups that do not give their own.
 
     `foreach`, `fused` and `capturable`, which optimisers take as PyTorch's do, have no influence:
-    all parameters are always updated in one program.
+    all parameters are always updated in one program. With `differentiable`, gradients flow through
+    the update, and parameters need not be leaves.
 
     Raises:
         OptimizerError: no parameters, one that is no leaf, or one that occurs twice.
@@ -68,6 +69,7 @@ class Optimizer:
     rule: ClassVar[Rule]
     """`rule(p, g, *slots, hyper, **flags) -> Update`, a function of graph values."""
     takes_rows: ClassVar[bool] = False
+    differentiable: bool = False
     may_lag: ClassVar[bool] = False
     """Whether rows of a table without a gradient may be updated later: the rule is elementwise."""
 
@@ -79,7 +81,7 @@ class Optimizer:
         self._lagged: dict[Tensor, Lagged] = {}
         self._hooks: dict[str, dict[int, Callable[..., Any]]] = {}
         if isinstance(params, Tensor):
-            raise OptimizerError(
+            raise DTypeError(
                 f"{type(self).__name__}: expected an iterable of tensors, got one tensor; pass "
                 f"[tensor]{at_user_line()}"
             )
@@ -126,9 +128,9 @@ class Optimizer:
             raise OptimizerError(
                 f"{name}: expected tensors, got {type(p).__name__}{at_user_line()}"
             )
-        if not p.dtype.is_floating:
-            raise DTypeError(f"{name}: expected floating parameters, got {p.dtype}{at_user_line()}")
-        if p.requires_grad and p.lazy.leaf is None:
+        if p.dtype.is_complex:
+            raise DTypeError(f"{name}: expected real parameters, got {p.dtype}{at_user_line()}")
+        if p.requires_grad and p.lazy.leaf is None and not self.differentiable:
             raise OptimizerError(
                 f"{name}: expected leaves, got the result of an operation; optimise what it was "
                 f"computed from{at_user_line()}"
@@ -178,7 +180,8 @@ class Optimizer:
     def _update(self) -> None:
         buckets = self._buckets()
         if buckets:
-            before, trace.now.grad_mode = trace.now.grad_mode, False
+            before = trace.now.grad_mode
+            trace.now.grad_mode = before and self.differentiable
             try:
                 self._record(self._without_lagging(buckets))
             finally:
@@ -189,7 +192,7 @@ class Optimizer:
 
     def _without_lagging(self, buckets: dict[Any, list[Tensor]]) -> dict[Any, list[Tensor]]:
         """Update tables of which few rows have a gradient; the buckets of the others."""
-        if not self.may_lag:
+        if not self.may_lag or self.differentiable:
             return buckets
         found: dict[Record | None, dict[Lazy, int]] = {}
         rest: dict[Any, list[Tensor]] = {}
@@ -227,7 +230,7 @@ class Optimizer:
                 state = self.state[p]
                 if "step" not in state:
                     self._begin(p, group, state)
-                state["step"] += 1
+                state["step"] = int(state["step"]) + 1  # a tensor, as PyTorch saves it
                 buckets.setdefault((i, state["step"], p.dtype), []).append(p)
         return buckets
 
@@ -242,7 +245,8 @@ class Optimizer:
     def _begin(self, p: Tensor, group: Group, state: dict[str, Any]) -> None:
         state["step"] = 0
         for name, fill in self.slots(group).items():
-            state[name] = _filled(p, fill)
+            if name not in state:
+                state[name] = _filled(p, fill)
 
     def _record(self, buckets: dict[Any, list[Tensor]]) -> None:
         if not buckets:
@@ -267,6 +271,12 @@ class Optimizer:
                 slots = [self.state[p][name] for p in params]
                 values += [s.lazy for s in slots]
                 changed += slots
+        if self.differentiable:
+            given = _DIFFERENTIABLE_UPDATE.plan(values, {"buckets": tuple(static)})
+            for tensor, new in zip(changed, trace.now.record(given, tuple(values)), strict=True):
+                tensor.replace(new)
+                tensor.lazy.home = None  # gradients of the update need what was there before
+            return
         plan = _UPDATE.plan(values, {"buckets": tuple(static)})
         plan.lasting = True
         results = trace.now.record(plan, tuple(values))
@@ -415,3 +425,4 @@ def _apply(bucket: Bucket, hyper: Hyper, p: Value, g: Any, *slots: Value) -> Upd
 
 
 _UPDATE = Recorded(_update, differentiable=False, rows=True)
+_DIFFERENTIABLE_UPDATE = Recorded(_update, differentiable=True, rows=False)

@@ -55,10 +55,12 @@ class RAdam(Optimizer):
         *,
         maximize: bool = False,
         foreach: bool | None = None,
+        differentiable: bool = False,
         capturable: bool = False,
     ) -> None:
         nonnegative("RAdam", lr=lr, eps=eps, weight_decay=weight_decay)
         decays("RAdam", betas)
+        self.differentiable = differentiable
         super().__init__(
             params,
             {

@@ -59,11 +59,13 @@ class RMSprop(Optimizer):
         *,
         maximize: bool = False,
         foreach: bool | None = None,
+        differentiable: bool = False,
         capturable: bool = False,
     ) -> None:
         nonnegative(
             "RMSprop", lr=lr, alpha=alpha, eps=eps, weight_decay=weight_decay, momentum=momentum
         )
+        self.differentiable = differentiable
         super().__init__(params, {
             "lr": lr, "alpha": alpha, "eps": eps, "weight_decay": weight_decay,
             "momentum": momentum, "centered": centered, "maximize": maximize,

@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
+from weft.errors import OptimizerError
 from weft.ir.node import Value
-from weft.ops.base import catalogue
+from weft.ops.base import at_user_line, catalogue
 from weft.optim.check import nonnegative
 from weft.optim.optimizer import Group, Hyper, Optimizer, Update
 
@@ -52,9 +53,15 @@ class Rprop(Optimizer):
         *,
         maximize: bool = False,
         foreach: bool | None = None,
+        differentiable: bool = False,
         capturable: bool = False,
     ) -> None:
-        nonnegative("Rprop", lr=lr, eta=etas[0], step_size=step_sizes[0])
+        if not 0 < etas[0] < 1 < etas[1]:
+            raise OptimizerError(
+                f"Rprop: expected 0 < etas[0] < 1 < etas[1], got {etas}{at_user_line()}"
+            )
+        nonnegative("Rprop", lr=lr, step_size=step_sizes[0])
+        self.differentiable = differentiable
         super().__init__(
             params,
             {

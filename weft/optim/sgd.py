@@ -71,6 +71,7 @@ class SGD(Optimizer):
         *,
         maximize: bool = False,
         foreach: bool | None = None,
+        differentiable: bool = False,
         fused: bool | None = None,
     ) -> None:
         nonnegative("SGD", lr=lr, momentum=momentum, weight_decay=weight_decay)
@@ -78,6 +79,7 @@ class SGD(Optimizer):
             raise OptimizerError(
                 f"SGD: nesterov expects a momentum above 0 and no dampening{at_user_line()}"
             )
+        self.differentiable = differentiable
         super().__init__(params, {
             "lr": lr, "momentum": momentum, "dampening": dampening, "weight_decay": weight_decay,
             "nesterov": nesterov, "maximize": maximize,
