@@ -137,6 +137,11 @@ def test_narrow_products(n: int, turns: tuple[bool, bool]) -> None:
     check_product(37, 129, n, turns, types.float64)
 
 
+def test_both_operands_in_panels_of_a_launch() -> None:
+    check_product(300, 20, 512, (True, True), types.bfloat16)
+    check_product(300, 20, 512, (True, False), batches=((2,), (2,)))
+
+
 def test_stores_past_the_caches(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(finish, "STREAMED", 0)
     check_product(50, 64, 64)
@@ -149,6 +154,7 @@ def test_large_outputs_of_short_sums_are_written_by_rows(
 ) -> None:
     monkeypatch.setattr(plan, "LARGE_OUTPUT", 0)
     check_product(300, 20, 530, turns)
+    check_product(512, 5, 100, turns)
     check_product(50, 3, 200, turns, types.bfloat16)
     check_product(7, 1, 9, turns, batches=((3,), (3,)))
 
@@ -328,6 +334,12 @@ def test_the_kernels_are_chosen_by_shape() -> None:
     assert wide.pack_right and not wide.before and wide.tall * wide.tile.rows >= 400
     shared = plan_of(product((2048, 384), (2048, 1536), transpose_x=True), native)
     assert shared.left_before and not shared.before and shared.tall * shared.tile.rows == 384
+    twice = plan_of(product((128, 512), (128, 512), transpose_x=True), native)
+    assert twice.left_before and twice.before and twice.wide * twice.tile.columns < 512
+    few = plan_of(product((128, 784), (784, 512)), native)
+    assert few.pack_right and few.depth * few.tile.columns * 4 <= native.l1 // 2
+    short = plan_of(product((16, 1000), (16, 1024), transpose_x=True), native)
+    assert short.by_rows and not short.pack_left
     passing = plan_of(product((400, 32001), (32001, 1024)), native)
     assert passing.left_before and not passing.before  # y is read once, from memory
     crowd = plan_of(product((400, 1024), (1024, 4096)), native)
