@@ -7,6 +7,7 @@ import math
 import numpy as np
 import pytest
 
+import weft as wf
 from weft.eager import foresight, plan
 from weft.errors import ShapeError
 from weft.ir.dtype import float32
@@ -77,3 +78,17 @@ def test_halves_and_what_cannot_be_halved(calls):
         assert _types(halves, (n,)) == [(n // 2, 2)]
     with pytest.raises(ShapeError):
         _types(halves, (31,))
+
+
+def test_an_axis_that_changes_beside_sizes():
+    rng = np.random.default_rng(0)
+    for _ in range(12):
+        for shape in ((10, 5, 3), (6, 10, 4)):
+            for axis in range(3):
+                x = rng.normal(size=shape).astype(np.float32)
+                index = rng.integers(0, shape[axis], rng.integers(1, 9))
+                found = wf.tensor(x).index_fill(axis, wf.tensor(index), 0)
+                np.put_along_axis(
+                    x, index.reshape([-1 if i == axis else 1 for i in range(3)]), 0, axis
+                )
+                np.testing.assert_array_equal(found.numpy(), x)

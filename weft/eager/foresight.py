@@ -88,7 +88,7 @@ class _Foresight:
         self._attempts[fixed] = left - 1
         try:
             case = _Case(sizes, self._varying, derive)
-        except (WeftError, TypeError, ValueError, ArithmeticError, LookupError, AttributeError):
+        except _REFUSALS:
             return  # it was written for numbers, and wanted one in a way that extents refuse
         self._cases.setdefault(fixed, []).insert(0, case)
 
@@ -105,6 +105,10 @@ class _Foresight:
             self._attempts.clear()
 
 
+_REFUSALS: Final = (
+    WeftError, TypeError, ValueError, ArithmeticError, LookupError, AttributeError,
+    RuntimeError,  # a generator that has ended too early
+)  # fmt: skip
 _known: Final[OrderedDict[Any, _Foresight]] = OrderedDict()
 
 

@@ -32,7 +32,7 @@ MOST_GENERALS: Final = 2  # programs for many sizes that are tried, should the f
 ATTEMPTS: Final = 8  # at a template; where sizes decide what is called, there is none
 _UNSUITED: Final = (
     UnfitError, WeftError, TypeError, ValueError, AssertionError, ArithmeticError, LookupError,
-    AttributeError,
+    AttributeError, RuntimeError,
 )  # fmt: skip
 
 
