@@ -27,13 +27,18 @@ from weft.codegen.loop.trace import Buffers, Trace
 from weft.codegen.loop.tree import Accumulate, Loop, Reduce, Segment, Store, Tree, Vector
 from weft.codegen.target import Target
 from weft.errors import CompileError
-from weft.ir.extent import largest, pinned
+from weft.ir.extent import largest, pinned, smallest
 from weft.ir.node import Node, Value
 from weft.ir.shape import known, size
 
 MOST_PARTS: Final = 128
 FEW: Final = 8
 """With fewer rows than this, threads would be idle if each row were one piece of work."""
+TEAM: Final = 16
+"""Parts that are enough for the threads there may be."""
+LEAST_ROWS: Final = 8
+"""Rows of columns that a part adds up at least: what it gives is written and read once more. With
+one row of 400 x 32000 each that was two thirds of all traffic."""
 
 
 @dataclass(frozen=True)
@@ -137,6 +142,8 @@ class _Level:
         # Columns are summed block by block, so a part should still be in the cache for the next.
         columns = levels.order[-1] not in levels.reduced
         length = largest(length, -(-symbol.extent // (MOST_PARTS * 8 if columns else MOST_PARTS)))
+        if columns:
+            length = largest(length, smallest(LEAST_ROWS, symbol.extent // TEAM))
         if symbol is levels.order[-1]:
             block = self.lanes * STRAIGHT
             length = -(-length // block) * block
