@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import ctypes
 import mmap
-import time
 
 import numpy as np
 import pytest
@@ -12,7 +11,7 @@ import pytest
 import weft as wf
 from weft import nn
 from weft.eager import program
-from weft.eager.general import General
+from weft.eager.general import General, shaken
 from weft.eager.sizes import Family
 from weft.errors import CompileError, OutOfRangeError
 from weft.ir.dtype import float32, int64
@@ -64,10 +63,7 @@ def _general(build, threads=2, probes=PROBES):
         )
         keys = tuple([f"out{i}" for i in range(len(outputs))])
         samples.append(((3, n), optimise(storing(step, keys, {}))))
-    general = General(samples, threads)
-    while not general.is_ready():
-        time.sleep(0.01)
-    return general
+    return General(samples, threads)
 
 
 def _feeds(n):
@@ -220,14 +216,12 @@ def _losses(lengths):
 LENGTHS = [40 + 7 * i % 60 for i in range(40)]
 
 
-def _waiting(monkeypatch):
-    """Programs for many sizes are waited for."""
+def _used(monkeypatch):
+    """The sizes that a program for many was used for."""
     before = Family.general
     used = []
 
     def general(self, sizes, leaves):
-        while self._general is not None and not self._general.is_ready():
-            time.sleep(0.01)
         found = before(self, sizes, leaves)
         used.extend([sizes] if found else [])
         return found
@@ -237,7 +231,7 @@ def _waiting(monkeypatch):
 
 
 def test_a_loop_over_lengths_learns_as_it_does_without(monkeypatch):
-    used = _waiting(monkeypatch)
+    used = _used(monkeypatch)
     losses = _losses(LENGTHS)
     assert len(used) > 10
     program._programs.clear()
@@ -247,14 +241,14 @@ def test_a_loop_over_lengths_learns_as_it_does_without(monkeypatch):
 
 
 def test_a_program_that_disagrees_with_the_interpreter_is_not_used(monkeypatch):
-    used = _waiting(monkeypatch)
-    monkeypatch.setattr(General, "agrees", lambda self, wanted, found: False)
+    used = _used(monkeypatch)
+    monkeypatch.setattr(General, "agrees", lambda self, wanted, found, again: False)
     _losses(LENGTHS)
     assert len(used) == 1
 
 
 def test_a_label_out_of_range_is_refused_and_nothing_changes(monkeypatch):
-    used = _waiting(monkeypatch)
+    used = _used(monkeypatch)
     step, parameters = _training()
     for n in LENGTHS[:20]:
         step(n)
@@ -266,3 +260,19 @@ def test_a_label_out_of_range_is_refused_and_nothing_changes(monkeypatch):
     for p in parameters:
         p.grad = None
     assert np.isfinite(step(58))
+
+
+def test_results_that_are_rounding_alone_tell_nothing():
+    general = _general(_rows)
+    right, noise = np.ones(4, np.float32), np.array([1e-9, -1e-9], np.float32)
+    other = -noise  # as one rounding more or less gives
+    assert general.agrees([right, noise], [right, other], lambda: [right, other])
+    assert not general.agrees([right, noise], [right, other], lambda: [right, noise])
+    assert not general.agrees([right, noise], [2 * right, other], lambda: [right, other])
+
+
+def test_inputs_are_shaken_in_their_last_bits():
+    for dtype in (np.float32, np.float64, np.int64):
+        x = np.array([-1, 0, 3], dtype)
+        np.testing.assert_allclose(shaken(x), x, rtol=1e-6, atol=1e-30)
+        assert (shaken(x) == x).all() == (dtype is np.int64)

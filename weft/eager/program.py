@@ -6,7 +6,7 @@ import time
 from collections import OrderedDict
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 import numpy as np
 
@@ -14,22 +14,19 @@ from weft import config
 from weft.collection import collection_waits
 from weft.eager import storage
 from weft.eager.ahead import Ahead
-from weft.eager.call import leaf
-from weft.eager.general import Case, General, Types
+from weft.eager.general import Case, General, Types, shaken
 from weft.eager.lasting import Watch, lasting_leaves
-from weft.eager.lazy import Lazy, Record, entry, refuse, trace
-from weft.eager.plan import function_plan
+from weft.eager.lazy import Lazy, Record, refuse, trace
 from weft.eager.recovery import blame, recover
 from weft.eager.recurrence import learn, recurring
 from weft.eager.resized import resized
-from weft.eager.sizes import Sample, family_of
+from weft.eager.settling import settle
+from weft.eager.sizes import Family, Sample, family_of
 from weft.eager.standing import Standing
 from weft.eager.structure import Expanded, Structure, expand, interpreted_seconds, structure_of
 from weft.errors import WeftError
 from weft.interrupt import Uninterrupted
-from weft.ir.node import Value
 from weft.ir.shape import known
-from weft.ops.sparse import RowSparse
 from weft.passes.pipeline import optimise
 from weft.passes.specialise import specialise
 from weft.passes.step import Request, Step, storing
@@ -41,7 +38,7 @@ from weft.runtime.oracle import Oracle
 from weft.runtime.state import State
 from weft.transform.interpretation import Interpretation
 from weft.transform.interpreter import needs_interpreter
-from weft.transform.resize import Sizes, UnfitError
+from weft.transform.resize import SAMPLES, Sizes, UnfitError
 
 Array = np.ndarray[Any, Any]
 MOST_PROGRAMS: Final = 512  # the one that was not used for longest goes first
@@ -50,11 +47,11 @@ INTERPRETED_RUNS: Final = 2
 # Where the same records come in ever new shapes, compiling each shape costs more than it saves:
 # then a shape is compiled once interpreting it has taken as long as compiling would.
 CHURN: Final = 8  # shapes
-SEPARATE: Final = 4  # shapes after which an optimiser's update is a program of its own
+SEPARATE: Final = 8  # shapes after which an optimiser's update is a program of its own
 COMPILE_SECONDS_A_NODE: Final = 1e-3
-# One program for many sizes serves those to come as well: it is begun after this share of that.
-HURRY: Final = 0.3
-ENOUGH: Final = 0.1  # seconds of interpreting, at least
+# One program for many sizes serves those to come as well: it is made after this share of that.
+HURRY: Final = 0.15
+ENOUGH: Final = 0.05  # seconds of interpreting, at least
 
 
 class Prepared:
@@ -130,15 +127,16 @@ class Prepared:
         return found
 
     def _for_many(self, structure: Structure) -> None:
-        """Take the family's program for many sizes, or begin one once that pays."""
+        """Take the family's program for many sizes, or make one once that pays."""
         if self._case is None:
             self._case = self._general(structure)
         if self._case is not None or bool(config.get("reference")):
             return
         enough = max(ENOUGH, HURRY * _patience(self._sample(structure)))
-        if self.family.shapes > SEPARATE and self.family.spent > enough:
+        if self.family.shapes > SAMPLES and self.family.spent > enough:
             threads = int(config.get("threads"))
             self.family.generalise(threads, lambda sizes: self._step_at(structure, sizes))
+            self._case = self._general(structure)
 
     def _tried(
         self, general: General, case: Case, structure: Structure, leaves: Sequence[Array]
@@ -151,7 +149,11 @@ class Prepared:
         ]
         found = self._interpret(structure, leaves)
         general.run(case, leaves, dict(zip(self.keys, memories, strict=True)))
-        if not general.agrees(found, memories):
+
+        def again() -> list[Array]:
+            return self._interpret(structure, list(map(shaken, leaves)))
+
+        if not general.agrees(found, memories, again):
             self.family.distrust()
         self._case = None
         return found
@@ -177,7 +179,7 @@ class Prepared:
             return True
         if self.runs <= INTERPRETED_RUNS:
             return False
-        return _families[self.calls] < CHURN or self.spent > _patience(sample)
+        return _families[self.calls].shapes < CHURN or self.spent > _patience(sample)
 
     @collection_waits()
     def _compile(self, structure: Structure) -> Executable:
@@ -293,7 +295,17 @@ def _patience(sample: Sample) -> float:
 _lock: Final = new_lock()
 _programs: OrderedDict[Any, Prepared] = OrderedDict()
 _begun: Final[set[tuple[Any, ...]]] = set()  # structures of training steps that were met once
-_families: dict[tuple[str, ...], int] = {}  # how many shapes each sequence of calls came in
+
+
+class _Met(NamedTuple):
+    """What is known of a sequence of calls: in how many shapes it came, the family of the last."""
+
+    shapes: int
+    family: Family | None
+
+
+_NEVER: Final = _Met(0, None)
+_families: dict[tuple[str, ...], _Met] = {}
 
 
 def prepared(structure: Structure, as_rows: bool = False) -> Prepared:
@@ -304,7 +316,7 @@ def prepared(structure: Structure, as_rows: bool = False) -> Prepared:
         _programs.move_to_end(key)
         return found
     found = _programs[key] = Prepared(structure, as_rows)
-    _families[found.calls] = _families.get(found.calls, 0) + 1
+    _families[found.calls] = _Met(_families.get(found.calls, _NEVER).shapes + 1, found.family)
     if len(_programs) > MOST_PROGRAMS:
         _programs.popitem(last=False)
     return found
@@ -378,7 +390,7 @@ def _compute(structure: Structure, as_rows: bool, wanted: Lazy | None) -> None:
     inspect = trace.now.inspect
     if inspect:
         land()
-        _settle_all(structure, inspect(structure, leaves), frozenset())
+        settle(structure, inspect(structure, leaves), frozenset())
         return
     program = prepared(structure, as_rows)
     found = program.interpreted(structure, leaves)
@@ -388,16 +400,7 @@ def _compute(structure: Structure, as_rows: bool, wanted: Lazy | None) -> None:
         if found is None:
             place = program.place_of(wanted, structure.outputs)
             found = program.launch(structure, leaves, place)
-        _settle_all(structure, found, program.rows)
-
-
-def _settle_all(structure: Structure, found: Sequence[Array], rows: frozenset[int]) -> None:
-    arrays = iter(found)
-    for i, lazy in enumerate(structure.outputs):
-        if i in rows:
-            _settle_rows(lazy, next(arrays), next(arrays))
-        else:
-            _settle(lazy, next(arrays))
+        settle(structure, found, program.rows)
 
 
 def _recurring(outputs: Sequence[Lazy]) -> Structure | None:
@@ -430,14 +433,16 @@ def _remaining(outputs: Sequence[Lazy]) -> Structure:
 def _separate(structure: Structure) -> Record | None:
     """The optimiser's update, where it had better be a program of its own.
 
-    While shapes change at every step, the rest is a program for one run, but the update stays.
+    While shapes change at every step, the rest is a program for one run, but the update stays;
+    unless all of it is a program for many sizes.
     """
     last = structure.records[-1]
     program = _programs.get((structure.key, True))
     compiled = program is not None and program.executable is not None
     if not last.plan.lasting or len(structure.records) == 1 or compiled:
         return None
-    return last if _families.get(structure.calls, 0) >= SEPARATE else None
+    shapes, family = _families.get(structure.calls, _NEVER)
+    return None if shapes < SEPARATE or (family is not None and family.is_general) else last
 
 
 def _made_once(structure: Structure) -> list[Lazy]:
@@ -462,36 +467,3 @@ def _made_once(structure: Structure) -> list[Lazy]:
 
 def _is_number(lazy: Lazy) -> bool:
     return lazy.type.shape == () and not lazy.tracked
-
-
-def _settle(lazy: Lazy, array: Array) -> None:
-    """Give a value its array; what it took the memory of has none any more."""
-    home = lazy.home
-    if home is not None:
-        assert home.array is not None
-        if home.array is not array:  # it was interpreted, or the memory is not contiguous
-            land()
-            home.array[...] = array
-            array = home.array
-        home.array = None
-        home.record = None
-        lazy.home = None
-    lazy.array = array
-    if lazy.record is not None and (not lazy.tracked or lazy.record.freed):
-        lazy.record = None
-
-
-def _settle_rows(lazy: Lazy, indices: Array, rows: Array) -> None:
-    """Give a value a record that makes it from its rows; who takes rows gets them as they are."""
-    inputs = (leaf(indices), leaf(rows))
-    static = {"shape": known(lazy.type.shape)}
-    plan = function_plan(rows_of, [x.type for x in inputs], static, differentiable=False)
-    assert lazy.record is not None
-    record = entry(plan, inputs, lazy.record.serial)  # before all that reads the value
-    record.outputs = (lazy,)
-    lazy.record, lazy.index = record, 0
-
-
-def rows_of(indices: Value, rows: Value, *, shape: tuple[int, ...]) -> RowSparse:
-    """A row-sparse array from its parts."""
-    return RowSparse(indices, rows, shape)

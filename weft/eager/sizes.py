@@ -18,11 +18,12 @@ from weft.eager.lazy import Record
 from weft.eager.pattern import without
 from weft.eager.plan import Plan
 from weft.eager.structure import Structure
-from weft.errors import CompileError, WeftError
+from weft.errors import WeftError
 from weft.ir.node import TensorType
 from weft.ir.shape import known
 from weft.passes.sized import sized
 from weft.passes.step import Step
+from weft.runtime import driver
 from weft.transform.interpretation import Interpretation
 from weft.transform.resize import SAMPLES, Fit, Sizes, Template, UnfitError
 
@@ -78,24 +79,23 @@ class Family:
         self._recent = [*self._recent, sizes][-SAMPLES:]
 
     @property
+    def is_general(self) -> bool:
+        """Whether there is a program for many sizes."""
+        return self._general is not None
+
+    @property
     def rows(self) -> frozenset[int]:
         """Which outputs are two values; only where there is a program for many sizes."""
         return self._samples[-1].rows
 
     def general(self, sizes: Sizes, leaves: Sequence[TensorType]) -> tuple[General, Case] | None:
-        """The program for many sizes, if it is ready, and what it needs for these."""
+        """The program for many sizes, if there is one, and what it needs for these."""
         found = self._general
-        try:
-            if found is None or not found.is_ready():
-                return None
-        except CompileError:
-            self.distrust()
-            return None
-        case = found.at(sizes, leaves)
-        return None if case is None else (found, case)
+        case = None if found is None else found.at(sizes, leaves)
+        return None if found is None or case is None else (found, case)
 
     def generalise(self, threads: int, step_at: Callable[[Sizes], Step]) -> None:
-        """Begin a program for many sizes.
+        """Make a program for many sizes.
 
         Args:
             step_at: the simplified step for other sizes; raises `UnfitError` where there is none.
@@ -106,6 +106,7 @@ class Family:
         with contextlib.suppress(*_UNSUITED):
             fit = Fit(self._recent)
             self._generals -= 1
+            driver.prestart()  # where nothing is cached, compilers start while we plan
             samples = _samples(fit, self._largest, step_at)
             self._general = General(samples, threads)
 

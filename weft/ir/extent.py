@@ -4,7 +4,8 @@ An `Extent` is an integer with a history. As an integer it is what it would be f
 sizes that are planned for, so whatever computes with shapes goes on as usual; but arithmetic on it
 gives extents, and what is compared is written down, as it holds for some sizes only. Whoever takes
 it for a plain number without saying how (`range(n)`, an index) gets the number, and that the code
-is right for no other is written down as well. So code that was generated for one size tells by
+is right for no other is written down as well (but sets go by hash: `n in (3, 5)` asks, and
+`n in {3, 5}` finds nothing). So code that was generated for one size tells by
 itself for which others it is right, and which of its numbers are others then.
 
 >>> extents = Extents()

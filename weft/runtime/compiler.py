@@ -61,19 +61,6 @@ class Compiler:
                 self._enqueue(_job(key, kernel, target))
             self._advance(0.0)
 
-    def advance(self, kernels: Iterable[Kernel], target: Target) -> bool:
-        """See `advance`."""
-        with self._lock:
-            left = False
-            for kernel in kernels:
-                key = key_of(kernel, target)
-                done = key in self._linked or key in self._results
-                if not done and not self.cache().holds(key):
-                    self._enqueue(_job(key, kernel, target))
-                    left = True
-            self._advance(0.0)
-            return not left
-
     def knows(self, kernel: Kernel, target: Target) -> bool:
         """Whether a kernel needs no compilation."""
         key = key_of(kernel, target)
@@ -304,14 +291,6 @@ def begin(kernel: Kernel, target: Target) -> None:
     Unless there is nothing to do. Takes 50 us.
     """
     _compiler.begin(kernel, target)
-
-
-def advance(kernels: Iterable[Kernel], target: Target) -> bool:
-    """Have kernels compiled while the caller does other things; whether all are.
-
-    Call it again until it says so: other compilations may have come between.
-    """
-    return _compiler.advance(kernels, target)
 
 
 def cache() -> Cache:
