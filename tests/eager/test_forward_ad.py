@@ -1,5 +1,6 @@
 """Forward mode of tensors: dual numbers, and functions of the user's own."""
 
+import numpy as np
 import pytest
 
 import weft as wf
@@ -145,3 +146,29 @@ def test_levels_of_dual_tensors():
             fwad.make_dual(x, wf.ones(2))
         with pytest.raises(GradientError, match="expected floating arguments"):
             fwad.make_dual(wf.tensor(1), wf.tensor(1))
+
+
+def test_rows_of_a_jacobian_one_by_one():
+    class Same(wf.autograd.Function):
+        @staticmethod
+        def forward(ctx, x):
+            return x * 1
+
+        @staticmethod
+        def backward(ctx, g):
+            assert g.numpy(force=True).sum() == 1.0
+            return g * 3
+
+    x = wf.ones(2, 2)
+    assert func.jacrev(Same.apply, chunk_size=1)(x).reshape(4, 4).tolist() == (
+        (wf.eye(4) * 3).tolist()
+    )
+    for chunk in 1, None:
+        assert func.jacrev(lambda x: x[:0], chunk_size=chunk)(x).shape == (0, 2, 2, 2)
+
+
+def test_what_was_drawn_outside_is_no_draw():
+    y, x = wf.randn(2), wf.ones(3)
+    found = func.jacfwd(lambda x: (y, x * y.sum()), randomness="error")(x)
+    assert not found[0].numpy().any() and found[0].shape == (2, 3)
+    np.testing.assert_allclose(found[1].numpy(), np.eye(3) * y.sum().item(), rtol=1e-6)

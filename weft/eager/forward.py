@@ -12,7 +12,7 @@ from weft.eager.custom import Custom
 from weft.eager.lazy import Lazy, trace
 from weft.eager.mode import Setting
 from weft.eager.plan import Plan, recall, remember
-from weft.eager.walk import History
+from weft.eager.walk import History, zeros
 from weft.ir.node import TensorType, Value
 from weft.ops.creation import zeros_like
 from weft.transform.forward import pushforward
@@ -36,7 +36,9 @@ def push(
             given = dict(zip(sources, _record(sources, moves), strict=True))
             found = call.push([None if x is None else given[x] for x in call.inputs])
             moves.update({y: found[y.index] for y in group if y.index in found})
-        return _record(ys, moves)
+        moving = [y for y in ys if y.tracked]
+        moved = iter(_record(moving, moves) if moving else ())
+        return tuple([next(moved) if y.tracked else zeros(y) for y in ys])
 
 
 def _calls(past: History, xs: Sequence[Lazy]) -> list[list[Custom]]:

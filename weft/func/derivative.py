@@ -9,7 +9,9 @@ from typing import Any
 import numpy as np
 
 from weft.eager.call import lazy_of, leaf, wrap
+from weft.eager.creation import zeros as no_rows
 from weft.eager.lazy import Lazy
+from weft.eager.movement import stack
 from weft.eager.walk import zeros
 from weft.func.gradient import Argnums, Function, Run, grad, jvp, positions
 from weft.func.level import kind_of_leaf
@@ -23,7 +25,8 @@ def jacobian(
 ) -> Function:
     """All derivatives of all results: entry [i, j] is that of result element i by argument j.
 
-    Row by row in reverse mode, all rows at once (see `vmap`), or `chunk_size` of them at a time.
+    Row by row in reverse mode, all rows at once (see `vmap`), or `chunk_size` of them at a time; if
+    that is 1, gradient rules may look at values.
 
     Returns:
         A function that gives, for each result, the structure of the argument, with shapes
@@ -53,7 +56,13 @@ def _rows(run: Run, i: int, chunk_size: int | None) -> Any:
         gs: list[Lazy] = [lazy_of(g) if j == i else zeros(other) for j, other in enumerate(run.ys)]
         return [wrap(x) for x in run.pull(gs)]
 
-    found = vmap(row, chunk_size=chunk_size)(_basis(y))
+    if not size(shape):
+        kinds = [x.type for x in run.variables.values]
+        found = [no_rows((0, *known(kind.shape)), dtype=kind.dtype) for kind in kinds]
+    elif chunk_size == 1:  # without vmap, so that rules of the user's own may look at values
+        found = [stack(column) for column in zip(*map(row, _basis(y)), strict=True)]
+    else:
+        found = vmap(row, chunk_size=chunk_size)(_basis(y))
     shaped = [x.reshape((*shape, *x.shape[1:])) for x in found]
     return run.arguments([run.outside(x.lazy) for x in shaped])
 
