@@ -238,3 +238,10 @@ def test_data_of_a_view():
         part.data = t.tensor([5.0])
         part.add_(1)
         assert (x.tolist(), part.tolist()) == ([0.0, 0.0], [6.0])
+
+
+def test_bits_of_a_scalar():
+    for t in BOTH:
+        x = t.tensor(1.5, dtype=t.float64).view(t.complex64)
+        assert tuple(x.shape) == ()
+        assert tuple(t.tensor(True).view(t.uint8).shape) == ()
