@@ -208,8 +208,7 @@ class Function:
     for gradients, except that `create_graph=True` records the backward function. Derivatives in
     forward mode need `jvp(ctx, *tangents)`, which returns the tangents of the results.
 
-    A traced function (`weft.func.jit`) knows only what `forward` computes: differentiate inside it,
-    or give the operation its gradient with `weft.func.custom_vjp`.
+    In a traced function (`weft.func.jit`) both are recorded once and look at no values.
 
     Example:
         >>> import weft as wf
@@ -296,6 +295,7 @@ def _record(call: Call, sources: tuple[Lazy, ...]) -> tuple[Custom, ...]:
         plan = remember(
             key, Plan(call.function.__name__, types, lambda *values: _same(values[:count]))
         )
+        plan.variable = True
     record = trace.now.record(plan, (*call.raw, *sources))[0].record
     assert record is not None
     outputs: list[Custom] = []

@@ -4,19 +4,26 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Sequence
-from typing import Any, NamedTuple
+from dataclasses import dataclass
+from typing import Any, NamedTuple, NoReturn, TypeVar
 
+from weft.eager.custom import Custom
 from weft.eager.handle import Handle
 from weft.eager.lazy import Drawn, Lazy, Tracer, array_of, begun, next_serial, trace
+from weft.eager.mode import Setting
 from weft.eager.plan import Plan, intern, recall, remember, settled
 from weft.eager.structure import is_cut, needed
+from weft.eager.walk import History, history, is_watched, walk
+from weft.errors import GradientError
 from weft.interrupt import Uninterrupted
 from weft.ir.graph import Graph, toposort
-from weft.ir.node import TensorType
+from weft.ir.node import TensorType, Value
 from weft.ir.shape import known
-from weft.ops.base import catalogue, constant_of
+from weft.ops.base import at_user_line, catalogue, constant_of
 from weft.ops.call import Subgraph
 from weft.transform.gradient import Cotangent, dense
+
+T = TypeVar("T")
 
 
 class Traced(NamedTuple):
@@ -36,6 +43,39 @@ class Traced(NamedTuple):
     changed: tuple[Handle, ...]
 
 
+@dataclass(frozen=True)
+class _Rule:
+    """The gradient of a traced function, recorded with what hooks and the user's functions do.
+
+    Args:
+        function: of the cotangents of the floating outputs, the outputs, and the inputs.
+        given: for which inputs it gives a cotangent.
+    """
+
+    function: Subgraph
+    given: tuple[bool, ...]
+
+    def __call__(
+        self, gs: Sequence[Any], ys: Sequence[Value], xs: Sequence[Value]
+    ) -> list[Value | None]:
+        values = [*[g for g in gs if g is not None], *ys, *xs]
+        found = iter(catalogue.call.all(*values, function=self.function))
+        return [next(found) if given else None for given in self.given]
+
+
+def _no_second(*_: Any) -> NoReturn:
+    raise GradientError(
+        "backward: the gradient that a Function gives inside a traced function has none of its "
+        f"own; take both derivatives inside the traced function{at_user_line()}"
+    )
+
+
+def tracers(types: Sequence[TensorType]) -> tuple[Tracer, ...]:
+    """Arguments of these types of a function that is to be traced."""
+    kinds = [intern(t.dtype, known(t.shape)) for t in types]
+    return tuple([begun(Tracer(), t, None, 0, t.dtype.is_inexact) for t in kinds])
+
+
 def trace_tensors(
     run: Callable[[tuple[Lazy, ...]], tuple[Sequence[Lazy], Any]],
     types: Sequence[TensorType],
@@ -51,28 +91,67 @@ def trace_tensors(
     Raises:
         TracerError: the function looks at the value of an argument.
     """
-    arguments = tuple(
-        [
-            begun(Tracer(), intern(t.dtype, known(t.shape)), None, 0, t.dtype.is_inexact)
-            for t in types
-        ]
-    )
+    arguments = tracers(types)
     since = next_serial()
+    (outputs, result), changed = _aside(lambda: run(arguments), since)
+    results = (*outputs, *changed.values())
+    subgraph, captured = _closed(arguments, results, since, constants)
+    inputs = (*arguments, *captured)
+    backward = _ruled(results, inputs, since)
+    if backward is not None:
+        subgraph = subgraph.with_gradient(backward)
+    return Traced(subgraph, captured, result, tuple(changed))
+
+
+def _aside(run: Callable[[], T], since: int) -> tuple[T, dict[Handle, Lazy]]:
+    """What `run` gives, recorded apart from the rest, and tensors from outside that it changed."""
     now = trace.now
     before = now.pending, now.limit, now.changed
     handles: dict[Handle, Lazy] = {}
     now.pending, now.limit, now.changed = [], sys.maxsize, handles
     now.depth += 1
     try:
-        outputs, result = run(arguments)
+        found = run()
     finally:  # no call comes before the thread's state is what it was, as Ctrl-C comes after calls
         now.pending, now.limit, now.changed = before
         now.depth -= 1
         with Uninterrupted():
             changed = _restored(handles, since)
-    results = (*outputs, *changed.values())
-    subgraph, captured = _closed(arguments, results, since, constants)
-    return Traced(subgraph, captured, result, tuple(changed))
+    return found, changed
+
+
+def _ruled(results: tuple[Lazy, ...], inputs: tuple[Lazy, ...], since: int) -> _Rule | None:
+    """The gradient of a traced function, if hooks or the user's own gradients are part of it.
+
+    Raises:
+        GradientError: these use tensors from outside, or the function uses results from there.
+    """
+    ys = [y for y in results if y.type.dtype.is_inexact]
+    own = [y for r in needed(results, since) for y in r.outputs]
+    if not any([is_watched(x) for x in (*own, *[x for x in inputs if isinstance(x, Tracer)])]):
+        return None
+    xs = [x for x in inputs if x.tracked]
+    past = history(ys).towards(xs)
+    outer = [x for x in xs if not isinstance(x, Tracer)]  # their hooks are called outside
+    inside = History(past.records, {x: None for x in past.values if x not in outer})
+    gs, stand_ins = tracers([y.type for y in ys]), tracers([y.type for y in results])
+
+    def run() -> list[Lazy | None]:
+        starts = [(y, g) for y, g in zip(ys, gs, strict=True) if y in inside.values]
+        with Setting("grad_mode", True):
+            return walk(starts, xs, inside)
+
+    found, _ = _aside(run, since)
+    pulled = {x: g for x, g in zip(xs, found, strict=True) if g is not None}
+    function, captured = _closed((*gs, *stand_ins, *inputs), tuple(pulled.values()), since, True)
+    if captured:
+        raise GradientError(
+            "backward: a hook or a gradient of one's own uses tensors that the traced function "
+            f"was not given; pass them as arguments{at_user_line()}"
+        )
+    if any([isinstance(y, Custom) for y in own]):
+        function = function.with_gradient(_no_second)
+    return _Rule(function, tuple([x in pulled for x in inputs]))
 
 
 def _restored(changed: dict[Handle, Lazy], since: int) -> dict[Handle, Lazy]:

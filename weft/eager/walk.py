@@ -138,9 +138,14 @@ class _Pieces:
         return total
 
 
+def is_watched(x: Lazy) -> bool:
+    """Whether hooks or a function of the user want to see the gradient of a value on its way."""
+    return type(x) is Custom or (bool(x.hooks) and x.leaf is None)
+
+
 def walk(starts: Starts, xs: Sequence[Lazy], past: History) -> list[Lazy | None]:
     """Record the gradients by `xs`, in pieces where hooks or functions want to see what flows."""
-    cuts = [x for x in past.values if (x.hooks and x.leaf is None) or type(x) is Custom]
+    cuts = [x for x in past.values if is_watched(x)]
     if not cuts:
         targets = [x for x in xs if x in past.values]
         found = dict(zip(targets, _record(starts, targets, ()), strict=True)) if targets else {}
