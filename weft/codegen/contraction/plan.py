@@ -121,7 +121,7 @@ def plan_of(product: Product, target: Target) -> Plan:
         return _by_rows(product, target, pack_left)
     if not pack_left and passes_once(product, target):
         return _in_passing(product, target)
-    tile = choose_tile(product, target, pack_left)
+    tile = choose_tile(product, target, pack_left, product.m >= SHARED_ROWS)
     across = ceil_div(product.n, tile.columns)
     down = ceil_div(product.m, tile.rows)
     pack_right = pack_left or _pack_right(product, tile, target)
@@ -250,20 +250,23 @@ def pays_in_pairs(product: Product, target: Target) -> bool:
     return product.m >= 16 and product.n >= 64 and product.k >= 32
 
 
-def choose_tile(product: Product, target: Target, pack_left: bool = False) -> Tile:
+def choose_tile(
+    product: Product, target: Target, pack_left: bool = False, shared: bool = False
+) -> Tile:
     """The tile with the fewest cycles: full tiles count more than large ones.
 
-    With `pack_left`, rows of x are copied into panels: the copy moves a tile's rows at once.
+    With `pack_left`, rows of x are copied into panels: the copy moves a tile's rows at once. Many
+    rows are `shared` among items that read the same panels of y.
     """
     dtype = product.accumulator
     lanes = target.lanes(dtype.size)
     narrow = ceil_div(product.n, lanes)
     options: list[tuple[float, Tile]] = []
     widest = target.registers // 4 if product.m < max_rows(target, BROAD) else BROAD
-    least = 1
+    least = 2 if shared and narrow >= 2 else 1
     if pack_left and product.m >= CROWDED_ROWS and narrow >= 2:
         least = widest = 2
-    passing = _passing(product, target, pack_left)
+    passing = _passing(product, target, pack_left or shared)
     for vectors in range(least, min(narrow, widest) + 1):
         most = _most_rows(target, vectors)
         for rows in range(max(1, min(product.m, most) // 2), min(product.m, most) + 1):
@@ -278,10 +281,10 @@ def _most_rows(target: Target, vectors: int) -> int:
     return max(1, min(room, max_rows(target, vectors)))
 
 
-def _passing(product: Product, target: Target, pack_left: bool) -> float:
+def _passing(product: Product, target: Target, panels: bool) -> float:
     """Cycles that a vector of y takes each time that a row of tiles reads it (measured)."""
-    if pack_left:
-        return 0.4  # cube 1024: 14 x 2 is 3% faster than 8 x 2, which would waste no row
+    if panels:
+        return 0.6  # 2048 x 384 x 384: 13 x 2 is 3% faster than 8 x 3, which would waste no row
     beyond = product.k * product.n * product.dtype.size > target.l2
     few = product.m < CROWDED_ROWS and not product.y_transposed  # which are read in place
     return 2.0 if beyond and few else 0.0  # 16 x 4096 x 1024: 16 x 1 is 11% faster than 8 x 2
@@ -311,7 +314,9 @@ def _pack_right(product: Product, tile: Tile, target: Target) -> bool:
     panel = product.k * tile.columns * tile.dtype.size
     if product.x_transposed and panel > target.l2 // 2:  # k in blocks, or nothing stays in L2
         return product.m >= CROWDED_ROWS
-    return product.m >= COPY_ROWS and product.y_step > tile.columns and panel >= LARGE_PANEL
+    if product.m < COPY_ROWS or product.y_step <= tile.columns:
+        return False
+    return panel >= LARGE_PANEL or product.m >= TEAM * ITEM_ROWS  # items of all columns
 
 
 def _pack_left(product: Product, target: Target) -> bool:
