@@ -213,8 +213,8 @@ class State:
     """What a thread has recorded and not yet computed, and the modes that it is in."""
 
     __slots__ = (
-        "anomaly", "autocast", "backward_passes", "changed", "changes", "depth", "grad_mode",
-        "inspect", "limit", "pending",
+        "anomaly", "autocast", "backward_passes", "called", "changed", "changes", "depth",
+        "grad_mode", "inspect", "limit", "pending",
     )  # fmt: skip
 
     def __init__(self) -> None:
@@ -227,6 +227,7 @@ class State:
         self.inspect: Any = None  # runs programs, checking each value: see `weft.eager.anomaly`
         self.anomaly = False  # whether backward passes are inspected
         self.depth = 0  # how many functions are being traced: see `weft.eager.tracing`
+        self.called: dict[Any, bool] | None = None  # modules, with whether in training, for `jit`
         self.changed: dict[Any, Lazy] = {}  # handles that the innermost one changed: value before
 
     def waiting(self) -> Pending:

@@ -15,7 +15,7 @@ from weft.eager.promotion import default_dtype
 from weft.eager.standing import Standing
 from weft.eager.tracing import Traced, subgraph_plan
 from weft.errors import TracerError
-from weft.func.function import Function, finished, take_apart, trace_function
+from weft.func.function import Arguments, Function, finished, take_apart, trace_function
 from weft.ir.node import TensorType
 from weft.ops.base import at_user_line
 
@@ -27,7 +27,12 @@ class _Entry:
     plan: Plan
     captured: tuple[tuple[Lazy, Callable[[], Any] | None], ...]  # with the tensor that shows it
     traced: Traced
+    modes: dict[Any, bool]  # the modules that it calls, with whether they were in training
     last: Standing | None = None
+
+    def holds(self) -> bool:
+        """Whether its modules are in the modes that it was traced in."""
+        return all([module.training is mode for module, mode in self.modes.items()])
 
     def standing(self) -> Standing:
         """The captured values as they are now."""
@@ -35,6 +40,19 @@ class _Entry:
         if last is None or not last.holds:
             last = self.last = Standing(self.captured)
         return last
+
+
+def _traced(function: Function, apart: Arguments) -> _Entry:
+    """What is recorded of a function for arguments like these."""
+    now = trace.now
+    outer, now.called = now.called, {}
+    try:
+        traced = trace_function(function, apart)
+        modes = now.called
+    finally:
+        now.called = outer
+    owners = tuple([(x, x.owner) for x in traced.captured])
+    return _Entry(subgraph_plan(traced.function), owners, traced, modes)
 
 
 class _Last(NamedTuple):
@@ -56,7 +74,8 @@ class Jitted:
     """A function that is traced at its first call with arguments of given types.
 
     Later calls record one node, whatever the function does in Python: printing and the like happen
-    while it is traced only. Tensors from outside are seen as they are at each call, and in-place
+    while it is traced only, and once more where a module that it calls goes from training to
+    evaluation or back. Tensors from outside are seen as they are at each call, and in-place
     changes of them and of arguments are made at each call.
     """
 
@@ -65,7 +84,7 @@ class Jitted:
         self.function = function
         self._positions = frozenset(positions)
         self._names = frozenset(names)
-        self._entries: dict[Any, _Entry] = {}
+        self._entries: dict[Any, list[_Entry]] = {}  # of a signature, one for modules' modes
         self._method: Jitted | None = None
         self._last: _Last | None = None
 
@@ -78,6 +97,8 @@ class Jitted:
         """
         again = self._again(args) if not kwargs else None
         entry, lazies, tensors = again or self._entry(args, kwargs)
+        if trace.now.called is not None:
+            trace.now.called.update(entry.modes)
         standing = entry.standing()
         found = trace.now.record(entry.plan, (*lazies, *standing.values))
         if found and found[0].record is not None:
@@ -90,6 +111,8 @@ class Jitted:
         """The entry of the last call and the arguments, if these are other tensors like those."""
         last = self._last
         if last is None or len(args) != len(last.types) or last.mode != _mode():
+            return None
+        if not last.entry.holds():
             return None
         lazies: list[Lazy] = []
         for x, kind, type_ in zip(args, last.kinds, last.types, strict=True):
@@ -113,12 +136,9 @@ class Jitted:
         key = (apart.tree, types, kinds, apart.static, fixed, named, len(args), mode)
         entry = self._find(key)
         if entry is None:
-            whole = self._bound(fixed, dict(named))
-            traced = trace_function(whole, apart)
-            owners = [(x, x.owner) for x in traced.captured]
-            entry = _Entry(subgraph_plan(traced.function), tuple(owners), traced)
-            if not any(isinstance(x, Tracer) for x in traced.captured):
-                self._entries[key] = entry
+            entry = _traced(self._bound(fixed, dict(named)), apart)
+            if not any(isinstance(x, Tracer) for x in entry.traced.captured):
+                self._entries.setdefault(key, []).append(entry)
         plain = key in self._entries and not kwargs and not fixed
         tensors = plain and all([isinstance(x, Handle) for x in args])
         same = tuple([x.type for x in apart.lazies])
@@ -127,11 +147,12 @@ class Jitted:
 
     def _find(self, key: Any) -> _Entry | None:
         try:
-            return self._entries.get(key)
+            found = self._entries.get(key, ())
         except TypeError as error:
             raise TracerError(
                 f"jit: expected static arguments that can be hashed: {error}{at_user_line()}"
             ) from None
+        return next((entry for entry in found if entry.holds()), None)
 
     def _bound(self, fixed: tuple[Any, ...], named: dict[str, Any]) -> Function:
         """The function of the free arguments alone."""

@@ -7,6 +7,7 @@ from typing import Any, Self
 
 from weft.eager.call import cast, wrap
 from weft.eager.device import check_device
+from weft.eager.lazy import trace
 from weft.eager.mode import no_grad
 from weft.eager.tensor import Tensor
 from weft.errors import DTypeError
@@ -48,6 +49,9 @@ class Module(Stateful):
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         """Call `forward`, between the hooks if there are any."""
+        called = trace.now.called
+        if called is not None:
+            called[self] = self.training
         hooks = with_global(self._hooks) if GLOBAL else self._hooks
         if hooks is None:
             return self.forward(*args, **kwargs)
