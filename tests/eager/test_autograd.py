@@ -296,14 +296,29 @@ def bad_hook():
     (x * 1).sum().backward()
 
 
+@pytest.mark.parametrize("looks", [False, True])
+def test_changes_in_place_are_part_of_the_graph(looks):
+    x = leaf(1.0, 2.0)
+    y = x * 1
+    total = y * y  # of the value that y has now
+    for _ in range(4):
+        y.mul_(2)
+        y[0] = y[0] + x[0]
+        if looks:
+            y.tolist()
+    (total + y).sum().backward()
+    assert y.tolist() == [31.0, 32.0]
+    assert x.grad.tolist() == [2 + 31.0, 4 + 16.0]
+
+
 def used_then_changed():
-    x = leaf(1.0, 2.0) * 1
-    y = x * x
-    x.tolist()
-    x.mul_(3)
-    x.tolist()
+    x, constant = leaf(1.0, 2.0), wf.tensor([1.0, 2.0])
+    y = x * constant
+    y.tolist()
+    constant.mul_(3)
+    constant.tolist()
     y.sum().backward()
-    x.tolist()
+    x.grad.tolist()
 
 
 @pytest.mark.parametrize(

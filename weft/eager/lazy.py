@@ -70,9 +70,12 @@ class Record:
         """The user's line."""
         if self.code is None:
             return None
-        ranges = self.code.co_lines()
-        line = next((line for start, end, line in ranges if start <= self.place < end), None)
-        return Source(self.code.co_filename, line or self.code.co_firstlineno)
+        found = self.code.co_firstlineno
+        for start, end, line in self.code.co_lines():  # a generator would lose Ctrl-C at its end
+            if start <= self.place < end and line:
+                found = line
+                break
+        return Source(self.code.co_filename, found)
 
 
 class _Inside(dict[str, bool]):

@@ -34,7 +34,10 @@ def settle(structure: Structure, found: Sequence[Array], rows: frozenset[int]) -
 
 
 def _settle(lazy: Lazy, array: Array) -> None:
-    """Give a value its array; what it took the memory of has none any more."""
+    """Give a value its array; what it took the memory of has none any more.
+
+    That is computed again if a gradient needs it.
+    """
     home = lazy.home
     if home is not None:
         assert home.array is not None
@@ -43,10 +46,15 @@ def _settle(lazy: Lazy, array: Array) -> None:
             home.array[...] = array
             array = home.array
         home.array = None
-        home.record = None
+        _forget(home, home.leaf is not None)
         lazy.home = None
     lazy.array = array
-    if lazy.record is not None and (not lazy.tracked or lazy.record.freed):
+    _forget(lazy)
+
+
+def _forget(lazy: Lazy, ends: bool = False) -> None:
+    """Forget what led to a value, where no gradient may ask for it or where the graph `ends`."""
+    if lazy.record is not None and (ends or not lazy.tracked or lazy.record.freed):
         lazy.record = None
 
 
