@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from typing import Any, NamedTuple, NoReturn, TypeVar
 
 from weft.eager.custom import Custom
@@ -17,10 +16,10 @@ from weft.eager.walk import History, history, is_watched, walk
 from weft.errors import GradientError
 from weft.interrupt import Uninterrupted
 from weft.ir.graph import Graph, toposort
-from weft.ir.node import TensorType, Value
+from weft.ir.node import TensorType
 from weft.ir.shape import known
 from weft.ops.base import at_user_line, catalogue, constant_of
-from weft.ops.call import Subgraph
+from weft.ops.call import Subgraph, TracedBackward
 from weft.transform.gradient import Cotangent, dense
 
 T = TypeVar("T")
@@ -41,26 +40,6 @@ class Traced(NamedTuple):
     captured: tuple[Lazy, ...]
     result: Any
     changed: tuple[Handle, ...]
-
-
-@dataclass(frozen=True)
-class _Rule:
-    """The gradient of a traced function, recorded with what hooks and the user's functions do.
-
-    Args:
-        function: of the cotangents of the floating outputs, the outputs, and the inputs.
-        given: for which inputs it gives a cotangent.
-    """
-
-    function: Subgraph
-    given: tuple[bool, ...]
-
-    def __call__(
-        self, gs: Sequence[Any], ys: Sequence[Value], xs: Sequence[Value]
-    ) -> list[Value | None]:
-        values = [*[g for g in gs if g is not None], *ys, *xs]
-        found = iter(catalogue.call.all(*values, function=self.function))
-        return [next(found) if given else None for given in self.given]
 
 
 def _no_second(*_: Any) -> NoReturn:
@@ -120,7 +99,9 @@ def _aside(run: Callable[[], T], since: int) -> tuple[T, dict[Handle, Lazy]]:
     return found, changed
 
 
-def _ruled(results: tuple[Lazy, ...], inputs: tuple[Lazy, ...], since: int) -> _Rule | None:
+def _ruled(
+    results: tuple[Lazy, ...], inputs: tuple[Lazy, ...], since: int
+) -> TracedBackward | None:
     """The gradient of a traced function, if hooks or the user's own gradients are part of it.
 
     Raises:
@@ -151,7 +132,7 @@ def _ruled(results: tuple[Lazy, ...], inputs: tuple[Lazy, ...], since: int) -> _
         )
     if any([isinstance(y, Custom) for y in own]):
         function = function.with_gradient(_no_second)
-    return _Rule(function, tuple([x in pulled for x in inputs]))
+    return TracedBackward(function, tuple([x in pulled for x in inputs]))
 
 
 def _restored(changed: dict[Handle, Lazy], since: int) -> dict[Handle, Lazy]:

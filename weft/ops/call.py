@@ -153,7 +153,8 @@ class TracedBackward:
     """A `backward` traced once, so that it is equal to any other of its structure.
 
     Args:
-        function: of the cotangents of the floating outputs, the outputs, and the inputs.
+        function: of the cotangents of the floating outputs, the outputs, and the inputs; a gradient
+            of its own is that of second derivatives.
         given: for which inputs it gives a cotangent.
     """
 
@@ -163,7 +164,13 @@ class TracedBackward:
     def __call__(
         self, gs: Sequence[Any], ys: Sequence[Value], xs: Sequence[Value]
     ) -> list[Value | None]:
-        found = iter(inline(self.function, [*[g for g in gs if g is not None], *ys, *xs]))
+        values = [*[g for g in gs if g is not None], *ys, *xs]
+        ruled = self.function.backward is not None
+        found = iter(
+            catalogue.call.all(*values, function=self.function)
+            if ruled
+            else inline(self.function, values)
+        )
         return [next(found) if given else None for given in self.given]
 
 
