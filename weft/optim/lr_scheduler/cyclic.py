@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from typing import Any, Literal
+from typing import Literal
 
 from weft.errors import OptimizerError
 from weft.ops.base import at_user_line
 from weft.optim.lr_scheduler.decay import cosine
-from weft.optim.lr_scheduler.scheduler import LRScheduler
+from weft.optim.lr_scheduler.scheduler import LRScheduler, of_each_group
 from weft.optim.optimizer import Group, Optimizer
 
 
@@ -76,8 +76,8 @@ class CyclicLR(LRScheduler):
                 "CyclicLR: expected mode 'triangular', 'triangular2' or 'exp_range', got "
                 f"{mode!r}{at_user_line()}"
             )
-        self.max_lrs = _each("CyclicLR", "max_lr", optimizer, max_lr)
-        lows = _each("CyclicLR", "base_lr", optimizer, base_lr)
+        self.max_lrs = of_each_group("CyclicLR", "max_lr", optimizer, max_lr)
+        lows = of_each_group("CyclicLR", "base_lr", optimizer, base_lr)
         if last_epoch == -1:
             for group, low in zip(optimizer.param_groups, lows, strict=True):
                 group["lr"] = group["initial_lr"] = low
@@ -86,8 +86,8 @@ class CyclicLR(LRScheduler):
         self.step_ratio = step_size_up / self.total_size
         self.mode, self.gamma = mode, gamma
         self.scale_fn, self.scale_mode = scale_fn, scale_mode
-        self.base_momentums = _each("CyclicLR", "base_momentum", optimizer, base_momentum)
-        self.max_momentums = _each("CyclicLR", "max_momentum", optimizer, max_momentum)
+        self.base_momentums = of_each_group("CyclicLR", "base_momentum", optimizer, base_momentum)
+        self.max_momentums = of_each_group("CyclicLR", "max_momentum", optimizer, max_momentum)
         self.cycle_momentum = cycle_momentum
         if cycle_momentum:
             _check_momentum("CyclicLR", optimizer)
@@ -155,13 +155,15 @@ class OneCycleLR(LRScheduler):
                 "OneCycleLR: expected pct_start from 0 to 1 and anneal_strategy 'cos' or 'linear', "
                 f"got {pct_start} and {anneal_strategy!r}{at_user_line()}"
             )
-        self.max_lrs = [float(top) for top in _each("OneCycleLR", "max_lr", optimizer, max_lr)]
+        self.max_lrs = [
+            float(top) for top in of_each_group("OneCycleLR", "max_lr", optimizer, max_lr)
+        ]
         self.initial = [top / div_factor for top in self.max_lrs]
         self.final = [low / final_div_factor for low in self.initial]
         self.anneal_strategy = anneal_strategy
         self.cycle_momentum = cycle_momentum
-        self.base_momentums = _each("OneCycleLR", "base_momentum", optimizer, base_momentum)
-        self.max_momentums = _each("OneCycleLR", "max_momentum", optimizer, max_momentum)
+        self.base_momentums = of_each_group("OneCycleLR", "base_momentum", optimizer, base_momentum)
+        self.max_momentums = of_each_group("OneCycleLR", "max_momentum", optimizer, max_momentum)
         if cycle_momentum:
             _check_momentum("OneCycleLR", optimizer)
         up, last = float(pct_start * self.total_steps) - 1, self.total_steps - 1.0
@@ -213,22 +215,6 @@ def _total(total: int | None, epochs: int | None, each: int | None) -> int:
             f"{total}, {epochs} and {each}{at_user_line()}"
         )
     return math.prod([n for n in given if n is not None])
-
-
-def _each(owner: str, name: str, optimizer: Optimizer, given: Any) -> list[float]:
-    """A number for each group.
-
-    Raises:
-        OptimizerError: another number of them.
-    """
-    count = len(optimizer.param_groups)
-    found: list[float] = list(given) if isinstance(given, Sequence) else [given] * count
-    if len(found) != count:
-        raise OptimizerError(
-            f"{owner}: expected {name} to be a number, or {count}, one a group; got {len(found)}"
-            f"{at_user_line()}"
-        )
-    return found
 
 
 def _check_momentum(owner: str, optimizer: Optimizer) -> None:

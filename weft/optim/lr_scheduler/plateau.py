@@ -7,7 +7,7 @@ from typing import Any, Literal
 
 from weft.errors import OptimizerError
 from weft.ops.base import at_user_line
-from weft.optim.lr_scheduler.scheduler import figures
+from weft.optim.lr_scheduler.scheduler import figures, of_each_group
 from weft.optim.optimizer import Optimizer
 
 
@@ -42,7 +42,7 @@ class ReduceLROnPlateau:
         self.mode, self.factor, self.patience = mode, factor, patience
         self.threshold, self.threshold_mode = threshold, threshold_mode
         self.cooldown, self.eps = cooldown, eps
-        self.min_lrs = _lowest(optimizer, min_lr)
+        self.min_lrs = of_each_group("ReduceLROnPlateau", "min_lr", optimizer, min_lr)
         self.best = float("inf") if mode == "min" else float("-inf")
         self.num_bad_epochs = 0
         self.cooldown_counter = 0
@@ -102,14 +102,3 @@ def _check(optimizer: Optimizer, mode: str, factor: float, threshold_mode: str) 
             f"{name}: expected mode 'min' or 'max' and threshold_mode 'rel' or 'abs', got "
             f"{mode!r} and {threshold_mode!r}{at_user_line()}"
         )
-
-
-def _lowest(optimizer: Optimizer, given: float | Sequence[float]) -> list[float]:
-    count = len(optimizer.param_groups)
-    found: list[float] = list(given) if isinstance(given, Sequence) else [given] * count
-    if len(found) != count:
-        raise OptimizerError(
-            f"ReduceLROnPlateau: expected min_lr to be a number, or {count}, one a group; got "
-            f"{len(found)}{at_user_line()}"
-        )
-    return found

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar, Final
 
 from weft.errors import OptimizerError
@@ -133,3 +133,19 @@ class LRScheduler:
         for group, rate in zip(groups, self._rates_at(self.last_epoch), strict=True):
             if group["lr"] == group["initial_lr"]:  # the optimiser's state was not loaded
                 group["lr"] = rate
+
+
+def of_each_group(owner: str, name: str, optimizer: Optimizer, given: Any) -> list[float]:
+    """A number for each group.
+
+    Raises:
+        OptimizerError: another number of them.
+    """
+    count = len(optimizer.param_groups)
+    found: list[float] = list(given) if isinstance(given, Sequence) else [given] * count
+    if len(found) != count:
+        raise OptimizerError(
+            f"{owner}: expected {name} to be a number, or {count}, one a group; got {len(found)}"
+            f"{at_user_line()}"
+        )
+    return found
