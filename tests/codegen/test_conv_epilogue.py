@@ -61,6 +61,13 @@ def moments(y: Value, bias: Value, other: Value) -> tuple[Value, ...]:
     return (y, *ops.column_moments.all(y))
 
 
+def leaky(y: Value, bias: Value, other: Value) -> tuple[Value, ...]:
+    """Of what a gradient wants: which were above zero is kept as bytes."""
+    above = ops.greater(y, 0.0)
+    y = ops.select(above, y, y * 0.25 - 1.0)
+    return (above, *ops.column_moments.all(y))
+
+
 def fused(kind: str, case: str, tail: Tail, dtype: str) -> tuple[Group, dict[Value, Array]]:
     """A convolution or gradient with a tail as one group, and its inputs."""
     x, w, attrs = SHAPES[case]
@@ -107,7 +114,7 @@ def agreeing(case: str, kind: str, tail: Tail, single: float, more: float) -> It
         yield group, launches, feeds, target
 
 
-@pytest.mark.parametrize("tail", [sums, moments])
+@pytest.mark.parametrize("tail", [sums, moments, leaky])
 @pytest.mark.parametrize("kind", ["conv", "conv_grad_input"])
 @pytest.mark.parametrize("case", SHAPES)
 def test_statistics_of_columns(case: str, kind: str, tail: Tail) -> None:

@@ -179,7 +179,8 @@ class Partials:
         self._b: Builder
         self._base: Reg
         self._own: Reg
-        self._kept: dict[tuple[int, Reg, Reg | None], tuple[list[Reg], int]] = {}
+        # Of a statistic and its columns: what registers hold, of how many values, and where to.
+        self._kept: dict[tuple[int, Reg], tuple[list[Reg], int, _Place]] = {}
 
     def cut(self, chunks: int) -> None:
         """Say how many chunks the kernel has."""
@@ -199,17 +200,18 @@ class Partials:
 
     def add(self, n: int, column: Reg, value: Reg, mask: Reg | None) -> None:
         """Give the n-th statistic a row's values, a vector or one, from `column` on."""
-        key, kind = (n, column, mask), self._kinds[n]
+        key, kind = (n, column), self._kinds[n]
         if key in self._kept:
-            state, count = self._kept[key]
-            self._kept[key] = kind.following(self._b, state, value), count + 1
+            state, count, place = self._kept[key]
+            self._kept[key] = kind.following(self._b, state, value), count + 1, place
         else:
-            self._kept[key] = kind.first(self._place(*key, value.type), value), 1
+            place = self._place(n, column, mask, value.type)
+            self._kept[key] = kind.first(place, value), 1, place
 
     def flush(self) -> None:
         """Write what is in registers."""
-        for key, (state, count) in self._kept.items():
-            self._kinds[key[0]].write(self._place(*key, state[0].type), state, count)
+        for (n, _), (state, count, place) in self._kept.items():
+            self._kinds[n].write(place, state, count)
         self._kept = {}
 
     def _place(self, n: int, column: Reg, mask: Reg | None, type_: str) -> _Place:
