@@ -17,6 +17,7 @@ from weft.errors import CompileError
 from weft.ir import dtype as types
 from weft.ir.graph import Graph
 from weft.ir.node import Value
+from weft.ops.base import catalogue
 from weft.passes.group import Group
 
 
@@ -106,6 +107,24 @@ def test_stores_past_the_caches(shape: tuple[int, ...], target: str) -> None:
     for skew in (0, 4):
         found = execute(launches, arrays, machine(target), skew=skew)
         assert found[group.outputs[0]].tobytes() == expected
+
+
+@pytest.mark.parametrize("target", TARGETS)
+def test_conditions_of_stores_past_the_caches(target: str) -> None:
+    """Rows that are written out: what the code for aligned memory has is not there in the other."""
+    rows = 1 << 21
+    where = {"begin": (0, 0, 1), "end": (rows, 1, 2)}
+    group, launches, (x, y) = lowered(
+        lambda x, y: catalogue.slice_update(x, y, **where), (rows, 2, 2), (rows, 1, 1),
+        target=target,
+    )  # fmt: skip
+    assert "!nontemporal" in launches[0].kernel.ir
+    rng = np.random.default_rng(1)
+    arrays = {v: rng.random(v.shape, np.float32) for v in (x, y)}
+    expected = arrays[x].copy()
+    expected[:, :1, 1:] = arrays[y]
+    found = execute(launches, arrays, machine(target))
+    assert found[group.outputs[0]].tobytes() == expected.tobytes()
 
 
 def test_loop_tree_is_printed(capsys: pytest.CaptureFixture[str]) -> None:

@@ -151,13 +151,16 @@ class _Nest:
         low = f.binary("and", bits, integer(LINE - 1))
         labels = f.label("aligned"), f.label("other"), f.label("after")
         f.branch(f.compare("icmp eq", low, integer(0)), labels[0], labels[1])
+        saved = self.saved
         for label, body in zip(labels, (part.body, part.other), strict=False):
             f.start(label)
+            self.saved = dict(saved)  # what one branch writes is not there in the other
             with self.writer.scope():
                 self.run(body)
             if body is part.body:
                 f.line("fence seq_cst")  # such stores are seen in order only after this
             f.jump(labels[2])
+        self.saved = saved
         f.start(labels[2])
 
     # vector loops
