@@ -33,6 +33,10 @@ class UnknownShapeError(ShapeError):
     """A shape is needed that is not known yet."""
 
 
+class AliasError(WeftError, ValueError, RuntimeError):
+    """Memory that cannot be shared."""
+
+
 class DTypeError(WeftError, TypeError, RuntimeError):
     """Element types that do not fit the operation."""
 

@@ -15,7 +15,8 @@ import numpy as np
 from weft.eager.argument import dims_of
 from weft.eager.call import cast, kind_of, lazy_of, leaf, wrap
 from weft.eager.imaginary import real, view_as_real
-from weft.eager.movement import cat, flip, narrow
+from weft.eager.joining import cat
+from weft.eager.movement import flip, narrow
 from weft.eager.placing import index_add
 from weft.eager.promotion import default_dtype
 from weft.errors import ShapeError

@@ -10,6 +10,7 @@ from weft.eager import (
     elementary,
     factoring,
     imaginary,
+    joining,
     linear,
     movement,
     norming,
@@ -19,6 +20,7 @@ from weft.eager import (
     replacing,
     selection,
     shaping,
+    sharing,
     slope,
     solving,
     sorting,
@@ -37,6 +39,7 @@ from weft.eager.attribute import (
     is_complex,
     is_floating_point,
     is_nonzero,
+    is_signed,
     is_tensor,
     numel,
 )
@@ -69,6 +72,7 @@ from weft.eager.format import (
 )
 from weft.eager.imaginary import *  # noqa: F403
 from weft.eager.interchange import from_dlpack
+from weft.eager.joining import *  # noqa: F403
 from weft.eager.limits import can_cast, finfo, iinfo, promote_types, result_type
 from weft.eager.linear import *  # noqa: F403
 from weft.eager.mode import (
@@ -124,6 +128,7 @@ from weft.eager.sequence import (
 )
 from weft.eager.serialisation import load, save
 from weft.eager.shaping import *  # noqa: F403
+from weft.eager.sharing import *  # noqa: F403
 from weft.eager.size import Size
 from weft.eager.slope import *  # noqa: F403
 from weft.eager.solving import *  # noqa: F403
@@ -176,6 +181,7 @@ __all__ = [
     "is_floating_point",
     "is_grad_enabled",
     "is_nonzero",
+    "is_signed",
     "is_tensor",
     "layout",
     "linspace",
@@ -223,6 +229,7 @@ __all__ += arithmetic.__all__
 __all__ += counting.__all__
 __all__ += elementary.__all__
 __all__ += factoring.__all__
+__all__ += joining.__all__
 __all__ += linear.__all__
 __all__ += movement.__all__
 __all__ += norming.__all__
@@ -234,6 +241,7 @@ __all__ += replacing.__all__
 __all__ += sorting.__all__
 __all__ += statistic.__all__
 __all__ += shaping.__all__
+__all__ += sharing.__all__
 __all__ += imaginary.__all__
 __all__ += number.__all__
 __all__ += slope.__all__

@@ -45,6 +45,11 @@ def is_complex(x: Tensor) -> bool:
     return x.dtype.is_complex
 
 
+def is_signed(x: Tensor) -> bool:
+    """Whether the element type of a tensor has negative numbers."""
+    return x.is_signed()
+
+
 def is_nonzero(x: Tensor) -> bool:
     """Whether the one element of a tensor is not 0."""
     return bool(x)
@@ -268,45 +273,53 @@ class Attributes(Handle):
         """The tensor as the element type of another one."""
         return self.to(other.lazy.type.dtype)
 
-    def float(self) -> Tensor:
+    def float(self, *, memory_format: Any = None) -> Tensor:
         """As float32."""
-        return self.to(types.float32)
+        return self.to(types.float32, memory_format=memory_format)
 
-    def double(self) -> Tensor:
+    def double(self, *, memory_format: Any = None) -> Tensor:
         """As float64."""
-        return self.to(types.float64)
+        return self.to(types.float64, memory_format=memory_format)
 
-    def half(self) -> Tensor:
+    def half(self, *, memory_format: Any = None) -> Tensor:
         """As float16."""
-        return self.to(types.float16)
+        return self.to(types.float16, memory_format=memory_format)
 
-    def bfloat16(self) -> Tensor:
+    def bfloat16(self, *, memory_format: Any = None) -> Tensor:
         """As bfloat16."""
-        return self.to(types.bfloat16)
+        return self.to(types.bfloat16, memory_format=memory_format)
 
-    def long(self) -> Tensor:
+    def long(self, *, memory_format: Any = None) -> Tensor:
         """As int64."""
-        return self.to(types.int64)
+        return self.to(types.int64, memory_format=memory_format)
 
-    def int(self) -> Tensor:
+    def int(self, *, memory_format: Any = None) -> Tensor:
         """As int32."""
-        return self.to(types.int32)
+        return self.to(types.int32, memory_format=memory_format)
 
-    def short(self) -> Tensor:
+    def short(self, *, memory_format: Any = None) -> Tensor:
         """As int16."""
-        return self.to(types.int16)
+        return self.to(types.int16, memory_format=memory_format)
 
-    def char(self) -> Tensor:
+    def char(self, *, memory_format: Any = None) -> Tensor:
         """As int8."""
-        return self.to(types.int8)
+        return self.to(types.int8, memory_format=memory_format)
 
-    def byte(self) -> Tensor:
+    def byte(self, *, memory_format: Any = None) -> Tensor:
         """As uint8."""
-        return self.to(types.uint8)
+        return self.to(types.uint8, memory_format=memory_format)
 
-    def bool(self) -> Tensor:
+    def bool(self, *, memory_format: Any = None) -> Tensor:
         """As truth values: whether an element differs from 0."""
-        return self.to(types.bool_)
+        return self.to(types.bool_, memory_format=memory_format)
+
+    def cfloat(self) -> Tensor:
+        """As complex64."""
+        return self.to(types.complex64)
+
+    def cdouble(self) -> Tensor:
+        """As complex128."""
+        return self.to(types.complex128)
 
     def cpu(self) -> Self:
         """The tensor itself, which is in this computer's memory."""
@@ -361,10 +374,16 @@ class Attributes(Handle):
         return self.array.tolist()
 
     def __float__(self) -> builtins.float:
-        return float(self.item())
+        return float(self._real_item("float"))
+
+    def _real_item(self, name: str) -> Any:
+        item = self.item()
+        if isinstance(item, complex) and item.imag:
+            raise DTypeError(f"{name}: expected a real number, got {item}{at_user_line()}")
+        return item.real if isinstance(item, complex) else item
 
     def __int__(self) -> builtins.int:
-        return int(self.item())
+        return int(self._real_item("int"))
 
     def __complex__(self) -> complex:
         return complex(self.item())

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import warnings
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, Final
 
@@ -22,6 +23,8 @@ if TYPE_CHECKING:
     from weft.eager.tensor import Tensor
 
 CAST: Final[Op] = REGISTRY["cast"]
+REAL: Final[Op] = REGISTRY["real"]
+DISCARDED: Final = "Casting complex values to real discards the imaginary part"
 _tensor: list[type[Tensor]] = []
 
 
@@ -67,7 +70,7 @@ class Numbers:
 
     def _enter(self, value: Any) -> Array:
         try:
-            array = np.array(value, self._dtype.numpy)
+            array = np.array(wrapped(value, self._dtype), self._dtype.numpy)
         except (OverflowError, TypeError):  # too large, or complex for a real type
             text = f"expected a number that {self._dtype} holds, got {value!r}"
             raise DTypeError(text + at_user_line()) from None
@@ -77,6 +80,14 @@ class Numbers:
                 self._arrays.clear()
             self._arrays[value] = array
         return array
+
+
+def wrapped(value: Any, dtype: DType) -> Any:
+    """A number; a negative one for an unsigned type, as in PyTorch, as its two's complement."""
+    if dtype.kind != "u" or type(value) is not int or value >= 0:
+        return value
+    count = 1 << 8 * dtype.size
+    return value + count if -value < count else value
 
 
 class _AllNumbers(dict[tuple[DType, type[Any]], Numbers]):
@@ -123,9 +134,15 @@ def lazy_of(x: Any, dtype: DType | None = None, rules: promotion.Rules = promoti
 
 
 def cast(lazy: Lazy, dtype: DType) -> Lazy:
-    """A value as another element type; itself where it has it."""
+    """A value as another element type; itself where it has it.
+
+    Complex numbers lose their imaginary parts where the type is real, of which a warning tells.
+    """
     if lazy.type.dtype is dtype:
         return lazy
+    if lazy.type.dtype.is_complex and dtype.kind not in "bc":
+        warnings.warn(DISCARDED, UserWarning, stacklevel=3)
+        return cast(trace.now.record(op_plan(REAL, (lazy.type,), {}), (lazy,))[0], dtype)
     if lazy.record is None and not lazy.tracked and lazy.array is not None and lazy.array.ndim == 0:
         return leaf(array_of(lazy).astype(dtype.numpy))
     return trace.now.record(op_plan(CAST, (lazy.type,), {"dtype": dtype}), (lazy,))[0]
@@ -247,7 +264,8 @@ def binary(op: Op, x: Any, y: Any, floats: bool = False) -> Tensor:
     b, kind_b = _operand(y, True, rules)
     dtype, called, plan = _plan_binary(op, a, b, floats, rules)
     if plan is not None and any([isinstance(z, Lazy) and z.type.dtype is dtype for z in (a, b)]):
-        numbers = _numbers[dtype, kind_b] if kind_b in _NUMBERS else None
+        bare = [kind for kind in (kind_a, kind_b) if kind in _NUMBERS]
+        numbers = _numbers[dtype, bare[0]] if bare else None
         plans_of(op)[rules, kind_a, kind_b] = plan, numbers  # whatever the default type is
     if kind_a in _NUMBERS:
         a = number(a, dtype)

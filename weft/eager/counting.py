@@ -8,12 +8,13 @@ from typing import TYPE_CHECKING, Any, cast
 import numpy as np
 
 from weft import ops
+from weft.eager.argument import dims_of
 from weft.eager.call import cast as as_type
 from weft.eager.call import kind_of, lazy_of, leaf, promoted, recorded, wrap
 from weft.eager.handle import Handle
 from weft.eager.lazy import Array, array_of
 from weft.eager.placing import indices, take_along_dim
-from weft.errors import DTypeError
+from weft.errors import DTypeError, ShapeError
 from weft.ir import dtype as types
 from weft.ir.node import Value
 from weft.ops.base import at_user_line, catalogue
@@ -37,8 +38,14 @@ def bincount(x: Any, weights: Any = None, minlength: int = 0) -> Tensor:
 
     Raises:
         DTypeError: numbers that are negative or no integers.
+        ShapeError: no vector, or not as many weights as numbers.
     """
     array = array_of(indices("bincount", x))
+    if array.ndim != 1 or (weights is not None and dims_of(weights) != array.shape):
+        shapes = array.shape if weights is None else (array.shape, dims_of(weights))
+        raise ShapeError(
+            f"bincount: expected a vector, and weights of its shape, got {shapes}{at_user_line()}"
+        )
     if array.size and int(array.min()) < 0:
         raise DTypeError(
             f"bincount: expected numbers that are not negative, got {int(array.min())}"

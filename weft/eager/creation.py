@@ -107,8 +107,7 @@ def array_from(data: Any, dtype: DType | None, copy: bool) -> Array:
     try:
         array = np.array(data, None if dtype is None else dtype.numpy, copy=copy or None)
     except OverflowError:
-        text = f"tensor: expected numbers that {dtype} holds, got {_shown(data)}"
-        raise DTypeError(text + at_user_line()) from None
+        return _wrapped(data, dtype)
     except WeftError:
         raise
     except (ValueError, TypeError) as error:
@@ -118,6 +117,23 @@ def array_from(data: Any, dtype: DType | None, copy: bool) -> Array:
     if array.dtype.byteorder not in "=|":
         array = array.astype(array.dtype.newbyteorder("="))
     return _usual(array, data) if dtype is None else array
+
+
+def _wrapped(data: Any, dtype: DType | None) -> Array:
+    """Python's integers for an unsigned type, of which those below 0 are two's complements.
+
+    Raises:
+        DTypeError: one is too large.
+    """
+    try:
+        array = np.array(data, np.int64)
+        limit = 0 if dtype is None or dtype.kind != "u" else int(np.iinfo(dtype.numpy).max)
+        if dtype is not None and array.size and -limit <= array.min() and array.max() <= limit:
+            return array.astype(dtype.numpy)
+    except OverflowError:
+        pass
+    text = f"tensor: expected numbers that {dtype} holds, got {_shown(data)}"
+    raise DTypeError(text + at_user_line()) from None
 
 
 def _usual(array: Array, data: Any) -> Array:

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from weft.eager.argument import dims_of
 from weft.eager.call import kind_of, lazy_of, recorded
 from weft.eager.handle import Handle
+from weft.eager.imaginary import adjoint
 from weft.eager.matrices import matrices
-from weft.eager.shaping import adjoint
 from weft.errors import DTypeError, ShapeError
 from weft.ir.node import Value
 from weft.ops import elimination, factor

@@ -56,6 +56,14 @@ def of_two(name: str, floats: bool = False) -> Binary:
                 if numbers is not None:
                     b = numbers.get(other)
                 return handle_of(x.kind, now.record_one(plan, (a, b), frame(1)))
+        elif isinstance(other, Handle) and now.autocast is None:  # 1.0 - x
+            b = other.shown if other.window is None else other.lazy
+            found = plans.get((other.rules, x.__class__, id(b.type)))
+            if found is not None:
+                plan, numbers = found
+                if numbers is not None:
+                    inputs = (numbers.get(x), b)
+                    return handle_of(other.kind, now.record_one(plan, inputs, frame(1)))
         return binary(op, x, other, floats)
 
     function.__name__ = function.__qualname__ = name

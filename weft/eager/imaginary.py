@@ -12,7 +12,7 @@ from weft.eager.elementary import cos, sin
 from weft.eager.family import of_floats, of_one
 from weft.eager.handle import Handle
 from weft.eager.lens import show as show_view
-from weft.eager.shaping import adjoint
+from weft.eager.shaping import matrix_transpose
 from weft.errors import DTypeError, ShapeError
 from weft.ir.node import Value
 from weft.ir.shape import show
@@ -25,8 +25,8 @@ if TYPE_CHECKING:
     from weft.eager.tensor import Tensor
 
 __all__ = [
-    "angle", "complex", "conj", "conj_physical", "imag", "is_conj", "is_neg", "isreal", "polar",
-    "real", "resolve_conj", "resolve_neg", "view_as_complex", "view_as_real",
+    "adjoint", "angle", "complex", "conj", "conj_physical", "imag", "is_conj", "is_neg", "isreal",
+    "polar", "real", "resolve_conj", "resolve_neg", "view_as_complex", "view_as_real",
 ]  # fmt: skip
 
 _conj: Final = of_one("conj")
@@ -55,6 +55,15 @@ def conj(x: Tensor) -> Tensor:
 
 
 conj_physical = conj
+
+
+def adjoint(x: Any) -> Tensor:
+    """Matrices transposed and conjugated.
+
+    Raises:
+        ShapeError: a rank below 2.
+    """
+    return conj(matrix_transpose(x))
 
 
 def complex(real: Any, imag: Any) -> Tensor:
@@ -141,6 +150,7 @@ class Imaginary(Handle):
 
     __slots__ = ()
 
+    adjoint = adjoint
     angle = angle
     conj = conj
     conj_physical = conj_physical
@@ -179,9 +189,9 @@ class Imaginary(Handle):
         """
         if len(dims_of(self)) != 2:
             raise ShapeError(f"H: expected a matrix, got rank {len(dims_of(self))}{at_user_line()}")
-        return conj(adjoint(self))
+        return adjoint(self)
 
     @property
     def mH(self) -> Tensor:
         """The last two axes in each other's place, conjugated."""
-        return conj(adjoint(self))
+        return adjoint(self)

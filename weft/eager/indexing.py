@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import operator
 import warnings
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar, Final, cast
 
 import numpy as np
@@ -18,9 +19,9 @@ from weft.eager.call import lazy_of, leaf, number, recorded
 from weft.eager.handle import Handle
 from weft.eager.inplace import check_writable
 from weft.eager.lazy import Array, Lazy, array_of, trace
-from weft.eager.lens import Cut, Row, pasted, show, with_row
+from weft.eager.lens import pasted, show, with_row
 from weft.eager.promotion import TORCH
-from weft.eager.view import Lens
+from weft.eager.subscript import Part, lens_of, out_of_range
 from weft.errors import DTypeError, OutOfRangeError, ShapeError, SubscriptError
 from weft.ir.dtype import bool_, uint8
 from weft.ir.node import Value
@@ -28,7 +29,6 @@ from weft.ir.shape import known
 from weft.ir.shape import show as text
 from weft.ops import indexing, update
 from weft.ops.base import REGISTRY, at_user_line
-from weft.ops.indexing import FIRST
 
 if TYPE_CHECKING:
     from weft.eager.tensor import Tensor
@@ -60,6 +60,8 @@ def get(x: Handle, key: Any) -> Tensor:
         return get(part, entries)
     lazy = x.lazy
     arrays, static = _advanced(lazy, entries)
+    if x.rules is TORCH and all([_is_integer(e) for e in entries]):  # not computed yet
+        return show(x, Picked(tuple(arrays), static))
     return _taken.on(x, lazy, *arrays, key=static)
 
 
@@ -168,6 +170,13 @@ def _is_basic(entries: tuple[Any, ...]) -> bool:
     return all([type(e) in _BASIC for e in entries])
 
 
+def _is_integer(entry: Any) -> bool:
+    """Whether it is a scalar tensor of an integer, or no array."""
+    if isinstance(entry, Handle):
+        return entry.lazy.type.shape == ()
+    return type(entry) in _BASIC
+
+
 def _is_mask(entry: Any) -> bool:
     if isinstance(entry, Handle):
         return entry.lazy.type.dtype is bool_
@@ -178,104 +187,6 @@ def _bounds(entry: slice) -> slice:
     """A slice whose bounds are Python's integers."""
     parts = (entry.start, entry.stop, entry.step)
     return slice(*[None if v is None else operator.index(v) for v in parts])
-
-
-# Integers and slices
-
-
-def _copied(array: Array, entries: tuple[Any, ...]) -> Lazy:
-    """The part of an array that is there already: nothing needs to be recorded."""
-    try:
-        part = array[entries]
-    except IndexError as error:
-        raise _out_of_range(error, array.shape) from None
-    return leaf(np.array(part, order="C"))
-
-
-def _out_of_range(error: Exception, dims: tuple[int, ...]) -> OutOfRangeError:
-    return OutOfRangeError(f"x[...]: {error}, x has shape {text(dims)}{at_user_line()}")
-
-
-class Part:
-    """A basic subscript as a lens; it is read in full only where it is recorded."""
-
-    __slots__ = ("entries",)
-    detached: ClassVar[bool] = False
-
-    def __init__(self, entries: tuple[Any, ...]) -> None:
-        self.entries = entries
-
-    def lay(self, base: Array) -> Array:
-        """See `Lens`."""
-        return base[self.entries if ... in self.entries else (*self.entries, ...)]
-
-    def take(self, base: Lazy) -> Lazy:
-        """See `Lens`."""
-        if base.array is not None and not (
-            (base.tracked and trace.now.grad_mode) or trace.now.depth
-        ):
-            return _copied(array_of(base), self.entries)
-        return lens_of(base, self.entries).take(base)
-
-    def put(self, base: Lazy, part: Lazy) -> Lazy:
-        """See `Lens`."""
-        return lens_of(base, self.entries).put(base, part)
-
-
-def lens_of(x: Lazy, entries: tuple[Any, ...]) -> Lens:
-    """A basic subscript in normal form.
-
-    The index of `x[i]` is an input of the program where `x` is there already, as in a loop over the
-    rows of a parameter; elsewhere its number lets the compiler fuse the slice.
-    """
-    dims = known(x.type.shape)
-    if x.array is not None and len(entries) == 1 and type(entries[0]) is int:
-        return Row(_index(entries[0], dims, 0))
-    full = _filled(entries, dims)
-    begin: list[int] = []
-    end: list[int] = []
-    strides: list[int] = []
-    sizes: list[int] = []
-    shape: list[int] = []
-    for entry in full:
-        if entry is None:
-            shape.append(1)
-            continue
-        axis = len(begin)
-        if isinstance(entry, int):
-            at = _index(entry, dims, axis)
-            where = range(at, at + 1)
-        else:
-            where = range(dims[axis])[entry] or range(0)  # an empty one may start before 0
-            shape.append(len(where))
-        begin.append(where.start)
-        end.append(where.stop if where.stop >= 0 else FIRST)
-        strides.append(where.step)
-        sizes.append(len(where))
-    return Cut(tuple(begin), tuple(end), tuple(strides), tuple(sizes), tuple(shape))
-
-
-def _filled(entries: tuple[Any, ...], dims: tuple[int, ...]) -> list[Any]:
-    """The subscripts with `...` written out as full slices."""
-    named = sum([e is not None and e is not ... for e in entries])
-    dots = [i for i, e in enumerate(entries) if e is ...]
-    if named > len(dims) or len(dots) > 1:
-        raise OutOfRangeError(
-            f"x[...]: expected at most {len(dims)} subscripts and one '...', got {named} and "
-            f"{len(dots)}{at_user_line()}"
-        )
-    at = dots[0] if dots else len(entries)
-    return [*entries[:at], *[slice(None)] * (len(dims) - named), *entries[at + 1 :]]
-
-
-def _index(index: int, dims: tuple[int, ...], axis: int) -> int:
-    size = dims[axis] if axis < len(dims) else 0
-    if not dims or not -size <= index < size:
-        raise OutOfRangeError(
-            f"x[...]: expected {-size} <= index < {size} on axis {axis}, got {index}, x has shape "
-            f"{text(dims)}{at_user_line()}"
-        )
-    return index + size if index < 0 else index
 
 
 # Arrays of indices and masks
@@ -319,11 +230,33 @@ def _masked(x: Value, mask: Value, value: Value) -> Value:
     return update.subscript_update(x, mask, value)
 
 
-def _key(key: tuple[Any, ...], arrays: tuple[Value, ...]) -> tuple[Any, ...]:
-    """The subscript for graph values, from its static part and the index arrays."""
+def _key(key: tuple[Any, ...], arrays: Sequence[Any]) -> tuple[Any, ...]:
+    """The subscript for graph values or arrays, from its static part and the index arrays."""
     rest = iter(arrays)
     found = [next(rest) if e is _ARRAY else slice(*e) if isinstance(e, tuple) else e for e in key]
     return tuple(found)
+
+
+@dataclass(frozen=True, slots=True)
+class Picked:
+    """A subscript of scalar tensors that are not computed yet, as a lens."""
+
+    arrays: tuple[Lazy, ...]
+    key: tuple[Any, ...]
+    detached: ClassVar[bool] = False
+
+    def lay(self, base: Array) -> Array:
+        """See `Lens`."""
+        found = _key(self.key, [int(array_of(a)) for a in self.arrays])
+        return base[found if ... in found else (*found, ...)]
+
+    def take(self, base: Lazy) -> Lazy:
+        """See `Lens`."""
+        return _taken.record((base, *self.arrays), {"key": self.key})[0]
+
+    def put(self, base: Lazy, part: Lazy) -> Lazy:
+        """See `Lens`."""
+        return _updated.record((base, part, *self.arrays), {"key": self.key})[0]
 
 
 def _advanced(x: Lazy, entries: tuple[Any, ...]) -> tuple[list[Lazy], tuple[Any, ...]]:
@@ -331,6 +264,11 @@ def _advanced(x: Lazy, entries: tuple[Any, ...]) -> tuple[list[Lazy], tuple[Any,
     arrays: list[Lazy] = []
     static: list[Any] = []
     dims = known(x.type.shape)
+    named = _consumed(entries)
+    if named > len(dims):
+        raise OutOfRangeError(
+            f"x[...]: expected at most {len(dims)} subscripts, got {named}{at_user_line()}"
+        )
     axis = 0
     for entry in entries:
         if _is_mask(entry):
@@ -341,7 +279,7 @@ def _advanced(x: Lazy, entries: tuple[Any, ...]) -> tuple[list[Lazy], tuple[Any,
             static += [_ARRAY] * len(positions)
             axis += mask.ndim
             continue
-        axis += len(dims) - _consumed(entries) if entry is ... else entry is not None
+        axis += len(dims) - named if entry is ... else entry is not None
         if isinstance(entry, slice):
             static.append((entry.start, entry.stop, entry.step))
         elif type(entry) in _BASIC:
@@ -440,7 +378,7 @@ def _put_at_once(x: Handle, entries: tuple[Any, ...], value: Any) -> bool:
     try:
         array[entries] = plain
     except IndexError as error:
-        raise _out_of_range(error, array.shape) from None
+        raise out_of_range(error, array.shape) from None
     except ValueError as error:
         raise ShapeError(f"x[...] = value: {error}{at_user_line()}") from None
     x.touch()
@@ -475,7 +413,15 @@ class Indexing(Handle):
     def __iter__(self) -> Iterator[Tensor]:
         return iter([get(self, i) for i in range(_length(self))])
 
+    def __reversed__(self) -> Tensor:
+        tensor: Any = self
+        return tensor.flip(0) if tensor.ndim else tensor.clone()
+
     def __contains__(self, value: Any) -> bool:
+        if not isinstance(value, Handle | bool | int | float | complex | np.generic):
+            raise DTypeError(
+                f"in: expected a tensor or a number, got {type(value).__name__}{at_user_line()}"
+            )
         return bool((self.array == (value.array if isinstance(value, Handle) else value)).any())
 
 

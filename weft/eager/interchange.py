@@ -74,7 +74,7 @@ class _Held:
 
 
 def from_dlpack(x: Any) -> Tensor:
-    """A tensor that shares the memory of another library's array.
+    """A tensor that shares the memory of another library's array, or of a DLPack capsule.
 
     What is said of `from_numpy` about changes holds here.
 
@@ -88,6 +88,8 @@ def from_dlpack(x: Any) -> Tensor:
         >>> wf.from_dlpack(np.arange(3)).tolist()
         [0, 1, 2]
     """
+    if is_capsule(x):
+        return _opened(x)
     kind, _ = x.__dlpack_device__()
     if kind != _CPU:
         text = f"from_dlpack: expected memory of the CPU, got device type {int(kind)}"
@@ -96,6 +98,16 @@ def from_dlpack(x: Any) -> Tensor:
         capsule = x.__dlpack__(max_version=(1, 0))
     except TypeError:  # written before there were versions
         capsule = x.__dlpack__()
+    return _opened(capsule)
+
+
+def is_capsule(x: Any) -> bool:
+    """Whether it is a capsule of DLPack, as `__dlpack__` gives it."""
+    return any(_is_valid(x, name) for name in _TYPE_AT)
+
+
+def _opened(capsule: Any) -> Tensor:
+    """A tensor that shares the memory that a capsule holds."""
     bfloat = _Element(capsule).exchange(_BFLOAT, _UNSIGNED)
     try:
         array = np.from_dlpack(_Held(capsule))

@@ -23,7 +23,7 @@ from weft.errors import DTypeError, ShapeError
 from weft.ir import dtype as types
 from weft.ir.node import Value
 from weft.ir.shape import show
-from weft.ops.base import at_user_line, catalogue, constant_of
+from weft.ops.base import at_user_line, catalogue
 from weft.ops.rule import concrete
 
 if TYPE_CHECKING:
@@ -319,13 +319,8 @@ CDIST_MODES: Final = (
 @recorded
 def _distances(x: Value, y: Value, *, p: float) -> Value:
     difference = catalogue.expand_dims(x, axis=-2) - catalogue.expand_dims(y, axis=-3)
-    if p in (1, 2, float("inf")):
-        return catalogue.norm(difference, axes=(-1,), ord=p)
-    if not p:
-        apart = catalogue.not_equal(difference, constant_of(0, difference.dtype))
-        return catalogue.sum(catalogue.cast(apart, dtype=difference.dtype), axes=(-1,))
-    total = catalogue.sum(catalogue.power(catalogue.abs(difference), p), axes=(-1,))
-    return catalogue.power(total, 1 / p)
+    last = len(concrete(difference)) - 1
+    return ops.vector_norm(difference, ord=p, axes=(last,), keepdims=False)
 
 
 def cdist(x1: Any, x2: Any, p: float = 2.0, compute_mode: str | None = None) -> Tensor:

@@ -1,20 +1,21 @@
-"""Elements in other places: joined, cut apart, repeated, turned, padded."""
+"""Elements in other places: cut apart, repeated, turned, padded."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from itertools import accumulate, pairwise
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from weft import ops
 from weft.eager.argument import axes_of, axis_of, dims_of, either, integer, sizes
-from weft.eager.call import kind_of, lazy_of, promoted, record, recorded, wrap
+from weft.eager.call import kind_of, lazy_of, record, recorded, wrap
 from weft.eager.handle import Handle
 from weft.eager.indexing import get
 from weft.eager.shaping import broadcast_to, reshape
-from weft.errors import OutOfRangeError, ShapeError
+from weft.errors import DTypeError, OutOfRangeError, ShapeError
+from weft.ir.dtype import int64
 from weft.ir.node import Value
 from weft.ir.shape import show as text
 from weft.ops.base import REGISTRY, at_user_line, catalogue
@@ -24,119 +25,13 @@ if TYPE_CHECKING:
     from weft.eager.tensor import Tensor
 
 __all__ = [
-    "atleast_1d", "atleast_2d", "atleast_3d", "block_diag", "broadcast_shapes", "broadcast_tensors",
-    "cat", "chunk", "column_stack", "concat", "concatenate", "diag", "diag_embed", "diagflat",
-    "dsplit", "dstack", "flip", "fliplr", "flipud", "hsplit", "hstack", "narrow",
-    "repeat_interleave", "roll", "rot90", "row_stack", "select", "split", "split_with_sizes",
-    "stack", "tensor_split", "tile", "tril", "triu", "unbind", "unstack", "vander", "vsplit",
-    "vstack",
+    "broadcast_shapes", "broadcast_tensors", "chunk", "diag", "diag_embed", "diagflat", "dsplit",
+    "flip", "fliplr", "flipud", "hsplit", "narrow", "repeat_interleave", "roll", "rot90",
+    "select", "split", "split_with_sizes", "tensor_split", "tile", "tril", "triu", "unbind",
+    "unstack", "vander", "vsplit",
 ]  # fmt: skip
 
-# Joined
-
-
-def cat(tensors: Sequence[Any], dim: Any = 0, *, axis: Any = None) -> Tensor:
-    """Tensors one after the other along an axis; empty ones of rank 1 count for nothing.
-
-    Raises:
-        ShapeError: no tensors, or shapes that differ along another axis.
-    """
-    given = list(tensors)
-    if not given:
-        raise ShapeError(f"cat: expected at least one tensor, got none{at_user_line()}")
-    lazies = promoted(*given)
-    full = [x for x in lazies if x.type.shape != (0,)] or lazies[:1]
-    at = axis_of("cat", either("cat", dim, axis, 0), len(dims_of(full[0])))
-    return wrap(record(REGISTRY["concatenate"], full, {"axis": at})[0], kind_of(*given))
-
-
-concat = concatenate = cat
-
-
-def stack(tensors: Sequence[Any], dim: Any = 0, *, axis: Any = None) -> Tensor:
-    """Tensors of one shape side by side along a new axis.
-
-    Raises:
-        ShapeError: no tensors, or shapes that differ.
-    """
-    given = list(tensors)
-    if not given:
-        raise ShapeError(f"stack: expected at least one tensor, got none{at_user_line()}")
-    lazies = promoted(*given)
-    at = axis_of("stack", either("stack", dim, axis, 0), len(dims_of(lazies[0])) + 1)
-    return wrap(record(REGISTRY["stack"], lazies, {"axis": at})[0], kind_of(*given))
-
-
-def atleast_1d(*tensors: Any) -> Any:
-    """Scalars as tensors of one element."""
-    return _each(tensors, lambda x: reshape(x, dims_of(x) or (1,)))
-
-
-def atleast_2d(*tensors: Any) -> Any:
-    """At least two axes, new ones of one element in front."""
-    return _each(tensors, lambda x: reshape(x, (1,) * (2 - len(dims_of(x))) + dims_of(x)))
-
-
-def atleast_3d(*tensors: Any) -> Any:
-    """At least three axes: a vector becomes `(1, n, 1)`, a matrix `(m, n, 1)`."""
-    return _each(tensors, _solid)
-
-
-def _solid(x: Any) -> Tensor:
-    dims = dims_of(x)
-    lead = (1,) if len(dims) < 2 else ()
-    inner = dims or (1,)
-    return reshape(x, (*lead, *inner, *(1,) * (3 - len(lead) - len(inner))))
-
-
-def _each(tensors: tuple[Any, ...], change: Callable[[Any], Tensor]) -> Any:
-    """One tensor changed, or a tuple of several, which may come as one sequence."""
-    one = tensors[0] if len(tensors) == 1 else tensors
-    if isinstance(one, list | tuple) and any(isinstance(x, Handle) for x in cast("Any", one)):
-        return tuple([change(x) for x in cast("Sequence[Any]", one)])
-    return change(one) if len(tensors) == 1 else tuple([change(x) for x in tensors])
-
-
-def hstack(tensors: Sequence[Any]) -> Tensor:
-    """One after the other along the second axis; vectors along their only one."""
-    wide = [atleast_1d(x) for x in tensors]
-    return cat(wide, 0 if wide and len(dims_of(wide[0])) == 1 else 1)
-
-
-def vstack(tensors: Sequence[Any]) -> Tensor:
-    """One below the other."""
-    return cat([atleast_2d(x) for x in tensors], 0)
-
-
-row_stack = vstack
-
-
-def dstack(tensors: Sequence[Any]) -> Tensor:
-    """One behind the other, along the third axis."""
-    return cat([atleast_3d(x) for x in tensors], 2)
-
-
-def column_stack(tensors: Sequence[Any]) -> Tensor:
-    """Vectors as the columns of a matrix."""
-    return cat([reshape(x, -1, 1) if len(dims_of(x)) < 2 else x for x in tensors], 1)
-
-
-@recorded
-def _block_diag(*xs: Value) -> Value:
-    blocks = [catalogue.reshape(x, shape=(1, 1, *concrete(x))[-2:]) for x in xs]
-    width = sum([concrete(x)[1] for x in blocks])
-    rows: list[Value] = []
-    left = 0
-    for x in blocks:
-        right = width - left - concrete(x)[1]
-        rows.append(catalogue.pad(x, paddings=((0, 0), (left, right))))
-        left += concrete(x)[1]
-    return catalogue.concatenate(*rows, axis=0)
-
-
-def block_diag(*tensors: Any) -> Tensor:
-    """Matrices along the diagonal of one matrix, zeros elsewhere."""
-    return _block_diag.on(kind_of(*tensors), *promoted(*tensors))
+# Common shapes
 
 
 def broadcast_shapes(*shapes: Any) -> tuple[int, ...]:
@@ -145,7 +40,7 @@ def broadcast_shapes(*shapes: Any) -> tuple[int, ...]:
     Raises:
         ShapeError: there is none.
     """
-    given = [(s,) if isinstance(s, int) else tuple(s) for s in shapes]
+    given = [sizes("broadcast_shapes", (s,)) for s in shapes]
     try:
         return tuple(np.broadcast_shapes(*given))
     except ValueError:
@@ -250,12 +145,18 @@ def tensor_split(x: Any, indices_or_sections: Any, dim: Any = 0) -> tuple[Tensor
     """Parts along an axis: a number of them that differ by at most 1, or cut at given places.
 
     Raises:
-        ShapeError: no parts.
+        DTypeError: numbers that are no integers.
+        ShapeError: no parts, or a tensor of rank 0.
     """
     dims = dims_of(x)
     at = axis_of("tensor_split", dim, len(dims))
+    if not dims:
+        raise ShapeError(f"tensor_split: expected at least one dim, got none{at_user_line()}")
     given = indices_or_sections
     if isinstance(given, Handle):
+        if given.lazy.type.dtype is not int64:
+            text_ = f"expected places of int64, got {given.lazy.type.dtype}"
+            raise DTypeError(f"tensor_split: {text_}{at_user_line()}")
         given = given.array.tolist()
     if isinstance(given, int):
         if given < 1:
@@ -269,19 +170,36 @@ def tensor_split(x: Any, indices_or_sections: Any, dim: Any = 0) -> tuple[Tensor
     return tuple([part(x, (slice(None),) * at + (key,)) for key in keys])
 
 
+def _evenly(name: str, x: Any, given: Any, axis: int, rank: int) -> tuple[Tensor, ...]:
+    """`tensor_split` of a tensor of at least `rank` axes, where a number of parts has to divide.
+
+    Raises:
+        ShapeError: it does not, or there are fewer axes.
+    """
+    dims = dims_of(x)
+    if len(dims) < rank:
+        raise ShapeError(f"{name}: expected rank {rank} or more, got {len(dims)}{at_user_line()}")
+    if isinstance(given, int) and given > 0 and dims[axis] % given:
+        raise ShapeError(
+            f"{name}: expected a number of parts that divides {dims[axis]}, got {given}"
+            f"{at_user_line()}"
+        )
+    return tensor_split(x, given, axis)
+
+
 def hsplit(x: Any, indices_or_sections: Any) -> tuple[Tensor, ...]:
-    """`tensor_split` along the second axis; of a vector along its only one."""
-    return tensor_split(x, indices_or_sections, 0 if len(dims_of(x)) == 1 else 1)
+    """Equal parts, or parts between given places, along the second axis; of a vector its only."""
+    return _evenly("hsplit", x, indices_or_sections, 0 if len(dims_of(x)) == 1 else 1, 1)
 
 
 def vsplit(x: Any, indices_or_sections: Any) -> tuple[Tensor, ...]:
-    """`tensor_split` along the first axis."""
-    return tensor_split(x, indices_or_sections, 0)
+    """Equal parts, or parts between given places, along the first axis."""
+    return _evenly("vsplit", x, indices_or_sections, 0, 2)
 
 
 def dsplit(x: Any, indices_or_sections: Any) -> tuple[Tensor, ...]:
-    """`tensor_split` along the third axis."""
-    return tensor_split(x, indices_or_sections, 2)
+    """Equal parts, or parts between given places, along the third axis."""
+    return _evenly("dsplit", x, indices_or_sections, 2, 3)
 
 
 def unbind(x: Any, dim: Any = 0) -> tuple[Tensor, ...]:

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from typing import Any, TypeVar
 
+import numpy as np
+
 from weft.eager import arithmetic, elementary, linear, movement, norming, selection, sorting
+from weft.eager.argument import dims_of
 from weft.eager.call import cast, lazy_of, number, recorded
 from weft.eager.handle import Handle
 from weft.eager.inplace import write
-from weft.errors import DTypeError
+from weft.errors import DTypeError, ShapeError
 from weft.ir.node import Value
 from weft.ir.shape import show
 from weft.ops.base import at_user_line, catalogue
@@ -66,6 +70,28 @@ class Mutation(Handle):
         """
         source = cast(lazy_of(src), self.lazy.type.dtype)
         return write(self, _filled.record((self, source), {})[0], "copy_")
+
+    def fill_diagonal_(self, fill_value: Any, wrap: bool = False) -> Any:
+        """`fill_value` on the main diagonal.
+
+        Args:
+            wrap: of a matrix that is higher than wide, go on from the top below its end.
+
+        Raises:
+            ShapeError: rank below 2, or dimensions of more than two axes that differ.
+        """
+        dims = dims_of(self)
+        if len(dims) < 2 or (len(dims) > 2 and len(set(dims)) > 1):
+            raise ShapeError(
+                f"fill_diagonal_: expected a matrix, or more axes of one size, got {show(dims)}"
+                f"{at_user_line()}"
+            )
+        step = sum([dims[-1] ** k for k in range(len(dims))])
+        end = dims[1] ** 2 if len(dims) == 2 and not wrap else math.prod(dims)
+        places = np.arange(0, min(end, math.prod(dims)), step)
+        tensor: Any = self
+        tensor[np.unravel_index(places, dims)] = fill_value
+        return tensor
 
     def masked_fill_(self, mask: Any, value: Any) -> Any:
         """`value` where the mask holds."""

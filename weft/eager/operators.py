@@ -17,16 +17,16 @@ class Operators(Handle):
     __slots__ = ()
     __hash__ = object.__hash__  # by identity: == compares elements
 
-    __add__ = arithmetic.plain_add
+    __add__ = __radd__ = arithmetic.plain_add
     __sub__ = arithmetic.plain_subtract
-    __mul__ = arithmetic.multiply
+    __mul__ = __rmul__ = arithmetic.multiply
     __truediv__ = arithmetic.plain_divide
     __floordiv__ = arithmetic.floor_divide
     __mod__ = arithmetic.remainder
     __pow__ = arithmetic.power
-    __and__ = arithmetic.bitwise_and
-    __or__ = arithmetic.bitwise_or
-    __xor__ = arithmetic.bitwise_xor
+    __and__ = __rand__ = arithmetic.bitwise_and
+    __or__ = __ror__ = arithmetic.bitwise_or
+    __xor__ = __rxor__ = arithmetic.bitwise_xor
     __lshift__ = arithmetic.left_shift
     __rshift__ = arithmetic.right_shift
     __lt__ = arithmetic.lt
@@ -44,14 +44,8 @@ class Operators(Handle):
     def __ne__(self, other: object) -> Any:
         return NotImplemented if other is None else arithmetic.ne(self, other)
 
-    def __radd__(self, other: Any) -> Tensor:
-        return arithmetic.plain_add(other, self)
-
     def __rsub__(self, other: Any) -> Tensor:
         return arithmetic.plain_subtract(other, self)
-
-    def __rmul__(self, other: Any) -> Tensor:
-        return arithmetic.multiply(other, self)
 
     def __rtruediv__(self, other: Any) -> Tensor:
         return arithmetic.plain_divide(other, self)
@@ -70,15 +64,6 @@ class Operators(Handle):
 
     def __rdivmod__(self, other: Any) -> tuple[Tensor, Tensor]:
         return arithmetic.floor_divide(other, self), arithmetic.remainder(other, self)
-
-    def __rand__(self, other: Any) -> Tensor:
-        return arithmetic.bitwise_and(other, self)
-
-    def __ror__(self, other: Any) -> Tensor:
-        return arithmetic.bitwise_or(other, self)
-
-    def __rxor__(self, other: Any) -> Tensor:
-        return arithmetic.bitwise_xor(other, self)
 
     def __rlshift__(self, other: Any) -> Tensor:
         return arithmetic.left_shift(other, self)

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable
+import inspect
+from collections.abc import Callable, Container
 from types import FunctionType
-from typing import Any, cast
+from typing import Any, Final, cast
 
 from weft.eager.call import Recorded
 from weft.eager.handle import Handle
@@ -13,24 +14,37 @@ from weft.eager.inplace import write
 from weft.errors import DTypeError, GradientError
 from weft.ops.base import at_user_line
 
+PLAIN: Final = frozenset(
+    {"bool", "builtins.bool", "int", "float", "None", "DType", "Generator", "tuple[int, ...]"}
+)
+"""What functions return that give no tensors."""
+
 
 def with_outlet(function: Any) -> Any:
     """A function of the public interface that takes `out=`, if it gives tensors; else as it is."""
     if not isinstance(function, FunctionType | Recorded):
         return function
-    gives = str(function.__annotations__.get("return", ""))
-    if not ("Tensor" in gives or "Value" in gives or gives == "Any"):
-        return function
-
     inner = cast("Callable[..., Any]", function)
+    gives, parameters = _signature(inner)
+    if gives in PLAIN or "out" in parameters:
+        return function
 
     @functools.wraps(inner)
     def called(*args: Any, out: Any = None, **options: Any) -> Any:
-        found = inner(*args, **options)
-        return found if out is None else _written(inner.__name__, found, out)
+        if out is None:
+            return inner(*args, **options)
+        if "dtype" in parameters and isinstance(out, Handle):
+            options.setdefault("dtype", out.lazy.type.dtype)  # computed as what it is written to
+        return _written(inner.__name__, inner(*args, **options), out)
 
     called.__module__ = "weft"  # where it is found by its name, to be pickled for example
     return called
+
+
+def _signature(function: Any) -> tuple[str, Container[str]]:
+    """What a function is said to return, and its parameters."""
+    inner = inspect.unwrap(getattr(function, "function", function))
+    return str(inner.__annotations__.get("return", "")), inspect.signature(inner).parameters
 
 
 def _written(name: str, found: Any, out: Any) -> Any:

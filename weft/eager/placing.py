@@ -14,7 +14,7 @@ from weft import ops
 from weft.eager.argument import axis_of, dims_of, either
 from weft.eager.arithmetic import floor_divide
 from weft.eager.call import cast as as_type
-from weft.eager.call import kind_of, lazy_of, leaf, recorded, wrap
+from weft.eager.call import kind_of, lazy_of, leaf, record, recorded, wrap
 from weft.eager.handle import Handle
 from weft.eager.indexing import accumulate as add_at
 from weft.eager.indexing import get, put
@@ -22,13 +22,13 @@ from weft.eager.inplace import write
 from weft.eager.lazy import Lazy, array_of
 from weft.eager.movement import broadcast_shapes
 from weft.eager.reduction import rank_of
-from weft.eager.selection import chosen
+from weft.eager.selection import check_mask, chosen
 from weft.eager.shaping import broadcast_to
 from weft.errors import DTypeError, ShapeError
 from weft.ir.dtype import bool_, uint8
 from weft.ir.node import Value
 from weft.ir.shape import known, show
-from weft.ops.base import at_user_line, catalogue, constant_of
+from weft.ops.base import REGISTRY, at_user_line, catalogue, constant_of
 from weft.ops.rule import concrete
 
 if TYPE_CHECKING:
@@ -192,6 +192,8 @@ def _scattered(x: Value, index: Value, source: Value, *, axis: int, combine: str
 def _scatter(name: str, x: Any, dim: Any, index: Any, source: Any, combine: str) -> Tensor:
     lazy, places = _row(lazy_of(x)), _row(indices(name, index))
     at = axis_of(name, dim, rank_of(lazy))
+    if 0 in known(places.type.shape):
+        return wrap(record(REGISTRY["identity"], (lazy_of(x),), {})[0], kind_of(x))
     check_places(name, known(lazy.type.shape), known(places.type.shape), at)
     updates = as_type(lazy_of(source, lazy.type.dtype), lazy.type.dtype)
     dims = known(updates.type.shape)
@@ -354,6 +356,7 @@ def flatnonzero(x: Any) -> Tensor:
 
 def masked_select(x: Any, mask: Any) -> Tensor:
     """The elements where the mask holds, in row-major order; the two broadcast."""
+    check_mask("masked_select", mask)
     shape = broadcast_shapes(dims_of(x), dims_of(mask))
     holds = np.broadcast_to(array_of(lazy_of(mask)), shape).astype(bool)
     wide = broadcast_to(x, shape)
@@ -374,6 +377,7 @@ def masked_scatter(x: Any, mask: Any, source: Any) -> Tensor:
     Raises:
         ShapeError: the source has too few elements.
     """
+    check_mask("masked_scatter", mask)
     lazy = lazy_of(x)
     holds = np.broadcast_to(array_of(lazy_of(mask)), known(lazy.type.shape))
     places = np.flatnonzero(holds)
@@ -404,7 +408,8 @@ def unfold(x: Any, dimension: int, size: int, step: int) -> Tensor:
 
 @recorded
 def _windows(x: Value, *, axis: int, size: int, step: int) -> Value:
-    x = x if x.shape else catalogue.reshape(x, shape=(1,))
+    if not x.shape:
+        return catalogue.reshape(x, shape=(1,))[:size]
     first = np.arange(0, concrete(x)[axis] - size + 1, step)
     places = constant_of(first[:, None] + np.arange(size))
     return ops.moveaxis(ops.take_nd(x, [*[None] * axis, places]), axis + 1, -1)

@@ -63,8 +63,8 @@ class Generator:
 
     def manual_seed(self, seed: int) -> Generator:
         """Begin the stream of this seed."""
-        self._seed = int(seed)
-        self._start = splitmix64(self._seed & _WORD)
+        self._seed = int(seed) & _WORD
+        self._start = splitmix64(self._seed)
         self._calls = 0
         return self
 

@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 from weft import ops
 from weft.eager.argument import axes_of, axis_of, either
 from weft.eager.arithmetic import maximum, minimum
-from weft.eager.call import cast, kind_of, lazy_of, record, recorded, wrap
+from weft.eager.call import call, cast, kind_of, lazy_of, record, recorded, wrap
 from weft.eager.handle import Handle
 from weft.eager.lazy import Lazy
 from weft.eager.promotion import TORCH
-from weft.errors import ShapeError
+from weft.errors import OutOfRangeError, ShapeError
 from weft.ir import dtype as types
 from weft.ir.dtype import as_dtype
 from weft.ir.node import Value
@@ -187,6 +187,10 @@ def _spread(name: str, x: Any, dims: tuple[Any, Any], free: tuple[Any, ...], kee
         dim, free = None, (dim, *free[1:])
     ddof = _ddof(*free)
     ddof = int(ddof) if ddof == int(ddof) else float(ddof)
+    if lazy_of(x).type.dtype.is_complex:  # the parts vary on their own
+        parts = [call(REGISTRY[part], x) for part in ("real", "imag")]
+        one, other = (_spread("variance", part, dims, free, keep) for part in parts)
+        return (one + other).sqrt() if name == "std" else one + other
     return _reduced(REGISTRY[name], floating(x), x, either(name, dim, axis), keep, ddof=ddof)
 
 
@@ -233,19 +237,20 @@ def _extreme(largest: bool, x: Any, dim: Any, keepdim: bool) -> Any:
     if not rank:
         zero = wrap(cast(lazy_of(0), types.int64), kind_of(x))
         return Extreme(wrap(record(REGISTRY["identity"], (lazy,), {})[0], kind_of(x)), zero)
-    _not_empty(name, lazy, at)
+    not_empty(name, lazy, at)
     return Extreme(*_best.on(kind_of(x), lazy, axis=at, keepdims=keepdim, largest=largest))
 
 
-def _not_empty(name: str, lazy: Lazy, axis: int | None) -> None:
+def not_empty(name: str, lazy: Lazy, axis: int | None) -> None:
+    """Raise `OutOfRangeError` for an axis without elements, `ShapeError` for a tensor without."""
     dims = known(lazy.type.shape)
     if 0 in (dims if axis is None else (dims[axis],)):
-        raise ShapeError(
-            f"{name}: expected at least one element, got shape {show(dims)}{at_user_line()}"
-        )
+        kind = ShapeError if axis is None else OutOfRangeError
+        raise kind(f"{name}: expected at least one element, got shape {show(dims)}{at_user_line()}")
 
 
-def _ordered(lazy: Lazy) -> Lazy:
+def ordered(lazy: Lazy) -> Lazy:
+    """A value as a type with an order that compiled programs know: truth values as bytes."""
     return cast(lazy, types.uint8) if lazy.type.dtype is types.bool_ else lazy
 
 
@@ -282,7 +287,7 @@ def min(
 
 def _of_ordered(name: str, x: Any, dim: Any, keepdim: bool) -> Tensor:
     lazy = lazy_of(x)
-    y = _reduced(REGISTRY[name], _ordered(lazy), x, dim, keepdim)
+    y = _reduced(REGISTRY[name], ordered(lazy), x, dim, keepdim)
     return wrap(cast(y.lazy, types.bool_), y) if lazy.type.dtype is types.bool_ else y
 
 
@@ -327,7 +332,7 @@ def _arg(largest: bool, x: Any, dim: Any, keepdim: bool) -> Tensor:
     name = "argmax" if largest else "argmin"
     lazy = lazy_of(x)
     at = None if dim is None else axis_of(name, dim, rank_of(lazy))
-    _not_empty(name, lazy, at if rank_of(lazy) else None)
+    not_empty(name, lazy, at if rank_of(lazy) else None)
     return _place.on(kind_of(x), lazy, axis=at, keepdims=keepdim, largest=largest)
 
 
@@ -356,20 +361,26 @@ def argmin(
 # Truth
 
 
+def _truth(name: str, x: Any, dim: Any, keepdim: bool) -> Tensor:
+    """Whether a reduction of truth values holds; of bytes as 0 or 1, as in PyTorch."""
+    lazy = lazy_of(x)
+    found = _reduced(REGISTRY[name], cast(lazy, types.bool_), x, dim, keepdim)
+    bytes_ = lazy.type.dtype is types.uint8 and isinstance(x, Handle) and x.rules is TORCH
+    return found.to(types.uint8) if bytes_ else found
+
+
 def any(
     x: Any, dim: Any = None, keepdim: bool = False, *, axis: Any = None, keepdims: bool = False
 ) -> Tensor:
     """Whether one of the elements is not 0."""
-    truth = cast(lazy_of(x), types.bool_)
-    return _reduced(REGISTRY["any"], truth, x, either("any", dim, axis), keepdim or keepdims)
+    return _truth("any", x, either("any", dim, axis), keepdim or keepdims)
 
 
 def all(
     x: Any, dim: Any = None, keepdim: bool = False, *, axis: Any = None, keepdims: bool = False
 ) -> Tensor:
     """Whether none of the elements is 0."""
-    truth = cast(lazy_of(x), types.bool_)
-    return _reduced(REGISTRY["all"], truth, x, either("all", dim, axis), keepdim or keepdims)
+    return _truth("all", x, either("all", dim, axis), keepdim or keepdims)
 
 
 def count_nonzero(

@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+import functools
+import warnings
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from weft import ops
 from weft.eager.arithmetic import plain_maximum as maximum
 from weft.eager.arithmetic import plain_minimum as minimum
 from weft.eager.call import cast, kind_of, lazy_of, promoted, record, recorded, wrap
+from weft.eager.handle import Handle
 from weft.eager.lazy import Lazy
+from weft.eager.promotion import TORCH
 from weft.errors import DTypeError
 from weft.ir.dtype import bool_
 from weft.ir.node import Value
@@ -31,6 +36,19 @@ def chosen(condition: Any, x: Any, other: Any) -> Tensor:
     return wrap(record(SELECT, (truth(condition), a, b), {})[0], like)
 
 
+def check_mask(name: str, mask: Any) -> None:
+    """Refuse bytes as a mask, as PyTorch does.
+
+    Raises:
+        DTypeError: names the type.
+    """
+    if isinstance(mask, Handle) and mask.rules is TORCH and mask.lazy.type.dtype is not bool_:
+        raise DTypeError(
+            f"{name}: expected a mask of booleans, got {mask.lazy.type.dtype}; call bool()"
+            f"{at_user_line()}"
+        )
+
+
 def truth(x: Any) -> Lazy:
     """A value as booleans: whether an element differs from 0."""
     return cast(lazy_of(x), bool_)
@@ -40,8 +58,10 @@ def masked_fill(x: Any, mask: Any, value: Any) -> Tensor:
     """`value` where the mask holds, `x` elsewhere; the element type stays that of `x`.
 
     Raises:
-        DTypeError: a value of a kind that does not fit, or of more than one element.
+        DTypeError: a value of a kind that does not fit or of more than one element, or a mask of
+            numbers.
     """
+    check_mask("masked_fill", mask)
     lazy = lazy_of(x)
     dtype = lazy.type.dtype
     filler = lazy_of(value, dtype)
@@ -119,12 +139,29 @@ def _addcdiv(x: Value, first: Value, second: Value, value: Value) -> Value:
     return x + value * first / second
 
 
+def _older(function: Callable[..., Tensor]) -> Callable[..., Tensor]:
+    """The function also as it was called before PyTorch 1.5: `f(x, value, tensor1, tensor2)`."""
+
+    @functools.wraps(function)
+    def called(x: Any, *given: Any, **named: Any) -> Tensor:
+        if len(given) != 3:
+            return function(x, *given, **named)
+        text = f"{function.__name__}: pass value by its name, behind the tensors"
+        warnings.warn(text, UserWarning, stacklevel=2)
+        value, *tensors = given
+        return function(x, *tensors, value=value)
+
+    return called
+
+
+@_older
 def addcmul(x: Any, tensor1: Any, tensor2: Any, *, value: Any = 1) -> Tensor:
     """`x + value * tensor1 * tensor2`, elementwise with broadcasting."""
     like = kind_of(x, tensor1, tensor2)
     return _addcmul.on(like, *promoted(x, tensor1, tensor2, value))
 
 
+@_older
 def addcdiv(x: Any, tensor1: Any, tensor2: Any, *, value: Any = 1) -> Tensor:
     """`x + value * tensor1 / tensor2`, elementwise with broadcasting."""
     like = kind_of(x, tensor1, tensor2)

@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from weft.eager.tensor import Tensor
 
 __all__ = [
-    "adjoint", "broadcast_to", "detach", "diagonal", "expand", "expand_dims", "flatten", "moveaxis",
+    "broadcast_to", "detach", "diagonal", "expand", "expand_dims", "flatten", "moveaxis",
     "movedim", "permute", "permute_dims", "ravel", "reshape", "squeeze", "swapaxes", "swapdims",
     "t", "transpose", "unflatten", "unsqueeze",
 ]  # fmt: skip
@@ -220,7 +220,7 @@ def t(x: Any) -> Tensor:
     return show(x, Permuted(tuple(range(rank))[::-1]))
 
 
-def adjoint(x: Any) -> Tensor:
+def matrix_transpose(x: Any) -> Tensor:
     """Matrices transposed: the last two axes in each other's place.
 
     Raises:
@@ -339,7 +339,6 @@ class Shaping(Handle):
     swapaxes = swapaxes
     swapdims = swapdims
     t = t
-    adjoint = adjoint
     moveaxis = moveaxis
     movedim = movedim
     diagonal = diagonal
@@ -422,7 +421,7 @@ class Shaping(Handle):
     @property
     def mT(self) -> Tensor:
         """The last two axes in each other's place."""
-        return adjoint(self)
+        return matrix_transpose(self)
 
     @property
     def data(self) -> Tensor:

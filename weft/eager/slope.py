@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
-from weft.eager.argument import axes_of, dims_of
+from weft.eager.argument import axes_of, axis_of, dims_of
 from weft.eager.call import lazy_of, wrap
 from weft.eager.handle import Handle
-from weft.eager.movement import cat, narrow
+from weft.eager.joining import cat
+from weft.eager.movement import narrow
 from weft.eager.shaping import reshape
 from weft.errors import ShapeError
 from weft.ops.base import at_user_line
@@ -40,7 +41,10 @@ def gradient(
     [1.0, 1.5, 2.5, 3.0]
     """
     tensor = x if isinstance(x, Handle) else wrap(lazy_of(x))
-    axes = axes_of("gradient", dim, len(dims_of(tensor)))
+    rank = len(dims_of(tensor))
+    axes = axes_of("gradient", dim, rank)
+    if isinstance(dim, list | tuple):
+        axes = [axis_of("gradient", axis, rank) for axis in cast("Sequence[Any]", dim)]
     several = isinstance(spacing, list | tuple)
     given: Sequence[Any] = spacing if several else [spacing] * len(axes)
     if len(given) == 1 and isinstance(given[0], int | float):
@@ -80,10 +84,12 @@ def slope(x: Any, axis: int, spacing: Any, edge_order: int = 1) -> Any:
     def step(start: int, length: int = 1) -> Any:
         return steps if isinstance(steps, int | float) else narrow(steps, axis, start, length)
 
-    a, b = step(0, count - 2), step(1, count - 2)
-    inner = _weighed(-b / (a * (a + b)), (b - a) / (a * b), a / (b * (a + b)), [
-        at(i, count - 2) for i in range(3)
-    ])  # fmt: skip
+    if isinstance(steps, int | float):
+        inner = (at(2, count - 2) - at(0, count - 2)) / (2 * steps)
+    else:
+        a, b = step(0, count - 2), step(1, count - 2)
+        weights = -b / (a * (a + b)), (b - a) / (a * b), a / (b * (a + b))
+        inner = _weighed(*weights, [at(i, count - 2) for i in range(3)])
     if edge_order == 1:
         first = (at(1) - at(0)) / step(0)
         last = (at(count - 1) - at(count - 2)) / step(count - 2)

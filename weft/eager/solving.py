@@ -18,7 +18,7 @@ from weft.eager.linear import matmul
 from weft.eager.matrices import are_vectors, equations, matrices
 from weft.eager.reduction import amax, sum
 from weft.eager.selection import chosen, maximum
-from weft.eager.shaping import adjoint
+from weft.eager.shaping import matrix_transpose
 from weft.errors import DTypeError
 from weft.ir.node import Value
 from weft.ops import elimination, factor
@@ -232,7 +232,7 @@ def triangular_solve(
     Args:
         transpose: of the transposed matrices.
     """
-    turned = adjoint(A) if transpose else A
+    turned = matrix_transpose(A) if transpose else A
     how = {"upper": upper != transpose, "unitriangular": unitriangular}
     return Triangular(solve_triangular(turned, x, **how), A.clone())
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -10,7 +11,7 @@ from weft import ops
 from weft.eager.argument import axis_of, dims_of, either, integer
 from weft.eager.call import cast, kind_of, lazy_of, recorded
 from weft.eager.handle import Handle
-from weft.eager.reduction import Extreme, floating, rank_of
+from weft.eager.reduction import Extreme, floating, not_empty, ordered, rank_of
 from weft.eager.shaping import reshape
 from weft.errors import ShapeError
 from weft.ir import dtype as types
@@ -154,8 +155,9 @@ def _median(x: Any, dim: Any, keepdim: bool) -> Any:
     dims = known(lazy.type.shape)
     at = axis_of("median", 0 if whole else dim, len(dims))
     size = dims[at] if dims else 1
-    if not size:
-        raise ShapeError(f"median: expected at least one element, got none{at_user_line()}")
+    if whole and not size and lazy.type.dtype.is_floating:
+        return x.new_full((), math.nan)
+    not_empty("median", lazy, at if dims else None)
     rank = (size - 1) // 2
     found = _ranked.on(kind_of(x), lazy, rank=rank, axis=at, keepdims=keepdim, nan=True)
     return found[0] if whole else Extreme(*found)
@@ -219,7 +221,7 @@ def cumprod(x: Any, dim: Any = None, *, dtype: Any = None, axis: Any = None) -> 
     return _running("cumprod", x, either("cumprod", dim, axis, 0), dtype)
 
 
-def logcumsumexp(x: Any, dim: Any, *, axis: Any = None) -> Tensor:
+def logcumsumexp(x: Any, dim: Any = None, *, axis: Any = None) -> Tensor:
     """The logarithm of running sums of `exp(x)` along an axis, without overflow."""
     return _running("cumlogsumexp", floating(x), either("logcumsumexp", dim, axis, 0))
 
@@ -240,18 +242,22 @@ def _running_extreme(x: Value, *, axis: int, largest: bool) -> tuple[Value, Valu
     return catalogue.take_along_axis(x, places, axis=axis), places
 
 
-def cummax(x: Any, dim: Any, *, axis: Any = None) -> Extreme:
+def cummax(x: Any, dim: Any = None, *, axis: Any = None) -> Extreme:
     """The largest so far along an axis, and the last place where it was met."""
+    return _extreme("cummax", x, either("cummax", dim, axis))
+
+
+def _extreme(name: str, x: Any, dim: Any) -> Extreme:
     lazy = lazy_of(x)
-    at = axis_of("cummax", either("cummax", dim, axis), rank_of(lazy))
-    return Extreme(*_running_extreme.on(kind_of(x), lazy, axis=at, largest=True))
+    at = axis_of(name, dim, rank_of(lazy))
+    largest = name == "cummax"
+    values, places = _running_extreme.on(kind_of(x), ordered(lazy), axis=at, largest=largest)
+    return Extreme(values.to(lazy.type.dtype), places)
 
 
-def cummin(x: Any, dim: Any, *, axis: Any = None) -> Extreme:
+def cummin(x: Any, dim: Any = None, *, axis: Any = None) -> Extreme:
     """The smallest so far along an axis, and the last place where it was met."""
-    lazy = lazy_of(x)
-    at = axis_of("cummin", either("cummin", dim, axis), rank_of(lazy))
-    return Extreme(*_running_extreme.on(kind_of(x), lazy, axis=at, largest=False))
+    return _extreme("cummin", x, either("cummin", dim, axis))
 
 
 class Sorting(Handle):

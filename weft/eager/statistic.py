@@ -12,9 +12,10 @@ from weft.eager.argument import axis_of, dims_of, either
 from weft.eager.arithmetic import multiply
 from weft.eager.call import cast, kind_of, lazy_of, leaf, record, recorded, wrap
 from weft.eager.handle import Handle
+from weft.eager.joining import cat, stack
 from weft.eager.lazy import array_of
 from weft.eager.linear import matmul
-from weft.eager.movement import cat, diag, narrow, stack
+from weft.eager.movement import diag, narrow
 from weft.eager.placing import index_select, take
 from weft.eager.reduction import Extreme, floating, rank_of, sum
 from weft.eager.selection import clamp
@@ -184,7 +185,7 @@ def cov(x: Any, *, correction: int = 1, fweights: Any = None, aweights: Any = No
     count = clamp(count, min=0) if isinstance(count, Handle) else max(count, 0)
     other = apart if weights is None else apart * weights
     found = matmul(other, apart.T) / count
-    return found if len(found) > 1 else reshape(found, ())
+    return reshape(found, ()) if len(found) == 1 else found
 
 
 def corrcoef(x: Any) -> Tensor:

@@ -181,6 +181,10 @@ class Striding(Handle):
                 f"resize_: a tensor that needs a gradient keeps its size{at_user_line()}"
             )
         shape = sizes("resize_", size)
+        if min(shape, default=0) < 0 or math.prod(shape) * self.lazy.type.dtype.size >= 1 << 63:
+            raise ShapeError(
+                f"resize_: expected a shape that memory can hold, got {shape}{at_user_line()}"
+            )
         if self.view_of is not None and math.prod(shape) != math.prod(dims_of(self)):
             raise ShapeError(
                 f"resize_: a view keeps its number of elements; clone() it first{at_user_line()}"

@@ -19,6 +19,7 @@ from weft.eager.indexing import Indexing
 from weft.eager.interchange import Interchange
 from weft.eager.lazy import set_runner
 from weft.eager.linear import Linear
+from weft.eager.mapping import Mapping
 from weft.eager.movement import Movement
 from weft.eager.mutation import Mutation
 from weft.eager.norming import Norming
@@ -45,6 +46,7 @@ class Tensor(
     Indexing,
     Reductions,
     Movement,
+    Mapping,
     Linear,
     Factoring,
     Solving,

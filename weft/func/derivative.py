@@ -10,8 +10,8 @@ import numpy as np
 
 from weft.eager.call import lazy_of, leaf, wrap
 from weft.eager.creation import zeros as no_rows
+from weft.eager.joining import stack
 from weft.eager.lazy import Lazy
-from weft.eager.movement import stack
 from weft.eager.walk import zeros
 from weft.func.gradient import Argnums, Function, Run, grad, jvp, positions
 from weft.func.level import kind_of_leaf

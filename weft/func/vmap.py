@@ -9,8 +9,8 @@ from typing import Any, Final, NamedTuple
 from weft.eager.call import record
 from weft.eager.handle import Handle
 from weft.eager.inplace import write
+from weft.eager.joining import cat
 from weft.eager.lazy import Drawn, Lazy, begun, trace
-from weft.eager.movement import cat
 from weft.eager.plan import intern
 from weft.eager.shaping import movedim
 from weft.eager.tracing import Traced, subgraph_plan

@@ -11,7 +11,7 @@ import numpy as np
 from weft.eager.argument import dims_of
 from weft.eager.creation import tensor, zeros
 from weft.eager.handle import Handle
-from weft.eager.movement import cat
+from weft.eager.joining import cat
 from weft.eager.placing import index_select
 from weft.errors import ShapeError
 from weft.ir.shape import show

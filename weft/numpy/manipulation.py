@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from weft.eager import movement, placing, shaping
+from weft.eager import joining, movement, placing, shaping
 from weft.eager.argument import axis_of
 from weft.eager.call import recorded
 from weft.eager.handle import Handle
@@ -122,17 +122,17 @@ def squeeze(x: Any, /, axis: Any = None) -> ndarray:
 
 def atleast_1d(*arys: Any) -> Any:
     """Scalars as arrays of one element."""
-    return movement.atleast_1d(*[array_like(x) for x in arys])
+    return joining.atleast_1d(*[array_like(x) for x in arys])
 
 
 def atleast_2d(*arys: Any) -> Any:
     """At least two axes, new ones in front."""
-    return movement.atleast_2d(*[array_like(x) for x in arys])
+    return joining.atleast_2d(*[array_like(x) for x in arys])
 
 
 def atleast_3d(*arys: Any) -> Any:
     """At least three axes: a vector becomes `(1, n, 1)`, a matrix `(m, n, 1)`."""
-    return movement.atleast_3d(*[array_like(x) for x in arys])
+    return joining.atleast_3d(*[array_like(x) for x in arys])
 
 
 # The axes in another order
@@ -160,7 +160,7 @@ def matrix_transpose(x: Any, /) -> ndarray:
     Raises:
         ShapeError: a rank below 2.
     """
-    found: Any = shaping.adjoint(array_like(x))
+    found: Any = shaping.matrix_transpose(array_like(x))
     return found
 
 
@@ -222,7 +222,7 @@ def concat(arrays: Sequence[Any], /, axis: int | None = 0) -> ndarray:
     given = alike(*_listed(arrays))
     if axis is None:
         given, axis = [ravel(x) for x in given], 0
-    found: Any = movement.cat(given, axis)
+    found: Any = joining.cat(given, axis)
     return found
 
 
@@ -238,19 +238,19 @@ def _listed(arrays: Any) -> list[Any]:
 
 def stack(arrays: Sequence[Any], /, axis: int = 0) -> ndarray:
     """Arrays of one shape side by side along a new axis."""
-    found: Any = movement.stack(alike(*_listed(arrays)), axis)
+    found: Any = joining.stack(alike(*_listed(arrays)), axis)
     return found
 
 
 def hstack(tup: Sequence[Any]) -> ndarray:
     """One after the other along the second axis; vectors along their only one."""
-    found: Any = movement.hstack(alike(*_listed(tup)))
+    found: Any = joining.hstack(alike(*_listed(tup)))
     return found
 
 
 def vstack(tup: Sequence[Any]) -> ndarray:
     """One below the other."""
-    found: Any = movement.vstack(alike(*_listed(tup)))
+    found: Any = joining.vstack(alike(*_listed(tup)))
     return found
 
 
@@ -259,13 +259,13 @@ row_stack = vstack
 
 def dstack(tup: Sequence[Any]) -> ndarray:
     """One behind the other, along the third axis."""
-    found: Any = movement.dstack(alike(*_listed(tup)))
+    found: Any = joining.dstack(alike(*_listed(tup)))
     return found
 
 
 def column_stack(tup: Sequence[Any]) -> ndarray:
     """Vectors as the columns of a matrix."""
-    found: Any = movement.column_stack(alike(*_listed(tup)))
+    found: Any = joining.column_stack(alike(*_listed(tup)))
     return found
 
 

@@ -6,7 +6,7 @@ import string
 from typing import TYPE_CHECKING, Any
 
 from weft import ops
-from weft.eager import linear, movement
+from weft.eager import joining, linear, movement
 from weft.eager.call import recorded
 from weft.errors import ShapeError
 from weft.ir.dtype import int64, uint64
@@ -161,5 +161,5 @@ def trace(a: Any, offset: int = 0, axis1: int = 0, axis2: int = 1, dtype: Any = 
 
 def block_diag(*arrays: Any) -> ndarray:
     """Matrices along the diagonal of one matrix, zeros elsewhere."""
-    found: Any = movement.block_diag(*alike(*arrays))
+    found: Any = joining.block_diag(*alike(*arrays))
     return found

@@ -18,7 +18,7 @@ from weft.ops.base import Array, Case, Op, Opaque, catalogue, constant_of, defop
 from weft.ops.creation import full, iota
 from weft.ops.gather import check_indices, gather, scatter_add, scatter_dtype, scatter_shape
 from weft.ops.numeric import widened
-from weft.ops.rule import concrete, numeric, shape_argument
+from weft.ops.rule import arithmetic, concrete, numeric, same, shape_argument
 from weft.ops.sample import ALL, NUMBERS, count
 
 # Gradients
@@ -64,6 +64,8 @@ def _multiply_vjp(g: Value, y: Value, x: Value, indices: Value, updates: Value) 
 
     (x_zero, x_count, x_safe), (u_zero, u_count, u_safe) = split(x), split(updates)
     zeros = scatter_add(x_count, indices, u_count)
+    if g.dtype.is_complex:
+        x_safe, u_safe = catalogue.conj(x_safe), catalogue.conj(u_safe)
     product = scatter_multiply(x_safe, indices, u_safe)
     at_zero = catalogue.select(catalogue.equal(zeros, one), product, zero) * g
     elsewhere = catalogue.select(catalogue.equal(zeros, zero), product, zero) * g
@@ -103,10 +105,9 @@ def _cases(dtypes: tuple[DType, ...]) -> Iterator[Case]:
     yield Case((count((4, 0)), indices[:, 0], count((3, 0))))
 
 
-def _scatter(name: str, combine: Callable[..., Array], vjp: Any, any_dtype: bool = False) -> Op:
+def _scatter(name: str, combine: Callable[..., Array], vjp: Any, kind: Any = numeric) -> Op:
     def dtype(x: DType, indices: DType, updates: DType) -> DType:
-        found = scatter_dtype(x, indices, updates)
-        return found if any_dtype else numeric(found)
+        return kind(scatter_dtype(x, indices, updates))
 
     return defop(
         name,
@@ -116,12 +117,12 @@ def _scatter(name: str, combine: Callable[..., Array], vjp: Any, any_dtype: bool
         reference=_in_order(combine),
         vjp=vjp,
         lower=Opaque("scatter"),
-        cases=lambda: _cases(ALL if any_dtype else NUMBERS),
+        cases=lambda: _cases(ALL if kind is same else NUMBERS),
     )
 
 
-scatter_set = _scatter("scatter_set", lambda old, new: new, _set_vjp, any_dtype=True)
+scatter_set = _scatter("scatter_set", lambda old, new: new, _set_vjp, same)
 """Rows of `x` replaced; where an index comes again, its last row stays."""
-scatter_multiply = _scatter("scatter_multiply", np.multiply, _multiply_vjp)
+scatter_multiply = _scatter("scatter_multiply", np.multiply, _multiply_vjp, arithmetic)
 scatter_max = _scatter("scatter_max", np.maximum, _extreme_vjp)
 scatter_min = _scatter("scatter_min", np.minimum, _extreme_vjp)

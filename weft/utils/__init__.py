@@ -1,5 +1,5 @@
 """What PyTorch keeps in `torch.utils`, by its names."""
 
-from weft.utils import checkpoint
+from weft.utils import checkpoint, dlpack
 
-__all__ = ["checkpoint"]
+__all__ = ["checkpoint", "dlpack"]

@@ -5,6 +5,8 @@ from __future__ import annotations
 import math
 from typing import Any
 
+import numpy as np
+
 from weft.eager.call import recorded
 from weft.ir.node import Value
 from weft.ir.shape import known, normal_axis
@@ -87,8 +89,8 @@ def normalize(input: Any, p: float = 2.0, dim: int = 1, eps: float = 1e-12) -> A
 def _pdist(x: Value, *, p: float) -> Value:
     n = known(x.shape)[0]
     pairs = [(i, j) for i in range(n) for j in range(i + 1, n)]
-    first, second = ([pair[k] for pair in pairs] for k in range(2))
-    rows = [catalogue.gather(x, constant_of(index)) for index in (first, second)]
+    ends = np.array(pairs, np.int64).reshape(-1, 2)
+    rows = [catalogue.gather(x, constant_of(index)) for index in (ends[:, 0], ends[:, 1])]
     return p_norm(rows[0] - rows[1], p, -1)
 
 

@@ -6,7 +6,8 @@ from typing import Any, TypeVar
 
 from weft.eager.creation import zeros
 from weft.eager.factoring import orgqr, qr_of
-from weft.eager.movement import cat, tril
+from weft.eager.joining import cat
+from weft.eager.movement import tril
 from weft.eager.sequence import eye
 from weft.eager.solving import matrix_exp, solve
 from weft.errors import ShapeError

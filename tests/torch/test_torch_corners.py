@@ -1,0 +1,223 @@
+"""Small things that PyTorch's own tests ask for: the same values, types and errors here."""
+
+import warnings
+
+import numpy as np
+import pytest
+
+torch = pytest.importorskip("torch")
+
+import weft as wf  # noqa: E402
+from tests.torch.tensor_case import agree, same  # noqa: E402
+from weft.utils.dlpack import from_dlpack, to_dlpack  # noqa: E402
+
+
+def _filled_at(m):
+    """Changes by way of scalar tensors that are not computed yet."""
+    x, index = m.zeros(4, 3), m.arange(3) + 1
+    for i in range(3):
+        m.maximum(x[index[i]], m.full((3,), float(i)), out=x[index[i]])
+    x[index[0], 1:].add_(5.0)
+    return x
+
+
+def _slope_at(m):
+    x = m.ones(3, 2, requires_grad=True)
+    ((x * 2)[(m.arange(4).sum() - 5), 1] * 3).backward()
+    return x.grad
+
+
+def _written(m, function, out, *args, **options):
+    function(*args, out=out, **options)
+    return out
+
+
+def _buffer(m):
+    memory = np.arange(4, dtype=np.float32)
+    x = m.frombuffer(memory, dtype=m.float32, count=2, offset=4)
+    x[0] = 7
+    assert x.tolist() == [7, 2]  # which makes it computed
+    return memory.tolist()
+
+
+def _asarray(m):
+    memory = np.arange(3, dtype=np.float32)
+    shared, copied = m.asarray(memory), m.asarray(memory, copy=True)
+    shared[0] = 9
+    x = m.ones(2, requires_grad=True) * 2
+    assert shared.tolist() == [9, 1, 2]
+    flows = (
+        m.asarray(x, requires_grad=False).requires_grad,
+        m.asarray(x, requires_grad=True).requires_grad,
+    )
+    return shared, copied, memory.tolist(), flows, m.asarray([1, 2.5]), m.asarray(memory).double()
+
+
+SAME = {
+    "any and all of bytes": lambda m: [
+        f(m.tensor([[0, 3]], dtype=m.uint8), **k)
+        for f in (m.any, m.all)
+        for k in ({}, {"dim": 1}, {"dim": 0, "keepdim": True})
+    ],
+    "median of nothing": lambda m: m.zeros(0).median(),
+    "running extremes of truth values": lambda m: [
+        tuple(f(m.tensor([[True, False], [False, True]]), 1)) for f in (m.cummax, m.cummin)
+    ],
+    "negative numbers as bytes": lambda m: [
+        m.tensor([[-1, 2], [-255, 255]], dtype=m.uint8),
+        m.zeros(2, dtype=m.uint8).fill_(-3),
+        m.zeros(2, dtype=m.uint8) + -1,
+        m.ones(3, dtype=m.uint8).index_fill(0, m.tensor([1]), -1),
+    ],
+    "adjoint": lambda m: m.view_as_real(
+        m.adjoint(m.tensor([[1 + 2j, 3j], [4 + 0j, 5 - 1j]])).resolve_conj()
+    ),
+    "vectors of a complex svd": lambda m: [
+        m.view_as_real(m.svd(m.tensor([[1 + 2j, 3j], [4, 5 - 1j]]))[k].abs().to(m.complex64))
+        for k in (0, 2)
+    ],
+    "spread of complex numbers": lambda m: [
+        m.tensor([[1 + 2j, 3 - 1j], [0.5j, 2]]).var(),
+        m.tensor([[1 + 2j, 3 - 1j], [0.5j, 2]]).std(1, correction=0),
+        m.var_mean(m.tensor([[1 + 2j, 3 - 1j], [0.5j, 2]]), 0)[0],
+    ],
+    "scattered complex factors": lambda m: m.view_as_real(
+        m.ones(3, dtype=m.complex64).scatter_reduce(
+            0, m.tensor([0, 0, 2]), m.tensor([1j, 2, 1 + 1j]), "prod"
+        )
+    ),
+    "scalar tensors choose views": _filled_at,
+    "scalar tensors choose with gradients": _slope_at,
+    "seeds below 0": lambda m: (m.manual_seed(-1).initial_seed(), m.initial_seed()),
+    "windows of a scalar": lambda m: (m.tensor(0.5).unfold(0, 0, 1), m.tensor(2.0).unfold(0, 1, 1)),
+    "reversed": lambda m: reversed(m.arange(6).reshape(3, 2)),
+    "nothing scattered": lambda m: m.ones(4).scatter(
+        0, m.zeros((0, 4), dtype=m.int64), m.ones(4, 4)
+    ),
+    "slopes in another order": lambda m: list(
+        m.gradient(m.arange(6.0).reshape(2, 3) ** 2, dim=(-1, 0))
+    ),
+    "slopes of infinite numbers": lambda m: m.gradient(
+        m.tensor([2, -2, np.inf, np.inf, -np.inf, 3, 1, np.nan, 4, 5])
+    )[0],
+    "pairs of no rows": lambda m: [m.nn.functional.pdist(m.zeros(n, 2)) for n in (0, 1)],
+    "diagonals filled": lambda m: [
+        m.zeros(7, 3).fill_diagonal_(1.5),
+        m.zeros(7, 3).fill_diagonal_(1.5, wrap=True),
+        m.zeros(2, 4).fill_diagonal_(1.5),
+        m.zeros(3, 3, 3).fill_diagonal_(2),
+        m.zeros(3, 2, 3)[:, 1].fill_diagonal_(2),
+    ],
+    "functions of elements": lambda m: [
+        m.arange(4).apply_(lambda a: a * a),
+        m.arange(3.0).map_(m.ones(1), lambda a, b: a + b),
+        m.ones(2, 2).map2_(m.arange(2.0), m.full((2, 1), 3.0), lambda a, b, c: a + b * c),
+    ],
+    "numbers before tensors": lambda m: [
+        f(x)
+        for x in (m.tensor([1.5, -2.0]), m.tensor([3, 4]))
+        for f in (
+            lambda x: 2.0 * x, lambda x: 1 - x, lambda x: 3.0 / x, lambda x: 2 + x,
+            lambda x: 7 // x, lambda x: True + x, lambda x: 2**x.abs(),
+        )
+        for _ in range(2)
+    ],
+    "out= of several": lambda m: _written(
+        m, m.cummax, (m.zeros(0), m.zeros(0, dtype=m.int64)), m.tensor([1.0, 3, 2]), dim=0
+    ),
+    "out= decides the type": lambda m: [
+        _written(m, m.full, m.zeros(2, dtype=m.int64), (2,), 3),
+        _written(m, m.sum, m.zeros(3, dtype=m.uint8), m.ones(2, 3, dtype=m.uint8), 0),
+        _written(m, m.mode, (m.zeros(0), m.zeros(0, dtype=m.int64)), m.tensor([1.0, 3, 3]), 0),
+    ],
+    "shared buffers": _buffer,
+    "arrays as tensors": _asarray,
+    "whole complex numbers": lambda m: (float(m.tensor(2 + 0j)), int(m.tensor(3 + 0j))),
+    "complex from integers": lambda m: m.view_as_real(m.tensor([1, 2]).cfloat()),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("what", SAME)
+def test_the_same(what):
+    same(SAME[what](wf), SAME[what](torch))
+
+
+@pytest.mark.filterwarnings("ignore:cov")
+def test_covariances_of_nothing():
+    def found(m):
+        empty = [m.zeros(0, 3), m.zeros(0, 0), m.zeros(0)]
+        return [x.cov() for x in empty], empty[0].corrcoef()
+
+    same(found(wf), found(torch))
+
+
+@pytest.mark.parametrize("p", [0.5, 1.5, 3.0])
+def test_distances_of_equal_rows_have_slopes(p):
+    agree(lambda m, x: m.cdist(x, x[:2], p), np.float32([[1, 2], [1, 2], [3, 2]]))
+
+
+def test_complex_numbers_become_real_with_a_warning():
+    for m in (torch, wf):
+        with warnings.catch_warnings(record=True) as told:
+            warnings.simplefilter("always")
+            found = m.zeros(2).copy_(m.tensor([1 + 2j, 3]))
+        assert found.tolist() == [1, 3]
+        assert m is torch or ["imaginary" in str(w.message) for w in told] == [True]  # once
+    with pytest.warns(UserWarning, match="imaginary"):
+        assert wf.tensor([1 + 2j]).to(wf.int32).tolist() == [1]
+    with pytest.raises(wf.errors.DTypeError, match="does not fit"):
+        wf.zeros(1).add_(wf.tensor([1j]))
+
+
+def test_the_older_spelling_of_fused_products():
+    one, two = ([1.0, 2.0], [3.0, 4.0])
+    for name in ("addcmul", "addcdiv"):
+        with pytest.warns(UserWarning, match="by its name"):
+            found = getattr(wf, name)(wf.tensor(one), 2, wf.tensor(two), wf.tensor(one))
+        expected = getattr(torch, name)(*map(torch.tensor, (one, two, one)), value=2)
+        same(found, expected)
+
+
+WRONG = {
+    "no extreme along an empty axis": lambda m: m.zeros(2, 0, 4).max(1),
+    "no place along an empty axis": lambda m: m.zeros(2, 0, 4).argmin(1),
+    "no median along an empty axis": lambda m: m.zeros(2, 0).median(1),
+    "a byte that is too large": lambda m: m.tensor([300], dtype=m.uint8),
+    "a mask of bytes": lambda m: m.ones(2).masked_fill(m.tensor([1, 0], dtype=m.uint8), 2),
+    "a selection by bytes": lambda m: m.ones(2).masked_select(m.tensor([1, 0], dtype=m.uint8)),
+    "counting a matrix": lambda m: m.bincount(m.tensor([[1, 1]])),
+    "weights of another number": lambda m: m.bincount(m.tensor([1, 1]), m.tensor([1.0])),
+    "a tensor instead of several": lambda m: m.hstack(m.ones(2, 2)),
+    "parts that are not equal": lambda m: m.hsplit(m.ones(2, 3), 2),
+    "parts along no axis": lambda m: m.dsplit(m.ones(2, 3), 1),
+    "parts of a scalar": lambda m: m.tensor_split(m.tensor(1.0), 2),
+    "text in a tensor": lambda m: "one" in m.ones(2),
+    "too many subscripts": lambda m: m.zeros(3, 3).__setitem__((1, 1, (0, 1)), 1),
+    "shapes of parts": lambda m: m.broadcast_shapes(1.5),
+    "a size beyond memory": lambda m: m.empty(0).resize_(1 << 60, 100),
+    "no function": lambda m: m.ones(2).map_(m.ones(2), "text"),
+    "slopes through Python": lambda m: m.ones(2, requires_grad=True).apply_(abs),
+    "a list to share": lambda m: m.asarray([1.0], copy=False),
+    "another type to share": lambda m: m.asarray(np.zeros(2), dtype=m.float32, copy=False),
+    "no buffer": lambda m: m.frombuffer([1], dtype=m.int8),
+    "bytes that are not enough": lambda m: m.frombuffer(b"abc", dtype=m.int16),
+    "a real number from a complex one": lambda m: float(m.tensor(1j)),
+}
+
+
+@pytest.mark.parametrize("what", WRONG)
+def test_the_same_kind_of_error(what):
+    with pytest.raises(Exception) as theirs:
+        WRONG[what](torch)
+    kinds = tuple(k for k in theirs.type.__mro__ if k in (IndexError, ValueError, TypeError))
+    with pytest.raises(kinds or RuntimeError) as ours:
+        WRONG[what](wf)
+    assert isinstance(ours.value, wf.errors.WeftError)
+
+
+def test_a_capsule_is_taken_back():
+    x = wf.arange(3.0)
+    y = from_dlpack(to_dlpack(x))
+    y[0] = 5
+    assert y.tolist() == x.tolist() == [5, 1, 2]
+    assert wf.asarray(to_dlpack(x)).tolist() == [5, 1, 2]
