@@ -73,8 +73,6 @@ from weft.nn.lazy import (
     LazyInstanceNorm2d,
     LazyInstanceNorm3d,
     LazyLinear,
-    UninitializedBuffer,
-    UninitializedParameter,
 )
 from weft.nn.linear import Bilinear, Identity, Linear
 from weft.nn.loss import (
@@ -130,7 +128,12 @@ from weft.nn.padding import (
     ZeroPad2d,
     ZeroPad3d,
 )
-from weft.nn.parameter import Buffer, Parameter
+from weft.nn.parameter import (
+    Buffer,
+    Parameter,
+    UninitializedBuffer,
+    UninitializedParameter,
+)
 from weft.nn.pooling import (
     AdaptiveAvgPool1d,
     AdaptiveAvgPool2d,

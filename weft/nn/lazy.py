@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import Any, ClassVar
 
 from weft.eager.argument import dims_of
-from weft.eager.creation import zeros
-from weft.eager.hook import RemovableHandle
+from weft.eager.mode import no_grad
+from weft.errors import StateError
 from weft.nn.convolution import (
     Conv1d,
     Conv2d,
@@ -26,101 +25,99 @@ from weft.nn.normalization import (
     InstanceNorm2d,
     InstanceNorm3d,
 )
-from weft.nn.parameter import Buffer, Parameter
+from weft.nn.parameter import UninitializedBuffer, UninitializedParameter, is_lazy
+from weft.ops.base import at_user_line
 
 
-class UninitializedParameter(Parameter):
-    """A parameter whose shape is not known yet; the same object has one later."""
+class LazyModuleMixin(Module):
+    """A module with parameters or buffers whose shapes are known with its first input.
 
-    def __init__(self, requires_grad: bool = True, device: Any = None, dtype: Any = None) -> None:
-        super().__init__(zeros(0, dtype=dtype, device=device), requires_grad)
+    A subclass sets `cls_to_become`, the class that the module has from then on (or leaves it
+    `None`), and defines `initialize_parameters`, which gets the first call's arguments.
+
+    >>> import weft as wf
+    >>> class Scale(LazyModuleMixin):
+    ...     def __init__(self):
+    ...         super().__init__()
+    ...         self.factor = wf.nn.UninitializedParameter()
+    ...     def initialize_parameters(self, input):
+    ...         self.factor.materialize(input.shape[-1])
+    ...         wf.nn.init.ones_(self.factor)
+    ...     def forward(self, input):
+    ...         return input * self.factor
+    >>> Scale()(wf.ones(2)).tolist()
+    [1.0, 1.0]
+    """
+
+    cls_to_become: ClassVar[type[Module] | None] = None
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self._initialize_hook = self.register_forward_pre_hook(_settle, with_kwargs=True)
+
+    def initialize_parameters(self, *args: Any, **kwargs: Any) -> None:
+        """Give the parameters shapes and values; for subclasses."""
+        raise NotImplementedError(f"{type(self).__name__}: initialize_parameters is not defined")
+
+    def has_uninitialized_params(self) -> bool:
+        """Whether a parameter or a buffer of this module, not of those below, has no shape yet."""
+        return any(map(is_lazy, [*self._parameters.values(), *self._buffers.values()]))
 
 
-class UninitializedBuffer(Buffer):
-    """A buffer whose shape is not known yet."""
+def _settle(module: LazyModuleMixin, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
+    """Before the first forward: shapes and values, and the class that is to stay."""
+    with no_grad():
+        module.initialize_parameters(*args, **kwargs)
+    if module.has_uninitialized_params():
+        raise StateError(
+            f"{type(module).__name__}: initialize_parameters has left parameters uninitialized"
+            f"{at_user_line()}"
+        )
+    module._initialize_hook.remove()  # pyright: ignore[reportPrivateUsage]
+    del module._initialize_hook  # pyright: ignore[reportPrivateUsage]
+    if module.cls_to_become is not None:
+        module.__class__ = module.cls_to_become  # type: ignore[assignment]
 
-    def __init__(
-        self,
-        requires_grad: bool = False,
-        device: Any = None,
-        dtype: Any = None,
-        persistent: bool = True,
-    ) -> None:
-        super().__init__(zeros(0, dtype=dtype, device=device), persistent=persistent)
-        self.requires_grad_(requires_grad)
 
-
-class _Lazy(Module):
-    """A layer made for inputs of size 0, which becomes one of the class behind it."""
+class _Lazy(LazyModuleMixin):
+    """A layer made for inputs of size 0, whose parameters get their shapes later."""
 
     size: ClassVar[str]  # the attribute that says the size of the input
-    axis: ClassVar[int]  # of the input
-    settled: ClassVar[type[Module]]  # what it becomes
-    resized: ClassVar[tuple[str, ...]] = ("weight",)  # whose shapes follow from the size
+    waiting: ClassVar[tuple[str, ...]] = ("weight", "bias")  # whose shapes are not known
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(0, *args, **kwargs)
-        for name in self.resized:
-            parameter = self._parameters.get(name)
-            if parameter is not None:
-                parameter.__class__ = UninitializedParameter
-        self._waiting: list[RemovableHandle] = [
-            self.register_forward_pre_hook(_before_forward),
-            self.register_load_state_dict_pre_hook(_before_load),
-        ]
-
-    def has_uninitialized_params(self) -> bool:
-        """Whether the size of the input is still unknown."""
-        return not getattr(self, self.size)
+        for name in self.waiting:
+            for entries, kind in (
+                (self._parameters, UninitializedParameter),
+                (self._buffers, UninitializedBuffer),
+            ):
+                made: Any = entries.get(name)
+                if made is not None:
+                    entries[name] = kind(made.requires_grad, None, made.dtype)  # type: ignore[index]
 
     def reset_parameters(self) -> None:
         """The values that training starts from, once there are shapes."""
-        if not self.has_uninitialized_params():
-            self.settled.reset_parameters(self)  # type: ignore[attr-defined]
+        if getattr(self, self.size):
+            super().reset_parameters()  # type: ignore[misc]
 
-    def see(self, args: tuple[Any, ...]) -> None:
+    def initialize_parameters(self, input: Any) -> None:
         """Take the size from the first input."""
-        self._settle(dims_of(args[0])[self.axis])
+        setattr(self, self.size, self._size_of(dims_of(input)))
+        if self.has_uninitialized_params():
+            for name in self.waiting:
+                made = getattr(self, name)
+                if is_lazy(made):
+                    made.materialize(self._shape(name))
+            self.reset_parameters()
 
-    def load(self, state: Mapping[str, Any], prefix: str) -> None:
-        """Take the size from a state that is to be loaded."""
-        weight = state.get(prefix + self.resized[0])
-        if weight is not None:
-            self._settle(self._size_of(tuple(weight.shape)))
+    def _size_of(self, dims: tuple[int, ...]) -> int:
+        """The size that an input shows."""
+        return dims[-1]
 
-    def _size_of(self, shape: tuple[int, ...]) -> int:
-        """The size of the input that goes with a weight."""
-        return shape[0]
-
-    def _shape(self) -> tuple[int, ...]:
-        """The shape of what is resized."""
+    def _shape(self, name: str) -> tuple[int, ...]:
+        """The shape of a parameter or buffer."""
         return (getattr(self, self.size),)
-
-    def _settle(self, size: int) -> None:
-        for handle in self._waiting:
-            handle.remove()
-        del self._waiting
-        setattr(self, self.size, size)
-        for name in self.resized:
-            old: Any = self._parameters.get(name)
-            old = self._buffers.get(name) if old is None else old
-            if old is not None:
-                new = zeros(self._shape(), dtype=old.dtype, requires_grad=old.requires_grad)
-                old.adopt(new.detach().lazy)
-                old.requires_grad_(new.requires_grad)
-                old.lasting = True
-            if name in self._parameters and old is not None:
-                old.__class__ = Parameter
-        self.__class__ = self.settled  # type: ignore[assignment]
-        self.reset_parameters()
-
-
-def _before_forward(module: _Lazy, args: tuple[Any, ...]) -> None:
-    module.see(args)
-
-
-def _before_load(module: _Lazy, state: Mapping[str, Any], prefix: str, *_: Any) -> None:
-    module.load(state, prefix)
 
 
 class LazyLinear(_Lazy, Linear):
@@ -132,36 +129,29 @@ class LazyLinear(_Lazy, Linear):
     ((3, 2), Linear(in_features=4, out_features=2, bias=True))
     """
 
-    size, axis, settled = "in_features", -1, Linear
+    size, cls_to_become = "in_features", Linear
 
     def __init__(
         self, out_features: int, bias: bool = True, device: Any = None, dtype: Any = None
     ) -> None:
         super().__init__(out_features, bias, device, dtype)
 
-    def _size_of(self, shape: tuple[int, ...]) -> int:
-        return shape[1]
-
-    def _shape(self) -> tuple[int, ...]:
-        return (self.out_features, self.in_features)
+    def _shape(self, name: str) -> tuple[int, ...]:
+        return (self.out_features, *([self.in_features] if name == "weight" else []))
 
 
 class _LazyConvolution(_Lazy):
     size = "in_channels"
-    transposed: ClassVar[bool]
     spatial: ClassVar[int]
 
-    def see(self, args: tuple[Any, ...]) -> None:
-        """Take the size from the first input."""
-        self._settle(dims_of(args[0])[-1 - self.spatial])
+    def _size_of(self, dims: tuple[int, ...]) -> int:
+        return dims[-1 - self.spatial]
 
-    def _size_of(self, shape: tuple[int, ...]) -> int:
+    def _shape(self, name: str) -> tuple[int, ...]:
         layer: Any = self
-        return shape[0] if self.transposed else shape[1] * layer.groups
-
-    def _shape(self) -> tuple[int, ...]:
-        layer: Any = self
-        return (*layer._channels(), *layer.kernel_size)
+        return (
+            (*layer._channels(), *layer.kernel_size) if name == "weight" else (layer.out_channels,)
+        )
 
 
 class _LazyConv(_LazyConvolution):
@@ -187,19 +177,19 @@ class _LazyConv(_LazyConvolution):
 class LazyConv1d(_LazyConv, Conv1d):  # type: ignore[misc]
     """`Conv1d` that takes `in_channels` from its first input."""
 
-    settled = Conv1d
+    cls_to_become = Conv1d
 
 
 class LazyConv2d(_LazyConv, Conv2d):  # type: ignore[misc]
     """`Conv2d` that takes `in_channels` from its first input."""
 
-    settled = Conv2d
+    cls_to_become = Conv2d
 
 
 class LazyConv3d(_LazyConv, Conv3d):  # type: ignore[misc]
     """`Conv3d` that takes `in_channels` from its first input."""
 
-    settled = Conv3d
+    cls_to_become = Conv3d
 
 
 class _LazyConvTranspose(_LazyConvolution):
@@ -226,24 +216,24 @@ class _LazyConvTranspose(_LazyConvolution):
 class LazyConvTranspose1d(_LazyConvTranspose, ConvTranspose1d):  # type: ignore[misc]
     """`ConvTranspose1d` that takes `in_channels` from its first input."""
 
-    settled = ConvTranspose1d
+    cls_to_become = ConvTranspose1d
 
 
 class LazyConvTranspose2d(_LazyConvTranspose, ConvTranspose2d):  # type: ignore[misc]
     """`ConvTranspose2d` that takes `in_channels` from its first input."""
 
-    settled = ConvTranspose2d
+    cls_to_become = ConvTranspose2d
 
 
 class LazyConvTranspose3d(_LazyConvTranspose, ConvTranspose3d):  # type: ignore[misc]
     """`ConvTranspose3d` that takes `in_channels` from its first input."""
 
-    settled = ConvTranspose3d
+    cls_to_become = ConvTranspose3d
 
 
 class _LazyStatistics(_Lazy):
     size = "num_features"
-    resized = ("running_mean", "weight", "bias", "running_var")
+    waiting = ("weight", "bias", "running_mean", "running_var")
 
     def __init__(
         self,
@@ -257,54 +247,46 @@ class _LazyStatistics(_Lazy):
     ) -> None:
         super().__init__(eps, momentum, affine, track_running_stats, device, dtype, bias)
 
-    def see(self, args: tuple[Any, ...]) -> None:
-        """Take the size from the first input."""
+    def _size_of(self, dims: tuple[int, ...]) -> int:
         layer: Any = self
-        shape = dims_of(args[0])
-        single = isinstance(self, _ONE_OR_MANY) and len(shape) == layer.ranks[0]
-        self._settle(shape[0 if single else 1])
-
-    def load(self, state: Mapping[str, Any], prefix: str) -> None:
-        """Take the size from a state that is to be loaded."""
-        given = [state[prefix + name] for name in self.resized if prefix + name in state]
-        if given:
-            self._settle(dims_of(given[0])[0])
+        single = isinstance(self, _ONE_OR_MANY) and len(dims) == layer.ranks[0]
+        return dims[0 if single else 1]
 
 
 class LazyBatchNorm1d(_LazyStatistics, BatchNorm1d):
     """`BatchNorm1d` that takes `num_features` from its first input."""
 
-    settled = BatchNorm1d
+    cls_to_become = BatchNorm1d
 
 
 class LazyBatchNorm2d(_LazyStatistics, BatchNorm2d):
     """`BatchNorm2d` that takes `num_features` from its first input."""
 
-    settled = BatchNorm2d
+    cls_to_become = BatchNorm2d
 
 
 class LazyBatchNorm3d(_LazyStatistics, BatchNorm3d):
     """`BatchNorm3d` that takes `num_features` from its first input."""
 
-    settled = BatchNorm3d
+    cls_to_become = BatchNorm3d
 
 
 class LazyInstanceNorm1d(_LazyStatistics, InstanceNorm1d):
     """`InstanceNorm1d` that takes `num_features` from its first input."""
 
-    settled = InstanceNorm1d
+    cls_to_become = InstanceNorm1d
 
 
 class LazyInstanceNorm2d(_LazyStatistics, InstanceNorm2d):
     """`InstanceNorm2d` that takes `num_features` from its first input."""
 
-    settled = InstanceNorm2d
+    cls_to_become = InstanceNorm2d
 
 
 class LazyInstanceNorm3d(_LazyStatistics, InstanceNorm3d):
     """`InstanceNorm3d` that takes `num_features` from its first input."""
 
-    settled = InstanceNorm3d
+    cls_to_become = InstanceNorm3d
 
 
 _ONE_OR_MANY = (InstanceNorm1d, InstanceNorm2d, InstanceNorm3d)

@@ -17,6 +17,7 @@ from weft.ir.dtype import float16 as _float16
 from weft.ir.dtype import float32 as _float32
 from weft.ir.dtype import float64 as _float64
 from weft.nn.hook import GLOBAL, with_global
+from weft.nn.parameter import Uninitialized
 from weft.nn.state import Stateful
 from weft.nn.summary import Summary, summary
 from weft.ops.base import at_user_line
@@ -146,9 +147,12 @@ class Module(Stateful):
         tensors += [p.grad for p in self.parameters() if p.grad is not None]
         with no_grad():
             for tensor in tensors:
-                old = tensor.lazy
-                if old.type.dtype.is_floating or not only_floating:
-                    tensor.replace(cast(old, dtype))
+                if not tensor.dtype.is_floating and only_floating:
+                    continue
+                if isinstance(tensor, Uninitialized):
+                    tensor.recast(dtype)
+                else:
+                    tensor.replace(cast(tensor.lazy, dtype))
         return self
 
     # -- printing

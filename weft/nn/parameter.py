@@ -2,15 +2,22 @@
 
 from __future__ import annotations
 
-from typing import Any
+import weakref
+from collections.abc import Sequence
+from typing import Any, ClassVar
 
 import numpy as np
 
-from weft.eager.call import lazy_of
-from weft.eager.creation import copied
+from weft.eager.call import cast, lazy_of
+from weft.eager.creation import copied, empty
 from weft.eager.handle import Handle
 from weft.eager.lazy import Lazy
+from weft.eager.mode import no_grad
+from weft.eager.size import Size
 from weft.eager.tensor import Tensor
+from weft.errors import UnknownShapeError
+from weft.ir.dtype import DType
+from weft.ops.base import at_user_line
 
 
 def own(data: Any) -> Lazy:
@@ -54,5 +61,112 @@ class Buffer(Tensor):
         self.persistent = persistent
 
 
-Parameter.kind = Tensor
-Buffer.kind = Tensor
+class Uninitialized(Tensor):
+    """What has a type, but no shape and no value yet; `materialize` gives it both."""
+
+    settled: ClassVar[type[Tensor]]  # what it becomes
+
+    def __init__(self, requires_grad: bool, device: Any = None, dtype: Any = None) -> None:
+        self.adopt(empty(0, dtype=dtype, device=device).lazy)
+        self.requires_grad_(requires_grad)
+
+    @property
+    def lazy(self) -> Lazy:
+        """Refused: there is no value.
+
+        Raises:
+            UnknownShapeError: always.
+        """
+        raise UnknownShapeError(
+            f"{type(self).__name__}: an uninitialized parameter or buffer has no value; call the "
+            f"module with an input, or materialize(shape), first{at_user_line()}"
+        )
+
+    @property
+    def shape(self) -> Size:
+        """Refused, as `lazy`."""
+        raise UnknownShapeError(
+            f"{type(self).__name__}: the shape of an uninitialized parameter or buffer is not "
+            f"known; call the module with an input, or materialize(shape), first{at_user_line()}"
+        )
+
+    @property
+    def requires_grad(self) -> bool:
+        """Whether it is trained."""
+        return self.shown.tracked
+
+    @requires_grad.setter
+    def requires_grad(self, value: bool) -> None:
+        self.requires_grad_(value)
+
+    def requires_grad_(self, requires_grad: bool = True) -> Tensor:
+        """Whether it is to be trained."""
+        self.shown.tracked = requires_grad
+        self.shown.leaf = weakref.ref(self) if requires_grad else None
+        return self
+
+    @property
+    def is_leaf(self) -> bool:
+        """Yes: nothing has led to it."""
+        return True
+
+    def materialize(
+        self, shape: int | Sequence[int], device: Any = None, dtype: Any = None
+    ) -> None:
+        """Be a tensor of a shape, of the same object; its values are not set."""
+        trained, dtype = self.requires_grad, self.dtype if dtype is None else dtype
+        new = empty(shape, dtype=dtype, device=device)
+        self.__class__ = self.settled  # type: ignore[assignment]
+        with no_grad():
+            self.requires_grad_(False)
+            self.replace(new.lazy)
+        self.requires_grad_(trained)
+        self.lasting = True
+
+    def recast(self, dtype: DType) -> None:
+        """Have another element type once there is a value."""
+        self._show(cast(self.shown, dtype))
+
+    def __repr__(self) -> str:
+        return f"<{type(self).__name__}>"
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> Any:
+        memo[id(self)] = found = type(self)(self.requires_grad, None, self.dtype)
+        return found
+
+    def __reduce_ex__(self, protocol: Any) -> tuple[Any, ...]:
+        return type(self), (self.requires_grad, None, self.dtype)
+
+
+class UninitializedParameter(Uninitialized, Parameter):
+    """A parameter whose shape is not known yet; the same object has one later."""
+
+    settled = Parameter
+
+    def __init__(self, requires_grad: bool = True, device: Any = None, dtype: Any = None) -> None:
+        super().__init__(requires_grad, device, dtype)
+
+
+class UninitializedBuffer(Uninitialized, Buffer):
+    """A buffer whose shape is not known yet."""
+
+    settled = Buffer
+
+    def __init__(
+        self,
+        requires_grad: bool = False,
+        device: Any = None,
+        dtype: Any = None,
+        persistent: bool = True,
+    ) -> None:
+        super().__init__(requires_grad, device, dtype)
+        self.persistent = persistent
+
+
+def is_lazy(param: Any) -> bool:
+    """Whether a parameter or buffer is uninitialised."""
+    return isinstance(param, Uninitialized)
+
+
+for _kind in (Parameter, Buffer, UninitializedParameter, UninitializedBuffer):
+    _kind.kind = Tensor

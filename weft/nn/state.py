@@ -15,7 +15,7 @@ from weft.eager.hook import RemovableHandle
 from weft.errors import StateError
 from weft.ir.shape import show
 from weft.nn.hook import Hook, Hooked, enter
-from weft.nn.parameter import Parameter
+from weft.nn.parameter import Parameter, is_lazy
 from weft.ops.base import at_user_line
 
 EXTRA = "_extra_state"
@@ -121,7 +121,7 @@ class Stateful(Hooked):
 
     def _save_to_state_dict(self, destination: Any, prefix: str, keep_vars: bool) -> None:
         for name, tensor in self._own_state().items():
-            destination[prefix + name] = tensor if keep_vars else tensor.detach()
+            destination[prefix + name] = tensor if keep_vars or is_lazy(tensor) else tensor.detach()
         if type(self).get_extra_state is not Stateful.get_extra_state:
             destination[prefix + EXTRA] = self.get_extra_state()
 
@@ -213,6 +213,9 @@ class Loading:
 
     def _check(self, module: Any, name: str, tensor: Any, key: str) -> None:
         value = self.state[key]
+        if is_lazy(value) or is_lazy(tensor):
+            self._check_lazy(module, name, tensor, key)
+            return
         shape = tuple(getattr(value, "shape", np.shape(value)))
         if shape == () and tensor.shape == (1,):  # old files hold scalars where now is one element
             value, shape = np.reshape(_array(value), (1,)), (1,)
@@ -223,6 +226,17 @@ class Loading:
             )
         else:
             self._puts.append((module, name, tensor, value))
+
+    def _check_lazy(self, module: Any, name: str, tensor: Any, key: str) -> None:
+        """A value that has no shape, or a tensor that has none and takes that of any value."""
+        value = self.state[key]
+        if not is_lazy(value):
+            self._puts.append((module, name, tensor, value))
+        elif not is_lazy(tensor):
+            self.errors.append(
+                f"{key}: expected a value {show(tensor.shape)}, got an uninitialized parameter; "
+                "call the module that the state comes from with an input first"
+            )
 
     def finish(self, name: str) -> None:
         """Raise what was found, if anything was."""
@@ -245,6 +259,8 @@ class Loading:
             if self.assign:
                 _assign(module, name, tensor, value)
             else:
+                if is_lazy(tensor):
+                    tensor.materialize(np.shape(value))
                 tensor.replace(leaf(storage.copied(_array(value), tensor.dtype.numpy)))
         for module, value in self._extras:
             module.set_extra_state(value)

@@ -130,7 +130,7 @@ class Optimizer:
             )
         if p.dtype.is_complex:
             raise DTypeError(f"{name}: expected real parameters, got {p.dtype}{at_user_line()}")
-        if p.requires_grad and p.lazy.leaf is None and not self.differentiable:
+        if not (p.is_leaf or self.differentiable):
             raise OptimizerError(
                 f"{name}: expected leaves, got the result of an operation; optimise what it was "
                 f"computed from{at_user_line()}"

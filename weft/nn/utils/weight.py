@@ -97,8 +97,9 @@ def weight_norm(module: M, name: str = "weight", dim: int | None = 0) -> M:
     Source: Salimans and Kingma, "Weight Normalization" (2016).
     """
     weight = module.get_parameter(name)
+    sizes = norms(weight, dim=dim)
     delattr(module, name)
-    module.register_parameter(f"{name}_g", Parameter(norms(weight, dim=dim)))
+    module.register_parameter(f"{name}_g", Parameter(sizes))
     module.register_parameter(f"{name}_v", Parameter(weight))
     _enter(module, _WeightNorm(name, dim))
     return module
@@ -193,9 +194,10 @@ def spectral_norm(
     """
     weight = module.get_parameter(name)
     axis = int(getattr(module, "transposed", False)) if dim is None else dim
+    vectors = leading(weight, axis)
     delattr(module, name)
     module.register_parameter(f"{name}_orig", Parameter(weight))
-    for part, vector in zip("uv", leading(weight, axis), strict=True):
+    for part, vector in zip("uv", vectors, strict=True):
         module.register_buffer(f"{name}_{part}", Buffer(vector))
     _enter(module, _SpectralNorm(name, n_power_iterations, eps, axis))
     return module
