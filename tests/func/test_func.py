@@ -231,12 +231,40 @@ def test_vmap_nests_and_has_gradients():
     np.testing.assert_allclose(found, 2 * (xs.numpy() @ ys.numpy().T) @ ys.numpy())
 
 
-def test_examples_draw_different_numbers():
+@pytest.mark.parametrize("chunk", [None, 1, 3])
+def test_examples_draw_as_is_said(chunk):
+    def noisy(x):
+        return x + wf.rand(())
+
     wf.manual_seed(0)
-    found = func.vmap(lambda x: x + wf.rand(()))(wf.zeros(4)).tolist()
-    assert len(set(found)) == 4
-    same = func.vmap(lambda x: x + wf.rand(()), randomness="same")(wf.zeros(4)).tolist()
+    different = func.vmap(noisy, randomness="different", chunk_size=chunk)
+    assert len(set(different(wf.zeros(4)).tolist())) == 4
+    same = func.vmap(noisy, randomness="same", chunk_size=chunk)(wf.zeros(4)).tolist()
     assert len(set(same)) == 1
+    with pytest.raises(TracerError, match="say randomness='different' or 'same'"):
+        func.vmap(noisy)(wf.zeros(4))
+
+
+def test_what_is_no_tensor_has_no_axis():
+    y, name = func.vmap(lambda x: (x, "name"), out_axes=(0, None))(tensor(2))
+    assert y.shape == (2,) and name == "name"
+    for extra in 3, "name":
+        with pytest.raises(TreeError, match=f"return tensors, got {type(extra).__name__}"):
+            func.vmap(lambda x: (x, extra))(tensor(2))  # noqa: B023
+
+
+def test_lists_and_tuples_of_axes_differ():
+    xs = [tensor(2), tensor(2)]
+    assert func.vmap(lambda z: z[0] + z[1], ([0, 0],))(xs).shape == (2,)
+    for axes in ((0, 0),), ([0],):
+        with pytest.raises(TreeError, match="expected one for each part"):
+            func.vmap(lambda z: z[0] + z[1], axes)(xs)
+
+
+def test_constants_of_any_type_are_repeated():
+    for dtype in wf.int64, wf.bool, wf.float32:
+        found = func.vmap(lambda x: wf.ones((), dtype=dtype))(tensor(3))  # noqa: B023
+        assert found.dtype == dtype and found.tolist() == [1, 1, 1]
 
 
 # jit

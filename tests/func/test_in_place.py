@@ -57,7 +57,7 @@ def test_what_all_share_cannot_differ(change):
     s = wf.zeros(2)
     for f, axes in (lambda s, x: change(s, x), (None, 0)), (lambda _, x: change(s, x), (None, 0)):
         with pytest.raises(ShapeError, match="that all examples share cannot be changed in place"):
-            func.vmap(f, axes)(s, wf.arange(3.0))
+            func.vmap(f, axes, randomness="different")(s, wf.arange(3.0))
     assert not s.numpy().any()
 
 
@@ -128,3 +128,39 @@ def test_structures_of_tangents():
     x = wf.ones(())
     with pytest.raises(TreeError, match="same structure"):
         func.jvp(lambda x: x, (x, x), (x,))
+
+
+VIEWS = [
+    lambda x: x.t(),
+    lambda x: x[1:, 2],
+    lambda x: x[1],
+    lambda x: x.unsqueeze(0),
+    lambda x: wf.diagonal(x, 1),
+    lambda x: x.T[::2].unsqueeze(0),
+]
+
+
+@pytest.mark.parametrize("view", VIEWS)
+@pytest.mark.parametrize(("axis", "place"), [(0, 0), (1, 0), (2, 1), (0, -1)])
+def test_a_result_that_is_a_view_of_an_argument_is_a_view(view, axis, place):
+    x = wf.randn(*[3, 4][:axis], 2, *[3, 4][axis:], requires_grad=True).clone()
+    rows = [view(row) for row in x.unbind(axis)]
+    y = func.vmap(view, axis, place)(x)
+    assert y._base is x
+    np.testing.assert_array_equal(y.detach(), wf.stack(rows, place).detach())
+    before = x.detach().clone()
+    y.mul_(2.0)
+    twice = [view(row) for row in (x.detach() / before).unbind(axis)]
+    assert (wf.stack(twice) == 2).all() and (x == before).sum() == x.numel() - y.numel()
+    (g,) = wf.autograd.grad(y.sum(), y)
+    assert (g == 1).all()
+
+
+def test_views_of_views_of_examples():
+    x = wf.zeros(2, 3, 4)
+    y = func.vmap(func.vmap(lambda x: x[1:], 1), 0, 1)(x)
+    y.add_(1.0)
+    assert y._base is x and y.shape == (4, 2, 2)
+    assert x.sum((0, 2)).tolist() == [0.0, 8.0, 8.0]
+    changed = func.vmap(lambda x: (x[0].add_(2.0), x[0])[1])(x)
+    assert changed._base is x and x[:, 0].tolist() == changed.tolist() == [[2.0] * 4] * 2

@@ -62,7 +62,7 @@ def _rows(run: Run, i: int, chunk_size: int | None) -> Any:
     elif chunk_size == 1:  # without vmap, so that rules of the user's own may look at values
         found = [stack(column) for column in zip(*map(row, _basis(y)), strict=True)]
     else:
-        found = vmap(row, chunk_size=chunk_size)(_basis(y))
+        found = vmap(row, randomness="different", chunk_size=chunk_size)(_basis(y))
     shaped = [x.reshape((*shape, *x.shape[1:])) for x in found]
     return run.arguments([run.outside(x.lazy) for x in shaped])
 
@@ -75,7 +75,7 @@ def _basis(x: Lazy) -> Any:
 
 
 def jacfwd(
-    fun: Function, argnums: Argnums = 0, has_aux: bool = False, *, randomness: str = "different"
+    fun: Function, argnums: Argnums = 0, has_aux: bool = False, *, randomness: str = "error"
 ) -> Function:
     """`jacobian` in forward mode, column by column: for few elements of arguments.
 

@@ -13,6 +13,8 @@ from weft.eager.handle import Handle
 from weft.eager.inplace import write
 from weft.eager.lazy import Lazy
 from weft.eager.tracing import Traced, trace_tensors
+from weft.eager.view import Lens
+from weft.func.each import lenses_from
 from weft.func.tree import Tree, flatten
 from weft.ops.base import REGISTRY
 
@@ -68,7 +70,8 @@ class Result(NamedTuple):
     """What a traced function returned: its structure, and leaves that are no tensors.
 
     Attributes:
-        same: for each tensor, which of the tensors among the arguments it is, if it is one.
+        shown: for each tensor, which of the tensors among the arguments it is or is a view of, if
+            any, and through what lenses.
         written: which of the tensors among the arguments the function changed in place; their new
             values are outputs behind the result's.
     """
@@ -76,7 +79,7 @@ class Result(NamedTuple):
     tree: Tree
     static: tuple[Any, ...]
     kinds: tuple[type[Tensor], ...]
-    same: tuple[int | None, ...]
+    shown: tuple[tuple[int | None, tuple[Lens, ...]], ...]
     written: tuple[int, ...]
 
     def rebuilt(self, lazies: Sequence[Lazy]) -> Any:
@@ -121,7 +124,8 @@ def trace_function(fun: Function, arguments: Arguments, constants: bool = False)
         kinds = tuple([y.kind if isinstance(y, Handle) else Tensor for y in tensors])
         places = {id(x): i for i, x in enumerate(inside)}
         written = changed(inside, tracers)
-        result = Result(tree, static, kinds, tuple([places.get(id(y)) for y in tensors]), written)
+        shown = tuple([lenses_from(y, places) for y in tensors])
+        result = Result(tree, static, kinds, shown, written)
         return [*map(lazy_of, tensors), *[inside[i].lazy for i in written]], result
 
     return trace_tensors(run, [x.type for x in arguments.lazies], constants)

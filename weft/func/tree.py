@@ -125,6 +125,8 @@ def prefix(axes: Any, tree: Tree) -> list[Any]:
     fits = tree.kind is not None and len(axes) == len(tree.children)
     if fits and isinstance(axes, dict):
         fits = set(axes) == set(tree.keys)
+    elif tree.kind in (list, tuple):
+        fits = fits and type(axes) is tree.kind
     if not fits:
         raise TreeError(f"axes: expected one for each part of {tree}, got {axes}{at_user_line()}")
     parts = [axes[key] for key in tree.keys] if isinstance(axes, dict) else axes

@@ -7,17 +7,21 @@ from collections.abc import Sequence
 from typing import Any, Final, NamedTuple
 
 from weft.eager.call import record
-from weft.eager.handle import Handle
 from weft.eager.inplace import write
 from weft.eager.joining import cat
 from weft.eager.lazy import Drawn, Lazy, begun, trace
+from weft.eager.lens import show
 from weft.eager.plan import intern
+from weft.eager.random import get_rng_state, set_rng_state
 from weft.eager.shaping import movedim
 from weft.eager.tracing import Traced, subgraph_plan
-from weft.errors import OutOfRangeError, ShapeError, TracerError
+from weft.eager.view import Lens
+from weft.errors import OutOfRangeError, ShapeError, TracerError, TreeError
+from weft.func.each import Each
 from weft.func.function import DATA, Arguments, Function, Result, take_apart, trace_function
 from weft.func.tree import Tree, flatten, prefix
-from weft.ir.shape import known, show
+from weft.ir.shape import known
+from weft.ir.shape import show as listed
 from weft.ops.base import REGISTRY, at_user_line
 from weft.transform.vmap import batch
 
@@ -31,7 +35,7 @@ def vmap(
     fun: Function,
     in_axes: Any = 0,
     out_axes: Any = 0,
-    randomness: str = "different",
+    randomness: str = "error",
     *,
     in_dims: Any = 0,
     out_dims: Any = 0,
@@ -44,8 +48,8 @@ def vmap(
             integer for all, or a sequence with one entry an argument, each of which may be nested
             like the argument.
         out_axes: where the results have that axis.
-        randomness: whether examples draw "different" random numbers, or the "same"; or "error",
-            where drawing any is refused.
+        randomness: whether examples draw "different" random numbers, or the "same"; by default
+            that is to be said: drawing any is an "error".
         in_dims, out_dims: PyTorch's names of `in_axes` and `out_axes`.
         chunk_size: how many examples are computed at a time, to save memory; all by default.
 
@@ -54,6 +58,7 @@ def vmap(
         OutOfRangeError: an axis that a result does not have.
         TracerError: the function looks at the value of an argument, or draws random numbers where
             that is refused.
+        TreeError: axes that do not fit the arguments, or a result that is no tensor.
         ValueError: another `randomness`.
 
     >>> import weft as wf
@@ -77,7 +82,12 @@ def vmap(
         whole = _Examples(apart, axes, fronts, 0, _size(fronts, axes))
         if chunk_size is None:
             return _call(fun, whole, placed, randomness)
-        found = [_call(fun, part, placed, randomness) for part in whole.chunks(chunk_size)]
+        found: list[Any] = []
+        state = get_rng_state()
+        for part in whole.chunks(chunk_size):
+            if randomness == "same":
+                set_rng_state(state)
+            found.append(_call(fun, part, placed, randomness))
         return found[0] if len(found) == 1 else _joined(found, placed)
 
     return mapped
@@ -143,9 +153,7 @@ def _joined(parts: Sequence[Any], out_axes: Any) -> Any:
     tree = flatten(parts[0])[1]
     axes = _places(out_axes, tree)
     rows = zip(axes, *columns, strict=True)
-    return tree.build(
-        [row[0] if a is None or not isinstance(row[0], Handle) else cat(row, a) for a, *row in rows]
-    )
+    return tree.build([row[0] if a is None else cat(row, a) for a, *row in rows])
 
 
 def _axes(in_axes: Any, args: Sequence[Any], kwargs: dict[str, Any]) -> list[int | None]:
@@ -187,7 +195,8 @@ def _call(fun: Function, examples: _Examples, out_axes: Any, randomness: str) ->
     function = batch(traced.function, [*flags, *shared], size, fresh_bits=randomness != "same")
     found = trace.now.record(subgraph_plan(function), (*inputs, *traced.captured))
     result: Result = traced.result
-    wanted = iter(_places(out_axes, result.tree))
+    wanted = _places(out_axes, result.tree)
+    _check_static(result.static, wanted)
     places = [a for s, a in zip(result.static, wanted, strict=True) if s is DATA]
     count = len(places)
     ys = [
@@ -195,8 +204,22 @@ def _call(fun: Function, examples: _Examples, out_axes: Any, randomness: str) ->
         for y, mapped, place in zip(found, function.mapped, places, strict=False)
     ]
     _change(examples, traced, found[count:], function.mapped[count:])
-    pairs = zip(result.tensors(ys), result.same, places, strict=True)
+    pairs = zip(result.tensors(ys), result.shown, places, strict=True)
     return result.with_tensors([_itself(examples, *pair) for pair in pairs])
+
+
+def _check_static(leaves: Sequence[Any], axes: Sequence[Any]) -> None:
+    """What is no tensor has no axis for the examples.
+
+    Raises:
+        TreeError: it is to have one.
+    """
+    for x, axis in zip(leaves, axes, strict=True):
+        if x is not DATA and axis is not None:
+            raise TreeError(
+                f"vmap: expected the function to return tensors, got {type(x).__name__}; make it "
+                f"one, or say out_axes=None for it{at_user_line()}"
+            )
 
 
 def _places(out_axes: Any, tree: Tree) -> list[Any]:
@@ -231,12 +254,18 @@ def _change(
         handle.replace(y)
 
 
-def _itself(examples: _Examples, y: Any, i: int | None, place: int | None) -> Any:
-    """A result; of an argument that the function returned, that tensor, or a view of it."""
+def _itself(
+    examples: _Examples, y: Any, shown: tuple[int | None, Sequence[Lens]], place: int | None
+) -> Any:
+    """A result; of an argument that the function returned, that tensor, and of a view, a view."""
+    i, lenses = shown
     axis = None if i is None else examples.axes[i]
     tensor = None if i is None else examples.apart.likes[i]
     if axis is None or place is None or tensor is None or tensor.shape[axis] != examples.size:
         return y
+    if lenses:
+        front = tensor if axis % tensor.ndim == 0 else movedim(tensor, axis, 0)
+        tensor, axis = show(front, Each(tuple(lenses))), 0
     return tensor if (axis - place) % tensor.ndim == 0 else movedim(tensor, axis, place)
 
 
@@ -254,7 +283,7 @@ def _to_front(x: Lazy, axis: int | None) -> Lazy:
     rank = len(known(x.type.shape))
     if not -rank <= axis < rank:
         raise ShapeError(
-            f"vmap: expected an axis of a tensor of shape {show(x.type.shape)}, got {axis}"
+            f"vmap: expected an axis of a tensor of shape {listed(x.type.shape)}, got {axis}"
             f"{at_user_line()}"
         )
     return _moved(x, axis % rank, 0)
@@ -285,7 +314,7 @@ def _placed(y: Lazy, mapped: bool, axis: int | None, size: int) -> Lazy:
     if not -len(shape) <= axis < len(shape):
         raise OutOfRangeError(
             f"vmap: expected out_axes from {-len(shape)} to {len(shape) - 1} for a result that is "
-            f"{show(shape)} with the examples in front, got {axis}{at_user_line()}"
+            f"{listed(shape)} with the examples in front, got {axis}{at_user_line()}"
         )
     return _moved(y, 0, axis % len(shape))
 

@@ -101,7 +101,7 @@ class Subgraph:
                 reached[y] = 0
                 for i, x in enumerate(inputs):
                     reached[y] |= x if flows >> i & 1 else 0
-        return tuple([reached[y] for y in self.outputs])
+        return tuple([reached.get(y, 0) for y in self.outputs])
 
     @cached_property
     def structure(self) -> Any:
