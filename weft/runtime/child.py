@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import collections
 import contextlib
 import fcntl
 import os
@@ -20,6 +21,7 @@ from weft.errors import CompileError
 from weft.runtime.worker import ANSWER, REQUEST
 
 PIPE_BYTES: Final = 1 << 20
+DEPTH: Final = 2  # jobs: the second waits in the pipe, so that nobody waits for the parent
 _NAME: Final = re.compile(rf"@{SYMBOL}(?![\w.$-])")
 
 
@@ -70,9 +72,23 @@ class Child:
         assert self.process.stdin is not None and self.process.stdout is not None
         self._input = self.process.stdin
         self.output: Final = self.process.stdout
-        self.job: Job | None = None  # what it works on
+        self.jobs: collections.deque[Job] = collections.deque()  # it works on the first
+        self._room = 0  # bytes that can be written without waiting
         with contextlib.suppress(AttributeError, OSError):  # a whole request fits: no waiting
-            fcntl.fcntl(self._input, fcntl.F_SETPIPE_SZ, PIPE_BYTES)
+            self._room = fcntl.fcntl(self._input, fcntl.F_SETPIPE_SZ, PIPE_BYTES)
+
+    @property
+    def job(self) -> Job | None:
+        """What it works on."""
+        return self.jobs[0] if self.jobs else None
+
+    def admits(self, job: Job) -> bool:
+        """Whether it may have a job that waits until those before are done.
+
+        While it writes an answer it does not read, so requests have to fit into the pipe.
+        """
+        waiting = sum([2 * len(x.ir) for x in (*self.jobs, job)])
+        return len(self.jobs) < DEPTH and waiting < self._room
 
     def send(self, job: Job) -> None:
         """Hand over a job.
@@ -80,31 +96,37 @@ class Child:
         Raises:
             OSError: the process has ended.
         """
-        self.job = job
         ir = _NAME.sub(f"@{job.symbol}", job.ir)
         parts = [part.encode() for part in (job.target.cpu, job.target.features, ir)]
         self._input.write(REQUEST.pack(*map(len, parts)) + b"".join(parts))
         self._input.flush()
+        self.jobs.append(job)
 
     def receive(self) -> bytes:
-        """The object code of the job at hand.
+        """The object code of the job at hand, which is off its hands then.
 
         Raises:
             CompileError: LLVM refused the kernel; the process is fine.
             Died: the process is not.
         """
-        assert self.job is not None
-        head = self.output.read(ANSWER.size)
+        head = self._read(ANSWER.size)
         if len(head) < ANSWER.size:
             raise Died(self.process.wait())
         status, size = ANSWER.unpack(head)
-        body = self.output.read(size)
+        body = self._read(size)
         if len(body) < size:
             raise Died(self.process.wait())
-        job, self.job = self.job, None
+        job = self.jobs.popleft()
         if status:
             raise CompileError(f"kernel {job.name}: {body.decode(errors='replace')}")
         return body
+
+    def _read(self, size: int) -> bytes:
+        """So many bytes, or all there are; a buffer might keep the next answer from `poll`."""
+        found = bytearray()
+        while len(found) < size and (part := os.read(self.output.fileno(), size - len(found))):
+            found += part
+        return bytes(found)
 
     def last_words(self) -> str:
         """What the process said before it died."""
