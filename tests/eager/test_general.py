@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import weft as wf
-from weft import nn
+from weft import config, nn
 from weft.eager import program
 from weft.eager.general import General, shaken
 from weft.eager.sizes import Family
@@ -22,6 +22,8 @@ from weft.passes.pipeline import optimise
 from weft.passes.sized import sized
 from weft.passes.specialise import specialise
 from weft.passes.step import Request, storing
+from weft.runtime import executable, flight
+from weft.runtime.team import TEAM, Team
 from weft.transform.gradient import dense, gradients
 from weft.transform.interpretation import Interpretation
 from weft.transform.resize import UnfitError
@@ -238,6 +240,23 @@ def test_a_loop_over_lengths_learns_as_it_does_without(monkeypatch):
     program._families.clear()
     monkeypatch.setattr(Family, "general", lambda self, sizes, leaves: None)
     np.testing.assert_allclose(losses, _losses(LENGTHS), rtol=1e-4)
+
+
+def test_callers_leave_it_once_the_loss_is_there(monkeypatch):
+    losses = _losses(LENGTHS)
+    TEAM.stop()
+    monkeypatch.setattr(Team, "_start", lambda *_: None)  # what is left waits for its caller
+    monkeypatch.setattr(executable, "AHEAD_NS", 0.0)
+    monkeypatch.setattr("weft.eager.sizes._families", type(program._programs)())
+    program._programs.clear()
+    program._families.clear()
+    with config.override(threads=2):
+        step, parameters = _training()
+        assert [step(n) for n in LENGTHS] == losses
+        assert flight._aloft
+        assert all([np.isfinite(p.detach().numpy()).all() for p in parameters])
+    assert not flight._aloft
+    TEAM.stop()
 
 
 def test_a_program_that_disagrees_with_the_interpreter_is_not_used(monkeypatch):

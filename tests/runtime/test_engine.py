@@ -355,6 +355,23 @@ def test_rows_are_added_in_place_and_a_bad_index_changes_nothing():
     assert state["v"].sum() == 96
 
 
+def test_rows_that_were_looked_up_are_checked_once():
+    graph, state, (v,) = variables(v=np.ones((500, 32), np.float32))
+    with graph.as_default():
+        rows = ops.placeholder(dtype="int32", shape=(3,))
+        more = ops.exp(ops.gather(ops.read(v), rows))
+        update = ops.assign(v, ops.scatter_add(ops.read(v), rows, more))
+    step = Function(graph, [], [update.node], [rows])
+    good = np.array([7, 499, 7], np.int32)
+    step([good], state)
+    assert np.allclose(state["v"][7], 1 + 2 * np.e) and (state["v"][8] == 1).all()
+    assert sum([call.check for call in step.program([good], state).program.calls]) == 1
+    before = state["v"].copy()
+    with pytest.raises(OutOfRangeError, match="500"):
+        step([np.array([7, 500, 7], np.int32)], state)
+    assert (state["v"] == before).all()
+
+
 def test_a_target_without_effect_is_computed_and_checked():
     graph = Graph()
     with graph.as_default():

@@ -61,7 +61,8 @@ class Ahead:
         found = self._departure(wanted)
         if found is None or any([is_lent(leaves[home]) for home in self._homes]):
             return None, leaves
-        seen = [i for i in found.feeds if _may_change(lazies[i], leaves[i])]
+        count = len(leaves)  # feeds behind those are nobody else's
+        seen = [i for i in found.feeds if i < count and _may_change(lazies[i], leaves[i])]
         if sum([leaves[i].nbytes for i in seen]) > MOST_COPIED:
             return None, leaves
         safe = list(leaves)

@@ -9,6 +9,7 @@ import numpy as np
 
 from weft.codegen.kernel import Kernel
 from weft.codegen.target import current
+from weft.eager.ahead import Ahead
 from weft.ir.extent import Extent
 from weft.ir.node import TensorType
 from weft.ir.shape import known
@@ -16,7 +17,7 @@ from weft.passes.sized import sized
 from weft.passes.step import Step
 from weft.runtime import compiler
 from weft.runtime.build import build
-from weft.runtime.executable import Executable
+from weft.runtime.executable import Departure, Executable
 from weft.runtime.recipe import recipe_of
 from weft.transform.resize import Sizes, UnfitError
 
@@ -61,11 +62,26 @@ class General:
         self._feeds: Final = [
             nodes[name].types[0] if name in nodes else None for name in self._sized.step.feeds
         ]
+        self._ahead: Ahead | None = None
         self.trials = TRIALS
 
-    def run(self, case: Case, arrays: Sequence[Array], memories: Mapping[str, Array]) -> None:
+    def ahead(self, keys: Sequence[str], homes: Sequence[int]) -> Ahead:
+        """Where callers may leave it; see `Ahead`."""
+        if self._ahead is None:
+            self._ahead = Ahead(self._executable, keys, homes)
+        return self._ahead
+
+    def run(
+        self,
+        case: Case,
+        arrays: Sequence[Array],
+        memories: Mapping[str, Array],
+        departure: Departure | None = None,
+    ) -> None:
         """See `Executable.launch`."""
-        self._executable.launch([*arrays, *case.numbers], memories, extents=case.extents)
+        self._executable.launch(
+            [*arrays, *case.numbers], memories, departure=departure, extents=case.extents
+        )
 
     def agrees(
         self, wanted: Sequence[Array], found: Sequence[Array], again: Callable[[], Sequence[Array]]

@@ -30,6 +30,7 @@ from weft.ir.shape import known
 from weft.passes.pipeline import optimise
 from weft.passes.specialise import specialise
 from weft.passes.step import Request, Step, storing
+from weft.runtime import driver
 from weft.runtime.executable import Executable
 from weft.runtime.finish import finish
 from weft.runtime.flight import land, new_lock
@@ -133,6 +134,8 @@ class Prepared:
         if self._case is not None or bool(config.get("reference")):
             return
         enough = max(ENOUGH, HURRY * _patience(self._sample(structure)))
+        if self.family.shapes == SAMPLES - 1 and self.family.spent * SAMPLES > enough:
+            driver.prestart()  # on a new machine, compilers start while the samples are taken
         if self.family.shapes > SAMPLES and self.family.spent > enough:
             threads = int(config.get("threads"))
             self.family.generalise(threads, lambda sizes: self._step_at(structure, sizes))
@@ -209,7 +212,7 @@ class Prepared:
             wanted: the output that somebody waits for; see `place_of`.
         """
         if self._case is not None:
-            return self._launch_general(*self._case, structure, leaves)
+            return self._launch_general(*self._case, structure, leaves, wanted)
         executable = self.executable
         assert executable is not None
         if self.oracle is not None:
@@ -230,13 +233,20 @@ class Prepared:
         return list(memories.values())
 
     def _launch_general(
-        self, general: General, case: Case, structure: Structure, leaves: Sequence[Array]
+        self,
+        general: General,
+        case: Case,
+        structure: Structure,
+        leaves: Sequence[Array],
+        wanted: int,
     ) -> list[Array]:
         """Run the program for many sizes."""
         land()
         memories = self._memories(leaves, case.types)
+        ahead = general.ahead(self.keys, self.homes)
+        departure, leaves = ahead.plan(wanted, structure.leaves, leaves)
         try:
-            general.run(case, leaves, dict(zip(self.keys, memories, strict=True)))
+            general.run(case, leaves, dict(zip(self.keys, memories, strict=True)), departure)
         except WeftError:
             return self._interpret(structure, leaves)  # whose error has the shapes of this one
         return memories

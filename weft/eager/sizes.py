@@ -13,6 +13,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
+from weft.collection import collection_waits
 from weft.eager.general import Case, General
 from weft.eager.lazy import Record
 from weft.eager.pattern import without
@@ -94,6 +95,7 @@ class Family:
         case = None if found is None else found.at(sizes, leaves)
         return None if found is None or case is None else (found, case)
 
+    @collection_waits()
     def generalise(self, threads: int, step_at: Callable[[Sizes], Step]) -> None:
         """Make a program for many sizes.
 

@@ -119,7 +119,8 @@ def build(
         lowered[group] = launches = _lower(group, target)
         if announce is None or group.nodes[0].op == "host_call":
             continue
-        for kernel in [x.kernel for x in launches if id(x.kernel) not in told]:
+        kernels = [x.kernel for x in launches if not _only_checks(x)]  # which may be left out
+        for kernel in [kernel for kernel in kernels if id(kernel) not in told]:
             told.add(id(kernel))
             announce(kernel)
     builder = _Builder(step, threads, fused, lowered)
@@ -135,6 +136,11 @@ def _lower(group: Group, target: Target) -> tuple[Launch, ...]:
         return lower(group, target)
     writes = tuple(range(len(node.inputs), len(node.inputs) + len(node.outputs)))
     return (Launch(Kernel("host_call", ""), (*node.inputs, *node.outputs), writes, check=True),)
+
+
+def _only_checks(launch: Launch) -> bool:
+    """Whether a launch does nothing but look at indices."""
+    return launch.check and not launch.writes
 
 
 class _Builder:
@@ -180,7 +186,10 @@ class _Builder:
         checks = self._checks()
         pairs = [(self.states.get(key), value) for key, value in new.items()]
         plan: Schedule = schedule(self.fused, pairs, checks)
-        self.launches = self._copies_early([(x, g) for g in plan.groups for x in self.lowered[g]])
+        self.launches = self._copies_early([
+            (x, g) for g in plan.groups for x in self.lowered[g]
+            if g in checks or not _only_checks(x)
+        ])  # fmt: skip
         for position, (launch, _) in enumerate(self.launches):
             for slot, argument in enumerate(launch.args):
                 if isinstance(argument, Value):
@@ -228,7 +237,8 @@ class _Builder:
     def _checks(self) -> set[Group]:
         """Groups that may report a bad index, but those that a lookup would report before them.
 
-        The gradient of a lookup comes at the end of a step, where no update should wait for it.
+        The gradient of a lookup comes at the end of a step, where no update should wait for it, nor
+        a caller that waits for the loss: what only checks is left out there.
         """
         checks = {g for g, ls in self.lowered.items() if any(x.check for x in ls)}
         looked_up = {

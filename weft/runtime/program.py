@@ -171,11 +171,10 @@ class Program:
         self._slots[slots[:, 0]] = found[slots[:, 1]]
         self._units["end"][counts[:, 0]] = found[counts[:, 1]]
         if self.segmented is not None:
-            owner, units = self.segmented.owner, self.segmented.units
-            for number, index in counts.tolist():
-                rows = np.flatnonzero(owner == number)
-                bounds = np.arange(len(rows) + 1) * values[index] // len(rows)
-                units["begin"][rows], units["end"][rows] = bounds[:-1], bounds[1:]
+            rows, part, parts, index = self._shares
+            units, chunks = self.segmented.units, found[index]
+            units["begin"][rows] = chunks * part // parts
+            units["end"][rows] = chunks * (part + 1) // parts
 
     def run(self) -> Fault | None:
         """Run the step, whole or up to a guard; tell what a checking kernel found.
@@ -191,6 +190,21 @@ class Program:
             TEAM.grow(self.threads)
             return self.run()
         return self._fault(state) if state else None
+
+    @functools.cached_property
+    def _shares(self) -> tuple[Any, ...]:
+        """Units whose chunks differ from run to run: which, their place among how many, the extent.
+
+        The extent is that of the call's number of chunks.
+        """
+        assert self.segmented is not None
+        owner, counts = self.segmented.owner, self._extents[1]
+        index = np.full(len(self.calls), -1, np.int64)
+        index[counts[:, 0]] = counts[:, 1]
+        rows = np.flatnonzero(index[owner] >= 0)
+        calls = owner[rows]
+        parts = np.bincount(owner, minlength=len(self.calls))[calls]
+        return rows, rows - np.searchsorted(owner, calls), parts, index[calls]
 
     @functools.cached_property
     def ends(self) -> Ends | None:
