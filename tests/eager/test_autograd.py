@@ -420,3 +420,42 @@ def test_a_gradient_frees_only_what_it_went_through():
     assert x.grad.item() == 12.0
     with pytest.raises(errors.GradientError, match="freed by an earlier backward pass"):
         (shared * w).sum().backward()
+
+
+def test_numpy_where_gradients_are_off():
+    x = leaf(2.0)
+    with wf.no_grad():
+        assert x.numpy() == 2.0
+    with pytest.raises(errors.GradientError, match="NumPy does not carry on"):
+        x.numpy()
+
+
+def test_the_graph_behind_a_tensor():
+    class Twice(wf.autograd.Function):
+        @staticmethod
+        def forward(ctx, x):
+            return x * 2
+
+        @staticmethod
+        def backward(ctx, g):
+            return g * 2
+
+    x = leaf(3.0)
+    a, b = (x * 1).reshape(1).expand(2).unbind()
+    y = Twice.apply(wf.erf(a)) + b
+    assert x.grad_fn is None and y.detach().grad_fn is None
+    assert y.grad_fn == y.grad_fn and y.grad_fn != a.grad_fn and hash(y.grad_fn)
+    twice, _ = [node for node, _ in y.grad_fn.next_functions]
+    assert type(twice).__name__ == twice.name() == "TwiceBackward"
+    seen, stack = [], [y.grad_fn]
+    while stack:
+        node = stack.pop()
+        seen.append(node.name())
+        stack += [n for n, _ in node.next_functions if n is not None]
+        if not node.next_functions:
+            assert node.variable is x
+    assert "ErfBackward" in seen and seen.count("AccumulateGrad") == 2
+    with pytest.raises(AttributeError, match="only AccumulateGrad has a variable"):
+        print(twice.variable)
+    y.backward()
+    assert y.grad_fn.name() == "AddBackward"

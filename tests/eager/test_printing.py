@@ -42,8 +42,8 @@ def test_what_else_is_said():
     assert repr(wf.zeros(2, 0)) == "tensor([], size=(2, 0))"
     x = wf.ones(2, requires_grad=True)
     assert repr(x) == "tensor([1., 1.], requires_grad=True)"
-    assert repr(x * 2) == "tensor([2., 2.], grad_fn=<Multiply>)"
-    assert (x * 2).grad_fn == "<Multiply>" and x.grad_fn is None
+    assert repr(x * 2) == "tensor([2., 2.], grad_fn=<MultiplyBackward>)"
+    assert repr((x * 2).grad_fn) == "<MultiplyBackward>" and x.grad_fn is None
     assert repr((x * 2).detach()) == "tensor([2., 2.])"
     text = repr(wf.zeros(12, 6, dtype=wf.int32, requires_grad=False).double().requires_grad_())
     assert text.splitlines()[-1].endswith("dtype=float64, requires_grad=True)")
@@ -86,6 +86,6 @@ def test_printing_computes_and_changes_nothing(capsys):
     x = wf.ones(2, requires_grad=True)
     y = x * 3
     print(y)
-    assert capsys.readouterr().out == "tensor([3., 3.], grad_fn=<Multiply>)\n"
+    assert capsys.readouterr().out == "tensor([3., 3.], grad_fn=<MultiplyBackward>)\n"
     y.sum().backward()
     assert x.grad.tolist() == [3.0, 3.0]

@@ -267,6 +267,22 @@ def test_constants_of_any_type_are_repeated():
         assert found.dtype == dtype and found.tolist() == [1, 1, 1]
 
 
+def test_jacobians_of_gradient_rules_that_look_at_values():
+    class Looking(wf.autograd.Function):
+        @staticmethod
+        def forward(ctx, x):
+            return x * 2
+
+        @staticmethod
+        def backward(ctx, g):
+            return g * 2 if g.nonzero().numel() else g
+
+    jacobian = wf.autograd.functional.jacobian
+    assert jacobian(Looking.apply, tensor(2)).tolist() == [[2.0, 0.0], [0.0, 2.0]]
+    with pytest.raises(TracerError, match="while a function is traced"):
+        jacobian(Looking.apply, tensor(2), vectorize=True)
+
+
 # jit
 
 

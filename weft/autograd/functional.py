@@ -9,7 +9,7 @@ from weft import func as functions
 from weft.eager.autograd import grad
 from weft.eager.creation import ones_like
 from weft.eager.handle import Handle
-from weft.errors import GradientError, ShapeError
+from weft.errors import GradientError, ShapeError, TracerError
 from weft.func.tree import map_structure
 from weft.ops.base import at_user_line
 
@@ -131,7 +131,8 @@ def jacobian(
     """All derivatives of the results by the inputs, shapes (*result, *input).
 
     Args:
-        vectorize: of no influence: all rows are computed at once.
+        vectorize: only compute all rows at once; else one at a time where a gradient rule of the
+            user's own looks at values.
         strategy: `"reverse-mode"`, or `"forward-mode"` for fewer inputs than results.
 
     Returns:
@@ -144,10 +145,15 @@ def jacobian(
     """
     point = _Point(inputs, create_graph, strict, "jacobian")
     point.check(func)
-    forward = strategy == "forward-mode"
-    matrices = functions.jacfwd if forward else functions.jacobian
     argnums = 0 if point.single else tuple(range(len(point.inputs)))
-    return point.shown(matrices(func, argnums)(*point.inputs))
+    if strategy == "forward-mode":
+        return point.shown(functions.jacfwd(func, argnums)(*point.inputs))
+    try:
+        return point.shown(functions.jacobian(func, argnums)(*point.inputs))
+    except TracerError:
+        if vectorize:
+            raise
+        return point.shown(functions.jacobian(func, argnums, chunk_size=1)(*point.inputs))
 
 
 def hessian(

@@ -12,6 +12,7 @@ from weft.eager.call import cast, record, wrap
 from weft.eager.device import CPU, Device, check_device
 from weft.eager.format import check_format, layout, strided
 from weft.eager.handle import Handle
+from weft.eager.lazy import trace
 from weft.eager.lens import layout as laid
 from weft.eager.lens import placed
 from weft.eager.size import Size
@@ -346,9 +347,9 @@ class Attributes(Handle):
             force: also where the tensor needs a gradient, which NumPy would not carry on.
 
         Raises:
-            GradientError: the tensor needs a gradient.
+            GradientError: the tensor needs a gradient, and gradients are not off (`no_grad`).
         """
-        if self.shown.tracked and not force:
+        if self.shown.tracked and trace.now.grad_mode and not force:
             raise GradientError(
                 "numpy: the tensor needs a gradient, which NumPy does not carry on; call "
                 f"detach().numpy(){at_user_line()}"

@@ -14,6 +14,7 @@ import numpy as np
 from weft.eager import promotion
 from weft.eager.handle import Handle
 from weft.eager.lazy import Array, Lazy
+from weft.eager.node import Node, node_of
 from weft.errors import ConfigError, TracerError
 from weft.ir.dtype import bool_, int64
 from weft.ir.shape import known, show
@@ -202,14 +203,9 @@ def _notes(lazy: Lazy) -> list[str]:
     if kind.dtype not in evident:
         notes.append(f"dtype={kind.dtype}")
     if lazy.tracked:
-        notes.append("requires_grad=True" if lazy.leaf is not None else f"grad_fn={origin(lazy)}")
+        leaf = lazy.leaf is not None
+        notes.append("requires_grad=True" if leaf else f"grad_fn={node_of(lazy)}")
     return notes
-
-
-def origin(lazy: Lazy) -> str:
-    """What a value is the result of, as a name: `<Relu>`."""
-    name = "Value" if lazy.record is None else lazy.record.plan.name
-    return "<" + "".join([part.capitalize() for part in name.split("_")]) + ">"
 
 
 class Printing(Handle):
@@ -233,7 +229,7 @@ class Printing(Handle):
         return format(str(self), spec)
 
     @property
-    def grad_fn(self) -> str | None:
-        """What it is the result of, as a name, where gradients flow through it."""
+    def grad_fn(self) -> Node | None:
+        """What it is the result of, where gradients flow through it."""
         lazy = self.lazy
-        return origin(lazy) if lazy.tracked and lazy.leaf is None else None
+        return node_of(lazy) if lazy.leaf is None else None
