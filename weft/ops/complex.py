@@ -16,7 +16,7 @@ from weft.ir import dtype as types
 from weft.ir.dtype import DType
 from weft.ir.node import Value
 from weft.ops.base import Case, Opaque, constant_of, defop
-from weft.ops.compare import less, select
+from weft.ops.compare import equal, less, select
 from weft.ops.convert import cast
 from weft.ops.creation import zeros_like
 from weft.ops.maths import atan2
@@ -90,4 +90,4 @@ def angle(x: Value) -> Value:
     if x.dtype.is_complex:
         return atan2(imag(x), real(x))
     zero = constant_of(0, x.dtype)
-    return select(less(x, zero), constant_of(np.pi, x.dtype), zero * x)
+    return select(less(x, zero), constant_of(np.pi, x.dtype), select(equal(x, x), zero, x))

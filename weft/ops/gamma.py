@@ -193,8 +193,10 @@ def _digamma_rule(b: Any, x: Any) -> Any:
 
 def _ascent(x: float, n: int) -> float:
     """The `n`-th derivative of digamma at any `x`, by its recurrence from far up."""
-    if math.isnan(x) or x == math.inf:
-        return x if n == 0 or math.isnan(x) else 0.0
+    if math.isnan(x) or x == -math.inf:
+        return math.nan
+    if x == math.inf:
+        return 0.0 if n else x
     if x <= 0 and x == math.floor(x):
         if n == 0:
             return math.nan if x else -math.inf

@@ -7,7 +7,8 @@ from typing import Any, Final
 
 import numpy as np
 
-from weft.ops.base import Array
+from weft.ir.node import Value
+from weft.ops.base import Array, catalogue, constant_of
 from weft.ops.numeric import binary, elementwise
 
 _LN2: Final = math.log(2.0)
@@ -92,9 +93,18 @@ acos = elementwise(
 atan = elementwise(
     "atan", lambda b, x: b.atan(x), np.arctan, lambda g, y, x: (g / (x * x + 1),), kinds="fc"
 )
+
+
+def _square_length(x: Value, y: Value) -> Value:
+    """Of a vector, and 1 of none: no direction is nearer to it than another."""
+    square = x * x + y * y
+    none = catalogue.equal(square, constant_of(0, square.dtype))
+    return catalogue.select(none, constant_of(1, square.dtype), square)
+
+
 atan2 = binary(
     "atan2", lambda b, y, x: b.atan2(y, x), np.arctan2,
-    lambda g, z, y, x: (g * x / (x * x + y * y), -g * y / (x * x + y * y)), "f",
+    lambda g, z, y, x: (g * x / _square_length(x, y), -g * y / _square_length(x, y)), "f",
     specials=(0.0, -0.0, 1.0, -1.0, np.inf, -np.inf, np.nan),
 )  # fmt: skip
 

@@ -199,10 +199,11 @@ def lp_pool(
     """The `p`-th root of the sum of `p`-th powers of every window.
 
     A window that is only partly inside counts as if its mean were that of a whole one, as in
-    PyTorch.
+    PyTorch; so is the slope of a window of zeros, which is zero.
     """
     powers = catalogue.square(x) if p == 2 else catalogue.power(x, constant_of(p, x.dtype))
     total = avg_pool_padded(powers, window, strides, None, ceil) * math.prod(window)
+    total = catalogue.select(catalogue.not_equal(total, 0), total, 0)  # a root's slope: infinite
     return sqrt(total) if p == 2 else catalogue.power(total, constant_of(1 / p, x.dtype))
 
 

@@ -13,7 +13,17 @@ from weft.ir import dtype as types
 from weft.ir.dtype import DType, float32
 from weft.ir.node import Value
 from weft.ops.base import NO_GRADIENT, Case, Elementwise, catalogue, constant_of, defop
-from weft.ops.compare import equal, greater, isinf, isnan, less, logical_and, select
+from weft.ops.compare import (
+    equal,
+    greater,
+    isinf,
+    isnan,
+    less,
+    less_equal,
+    logical_and,
+    logical_or,
+    select,
+)
 from weft.ops.elementwise import maximum, minimum, sign
 from weft.ops.maths import log, log1p, sigmoid, sin
 from weft.ops.numeric import FLOATS, binary, draw, elementwise, special, to_bool
@@ -243,9 +253,13 @@ def heaviside(x: Value, y: Value) -> Value:
 
 
 def xlogy(x: Value, y: Value) -> Value:
-    """`x * log(y)`, and 0 where `x` is 0, whatever `y` is but NaN."""
+    """`x * log(y)`, and 0 where `x` is 0, whatever `y` is but NaN.
+
+    The slope in `x` at 0 is `log(y)`; 0 where that is infinite or not a number.
+    """
     zero, one = constant_of(0, x.dtype), constant_of(1, x.dtype)
-    nothing = logical_and(equal(x, zero), equal(y, y))
+    without = logical_or(less_equal(y, zero), equal(y, constant_of(np.inf, y.dtype)))
+    nothing = logical_and(equal(x, zero), without)
     return select(nothing, zero, x * log(select(nothing, one, y)))
 
 

@@ -252,7 +252,9 @@ def xlogy(x: Any, y: Any, /) -> ndarray:
 
 def _xlog1py(x: Value, y: Value) -> Value:
     zero = _number(0, x)
-    none = catalogue.logical_and(catalogue.equal(x, zero), catalogue.equal(y, y))
+    infinite = catalogue.equal(y, _number(math.inf, y))
+    without = catalogue.logical_or(catalogue.less_equal(y, _number(-1, y)), infinite)
+    none = catalogue.logical_and(catalogue.equal(x, zero), without)
     return catalogue.select(none, zero * x, x * catalogue.log1p(catalogue.select(none, zero, y)))
 
 

@@ -23,11 +23,11 @@ def p_norm(x: Value, p: float, axis: int, keepdims: bool = False) -> Value:
     if p == 1:
         return catalogue.sum(size, **where)
     if p == 0:
-        some = catalogue.greater(size, constant_of(0, x.dtype))
+        some = catalogue.not_equal(size, constant_of(0, x.dtype))
         return catalogue.sum(catalogue.cast(some, dtype=x.dtype), **where)
     if p == 2:
         return _root(catalogue.sum(catalogue.square(x), **where), 0.5)
-    some = catalogue.greater(size, constant_of(0, x.dtype))
+    some = catalogue.not_equal(size, constant_of(0, x.dtype))
     safe = catalogue.select(some, size, constant_of(1, x.dtype))
     powers = catalogue.select(some, catalogue.power(safe, p), constant_of(0, x.dtype))
     return _root(catalogue.sum(powers, **where), 1 / p)
@@ -35,7 +35,7 @@ def p_norm(x: Value, p: float, axis: int, keepdims: bool = False) -> Value:
 
 def _root(total: Value, exponent: float) -> Value:
     zero = constant_of(0, total.dtype)
-    some = catalogue.greater(total, zero)
+    some = catalogue.not_equal(total, zero)
     safe = catalogue.select(some, total, constant_of(1, total.dtype))
     root = catalogue.sqrt(safe) if exponent == 0.5 else catalogue.power(safe, exponent)
     return catalogue.select(some, root, zero)
