@@ -154,6 +154,33 @@ def test_short_sizes_that_are_admitted_are_right(build):
     _check(build, range(2, 26), 1, SHORT)
 
 
+@pytest.mark.parametrize("build", [_rows, _sums, _squares, _moves, _slopes])
+def test_a_later_process_loads_what_an_earlier_one_made(build, tmp_path, capsys):
+    with config.override(cache=str(tmp_path), debug=1):
+        made, loaded = _general(build), _general(build)
+        assert [line.split()[2] for line in capsys.readouterr().err.splitlines()] == [
+            "compiled", "loaded",
+        ]  # fmt: skip
+    admitted = 0
+    for n in SIZES:
+        case, other = (general.at((3, n), _types(n)) for general in (made, loaded))
+        assert (case is None) == (other is None)
+        if case is not None:
+            admitted += 1
+            both = [_results(*pair, _feeds(n)) for pair in ((made, case), (loaded, other))]
+            assert [x.tobytes() for x in both[0]] == [x.tobytes() for x in both[1]]
+    assert admitted
+
+
+def test_what_was_loaded_tells_of_an_index_out_of_range(tmp_path):
+    with config.override(cache=str(tmp_path)):
+        _, loaded = _general(_slopes), _general(_slopes)
+        case, (x, w, ids) = loaded.at((3, 80), _types(80)), _feeds(80)
+        ids[1, 2] = WIDTH
+        with pytest.raises(OutOfRangeError, match=str(WIDTH)):
+            _results(loaded, case, [x, w, ids])
+
+
 def _every_other(lengths):
     """One step for many sizes that takes every other element, from steps for these."""
     samples = []

@@ -7,18 +7,14 @@ from typing import Any, Final, NamedTuple
 
 import numpy as np
 
-from weft.codegen.kernel import Kernel
-from weft.codegen.target import current
 from weft.eager.ahead import Ahead
 from weft.ir.extent import Extent
 from weft.ir.node import TensorType
 from weft.ir.shape import known
 from weft.passes.sized import sized
 from weft.passes.step import Step
-from weft.runtime import compiler
-from weft.runtime.build import build
-from weft.runtime.executable import Departure, Executable
-from weft.runtime.recipe import recipe_of
+from weft.runtime.executable import Departure
+from weft.runtime.finish import finish
 from weft.transform.resize import Sizes, UnfitError
 
 Array = np.ndarray[Any, Any]
@@ -56,8 +52,7 @@ class General:
     def __init__(self, samples: Sequence[tuple[Sizes, Step]], threads: int) -> None:
         self._sized: Final = sized(samples)
         self._sized.extents.planning = True
-        blueprint = build(self._sized.step, current(), threads, announce=_announce)
-        self._executable: Final = Executable(recipe_of(blueprint), lambda: blueprint, threads)
+        self._executable: Final = finish(self._sized.step, threads, extents=self._sized.extents)
         nodes = {node.name: node for node in self._sized.step.graph.nodes if not node.inputs}
         self._feeds: Final = [
             nodes[name].types[0] if name in nodes else None for name in self._sized.step.feeds
@@ -120,11 +115,6 @@ class General:
             return None
         outputs = [(_at(v.type, extents), v.dtype.numpy) for v in planned.step.graph.outputs]
         return Case(extents, numbers, tuple(outputs))
-
-
-def _announce(kernel: Kernel) -> None:
-    """Have a kernel compiled while the next ones are written."""
-    compiler.begin(kernel, current())
 
 
 def _at(kind: TensorType, extents: Sequence[int]) -> tuple[int, ...]:

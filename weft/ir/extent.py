@@ -43,7 +43,7 @@ class Extents:
     def __init__(self) -> None:
         self.planning = False
         self._made: list[tuple[str, int, int]] = []  # operation, numbers of the operands
-        self._bases = 0
+        self._bases: list[int] = []
         self._numbers: dict[tuple[str, int, int], int] = {}
         self._guards: dict[tuple[str, int, int], bool] = {}
         self._extents: dict[int, Extent] = {}
@@ -54,7 +54,8 @@ class Extents:
 
     def base(self, value: int) -> Extent:
         """One of the sizes that all others follow from; the next of those `values` takes."""
-        place, self._bases = self._bases, self._bases + 1
+        place = len(self._bases)
+        self._bases.append(value)
         return self._extent(value, self._number("base", place, 0), f"s{place}")
 
     def values(self, bases: Sequence[int]) -> list[int]:
@@ -81,6 +82,25 @@ class Extents:
                 for (kind, a, b), expected in self._guards.items()
             ]
         )
+
+    @property
+    def state(self) -> dict[str, Any]:
+        """All that is known of them, as plain data."""
+        guards = [[*key, found] for key, found in self._guards.items()]
+        return {"bases": self._bases, "made": list(map(list, self._made)), "guards": guards}
+
+    def restored(self, state: dict[str, Any]) -> list[Extent]:
+        """Know what was known when `state` was taken, and give the extents by their index.
+
+        Args:
+            state: of extents that began like these.
+        """
+        made = [(kind, a, b) for kind, a, b in state["made"]]
+        assert made[: len(self._made)] == self._made
+        self._made, self._numbers = made, {key: i for i, key in enumerate(made)}
+        self._guards.update({(kind, a, b): found for kind, a, b, found in state["guards"]})
+        values = self.values(self._bases)
+        return [Extent(value, self, i, f"#{i}") for i, value in enumerate(values)]
 
     def number_of(self, value: int) -> int:
         """The index of an extent, or of a plain number."""

@@ -11,10 +11,12 @@ from weft.codegen.kernel import Kernel
 from weft.codegen.target import Target, current
 from weft.collection import collection_waits
 from weft.errors import CompileError
+from weft.ir.extent import Extents
 from weft.passes.pipeline import optimise
 from weft.passes.step import Step
 from weft.runtime import compiler, driver
 from weft.runtime.build import Blueprint, build
+from weft.runtime.cache import digest
 from weft.runtime.executable import Executable
 from weft.runtime.fingerprint import fingerprint
 from weft.runtime.recipe import Recipe, dump, load, recipe_of
@@ -24,49 +26,54 @@ SHOW_GRAPHS = 3  # the level of WEFT_DEBUG from which on somebody watches progra
 
 
 @collection_waits()
-def finish(step: Step, threads: int, fetches: int | None = None) -> Executable:
+def finish(
+    step: Step, threads: int, fetches: int | None = None, extents: Extents | None = None
+) -> Executable:
     """The program of a specialised step.
 
     Args:
         step: what `weft.passes.specialise` returned.
         threads: how many it will run on; what it computes does not depend on that.
         fetches: how many of the step's are handed out, where not all are.
+        extents: what its sizes follow from, where it is for many; it is simplified then.
 
     Raises:
         CompileError: there is no kernel for something, or LLVM refused one.
     """
     watch, target = Stopwatch(), current()
-    key = _key(step, threads, target)
+    key = _key(step, threads, target, extents)
     watch.lap("key")
-    found = None if key is None else _kept(key, step, threads, fetches, target, watch)
+    found = None if key is None else _kept(key, step, threads, fetches, target, watch, extents)
     what = "loaded"
     if found is None:
-        found = _made(key, step, threads, fetches, target, watch)
+        found = _made(key, step, threads, fetches, target, watch, extents)
         what = "compiled"
     if int(config.get("debug")) >= 1:
         print(f"# weft: {what} {found.brief()}; {watch}", file=sys.stderr)
     return found
 
 
-def _key(step: Step, threads: int, target: Target) -> str | None:
+def _key(step: Step, threads: int, target: Target, extents: Extents | None) -> str | None:
     if bool(config.get("verify")) or int(config.get("debug")) >= SHOW_GRAPHS:
         return None
-    return fingerprint(step, threads, target)
+    key = fingerprint(step, threads, target)
+    return key if key is None or extents is None else digest(key, str(extents.state))
 
 
 def _kept(
-    key: str, step: Step, threads: int, fetches: int | None, target: Target, watch: Stopwatch
-) -> Executable | None:
+    key: str, step: Step, threads: int, fetches: int | None, target: Target, watch: Stopwatch,
+    extents: Extents | None,
+) -> Executable | None:  # fmt: skip
     """The program from disk, if it and all of its kernels are there."""
     data = compiler.cache().load(key)
     if data is None:
         return None
-    recipe = load(data)
+    recipe = load(data, extents)
     watch.lap("recipe")
 
     @functools.cache
     def whole() -> Blueprint:
-        return build(optimise(step), target, threads)
+        return build(optimise(step) if extents is None else step, target, threads)
 
     try:
         return Executable(_trimmed(recipe, fetches), whole, threads, target, watch)
@@ -76,11 +83,12 @@ def _kept(
 
 def _made(
     key: str | None, step: Step, threads: int, fetches: int | None, target: Target,
-    watch: Stopwatch,
+    watch: Stopwatch, extents: Extents | None,
 ) -> Executable:  # fmt: skip
     driver.prestart()  # where nothing is cached, compilers start while we plan
-    step = optimise(step)
-    watch.lap("passes")
+    if extents is None:
+        step = optimise(step)
+        watch.lap("passes")
 
     def announce(kernel: Kernel) -> None:
         compiler.begin(kernel, target)
@@ -89,7 +97,8 @@ def _made(
     watch.lap("lowering")
     recipe = recipe_of(blueprint)
     found = Executable(_trimmed(recipe, fetches), lambda: blueprint, threads, target, watch)
-    data = None if key is None else dump(recipe, functools.partial(compiler.key_of, target=target))
+    key_of = functools.partial(compiler.key_of, target=target)
+    data = None if key is None else dump(recipe, key_of, extents)
     if key is not None and data is not None:
         compiler.cache().store({key: data})
         watch.lap("keeping")

@@ -17,6 +17,7 @@ import numpy as np
 from weft.codegen.kernel import ERROR, Kernel, Scratch
 from weft.errors import WeftError
 from weft.ir.dtype import as_dtype
+from weft.ir.extent import Extent, Extents
 from weft.ir.node import TensorType
 from weft.ir.shape import known
 from weft.runtime.build import Blueprint, Constant, Feed, Kept, Placed, Source, Variable, is_host
@@ -24,6 +25,7 @@ from weft.runtime.call import Argument, Call, External, InArena, Place
 
 MOST_CONSTANTS: Final = 64 << 20  # bytes: a program with more of them is not kept
 _LENGTH: Final = 8
+_INDEX: Final = "extent"
 
 
 @dataclass(frozen=True)
@@ -80,11 +82,14 @@ def _call(number: int, placed: Placed) -> Call:
 # -- to bytes
 
 
-def dump(recipe: Recipe, key_of: Callable[[Kernel], str]) -> bytes | None:
+def dump(
+    recipe: Recipe, key_of: Callable[[Kernel], str], extents: Extents | None = None
+) -> bytes | None:
     """A recipe as bytes; `None` where it calls Python or holds too much.
 
     Args:
         key_of: under which key the object code of a kernel is kept.
+        extents: what numbers follow from that differ from run to run.
     """
     arrays = [source.array for source in recipe.externals if isinstance(source, Constant)]
     functions = [call.function for call in (*recipe.prelude, *recipe.calls)]
@@ -96,6 +101,7 @@ def dump(recipe: Recipe, key_of: Callable[[Kernel], str]) -> bytes | None:
     if sum([array.nbytes for array in arrays]) > MOST_CONSTANTS:
         return None
     head = {
+        "extents": None if extents is None else extents.state,  # the others refer to them
         "kernels": [(kernel.name, key_of(kernel)) for kernel in number],
         "calls": [_call_as_data(call, number) for call in recipe.calls],
         "prelude": [_call_as_data(call, number) for call in recipe.prelude],
@@ -105,9 +111,13 @@ def dump(recipe: Recipe, key_of: Callable[[Kernel], str]) -> bytes | None:
         "kept": recipe.kept,
         "counters": recipe.counters,
     }  # fmt: skip
-    text = json.dumps(head, separators=(",", ":")).encode()
+    text = json.dumps(head, separators=(",", ":"), default=_extent).encode()
     contents = [np.ascontiguousarray(array).tobytes() for array in arrays]
     return b"".join([len(text).to_bytes(_LENGTH, "little"), text, *contents])
+
+
+def _extent(number: Extent) -> dict[str, int]:
+    return {_INDEX: number.index}
 
 
 def _call_as_data(call: Call, number: dict[Kernel, int]) -> tuple[Any, ...]:
@@ -150,10 +160,21 @@ def _source(source: Source) -> tuple[Any, ...]:
 # -- and back
 
 
-def load(data: bytes) -> Recipe:
-    """The recipe that `dump` wrote."""
+def load(data: bytes, extents: Extents | None = None) -> Recipe:
+    """The recipe that `dump` wrote.
+
+    Args:
+        extents: as they were before the recipe was made.
+    """
     size = int.from_bytes(data[:_LENGTH], "little")
-    head = json.loads(data[_LENGTH : _LENGTH + size])
+    made: list[Extent] = []
+
+    def read(found: dict[str, Any]) -> Any:
+        if "made" in found and extents is not None:
+            made.extend(extents.restored(found))
+        return made[found[_INDEX]] if _INDEX in found else found
+
+    head = json.loads(data[_LENGTH : _LENGTH + size], object_hook=read)
     kernels = [Kernel(name, "", key) for name, key in head["kernels"]]
     places: dict[tuple[int, int, int], Place] = {}
     calls, prelude = (
