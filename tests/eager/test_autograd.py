@@ -396,6 +396,12 @@ def used_then_changed():
             errors.GradientError,
             "numpy: the tensor needs a gradient, which NumPy does not carry on; call detach()",
         ),
+        (
+            lambda: leaf(1.0).sum().backward(inputs=[]),
+            errors.GradientError,
+            "backward: expected inputs, got none",
+        ),
+        (lambda: wf.autograd.grad(leaf(1.0), []), ValueError, "grad: expected inputs, got none"),
         (used_then_changed, errors.WeftError, ""),
         (
             lambda: wf.nn.functional.cross_entropy(wf.ones(2, 5), wf.tensor([1, 7])).item(),

@@ -43,7 +43,7 @@ class Scaled(wf.autograd.Function):
     @staticmethod
     def backward(ctx, g, ignored):
         _, y = ctx.saved_tensors
-        assert ignored is None and ctx.seen is wf.int64
+        assert not ignored.any() and ctx.seen is wf.int64
         assert ctx.needs_input_grad == (True, False, False)
         return g * y * 1000, None, None
 
@@ -115,6 +115,27 @@ class Two(wf.autograd.Function):
     def backward(ctx, a, b, c):
         assert a is None and c is None
         return b * 3
+
+
+class Ranked(wf.autograd.Function):
+    @staticmethod
+    def forward(ctx, x):
+        rank, constant = x.argsort(), x * 0
+        ctx.mark_non_differentiable(rank, constant)
+        return rank, constant, x * 2
+
+    @staticmethod
+    def backward(ctx, a, b, c):
+        assert a.dtype == wf.int64 and a.shape == b.shape
+        return a + b + c * 2
+
+
+def test_gradients_of_constant_results_are_zeros():
+    x = leaf(2.0, 1.0)
+    rank, constant, twice = Ranked.apply(x)
+    assert not rank.requires_grad and not constant.requires_grad
+    twice.sum().backward()
+    assert x.grad.tolist() == [2.0, 2.0]
 
 
 def test_results_that_nothing_reaches():

@@ -38,9 +38,11 @@ def backward(
 
     Raises:
         GradientError: a tensor needs no gradient, is no scalar and has no cotangent, or its graph
-            was freed.
+            was freed; or there are no `inputs`.
     """
     ys = [tensors] if isinstance(tensors, Handle) else list(tensors)
+    if inputs is not None and not isinstance(inputs, Handle) and not inputs:
+        raise GradientError(f"backward: expected inputs, got none{at_user_line()}")
     starts = _starts(ys, grad_tensors)
     past = history([y for y, _ in starts])
     if inputs is None:
@@ -75,9 +77,12 @@ def grad(
 
     Raises:
         GradientError: as `backward`, or an input has no influence.
+        ValueError: no inputs.
     """
     ys = [outputs] if isinstance(outputs, Handle) else list(outputs)
     xs = [inputs] if isinstance(inputs, Handle) else list(inputs)
+    if not xs:
+        raise ValueError(f"grad: expected inputs, got none{at_user_line()}")
     starts = _starts(ys, grad_outputs)
     past = history([y for y, _ in starts])
     targets = [x.lazy for x in xs]

@@ -117,6 +117,7 @@ class Call:
         self.types = types  # of each argument that is a floating tensor
         self.inputs = inputs  # of each argument, its value if a gradient flows to it
         self.places: list[int | None] = []  # of each result of forward, its index among `raw`
+        self.kinds: list[TensorType | None] = []  # of each that is a tensor
         self.raw: tuple[Lazy, ...] = ()  # results that gradients flow through, as forward made them
 
     def pull(self, outputs: Mapping[int, Lazy], gs: Mapping[int, Lazy]) -> list[tuple[Lazy, Lazy]]:
@@ -125,7 +126,8 @@ class Call:
         context = self.context
         context.public = {self.raw[i]: y for i, y in outputs.items()}
         try:
-            found = self.function.backward(context, *[self._given(p, gs) for p in self.places])
+            reached = [None if p is None else gs.get(p) for p in self.places]
+            found = self.function.backward(context, *map(self._or_zeros, reached, self.kinds))
         finally:
             context.public = {}
         grads = found if isinstance(found, tuple) else (found,)
@@ -170,11 +172,6 @@ class Call:
             for p, t in zip(self.places, moves, strict=True)
             if p is not None and t is not None
         }
-
-    def _given(self, place: int | None, gs: Mapping[int, Lazy]) -> Any:
-        if place is None:
-            return None
-        return self._or_zeros(gs.get(place), self.raw[place].type)
 
     def _or_zeros(self, x: Lazy | None, kind: TensorType | None) -> Any:
         """What flows as a tensor; where nothing does, zeros, or `None` if the user wants that."""
@@ -257,6 +254,7 @@ def _connected(call: Call, found: Sequence[Any]) -> tuple[Any, ...]:
         flows = isinstance(y, Handle) and y.lazy.type.dtype.is_floating
         flows = flows and not any([y is x for x in call.context.constants])
         call.places.append(len(passed) if flows else None)
+        call.kinds.append(y.lazy.type if isinstance(y, Handle) else None)
         if flows:
             passed.append(y)
     if not passed:
