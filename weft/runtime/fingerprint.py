@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import functools
 import hashlib
+import os
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, Final
 
@@ -72,11 +74,22 @@ def _text(value: Any) -> str:
 @functools.cache
 def _compiler() -> str:
     """This compiler: the text of its modules, and the versions of what it is made with."""
-    text = hashlib.sha256()
+    text = hashlib.blake2b()
     for package in DECISIVE:
-        for path in sorted((ROOT / package).rglob("*.py")):
-            source = path.read_bytes()
-            text.update(f"{path.relative_to(ROOT)} {len(source)}\n".encode())
+        for path in _modules(ROOT / package):
+            with open(path, "rb", buffering=0) as file:
+                source = file.read()
+            text.update(f"{path.removeprefix(str(ROOT))} {len(source)}\n".encode())
             text.update(source)
     versions = f"{sys.version_info[:3]} numpy-{np.__version__} {llvm.version()}"
     return f"{text.hexdigest()} {versions}"
+
+
+def _modules(folder: str | Path) -> Iterator[str]:
+    """The Python files in a folder and those below, in an order that is always the same."""
+    with os.scandir(folder) as entries:
+        for entry in sorted(entries, key=lambda entry: entry.name):
+            if entry.is_dir():
+                yield from _modules(entry.path)
+            elif entry.name.endswith(".py"):
+                yield entry.path

@@ -146,9 +146,12 @@ def candidate(problem: Correlation, target: Target, outputs: int, kept: bool = F
     vectors = min(2, ceil_div(problem.columns, lanes))
     panels = ceil_div(problem.columns, vectors * lanes)
     form = transform(outputs, problem.taps[-1])
-    options: list[Plan] = []
-    for rows in range(1, most_rows(target, vectors) + 1):
+    best: tuple[float, Plan] | None = None
+    for rows in range(most_rows(target, vectors), 0, -1):  # of equal ones the first
         tile = Tile(rows, vectors, lanes, float32)
+        whole = Plan(form, tile, images, down, across, total, 1, panels, staged=False)
+        if best is not None and _least(problem, whole, kept) > best[0]:
+            continue
         for group in (1, 2, 4):
             if group > panels:
                 continue
@@ -157,23 +160,22 @@ def candidate(problem: Correlation, target: Target, outputs: int, kept: bool = F
             by_blocks = {ceil_div(total, t): t for t in range(most // rows * rows, 0, -rows)}
             for blocks, tiles in reversed(by_blocks.items()):  # the smallest of as many blocks
                 staged = blocks < BLOCKS
-                options.append(Plan(form, tile, images, down, across, tiles, group, panels, staged))
-    return min(options, key=lambda plan: (cycles(problem, plan, target, kept), -plan.tile.rows))
+                plan = Plan(form, tile, images, down, across, tiles, group, panels, staged)
+                cost = cycles(problem, plan, target, kept)
+                if best is None or cost < best[0]:
+                    best = cost, plan
+    assert best is not None
+    return best[1]
 
 
 def cycles(problem: Correlation, plan: Plan, target: Target, kept: bool) -> float:
     """About the cycles of one core, were it alone; `kept` weights are there, transformed."""
-    tile, points, depth = plan.tile, plan.points, problem.depth
-    step = max(tile.rows * tile.vectors, tile.rows + tile.vectors, 8) / 2
+    tile, points = plan.tile, plan.points
     last = plan.total - (plan.blocks - 1) * plan.tiles
     down = (plan.blocks - 1) * ceil_div(plan.tiles, tile.rows) + ceil_div(last, tile.rows)
-    product = points * down * plan.panels * (step * depth + TILE_COST)
-    vectors = ceil_div(depth, tile.lanes), ceil_div(problem.columns, tile.lanes)
-    transforms = 4.0 * points * plan.total * (vectors[0] + vectors[1])
-    if not kept:
-        transforms += 4.0 * points * depth * vectors[1]
-    block = points * plan.source_point(depth)
-    weights = points * plan.panels * plan.weight_point(depth)
+    arithmetic = _arithmetic(problem, plan, down, kept)
+    block = points * plan.source_point(problem.depth)
+    weights = points * plan.panels * plan.weight_point(problem.depth)
     products = points * plan.group * plan.product_point
     far = 0.0 if kept else 2.0 * weights
     far += weights * plan.blocks if weights + products + block > target.l2 else 0
@@ -181,4 +183,22 @@ def cycles(problem: Correlation, plan: Plan, target: Target, kept: bool) -> floa
         far += float(block) * plan.blocks * plan.groups
     if plan.staged:
         far += 2.0 * block * plan.blocks
-    return product + transforms + (far + problem.bytes) / FAR
+    return arithmetic + (far + problem.bytes) / FAR
+
+
+def _least(problem: Correlation, plan: Plan, kept: bool) -> float:
+    """What no blocking with the plan's tile is below."""
+    down = ceil_div(plan.total, plan.tile.rows)
+    return _arithmetic(problem, plan, down, kept) + problem.bytes / FAR
+
+
+def _arithmetic(problem: Correlation, plan: Plan, down: int, kept: bool) -> float:
+    """Cycles of products, in `down` tiles a panel and point, and of the transforms."""
+    tile, points, depth = plan.tile, plan.points, problem.depth
+    step = max(tile.rows * tile.vectors, tile.rows + tile.vectors, 8) / 2
+    product = points * down * plan.panels * (step * depth + TILE_COST)
+    vectors = ceil_div(depth, tile.lanes), ceil_div(problem.columns, tile.lanes)
+    transforms = 4.0 * points * plan.total * (vectors[0] + vectors[1])
+    if not kept:
+        transforms += 4.0 * points * depth * vectors[1]
+    return product + transforms
