@@ -84,6 +84,10 @@ def test_faults():
         drawn(init.xavier_uniform_, shape=(3,))
     with pytest.raises(ValueError, match="expected one of leaky_relu"):
         init.calculate_gain("step")
+    with pytest.raises(ValueError, match="expected a number as slope, got True"):
+        init.calculate_gain("leaky_relu", True)
+    with pytest.warns(UserWarning, match="without elements"):
+        drawn(init.kaiming_uniform_, shape=(0, 3))
     with pytest.raises(ValueError, match="fan_in or fan_out"):
         drawn(init.kaiming_normal_, mode="fan")
     with pytest.raises(WeftError, match="hold 5% of the distribution"):

@@ -334,3 +334,14 @@ def test_containers():
     assert isinstance(some[1], nn.Parameter) and len(list(some.parameters())) == 1
     keyed = nn.ParameterDict({"w": ones(2)})
     assert [n for n, _ in keyed.named_parameters()] == ["w"] and keyed.get("v") is None
+
+
+def test_a_sequence_several_times():
+    once = nn.Sequential(nn.Linear(2, 2), nn.ReLU())
+    twice = 2 * once
+    assert list(twice) == [*once, *once] and len(once) == 2
+    once *= 3
+    assert len(once) == 6
+    for factor, kind in ((0, ValueError), (1.5, TypeError)):
+        with pytest.raises(kind, match="a factor from 1"):
+            once * factor

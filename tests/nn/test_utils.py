@@ -95,3 +95,11 @@ def test_spectral_norm():
     assert largest == pytest.approx(1, rel=1e-4)
     utils.remove_spectral_norm(layer.eval())
     assert sorted(layer.state_dict()) == ["bias", "weight"]
+
+
+def test_a_packed_sequence_that_has_the_type_already():
+    packed = nn.utils.rnn.pack_sequence([wf.tensor([1.0, 2.0]), wf.tensor([3.0])])
+    assert packed.to("cpu") is packed.float() is packed
+    assert packed.long().data.dtype == wf.int64 and packed.long().batch_sizes is packed.batch_sizes
+    with pytest.raises(RuntimeError, match="expected several sequences, got int"):
+        nn.utils.rnn.pad_sequence(5)

@@ -9,6 +9,8 @@ torch = pytest.importorskip("torch")
 
 from nn_case import Cases, Draw, check  # noqa: E402
 
+import weft as wf  # noqa: E402
+
 CASES = Cases()
 
 
@@ -198,3 +200,18 @@ def fold(d):
 @given(seed=st.integers(0, 10**6))
 def test_image_layer(name, seed):
     check(*CASES[name](Draw(seed)))
+
+
+@pytest.mark.parametrize("mode", ["bilinear", "bicubic"])
+@pytest.mark.parametrize("to", [{"size": (3, 9)}, {"size": (20, 2)}, {"scale_factor": 0.37}])
+@pytest.mark.parametrize("corners", [False, True])
+def test_antialiased_images(mode, to, corners):
+    options = {"mode": mode, "align_corners": corners, "antialias": True, **to}
+    x = np.random.default_rng(0).standard_normal((2, 3, 8, 11)).astype(np.float32)
+    theirs, ours = torch.tensor(x, requires_grad=True), wf.tensor(x, requires_grad=True)
+    expected = torch.nn.functional.interpolate(theirs, **options)
+    found = wf.nn.functional.interpolate(ours, **options)
+    np.testing.assert_allclose(found.detach().numpy(), expected.detach().numpy(), atol=5e-6)
+    expected.square().sum().backward()
+    found.square().sum().backward()
+    np.testing.assert_allclose(ours.grad.numpy(), theirs.grad.numpy(), atol=1e-5)

@@ -75,6 +75,17 @@ class Sequential(Module):
     def __add__(self, other: Sequential) -> Sequential:
         return Sequential(*self, *other)
 
+    def __mul__(self, times: int) -> Sequential:
+        return Sequential(*self).__imul__(times)
+
+    __rmul__ = __mul__
+
+    def __imul__(self, times: int) -> Self:
+        if not isinstance(times, int) or times < 1:  # pyright: ignore[reportUnnecessaryIsInstance]
+            kind = ValueError if isinstance(times, int) else TypeError  # pyright: ignore[reportUnnecessaryIsInstance]
+            raise kind(f"Sequential: expected a factor from 1, got {times!r}{at_user_line()}")
+        return self.extend(list(self) * (times - 1))
+
     def append(self, module: Module) -> Self:
         """Add a module at the end."""
         self.add_module(str(len(self)), module)

@@ -7,6 +7,7 @@ initialised once, and a program for each shape would cost more than it saves.
 from __future__ import annotations
 
 import math
+import warnings
 from typing import Any, Final
 
 import numpy as np
@@ -48,7 +49,11 @@ def calculate_gain(nonlinearity: str, param: Any = None) -> float:
         ValueError: an unknown nonlinearity.
     """
     if nonlinearity == "leaky_relu":
-        slope = 0.01 if param is None else float(param)
+        slope = 0.01 if param is None else param
+        if isinstance(slope, bool) or not isinstance(slope, int | float):
+            raise ValueError(
+                f"calculate_gain: expected a number as slope, got {param!r}{at_user_line()}"
+            )
         return math.sqrt(2.0 / (1 + slope**2))
     if nonlinearity not in _GAINS:
         raise ValueError(
@@ -177,12 +182,20 @@ def _fan(tensor: Any, mode: str) -> int:
     return _fans(tensor)[names.index(mode)]
 
 
+def _is_empty(tensor: Any) -> bool:
+    """Whether there is nothing to initialise, with a warning."""
+    if 0 not in tensor.shape:
+        return False
+    warnings.warn("init: a tensor without elements stays as it is", UserWarning, stacklevel=3)
+    return True
+
+
 def kaiming_uniform_(
     tensor: Any, a: float = 0, mode: str = "fan_in", nonlinearity: str = "leaky_relu",
     generator: Generator | None = None,
 ) -> Any:  # fmt: skip
     """Uniform, after He et al., "Delving deep into rectifiers" (2015)."""
-    if 0 in tensor.shape:
+    if _is_empty(tensor):
         return tensor
     std = calculate_gain(nonlinearity, a) / math.sqrt(_fan(tensor, mode))
     return uniform_(tensor, -math.sqrt(3.0) * std, math.sqrt(3.0) * std, generator)
@@ -193,7 +206,7 @@ def kaiming_normal_(
     generator: Generator | None = None,
 ) -> Any:  # fmt: skip
     """Normal, after He et al., "Delving deep into rectifiers" (2015)."""
-    if 0 in tensor.shape:
+    if _is_empty(tensor):
         return tensor
     std = calculate_gain(nonlinearity, a) / math.sqrt(_fan(tensor, mode))
     return normal_(tensor, 0.0, std, generator)

@@ -14,6 +14,14 @@ from weft.eager.handle import Handle
 from weft.eager.joining import cat
 from weft.eager.placing import index_select
 from weft.errors import ShapeError
+from weft.ir.dtype import float16 as _half
+from weft.ir.dtype import float32 as _float
+from weft.ir.dtype import float64 as _double
+from weft.ir.dtype import int8 as _char
+from weft.ir.dtype import int16 as _short
+from weft.ir.dtype import int32 as _int
+from weft.ir.dtype import int64 as _long
+from weft.ir.dtype import uint8 as _byte
 from weft.ir.shape import show
 from weft.ops.base import at_user_line
 
@@ -36,40 +44,41 @@ class PackedSequence(NamedTuple):
     unsorted_indices: Any = None
 
     def to(self, *args: Any, **kwargs: Any) -> PackedSequence:
-        """The same with `data` converted; see `Tensor.to`."""
-        return self._replace(data=self.data.to(*args, **kwargs))
+        """The same with `data` converted, itself where that changes nothing; see `Tensor.to`."""
+        data = self.data.to(*args, **kwargs)
+        return self if data is self.data else self._replace(data=data)
 
     def float(self) -> PackedSequence:
         """As float32."""
-        return self._replace(data=self.data.float())
+        return self.to(_float)
 
     def double(self) -> PackedSequence:
         """As float64."""
-        return self._replace(data=self.data.double())
+        return self.to(_double)
 
     def half(self) -> PackedSequence:
         """As float16."""
-        return self._replace(data=self.data.half())
+        return self.to(_half)
 
     def long(self) -> PackedSequence:
         """As int64."""
-        return self._replace(data=self.data.long())
+        return self.to(_long)
 
     def int(self) -> PackedSequence:
         """As int32."""
-        return self._replace(data=self.data.int())
+        return self.to(_int)
 
     def short(self) -> PackedSequence:
         """As int16."""
-        return self._replace(data=self.data.short())
+        return self.to(_short)
 
     def char(self) -> PackedSequence:
         """As int8."""
-        return self._replace(data=self.data.char())
+        return self.to(_char)
 
     def byte(self) -> PackedSequence:
         """As uint8."""
-        return self._replace(data=self.data.byte())
+        return self.to(_byte)
 
     def cpu(self) -> PackedSequence:
         """Itself: all tensors are in main memory."""

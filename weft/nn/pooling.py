@@ -5,8 +5,10 @@ from __future__ import annotations
 from typing import Any, ClassVar
 
 from weft.nn.functional import pooling as F
+from weft.nn.functional.fractional import fractional_max_pool
 from weft.nn.functional.layout import sizes_of
 from weft.nn.module import Module
+from weft.ops.base import at_user_line
 
 
 class _MaxPool(Module):
@@ -274,5 +276,53 @@ class MaxUnpool2d(_MaxUnpool):
 
 class MaxUnpool3d(_MaxUnpool):
     """Undoes `MaxPool3d`, whose places are given; other elements are 0."""
+
+    spatial = 3
+
+
+class _FractionalMaxPool(Module):
+    spatial: ClassVar[int]
+
+    def __init__(
+        self,
+        kernel_size: Any,
+        output_size: Any = None,
+        output_ratio: Any = None,
+        return_indices: bool = False,
+        _random_samples: Any = None,
+    ) -> None:
+        super().__init__()
+        if (output_size is None) == (output_ratio is None):
+            raise ValueError(
+                f"{type(self).__name__}: expected output_size or output_ratio{at_user_line()}"
+            )
+        ratios = output_ratio if isinstance(output_ratio, list | tuple) else (output_ratio,)
+        if output_ratio is not None and not all(0 < r < 1 for r in ratios):
+            raise ValueError(
+                f"{type(self).__name__}: expected output_ratio between 0 and 1, got {output_ratio}"
+                f"{at_user_line()}"
+            )
+        self.kernel_size = kernel_size
+        self.output_size = output_size
+        self.output_ratio = output_ratio
+        self.return_indices = return_indices
+        self.register_buffer("_random_samples", _random_samples)
+
+    def forward(self, input: Any) -> Any:
+        """(N, C, spatial...) with the sizes asked for; N may be left out."""
+        return fractional_max_pool(
+            self.spatial, input, self.kernel_size, self.output_size, self.output_ratio,
+            self.return_indices, self._random_samples,
+        )  # fmt: skip
+
+
+class FractionalMaxPool2d(_FractionalMaxPool):
+    """Maxima over windows of (N, C, H, W) at places that are drawn (Graham, 2014)."""
+
+    spatial = 2
+
+
+class FractionalMaxPool3d(_FractionalMaxPool):
+    """Maxima over windows of (N, C, D, H, W) at places that are drawn (Graham, 2014)."""
 
     spatial = 3

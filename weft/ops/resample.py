@@ -36,6 +36,7 @@ def interpolate(
     mode: str = "nearest",
     align_corners: bool = False,
     scales: Sequence[float] | None = None,
+    antialias: bool = False,
 ) -> Value:
     """`x` with its spatial axes resampled to the sizes `size`, as PyTorch's `interpolate` does.
 
@@ -45,9 +46,10 @@ def interpolate(
         align_corners: the first and last pixels of both images lie upon each other, instead of the
             images' edges.
         scales: how much larger each axis becomes, where that is not the ratio of the sizes.
+        antialias: of `linear` and `cubic`, weigh all old pixels under a new one, as Pillow does.
 
     Raises:
-        GraphError: an unknown mode.
+        GraphError: an unknown mode, or one without `antialias`.
         ShapeError: not a positive size for each spatial axis; the shape must be known.
     """
     image = concrete(x)[1:-1]
@@ -61,10 +63,18 @@ def interpolate(
     if mode not in _TAPS:
         names = ", ".join((*_TAPS, "area"))
         raise GraphError(f"interpolate: expected mode {names}, got {mode!r}{at_user_line()}")
+    if antialias and mode not in _FILTERS:
+        raise GraphError(
+            f"interpolate: expected mode linear or cubic with antialias, got {mode!r}"
+            f"{at_user_line()}"
+        )
     y = x
     for axis, (old, new) in enumerate(zip(image, size, strict=True), start=1):
         ratio = old / new if scales is None else 1 / scales[axis - 1]
-        if old != new or ratio != 1:
+        if antialias:
+            step = (old - 1) / max(new - 1, 1) if align_corners else ratio
+            y = _by_matrix(y, axis, _smooth(old, new, mode, step))
+        elif old != new or ratio != 1:
             y = _resampled(y, axis, (new, mode, align_corners), ratio)
     return y
 
@@ -91,6 +101,19 @@ def _weighted(x: Value, axis: int, taps: Taps) -> Value:
         for places, weights in taps
     ]
     return catalogue.cast(catalogue.add_n(*parts), dtype=x.dtype)
+
+
+def _by_matrix(x: Value, axis: int, matrix: Array) -> Value:
+    """A product with a matrix (new, old) along an axis."""
+    dims = concrete(x)
+    half = x.dtype.size == 2
+    wide = catalogue.cast(x, dtype=float32) if half else x
+    rows = catalogue.reshape(
+        wide, shape=(math.prod(dims[:axis]), dims[axis], math.prod(dims[axis + 1 :]))
+    )
+    product = catalogue.matmul(constant_of(matrix.astype(wide.dtype.numpy)), rows)
+    y = catalogue.reshape(product, shape=(*dims[:axis], len(matrix), *dims[axis + 1 :]))
+    return catalogue.cast(y, dtype=x.dtype) if half else y
 
 
 # Places and weights
@@ -129,6 +152,32 @@ def _cubic(old: int, new: int, ratio: float, align: bool) -> Taps:
     at = _sources(old, new, ratio, align)
     low = np.floor(at).astype(np.int64)
     return [(np.clip(low + i - 1, 0, old - 1), w) for i, w in enumerate(cubic_weights(at - low))]
+
+
+def _triangle(d: Array) -> Array:
+    return np.maximum(1 - d, 0)
+
+
+def _bump(d: Array) -> Array:
+    """Cubic convolution with the parameter -0.5, as Pillow has it."""
+    near = (1.5 * d - 2.5) * d * d + 1
+    far = ((-0.5 * d + 2.5) * d - 4) * d + 2
+    return np.where(d < 1, near, np.where(d < 2, far, 0))
+
+
+_FILTERS: Final = {"linear": (1, _triangle), "cubic": (2, _bump)}  # how far it reaches, and it
+
+
+def _smooth(old: int, new: int, mode: str, ratio: float) -> Array:
+    """The matrix (new, old) of an axis whose new pixels weigh all the old ones under them."""
+    reach, weigh = _FILTERS[mode]
+    wide = max(ratio, 1.0)
+    centre = ratio * (np.arange(new) + 0.5)[:, None]
+    first = np.maximum((centre - reach * wide + 0.5).astype(np.int64), 0)
+    last = np.minimum((centre + reach * wide + 0.5).astype(np.int64), old)
+    places = np.arange(old)
+    weights = weigh(np.abs(places + 0.5 - centre) / wide) * ((places >= first) & (places < last))
+    return weights / weights.sum(axis=1, keepdims=True)
 
 
 def cubic_weights(part: Any) -> tuple[Any, Any, Any, Any]:
@@ -211,12 +260,7 @@ def _resample_vjp(g: Value, y: Value, x: Value, **attrs: Any) -> tuple[Value]:
     matrix = np.zeros((old, size))
     for places, weights in _resample_taps(old, size, attrs["mode"], attrs["align"]):
         np.add.at(matrix, (places, np.arange(size)), weights)
-    half = g.dtype.size == 2
-    wide = catalogue.cast(g, dtype=float32) if half else g
-    rows = catalogue.reshape(wide, shape=(math.prod(dims[:at]), size, math.prod(dims[at + 1 :])))
-    product = catalogue.matmul(constant_of(matrix.astype(wide.dtype.numpy)), rows)
-    dx = catalogue.reshape(product, shape=dims)
-    return (catalogue.cast(dx, dtype=g.dtype) if half else dx,)
+    return (_by_matrix(g, at, matrix),)
 
 
 def _resample_cases() -> Iterator[Case]:

@@ -67,6 +67,7 @@ from weft.nn.functional.dropout import (
     feature_alpha_dropout,
 )
 from weft.nn.functional.embedding import embedding, embedding_bag, one_hot
+from weft.nn.functional.fractional import fractional_max_pool2d, fractional_max_pool3d
 from weft.nn.functional.grid import affine_grid, grid_sample
 from weft.nn.functional.linear import bilinear, linear
 from weft.nn.functional.loss import (
@@ -163,6 +164,8 @@ __all__ = [
     "embedding_bag",
     "feature_alpha_dropout",
     "fold",
+    "fractional_max_pool2d",
+    "fractional_max_pool3d",
     "gaussian_nll_loss",
     "gelu",
     "glu",

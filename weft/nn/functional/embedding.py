@@ -8,8 +8,9 @@ from typing import Any
 from weft import ops
 from weft.eager.argument import dims_of
 from weft.eager.call import lazy_of, recorded
+from weft.eager.lazy import trace
 from weft.eager.mode import no_grad
-from weft.errors import DTypeError, ShapeError
+from weft.errors import DTypeError, OutOfRangeError, ShapeError
 from weft.ir.dtype import DType, int64
 from weft.ir.node import Value
 from weft.ir.shape import known, show
@@ -41,6 +42,13 @@ def table_row(name: str, index: int | None, size: int) -> int | None:
             f"{name}: expected padding_idx from {-size} to {size - 1}, got {index}{at_user_line()}"
         )
     return index % size
+
+
+def _check_table(name: str, weight: Any) -> None:
+    if len(dims_of(weight)) != 2:
+        raise ShapeError(
+            f"{name}: expected a weight (rows, width), got {show(dims_of(weight))}{at_user_line()}"
+        )
 
 
 def check_indices(name: str, indices: Any) -> None:
@@ -128,6 +136,7 @@ def embedding(
         [[1.5, 2.0], [1.5, 2.0]]
     """
     check_indices("embedding", input)
+    _check_table("embedding", weight)
     row = table_row("embedding", padding_idx, dims_of(weight)[0])
     _shorten(input, weight, max_norm, norm_type)
     return _embedding(input, weight, padding_idx=row, shared=bool(scale_grad_by_freq))
@@ -231,8 +240,13 @@ def embedding_bag(
         include_last_offset: `offsets` has one more entry, the end of the last bag.
         max_norm, norm_type, scale_grad_by_freq: as for `embedding`.
         padding_idx: a row that counts for nothing.
+
+    Raises:
+        OutOfRangeError: offsets, which are looked at, that do not begin at 0 or go too far.
+        NotImplementedError: `per_sample_weights` with another mode than `sum`.
     """
     _check_bag(input, offsets, mode, per_sample_weights)
+    _check_table("embedding_bag", weight)
     rows = dims_of(weight)[0]
     static: dict[str, Any] = {
         "mode": mode, "padding_idx": table_row("embedding_bag", padding_idx, rows),
@@ -258,8 +272,23 @@ def _check_bag(input: Any, offsets: Any, mode: str, factors: Any) -> None:
             f"{show(shape)}{at_user_line()}"
         )
     if factors is not None and mode != "sum":
-        raise ValueError(
+        raise NotImplementedError(
             f"embedding_bag: per_sample_weights go with mode 'sum', got {mode!r}{at_user_line()}"
+        )
+    if offsets is not None and not trace.now.depth:
+        _check_offsets(offsets.array, shape[0])
+
+
+def _check_offsets(offsets: Any, count: int) -> None:
+    """Bags begin at 0 and lie within the input.
+
+    Raises:
+        OutOfRangeError: they do not.
+    """
+    if offsets.size and (offsets[0] != 0 or offsets[-1] > count):
+        raise OutOfRangeError(
+            f"embedding_bag: expected offsets from 0 to at most {count}, got {offsets.tolist()}"
+            f"{at_user_line()}"
         )
 
 

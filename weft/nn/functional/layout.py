@@ -73,15 +73,18 @@ def check_image(name: str, shape: Sequence[int], spatial: int) -> None:
         )
 
 
-def sizes_of(name: str, value: Any, count: int) -> tuple[int, ...]:
+def sizes_of(name: str, value: Any, count: int, one_for_all: bool = True) -> tuple[int, ...]:
     """One number for all spatial dimensions, or one each.
+
+    Args:
+        one_for_all: whether a sequence of one number is one for all as well.
 
     Raises:
         ShapeError: another number of them.
     """
     if isinstance(value, list | tuple):
         found = tuple(map(int, value))  # pyright: ignore[reportUnknownArgumentType]
-        if len(found) == 1:
+        if len(found) == 1 and one_for_all:
             return found * count
         if len(found) != count:
             raise ShapeError(f"{name}: expected 1 or {count} numbers, got {found}{at_user_line()}")

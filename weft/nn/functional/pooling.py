@@ -9,7 +9,7 @@ from weft.eager.call import cast, lazy_of, recorded, wrap
 from weft.errors import ShapeError
 from weft.ir.dtype import float64
 from weft.ir.node import Value
-from weft.ir.shape import known
+from weft.ir.shape import known, show
 from weft.nn.functional.layout import batched, channels_last, check_image, sizes_of, to_last
 from weft.ops import pooling as nodes
 from weft.ops.base import at_user_line, catalogue
@@ -63,6 +63,7 @@ class Windows:
         self, name: str, input: Any, spatial: int, kernel_size: Any, stride: Any, padding: Any = 0
     ) -> None:
         check_image(name, dims_of(input), spatial)
+        _check_filled(name, dims_of(input), -spatial - 1)
         self.name = name
         self.spatial = spatial
         self.window = sizes_of(f"{name}: kernel_size", kernel_size, spatial)
@@ -82,6 +83,14 @@ class Windows:
     def static(self) -> dict[str, Any]:
         """The arguments of the recorded function."""
         return {"spatial": self.spatial, "window": self.window, "strides": self.strides}
+
+
+def _check_filled(name: str, shape: tuple[int, ...], first: int) -> None:
+    """Refuse an input without pixels, or channels: only N may be 0."""
+    if 0 in shape[first:]:
+        raise ShapeError(
+            f"{name}: expected sizes above 0 except for N, got shape {show(shape)}{at_user_line()}"
+        )
 
 
 def _check_positive(name: str, sizes: tuple[int, ...]) -> None:
@@ -225,7 +234,9 @@ def _output(name: str, input: Any, spatial: int, output_size: Any) -> tuple[int,
 
 def adaptive_avg_pool(spatial: int, input: Any, output_size: Any) -> Any:
     """Means over as many windows as asked for."""
-    output = _output(f"adaptive_avg_pool{spatial}d", input, spatial, output_size)
+    name = f"adaptive_avg_pool{spatial}d"
+    output = _output(name, input, spatial, output_size)
+    _check_filled(name, dims_of(input), -spatial)
     return _adaptive_avg_pool(input, spatial=spatial, output=output)
 
 
@@ -246,7 +257,9 @@ def adaptive_avg_pool3d(input: Any, output_size: Any) -> Any:
 
 def adaptive_max_pool(spatial: int, input: Any, output_size: Any, return_indices: bool) -> Any:
     """Maxima over as many windows as asked for."""
-    output = _output(f"adaptive_max_pool{spatial}d", input, spatial, output_size)
+    name = f"adaptive_max_pool{spatial}d"
+    output = _output(name, input, spatial, output_size)
+    _check_filled(name, dims_of(input), 1)
     return _adaptive_max_pool(input, spatial=spatial, output=output, indices=bool(return_indices))
 
 

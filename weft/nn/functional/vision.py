@@ -24,10 +24,8 @@ _MODES = {
 
 
 @recorded
-def _interpolate(x: Value, *, size: Any, mode: str, align_corners: bool, scales: Any) -> Value:
-    return channels_last(ops.interpolate)(
-        x, size=size, mode=mode, align_corners=align_corners, scales=scales
-    )
+def _interpolate(x: Value, **static: Any) -> Value:
+    return channels_last(ops.interpolate)(x, **static)
 
 
 def interpolate(
@@ -43,9 +41,10 @@ def interpolate(
             (2), `trilinear` (3) or `area`.
         align_corners: the corners' pixels, not the images' edges, lie upon each other.
         recompute_scale_factor: use the ratio of the sizes in place of `scale_factor`.
+        antialias: of `bilinear` and `bicubic`, weigh all pixels under a new one, as Pillow does.
 
     Raises:
-        ShapeError, ValueError: sizes or a mode that do not fit; `antialias`, which is not offered.
+        ShapeError, ValueError: sizes or a mode that do not fit.
     """
     shape = dims_of(input)
     spatial = len(shape) - 2
@@ -55,9 +54,12 @@ def interpolate(
             f"interpolate: expected one of the modes {', '.join(_MODES)} that fits an input "
             f"{show(shape)}, got {mode!r}{at_user_line()}"
         )
-    if antialias or (size is None) == (scale_factor is None):
+    if (size is None) == (scale_factor is None):
+        raise ValueError(f"interpolate: expected size or scale_factor{at_user_line()}")
+    if antialias and mode not in ("bilinear", "bicubic"):
         raise ValueError(
-            f"interpolate: expected size or scale_factor, and no antialias{at_user_line()}"
+            f"interpolate: expected mode bilinear or bicubic with antialias, got {mode!r}"
+            f"{at_user_line()}"
         )
     scales: Any = None
     if size is not None:
@@ -73,7 +75,10 @@ def interpolate(
         scales = None if recompute_scale_factor else tuple(map(float, factors))
     lazy = lazy_of(input)
     dtype = lazy.type.dtype
-    static = {"size": sizes, "mode": found, "align_corners": bool(align_corners), "scales": scales}
+    static = {
+        "size": sizes, "mode": found, "align_corners": bool(align_corners), "scales": scales,
+        "antialias": bool(antialias),
+    }  # fmt: skip
     if not dtype.is_integer:
         return _interpolate(input, **static)
     return _interpolate(wrap(cast(lazy, float32)), **static).add(0.5).floor().to(dtype)

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 from weft.eager.argument import dims_of
 from weft.eager.call import recorded
-from weft.errors import ShapeError
+from weft.errors import DTypeError, ShapeError
 from weft.ir.node import Value
 from weft.ir.shape import known, show
 from weft.nn.packing import (
@@ -49,6 +49,11 @@ def pad_sequence(
     Raises:
         ShapeError: no sequences, or entries of different shapes.
     """
+    if not isinstance(sequences, Iterable):  # pyright: ignore[reportUnnecessaryIsInstance]
+        raise DTypeError(
+            f"pad_sequence: expected several sequences, got {type(sequences).__name__}"
+            f"{at_user_line()}"
+        )
     shapes = [dims_of(x) for x in sequences]
     if not shapes or any(not s or s[1:] != shapes[0][1:] for s in shapes):
         listed = ", ".join(map(show, shapes)) or "none"
