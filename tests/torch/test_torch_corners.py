@@ -132,6 +132,20 @@ SAME = {
     ],
     "shared buffers": _buffer,
     "arrays as tensors": _asarray,
+    "complex numbers beside others": lambda m: [
+        m.view_as_real(x)
+        for x in (m.ones(2, dtype=m.complex64) + 1j, m.ones(2, dtype=m.int64) * 1j, 1j + m.ones(1))
+    ],
+    "traces and powers of small integers": lambda m: [
+        m.trace(m.ones(2, 2, dtype=m.int16)), m.vander(m.tensor([3, -5], dtype=m.int8), 6)
+    ],
+    "sums with a factor": lambda m: [
+        m.ones(2).add(m.ones(2), alpha=1.5), m.tensor([3]).sub(m.tensor([1]), alpha=2),
+        m.rsub(m.ones(2), 3, alpha=0.5), m.tensor([True]).add(m.tensor([True]), alpha=True),
+    ],
+    "numbers of known bounds": lambda m: [
+        m.randint(high=1, size=(2, 3)), m.ones(2, dtype=m.int8).random_(127, None)
+    ],
     "whole complex numbers": lambda m: (float(m.tensor(2 + 0j)), int(m.tensor(3 + 0j))),
     "complex from integers": lambda m: m.view_as_real(m.tensor([1, 2]).cfloat()),
 }  # fmt: skip
@@ -201,6 +215,15 @@ WRONG = {
     "another type to share": lambda m: m.asarray(np.zeros(2), dtype=m.float32, copy=False),
     "no buffer": lambda m: m.frombuffer([1], dtype=m.int8),
     "bytes that are not enough": lambda m: m.frombuffer(b"abc", dtype=m.int16),
+    "random numbers beyond the type": lambda m: m.ones(2, dtype=m.int8).random_(0, 200),
+    "no axes to flip": lambda m: m.ones(2, 2).flip(),
+    "rows of a scalar": lambda m: m.flipud(m.tensor(1)),
+    "a turn in one axis": lambda m: m.ones(2, 2).rot90(1, [0, 0]),
+    "a factor with a fraction": lambda m: m.add(m.tensor([1]), 1, alpha=1.5),
+    "integers as complex parts": lambda m: m.complex(m.tensor([1]), m.tensor([1])),
+    "parts of two types": lambda m: m.complex(m.ones(1), m.ones(1).double()),
+    "division of integers": lambda m: m.addcdiv(m.ones(1), m.tensor([1]), m.tensor([2])),
+    "powers of a matrix": lambda m: m.vander(m.ones(2, 2)),
     "a real number from a complex one": lambda m: float(m.tensor(1j)),
 }
 
@@ -221,3 +244,20 @@ def test_a_capsule_is_taken_back():
     y[0] = 5
     assert y.tolist() == x.tolist() == [5, 1, 2]
     assert wf.asarray(to_dlpack(x)).tolist() == [5, 1, 2]
+
+
+@pytest.mark.parametrize("name", [
+    "SGD", "Adam", "AdamW", "Adagrad", "Adadelta", "RMSprop", "Rprop", "Adamax", "ASGD", "NAdam",
+    "RAdam",
+])  # fmt: skip
+def test_complex_parameters_are_trained_alike(name):
+    found = []
+    for m in (wf, torch):
+        p = m.tensor([[1 + 2j, 3 - 1j], [0.5j, -2]], requires_grad=True)
+        optimiser = getattr(m.optim, name)([p], lr=0.1)
+        for _ in range(4):
+            optimiser.zero_grad()
+            ((p * p.conj()).real.sum() + (p * (1 + 1j)).abs().sum()).backward()
+            optimiser.step()
+        found.append(m.view_as_real(p).detach())
+    same(*found, rtol=1e-4)

@@ -48,7 +48,22 @@ fmod: Final = of_two("fmod")
 
 def add(x: Any, other: Any, *, alpha: float = 1) -> Tensor:
     """`x + alpha * other`, elementwise with broadcasting."""
-    return plain_add(x, other if alpha == 1 else multiply(other, alpha))
+    return plain_add(x, _times("add", x, other, alpha))
+
+
+def _times(name: str, x: Any, other: Any, alpha: Any) -> Any:
+    """`alpha * other`, of a kind of numbers that the result may have.
+
+    Raises:
+        DTypeError: a factor with a fraction for integers.
+    """
+    if type(alpha) is int and alpha == 1:
+        return other
+    if isinstance(alpha, float) and not promoted(x, other)[0].type.dtype.is_inexact:
+        raise DTypeError(
+            f"{name}: expected a whole alpha for integers, got {alpha}{at_user_line()}"
+        )
+    return other if alpha == 1 else multiply(other, alpha)
 
 
 def subtract(x: Any, other: Any, *, alpha: float = 1) -> Tensor:
@@ -57,12 +72,12 @@ def subtract(x: Any, other: Any, *, alpha: float = 1) -> Tensor:
     Raises:
         DTypeError: of booleans, for which there is `logical_xor`.
     """
-    return plain_subtract(x, other if alpha == 1 else multiply(other, alpha))
+    return plain_subtract(x, _times("subtract", x, other, alpha))
 
 
 def rsub(x: Any, other: Any, *, alpha: float = 1) -> Tensor:
     """`other - alpha * x`, elementwise with broadcasting."""
-    return plain_subtract(other, x if alpha == 1 else multiply(x, alpha))
+    return plain_subtract(other, _times("rsub", other, x, alpha))
 
 
 def divide(x: Any, other: Any, *, rounding_mode: str | None = None) -> Tensor:

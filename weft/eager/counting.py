@@ -126,8 +126,14 @@ def unique_consecutive(
     return tuple(tensors) if len(tensors) > 1 else tensors[0]
 
 
-def isin(elements: Any, test_elements: Any, *, invert: bool = False) -> Tensor:
-    """Whether each element is among `test_elements`."""
+def isin(
+    elements: Any, test_elements: Any, *, assume_unique: bool = False, invert: bool = False
+) -> Tensor:
+    """Whether each element is among `test_elements`.
+
+    Args:
+        assume_unique: of no influence.
+    """
     found = np.isin(array_of(lazy_of(elements)), array_of(lazy_of(test_elements)), invert=invert)
     return wrap(leaf(found), kind_of(elements, test_elements))
 

@@ -152,19 +152,25 @@ class Random(Handle):
         found = function.record((next_counter(generator), *given), static)[0]
         return write(self, cast(found, own), name)
 
-    def random_(
-        self, low: int | None = None, high: int | None = None, *,
-        generator: Generator | None = None,
-    ) -> Self:  # fmt: skip
+    def random_(self, *bounds: int | None, generator: Generator | None = None) -> Self:
         """Fill with integers from `low` (0) to below `high`, or to what the element type holds.
 
-        Called as `random_(high)` or `random_(low, high)`.
+        Called as `random_(high)` or `random_(low, high)`, where `high` may be `None`.
+
+        Raises:
+            ShapeError: no such integers, or some that the element type does not hold.
         """
         kind = self.lazy.type.dtype
-        if high is None:
-            low, high = 0, _largest(kind) + 1 if low is None else low
-        if low is None or not low < high:
-            raise ShapeError(f"random_: expected low < high, got {low}, {high}{at_user_line()}")
+        most = _largest(kind)
+        first, last = bounds if len(bounds) == 2 else (0, *bounds, None)[:2]
+        low, high = int(first or 0), most + 1 if last is None else int(last)
+        least = 0 if kind.kind in "bu" else -most - 1 if kind.is_integer else -math.inf
+        within = kind.is_floating or least <= low <= high <= most + 1
+        if not low < high or not within:
+            raise ShapeError(
+                f"random_: expected low < high, within what {kind} holds, got {low}, {high}"
+                f"{at_user_line()}"
+            )
         static = {"shape": self._shape(), "low": int(low), "high": int(high), "dtype": kind}
         return write(self, integers_node.record((next_counter(generator),), static)[0], "random_")
 

@@ -69,10 +69,19 @@ def adjoint(x: Any) -> Tensor:
 def complex(real: Any, imag: Any) -> Tensor:
     """Complex numbers of real and imaginary parts.
 
+    Raises:
+        DTypeError: parts that are no floating numbers, or of two types.
+
     >>> import weft as wf
     >>> wf.complex(wf.tensor([1.0]), wf.tensor([2.0])).tolist()
     [(1+2j)]
     """
+    kinds = [x.lazy.type.dtype for x in (real, imag) if isinstance(x, Handle)]
+    if len(set(kinds)) > 1 or not all([kind.is_floating for kind in kinds]):
+        raise DTypeError(
+            f"complex: expected parts of one floating type, got {', '.join(map(str, kinds))}"
+            f"{at_user_line()}"
+        )
     return call(REGISTRY["complex"], real, imag)
 
 

@@ -11,7 +11,6 @@ from weft.eager.call import (
     Recorded,
     cast,
     kind_of,
-    lazy_of,
     promoted,
     recorded,
     under_autocast,
@@ -19,6 +18,7 @@ from weft.eager.call import (
 )
 from weft.eager.handle import Handle
 from weft.eager.lazy import Lazy
+from weft.eager.reduction import counted
 from weft.errors import DTypeError, ShapeError
 from weft.ir import dtype as types
 from weft.ir.node import Value
@@ -303,8 +303,8 @@ def tensordot(x: Any, other: Any, dims: Any = 2, *, axes: Any = None) -> Tensor:
 
 
 def trace(x: Any, offset: int = 0, axis1: int = 0, axis2: int = 1) -> Tensor:
-    """The sum of a diagonal."""
-    return _trace.on(kind_of(x), lazy_of(x), offset=offset, axes=(axis1, axis2))
+    """The sum of a diagonal; of integers as int64."""
+    return _trace.on(kind_of(x), counted(x), offset=offset, axes=(axis1, axis2))
 
 
 # Distances

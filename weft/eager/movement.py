@@ -13,6 +13,8 @@ from weft.eager.argument import axes_of, axis_of, dims_of, either, integer, size
 from weft.eager.call import kind_of, lazy_of, record, recorded, wrap
 from weft.eager.handle import Handle
 from weft.eager.indexing import get
+from weft.eager.promotion import TORCH
+from weft.eager.reduction import counted
 from weft.eager.shaping import broadcast_to, reshape
 from weft.errors import DTypeError, OutOfRangeError, ShapeError
 from weft.ir.dtype import int64
@@ -272,14 +274,17 @@ def repeat_interleave(
 
 
 def flip(x: Any, *given: Any, dims: Any = None, axis: Any = None) -> Tensor:
-    """The axes `dims` (all of them, if none is given) in reverse order.
+    """The axes `dims` (of NumPy's arrays all of them, if none is given) in reverse order.
 
     Raises:
+        DTypeError: no axes.
         OutOfRangeError: an axis outside the rank.
     """
     if not given:
         given = (axis if dims is None else dims,)
     lazy = lazy_of(x)
+    if given == (None,) and isinstance(x, Handle) and x.rules is TORCH:
+        raise DTypeError(f"flip: expected dims, got none{at_user_line()}")
     named = None if given == (None,) else sizes("flip", given)
     axes = () if named == () else axes_of("flip", named, len(dims_of(lazy)))
     return wrap(record(REGISTRY["flip"], (lazy,), {"axes": axes})[0], kind_of(x))
@@ -287,12 +292,14 @@ def flip(x: Any, *given: Any, dims: Any = None, axis: Any = None) -> Tensor:
 
 def fliplr(x: Any) -> Tensor:
     """The columns in reverse order."""
-    return flip(x, 1)
+    return flip(x, (1,))
 
 
 def flipud(x: Any) -> Tensor:
     """The rows in reverse order."""
-    return flip(x, 0)
+    if not dims_of(x):
+        raise ShapeError(f"flipud: expected rank 1 or more, got a scalar{at_user_line()}")
+    return flip(x, (0,))
 
 
 @recorded
@@ -325,8 +332,16 @@ def _turned(x: Value, *, k: int, axes: tuple[int, int]) -> Value:
 
 
 def rot90(x: Any, k: int = 1, dims: Any = (0, 1), *, axes: Any = None) -> Tensor:
-    """Turned by `k` quarter turns, from the first axis to the second."""
-    return _turned.on(kind_of(x), lazy_of(x), k=k, axes=tuple(axes or dims))
+    """Turned by `k` quarter turns, from the first axis to the second.
+
+    Raises:
+        OutOfRangeError: an axis outside the rank.
+        ShapeError: not two different axes.
+    """
+    plane = sizes("rot90", (axes or dims,))
+    if len(axes_of("rot90", plane, len(dims_of(x)))) != 2 or len(plane) != 2:
+        raise ShapeError(f"rot90: expected two dims, got {plane}{at_user_line()}")
+    return _turned.on(kind_of(x), lazy_of(x), k=k, axes=plane)
 
 
 # Parts of matrices
@@ -380,8 +395,16 @@ def _vander(x: Value, *, columns: int | None, increasing: bool) -> Value:
 
 
 def vander(x: Any, N: int | None = None, increasing: bool = False) -> Tensor:
-    """Powers of a vector, a column each, the highest first unless `increasing`."""
-    return _vander.on(kind_of(x), lazy_of(x), columns=N, increasing=increasing)
+    """Powers of a vector, a column each, the highest first unless `increasing`; integers as int64.
+
+    Raises:
+        ShapeError: no vector, or fewer columns than none.
+    """
+    if len(dims_of(x)) != 1 or (N is not None and N < 0):
+        raise ShapeError(
+            f"vander: expected a vector and N >= 0, got {dims_of(x)} and {N}{at_user_line()}"
+        )
+    return _vander.on(kind_of(x), counted(x), columns=N, increasing=increasing)
 
 
 class Movement(Handle):

@@ -101,7 +101,7 @@ class Rules:
         if isinstance(number, int):
             return types.int64 if beside is types.bool_ else beside
         if isinstance(number, complex):
-            return complex_of(beside)
+            return beside if beside.is_complex else complex_of(self.floating(beside))
         return self.floating(beside)
 
     def floating(self, dtype: DType) -> DType:

@@ -275,7 +275,7 @@ def randn(
 
 
 def randint(
-    low: int, high: Any = None, size: Any = None, *,
+    low: int = 0, high: Any = None, size: Any = None, *,
     generator: Generator | None = None, dtype: Any = None, device: Any = None,
     requires_grad: bool = False,
 ) -> Tensor:  # fmt: skip

@@ -63,7 +63,7 @@ def _reduced(op: Op, lazy: Lazy, x: Any, dim: Any, keepdim: bool, **attrs: Any) 
     return wrap(record(op, (lazy,), {"axes": axes, "keepdims": keepdim, **attrs})[0], kind_of(x))
 
 
-def _counted(x: Any, dtype: Any) -> Lazy:
+def counted(x: Any, dtype: Any = None) -> Lazy:
     """A value to add up: booleans and integers as int64 if no type is given."""
     lazy = lazy_of(x)
     if dtype is not None:
@@ -84,7 +84,7 @@ def sum(
         OutOfRangeError: an axis outside the rank.
     """
     dims = either("sum", dim, axis)
-    return _reduced(REGISTRY["sum"], _counted(x, dtype), x, dims, keepdim or keepdims)
+    return _reduced(REGISTRY["sum"], counted(x, dtype), x, dims, keepdim or keepdims)
 
 
 def prod(
@@ -97,7 +97,7 @@ def prod(
         OutOfRangeError: an axis outside the rank.
     """
     dims = either("prod", dim, axis)
-    return _reduced(REGISTRY["prod"], _counted(x, dtype), x, dims, keepdim or keepdims)
+    return _reduced(REGISTRY["prod"], counted(x, dtype), x, dims, keepdim or keepdims)
 
 
 def mean(
@@ -127,7 +127,7 @@ def nansum(
     x: Any, dim: Any = None, keepdim: bool = False, *, dtype: Any = None, axis: Any = None
 ) -> Tensor:
     """The sum of all that are not NaN."""
-    lazy = _counted(x, dtype)
+    lazy = counted(x, dtype)
     axes = axes_of("nansum", either("nansum", dim, axis), rank_of(lazy))
     return _nansum.on(kind_of(x), lazy, axes=axes, keepdims=keepdim)
 

@@ -163,6 +163,15 @@ def addcmul(x: Any, tensor1: Any, tensor2: Any, *, value: Any = 1) -> Tensor:
 
 @_older
 def addcdiv(x: Any, tensor1: Any, tensor2: Any, *, value: Any = 1) -> Tensor:
-    """`x + value * tensor1 / tensor2`, elementwise with broadcasting."""
+    """`x + value * tensor1 / tensor2`, elementwise with broadcasting.
+
+    Raises:
+        DTypeError: integers are to be divided by integers, as PyTorch did by rounding.
+    """
     like = kind_of(x, tensor1, tensor2)
+    if not any([y.type.dtype.is_inexact for y in promoted(tensor1, tensor2)]):
+        raise DTypeError(
+            f"addcdiv: expected floating numbers, got integers; divide them yourself"
+            f"{at_user_line()}"
+        )
     return _addcdiv.on(like, *promoted(x, tensor1, tensor2, value, floats=True))

@@ -128,8 +128,6 @@ class Optimizer:
             raise OptimizerError(
                 f"{name}: expected tensors, got {type(p).__name__}{at_user_line()}"
             )
-        if p.dtype.is_complex:
-            raise DTypeError(f"{name}: expected real parameters, got {p.dtype}{at_user_line()}")
         if not (p.is_leaf or self.differentiable):
             raise OptimizerError(
                 f"{name}: expected leaves, got the result of an operation; optimise what it was "
@@ -263,7 +261,8 @@ class Optimizer:
             static.append(
                 Bucket(rule, tuple(hyper), len(params), len(names), flags, self.takes_rows)
             )
-            values += [number(x, _arithmetic(dtype)) for x in hyper.values()]
+            kind = dtype.real if dtype.is_complex else _arithmetic(dtype)
+            values += [number(x, kind) for x in hyper.values()]
             values += [p.lazy for p in params]
             values += [p.grad.lazy for p in params]
             changed += params
@@ -382,10 +381,10 @@ class Optimizer:
 
 
 def _filled(p: Tensor, fill: float) -> Tensor:
-    """State of a parameter's shape; at least float32."""
+    """State of a parameter's shape; at least float32. Both parts of complex state are filled."""
     state = storage.zeros(p.shape, _arithmetic(p.dtype).numpy)
     if fill:
-        state.fill(fill)
+        state.fill(complex(fill, fill) if p.dtype.is_complex else fill)
     return wrap(leaf(state))
 
 
@@ -416,12 +415,26 @@ def _apply(bucket: Bucket, hyper: Hyper, p: Value, g: Any, *slots: Value) -> Upd
     if isinstance(g, RowSparse) and not bucket.rows:
         g = g.dense()
     to = _arithmetic(p.dtype)
+    if p.dtype.is_complex:
+        # Of complex numbers, the slope of a descent is the conjugate: see weft.ops.complex.
+        pairs = [_parts(x) for x in (p, catalogue.conj(g), *slots)]
+        found = bucket.rule(*pairs, hyper=hyper, **dict(bucket.flags))
+        return Update(_whole(found.p), tuple([_whole(x) for x in found.slots]))
     if to is p.dtype:
         return bucket.rule(p, g, *slots, hyper=hyper, **dict(bucket.flags))
     g = g.dense() if isinstance(g, RowSparse) else g
     wide, g = catalogue.cast(p, dtype=to), catalogue.cast(g, dtype=to)
     found = bucket.rule(wide, g, *slots, hyper=hyper, **dict(bucket.flags))
     return Update(catalogue.cast(found.p, dtype=p.dtype), found.slots)
+
+
+def _parts(x: Value) -> Value:
+    """Complex numbers as pairs of real ones: that is how they are updated, as in PyTorch."""
+    return catalogue.stack(catalogue.real(x), catalogue.imag(x), axis=-1)
+
+
+def _whole(x: Value) -> Value:
+    return catalogue.complex(x[..., 0], x[..., 1])
 
 
 _UPDATE = Recorded(_update, differentiable=False, rows=True)
