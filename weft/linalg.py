@@ -35,6 +35,7 @@ from weft.eager.norming import cond as cond
 from weft.eager.norming import matrix_norm as matrix_norm
 from weft.eager.norming import norm_of as norm
 from weft.eager.norming import vector_norm as vector_norm
+from weft.eager.outlet import with_outlet
 from weft.eager.shaping import diagonal as any_diagonal
 from weft.eager.shaping import movedim, reshape
 from weft.eager.solving import det as det
@@ -157,3 +158,7 @@ def tensorsolve(A: Any, B: Any, dims: Any = None) -> Tensor:
             f"tensorsolve: expected {count} right sides, got shape {dims_of(B)}{at_user_line()}"
         )
     return reshape(solve(reshape(whole, count, count), reshape(B, -1)), *rest)
+
+
+for _name in __all__:
+    globals()[_name] = with_outlet(globals()[_name], __name__)

@@ -143,6 +143,42 @@ SAME = {
         m.ones(2).add(m.ones(2), alpha=1.5), m.tensor([3]).sub(m.tensor([1]), alpha=2),
         m.rsub(m.ones(2), 3, alpha=0.5), m.tensor([True]).add(m.tensor([True]), alpha=True),
     ],
+    "products that what is there does not count for": lambda m: [
+        f(m.full(shape, float("nan")), *[m.ones(*s) for s in shapes], beta=0, alpha=2)
+        for f, shape, shapes in (
+            (m.addmm, (2, 2), ((2, 3), (3, 2))), (m.addmv, (2,), ((2, 3), (3,))),
+            (m.addbmm, (2, 2), ((4, 2, 3), (4, 3, 2))), (m.addr, (2, 3), ((2,), (3,))),
+            (m.baddbmm, (4, 2, 2), ((4, 2, 3), (4, 3, 2))),
+        )
+    ],
+    "products of small integers": lambda m: [
+        f(*[m.full((2, 2), 7, dtype=m.int8)] * n)
+        for f, n in (
+            (m.addmm, 3), (m.inner, 2), (m.tensordot, 2), (m.mm, 2),
+            (lambda *xs: m.einsum("ij,jk->ik", *xs), 2),
+        )
+    ],
+    "a complex vector conjugated": lambda m: m.view_as_real(
+        m.vdot(m.tensor([1 + 2j, 3 - 1j]), m.tensor([2j, 1 + 1j]))
+    ),
+    "sums over numbered axes": lambda m: [
+        m.einsum(m.arange(6.0).reshape(2, 3), [0, 1], m.ones(3, 2), [1, 51], [51, 0]),
+        m.einsum(m.ones(4, 2, 3), [..., 1], m.arange(3.0), [1]),
+    ],
+    "the first argument by name": lambda m: [
+        m.sum(input=m.ones(2, 3), dim=1), m.linalg.vector_norm(m.ones(2, 3), dim=1),
+        m.addmv(input=m.ones(2), mat=m.ones(2, 2), vec=m.ones(2)),
+    ],
+    "out= in weft.linalg": lambda m: _written(
+        m, m.linalg.vector_norm, m.zeros(2), m.arange(6.0).reshape(2, 3), dim=1
+    ),
+    "even steps written to a part": lambda m: [
+        _written(m, f, x.narrow(1, 1, 2), 0, 3, 4) is None or x
+        for f in (m.linspace, m.logspace)
+        for x in [m.zeros(2, 3)]
+    ],
+    "even steps of complex numbers": lambda m: m.view_as_real(m.linspace(1, 3 + 2j, 3)),
+    "places as often as is said": lambda m: m.repeat_interleave(m.tensor([2, 0, 3])),
     "numbers of known bounds": lambda m: [
         m.randint(high=1, size=(2, 3)), m.ones(2, dtype=m.int8).random_(127, None)
     ],
@@ -184,12 +220,21 @@ def test_complex_numbers_become_real_with_a_warning():
 
 
 def test_the_older_spelling_of_fused_products():
-    one, two = ([1.0, 2.0], [3.0, 4.0])
-    for name in ("addcmul", "addcdiv"):
-        with pytest.warns(UserWarning, match="by its name"):
-            found = getattr(wf, name)(wf.tensor(one), 2, wf.tensor(two), wf.tensor(one))
-        expected = getattr(torch, name)(*map(torch.tensor, (one, two, one)), value=2)
-        same(found, expected)
+    rows, wide = np.float32([[1, 2], [3, 4]]), np.float32([[[1, 2], [3, 5]]])
+    cases = {
+        "addcmul": (rows, 2, rows, rows), "addcdiv": (rows, 2, rows, rows),
+        "addmm": (2, rows, 3, rows, rows), "addbmm": (2, rows, wide, wide),
+        "baddbmm": (2, wide, 0.5, wide, wide), "addmv": (2, rows[0], rows, rows[1]),
+    }  # fmt: skip
+    for name, given in cases.items():
+        names = ("value",) if name.startswith("addc") else ("beta", "alpha")
+        with pytest.warns(UserWarning, match="by name"):
+            arguments = [wf.tensor(x) if isinstance(x, np.ndarray) else x for x in given]
+            found = getattr(wf, name)(*arguments)
+        tensors = [torch.tensor(x) for x in given if isinstance(x, np.ndarray)]
+        plain = [x for x in given if not isinstance(x, np.ndarray)]
+        options = dict(zip(names, plain, strict=False))
+        same(found, getattr(torch, name)(*tensors, **options))
 
 
 WRONG = {

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import string
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, Final
 
@@ -17,7 +18,7 @@ from weft.eager.call import (
     wrap,
 )
 from weft.eager.handle import Handle
-from weft.eager.lazy import Lazy
+from weft.eager.older import older
 from weft.eager.reduction import counted
 from weft.errors import DTypeError, ShapeError
 from weft.ir import dtype as types
@@ -56,10 +57,13 @@ _WIDE = {
 }  # fmt: skip
 
 
-def _factors(*xs: Any) -> list[Lazy]:
-    """Values of one type that products know: small integers are widened."""
+def _product(run: Recorded, like: Any, *xs: Any, **static: Any) -> Tensor:
+    """A product of values of one type; of small integers by way of int64."""
     lazies = under_autocast("matmul", promoted(*xs))
-    return [cast(x, types.int64) if x.type.dtype in _WIDE else x for x in lazies]
+    kind = lazies[0].type.dtype
+    if kind not in _WIDE:
+        return run.on(like, *lazies, **static)
+    return run.on(like, *[cast(x, types.int64) for x in lazies], **static).to(kind)
 
 
 def matmul(x: Any, other: Any) -> Tensor:
@@ -131,8 +135,9 @@ def dot(x: Any, other: Any) -> Tensor:
 
 
 def vdot(x: Any, other: Any) -> Tensor:
-    """The sum of the products of two vectors."""
-    return dot(x, other)
+    """The sum of the products of two vectors, of which the first is conjugated."""
+    _ranks("vdot", (x, other), (1, 1))
+    return _product(_vecdot, kind_of(x, other), x, other, axis=0)
 
 
 @recorded
@@ -151,39 +156,49 @@ def _plainly_added(c: Value, x: Value, y: Value, *, summed: bool) -> Value:
 
 def _with_product(c: Any, x: Any, y: Any, beta: Any, alpha: Any, summed: bool = False) -> Tensor:
     like = kind_of(c, x, y)
+    if type(beta) in (int, float) and beta == 0:  # what is there counts for nothing, NaN included
+        c, beta = 0, 1
     if beta == 1 and alpha == 1:
-        return _plainly_added.on(like, *_factors(c, x, y), summed=summed)
-    return _added.on(like, *_factors(c, x, y, beta, alpha), summed=summed)
+        return _product(_plainly_added, like, c, x, y, summed=summed)
+    return _product(_added, like, c, x, y, beta, alpha, summed=summed)
 
 
+@older("beta", "alpha")
 def addmm(x: Any, mat1: Any, mat2: Any, *, beta: Any = 1, alpha: Any = 1) -> Tensor:
     """`beta * x + alpha * (mat1 @ mat2)` for two matrices."""
     _ranks("addmm", (mat1, mat2), (2, 2))
     return _with_product(x, mat1, mat2, beta, alpha)
 
 
+@older("beta", "alpha")
 def addmv(x: Any, mat: Any, vec: Any, *, beta: Any = 1, alpha: Any = 1) -> Tensor:
     """`beta * x + alpha * (mat @ vec)` for a matrix and a vector."""
     _ranks("addmv", (mat, vec), (2, 1))
     return _with_product(x, mat, vec, beta, alpha)
 
 
+@older("beta", "alpha")
 def baddbmm(x: Any, batch1: Any, batch2: Any, *, beta: Any = 1, alpha: Any = 1) -> Tensor:
     """`beta * x + alpha * (batch1 @ batch2)` for as many pairs of matrices."""
     _ranks("baddbmm", (batch1, batch2), (3, 3))
     return _with_product(x, batch1, batch2, beta, alpha)
 
 
+@older("beta", "alpha")
 def addbmm(x: Any, batch1: Any, batch2: Any, *, beta: Any = 1, alpha: Any = 1) -> Tensor:
     """`beta * x + alpha * sum(batch1 @ batch2)`, summed over the pairs of matrices."""
     _ranks("addbmm", (batch1, batch2), (3, 3))
     return _with_product(x, batch1, batch2, beta, alpha, summed=True)
 
 
+@older("beta", "alpha")
 def addr(x: Any, vec1: Any, vec2: Any, *, beta: Any = 1, alpha: Any = 1) -> Tensor:
     """`beta * x + alpha * outer(vec1, vec2)`."""
     _ranks("addr", (vec1, vec2), (1, 1))
-    return outer(vec1, vec2) * alpha + (x * beta if beta != 1 else x)
+    added = outer(vec1, vec2) * alpha
+    if type(beta) in (int, float) and beta == 0:
+        return added
+    return added + (x * beta if beta != 1 else x)
 
 
 def chain_matmul(*matrices: Any) -> Tensor:
@@ -231,7 +246,7 @@ ger = outer
 
 def inner(x: Any, other: Any) -> Tensor:
     """The sum of products over the last axes."""
-    return _inner.on(kind_of(x, other), *_factors(x, other))
+    return _product(_inner, kind_of(x, other), x, other)
 
 
 def kron(x: Any, other: Any) -> Tensor:
@@ -273,11 +288,14 @@ def _vecdot(x: Value, y: Value, *, axis: int) -> Value:
 
 def vecdot(x: Any, y: Any, *, dim: int = -1) -> Tensor:
     """The sum of products along an axis; other axes broadcast."""
-    return _vecdot.on(kind_of(x, y), *_factors(x, y), axis=dim)
+    return _product(_vecdot, kind_of(x, y), x, y, axis=dim)
 
 
-def einsum(equation: str, *operands: Any) -> Tensor:
+def einsum(equation: Any, *operands: Any) -> Tensor:
     """Einstein's summation: products of elements, summed over letters that the result lacks.
+
+    Instead of an equation, each operand may be followed by a list of numbers that stand for its
+    axes; a last list is for the result.
 
     Raises:
         GraphError, ShapeError: an equation that is malformed, or does not fit the operands.
@@ -287,9 +305,20 @@ def einsum(equation: str, *operands: Any) -> Tensor:
         >>> wf.einsum("ij,jk->ik", wf.ones((2, 3)), wf.ones((3, 4))).shape
         (2, 4)
     """
+    if not isinstance(equation, str):
+        equation, operands = _lettered((equation, *operands))
     if len(operands) == 1 and isinstance(operands[0], list | tuple):
         operands = tuple(operands[0])
-    return _einsum.on(kind_of(*operands), *_factors(*operands), spec=equation.replace(" ", ""))
+    return _product(_einsum, kind_of(*operands), *operands, spec=equation.replace(" ", ""))
+
+
+def _lettered(given: tuple[Any, ...]) -> tuple[str, tuple[Any, ...]]:
+    """An equation and its operands, which come with lists of numbers instead of letters."""
+    count = len(given) // 2 * 2
+    letters = {n: letter for n, letter in enumerate(string.ascii_letters)} | {...: "..."}
+    terms = ["".join([letters[n] for n in x]) for x in given[1:count:2]]
+    result = "->" + "".join([letters[n] for n in given[-1]]) if len(given) > count else ""
+    return ",".join(terms) + result, given[:count:2]
 
 
 def tensordot(x: Any, other: Any, dims: Any = 2, *, axes: Any = None) -> Tensor:
@@ -299,7 +328,7 @@ def tensordot(x: Any, other: Any, dims: Any = 2, *, axes: Any = None) -> Tensor:
         given = given.array.tolist()
     if not isinstance(given, int):
         given = tuple([(a,) if isinstance(a, int) else tuple(a) for a in given])
-    return _tensordot.on(kind_of(x, other), *_factors(x, other), axes=given)
+    return _product(_tensordot, kind_of(x, other), x, other, axes=given)
 
 
 def trace(x: Any, offset: int = 0, axis1: int = 0, axis2: int = 1) -> Tensor:

@@ -250,9 +250,16 @@ def _repeated(x: Value, *, repeats: Any, axis: int | None) -> Value:
 
 
 def repeat_interleave(
-    x: Any, repeats: Any, dim: Any = None, *, output_size: int | None = None, axis: Any = None
+    x: Any,
+    repeats: Any = None,
+    dim: Any = None,
+    *,
+    output_size: int | None = None,
+    axis: Any = None,
 ) -> Tensor:
     """Each element along an axis repeated; without an axis, of all in row-major order.
+
+    Called with numbers alone, it gives the place of each in them, as often as they say.
 
     Args:
         repeats: a number, or one an element (which is looked at, as it decides the shape).
@@ -262,6 +269,8 @@ def repeat_interleave(
         ShapeError: not as many numbers as elements.
     """
     at = either("repeat_interleave", dim, axis)
+    if repeats is None:
+        x, repeats = np.arange(dims_of(x)[0]), x
     if isinstance(repeats, Handle):
         repeats = repeats.array.tolist()
     times = repeats if isinstance(repeats, int) else tuple(repeats)

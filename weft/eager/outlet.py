@@ -20,8 +20,15 @@ PLAIN: Final = frozenset(
 """What functions return that give no tensors."""
 
 
-def with_outlet(function: Any) -> Any:
-    """A function of the public interface that takes `out=`, if it gives tensors; else as it is."""
+VECTORS: Final = frozenset({"arange", "linspace", "logspace"})
+"""Functions whose numbers fill any shape in row-major order."""
+
+
+def with_outlet(function: Any, module: str = "weft") -> Any:
+    """A function of a public module that takes `out=`, if it gives tensors; else as it is.
+
+    It takes its first argument under PyTorch's name, `input`, as well.
+    """
     if not isinstance(function, FunctionType | Recorded):
         return function
     inner = cast("Callable[..., Any]", function)
@@ -31,13 +38,15 @@ def with_outlet(function: Any) -> Any:
 
     @functools.wraps(inner)
     def called(*args: Any, out: Any = None, **options: Any) -> Any:
+        if "input" in options and "input" not in parameters:
+            args = (options.pop("input"), *args)
         if out is None:
             return inner(*args, **options)
         if "dtype" in parameters and isinstance(out, Handle):
             options.setdefault("dtype", out.lazy.type.dtype)  # computed as what it is written to
         return _written(inner.__name__, inner(*args, **options), out)
 
-    called.__module__ = "weft"  # where it is found by its name, to be pickled for example
+    called.__module__ = module  # where it is found by its name, to be pickled for example
     return called
 
 
@@ -69,6 +78,9 @@ def _written(name: str, found: Any, out: Any) -> Any:
             f"{at_user_line()}"
         )
     target: Any = out
-    if target.shape != cast("Any", found).shape:
-        target.resize_(cast("Any", found).shape)
-    return write(target, found.lazy, name)
+    result: Any = found
+    if name in VECTORS and target.numel() == result.numel():
+        result = result.reshape(target.shape)
+    if target.shape != result.shape:
+        target.resize_(result.shape)
+    return write(target, result.lazy, name)

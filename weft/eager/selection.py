@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import functools
-import warnings
-from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from weft import ops
@@ -13,6 +10,7 @@ from weft.eager.arithmetic import plain_minimum as minimum
 from weft.eager.call import cast, kind_of, lazy_of, promoted, record, recorded, wrap
 from weft.eager.handle import Handle
 from weft.eager.lazy import Lazy
+from weft.eager.older import older
 from weft.eager.promotion import TORCH
 from weft.errors import DTypeError
 from weft.ir.dtype import bool_
@@ -139,29 +137,14 @@ def _addcdiv(x: Value, first: Value, second: Value, value: Value) -> Value:
     return x + value * first / second
 
 
-def _older(function: Callable[..., Tensor]) -> Callable[..., Tensor]:
-    """The function also as it was called before PyTorch 1.5: `f(x, value, tensor1, tensor2)`."""
-
-    @functools.wraps(function)
-    def called(x: Any, *given: Any, **named: Any) -> Tensor:
-        if len(given) != 3:
-            return function(x, *given, **named)
-        text = f"{function.__name__}: pass value by its name, behind the tensors"
-        warnings.warn(text, UserWarning, stacklevel=2)
-        value, *tensors = given
-        return function(x, *tensors, value=value)
-
-    return called
-
-
-@_older
+@older("value")
 def addcmul(x: Any, tensor1: Any, tensor2: Any, *, value: Any = 1) -> Tensor:
     """`x + value * tensor1 * tensor2`, elementwise with broadcasting."""
     like = kind_of(x, tensor1, tensor2)
     return _addcmul.on(like, *promoted(x, tensor1, tensor2, value))
 
 
-@_older
+@older("value")
 def addcdiv(x: Any, tensor1: Any, tensor2: Any, *, value: Any = 1) -> Tensor:
     """`x + value * tensor1 / tensor2`, elementwise with broadcasting.
 

@@ -10,6 +10,7 @@ from weft.eager.call import leaf, recorded, wrap
 from weft.eager.creation import dims, finished, floating
 from weft.eager.device import check_device
 from weft.eager.lazy import Array
+from weft.eager.promotion import complex_of, default_dtype
 from weft.errors import ShapeError
 from weft.ir.dtype import DType, as_dtype, int64
 from weft.ir.node import Value
@@ -100,8 +101,15 @@ def linspace(
     [0.0, 0.25, 0.5, 0.75, 1.0]
     """
     check_device(device)
-    kind = floating(dtype)
+    kind = _kind(dtype, start, end)
     return _from(_even("linspace", start, end, steps, kind), kind, requires_grad)
+
+
+def _kind(dtype: Any, *numbers: Any) -> DType:
+    """The type that is given, or the default one: of complex numbers, if one is complex."""
+    if dtype is None and any([isinstance(_number(x), complex) for x in numbers]):
+        return complex_of(default_dtype())
+    return floating(dtype)
 
 
 def _even(name: str, start: Any, end: Any, steps: Any, kind: DType) -> Array:
@@ -112,12 +120,12 @@ def _even(name: str, start: Any, end: Any, steps: Any, kind: DType) -> Array:
 
 
 def logspace(
-    start: Any, end: Any, steps: int, base: float = 10.0, *,
+    start: Any, end: Any, steps: int, base: Any = 10.0, *,
     dtype: Any = None, device: Any = None, requires_grad: bool = False,
 ) -> Tensor:  # fmt: skip
     """`base` to the powers `linspace(start, end, steps)`."""
     check_device(device)
-    kind = floating(dtype)
+    kind = _kind(dtype, start, end, base)
     powers = _even("logspace", start, end, steps, kind)
     return _from(np.power(base, powers), kind, requires_grad)
 
