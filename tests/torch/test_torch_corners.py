@@ -1,5 +1,6 @@
 """Small things that PyTorch's own tests ask for: the same values, types and errors here."""
 
+import operator
 import warnings
 
 import numpy as np
@@ -179,6 +180,10 @@ SAME = {
     ],
     "even steps of complex numbers": lambda m: m.view_as_real(m.linspace(1, 3 + 2j, 3)),
     "places as often as is said": lambda m: m.repeat_interleave(m.tensor([2, 0, 3])),
+    "large arguments of Bessel functions": lambda m: [
+        f(m.tensor([-1.7e308, -1e4, 0.0, 0.5, 1.7e308], dtype=m.float64))
+        for f in (m.special.i0, m.special.i1)
+    ],
     "numbers of known bounds": lambda m: [
         m.randint(high=1, size=(2, 3)), m.ones(2, dtype=m.int8).random_(127, None)
     ],
@@ -235,6 +240,27 @@ def test_the_older_spelling_of_fused_products():
         plain = [x for x in given if not isinstance(x, np.ndarray)]
         options = dict(zip(names, plain, strict=False))
         same(found, getattr(torch, name)(*tensors, **options))
+
+
+class Asked:
+    """An operand that knows what to do with tensors."""
+
+    def __radd__(self, other):
+        return "radd"
+
+    __rmul__ = __rsub__ = __rpow__ = __rtruediv__ = __rmatmul__ = __rand__ = __rlshift__ = __radd__
+
+
+@pytest.mark.parametrize("name", [
+    "add", "mul", "sub", "truediv", "pow", "matmul", "and_", "lshift", "iadd", "imul", "ipow",
+])  # fmt: skip
+def test_operators_ask_the_other_operand(name):
+    for m in (torch, wf):
+        assert getattr(operator, name)(m.ones(2, 2, dtype=m.int64), Asked()) == "radd"
+        assert (m.ones(2) == Asked()) is False
+        assert (m.ones(2) != None) is True  # noqa: E711
+    with pytest.raises(TypeError):
+        wf.ones(2) - "one"
 
 
 WRONG = {

@@ -6,6 +6,8 @@ import sys
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from weft.eager.call import (
     binary,
     cast,
@@ -33,10 +35,26 @@ Binary = Callable[[Any, Any], "Tensor"]
 Unary = Callable[[Any], "Tensor"]
 
 
-def of_two(name: str, floats: bool = False) -> Binary:
-    """A catalogue operation of two inputs; `floats`: integers become floating first."""
+def takes(x: Any) -> bool:
+    """Whether it can stand beside a tensor in an operation."""
+    return isinstance(x, Handle | np.ndarray | np.generic | int | float | complex | list | tuple)
+
+
+def _asked(op: Op, x: Any, other: Any, floats: bool) -> Any:
+    """An operator on operands of any type."""
+    return binary(op, x, other, floats) if takes(x) and takes(other) else NotImplemented
+
+
+def of_two(name: str, floats: bool = False, operator: bool = False) -> Binary:
+    """A catalogue operation of two inputs.
+
+    Args:
+        floats: integers become floating first.
+        operator: of other operands it is `NotImplemented`, so that Python asks them.
+    """
     op: Op = REGISTRY[name]
     plans = plans_of(op)
+    otherwise = _asked if operator else binary
 
     def function(x: Any, other: Any) -> Tensor:
         now = trace.now
@@ -64,7 +82,7 @@ def of_two(name: str, floats: bool = False) -> Binary:
                 if numbers is not None:
                     inputs = (numbers.get(x), b)
                     return handle_of(other.kind, now.record_one(plan, inputs, frame(1)))
-        return binary(op, x, other, floats)
+        return otherwise(op, x, other, floats)
 
     function.__name__ = function.__qualname__ = name
     function.__doc__ = f"`{name}` of two tensors, arrays or numbers, elementwise with broadcasting."

@@ -17,6 +17,7 @@ from weft.eager.call import (
     under_autocast,
     wrap,
 )
+from weft.eager.family import takes
 from weft.eager.handle import Handle
 from weft.eager.older import older
 from weft.eager.reduction import counted
@@ -375,7 +376,6 @@ class Linear(Handle):
 
     __slots__ = ()
 
-    __matmul__ = matmul
     addbmm = addbmm
     addmm = addmm
     addmv = addmv
@@ -394,5 +394,8 @@ class Linear(Handle):
     trace = trace
     vdot = vdot
 
+    def __matmul__(self, other: Any) -> Tensor:
+        return matmul(self, other) if takes(other) else NotImplemented
+
     def __rmatmul__(self, other: Any) -> Tensor:
-        return matmul(other, self)
+        return matmul(other, self) if takes(other) else NotImplemented

@@ -8,7 +8,16 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from weft.eager import arithmetic, elementary, linear, movement, norming, selection, sorting
+from weft.eager import (
+    arithmetic,
+    elementary,
+    linear,
+    movement,
+    norming,
+    operators,
+    selection,
+    sorting,
+)
 from weft.eager.argument import dims_of
 from weft.eager.call import cast, lazy_of, number, recorded
 from weft.eager.handle import Handle
@@ -26,7 +35,8 @@ def changing(function: Callable[..., Any], name: str) -> Callable[..., Any]:
     """The method that gives a tensor the value of `function(tensor, ...)`."""
 
     def method(self: T, *args: Any, **options: Any) -> T:
-        return write(self, function(self, *args, **options).lazy, name)
+        found = function(self, *args, **options)
+        return found if found is NotImplemented else write(self, found.lazy, name)
 
     method.__name__ = method.__qualname__ = name
     method.__doc__ = f"`{name.strip('_=')}` in place; returns the tensor itself."
@@ -211,15 +221,15 @@ class Mutation(Handle):
     cumsum_ = changing(sorting.cumsum, "cumsum_")
     cumprod_ = changing(sorting.cumprod, "cumprod_")
     renorm_ = changing(norming.renorm, "renorm_")
-    __iadd__ = changing(arithmetic.plain_add, "+=")
-    __isub__ = changing(arithmetic.plain_subtract, "-=")
-    __imul__ = changing(arithmetic.multiply, "*=")
-    __itruediv__ = changing(arithmetic.plain_divide, "/=")
-    __ifloordiv__ = changing(arithmetic.floor_divide, "//=")
-    __imod__ = changing(arithmetic.remainder, "%=")
-    __ipow__ = changing(arithmetic.power, "**=")
-    __iand__ = changing(arithmetic.bitwise_and, "&=")
-    __ior__ = changing(arithmetic.bitwise_or, "|=")
-    __ixor__ = changing(arithmetic.bitwise_xor, "^=")
-    __ilshift__ = changing(arithmetic.left_shift, "<<=")
-    __irshift__ = changing(arithmetic.right_shift, ">>=")
+    __iadd__ = changing(operators.PLUS, "+=")
+    __isub__ = changing(operators.MINUS, "-=")
+    __imul__ = changing(operators.TIMES, "*=")
+    __itruediv__ = changing(operators.OVER, "/=")
+    __ifloordiv__ = changing(operators.OVER_WHOLE, "//=")
+    __imod__ = changing(operators.MODULO, "%=")
+    __ipow__ = changing(operators.power_of, "**=")
+    __iand__ = changing(operators.AND, "&=")
+    __ior__ = changing(operators.OR, "|=")
+    __ixor__ = changing(operators.XOR, "^=")
+    __ilshift__ = changing(operators.LEFT, "<<=")
+    __irshift__ = changing(operators.RIGHT, ">>=")

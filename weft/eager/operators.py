@@ -2,13 +2,33 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 from weft.eager import arithmetic, elementary, selection
+from weft.eager.family import of_two, takes
 from weft.eager.handle import Handle
 
 if TYPE_CHECKING:
     from weft.eager.tensor import Tensor
+
+
+# As functions of the same names, but of operands that they do not take they are `NotImplemented`
+PLUS: Final = of_two("add", operator=True)
+MINUS: Final = of_two("subtract", operator=True)
+TIMES: Final = of_two("multiply", operator=True)
+OVER: Final = of_two("divide", floats=True, operator=True)
+OVER_WHOLE: Final = of_two("floor_divide", operator=True)
+MODULO: Final = of_two("remainder", operator=True)
+AND: Final = of_two("bitwise_and", operator=True)
+OR: Final = of_two("bitwise_or", operator=True)
+XOR: Final = of_two("bitwise_xor", operator=True)
+LEFT: Final = of_two("left_shift", operator=True)
+RIGHT: Final = of_two("right_shift", operator=True)
+
+
+def power_of(x: Any, exponent: Any) -> Any:
+    """`x ** exponent`."""
+    return arithmetic.power(x, exponent) if takes(x) and takes(exponent) else NotImplemented
 
 
 class Operators(Handle):
@@ -17,47 +37,45 @@ class Operators(Handle):
     __slots__ = ()
     __hash__ = object.__hash__  # by identity: == compares elements
 
-    __add__ = __radd__ = arithmetic.plain_add
-    __sub__ = arithmetic.plain_subtract
-    __mul__ = __rmul__ = arithmetic.multiply
-    __truediv__ = arithmetic.plain_divide
-    __floordiv__ = arithmetic.floor_divide
-    __mod__ = arithmetic.remainder
-    __pow__ = arithmetic.power
-    __and__ = __rand__ = arithmetic.bitwise_and
-    __or__ = __ror__ = arithmetic.bitwise_or
-    __xor__ = __rxor__ = arithmetic.bitwise_xor
-    __lshift__ = arithmetic.left_shift
-    __rshift__ = arithmetic.right_shift
-    __lt__ = arithmetic.lt
-    __le__ = arithmetic.le
-    __gt__ = arithmetic.gt
-    __ge__ = arithmetic.ge
+    __add__ = __radd__ = PLUS
+    __sub__ = MINUS
+    __mul__ = __rmul__ = TIMES
+    __truediv__ = OVER
+    __floordiv__ = OVER_WHOLE
+    __mod__ = MODULO
+    __and__ = __rand__ = AND
+    __or__ = __ror__ = OR
+    __xor__ = __rxor__ = XOR
+    __lshift__ = LEFT
+    __rshift__ = RIGHT
+    __lt__ = of_two("less", operator=True)
+    __le__ = of_two("less_equal", operator=True)
+    __gt__ = of_two("greater", operator=True)
+    __ge__ = of_two("greater_equal", operator=True)
+    __eq__: Any = of_two("equal", operator=True)
+    __ne__: Any = of_two("not_equal", operator=True)
     __neg__ = elementary.negative
     __pos__ = elementary.positive
     __abs__ = elementary.abs
     __invert__ = elementary.bitwise_not
 
-    def __eq__(self, other: object) -> Any:
-        return NotImplemented if other is None else arithmetic.eq(self, other)
-
-    def __ne__(self, other: object) -> Any:
-        return NotImplemented if other is None else arithmetic.ne(self, other)
+    def __pow__(self, other: Any) -> Tensor:
+        return power_of(self, other)
 
     def __rsub__(self, other: Any) -> Tensor:
-        return arithmetic.plain_subtract(other, self)
+        return MINUS(other, self)
 
     def __rtruediv__(self, other: Any) -> Tensor:
-        return arithmetic.plain_divide(other, self)
+        return OVER(other, self)
 
     def __rfloordiv__(self, other: Any) -> Tensor:
-        return arithmetic.floor_divide(other, self)
+        return OVER_WHOLE(other, self)
 
     def __rmod__(self, other: Any) -> Tensor:
-        return arithmetic.remainder(other, self)
+        return MODULO(other, self)
 
     def __rpow__(self, other: Any) -> Tensor:
-        return arithmetic.power(other, self)
+        return power_of(other, self)
 
     def __divmod__(self, other: Any) -> tuple[Tensor, Tensor]:
         return arithmetic.floor_divide(self, other), arithmetic.remainder(self, other)
@@ -66,10 +84,10 @@ class Operators(Handle):
         return arithmetic.floor_divide(other, self), arithmetic.remainder(other, self)
 
     def __rlshift__(self, other: Any) -> Tensor:
-        return arithmetic.left_shift(other, self)
+        return LEFT(other, self)
 
     def __rrshift__(self, other: Any) -> Tensor:
-        return arithmetic.right_shift(other, self)
+        return RIGHT(other, self)
 
     # -- of two tensors
 

@@ -165,9 +165,16 @@ i1e = defop(
 
 def i0(x: Value) -> Value:
     """The modified Bessel function of the first kind, of order 0."""
-    return i0e(x) * exp(abs(x))
+    return _grown(i0e(x), x, constant_of(math.inf, x.dtype))
 
 
 def i1(x: Value) -> Value:
     """The modified Bessel function of the first kind, of order 1."""
-    return i1e(x) * exp(abs(x))
+    return _grown(i1e(x), x, sign(x) * constant_of(math.inf, x.dtype))
+
+
+def _grown(scaled: Value, x: Value, infinite: Value) -> Value:
+    """`scaled * exp(|x|)`, and `infinite` beyond all numbers, where `scaled` may be 0."""
+    growth = exp(abs(x))
+    end = equal(growth, constant_of(math.inf, x.dtype))
+    return select(end, infinite, scaled * growth)
