@@ -137,6 +137,14 @@ SAME = {
         m.view_as_real(x)
         for x in (m.ones(2, dtype=m.complex64) + 1j, m.ones(2, dtype=m.int64) * 1j, 1j + m.ones(1))
     ],
+    "sums of complex numbers": lambda m: [
+        m.view_as_real(f(m.tensor([[1 + 2j, 3 - 1j], [0.5j, 2]])))
+        for f in (
+            m.sum, m.prod, m.mean, m.trace, lambda x: m.sum(x, 1),
+            lambda x: m.cumsum(x, 0), lambda x: m.cumprod(x, 1),
+            lambda x: m.put(x, m.tensor([0, 0]), x[0], accumulate=True),
+        )
+    ],
     "traces and powers of small integers": lambda m: [
         m.trace(m.ones(2, 2, dtype=m.int16)), m.vander(m.tensor([3, -5], dtype=m.int8), 6)
     ],

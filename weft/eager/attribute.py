@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 
-from weft.eager.call import cast, record, wrap
+from weft.eager.call import converted, record, wrap
 from weft.eager.device import CPU, Device, check_device
 from weft.eager.format import check_format, layout, strided
 from weft.eager.handle import Handle
@@ -264,7 +264,7 @@ class Attributes(Handle):
         if kind is self.dtype:
             same: Any = self
             return self.clone() if copy or flags[1:] == [True] else same
-        return wrap(cast(self.lazy, kind), self)
+        return wrap(converted(self.lazy, kind), self)
 
     def type(self, dtype: Any = None) -> Any:
         """The tensor as another element type; the name of its type where none is given."""

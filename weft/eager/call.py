@@ -136,16 +136,23 @@ def lazy_of(x: Any, dtype: DType | None = None, rules: promotion.Rules = promoti
 def cast(lazy: Lazy, dtype: DType) -> Lazy:
     """A value as another element type; itself where it has it.
 
-    Complex numbers lose their imaginary parts where the type is real, of which a warning tells.
+    Raises:
+        DTypeError: complex numbers as real ones.
     """
     if lazy.type.dtype is dtype:
         return lazy
-    if lazy.type.dtype.is_complex and dtype.kind not in "bc":
-        warnings.warn(DISCARDED, UserWarning, stacklevel=3)
-        return cast(trace.now.record(op_plan(REAL, (lazy.type,), {}), (lazy,))[0], dtype)
-    if lazy.record is None and not lazy.tracked and lazy.array is not None and lazy.array.ndim == 0:
+    plain = lazy.record is None and not lazy.tracked and not lazy.type.dtype.is_complex
+    if plain and lazy.array is not None and lazy.array.ndim == 0:
         return leaf(array_of(lazy).astype(dtype.numpy))
     return trace.now.record(op_plan(CAST, (lazy.type,), {"dtype": dtype}), (lazy,))[0]
+
+
+def converted(lazy: Lazy, dtype: DType) -> Lazy:
+    """`cast` where a user asks for it: imaginary parts may be lost, of which a warning tells."""
+    if lazy.type.dtype.is_complex and dtype.kind not in "bc":
+        warnings.warn(DISCARDED, UserWarning, stacklevel=3)
+        lazy = trace.now.record(op_plan(REAL, (lazy.type,), {}), (lazy,))[0]
+    return cast(lazy, dtype)
 
 
 def under_autocast(name: str, lazies: Sequence[Lazy]) -> Sequence[Lazy]:
@@ -232,7 +239,7 @@ def unary(op: Op, x: Any, floats: bool = False) -> Tensor:
     like = x if isinstance(x, Handle) else None
     lazy = lazy_of(x)
     dtype = lazy.type.dtype
-    if floats and not dtype.is_floating:
+    if floats and not dtype.is_inexact:
         lazy = cast(lazy, (promotion.TORCH if like is None else like.rules).floating(dtype))
     elif trace.now.autocast is None:
         plans_of(op)[id(lazy.type)] = op_plan(op, (lazy.type,), {}), None

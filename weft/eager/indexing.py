@@ -14,8 +14,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Final, cast
 
 import numpy as np
 
-from weft.eager.call import cast as as_type
-from weft.eager.call import lazy_of, leaf, number, recorded
+from weft.eager.call import converted, lazy_of, leaf, number, recorded
 from weft.eager.handle import Handle
 from weft.eager.inplace import check_writable
 from weft.eager.lazy import Array, Lazy, array_of, trace
@@ -351,7 +350,7 @@ def _update(x: Handle, value: Any) -> Lazy:
     dtype = x.lazy.type.dtype
     if isinstance(value, bool | int | float | complex):
         return number(value, dtype)
-    return as_type(lazy_of(value), dtype)
+    return converted(lazy_of(value), dtype)
 
 
 def _is_own_view(x: Handle, entries: tuple[Any, ...], value: Any) -> bool:

@@ -19,7 +19,7 @@ from weft.eager import (
     sorting,
 )
 from weft.eager.argument import dims_of
-from weft.eager.call import cast, lazy_of, number, recorded
+from weft.eager.call import cast, converted, lazy_of, number, recorded
 from weft.eager.handle import Handle
 from weft.eager.inplace import write
 from weft.errors import DTypeError, ShapeError
@@ -78,7 +78,7 @@ class Mutation(Handle):
         Args:
             non_blocking: of no influence.
         """
-        source = cast(lazy_of(src), self.lazy.type.dtype)
+        source = converted(lazy_of(src), self.lazy.type.dtype)
         return write(self, _filled.record((self, source), {})[0], "copy_")
 
     def fill_diagonal_(self, fill_value: Any, wrap: bool = False) -> Any:

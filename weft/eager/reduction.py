@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 from weft import ops
 from weft.eager.argument import axes_of, axis_of, either
 from weft.eager.arithmetic import maximum, minimum
-from weft.eager.call import call, cast, kind_of, lazy_of, record, recorded, wrap
+from weft.eager.call import call, cast, converted, kind_of, lazy_of, record, recorded, wrap
 from weft.eager.handle import Handle
 from weft.eager.lazy import Lazy
 from weft.eager.promotion import TORCH
@@ -52,7 +52,7 @@ def floating(x: Any, dtype: Any = None) -> Lazy:
     """A value as floating numbers: of the given type, of its own, or of the default one."""
     lazy = lazy_of(x)
     if dtype is not None:
-        return cast(lazy, as_dtype(dtype))
+        return converted(lazy, as_dtype(dtype))
     rules = x.rules if isinstance(x, Handle) else TORCH
     return cast(lazy, rules.floating(lazy.type.dtype))
 
@@ -67,8 +67,8 @@ def counted(x: Any, dtype: Any = None) -> Lazy:
     """A value to add up: booleans and integers as int64 if no type is given."""
     lazy = lazy_of(x)
     if dtype is not None:
-        return cast(lazy, as_dtype(dtype))
-    return lazy if lazy.type.dtype.is_floating else cast(lazy, types.int64)
+        return converted(lazy, as_dtype(dtype))
+    return lazy if lazy.type.dtype.is_inexact else cast(lazy, types.int64)
 
 
 # Sums

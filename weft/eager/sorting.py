@@ -200,7 +200,7 @@ def _running(name: str, x: Any, dim: Any, dtype: Any = None) -> Tensor:
     lazy = lazy_of(x)
     if dtype is not None:
         lazy = cast(lazy, types.as_dtype(dtype))
-    elif not lazy.type.dtype.is_floating:
+    elif not lazy.type.dtype.is_inexact:
         lazy = cast(lazy, types.int64)
     at = axis_of(name, dim, rank_of(lazy))
     return _accumulated.on(kind_of(x), lazy, name=name, axis=at)
