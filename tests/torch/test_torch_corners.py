@@ -192,6 +192,9 @@ SAME = {
         f(m.tensor([-1.7e308, -1e4, 0.0, 0.5, 1.7e308], dtype=m.float64))
         for f in (m.special.i0, m.special.i1)
     ],
+    "a mask that is larger": lambda m: m.zeros(1, 3).masked_scatter(
+        m.tensor([[True, False, True], [False, True, True]]), m.arange(1.0, 9)
+    ),
     "numbers of known bounds": lambda m: [
         m.randint(high=1, size=(2, 3)), m.ones(2, dtype=m.int8).random_(127, None)
     ],
@@ -285,6 +288,7 @@ WRONG = {
     "parts along no axis": lambda m: m.dsplit(m.ones(2, 3), 1),
     "parts of a scalar": lambda m: m.tensor_split(m.tensor(1.0), 2),
     "text in a tensor": lambda m: "one" in m.ones(2),
+    "bounds with a fraction": lambda m: m.zeros(3)[0.5:2],
     "too many subscripts": lambda m: m.zeros(3, 3).__setitem__((1, 1, (0, 1)), 1),
     "shapes of parts": lambda m: m.broadcast_shapes(1.5),
     "a size beyond memory": lambda m: m.empty(0).resize_(1 << 60, 100),

@@ -185,7 +185,12 @@ def _is_mask(entry: Any) -> bool:
 def _bounds(entry: slice) -> slice:
     """A slice whose bounds are Python's integers."""
     parts = (entry.start, entry.stop, entry.step)
-    return slice(*[None if v is None else operator.index(v) for v in parts])
+    try:
+        return slice(*[None if v is None else operator.index(v) for v in parts])
+    except TypeError:
+        raise SubscriptError(
+            f"x[...]: expected whole bounds, got {entry}{at_user_line()}"
+        ) from None
 
 
 # Arrays of indices and masks

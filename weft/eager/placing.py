@@ -372,13 +372,14 @@ def _masked_scattered(x: Value, places: Value, source: Value) -> Value:
 
 
 def masked_scatter(x: Any, mask: Any, source: Any) -> Tensor:
-    """`x` with the elements of `source`, in order, where the mask holds.
+    """`x` with the elements of `source`, in order, where the mask holds; the two broadcast.
 
     Raises:
         ShapeError: the source has too few elements.
     """
     check_mask("masked_scatter", mask)
-    lazy = lazy_of(x)
+    wide = broadcast_shapes(dims_of(x), dims_of(mask))
+    lazy = lazy_of(x if wide == dims_of(x) else broadcast_to(x, wide))
     holds = np.broadcast_to(array_of(lazy_of(mask)), known(lazy.type.shape))
     places = np.flatnonzero(holds)
     if len(places) > np.prod(dims_of(source)):
