@@ -246,6 +246,18 @@ def test_long_sums_into_few_results_are_cut(shapes: Any, dtype: DType) -> None:
         check_group(group, matmul(group, goal), feeds, goal, tolerance, tolerance * 40)
 
 
+@pytest.mark.parametrize("dtype", [types.float32, types.bfloat16], ids=str)
+def test_long_sums_of_a_batch_have_a_thread_each(dtype: DType) -> None:
+    group, feeds = fused(((3, 1001, 40), (3, 1001, 70)), _relu, dtype, transpose_x=True)
+    plan = plan_of(product_of(group.nodes[0]), machine("native"))
+    assert plan.pack_left and plan.pack_right and not (plan.before or plan.left_before)
+    for name in TARGETS:
+        tolerance = {4: 2e-5, 2: 2e-2}[dtype.size]
+        check_group(
+            group, matmul(group, machine(name)), feeds, machine(name), tolerance, tolerance * 40
+        )
+
+
 @pytest.mark.parametrize("tail", [_relu, _gelu_like, _descent, _momentum])
 @pytest.mark.parametrize("dtype", [types.float32, types.float64, types.bfloat16], ids=str)
 @pytest.mark.parametrize(

@@ -121,6 +121,8 @@ def plan_of(product: Product, target: Target) -> Plan:
         return _by_rows(product, target, pack_left)
     if not pack_left and passes_once(product, target):
         return _in_passing(product, target)
+    if pack_left and _apart(product, target):
+        return _one_by_one(product, target)
     tile = choose_tile(product, target, pack_left, product.m >= SHARED_ROWS)
     across = ceil_div(product.n, tile.columns)
     down = ceil_div(product.m, tile.rows)
@@ -226,6 +228,25 @@ def _in_passing(product: Product, target: Target) -> Plan:
     items = product.count * ceil_div(across, wide)
     group = ceil_div(items, CHUNKS)
     return Plan(tile, min(DISTANCE, product.k), down, wide, group, False, False)
+
+
+def _apart(product: Product, target: Target) -> bool:
+    """Whether the products of a batch are long sums that stay in the second-level cache."""
+    rows_together = product.x_transposed and not product.y_transposed
+    sums = product.m * product.n * product.accumulator.size
+    small = sums <= target.l2 // 4 and _fits(product, DEPTH, target)
+    return product.count > 1 and rows_together and product.k > WHOLE and small
+
+
+def _one_by_one(product: Product, target: Target) -> Plan:
+    """A thread has a whole product, of which it copies both operands a block at a time.
+
+    Nobody else reads them: copied by a launch before, they go through memory twice more.
+    """
+    tile = choose_tile(product, target, pack_left=True)
+    across, down = ceil_div(product.n, tile.columns), ceil_div(product.m, tile.rows)
+    depth = min(DEPTH, target.l1 // 2 // (tile.columns * tile.dtype.size))
+    return Plan(tile, depth, down, across, ceil_div(product.count, CHUNKS), True, True)
 
 
 def _swapped(product: Product, target: Target) -> Plan:

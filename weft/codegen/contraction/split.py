@@ -34,7 +34,7 @@ LEAST_COLUMNS = 64
 """Fewer are the work of other kernels."""
 LEAST = 3
 """Second-level caches that the operands should fill (96 x 2048 x 384: 13% faster)."""
-SHARE = 4
+SHARE = 2
 """The parts' sums should take this many times less memory traffic than the operands."""
 
 
