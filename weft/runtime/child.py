@@ -18,7 +18,7 @@ from weft.codegen import llvm
 from weft.codegen.kernel import SYMBOL
 from weft.codegen.target import Target
 from weft.errors import CompileError
-from weft.runtime.worker import ANSWER, REQUEST
+from weft.runtime.worker import ANSWER, REQUEST, read
 
 PIPE_BYTES: Final = 1 << 20
 DEPTH: Final = 2  # jobs: the second waits in the pipe, so that nobody waits for the parent
@@ -109,24 +109,17 @@ class Child:
             CompileError: LLVM refused the kernel; the process is fine.
             Died: the process is not.
         """
-        head = self._read(ANSWER.size)
+        head = read(self.output.fileno(), ANSWER.size)
         if len(head) < ANSWER.size:
             raise Died(self.process.wait())
         status, size = ANSWER.unpack(head)
-        body = self._read(size)
+        body = read(self.output.fileno(), size)
         if len(body) < size:
             raise Died(self.process.wait())
         job = self.jobs.popleft()
         if status:
             raise CompileError(f"kernel {job.name}: {body.decode(errors='replace')}")
         return body
-
-    def _read(self, size: int) -> bytes:
-        """So many bytes, or all there are; a buffer might keep the next answer from `poll`."""
-        found = bytearray()
-        while len(found) < size and (part := os.read(self.output.fileno(), size - len(found))):
-            found += part
-        return bytes(found)
 
     def last_words(self) -> str:
         """What the process said before it died."""
