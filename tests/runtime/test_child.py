@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import select
 import subprocess
 import sys
 import threading
-import time
 from pathlib import Path
 
 from handmade import affine
@@ -16,7 +14,6 @@ from weft import config
 from weft.codegen.target import current
 from weft.runtime import child, worker
 from weft.runtime import compiler as module
-from weft.runtime.child import PIPE_BYTES, Child, Job
 from weft.runtime.compiler import Compiler
 
 
@@ -53,42 +50,6 @@ def test_ctrl_c_at_any_point_leaves_no_process_and_no_file_behind(tmp_path):
         assert interrupted_everywhere(compile_anew, check, stride=97) > 2
     compiler.close()
     assert _children() <= before
-
-
-def _jobs(count: int) -> list[Job]:
-    return [Job(f"key{i}", f"k{i}", "k", affine(2.0, i).ir, current()) for i in range(count)]
-
-
-def test_a_second_job_waits_in_the_pipe_and_both_answers_are_seen():
-    first, second, third = _jobs(3)
-    process = Child()
-    try:
-        process.send(first)
-        assert process.admits(second) and not process.admits(second._replace(ir=" " * PIPE_BYTES))
-        process.send(second)
-        assert process.job is first and not process.admits(third)
-        time.sleep(0.3)  # both answers may be there
-        for _ in (first, second):
-            assert select.select([process.output], [], [], 30.0)[0]  # in the pipe at once
-            assert process.receive()
-        assert process.job is None
-    finally:
-        process.end()
-
-
-def test_a_job_that_waits_behind_another_outlives_its_process():
-    compiler = Compiler()
-    try:
-        compiler.prestart(1)
-        (process,) = compiler._children
-        process.process.kill()
-        process.process.wait()
-        process.jobs.extend(_jobs(2))
-        while compiler._results.keys() < {"key0", "key1"}:
-            compiler._advance(None)
-        assert all(isinstance(x, bytes) for x in compiler._results.values())
-    finally:
-        compiler.close()
 
 
 def test_compiler_processes_do_without_numpy():

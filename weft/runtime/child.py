@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import collections
 import contextlib
 import fcntl
 import os
@@ -18,10 +17,9 @@ from weft.codegen import llvm
 from weft.codegen.kernel import SYMBOL
 from weft.codegen.target import Target
 from weft.errors import CompileError
-from weft.runtime.worker import ANSWER, REQUEST, read
+from weft.runtime.worker import ANSWER, REQUEST
 
 PIPE_BYTES: Final = 1 << 20
-DEPTH: Final = 2  # jobs: the second waits in the pipe, so that nobody waits for the parent
 _NAME: Final = re.compile(rf"@{SYMBOL}(?![\w.$-])")
 
 
@@ -72,23 +70,9 @@ class Child:
         assert self.process.stdin is not None and self.process.stdout is not None
         self._input = self.process.stdin
         self.output: Final = self.process.stdout
-        self.jobs: collections.deque[Job] = collections.deque()  # it works on the first
-        self._room = 0  # bytes that can be written without waiting
+        self.job: Job | None = None  # what it works on
         with contextlib.suppress(AttributeError, OSError):  # a whole request fits: no waiting
-            self._room = fcntl.fcntl(self._input, fcntl.F_SETPIPE_SZ, PIPE_BYTES)
-
-    @property
-    def job(self) -> Job | None:
-        """What it works on."""
-        return self.jobs[0] if self.jobs else None
-
-    def admits(self, job: Job) -> bool:
-        """Whether it may have a job that waits until those before are done.
-
-        While it writes an answer it does not read, so requests have to fit into the pipe.
-        """
-        waiting = sum([2 * len(x.ir) for x in (*self.jobs, job)])
-        return len(self.jobs) < DEPTH and waiting < self._room
+            fcntl.fcntl(self._input, fcntl.F_SETPIPE_SZ, PIPE_BYTES)
 
     def send(self, job: Job) -> None:
         """Hand over a job.
@@ -96,27 +80,28 @@ class Child:
         Raises:
             OSError: the process has ended.
         """
+        self.job = job
         ir = _NAME.sub(f"@{job.symbol}", job.ir)
         parts = [part.encode() for part in (job.target.cpu, job.target.features, ir)]
         self._input.write(REQUEST.pack(*map(len, parts)) + b"".join(parts))
         self._input.flush()
-        self.jobs.append(job)
 
     def receive(self) -> bytes:
-        """The object code of the job at hand, which is off its hands then.
+        """The object code of the job at hand.
 
         Raises:
             CompileError: LLVM refused the kernel; the process is fine.
             Died: the process is not.
         """
-        head = read(self.output.fileno(), ANSWER.size)
+        assert self.job is not None
+        head = self.output.read(ANSWER.size)
         if len(head) < ANSWER.size:
             raise Died(self.process.wait())
         status, size = ANSWER.unpack(head)
-        body = read(self.output.fileno(), size)
+        body = self.output.read(size)
         if len(body) < size:
             raise Died(self.process.wait())
-        job = self.jobs.popleft()
+        job, self.job = self.job, None
         if status:
             raise CompileError(f"kernel {job.name}: {body.decode(errors='replace')}")
         return body

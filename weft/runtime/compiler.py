@@ -114,7 +114,7 @@ class Compiler:
         return done
 
     def _enqueue(self, job: Job) -> None:
-        at_work = [given.key for child in self._children for given in child.jobs]
+        at_work = [child.job.key for child in self._children if child.job]
         if job.key not in self._results and job.key not in at_work:
             self._queue[job.key] = job
 
@@ -139,35 +139,26 @@ class Compiler:
             raise
 
     def _hand_out(self) -> None:
-        """Give every idle child the largest job that is left, and one more while many are left."""
+        """Give every idle child the largest job that is left."""
         if not self._queue:
             return
         at_work = sum([child.job is not None for child in self._children])
         self.prestart(min(at_work + len(self._queue), _child_count()))
         for child in [child for child in self._children if child.job is None]:
             if self._queue:
-                self._feed(child, self._next())
-        for child in self._children:
-            if len(self._queue) <= len(self._children):  # whoever is idle first takes the last ones
-                return
-            job = self._next()
-            if not child.admits(job) or not _sent(child, job):
-                self._queue[job.key] = job
-
-    def _next(self) -> Job:
-        """The largest job that is left."""
-        return self._queue.pop(max(self._queue, key=lambda key: len(self._queue[key].ir)))
+                key = max(self._queue, key=lambda key: len(self._queue[key].ir))
+                self._feed(child, self._queue.pop(key))
 
     def _take(self, child: Child) -> None:
         """Receive the answer of a child that gives one, or has died."""
-        job = child.jobs[0]
+        job = child.job
+        assert job is not None
         try:
             self._results[job.key] = child.receive()
         except CompileError as error:
             self._results[job.key] = error
         except Died as death:
             (code,) = death.args
-            self._queue.update({after.key: after for after in list(child.jobs)[1:]})
             # An abort is LLVM's. Anything else may be somebody's kill: once more.
             if code == -signal.SIGABRT or job.key in self._retried:
                 self._results[job.key] = _fatal(job, code, child.last_words())
@@ -253,15 +244,6 @@ def _ready(files: Collection[int], patience: float | None) -> list[int]:
     for number in files:
         poll.register(number, select.POLLIN)
     return [number for number, _ in poll.poll(None if patience is None else patience * 1000)]
-
-
-def _sent(child: Child, job: Job) -> bool:
-    """Whether a child could be given a job beside its own; one that has died is replaced later."""
-    try:
-        child.send(job)
-    except OSError:
-        return False
-    return True
 
 
 def _child_count() -> int:

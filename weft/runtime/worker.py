@@ -26,25 +26,17 @@ ANSWER: Final = struct.Struct("<BQ")
 IDLE_SECONDS: Final = 60.0
 
 
-def read(file: int, size: int) -> bytes:
-    """So many bytes, or all there are; a buffer might keep what comes next from `select`."""
-    found = bytearray()
-    while len(found) < size and (part := os.read(file, size - len(found))):
-        found += part
-    return bytes(found)
-
-
-def serve(requests: int, answers: BinaryIO) -> None:
-    """Answer the requests in a file, given by its number, until there are no more."""
+def serve(requests: BinaryIO, answers: BinaryIO) -> None:
+    """Answer requests until there are no more."""
     from weft.codegen import llvm  # noqa: PLC0415 - the path to it is set up by `main`
     from weft.errors import CompileError  # noqa: PLC0415
 
     llvm.tune()
     while select.select([requests], [], [], IDLE_SECONDS)[0]:
-        head = read(requests, REQUEST.size)
+        head = requests.read(REQUEST.size)
         if len(head) < REQUEST.size:
             return
-        cpu, features, ir = (read(requests, n).decode() for n in REQUEST.unpack(head))
+        cpu, features, ir = (requests.read(n).decode() for n in REQUEST.unpack(head))
         try:
             status, body = 0, llvm.to_object(ir, cpu, features)
         except CompileError as error:
@@ -61,7 +53,7 @@ def main(folders: list[str]) -> None:
     package = types.ModuleType("weft")
     package.__path__ = [str(Path(__file__).resolve().parent.parent)]
     sys.modules["weft"] = package
-    requests, answers = os.dup(0), os.fdopen(os.dup(1), "wb")
+    requests, answers = os.fdopen(os.dup(0), "rb"), os.fdopen(os.dup(1), "wb")
     null = os.open(os.devnull, os.O_RDWR)
     os.dup2(null, 0)
     os.dup2(2, 1)  # whatever LLVM prints must not mix with the answers
