@@ -36,3 +36,26 @@ def test_one_module_of_several():
     assert [y.tolist() for y in both(x)] == [[0.0, 0.0], [1.0, 1.0]]
     first.training = False
     assert [y.tolist() for y in both(x)] == [[1.0, 1.0], [1.0, 1.0]]
+
+
+def test_a_mode_that_is_computed():
+    class Following(nn.Module):
+        leader = nn.Dropout(1.0)
+
+        @property
+        def training(self):
+            return self.leader.training
+
+        @training.setter
+        def training(self, mode):
+            pass
+
+        def forward(self, x):
+            return x * 2 if self.training else x
+
+    net = Following()
+    run, x = func.jit(net), wf.ones(2)
+    for mode, expected in ((True, 2.0), (False, 1.0), (True, 2.0)):
+        net.leader.training = mode
+        for _ in range(2):
+            assert run(x).tolist() == [expected] * 2

@@ -182,12 +182,16 @@ class Drawn(Lazy):
 
 
 class Changes:
-    """Tells whether any tensor was changed: then `mark` is another object than before."""
+    """Tells whether any tensor was changed: then `mark` is another object than before.
 
-    __slots__ = ("mark",)
+    So is `modes` where a module went from training to evaluation, or back.
+    """
+
+    __slots__ = ("mark", "modes")
 
     def __init__(self) -> None:
         self.mark = object()
+        self.modes = object()
 
 
 changes: Final = Changes()

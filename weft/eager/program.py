@@ -337,7 +337,7 @@ def flush(wanted: Lazy | None = None) -> None:
     pending = trace.now.waiting()
     try:
         trace.now.take()
-        if not _compute_again(pending.records, wanted):
+        if _is_call(pending.records) or not _compute_again(pending.records, wanted):
             outputs = [y for r in pending.records for y in r.outputs if _is_due(y)]
             if outputs:
                 compute(outputs, as_rows=True, wanted=wanted)
@@ -348,6 +348,11 @@ def flush(wanted: Lazy | None = None) -> None:
 
 def _is_due(lazy: Lazy) -> bool:
     return lazy.array is None and lazy.is_live
+
+
+def _is_call(records: Sequence[Record]) -> bool:
+    """Whether all there is is a call of a traced function; it has a way of its own."""
+    return len(records) == 1 and hasattr(records[0], "standing")
 
 
 def _compute_again(records: Sequence[Record], wanted: Lazy | None) -> bool:
@@ -404,7 +409,7 @@ def _compute(structure: Structure, as_rows: bool, wanted: Lazy | None) -> None:
         return
     program = prepared(structure, as_rows)
     found = program.interpreted(structure, leaves)
-    if found is None and as_rows:
+    if found is None and as_rows and structure.known is None:
         learn(structure)
     with Uninterrupted():  # memory that was written to belongs to the new values
         if found is None:

@@ -153,7 +153,7 @@ def learn(structure: Structure) -> None:
 
 def _is_simple(structure: Structure) -> bool:
     """Whether leaves are inputs that share nothing, in order, and no call has ways of its own."""
-    if structure.same or structure.known is not None:
+    if structure.same:
         return False
     if any([hasattr(record, "standing") for record in structure.records]):
         return False

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 from weft.eager.call import lazy_of
 from weft.eager.handle import Handle
-from weft.eager.lazy import Lazy, Tracer, trace
+from weft.eager.lazy import Lazy, Tracer, changes, trace
 from weft.eager.plan import Plan
 from weft.eager.promotion import default_dtype
 from weft.eager.standing import Standing
@@ -29,10 +29,18 @@ class _Entry:
     traced: Traced
     modes: dict[Any, bool]  # the modules that it calls, with whether they were in training
     last: Standing | None = None
+    seen: object | None = None  # what `changes.modes` was when they were last looked at
 
     def holds(self) -> bool:
         """Whether its modules are in the modes that it was traced in."""
-        return all([module.training is mode for module, mode in self.modes.items()])
+        mark = changes.modes
+        if self.seen is mark:
+            return True
+        if not all([module.training is mode for module, mode in self.modes.items()]):
+            return False
+        if all(["training" in vars(module) for module in self.modes]):  # else a property
+            self.seen = mark
+        return True
 
     def standing(self) -> Standing:
         """The captured values as they are now."""

@@ -6,6 +6,7 @@ import contextlib
 from collections.abc import Iterator, Mapping
 from typing import Any, Self, TypeVar
 
+from weft.eager.lazy import changes
 from weft.eager.tensor import Tensor
 from weft.errors import StateError
 from weft.nn.parameter import Buffer, Parameter
@@ -84,7 +85,11 @@ class Tree:
             return
         elif value is None and self._forget(name):
             return
-        object.__setattr__(self, name, value)
+        try:
+            object.__setattr__(self, name, value)
+        finally:  # Ctrl-C comes after calls
+            if name == "training":
+                changes.modes = object()
 
     def _forget(self, name: str) -> bool:
         """Set a registered name to `None`, if it is one."""
