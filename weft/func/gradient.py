@@ -319,6 +319,8 @@ def jvp(
 ) -> tuple[Any, ...]:
     """What `fun` gives, and how that moves when the arguments move along `tangents`.
 
+    What `fun` computes under `no_grad()` does not move, unlike in PyTorch.
+
     Args:
         primals, tangents: tuples (or lists) of equal structure, one entry an argument.
         strict: whether it is an error if a result does not depend on the arguments.
