@@ -145,3 +145,9 @@ def test_numbers_are_no_part_of_the_program():
     x = wf.ones(3)
     for lr in (0.1, 0.2, 0.3):
         np.testing.assert_allclose((x * lr + lr).numpy(), 2 * np.float32(lr))
+
+
+@pytest.mark.parametrize("product", [lambda: wf.einsum("ij"), wf.chain_matmul])
+def test_a_product_of_nothing_is_refused(product):
+    with pytest.raises(ShapeError, match="expected at least one operand"):
+        product()

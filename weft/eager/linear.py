@@ -60,6 +60,8 @@ _WIDE = {
 
 def _product(run: Recorded, like: Any, *xs: Any, **static: Any) -> Tensor:
     """A product of values of one type; of small integers by way of int64."""
+    if not xs:
+        raise ShapeError(f"einsum: expected at least one operand, got none{at_user_line()}")
     lazies = under_autocast("matmul", promoted(*xs))
     kind = lazies[0].type.dtype
     if kind not in _WIDE:
