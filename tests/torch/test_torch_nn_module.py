@@ -15,7 +15,8 @@ from weft import nn  # noqa: E402
 ELSEWHERE = {
     "GRU", "LSTM", "RNN", "RNNCellBase", "LogSigmoid", "Module", "Sigmoid", "Softmax2d",
     "Softsign", "Tanh", "Tanhshrink", "Hardtanh", "adaptive_max_pool1d", "adaptive_max_pool2d",
-    "adaptive_max_pool3d", "batch_norm", "max_pool1d", "max_pool2d", "max_pool3d", "normalize",
+    "adaptive_max_pool3d", "batch_norm", "fractional_max_pool2d", "fractional_max_pool3d",
+    "max_pool1d", "max_pool2d", "max_pool3d", "normalize",
     "Transformer", "TransformerDecoderLayer", "TransformerEncoderLayer", "forward", "state_dict",
     "to_empty", "Parameter", "Buffer",
 }  # fmt: skip
