@@ -11,7 +11,6 @@ from harness import check_group
 
 from weft import config, ops
 from weft.codegen import target as targets
-from weft.codegen.convolution import ahead
 from weft.codegen.family import conv as family
 from weft.ir.dtype import as_dtype
 from weft.ir.graph import Graph
@@ -96,17 +95,6 @@ def test_an_operand_is_computed_as_it_is_read(case: str, kind: str) -> None:
             assert not passes
         # Sums reach 25, and Winograd errs relative to its terms.
         check_group(group, launches, feeds, target, 1e-4, 5e-4)
-
-
-@pytest.mark.parametrize("case", ["1x1", "odd", "strided", "3x3", "depthwise", "planes"])
-@pytest.mark.parametrize("name", ["native", "x86-64-v3"])
-def test_the_next_block_is_asked_for(case: str, name: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    """As for arrays that no cache holds, which would take long to check."""
-    monkeypatch.setattr(ahead, "FAR", 0)
-    group, feeds = fused("conv", case)
-    with config.override(target=name):
-        target = targets.current()
-    check_group(group, family.conv(group, target), feeds, target, 1e-4, 5e-4)
 
 
 @pytest.mark.parametrize(

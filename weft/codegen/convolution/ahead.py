@@ -1,30 +1,24 @@
-"""What is needed next, asked for while the tiles of a block multiply.
+"""Weights of the next panel, asked for while the tiles of a block multiply by this one.
 
-The weights of the next panel: its first tile would read it from memory at a fifth of the speed at
-which it multiplies; where few tiles follow, as of images of 7x7 or 14x14, all wait for that. And
-what the next block copies, as no arithmetic goes on beside the copy.
+The first tile of a panel would read it from memory at a fifth of the speed at which it multiplies;
+where few tiles follow, as of images of 7x7 or 14x14, all wait for that.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
-from math import prod
 from typing import Final
 
 from weft.codegen.builder import Builder, Reg, integer
 from weft.codegen.contraction.emit import divide, fixed, subtract
 from weft.codegen.contraction.plan import ceil_div
-from weft.codegen.convolution.geometry import Axis, Correlation
+from weft.codegen.convolution.geometry import Correlation
 from weft.codegen.convolution.plan import Plan
 from weft.codegen.microkernel import LINE, Ahead, Tile
 from weft.codegen.target import Target
 
 MOST_TURNS: Final = 64
 """Tiles of a block and panel beyond which waiting in the first one does not matter."""
-
-FAR: Final = 8
-"""Of how many second caches the arrays are that lie in memory, or in a cache that is shared."""
 
 
 def next_panel(problem: Correlation, plan: Plan, turns: int, target: Target) -> NextPanel | None:
@@ -72,53 +66,10 @@ class NextPanel:
             position: of the tile in its block; a multiple of the tile's rows.
         """
         share = ceil_div(steps * self.tile.columns * self.tile.dtype.size, LINE * self.turns)
+        lines = ceil_div(share, max(1, steps // unroll))
         turn, _ = divide(b, position, integer(self.tile.rows))
-        return _share(b, weights, turn, share, steps // unroll)
-
-
-def next_block(problem: Correlation, plan: Plan, turns: int, target: Target) -> NextBlock | None:
-    """What to ask for beside `turns` tiles of a block and its panels, if that is worth while."""
-    again = plan.shares > 1 and not plan.shares_first  # the same block for the next share
-    phases = max(len(axis.phases) for axis in problem.axes)
-    if not plan.copied or plan.slices > 1 or phases > 1 or again or plan.blocks[3] > 1:
-        return None
-    if problem.groups > 1 and problem.columns > 1:
-        return None
-    if problem.bytes <= FAR * target.l2:
-        return None
-    extents = (problem.images, *(axis.count * axis.stride for axis in problem.axes))
-    block = prod(ceil_div(e, parts) for e, parts in zip(extents, plan.blocks, strict=True))
-    own = block * problem.groups * problem.depth * problem.dtype.size
-    return NextBlock(own, ceil_div(own, LINE * turns))
-
-
-@dataclass(frozen=True)
-class NextBlock:
-    """How much of the source a block copies, and how many lines of it each turn asks for."""
-
-    bytes: int
-    share: int
-
-    def ahead(self, b: Builder, source: Reg, turn: Reg, times: int) -> Ahead:
-        """What a turn asks for, in `times` parts; `source` is where this block's begins."""
-        return _share(b, b.offset(source, self.bytes), turn, self.share, times)
-
-
-def beginning(
-    b: Builder, source: Reg, spans: Sequence[tuple[Reg, Reg]], axes: Sequence[Axis],
-    pitches: Sequence[int],
-) -> Reg:  # fmt: skip
-    """Where a block's source begins, but for what its first taps read before that."""
-    for (start, _), axis, pitch in zip(spans, axes, pitches, strict=True):
-        source = b.offset(source, b.mul(start, axis.stride * pitch))
-    return source
-
-
-def _share(b: Builder, start: Reg, turn: Reg, share: int, times: int) -> Ahead:
-    """The lines of one turn of many, `share` each, in as many as `times` parts."""
-    lines = ceil_div(share, max(1, times))
-    pointer = b.offset(start, b.mul(turn, share * LINE))
-    return Ahead(pointer, lines * LINE, lines, ceil_div(share, lines))
+        pointer = b.offset(weights, b.mul(turn, share * LINE))
+        return Ahead(pointer, lines * LINE, lines, ceil_div(share, lines))
 
 
 def part_of(b: Builder, ahead: Ahead, part: Reg, parts: Reg) -> Ahead:

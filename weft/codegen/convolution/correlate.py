@@ -22,7 +22,7 @@ from weft.codegen.builder import Reg, constant, integer, kernel_builder
 from weft.codegen.contraction.emit import Load, divide, fixed, smaller, subtract
 from weft.codegen.contraction.plan import ceil_div
 from weft.codegen.contraction.sink import Summing
-from weft.codegen.convolution.ahead import beginning, next_block, next_panel, part_of
+from weft.codegen.convolution.ahead import next_panel, part_of
 from weft.codegen.convolution.ending import Columns, Ending, Some
 from weft.codegen.convolution.geometry import Axis, Correlation, Phase
 from weft.codegen.convolution.halo import Image, choose, copy_block, pitches_of
@@ -31,7 +31,6 @@ from weft.codegen.convolution.plan import Plan, pixel_bytes
 from weft.codegen.kernel import Argument, Kernel, Launch, Scratch
 from weft.codegen.loop.prologue import Prologue
 from weft.codegen.microkernel import (
-    LINE,
     UNROLL,
     Accumulators,
     Address,
@@ -46,6 +45,7 @@ from weft.ir.dtype import DType
 
 Line = tuple[Reg, Reg, Reg]
 """An image of the block and a place on the first two axes."""
+LINE = 64
 SHORT = 128
 """Most steps beside which it pays to ask for what is stored (64: 8 to 25%, 128: 5 to 10% of the
 time; 256 and more lose 2 to 10%, residuals read in the epilogue or not)."""
@@ -92,15 +92,14 @@ class Nest:
             self.scratch = (n * self.pitches[0] // LINE + 1) * LINE
         # Sums of a slice that wait for the next: tile after tile, phase after phase.
         self.copy_bytes = self.scratch
-        lines, x = (1, n * z * y * x) if plan.scattered else (n * z * y, x)
-        self.tiles = tiles = lines * ceil_div(x, self.tile.rows)
+        tiles = n * z * y * ceil_div(x, self.tile.rows)
+        if plan.scattered:
+            tiles = ceil_div(n * z * y * x, self.tile.rows)
         self.phase_bytes = tiles * self.tile.rows * self.tile.columns * self.size
         if plan.slices > 1:
             waiting = ceil_div(problem.groups * self.panels, plan.shares) * self._phases()
             self.scratch += waiting * self.phase_bytes
         self.next = next_panel(problem, plan, tiles, target)
-        panels = ceil_div(problem.groups * problem.columns, self.tile.columns * plan.shares)
-        self.following = next_block(problem, plan, tiles * panels, target)
         # What else the kernel reads, and, last, writes.
         self.also: tuple[Argument, ...] = ()
 
@@ -171,7 +170,6 @@ class Nest:
         with each(b, first, b.add(first, count)) as panel:
             if self.next is not None:
                 self.away = self.next.distance(b, self.part, panel, (first, count))
-            self.turn = b.mul(subtract(b, panel, first), self.tiles)
             if plan.slices > 1:
                 waiting = b.mul(subtract(b, panel, first), self._phases() * self.phase_bytes)
                 self.waiting = b.offset(b.offset(self.own, self.copy_bytes), waiting)
@@ -195,7 +193,6 @@ class Nest:
             b.add(b.mul(b.add(count, -1), axis.stride), axis.reach + 1)
             for (_, count), axis in zip(spans, axes, strict=True)
         )
-        self.beginning = beginning(b, here, spans, axes, self.image.pitches[1:])
         here = b.offset(here, b.mul(self.channels[0], self.problem.dtype.size))
         copy_block(
             b, self.target, self.image, here, self.own, (corner[0], corner[1], corner[2]),
@@ -449,15 +446,6 @@ class Nest:
             below *= len(axis.order)
         return self._taps(left, weights, loops, depth, self._start(), ahead)
 
-    def _next_block(self, turn: Reg, turns: int, times: int) -> list[Ahead]:
-        """What a turn, one of a tile's `turns`, asks for of what the next block copies."""
-        if self.following is None or self.reads.planes:
-            return []
-        own, _ = divide(self.b, self.place, integer(self.tile.rows))
-        at = self.b.add(turn, self.b.mul(own, turns))
-        one = self.following.ahead(self.b, self.beginning, at, times)
-        return [one._replace(pointer=place) for place in self.reads.places(one.pointer)]
-
     def _taps(
         self,
         left: tuple[Address, ...],
@@ -481,8 +469,6 @@ class Nest:
             if self.next is not None and known is not None:
                 away = b.offset(weights, self.away)
                 ahead = [*ahead, self.next.ahead(b, away, known, unroll, self.place)]
-            if known is not None:
-                ahead = [*ahead, *self._next_block(self.turn, 1, known // unroll)]
             return microkernel(b, tile, Left(left, self.size), right, steps, start, unroll, ahead)
         (taps, source, packed), *inner = loops
         if fixed(taps) == 1:

@@ -21,7 +21,7 @@ from dataclasses import replace
 from math import prod
 
 from weft.codegen.builder import Reg, constant, integer
-from weft.codegen.contraction.emit import divide, larger, read, smaller, subtract
+from weft.codegen.contraction.emit import larger, read, smaller, subtract
 from weft.codegen.contraction.plan import ceil_div
 from weft.codegen.contraction.sink import Summing
 from weft.codegen.convolution.correlate import Nest
@@ -31,7 +31,7 @@ from weft.codegen.convolution.piece import Part, each, look_up
 from weft.codegen.convolution.plan import CHUNK_FLOPS, Plan, cut
 from weft.codegen.kernel import Argument, Launch
 from weft.codegen.loop.prologue import Prologue
-from weft.codegen.microkernel import LINE, SECOND, Tile, first_lanes, fma, prefetch
+from weft.codegen.microkernel import SECOND, Tile, first_lanes, fma, prefetch
 from weft.codegen.target import Target
 from weft.passes.pair import PHASES, UNROLLED
 
@@ -122,7 +122,6 @@ class Depthwise(Nest):
                 mask = first_lanes(b, subtract(b, integer(channels), loop.index), lanes)
             if step > 1:
                 self._ask(b.add(pixel, self.tile.rows * step), loop.index)
-            self._ask_block(loop.index)
             source = b.offset(pointer, b.mul(loop.index, self.size))
             own = b.offset(weights, b.mul(loop.index, self.problem.dtype.size))
             self._meet(pixel, loop.index, mask, skip)
@@ -149,14 +148,6 @@ class Depthwise(Nest):
             for row in range(self.tile.rows):
                 place = b.offset(touched.pointer, b.mul(integer(row * step), touched.stride))
                 prefetch(b, place, SECOND)
-
-    def _ask_block(self, column: Reg) -> None:
-        """Ask for a share of what the next block copies."""
-        b, lanes = self.b, self.tile.lanes
-        vector, _ = divide(b, column, integer(lanes))
-        for one in self._next_block(vector, ceil_div(self.problem.groups, lanes), 1):
-            for line in range(one.lines):
-                prefetch(b, b.offset(one.pointer, line * LINE), SECOND)
 
     def _source(self, pointer: Reg, mask: Reg | None) -> Reg:
         sums = self.problem.sums

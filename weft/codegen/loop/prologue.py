@@ -82,15 +82,6 @@ class Prologue:
 
         return integer(self._column.extent), load
 
-    def places(self, pointer: Reg) -> list[Reg]:
-        """Where each of the arrays has what `array` has at `pointer`."""
-        b = self._b
-        if not self._bases:
-            return [pointer]
-        here, first = (b.emit("i64", f"ptrtoint {p} to i64") for p in (pointer, self._bases[0]))
-        away = subtract(b, here, first)
-        return [pointer, *[b.offset(base, away) for base in self._bases[1:]]]
-
     def read(self, pointer: Reg, column: Reg, lanes: int, to: DType, mask: Reg | None) -> Reg:
         """The operand's elements from `pointer` on: `lanes` channels from `column` on.
 
@@ -99,7 +90,10 @@ class Prologue:
         b = self._b
         if self._result is None:
             return read(b, pointer, lanes, self.dtype, to, mask)
-        places = self.places(pointer)
+        places = [pointer]
+        if self._bases:
+            here, first = (b.emit("i64", f"ptrtoint {p} to i64") for p in (pointer, self._bases[0]))
+            places += [b.offset(base, subtract(b, here, first)) for base in self._bases[1:]]
         writer, copy = Writer(b, self._pointers), Copy(lanes, mask=mask)
         writer.bound[self._column] = column
         for symbol, place in zip(self._reads, places, strict=True):
