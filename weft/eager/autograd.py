@@ -15,6 +15,7 @@ from weft.eager.handle import Handle
 from weft.eager.hook import Afterwards
 from weft.eager.lazy import Lazy, trace
 from weft.eager.mode import Setting
+from weft.eager.turning import turned
 from weft.eager.walk import Given, History, Starts, add_to, history, seen, unowned, walk
 from weft.errors import GradientError, ShapeError
 from weft.ir.shape import known, show, size
@@ -43,13 +44,13 @@ def backward(
     ys = [tensors] if isinstance(tensors, Handle) else list(tensors)
     if inputs is not None and not isinstance(inputs, Handle) and not inputs:
         raise GradientError(f"backward: expected inputs, got none{at_user_line()}")
-    starts = _starts(ys, grad_tensors)
-    past = history([y for y, _ in starts])
-    if inputs is None:
-        targets = [x for x in past.values if x.leaf is not None]
-    else:
-        targets = [x.lazy for x in ([inputs] if isinstance(inputs, Handle) else inputs)]
     with Setting("grad_mode", create_graph):
+        starts = _starts(ys, grad_tensors)
+        past = history([y for y, _ in starts])
+        if inputs is None:
+            targets = [x for x in past.values if x.leaf is not None]
+        else:
+            targets = [x.lazy for x in ([inputs] if isinstance(inputs, Handle) else inputs)]
         found = walk(starts, targets, past)
         _inspect(found)
         _accumulate_all(targets, found)
@@ -83,18 +84,18 @@ def grad(
     xs = [inputs] if isinstance(inputs, Handle) else list(inputs)
     if not xs:
         raise ValueError(f"grad: expected inputs, got none{at_user_line()}")
-    starts = _starts(ys, grad_outputs)
-    past = history([y for y, _ in starts])
     targets = [x.lazy for x in xs]
     allow_unused = allow_unused or materialize_grads
-    for i, x in enumerate(targets):
-        if not (x in past.values or allow_unused):
-            raise _unused(i)
     with Setting("grad_mode", create_graph):
+        starts = _starts(ys, grad_outputs)
+        past = history([y for y, _ in starts])
+        for i, x in enumerate(targets):
+            if not (x in past.values or allow_unused):
+                raise _unused(i)
         found = walk(starts, targets, past)
         _inspect(found)
         found = [
-            seen(x, g) if g is not None and x.leaf else g
+            None if g is None else turned(seen(x, g) if x.leaf else g)
             for x, g in zip(targets, found, strict=True)
         ]
     for i, g in enumerate(found):
@@ -144,6 +145,11 @@ def _start(y: Lazy, given: Any) -> tuple[Lazy, Lazy | None]:
                 f"backward: expected a scalar, got a tensor of shape {show(shape)}; sum() it, or "
                 f"pass a gradient of its shape{at_user_line()}"
             )
+        if y.type.dtype.is_complex:
+            raise GradientError(
+                f"backward: expected a real scalar, got one of {y.type.dtype}; take its real part, "
+                f"or pass a gradient{at_user_line()}"
+            )
         return y, None
     g = cast(lazy_of(given, y.type.dtype), y.type.dtype)
     if g.type.shape != shape:
@@ -151,7 +157,7 @@ def _start(y: Lazy, given: Any) -> tuple[Lazy, Lazy | None]:
             f"backward: expected a gradient of shape {show(shape)}, got {show(g.type.shape)}"
             f"{at_user_line()}"
         )
-    return y, g
+    return y, turned(g)
 
 
 def _accumulate_all(targets: Sequence[Lazy], found: Sequence[Lazy | None]) -> None:
@@ -162,7 +168,7 @@ def _accumulate_all(targets: Sequence[Lazy], found: Sequence[Lazy | None]) -> No
             continue
         tensor = None if x.leaf is None or x.hooks is not None else x.leaf()
         if tensor is not None and tensor.grad is None and g.owner is None:
-            given.give(tensor, g)
+            given.give(tensor, turned(g))
         else:
             _accumulate(x, g)
             given = Given()  # a hook may have had all that is pending computed
@@ -176,7 +182,7 @@ def _accumulate(x: Lazy, g: Lazy) -> None:
         return
     if x.leaf is not None:
         g = seen(x, g)
-    add_to(tensor, g)
+    add_to(tensor, turned(g))
     for hook in list((x.hooks or {}).values()):
         if isinstance(hook, Afterwards):
             hook.function(tensor)

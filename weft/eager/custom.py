@@ -12,6 +12,7 @@ from weft.eager.handle import Handle
 from weft.eager.lazy import Lazy, begun, trace
 from weft.eager.mode import no_grad
 from weft.eager.plan import Plan, recall, remember
+from weft.eager.turning import turned
 from weft.errors import GradientError, ShapeError
 from weft.ir.node import TensorType, Value
 from weft.ir.shape import known, show
@@ -126,7 +127,8 @@ class Call:
         context = self.context
         context.public = {self.raw[i]: y for i, y in outputs.items()}
         try:
-            reached = [None if p is None else gs.get(p) for p in self.places]
+            seen = {i: turned(g) for i, g in gs.items()}
+            reached = [None if p is None else seen.get(p) for p in self.places]
             found = self.function.backward(context, *map(self._or_zeros, reached, self.kinds))
         finally:
             context.public = {}
@@ -138,7 +140,7 @@ class Call:
             )
         pairs = zip(self.inputs, grads, strict=False)
         return [
-            (x, _fitting(g, x, name, "gradient", "argument"))
+            (x, turned(_fitting(g, x, name, "gradient", "argument")))
             for x, g in pairs
             if x is not None and g is not None
         ]
@@ -251,7 +253,7 @@ def _connected(call: Call, found: Sequence[Any]) -> tuple[Any, ...]:
     """The results of a forward function, with the user's gradient behind them."""
     passed: list[Any] = []
     for y in found:
-        flows = isinstance(y, Handle) and y.lazy.type.dtype.is_floating
+        flows = isinstance(y, Handle) and y.lazy.type.dtype.is_inexact
         flows = flows and not any([y is x for x in call.context.constants])
         call.places.append(len(passed) if flows else None)
         call.kinds.append(y.lazy.type if isinstance(y, Handle) else None)

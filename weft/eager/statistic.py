@@ -12,6 +12,7 @@ from weft.eager.argument import axis_of, dims_of, either
 from weft.eager.arithmetic import multiply
 from weft.eager.call import cast, kind_of, lazy_of, leaf, record, recorded, wrap
 from weft.eager.handle import Handle
+from weft.eager.imaginary import adjoint, complex
 from weft.eager.joining import cat, stack
 from weft.eager.lazy import array_of
 from weft.eager.linear import matmul
@@ -184,7 +185,7 @@ def cov(x: Any, *, correction: int = 1, fweights: Any = None, aweights: Any = No
     count: Any = total - lost
     count = clamp(count, min=0) if isinstance(count, Handle) else max(count, 0)
     other = apart if weights is None else apart * weights
-    found = matmul(other, apart.T) / count
+    found = matmul(other, adjoint(apart)) / count
     return reshape(found, ()) if len(found) == 1 else found
 
 
@@ -194,7 +195,10 @@ def corrcoef(x: Any) -> Tensor:
     if not found.ndim:
         return found / found
     spread = diag(found).sqrt()
-    return clamp(found / spread[:, None] / spread[None, :], -1, 1)
+    found = found / spread[:, None] / spread[None, :]
+    if found.dtype.is_complex:
+        return complex(clamp(found.real, -1, 1), clamp(found.imag, -1, 1))
+    return clamp(found, -1, 1)
 
 
 def histogram(

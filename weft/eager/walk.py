@@ -17,6 +17,7 @@ from weft.eager.hook import Afterwards, Retain
 from weft.eager.lazy import Lazy, Record, Tracer, trace
 from weft.eager.mode import Setting
 from weft.eager.plan import function_plan, gradient_plan, op_plan
+from weft.eager.turning import turned
 from weft.errors import GradientError, ShapeError
 from weft.ir.node import Value
 from weft.ir.shape import show
@@ -199,23 +200,23 @@ def seen(x: Lazy, g: Lazy) -> Lazy:
     for hook in hooks:
         tensor = hook.tensor() if isinstance(hook, Retain) else None
         if tensor is not None:
-            add_to(tensor, g)
+            add_to(tensor, turned(g))
     return g
 
 
 def _changed(hook: Callable[[Any], Any], g: Lazy) -> Lazy:
     """What a hook makes of a gradient."""
-    tensor = wrap(unowned(g))
+    tensor = wrap(unowned(turned(g)))
     found = hook(tensor)
     if found is None:
-        return tensor.lazy
+        return turned(tensor.lazy)
     changed = cast(lazy_of(found, g.type.dtype), g.type.dtype)
     if changed.type.shape != g.type.shape:
         raise ShapeError(
             f"backward: expected a hook to return a gradient of shape {show(g.type.shape)}, or "
             f"None, got {show(changed.type.shape)}{at_user_line()}"
         )
-    return changed
+    return turned(changed)
 
 
 def unowned(lazy: Lazy) -> Lazy:

@@ -2,7 +2,8 @@
 
 Gradients pair a cotangent `g` of `z` with a change `dz` as the real part of `g * dz`, as JAX and
 autograd do: rules of holomorphic functions are those of real ones, without conjugates, and the
-gradient of `abs(z) ** 2` is `2 * conj(z)`.
+gradient of `abs(z) ** 2` is `2 * conj(z)`. Eager tensors show the conjugates of these gradients, as
+PyTorch does: see `weft.eager.turning`.
 """
 
 from __future__ import annotations

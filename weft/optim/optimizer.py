@@ -24,6 +24,7 @@ from weft.ir.node import Value
 from weft.ops.base import at_user_line, catalogue
 from weft.ops.sparse import RowSparse
 from weft.optim.lag import Lagged, is_large, looked_up, pays, rule_of
+from weft.transform.gradient import dense
 
 Group = dict[str, Any]
 Hyper = Mapping[str, Value]
@@ -416,8 +417,7 @@ def _apply(bucket: Bucket, hyper: Hyper, p: Value, g: Any, *slots: Value) -> Upd
         g = g.dense()
     to = _arithmetic(p.dtype)
     if p.dtype.is_complex:
-        # Of complex numbers, the slope of a descent is the conjugate: see weft.ops.complex.
-        pairs = [_parts(x) for x in (p, catalogue.conj(g), *slots)]
+        pairs = [_parts(x) for x in (p, dense(g), *slots)]
         found = bucket.rule(*pairs, hyper=hyper, **dict(bucket.flags))
         return Update(_whole(found.p), tuple([_whole(x) for x in found.slots]))
     if to is p.dtype:
