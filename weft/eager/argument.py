@@ -8,6 +8,7 @@ from typing import Any, cast
 
 from weft.eager.call import lazy_of
 from weft.eager.handle import Handle
+from weft.eager.promotion import TORCH
 from weft.errors import DTypeError, OutOfRangeError, ShapeError
 from weft.ir.shape import show
 from weft.ops.base import at_user_line
@@ -81,6 +82,22 @@ def either(name: str, dim: Any, axis: Any, default: Any = None) -> Any:
     if dim is not None and dim is not default:
         raise ShapeError(f"{name}: expected dim or axis, got both{at_user_line()}")
     return axis
+
+
+def check_same_type(name: str, x: Any, source: Any) -> None:
+    """Refuse elements of another type than that of the tensor which they are put into.
+
+    Raises:
+        DTypeError: names both types.
+    """
+    if not isinstance(x, Handle) or not isinstance(source, Handle) or x.rules is not TORCH:
+        return
+    expected, found = x.lazy.type.dtype, source.lazy.type.dtype
+    if found is not expected:
+        raise DTypeError(
+            f"{name}: expected a source of {expected}, as the tensor is, got one of {found}; "
+            f"convert it: source.to({expected}){at_user_line()}"
+        )
 
 
 def sizes(name: str, given: tuple[Any, ...]) -> tuple[int, ...]:

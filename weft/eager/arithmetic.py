@@ -8,14 +8,14 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 
 from weft import ops
-from weft.eager.call import call, kind_of, lazy_of, promoted, recorded
+from weft.eager.call import cast, check_truths, kind_of, lazy_of, promoted, recorded, wrap
 from weft.eager.family import both, logic, of_floats, of_two
 from weft.eager.handle import Handle
 from weft.eager.lazy import array_of, trace
 from weft.errors import DTypeError
-from weft.ir.dtype import bool_
+from weft.ir.dtype import DType, bool_, complex128, float64
 from weft.ir.node import Value
-from weft.ops.base import REGISTRY, at_user_line, catalogue, constant_of
+from weft.ops.base import at_user_line, catalogue, constant_of
 
 if TYPE_CHECKING:
     from weft.eager.tensor import Tensor
@@ -52,18 +52,43 @@ def add(x: Any, other: Any, *, alpha: float = 1) -> Tensor:
 
 
 def _times(name: str, x: Any, other: Any, alpha: Any) -> Any:
-    """`alpha * other`, of a kind of numbers that the result may have.
+    """`alpha * other`, in the type that the result has.
 
     Raises:
-        DTypeError: a factor with a fraction for integers.
+        DTypeError: a factor of a kind that the result has not: with a fraction for integers, a
+            complex one for real numbers, a truth value for numbers.
     """
     if type(alpha) is int and alpha == 1:
         return other
-    if isinstance(alpha, float) and not promoted(x, other)[0].type.dtype.is_inexact:
-        raise DTypeError(
-            f"{name}: expected a whole alpha for integers, got {alpha}{at_user_line()}"
-        )
-    return other if alpha == 1 else multiply(other, alpha)
+    if name != "add":
+        check_truths(x, other)
+    scaled = promoted(x, other)[1]
+    kind = scaled.type.dtype
+    check_factor(name, "alpha", alpha, kind)
+    if kind is bool_:
+        alpha = builtins.bool(alpha)
+    return multiply(wrap(scaled, kind_of(x, other)), alpha)
+
+
+def check_factor(function: str, name: str, factor: Any, dtype: DType) -> None:
+    """Refuse a factor of a kind that results of `dtype` have not.
+
+    Raises:
+        DTypeError: one with a fraction for integers, a complex one for real numbers, a truth
+            value for numbers.
+    """
+    if isinstance(factor, builtins.bool) and dtype is not bool_:
+        expected = "a number"
+    elif isinstance(factor, builtins.complex) and not dtype.is_complex:
+        expected = "a real number"
+    elif isinstance(factor, float) and not dtype.is_inexact:
+        expected = "a whole number"
+    else:
+        return
+    raise DTypeError(
+        f"{function}: expected {expected} as {name} for a result of {dtype}, got {factor}"
+        f"{at_user_line()}"
+    )
 
 
 def subtract(x: Any, other: Any, *, alpha: float = 1) -> Tensor:
@@ -143,13 +168,10 @@ pow = power
 
 
 def float_power(x: Any, exponent: Any) -> Tensor:
-    """`x` to a power in float64."""
-    return power(*[_as(v, "float64") for v in (x, exponent)])
-
-
-def _as(x: Any, dtype: str) -> Tensor:
-    kind = REGISTRY["cast"]
-    return call(kind, x, dtype=dtype)
+    """`x` to a power in float64, or complex128 where one is complex."""
+    both = [lazy_of(x), lazy_of(exponent)]
+    dtype = complex128 if any([v.type.dtype.is_complex for v in both]) else float64
+    return power(*[wrap(cast(v, dtype), kind_of(x, exponent)) for v in both])
 
 
 # Extremes and others of two

@@ -254,6 +254,7 @@ _OF_BOOLS: Final = {
     REGISTRY["maximum"]: REGISTRY["logical_or"],
     REGISTRY["minimum"]: REGISTRY["logical_and"],
 }
+_SUBTRACT: Final = REGISTRY["subtract"]
 _COMPARISONS: Final = frozenset(
     {REGISTRY[name] for name in ("less", "less_equal", "greater", "greater_equal")}
 )
@@ -296,6 +297,8 @@ def _plan_binary(
     dtype = common_type([a, b], rules)
     if floats:
         dtype = rules.floating(dtype)
+    if op is _SUBTRACT and rules is promotion.TORCH:
+        check_truths(a, b)
     if dtype is bool_:
         op = _OF_BOOLS.get(op, op)
         dtype = uint8 if op in _COMPARISONS else dtype
@@ -303,6 +306,21 @@ def _plan_binary(
         return dtype, op, None
     kinds = [x.type if isinstance(x, Lazy) else intern(dtype, ()) for x in (a, b)]
     return dtype, op, op_plan(op, kinds, {})
+
+
+def check_truths(*xs: Any) -> None:
+    """Refuse to subtract truth values, or to subtract from them, as PyTorch does.
+
+    Raises:
+        DTypeError: one of the tensors, values or numbers is boolean.
+    """
+    for x in xs:
+        lazy = x.lazy if isinstance(x, Handle) else x
+        if x is True or x is False or (isinstance(lazy, Lazy) and lazy.type.dtype is bool_):
+            raise DTypeError(
+                "subtract: expected numbers, got truth values; use logical_xor() of two of them, "
+                f"~x for 1 - x, and call float() or int() on them otherwise{at_user_line()}"
+            )
 
 
 def common_type(operands: Sequence[Any], rules: promotion.Rules) -> DType:

@@ -10,7 +10,8 @@ import numpy as np
 
 from weft.eager.argument import sizes
 from weft.eager.arithmetic import floor_divide, multiply, pow, remainder
-from weft.eager.call import kind_of, promoted, recorded
+from weft.eager.call import cast as as_type
+from weft.eager.call import kind_of, lazy_of, promoted, recorded, wrap
 from weft.eager.handle import Handle
 from weft.eager.inplace import write
 from weft.errors import DTypeError
@@ -73,7 +74,10 @@ lcm.__doc__ = "The least common multiple of two whole numbers."
 
 def ldexp(x: Any, other: Any) -> Tensor:
     """`x * 2 ** other`."""
-    return multiply(x, pow(2.0, other))
+    like = kind_of(x, other)
+    dtype = promoted(x, other, floats=True)[0].type.dtype
+    wide = lazy_of(2.0, types.float64 if dtype.size >= 8 else types.float32)
+    return wrap(as_type(multiply(x, pow(wrap(wide, like), other)).lazy, dtype), like)
 
 
 def _frexp_gradient(g: Any, y: Any, x: Value) -> list[Value]:

@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 
 from weft import ops
-from weft.eager.argument import axis_of, dims_of, either
-from weft.eager.arithmetic import floor_divide
+from weft.eager.argument import axis_of, check_same_type, dims_of, either
+from weft.eager.arithmetic import check_factor, floor_divide
 from weft.eager.call import cast as as_type
 from weft.eager.call import kind_of, lazy_of, leaf, record, recorded, wrap
 from weft.eager.handle import Handle
@@ -190,6 +190,7 @@ def _scattered(x: Value, index: Value, source: Value, *, axis: int, combine: str
 
 
 def _scatter(name: str, x: Any, dim: Any, index: Any, source: Any, combine: str) -> Tensor:
+    check_same_type(name, x, source)
     lazy, places = _row(lazy_of(x)), _row(indices(name, index))
     at = axis_of(name, dim, rank_of(lazy))
     if 0 in known(places.type.shape):
@@ -256,7 +257,9 @@ def scatter_reduce(
     lazy = lazy_of(x)
     if lazy.type.dtype is bool_:
         small = wrap(lazy, kind_of(x)).to(uint8)
-        return scatter_reduce(small, dim, index, src, reduce, include_self=include_self).to(bool_)
+        check_same_type("scatter_reduce", x, src)
+        put_in = wrap(as_type(lazy_of(src), uint8), small)
+        return scatter_reduce(small, dim, index, put_in, reduce, include_self=include_self).bool()
     start = x if include_self else scatter(x, dim, index, value=_neutral(reduce, lazy))
     combine = COMBINES.get(reduce, "add")
     total = _scatter("scatter_reduce", start, dim, index, src, combine)
@@ -304,12 +307,23 @@ def _at_rows(name: str, x: Any, dim: Any, index: Any, source: Any, combine: str)
 
 
 def index_add(x: Any, dim: Any, index: Any, source: Any, *, alpha: Any = 1) -> Tensor:
-    """`x` with parts of `source`, times `alpha`, added at a vector of indices along an axis."""
+    """`x` with parts of `source`, times `alpha`, added at a vector of indices along an axis.
+
+    Raises:
+        DTypeError: a source of another element type, or an `alpha` that it cannot be multiplied by.
+    """
+    check_same_type("index_add", x, source)
+    check_factor("index_add", "alpha", alpha, lazy_of(x).type.dtype)
     return _at_rows("index_add", x, dim, index, source if alpha == 1 else source * alpha, "add")
 
 
 def index_copy(x: Any, dim: Any, index: Any, source: Any) -> Tensor:
-    """`x` with parts of `source` at a vector of indices along an axis."""
+    """`x` with parts of `source` at a vector of indices along an axis.
+
+    Raises:
+        DTypeError: a source of another element type.
+    """
+    check_same_type("index_copy", x, source)
     return _at_rows("index_copy", x, dim, index, source, "set")
 
 
@@ -376,8 +390,10 @@ def masked_scatter(x: Any, mask: Any, source: Any) -> Tensor:
 
     Raises:
         ShapeError: the source has too few elements.
+        DTypeError: a source of another element type.
     """
     check_mask("masked_scatter", mask)
+    check_same_type("masked_scatter", x, source)
     wide = broadcast_shapes(dims_of(x), dims_of(mask))
     lazy = lazy_of(x if wide == dims_of(x) else broadcast_to(x, wide))
     holds = np.broadcast_to(array_of(lazy_of(mask)), known(lazy.type.shape))
@@ -473,7 +489,12 @@ class Placing(Handle):
         return write(self, found.lazy, "scatter_reduce_")
 
     def index_put_(self, indices: Any, values: Any, accumulate: bool = False) -> Any:
-        """`self[indices] = values`, or added to what is there."""
+        """`self[indices] = values`, or added to what is there.
+
+        Raises:
+            DTypeError: values of another element type.
+        """
+        check_same_type("index_put_", self, values)
         (add_at if accumulate else put)(self, tuple(indices), values)
         return self
 

@@ -59,7 +59,9 @@ def promote(a: DType, b: DType) -> DType:
     if a is b:
         return a
     if _kind(a) != _kind(b):
-        return a if _kind(a) > _kind(b) else b
+        high, low = (a, b) if _kind(a) > _kind(b) else (b, a)
+        wide = high.is_complex and low is types.float64
+        return types.complex128 if wide else high
     if a.is_floating:
         if {a, b} == {types.float16, types.bfloat16}:
             return types.float32
@@ -92,7 +94,11 @@ class Rules:
             found = ranked or single
             assert found is not None
             return found
-        return promote(ranked, single) if _kind(single) > _kind(ranked) else ranked
+        if _kind(single) <= _kind(ranked):
+            return ranked
+        if single.is_complex and ranked.is_floating:  # its kind counts, not its precision
+            return complex_of(ranked)
+        return promote(ranked, single)
 
     def number(self, number: Any, beside: DType) -> DType:
         """The common type of a tensor and a bare Python number."""

@@ -71,6 +71,11 @@ def counted(x: Any, dtype: Any = None) -> Lazy:
     return lazy if lazy.type.dtype.is_inexact else cast(lazy, types.int64)
 
 
+def truths(x: Any) -> Tensor:
+    """Whether each element differs from 0."""
+    return wrap(cast(lazy_of(x), types.bool_), kind_of(x))
+
+
 # Sums
 
 
@@ -84,6 +89,8 @@ def sum(
         OutOfRangeError: an axis outside the rank.
     """
     dims = either("sum", dim, axis)
+    if dtype is not None and as_dtype(dtype) is types.bool_:
+        return any(truths(x), dims, keepdim or keepdims)
     return _reduced(REGISTRY["sum"], counted(x, dtype), x, dims, keepdim or keepdims)
 
 
@@ -97,6 +104,8 @@ def prod(
         OutOfRangeError: an axis outside the rank.
     """
     dims = either("prod", dim, axis)
+    if dtype is not None and as_dtype(dtype) is types.bool_:
+        return all(truths(x), dims, keepdim or keepdims)
     return _reduced(REGISTRY["prod"], counted(x, dtype), x, dims, keepdim or keepdims)
 
 

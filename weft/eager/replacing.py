@@ -6,7 +6,7 @@ import math
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
-from weft.eager.argument import axis_of, dims_of
+from weft.eager.argument import axis_of, check_same_type, dims_of
 from weft.eager.call import lazy_of, leaf, wrap
 from weft.eager.handle import Handle
 from weft.eager.inplace import write
@@ -81,7 +81,9 @@ def put(x: Any, index: Any, source: Any, accumulate: bool = False) -> Tensor:
 
     Raises:
         ShapeError: not as many elements as positions.
+        DTypeError: elements of another type.
     """
+    check_same_type("put", x, source)
     if math.prod(dims_of(index)) != math.prod(dims_of(source)):
         raise ShapeError(
             f"put: expected as many elements as positions, got {show(dims_of(source))} and "

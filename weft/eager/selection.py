@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from weft import ops
+from weft.eager.arithmetic import check_factor
 from weft.eager.arithmetic import plain_maximum as maximum
 from weft.eager.arithmetic import plain_minimum as minimum
 from weft.eager.call import cast, kind_of, lazy_of, promoted, record, recorded, wrap
@@ -139,9 +140,15 @@ def _addcdiv(x: Value, first: Value, second: Value, value: Value) -> Value:
 
 @older("value")
 def addcmul(x: Any, tensor1: Any, tensor2: Any, *, value: Any = 1) -> Tensor:
-    """`x + value * tensor1 * tensor2`, elementwise with broadcasting."""
+    """`x + value * tensor1 * tensor2`, elementwise with broadcasting.
+
+    Raises:
+        DTypeError: a factor of a kind that the result has not.
+    """
     like = kind_of(x, tensor1, tensor2)
-    return _addcmul.on(like, *promoted(x, tensor1, tensor2, value))
+    inputs = promoted(x, tensor1, tensor2)
+    check_factor("addcmul", "value", value, inputs[0].type.dtype)
+    return _addcmul.on(like, *inputs, lazy_of(value, inputs[0].type.dtype))
 
 
 @older("value")

@@ -9,7 +9,7 @@ import numpy as np
 
 from weft import ops
 from weft.eager.argument import axis_of, dims_of, either, integer
-from weft.eager.call import cast, kind_of, lazy_of, recorded
+from weft.eager.call import cast, converted, kind_of, lazy_of, recorded
 from weft.eager.handle import Handle
 from weft.eager.reduction import Extreme, floating, not_empty, ordered, rank_of
 from weft.eager.shaping import reshape
@@ -199,7 +199,7 @@ def _running(name: str, x: Any, dim: Any, dtype: Any = None) -> Tensor:
     """A running operation of the catalogue along an axis."""
     lazy = lazy_of(x)
     if dtype is not None:
-        lazy = cast(lazy, types.as_dtype(dtype))
+        lazy = converted(lazy, types.as_dtype(dtype))
     elif not lazy.type.dtype.is_inexact:
         lazy = cast(lazy, types.int64)
     at = axis_of(name, dim, rank_of(lazy))

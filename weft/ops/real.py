@@ -267,7 +267,7 @@ def lerp(start: Value, end: Value, weight: Any) -> Value:
     """`start + weight * (end - start)`, exact at weights of 0 and 1."""
     part = weight if isinstance(weight, Value) else constant_of(weight, start.dtype)
     distance = end - start
-    near = less(part, constant_of(0.5, part.dtype))
+    near = less(catalogue.abs(part), constant_of(0.5, part.dtype.real))
     return select(near, start + distance * part, end - distance * (1 - part))
 
 
@@ -336,7 +336,7 @@ def isclose(
 ) -> Value:
     """Whether `|x - y| <= atol + rtol * |y|`; equal infinities are close."""
     same = equal(x, y)
-    if not x.dtype.is_floating:
+    if not x.dtype.is_inexact:
         x, y = (catalogue.cast(v, dtype=types.float64) for v in (x, y))
     bound = catalogue.abs(y) * rtol + atol
     near = logical_and(catalogue.less_equal(catalogue.abs(x - y), bound), catalogue.isfinite(y))
