@@ -91,3 +91,27 @@ def test_a_handle_knows_its_hooks():
     assert handle.id in handle.hooks_dict_ref()
     handle.remove()
     assert handle.id not in handle.hooks_dict_ref()
+
+
+def test_hooks_of_what_is_registered():
+    seen = []
+    named = [
+        nn.register_module_parameter_registration_hook,
+        nn.register_module_buffer_registration_hook,
+        nn.register_module_module_registration_hook,
+    ]
+    handles = [register(lambda m, name, entry: seen.append(name)) for register in named]
+    module = nn.Sequential(nn.BatchNorm1d(2))
+    module[0].running_mean = wf.ones(2)
+    for handle in handles:
+        handle.remove()
+    nn.Linear(1, 1)
+    statistics = ["running_mean", "running_var", "num_batches_tracked"]
+    assert seen == ["weight", "bias", *statistics, "0", "running_mean"]
+
+
+def test_a_hook_registers_something_else():
+    replaced = nn.Identity()
+    with nn.register_module_module_registration_hook(lambda m, name, entry: replaced):
+        module = nn.Sequential(nn.Linear(2, 2))
+    assert module[0] is replaced

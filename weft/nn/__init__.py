@@ -54,10 +54,13 @@ from weft.nn.dropout import (
 )
 from weft.nn.hook import (
     register_module_backward_hook,
+    register_module_buffer_registration_hook,
     register_module_forward_hook,
     register_module_forward_pre_hook,
     register_module_full_backward_hook,
     register_module_full_backward_pre_hook,
+    register_module_module_registration_hook,
+    register_module_parameter_registration_hook,
 )
 from weft.nn.lazy import (
     LazyBatchNorm1d,
@@ -343,10 +346,13 @@ __all__ = [
     "functional",
     "init",
     "register_module_backward_hook",
+    "register_module_buffer_registration_hook",
     "register_module_forward_hook",
     "register_module_forward_pre_hook",
     "register_module_full_backward_hook",
     "register_module_full_backward_pre_hook",
+    "register_module_module_registration_hook",
+    "register_module_parameter_registration_hook",
     "summary",
     "utils",
 ]

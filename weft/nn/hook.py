@@ -11,7 +11,7 @@ from weft.eager.handle import Handle
 from weft.eager.hook import RemovableHandle, add
 from weft.errors import GradientError
 from weft.ir.node import Value
-from weft.nn.tree import Tree
+from weft.nn.tree import ON_REGISTRATION, Tree
 from weft.ops.base import at_user_line, catalogue
 
 Hook = Callable[..., Any]
@@ -68,6 +68,32 @@ def register_module_full_backward_hook(hook: Hook) -> RemovableHandle:
 def register_module_backward_hook(hook: Hook) -> RemovableHandle:
     """`register_module_full_backward_hook` by its old name."""
     return register_module_full_backward_hook(hook)
+
+
+def register_module_parameter_registration_hook(hook: Hook) -> RemovableHandle:
+    """Call `hook(module, name, parameter)` as any module gets a parameter.
+
+    What it returns, unless `None`, is registered in its place.
+
+    >>> from weft import nn
+    >>> from weft.nn.hook import register_module_parameter_registration_hook
+    >>> names = []
+    >>> with register_module_parameter_registration_hook(lambda m, name, p: names.append(name)):
+    ...     _ = nn.Linear(2, 3)
+    >>> names
+    ['weight', 'bias']
+    """
+    return enter(ON_REGISTRATION["_parameters"], hook)
+
+
+def register_module_buffer_registration_hook(hook: Hook) -> RemovableHandle:
+    """The same for buffers: `hook(module, name, buffer)`."""
+    return enter(ON_REGISTRATION["_buffers"], hook)
+
+
+def register_module_module_registration_hook(hook: Hook) -> RemovableHandle:
+    """The same for submodules: `hook(module, name, submodule)`."""
+    return enter(ON_REGISTRATION["_modules"], hook)
 
 
 def with_global(own: Hooks | None) -> Hooks:

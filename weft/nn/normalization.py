@@ -19,6 +19,7 @@ from weft.ops.base import at_user_line
 class _Statistics(Module):
     """Running statistics and a factor a channel; what batch and instance norm share."""
 
+    _version = 2  # from 2 on with num_batches_tracked
     ranks: ClassVar[tuple[int, ...]]
 
     def __init__(
@@ -66,6 +67,16 @@ class _Statistics(Module):
                 f"{type(self).__name__}: expected an input of rank {ranks}, got {show(shape)}"
                 f"{at_user_line()}"
             )
+
+    def _load_from_state_dict(
+        self, state_dict: dict[str, Any], prefix: str, local_metadata: dict[str, Any],
+        strict: bool, missing_keys: list[str], unexpected_keys: list[str], error_msgs: list[str],
+    ) -> None:  # fmt: skip
+        if local_metadata.get("version", 1) < 2 and self.num_batches_tracked is not None:
+            state_dict.setdefault(f"{prefix}num_batches_tracked", self.num_batches_tracked)
+        super()._load_from_state_dict(
+            state_dict, prefix, local_metadata, strict, missing_keys, unexpected_keys, error_msgs
+        )
 
     def extra_repr(self) -> str:
         """The options."""

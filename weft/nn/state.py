@@ -4,18 +4,14 @@ from __future__ import annotations
 
 from collections import OrderedDict
 from collections.abc import Mapping
-from typing import Any, NamedTuple
+from functools import partial
+from typing import Any, ClassVar, NamedTuple
 
-import numpy as np
-
-from weft.eager import storage
-from weft.eager.call import leaf
-from weft.eager.handle import Handle
 from weft.eager.hook import RemovableHandle
 from weft.errors import StateError
-from weft.ir.shape import show
 from weft.nn.hook import Hook, Hooked, enter
-from weft.nn.parameter import Parameter, is_lazy
+from weft.nn.loading import ASSIGN, put, taken_back_on_failure
+from weft.nn.parameter import is_lazy
 from weft.ops.base import at_user_line
 
 EXTRA = "_extra_state"
@@ -47,8 +43,13 @@ class StateHooks:
 
 
 class Stateful(Hooked):
-    """Saving and loading."""
+    """Saving and loading.
 
+    A subclass whose state has changed raises `_version`, which state dicts keep in their
+    `_metadata`, and overrides `_load_from_state_dict` to turn older states into today's.
+    """
+
+    _version: ClassVar[int] = 1
     _state_hooks: StateHooks | None = None
 
     def _all_state_hooks(self) -> StateHooks:
@@ -65,6 +66,17 @@ class Stateful(Hooked):
         """Call `hook(module, state_dict, prefix, local_metadata)`, which may change the dict."""
         return enter(self._all_state_hooks().after_save, hook)
 
+    def _register_state_dict_hook(self, hook: Hook) -> RemovableHandle:
+        """The same for a hook that may return another dict, which takes the place of the first."""
+        return self.register_state_dict_post_hook(hook)
+
+    def _register_load_state_dict_pre_hook(
+        self, hook: Hook, with_module: bool = False
+    ) -> RemovableHandle:
+        """`register_load_state_dict_pre_hook` for a hook that does not get the module, or does."""
+        given = hook if with_module else partial(_without_module, hook)
+        return self.register_load_state_dict_pre_hook(given)
+
     def register_load_state_dict_pre_hook(self, hook: Hook) -> RemovableHandle:
         """Call a hook before the module's own state is loaded.
 
@@ -74,7 +86,10 @@ class Stateful(Hooked):
         return enter(self._all_state_hooks().before_load, hook)
 
     def register_load_state_dict_post_hook(self, hook: Hook) -> RemovableHandle:
-        """Call `hook(module, incompatible_keys)`, which may change both lists, after loading."""
+        """Call `hook(module, incompatible_keys)`, which may change both lists, after loading.
+
+        The module and all below it have their new values then.
+        """
         return enter(self._all_state_hooks().after_load, hook)
 
     # -- saving
@@ -88,15 +103,26 @@ class Stateful(Hooked):
         raise NotImplementedError(f"{type(self).__name__}: set_extra_state is not defined")
 
     def state_dict(
-        self, *, destination: Any = None, prefix: str = "", keep_vars: bool = False
+        self, *args: Any, destination: Any = None, prefix: str = "", keep_vars: bool = False
     ) -> dict[str, Any]:
         """Parameters and persistent buffers by path.
 
+        The dict's `_metadata` holds, by path of module, the version of its class's state.
+
         Args:
+            args: `destination`, `prefix` and `keep_vars` by position, as older code gives them.
+            destination: a dict to add to.
+            prefix: what comes before each path.
             keep_vars: give the parameters themselves; else tensors that show the same values,
                 without gradients.
         """
-        found = OrderedDict[str, Any]() if destination is None else destination
+        given = dict(zip(("destination", "prefix", "keep_vars"), args, strict=False))
+        destination = given.get("destination", destination)
+        prefix, keep_vars = given.get("prefix", prefix), given.get("keep_vars", keep_vars)
+        found = _dict_with_metadata() if destination is None else destination
+        local = {"version": self._version}
+        if hasattr(found, "_metadata"):
+            found._metadata[prefix[:-1]] = local
         hooks = self._state_hooks
         for hook in list(hooks.before_save.values()) if hooks else ():
             hook(self, prefix, keep_vars)
@@ -107,7 +133,8 @@ class Stateful(Hooked):
                     destination=found, prefix=f"{prefix}{name}.", keep_vars=keep_vars
                 )
         for hook in list(hooks.after_save.values()) if hooks else ():
-            hook(self, found, prefix, {})
+            changed = hook(self, found, prefix, local)
+            found = found if changed is None else changed
         return found
 
     def _own_state(self) -> dict[str, Any]:
@@ -120,6 +147,7 @@ class Stateful(Hooked):
         return {name: tensor for name, tensor in entries if tensor is not None}
 
     def _save_to_state_dict(self, destination: Any, prefix: str, keep_vars: bool) -> None:
+        """Enter this module's own state, not that of those below; for subclasses to extend."""
         for name, tensor in self._own_state().items():
             destination[prefix + name] = tensor if keep_vars or is_lazy(tensor) else tensor.detach()
         if type(self).get_extra_state is not Stateful.get_extra_state:
@@ -138,17 +166,18 @@ class Stateful(Hooked):
 
         Raises:
             StateError: keys are missing, not expected (when strict), or values have other shapes;
-                nothing is loaded then. The message lists them all.
+                all parameters and buffers are as before then. The message lists them all.
         """
         if not isinstance(state_dict, Mapping):  # pyright: ignore[reportUnnecessaryIsInstance]
             raise TypeError(
                 f"load_state_dict: expected a dict, got {type(state_dict).__name__}{at_user_line()}"
             )
-        loading = Loading(dict(state_dict), strict, assign)
-        loading.visit(self, "")
-        loading.finish(type(self).__name__)
-        loading.put()
-        return IncompatibleKeys(loading.missing, loading.unexpected)
+        state = _dict_with_metadata(state_dict)
+        keys, errors = IncompatibleKeys([], []), list[str]()
+        with taken_back_on_failure():
+            _load(self, "", state, assign, keys, errors)
+            _refuse(type(self).__name__, keys if strict else None, errors)
+        return keys
 
     def _load_from_state_dict(
         self,
@@ -160,124 +189,88 @@ class Stateful(Hooked):
         unexpected_keys: list[str],
         error_msgs: list[str],
     ) -> None:
-        """For modules that define how keys of older versions become today's: called first."""
+        """Take over this module's own state, not that of those below; for subclasses to extend.
 
-
-class Loading:
-    """One call of `load_state_dict`: first everything is checked, then everything is put."""
-
-    def __init__(self, state: dict[str, Any], strict: bool, assign: bool) -> None:
-        self.state = state
-        self.strict = strict
-        self.assign = assign
-        self.missing: list[str] = []
-        self.unexpected: list[str] = []
-        self.errors: list[str] = []
-        self._puts: list[tuple[Any, str, Any, Any]] = []
-        self._extras: list[tuple[Any, Any]] = []
-        self._after: list[tuple[Hook, Any]] = []
-
-    def visit(self, module: Any, prefix: str) -> None:
-        """Check a module and all below it."""
-        hooks: StateHooks | None = module._state_hooks
-        lists = (self.strict, self.missing, self.unexpected, self.errors)
+        Args:
+            state_dict: of the whole model; keys may be added, changed and taken out.
+            prefix: this module's path, with a dot behind it.
+            local_metadata: what the state dict says of this module: its `version`.
+            strict: whether keys that are missing or not expected are noted.
+            missing_keys: takes the paths that are not there.
+            unexpected_keys: takes the paths below `prefix` that nothing here belongs to.
+            error_msgs: takes a message for each value that does not fit.
+        """
+        hooks = self._state_hooks
+        rest = (strict, missing_keys, unexpected_keys, error_msgs)
         for hook in list(hooks.before_load.values()) if hooks else ():
-            hook(module, self.state, prefix, {}, *lists)
-        module._load_from_state_dict(self.state, prefix, {}, *lists)
-        self._visit_own(module, prefix)
-        for name, child in module._modules.items():
-            if child is not None:
-                self.visit(child, f"{prefix}{name}.")
-        for hook in list(hooks.after_load.values()) if hooks else ():
-            self._after.append((hook, module))
-
-    def _visit_own(self, module: Any, prefix: str) -> None:
-        own = module._own_state()
+            hook(self, state_dict, prefix, local_metadata, *rest)
+        own = self._own_state()
         for name, tensor in own.items():
             key = prefix + name
-            if key in self.state:
-                self._check(module, name, tensor, key)
-            else:
-                self.missing.append(key)
-        if type(module).set_extra_state is not Stateful.set_extra_state:
-            if prefix + EXTRA in self.state:
-                self._extras.append((module, self.state[prefix + EXTRA]))
-            else:
-                self.missing.append(prefix + EXTRA)
+            if key in state_dict:
+                fault = put(self, name, tensor, state_dict[key], local_metadata.get(ASSIGN, False))
+                if fault is not None:
+                    error_msgs.append(f"size mismatch for {key}: {fault}")
+            elif strict:
+                missing_keys.append(key)
+        if type(self).set_extra_state is not Stateful.set_extra_state:
+            if prefix + EXTRA in state_dict:
+                self.set_extra_state(state_dict[prefix + EXTRA])
+            elif strict:
+                missing_keys.append(prefix + EXTRA)
             own[EXTRA] = None
-        for key in self.state:
-            if key.startswith(prefix):
-                first, *rest = key[len(prefix) :].split(".", 1)
-                if first not in (module._modules if rest else own):
-                    self.unexpected.append(key)
-
-    def _check(self, module: Any, name: str, tensor: Any, key: str) -> None:
-        value = self.state[key]
-        if is_lazy(value) or is_lazy(tensor):
-            self._check_lazy(module, name, tensor, key)
-            return
-        shape = tuple(getattr(value, "shape", np.shape(value)))
-        if shape == () and tensor.shape == (1,):  # old files hold scalars where now is one element
-            value, shape = np.reshape(_array(value), (1,)), (1,)
-        if shape != tensor.shape:
-            self.errors.append(
-                f"size mismatch for {key}: expected {show(tensor.shape)} as in the model, got "
-                f"{show(shape)} from the state dict"
-            )
-        else:
-            self._puts.append((module, name, tensor, value))
-
-    def _check_lazy(self, module: Any, name: str, tensor: Any, key: str) -> None:
-        """A value that has no shape, or a tensor that has none and takes that of any value."""
-        value = self.state[key]
-        if not is_lazy(value):
-            self._puts.append((module, name, tensor, value))
-        elif not is_lazy(tensor):
-            self.errors.append(
-                f"{key}: expected a value {show(tensor.shape)}, got an uninitialized parameter; "
-                "call the module that the state comes from with an input first"
-            )
-
-    def finish(self, name: str) -> None:
-        """Raise what was found, if anything was."""
-        incompatible = IncompatibleKeys(self.missing, self.unexpected)
-        for hook, module in self._after:
-            hook(module, incompatible)
-        parts = list(self.errors)
-        if self.strict:
-            for label, keys in (("Unexpected", self.unexpected), ("Missing", self.missing)):
-                if keys:
-                    listed = ", ".join(f'"{k}"' for k in keys)
-                    parts.insert(0, f"{label} key(s) in state_dict: {listed}.")
-        if parts:
-            text = "\n\t".join([f"Error(s) in loading state_dict for {name}:", *parts])
-            raise StateError(text + at_user_line())
-
-    def put(self) -> None:
-        """Give every tensor its value."""
-        for module, name, tensor, value in self._puts:
-            if self.assign:
-                _assign(module, name, tensor, value)
-            else:
-                if is_lazy(tensor):
-                    tensor.materialize(np.shape(value))
-                tensor.replace(leaf(storage.copied(_array(value), tensor.dtype.numpy)))
-        for module, value in self._extras:
-            module.set_extra_state(value)
+        if strict:
+            unexpected_keys += _strangers(state_dict, prefix, own, self._modules)
 
 
-def _array(value: Any) -> Any:
-    if isinstance(value, Handle):
-        return value.array
-    detach = getattr(value, "detach", None)  # another framework's tensor
-    return np.asarray(value if detach is None else detach())
+def _without_module(hook: Hook, _: Any, *rest: Any) -> None:
+    hook(*rest)
 
 
-def _assign(module: Any, name: str, tensor: Any, value: Any) -> None:
-    if isinstance(tensor, Parameter):
-        if not isinstance(value, Parameter):
-            given = value if isinstance(value, Handle) else _array(value)
-            value = Parameter(given, tensor.requires_grad)
-        module._parameters[name] = value
-    else:
-        module._buffers[name] = value
+def _dict_with_metadata(given: Mapping[str, Any] | None = None) -> Any:
+    """A new dict with the entries and the `_metadata` of another."""
+    found: Any = OrderedDict(given or {})
+    found._metadata = OrderedDict(getattr(given, "_metadata", None) or {})
+    return found
+
+
+def _load(
+    module: Any, prefix: str, state: Any, assign: bool, keys: IncompatibleKeys, errors: list[str]
+) -> None:
+    """Load a module and all below it."""
+    local = dict(state._metadata.get(prefix[:-1], {}))
+    if assign:
+        local[ASSIGN] = True
+    module._load_from_state_dict(state, prefix, local, True, *keys, errors)
+    for name, child in module._modules.items():
+        if child is not None:
+            _load(child, f"{prefix}{name}.", state, assign, keys, errors)
+    hooks: StateHooks | None = module._state_hooks
+    for hook in list(hooks.after_load.values()) if hooks else ():
+        hook(module, keys)
+
+
+def _strangers(
+    state: Mapping[str, Any], prefix: str, own: Mapping[str, Any], modules: Mapping[str, Any]
+) -> list[str]:
+    """The paths below a prefix that neither a module's own state nor a module below it takes."""
+    found: list[str] = []
+    for key in state:
+        if key.startswith(prefix):
+            first, *rest = key[len(prefix) :].split(".", 1)
+            if first not in (modules if rest else own):
+                found.append(key)
+    return found
+
+
+def _refuse(name: str, keys: IncompatibleKeys | None, errors: list[str]) -> None:
+    """Raise what was found, if anything was."""
+    parts = list(errors)
+    if keys is not None:
+        for label, listed in (("Unexpected", keys[1]), ("Missing", keys[0])):
+            if listed:
+                quoted = ", ".join(f'"{k}"' for k in listed)
+                parts.insert(0, f"{label} key(s) in state_dict: {quoted}.")
+    if parts:
+        text = "\n\t".join([f"Error(s) in loading state_dict for {name}:", *parts])
+        raise StateError(text + at_user_line())

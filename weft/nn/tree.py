@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any, Self, TypeVar
 
 from weft.eager.lazy import changes
@@ -15,6 +15,9 @@ from weft.ops.base import at_user_line
 T = TypeVar("T")
 Named = Iterator[tuple[str, T]]
 _KINDS = ("_parameters", "_buffers", "_modules")
+
+ON_REGISTRATION: dict[str, dict[int, Callable[..., Any]]] = {kind: {} for kind in _KINDS}
+"""Hooks of all modules by what is registered: `hook(module, name, entry)`."""
 
 
 class Tree:
@@ -72,7 +75,7 @@ class Tree:
                 self.register_buffer(name, value, value.persistent)
                 return
             if name in self.__dict__.get("_buffers", ()):
-                self._buffers[name] = value
+                self._buffers[name] = self._on_registration("_buffers", name, value)
                 return
             if name in self.__dict__.get("_parameters", ()):
                 raise TypeError(
@@ -119,7 +122,7 @@ class Tree:
         self._check_name(name, "_parameters", "parameter")
         if param is not None and not isinstance(param, Parameter):  # pyright: ignore[reportUnnecessaryIsInstance]
             raise self._wrong_kind(name, "a Parameter or None", param)
-        self._parameters[name] = param
+        self._parameters[name] = self._on_registration("_parameters", name, param)
 
     def register_buffer(self, name: str, tensor: Tensor | None, persistent: bool = True) -> None:
         """Add a tensor that is no parameter; a persistent one is part of the state dict."""
@@ -128,7 +131,7 @@ class Tree:
             raise self._wrong_kind(name, "a Tensor or None", tensor)
         if tensor is not None:
             tensor.lasting = True
-        self._buffers[name] = tensor
+        self._buffers[name] = self._on_registration("_buffers", name, tensor)
         if persistent:
             self._non_persistent_buffers_set.discard(name)
         else:
@@ -139,11 +142,18 @@ class Tree:
         self._check_name(name, "_modules", "module")
         if module is not None and not isinstance(module, Tree):  # pyright: ignore[reportUnnecessaryIsInstance]
             raise self._wrong_kind(name, "a Module or None", module)
-        self._modules[name] = module
+        self._modules[name] = self._on_registration("_modules", name, module)
 
     def register_module(self, name: str, module: Tree | None) -> None:
         """The same as `add_module`."""
         self.add_module(name, module)
+
+    def _on_registration(self, kind: str, name: str, entry: Any) -> Any:
+        """The entry, or what the hooks of all modules give in its place."""
+        for hook in list(ON_REGISTRATION[kind].values()) if entry is not None else ():
+            changed = hook(self, name, entry)
+            entry = entry if changed is None else changed
+        return entry
 
     def _wrong_kind(self, name: str, expected: str, got: Any) -> TypeError:
         return TypeError(
