@@ -9,9 +9,9 @@ from weft.eager.call import recorded
 from weft.errors import ShapeError
 from weft.ir.node import Value
 from weft.ir.shape import known, show
+from weft.nn.functional.correlation import correlate, spread
 from weft.nn.functional.layout import batched, channels_last, check_image, sizes_of
 from weft.nn.functional.padding import padded
-from weft.ops import conv_transpose
 from weft.ops.base import at_user_line, catalogue
 
 
@@ -28,7 +28,7 @@ def _correlate(
     if mode != "zeros":
         x = padded(x, ((0, 0), *padding, (0, 0)), mode)
         padding = None
-    y = catalogue.conv(
+    y = correlate(
         x, _weights_last(weight), strides=strides, padding=padding, dilation=dilation,
         groups=groups,
     )  # fmt: skip
@@ -142,11 +142,8 @@ def conv3d(
 
 
 @channels_last
-def _spread(
-    x: Value, weight: Value, bias: Value | None,
-    *, strides: Any, padding: Any, output_padding: Any, dilation: Any, groups: int,
-) -> Value:  # fmt: skip
-    y = conv_transpose(x, _weights_last(weight), strides, padding, output_padding, dilation, groups)
+def _spread(x: Value, weight: Value, bias: Value | None, **static: Any) -> Value:
+    y = spread(x, _weights_last(weight), **static)
     return y if bias is None else y + bias
 
 
