@@ -21,8 +21,9 @@ class Hooks:
     """The hooks of a module; each with its options."""
 
     def __init__(self) -> None:
-        self.before: dict[int, tuple[Hook, bool]] = {}
-        self.after: dict[int, tuple[Hook, bool]] = {}
+        self.before: dict[int, Hook] = {}
+        self.after: dict[int, Hook] = {}
+        self.with_kwargs: dict[int, bool] = {}
         self.always: dict[int, bool] = {}
         self.backward_before: dict[int, Hook] = {}
         self.backward: dict[int, Hook] = {}
@@ -39,30 +40,30 @@ def enter(hooks: dict[int, Any], entry: Any, first: bool = False) -> RemovableHa
     return handle
 
 
-GLOBAL: Final[dict[int, tuple[str, Any, bool]]] = {}
-"""Hooks of all modules: of which kind, the entry, and whether it is always called."""
+GLOBAL: Final[dict[int, tuple[str, Hook, bool, bool]]] = {}
+"""Hooks of all modules: of which kind, the hook, with_kwargs, and whether it is always called."""
 
 
 def register_module_forward_pre_hook(hook: Hook) -> RemovableHandle:
     """Call `hook(module, args)` before `forward` of every module, before its own hooks."""
-    return enter(GLOBAL, ("before", (hook, False), False))
+    return enter(GLOBAL, ("before", hook, False, False))
 
 
 def register_module_forward_hook(
     hook: Hook, *, with_kwargs: bool = False, always_call: bool = False
 ) -> RemovableHandle:
     """Call `hook(module, args, output)` after `forward` of every module, before its own hooks."""
-    return enter(GLOBAL, ("after", (hook, with_kwargs), always_call))
+    return enter(GLOBAL, ("after", hook, with_kwargs, always_call))
 
 
 def register_module_full_backward_pre_hook(hook: Hook) -> RemovableHandle:
     """Call `hook(module, grad_output)` before the backward pass goes through any module."""
-    return enter(GLOBAL, ("backward_before", hook, False))
+    return enter(GLOBAL, ("backward_before", hook, False, False))
 
 
 def register_module_full_backward_hook(hook: Hook) -> RemovableHandle:
     """Call `hook(module, grad_input, grad_output)` once these gradients of any module are known."""
-    return enter(GLOBAL, ("backward", hook, False))
+    return enter(GLOBAL, ("backward", hook, False, False))
 
 
 def register_module_backward_hook(hook: Hook) -> RemovableHandle:
@@ -99,9 +100,9 @@ def register_module_module_registration_hook(hook: Hook) -> RemovableHandle:
 def with_global(own: Hooks | None) -> Hooks:
     """The hooks of all modules, and behind them those of one."""
     found = Hooks()
-    for number, (kind, entry, always) in list(GLOBAL.items()):
-        getattr(found, kind)[number] = entry
-        found.always[number] = always
+    for number, (kind, hook, with_kwargs, always) in list(GLOBAL.items()):
+        getattr(found, kind)[number] = hook
+        found.with_kwargs[number], found.always[number] = with_kwargs, always
     if own is not None:
         for kind, entries in vars(own).items():
             getattr(found, kind).update(entries)
@@ -120,6 +121,26 @@ class Hooked(Tree):
         assert self._hooks is not None
         return self._hooks
 
+    @property
+    def _forward_pre_hooks(self) -> dict[int, Hook]:
+        """The hooks before `forward`, by the number of their handle."""
+        return self._all_hooks().before
+
+    @property
+    def _forward_hooks(self) -> dict[int, Hook]:
+        """The hooks after `forward`."""
+        return self._all_hooks().after
+
+    @property
+    def _backward_pre_hooks(self) -> dict[int, Hook]:
+        """The hooks before the gradient."""
+        return self._all_hooks().backward_before
+
+    @property
+    def _backward_hooks(self) -> dict[int, Hook]:
+        """The hooks after the gradient."""
+        return self._all_hooks().backward
+
     def register_forward_pre_hook(
         self, hook: Hook, *, prepend: bool = False, with_kwargs: bool = False
     ) -> RemovableHandle:
@@ -127,7 +148,10 @@ class Hooked(Tree):
 
         With `with_kwargs` it is `hook(module, args, kwargs)`, and returns both.
         """
-        return enter(self._all_hooks().before, (hook, with_kwargs), prepend)
+        hooks = self._all_hooks()
+        handle = enter(hooks.before, hook, prepend)
+        hooks.with_kwargs[handle.id] = with_kwargs
+        return handle
 
     def register_forward_hook(
         self,
@@ -143,8 +167,8 @@ class Hooked(Tree):
         called with the output `None` also where `forward` raises.
         """
         hooks = self._all_hooks()
-        handle = enter(hooks.after, (hook, with_kwargs), prepend)
-        hooks.always[handle.id] = always_call
+        handle = enter(hooks.after, hook, prepend)
+        hooks.with_kwargs[handle.id], hooks.always[handle.id] = with_kwargs, always_call
         return handle
 
     def register_full_backward_pre_hook(self, hook: Hook, prepend: bool = False) -> RemovableHandle:
@@ -169,14 +193,21 @@ class Hooked(Tree):
         try:
             return self._call_between(hooks, args, kwargs)
         except Exception:
-            for number, (hook, with_kwargs) in list(hooks.after.items()):
+            for number, hook in list(hooks.after.items()):
                 if hooks.always.get(number):
-                    hook(self, args, kwargs, None) if with_kwargs else hook(self, args, None)
+                    self._call_after(hooks, number, hook, args, kwargs, None)
             raise
 
+    def _call_after(
+        self, hooks: Hooks, number: int, hook: Hook, args: Any, kwargs: Any, output: Any
+    ) -> Any:
+        if hooks.with_kwargs.get(number):
+            return hook(self, args, kwargs, output)
+        return hook(self, args, output)
+
     def _call_between(self, hooks: Hooks, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-        for hook, with_kwargs in list(hooks.before.values()):
-            if with_kwargs:
+        for number, hook in list(hooks.before.items()):
+            if hooks.with_kwargs.get(number):
                 changed = hook(self, args, kwargs)
                 args, kwargs = (args, kwargs) if changed is None else changed
             else:
@@ -187,8 +218,8 @@ class Hooked(Tree):
         if gradients is not None:
             args = gradients.inputs(args)
         output = self.forward(*args, **kwargs)
-        for hook, with_kwargs in list(hooks.after.values()):
-            found = hook(self, args, kwargs, output) if with_kwargs else hook(self, args, output)
+        for number, hook in list(hooks.after.items()):
+            found = self._call_after(hooks, number, hook, args, kwargs, output)
             if found is not None:
                 output = found
         return output if gradients is None else gradients.outputs(output)

@@ -73,7 +73,7 @@ def _leave(module: Module, name: str, kind: type[_Weight]) -> Any:
         )
     hooks = module._hooks  # pyright: ignore[reportPrivateUsage]
     assert hooks is not None
-    hook = hooks.before[handle.id][0]
+    hook = hooks.before[handle.id]
     handle.remove()
     return hook
 

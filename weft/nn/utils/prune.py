@@ -1,0 +1,450 @@
+"""Pruning: entries of a parameter that are left out, by masks that are kept beside it.
+
+A pruned `weight` is `weight_orig`, the parameter, times `weight_mask`, a buffer; computed before
+each call. Another pruning leaves out more of what is left.
+
+Source: Han et al., "Learning both Weights and Connections for Efficient Neural Networks" (2015).
+"""
+
+from __future__ import annotations
+
+import abc
+import numbers
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any, ClassVar, TypeVar
+
+from weft.eager.creation import ones_like, zeros_like
+from weft.eager.mode import no_grad
+from weft.eager.norming import norm
+from weft.eager.random import rand
+from weft.errors import ShapeError
+from weft.ir.shape import show
+from weft.nn.module import Module
+from weft.nn.utils.vector import parameters_to_vector
+from weft.ops.base import at_user_line
+
+M = TypeVar("M", bound=Module)
+
+
+class BasePruningMethod(abc.ABC):
+    """A way to choose what is left out; a subclass defines `compute_mask` and `PRUNING_TYPE`.
+
+    `PRUNING_TYPE` says what `compute_mask` gets of a parameter that is pruned already: of
+    `"unstructured"` the entries that are left, of `"structured"` the slices along its `dim` that
+    are left, of `"global"` everything.
+    """
+
+    PRUNING_TYPE: ClassVar[str]
+    _tensor_name: str = ""
+
+    def __call__(self, module: Module, inputs: Any) -> None:
+        """Give the module the pruned value, before it is called."""
+        setattr(module, self._tensor_name, self.apply_mask(module))
+
+    @abc.abstractmethod
+    def compute_mask(self, t: Any, default_mask: Any) -> Any:
+        """Ones for what stays of `t` and zeros for what goes, where `default_mask` is not 0."""
+
+    def apply_mask(self, module: Module) -> Any:
+        """The pruned value: original times mask."""
+        mask = getattr(module, f"{self._tensor_name}_mask")
+        orig = getattr(module, f"{self._tensor_name}_orig")
+        return mask.to(orig.dtype) * orig
+
+    @classmethod
+    def apply(
+        cls, module: Module, name: str, *args: Any, importance_scores: Any = None, **kwargs: Any
+    ) -> BasePruningMethod:
+        """Prune a parameter of a module, and say how: this method, or all that were applied to it.
+
+        Args:
+            args: for the method, as `kwargs`.
+            importance_scores: what the method looks at in place of the parameter, of its shape.
+        """
+        method = cls(*args, **kwargs)
+        method._tensor_name = name
+        orig = getattr(module, name)
+        scores = orig if importance_scores is None else _of_shape(importance_scores, orig)
+        number, before = _found(module, name)
+        whole = method if before is None else _joined(before, method)
+        mask = ones_like(orig) if before is None else getattr(module, f"{name}_mask")
+        with no_grad():
+            mask = whole.compute_mask(scores.detach(), default_mask=mask.detach().clone())
+        if before is None:
+            delattr(module, name)
+            module.register_parameter(f"{name}_orig", orig)
+        else:
+            del module._forward_pre_hooks[number]  # pyright: ignore[reportPrivateUsage]
+        module.register_buffer(f"{name}_mask", mask)
+        whole(module, None)
+        module.register_forward_pre_hook(whole)
+        return whole
+
+    def prune(self, t: Any, default_mask: Any = None, importance_scores: Any = None) -> Any:
+        """A tensor times its mask."""
+        scores = t if importance_scores is None else _of_shape(importance_scores, t)
+        mask = ones_like(t) if default_mask is None else default_mask
+        return t * self.compute_mask(scores, default_mask=mask)
+
+    def remove(self, module: Module) -> None:
+        """Make the pruned value the parameter, without a mask; what was left out is 0."""
+        name = self._tensor_name
+        orig, value = getattr(module, f"{name}_orig"), self.apply_mask(module)
+        if hasattr(module, name):
+            delattr(module, name)
+        with no_grad():
+            orig.copy_(value)
+        delattr(module, f"{name}_orig")
+        delattr(module, f"{name}_mask")
+        setattr(module, name, orig)
+
+
+class PruningContainer(BasePruningMethod):
+    """Several methods, applied to one parameter one after another."""
+
+    def __init__(self, *args: BasePruningMethod) -> None:
+        self._pruning_methods: tuple[BasePruningMethod, ...] = ()
+        if args:
+            self._tensor_name = args[0]._tensor_name
+        for method in args:
+            self.add_pruning_method(method)
+
+    def add_pruning_method(self, method: BasePruningMethod) -> None:
+        """Add a method for the same parameter at the end."""
+        if not isinstance(method, BasePruningMethod):  # pyright: ignore[reportUnnecessaryIsInstance]
+            raise TypeError(
+                f"PruningContainer: expected a BasePruningMethod, got {type(method).__name__}"
+                f"{at_user_line()}"
+            )
+        if method._tensor_name != self._tensor_name:
+            raise ValueError(
+                f"PruningContainer: expected a method for {self._tensor_name!r}, got one for "
+                f"{method._tensor_name!r}{at_user_line()}"
+            )
+        self._pruning_methods += (method,)
+
+    def __len__(self) -> int:
+        return len(self._pruning_methods)
+
+    def __iter__(self) -> Iterator[BasePruningMethod]:
+        return iter(self._pruning_methods)
+
+    def __getitem__(self, idx: Any) -> Any:
+        return self._pruning_methods[idx]
+
+    def compute_mask(self, t: Any, default_mask: Any) -> Any:
+        """The mask until now, and in what it leaves, that of the last method."""
+        method = self._pruning_methods[-1]
+        rest = _rest(method, t, default_mask)
+        mask = default_mask.to(t.dtype, copy=True)
+        mask[rest] = method.compute_mask(t[rest], default_mask=default_mask[rest]).to(mask.dtype)
+        return mask
+
+
+def _rest(method: BasePruningMethod, t: Any, mask: Any) -> Any:
+    """The index of what a method may look at."""
+    if method.PRUNING_TYPE == "unstructured":
+        return mask == 1
+    if method.PRUNING_TYPE == "structured":
+        dim = _axis(t, method.dim)  # type: ignore[attr-defined]
+        others = [d for d in range(t.ndim) if d != dim]
+        return (*[slice(None)] * dim, mask.sum(dim=others) != 0)
+    if method.PRUNING_TYPE == "global":
+        return (slice(None),) * t.ndim
+    raise ValueError(
+        f"{type(method).__name__}: expected a PRUNING_TYPE unstructured, structured or global, got "
+        f"{method.PRUNING_TYPE!r}{at_user_line()}"
+    )
+
+
+class Identity(BasePruningMethod):
+    """Leaves out nothing, but keeps a mask."""
+
+    PRUNING_TYPE = "unstructured"
+
+    def compute_mask(self, t: Any, default_mask: Any) -> Any:
+        """The mask as it is."""
+        return default_mask
+
+
+class _Amount(BasePruningMethod):
+    """A method that leaves out a number of entries, or a share of them."""
+
+    def __init__(self, amount: float) -> None:
+        _validate_pruning_amount_init(amount)
+        self.amount = amount
+
+    def _count(self, size: int) -> int:
+        """How many of so many are left out."""
+        count = _compute_nparams_toprune(self.amount, size)
+        _validate_pruning_amount(count, size)
+        return count
+
+
+class RandomUnstructured(_Amount):
+    """Leaves out entries drawn at random."""
+
+    PRUNING_TYPE = "unstructured"
+
+    def compute_mask(self, t: Any, default_mask: Any) -> Any:
+        """Zeros at drawn places."""
+        return _without(default_mask, rand(t.numel()), self._count(t.numel()))
+
+
+class L1Unstructured(_Amount):
+    """Leaves out the entries of least size."""
+
+    PRUNING_TYPE = "unstructured"
+
+    def compute_mask(self, t: Any, default_mask: Any) -> Any:
+        """Zeros where the sizes are least."""
+        return _without(default_mask, t.abs().reshape(-1), self._count(t.numel()))
+
+
+class RandomStructured(_Amount):
+    """Leaves out slices along a dimension, drawn at random."""
+
+    PRUNING_TYPE = "structured"
+
+    def __init__(self, amount: float, dim: int = -1) -> None:
+        super().__init__(amount)
+        self.dim = dim
+
+    def compute_mask(self, t: Any, default_mask: Any) -> Any:
+        """Zeros in drawn slices."""
+        size = _size(t, self.dim)
+        return _without_slices(default_mask, rand(size), self._count(size), self.dim)
+
+
+class LnStructured(_Amount):
+    """Leaves out the slices along a dimension whose `n`-norms are least."""
+
+    PRUNING_TYPE = "structured"
+
+    def __init__(self, amount: float, n: Any, dim: int = -1) -> None:
+        super().__init__(amount)
+        self.n = n
+        self.dim = dim
+
+    def compute_mask(self, t: Any, default_mask: Any) -> Any:
+        """Zeros in the slices of least norm."""
+        count = self._count(_size(t, self.dim))
+        return _without_slices(default_mask, _compute_norm(t, self.n, self.dim), count, self.dim)
+
+
+class CustomFromMask(BasePruningMethod):
+    """Leaves out what a given mask has zeros for."""
+
+    PRUNING_TYPE = "global"
+
+    def __init__(self, mask: Any) -> None:
+        self.mask = mask
+
+    def compute_mask(self, t: Any, default_mask: Any) -> Any:
+        """Both masks in one."""
+        return default_mask * _of_shape(self.mask, default_mask).to(default_mask.dtype)
+
+
+def identity(module: M, name: str) -> M:
+    """Keep a mask for a parameter that leaves out nothing yet."""
+    Identity.apply(module, name)
+    return module
+
+
+def random_unstructured(module: M, name: str, amount: float) -> M:
+    """Leave out entries of a parameter at random.
+
+    Args:
+        amount: how many (an integer), or what share of those left (a fraction).
+
+    >>> from weft import nn
+    >>> layer = nn.utils.prune.random_unstructured(nn.Linear(4, 5), "weight", amount=0.25)
+    >>> int((layer.weight == 0).sum()), [name for name, _ in layer.named_parameters()]
+    (5, ['bias', 'weight_orig'])
+    """
+    RandomUnstructured.apply(module, name, amount)
+    return module
+
+
+def l1_unstructured(module: M, name: str, amount: float, importance_scores: Any = None) -> M:
+    """Leave out the entries of a parameter, or of the scores, that are least in size."""
+    L1Unstructured.apply(module, name, amount, importance_scores=importance_scores)
+    return module
+
+
+def random_structured(module: M, name: str, amount: float, dim: int) -> M:
+    """Leave out slices of a parameter along a dimension at random."""
+    RandomStructured.apply(module, name, amount, dim)
+    return module
+
+
+def ln_structured(
+    module: M, name: str, amount: float, n: Any, dim: int, importance_scores: Any = None
+) -> M:
+    """Leave out the slices of a parameter along a dimension whose `n`-norms are least."""
+    LnStructured.apply(module, name, amount, n, dim, importance_scores=importance_scores)
+    return module
+
+
+def custom_from_mask(module: M, name: str, mask: Any) -> M:
+    """Leave out what a mask has zeros for."""
+    CustomFromMask.apply(module, name, mask)
+    return module
+
+
+def global_unstructured(
+    parameters: Iterable[tuple[Module, str]],
+    pruning_method: type[BasePruningMethod],
+    importance_scores: Mapping[tuple[Module, str], Any] | None = None,
+    **kwargs: Any,
+) -> None:
+    """Prune several parameters as if they were one.
+
+    Args:
+        parameters: modules and names.
+        pruning_method: an unstructured one, as `L1Unstructured`.
+        importance_scores: what is looked at in place of some of the parameters.
+        kwargs: for the method, as `amount`.
+    """
+    if not isinstance(parameters, Iterable):  # pyright: ignore[reportUnnecessaryIsInstance]
+        raise TypeError(f"global_unstructured: expected pairs, got {parameters!r}{at_user_line()}")
+    if not isinstance(importance_scores, Mapping | None):  # pyright: ignore[reportUnnecessaryIsInstance]
+        raise TypeError(
+            f"global_unstructured: expected importance_scores by pair, got {importance_scores!r}"
+            f"{at_user_line()}"
+        )
+    pairs, given = list(parameters), importance_scores or {}
+    method = pruning_method(**kwargs)
+    if method.PRUNING_TYPE != "unstructured":
+        raise TypeError(
+            f"global_unstructured: expected an unstructured method, got {pruning_method.__name__}"
+            f"{at_user_line()}"
+        )
+    with no_grad():
+        values = [getattr(module, name) for module, name in pairs]
+        masks = [
+            getattr(module, f"{name}_mask", ones_like(value))
+            for (module, name), value in zip(pairs, values, strict=True)
+        ]
+        scores = [given.get(pair, value) for pair, value in zip(pairs, values, strict=True)]
+        whole = PruningContainer(method).compute_mask(
+            parameters_to_vector(scores), parameters_to_vector(masks)
+        )
+        parts = whole.split([value.numel() for value in values])
+    for (module, name), value, part in zip(pairs, values, parts, strict=True):
+        custom_from_mask(module, name, part.reshape(value.shape))
+
+
+def remove(module: M, name: str) -> M:
+    """Make a pruned parameter an ordinary one; what was left out is 0.
+
+    Raises:
+        ValueError: it is not pruned.
+    """
+    number, method = _found(module, name)
+    if method is None:
+        raise ValueError(
+            f"prune.remove: {name!r} of {type(module).__name__} is not pruned{at_user_line()}"
+        )
+    method.remove(module)
+    del module._forward_pre_hooks[number]  # pyright: ignore[reportPrivateUsage]
+    return module
+
+
+def is_pruned(module: Module) -> bool:
+    """Whether a parameter of the module, or of one below it, is pruned."""
+    return any(
+        isinstance(hook, BasePruningMethod)
+        for each in module.modules()
+        for hook in each._forward_pre_hooks.values()
+    )
+
+
+# What the methods are made of
+
+
+def _found(module: Module, name: str) -> tuple[int, BasePruningMethod | None]:
+    """What a parameter is pruned by, and the number of the hook."""
+    for number, hook in module._forward_pre_hooks.items():  # pyright: ignore[reportPrivateUsage]
+        if isinstance(hook, BasePruningMethod) and hook._tensor_name == name:  # pyright: ignore[reportPrivateUsage]
+            return number, hook
+    return -1, None
+
+
+def _joined(before: BasePruningMethod, method: BasePruningMethod) -> PruningContainer:
+    earlier = before if isinstance(before, PruningContainer) else (before,)
+    return PruningContainer(*earlier, method)
+
+
+def _of_shape(x: Any, like: Any) -> Any:
+    if tuple(x.shape) != tuple(like.shape):
+        raise ShapeError(
+            f"prune: expected scores or a mask {show(tuple(like.shape))} as of the parameter, got "
+            f"{show(tuple(x.shape))}{at_user_line()}"
+        )
+    return x
+
+
+def _axis(t: Any, dim: int) -> int:
+    if not -t.ndim <= dim < t.ndim:
+        raise IndexError(
+            f"prune: expected a dimension of {show(tuple(t.shape))}, got {dim}{at_user_line()}"
+        )
+    return dim % t.ndim
+
+
+def _size(t: Any, dim: int) -> int:
+    """How many slices there are along a dimension."""
+    if t.ndim < 2:
+        raise ValueError(
+            f"prune: expected a parameter of rank 2 or more to take slices of, got "
+            f"{show(tuple(t.shape))}{at_user_line()}"
+        )
+    return t.shape[_axis(t, dim)]
+
+
+def _without(mask: Any, sizes: Any, count: int) -> Any:
+    """A mask with zeros where sizes are the least, too."""
+    if count == 0:
+        return mask.clone()
+    flat = mask.reshape(-1).clone()
+    flat[sizes.topk(count, largest=False).indices] = 0
+    return flat.reshape(mask.shape)
+
+
+def _without_slices(mask: Any, sizes: Any, count: int, dim: int) -> Any:
+    """A mask with zeros in the slices whose sizes are the least, too."""
+    axis = _axis(mask, dim)
+    kept = zeros_like(mask)
+    places = sizes.topk(sizes.numel() - count).indices
+    kept[(*[slice(None)] * axis, places)] = 1
+    return kept * mask
+
+
+def _compute_norm(t: Any, n: Any, dim: int) -> Any:
+    """The norms of the slices along a dimension."""
+    axis = _axis(t, dim)
+    return norm(t, p=n, dim=[d for d in range(t.ndim) if d != axis])
+
+
+def _validate_pruning_amount_init(amount: Any) -> None:
+    """An amount is a number from 0, or a share up to 1."""
+    if not isinstance(amount, numbers.Real):
+        raise TypeError(f"prune: expected a number as amount, got {amount!r}{at_user_line()}")
+    if float(amount) < 0 or (not isinstance(amount, numbers.Integral) and float(amount) > 1):
+        raise ValueError(
+            f"prune: expected an integer from 0 or a share up to 1.0 as amount, got {amount}"
+            f"{at_user_line()}"
+        )
+
+
+def _validate_pruning_amount(amount: Any, tensor_size: int) -> None:
+    if isinstance(amount, numbers.Integral) and int(amount) > tensor_size:
+        raise ValueError(
+            f"prune: expected an amount of at most {tensor_size}, all that there is, got {amount}"
+            f"{at_user_line()}"
+        )
+
+
+def _compute_nparams_toprune(amount: Any, tensor_size: int) -> int:
+    return int(amount) if isinstance(amount, numbers.Integral) else round(amount * tensor_size)
