@@ -91,8 +91,14 @@ def test_a_change_of_a_tensor_from_outside_in_a_jacobian():
 def test_custom_vjp_changes_nothing():
     f = func.custom_vjp(lambda x: x.mul_(2))
     f.defvjp(lambda x: (x * 2, None), lambda _, g: (g * 2,))
-    with pytest.raises(GradientError, match="change none of their arguments"):
+    with pytest.raises(GradientError, match="change no tensor in place but their own"):
         f(wf.ones(2))
+    calls = wf.zeros(())
+    g = func.custom_vjp(lambda x: (calls.add_(1), x * 2)[1])
+    g.defvjp(lambda x: (x * 2, None), lambda _, g: (g * 2,))
+    with pytest.raises(GradientError, match="change no tensor in place but their own"):
+        g(wf.ones(2))
+    assert calls.item() == 0.0
 
 
 @pytest.mark.parametrize("name", ["vjp", "linearize"])
@@ -164,3 +170,28 @@ def test_views_of_views_of_examples():
     assert x.sum((0, 2)).tolist() == [0.0, 8.0, 8.0]
     changed = func.vmap(lambda x: (x[0].add_(2.0), x[0])[1])(x)
     assert changed._base is x and x[:, 0].tolist() == changed.tolist() == [[2.0] * 4] * 2
+
+
+def count_inside(a, c):
+    """Changes an argument inside functions of something else, and sees each change."""
+    once = func.vmap(lambda b: (a.add_(1), b * a)[1])(c)
+    twice = func.jit(lambda b: a.mul_(2) * b)(c)
+    return a, once + twice
+
+
+@pytest.mark.parametrize("wrapped", [lambda f: f, func.jit, func.checkpoint])
+def test_an_inner_function_changes_an_argument_of_the_outer_one(wrapped):
+    a, c = wf.zeros(()), wf.arange(3.0)
+    shown, found = wrapped(count_inside)(a, c)
+    assert a.item() == shown.item() == 2.0
+    assert found.tolist() == [0.0, 3.0, 6.0]
+
+
+def test_an_inner_function_changes_an_example():
+    a, c = wf.tensor([0.0, 1.0]), wf.arange(6.0).reshape(2, 3)
+    shown, found = func.vmap(count_inside)(a, c)
+    assert a.tolist() == shown.tolist() == [2.0, 4.0]
+    assert found.tolist() == [[0.0, 3.0, 6.0], [18.0, 24.0, 30.0]]
+    with pytest.raises(ShapeError, match="that all examples share cannot be changed in place"):
+        func.vmap(lambda a, c: func.vmap(lambda b: a.add_(b))(c))(a, c)
+    assert a.tolist() == [2.0, 4.0]

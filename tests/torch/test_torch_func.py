@@ -255,3 +255,32 @@ def test_dual_tensors(n, seed):
 
     ours = [wf.tensor(a) for a in (x, t, w)]
     same(run(wf, *ours), run(torch, *[torch.tensor(a) for a in (x, t, w)]))
+
+
+PICKS = [
+    lambda x, i: x[i],
+    lambda x, i: x[..., i],
+    lambda x, i: x[i % 2, 1:],
+    lambda x, i: x[x[0, 0].abs().long() % 2],
+]
+
+
+@pytest.mark.parametrize("pick", PICKS)
+@pytest.mark.parametrize("dims", [(0, 0), (1, 0), (None, 0), (2, None)])
+@given(seeds)
+@few
+def test_a_place_of_each_example(pick, dims, seed):
+    x = draw((3, 3, 3), seed=seed)
+    i = np.array([2, 0, 1]) if dims[1] == 0 else np.array(1)
+
+    def run(library, x, i):
+        return library.vmap(pick, dims)(x, i), library.func.grad(
+            lambda x: (library.vmap(pick, dims)(x, i) ** 2).sum()
+        )(x)
+
+    same(run(wf, wf.tensor(x), wf.tensor(i)), run(torch, torch.tensor(x), torch.tensor(i)))
+
+
+def test_numbers_by_name():
+    x = wf.arange(3.0)
+    assert wf.vmap(lambda x, scale=1, how="": x * scale)(x, scale=2, how="a").tolist() == [0, 2, 4]

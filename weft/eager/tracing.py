@@ -72,7 +72,7 @@ def trace_tensors(
     """
     arguments = tracers(types)
     since = next_serial()
-    (outputs, result), changed = _aside(lambda: run(arguments), since)
+    (outputs, result), changed = _aside(lambda: run(arguments), arguments, since)
     results = (*outputs, *changed.values())
     subgraph, captured = _closed(arguments, results, since, constants)
     inputs = (*arguments, *captured)
@@ -82,8 +82,11 @@ def trace_tensors(
     return Traced(subgraph, captured, result, tuple(changed))
 
 
-def _aside(run: Callable[[], T], since: int) -> tuple[T, dict[Handle, Lazy]]:
-    """What `run` gives, recorded apart from the rest, and tensors from outside that it changed."""
+def _aside(run: Callable[[], T], own: Sequence[Lazy], since: int) -> tuple[T, dict[Handle, Lazy]]:
+    """What `run` gives, recorded apart from the rest, and tensors from outside that it changed.
+
+    What is from outside is neither of its `own` arguments nor recorded `since` it began.
+    """
     now = trace.now
     before = now.pending, now.limit, now.changed
     handles: dict[Handle, Lazy] = {}
@@ -95,7 +98,7 @@ def _aside(run: Callable[[], T], since: int) -> tuple[T, dict[Handle, Lazy]]:
         now.pending, now.limit, now.changed = before
         now.depth -= 1
         with Uninterrupted():
-            changed = _restored(handles, since)
+            changed = _restored(handles, own, since)
     return found, changed
 
 
@@ -122,7 +125,7 @@ def _ruled(
         with Setting("grad_mode", True):
             return walk(starts, xs, inside)
 
-    found, _ = _aside(run, since)
+    found, _ = _aside(run, (*gs, *stand_ins, *inputs), since)
     pulled = {x: g for x, g in zip(xs, found, strict=True) if g is not None}
     function, captured = _closed((*gs, *stand_ins, *inputs), tuple(pulled.values()), since, True)
     if captured:
@@ -135,12 +138,12 @@ def _ruled(
     return TracedBackward(function, tuple([x in pulled for x in inputs]))
 
 
-def _restored(changed: dict[Handle, Lazy], since: int) -> dict[Handle, Lazy]:
+def _restored(changed: dict[Handle, Lazy], own: Sequence[Lazy], since: int) -> dict[Handle, Lazy]:
     """Give tensors from outside their values back; the values that the function gave them."""
     found: dict[Handle, Lazy] = {}
     for handle, old in changed.items():
-        own = isinstance(old, Tracer) or (old.record is not None and old.record.serial >= since)
-        if not own:
+        inside = old.record is not None and old.record.serial >= since
+        if not inside and old not in own:
             found[handle] = handle.exchange(old)
     return found
 

@@ -93,9 +93,9 @@ class CustomVjp:
     def _rule(
         self, apart: Arguments, plain: Traced, forward: Traced, args: Sequence[Any]
     ) -> _Backward:
-        if plain.result.written or forward.result.written:
+        if any([t.result.written or t.changed for t in (plain, forward)]):
             raise GradientError(
-                "custom_vjp: expected functions that change none of their arguments in place; "
+                "custom_vjp: expected functions that change no tensor in place but their own; "
                 f"change a clone(){at_user_line()}"
             )
         if forward.captured or plain.captured:

@@ -9,6 +9,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from weft.eager.handle import Handle
+from weft.eager.indexing import Picked
 from weft.eager.lazy import Lazy, trace
 from weft.eager.plan import intern
 from weft.eager.tracing import subgraph_plan, trace_tensors
@@ -69,11 +70,14 @@ def _of_many(function: Callable[..., Lazy], *xs: Lazy) -> Lazy:
 
 
 def lenses_from(x: Any, bases: dict[int, int]) -> tuple[int | None, tuple[Lens, ...]]:
-    """Which of some tensors (by their ids) `x` is or shows in the end, and through what lenses."""
+    """Which of some tensors (by their ids) `x` is or shows in the end, and through what lenses.
+
+    A view at an index that a tensor holds shows another place in each example: that is no view.
+    """
     lenses: list[Lens] = []
     while id(x) not in bases:
         view = x.view_of if isinstance(x, Handle) else None
-        if view is None or view.lens.detached:
+        if view is None or view.lens.detached or isinstance(view.lens, Picked):
             return None, ()
         lenses.append(view.lens)
         x = view.base

@@ -174,7 +174,7 @@ def _axes(in_axes: Any, args: Sequence[Any], kwargs: dict[str, Any]) -> list[int
         entries = prefix(axes, part.tree)
         found += [a for s, a in zip(part.static, entries, strict=True) if s is DATA]
         for x, a in zip(part.static, entries, strict=True):
-            if type(x) in (int, float, complex) and a is not None:
+            if argument is not kwargs and type(x) in (int, float, complex) and a is not None:
                 text = f"vmap: expected an axis of None for the number {x}, got {a}"
                 raise ShapeError(text + at_user_line())
     return found
