@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from weft.nn import functional, init, utils
+from weft.nn import functional, grad, init, utils
 from weft.nn.activation import (
     CELU,
     ELU,
@@ -33,6 +33,7 @@ from weft.nn.activation import (
     Tanhshrink,
     Threshold,
 )
+from weft.nn.adaptive import AdaptiveLogSoftmaxWithLoss
 from weft.nn.attention import MultiheadAttention
 from weft.nn.container import ModuleDict, ModuleList, ParameterDict, ParameterList, Sequential
 from weft.nn.convolution import (
@@ -193,6 +194,7 @@ __all__ = [
     "AdaptiveAvgPool1d",
     "AdaptiveAvgPool2d",
     "AdaptiveAvgPool3d",
+    "AdaptiveLogSoftmaxWithLoss",
     "AdaptiveMaxPool1d",
     "AdaptiveMaxPool2d",
     "AdaptiveMaxPool3d",
@@ -344,6 +346,7 @@ __all__ = [
     "ZeroPad2d",
     "ZeroPad3d",
     "functional",
+    "grad",
     "init",
     "register_module_backward_hook",
     "register_module_buffer_registration_hook",

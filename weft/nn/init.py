@@ -6,9 +6,13 @@ initialised once, and a program for each shape would cost more than it saves.
 
 from __future__ import annotations
 
+import functools
 import math
 import warnings
-from typing import Any, Final
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
+from typing import Any, Final, TypeVar, cast
 
 import numpy as np
 
@@ -20,6 +24,30 @@ from weft.ir.shape import show
 from weft.ops.base import at_user_line
 
 Array = np.ndarray[Any, Any]
+F = TypeVar("F", bound=Callable[..., Any])
+
+
+_skipping: ContextVar[bool] = ContextVar("skipping", default=False)
+
+
+@contextmanager
+def skipped() -> Iterator[None]:
+    """Inside, the functions of this module leave tensors as they are."""
+    token = _skipping.set(True)
+    try:
+        yield
+    finally:
+        _skipping.reset(token)
+
+
+def initialiser(function: F) -> F:
+    """A function that gives a tensor its initial values, unless they are skipped."""
+
+    @functools.wraps(function)
+    def run(tensor: Any, *args: Any, **kwargs: Any) -> Any:
+        return tensor if _skipping.get() else function(tensor, *args, **kwargs)
+
+    return cast(F, run)
 
 
 def _fill(tensor: Any, values: Array | float) -> Any:
@@ -81,6 +109,7 @@ def _fans(tensor: Any) -> tuple[int, int]:
     return shape[1] * field, shape[0] * field
 
 
+@initialiser
 def uniform_(
     tensor: Any, a: float = 0.0, b: float = 1.0, generator: Generator | None = None
 ) -> Any:
@@ -91,6 +120,7 @@ def uniform_(
     return _fill(tensor, drawn)
 
 
+@initialiser
 def normal_(
     tensor: Any, mean: float = 0.0, std: float = 1.0, generator: Generator | None = None
 ) -> Any:
@@ -101,6 +131,7 @@ def normal_(
     return _fill(tensor, drawn)
 
 
+@initialiser
 def trunc_normal_(
     tensor: Any, mean: float = 0.0, std: float = 1.0, a: float = -2.0, b: float = 2.0,
     generator: Generator | None = None,
@@ -125,21 +156,25 @@ def _share(low: float, high: float) -> float:
     return (math.erf(high / math.sqrt(2)) - math.erf(low / math.sqrt(2))) / 2
 
 
+@initialiser
 def constant_(tensor: Any, val: float) -> Any:
     """One number everywhere."""
     return _fill(tensor, val)
 
 
+@initialiser
 def ones_(tensor: Any) -> Any:
     """Ones."""
     return _fill(tensor, 1)
 
 
+@initialiser
 def zeros_(tensor: Any) -> Any:
     """Zeros."""
     return _fill(tensor, 0)
 
 
+@initialiser
 def eye_(tensor: Any) -> Any:
     """The identity matrix."""
     if len(tensor.shape) != 2:
@@ -147,6 +182,7 @@ def eye_(tensor: Any) -> Any:
     return _fill(tensor, np.eye(*tensor.shape))
 
 
+@initialiser
 def dirac_(tensor: Any, groups: int = 1) -> Any:
     """Weights of a convolution that passes as many channels on as it can, group by group."""
     shape = tensor.shape
@@ -164,12 +200,14 @@ def dirac_(tensor: Any, groups: int = 1) -> Any:
     return _fill(tensor, found)
 
 
+@initialiser
 def xavier_uniform_(tensor: Any, gain: float = 1.0, generator: Generator | None = None) -> Any:
     """Uniform, after Glorot and Bengio, "Understanding the difficulty of training" (2010)."""
     bound = gain * math.sqrt(6.0 / sum(_fans(tensor)))
     return uniform_(tensor, -bound, bound, generator)
 
 
+@initialiser
 def xavier_normal_(tensor: Any, gain: float = 1.0, generator: Generator | None = None) -> Any:
     """Normal, after Glorot and Bengio, "Understanding the difficulty of training" (2010)."""
     return normal_(tensor, 0.0, gain * math.sqrt(2.0 / sum(_fans(tensor))), generator)
@@ -190,6 +228,7 @@ def _is_empty(tensor: Any) -> bool:
     return True
 
 
+@initialiser
 def kaiming_uniform_(
     tensor: Any, a: float = 0, mode: str = "fan_in", nonlinearity: str = "leaky_relu",
     generator: Generator | None = None,
@@ -201,6 +240,7 @@ def kaiming_uniform_(
     return uniform_(tensor, -math.sqrt(3.0) * std, math.sqrt(3.0) * std, generator)
 
 
+@initialiser
 def kaiming_normal_(
     tensor: Any, a: float = 0, mode: str = "fan_in", nonlinearity: str = "leaky_relu",
     generator: Generator | None = None,
@@ -212,6 +252,7 @@ def kaiming_normal_(
     return normal_(tensor, 0.0, std, generator)
 
 
+@initialiser
 def orthogonal_(tensor: Any, gain: float = 1, generator: Generator | None = None) -> Any:
     """Orthogonal rows or columns, after Saxe et al., "Exact solutions to the dynamics of learning"
     (2013).
@@ -231,6 +272,7 @@ def orthogonal_(tensor: Any, gain: float = 1, generator: Generator | None = None
     return _fill(tensor, gain * (q if rows >= columns else q.T).reshape(shape))
 
 
+@initialiser
 def sparse_(
     tensor: Any, sparsity: float, std: float = 0.01, generator: Generator | None = None
 ) -> Any:

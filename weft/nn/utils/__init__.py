@@ -1,6 +1,13 @@
 """What is done to parameters and gradients beside training, and sequences of other lengths."""
 
 from weft.nn.utils import parametrizations, parametrize, prune, rnn
+from weft.nn.utils.fresh import skip_init
+from weft.nn.utils.fusion import (
+    fuse_conv_bn_eval,
+    fuse_conv_bn_weights,
+    fuse_linear_bn_eval,
+    fuse_linear_bn_weights,
+)
 from weft.nn.utils.gradient import clip_grad_norm_, clip_grad_value_, get_total_norm
 from weft.nn.utils.vector import parameters_to_vector, vector_to_parameters
 from weft.nn.utils.weight import (
@@ -13,6 +20,10 @@ from weft.nn.utils.weight import (
 __all__ = [
     "clip_grad_norm_",
     "clip_grad_value_",
+    "fuse_conv_bn_eval",
+    "fuse_conv_bn_weights",
+    "fuse_linear_bn_eval",
+    "fuse_linear_bn_weights",
     "get_total_norm",
     "parameters_to_vector",
     "parametrizations",
@@ -21,6 +32,7 @@ __all__ = [
     "remove_spectral_norm",
     "remove_weight_norm",
     "rnn",
+    "skip_init",
     "spectral_norm",
     "vector_to_parameters",
     "weight_norm",

@@ -1,0 +1,77 @@
+"""Adaptive softmax and the gradients of convolutions beside PyTorch's."""
+
+import numpy as np
+import pytest
+
+import weft as wf
+from weft import nn
+from weft.errors import ShapeError
+
+torch = pytest.importorskip("torch")
+__import__("torch.nn.grad")
+
+
+@pytest.mark.parametrize("bias", [False, True])
+def test_adaptive_softmax(bias):
+    ours = nn.AdaptiveLogSoftmaxWithLoss(16, 20, [5, 10, 15], div_value=2.0, head_bias=bias)
+    theirs = torch.nn.AdaptiveLogSoftmaxWithLoss(16, 20, [5, 10, 15], 2.0, bias)
+    theirs.load_state_dict({k: torch.tensor(v.numpy()) for k, v in ours.state_dict().items()})
+    rng = np.random.default_rng(0)
+    x, t = rng.standard_normal((12, 16)).astype(np.float32), rng.integers(0, 20, 12)
+    found = []
+    for lib, layer in ((wf, ours), (torch, theirs)):
+        given = lib.tensor(x, requires_grad=True)
+        result = layer(given, lib.tensor(t))
+        result.loss.backward()
+        found.append([result.output, result.loss, given.grad, layer.log_prob(given)])
+        found[-1] += [p.grad for p in layer.parameters()]
+        found[-1].append(layer(given[0], lib.tensor(t)[0]).output)
+        found[-1].append(layer.predict(given))
+    for actual, expected in zip(*found, strict=True):
+        np.testing.assert_allclose(
+            actual.detach().numpy(), expected.detach().numpy(), rtol=1e-4, atol=1e-6
+        )
+    assert repr(ours) == repr(theirs)
+
+
+@pytest.mark.parametrize("cutoffs", [[], [0, 5], [5, 5], [7, 5], [5, 20], [2.5]])
+def test_wrong_cutoffs(cutoffs):
+    with pytest.raises(ValueError, match="cutoffs that ascend"):
+        nn.AdaptiveLogSoftmaxWithLoss(16, 20, cutoffs)
+
+
+def test_wrong_targets():
+    layer = nn.AdaptiveLogSoftmaxWithLoss(4, 6, [2])
+    with pytest.raises(ValueError, match="from 0 to 5, got 0 to 6"):
+        layer(wf.ones(2, 4), wf.tensor([0, 6]))
+    with pytest.raises(ShapeError, match="expected inputs"):
+        layer(wf.ones(3, 4), wf.tensor([0, 1]))
+
+
+@pytest.mark.parametrize("spatial", [1, 2, 3])
+@pytest.mark.parametrize("options", [(1, 0, 1, 1), (2, 1, 1, 2), (3, 2, 2, 1)])
+def test_gradients_of_convolutions(spatial, options):
+    rng = np.random.default_rng(spatial)
+    image, window = (8, 7, 9)[:spatial], (3, 2, 3)[:spatial]
+    x = rng.standard_normal((2, 4, *image)).astype(np.float32)
+    w = rng.standard_normal((6, 4 // options[-1], *window)).astype(np.float32)
+    y = getattr(torch.nn.functional, f"conv{spatial}d")(
+        torch.tensor(x), torch.tensor(w), None, *options
+    )
+    g = rng.standard_normal(tuple(y.shape)).astype(np.float32)
+    for name, args in (("input", (x.shape, w, g)), ("weight", (x, w.shape, g))):
+        actual, expected = [
+            getattr(lib.nn.grad, f"conv{spatial}d_{name}")(
+                *[lib.tensor(a) if isinstance(a, np.ndarray) else a for a in args], *options
+            ).numpy()
+            for lib in (wf, torch)
+        ]
+        np.testing.assert_allclose(actual, expected, rtol=1e-3, atol=1e-4)
+
+
+def test_a_gradient_of_a_convolution_has_gradients():
+    w = wf.tensor([[[1.0, 2.0]]], requires_grad=True)
+    with wf.no_grad():
+        assert not nn.grad.conv1d_input((1, 1, 3), w.detach(), wf.ones(1, 1, 2)).requires_grad
+    (nn.grad.conv1d_input((1, 1, 3), w, wf.ones(1, 1, 2)) ** 2).sum().backward()
+    assert w.grad.tolist() == [[[8, 10]]]

@@ -1,0 +1,78 @@
+"""Gradients of convolutions as functions: by the input and by the weight."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from weft.eager.autograd import grad
+from weft.eager.creation import zeros
+from weft.eager.mode import enable_grad
+from weft.nn.functional.convolution import convolve
+
+
+def _by(
+    spatial: int, of_input: bool, shape: Sequence[int], other: Any, grad_output: Any, *options: Any
+) -> Any:
+    """The gradient by one of both factors, on whose value it does not depend."""
+    with enable_grad():
+        x = zeros(tuple(shape), dtype=other.dtype, requires_grad=True)
+        pair = (x, other) if of_input else (other, x)
+        stride, padding, dilation, groups = options
+        y = convolve(spatial, *pair, None, stride, padding, dilation, groups)
+        again = other.requires_grad or grad_output.requires_grad
+        return grad(y, x, grad_output, create_graph=again)[0]
+
+
+def conv1d_input(
+    input_size: Sequence[int], weight: Any, grad_output: Any, stride: Any = 1, padding: Any = 0,
+    dilation: Any = 1, groups: int = 1,
+) -> Any:  # fmt: skip
+    """The gradient of `conv1d` by an input of shape `input_size`.
+
+    >>> import weft as wf
+    >>> from weft.nn.grad import conv1d_input
+    >>> conv1d_input((1, 1, 4), wf.ones(1, 1, 2), wf.ones(1, 1, 3)).tolist()
+    [[[1.0, 2.0, 2.0, 1.0]]]
+    """
+    return _by(1, True, input_size, weight, grad_output, stride, padding, dilation, groups)
+
+
+def conv1d_weight(
+    input: Any, weight_size: Sequence[int], grad_output: Any, stride: Any = 1, padding: Any = 0,
+    dilation: Any = 1, groups: int = 1,
+) -> Any:  # fmt: skip
+    """The gradient of `conv1d` by a weight of shape `weight_size`."""
+    return _by(1, False, weight_size, input, grad_output, stride, padding, dilation, groups)
+
+
+def conv2d_input(
+    input_size: Sequence[int], weight: Any, grad_output: Any, stride: Any = 1, padding: Any = 0,
+    dilation: Any = 1, groups: int = 1,
+) -> Any:  # fmt: skip
+    """The gradient of `conv2d` by an input of shape `input_size`."""
+    return _by(2, True, input_size, weight, grad_output, stride, padding, dilation, groups)
+
+
+def conv2d_weight(
+    input: Any, weight_size: Sequence[int], grad_output: Any, stride: Any = 1, padding: Any = 0,
+    dilation: Any = 1, groups: int = 1,
+) -> Any:  # fmt: skip
+    """The gradient of `conv2d` by a weight of shape `weight_size`."""
+    return _by(2, False, weight_size, input, grad_output, stride, padding, dilation, groups)
+
+
+def conv3d_input(
+    input_size: Sequence[int], weight: Any, grad_output: Any, stride: Any = 1, padding: Any = 0,
+    dilation: Any = 1, groups: int = 1,
+) -> Any:  # fmt: skip
+    """The gradient of `conv3d` by an input of shape `input_size`."""
+    return _by(3, True, input_size, weight, grad_output, stride, padding, dilation, groups)
+
+
+def conv3d_weight(
+    input: Any, weight_size: Sequence[int], grad_output: Any, stride: Any = 1, padding: Any = 0,
+    dilation: Any = 1, groups: int = 1,
+) -> Any:  # fmt: skip
+    """The gradient of `conv3d` by a weight of shape `weight_size`."""
+    return _by(3, False, weight_size, input, grad_output, stride, padding, dilation, groups)

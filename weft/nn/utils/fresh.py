@@ -1,0 +1,40 @@
+"""Modules made without drawing their initial values: `skip_init`."""
+
+from __future__ import annotations
+
+import inspect
+from typing import Any, TypeVar
+
+from weft.errors import StateError
+from weft.nn.init import skipped
+from weft.nn.module import Module
+from weft.ops.base import at_user_line
+
+M = TypeVar("M", bound=Module)
+
+
+def skip_init(module_cls: type[M], *args: Any, **kwargs: Any) -> M:
+    """A module whose `weft.nn.init` calls are left out, for values that come from elsewhere.
+
+    Args:
+        module_cls: its class, which takes `device`.
+        args: for the class, as `kwargs`.
+
+    Raises:
+        StateError: no class of modules that takes `device`.
+
+    >>> from weft import nn
+    >>> nn.utils.skip_init(nn.Linear, 5, 1)
+    Linear(in_features=5, out_features=1, bias=True)
+    """
+    if not (isinstance(module_cls, type) and issubclass(module_cls, Module)):  # pyright: ignore[reportUnnecessaryIsInstance]
+        raise StateError(
+            f"skip_init: expected a class of modules, got {module_cls}{at_user_line()}"
+        )
+    if "device" not in inspect.signature(module_cls).parameters:
+        raise StateError(
+            f"skip_init: expected a class that takes device, {module_cls.__name__} does not"
+            f"{at_user_line()}"
+        )
+    with skipped():
+        return module_cls(*args, **kwargs)
