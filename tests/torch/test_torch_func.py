@@ -142,10 +142,13 @@ def test_a_module_with_other_tensors():
     assert module.first.weight is module.second.weight
     both = {"first.weight": eye, "second.weight": eye}
     assert call(module, both, x, strict=True).tolist() == [[1.0, 1.0]]
+    with pytest.raises(StateError, match=r"there is no 'third\.weight'"):
+        call(module, {"third.weight": eye}, x)
     with pytest.raises(StateError, match="there is no 'third'"):
-        call(module, {"third": eye}, x)
+        call(module, {**both, "third": eye}, x, strict=True)
+    assert call(module, given, x, strict=True).tolist() == [[4.0, 4.0]]
     with pytest.raises(StateError, match=r"'second.weight' is missing"):
-        call(module, given, x, strict=True)
+        call(module, given, x, strict=True, tie_weights=False)
     with pytest.raises(ValueError, match=r"got 'first.weight' more than once"):
         call(module, [given, given], x)
     with pytest.raises(ShapeError, match="stack_module_state: expected modules of one class"):

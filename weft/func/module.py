@@ -46,13 +46,13 @@ def functional_call(
 
     Args:
         parameter_and_buffer_dicts: tensors by their paths, or several such dictionaries; what is
-            not named stays.
+            not named stays. A single dictionary holds afterwards what the module has put there.
         args: the positional arguments; what is no tuple is the only one.
         tie_weights: whether a tensor that the module has under several names is replaced under all.
-        strict: whether all parameters and buffers must be named.
+        strict: whether all parameters and buffers must be named, and nothing else.
 
     Raises:
-        StateError: a name that the module has not or, with `strict`, one that is missing.
+        StateError: a path to no module or, with `strict`, one that there is not or is missing.
 
     >>> import weft as wf
     >>> layer = wf.nn.Linear(2, 1)
@@ -61,7 +61,7 @@ def functional_call(
     [3.0]
     """
     given = parameter_and_buffer_dicts
-    tensors = dict(given) if isinstance(given, Mapping) else _together(given)
+    tensors = given if isinstance(given, Mapping) else _together(given)
     arguments = args if isinstance(args, tuple) else () if args is None else (args,)
     with module.swapped(tensors, tie_weights, strict):
         return module(*arguments, **(kwargs or {}))

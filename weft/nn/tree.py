@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-import contextlib
 from collections.abc import Callable, Iterator, Mapping
+from contextlib import AbstractContextManager
 from typing import Any, Self, TypeVar
 
 from weft.eager.lazy import changes
 from weft.eager.tensor import Tensor
-from weft.errors import StateError
 from weft.nn.parameter import Buffer, Parameter
+from weft.nn.swapping import swapped
 from weft.ops.base import at_user_line
 
 T = TypeVar("T")
@@ -295,43 +295,23 @@ class Tree:
         """The buffer at a path."""
         return self._at(target, "_buffers", "buffer")
 
-    @contextlib.contextmanager
     def swapped(
         self, tensors: Mapping[str, Tensor], tie_weights: bool = True, strict: bool = False
-    ) -> Iterator[None]:
+    ) -> AbstractContextManager[None]:
         """Inside, other tensors stand in place of the parameters and buffers at their paths.
+
+        What else has such a path is an attribute meanwhile. If `tensors` may be changed, it holds
+        afterwards what stood there at the end.
 
         Args:
             tie_weights: whether a tensor that has several paths is replaced at all of them.
-            strict: whether all parameters and buffers must be named.
+            strict: whether all parameters and buffers must be named, and nothing else.
 
         Raises:
-            StateError: a path that there is not or, with `strict`, one that is missing.
+            StateError: a path to no module or, with `strict`, one that there is not or is missing.
+            TypeError: something that is no tensor, in `tensors` or in the module.
         """
-        places = dict(self._places())
-        _check_paths(tensors, places, strict)
-        new: dict[str, Tensor] = dict(tensors)
-        if tie_weights:
-            stands = {id(entries[name]): p for p, (entries, name) in places.items() if p in new}
-            for path, (entries, name) in places.items():
-                if path not in new and id(entries[name]) in stands:
-                    new[path] = new[stands[id(entries[name])]]
-        before = [(*places[path], places[path][0][places[path][1]]) for path in new]
-        for path, tensor in new.items():
-            places[path][0][places[path][1]] = tensor
-        try:
-            yield
-        finally:
-            for entries, name, old in before:
-                entries[name] = old
-
-    def _places(self) -> Iterator[tuple[str, tuple[dict[str, Any], str]]]:
-        """Where each parameter and buffer is registered, by path."""
-        for prefix, module in self.named_modules(remove_duplicate=False):
-            for kind in ("_parameters", "_buffers"):
-                entries = module.__dict__[kind]
-                for name in entries:
-                    yield f"{prefix}.{name}" if prefix else name, (entries, name)
+        return swapped(self, tensors, tie_weights, strict)
 
     def _at(self, target: str, kind: str, what: str) -> Any:
         path, _, name = target.rpartition(".")
@@ -342,11 +322,3 @@ class Tree:
                 f"get_{what}: {type(module).__name__} has no {what} {name!r}{at_user_line()}"
             )
         return found
-
-
-def _check_paths(tensors: Mapping[str, Tensor], places: Mapping[str, Any], strict: bool) -> None:
-    unknown = [path for path in tensors if path not in places]
-    missing = [path for path in places if path not in tensors] if strict else []
-    if unknown or missing:
-        what = f"there is no {unknown[0]!r}" if unknown else f"{missing[0]!r} is missing"
-        raise StateError(f"functional_call: {what}, of the paths {list(places)}{at_user_line()}")

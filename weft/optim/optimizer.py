@@ -10,7 +10,7 @@ import itertools
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
-from typing import Any, ClassVar, NamedTuple
+from typing import Any, ClassVar, Final, NamedTuple
 
 from weft.eager import storage
 from weft.eager.api import Tensor, enable_grad
@@ -50,6 +50,38 @@ class Bucket(NamedTuple):
     slots: int
     flags: Flags
     rows: bool  # whether the rule takes row-sparse gradients
+
+
+OF_ALL: Final[dict[str, dict[int, Callable[..., Any]]]] = {"step_pre": {}, "step_post": {}}
+"""Hooks of all optimisers, by kind."""
+
+
+def register_optimizer_step_pre_hook(hook: Callable[..., Any]) -> RemovableHandle:
+    """Call `hook(optimizer, args, kwargs)` before each step of any optimiser, before its own hooks.
+
+    It may return other arguments.
+
+    >>> import weft as wf
+    >>> from weft.optim.optimizer import register_optimizer_step_pre_hook
+    >>> steps = []
+    >>> sgd = wf.optim.SGD([wf.nn.Parameter(wf.ones(1))], lr=0.1)
+    >>> with register_optimizer_step_pre_hook(lambda *given: steps.append(given)):
+    ...     sgd.step()
+    >>> len(steps)
+    1
+    """
+    return _of_all("step_pre", hook)
+
+
+def register_optimizer_step_post_hook(hook: Callable[..., Any]) -> RemovableHandle:
+    """Call `hook(optimizer, args, kwargs)` after each step of any optimiser, behind its own."""
+    return _of_all("step_post", hook)
+
+
+def _of_all(kind: str, hook: Callable[..., Any]) -> RemovableHandle:
+    handle = RemovableHandle(OF_ALL[kind])
+    OF_ALL[kind][handle.id] = hook
+    return handle
 
 
 class Optimizer:
@@ -154,7 +186,7 @@ class Optimizer:
         Args:
             closure: computes the loss again, calls `backward` and returns the loss.
         """
-        if not self._hooks:
+        if not (self._hooks or any(OF_ALL.values())):
             return self._step(closure)
         args: tuple[Any, ...] = () if closure is None else (closure,)
         kwargs: dict[str, Any] = {}
@@ -315,7 +347,9 @@ class Optimizer:
         return handle
 
     def _called(self, kind: str) -> list[Callable[..., Any]]:
-        return list(self._hooks.get(kind, {}).values())
+        everyone = list(OF_ALL.get(kind, {}).values())
+        own = list(self._hooks.get(kind, {}).values())
+        return own + everyone if kind == "step_post" else everyone + own
 
     # -- saving
 

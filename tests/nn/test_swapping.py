@@ -1,0 +1,59 @@
+"""Other tensors in place of a module's, for one call."""
+
+import pytest
+
+import weft as wf
+from weft import func, nn
+
+
+class Shifted(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.inner = nn.Linear(1, 1)
+        self.register_buffer("seen", wf.zeros(1))
+        self.scale = wf.ones(1)
+
+    def forward(self, x):
+        self.seen = self.seen + 1
+        return self.inner(x) * self.scale + getattr(self, "more", 0)
+
+
+def test_what_the_module_puts_there_is_given_back():
+    module, first = Shifted(), wf.tensor([5.0])
+    given = {"seen": first}
+    func.functional_call(module, given, wf.ones(1, 1))
+    assert given["seen"].item() == 6 and first.item() == 5 and module.seen.item() == 0
+
+
+def test_attributes_and_what_the_module_has_not():
+    module, x = Shifted(), wf.ones(1, 1)
+    y = func.functional_call(module, {"scale": wf.zeros(1), "more": wf.tensor([7.0])}, x)
+    assert y.tolist() == [[7]] and module.scale.item() == 1 and not hasattr(module, "more")
+    with pytest.raises(RuntimeError, match="there is no 'more'"):
+        func.functional_call(module, {"more": x}, x, strict=True)
+
+
+def test_none_in_place_of_a_bias():
+    module, x = Shifted(), wf.ones(1, 1)
+    given = {"inner.weight": wf.tensor([[3.0]]), "inner.bias": None}
+    bias = module.inner.bias
+    assert func.functional_call(module, given, x).tolist() == [[3]]
+    assert module.inner.bias is bias
+
+
+def test_what_is_no_tensor_is_refused():
+    module, x = Shifted(), wf.ones(1, 1)
+    module.word = "word"
+    with pytest.raises(TypeError, match=r"'inner\.weight', got 'text'"):
+        func.functional_call(module, {"inner.weight": "text"}, x)
+    with pytest.raises(TypeError, match="'word' to be a Tensor in the module"):
+        func.functional_call(module, {"word": x}, x)
+    assert module.word == "word"
+
+
+def test_modules_that_hold_one_another():
+    module = Shifted()
+    module.inner.outer = module
+    given = {"inner.outer.inner.weight": wf.tensor([[2.0]]), "inner.bias": wf.zeros(1)}
+    y = func.functional_call(module, given, wf.ones(1, 1), tie_weights=False)
+    assert y.tolist() == [[2]] and module.inner.weight.item() != 2
