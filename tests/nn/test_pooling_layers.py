@@ -58,3 +58,20 @@ def test_only_the_batch_may_be_empty(shape):
             pool(wf.zeros(*shape))
         assert pool(wf.zeros(0, 3, 4, 4)).shape == (0, 3, 2, 2)
     assert nn.AdaptiveAvgPool2d(2)(wf.zeros(2, 0, 4, 4)).shape == (2, 0, 2, 2)
+
+
+@pytest.mark.parametrize("size", [(4, 6), (5, 5), (1, 1, 6, 4)])
+def test_unpooling_to_a_size_near_that_of_the_windows(size):
+    pool, back = nn.MaxPool2d(3, 2, return_indices=True), nn.MaxUnpool2d(3, 2)
+    y, places = pool(wf.ones(1, 1, 5, 5))
+    assert tuple(back(y, places, output_size=size).shape)[-2:] == size[-2:]
+
+
+@pytest.mark.parametrize("size", [(3, 5), (5, 7), (9, 9), (5,), (1, 5, 5)])
+def test_unpooling_to_another_size_is_refused(size):
+    pool, back = nn.MaxPool2d(3, 2, return_indices=True), nn.MaxUnpool2d(3, 2)
+    y, places = pool(wf.ones(1, 1, 5, 5))
+    with pytest.raises(ShapeError, match="output_size of 4 to 6, 4 to 6, got"):
+        back(y, places, output_size=size)
+    with pytest.raises(ShapeError, match="indices of the input's shape"):
+        back(y, places[:, :, :1])

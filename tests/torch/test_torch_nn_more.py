@@ -75,3 +75,50 @@ def test_a_gradient_of_a_convolution_has_gradients():
         assert not nn.grad.conv1d_input((1, 1, 3), w.detach(), wf.ones(1, 1, 2)).requires_grad
     (nn.grad.conv1d_input((1, 1, 3), w, wf.ones(1, 1, 2)) ** 2).sum().backward()
     assert w.grad.tolist() == [[[8, 10]]]
+
+
+@pytest.mark.parametrize("separate", [False, True])
+@pytest.mark.parametrize("extra", [False, True])
+@pytest.mark.parametrize("mask", ["none", "causal", "numbers", "padding"])
+def test_attention_with_every_weight_an_argument(separate, extra, mask):
+    rng = np.random.default_rng(0)
+
+    def drawn(*shape):
+        return rng.standard_normal(shape).astype(np.float32)
+
+    q, k, v = drawn(4, 2, 6), drawn(5, 2, 6), drawn(5, 2, 6)
+    packed, parts = drawn(18, 6), [drawn(6, 6) for _ in range(3)]
+    bias, more, out = drawn(18), [drawn(1, 1, 6) if extra else None for _ in range(2)], drawn(6, 6)
+    masks = {
+        "none": (None, None), "causal": (np.triu(np.ones((4, 5), bool), 2), None),
+        "numbers": (drawn(6, 4, 5), None), "padding": (None, drawn(2, 5) > 1),
+    }[mask]  # fmt: skip
+    found = []
+    for lib in (wf, torch):
+        given = [None if x is None else lib.tensor(x) for x in (bias, *more)]
+        attn, padding = [None if x is None else lib.tensor(x) for x in masks]
+        y, weights = lib.nn.functional.multi_head_attention_forward(
+            lib.tensor(q), lib.tensor(k), lib.tensor(v), 6, 3,
+            None if separate else lib.tensor(packed), *given, extra, 0.5, lib.tensor(out), None,
+            training=False, key_padding_mask=padding, attn_mask=attn,
+            use_separate_proj_weight=separate,
+            **{f"{n}_proj_weight": lib.tensor(w) for n, w in zip("qkv", parts, strict=True)},
+            average_attn_weights=extra,
+        )  # fmt: skip
+        found.append((y.numpy(), weights.numpy()))
+    for actual, expected in zip(*found, strict=True):
+        np.testing.assert_allclose(actual, expected, rtol=1e-3, atol=1e-5)
+
+
+def test_attention_that_cannot_be():
+    x, w = wf.ones(2, 1, 6), wf.ones(18, 6)
+    rest = (w, None, None, None, False, 0.0, wf.ones(6, 6), None)
+    forward = nn.functional.multi_head_attention_forward
+    with pytest.raises(ShapeError, match="width 8"):
+        forward(x, x, x, 8, 2, *rest)
+    with pytest.raises(ShapeError, match="and 4 heads"):
+        forward(x, x, x, 6, 4, *rest)
+    with pytest.raises(ValueError, match="is_causal goes with"):
+        forward(x, x, x, 6, 2, *rest, is_causal=True)
+    with pytest.raises(NotImplementedError, match="static_k"):
+        forward(x, x, x, 6, 2, *rest, static_k=x)

@@ -39,7 +39,10 @@ from weft.nn.functional.activation import (
     threshold,
     threshold_,
 )
-from weft.nn.functional.attention import scaled_dot_product_attention
+from weft.nn.functional.attention import (
+    multi_head_attention_forward,
+    scaled_dot_product_attention,
+)
 from weft.nn.functional.classification import (
     binary_cross_entropy,
     binary_cross_entropy_with_logits,
@@ -202,6 +205,7 @@ __all__ = [
     "max_unpool3d",
     "mish",
     "mse_loss",
+    "multi_head_attention_forward",
     "multi_margin_loss",
     "multilabel_margin_loss",
     "multilabel_soft_margin_loss",

@@ -285,3 +285,56 @@ def _check(
                 f"MultiheadAttention: expected {name} of booleans or floating numbers, got "
                 f"{mask.dtype}{at_user_line()}"
             )
+
+
+def multi_head_attention_forward(
+    query: Any, key: Any, value: Any, embed_dim_to_check: int, num_heads: int,
+    in_proj_weight: Any, in_proj_bias: Any, bias_k: Any, bias_v: Any, add_zero_attn: bool,
+    dropout_p: float, out_proj_weight: Any, out_proj_bias: Any, training: bool = True,
+    key_padding_mask: Any = None, need_weights: bool = True, attn_mask: Any = None,
+    use_separate_proj_weight: bool = False, q_proj_weight: Any = None, k_proj_weight: Any = None,
+    v_proj_weight: Any = None, static_k: Any = None, static_v: Any = None,
+    average_attn_weights: bool = True, is_causal: bool = False,
+) -> tuple[Any, Any]:  # fmt: skip
+    """`nn.MultiheadAttention` with every weight an argument: the result, and the weights or `None`.
+
+    Args:
+        query: (L, N, E) or (L, E); key and value alike, of S rows.
+        embed_dim_to_check: E, of which `num_heads` is a divisor.
+        in_proj_weight: of queries, keys and values, (3 E, E), unless `use_separate_proj_weight`.
+        in_proj_bias: (3 E), or `None`.
+        bias_k: a learned key (1, 1, E) more, and `bias_v` a value; or `None`s.
+        dropout_p: probability with which a weight is left out in training.
+        static_k: not supported, nor is `static_v`.
+
+    Raises:
+        ShapeError: inputs or masks that do not fit.
+        NotImplementedError: `static_k` or `static_v`.
+    """
+    if static_k is not None or static_v is not None:
+        raise NotImplementedError(
+            f"multi_head_attention_forward: static_k and static_v are not supported; give "
+            f"projected keys and values to scaled_dot_product_attention{at_user_line()}"
+        )
+    width = dims_of(query)[-1]
+    if width != embed_dim_to_check or num_heads < 1 or width % num_heads:
+        raise ShapeError(
+            f"multi_head_attention_forward: expected queries of width {embed_dim_to_check}, which "
+            f"num_heads divides, got {width} and {num_heads} heads{at_user_line()}"
+        )
+    if is_causal and attn_mask is None:
+        raise ValueError(
+            f"multi_head_attention_forward: is_causal goes with the attn_mask that it describes"
+            f"{at_user_line()}"
+        )
+    causal = is_causal and bias_k is None and not add_zero_attn
+    separate = (None, q_proj_weight, k_proj_weight, v_proj_weight)
+    y, weights = multi_head_attention(
+        query, key, value,
+        separate if use_separate_proj_weight else (in_proj_weight, None, None, None),
+        in_proj_bias, (out_proj_weight, out_proj_bias), (bias_k, bias_v),
+        (None if causal else attn_mask, key_padding_mask), num_heads=num_heads, is_causal=causal,
+        dropout_p=dropout_p if training else 0.0, add_zero_attn=add_zero_attn, batch_first=False,
+        average_attn_weights=average_attn_weights,
+    )  # fmt: skip
+    return y, weights if need_weights else None

@@ -283,16 +283,39 @@ def max_unpool(
     output_size: Any,
 ) -> Any:  # fmt: skip
     """Zeros with the maxima at their places."""
-    windows = Windows(f"max_unpool{spatial}d", input, spatial, kernel_size, stride, padding)
-    if output_size is None:
-        places = zip(
-            dims_of(input)[-spatial:], windows.strides, windows.padding, windows.window,
-            strict=True,
-        )  # fmt: skip
-        image = tuple([(d - 1) * s - 2 * p + k for d, s, p, k in places])
-    else:
-        image = tuple(map(int, output_size))[-spatial:]
+    name = f"max_unpool{spatial}d"
+    windows = Windows(name, input, spatial, kernel_size, stride, padding)
+    if dims_of(indices) != dims_of(input):
+        raise ShapeError(
+            f"{name}: expected indices of the input's shape {show(dims_of(input))}, got "
+            f"{show(dims_of(indices))}{at_user_line()}"
+        )
+    places = zip(
+        dims_of(input)[-spatial:], windows.strides, windows.padding, windows.window, strict=True
+    )
+    image = tuple([(d - 1) * s - 2 * p + k for d, s, p, k in places])
+    if output_size is not None:
+        image = _unpooled(name, tuple(map(int, output_size)), image, windows.strides)
     return _max_unpool(input, indices, spatial=spatial, image=image)
+
+
+def _unpooled(
+    name: str, given: tuple[int, ...], least: tuple[int, ...], strides: tuple[int, ...]
+) -> tuple[int, ...]:
+    """The sizes that a caller asks for, each less than a stride from that of the windows.
+
+    Raises:
+        ShapeError: they are not.
+    """
+    spatial = len(least)
+    size = given[-spatial:]
+    near = [abs(n - d) < s for n, d, s in zip(size, least, strides, strict=False)]
+    if len(given) not in (spatial, spatial + 2) or not all(near):
+        ranges = [f"{d - s + 1} to {d + s - 1}" for d, s in zip(least, strides, strict=True)]
+        raise ShapeError(
+            f"{name}: expected an output_size of {', '.join(ranges)}, got {given}{at_user_line()}"
+        )
+    return size
 
 
 def max_unpool1d(
