@@ -345,3 +345,27 @@ def test_a_sequence_several_times():
     for factor, kind in ((0, ValueError), (1.5, TypeError)):
         with pytest.raises(kind, match="a factor from 1"):
             once * factor
+
+
+def test_parameters_by_key_as_a_dict():
+    one, two = nn.Parameter(ones(1)), nn.Parameter(ones(2))
+    first = nn.ParameterDict({"a": one, "b": two})
+    assert list(reversed(first)) == ["b", "a"] and first.copy()["a"] is one
+    assert first.setdefault("a", two) is one and first.setdefault("c", two) is two
+    assert list(first.parameters()) == [one, two]
+    assert first.popitem() == ("c", two) and list(first) == ["a", "b"]
+    joined = first | {"b": one, "d": two}
+    assert list(joined) == ["a", "b", "d"] and joined["b"] is one and first["b"] is two
+    assert list({"z": two} | first) == ["z", "a", "b"]
+    first |= {"e": one}
+    assert list(first) == ["a", "b", "e"]
+    assert dict(first.fromkeys(["x", "y"]).items()) == {"x": None, "y": None}
+    with pytest.raises(KeyError, match="no entry"):
+        nn.ParameterDict().popitem()
+
+
+def test_a_sequence_takes_more():
+    module = nn.Sequential(nn.ReLU())
+    same = module
+    module += nn.Sequential(nn.Tanh(), nn.Sigmoid())
+    assert module is same and len(module) == 3 and isinstance(module[2], nn.Sigmoid)

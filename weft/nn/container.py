@@ -75,6 +75,9 @@ class Sequential(Module):
     def __add__(self, other: Sequential) -> Sequential:
         return Sequential(*self, *other)
 
+    def __iadd__(self, other: Sequential) -> Self:
+        return self.extend(other)
+
     def __mul__(self, times: int) -> Sequential:
         return Sequential(*self).__imul__(times)
 
@@ -324,6 +327,47 @@ class ParameterDict(Module):
 
     def __contains__(self, key: object) -> bool:
         return key in self._keys
+
+    def __reversed__(self) -> Iterator[str]:
+        return reversed(self._keys)
+
+    def __or__(self, other: Any) -> ParameterDict:
+        found = self.copy()
+        found.update(other)
+        return found
+
+    def __ror__(self, other: Any) -> ParameterDict:
+        found = ParameterDict(other)
+        found.update(self)
+        return found
+
+    def __ior__(self, other: Any) -> Self:
+        self.update(other)
+        return self
+
+    def copy(self) -> ParameterDict:
+        """Another one with the same entries."""
+        return ParameterDict(self)
+
+    def fromkeys(self, keys: Iterable[str], default: Any = None) -> ParameterDict:
+        """One with other keys, which all have one entry."""
+        return ParameterDict({key: default for key in keys})
+
+    def setdefault(self, key: str, default: Any = None) -> Any:
+        """The entry under a key, which is `default` if there was none."""
+        if key not in self._keys:
+            self[key] = default
+        return self[key]
+
+    def popitem(self) -> tuple[str, Any]:
+        """Take out the last key and its entry.
+
+        Raises:
+            KeyError: there is none.
+        """
+        for key in reversed(self):
+            return key, self.pop(key)
+        raise KeyError(f"ParameterDict: there is no entry to take out{at_user_line()}")
 
     def get(self, key: str, default: Any = None) -> Any:
         """The entry under a key, or `default`."""
