@@ -65,26 +65,20 @@ def grad(
     grad_outputs: Any = None,
     retain_graph: bool | None = None,
     create_graph: bool = False,
-    allow_unused: bool = False,
+    allow_unused: bool | None = None,
     materialize_grads: bool = False,
 ) -> tuple[Any, ...]:
-    """Gradients of the sum of `outputs` by `inputs`; `.grad` does not change.
-
-    Args:
-        materialize_grads: zeros for inputs without influence.
-
-    Returns:
-        A tensor for each input; `None` where it has no influence and `allow_unused` is set.
-
-    Raises:
-        GradientError: as `backward`, or an input has no influence.
-        ValueError: no inputs.
-    """
+    """Gradients of the sum of `outputs` by `inputs`; see `weft.autograd.grad`."""
     ys = [outputs] if isinstance(outputs, Handle) else list(outputs)
     xs = [inputs] if isinstance(inputs, Handle) else list(inputs)
     if not xs:
         raise ValueError(f"grad: expected inputs, got none{at_user_line()}")
     targets = [x.lazy for x in xs]
+    if materialize_grads and allow_unused is False:
+        raise ValueError(
+            f"grad: expected allow_unused to be left out or True with materialize_grads, got False"
+            f"{at_user_line()}"
+        )
     allow_unused = allow_unused or materialize_grads
     with Setting("grad_mode", create_graph):
         starts = _starts(ys, grad_outputs)

@@ -154,6 +154,8 @@ class Handle:
     def _show(self, lazy: Lazy) -> None:
         """Refer to another value."""
         owner, mark = weakref.ref(self), object()  # calls first: Ctrl-C comes after them
+        if self.shown.hooks is not None:
+            _retain_of(lazy, self.shown)
         self.shown.owner = None
         lazy.owner = owner
         self.shown = lazy
@@ -254,6 +256,28 @@ class Handle:
             now.tracked, now.leaf = False, None
         self._show(lazy)
         return now
+
+
+class Retain:
+    """A hook that keeps the gradient of a tensor that is no leaf in its `.grad`.
+
+    It is one of the value that the tensor shows, and goes on to the next with an in-place change.
+    """
+
+    def __init__(self, tensor: Handle) -> None:
+        self.tensor = weakref.ref(tensor)
+
+
+def _retain_of(lazy: Lazy, before: Lazy) -> None:
+    """Have a value instead of the one before keep its gradient."""
+    hooks = before.hooks
+    if hooks is None or hooks is lazy.hooks or not lazy.tracked:
+        return
+    kept = {n: hook for n, hook in hooks.items() if isinstance(hook, Retain)}
+    if kept:
+        lazy.hooks = {**(lazy.hooks or {}), **kept}
+        for n in kept:
+            del hooks[n]
 
 
 def _take_back(

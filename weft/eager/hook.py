@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import itertools
-import weakref
 from collections.abc import Callable
 from typing import Any, Final, Self
 
-from weft.eager.handle import Handle
+from weft.eager.handle import Handle, Retain
 from weft.eager.lazy import Lazy
 from weft.errors import GradientError
 from weft.ops.base import at_user_line
@@ -35,13 +34,6 @@ class RemovableHandle:
 
     def __exit__(self, *_: object) -> None:
         self.remove()
-
-
-class Retain:
-    """A hook that keeps the gradient of a tensor that is no leaf in its `.grad`."""
-
-    def __init__(self, tensor: Handle) -> None:
-        self.tensor = weakref.ref(tensor)
 
 
 class Afterwards:

@@ -13,7 +13,8 @@ from typing import Any
 
 from weft.eager.call import cast, lazy_of, wrap
 from weft.eager.custom import Custom
-from weft.eager.hook import Afterwards, Retain
+from weft.eager.handle import Retain
+from weft.eager.hook import Afterwards
 from weft.eager.lazy import Lazy, Record, Tracer, trace
 from weft.eager.mode import Setting
 from weft.eager.plan import function_plan, gradient_plan, op_plan
@@ -147,6 +148,8 @@ def is_watched(x: Lazy) -> bool:
 def walk(starts: Starts, xs: Sequence[Lazy], past: History) -> list[Lazy | None]:
     """Record the gradients by `xs`, in pieces where hooks or functions want to see what flows."""
     cuts = [x for x in past.values if is_watched(x)]
+    ways = past.towards(xs) if cuts else past
+    cuts = [x for x in cuts if x in ways.values]
     if not cuts:
         targets = [x for x in xs if x in past.values]
         found = dict(zip(targets, _record(starts, targets, ()), strict=True)) if targets else {}
@@ -158,6 +161,8 @@ def walk(starts: Starts, xs: Sequence[Lazy], past: History) -> list[Lazy | None]
         first = group[0]
         if not known:
             continue
+        if first.record not in ways.records:
+            continue  # it is one of `xs`, and behind it is none
         if isinstance(first, Custom):
             pieces.spread(first.call.pull({x.index: x for x in group}, known))
         else:
@@ -235,25 +240,28 @@ def add_to(tensor: Any, g: Lazy) -> None:
     """Add a gradient to `.grad` of a tensor."""
     if tensor.grad is None:
         Given().give(tensor, unowned(g))
+    elif trace.now.grad_mode:  # what the gradient was until now may be part of a recorded graph
+        Given().give(tensor, add(tensor.grad.lazy, g))
     else:
         tensor.grad.replace(add(tensor.grad.lazy, g))
 
 
 class Given:
-    """Gradients that tensors without one were given, to be taken back together."""
+    """Gradients that tensors were given, to be taken back together."""
 
     def __init__(self) -> None:
-        self._pairs: list[tuple[weakref.ref[Any], weakref.ref[Any]]] = []
+        self._given: list[tuple[weakref.ref[Any], weakref.ref[Any], Any]] = []
 
     def give(self, tensor: Any, g: Lazy) -> None:
         """Have `.grad` of a tensor show a value that no other tensor shows."""
+        before = tensor.grad
         tensor.grad = found = wrap(g)
-        if not self._pairs:
+        if not self._given:
             trace.now.on_failure(g, self._take_back)
-        self._pairs.append((weakref.ref(tensor), weakref.ref(found)))
+        self._given.append((weakref.ref(tensor), weakref.ref(found), before))
 
     def _take_back(self) -> None:
-        for reference, gradient in self._pairs:
+        for reference, gradient, before in self._given:
             tensor = reference()
             if tensor is not None and tensor.grad is gradient():
-                tensor.grad = None
+                tensor.grad = before

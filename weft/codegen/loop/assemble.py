@@ -74,7 +74,7 @@ def _inplace(buffers: Sequence[Buffer], passes: Sequence[Pass]) -> tuple[tuple[i
     reads: dict[Buffer, set[tuple[str, int]]] = {}
     for n, step in enumerate(passes):
         for x in needed(step.values):
-            if x.op == "load":
+            if x.op == "load" and x.data[0] in buffers:  # else nothing stored depends on it
                 reads.setdefault(x.data[0], set()).add((x.data[1].key, n))
     pairs: list[tuple[int, int]] = []
     for n, step in enumerate(passes):

@@ -1,0 +1,73 @@
+"""Gradients of tensors by tensors, for one cotangent or many at once."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from weft.eager import autograd
+from weft.eager.handle import Handle
+from weft.errors import ShapeError
+from weft.func.vmap import vmap
+from weft.ir.shape import show
+from weft.ops.base import at_user_line
+
+
+def grad(
+    outputs: Any,
+    inputs: Any,
+    grad_outputs: Any = None,
+    retain_graph: bool | None = None,
+    create_graph: bool = False,
+    only_inputs: bool = True,
+    allow_unused: bool | None = None,
+    is_grads_batched: bool = False,
+    materialize_grads: bool = False,
+) -> tuple[Any, ...]:
+    """Gradients of the sum of `outputs` by `inputs`; `.grad` does not change.
+
+    Args:
+        grad_outputs: cotangents to start from; may be left out for scalars.
+        retain_graph: keep what led to the outputs, for another pass; `create_graph` does.
+        create_graph: record the gradients so that they can be differentiated.
+        only_inputs: of no influence.
+        allow_unused: whether inputs may have no influence.
+        is_grads_batched: cotangents have another axis in front, and so have the gradients: all are
+            pulled back at once, as by `weft.func.vmap`.
+        materialize_grads: zeros for inputs without influence.
+
+    Returns:
+        A tensor for each input; `None` where it has no influence and `allow_unused` is set.
+
+    Raises:
+        GradientError: as `backward`, or an input has no influence.
+        ShapeError: a cotangent has not the shape of its output, or no axis in front of that.
+        ValueError: no inputs; or `materialize_grads` although `allow_unused` is False.
+
+    >>> import weft as wf
+    >>> x = wf.tensor([1.0, 2.0], requires_grad=True)
+    >>> wf.autograd.grad(x * x, x, wf.eye(2), is_grads_batched=True)[0].tolist()
+    [[2.0, 0.0], [0.0, 4.0]]
+    """
+    if not is_grads_batched:
+        return autograd.grad(
+            outputs, inputs, grad_outputs, retain_graph, create_graph, allow_unused,
+            materialize_grads,
+        )  # fmt: skip
+    ys: list[Any] = [outputs] if isinstance(outputs, Handle) else list(outputs)
+    cotangents = [grad_outputs] if isinstance(grad_outputs, Handle) else list(grad_outputs)
+    for y, g in zip(ys, cotangents, strict=True):
+        if g is not None and tuple(g.shape[1:]) != tuple(y.shape):
+            raise ShapeError(
+                f"grad: is_grads_batched: expected a gradient of shape (batch, *{show(y.shape)}), "
+                f"got {show(g.shape)}{at_user_line()}"
+            )
+    reached: list[bool] = []
+
+    def pull(gs: Sequence[Any]) -> list[Any]:
+        found = autograd.grad(ys, inputs, gs, True, create_graph, allow_unused, materialize_grads)
+        reached[:] = [g is not None for g in found]
+        return [g for g in found if g is not None]
+
+    found = iter(vmap(pull)(cotangents))
+    return tuple([next(found) if one else None for one in reached])
