@@ -7,7 +7,7 @@ torch = pytest.importorskip("torch")
 
 import weft as wf  # noqa: E402
 from weft import func  # noqa: E402
-from weft.errors import GradientError  # noqa: E402
+from weft.errors import DTypeError, GradientError, MismatchError  # noqa: E402
 
 BOTH = (wf, torch)
 
@@ -188,3 +188,65 @@ def test_a_complex_number_needs_a_gradient_to_start_from():
     text = "backward: expected a real scalar, got one of complex128; take its real part"
     with pytest.raises(GradientError, match=text):
         wf.tensor(1j, dtype=wf.complex128, requires_grad=True).backward()
+
+
+@pytest.mark.parametrize("name", ["vjp", "jvp", "vhp", "hvp"])
+def test_products_of_functions_of_complex_numbers(name):
+    found = []
+    for m in BOTH:
+        product = getattr(m.autograd.functional, name)
+        holomorphic = name in ("vjp", "jvp")
+        f = (lambda x: x * x.conj() * x) if holomorphic else (lambda x: (x.abs() ** 3 * 2).sum())
+        found.append(product(f, m.tensor(V), m.tensor(W))[1])
+    np.testing.assert_allclose(found[0].numpy(), found[1].resolve_conj().numpy(), rtol=1e-9)
+
+
+@pytest.mark.filterwarnings("ignore::DeprecationWarning")
+@pytest.mark.parametrize("strategy", ["reverse-mode", "forward-mode"])
+def test_jacobians_of_functions_of_complex_numbers(strategy):
+    found = []
+    for m in BOTH:
+        jacobian = m.autograd.functional.jacobian
+        f, x = (lambda x: x[:2] * x[1:]), m.tensor(V)
+        found.append(jacobian(f, x, vectorize=True, strategy=strategy).resolve_conj().numpy())
+    np.testing.assert_allclose(found[0], found[1], rtol=1e-12)
+
+
+def test_hessians_pair_as_products_do():
+    functional, x, v = wf.autograd.functional, wf.tensor(V), wf.tensor(W)
+
+    def f(x):
+        return (x.abs() ** 3).sum()
+
+    hessian = functional.hessian(f, x)
+    product = functional.vhp(f, x, v)[1]
+    np.testing.assert_allclose(np.diag(hessian.numpy()).imag != 0, [True] * 3)
+    slope = functional.vjp(lambda x: functional.vjp(f, x, create_graph=True)[1], x, v)[1]
+    np.testing.assert_allclose(product.numpy(), slope.numpy(), rtol=1e-9)
+    with pytest.raises(DTypeError, match="vhp: expected inputs that are tensors, got int"):
+        functional.vhp(f, (x, 2), v)
+
+
+def test_differences_check_both_parts():
+    z = wf.tensor(V, requires_grad=True)
+    x = wf.tensor(X, requires_grad=True)
+    for function in (lambda z, x: z.conj() * x, lambda z, x: (z * x).abs(), wf.mul):
+        assert wf.autograd.gradcheck(function, (z, x))
+        assert wf.autograd.gradgradcheck(function, (z, x))
+    assert wf.autograd.gradcheck(lambda x: wf.complex(x, x * x), x)
+
+    class Unconjugated(wf.autograd.Function):
+        @staticmethod
+        def forward(ctx, x):
+            ctx.save_for_backward(x)
+            return x * x
+
+        @staticmethod
+        def backward(ctx, g):
+            return 2 * g * ctx.saved_tensors[0]
+
+    assert not wf.autograd.gradcheck(Unconjugated.apply, z, raise_exception=False)
+    with pytest.raises(MismatchError, match="gradient of output 0 by input 0 differs"):
+        wf.autograd.gradcheck(Unconjugated.apply, z)
+    with pytest.raises(GradientError, match="expected input 0 of complex128"):
+        wf.autograd.gradcheck(wf.square, z.detach().to(wf.complex64).requires_grad_())

@@ -1,4 +1,8 @@
-"""Derivatives of functions at a point, under the names of PyTorch's `torch.autograd.functional`."""
+"""Derivatives of functions at a point, under the names of PyTorch's `torch.autograd.functional`.
+
+In reverse mode they are, of complex numbers, the conjugates of what `weft.func` gives: see
+`weft.eager.turning`.
+"""
 
 from __future__ import annotations
 
@@ -9,7 +13,8 @@ from weft import func as functions
 from weft.eager.autograd import grad
 from weft.eager.creation import ones_like
 from weft.eager.handle import Handle
-from weft.errors import GradientError, ShapeError, TracerError
+from weft.eager.imaginary import conj
+from weft.errors import DTypeError, GradientError, ShapeError, TracerError
 from weft.func.tree import map_structure
 from weft.ops.base import at_user_line
 
@@ -28,11 +33,19 @@ class _Point:
         inputs: a tensor, or a tuple of tensors, one a positional argument.
         create_graph: whether results can be differentiated again.
         strict: whether it is an error if a result does not depend on an input.
+
+    Raises:
+        DTypeError: an input is no tensor.
     """
 
     def __init__(self, inputs: Any, create_graph: bool, strict: bool, what: str) -> None:
         self.single = _is_one(inputs)
-        self.inputs = (inputs,) if self.single else tuple(inputs)
+        self.inputs: tuple[Any, ...] = (inputs,) if self.single else tuple(inputs)
+        wrong = [type(x).__name__ for x in self.inputs if not _is_one(x)]
+        if wrong:
+            raise DTypeError(
+                f"{what}: expected inputs that are tensors, got {', '.join(wrong)}{at_user_line()}"
+            )
         self.create_graph = create_graph
         self.strict = strict
         self.what = what
@@ -84,6 +97,11 @@ class _Point:
         return found[0] if self.single else tuple(found)
 
 
+def _turned(found: Any) -> Any:
+    """Gradients as users see them, from those of `weft.func`, and back."""
+    return map_structure(conj, found)
+
+
 def _like(results: Any, directions: tuple[Any, ...]) -> Any:
     """Directions in the structure of the results."""
     return directions[0] if _is_one(results) else type(results)(directions)
@@ -101,7 +119,7 @@ def vjp(
     point = _Point(inputs, create_graph, strict, "vjp")
     point.check(func)
     results, pull = functions.vjp(func, *point.inputs)
-    found = pull(_like(results, point.directions(v, results)))
+    found = _turned(pull(_turned(_like(results, point.directions(v, results)))))
     return point.shown(results), point.shown(point.alone(found))
 
 
@@ -149,11 +167,12 @@ def jacobian(
     if strategy == "forward-mode":
         return point.shown(functions.jacfwd(func, argnums)(*point.inputs))
     try:
-        return point.shown(functions.jacobian(func, argnums)(*point.inputs))
+        return point.shown(_turned(functions.jacobian(func, argnums)(*point.inputs)))
     except TracerError:
         if vectorize:
             raise
-        return point.shown(functions.jacobian(func, argnums, chunk_size=1)(*point.inputs))
+        rows = functions.jacobian(func, argnums, chunk_size=1)
+        return point.shown(_turned(rows(*point.inputs)))
 
 
 def hessian(
@@ -173,10 +192,13 @@ def hessian(
     point = _Point(inputs, create_graph, strict, "hessian")
     point.check(func)
     argnums = 0 if point.single else tuple(range(len(point.inputs)))
-    slopes = functions.grad(func, argnums)
-    forward = outer_jacobian_strategy == "forward-mode"
-    matrices = functions.jacfwd if forward else functions.jacobian
-    return point.shown(matrices(slopes, argnums)(*point.inputs))
+
+    def slopes(*xs: Any) -> Any:
+        return _turned(functions.grad(func, argnums)(*xs))
+
+    if outer_jacobian_strategy == "forward-mode":
+        return point.shown(functions.jacfwd(slopes, argnums)(*point.inputs))
+    return point.shown(_turned(functions.jacobian(slopes, argnums)(*point.inputs)))
 
 
 def vhp(
@@ -195,10 +217,10 @@ def vhp(
 
     def both(*xs: Any) -> Any:
         value, slopes = functions.value_and_grad(func, argnums)(*xs)
-        return slopes, value
+        return _turned(slopes), value
 
     _, pull, value = functions.vjp(both, *point.inputs, has_aux=True)
-    found = pull(directions)
+    found = _turned(pull(_turned(directions)))
     return point.shown(value), point.shown(point.alone(found))
 
 

@@ -55,7 +55,8 @@ def grad(
             materialize_grads,
         )  # fmt: skip
     ys: list[Any] = [outputs] if isinstance(outputs, Handle) else list(outputs)
-    cotangents = [grad_outputs] if isinstance(grad_outputs, Handle) else list(grad_outputs)
+    given: Any = grad_outputs
+    cotangents: list[Any] = [given] if isinstance(given, Handle) else list(given)
     for y, g in zip(ys, cotangents, strict=True):
         if g is not None and tuple(g.shape[1:]) != tuple(y.shape):
             raise ShapeError(
