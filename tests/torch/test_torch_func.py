@@ -287,3 +287,13 @@ def test_a_place_of_each_example(pick, dims, seed):
 def test_numbers_by_name():
     x = wf.arange(3.0)
     assert wf.vmap(lambda x, scale=1, how="": x * scale)(x, scale=2, how="a").tolist() == [0, 2, 4]
+
+
+def test_a_neighbour_moves_with_the_number():
+    x, y = np.array([[1.0], [2.0]]), np.array([2.0, 2.0, 0.0])
+
+    def run(library):
+        f = library.func.jacrev(library.nextafter, (0, 1))
+        return f(library.tensor(x), library.tensor(y))
+
+    same(run(wf), run(torch))

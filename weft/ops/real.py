@@ -26,7 +26,7 @@ from weft.ops.compare import (
 )
 from weft.ops.elementwise import maximum, minimum, sign
 from weft.ops.maths import log, log1p, sigmoid, sin
-from weft.ops.numeric import FLOATS, binary, draw, elementwise, special, to_bool
+from weft.ops.numeric import FLOATS, binary, draw, elementwise, fitted, special, to_bool
 from weft.ops.rule import broadcast_shape, floating
 
 __all__ = [
@@ -90,12 +90,12 @@ nextafter = defop(
     dtype=floating,
     shape=broadcast_shape,
     reference=np.nextafter,
-    vjp=NO_GRADIENT,
+    vjp=fitted(lambda g, z, x, y: (select(equal(x, y), constant_of(0, x.dtype), g), None)),
     lower=Elementwise(_nextafter_rule),
     cases=_nextafter_cases,
     partial=True,
 )
-"""The next number of the type after `x` towards `y`."""
+"""The next number of the type after `x` towards `y`; it moves with `x`, unless they are equal."""
 
 # Logarithms and powers of 2 and 10
 
