@@ -465,3 +465,18 @@ def test_the_graph_behind_a_tensor():
         print(twice.variable)
     y.backward()
     assert y.grad_fn.name() == "AddBackward"
+
+
+def test_gradients_flow_through_a_view_that_no_grad_saw_first():
+    x = wf.tensor([1.0, 2.0, 3.0], requires_grad=True)
+    y = x.clone()
+    first, last = y[0], y[-1:]
+    with wf.no_grad():
+        constant = y.view(3)
+    y.mul_(y)
+    with wf.no_grad():
+        assert first.item() == 1.0 and last.tolist() == [9.0]
+    assert wf.autograd.grad(last.sum(), x, retain_graph=True)[0].tolist() == [0.0, 0.0, 6.0]
+    (first * 2 + x.sum()).backward()
+    assert x.grad.tolist() == [5.0, 1.0, 1.0]
+    assert constant.tolist() == [1.0, 4.0, 9.0] and not constant.requires_grad

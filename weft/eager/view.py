@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Protocol
 
 import numpy as np
 
-from weft.eager.lazy import Lazy
+from weft.eager.lazy import Lazy, trace
 
 Array = np.ndarray[Any, Any]
 
@@ -37,13 +37,17 @@ class Lens(Protocol):
 
 
 class View:
-    """What a tensor shows: `lens` applied to `base`, as it was when the view was last taken."""
+    """What a tensor shows: `lens` applied to `base`, as it was when the view was last taken.
 
-    __slots__ = ("__weakref__", "_version", "base", "lens")
+    Gradients flow through it as they did where it was made, wherever somebody looks at it.
+    """
+
+    __slots__ = ("__weakref__", "_flows", "_version", "base", "lens")
 
     def __init__(self, base: Handle, lens: Lens) -> None:
         self.base = base
         self.lens = lens
+        self._flows = trace.now.grad_mode
         self._version = base.version
 
     def is_stale(self) -> bool:
@@ -52,7 +56,11 @@ class View:
 
     def take(self) -> Lazy:
         """The view's value now."""
-        lazy = self.lens.take(self.base.lazy)
+        before, trace.now.grad_mode = trace.now.grad_mode, self._flows
+        try:
+            lazy = self.lens.take(self.base.lazy)
+        finally:
+            trace.now.grad_mode = before
         self._version = self.base.version
         return lazy
 
