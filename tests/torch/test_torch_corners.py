@@ -344,3 +344,31 @@ def test_complex_parameters_are_trained_alike(name):
             optimiser.step()
         found.append(m.view_as_real(p).detach())
     same(*found, rtol=1e-4)
+
+
+@pytest.mark.parametrize("equal_nan", [False, True])
+@pytest.mark.parametrize("dtype", ["complex64", "complex128"])
+def test_complex_numbers_are_close_by_their_distance(dtype, equal_nan):
+    nan, inf = complex("nan"), complex("inf")
+    left = [1 + 1j, nan, inf, 1j, complex(1, np.nan), 2.0]
+    right = [1 + 1.0000001j, nan, inf, 2j, 1.0, 2 + 1j]
+    found = [
+        m.isclose(
+            *(m.tensor(v, dtype=getattr(m, dtype)) for v in (left, right)), equal_nan=equal_nan
+        )
+        for m in (wf, torch)
+    ]
+    assert found[0].tolist() == found[1].tolist()
+
+
+def test_a_device_is_of_a_class():
+    for m in (wf, torch):
+        assert isinstance(m.ones(2).device, m.device)
+        assert m.device("cpu") == m.device(m.ones(2).device) == m.device(type="cpu")
+        assert hash(m.device("cpu")) == hash(m.ones(2).device)
+        assert m.device("cpu") != "cpu"
+        for wrong in ("nowhere", None):
+            with pytest.raises((RuntimeError, TypeError, ValueError)):
+                m.device(wrong)
+    with pytest.raises(wf.errors.ConfigError, match="got 'cpu' and index 1"):
+        wf.device("cpu", 1)

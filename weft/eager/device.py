@@ -2,23 +2,45 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any, Final
 
 from weft.errors import ConfigError
 from weft.ops.base import at_user_line
 
 
-@dataclass(frozen=True)
 class Device:
-    """A place for tensors.
+    """A place for tensors; `weft.device` is this class, for `isinstance`.
+
+    Args:
+        spec: a name, such as `"cpu"`, or a device.
+        index: which of that type; there is only number 0.
+
+    Raises:
+        ConfigError: there is no such device.
 
     >>> Device("cpu")
     device(type='cpu')
     """
 
     type: str
-    index: int | None = None
+    index: int | None
+    __slots__ = ("index", "type")
+
+    def __init__(self, spec: Any = None, index: int | None = None, *, type: Any = None) -> None:
+        spec = type if spec is None else spec
+        if str(spec) not in ("cpu", "cpu:0") or index not in (None, 0):
+            text = repr(spec) if index is None else f"{spec!r} and index {index}"
+            raise ConfigError(
+                f"device: expected 'cpu', the only device here, got {text}{at_user_line()}"
+            )
+        self.type = "cpu"
+        self.index = None
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Device)
+
+    def __hash__(self) -> int:
+        return hash(self.type)
 
     def __repr__(self) -> str:
         return f"device(type={self.type!r})"
@@ -27,21 +49,11 @@ class Device:
         return self.type
 
 
+device = Device
 CPU: Final = Device("cpu")
-
-
-def device(spec: Any) -> Device:
-    """The device of a name, such as `"cpu"`.
-
-    Raises:
-        ConfigError: there is no such device.
-    """
-    if isinstance(spec, Device) or spec in ("cpu", "cpu:0"):
-        return CPU
-    raise ConfigError(f"device: expected 'cpu', the only device here, got {spec!r}{at_user_line()}")
 
 
 def check_device(spec: Any) -> None:
     """Accept `device=` arguments that name the CPU, or nothing."""
     if spec is not None:
-        device(spec)
+        Device(spec)

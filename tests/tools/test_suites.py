@@ -1,0 +1,194 @@
+"""The runner of other projects' suites, on made-up checkouts."""
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tools.suites.__main__ import main
+from tools.suites.scope import reason_out_of_scope
+
+SUITE = """
+import os
+import time
+import unittest
+import torch
+import torch.nn.functional as F
+from torch.no_such_part import decorate
+from torch._nothing import Base
+
+CONSTANT = torch.no_such_constant
+if torch.cuda.is_available():
+    raise AssertionError("there is no such device")
+
+
+@decorate
+def decorated():
+    pass
+
+
+class Derived(Base):
+    pass
+
+
+class TestIt(unittest.TestCase):
+    def test_passes(self):
+        self.assertIsInstance(torch.ones(2), torch.Tensor)
+        self.assertEqual(F.relu(torch.tensor([-1.0, 2.0])).tolist(), [0.0, 2.0])
+
+    def test_fails(self):
+        self.assertEqual(torch.ones(2).sum().item(), 3)
+
+    def test_lacks_a_function(self):
+        torch.no_such_function(1)
+
+    def test_lacks_what_the_import_gave(self):
+        CONSTANT.x
+
+    def test_lacks_what_decorates(self):
+        decorated()
+
+    def test_lacks_a_base(self):
+        Derived()
+
+    def test_lacks_a_module(self):
+        import torch.no_such_module
+
+    def test_on_cuda(self):
+        torch.ones(2).cuda()
+
+    def test_is_too_slow(self):
+        time.sleep(60)
+
+    def test_crashes(self):
+        os._exit(9)
+
+    @unittest.skip("not today")
+    def test_skipped(self):
+        pass
+
+    def test_zz_runs_after_the_crash(self):
+        pass
+"""
+HARNESS = "import torch\nZEROS = torch.zeros(2)\nINPLACE = torch.Tensor.no_such_method\n"
+USER = """
+import unittest
+import torch
+from torch.testing import INPLACE, ZEROS
+
+
+class TestHarness(unittest.TestCase):
+    def test_it_makes_tensors(self):
+        self.assertEqual(ZEROS.tolist(), [0.0, 0.0])
+
+    def test_it_names_what_is_absent(self):
+        INPLACE()
+"""
+
+
+@pytest.fixture
+def checkout(tmp_path):
+    (tmp_path / "test" / "nn").mkdir(parents=True)
+    (tmp_path / "test" / "test_it.py").write_text(SUITE)
+    (tmp_path / "torch" / "testing").mkdir(parents=True)
+    (tmp_path / "torch" / "testing" / "__init__.py").write_text(HARNESS)
+    (tmp_path / "test" / "nn" / "test_harness.py").write_text(USER)
+    return tmp_path
+
+
+def outcomes(checkout, *arguments):
+    """Of each test, and the status of the command."""
+    found = checkout / "found.json"
+    status = main(["--pytorch", str(checkout), *arguments, "--json", str(found)])
+    return {o["test"].partition("::")[2]: o for o in json.loads(found.read_text())}, status
+
+
+def test_every_kind_of_outcome_is_told(checkout, capsys):
+    found, status = outcomes(checkout, "test_it", "--timeout", "2", "--list-failures")
+    assert status == 1
+    told = {test: o["outcome"] for test, o in found.items()}
+    assert told == {
+        "test_passes": "passed",
+        "test_fails": "failed",
+        "test_lacks_a_function": "failed",
+        "test_lacks_what_the_import_gave": "failed",
+        "test_lacks_what_decorates": "failed",
+        "test_lacks_a_base": "failed",
+        "test_lacks_a_module": "failed",
+        "test_on_cuda": "excluded",
+        "test_is_too_slow": "failed",
+        "test_crashes": "failed",
+        "test_skipped": "skipped",
+        "test_zz_runs_after_the_crash": "passed",
+    }
+    assert found["test_fails"]["error"].startswith("AssertionError: 2.0 != 3\n  at ")
+    assert "test_it.py:" in found["test_fails"]["error"]
+    for test, path in {
+        "test_lacks_a_function": "torch.no_such_function",
+        "test_lacks_what_the_import_gave": "torch.no_such_constant",
+        "test_lacks_what_decorates": "torch.no_such_part.decorate()",
+        "test_lacks_a_base": "torch._nothing.Base",
+        "test_lacks_a_module": "torch.no_such_module",
+    }.items():
+        assert path in found[test]["error"]
+    assert "took longer than 2 s" in found["test_is_too_slow"]["error"]
+    assert found["test_crashes"]["error"] == "process ended with 9"
+    printed = capsys.readouterr().out
+    assert "| test_it | 2 | 8 | 20.0% | 1 | 1 |" in printed
+    assert "| CUDA and other devices: Weft is for CPUs | 1 |" in printed
+    assert "test_it::TestIt::test_fails\n    AssertionError: 2.0 != 3" in printed
+
+
+def test_the_harness_of_the_checkout_is_used(checkout):
+    found, status = outcomes(checkout, "nn/test_harness")
+    assert {test: o["outcome"] for test, o in found.items()} == {
+        "test_it_makes_tensors": "passed",
+        "test_it_names_what_is_absent": "failed",
+    }
+    assert status == 1
+    assert (
+        "torch.Tensor.no_such_method: Weft has none"
+        in found["test_it_names_what_is_absent"]["error"]
+    )
+    assert not list(checkout.rglob("__pycache__"))
+
+
+def test_keywords_choose_tests(checkout):
+    found, status = outcomes(checkout, "test_it", "-k", "passes")
+    assert list(found) == ["test_passes"]
+    assert status == 0
+
+
+def test_a_file_that_cannot_be_imported_is_a_failure(checkout):
+    (checkout / "test" / "test_broken.py").write_text("1 / 0\n")
+    found, status = outcomes(checkout, "test_broken")
+    assert status == 1
+    assert [o["outcome"] for o in found.values()] == ["failed"]
+
+
+def test_a_missing_file_is_named(checkout):
+    with pytest.raises(SystemExit, match=r"there is no .*test_nowhere\.py"):
+        main(["--pytorch", str(checkout), "test_nowhere"])
+
+
+def test_the_command_explains_itself():
+    root = Path(__file__).resolve().parents[2]
+    command = [sys.executable, "-m", "tools.suites", "--help"]
+    done = subprocess.run(command, cwd=root, capture_output=True, text=True, check=True)
+    assert "--list-failures" in done.stdout
+
+
+@pytest.mark.parametrize(
+    ("test", "error", "reason"),
+    [
+        ("test_x::T::test_sum_cpu_float32", "AssertionError: 1 != 2", None),
+        ("test_x::T::test_sum_cuda", "", "CUDA and other devices: Weft is for CPUs"),
+        ("test_x::T::test_a", "AttributeError: torch.jit.script: Weft has none", "TorchScript"),
+        ("test_x::T::test_pickle_cpu", "", "pickle"),
+    ],
+)
+def test_the_scope_is_of_what_a_test_is_about(test, error, reason):
+    found = reason_out_of_scope(test, error)
+    assert found is None if reason is None else found is not None and found.startswith(reason)

@@ -1,0 +1,12 @@
+"""Runs other projects' public test suites against Weft: `python -m tools.suites --help`.
+
+A suite's own files run unchanged, under pytest, in a process where the other library's name means
+Weft. From the bottom up:
+
+- `absent`: stands for a name that Weft does not have;
+- `mirror`: modules under another library's names, and the imports that find them;
+- `raising`: assertions about errors;
+- `pytorch`: which of its names means what;
+- `worker`: one process that runs one test file; `runner`: starts it, and again after a crash;
+- `scope`: what Weft declares not to have; `report`: the figures.
+"""

@@ -1,0 +1,61 @@
+"""The command: `python -m tools.suites --pytorch DIR test_shape_ops nn/test_convolution`."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+from dataclasses import asdict
+from pathlib import Path
+
+from tools.suites.report import failures, table
+from tools.suites.runner import Options, Outcome, run_file
+from tools.suites.worker import GIBIBYTE
+
+
+def parser() -> argparse.ArgumentParser:
+    """The command line."""
+    made = argparse.ArgumentParser(prog="python -m tools.suites", description=__doc__)
+    made.add_argument("--pytorch", metavar="DIR", type=Path, required=True, help="its checkout")
+    made.add_argument("names", nargs="*", metavar="NAME", help="test files, without .py; or all")
+    made.add_argument("-k", dest="keyword", default="", metavar="EXPR", help="only tests like this")
+    made.add_argument("-x", dest="first_only", action="store_true", help="stop at a failure")
+    made.add_argument("--timeout", type=float, default=60.0, metavar="S", help="seconds a test")
+    made.add_argument("--memory", type=float, default=8.0, metavar="GIB", help="of a process")
+    made.add_argument("--json", type=Path, metavar="FILE", help="write every outcome there")
+    made.add_argument("--list-failures", action="store_true", help="print what failed, and why")
+    return made
+
+
+def files(folder: Path, names: list[str]) -> list[Path]:
+    """The test files of these names.
+
+    Raises:
+        SystemExit: there is no such file.
+    """
+    found = [folder / f"{name.removesuffix('.py')}.py" for name in names]
+    for file in found:
+        if not file.exists():
+            sys.exit(f"there is no {file}: is {folder.parent} a checkout?")
+    return found or sorted(folder.glob("test_*.py"))
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """Runs, prints the figures, and returns 1 if a test in scope failed."""
+    given = parser().parse_args(arguments)
+    folder: Path = given.pytorch.resolve()
+    options = Options(given.keyword, given.first_only, given.timeout, int(given.memory * GIBIBYTE))
+    outcomes: list[Outcome] = []
+    for file in files(folder / "test", given.names):
+        outcomes += run_file("pytorch", folder, file, options)
+        if given.json:
+            given.json.write_text(json.dumps([asdict(o) for o in outcomes], indent=1) + "\n")
+    failed = any(outcome.outcome == "failed" for outcome in outcomes)
+    if given.list_failures and failed:
+        print(failures(outcomes) + "\n")
+    print(table(outcomes))
+    return 1 if failed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

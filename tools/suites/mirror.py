@@ -1,0 +1,208 @@
+"""Modules under another library's names whose attributes are Weft's."""
+
+from __future__ import annotations
+
+import ast
+import importlib
+import sys
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from importlib.abc import Loader, MetaPathFinder
+from importlib.machinery import ModuleSpec, PathFinder, SourceFileLoader
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+from tools.suites.absent import Absent, Phase
+
+
+@dataclass(frozen=True)
+class Library:
+    """What the other library's names mean.
+
+    Attributes:
+        folder: the checkout; its own files are loaded from there where `own` says so.
+        modules: a mirrored module's name to Weft's module.
+        supplied: a mirrored module's name to attributes that are neither Weft's nor absent.
+        own: packages that are the checkout's own text (its test harness).
+        patches: attributes set on a module of its own text after that has run.
+        classes: names of classes whose missing attributes are absent in the checkout's text.
+        flags: attributes that the harness asks of any tensor; false where there is none.
+    """
+
+    name: str
+    folder: Path
+    modules: Mapping[str, str]
+    supplied: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+    own: tuple[str, ...] = ()
+    patches: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+    classes: tuple[str, ...] = ()
+    flags: tuple[str, ...] = ()
+
+    def names(self, module: str) -> bool:
+        """Whether a table says what this module is."""
+        return module in self.modules or module in self.supplied or module in self.own
+
+    def roots(self) -> frozenset[str]:
+        """The top-level names that mean Weft or are supplied."""
+        return frozenset(name.partition(".")[0] for name in (*self.modules, *self.supplied))
+
+
+class Mirror(ModuleType):
+    """A module of the other library's name; `target` is Weft's, or none if there is no such."""
+
+    def __init__(self, name: str, target: ModuleType | None, library: Library) -> None:
+        super().__init__(name)
+        self.__dict__.update(library.supplied.get(name, {}))
+        self.__dict__["_target"] = target
+        self.__dict__["_library"] = library
+
+    def __getattr__(self, name: str) -> Any:
+        path = f"{self.__name__}.{name}"
+        if name.startswith("__") and name.endswith("__"):
+            raise AttributeError(path)
+        if path in sys.modules or self._library.names(path):
+            return importlib.import_module(path)
+        try:
+            value = getattr(self._target, name)
+        except AttributeError:
+            return self._absent(path)
+        if isinstance(value, ModuleType):  # its attributes are to be looked up the same way
+            return importlib.import_module(path)
+        return value
+
+    def _absent(self, path: str) -> Any:
+        if not Phase.forgives(depth=3):
+            raise AttributeError(f"{path}: Weft has none")
+        value = self.__dict__[path.rpartition(".")[2]] = Absent(path)
+        return value
+
+    def __dir__(self) -> list[str]:
+        return sorted({*self.__dict__, *dir(self._target)})
+
+
+class MirrorLoader(Loader):
+    """Makes the mirrored modules of a library."""
+
+    def __init__(self, library: Library) -> None:
+        self.library = library
+
+    def create_module(self, spec: ModuleSpec) -> ModuleType:
+        """The mirror of the module that the table names; of nothing, where there is none."""
+        target = self._target(spec.name)
+        return Mirror(spec.name, target, self.library)
+
+    def _target(self, name: str) -> ModuleType | None:
+        if name in self.library.modules:
+            return importlib.import_module(self.library.modules[name])
+        parent, _, last = name.rpartition(".")
+        target = getattr(sys.modules.get(parent), "_target", None)
+        value = getattr(target, last, None)
+        return value if isinstance(value, ModuleType) else None
+
+    def exec_module(self, module: ModuleType) -> None:
+        """Nothing is left to do."""
+
+
+class OwnLoader(SourceFileLoader):
+    """Runs the checkout's own text, with its patches; nothing is written beside it."""
+
+    library: Library
+
+    def path_stats(self, path: str) -> Mapping[str, Any]:
+        """There is never a cached translation."""
+        raise OSError
+
+    def source_to_code(self, data: Any, path: Any, **options: Any) -> Any:
+        """The text in which attributes that Weft's classes lack are absent."""
+        tree = ForgivingAttributes(self.library, self.name).visit(ast.parse(data, str(path)))
+        return compile(ast.fix_missing_locations(tree), path, "exec", dont_inherit=True)
+
+    def exec_module(self, module: ModuleType) -> None:
+        """Runs the text, then sets what the table of patches says."""
+        module.__dict__["__forgiving__"] = forgiving
+        super().exec_module(module)
+        module.__dict__.update(self.library.patches.get(module.__name__, {}))
+
+
+class ForgivingAttributes(ast.NodeTransformer):
+    """Writes `torch.Tensor.foo` as `__forgiving__(torch.Tensor, "torch.Tensor", "foo")`.
+
+    In the harness, writes a flag as `getattr(x, "is_nested", False)`, too.
+    """
+
+    def __init__(self, library: Library, module: str) -> None:
+        self.library = library
+        self.flags = library.flags if module.startswith(library.own) else ()
+
+    def visit_Attribute(self, node: ast.Attribute) -> ast.AST:
+        """One attribute; those of other expressions stay."""
+        self.generic_visit(node)
+        owner = ast.unparse(node.value) if isinstance(node.value, ast.Attribute | ast.Name) else ""
+        if not isinstance(node.ctx, ast.Load):
+            return node
+        if node.attr in self.flags:
+            return self._call(node, "getattr", node.attr, False)
+        if owner in self.library.classes:
+            return self._call(node, "__forgiving__", owner, node.attr)
+        return node
+
+    def _call(self, node: ast.Attribute, function: str, *constants: object) -> ast.AST:
+        arguments = [node.value, *(ast.Constant(value) for value in constants)]
+        call = ast.Call(ast.Name(function, ast.Load()), arguments, [])
+        return ast.copy_location(call, node)
+
+
+def forgiving(owner: Any, path: str, name: str) -> Any:
+    """`owner.name`, absent where there is none and tests are not running."""
+    if Phase.running or hasattr(owner, name):
+        return getattr(owner, name)
+    return Absent(f"{path}.{name}")
+
+
+class Finder(MetaPathFinder):
+    """Finds the mirrored modules and the checkout's own."""
+
+    def __init__(self, library: Library) -> None:
+        self.library = library
+        self.roots = library.roots()
+
+    def find_spec(
+        self, fullname: str, path: Sequence[str] | None, target: ModuleType | None = None
+    ) -> ModuleSpec | None:
+        """A spec for what means Weft or lies in the checkout; others are left to Python."""
+        if self._is_own(fullname):
+            return self._own(fullname, [str(self.library.folder)] if path is None else path)
+        if fullname.partition(".")[0] in self.roots:
+            if Phase.running and not self._is_known(fullname):
+                raise ModuleNotFoundError(f"No module named {fullname!r}: Weft has none")
+            return ModuleSpec(fullname, MirrorLoader(self.library), is_package=True)
+        return self._own(fullname, path)
+
+    def _is_known(self, name: str) -> bool:
+        parent, _, last = name.rpartition(".")
+        target = getattr(sys.modules.get(parent), "_target", None)
+        return self.library.names(name) or isinstance(getattr(target, last, None), ModuleType)
+
+    def _is_own(self, name: str) -> bool:
+        return any(name == own or name.startswith(own + ".") for own in self.library.own)
+
+    def _own(self, name: str, path: Sequence[str] | None) -> ModuleSpec | None:
+        if self._is_own(name):
+            parts = name.split(".")
+            path = [str(self.library.folder.joinpath(*parts[:-1]))]
+        spec = PathFinder.find_spec(name, path)
+        if spec is None or spec.origin is None or not spec.origin.endswith(".py"):
+            return spec
+        if not Path(spec.origin).is_relative_to(self.library.folder):
+            return None
+        loader = OwnLoader(name, spec.origin)
+        loader.library = self.library
+        spec.loader, spec.cached = loader, None
+        return spec
+
+
+def install(library: Library) -> None:
+    """From here on, importing the library's name gives Weft."""
+    sys.dont_write_bytecode = True
+    sys.meta_path.insert(0, Finder(library))

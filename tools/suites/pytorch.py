@@ -1,0 +1,93 @@
+"""PyTorch's test suite: `torch` is Weft, `torch.testing` the checkout's own text."""
+
+from __future__ import annotations
+
+from contextlib import nullcontext
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import weft
+from tools.suites.mirror import Library
+from tools.suites.raising import RaisingTestCase
+
+MODULES = {
+    "torch": "weft",
+    "torch.func": "weft.func",
+    "functorch": "weft.func",
+    "torch._vmap_internals": "weft.func",
+    "torch._functorch.vmap": "weft.func",
+    "torch.autograd.forward_ad": "weft.autograd.forward_ad",
+    "torch.random": "weft",
+}
+
+
+def library(folder: Path) -> Library:
+    """What `torch` and its parts mean, with the checkout in `folder`."""
+    return Library(
+        name="torch",
+        folder=folder.resolve(),
+        modules=MODULES,
+        supplied=supplied(),
+        own=("torch.testing",),
+        patches={
+            "torch.testing._internal.common_utils": {
+                "dtype_name": dtype_name,
+                "DeterministicGuard": nullcontext,  # Weft is always deterministic
+            }
+        },
+        flags=("is_nested", "is_mkldnn", "is_mps", "is_quantized", "is_sparse_csr", "is_xla"),
+        classes=("torch.Tensor", "Tensor"),
+    )
+
+
+def supplied() -> dict[str, dict[str, Any]]:
+    """What the test harness asks of PyTorch's build, and the one module that it needs besides."""
+    return {
+        "torch": {"dtype": type(weft.float32), "__version__": weft.__version__},
+        "torch._C": {"has_lapack": True, "has_spectral": True, "has_mkl": False},
+        "torch.version": {"cuda": None, "hip": None, "debug": False, "git_version": ""},
+        "torch.cuda": {
+            "is_available": lambda: False,
+            "is_initialized": lambda: False,
+            "device_count": lambda: 0,
+        },
+        "torch.backends.cuda": {
+            "is_built": lambda: False,
+            "matmul": SimpleNamespace(allow_tf32=False),
+        },
+        "torch.backends.cudnn": {"is_acceptable": lambda x: False, "version": lambda: None},
+        "torch.backends.mkl": {"is_available": lambda: False},
+        "torch.backends.mkldnn": {"is_available": lambda: False},
+        "torch.backends.mps": {"is_available": lambda: False},
+        "torch.sparse": {"check_sparse_tensor_invariants": NoSparseChecks},
+        "expecttest": {"ACCEPT": False, "TestCase": ExpectTestCase},
+    }
+
+
+class NoSparseChecks:
+    """A switch that the harness turns for every test, in a library without sparse tensors."""
+
+    @staticmethod
+    def is_enabled() -> bool:
+        """Never."""
+        return False
+
+    @staticmethod
+    def enable() -> None:
+        """There is nothing to check."""
+
+    disable = enable
+
+
+def dtype_name(dtype: Any) -> str:
+    """The end of a test's name, such as `float32`."""
+    return str(dtype).rpartition(".")[2]
+
+
+class ExpectTestCase(RaisingTestCase):
+    """The base class of PyTorch's own, of a package that need not be installed."""
+
+    def assertExpectedInline(self, actual: object, expected: str, skip: int = 0) -> None:
+        """Texts are equal."""
+        self.assertMultiLineEqual(expected, str(actual))

@@ -1,0 +1,60 @@
+"""Assertions about errors, for a library that computes later and words its errors its own way.
+
+Weft raises errors that depend on values when the value is computed; inside these assertions it is
+computed at once. The texts of errors are not compared: only the type counts.
+"""
+
+from __future__ import annotations
+
+import unittest
+from typing import Any
+from unittest.case import _AssertRaisesContext  # pyright: ignore[reportPrivateUsage]
+
+import weft
+from weft.eager.lazy import Lazy, State, trace
+from weft.eager.program import compute
+
+
+class AtOnce(State):
+    """What a thread has recorded, where everything is computed as soon as it is recorded."""
+
+    __slots__ = ()
+
+    def record(self, *call: Any) -> tuple[Lazy, ...]:
+        """Record and compute one call; its results."""
+        outputs = super().record(*call)
+        return self._computed(outputs)
+
+    def record_one(self, *call: Any) -> Lazy:
+        """Record and compute one call that has a single result."""
+        return self._computed((super().record_one(*call),))[0]
+
+    def _computed(self, outputs: tuple[Lazy, ...]) -> tuple[Lazy, ...]:
+        if not self.depth:  # else a function is being traced
+            compute(outputs)
+        return outputs
+
+
+class RaisesAtOnce(_AssertRaisesContext):  # type: ignore[type-arg]
+    """`assertRaises` of a block in which everything is computed at once."""
+
+    def __enter__(self) -> Any:
+        weft.synchronize()
+        trace.now.__class__ = AtOnce
+        return super().__enter__()
+
+    def __exit__(self, kind: Any, problem: Any, place: Any) -> Any:
+        trace.now.__class__ = State
+        return super().__exit__(kind, problem, place)
+
+
+class RaisingTestCase(unittest.TestCase):
+    """A test case with these assertions."""
+
+    def assertRaises(self, expected: Any, *call: Any, **named: Any) -> Any:
+        """The call or block raises such an error."""
+        return RaisesAtOnce(expected, self).handle("assertRaises", call, named)
+
+    def assertRaisesRegex(self, expected: Any, pattern: Any, *call: Any, **named: Any) -> Any:
+        """The call or block raises such an error, whatever its text."""
+        return RaisesAtOnce(expected, self).handle("assertRaises", call, named)

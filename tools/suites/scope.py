@@ -1,0 +1,75 @@
+"""What Weft declares not to have, as patterns of test ids and of errors, each with its reason.
+
+A test is out of scope for what it is about, never because it fails. A pattern of ids holds whether
+the test passes or not; a pattern of errors must name the missing thing itself.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class Exclusion:
+    """A reason, and the tests that it holds for."""
+
+    reason: str
+    ids: str = ""
+    errors: str = ""
+
+
+EXCLUSIONS = (
+    Exclusion(
+        "CUDA and other devices: Weft is for CPUs",
+        r"cuda|_cudnn|_mps\b|_xla|multigpu|Vulkan|_devices?_mismatch|cross_device",
+        r"(torch\.|has no attribute ')(cuda|mps|xpu)\b|the only device here",
+    ),
+    Exclusion(
+        "quantised tensors",
+        r"[Qq]uantiz|_quantized",
+        r"\b(torch\.)?(quantize_per|q_scale|quint8|qint8|quint4x2|qint32|ao\.quant)",
+    ),
+    Exclusion(
+        "sparse tensors",
+        r"[Ss]parse(?!_grad_False|.*Adam)|_(coo|csr|csc|bsr|bsc)\b",
+        r"\b(torch\.sparse|sparse_(coo|csr|csc|bsr|bsc)|to_sparse|sparse_dim|to_dense|is_sparse_csr)",
+    ),
+    Exclusion("named tensors", r"[Nn]amed_?[Tt]ensor", r"align_to|'names'|refine_names|rename_"),
+    Exclusion(
+        "TorchScript and compilation through torch.jit or Dynamo",
+        r"_jit\b|_jit_|torchscript|_script\b|_dynamo|_compile\b|_fx\b",
+        r"torch\.(jit|_dynamo|fx|compile|_C\._jit)\b",
+    ),
+    Exclusion("pickle", r"pickle|_serialization\b", r"[Pp]ickl"),
+    Exclusion(
+        "overriding by __torch_function__ and dispatch modes",
+        r"torch_function|torch_dispatch",
+        r"__torch_(function|dispatch)__|torch\.(overrides|utils\._python_dispatch)|TorchDispatchMode",
+    ),
+    Exclusion(
+        "storages and memory layouts as PyTorch's",
+        r"storage|channels_last|memory_format|_mkldnn",
+        r"[Ss]torage|is_mkldnn|mkldnn|memory_format",
+    ),
+    Exclusion("the meta device and fake tensors", r"_meta\b|fake_tensor", r"'meta'|FakeTensor"),
+    Exclusion(
+        "complex numbers of half precision", r"complex32|chalf", r"complex32|chalf|ComplexHalf"
+    ),
+    Exclusion("nested tensors", r"nested_tensor", r"nested_tensor|'is_nested'"),
+    Exclusion(
+        "inside of PyTorch: operators of C++, its build, its environment",
+        r"",
+        r"torch\.(_C|ops|_prims|_refs|_inductor|library|utils\.cpp_extension)\b",
+    ),
+)
+
+
+def reason_out_of_scope(test: str, error: str) -> str | None:
+    """The reason of the first exclusion that a test or its error matches, if any does."""
+    for exclusion in EXCLUSIONS:
+        if exclusion.ids and re.search(exclusion.ids, test):
+            return exclusion.reason
+        if exclusion.errors and error and re.search(exclusion.errors, error):
+            return exclusion.reason
+    return None

@@ -1,0 +1,171 @@
+"""Runs one test file in this process and writes each outcome as it is known.
+
+Started by `runner`, with one argument: a JSON object of the fields of `Order`.
+"""
+
+from __future__ import annotations
+
+import faulthandler
+import json
+import os
+import resource
+import signal
+import sys
+import traceback
+import unittest
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, TextIO
+
+import pytest
+
+from tools.suites import pytorch
+from tools.suites.absent import Phase
+from tools.suites.mirror import install
+
+LIBRARIES = {"pytorch": pytorch.library}
+GIBIBYTE = 1 << 30
+NOT_THE_PLACE = (Path(__file__).parent, Path(unittest.__file__).parent)  # where an error is told
+
+
+@dataclass(frozen=True)
+class Order:
+    """What a worker is to run.
+
+    Attributes:
+        suite: a key of LIBRARIES.
+        folder: the checkout.
+        file: the test file.
+        out: outcomes are appended here, an object a line.
+        skip: ids of tests that have an outcome already.
+        keyword: pytest's `-k`.
+        first_only: stop at the first failure.
+        timeout: seconds a test may take.
+        memory: bytes that the process may map.
+    """
+
+    suite: str
+    folder: str
+    file: str
+    out: str
+    skip: tuple[str, ...]
+    keyword: str
+    first_only: bool
+    timeout: float
+    memory: int
+
+
+class OutOfTime(BaseException):
+    """Raised inside a test that has run for too long; no `except Exception` catches it."""
+
+
+class Recorder:
+    """A pytest plugin: limits each test's time, and writes what became of it."""
+
+    def __init__(self, order: Order, out: TextIO) -> None:
+        self.order = order
+        self.out = out
+        self.reports: list[pytest.TestReport] = []
+        signal.signal(signal.SIGALRM, self._alarm)
+
+    def _alarm(self, number: int, frame: object) -> None:
+        raise OutOfTime(f"took longer than {self.order.timeout:g} s")
+
+    def write(self, **fields: Any) -> None:
+        """One line, at once: the process may not live to write another."""
+        self.out.write(json.dumps(fields) + "\n")
+        self.out.flush()
+
+    def pytest_collection_modifyitems(self, items: list[pytest.Item]) -> None:
+        """Leaves out what an earlier process has run."""
+        done = set(self.order.skip)
+        items[:] = [item for item in items if test_id(item.nodeid) not in done]
+
+    def pytest_collectreport(self, report: pytest.CollectReport) -> None:
+        """A file that cannot be imported counts as one failed test."""
+        if report.failed:
+            self.write(test="(import)", outcome="failed", error=str(report.longrepr)[-2000:])
+
+    @pytest.hookimpl(wrapper=True)
+    def pytest_runtest_protocol(self, item: pytest.Item) -> Iterator[None]:
+        """Tests are running from here to the end of this one."""
+        Phase.running = True
+        self.reports = []
+        self.write(start=test_id(item.nodeid))
+        with time_limit(self.order.timeout):
+            result = yield
+        Phase.running = False
+        self.write(test=test_id(item.nodeid), **verdict(self.reports))
+        return result
+
+    def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
+        """Keeps the reports of a test's phases and of its parts."""
+        self.reports.append(report)
+
+    def pytest_exception_interact(self, call: pytest.CallInfo[Any], report: Any) -> None:
+        """Keeps the error's last lines beside its type, which the scope's table matches."""
+        problem = call.excinfo.value
+        text = described(problem)
+        entries = [e for e in call.excinfo.traceback if Path(e.path).parent not in NOT_THE_PLACE]
+        place = (entries or call.excinfo.traceback)[-1]
+        report.summary = f"{text}\n  at {place.path}:{place.lineno + 1}"
+
+
+def described(problem: BaseException) -> str:
+    """An error's type and the beginning of its text, and those of what caused it."""
+    text = "".join(traceback.format_exception_only(problem)).strip()[:600]
+    return f"{text}\nbecause of {described(problem.__cause__)}" if problem.__cause__ else text
+
+
+def test_id(nodeid: str) -> str:
+    """`TestShapeOps::test_flip_cpu_float32` of pytest's id, which begins with the path."""
+    return nodeid.partition("::")[2]
+
+
+def verdict(reports: list[pytest.TestReport]) -> dict[str, str]:
+    """A test passes if each of its phases and parts did."""
+    for report in reports:
+        if report.failed:
+            error = getattr(report, "summary", None) or str(report.longrepr)[-1500:]
+            return {"outcome": "failed", "error": error}
+    for report in reports:
+        if report.skipped:
+            return {"outcome": "skipped", "error": str(report.longrepr)[-300:]}
+    return {"outcome": "passed", "error": ""}
+
+
+@contextmanager
+def time_limit(seconds: float) -> Iterator[None]:
+    """Raises OutOfTime inside; ends the process where native code holds on for three times that."""
+    signal.setitimer(signal.ITIMER_REAL, seconds)
+    faulthandler.dump_traceback_later(3 * seconds + 5, exit=True)
+    try:
+        yield
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        faulthandler.cancel_dump_traceback_later()
+
+
+def main(order: Order) -> int:
+    """Runs the file; the exit status is pytest's."""
+    resource.setrlimit(resource.RLIMIT_AS, (order.memory, order.memory))
+    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+    library = LIBRARIES[order.suite](Path(order.folder))
+    Phase.harness = library.own
+    install(library)
+    sys.argv = [order.file]  # the harness reads arguments of its own
+    file = Path(order.file)
+    sys.path.insert(0, str(file.parent))
+    arguments = [order.file, "--noconftest", "-c", os.devnull, f"--rootdir={file.parent}", "-q"]
+    arguments += ["-p", "no:cacheprovider", "--assert=plain", "-W", "ignore"]
+    arguments += ["-k", order.keyword] if order.keyword else []
+    arguments += ["-x"] if order.first_only else []
+    with open(order.out, "a", encoding="utf-8") as out:
+        return int(pytest.main(arguments, plugins=[Recorder(order, out)]))
+
+
+if __name__ == "__main__":
+    fields = json.loads(sys.argv[1])
+    sys.exit(main(Order(**{**fields, "skip": tuple(fields["skip"])})))
