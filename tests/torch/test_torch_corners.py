@@ -372,3 +372,61 @@ def test_a_device_is_of_a_class():
                 m.device(wrong)
     with pytest.raises(wf.errors.ConfigError, match="got 'cpu' and index 1"):
         wf.device("cpu", 1)
+
+
+@pytest.mark.parametrize("right", [False, True])
+def test_nan_is_sought_behind_all_numbers(right):
+    rows, values = [[1.0, 2.0, 3.0], [0.0, 1.0, 1.5]], [[np.nan, 2.0], [1.0, np.nan]]
+    for sequence, wanted in ((rows[0], values[0]), (rows, values)):
+        found = [
+            m.searchsorted(m.tensor(sequence), m.tensor(wanted), right=right).tolist()
+            for m in (wf, torch)
+        ]
+        assert found[0] == found[1]
+
+
+@pytest.mark.parametrize("p", [1, -1, "fro", "nuc", np.inf, -np.inf])
+def test_the_condition_of_what_has_no_inverse_is_infinite(p):
+    zeros = wf.stack([wf.zeros(2, 2), 2 * wf.eye(2)])
+    found = wf.linalg.cond(zeros, p).tolist()
+    assert found[0] == np.inf
+    assert found[1] == pytest.approx(torch.linalg.cond(2 * torch.eye(2), p).item())
+
+
+def test_parts_are_told_by_any_of_their_names():
+    for options in ({"indices": (2, 3)}, {"sections": 4}):
+        found = [[y.tolist() for y in m.tensor_split(m.arange(6), **options)] for m in (wf, torch)]
+        assert found[0] == found[1]
+    places = wf.tensor_split(wf.arange(6), tensor_indices_or_sections=wf.tensor([1, 2]))
+    assert [y.tolist() for y in places] == [[0], [1], [2, 3, 4, 5]]
+    for options in ({}, {"sections": 2, "indices": (1,)}):
+        with pytest.raises(TypeError, match="expected either places or a number of parts"):
+            wf.tensor_split(wf.arange(6), **options)
+
+
+def test_weighted_covariances_of_complex_numbers():
+    x = [[1 + 1j, 2, 3j], [2 - 1j, 0, 1]]
+    found = [
+        m.cov(m.tensor(x), fweights=m.tensor([1, 2, 3]), aweights=m.tensor([0.5, 1, 2])).tolist()
+        for m in (wf, torch)
+    ]
+    np.testing.assert_allclose(found[0], found[1], rtol=1e-5, atol=1e-6)
+
+
+def test_means_of_scattered_complex_numbers():
+    found = [
+        m.tensor([5 + 1j, -7])
+        .scatter_reduce(0, m.tensor([0, 1, 1]), m.tensor([2j, -2 + 0j, 1]), "mean")
+        .tolist()
+        for m in (wf, torch)
+    ]
+    np.testing.assert_allclose(found[0], found[1], rtol=1e-6)
+
+
+@pytest.mark.parametrize("name", ["amax", "amin"])
+def test_an_axis_without_elements_is_out_of_range(name):
+    for m in (wf, torch):
+        for dim in (0, (1, 0)):
+            with pytest.raises(IndexError):
+                getattr(m, name)(m.ones(0, 2), dim)
+        assert getattr(m, name)(m.ones(0, 2), 1).tolist() == []

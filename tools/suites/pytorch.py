@@ -8,6 +8,7 @@ from types import SimpleNamespace
 from typing import Any
 
 import weft
+from tools.suites.absent import Absent, Phase
 from tools.suites.mirror import Library
 from tools.suites.raising import RaisingTestCase
 
@@ -44,7 +45,7 @@ def library(folder: Path) -> Library:
 def supplied() -> dict[str, dict[str, Any]]:
     """What the test harness asks of PyTorch's build, and the one module that it needs besides."""
     return {
-        "torch": {"dtype": type(weft.float32), "__version__": weft.__version__},
+        "torch": {"dtype": Dtype, "__version__": weft.__version__},
         "torch._C": {"has_lapack": True, "has_spectral": True, "has_mkl": False},
         "torch.version": {"cuda": None, "hip": None, "debug": False, "git_version": ""},
         "torch.cuda": {
@@ -63,6 +64,19 @@ def supplied() -> dict[str, dict[str, Any]]:
         "torch.sparse": {"check_sparse_tensor_invariants": NoSparseChecks},
         "expecttest": {"ACCEPT": False, "TestCase": ExpectTestCase},
     }
+
+
+class AnyDtype(type):
+    """The kind of `Dtype`."""
+
+    def __instancecheck__(cls, value: object) -> bool:
+        return isinstance(
+            value, type(weft.float32) if Phase.running else type(weft.float32) | Absent
+        )
+
+
+class Dtype(metaclass=AnyDtype):
+    """Element types; in the tables of operations, also those that Weft does not have."""
 
 
 class NoSparseChecks:

@@ -12,7 +12,7 @@ from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 
 from tools.suites.scope import reason_out_of_scope
-from tools.suites.worker import GIBIBYTE, Order
+from tools.suites.worker import GIBIBYTE, IMPORT, Order
 
 ROOT = Path(__file__).resolve().parents[2]
 MOST_CRASHES = 25
@@ -91,7 +91,8 @@ def _note_crash(out: Path, status: int) -> bool:
 
 def _judged(file: str, row: dict[str, str]) -> Outcome:
     outcome, error = row["outcome"], row["error"]
-    reason = None if outcome == "skipped" else reason_out_of_scope(f"{file}::{row['test']}", error)
+    judged = outcome != "skipped" and row["test"] != IMPORT
+    reason = reason_out_of_scope(f"{file}::{row['test']}", error) if judged else None
     if reason:
         outcome, error = "excluded", reason
     return Outcome(file, row["test"], outcome, error)

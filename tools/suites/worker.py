@@ -27,6 +27,7 @@ from tools.suites.mirror import install
 
 LIBRARIES = {"pytorch": pytorch.library}
 GIBIBYTE = 1 << 30
+IMPORT = "(import)"  # stands for all tests of a file that cannot be imported
 NOT_THE_PLACE = (Path(__file__).parent, Path(unittest.__file__).parent)  # where an error is told
 
 
@@ -86,7 +87,7 @@ class Recorder:
     def pytest_collectreport(self, report: pytest.CollectReport) -> None:
         """A file that cannot be imported counts as one failed test."""
         if report.failed:
-            self.write(test="(import)", outcome="failed", error=str(report.longrepr)[-2000:])
+            self.write(test=IMPORT, outcome="failed", error=str(report.longrepr)[-2000:])
 
     @pytest.hookimpl(wrapper=True)
     def pytest_runtest_protocol(self, item: pytest.Item) -> Iterator[None]:

@@ -148,7 +148,10 @@ def _found(ordered: Value, values: Value, *, side: str, int32: bool) -> Value:
             catalogue.expand_dims(values, axis=-1),
         )
         compare = catalogue.less if side == "left" else catalogue.less_equal
-        places = catalogue.sum(catalogue.cast(compare(row, column), dtype=types.int32), axes=(-1,))
+        before = compare(row, column)
+        if column.dtype.is_floating:  # NaN comes last, as in a single row
+            before = catalogue.logical_or(before, catalogue.not_equal(column, column))
+        places = catalogue.sum(catalogue.cast(before, dtype=types.int32), axes=(-1,))
     return catalogue.cast(places, dtype=types.int32 if int32 else types.int64)
 
 
@@ -156,7 +159,7 @@ def searchsorted(
     sorted_sequence: Any, values: Any, *, out_int32: bool = False, right: bool = False,
     side: str | None = None, sorter: Any = None,
 ) -> Tensor:  # fmt: skip
-    """Where each value would go in a sorted row so that it stays sorted.
+    """Where each value would go in a sorted row so that it stays sorted; NaN goes last.
 
     Args:
         sorter: the order in which the sequence is sorted, as `argsort` gives it.

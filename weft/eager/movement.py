@@ -143,8 +143,16 @@ def chunk(x: Any, chunks: int, dim: Any = 0) -> tuple[Tensor, ...]:
     )
 
 
-def tensor_split(x: Any, indices_or_sections: Any, dim: Any = 0) -> tuple[Tensor, ...]:
+def tensor_split(
+    x: Any, indices_or_sections: Any = None, dim: Any = 0, *, indices: Any = None,
+    sections: Any = None, tensor_indices_or_sections: Any = None,
+) -> tuple[Tensor, ...]:  # fmt: skip
     """Parts along an axis: a number of them that differ by at most 1, or cut at given places.
+
+    Args:
+        indices: places to cut at; another name of `indices_or_sections`, as are the others.
+        sections: a number of parts.
+        tensor_indices_or_sections: either, as a tensor.
 
     Raises:
         DTypeError: numbers that are no integers.
@@ -154,7 +162,13 @@ def tensor_split(x: Any, indices_or_sections: Any, dim: Any = 0) -> tuple[Tensor
     at = axis_of("tensor_split", dim, len(dims))
     if not dims:
         raise ShapeError(f"tensor_split: expected at least one dim, got none{at_user_line()}")
-    given = indices_or_sections
+    names = (indices_or_sections, indices, sections, tensor_indices_or_sections)
+    told = [each for each in names if each is not None]
+    if len(told) != 1:
+        raise DTypeError(
+            f"tensor_split: expected either places or a number of parts{at_user_line()}"
+        )
+    (given,) = told
     if isinstance(given, Handle):
         if given.lazy.type.dtype is not int64:
             text_ = f"expected places of int64, got {given.lazy.type.dtype}"

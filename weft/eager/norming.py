@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import TYPE_CHECKING, Any
 
 from weft import ops
@@ -12,6 +13,7 @@ from weft.eager.factoring import svdvals
 from weft.eager.handle import Handle
 from weft.eager.lazy import Lazy
 from weft.eager.matrices import matrices, numbers
+from weft.eager.placing import where
 from weft.eager.reduction import floating, rank_of
 from weft.eager.solving import inv_ex
 from weft.errors import DTypeError, ShapeError
@@ -182,7 +184,9 @@ def cond(A: Any, p: Any = None) -> Tensor:
         most, least = s[..., 0], s[..., -1]
         return least / most if p == -2 else most / least
     matrices("cond", A, square=True)
-    return matrix_norm(A, p) * matrix_norm(inv_ex(A).inverse, p)
+    inverse, info = inv_ex(A)
+    found = matrix_norm(A, p) * matrix_norm(inverse, p)
+    return where(info == 0, found, math.inf)
 
 
 class Norming(Handle):

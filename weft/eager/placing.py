@@ -267,7 +267,7 @@ def scatter_reduce(
         return total
     met = _scatter("scatter_reduce", total.new_zeros(total.shape), dim, index, 1, "add")
     count = met + 1 if include_self else met.clamp(min=1)
-    return total / count if total.dtype.is_floating else floor_divide(total, count)
+    return total / count if total.dtype.is_inexact else floor_divide(total, count)
 
 
 def _neutral(reduce: str, lazy: Lazy) -> Any:

@@ -296,6 +296,8 @@ def min(
 
 def _of_ordered(name: str, x: Any, dim: Any, keepdim: bool) -> Tensor:
     lazy = lazy_of(x)
+    for axis in axes_of(name, dim, rank_of(lazy)) if dim is not None and rank_of(lazy) else ():
+        not_empty(name, lazy, axis)
     y = _reduced(REGISTRY[name], ordered(lazy), x, dim, keepdim)
     return wrap(cast(y.lazy, types.bool_), y) if lazy.type.dtype is types.bool_ else y
 
@@ -306,7 +308,8 @@ def amax(
     """The largest element over `dim`; equal ones share the gradient.
 
     Raises:
-        ShapeError: no elements.
+        OutOfRangeError: `dim` has no elements.
+        ShapeError: there are none at all, and no `dim` is given.
     """
     return _of_ordered("max", x, either("amax", dim, axis), keepdim or keepdims)
 
@@ -317,7 +320,8 @@ def amin(
     """The smallest element over `dim`; equal ones share the gradient.
 
     Raises:
-        ShapeError: no elements.
+        OutOfRangeError: `dim` has no elements.
+        ShapeError: there are none at all, and no `dim` is given.
     """
     return _of_ordered("min", x, either("amin", dim, axis), keepdim or keepdims)
 

@@ -154,8 +154,8 @@ def nanquantile(
 
 
 def _weights(x: Any, fweights: Any, aweights: Any) -> Any:
-    """The weight of each observation, `None` where all are 1."""
-    dtype = lazy_of(x).type.dtype
+    """The weight of each observation, `None` where all are 1; real, whatever is observed."""
+    dtype = lazy_of(x).type.dtype.real
     given = [wrap(cast(lazy_of(w), dtype)) for w in (fweights, aweights) if w is not None]
     return None if not given else given[0] if len(given) == 1 else multiply(*given)
 
