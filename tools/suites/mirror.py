@@ -15,6 +15,8 @@ from typing import Any
 
 from tools.suites.absent import Absent, Phase
 
+REFLECTED = "__r"  # operators such as __radd__, which PyTorch has as functions, too
+
 
 @dataclass(frozen=True)
 class Library:
@@ -59,8 +61,10 @@ class Mirror(ModuleType):
 
     def __getattr__(self, name: str) -> Any:
         path = f"{self.__name__}.{name}"
-        if name.startswith("__") and name.endswith("__"):
-            raise AttributeError(path)
+        if name == "__all__":
+            return [name for name in dir(self) if not name.startswith("_")]
+        if name.startswith("__") and name.endswith("__") and not name.startswith(REFLECTED):
+            raise AttributeError(path)  # Python itself asks
         if path in sys.modules or self._library.names(path):
             return importlib.import_module(path)
         try:

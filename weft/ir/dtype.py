@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Any, cast
+from typing import Any, NoReturn, cast
 
 import ml_dtypes
 import numpy as np
@@ -11,13 +10,21 @@ import numpy as np
 from weft.errors import DTypeError
 
 
-@dataclass(frozen=True, eq=False, repr=False)
 class DType:
-    """An element type: its name, its NumPy type, and what kind of number it holds."""
+    """An element type: its name, its NumPy type, and what kind of number it holds.
+
+    No dataclass: `dataclasses.asdict` of a user's configuration would take it apart.
+    """
 
     name: str
     numpy: np.dtype[Any]
     kind: str  # "b" boolean, "i" signed, "u" unsigned, "f" floating, "c" complex
+
+    def __init__(self, name: str, numpy: np.dtype[Any], kind: str) -> None:
+        self.__dict__.update(name=name, numpy=numpy, kind=kind)
+
+    def __setattr__(self, name: str, value: object) -> NoReturn:
+        raise AttributeError(f"{self!r}: element types cannot be changed")
 
     @property
     def size(self) -> int:
