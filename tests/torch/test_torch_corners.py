@@ -430,3 +430,12 @@ def test_an_axis_without_elements_is_out_of_range(name):
             with pytest.raises(IndexError):
                 getattr(m, name)(m.ones(0, 2), dim)
         assert getattr(m, name)(m.ones(0, 2), 1).tolist() == []
+
+
+def test_positions_are_written_to_integers_only():
+    for m in (wf, torch):
+        out = m.zeros(0, dtype=m.int64)
+        assert m.nonzero(m.tensor([0, 2, 3]), out=out).tolist() == out.tolist() == [[1], [2]]
+        for dtype in (m.float32, m.int32):
+            with pytest.raises(RuntimeError):
+                m.nonzero(m.ones(2), out=m.zeros(0, dtype=dtype))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import signal
 import sys
 from dataclasses import asdict
 from pathlib import Path
@@ -45,6 +46,7 @@ def main(arguments: list[str] | None = None) -> int:
     given = parser().parse_args(arguments)
     folder: Path = given.pytorch.resolve()
     options = Options(given.keyword, given.first_only, given.timeout, int(given.memory * GIBIBYTE))
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))  # which ends the worker as well
     outcomes: list[Outcome] = []
     for file in files(folder / "test", given.names):
         outcomes += run_file("pytorch", folder, file, options)

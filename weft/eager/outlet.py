@@ -23,6 +23,9 @@ PLAIN: Final = frozenset(
 VECTORS: Final = frozenset({"arange", "linspace", "logspace"})
 """Functions whose numbers fill any shape in row-major order."""
 
+POSITIONS: Final = frozenset({"nonzero", "argwhere"})
+"""Functions whose results go into tensors of the very same element type only."""
+
 
 def with_outlet(function: Any, module: str = "weft") -> Any:
     """A function of a public module that takes `out=`, if it gives tensors; else as it is.
@@ -79,6 +82,10 @@ def _written(name: str, found: Any, out: Any) -> Any:
         )
     target: Any = out
     result: Any = found
+    if name in POSITIONS and target.dtype is not result.dtype:
+        raise DTypeError(
+            f"{name}: out: expected a tensor of {result.dtype}, got {target.dtype}{at_user_line()}"
+        )
     if name in VECTORS and target.numel() == result.numel():
         result = result.reshape(target.shape)
     if target.shape != result.shape:
