@@ -17,7 +17,7 @@ import unittest
 import torch
 import torch.nn.functional as F
 from torch.no_such_part import decorate
-from torch._nothing import Base
+from torch.nothing import Base
 
 CONSTANT = torch.no_such_constant
 if torch.cuda.is_available():
@@ -129,7 +129,7 @@ def test_every_kind_of_outcome_is_told(checkout, capsys):
         "test_lacks_a_function": "torch.no_such_function",
         "test_lacks_what_the_import_gave": "torch.no_such_constant",
         "test_lacks_what_decorates": "torch.no_such_part.decorate()",
-        "test_lacks_a_base": "torch._nothing.Base",
+        "test_lacks_a_base": "torch.nothing.Base",
         "test_lacks_a_module": "torch.no_such_module",
     }.items():
         assert path in found[test]["error"]

@@ -95,11 +95,16 @@ class Recorder:
         Phase.running = True
         self.reports = []
         self.write(start=test_id(item.nodeid))
-        with time_limit(self.order.timeout):
-            result = yield
+        result = yield
         Phase.running = False
         self.write(test=test_id(item.nodeid), **verdict(self.reports))
         return result
+
+    @pytest.hookimpl(wrapper=True)
+    def pytest_runtest_call(self, item: pytest.Item) -> Iterator[None]:
+        """The test itself, without what pytest does with its outcome."""
+        with time_limit(self.order.timeout):
+            return (yield)
 
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
         """Keeps the reports of a test's phases and of its parts."""
@@ -160,7 +165,7 @@ def main(order: Order) -> int:
     file = Path(order.file)
     sys.path.insert(0, str(file.parent))
     arguments = [order.file, "--noconftest", "-c", os.devnull, f"--rootdir={file.parent}", "-q"]
-    arguments += ["-p", "no:cacheprovider", "--assert=plain", "-W", "ignore"]
+    arguments += ["-p", "no:cacheprovider", "--assert=plain", "-W", "ignore", "--tb=native"]
     arguments += ["-k", order.keyword] if order.keyword else []
     arguments += ["-x"] if order.first_only else []
     with open(order.out, "a", encoding="utf-8") as out:
