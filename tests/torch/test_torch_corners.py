@@ -439,3 +439,15 @@ def test_positions_are_written_to_integers_only():
         for dtype in (m.float32, m.int32):
             with pytest.raises(RuntimeError):
                 m.nonzero(m.ones(2), out=m.zeros(0, dtype=dtype))
+
+
+def test_every_nan_is_unique():
+    found = [
+        [y.tolist() for y in m.unique(x, return_inverse=True, return_counts=True)]
+        for m in (wf, torch)
+        for x in [m.tensor([np.nan, 2.0, np.nan, 1.0, 2.0])]
+    ]
+    np.testing.assert_equal(*found)
+    np.testing.assert_equal(
+        wf.unique(wf.tensor([np.nan, 1, np.nan]), dim=0).tolist(), [1] + [np.nan] * 2
+    )

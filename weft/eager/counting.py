@@ -85,13 +85,15 @@ def unique(
 ) -> Any:  # fmt: skip
     """The different elements in order; with the place of each element in them, and how often.
 
+    A NaN equals none.
+
     Args:
         sorted: of no influence: they are.
         dim: an axis whose parts are compared as a whole.
     """
     array = array_of(lazy_of(x))
     found: Any = np.unique(
-        array, return_inverse=return_inverse, return_counts=return_counts, axis=dim
+        array, return_inverse=return_inverse, return_counts=return_counts, axis=dim, equal_nan=False
     )
     return _several(found, x, array.shape if dim is None and return_inverse else None)
 
