@@ -451,3 +451,12 @@ def test_every_nan_is_unique():
     np.testing.assert_equal(
         wf.unique(wf.tensor([np.nan, 1, np.nan]), dim=0).tolist(), [1] + [np.nan] * 2
     )
+
+
+def test_elements_that_out_loses_are_warned_of():
+    for m in (wf, torch):
+        with pytest.warns(UserWarning):
+            assert m.add(m.ones(3), 1, out=m.zeros(2)).tolist() == [2, 2, 2]
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")
+            assert m.add(m.ones(3), 1, out=m.zeros(0)).tolist() == [2, 2, 2]

@@ -45,7 +45,12 @@ def library(folder: Path) -> Library:
 def supplied() -> dict[str, dict[str, Any]]:
     """What the test harness asks of PyTorch's build, and the one module that it needs besides."""
     return {
-        "torch": {"dtype": Dtype, "__version__": weft.__version__},
+        "torch": {
+            "is_warn_always_enabled": lambda: True,
+            "set_warn_always": lambda on: None,
+            "dtype": Dtype,
+            "__version__": weft.__version__,
+        },
         "torch._C": {"has_lapack": True, "has_spectral": True, "has_mkl": False},
         "torch.version": {"cuda": None, "hip": None, "debug": False, "git_version": ""},
         "torch.cuda": {

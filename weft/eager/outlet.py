@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import inspect
+import warnings
 from collections.abc import Callable, Container
 from types import FunctionType
 from typing import Any, Final, cast
@@ -12,6 +13,7 @@ from weft.eager.call import Recorded
 from weft.eager.handle import Handle
 from weft.eager.inplace import write
 from weft.errors import DTypeError, GradientError
+from weft.ir.shape import show
 from weft.ops.base import at_user_line
 
 PLAIN: Final = frozenset(
@@ -89,5 +91,12 @@ def _written(name: str, found: Any, out: Any) -> Any:
     if name in VECTORS and target.numel() == result.numel():
         result = result.reshape(target.shape)
     if target.shape != result.shape:
+        if target.numel():
+            warnings.warn(
+                f"{name}: out: a tensor of shape {show(result.shape)} replaces elements of shape "
+                f"{show(target.shape)}; give an empty one to be resized",
+                UserWarning,
+                stacklevel=4,
+            )
         target.resize_(result.shape)
     return write(target, result.lazy, name)
