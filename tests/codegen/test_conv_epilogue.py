@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -30,6 +31,9 @@ SHAPES: dict[str, tuple[tuple[int, ...], tuple[int, ...], dict[str, Any]]] = {
     "squares": ((2, 30, 30, 40), (3, 3, 40, 48), {"padding": "same"}),
     "many channels": ((1, 6, 6, 900), (3, 3, 900, 20), {"strides": (2, 2), "padding": "same"}),
     "few columns": ((2, 9, 9, 20), (3, 3, 20, 2), {"padding": "same"}),
+    "lines": ((2, 9, 9, 32), (3, 3, 32, 48), {"strides": (2, 2), "padding": "same"}),
+    "depthwise lines": ((2, 9, 9, 32), (3, 3, 1, 32), {"padding": "same", "groups": 32}),
+    "parts of lines": ((2, 9, 9, 16), (3, 3, 8, 80), {"groups": 2}),
     "volume": ((1, 5, 6, 7, 3), (2, 3, 2, 3, 18), {}),
 }
 TAILS = [case for case in SHAPES if case not in ("squares", "many channels", "few columns")]
@@ -131,6 +135,30 @@ def test_tail(case: str, kind: str, tail: Tail) -> None:
         shared = execute(launches, feeds, target, seed=1, inplace=True)
         for value in group.outputs:
             assert found[value].tobytes() == shared[value].tobytes(), "in place"
+
+
+@pytest.mark.parametrize("tail", [relu, momentum, sums, moments])
+@pytest.mark.parametrize("kind", ["conv", "conv_grad_input"])
+@pytest.mark.parametrize("case", ["lines", "depthwise lines"])
+def test_past_the_caches_are_the_same_bits(case: str, kind: str, tail: Tail) -> None:
+    target = targets.current()
+    group, feeds = fused(kind, case, tail, "float32")
+    past = getattr(family, kind)(group, replace(target, past_caches=1))
+    through = getattr(family, kind)(group, replace(target, past_caches=0))
+    assert any("!nontemporal" in launch.kernel.ir for launch in past)
+    assert not any("!nontemporal" in launch.kernel.ir for launch in through)
+    check_group(group, past, feeds, target, 1e-4, 1e-3)  # at addresses within lines, too
+    found, expected = execute(past, feeds, target), execute(through, feeds, target)
+    for value in group.outputs:
+        assert found[value].tobytes() == expected[value].tobytes()
+
+
+def test_groups_that_begin_within_a_line_do_not_go_past_the_caches() -> None:
+    target = replace(targets.current(), past_caches=1)
+    group, feeds = fused("conv", "parts of lines", relu, "float32")
+    launches = family.conv(group, target)
+    assert not any("!nontemporal" in launch.kernel.ir for launch in launches)
+    check_group(group, launches, feeds, target, 1e-4, 1e-3)
 
 
 def test_what_the_convolution_reads_is_never_written_in_place() -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import functools
+from collections.abc import Sequence
 from typing import Protocol
 
 from weft.codegen.builder import Builder, Reg, integer
@@ -11,7 +13,7 @@ from weft.codegen.loop.epilogue import Epilogue
 from weft.codegen.loop.partial import partials_of
 from weft.codegen.microkernel import LINE, Ahead, Tile, opaque
 from weft.codegen.target import Target
-from weft.ir.dtype import DType
+from weft.ir.dtype import DType, float32
 from weft.ir.node import Value
 from weft.ir.shape import known, size
 from weft.passes.group import Group
@@ -52,6 +54,19 @@ class Summing(Sink, Protocol):
     """A sink of a kernel that can also add up what it stores, column by column."""
 
     sums: bool  # whether there is something to add up
+    streams: bool  # whether whole vectors may be stored past the caches, if `aligned`
+
+    def past_caches(self, least: int) -> None:
+        """Store arrays of `least` bytes and more so, unless that is 0."""
+        ...
+
+    def aligned(self) -> Reg:
+        """Whether the arrays that are stored so begin at cache lines."""
+        ...
+
+    def stream(self, value: Reg, at: tuple[Reg, Reg, Reg]) -> None:
+        """Finish a whole vector as `store` does, but store it past the caches."""
+        ...
 
     def cut(self, chunks: int) -> None:
         """Say how many chunks the kernel has, before `values` are read."""
@@ -86,6 +101,7 @@ class Plain:
         self.writes: tuple[int, ...] = (0,)
         self.inplace: tuple[tuple[int, int], ...] = ()
         self.sums = False
+        self.streams = False
         self.cost = 8.0 if dtype.size == 2 else 1.0  # rounding to half precision
         self._dtype = dtype
         self._b: Builder
@@ -112,10 +128,13 @@ class Plain:
         """Nothing is left to do."""
         return ()
 
+    def past_caches(self, least: int) -> None:
+        """Store the output so if it has `least` bytes."""
+        self.streams = bool(_streamed(self.values, least))
+
     def aligned(self) -> Reg:
         """Whether the output begins at a cache line."""
-        address = self._b.emit("i64", f"ptrtoint {self._base} to i64")
-        return self._b.compare("icmp eq", self._b.binary("and", address, integer(63)), integer(0))
+        return _aligned(self._b, [self._base])
 
     def stream(self, value: Reg, at: tuple[Reg, Reg, Reg]) -> None:
         """Store past the caches what nobody will find there; for whole, aligned vectors."""
@@ -123,8 +142,7 @@ class Plain:
         run = scaled(self._b, self._base, row, n, self._dtype.size)
         place = scaled(self._b, run, column, 1, self._dtype.size)
         self._b.declarations.add("!0 = !{i32 1}")
-        lanes = int(value.type[1:].split(" x ")[0])
-        align = lanes * self._dtype.size
+        align = _lanes(value) * self._dtype.size
         self._b.line(f"store {value}, {place}, align {align}, !nontemporal !0")
 
     def store(self, value: Reg, at: tuple[Reg, Reg, Reg], lanes: int, mask: Reg | None) -> None:
@@ -135,7 +153,7 @@ class Plain:
 
     def ahead(self, at: tuple[Reg, Reg, Reg], tile: Tile) -> list[Ahead]:
         """The output's own lines: a store to one that is not there would wait for it."""
-        return [_ahead(self._b, self._base, at, tile, self._dtype)]
+        return [] if self.streams else [_ahead(self._b, self._base, at, tile, self._dtype)]
 
 
 class Fused:
@@ -162,6 +180,8 @@ class Fused:
             for out, read in epilogue.inplace
             if read not in group.operands
         )
+        self.streams = False
+        self._streamed: frozenset[Value] = frozenset()
         self.cost = float(epilogue.cost)
         self._small = any(value.dtype.size < 4 for value in group.outputs)
         self._b: Builder
@@ -174,6 +194,16 @@ class Fused:
             self._partials.cut(chunks)
             self.values = (*self._arrays, self._partials.scratch)
             self.writes = (*self.writes, len(self._arrays))
+
+    def past_caches(self, least: int) -> None:
+        """Store outputs of `least` bytes so."""
+        self._streamed = _streamed([self._arrays[i] for i in self.writes], least)
+        self.streams = bool(self._streamed)
+        self._touched = [v for v in self._touched if v not in self._streamed]
+
+    def aligned(self) -> Reg:
+        """Whether those outputs begin at cache lines."""
+        return _aligned(self._b, [p for v, p in self._slots.items() if v in self._streamed])
 
     def after(self, target: Target) -> tuple[Launch, ...]:
         """The launch that adds up what the chunks have gathered."""
@@ -212,12 +242,39 @@ class Fused:
         index = (integer(0), self._b.add(*at[:2])) if self._single else at[:2]
         self._epilogue.store(index, value, lanes, mask)
 
+    def stream(self, value: Reg, at: tuple[Reg, Reg, Reg]) -> None:
+        """Store a whole vector, of some outputs past the caches."""
+        self._epilogue.store(at[:2], value, _lanes(value), streamed=self._streamed)
+
     def ahead(self, at: tuple[Reg, Reg, Reg], tile: Tile) -> list[Ahead]:
         """The outputs and what the other nodes read: rows lie too far apart for the processor.
 
         Without it GELU's gradient in an epilogue takes 90 cycles a vector more (Cascade Lake).
         """
         return [_ahead(self._b, self._slots[v], at, tile, v.dtype) for v in self._touched]
+
+
+def _lanes(value: Reg) -> int:
+    return int(value.type[1:].split(" x ")[0])
+
+
+def _streamed(outputs: Sequence[Argument], least: int) -> frozenset[Value]:
+    """Those of at least so many bytes whose rows are whole cache lines of float32."""
+    values = [v for v in outputs if isinstance(v, Value) and v.dtype is float32]
+    return frozenset(
+        v
+        for v in values
+        if least
+        and size(v.shape) * v.dtype.size >= least
+        and not known(v.shape)[-1] * v.dtype.size % LINE
+    )
+
+
+def _aligned(b: Builder, pointers: Sequence[Reg]) -> Reg:
+    """Whether all begin at a cache line."""
+    addresses = [b.emit("i64", f"ptrtoint {pointer} to i64") for pointer in pointers]
+    together = functools.reduce(lambda x, y: b.binary("or", x, y), addresses)
+    return b.compare("icmp eq", b.binary("and", together, integer(LINE - 1)), integer(0))
 
 
 def _ahead(b: Builder, base: Reg, at: tuple[Reg, Reg, Reg], tile: Tile, dtype: DType) -> Ahead:

@@ -135,6 +135,8 @@ class Nest:
         self.sink.bind(b, slot)
         with b.loop(b.params[1], b.params[2]) as loop:
             self._chunk(loop.index)
+        if self.sink.streams:
+            b.line("fence seq_cst")  # streamed stores are not ordered with what follows
         return b.module()
 
     def _bind(self, slot: int) -> None:

@@ -86,6 +86,19 @@ class Ending:
             self._store_some(columns, some)
 
     def _store_all(self, sums: Accumulators, pixels: list[Reg] | None, columns: Columns) -> None:
+        b = self.b
+        if not self.sink.streams:
+            self._store_whole(sums, pixels, columns, stream=False)
+            return
+        aligned = self.sink.aligned()
+        with b.when(aligned):
+            self._store_whole(sums, pixels, columns, stream=columns.end is None)
+        with b.when(b.binary("xor", aligned, Reg("i1", "true"))):
+            self._store_whole(sums, pixels, columns, stream=False)
+
+    def _store_whole(
+        self, sums: Accumulators, pixels: list[Reg] | None, columns: Columns, stream: bool
+    ) -> None:
         b, tile = self.b, self.tile
         if pixels is None:
             pixels = [b.load("i64", self.place(row), 8) for row in range(tile.rows)]
@@ -94,12 +107,12 @@ class Ending:
         if self.sink.sums:  # down the columns: what is gathered of one vector is in registers
             for v, column in enumerate(places):
                 for values, pixel in zip(sums, pixels, strict=True):
-                    self._store(values[v], pixel, column)
+                    self._store(values[v], pixel, column, stream)
                 self.sink.flush()
             return
         for values, pixel in zip(sums, pixels, strict=True):
             for value, column in zip(values, places, strict=True):
-                self._store(value, pixel, column)
+                self._store(value, pixel, column, stream)
 
     def _store_some(self, columns: Columns, some: Some) -> None:
         b, tile = self.b, self.tile
@@ -124,8 +137,12 @@ class Ending:
             mask = first_lanes(b, subtract(b, columns.end, away), lanes)
         return _Column(b.add(columns.start, away), integer(columns.total), mask)
 
-    def _store(self, value: Reg, pixel: Reg, to: _Column) -> None:
-        self.sink.store(value, (pixel, to.start, to.total), self.tile.lanes, to.mask)
+    def _store(self, value: Reg, pixel: Reg, to: _Column, stream: bool = False) -> None:
+        at = pixel, to.start, to.total
+        if stream:
+            self.sink.stream(value, at)
+        else:
+            self.sink.store(value, at, self.tile.lanes, to.mask)
 
 
 def _index(i: Reg | int) -> Reg:

@@ -28,6 +28,7 @@ from weft.codegen.convolution.weight_problem import weight_gradient_of
 from weft.codegen.kernel import Argument, Launch, Scratch
 from weft.codegen.loop.prologue import Prologue, leading_to
 from weft.codegen.loop.schedule import loops
+from weft.codegen.microkernel import LINE
 from weft.codegen.target import Target
 from weft.codegen.winograd.nest import launch_winograd
 from weft.codegen.winograd.plan import plan_of as minimal_plan
@@ -35,6 +36,7 @@ from weft.codegen.winograd.weight_gradient import (
     launch_weight_gradient as launch_minimal_weight_gradient,
 )
 from weft.codegen.winograd.weight_gradient import plan_of as minimal_weight_plan
+from weft.ir.dtype import float32
 from weft.ir.node import Node, Value
 from weft.ir.shape import known, size
 from weft.passes.group import Group
@@ -61,9 +63,11 @@ def _both_gradients(group: Group, beside: Group, target: Target) -> tuple[Launch
     by_weights = weight_gradient_of(x, w, g, window_of(other, w), other.outputs[0].dtype)
     own = tuple(v for v in group.outputs if v not in beside.outputs)
     sinks = sink_of(replace(group, outputs=own)), sink_of(beside)
+    problem = _problem(node)
+    sinks[0].past_caches(_past_caches(problem, target))
     cotangent, weights = node.data_inputs
     operands = Prologue(group, cotangent), weights, Prologue(group, other.data_inputs[0])
-    launches = launch_both_gradients(_problem(node), by_weights, target, operands, sinks)
+    launches = launch_both_gradients(problem, by_weights, target, operands, sinks)
     return *launches, *sinks[0].after(target)
 
 
@@ -103,11 +107,19 @@ def _correlate(problem: Correlation, group: Group, target: Target) -> tuple[Laun
     before: tuple[Launch, ...] = ()
     if reads.steps and (few or minimal):
         before, reads = _stored(group, source, target)
+    if minimal is None and not few:
+        sink.past_caches(_past_caches(problem, target))
     if minimal is not None:
         launches = launch_winograd(problem, minimal, target, (reads.array, weights), sink)
     else:
         launches = _launches(problem, (reads, weights), target, sink)
     return (*before, *launches, *sink.after(target))
+
+
+def _past_caches(problem: Correlation, target: Target) -> int:
+    """From how many bytes on results go past the caches; no group begins within a cache line."""
+    whole = depthwise(problem) or not problem.columns * float32.size % LINE
+    return target.past_caches if whole else 0
 
 
 def _stored(group: Group, operand: Value, target: Target) -> tuple[tuple[Launch, ...], Prologue]:

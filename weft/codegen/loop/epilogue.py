@@ -29,7 +29,7 @@ each.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import Final
 
 from weft.codegen.builder import Builder, Reg, integer
@@ -135,9 +135,16 @@ class Epilogue:
         self._known = {}
 
     def store(
-        self, index: Sequence[Reg | int], value: Reg, lanes: int = 1, mask: Reg | None = None
+        self,
+        index: Sequence[Reg | int],
+        value: Reg,
+        lanes: int = 1,
+        mask: Reg | None = None,
+        streamed: Collection[Value] = (),
     ) -> None:
         """Store the outputs for `lanes` results of the opaque node from `index` on.
+
+        Those `streamed` go past the caches: their addresses are multiples of a vector's size.
 
         Raises:
             CompileError: the register is not of the type that the result has.
@@ -166,4 +173,5 @@ class Epilogue:
             assert self._partials is not None
             self._partials.add(n, writer.bound[self._axes[-1]], writer.wide(x, copy), copy.mask)
         for output, x in self._stores:
-            writer.store(self._buffers.of(output, output.dtype), self._at, x, copy)
+            past = output in streamed
+            writer.store(self._buffers.of(output, output.dtype), self._at, x, copy, past)
