@@ -491,3 +491,12 @@ def test_complex_values_between_real_ones_have_gradients():
 def test_what_is_refused(run, error, message):
     with pytest.raises(error, match=message):
         run()
+
+
+@pytest.mark.parametrize("wrapped", [func.jit, func.vmap, func.jacrev])
+def test_complex_numbers_inside_are_interpreted_however_often(wrapped):
+    f = wrapped(lambda x: (wf.complex(x, x * x) ** 2).real.sum())
+    x = tensor(1, 1)
+    first = f(x).numpy()
+    for _ in range(4):
+        np.testing.assert_array_equal(f(x).numpy(), first)

@@ -131,7 +131,7 @@ def _is_constant(value: Value, number: float) -> bool:
     if value.node.op != "constant":
         return False
     array: np.ndarray[Any, Any] = value.node.attrs["value"].array
-    if array.size != 1:
+    if array.size != 1 or array.dtype.kind == "c":  # (inf + 0j) * (1 + 0j) is inf + nan j
         return False
     found = array.reshape(())[()]
     same_sign = array.dtype.kind in "biu" or np.signbit(found) == np.signbit(number)

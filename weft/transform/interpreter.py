@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, MutableMapping, Sequence
+from collections.abc import Iterable, Mapping, MutableMapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
@@ -14,6 +14,7 @@ from weft.ir.graph import Graph, toposort
 from weft.ir.node import Node, TensorType, Value
 from weft.ir.shape import compatible, show
 from weft.ops.base import Array, op_of
+from weft.ops.call import Subgraph
 from weft.ops.knowledge import operand_attribute
 
 
@@ -71,7 +72,17 @@ def evaluate(
 
 def needs_interpreter(graph: Graph) -> bool:
     """Whether a graph has complex numbers, which are interpreted and not compiled."""
-    return any(kind.dtype.is_complex for node in graph.nodes for kind in node.types)
+    return _is_complex(graph.nodes)
+
+
+def _is_complex(nodes: Iterable[Node]) -> bool:
+    for node in nodes:
+        function = node.attrs.get("function")
+        parts = [r.nodes for r in node.regions]
+        parts += [function.nodes] if isinstance(function, Subgraph) else []
+        if any(kind.dtype.is_complex for kind in node.types) or any(map(_is_complex, parts)):
+            return True
+    return False
 
 
 def evaluate_node(node: Node, arrays: Sequence[Array]) -> tuple[Array, ...]:
