@@ -71,10 +71,23 @@ def test_factors_with_a_fraction_are_refused_for_integers(name):
         return getattr(m, name)(x, x, x, **{option: factor})
 
     assert function(wf, "int64", 2).dtype is wf.int64
+    check(lambda m: function(m, "int64", 2.0))
     assert function(wf, "float32", 2.5).dtype is wf.float32
     for dtype, factor in (("int64", 2.5), ("int64", 1j), ("float32", 1j)):
         with pytest.raises(wf.errors.DTypeError, match=r"number as (value|beta)"):
             function(wf, dtype, factor)
+
+
+def test_whole_factors_of_integers_that_are_added_at_indices():
+    for factor in (2.0, -1, 1j):
+        check(
+            lambda m: m.zeros(2, dtype=m.int64).index_add(
+                0,
+                m.tensor([1]),
+                m.tensor([3]),
+                alpha=factor,  # noqa: B023
+            )
+        )
 
 
 def test_numbers_are_not_subtracted_from_truth_values():

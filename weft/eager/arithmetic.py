@@ -12,7 +12,7 @@ from weft.eager.call import cast, check_truths, kind_of, lazy_of, promoted, reco
 from weft.eager.family import both, logic, of_floats, of_two
 from weft.eager.handle import Handle
 from weft.eager.lazy import array_of, trace
-from weft.errors import DTypeError
+from weft.errors import DTypeError, ShapeError
 from weft.ir.dtype import DType, bool_, complex128, float64
 from weft.ir.node import Value
 from weft.ops.base import at_user_line, catalogue, constant_of
@@ -64,27 +64,32 @@ def _times(name: str, x: Any, other: Any, alpha: Any) -> Any:
         check_truths(x, other)
     scaled = promoted(x, other)[1]
     kind = scaled.type.dtype
-    check_factor(name, "alpha", alpha, kind)
+    if isinstance(alpha, builtins.bool) and kind is not bool_:
+        text = f"{name}: expected a number as alpha for a result of {kind}, got {alpha}"
+        raise DTypeError(text + at_user_line())
+    if isinstance(alpha, float) and not kind.is_inexact:
+        text = f"{name}: expected a whole number as alpha for a result of {kind}, got {alpha}"
+        raise DTypeError(text + at_user_line())
+    alpha = factor_of(name, "alpha", alpha, kind)
     if kind is bool_:
         alpha = builtins.bool(alpha)
     return multiply(wrap(scaled, kind_of(x, other)), alpha)
 
 
-def check_factor(function: str, name: str, factor: Any, dtype: DType) -> None:
-    """Refuse a factor of a kind that results of `dtype` have not.
+def factor_of(function: str, name: str, factor: Any, dtype: DType) -> Any:
+    """A factor of results of `dtype`; a whole one as an integer for integers.
 
     Raises:
-        DTypeError: one with a fraction for integers, a complex one for real numbers, a truth
-            value for numbers.
+        DTypeError: one with a fraction for integers, or a complex one for real numbers.
     """
-    if isinstance(factor, builtins.bool) and dtype is not bool_:
-        expected = "a number"
-    elif isinstance(factor, builtins.complex) and not dtype.is_complex:
+    if isinstance(factor, builtins.complex) and not dtype.is_complex:
         expected = "a real number"
-    elif isinstance(factor, float) and not dtype.is_inexact:
-        expected = "a whole number"
+    elif not isinstance(factor, float) or dtype.is_inexact:
+        return factor
+    elif factor.is_integer():
+        return int(factor)
     else:
-        return
+        expected = "a whole number"
     raise DTypeError(
         f"{function}: expected {expected} as {name} for a result of {dtype}, got {factor}"
         f"{at_user_line()}"
@@ -276,7 +281,16 @@ def _isclose(x: Value, y: Value, *, rtol: float, atol: float, equal_nan: bool) -
 def isclose(
     x: Any, other: Any, rtol: float = 1e-5, atol: float = 1e-8, equal_nan: bool = False
 ) -> Tensor:
-    """Whether `|x - other| <= atol + rtol * |other|`, elementwise."""
+    """Whether `|x - other| <= atol + rtol * |other|`, elementwise.
+
+    Raises:
+        ShapeError: a negative tolerance.
+    """
+    if rtol < 0 or atol < 0:
+        raise ShapeError(
+            f"isclose: expected tolerances of at least 0, got rtol {rtol} and atol {atol}"
+            f"{at_user_line()}"
+        )
     like = kind_of(x, other)
     return _isclose.on(like, *promoted(x, other), rtol=rtol, atol=atol, equal_nan=equal_nan)
 

@@ -267,8 +267,15 @@ class Attributes(Handle):
         return wrap(converted(self.lazy, kind), self)
 
     def type(self, dtype: Any = None) -> Any:
-        """The tensor as another element type; the name of its type where none is given."""
-        return self.dtype.name if dtype is None else self.to(as_dtype(dtype))
+        """The tensor as another element type; the name of its type where none is given.
+
+        Args:
+            dtype: or the tensors of one, such as `wf.IntTensor`.
+        """
+        if dtype is None:
+            return self.dtype.name
+        own = getattr(dtype, "dtype", None)
+        return self.to(own if isinstance(own, DType) else as_dtype(dtype))
 
     def type_as(self, other: Handle) -> Tensor:
         """The tensor as the element type of another one."""

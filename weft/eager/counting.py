@@ -38,7 +38,7 @@ def bincount(x: Any, weights: Any = None, minlength: int = 0) -> Tensor:
 
     Raises:
         DTypeError: numbers that are negative or no integers.
-        ShapeError: no vector, or not as many weights as numbers.
+        ShapeError: no vector, not as many weights as numbers, or a negative `minlength`.
     """
     array = array_of(indices("bincount", x))
     if array.ndim != 1 or (weights is not None and dims_of(weights) != array.shape):
@@ -46,6 +46,8 @@ def bincount(x: Any, weights: Any = None, minlength: int = 0) -> Tensor:
         raise ShapeError(
             f"bincount: expected a vector, and weights of its shape, got {shapes}{at_user_line()}"
         )
+    if minlength < 0:
+        raise ShapeError(f"bincount: expected minlength >= 0, got {minlength}{at_user_line()}")
     if array.size and int(array.min()) < 0:
         raise DTypeError(
             f"bincount: expected numbers that are not negative, got {int(array.min())}"
@@ -68,11 +70,19 @@ def histc(x: Any, bins: int = 100, min: float = 0, max: float = 0) -> Tensor:
 
     Args:
         min, max: the limits; those of the elements, if both are 0.
+
+    Raises:
+        ShapeError: no bins, or limits that are not finite or in the wrong order.
     """
     array = array_of(lazy_of(x))
     limits = (min, max)
     if min == max == 0 and array.size:
         limits = (float(array.min()), float(array.max()))
+    if bins < 1 or not -math.inf < limits[0] <= limits[1] < math.inf:
+        raise ShapeError(
+            f"histc: expected at least one bin and finite limits min <= max, got {bins} bins from "
+            f"{limits[0]} to {limits[1]}{at_user_line()}"
+        )
     if limits[0] == limits[1]:
         limits = (limits[0] - 1, limits[1] + 1)
     counts = np.histogram(array.astype(np.float64), bins, limits)[0]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, cast
 
 import numpy as np
 
@@ -14,6 +14,7 @@ from weft.eager.device import check_device
 from weft.eager.format import check_arrangement
 from weft.eager.handle import Handle
 from weft.eager.lazy import Array, Lazy, trace
+from weft.eager.size import Size
 from weft.errors import DTypeError, ShapeError, WeftError
 from weft.ir.dtype import DType, as_dtype, bool_
 from weft.ir.node import Value
@@ -74,7 +75,7 @@ def from_numpy(array: Array) -> Tensor:
     while results that follow from it wait to be computed.
 
     Raises:
-        DTypeError: no array, or elements that are no numbers.
+        DTypeError: no array, elements that are no numbers, or another machine's byte order.
 
     Example:
         >>> import numpy as np
@@ -88,6 +89,11 @@ def from_numpy(array: Array) -> Tensor:
     if not isinstance(array, np.ndarray):  # pyright: ignore[reportUnnecessaryIsInstance]
         text = f"from_numpy: expected a NumPy array, got {type(array).__name__}; use tensor()"
         raise DTypeError(text + at_user_line())
+    if not array.dtype.isnative:
+        raise DTypeError(
+            f"from_numpy: expected an array in this machine's byte order, got {array.dtype}; use "
+            f"tensor(), which copies{at_user_line()}"
+        )
     return showing(array_from(array, None, copy=False))
 
 
@@ -104,6 +110,8 @@ def array_from(data: Any, dtype: DType | None, copy: bool) -> Array:
     Raises:
         ShapeError, DTypeError: see `tensor`.
     """
+    if isinstance(data, list | tuple):
+        data = _values(data)
     try:
         array = np.array(data, None if dtype is None else dtype.numpy, copy=copy or None)
     except OverflowError:
@@ -117,6 +125,17 @@ def array_from(data: Any, dtype: DType | None, copy: bool) -> Array:
     if array.dtype.byteorder not in "=|":
         array = array.astype(array.dtype.newbyteorder("="))
     return _usual(array, data) if dtype is None else array
+
+
+def _values(data: Any) -> Any:
+    """Nested lists with the elements of tensors in place of tensors that need gradients."""
+    if isinstance(data, Handle):
+        return data.array if data.lazy.tracked else data
+    if isinstance(data, list | tuple):
+        given = cast("Sequence[Any]", data)
+        if any([isinstance(x, Handle | list | tuple) for x in given]):
+            return [_values(x) for x in given]
+    return data
 
 
 def _wrapped(data: Any, dtype: DType | None) -> Array:
@@ -311,6 +330,18 @@ def _typed_like(x: Any, dtype: Any) -> tuple[tuple[int, ...], DType]:
     return known(kind.shape), kind.dtype if dtype is None else as_dtype(dtype)
 
 
+def scalar_tensor(
+    s: Any, *, dtype: Any = None, device: Any = None, requires_grad: bool = False
+) -> Tensor:
+    """A tensor of rank 0, of the default floating type unless `dtype` is given.
+
+    >>> import weft as wf
+    >>> wf.scalar_tensor(3)
+    tensor(3.)
+    """
+    return full((), s, floating(dtype), device, requires_grad)
+
+
 def zeros_like(
     x: Any, dtype: Any = None, device: Any = None, requires_grad: bool = False, *,
     layout: Any = None, pin_memory: bool = False, memory_format: Any = None,
@@ -361,6 +392,18 @@ class Creation(Handle):
     """New tensors that take their element type from a tensor."""
 
     __slots__ = ()
+
+    def new(self, *given: Any) -> Tensor:
+        """A tensor of the same element type: of a list's elements, or of a shape, not filled.
+
+        >>> import weft as wf
+        >>> wf.ones(2).new([3, 4]).tolist(), tuple(wf.ones(2).new(2, 3).shape)
+        ([3.0, 4.0], (2, 3))
+        """
+        kind = self.lazy.type.dtype
+        if not given or all([_is_index(n) and not isinstance(n, Handle) for n in given]):
+            return empty(given or (0,), dtype=kind)
+        return empty(given[0], dtype=kind) if isinstance(given[0], Size) else tensor(given[0], kind)
 
     def new_tensor(self, data: Any, dtype: Any = None, requires_grad: bool = False) -> Tensor:
         """A tensor with a copy of `data`, of this one's element type."""

@@ -23,9 +23,10 @@ from weft.eager.call import (
 from weft.eager.handle import Handle, handle_of
 from weft.eager.lazy import trace
 from weft.eager.promotion import TORCH
+from weft.errors import DTypeError
 from weft.ir.dtype import DType, bool_, int64
 from weft.ir.node import Value
-from weft.ops.base import REGISTRY, Op
+from weft.ops.base import REGISTRY, Op, at_user_line
 
 if TYPE_CHECKING:
     from weft.eager.tensor import Tensor
@@ -150,7 +151,11 @@ def rounding(name: str) -> Unary:
     same = REGISTRY["identity"]
 
     def function(x: Any) -> Tensor:
-        return unary(op if lazy_of(x).type.dtype.is_floating else same, x)
+        dtype = lazy_of(x).type.dtype
+        if dtype.is_complex:
+            text = f"{name}: expected real numbers, got {dtype}; take real(x) or imag(x)"
+            raise DTypeError(text + at_user_line())
+        return unary(op if dtype.is_floating else same, x)
 
     function.__name__ = function.__qualname__ = name
     function.__doc__ = f"`{name}` of every element; integers stay as they are."

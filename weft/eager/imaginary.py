@@ -8,12 +8,14 @@ from weft.eager.argument import dims_of
 from weft.eager.arithmetic import multiply
 from weft.eager.bits import Half, Paired, Pairs
 from weft.eager.call import call, kind_of, promoted, recorded
+from weft.eager.creation import ones_like
 from weft.eager.elementary import cos, sin
 from weft.eager.family import of_floats, of_one
 from weft.eager.handle import Handle
 from weft.eager.lens import show as show_view
 from weft.eager.shaping import matrix_transpose
 from weft.errors import DTypeError, ShapeError
+from weft.ir.dtype import bool_
 from weft.ir.node import Value
 from weft.ir.shape import show
 from weft.ops.base import REGISTRY, at_user_line, catalogue
@@ -133,6 +135,8 @@ def _isreal(x: Value) -> Value:
 
 def isreal(x: Any) -> Tensor:
     """Whether the imaginary part is 0."""
+    if not x.dtype.is_complex:
+        return ones_like(x, dtype=bool_)
     return _isreal.on(kind_of(x), *promoted(x))
 
 

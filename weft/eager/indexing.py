@@ -14,7 +14,8 @@ from typing import TYPE_CHECKING, Any, ClassVar, Final, cast
 
 import numpy as np
 
-from weft.eager.call import converted, lazy_of, leaf, number, recorded
+from weft.eager.argument import check_same_type
+from weft.eager.call import converted, lazy_of, leaf, number, record, recorded
 from weft.eager.handle import Handle
 from weft.eager.inplace import check_writable
 from weft.eager.lazy import Array, Lazy, array_of, trace
@@ -90,6 +91,8 @@ def put(x: Handle, key: Any, value: Any) -> None:
     if any([_is_scalar_mask(e) for e in entries]):
         part, entries = _without_scalar_masks(x, entries)
         return put(part, entries, value)
+    if not (any([_is_mask(e) for e in entries]) and np.size(_plain(value)) == 1):
+        check_same_type("x[...] = value", x, value)
     arrays, static = _advanced(x.lazy, entries)
     x.replace(_updated.record((x, _update(x, value), *arrays), {"key": static})[0])
 
@@ -355,7 +358,11 @@ def _update(x: Handle, value: Any) -> Lazy:
     dtype = x.lazy.type.dtype
     if isinstance(value, bool | int | float | complex):
         return number(value, dtype)
-    return converted(lazy_of(value), dtype)
+    lazy = converted(lazy_of(value), dtype)
+    shape = known(lazy.type.shape)
+    while len(shape) > len(known(x.lazy.type.shape)) and shape[0] == 1:
+        shape = shape[1:]
+    return lazy if shape == lazy.type.shape else record(RESHAPE, (lazy,), {"shape": shape})[0]
 
 
 def _is_own_view(x: Handle, entries: tuple[Any, ...], value: Any) -> bool:

@@ -11,6 +11,7 @@ from weft.eager.handle import Handle
 from weft.eager.shaping import reshape
 from weft.errors import DTypeError, ShapeError
 from weft.ir.node import Value
+from weft.ir.shape import show
 from weft.ops.base import REGISTRY, at_user_line, catalogue
 from weft.ops.rule import concrete
 
@@ -136,5 +137,13 @@ def _block_diag(*xs: Value) -> Value:
 
 
 def block_diag(*tensors: Any) -> Tensor:
-    """Matrices along the diagonal of one matrix, zeros elsewhere."""
+    """Matrices along the diagonal of one matrix, zeros elsewhere.
+
+    Raises:
+        ShapeError: a tensor of a rank above 2.
+    """
+    for x in tensors:
+        if len(dims_of(x)) > 2:
+            text = f"block_diag: expected matrices, got shape {show(dims_of(x))}"
+            raise ShapeError(text + at_user_line())
     return _block_diag.on(kind_of(*tensors), *promoted(*tensors))

@@ -10,7 +10,7 @@ import numpy as np
 from weft.eager.call import lazy_of
 from weft.eager.handle import Handle
 from weft.eager.promotion import TORCH, default_dtype, promote
-from weft.errors import DTypeError
+from weft.errors import DTypeError, OutOfRangeError
 from weft.ir.dtype import DType, as_dtype
 from weft.ops.base import at_user_line
 
@@ -44,10 +44,16 @@ class finfo:
             raise DTypeError(text + at_user_line())
         found = ml_dtypes.finfo(kind.real.numpy)
         self.min, self.max = float(found.min), float(found.max)
-        self.eps, self.resolution = float(found.eps), float(found.resolution)
+        self.eps, self.resolution = float(found.eps), 10.0**-found.precision
         self.tiny = self.smallest_normal = float(found.tiny)
         self.bits: int = found.bits
         self.dtype = kind.real.name
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, finfo) and self.dtype == other.dtype
+
+    def __hash__(self) -> int:
+        return hash(self.dtype)
 
     def __repr__(self) -> str:
         return (
@@ -77,6 +83,12 @@ class iinfo:
         found = np.iinfo(kind.numpy)
         self.min, self.max, self.bits = int(found.min), int(found.max), int(found.bits)
         self.dtype = kind.name
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, iinfo) and self.dtype == other.dtype
+
+    def __hash__(self) -> int:
+        return hash(self.dtype)
 
     def __repr__(self) -> str:
         return f"iinfo(min={self.min}, max={self.max}, dtype={self.dtype})"
@@ -115,3 +127,16 @@ def can_cast(from_: Any, to: Any) -> bool:
     """
     a, b = as_dtype(from_), as_dtype(to)
     return _RANKS[a.kind] <= _RANKS[b.kind]
+
+
+def check_held(name: str, dtype: DType, low: int, high: int) -> None:
+    """Refuse whole numbers that an element type does not hold.
+
+    Raises:
+        OutOfRangeError: names the numbers and the type.
+    """
+    limits = np.iinfo(dtype.numpy) if dtype.is_integer else None
+    if limits is not None and not limits.min <= low <= high <= limits.max:
+        raise OutOfRangeError(
+            f"{name}: expected numbers that {dtype} holds, got {low} to {high}{at_user_line()}"
+        )

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from weft import ops
 from weft.eager.argument import dims_of, either
-from weft.eager.arithmetic import check_factor
+from weft.eager.arithmetic import factor_of
 from weft.eager.call import (
     Recorded,
     cast,
@@ -163,8 +163,8 @@ def _with_product(c: Any, x: Any, y: Any, beta: Any, alpha: Any, summed: bool = 
     if type(beta) in (int, float) and beta == 0:  # what is there counts for nothing, NaN included
         c, beta = 0, 1
     dtype = promoted(c, x, y)[0].type.dtype
-    check_factor("addmm", "beta", beta, dtype)
-    check_factor("addmm", "alpha", alpha, dtype)
+    beta = factor_of("addmm", "beta", beta, dtype)
+    alpha = factor_of("addmm", "alpha", alpha, dtype)
     if beta == 1 and alpha == 1:
         return _product(_plainly_added, like, c, x, y, summed=summed)
     return _product(_added, like, c, x, y, beta, alpha, summed=summed)

@@ -12,7 +12,7 @@ import numpy as np
 
 from weft import ops
 from weft.eager.argument import axis_of, check_same_type, dims_of, either
-from weft.eager.arithmetic import check_factor, floor_divide
+from weft.eager.arithmetic import factor_of, floor_divide
 from weft.eager.call import cast as as_type
 from weft.eager.call import kind_of, lazy_of, leaf, record, recorded, wrap
 from weft.eager.handle import Handle
@@ -313,7 +313,7 @@ def index_add(x: Any, dim: Any, index: Any, source: Any, *, alpha: Any = 1) -> T
         DTypeError: a source of another element type, or an `alpha` that it cannot be multiplied by.
     """
     check_same_type("index_add", x, source)
-    check_factor("index_add", "alpha", alpha, lazy_of(x).type.dtype)
+    alpha = factor_of("index_add", "alpha", alpha, lazy_of(x).type.dtype)
     return _at_rows("index_add", x, dim, index, source if alpha == 1 else source * alpha, "add")
 
 

@@ -15,9 +15,10 @@ from weft.eager import promotion
 from weft.eager.handle import Handle
 from weft.eager.lazy import Array, Lazy
 from weft.eager.node import Node, node_of
-from weft.errors import ConfigError, TracerError
+from weft.errors import ConfigError, DTypeError, TracerError
 from weft.ir.dtype import bool_, int64
 from weft.ir.shape import known, show
+from weft.ops.base import at_user_line
 
 
 @dataclass(frozen=True)
@@ -226,7 +227,12 @@ class Printing(Handle):
     def __format__(self, spec: str) -> str:
         if not self.lazy.type.shape:
             return format(self.array.item(), spec)
-        return format(str(self), spec)
+        if spec:
+            raise DTypeError(
+                f"format: {spec!r} is for a number, not for a tensor of shape "
+                f"{show(self.lazy.type.shape)}; print it with set_printoptions(){at_user_line()}"
+            )
+        return str(self)
 
     @property
     def grad_fn(self) -> Node | None:

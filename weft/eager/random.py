@@ -15,12 +15,13 @@ import numpy as np
 
 from weft.eager.call import lazy_of, leaf, number, recorded, wrap
 from weft.eager.creation import dims, finished, floating, given
-from weft.eager.device import check_device
+from weft.eager.device import CPU, check_device
 from weft.eager.handle import Handle
-from weft.eager.lazy import Drawn, Lazy, begun
+from weft.eager.lazy import Drawn, Lazy, array_of, begun
+from weft.eager.limits import check_held
 from weft.eager.plan import intern
 from weft.errors import DTypeError, ShapeError
-from weft.ir.dtype import DType, as_dtype, float32, float64, int64, uint64
+from weft.ir.dtype import DType, as_dtype, float32, float64, int64, uint8, uint64
 from weft.ir.node import Value
 from weft.ir.shape import broadcast, known, show
 from weft.ops import discrete
@@ -58,6 +59,7 @@ class Generator:
 
     def __init__(self, device: Any = None) -> None:
         check_device(device)
+        self.device = CPU
         self._lock = new_lock(LEAF)
         self.seed()
 
@@ -83,13 +85,22 @@ class Generator:
             return (self._start + self._calls) & _WORD
 
     def get_state(self) -> Tensor:
-        """Where the stream is: three numbers, uint64."""
+        """Where the stream is: the bytes of three numbers, uint8."""
         state = np.array([self._seed & _WORD, self._start, self._calls], np.uint64)
-        return wrap(leaf(state))
+        return wrap(leaf(state.view(np.uint8)))
 
     def set_state(self, state: Any) -> Generator:
-        """Go on where `get_state` was called."""
-        self._seed, self._start, self._calls = map(int, np.asarray(state.tolist(), object))
+        """Go on where `get_state` was called.
+
+        Raises:
+            DTypeError: not what `get_state` gives.
+        """
+        array = lazy_of(state)
+        if array.type.dtype is not uint8 or array.type.shape != (24,):
+            text = f"set_state: expected 24 numbers of uint8, got {array.type}"
+            raise DTypeError(text + at_user_line())
+        found = np.ascontiguousarray(array_of(array)).view(np.uint64)
+        self._seed, self._start, self._calls = map(int, found)
         return self
 
 
@@ -301,6 +312,7 @@ def randint(
     if low >= high:
         text = f"randint: expected low < high, got {low} and {high}{at_user_line()}"
         raise ShapeError(text)
+    check_held("randint", kind, low, high - 1)
     static = {"shape": dims((size,), "randint"), "low": low, "high": high, "dtype": kind}
     return finished(integers_node.record((next_counter(generator),), static)[0], requires_grad)
 
@@ -315,7 +327,9 @@ def randperm(
     [0, 1, 2, 3]
     """
     check_device(device)
-    static = {"size": dims((n,), "randperm")[0], "dtype": as_dtype(dtype)}
+    kind = as_dtype(dtype)
+    static = {"size": dims((n,), "randperm")[0], "dtype": kind}
+    check_held("randperm", kind, 0, max(n - 1, 0))
     return _permutation(next_counter(generator), **static)
 
 
@@ -330,6 +344,8 @@ def normal(
     (3,)
     """
     check_device(device)
+    if not isinstance(std, Handle) and not std >= 0:
+        raise ShapeError(f"normal: expected std >= 0, got {std}{at_user_line()}")
     kinds = [x.lazy.type for x in (mean, std) if isinstance(x, Handle)]
     shape = dims((size,), "normal") if size is not None else ()
     for kind in kinds:
@@ -425,14 +441,21 @@ def multinomial(
         int64, shape (num_samples,) or (rows, num_samples).
 
     Raises:
-        ShapeError: weights of another rank, or more samples than classes without replacement.
+        ShapeError: weights of another rank, no samples, or more of them than classes without
+            replacement.
+        DTypeError: weights that are not floating.
 
     Example:
         >>> import weft as wf
         >>> wf.multinomial(wf.tensor([0.0, 3.0, 0.0]), 2, replacement=True).tolist()
         [1, 1]
     """
-    shape = known(lazy_of(weights).type.shape)
+    shape, kind = known(lazy_of(weights).type.shape), lazy_of(weights).type.dtype
+    if not kind.is_floating:
+        raise DTypeError(f"multinomial: expected floating weights, got {kind}{at_user_line()}")
+    if num_samples < 1:
+        text = f"multinomial: expected at least one sample, got {num_samples}"
+        raise ShapeError(text + at_user_line())
     if len(shape) not in (1, 2):
         text = f"multinomial: expected weights of rank 1 or 2, got {show(shape)}"
         raise ShapeError(text + at_user_line())

@@ -14,7 +14,7 @@ from weft.eager.movement import part
 from weft.eager.placing import index_add, index_copy, scatter_reduce
 from weft.eager.shaping import broadcast_to, diagonal, reshape
 from weft.eager.striding import strided
-from weft.errors import ShapeError
+from weft.errors import DTypeError, ShapeError
 from weft.ir.shape import show
 from weft.ops.base import at_user_line
 
@@ -107,7 +107,14 @@ def index_reduce(
     Args:
         reduce: `prod`, `mean`, `amax` or `amin`.
         include_self: whether the elements of `x` that others are put at count as well.
+
+    Raises:
+        DTypeError: another `reduce`.
     """
+    if reduce not in ("prod", "mean", "amax", "amin"):
+        raise DTypeError(
+            f"index_reduce: expected prod, mean, amax or amin, got {reduce!r}{at_user_line()}"
+        )
     dims = dims_of(source)
     at = axis_of("index_reduce", dim, len(dims))
     row = reshape(index, *[-1 if i == at else 1 for i in range(max(len(dims), 1))])

@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from weft import ops
-from weft.eager.arithmetic import check_factor
+from weft.eager.argument import check_same_type
+from weft.eager.arithmetic import factor_of
 from weft.eager.arithmetic import plain_maximum as maximum
 from weft.eager.arithmetic import plain_minimum as minimum
 from weft.eager.call import cast, kind_of, lazy_of, promoted, record, recorded, wrap
@@ -123,7 +124,12 @@ def _lerp(start: Value, end: Value, weight: Value) -> Value:
 
 
 def lerp(x: Any, end: Any, weight: Any) -> Tensor:
-    """`x + weight * (end - x)`."""
+    """`x + weight * (end - x)`.
+
+    Raises:
+        DTypeError: tensors of different element types.
+    """
+    check_same_type("lerp", x, end)
     like = kind_of(x, end, weight)
     return _lerp.on(like, *promoted(x, end, weight))
 
@@ -147,7 +153,7 @@ def addcmul(x: Any, tensor1: Any, tensor2: Any, *, value: Any = 1) -> Tensor:
     """
     like = kind_of(x, tensor1, tensor2)
     inputs = promoted(x, tensor1, tensor2)
-    check_factor("addcmul", "value", value, inputs[0].type.dtype)
+    value = factor_of("addcmul", "value", value, inputs[0].type.dtype)
     return _addcmul.on(like, *inputs, lazy_of(value, inputs[0].type.dtype))
 
 

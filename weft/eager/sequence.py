@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import builtins
+import math
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -35,7 +37,11 @@ def _eye(*, rows: int, columns: int, dtype: DType) -> Value:
 
 @recorded
 def _grid(*xs: Value, swap: bool) -> tuple[Value, ...]:
-    order = [1, 0, *range(2, len(xs))] if swap and len(xs) > 1 else list(range(len(xs)))
+    order = (
+        [1, 0, *builtins.range(2, len(xs))]
+        if swap and len(xs) > 1
+        else list(builtins.range(len(xs)))
+    )
     sizes = [known(x.shape)[0] if x.shape else 1 for x in xs]
     shape = tuple([sizes[i] for i in order])
     found: list[Value] = []
@@ -53,7 +59,7 @@ def arange(
     """Numbers from `start` (0) to before `end`, `step` apart; int64 if all three are integers.
 
     Raises:
-        ShapeError: `step` is 0, or leads away from `end`.
+        ShapeError: `step` is 0, or leads away from `end`, or the limits are not finite.
 
     Example:
         >>> import weft as wf
@@ -63,6 +69,8 @@ def arange(
     check_device(device)
     first, last = (0, start) if end is None else (start, end)
     first, last, step = (_number(x) for x in (first, last, step))
+    if not (math.isfinite(first) and math.isfinite(last)):
+        raise ShapeError(f"arange: expected finite limits, got {first} and {last}{at_user_line()}")
     if step == 0 or (last - first) * step < 0:
         raise ShapeError(
             f"arange: expected a step that leads from {first} to {last}, got {step}{at_user_line()}"
@@ -74,11 +82,36 @@ def arange(
     if all([isinstance(x, int) for x in (first, last, step)]):
         kind = int64 if dtype is None else as_dtype(dtype)
         if kind.is_integer:
-            static = {"start": first, "step": step, "count": len(range(first, last, step))}
+            static = {"start": first, "step": step, "count": len(builtins.range(first, last, step))}
             return wrap(_iota.record((), {**static, "dtype": kind})[0])
     else:
         kind = floating(dtype)
     return _from(np.arange(first, last, step), kind, requires_grad)
+
+
+def range(
+    start: Any, end: Any = None, step: Any = 1, *,
+    dtype: Any = None, device: Any = None, requires_grad: bool = False,
+) -> Tensor:  # fmt: skip
+    """Numbers from `start` to `end`, which is among them, `step` apart; `arange` leaves it out.
+
+    Raises:
+        ShapeError: as for `arange`.
+
+    >>> import weft as wf
+    >>> wf.range(0, 1, 0.5).tolist()
+    [0.0, 0.5, 1.0]
+    """
+    check_device(device)
+    first, last = (0, start) if end is None else (start, end)
+    first, last, step = (_number(x) for x in (first, last, step))
+    if step == 0 or not math.isfinite(first + last) or (last - first) * step < 0:
+        raise ShapeError(
+            f"range: expected finite limits and a step that leads from {first} to {last}, got "
+            f"{step}{at_user_line()}"
+        )
+    count = int((last - first) / step + 1)
+    return _from(first + np.arange(count) * step, floating(dtype), requires_grad)
 
 
 def _number(x: Any) -> Any:
@@ -156,6 +189,7 @@ def tril_indices(
     [[0, 1, 1], [0, 0, 1]]
     """
     check_device(device)
+    dims((row, col), "tril_indices")
     return _from(np.stack(np.tril_indices(row, offset, col)), as_dtype(dtype), False)
 
 
@@ -164,6 +198,7 @@ def triu_indices(
 ) -> Tensor:
     """Rows and columns of the upper triangle of a matrix, from a diagonal on: shape (2, count)."""
     check_device(device)
+    dims((row, col), "triu_indices")
     return _from(np.stack(np.triu_indices(row, offset, col)), as_dtype(dtype), False)
 
 
@@ -183,5 +218,7 @@ def meshgrid(*tensors: Any, indexing: str = "ij") -> tuple[Tensor, ...]:
         text = f"meshgrid: expected indexing 'ij' or 'xy', got {indexing!r}"
         raise ShapeError(text + at_user_line())
     given = tensors[0] if len(tensors) == 1 and isinstance(tensors[0], list | tuple) else tensors
+    if not given:
+        raise ShapeError(f"meshgrid: expected at least one tensor, got none{at_user_line()}")
     found = _grid(*given, swap=indexing == "xy")
     return found if isinstance(found, tuple) else (found,)

@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "cartesian_prod", "combinations", "corrcoef", "cov", "cumulative_trapezoid", "diff",
-    "histogram", "mode", "nanmedian", "nanquantile", "trapezoid", "trapz",
+    "histogram", "histogramdd", "mode", "nanmedian", "nanquantile", "trapezoid", "trapz",
 ]  # fmt: skip
 
 
@@ -44,6 +44,13 @@ class Histogram(NamedTuple):
 
     hist: Tensor
     bin_edges: Tensor
+
+
+class HistogramDD(NamedTuple):
+    """How many fall into each part of a space, and the parts' limits in each dimension."""
+
+    hist: Tensor
+    bin_edges: tuple[Tensor, ...]
 
 
 # The middle and the most frequent
@@ -217,6 +224,44 @@ def histogram(
     with np.errstate(invalid="ignore"):  # the density of nothing is NaN
         found = np.histogram(array.reshape(-1), limits, range, weights=weights, density=density)
     return Histogram(*[wrap(leaf(y.astype(array.dtype)), kind_of(x)) for y in found])
+
+
+def histogramdd(
+    x: Any, bins: Any, *, range: Any = None, weight: Any = None, density: bool = False
+) -> HistogramDD:
+    """How many points, the rows of `x`, fall into each part of a space of several dimensions.
+
+    Args:
+        bins: how many parts each dimension has (one number for all, or one of each), or their
+            limits.
+        range: the limits of all, two numbers of each dimension one after the other; those of the
+            elements, if not given.
+        density: so that the integral is 1.
+
+    Raises:
+        ShapeError: no matrix, or bins or limits for another number of dimensions.
+
+    Example:
+        >>> import weft as wf
+        >>> wf.histogramdd(wf.tensor([[0.0, 1.0], [2.0, 1.0]]), [2, 1]).hist.tolist()
+        [[1.0], [1.0]]
+    """
+    points = array_of(floating(x))
+    cuts = [bins] * points.shape[-1] if isinstance(bins, int) else list(bins)
+    limits: Any = None if range is None else np.reshape(range, (-1, 2))
+    count = points.shape[-1] if points.ndim == 2 else -1
+    if len(cuts) != count or (limits is not None and len(limits) != count):
+        raise ShapeError(
+            f"histogramdd: expected a matrix of points, and bins and limits for each of its "
+            f"columns, got shape {show(points.shape)}, {len(cuts)} bins and limits {range}"
+            f"{at_user_line()}"
+        )
+    edges: Any = [array_of(lazy_of(e)) if isinstance(e, Handle) else e for e in cuts]
+    weights = None if weight is None else array_of(lazy_of(weight)).reshape(-1)
+    hist, found = np.histogramdd(points, edges, limits, density=density, weights=weights)
+    like = kind_of(x)
+    several = tuple([wrap(leaf(e.astype(points.dtype)), like) for e in found])
+    return HistogramDD(wrap(leaf(hist.astype(points.dtype)), like), several)
 
 
 # Differences and integrals

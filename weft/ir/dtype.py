@@ -63,6 +63,14 @@ class DType:
         """The type of the real part; of other than complex numbers, the type itself."""
         return _PARTS.get(self, self)
 
+    def to_real(self) -> DType:
+        """The type of the real part; of other than complex numbers, the type itself."""
+        return self.real
+
+    def to_complex(self) -> DType:
+        """The type of complex numbers with parts of this type; complex128 for the widest ones."""
+        return self if self.is_complex else complex128 if self.size >= 8 else complex64
+
     @property
     def is_integer(self) -> bool:
         """Whether the type holds signed or unsigned integers (not booleans)."""

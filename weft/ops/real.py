@@ -24,6 +24,7 @@ from weft.ops.compare import (
     logical_or,
     select,
 )
+from weft.ops.complex import imag, real
 from weft.ops.elementwise import maximum, minimum, sign
 from weft.ops.maths import log, log1p, sigmoid, sin
 from weft.ops.numeric import FLOATS, binary, draw, elementwise, fitted, special, to_bool
@@ -320,7 +321,13 @@ def sinc(x: Value) -> Value:
 def nan_to_num(
     x: Value, nan: float = 0.0, posinf: float | None = None, neginf: float | None = None
 ) -> Value:
-    """`x` with NaN and infinities replaced; infinities by the type's largest numbers if `None`."""
+    """`x` with NaN and infinities replaced; infinities by the type's largest numbers if `None`.
+
+    Of complex numbers, so are both parts.
+    """
+    if x.dtype.is_complex:
+        parts = [nan_to_num(part(x), nan, posinf, neginf) for part in (real, imag)]
+        return catalogue.complex(*parts)
     if not x.dtype.is_floating:
         return x
     largest = float(finfo(x.dtype.numpy).max)

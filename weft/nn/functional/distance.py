@@ -7,11 +7,13 @@ from typing import Any
 
 import numpy as np
 
+from weft.eager.argument import dims_of
 from weft.eager.call import recorded
+from weft.errors import ShapeError
 from weft.ir.node import Value
-from weft.ir.shape import known, normal_axis
+from weft.ir.shape import known, normal_axis, show
 from weft.nn.functional.common import promoted
-from weft.ops.base import catalogue, constant_of
+from weft.ops.base import at_user_line, catalogue, constant_of
 
 
 def p_norm(x: Value, p: float, axis: int, keepdims: bool = False) -> Value:
@@ -95,5 +97,12 @@ def _pdist(x: Value, *, p: float) -> Value:
 
 
 def pdist(input: Any, p: float = 2.0) -> Any:
-    """The p-norms of the differences of every pair of rows, in the order (0, 1), (0, 2), ..."""
+    """The p-norms of the differences of every pair of rows, in the order (0, 1), (0, 2), ...
+
+    Raises:
+        ShapeError: no matrix.
+    """
+    if len(dims_of(input)) != 2:
+        text = f"pdist: expected a matrix, got shape {show(dims_of(input))}"
+        raise ShapeError(text + at_user_line())
     return _pdist(input, p=float(p))
