@@ -61,3 +61,63 @@ ERRORS = [
 def test_errors(run, kind, text):
     with pytest.raises(kind, match=text):
         run()
+
+
+def test_windows_share_memory():
+    x = wf.zeros(7)
+    windows = x.unfold(0, 2, 3)
+    x[3] = 5.0
+    assert windows.tolist() == [[0.0, 0.0], [5.0, 0.0]]
+    windows[1, 1] = 7.0
+    assert x.tolist() == [0.0, 0.0, 0.0, 5.0, 7.0, 0.0, 0.0]
+    assert windows[1].storage_offset() == 3
+
+
+def test_windows_that_overlap_are_not_changed():
+    with pytest.raises(ShapeError, match=r"in-place change of unfold: .* clone\(\) it first"):
+        wf.zeros(4).unfold(0, 2, 1).add_(1.0)
+
+
+def test_a_view_taken_again_under_no_grad_keeps_its_gradient():
+    x = wf.ones(3).requires_grad_()
+    y = x * 1.0
+    view = y.view(-1)
+    y.neg_()
+    with wf.no_grad():
+        assert view.tolist() == [-1.0, -1.0, -1.0]
+    view.sum().backward()
+    assert x.grad is not None and x.grad.tolist() == [-1.0, -1.0, -1.0]
+
+
+def test_a_view_made_under_no_grad_stays_without_gradient():
+    y = wf.ones(3).requires_grad_() * 1.0
+    with wf.no_grad():
+        view = y.view(-1)
+    y.neg_()
+    assert view.tolist() == [-1.0, -1.0, -1.0] and not view.requires_grad
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda y, x: y.__setitem__(0, x),
+        lambda y, x: y.add_(x),
+        lambda y, x: y.mul_(x),
+        lambda y, x: y.copy_(x),
+    ],
+)
+def test_what_was_looked_at_before_a_tracked_change(change):
+    """Filling a tensor and printing it on the way leaves gradients as they were."""
+    slopes = []
+    for looks in (False, True):
+        x = wf.tensor(2.0, requires_grad=True)
+        y = wf.ones(3)
+        for factor in (1.0, 3.0):
+            if looks:
+                y.tolist()
+            change(y, x * factor)
+        if looks:
+            y.tolist()
+        y.sum().backward()
+        slopes.append(x.grad)
+    assert slopes[0].item() == slopes[1].item() != 0.0

@@ -198,12 +198,13 @@ class Handle:
             self.detached = weakref.WeakSet()
 
     def _succeed(self, old: Lazy, lazy: Lazy) -> None:
-        """Show a value instead of `old`, in its memory."""
+        """Show a value instead of `old`, in its memory unless a gradient may read that yet."""
         if old.leaf is not None:
             lazy.tracked, lazy.leaf, lazy.hooks = True, old.leaf, old.hooks
         self._show(lazy)
         # Only now: what nobody shows must not be computed into the memory of what somebody does.
-        if old.type is lazy.type and lazy.array is None:
+        is_read = lazy.tracked and lazy.leaf is None
+        if old.type is lazy.type and lazy.array is None and not is_read:
             lazy.home = old if old.array is not None else old.home
         old.home = None
         self._version += 1

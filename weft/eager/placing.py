@@ -28,7 +28,7 @@ from weft.errors import DTypeError, ShapeError
 from weft.ir.dtype import bool_, uint8
 from weft.ir.node import Value
 from weft.ir.shape import known, show
-from weft.ops.base import REGISTRY, at_user_line, catalogue, constant_of
+from weft.ops.base import REGISTRY, at_user_line, catalogue
 from weft.ops.rule import concrete
 
 if TYPE_CHECKING:
@@ -407,31 +407,6 @@ def masked_scatter(x: Any, mask: Any, source: Any) -> Tensor:
     return _masked_scattered.on(kind_of(x), lazy, leaf(places), updates)
 
 
-def unfold(x: Any, dimension: int, size: int, step: int) -> Tensor:
-    """Windows of `size` elements, `step` apart, along an axis: they are a new last axis.
-
-    Raises:
-        ShapeError: a window longer than the axis, or a step below 1.
-    """
-    at = axis_of("unfold", dimension, len(dims_of(x)))
-    count = dims_of(x)[at] if dims_of(x) else 1
-    if not 0 <= size <= count or step < 1:
-        raise ShapeError(
-            f"unfold: expected 0 <= size <= {count} and step >= 1, got {size} and {step}"
-            f"{at_user_line()}"
-        )
-    return _windows.on(kind_of(x), lazy_of(x), axis=at, size=size, step=step)
-
-
-@recorded
-def _windows(x: Value, *, axis: int, size: int, step: int) -> Value:
-    if not x.shape:
-        return catalogue.reshape(x, shape=(1,))[:size]
-    first = np.arange(0, concrete(x)[axis] - size + 1, step)
-    places = constant_of(first[:, None] + np.arange(size))
-    return ops.moveaxis(ops.take_nd(x, [*[None] * axis, places]), axis + 1, -1)
-
-
 class Placing(Handle):
     """Elements by their positions, as methods."""
 
@@ -451,7 +426,6 @@ class Placing(Handle):
     scatter_reduce = scatter_reduce
     take = take
     take_along_dim = take_along_dim
-    unfold = unfold
 
     def where(self, condition: Any, other: Any) -> Tensor:
         """The tensor where the condition holds, `other` elsewhere."""

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 
 from weft import ops
-from weft.eager.argument import dims_of, sizes
+from weft.eager.argument import axis_of, dims_of, sizes
 from weft.eager.call import lazy_of, leaf, recorded, wrap
 from weft.eager.format import check_format
 from weft.eager.handle import Handle
@@ -20,13 +20,22 @@ from weft.eager.shaping import detach, reshape
 from weft.eager.view import Array
 from weft.errors import GradientError, OutOfRangeError, ShapeError
 from weft.ir.node import Value
-from weft.ops.base import at_user_line, catalogue
+from weft.ir.shape import known
+from weft.ops.base import at_user_line, catalogue, constant_of
 from weft.ops.rule import concrete
 
 if TYPE_CHECKING:
     from weft.eager.tensor import Tensor
 
 __all__ = ["as_strided"]
+
+
+def _windows(x: Value, *, axis: int, size: int, step: int) -> Value:
+    if not x.shape:
+        return catalogue.reshape(x, shape=(1,))[:size]
+    first = np.arange(0, concrete(x)[axis] - size + 1, step)
+    places = constant_of(first[:, None] + np.arange(size))
+    return ops.moveaxis(ops.take_nd(x, [*[None] * axis, places]), axis + 1, -1)
 
 
 def _chosen(x: Value, places: Value) -> Value:
@@ -65,13 +74,7 @@ class Strided:
         Raises:
             ShapeError: several elements of the view are one of the base.
         """
-        places = self.places()
-        if np.unique(places).size != places.size:
-            raise ShapeError(
-                "in-place change of as_strided: several of its elements are one element of the "
-                f"tensor that it shows; clone() it first{at_user_line()}"
-            )
-        return apply(_placed, (base, leaf(places), part))
+        return put_once("as_strided", base, self.places(), part)
 
     def places(self) -> Array:
         """The positions of the elements in the base, counted in row-major order."""
@@ -79,6 +82,55 @@ class Strided:
         for axis, (n, step) in enumerate(zip(self.shape, self.stride, strict=True)):
             found += (np.arange(n) * step).reshape(n, *[1] * (len(self.shape) - axis - 1))
         return found
+
+
+@dataclass(frozen=True, slots=True)
+class Windows:
+    """Windows of `size` elements, `step` apart, along an axis: they are a new last axis."""
+
+    axis: int
+    size: int
+    step: int
+    detached: ClassVar[bool] = False
+
+    def lay(self, base: Array) -> Array:
+        """See `Lens`."""
+        if not base.ndim:
+            return base.reshape(1)[: self.size]
+        steps = [n * (self.step if a == self.axis else 1) for a, n in enumerate(base.strides)]
+        sizes = list(base.shape)
+        sizes[self.axis] = (sizes[self.axis] - self.size) // self.step + 1
+        return np.lib.stride_tricks.as_strided(
+            base, [*sizes, self.size], [*steps, base.strides[self.axis]]
+        )
+
+    def take(self, base: Lazy) -> Lazy:
+        """See `Lens`."""
+        return apply(_windows, (base,), axis=self.axis, size=self.size, step=self.step)
+
+    def put(self, base: Lazy, part: Lazy) -> Lazy:
+        """See `Lens`.
+
+        Raises:
+            ShapeError: windows overlap.
+        """
+        shape = known(base.type.shape)
+        places = np.arange(math.prod(shape)).reshape(shape)
+        return put_once("unfold", base, np.ascontiguousarray(self.lay(places)), part)
+
+
+def put_once(name: str, base: Lazy, places: Array, part: Lazy) -> Lazy:
+    """`base` with the elements of `part` at `places`, counted in row-major order.
+
+    Raises:
+        ShapeError: a place occurs twice.
+    """
+    if np.unique(places).size != places.size:
+        raise ShapeError(
+            f"in-place change of {name}: several of its elements are one element of the "
+            f"tensor that it shows; clone() it first{at_user_line()}"
+        )
+    return apply(_placed, (base, leaf(places), part))
 
 
 def strided(name: str, x: Any, size: Any, stride: Any, offset: int) -> Strided:
@@ -136,6 +188,27 @@ def as_strided(x: Any, size: Any, stride: Any, storage_offset: Any = None) -> Te
     return show(detach(base) if is_detached else base, lens)
 
 
+def unfold(x: Any, dimension: int, size: int, step: int) -> Tensor:
+    """A view: windows of `size` elements, `step` apart, along an axis; they are a new last axis.
+
+    Raises:
+        ShapeError: a window longer than the axis, or a step below 1.
+
+    Example:
+        >>> import weft as wf
+        >>> wf.arange(5).unfold(0, 3, 2).tolist()
+        [[0, 1, 2], [2, 3, 4]]
+    """
+    at = axis_of("unfold", dimension, len(dims_of(x)))
+    count = dims_of(x)[at] if dims_of(x) else 1
+    if not 0 <= size <= count or step < 1:
+        raise ShapeError(
+            f"unfold: expected 0 <= size <= {count} and step >= 1, got {size} and {step}"
+            f"{at_user_line()}"
+        )
+    return show(x, Windows(at, size, step))
+
+
 @recorded
 def _resized(x: Value, *, shape: tuple[int, ...]) -> Value:
     flat = catalogue.reshape(x, shape=(-1,))
@@ -153,6 +226,7 @@ class Striding(Handle):
     __slots__ = ()
 
     as_strided = as_strided
+    unfold = unfold
 
     def as_strided_(self, size: Any, stride: Any, storage_offset: Any = None) -> Any:
         """`as_strided` in place."""
