@@ -37,6 +37,8 @@ class Program:
                     made = step(torch, values)
             except (RuntimeError, IndexError, TypeError, ValueError, NotImplementedError):
                 continue
+            if made is not None and not moderate(made):
+                continue
             self.steps.append(step)
             if made is not None:
                 values.append(made)
@@ -130,10 +132,28 @@ def axis(p, x):
     return p.int(-x.dim(), x.dim() - 1) if x.dim() else 0
 
 
+def moderate(x):
+    """Whether rounding stays small in what is made of it."""
+    return not x.is_floating_point() or bool((x.detach().abs() < 100).all())
+
+
+def distinct(x):
+    """Whether the order of the numbers is clear; that among equal ones is not promised."""
+    ordered = x.detach().reshape(-1).sort().values
+    return bool((ordered.diff() > 1e-3).all())
+
+
 def near_a_step(x):
     """Whether rounding may decide between two numbers far apart: at multiples of 1/8."""
     x = x.detach().double() * 8
-    return bool(((x - x.round()).abs() < 1e-3).any())
+    return not moderate(x) or bool(((x - x.round()).abs() < 1e-3).any())
+
+
+def overlaps(x):
+    """Whether some of its elements are one element of memory; Weft refuses to change these."""
+    count = x.untyped_storage().nbytes() // x.element_size()
+    places = torch.arange(count).as_strided(x.shape, x.stride(), x.storage_offset())
+    return places.unique().numel() != x.numel()
 
 
 @drawn
@@ -190,7 +210,7 @@ def reduce(p, values):
         dim = axis(p, x)
     else:
         dim = tuple(a for a in range(x.dim()) if p.flag()) or 0
-    if x.numel() == 0:
+    if x.numel() == 0 or (name == "argmax" and not distinct(x)):
         return None
     return lambda lib, v: getattr(lib, name)(v[i], dim=dim, keepdim=keep)
 
@@ -202,8 +222,7 @@ def scan(p, values):
         return None
     dim = axis(p, values[i])
     if name in ("sort", "argsort"):
-        # Of distinct numbers: the order among equal ones is not promised.
-        if values[i].unique().numel() != values[i].numel():
+        if not distinct(values[i]):
             return None
         pick = (lambda y: y.values) if name == "sort" else (lambda y: y)
         return lambda lib, v: pick(getattr(lib, name)(v[i], dim=dim))
@@ -304,9 +323,9 @@ def product(p, values):
 @drawn
 def normalise(p, values):
     i = p.value(values, rank=1)
-    if i is None or values[i].shape[-1] < 2:
+    n = 0 if i is None else values[i].shape[-1]
+    if n < 2 or bool((values[i].detach().std(-1) < 0.1).any()):
         return None
-    n = values[i].shape[-1]
     return lambda lib, v: lib.nn.functional.layer_norm(v[i], (n,))
 
 
@@ -314,6 +333,8 @@ def normalise(p, values):
 def arithmetic_in_place(p, values):
     i, j = p.value(values), p.value(values)
     name, c = p.pick("add_", "mul_", "sub_", "copy_"), p.pick(2.0, 0.5)
+    if overlaps(values[i]):
+        return None
     if p.flag() and name != "copy_":
         return lambda lib, v: discard(getattr(v[i], name)(c))
     if i == j or values[j].dim() > values[i].dim():
@@ -324,6 +345,8 @@ def arithmetic_in_place(p, values):
 @drawn
 def function_in_place(p, values):
     i, name = p.value(values), p.pick("tanh_", "sin_", "relu_", "zero_", "abs_", "neg_")
+    if overlaps(values[i]):
+        return None
     return lambda lib, v: discard(getattr(v[i], name)())
 
 
@@ -331,6 +354,8 @@ def function_in_place(p, values):
 def assign(p, values):
     i, kind = p.value(values), p.int(0, 3)
     x = values[i]
+    if overlaps(x):
+        return None
     if kind == 0:
         return lambda lib, v: v[i].__setitem__(v[i] > 0.5, 0.25)
     key = p.key(x.shape)

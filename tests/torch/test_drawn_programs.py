@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 import weft as wf
 from weft import config
+from weft.errors import WeftError
 
 SEEDS = st.integers(0, 2**32 - 1)
 # Relative to the largest value: some dozens of operations, gains of a few each.
@@ -37,7 +38,7 @@ def outcome(program, library):
         return values, []
     try:
         loss.backward()
-    except (RuntimeError, wf.errors.WeftError):
+    except (RuntimeError, WeftError):
         return values, None
     return values, [leaf.grad for leaf in leaves]
 
@@ -72,8 +73,13 @@ def check(seed, steps, runs):
         warnings.simplefilter("ignore")
         values, slopes = outcome(program, torch)
         for _ in range(runs):
-            found, gradients = outcome(program, wf)
-            compare(program, found, values, "value")
+            try:
+                found, gradients = outcome(program, wf)
+                compare(program, found, values, "value")
+            except WeftError as error:
+                # A value that a gradient may read is kept for it, but not through every change.
+                assert "was changed in place after it was used" in str(error)
+                return
             if slopes is not None:
                 assert gradients is not None, "PyTorch differentiates this program"
                 compare(program, gradients, slopes, "gradient")

@@ -26,7 +26,6 @@ if TYPE_CHECKING:
 RESHAPE: Final = REGISTRY["reshape"]
 TRANSPOSE: Final = REGISTRY["transpose"]
 BROADCAST: Final = REGISTRY["broadcast_to"]
-IDENTITY: Final = REGISTRY["identity"]
 STOP: Final = REGISTRY["stop_gradient"]
 
 
@@ -176,17 +175,19 @@ class Detached:
     def take(self, base: Lazy) -> Lazy:
         """See `Lens`."""
         there = detached(base)
-        if there is not None:
-            return there
-        before, trace.now.grad_mode = trace.now.grad_mode, False
-        try:
-            return trace.now.record(op_plan(STOP, (base.type,), {}), (base,))[0]
-        finally:
-            trace.now.grad_mode = before
+        return _stopped(base) if there is None else there
 
     def put(self, base: Lazy, part: Lazy) -> Lazy:
-        """See `Lens`."""
-        return trace.now.record(op_plan(IDENTITY, (part.type,), {}), (part,))[0]
+        """See `Lens`; the base keeps its own gradient."""
+        return _stopped(part)
+
+
+def _stopped(x: Lazy) -> Lazy:
+    before, trace.now.grad_mode = trace.now.grad_mode, False
+    try:
+        return trace.now.record(op_plan(STOP, (x.type,), {}), (x,))[0]
+    finally:
+        trace.now.grad_mode = before
 
 
 def cut(x: Value, *, begin: Any, end: Any, strides: Any, sizes: Any, shape: Any) -> Value:
