@@ -85,13 +85,13 @@ def check(seed, steps, runs):
                 compare(program, gradients, slopes, "gradient")
 
 
-@settings(max_examples=60)
+@settings(max_examples=400)
 @given(SEEDS, st.integers(2, 25))
 def test_it_runs_as_in_pytorch(interpreted, seed, steps):
     check(seed, steps, 1)
 
 
-@settings(max_examples=15)
+@settings(max_examples=40)
 @given(SEEDS, st.integers(2, 12))
 @pytest.mark.parametrize("target", ["native", "x86-64-v3"])
 def test_compiled(target, seed, steps):
@@ -99,7 +99,7 @@ def test_compiled(target, seed, steps):
         check(seed, steps, 1)
 
 
-@settings(max_examples=15)
+@settings(max_examples=40)
 @given(SEEDS, st.integers(2, 12))
 def test_repeated(seed, steps):
     """The third run and later ones are compiled."""
