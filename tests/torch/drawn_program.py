@@ -323,7 +323,7 @@ def product(p, values):
 @drawn
 def normalise(p, values):
     i = p.value(values, rank=1)
-    n = 0 if i is None else values[i].shape[-1]
+    n = 0 if i is None or not values[i].numel() else values[i].shape[-1]
     if n < 2 or bool((values[i].detach().std(-1) < 0.1).any()):
         return None
     return lambda lib, v: lib.nn.functional.layer_norm(v[i], (n,))
