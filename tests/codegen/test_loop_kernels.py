@@ -127,6 +127,25 @@ def test_conditions_of_stores_past_the_caches(target: str) -> None:
     assert found[group.outputs[0]].tobytes() == expected.tobytes()
 
 
+@pytest.mark.parametrize("target", TARGETS)
+@pytest.mark.parametrize("column", [20, 32])
+def test_columns_within_stores_past_the_caches(column: int, target: str) -> None:
+    """What lies behind a column begins where no vector may be stored past the caches; or does."""
+    rows, width = 1 << 16, 96
+    where = {"begin": (0, column), "end": (rows, 2 * column)}
+    group, launches, (x, y) = lowered(
+        lambda x, y: catalogue.slice_update(x, y, **where), (rows, width), (rows, column),
+        target=target,
+    )  # fmt: skip
+    assert "!nontemporal" in launches[0].kernel.ir
+    rng = np.random.default_rng(1)
+    arrays = {v: rng.random(v.shape, np.float32) for v in (x, y)}
+    expected = arrays[x].copy()
+    expected[:, column : 2 * column] = arrays[y]
+    found = execute(launches, arrays, machine(target))
+    assert found[group.outputs[0]].tobytes() == expected.tobytes()
+
+
 def test_loop_tree_is_printed(capsys: pytest.CaptureFixture[str]) -> None:
     def build(x: Any) -> Any:
         return ops.exp(x - ops.max(x, axes=(1,), keepdims=True))

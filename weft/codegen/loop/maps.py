@@ -308,7 +308,7 @@ class _Map:
 
     def _is_streamed(self) -> bool:
         written = sum(b.dtype.size for b in self._written()) * self.count
-        return written >= STREAM_BYTES and all(_whole_lines(s) for s in self.stores)
+        return written >= STREAM_BYTES and all(_starts_at(s, LINE) for s in self.stores)
 
     def _written(self) -> tuple[Buffer, ...]:
         return tuple(dict.fromkeys(s.buffer for s in self.stores))
@@ -368,18 +368,20 @@ def _shift(index: Index, axis: Symbol) -> int | None:
     return index.const if index - index.const == variable(axis) else None
 
 
-def _whole_lines(store: Store) -> bool:
-    """Whether vectors along the last axis start at multiples of a cache line."""
+def _starts_at(store: Store, unit: int) -> bool:
+    """Whether vectors along the last axis start at multiples of `unit` bytes."""
     size = store.buffer.dtype.size
     others = [k for atom, k in store.offset.terms if k != 1 or atom.kind != "var"]
     return len(others) == len(store.offset.terms) - 1 and all(
-        k * size % LINE == 0 for k in (*others, store.offset.const)
+        k * size % unit == 0 for k in (*others, store.offset.const)
     )
 
 
-def _past_caches(tree: Tree) -> Tree:
+def _past_caches(tree: Tree, lanes: int = 1) -> Tree:
+    """Stores of aligned vectors go past the caches; a part of a cut axis may start anywhere."""
     if isinstance(tree, Store):
-        return replace(tree, stream=True)
+        return replace(tree, stream=_starts_at(tree, lanes * tree.buffer.dtype.size))
     if isinstance(tree, Loop | Vector):
-        return replace(tree, body=tuple(_past_caches(part) for part in tree.body))
+        lanes = tree.lanes if isinstance(tree, Vector) else lanes
+        return replace(tree, body=tuple(_past_caches(part, lanes) for part in tree.body))
     return tree
