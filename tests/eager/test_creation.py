@@ -48,6 +48,17 @@ def test_lists_of_tensors():
     assert wf.tensor([wf.tensor(1.0, dtype=wf.double), 2.0]).tolist() == [1.0, 2.0]
 
 
+def test_a_list_that_contains_itself():
+    endless = [wf.ones(1)]
+    endless.append(endless)
+    with pytest.raises(ValueError, match="expected at most 64 lists inside one another"):
+        wf.tensor(endless)
+    deep = 1
+    for _ in range(64):
+        deep = [deep]
+    assert wf.tensor(deep).ndim == 64
+
+
 @settings(max_examples=25, deadline=None)
 @given(shape=SHAPES, dtype=st.sampled_from(DTYPES))
 def test_constants(shape, dtype):

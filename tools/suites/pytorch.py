@@ -35,7 +35,9 @@ def library(folder: Path) -> Library:
             "torch.testing._internal.common_utils": {
                 "dtype_name": dtype_name,
                 "DeterministicGuard": nullcontext,  # Weft is always deterministic
-            }
+            },
+            # The harness's own takes a type that is absent, and so false, for none at all.
+            "torch.testing._internal.common_device_type": {"_dtype_test_suffix": dtype_suffix},
         },
         flags=("is_nested", "is_mkldnn", "is_mps", "is_quantized", "is_sparse_csr", "is_xla"),
         classes=("torch.Tensor", "Tensor"),
@@ -102,6 +104,14 @@ class NoSparseChecks:
 def dtype_name(dtype: Any) -> str:
     """The end of a test's name, such as `float32`."""
     return str(dtype).rpartition(".")[2]
+
+
+def dtype_suffix(dtypes: Any) -> str:
+    """What a test's name ends with for element types: `_float32_int64`."""
+    if dtypes is None:
+        return ""
+    given = dtypes if isinstance(dtypes, list | tuple) else [dtypes]
+    return "".join([f"_{dtype_name(dtype)}" for dtype in given])
 
 
 class ExpectTestCase(RaisingTestCase):

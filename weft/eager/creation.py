@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from weft.eager.tensor import Tensor
 
 STOP: Final = REGISTRY["stop_gradient"]
+MOST_DIMENSIONS: Final = 64  # NumPy's
 
 # From data
 
@@ -111,7 +112,7 @@ def array_from(data: Any, dtype: DType | None, copy: bool) -> Array:
         ShapeError, DTypeError: see `tensor`.
     """
     if isinstance(data, list | tuple):
-        data = _values(data)
+        data = _values(data, 0)
     try:
         array = np.array(data, None if dtype is None else dtype.numpy, copy=copy or None)
     except OverflowError:
@@ -127,14 +128,21 @@ def array_from(data: Any, dtype: DType | None, copy: bool) -> Array:
     return _usual(array, data) if dtype is None else array
 
 
-def _values(data: Any) -> Any:
-    """Nested lists with the elements of tensors in place of tensors that need gradients."""
+def _values(data: Any, depth: int) -> Any:
+    """Nested lists with the elements of tensors in place of tensors that need gradients.
+
+    Raises:
+        ShapeError: lists nested deeper than any tensor, such as one that contains itself.
+    """
     if isinstance(data, Handle):
         return data.array if data.lazy.tracked else data
     if isinstance(data, list | tuple):
+        if depth == MOST_DIMENSIONS:
+            text = f"tensor: expected at most {MOST_DIMENSIONS} lists inside one another"
+            raise ShapeError(text + at_user_line())
         given = cast("Sequence[Any]", data)
         if any([isinstance(x, Handle | list | tuple) for x in given]):
-            return [_values(x) for x in given]
+            return [_values(x, depth + 1) for x in given]
     return data
 
 
