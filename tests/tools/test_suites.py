@@ -9,6 +9,7 @@ import pytest
 
 from tools.suites.__main__ import main
 from tools.suites.scope import reason_out_of_scope
+from tools.suites.worker import described
 
 SUITE = """
 import os
@@ -190,3 +191,9 @@ def test_the_scope_is_of_what_a_test_is_about(test, error, reason):
 def test_a_file_that_cannot_be_imported_is_never_out_of_scope(checkout):
     (checkout / "test" / "test_broken.py").write_text("raise ValueError('cuda, torch.jit')\n")
     assert outcomes(checkout, "test_broken")[0][""]["outcome"] == "failed"
+
+
+def test_errors_that_cause_each_other_are_described_once():
+    first, second = ValueError("one"), ValueError("two")
+    first.__cause__, second.__cause__ = second, first
+    assert described(first) == "ValueError: one\nbecause of ValueError: two"

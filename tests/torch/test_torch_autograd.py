@@ -168,3 +168,29 @@ def test_functions_of_the_user():
         (h,) = library.autograd.grad(g.sum(), x, retain_graph=True)
         found.append([g.tolist(), h.tolist(), library.autograd.grad(z.sum(), x)[0].tolist()])
     assert found[0] == found[1]
+
+
+@pytest.mark.parametrize("name", ["max", "min", "median", "nanmedian"])
+@pytest.mark.parametrize(
+    "row",
+    [[1.0, 2.0, 2.0, 2.0, 3.0], [1.0, float("nan"), float("nan"), 2.0], [float("nan")] * 2, [3.0]],
+)
+def test_equal_elements_share_the_gradient_of_a_whole_tensors_extreme(name, row):
+    slopes = []
+    for library in (wf, torch):
+        x = library.tensor([row, row[::-1]], requires_grad=True)
+        (getattr(x, name)() * 3).backward()
+        slopes.append(x.grad.numpy())
+    np.testing.assert_allclose(*slopes)
+
+
+def test_second_derivatives_of_products_at_places_with_zeros():
+    def scattered(x, source):
+        places = wf.tensor([0, 0, 0, 1, 1])
+        return x.scatter_reduce(0, places, source, "prod")
+
+    x = wf.tensor([2.0, 0.0, 5.0], dtype=wf.float64, requires_grad=True)
+    for row in ([0.0, 0.0, 3.0, 0.5, 2.0], [0.0, 4.0, 3.0, 0.0, 2.0], [0.0, 0.0, 0.0, 0.0, 0.0]):
+        source = wf.tensor(row, dtype=wf.float64, requires_grad=True)
+        assert wf.autograd.gradcheck(scattered, (x, source))
+        assert wf.autograd.gradgradcheck(scattered, (x, source))

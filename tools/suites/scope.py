@@ -44,8 +44,8 @@ EXCLUSIONS = (
     Exclusion("pickle", r"pickle|_serialization\b", r"[Pp]ickl"),
     Exclusion(
         "overriding by __torch_function__ and dispatch modes",
-        r"torch_function|torch_dispatch",
-        r"__torch_(function|dispatch)__|torch\.(overrides|utils\._python_dispatch)|TorchDispatchMode",
+        r"torch_function|torch_dispatch|_logging_tensor$",
+        r"__torch_(function|dispatch)__|_make_wrapper_subclass|torch\.(overrides|utils\._python_dispatch)|TorchDispatchMode",
     ),
     Exclusion(
         "storages and memory layouts as PyTorch's",

@@ -121,8 +121,11 @@ class Recorder:
 
 def described(problem: BaseException) -> str:
     """An error's type and the beginning of its text, and those of what caused it."""
-    text = "".join(traceback.format_exception_only(problem)).strip()[:600]
-    return f"{text}\nbecause of {described(problem.__cause__)}" if problem.__cause__ else text
+    chain = [problem]
+    while (cause := chain[-1].__cause__) is not None and cause not in chain:
+        chain.append(cause)
+    texts = ["".join(traceback.format_exception_only(e)).strip()[:600] for e in chain]
+    return "\nbecause of ".join(texts)
 
 
 def test_id(nodeid: str) -> str:

@@ -225,6 +225,14 @@ def std_mean(
 
 # Extremes
 
+_elected: Final = recorded(ops.elected)
+
+
+def shared(x: Any, y: Tensor) -> Tensor:
+    """`y`, one of the elements of `x`, which shares its gradient with all that equal it."""
+    lazy = lazy_of(x)
+    return _elected.on(kind_of(x), lazy, y.lazy) if lazy.type.dtype.is_floating else y
+
 
 @recorded
 def _best(x: Value, *, axis: int, keepdims: bool, largest: bool) -> tuple[Value, Value]:
@@ -240,7 +248,7 @@ def _extreme(largest: bool, x: Any, dim: Any, keepdim: bool) -> Any:
     name = "max" if largest else "min"
     lazy = lazy_of(x)
     if dim is None:
-        return _of_ordered(name, x, None, keepdim)
+        return shared(x, _of_ordered(name, x, None, keepdim))
     rank = rank_of(lazy)
     at = axis_of(name, dim, rank)
     if not rank:

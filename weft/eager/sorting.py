@@ -11,7 +11,7 @@ from weft import ops
 from weft.eager.argument import axis_of, dims_of, either, integer
 from weft.eager.call import cast, converted, kind_of, lazy_of, recorded
 from weft.eager.handle import Handle
-from weft.eager.reduction import Extreme, floating, not_empty, ordered, rank_of
+from weft.eager.reduction import Extreme, floating, not_empty, ordered, rank_of, shared
 from weft.eager.shaping import reshape
 from weft.errors import ShapeError
 from weft.ir import dtype as types
@@ -160,7 +160,7 @@ def _median(x: Any, dim: Any, keepdim: bool) -> Any:
     not_empty("median", lazy, at if dims else None)
     rank = (size - 1) // 2
     found = _ranked.on(kind_of(x), lazy, rank=rank, axis=at, keepdims=keepdim, nan=True)
-    return found[0] if whole else Extreme(*found)
+    return shared(x, found[0]) if whole else Extreme(*found)
 
 
 @recorded

@@ -18,7 +18,7 @@ from weft.eager.lazy import array_of
 from weft.eager.linear import matmul
 from weft.eager.movement import diag, narrow
 from weft.eager.placing import index_select, take
-from weft.eager.reduction import Extreme, floating, rank_of, sum
+from weft.eager.reduction import Extreme, floating, rank_of, shared, sum
 from weft.eager.selection import clamp
 from weft.eager.sequence import meshgrid
 from weft.eager.shaping import reshape
@@ -101,7 +101,7 @@ def nanmedian(x: Any, dim: Any = None, keepdim: bool = False) -> Any:
         ShapeError: no elements.
     """
     if dim is None:
-        return _along("nanmedian", _nanmedian, reshape(x, -1), 0, False).values
+        return shared(x, _along("nanmedian", _nanmedian, reshape(x, -1), 0, False).values)
     return _along("nanmedian", _nanmedian, x, dim, keepdim)
 
 

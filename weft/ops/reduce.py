@@ -14,7 +14,7 @@ import numpy as np
 
 from weft.errors import ShapeError
 from weft.ir.shape import Shape, is_static, known, normal_axes, show
-from weft.ops.base import NO_GRADIENT, Array, Case, Op, Reduce, catalogue, defop
+from weft.ops.base import NO_GRADIENT, Array, Case, Composite, Op, Reduce, catalogue, defop
 from weft.ops.compare import equal
 from weft.ops.convert import cast
 from weft.ops.numeric import Rule, draw, dtypes_of, special, widened
@@ -22,6 +22,7 @@ from weft.ops.rule import (
     arithmetic,
     boolean,
     concrete,
+    floating,
     ordered,
     reduced_shape,
     reshape_like,
@@ -159,5 +160,33 @@ def _extreme_vjp(g: Any, y: Any, x: Any, axes: Axes, keepdims: bool) -> tuple[An
 
 max = _reduction("max", "maximum", np.maximum, _extreme_vjp, "biuf", _not_empty)
 min = _reduction("min", "minimum", np.minimum, _extreme_vjp, "biuf", _not_empty)
+
+
+def _elected_shape(x: Shape, y: Shape) -> Shape:
+    if is_static(y) and math.prod(known(y)) != 1:
+        raise ShapeError(f"elected: expected y of one element, got shape {show(y)}")
+    return y
+
+
+def _elected_vjp(g: Any, z: Any, x: Any, y: Any) -> tuple[Any, ...]:
+    missing = catalogue.logical_and(catalogue.isnan(x), catalogue.isnan(y))
+    won = cast(catalogue.logical_or(equal(x, y), missing), dtype=x.dtype)
+    return won * (g / sum(won)), None
+
+
+def _elected_cases() -> Iterator[Case]:
+    for dtype in dtypes_of("f"):
+        x = draw((3, 4), dtype)
+        yield Case((x, x[1, 2].copy()), differentiate=False)
+        yield Case((x, x[:1, :1].copy()), differentiate=False)
+
+
+elected = defop(
+    "elected", inputs="x y", dtype=floating, shape=_elected_shape,
+    reference=lambda x, y: np.array(y), vjp=_elected_vjp, lower=Composite(lambda x, y: y),
+    cases=_elected_cases,
+)  # fmt: skip
+"""`y`, one of the elements of `x`; all that equal it share the cotangent, NaN equalling NaN."""
+
 any = _reduction("any", "maximum", np.logical_or, NO_GRADIENT, "b", empty=True)
 all = _reduction("all", "minimum", np.logical_and, NO_GRADIENT, "b", empty=True)

@@ -55,24 +55,35 @@ def _extreme_vjp(g: Value, y: Value, x: Value, indices: Value, updates: Value) -
 
 
 def _multiply_vjp(g: Value, y: Value, x: Value, indices: Value, updates: Value) -> tuple[Any, ...]:
-    """The product of the other factors, also where one is zero (second order: where none is)."""
-    zero, one = constant_of(0, g.dtype), constant_of(1, g.dtype)
+    """The product of the other factors, also where some are zero.
 
-    def split(factors: Value) -> tuple[Value, Value, Value]:
-        zeros = catalogue.equal(factors, zero)
-        return zeros, catalogue.cast(zeros, dtype=g.dtype), catalogue.select(zeros, one, factors)
-
-    (x_zero, x_count, x_safe), (u_zero, u_count, u_safe) = split(x), split(updates)
-    zeros = scatter_add(x_count, indices, u_count)
+    Right to second order; in third order the product of three zeros on one place is taken for flat.
+    """
+    zero, one, two = (constant_of(n, g.dtype) for n in (0, 1, 2))
     if g.dtype.is_complex:
-        x_safe, u_safe = catalogue.conj(x_safe), catalogue.conj(u_safe)
-    product = scatter_multiply(x_safe, indices, u_safe)
-    at_zero = catalogue.select(catalogue.equal(zeros, one), product, zero) * g
-    elsewhere = catalogue.select(catalogue.equal(zeros, zero), product, zero) * g
+        x, y, updates = (catalogue.conj(factor) for factor in (x, y, updates))
+
+    def split(factors: Value) -> tuple[Value, Value, Value, Value]:
+        zeros = catalogue.equal(factors, zero)
+        count = catalogue.cast(zeros, dtype=g.dtype)
+        apart = catalogue.select(zeros, factors, zero), catalogue.select(zeros, one, factors)
+        return zeros, count, *apart
+
+    (x_zero, x_count, x_null, x_safe), (u_zero, u_count, u_null, u_safe) = split(x), split(updates)
+    zeros = scatter_add(x_count, indices, u_count)
+    rest = scatter_multiply(x_safe, indices, u_safe) * g  # of a place's factors that are not zero
+    nulls = scatter_add(x_null, indices, u_null)  # 0, but it moves with them
+    only = catalogue.select(catalogue.equal(zeros, one), rest, zero)
+    pair = catalogue.select(catalogue.equal(zeros, two), rest, zero)
+    whole = y * g
     return (
-        catalogue.select(x_zero, at_zero, elsewhere / x_safe),
+        catalogue.select(x_zero, only + pair * (nulls - x_null), whole / x_safe),
         None,
-        catalogue.select(u_zero, gather(at_zero, indices), gather(elsewhere, indices) / u_safe),
+        catalogue.select(
+            u_zero,
+            gather(only, indices) + gather(pair, indices) * (gather(nulls, indices) - u_null),
+            gather(whole, indices) / u_safe,
+        ),
     )
 
 
