@@ -21,6 +21,7 @@ from torch.no_such_part import decorate
 from torch.nothing import Base
 
 CONSTANT = torch.no_such_constant
+DEVICES = [torch.device("cpu"), torch.device("cuda:0")]
 if torch.cuda.is_available():
     raise AssertionError("there is no such device")
 
@@ -73,11 +74,24 @@ class TestIt(unittest.TestCase):
     def test_zz_runs_after_the_crash(self):
         pass
 """
+DEVICES = """
+import torch
+
+def _dtype_test_suffix(dtypes):
+    return "_" + str(dtypes) if dtypes else ""
+
+
+def suffixes():
+    return [_dtype_test_suffix(d) for d in (None, torch.int8, torch.no_such, [torch.int8] * 2)]
+"""
 HARNESS = "import torch\nZEROS = torch.zeros(2)\nINPLACE = torch.Tensor.no_such_method\n"
 USER = """
 import unittest
 import torch
 from torch.testing import INPLACE, ZEROS
+from torch.testing._internal.common_device_type import suffixes
+
+SUFFIXES = suffixes()
 
 
 class TestHarness(unittest.TestCase):
@@ -86,6 +100,13 @@ class TestHarness(unittest.TestCase):
 
     def test_it_names_what_is_absent(self):
         INPLACE()
+
+    def test_names_of_absent_types_differ(self):
+        found = ["", "_int8", "_no_such", "_int8_int8"]
+        self.assertEqual(SUFFIXES, found)
+
+    def test_a_device_is_one(self):
+        self.assertIsInstance(torch.zeros(1).device, torch.device)
 """
 
 
@@ -95,6 +116,9 @@ def checkout(tmp_path):
     (tmp_path / "test" / "test_it.py").write_text(SUITE)
     (tmp_path / "torch" / "testing").mkdir(parents=True)
     (tmp_path / "torch" / "testing" / "__init__.py").write_text(HARNESS)
+    internal = tmp_path / "torch" / "testing" / "_internal"
+    internal.mkdir()
+    (internal / "common_device_type.py").write_text(DEVICES)
     (tmp_path / "test" / "nn" / "test_harness.py").write_text(USER)
     return tmp_path
 
@@ -147,6 +171,8 @@ def test_the_harness_of_the_checkout_is_used(checkout):
     assert {test: o["outcome"] for test, o in found.items()} == {
         "test_it_makes_tensors": "passed",
         "test_it_names_what_is_absent": "failed",
+        "test_names_of_absent_types_differ": "passed",
+        "test_a_device_is_one": "passed",
     }
     assert status == 1
     assert (
@@ -181,6 +207,7 @@ def test_the_command_explains_itself():
         ("test_x::T::test_sum_cuda", "", "CUDA and other devices: Weft is for CPUs"),
         ("test_x::T::test_a", "AttributeError: torch.jit.script: Weft has none", "TorchScript"),
         ("test_x::T::test_pickle_cpu", "", "pickle"),
+        ("test_x::T::test_numpy_array_binary_ufunc_promotion_cpu", "", "an array of NumPy's"),
     ],
 )
 def test_the_scope_is_of_what_a_test_is_about(test, error, reason):

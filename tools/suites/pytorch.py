@@ -11,6 +11,7 @@ import weft
 from tools.suites.absent import Absent, Phase
 from tools.suites.mirror import Library
 from tools.suites.raising import RaisingTestCase
+from weft.errors import ConfigError
 
 MODULES = {
     "torch": "weft",
@@ -51,6 +52,7 @@ def supplied() -> dict[str, dict[str, Any]]:
             "is_warn_always_enabled": lambda: True,
             "set_warn_always": lambda on: None,
             "dtype": Dtype,
+            "device": Device,
             "__version__": weft.__version__,
         },
         "torch._C": {"has_lapack": True, "has_spectral": True, "has_mkl": False},
@@ -84,6 +86,26 @@ class AnyDtype(type):
 
 class Dtype(metaclass=AnyDtype):
     """Element types; in the tables of operations, also those that Weft does not have."""
+
+
+class AnyDevice(type):
+    """The kind of `Device`."""
+
+    def __call__(cls, *arguments: Any, **named: Any) -> Any:
+        """The device; something absent where a file, not a test, names one that Weft has not."""
+        try:
+            return weft.device(*arguments, **named)
+        except ConfigError:
+            if Phase.running:
+                raise
+            return Absent(f"torch.device{arguments!r}")
+
+    def __instancecheck__(cls, value: object) -> bool:
+        return isinstance(value, weft.device)
+
+
+class Device(metaclass=AnyDevice):
+    """Devices; in lists of such that a file makes, also those that Weft does not have."""
 
 
 class NoSparseChecks:

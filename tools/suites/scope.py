@@ -56,6 +56,10 @@ EXCLUSIONS = (
     Exclusion(
         "complex numbers of half precision", r"complex32|chalf", r"complex32|chalf|ComplexHalf"
     ),
+    Exclusion(
+        "an array of NumPy's and a tensor together: the same as two tensors, by intent",
+        r"test_numpy_array_binary_ufunc_promotion",
+    ),
     Exclusion("nested tensors", r"nested_tensor", r"nested_tensor|'is_nested'"),
     Exclusion(
         "inside of PyTorch: its private names, its operators of C++, its build",
