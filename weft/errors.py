@@ -105,5 +105,9 @@ class MismatchError(WeftError, AssertionError):
     """A compiled result differs from the reference (`WEFT_REFERENCE=1`) or a gradient is wrong."""
 
 
+class GradcheckError(MismatchError, RuntimeError):
+    """A derivative that `gradcheck` has found wrong."""
+
+
 class DataError(WeftError, ValueError):
     """A data file that is missing, damaged or of another format."""

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from weft.autograd import forward_ad, function, functional
+from weft.autograd.gradcheck import gradcheck, gradgradcheck
 from weft.autograd.gradient import grad
 from weft.eager.anomaly import detect_anomaly, is_anomaly_enabled, set_detect_anomaly
 from weft.eager.autograd import backward
 from weft.eager.custom import Function
-from weft.eager.gradcheck import gradcheck, gradgradcheck
 from weft.eager.mode import (
     enable_grad,
     inference_mode,

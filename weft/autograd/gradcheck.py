@@ -1,0 +1,381 @@
+"""Derivatives of functions of tensors against central differences."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from weft.autograd.forward_ad import dual_level, make_dual, unpack_dual
+from weft.autograd.gradient import grad
+from weft.eager.call import leaf, wrap
+from weft.eager.handle import Handle
+from weft.eager.joining import stack
+from weft.eager.lazy import Array
+from weft.errors import GradcheckError, GradientError, WeftError
+from weft.func.vmap import vmap
+from weft.ir.dtype import DType, complex128, float64
+from weft.ops.base import at_user_line
+
+Function = Callable[..., Any]
+
+
+def gradcheck(
+    func: Function,
+    inputs: Any,
+    eps: float = 1e-6,
+    atol: float = 1e-5,
+    rtol: float = 1e-3,
+    raise_exception: bool = True,
+    nondet_tol: float = 0.0,
+    check_undefined_grad: bool = True,
+    check_grad_dtypes: bool = False,
+    check_batched_grad: bool = False,
+    check_batched_forward_grad: bool = False,
+    check_forward_ad: bool = False,
+    check_backward_ad: bool = True,
+    fast_mode: bool = False,
+) -> bool:
+    """Whether the derivatives of `func` agree with central differences.
+
+    Of complex numbers, real and imaginary parts are moved and compared, each for itself.
+
+    Args:
+        func: from tensors to a tensor or several.
+        inputs: its arguments; those that need gradients have to be float64 or complex128, whose
+            digits suffice.
+        eps: how far each element is moved.
+        raise_exception: raise where they do not agree, instead of returning `False`.
+        nondet_tol: how far two backward passes may differ.
+        check_undefined_grad: whether gradients of all results are the sum of those of each alone.
+        check_grad_dtypes: whether gradients have the types of their inputs.
+        check_batched_grad: whether several backward passes at once (`vmap`) give the same.
+        check_batched_forward_grad: whether several forward passes at once do.
+        check_forward_ad: whether tangents agree, too.
+        check_backward_ad: whether gradients do.
+        fast_mode: compare along one random direction, instead of for each pair of elements.
+
+    Raises:
+        GradcheckError: a derivative differs.
+        GradientError: no input needs a gradient, or one has too few digits.
+        AssertionError: neither gradients nor tangents are to be checked.
+
+    Example:
+        >>> import weft as wf
+        >>> x = wf.rand(3, dtype=wf.float64, requires_grad=True)
+        >>> wf.autograd.gradcheck(wf.tanh, x, check_forward_ad=True)
+        True
+    """
+    if not (check_forward_ad or check_backward_ad):
+        raise AssertionError(
+            f"gradcheck: expected check_backward_ad, check_forward_ad or both{at_user_line()}"
+        )
+    args = list(inputs) if isinstance(inputs, list | tuple) else [inputs]
+    check = _Check(func, args, _checked(args), eps, atol, rtol, fast_mode)
+    try:
+        check.numbers()
+        if check_backward_ad:
+            check.backward()
+            check.repeated(nondet_tol, check_grad_dtypes)
+            check.linear(check_undefined_grad)
+        if check_forward_ad:
+            check.forward(check_batched_forward_grad)
+        if check_backward_ad and check_batched_grad:
+            check.batched()
+    except GradcheckError:
+        if raise_exception:
+            raise
+        return False
+    return True
+
+
+def gradgradcheck(
+    func: Function,
+    inputs: Any,
+    grad_outputs: Any = None,
+    eps: float = 1e-6,
+    atol: float = 1e-5,
+    rtol: float = 1e-3,
+    raise_exception: bool = True,
+    nondet_tol: float = 0.0,
+    check_undefined_grad: bool = True,
+    check_grad_dtypes: bool = False,
+    check_batched_grad: bool = False,
+    check_fwd_over_rev: bool = False,
+    check_rev_over_rev: bool = True,
+    fast_mode: bool = False,
+) -> bool:
+    """`gradcheck` of the gradients of `func`, by its inputs and by the cotangents.
+
+    Args:
+        grad_outputs: the cotangents, random by default.
+        check_fwd_over_rev: whether the gradients' tangents are checked.
+        check_rev_over_rev: whether their gradients are.
+    """
+    args = list(inputs) if isinstance(inputs, list | tuple) else [inputs]
+    places = _checked(args)
+    ys = [y for y in _several(func(*args)) if y.lazy.tracked]
+    random = np.random.default_rng(0)
+
+    def drawn(y: Any) -> Any:
+        parts = random.uniform(0.5, 1.5, (2, *y.shape))
+        array = np.asarray(parts[0] + 1j * parts[1] if y.is_complex() else parts[0])
+        return wrap(leaf(array)).to(y.dtype).requires_grad_()
+
+    given = list(map(drawn, ys)) if grad_outputs is None else _several(grad_outputs)
+    count = len(args)
+
+    def slopes(*values: Any) -> tuple[Any, ...]:
+        xs = list(values[:count])
+        for i in places:  # where tangents are checked, only what moves is tracked
+            xs[i] = xs[i] if xs[i].lazy.tracked else xs[i].detach().requires_grad_()
+        found = [y for y in _several(func(*xs)) if y.lazy.tracked]
+        wanted = [xs[i] for i in places]
+        gs = grad(found, wanted, values[count:], create_graph=True, allow_unused=True)
+        return tuple([g for g in gs if g is not None and g.lazy.tracked])
+
+    return gradcheck(
+        slopes, [*args, *given], eps, atol, rtol, raise_exception, nondet_tol,
+        check_undefined_grad, check_grad_dtypes, check_batched_grad,
+        check_forward_ad=check_fwd_over_rev, check_backward_ad=check_rev_over_rev,
+        fast_mode=fast_mode,
+    )  # fmt: skip
+
+
+def _several(found: Any) -> list[Any]:
+    ys = list(found) if isinstance(found, list | tuple) else [found]
+    return [y for y in ys if isinstance(y, Handle)]
+
+
+def _checked(args: Sequence[Any]) -> list[int]:
+    """Which arguments need gradients."""
+    places = [i for i, x in enumerate(args) if isinstance(x, Handle) and x.lazy.tracked]
+    if not places:
+        text = f"gradcheck: expected an input with requires_grad=True{at_user_line()}"
+        raise GradientError(text)
+    for i in places:
+        dtype: DType = args[i].dtype
+        if dtype not in (float64, complex128):
+            wide = complex128 if dtype.is_complex else float64
+            raise GradientError(
+                f"gradcheck: expected input {i} of {wide}, whose digits suffice for differences, "
+                f"got {dtype}; create it with dtype={wide}{at_user_line()}"
+            )
+    return places
+
+
+def _parts(x: Array) -> Array:
+    """The elements as a vector of real numbers: all real parts, then all imaginary ones."""
+    flat = x.reshape(-1)
+    return np.concatenate([flat.real, flat.imag]) if np.iscomplexobj(flat) else flat
+
+
+def _whole(parts: Array, like: Any) -> Any:
+    """A tensor of the shape and type of another, from the parts of its elements."""
+    flat = parts
+    if like.is_complex():
+        size = like.numel()
+        flat = parts[:size] + 1j * parts[size:]
+    return wrap(leaf(np.array(flat.reshape(like.shape), like.dtype.numpy)))
+
+
+def _dims(x: Any) -> int:
+    return x.numel() * (1 + x.is_complex())
+
+
+@dataclass
+class _Check:
+    """One function at one point.
+
+    A derivative is compared as `rows @ jacobian @ columns.T`: with unit matrices element by
+    element, or with one random row and column.
+    """
+
+    func: Function
+    args: list[Any]
+    places: list[int]
+    eps: float
+    atol: float
+    rtol: float
+    fast: bool
+
+    def __post_init__(self) -> None:
+        self.random = np.random.default_rng(0)
+        found = _several(self.func(*self.args))
+        self.outputs = [(n, y) for n, y in enumerate(found) if y.lazy.tracked]
+        self.inert = not self.outputs
+        if self.inert:
+            self.outputs = [(n, y) for n, y in enumerate(found) if y.dtype.is_inexact]
+        self.rows = [self._directions(y) for _, y in self.outputs]
+        self.columns = [self._directions(self.args[i]) for i in self.places]
+        self.expected: list[list[Array]] = []
+
+    def _directions(self, x: Any) -> Array:
+        size = _dims(x)
+        return self.random.uniform(0.1, 1, (1, size)) if self.fast else np.eye(size)
+
+    def numbers(self) -> None:
+        """Find what is expected: for each place, and each output, by central differences."""
+        for place, columns in zip(self.places, self.columns, strict=True):
+            moved = [self._moved(place, column) for column in columns]
+            self.expected.append(
+                [
+                    rows @ np.array([m[k] for m in moved]).reshape(len(moved), rows.shape[1]).T
+                    for k, rows in enumerate(self.rows)
+                ]
+            )
+
+    def _moved(self, place: int, column: Array) -> list[Array]:
+        """How the parts of each output change along a direction."""
+        point = _parts(self.args[place].detach().numpy())
+        ends: list[list[Array]] = []
+        for step in (self.eps, -self.eps):
+            x = _whole(point + step * column, self.args[place]).requires_grad_()
+            ys = _several(self.func(*[x if i == place else a for i, a in enumerate(self.args)]))
+            ends.append([_parts(np.array(ys[n].detach().numpy())) for n, _ in self.outputs])
+        return [(b - a) / (2 * self.eps) for b, a in zip(*ends, strict=True)]
+
+    def _pulled(self, y: Any, place: int, cotangent: Array) -> Array:
+        x = self.args[place]
+        (g,) = grad(y, x, _whole(cotangent, y), retain_graph=True, allow_unused=True)
+        return np.zeros(_dims(x)) if g is None else _parts(g.detach().numpy())
+
+    def backward(self) -> None:
+        """Gradients are what is expected; where nothing needs one, zero is."""
+        for k, (number, y) in enumerate(self.outputs):
+            for i, place in enumerate(self.places):
+                columns = self.columns[i]
+                zero = np.zeros(columns.shape[1])
+                found = np.array(
+                    [zero if self.inert else self._pulled(y, place, row) for row in self.rows[k]]
+                )
+                found = found.reshape(len(self.rows[k]), columns.shape[1]) @ columns.T
+                self._compare("gradient", number, place, found, self.expected[i][k])
+
+    def repeated(self, tolerance: float, types: bool) -> None:
+        """Another backward pass gives the same, and the right types."""
+        for number, y in () if self.inert else self.outputs:
+            cotangent = self._cotangent(y)
+            for place in self.places:
+                x = self.args[place]
+                (g,) = grad(y, x, _whole(cotangent, y), retain_graph=True, allow_unused=True)
+                if types and g is not None and g.dtype is not x.dtype:
+                    raise GradcheckError(
+                        f"gradcheck: expected the gradient of input {place} in {x.dtype}, got "
+                        f"{g.dtype}{at_user_line()}"
+                    )
+                one = np.zeros(_dims(x)) if g is None else _parts(g.detach().numpy())
+                other = self._pulled(y, place, cotangent)
+                if np.abs(one - other).max(initial=0) > tolerance:
+                    raise GradcheckError(
+                        f"gradcheck: two backward passes from output {number} give input {place} "
+                        f"other gradients; nondet_tol says how far they may differ{at_user_line()}"
+                    )
+
+    def linear(self, together: bool) -> None:
+        """Gradients are linear: zero of zero and, `together`, the sum over the outputs."""
+        if self.inert:
+            return
+        for number, y in self.outputs:
+            for place in self.places:
+                if np.abs(self._pulled(y, place, np.zeros(_dims(y)))).max(initial=0) > 0:
+                    raise GradcheckError(
+                        f"gradcheck: expected a gradient of input {place} of zero where nothing "
+                        f"flows into output {number}; multiply by the gradient that backward is "
+                        f"given{at_user_line()}"
+                    )
+        if not together or len(self.outputs) < 2:
+            return
+        ys = [y for _, y in self.outputs]
+        given = [self._cotangent(y) for y in ys]
+        for place in self.places:
+            parts = [self._pulled(y, place, g) for y, g in zip(ys, given, strict=True)]
+            wholes = [_whole(g, y) for y, g in zip(ys, given, strict=True)]
+            (g,) = grad(ys, self.args[place], wholes, retain_graph=True, allow_unused=True)
+            found = np.zeros_like(parts[0]) if g is None else _parts(g.detach().numpy())
+            if not np.allclose(found, sum(parts), self.rtol, self.atol):
+                raise GradcheckError(
+                    f"gradcheck: expected the gradient of input {place} to be the sum of those of "
+                    f"each output alone, the others undefined{at_user_line()}"
+                )
+
+    def _cotangent(self, y: Any) -> Array:
+        return self.random.uniform(0.1, 1, _dims(y))
+
+    def forward(self, batched: bool) -> None:
+        """Tangents are what is expected."""
+        for i, place in enumerate(self.places):
+            moved = [self._pushed(place, column) for column in self.columns[i]]
+            for k, (number, _) in enumerate(self.outputs):
+                found = np.array([m[k] for m in moved]).reshape(len(moved), self.rows[k].shape[1])
+                self._compare("tangent", number, place, self.rows[k] @ found.T, self.expected[i][k])
+            if batched:
+                self._batched_forward(place)
+
+    def _tangents(self, place: int, tangent: Any) -> list[Any]:
+        args = [x.detach() if isinstance(x, Handle) else x for x in self.args]
+        with dual_level():
+            args[place] = make_dual(args[place], tangent)
+            ys = _several(self.func(*args))
+            return [unpack_dual(ys[n]).tangent for n, _ in self.outputs]
+
+    def _pushed(self, place: int, column: Array) -> list[Array]:
+        tangents = self._tangents(place, _whole(column, self.args[place]))
+        return [
+            np.zeros(_dims(y)) if t is None else _parts(np.array(t.detach().numpy()))
+            for t, (_, y) in zip(tangents, self.outputs, strict=True)
+        ]
+
+    def _batched_forward(self, place: int) -> None:
+        columns = [self._cotangent(self.args[place]) for _ in range(2)]
+        apart = [self._pushed(place, column) for column in columns]
+
+        def tangents(t: Any) -> tuple[Any, ...]:
+            found = self._tangents(place, t)
+            pairs = zip(found, self.outputs, strict=True)
+            return tuple([y.detach() * 0 if x is None else x for x, (_, y) in pairs])
+
+        try:
+            both = vmap(tangents)(stack([_whole(c, self.args[place]) for c in columns]))
+        except WeftError as error:
+            raise GradcheckError(f"gradcheck: vmap of the tangents failed: {error}") from error
+        for k, (number, _) in enumerate(self.outputs):
+            for n in range(2):
+                found = _parts(both[k][n].detach().numpy())
+                self._compare("batched tangent", number, place, found[None], apart[n][k][None])
+
+    def batched(self) -> None:
+        """Several backward passes at once give what each gives."""
+        for number, y in () if self.inert else self.outputs:
+            rows = [self._cotangent(y) for _ in range(2)]
+            cotangents = stack([_whole(row, y) for row in rows])
+            for place in self.places:
+                x = self.args[place]
+                try:
+                    (gs,) = grad(
+                        y, x, cotangents, retain_graph=True, allow_unused=True,
+                        is_grads_batched=True,
+                    )  # fmt: skip
+                except WeftError as error:
+                    text = f"gradcheck: vmap of the backward pass failed: {error}"
+                    raise GradcheckError(text) from error
+                for n, row in enumerate(rows):
+                    zero = np.zeros(_dims(x))
+                    found = zero if gs is None else _parts(gs[n].detach().numpy())
+                    expected = self._pulled(y, place, row)
+                    self._compare("batched gradient", number, place, found[None], expected[None])
+
+    def _compare(self, what: str, number: int, place: int, found: Array, expected: Array) -> None:
+        if np.allclose(found, expected, self.rtol, self.atol):
+            return
+        at = np.unravel_index(int(np.argmax(np.abs(found - expected))), found.shape)
+        y, x = dict(self.outputs)[number], self.args[place]
+        where = f", most for elements {int(at[0]) % y.numel()} and {int(at[1]) % x.numel()}"
+        by = "by central differences" if what in ("gradient", "tangent") else "one at a time"
+        raise GradcheckError(
+            f"gradcheck: the {what} of output {number} by input {place} differs"
+            f"{'' if self.fast else where}: expected "
+            f"{expected[at]:.10g} {by}, got {found[at]:.10g}{at_user_line()}"
+        )
