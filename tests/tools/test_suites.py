@@ -19,6 +19,7 @@ import torch
 import torch.nn.functional as F
 from torch.no_such_part import decorate
 from torch.nothing import Base
+from torch.autograd.gradcheck import gradcheck
 
 CONSTANT = torch.no_such_constant
 DEVICES = [torch.device("cpu"), torch.device("cuda:0")]
@@ -33,6 +34,10 @@ def decorated():
 
 class Derived(Base):
     pass
+
+
+for name in CONSTANT.modules.__all__:
+    raise AssertionError("it has no names")
 
 
 class TestIt(unittest.TestCase):
@@ -51,6 +56,30 @@ class TestIt(unittest.TestCase):
 
     def test_lacks_what_decorates(self):
         decorated()
+
+    @decorate
+    def test_lacks_its_decorator(self):
+        pass
+
+    @torch.backends.cudnn.flags(enabled=False)
+    def test_flags_change_nothing(self):
+        self.assertTrue(torch.nn.modules.__all__.index("Linear") >= 0)
+        self.assertNotIn("functional", torch.nn.modules.__all__)
+
+    def test_functions_called_like_modules(self):
+        x = torch.ones(2, dtype=torch.float64, requires_grad=True)
+        self.assertTrue(torch.autograd.gradcheck(torch.sin, (x,)))
+
+    def test_hooks_are_forgotten(self):
+        module, calls = torch.nn.modules.module, []
+        module.register_module_forward_hook(lambda *given: calls.append(1))
+        module.register_module_forward_pre_hook(lambda *given: calls.append(2))
+        module._global_forward_hooks = {}
+        torch.nn.Linear(1, 1)(torch.ones(1))
+        self.assertEqual(calls, [2])
+        module._global_forward_pre_hooks = {}
+        torch.nn.Linear(1, 1)(torch.ones(1))
+        self.assertEqual(calls, [2])
 
     def test_lacks_a_base(self):
         Derived()
@@ -140,6 +169,10 @@ def test_every_kind_of_outcome_is_told(checkout, capsys):
         "test_lacks_a_function": "failed",
         "test_lacks_what_the_import_gave": "failed",
         "test_lacks_what_decorates": "failed",
+        "test_lacks_its_decorator": "failed",
+        "test_flags_change_nothing": "passed",
+        "test_functions_called_like_modules": "passed",
+        "test_hooks_are_forgotten": "passed",
         "test_lacks_a_base": "failed",
         "test_lacks_a_module": "failed",
         "test_on_cuda": "excluded",
@@ -153,7 +186,8 @@ def test_every_kind_of_outcome_is_told(checkout, capsys):
     for test, path in {
         "test_lacks_a_function": "torch.no_such_function",
         "test_lacks_what_the_import_gave": "torch.no_such_constant",
-        "test_lacks_what_decorates": "torch.no_such_part.decorate()",
+        "test_lacks_what_decorates": "torch.no_such_part.decorate: ",
+        "test_lacks_its_decorator": "torch.no_such_part.decorate: ",
         "test_lacks_a_base": "torch.nothing.Base",
         "test_lacks_a_module": "torch.no_such_module",
     }.items():
@@ -161,7 +195,7 @@ def test_every_kind_of_outcome_is_told(checkout, capsys):
     assert "took longer than 2 s" in found["test_is_too_slow"]["error"]
     assert found["test_crashes"]["error"] == "process ended with 9"
     printed = capsys.readouterr().out
-    assert "| test_it | 2 | 8 | 20.0% | 1 | 1 |" in printed
+    assert "| test_it | 5 | 9 | 35.7% | 1 | 1 |" in printed
     assert "| CUDA and other devices: Weft is for CPUs | 1 |" in printed
     assert "test_it::TestIt::test_fails\n    AssertionError: 2.0 != 3" in printed
 

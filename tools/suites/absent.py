@@ -6,8 +6,10 @@ touch: there a stand-in takes part in anything. Once tests run, using it raises 
 
 from __future__ import annotations
 
+import functools
 import sys
 from collections.abc import Iterator
+from types import FunctionType
 from typing import Any, NoReturn
 
 
@@ -48,6 +50,8 @@ class Absent:
         raise AttributeError(f"{self._path}: Weft has none")
 
     def __getattr__(self, name: str) -> Any:
+        if name == "__all__":
+            return []
         if name.startswith("__") and name.endswith("__") and name != "__call__":
             raise AttributeError(name)
         if not Phase.forgives():
@@ -56,10 +60,19 @@ class Absent:
         return part
 
     def __call__(self, *arguments: Any, **named: Any) -> Any:
-        """Decorates, or makes something absent; refused once tests run."""
+        """Makes something absent, or decorates a test, which fails; refused once tests run."""
         if Phase.running:
             self._refuse()
+        if len(arguments) == 1 and isinstance(arguments[0], FunctionType):
+            return self._decorated(arguments[0])
         return Absent(f"{self._path}()")
+
+    def _decorated(self, function: FunctionType) -> FunctionType:
+        @functools.wraps(function)
+        def refused(*arguments: Any, **named: Any) -> NoReturn:
+            self._refuse()
+
+        return refused
 
     def __mro_entries__(self, bases: tuple[object, ...]) -> tuple[type, ...]:
         return (type("AbsentBase", (AbsentBase,), {"absent_path": self._path}),)

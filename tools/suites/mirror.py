@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 import importlib
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from importlib.abc import Loader, MetaPathFinder
 from importlib.machinery import ModuleSpec, PathFinder, SourceFileLoader
@@ -26,6 +26,7 @@ class Library:
         folder: the checkout; its own files are loaded from there where `own` says so.
         modules: a mirrored module's name to Weft's module.
         supplied: a mirrored module's name to attributes that are neither Weft's nor absent.
+        assigned: a mirrored module's name to what is called with a value assigned to an attribute.
         own: packages that are the checkout's own text (its test harness).
         patches: attributes set on a module of its own text after that has run.
         classes: names of classes whose missing attributes are absent in the checkout's text.
@@ -36,14 +37,16 @@ class Library:
     folder: Path
     modules: Mapping[str, str]
     supplied: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+    assigned: Mapping[str, Mapping[str, Callable[[Any], None]]] = field(default_factory=dict)
     own: tuple[str, ...] = ()
     patches: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
     classes: tuple[str, ...] = ()
     flags: tuple[str, ...] = ()
 
     def names(self, module: str) -> bool:
-        """Whether a table says what this module is."""
-        return module in self.modules or module in self.supplied or module in self.own
+        """Whether a table says what this module, or one inside it, is."""
+        tables = (*self.modules, *self.supplied, *self.own)
+        return any(name == module or name.startswith(module + ".") for name in tables)
 
     def roots(self) -> frozenset[str]:
         """The top-level names that mean Weft or are supplied."""
@@ -65,7 +68,7 @@ class Mirror(ModuleType):
             return [name for name in dir(self) if not name.startswith("_")]
         if name.startswith("__") and name.endswith("__") and not name.startswith(REFLECTED):
             raise AttributeError(path)  # Python itself asks
-        if path in sys.modules or self._library.names(path):
+        if self._named(name) or (path in sys.modules and self._may_be_module(name)):
             return importlib.import_module(path)
         try:
             value = getattr(self._target, name)
@@ -74,6 +77,22 @@ class Mirror(ModuleType):
         if isinstance(value, ModuleType):  # its attributes are to be looked up the same way
             return importlib.import_module(path)
         return value
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        if isinstance(value, Mirror) and not self._may_be_module(name):
+            return  # Python sets what it has imported; the function of that name is meant
+        assign = self._library.assigned.get(self.__name__, {}).get(name)
+        if assign is None:
+            super().__setattr__(name, value)
+        else:
+            assign(value)
+
+    def _may_be_module(self, name: str) -> bool:
+        value = getattr(self._target, name, None)
+        return value is None or isinstance(value, ModuleType) or self._named(name)
+
+    def _named(self, name: str) -> bool:
+        return self._library.names(f"{self.__name__}.{name}")
 
     def _absent(self, path: str) -> Any:
         if not Phase.forgives(depth=3):

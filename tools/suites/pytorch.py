@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from contextlib import nullcontext
+from collections.abc import Callable
+from contextlib import ContextDecorator, nullcontext
+from functools import partial
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -12,6 +14,7 @@ from tools.suites.absent import Absent, Phase
 from tools.suites.mirror import Library
 from tools.suites.raising import RaisingTestCase
 from weft.errors import ConfigError
+from weft.nn.hook import GLOBAL
 
 MODULES = {
     "torch": "weft",
@@ -21,6 +24,12 @@ MODULES = {
     "torch._functorch.vmap": "weft.func",
     "torch.autograd.forward_ad": "weft.autograd.forward_ad",
     "torch.random": "weft",
+    "torch.nn.modules": "weft.nn",
+    "torch.nn.modules.batchnorm": "weft.nn.normalization",
+    "torch.nn.modules.conv": "weft.nn.convolution",
+    "torch.nn.modules.lazy": "weft.nn.lazy",
+    "torch.nn.modules.module": "weft.nn",
+    "torch.nn.modules.utils": "weft.nn.utils",
 }
 
 
@@ -31,6 +40,7 @@ def library(folder: Path) -> Library:
         folder=folder.resolve(),
         modules=MODULES,
         supplied=supplied(),
+        assigned={"torch.nn.modules.module": global_hooks()},
         own=("torch.testing",),
         patches={
             "torch.testing._internal.common_utils": {
@@ -66,13 +76,55 @@ def supplied() -> dict[str, dict[str, Any]]:
             "is_built": lambda: False,
             "matmul": SimpleNamespace(allow_tf32=False),
         },
-        "torch.backends.cudnn": {"is_acceptable": lambda x: False, "version": lambda: None},
+        "torch.backends.cudnn": {
+            "is_acceptable": lambda x: False,
+            "version": lambda: None,
+            "flags": NoFlags,
+        },
+        "torch.nn.modules": {"__all__": layers()},
         "torch.backends.mkl": {"is_available": lambda: False},
         "torch.backends.mkldnn": {"is_available": lambda: False},
         "torch.backends.mps": {"is_available": lambda: False},
         "torch.sparse": {"check_sparse_tensor_invariants": NoSparseChecks},
         "expecttest": {"ACCEPT": False, "TestCase": ExpectTestCase},
     }
+
+
+def layers() -> list[str]:
+    """The names of all modules that Weft has."""
+    kinds = {name: kind for name, kind in vars(weft.nn).items() if isinstance(kind, type)}
+    return sorted(name for name, kind in kinds.items() if issubclass(kind, weft.nn.Module))
+
+
+def global_hooks() -> dict[str, Callable[[Any], None]]:
+    """What tests do to be rid of hooks of all modules: assign an empty dictionary."""
+    kinds = {
+        "_global_forward_pre_hooks": "before",
+        "_global_forward_hooks": "after",
+        "_global_backward_pre_hooks": "backward_before",
+        "_global_backward_hooks": "backward",
+    }
+    return {name: partial(forget_hooks, kind) for name, kind in kinds.items()}
+
+
+def forget_hooks(kind: str, nothing: Any) -> None:
+    """Removes the hooks of all modules of one kind."""
+    for number, hook in list(GLOBAL.items()):
+        if hook[0] == kind:
+            del GLOBAL[number]
+
+
+class NoFlags(ContextDecorator):
+    """Settings of a library for other devices, which change nothing here."""
+
+    def __init__(self, **flags: Any) -> None:
+        self.flags = flags
+
+    def __enter__(self) -> None:
+        """Nothing is set."""
+
+    def __exit__(self, *problem: object) -> None:
+        """Nothing is set back."""
 
 
 class AnyDtype(type):
