@@ -174,11 +174,6 @@ def test_pooling_and_resizing_of_whole_numbers():
             pixels,
             grad=False,
         )
-    resized = [
-        m.nn.functional.interpolate(m.tensor(pixels), (6, 3), mode="bilinear").numpy().astype(int)
-        for m in (wf, torch)
-    ]
-    assert abs(resized[0] - resized[1]).max() <= 1  # PyTorch's weights are of 16 bits
 
 
 def test_norms_that_count():

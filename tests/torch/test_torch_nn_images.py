@@ -203,6 +203,19 @@ def test_image_layer(name, seed):
 
 
 @pytest.mark.parametrize("mode", ["bilinear", "bicubic"])
+@pytest.mark.parametrize("to", [{"size": (31, 8)}, {"size": (16, 40)}, {"scale_factor": 0.37}])
+@pytest.mark.parametrize("corners", [False, True])
+@pytest.mark.parametrize("smooth", [False, True])
+def test_images_of_bytes_are_equal(mode, to, corners, smooth):
+    options = {"mode": mode, "align_corners": corners, "antialias": smooth, **to}
+    x = np.random.default_rng(0).integers(0, 256, (2, 3, 16, 16)).astype(np.uint8)
+    expected = torch.nn.functional.interpolate(torch.tensor(x), **options)
+    found = wf.nn.functional.interpolate(wf.tensor(x), **options)
+    assert found.dtype == wf.uint8
+    np.testing.assert_array_equal(found.numpy(), expected.numpy())
+
+
+@pytest.mark.parametrize("mode", ["bilinear", "bicubic"])
 @pytest.mark.parametrize("to", [{"size": (3, 9)}, {"size": (20, 2)}, {"scale_factor": 0.37}])
 @pytest.mark.parametrize("corners", [False, True])
 def test_antialiased_images(mode, to, corners):

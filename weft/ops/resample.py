@@ -13,7 +13,7 @@ from typing import Any, Final
 import numpy as np
 
 from weft.errors import GraphError, ShapeError
-from weft.ir.dtype import float32
+from weft.ir.dtype import float32, float64
 from weft.ir.node import Value
 from weft.ir.shape import Shape, normal_axis, show
 from weft.ops.base import Array, Case, Pull, at_user_line, catalogue, constant_of, defop
@@ -178,6 +178,50 @@ def _smooth(old: int, new: int, mode: str, ratio: float) -> Array:
     places = np.arange(old)
     weights = weigh(np.abs(places + 0.5 - centre) / wide) * ((places >= first) & (places < last))
     return weights / weights.sum(axis=1, keepdims=True)
+
+
+def interpolate_bytes(
+    x: Value, size: Sequence[int], mode: str, align_corners: bool, scales: Any, antialias: bool
+) -> Value:
+    """`interpolate` of uint8 images (`linear` or `cubic`) in fixed point, as Pillow and PyTorch do.
+
+    The last axis goes first; what lies between the axes is rounded to bytes, too.
+    """
+    y = catalogue.cast(x, dtype=float64)
+    for axis in reversed(range(1, len(size) + 1)):
+        old, new = concrete(x)[axis], size[axis - 1]
+        ratio = old / new if scales is None else 1 / scales[axis - 1]
+        if old == new and ratio == 1:
+            continue
+        step = (old - 1) / max(new - 1, 1) if align_corners else ratio
+        matrix = (
+            _smooth(old, new, mode, step)
+            if antialias
+            else _dense(_TAPS[mode](old, new, ratio, align_corners), old)
+        )
+        whole, one = _fixed(matrix)
+        y = catalogue.floor((_by_matrix(y, axis, whole) + one / 2) / one)
+        y = catalogue.maximum(
+            catalogue.minimum(y, constant_of(255.0, float64)), constant_of(0.0, float64)
+        )
+    return catalogue.cast(y, dtype=x.dtype)
+
+
+def _dense(taps: Taps, old: int) -> Array:
+    """The matrix (new, old) of places and their weights."""
+    matrix = np.zeros((len(taps[0][0]), old))
+    for places, weights in taps:
+        np.add.at(matrix, (np.arange(len(matrix)), places), weights)
+    return matrix
+
+
+def _fixed(matrix: Array) -> tuple[Array, float]:
+    """Weights as whole numbers that 16 bits hold, and the number that stands for 1."""
+    most, bits = matrix.max(), 0
+    while bits < 22 and int(0.5 + most * 2 ** (bits + 1)) < 1 << 15:
+        bits += 1
+    scaled = matrix * 2.0**bits
+    return np.trunc(scaled + np.copysign(0.5, scaled)), 2.0**bits
 
 
 def cubic_weights(part: Any) -> tuple[Any, Any, Any, Any]:

@@ -9,11 +9,12 @@ from weft import ops
 from weft.eager.argument import dims_of
 from weft.eager.call import cast, lazy_of, recorded, wrap
 from weft.errors import ShapeError
-from weft.ir.dtype import float32
+from weft.ir.dtype import float32, uint8
 from weft.ir.node import Value
 from weft.ir.shape import known, show
 from weft.nn.functional.layout import channels_last, sizes_of
 from weft.ops.base import at_user_line, catalogue
+from weft.ops.resample import interpolate_bytes
 
 # PyTorch's name -> the catalogue's, and how many spatial dimensions it is for
 _MODES = {
@@ -26,6 +27,11 @@ _MODES = {
 @recorded
 def _interpolate(x: Value, **static: Any) -> Value:
     return channels_last(ops.interpolate)(x, **static)
+
+
+@recorded
+def _interpolate_bytes(x: Value, **static: Any) -> Value:
+    return channels_last(interpolate_bytes)(x, **static)
 
 
 def interpolate(
@@ -79,6 +85,8 @@ def interpolate(
         "size": sizes, "mode": found, "align_corners": bool(align_corners), "scales": scales,
         "antialias": bool(antialias),
     }  # fmt: skip
+    if dtype == uint8 and found in ("linear", "cubic") and spatial == 2:
+        return _interpolate_bytes(input, **static)
     if not dtype.is_integer:
         return _interpolate(input, **static)
     return _interpolate(wrap(cast(lazy, float32)), **static).add(0.5).floor().to(dtype)
