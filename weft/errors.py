@@ -81,6 +81,10 @@ class TracerError(WeftError, TypeError, RuntimeError):
     """A value was looked at that a traced function's argument only stands for."""
 
 
+class UndefinedRuleError(GradientError, NotImplementedError):
+    """A function of the user's own that lacks its forward or backward function, or its tangents."""
+
+
 class TreeError(WeftError, ValueError, RuntimeError):
     """Nested structures that do not match."""
 

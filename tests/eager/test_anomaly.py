@@ -154,3 +154,21 @@ def test_set_detect_anomaly_as_a_context():
     wf.autograd.set_detect_anomaly(True)
     assert wf.autograd.is_anomaly_enabled()
     wf.autograd.set_detect_anomaly(False)
+
+
+class Constant(wf.autograd.Function):
+    @staticmethod
+    def forward(ctx, x):
+        return x * 2
+
+    @staticmethod
+    def backward(ctx, g):
+        return wf.tensor([1.0, float("nan")])
+
+
+def test_a_gradient_that_is_given_as_nan_is_found():
+    x = wf.ones(2, requires_grad=True)
+    y = Constant.apply(x).sum()
+    found = pytest.raises(errors.GradientError, match=r"own function at \[1\]")
+    with wf.autograd.detect_anomaly(), found:
+        y.backward()

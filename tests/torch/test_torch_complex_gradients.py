@@ -223,7 +223,7 @@ def test_hessians_pair_as_products_do():
     np.testing.assert_allclose(np.diag(hessian.numpy()).imag != 0, [True] * 3)
     slope = functional.vjp(lambda x: functional.vjp(f, x, create_graph=True)[1], x, v)[1]
     np.testing.assert_allclose(product.numpy(), slope.numpy(), rtol=1e-9)
-    with pytest.raises(DTypeError, match="vhp: expected inputs that are tensors, got int"):
+    with pytest.raises(DTypeError, match="vhp: expected inputs of tensors alone, got int"):
         functional.vhp(f, (x, 2), v)
 
 

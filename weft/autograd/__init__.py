@@ -5,6 +5,7 @@ from __future__ import annotations
 from weft.autograd import forward_ad, function, functional
 from weft.autograd.gradcheck import gradcheck, gradgradcheck
 from weft.autograd.gradient import grad
+from weft.autograd.variable import Variable
 from weft.eager.anomaly import detect_anomaly, is_anomaly_enabled, set_detect_anomaly
 from weft.eager.autograd import backward
 from weft.eager.custom import Function
@@ -18,6 +19,7 @@ from weft.eager.mode import (
 
 __all__ = [
     "Function",
+    "Variable",
     "backward",
     "detect_anomaly",
     "enable_grad",

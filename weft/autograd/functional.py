@@ -6,19 +6,27 @@ In reverse mode they are, of complex numbers, the conjugates of what `weft.func`
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable
-from typing import Any
+from typing import Any, TypeVar, cast
 
 from weft import func as functions
 from weft.eager.autograd import grad
 from weft.eager.creation import ones_like
 from weft.eager.handle import Handle
 from weft.eager.imaginary import conj
+from weft.eager.mode import enable_grad
 from weft.errors import DTypeError, GradientError, ShapeError, TracerError
 from weft.func.tree import map_structure
 from weft.ops.base import at_user_line
 
 Function = Callable[..., Any]
+_F = TypeVar("_F", bound=Function)
+
+
+def _recorded(function: _F) -> _F:
+    """Whatever `no_grad()` is around it, what the function computes can be differentiated."""
+    return cast("_F", enable_grad(function))
 
 
 def _is_one(x: Any) -> bool:
@@ -41,14 +49,34 @@ class _Point:
     def __init__(self, inputs: Any, create_graph: bool, strict: bool, what: str) -> None:
         self.single = _is_one(inputs)
         self.inputs: tuple[Any, ...] = (inputs,) if self.single else tuple(inputs)
-        wrong = [type(x).__name__ for x in self.inputs if not _is_one(x)]
-        if wrong:
-            raise DTypeError(
-                f"{what}: expected inputs that are tensors, got {', '.join(wrong)}{at_user_line()}"
-            )
         self.create_graph = create_graph
         self.strict = strict
         self.what = what
+        self._tensors("inputs", self.inputs)
+
+    def _tensors(self, name: str, values: tuple[Any, ...]) -> None:
+        wrong = [type(x).__name__ for x in values if not _is_one(x)]
+        if wrong:
+            raise DTypeError(
+                f"{self.what}: expected {name} of tensors alone, got {', '.join(wrong)}"
+                f"{at_user_line()}"
+            )
+
+    def checked(self, function: Function) -> Function:
+        """The function, which has to return tensors.
+
+        Raises:
+            DTypeError: it returns something else.
+        """
+
+        @functools.wraps(function)
+        def tensors(*args: Any) -> Any:
+            found = function(*args)
+            results: Any = found if isinstance(found, list | tuple) else (found,)
+            self._tensors("results", tuple(results))
+            return found
+
+        return tensors
 
     def directions(self, v: Any, like: Any) -> Any:
         """`v`, one direction for each of `like`; 1 by default, which only a single number has.
@@ -65,6 +93,7 @@ class _Point:
             given: tuple[Any, ...] = (ones_like(wanted[0]),)
         else:
             given = (v,) if _is_one(v) else tuple(v)
+            self._tensors("v", given)
         shapes = [tuple(x.shape) for x in wanted]
         if [tuple(x.shape) for x in given] != shapes:
             raise ShapeError(f"{self.what}: v: expected shapes {shapes}{at_user_line()}")
@@ -107,6 +136,7 @@ def _like(results: Any, directions: tuple[Any, ...]) -> Any:
     return directions[0] if _is_one(results) else type(results)(directions)
 
 
+@_recorded
 def vjp(
     func: Function, inputs: Any, v: Any = None, create_graph: bool = False, strict: bool = False
 ) -> tuple[Any, Any]:
@@ -117,12 +147,14 @@ def vjp(
     [2.0, 40.0]
     """
     point = _Point(inputs, create_graph, strict, "vjp")
+    func = point.checked(func)
     point.check(func)
     results, pull = functions.vjp(func, *point.inputs)
     found = _turned(pull(_turned(_like(results, point.directions(v, results)))))
     return point.shown(results), point.shown(point.alone(found))
 
 
+@_recorded
 def jvp(
     func: Function, inputs: Any, v: Any = None, create_graph: bool = False, strict: bool = False
 ) -> tuple[Any, Any]:
@@ -133,11 +165,13 @@ def jvp(
     [2.0, 40.0]
     """
     point = _Point(inputs, create_graph, strict, "jvp")
+    func = point.checked(func)
     point.check(func)
     found = functions.jvp(func, point.inputs, point.directions(v, point.inputs))
     return point.shown(found[0]), point.shown(found[1])
 
 
+@_recorded
 def jacobian(
     func: Function,
     inputs: Any,
@@ -162,6 +196,7 @@ def jacobian(
     [[2.0, 0.0], [0.0, 4.0]]
     """
     point = _Point(inputs, create_graph, strict, "jacobian")
+    func = point.checked(func)
     point.check(func)
     argnums = 0 if point.single else tuple(range(len(point.inputs)))
     if strategy == "forward-mode":
@@ -175,6 +210,7 @@ def jacobian(
         return point.shown(_turned(rows(*point.inputs)))
 
 
+@_recorded
 def hessian(
     func: Function,
     inputs: Any,
@@ -190,6 +226,7 @@ def hessian(
     [[6.0, 0.0], [0.0, 12.0]]
     """
     point = _Point(inputs, create_graph, strict, "hessian")
+    func = point.checked(func)
     point.check(func)
     argnums = 0 if point.single else tuple(range(len(point.inputs)))
 
@@ -201,6 +238,7 @@ def hessian(
     return point.shown(_turned(functions.jacobian(slopes, argnums)(*point.inputs)))
 
 
+@_recorded
 def vhp(
     func: Function, inputs: Any, v: Any = None, create_graph: bool = False, strict: bool = False
 ) -> tuple[Any, Any]:
@@ -210,7 +248,27 @@ def vhp(
     >>> vhp(lambda x: (x * x * x).sum(), wf.tensor([1.0, 2.0]), wf.ones(2))[1].tolist()
     [6.0, 12.0]
     """
-    point = _Point(inputs, create_graph, strict, "vhp")
+    return _hessian_product("vhp", func, inputs, v, create_graph, strict)
+
+
+@_recorded
+def hvp(
+    func: Function, inputs: Any, v: Any = None, create_graph: bool = False, strict: bool = False
+) -> tuple[Any, Any]:
+    """`vhp`: Hessians are symmetric.
+
+    >>> import weft as wf
+    >>> hvp(lambda x: (x * x * x).sum(), wf.tensor([1.0, 2.0]), wf.ones(2))[1].tolist()
+    [6.0, 12.0]
+    """
+    return _hessian_product("hvp", func, inputs, v, create_graph, strict)
+
+
+def _hessian_product(
+    what: str, func: Function, inputs: Any, v: Any, create_graph: bool, strict: bool
+) -> tuple[Any, Any]:
+    point = _Point(inputs, create_graph, strict, what)
+    func = point.checked(func)
     point.check(func)
     argnums = tuple(range(len(point.inputs)))
     directions = point.directions(v, point.inputs)
@@ -222,15 +280,3 @@ def vhp(
     _, pull, value = functions.vjp(both, *point.inputs, has_aux=True)
     found = _turned(pull(_turned(directions)))
     return point.shown(value), point.shown(point.alone(found))
-
-
-def hvp(
-    func: Function, inputs: Any, v: Any = None, create_graph: bool = False, strict: bool = False
-) -> tuple[Any, Any]:
-    """`vhp`: Hessians are symmetric.
-
-    >>> import weft as wf
-    >>> hvp(lambda x: (x * x * x).sum(), wf.tensor([1.0, 2.0]), wf.ones(2))[1].tolist()
-    [6.0, 12.0]
-    """
-    return vhp(func, inputs, v, create_graph, strict)

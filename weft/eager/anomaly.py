@@ -304,3 +304,8 @@ def check_gradients(gradients: Sequence[Lazy]) -> None:
         found = inspector.report
         more = "" if found.infinity is None else f"\n  before that, {found.infinity}"
         raise GradientError(f"backward: {found.nan}{more}")
+    for g in gradients:
+        place = None if g.array is None else _first(g.array, np.isnan)
+        if g.array is not None and place is not None:
+            found = _finding(g.array, place, "the user's own function", "backward", None)
+            raise GradientError(f"backward: {found}")

@@ -13,7 +13,7 @@ from weft.eager.lazy import Lazy, begun, trace
 from weft.eager.mode import no_grad
 from weft.eager.plan import Plan, recall, remember
 from weft.eager.turning import turned
-from weft.errors import GradientError, ShapeError
+from weft.errors import GradientError, ShapeError, UndefinedRuleError
 from weft.ir.node import TensorType, Value
 from weft.ir.shape import known, show
 from weft.ops.base import at_user_line, catalogue
@@ -129,7 +129,7 @@ class Call:
         try:
             seen = {i: turned(g) for i, g in gs.items()}
             reached = [None if p is None else seen.get(p) for p in self.places]
-            found = self.function.backward(context, *map(self._or_zeros, reached, self.kinds))
+            found = self._rule()(context, *map(self._or_zeros, reached, self.kinds))
         finally:
             context.public = {}
         grads = found if isinstance(found, tuple) else (found,)
@@ -145,6 +145,20 @@ class Call:
             if x is not None and g is not None
         ]
 
+    def _rule(self) -> Callable[..., Any]:
+        """The backward function, under the one name or the other."""
+        function = self.function
+        rule: Callable[..., Any] | None = getattr(function, "backward", None)
+        if rule is not None and function.vjp is not None:
+            raise GradientError(
+                f"{function.__name__}: has both backward and vjp, which are two names of one "
+                f"function; define one{at_user_line()}"
+            )
+        rule = function.vjp if rule is None else rule
+        if rule is None:
+            raise _undefined(function, "backward(ctx, *gradients)")
+        return rule
+
     def push(self, tangents: Sequence[Lazy | None]) -> dict[int, Lazy]:
         """Tangents of the results that move, from those of the inputs.
 
@@ -153,7 +167,7 @@ class Call:
         """
         name = f"{self.function.__name__}.jvp"
         if self.function.jvp is None:
-            raise GradientError(
+            raise UndefinedRuleError(
                 f"{name}: is needed for derivatives in forward mode; define jvp(ctx, *tangents), "
                 f"or differentiate in reverse mode{at_user_line()}"
             )
@@ -198,6 +212,12 @@ def _fitting(g: Any, x: Lazy, name: str, kind: str, of: str) -> Lazy:
     return found
 
 
+def _undefined(function: type[Function], rule: str) -> UndefinedRuleError:
+    return UndefinedRuleError(
+        f"{function.__name__}: expected a static method {rule}, got none; define it{at_user_line()}"
+    )
+
+
 class Function:
     """An operation with a gradient of its own; inherit from it, and call `apply`.
 
@@ -205,7 +225,8 @@ class Function:
     each argument, `None` where there is none. Alternatively `forward(*args)` takes no context, and
     `setup_context(ctx, inputs, output)` keeps what the backward function needs. Neither is recorded
     for gradients, except that `create_graph=True` records the backward function. Derivatives in
-    forward mode need `jvp(ctx, *tangents)`, which returns the tangents of the results.
+    forward mode need `jvp(ctx, *tangents)`, which returns the tangents of the results. `vjp` is
+    another name of `backward`.
 
     In a traced function (`weft.func.jit`) both are recorded once and look at no values.
 
@@ -227,11 +248,25 @@ class Function:
     forward: ClassVar[Callable[..., Any]]
     backward: ClassVar[Callable[..., Any]]
     setup_context: ClassVar[Callable[..., None] | None] = None
+    vjp: ClassVar[Callable[..., Any] | None] = None
     jvp: ClassVar[Callable[..., Any] | None] = None
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        """Refuse: functions are not called, and have no instances of use."""
+        name = type(self).__name__
+        raise GradientError(f"{name}: call {name}.apply(...){at_user_line()}")
 
     @classmethod
     def apply(cls, *args: Any) -> Any:
-        """Call the operation."""
+        """Call the operation.
+
+        Raises:
+            UndefinedRuleError: there is no forward function.
+            GradientError: what was marked as changed in place is no result, or is a leaf that needs
+                a gradient.
+        """
+        if getattr(cls, "forward", None) is None:
+            raise _undefined(cls, "forward(ctx, *args)")
         inputs = [x.lazy if isinstance(x, Handle) and x.lazy.tracked else None for x in args]
         context = Context(tuple([x is not None for x in inputs]))
         with no_grad():
@@ -240,13 +275,29 @@ class Function:
             else:
                 found = cls.forward(*args)
                 cls.setup_context(context, args, found)
+        results = found if isinstance(found, tuple) else (found,)
+        _check_dirty(cls.__name__, context.dirty, results)
         if not (trace.now.grad_mode and any(context.needs_input_grad)):
             return found
         kinds = [x.lazy.type if isinstance(x, Handle) else None for x in args]
         types = [t if t is not None and t.dtype.is_inexact else None for t in kinds]
         call = Call(cls, context, inputs, types)
-        results = _connected(call, found if isinstance(found, tuple) else (found,))
+        results = _connected(call, results)
         return results if isinstance(found, tuple) else results[0]
+
+
+def _check_dirty(name: str, dirty: Sequence[Any], results: Sequence[Any]) -> None:
+    for x in dirty:
+        if not any([x is y for y in results]):
+            raise GradientError(
+                f"{name}.forward: expected what mark_dirty names among its results; return it"
+                f"{at_user_line()}"
+            )
+        if trace.now.grad_mode and isinstance(x, Handle) and x.lazy.leaf is not None:
+            raise GradientError(
+                f"{name}.forward: a leaf that needs a gradient was changed in place; give it a "
+                f"clone(){at_user_line()}"
+            )
 
 
 def _connected(call: Call, found: Sequence[Any]) -> tuple[Any, ...]:

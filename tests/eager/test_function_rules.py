@@ -1,0 +1,117 @@
+"""What a function of the user's own has to define, and `Variable`."""
+
+import numpy as np
+import pytest
+
+import weft as wf
+from weft import errors
+from weft.autograd import Function, Variable, forward_ad, functional
+
+
+class Named(Function):
+    @staticmethod
+    def forward(ctx, x):
+        return x * 3
+
+    @staticmethod
+    def vjp(ctx, g):
+        return g * 3
+
+
+def leaf(*numbers):
+    return wf.tensor(numbers, requires_grad=True)
+
+
+def test_vjp_is_another_name_of_backward():
+    x = leaf(1.0, 2.0)
+    Named.apply(x).sum().backward()
+    assert x.grad.tolist() == [3.0, 3.0]
+
+    class Both(Named):
+        @staticmethod
+        def backward(ctx, g):
+            return g * 3
+
+    with pytest.raises(errors.GradientError, match="has both backward and vjp"):
+        Both.apply(x).sum().backward()
+
+
+def test_what_is_missing_is_named():
+    class Empty(Function):
+        pass
+
+    class Forward(Function):
+        @staticmethod
+        def forward(ctx, x):
+            return x * 3
+
+    with pytest.raises(NotImplementedError, match="Empty: expected a static method forward"):
+        Empty.apply(leaf(1.0))
+    y = Forward.apply(leaf(1.0))
+    with pytest.raises(NotImplementedError, match="Forward: expected a static method backward"):
+        y.backward()
+    with forward_ad.dual_level(), pytest.raises(NotImplementedError, match="define jvp"):
+        forward_ad.unpack_dual(Named.apply(forward_ad.make_dual(wf.ones(1), wf.ones(1))))
+    with pytest.raises(errors.GradientError, match=r"call Named.apply\(...\)"):
+        Named()(leaf(1.0))
+
+
+class Doubled(Function):
+    @staticmethod
+    def forward(ctx, x, returned):
+        x.mul_(2)
+        ctx.mark_dirty(x)
+        return x if returned else x.clone()
+
+    @staticmethod
+    def backward(ctx, g):
+        return g * 2, None
+
+
+def test_what_is_marked_dirty_is_returned_and_no_leaf():
+    x = leaf(1.0)
+    y = x.clone()
+    assert Doubled.apply(y, True) is y
+    y.backward()
+    assert x.grad.tolist() == [2.0]
+    with pytest.raises(errors.GradientError, match="what mark_dirty names among its results"):
+        Doubled.apply(x.clone(), False)
+    with pytest.raises(errors.GradientError, match="a leaf that needs a gradient was changed"):
+        Doubled.apply(x, True)
+
+
+def test_variables_are_tensors():
+    data = wf.ones(2)
+    x = Variable(data, requires_grad=True)
+    assert x.requires_grad and not data.requires_grad
+    assert isinstance(x, Variable) and isinstance(data, Variable) and not isinstance(1, Variable)
+    data.mul_(3)
+    assert x.tolist() == [3.0, 3.0]
+    assert Variable(x * 2).is_leaf
+
+
+@pytest.mark.parametrize("name", ["vjp", "jvp", "jacobian", "hessian", "vhp", "hvp"])
+def test_derivatives_under_no_grad_can_be_differentiated(name):
+    x = leaf(1.0, 2.0)
+    with wf.no_grad():
+        arguments = (wf.ones(()),) if name == "vjp" else (wf.ones(2),) if name[0] != "h" else ()
+        arguments = (wf.ones(2),) if name == "hvp" else arguments if name != "jacobian" else ()
+        found = getattr(functional, name)(lambda x: (x**3).sum(), x, *arguments, create_graph=True)
+        assert not (x * 2).requires_grad
+    found = found[1] if isinstance(found, tuple) else found
+    (g,) = wf.autograd.grad(found.sum(), x)
+    order = 3 if name in ("hessian", "vhp", "hvp") else 2
+    expected = {2: 6 * np.array([1.0, 2.0]), 3: np.array([6.0, 6.0])}[order]
+    np.testing.assert_allclose(g.numpy(), expected)
+
+
+@pytest.mark.parametrize("name", ["vjp", "jvp", "jacobian", "hessian", "vhp", "hvp"])
+def test_what_is_no_tensor_is_refused(name):
+    function = getattr(functional, name)
+    with pytest.raises(TypeError, match=f"{name}: expected inputs of tensors alone, got int"):
+        function(wf.sum, (leaf(1.0), 1))
+    with pytest.raises(TypeError, match=f"{name}: expected results of tensors alone, got str"):
+        function(lambda x: "text", leaf(1.0), *([] if name in ("jacobian", "hessian") else [None]))
+    if name not in ("jacobian", "hessian"):
+        with pytest.raises(TypeError, match=f"{name}: expected v of tensors alone, got int"):
+            function(wf.sum, leaf(1.0), (wf.ones(1), 2))

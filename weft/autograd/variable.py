@@ -1,0 +1,30 @@
+"""`Variable`: an old name of tensors, which older programs still write."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from weft.eager.tensor import Tensor
+
+__all__ = ["Variable"]
+
+
+class _Alias(type):
+    """The kind of `Variable`: every tensor is one."""
+
+    def __instancecheck__(cls, value: object) -> bool:
+        return isinstance(value, Tensor)
+
+
+class Variable(metaclass=_Alias):
+    """A tensor that shares the memory of `data`, as older programs of PyTorch make one.
+
+    >>> import weft as wf
+    >>> x = Variable(wf.ones(2), requires_grad=True)
+    >>> x.requires_grad, isinstance(x, Variable), type(x) is wf.Tensor
+    (True, True, True)
+    """
+
+    def __new__(cls, data: Any, requires_grad: bool = False) -> Any:
+        """The tensor."""
+        return data.detach().requires_grad_(requires_grad)
