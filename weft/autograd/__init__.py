@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from weft.autograd import forward_ad, function, functional
+from weft.autograd import forward_ad, function, functional, graph
 from weft.autograd.gradcheck import gradcheck, gradgradcheck
 from weft.autograd.gradient import grad
 from weft.autograd.variable import Variable
@@ -29,6 +29,7 @@ __all__ = [
     "grad",
     "gradcheck",
     "gradgradcheck",
+    "graph",
     "inference_mode",
     "is_anomaly_enabled",
     "is_grad_enabled",

@@ -12,7 +12,7 @@ from weft.eager.call import cast, lazy_of, wrap
 from weft.eager.creation import zeros_like
 from weft.eager.custom import Custom
 from weft.eager.handle import Handle
-from weft.eager.hook import Afterwards
+from weft.eager.hook import Afterwards, backward_pass
 from weft.eager.lazy import Lazy, trace
 from weft.eager.mode import Setting
 from weft.eager.turning import turned
@@ -44,7 +44,7 @@ def backward(
     ys = [tensors] if isinstance(tensors, Handle) else list(tensors)
     if inputs is not None and not isinstance(inputs, Handle) and not inputs:
         raise GradientError(f"backward: expected inputs, got none{at_user_line()}")
-    with Setting("grad_mode", create_graph):
+    with backward_pass(), Setting("grad_mode", create_graph):
         starts = _starts(ys, grad_tensors)
         past = history([y for y, _ in starts])
         if inputs is None:
@@ -80,7 +80,7 @@ def grad(
             f"{at_user_line()}"
         )
     allow_unused = allow_unused or materialize_grads
-    with Setting("grad_mode", create_graph):
+    with backward_pass(), Setting("grad_mode", create_graph):
         starts = _starts(ys, grad_outputs)
         past = history([y for y, _ in starts])
         for i, x in enumerate(targets):

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import itertools
-from collections.abc import Callable
+import threading
+from collections.abc import Callable, Generator, Hashable, Sequence
 from typing import Any, Final, Self
 
 from weft.eager.handle import Handle, Retain
@@ -34,6 +36,58 @@ class RemovableHandle:
 
     def __exit__(self, *_: object) -> None:
         self.remove()
+
+
+class RemovableHandles(RemovableHandle):
+    """The handle of a hook that several values have: `remove()` takes it away from all."""
+
+    def __init__(self, handles: Sequence[RemovableHandle]) -> None:
+        super().__init__({})
+        self._handles = tuple(handles)
+
+    def remove(self) -> None:
+        """Take the hook away, wherever it is still there."""
+        for handle in self._handles:
+            handle.remove()
+
+
+class BackwardPass:
+    """What hooks that see several gradients have seen in one backward pass.
+
+    Attributes:
+        gradients: by the hook's key.
+        ends: called one after another when the pass has ended, unless it failed.
+    """
+
+    def __init__(self) -> None:
+        self.gradients: dict[Hashable, list[Any]] = {}
+        self.ends: list[Callable[[], Any]] = []
+
+
+class _Passes(threading.local):
+    def __init__(self) -> None:
+        self.open: list[BackwardPass] = []
+
+
+_passes: Final = _Passes()
+
+
+@contextlib.contextmanager
+def backward_pass() -> Generator[None, None, None]:
+    """Inside, gradients of one backward pass are computed; hooks may begin others."""
+    now = BackwardPass()
+    _passes.open.append(now)
+    try:
+        yield
+    finally:
+        _passes.open.remove(now)
+    for end in now.ends:
+        end()
+
+
+def this_pass() -> BackwardPass:
+    """The backward pass that calls a hook."""
+    return _passes.open[-1]
 
 
 class Afterwards:

@@ -235,6 +235,12 @@ class Printing(Handle):
         return str(self)
 
     @property
+    def output_nr(self) -> int:
+        """Which result of its `grad_fn` it is, counted from 0."""
+        lazy = self.lazy
+        return lazy.index if lazy.tracked and lazy.leaf is None else 0
+
+    @property
     def grad_fn(self) -> Node | None:
         """What it is the result of, where gradients flow through it."""
         lazy = self.lazy

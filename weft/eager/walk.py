@@ -14,7 +14,7 @@ from typing import Any
 from weft.eager.call import cast, lazy_of, wrap
 from weft.eager.custom import Custom
 from weft.eager.handle import Retain
-from weft.eager.hook import Afterwards
+from weft.eager.hook import Afterwards, backward_pass
 from weft.eager.lazy import Lazy, Record, Tracer, trace
 from weft.eager.mode import Setting
 from weft.eager.plan import function_plan, gradient_plan, op_plan
@@ -77,7 +77,7 @@ def history(ys: Sequence[Lazy]) -> History:
 
 def pull(starts: Starts, xs: Sequence[Lazy], past: History, create_graph: bool) -> list[Lazy]:
     """Record the gradients by `xs`, zeros where nothing reaches one."""
-    with Setting("grad_mode", create_graph):
+    with backward_pass(), Setting("grad_mode", create_graph):
         found = walk(starts, xs, past)
         return [zeros(x) if g is None else g for g, x in zip(found, xs, strict=True)]
 
