@@ -143,6 +143,14 @@ def distinct(x):
     return bool((ordered.diff() > 1e-3).all())
 
 
+def apart(x, y):
+    """Whether it is clear which elements are greater; false of shapes that do not broadcast."""
+    try:
+        return bool(((x.detach() - y.detach()).abs() > 1e-4).all())
+    except RuntimeError:
+        return False
+
+
 def near_a_step(x):
     """Whether rounding may decide between two numbers far apart: at multiples of 1/8."""
     x = x.detach().double() * 8
@@ -196,6 +204,8 @@ def binary(p, values):
 @drawn
 def choose(p, values):
     i, j = p.value(values), p.value(values)
+    if not apart(values[i], values[j]):
+        return None
     return lambda lib, v: lib.where(v[i] > v[j], v[i], v[j] * 2)
 
 
@@ -302,6 +312,8 @@ def lookup(p, values):
         return lambda lib, v: v[i][lib.tensor(first)]
     if kind == 2:
         cut = p.pick(0.0, 0.5)
+        if not apart(x, torch.tensor(cut)):
+            return None
         return lambda lib, v: v[i][v[i] > cut]
     if kind == 3:
         places = p.rng.integers(0, n, tuple(x.shape))

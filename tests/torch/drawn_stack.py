@@ -5,14 +5,27 @@ from __future__ import annotations
 import numpy as np
 
 
-class Stack:
+class Draws:
+    """Random choices; what has them has a generator `rng`."""
+
+    def int(self, low, high):
+        return int(self.rng.integers(low, high + 1))
+
+    def pick(self, *options):
+        return options[int(self.rng.integers(len(options)))]
+
+    def flag(self):
+        return bool(self.rng.integers(2))
+
+
+class Stack(Draws):
     """Layers over images (N, C, H, W): each is a function from a library's `nn` to a module."""
 
     def __init__(self, seed, layers):
         self.rng = np.random.default_rng(seed)
         self.channels = self.pick(1, 2, 3, 5, 8, 16, 20)
         self.batch, self.size = self.pick(2, 3, 4, 7), self.pick(5, 8, 9, 13, 16)
-        self.image = self.rng.standard_normal(
+        self.inputs = self.rng.standard_normal(
             (self.batch, self.channels, self.size, self.size)
         ).astype("float32")
         self.classes = self.int(2, 7)
@@ -33,15 +46,6 @@ class Stack:
     def make(self, nn):
         """The network of `torch.nn` or `weft.nn`."""
         return nn.Sequential(*[layer(nn) for layer in self.layers])
-
-    def int(self, low, high):
-        return int(self.rng.integers(low, high + 1))
-
-    def pick(self, *options):
-        return options[int(self.rng.integers(len(options)))]
-
-    def flag(self):
-        return bool(self.rng.integers(2))
 
 
 LAYERS = []

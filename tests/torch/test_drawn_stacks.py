@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 import torch
+from drawn_sentence import Sentences
 from drawn_stack import Stack
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -18,8 +19,9 @@ SEEDS = st.integers(0, 2**32 - 1)
 def train(network, library, stack, dtype, steps):
     """Losses and gradients of some steps, state afterwards, and what it says in `eval` mode."""
     optimizer = library.optim.SGD(network.parameters(), lr=0.01, momentum=0.9)
-    x, labels = library.tensor(stack.image.astype(dtype)), library.tensor(stack.labels)
-    x.requires_grad_()
+    x, labels = library.tensor(stack.inputs), library.tensor(stack.labels)
+    if x.is_floating_point():
+        x = x.to(getattr(library, dtype)).requires_grad_()
     seen = {}
     for step in range(steps):
         optimizer.zero_grad()
@@ -28,7 +30,8 @@ def train(network, library, stack, dtype, steps):
         seen[f"loss {step}"] = loss.detach()
         if step == 0:
             # Of the first step: later ones follow weights that differ in their last digits.
-            seen["gradient of x"] = x.grad.clone()
+            if x.requires_grad:
+                seen["gradient of x"] = x.grad.clone()
             for name, p in network.named_parameters():
                 seen[f"gradient of {name}"] = p.grad.clone()
         optimizer.step()
@@ -37,9 +40,9 @@ def train(network, library, stack, dtype, steps):
     return seen
 
 
-def check(seed, layers, steps, dtype="float64"):
+def check(seed, layers, steps, dtype="float64", kind=Stack):
     """Beside PyTorch in float64; in float32 one step, whose errors no later one multiplies."""
-    stack = Stack(seed, layers)
+    stack = kind(seed, layers)
     torch.manual_seed(seed)
     theirs, ours = stack.make(torch.nn), stack.make(nn)
     load(ours, theirs)
@@ -76,3 +79,17 @@ def test_compiled(target, seed, layers):
 def test_compiled_in_single_precision(seed, layers):
     with config.override(compile=True):
         check(seed, layers, 1, "float32")
+
+
+@settings(max_examples=10)
+@given(SEEDS, st.integers(1, 5))
+def test_networks_over_sentences(seed, layers):
+    check(seed, layers, 4, kind=Sentences)
+
+
+@settings(max_examples=10)
+@given(SEEDS, st.integers(1, 4))
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+def test_networks_over_sentences_compiled(dtype, seed, layers):
+    with config.override(compile=True):
+        check(seed, layers, 1, dtype, Sentences)
