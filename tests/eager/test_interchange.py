@@ -151,6 +151,20 @@ def test_copies_share_memory():
     assert copy.copy(wf.ones(1, requires_grad=True)).requires_grad
 
 
+def test_a_tensor_takes_attributes_and_copies_keep_them():
+    x = wf.ones(2)
+    x.group, x.parts = "slow", [1]
+    shallow, deep = copy.copy(x), copy.deepcopy(x)
+    assert (shallow.group, deep.group, (x * 1).__dict__) == ("slow", "slow", {})
+    assert shallow.parts is x.parts and deep.parts == [1] and deep.parts is not x.parts
+    shallow.group = "fast"
+    assert x.group == "slow"
+    deep.itself, gone = deep, weakref.ref(deep)
+    del deep
+    gc.collect()
+    assert gone() is None
+
+
 def test_weak_references_and_hashes():
     x = wf.ones(2)
     seen = weakref.ref(x)

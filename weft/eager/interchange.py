@@ -152,7 +152,9 @@ class Interchange(Handle):
 
     def __copy__(self) -> Tensor:
         x: Any = self
-        return x.detach().requires_grad_(self.lazy.tracked)
+        found: Any = x.detach().requires_grad_(self.lazy.tracked)
+        found.__dict__.update(x.__dict__)
+        return found
 
     def __deepcopy__(self, memo: dict[int, Any]) -> Any:
         lazy = _leaf_only(self, "deepcopy").lazy
@@ -163,8 +165,7 @@ class Interchange(Handle):
         if getattr(self, "lasting", False):
             found.lasting = True
         found.grad = copy.deepcopy(self.grad, memo)
-        if hasattr(self, "__dict__"):
-            found.__dict__.update(copy.deepcopy(self.__dict__, memo))
+        found.__dict__.update(copy.deepcopy(self.__dict__, memo))
         return found
 
     def __reduce_ex__(self, protocol: Any) -> tuple[Any, ...]:

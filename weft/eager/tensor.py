@@ -68,7 +68,7 @@ class Tensor(
 ):
     """An array whose operations are recorded, and computed when someone looks."""
 
-    __slots__ = ()
+    __slots__ = ("__dict__",)  # as in PyTorch, a program may keep what it likes on a tensor
 
     def __init__(self, data: Any) -> None:
         self.adopt(leaf(array_from(data, None, copy=False)))
