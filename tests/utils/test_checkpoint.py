@@ -8,7 +8,11 @@ import pytest
 import weft as wf
 from weft import nn
 from weft.errors import WeftError
-from weft.utils.checkpoint import checkpoint, checkpoint_sequential
+from weft.utils.checkpoint import (
+    checkpoint,
+    checkpoint_sequential,
+    set_checkpoint_early_stop,
+)
 
 
 def _network() -> nn.Sequential:
@@ -56,3 +60,23 @@ def test_what_cannot_be():
         checkpoint_sequential(_network(), 0, x)
     with pytest.raises(WeftError, match="leave preserve_rng_state"):
         checkpoint(wf.exp, x, preserve_rng_state=False)
+    with pytest.raises(WeftError, match="'default' or 'none', got 'all'"):
+        checkpoint(wf.exp, x, determinism_check="all")
+
+
+@pytest.mark.parametrize("early", [True, False])
+def test_nested_checkpoints_have_the_gradients_of_the_whole(early):
+    def inner(x, *, factor):
+        return (x.sin() * factor).exp()
+
+    def outer(x):
+        return checkpoint(inner, x, factor=2.0, determinism_check="none") * x
+
+    x = wf.tensor([0.3, -0.7], requires_grad=True)
+    with set_checkpoint_early_stop(early):
+        (g,) = wf.autograd.grad(checkpoint(outer, x).sum(), x, create_graph=True)
+        (h,) = wf.autograd.grad(g.sum(), x)
+    (g_whole,) = wf.autograd.grad((inner(x, factor=2.0) * x).sum(), x, create_graph=True)
+    (h_whole,) = wf.autograd.grad(g_whole.sum(), x)
+    np.testing.assert_allclose(g.numpy(force=True), g_whole.numpy(force=True), rtol=1e-6)
+    np.testing.assert_allclose(h.numpy(), h_whole.numpy(), rtol=1e-5)

@@ -13,6 +13,7 @@ import weft
 from tools.suites.absent import Absent, Phase
 from tools.suites.mirror import Library
 from tools.suites.raising import RaisingTestCase
+from weft.autograd import forward_ad
 from weft.errors import ConfigError
 from weft.nn.hook import GLOBAL
 
@@ -66,6 +67,7 @@ def supplied() -> dict[str, dict[str, Any]]:
             "__version__": weft.__version__,
         },
         "torch._C": {"has_lapack": True, "has_spectral": True, "has_mkl": False},
+        "torch.autograd.forward_ad": {"_current_level": CurrentLevel()},
         "torch.version": {"cuda": None, "hip": None, "debug": False, "git_version": ""},
         "torch.cuda": {
             "is_available": lambda: False,
@@ -158,6 +160,13 @@ class AnyDevice(type):
 
 class Device(metaclass=AnyDevice):
     """Devices; in lists of such that a file makes, also those that Weft does not have."""
+
+
+class CurrentLevel:
+    """The number of the innermost level of tangents, -1 where there is none."""
+
+    def __ge__(self, number: int) -> bool:
+        return len(forward_ad._open.levels) - 1 >= number  # pyright: ignore[reportPrivateUsage]
 
 
 class NoSparseChecks:

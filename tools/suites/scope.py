@@ -64,7 +64,8 @@ EXCLUSIONS = (
     Exclusion(
         "inside of PyTorch: its private names, its operators of C++, its build",
         r"^test_segment_reductions::",  # torch._segment_reduce
-        r"torch\.(_[a-zA-Z]\w*|ops|library|utils\.cpp_extension)\b",
+        r"torch\.((autograd\.(\w+\.)?)?_[a-zA-Z]\w*|ops|library|utils\.cpp_extension)\b"
+        r"|has no attribute '_(raw_)?saved_\w+'",
     ),
 )
 

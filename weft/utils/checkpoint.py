@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Generator, Iterable
+from contextlib import contextmanager
 from typing import Any
 
 from weft.errors import WeftError
 from weft.func import checkpoint as again
 
-__all__ = ["checkpoint", "checkpoint_sequential"]
+__all__ = ["checkpoint", "checkpoint_sequential", "set_checkpoint_early_stop"]
 
 
 def checkpoint(
@@ -16,6 +17,7 @@ def checkpoint(
     *args: Any,
     use_reentrant: bool | None = None,
     preserve_rng_state: bool = True,
+    determinism_check: str = "default",
     **kwargs: Any,
 ) -> Any:
     """`function(*args, **kwargs)`, of which only the arguments are kept for the backward pass.
@@ -26,9 +28,11 @@ def checkpoint(
     Args:
         use_reentrant: taken as PyTorch takes it, of no effect: there is one way.
         preserve_rng_state: whether dropout draws the same again; it always does.
+        determinism_check: `"default"` or `"none"`: there is nothing to check, as the function runs
+            once, and what it has computed is computed again.
 
     Raises:
-        WeftError: `preserve_rng_state` is False.
+        WeftError: `preserve_rng_state` is False, or there is no such check.
         TracerError: the function looks at the value of an argument.
 
     >>> import weft as wf
@@ -39,7 +43,24 @@ def checkpoint(
     """
     if not preserve_rng_state:
         raise WeftError("checkpoint: random numbers are the same again; leave preserve_rng_state")
+    if determinism_check not in ("default", "none"):
+        raise WeftError(
+            f"checkpoint: expected determinism_check 'default' or 'none', got {determinism_check!r}"
+        )
     return again(function)(*args, **kwargs)
+
+
+@contextmanager
+def set_checkpoint_early_stop(enable: bool) -> Generator[None, None, None]:
+    """Taken as PyTorch takes it, of no effect: only what gradients need is computed again.
+
+    >>> import weft as wf
+    >>> with set_checkpoint_early_stop(False):
+    ...     checkpoint(wf.exp, wf.zeros(1))
+    tensor([1.])
+    """
+    del enable
+    yield
 
 
 def checkpoint_sequential(
