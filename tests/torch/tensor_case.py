@@ -9,7 +9,8 @@ import weft as wf
 DTYPES = {
     torch.float32: "float32", torch.float64: "float64", torch.int64: "int64", torch.int32: "int32",
     torch.bool: "bool", torch.uint8: "uint8", torch.int8: "int8", torch.int16: "int16",
-    torch.bfloat16: "bfloat16", torch.float16: "float16",
+    torch.bfloat16: "bfloat16", torch.float16: "float16", torch.complex64: "complex64",
+    torch.complex128: "complex128",
 }  # fmt: skip
 
 

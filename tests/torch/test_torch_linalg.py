@@ -139,6 +139,19 @@ def test_least_squares(lead, rows, columns, k, seed):
         close(lambda m, a, b, d=driver: m.linalg.lstsq(a, b, driver=d), a, b, grad=False)
 
 
+@pytest.mark.parametrize("driver", ["gels", "gelsd", "gelss"])
+def test_what_least_squares_leave(driver):
+    """Distances of complex numbers are real, and limits are each driver's own."""
+    rng = np.random.default_rng(0)
+    a, b = (rng.normal(size=(4, 2)) + 1j * rng.normal(size=(4, 2)) for _ in range(2))
+    for rcond in (None, -1, *(() if driver == "gelss" else (1.0,)), 0.01):
+        for parts in ((a, b), (a.real, b.real)):
+            close(
+                lambda m, a, b, r=rcond: m.linalg.lstsq(a, b, rcond=r, driver=driver)[:2],
+                *parts, grad=False,
+            )  # fmt: skip
+
+
 @given(leads, sizes, sizes, st.booleans(), seeds)
 @few
 def test_norms(lead, rows, columns, keep, seed):
@@ -217,6 +230,7 @@ ERRORS = [
     (lambda: wf.linalg.solve(wf.eye(3), wf.ones(2, 2)), ShapeError, "right sides of 3 rows"),
     (lambda: wf.linalg.eigh(wf.eye(2), "X"), DTypeError, "expected UPLO of 'L' or 'U', got 'X'"),
     (lambda: wf.linalg.qr(wf.eye(2), "all"), DTypeError, "qr: expected mode of 'reduced'"),
+    (lambda: wf.linalg.lstsq(wf.eye(2), wf.eye(2).double()), DTypeError, "float32 and float64"),
     (lambda: wf.linalg.lstsq(wf.eye(2), wf.eye(2), driver="x"), DTypeError, "gelsy, gels, gelsd"),
     (lambda: wf.linalg.lu_factor(wf.eye(2), pivot=False), DTypeError, "expected pivot=True"),
     (lambda: wf.linalg.matrix_norm(wf.eye(2), 3), DTypeError, "expected ord of fro, nuc, 2"),

@@ -114,9 +114,10 @@ class Recorder:
         """Keeps the error's last lines beside its type, which the scope's table matches."""
         problem = call.excinfo.value
         text = described(problem)
-        entries = [e for e in call.excinfo.traceback if Path(e.path).parent not in NOT_THE_PLACE]
-        place = (entries or call.excinfo.traceback)[-1]
-        report.summary = f"{text}\n  at {place.path}:{place.lineno + 1}"
+        frames = traceback.extract_tb(problem.__traceback__)
+        told = [frame for frame in frames if Path(frame.filename).parent not in NOT_THE_PLACE]
+        place = (told or frames)[-1]
+        report.summary = f"{text}\n  at {place.filename}:{place.lineno}"
 
 
 def described(problem: BaseException) -> str:

@@ -306,19 +306,32 @@ def lstsq(A: Any, B: Any, rcond: float | None = None, *, driver: str | None = No
     """`x` such that `A @ x` is as near as possible to `B`; of all such, the smallest.
 
     Args:
-        rcond: singular values up to this part of the largest one count as 0.
-        driver: `"gelsy"`, `"gels"`, `"gelsd"` or `"gelss"`, which say what else is given.
+        rcond: singular values up to this part of the largest one count as 0; a negative one means
+            the element type's precision, as does one that is not below 1 to `"gelsd"`.
+        driver: `"gelsy"`, `"gels"`, `"gelsd"` or `"gelss"`, which say what else is given;
+            `"gels"` takes matrices of full rank and no `rcond`.
 
     Raises:
-        DTypeError: another driver.
+        DTypeError: another driver, or sides of different element types.
+        ShapeError: sides that do not fit each other.
     """
     name = driver or "gelsy"
     if name not in ("gelsy", "gels", "gelsd", "gelss"):
         text = f"lstsq: expected driver of gelsy, gels, gelsd or gelss, got {driver!r}"
         raise DTypeError(text + at_user_line())
+    types = [lazy_of(x).type.dtype for x in (A, B)]
+    if types[0] != types[1]:
+        raise DTypeError(
+            f"lstsq: expected both sides of one element type, got {types[0]} and {types[1]}"
+            f"{at_user_line()}"
+        )
     vector = are_vectors(A, B)
     equations("lstsq", A, B, vector)
     right = B.unsqueeze(-1) if vector else B
+    if name == "gels":
+        rcond = None
+    elif rcond is not None and (rcond < 0 or (name == "gelsd" and rcond >= 1)):
+        rcond = float(np.finfo(types[0].numpy).eps)
     found = matmul(pinv(A, rcond), right)
     rank = matrix_rank(A, rtol=rcond)
     m, n = dims_of(A)[-2:]
@@ -326,7 +339,7 @@ def lstsq(A: Any, B: Any, rcond: float | None = None, *, driver: str | None = No
     residuals = s.new_zeros((0,))
     regular = name == "gels" or bool((rank.array == n).all())
     if m > n and name != "gelsy" and regular:
-        residuals = sum((matmul(A, found) - right).square(), -2)
+        residuals = sum((matmul(A, found) - right).abs().square(), -2)
     return LeastSquares(
         found.squeeze(-1) if vector else found,
         residuals,
