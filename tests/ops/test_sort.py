@@ -104,6 +104,15 @@ def test_searchsorted(line: Any, values: Any) -> None:
         same(run(expand, line, values), expected)
 
 
+@pytest.mark.parametrize("side", ["left", "right"])
+@pytest.mark.parametrize("line", [[1, 2, 3], [1, 2, np.nan], [1, np.nan, np.nan], [np.nan] * 3])
+def test_nan_is_searched_as_numpy_does(line: list[float], side: str) -> None:
+    row, values = (np.array(x, np.float32) for x in (line, [np.nan, 2, 5, 0]))
+    expected = np.searchsorted(row, values, side).astype(np.int32)  # type: ignore[call-overload]
+    same(run(lambda a, v: ops.searchsorted(a, v, side=side), row, values), expected)
+    same(run(partial(ops.searchsorted.lower.expand, side=side), row, values), expected)
+
+
 def test_k_beyond_the_row() -> None:
     with Graph().as_default(), pytest.raises(ShapeError, match=r"top_k: k: expected 0 <= k <="):
         ops.top_k(ops.placeholder(dtype="float32", shape=(2, 3)), k=4)

@@ -377,7 +377,10 @@ def test_a_device_is_of_a_class():
 @pytest.mark.parametrize("right", [False, True])
 def test_nan_is_sought_behind_all_numbers(right):
     rows, values = [[1.0, 2.0, 3.0], [0.0, 1.0, 1.5]], [[np.nan, 2.0], [1.0, np.nan]]
-    for sequence, wanted in ((rows[0], values[0]), (rows, values)):
+    open_rows = [[1.0, 2.0, np.nan], [0.0, 1.0, np.nan]]
+    low = [[np.nan, 0.5], [-1.0, np.nan]]
+    pairs = [(rows[0], values[0]), (rows, values), (open_rows[0], low[0]), (open_rows, low)]
+    for sequence, wanted in pairs * 3:  # compiled the third time
         found = [
             m.searchsorted(m.tensor(sequence), m.tensor(wanted), right=right).tolist()
             for m in (wf, torch)

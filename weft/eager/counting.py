@@ -17,7 +17,9 @@ from weft.eager.placing import indices, take_along_dim
 from weft.errors import DTypeError, ShapeError
 from weft.ir import dtype as types
 from weft.ir.node import Value
-from weft.ops.base import at_user_line, catalogue
+from weft.ops.base import at_user_line, catalogue, constant_of
+from weft.ops.matrix import dims
+from weft.ops.sort import comes_before
 
 if TYPE_CHECKING:
     from weft.eager.tensor import Tensor
@@ -151,7 +153,10 @@ def isin(
 
 
 @recorded(differentiable=False)
-def _found(ordered: Value, values: Value, *, side: str, int32: bool) -> Value:
+def places_in_order(
+    ordered: Value, values: Value, *, side: str, int32: bool = False, nan_last: bool = False
+) -> Value:
+    """Where values go in sorted rows; `nan_last`: each NaN behind those that are there."""
     if len(ordered.shape or ()) == 1:
         places = catalogue.searchsorted(ordered, values, side=side)
     else:
@@ -159,11 +164,11 @@ def _found(ordered: Value, values: Value, *, side: str, int32: bool) -> Value:
             catalogue.expand_dims(ordered, axis=-2),
             catalogue.expand_dims(values, axis=-1),
         )
-        compare = catalogue.less if side == "left" else catalogue.less_equal
-        before = compare(row, column)
-        if column.dtype.is_floating:  # NaN comes last, as in a single row
-            before = catalogue.logical_or(before, catalogue.not_equal(column, column))
-        places = catalogue.sum(catalogue.cast(before, dtype=types.int32), axes=(-1,))
+        before = catalogue.cast(comes_before(row, column, side), dtype=types.int32)
+        places = catalogue.sum(before, axes=(-1,))
+    if nan_last and values.dtype.is_floating:
+        end = constant_of(dims(ordered)[-1], types.int32)
+        places = catalogue.select(catalogue.not_equal(values, values), end, places)
     return catalogue.cast(places, dtype=types.int32 if int32 else types.int64)
 
 
@@ -171,7 +176,9 @@ def searchsorted(
     sorted_sequence: Any, values: Any, *, out_int32: bool = False, right: bool = False,
     side: str | None = None, sorter: Any = None,
 ) -> Tensor:  # fmt: skip
-    """Where each value would go in a sorted row so that it stays sorted; NaN goes last.
+    """Where each value would go in a sorted row so that it stays sorted; NaN goes to the end.
+
+    NaN in a row counts as larger than every number.
 
     Args:
         sorter: the order in which the sequence is sorted, as `argsort` gives it.
@@ -181,7 +188,9 @@ def searchsorted(
         sorted_sequence = take_along_dim(sorted_sequence, sorter, -1)
     pair = promoted(sorted_sequence, values)
     where = side or ("right" if right else "left")
-    return _found.on(kind_of(sorted_sequence, values), *pair, side=where, int32=out_int32)
+    return places_in_order.on(
+        kind_of(sorted_sequence, values), *pair, side=where, int32=out_int32, nan_last=True
+    )
 
 
 def bucketize(x: Any, boundaries: Any, *, out_int32: bool = False, right: bool = False) -> Tensor:

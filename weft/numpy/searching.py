@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from weft.eager import counting, placing, reduction, selection, sorting
+from weft.eager.call import kind_of, lazy_of
 from weft.ir.dtype import int64
 from weft.numpy.convert import alike, array_like, hosted, operands, typed
 from weft.numpy.manipulation import axis_within, broadcast_arrays, ravel
@@ -89,8 +90,8 @@ def searchsorted(x1: Any, x2: Any, /, *, side: str = "left", sorter: Any = None)
     """
     row, values = alike(x1, x2)
     row = row if sorter is None else take(row, sorter)
-    found: Any = counting.searchsorted(row, values, side=side)
-    return found
+    kind: Any = kind_of(row, values)
+    return counting.places_in_order.on(kind, lazy_of(row), lazy_of(values), side=side)
 
 
 def digitize(x: Any, bins: Any, right: bool = False) -> ndarray:

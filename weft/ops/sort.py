@@ -239,9 +239,19 @@ def _search_reference(sorted: Array, values: Array, *, side: Any) -> Array:
 
 
 def _search_expand(sorted: Value, values: Value, *, side: str) -> Value:
-    column = catalogue.expand_dims(values, axis=-1)
-    compare = catalogue.less if side == "left" else catalogue.less_equal
-    return catalogue.sum(catalogue.cast(compare(sorted, column), dtype=int32), axes=(-1,))
+    before = comes_before(sorted, catalogue.expand_dims(values, axis=-1), side)
+    return catalogue.sum(catalogue.cast(before, dtype=int32), axes=(-1,))
+
+
+def comes_before(x: Value, y: Value, side: str) -> Value:
+    """Whether `y` goes behind `x`; on the side `"right"`, behind equal elements, too."""
+    is_left = side == "left"
+    found = (catalogue.less if is_left else catalogue.less_equal)(x, y)
+    if not y.dtype.is_floating:
+        return found
+    last = catalogue.not_equal(y, y)
+    last = catalogue.logical_and(last, catalogue.equal(x, x)) if is_left else last
+    return catalogue.logical_or(found, last)
 
 
 searchsorted = defop(
@@ -260,4 +270,4 @@ searchsorted = defop(
         for side in ("left", "right")
     ],
 )
-"""Where each value would go in a sorted row, so that it stays sorted; no NaN in either."""
+"""Where each value would go in a sorted row, so that it stays sorted."""
