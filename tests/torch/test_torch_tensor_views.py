@@ -185,3 +185,44 @@ def test_changes_of_shape_and_at_positions(number):
         return x, y, x + 1
 
     agree(run, draw((3, 4)), grad=False)
+
+
+def trained(m, make):
+    """A leaf that is a view of something, trained; what its base holds; whether it is a leaf."""
+    base = m.tensor([0.3, -0.5, 0.7], requires_grad=True) * 2
+    leaf = make(base).requires_grad_()
+    optimiser = m.optim.Adam([leaf], lr=0.1)
+    gradients = []
+    for _ in range(5):
+        optimiser.zero_grad()
+        (leaf * leaf).sum().backward()
+        gradients.append(leaf.grad.tolist())
+        optimiser.step()
+    return [*gradients, base.tolist(), leaf.tolist(), [leaf.is_leaf]]
+
+
+@pytest.mark.parametrize(
+    "make", [lambda x: x.detach(), lambda x: x.detach()[1:], lambda x: x.data.view(3, 1)]
+)
+def test_views_that_are_leaves_are_trained(make):
+    found, expected = trained(wf, make), trained(torch, make)
+    for ours, theirs in zip(found, expected, strict=True):
+        np.testing.assert_allclose(ours, theirs, rtol=1e-5)
+
+
+def test_a_leaf_stays_one_when_its_base_changes():
+    for m in (wf, torch):
+        x = m.ones(3)
+        leaf = x.detach().requires_grad_()
+        seen = []
+        leaf.register_hook(lambda g, seen=seen: seen.append(g.tolist()))
+        x.mul_(2)
+        with m.no_grad():
+            leaf.add_(1)
+        assert leaf.requires_grad
+        assert leaf.is_leaf
+        assert not x.requires_grad
+        leaf.square().sum().backward()
+        assert leaf.grad.tolist() == [6, 6, 6]
+        assert seen == [[6, 6, 6]]
+        assert x.tolist() == [3, 3, 3]

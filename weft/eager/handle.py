@@ -61,7 +61,7 @@ class Handle:
         """The value now."""
         view = self.window
         if view is not None and view.is_stale():
-            self._show(view.take())
+            self._show_of_leaf(view.take())
         return self.shown
 
     @property
@@ -161,6 +161,13 @@ class Handle:
         self.shown = lazy
         changes.mark = mark
 
+    def _show_of_leaf(self, lazy: Lazy) -> None:
+        """Refer to another value, which is a leaf's if the one until now is."""
+        old = self.shown
+        if old.leaf is not None:
+            lazy.tracked, lazy.leaf, lazy.hooks = True, old.leaf, old.hooks
+        self._show(lazy)
+
     def replace(self, lazy: Lazy) -> None:
         """Change the tensor in place: it has this newly recorded value from now on.
 
@@ -169,11 +176,11 @@ class Handle:
         """
         view = self.window
         if view is not None:
-            if self.shown.tracked and not lazy.tracked:
+            if self.shown.tracked and not lazy.tracked and self.shown.leaf is None:
                 lazy = with_history(lazy, self.shown)
             view.put(lazy)
             self._note(lazy)
-            self._show(lazy)
+            self._show_of_leaf(lazy)
             return
         old = self.shown
         if old.tracked and not lazy.tracked and old.leaf is None:
@@ -199,9 +206,7 @@ class Handle:
 
     def _succeed(self, old: Lazy, lazy: Lazy) -> None:
         """Show a value instead of `old`, in its memory unless a gradient may read that yet."""
-        if old.leaf is not None:
-            lazy.tracked, lazy.leaf, lazy.hooks = True, old.leaf, old.hooks
-        self._show(lazy)
+        self._show_of_leaf(lazy)
         # Only now: what nobody shows must not be computed into the memory of what somebody does.
         is_read = lazy.tracked and lazy.leaf is None
         if old.type is lazy.type and lazy.array is None and not is_read:
