@@ -14,6 +14,7 @@ from weft.eager.call import leaf, wrap
 from weft.eager.handle import Handle
 from weft.eager.joining import stack
 from weft.eager.lazy import Array
+from weft.eager.shaping import detach
 from weft.errors import GradcheckError, GradientError, WeftError
 from weft.func.vmap import vmap
 from weft.ir.dtype import DType, complex128, float64
@@ -318,7 +319,7 @@ class _Check:
                 self._batched_forward(place)
 
     def _tangents(self, place: int, tangent: Any) -> list[Any]:
-        args = [x.detach() if isinstance(x, Handle) else x for x in self.args]
+        args = [detach(x) if isinstance(x, Handle) else x for x in self.args]
         with dual_level():
             args[place] = make_dual(args[place], tangent)
             ys = _several(self.func(*args))
