@@ -257,3 +257,30 @@ def test_examples_draw_as_a_batch_does(draw):
     assert examples.tolist() == batch.tolist()
     generator = wf.Generator().manual_seed(3)
     assert draw is not wf.poisson or wf.poisson(x, generator).tolist() == batch.tolist()
+
+
+@pytest.mark.parametrize(
+    ("draw", "text"),
+    [
+        (lambda: wf.multinomial(wf.tensor([2.0, -1.0]), 1), "multinomial: .* got -1.0"),
+        (lambda: wf.multinomial(wf.tensor([2.0, wf.nan]), 1, True), "multinomial: .* got nan"),
+        (lambda: wf.multinomial(wf.tensor([2.0, wf.inf]), 1), "multinomial: .* got inf"),
+        (lambda: wf.multinomial(wf.eye(2)[:, :1], 1), "a weight above 0 in each row"),
+        (lambda: wf.bernoulli(wf.tensor([0.5, 1.5])), "bernoulli: .* from 0 to 1, got 1.5"),
+        (lambda: wf.bernoulli(wf.ones(2), wf.nan), "bernoulli: expected p from 0 to 1, got nan"),
+        (lambda: wf.ones(2).bernoulli_(wf.tensor(-0.5)), "bernoulli: .* got -0.5"),
+        (lambda: wf.normal(0.0, wf.tensor([1.0, -1.0])), "normal: expected std >= 0, got -1.0"),
+    ],
+)
+def test_what_no_number_can_be_drawn_with_is_an_error_when_it_is_computed(draw, text):
+    for _ in range(4):  # interpreted, then compiled
+        with pytest.raises(RuntimeError, match=text):
+            draw().tolist()
+
+
+def test_weights_of_some_classes_may_be_zero():
+    for _ in range(4):
+        assert wf.multinomial(wf.eye(2), 1).tolist() == [[0], [1]]
+        assert wf.bernoulli(wf.tensor([0.0, 1.0])).tolist() == [0.0, 1.0]
+        assert wf.normal(wf.ones(2), wf.zeros(2)).tolist() == [1.0, 1.0]
+        assert wf.multinomial(wf.ones(0, 3), 1).shape == (0, 1)

@@ -60,6 +60,7 @@ from weft.eager.creation import (
     zeros_like,
 )
 from weft.eager.device import device
+from weft.eager.drawing import bernoulli, binomial, multinomial, poisson
 from weft.eager.elementary import *  # noqa: F403
 from weft.eager.factoring import *  # noqa: F403
 from weft.eager.format import (
@@ -95,15 +96,11 @@ from weft.eager.promotion import default_dtype as get_default_dtype
 from weft.eager.promotion import set_default_dtype
 from weft.eager.random import (
     Generator,
-    bernoulli,
-    binomial,
     default_generator,
     get_rng_state,
     initial_seed,
     manual_seed,
-    multinomial,
     normal,
-    poisson,
     rand,
     rand_like,
     randint,

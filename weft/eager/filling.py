@@ -8,16 +8,14 @@ from typing import TYPE_CHECKING, Any, Self
 import numpy as np
 
 from weft.eager.call import cast, recorded
+from weft.eager.drawing import bernoulli, bernoulli_node, multinomial, probability
 from weft.eager.handle import Handle
 from weft.eager.inplace import write
 from weft.eager.random import (
     SEED,
     Generator,
-    bernoulli,
-    bernoulli_node,
     floating_kind,
     integers_node,
-    multinomial,
     next_counter,
     normal_node,
     scalar,
@@ -106,10 +104,9 @@ class Random(Handle):
 
     def bernoulli_(self, p: Any = 0.5, *, generator: Generator | None = None) -> Self:
         """Fill with ones, with probability `p` (a number or a tensor), and zeros."""
-        if not isinstance(p, Handle) and not 0 <= p <= 1:
-            raise ShapeError(f"bernoulli_: expected p from 0 to 1, got {p}{at_user_line()}")
-        chance = p if isinstance(p, Handle) else scalar(p, float32)
-        static = {"shape": self._shape(), "dtype": self.lazy.type.dtype}
+        check = isinstance(p, Handle)
+        chance = p if check else probability(p, "bernoulli_")
+        static = {"shape": self._shape(), "dtype": self.lazy.type.dtype, "check": check}
         found = bernoulli_node.record((next_counter(generator), chance), static)
         return write(self, found[0], "bernoulli_")
 

@@ -1,0 +1,72 @@
+"""Probabilities, weights and deviations that random numbers follow, checked when they are known."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from weft.eager.lazy import Array
+from weft.errors import OutOfRangeError
+from weft.ir.node import Value
+from weft.ir.shape import known
+from weft.ops.host import call
+
+
+def chances(p: Value, name: str) -> Value:
+    """Probabilities, of which each is from 0 to 1.
+
+    Raises:
+        OutOfRangeError: when run, one is not.
+    """
+    return _checked(p, partial(_each, name, "probabilities from 0 to 1", _is_chance))
+
+
+def deviations(std: Value, name: str) -> Value:
+    """Standard deviations, of which none is negative or NaN.
+
+    Raises:
+        OutOfRangeError: when run, one is.
+    """
+    return _checked(std, partial(_each, name, "std >= 0", _is_deviation))
+
+
+def weights(x: Value, name: str) -> Value:
+    """Rows of weights: finite, not negative, and not all zero.
+
+    Raises:
+        OutOfRangeError: when run, some are not.
+    """
+    return _checked(x, partial(_rows, name))
+
+
+def _checked(x: Value, check: Callable[[Array], Array]) -> Value:
+    return call(check, x, types_of=[(x.dtype, known(x.shape))])[0]
+
+
+def _is_chance(p: Any) -> Any:
+    return (p >= 0) & (p <= 1)
+
+
+def _is_deviation(std: Any) -> Any:
+    return std >= 0
+
+
+def _is_weight(x: Any) -> Any:
+    return (x >= 0) & np.isfinite(x)
+
+
+def _each(name: str, expected: str, fits: Callable[[Any], Any], x: Array) -> Array:
+    good = np.asarray(fits(x))
+    if not good.all():
+        raise OutOfRangeError(f"{name}: expected {expected}, got {x[~good].ravel()[0]}")
+    return x
+
+
+def _rows(name: str, x: Array) -> Array:
+    _each(name, "finite weights that are not negative", _is_weight, x)
+    if x.size and not x.any(axis=-1).all():
+        raise OutOfRangeError(f"{name}: expected a weight above 0 in each row, got zeros alone")
+    return x
