@@ -115,3 +115,33 @@ def test_what_is_no_tensor_is_refused(name):
     if name not in ("jacobian", "hessian"):
         with pytest.raises(TypeError, match=f"{name}: expected v of tensors alone, got int"):
             function(wf.sum, leaf(1.0), (wf.ones(1), 2))
+
+
+@pytest.mark.parametrize("name", ["vjp", "jvp", "jacobian", "hessian", "vhp", "hvp"])
+def test_strict_derivatives_depend_on_the_inputs(name):
+    function = getattr(functional, name)
+    first = name in ("vjp", "jvp", "jacobian")
+    arguments = {"jacobian": [], "hessian": [], "vjp": [wf.ones(())]}.get(name, [wf.ones(2)])
+    x = wf.tensor([0.5, 2.0])
+
+    def check(f, create_graph):
+        return function(f, x, *arguments, strict=True, create_graph=create_graph)
+
+    def linear(x):
+        return (3 * x).sum()
+
+    def quadratic(x):
+        return (x * x).sum() + linear(x)
+
+    def cubic(x):
+        return (x**3).sum()
+
+    check(linear if first else quadratic, False)
+    check(quadratic if first else cubic, True)
+    with pytest.raises(errors.GradientError, match="a result does not depend on an input"):
+        check(lambda x: x.detach().sum(), False)
+    with pytest.raises(errors.GradientError, match="of order 1 does not depend on the inputs"):
+        check(linear, first)
+    if not first:
+        with pytest.raises(errors.GradientError, match="of order 2 does not depend on the inputs"):
+            check(quadratic, True)

@@ -16,6 +16,7 @@ from weft.eager.creation import ones_like
 from weft.eager.handle import Handle
 from weft.eager.imaginary import conj
 from weft.eager.mode import enable_grad
+from weft.eager.structure import expand, structure_of
 from weft.errors import DTypeError, GradientError, ShapeError, TracerError
 from weft.func.tree import map_structure
 from weft.ops.base import at_user_line
@@ -99,8 +100,12 @@ class _Point:
             raise ShapeError(f"{self.what}: v: expected shapes {shapes}{at_user_line()}")
         return given
 
-    def check(self, function: Function) -> None:
-        """With `strict`, every result depends on every input.
+    def check(self, function: Function, order: int = 1) -> None:
+        """With `strict`, every result depends on every input, and so does what comes of it.
+
+        Args:
+            order: of the derivatives; those of lower orders may not be constants, nor these
+                where they are to be differentiated.
 
         Raises:
             GradientError: one does not.
@@ -108,13 +113,19 @@ class _Point:
         if not self.strict:
             return
         xs = [x.detach().requires_grad_() for x in self.inputs]
-        ys = function(*xs)
-        for y in (ys,) if _is_one(ys) else ys:
-            if not y.requires_grad or None in grad(
-                y.sum(), xs, retain_graph=True, allow_unused=True
-            ):
+        found = function(*xs)
+        ys = [found] if _is_one(found) else list(found)
+        for y in ys:
+            if not y.requires_grad or None in _slopes([y], xs):
                 raise GradientError(
                     f"{self.what}: strict: a result does not depend on an input{at_user_line()}"
+                )
+        for n in range(1, order + self.create_graph):
+            ys = _slopes(ys, xs)
+            if any([y is None or all(map(_is_zero, _slopes([y], xs))) for y in ys]):
+                raise GradientError(
+                    f"{self.what}: strict: a derivative of order {n} does not depend on the inputs"
+                    f"{at_user_line()}"
                 )
 
     def shown(self, found: Any) -> Any:
@@ -124,6 +135,21 @@ class _Point:
     def alone(self, found: Any) -> Any:
         """What there is for each input; of a single one, without the tuple."""
         return found[0] if self.single else tuple(found)
+
+
+def _slopes(ys: list[Any], xs: list[Any]) -> list[Any]:
+    """The gradients of the sum of `ys`; `None` or zero where it does not depend on an x."""
+    ones = [ones_like(y) for y in ys]
+    return list(grad(ys, xs, ones, create_graph=True, allow_unused=True))
+
+
+def _is_zero(g: Any) -> bool:
+    """Whether a gradient that is not yet computed is zero whatever the inputs are."""
+    if g is None:
+        return True
+    node = expand(structure_of([g.lazy])).outputs[0].node
+    node = node.inputs[0].node if node.op == "broadcast_to" else node
+    return node.op == "constant" and not node.attrs["value"].array.any()
 
 
 def _turned(found: Any) -> Any:
@@ -227,7 +253,7 @@ def hessian(
     """
     point = _Point(inputs, create_graph, strict, "hessian")
     func = point.checked(func)
-    point.check(func)
+    point.check(func, order=2)
     argnums = 0 if point.single else tuple(range(len(point.inputs)))
 
     def slopes(*xs: Any) -> Any:
@@ -269,7 +295,7 @@ def _hessian_product(
 ) -> tuple[Any, Any]:
     point = _Point(inputs, create_graph, strict, what)
     func = point.checked(func)
-    point.check(func)
+    point.check(func, order=2)
     argnums = tuple(range(len(point.inputs)))
     directions = point.directions(v, point.inputs)
 
