@@ -15,6 +15,7 @@ SUITE = """
 import os
 import time
 import unittest
+import unittest.mock
 import torch
 import torch.nn.functional as F
 from torch.no_such_part import decorate
@@ -65,6 +66,11 @@ class TestIt(unittest.TestCase):
     def test_flags_change_nothing(self):
         self.assertTrue(torch.nn.modules.__all__.index("Linear") >= 0)
         self.assertNotIn("functional", torch.nn.modules.__all__)
+
+    def test_parameters_survive_a_mock(self):
+        with unittest.mock.patch.object(torch.nn.Parameter, "__new__"):
+            pass
+        self.assertEqual(torch.nn.Parameter(torch.ones(2)).tolist(), [1, 1])
 
     def test_functions_called_like_modules(self):
         x = torch.ones(2, dtype=torch.float64, requires_grad=True)
@@ -171,6 +177,7 @@ def test_every_kind_of_outcome_is_told(checkout, capsys):
         "test_lacks_what_decorates": "failed",
         "test_lacks_its_decorator": "failed",
         "test_flags_change_nothing": "passed",
+        "test_parameters_survive_a_mock": "passed",
         "test_functions_called_like_modules": "passed",
         "test_hooks_are_forgotten": "passed",
         "test_lacks_a_base": "failed",
@@ -195,7 +202,7 @@ def test_every_kind_of_outcome_is_told(checkout, capsys):
     assert "took longer than 2 s" in found["test_is_too_slow"]["error"]
     assert found["test_crashes"]["error"] == "process ended with 9"
     printed = capsys.readouterr().out
-    assert "| test_it | 5 | 9 | 35.7% | 1 | 1 |" in printed
+    assert "| test_it | 6 | 9 | 40.0% | 1 | 1 |" in printed
     assert "| CUDA and other devices: Weft is for CPUs | 1 |" in printed
     assert "test_it::TestIt::test_fails\n    AssertionError: 2.0 != 3" in printed
 

@@ -36,6 +36,8 @@ MODULES = {
 
 def library(folder: Path) -> Library:
     """What `torch` and its parts mean, with the checkout in `folder`."""
+    # Its tests mock this, and Python does not restore what a class has inherited from `object`.
+    setattr(weft.nn.Parameter, "__new__", staticmethod(new_parameter))  # noqa: B010
     return Library(
         name="torch",
         folder=folder.resolve(),
@@ -69,6 +71,7 @@ def supplied() -> dict[str, dict[str, Any]]:
         "torch._C": {"has_lapack": True, "has_spectral": True, "has_mkl": False},
         "torch.autograd.forward_ad": {"_current_level": CurrentLevel()},
         "torch.version": {"cuda": None, "hip": None, "debug": False, "git_version": ""},
+        "torch.utils._mode_utils": {"no_dispatch": nullcontext},  # Weft has no modes of dispatch
         "torch.cuda": {
             "is_available": lambda: False,
             "is_initialized": lambda: False,
@@ -90,6 +93,11 @@ def supplied() -> dict[str, dict[str, Any]]:
         "torch.sparse": {"check_sparse_tensor_invariants": NoSparseChecks},
         "expecttest": {"ACCEPT": False, "TestCase": ExpectTestCase},
     }
+
+
+def new_parameter(kind: type, *arguments: Any, **named: Any) -> Any:
+    """An object of this class; the arguments are for `__init__`."""
+    return object.__new__(kind)
 
 
 def layers() -> list[str]:
