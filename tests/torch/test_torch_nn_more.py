@@ -110,6 +110,83 @@ def test_attention_with_every_weight_an_argument(separate, extra, mask):
         np.testing.assert_allclose(actual, expected, rtol=1e-3, atol=1e-5)
 
 
+@pytest.mark.parametrize("name", ["softshrink", "threshold", "hardshrink", "relu6", "elu"])
+def test_nan_goes_through_activations(name):
+    given = (0.5, -3.0) if name == "threshold" else ()
+    x = [float("nan"), 1.0, 0.5, -2.0]
+    found, expected = (
+        getattr(m.nn.functional, name)(m.tensor(x), *given).tolist() for m in (wf, torch)
+    )
+    np.testing.assert_allclose(found, expected, rtol=1e-6)
+    assert np.isnan(found[0])
+
+
+def test_an_empty_batch_has_no_statistics():
+    for m in (wf, torch):
+        layer = m.nn.BatchNorm2d(3)
+        x = m.ones(0, 3, 2, 2, requires_grad=True)
+        layer(x).sum().backward()
+        assert tuple(x.grad.shape) == (0, 3, 2, 2)
+        assert layer.weight.grad.tolist() == layer.bias.grad.tolist() == [0, 0, 0]
+        assert layer.running_mean.tolist() == [0, 0, 0]
+        assert layer.running_var.tolist() == [1, 1, 1]
+        assert layer.num_batches_tracked.item() == 1
+
+
+def test_classes_may_be_bytes():
+    logits = np.random.default_rng(0).standard_normal((2, 3)).astype(np.float32)
+    for name in ("nll_loss", "cross_entropy"):
+        found, expected = (
+            getattr(m.nn.functional, name)(m.tensor(logits), m.tensor([1, 2], dtype=m.uint8)).item()
+            for m in (wf, torch)
+        )
+        assert found == pytest.approx(expected, rel=1e-6)
+
+
+@pytest.mark.parametrize("p", [0.0, 0.5, -2.0, float("inf")])
+def test_gradients_of_zeros_have_a_norm(p):
+    def clipped(m):
+        each = [m.nn.Parameter(m.ones(2)) for _ in range(3)]
+        for parameter, g in zip(each, ([0.0, 0.0], [0.0, 3.0], [2.0, 5.0]), strict=True):
+            parameter.grad = m.tensor(g)
+        total = m.nn.utils.clip_grad_norm_(each, 1.0, p)
+        return [total.item(), *[x for q in each for x in q.grad.tolist()]]
+
+    np.testing.assert_allclose(clipped(wf), clipped(torch), rtol=1e-5)
+
+
+def test_indices_without_a_class_are_refused():
+    for m in (wf, torch):
+        for indices in ([-1, 1], [5, 1]):
+            with pytest.raises(RuntimeError):
+                m.nn.functional.one_hot(m.tensor(indices), 3)
+
+
+@pytest.mark.filterwarnings("ignore:Complex modules are a new feature")  # of PyTorch
+def test_complex_numbers_where_they_are_not_meant():
+    for m in (wf, torch):
+        x = m.tensor([[1 + 1j, 2], [3, 4j]])
+        with pytest.raises(RuntimeError):
+            m.nn.functional.mse_loss(x, x)
+        with pytest.raises(RuntimeError):
+            m.nn.functional.pdist(x)
+        layer = m.nn.Linear(2, 2)
+        weight = layer.weight.tolist()
+        layer.to(m.complex64)
+        assert layer.weight.dtype == layer.bias.dtype == m.complex64
+        assert layer.weight.tolist() == weight
+        assert layer(x).dtype == m.complex64
+
+
+def test_modules_refuse_arguments_that_they_do_not_have():
+    for m in (wf, torch):
+        for make in (m.nn.Sigmoid, m.nn.Tanh, m.nn.Module):
+            with pytest.raises(TypeError):
+                make(nonsense=1)
+            with pytest.raises(TypeError):
+                make(1)
+
+
 def test_attention_that_cannot_be():
     x, w = wf.ones(2, 1, 6), wf.ones(18, 6)
     rest = (w, None, None, None, False, 0.0, wf.ones(6, 6), None)

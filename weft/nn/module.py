@@ -41,7 +41,7 @@ class Module(Stateful):
     )
     """
 
-    def __init__(self, *_: Any, **__: Any) -> None:
+    def __init__(self) -> None:
         super().__init__()
 
     def forward(self, *_: Any, **__: Any) -> Any:
@@ -99,13 +99,13 @@ class Module(Stateful):
     # -- element types
 
     def to(self, *args: Any, **kwargs: Any) -> Self:
-        """Convert floating parameters and buffers to an element type.
+        """Convert floating (and complex) parameters and buffers to an element type.
 
         Takes what PyTorch takes: a type, a device (only `"cpu"`), or a tensor to be like, and a
         memory format, which is of no influence.
 
         Raises:
-            DTypeError: the type is not floating.
+            DTypeError: the type is neither floating nor complex.
         """
         for given in (*args, kwargs.get("dtype"), kwargs.get("device")):
             dtype = _target(given)
@@ -194,6 +194,7 @@ def _target(given: Any) -> DType | None:
     if str(getattr(given, "type", given)).split(":")[0] == "cpu":
         return None
     found = as_dtype(given.dtype if isinstance(given, Tensor) else given)
-    if not found.is_floating:
-        raise DTypeError(f"to: expected a floating element type, got {found}{at_user_line()}")
+    if not (found.is_floating or found.is_complex):
+        text = f"to: expected a floating or complex element type, got {found}"
+        raise DTypeError(text + at_user_line())
     return found

@@ -244,8 +244,8 @@ def hardshrink(input: Any, lambd: float = 0.5) -> Any:
 
 @recorded
 def _softshrink(x: Value, *, limit: float) -> Value:
-    far = catalogue.greater(catalogue.abs(x), constant_of(limit, x.dtype))
-    return catalogue.select(far, x - catalogue.sign(x) * limit, _zero(x))
+    near = catalogue.less_equal(catalogue.abs(x), constant_of(limit, x.dtype))  # NaN is not
+    return catalogue.select(near, _zero(x), x - catalogue.sign(x) * limit)
 
 
 def softshrink(input: Any, lambd: float = 0.5) -> Any:
@@ -255,8 +255,8 @@ def softshrink(input: Any, lambd: float = 0.5) -> Any:
 
 @recorded
 def _threshold(x: Value, *, limit: float, value: float) -> Value:
-    keep = catalogue.greater(x, constant_of(limit, x.dtype))
-    return catalogue.select(keep, x, constant_of(value, x.dtype))
+    low = catalogue.less_equal(x, constant_of(limit, x.dtype))  # NaN is not
+    return catalogue.select(low, constant_of(value, x.dtype), x)
 
 
 def threshold(input: Any, threshold: float, value: float, inplace: bool = False) -> Any:

@@ -7,6 +7,7 @@ from typing import Any
 from weft.eager.argument import dims_of
 from weft.eager.call import lazy_of, recorded
 from weft.errors import ShapeError
+from weft.ir.dtype import int64, uint8
 from weft.ir.node import Value
 from weft.ir.shape import known, show
 from weft.nn.functional.common import promoted, reduced, reduction_of
@@ -22,6 +23,8 @@ def _classes_last(x: Value) -> Value:
 
 def _masked(target: Value, ignore_index: int) -> tuple[Value, Value]:
     """Which targets count, and the targets with 0 in place of those that do not."""
+    if target.dtype == uint8:
+        target = catalogue.cast(target, dtype=int64)
     valid = catalogue.not_equal(target, constant_of(ignore_index, target.dtype))
     return valid, catalogue.select(valid, target, constant_of(0, target.dtype))
 

@@ -6,6 +6,7 @@ from typing import Any
 
 from weft.eager.call import cast, lazy_of, wrap
 from weft.eager.promotion import TORCH
+from weft.errors import DTypeError
 from weft.ir.node import Value
 from weft.ops.base import at_user_line, catalogue
 
@@ -48,3 +49,15 @@ def reduction_of(
 def reduced(losses: Value, reduction: str) -> Value:
     """All losses, their mean, or their sum."""
     return losses if reduction == "none" else getattr(catalogue, reduction)(losses)
+
+
+def refuse_complex(name: str, *xs: Any) -> None:
+    """Check that these are real numbers.
+
+    Raises:
+        DTypeError: one of the tensors is of complex numbers.
+    """
+    for x in xs:
+        dtype = lazy_of(x).type.dtype
+        if dtype.is_complex:
+            raise DTypeError(f"{name}: expected real numbers, got {dtype}{at_user_line()}")

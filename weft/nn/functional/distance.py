@@ -12,7 +12,7 @@ from weft.eager.call import recorded
 from weft.errors import ShapeError
 from weft.ir.node import Value
 from weft.ir.shape import known, normal_axis, show
-from weft.nn.functional.common import promoted
+from weft.nn.functional.common import promoted, refuse_complex
 from weft.ops.base import at_user_line, catalogue, constant_of
 
 
@@ -100,9 +100,11 @@ def pdist(input: Any, p: float = 2.0) -> Any:
     """The p-norms of the differences of every pair of rows, in the order (0, 1), (0, 2), ...
 
     Raises:
+        DTypeError: complex numbers.
         ShapeError: no matrix.
     """
     if len(dims_of(input)) != 2:
         text = f"pdist: expected a matrix, got shape {show(dims_of(input))}"
         raise ShapeError(text + at_user_line())
+    refuse_complex("pdist", input)
     return _pdist(input, p=float(p))

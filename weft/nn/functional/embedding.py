@@ -297,6 +297,19 @@ def _one_hot(indices: Value, *, depth: int) -> Value:
     return catalogue.one_hot(indices, depth=depth, dtype=int64)
 
 
+def _check_below(name: str, indices: Any, size: int) -> None:
+    """Refuse indices outside [0, size).
+
+    Raises:
+        OutOfRangeError: there is one.
+    """
+    if indices.size and not 0 <= indices.min() <= indices.max() < size:
+        raise OutOfRangeError(
+            f"{name}: expected indices from 0 to {size - 1}, got {indices.min()} to "
+            f"{indices.max()}{at_user_line()}"
+        )
+
+
 def one_hot(tensor: Any, num_classes: int = -1) -> Any:
     """A new last dimension with a 1 at the place of each index; int64.
 
@@ -305,10 +318,13 @@ def one_hot(tensor: Any, num_classes: int = -1) -> Any:
             are looked at.
 
     Raises:
-        OutOfRangeError: an index is not below `num_classes`.
+        OutOfRangeError: an index is negative or not below `num_classes`, of a tensor whose values
+            are known; of one that is yet to be computed, its row is 0.
     """
     check_indices("one_hot", tensor)
     if num_classes == -1:
         values = tensor.array
         num_classes = int(values.max()) + 1 if values.size else 0
+    if tensor.lazy.array is not None:  # no reason to compute what is pending
+        _check_below("one_hot", tensor.lazy.array, num_classes)
     return _one_hot(tensor, depth=num_classes)

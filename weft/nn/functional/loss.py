@@ -9,7 +9,7 @@ from typing import Any, Final
 from weft.eager.call import recorded
 from weft.ir.node import Value
 from weft.ir.shape import known
-from weft.nn.functional.common import promoted, reduced, reduction_of
+from weft.nn.functional.common import promoted, reduced, reduction_of, refuse_complex
 from weft.nn.functional.distance import distance
 from weft.ops.base import at_user_line, catalogue, constant_of
 
@@ -48,6 +48,7 @@ def mse_loss(
 ) -> Any:  # fmt: skip
     """Squared differences."""
     way = reduction_of("mse_loss", reduction, size_average, reduce)
+    refuse_complex("mse_loss", input, target)
     return _mse_loss(*promoted(input, target, weight), reduction=way)
 
 

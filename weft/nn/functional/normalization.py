@@ -9,6 +9,7 @@ import numpy as np
 
 from weft.eager.argument import dims_of
 from weft.eager.call import recorded
+from weft.eager.creation import ones
 from weft.errors import ShapeError
 from weft.ir.node import Value
 from weft.ir.shape import known, show
@@ -110,6 +111,11 @@ def batch_norm(
         xs = (input, weight, bias, running_mean, running_var)
         return _batch_norm_eval(*xs, eps=float(eps))
     _check_many("batch_norm", dims_of(input))
+    if 0 in dims_of(input):  # no statistics, which stay as they are
+        if count is not None:
+            count.add_(1)
+        any_will_do = ones(dims_of(input)[1])
+        return _batch_norm_eval(input, weight, bias, any_will_do, any_will_do, eps=float(eps))
     y, *found = _batch_norm(input, weight, bias, eps=float(eps))
     _move((running_mean, running_var, count), found, momentum)
     return y

@@ -26,6 +26,10 @@ def _norm_of(xs: tuple[Value, ...], p: float) -> Value:
         return catalogue.max(catalogue.stack(*[catalogue.max(s) for s in sizes]))
     if p == 2:
         return catalogue.sqrt(catalogue.add_n(*[catalogue.sum(s * s) for s in sizes]))
+    if p == 0:  # in how many values there is something but 0, as in PyTorch
+        most = catalogue.stack(*[catalogue.max(s) for s in sizes])
+        some = catalogue.not_equal(most, constant_of(0, most.dtype))
+        return catalogue.sum(catalogue.cast(some, dtype=most.dtype))
     powers = [catalogue.sum(s if p == 1 else catalogue.power(s, p)) for s in sizes]
     total = catalogue.add_n(*powers)
     return total if p == 1 else catalogue.power(total, 1 / p)
