@@ -11,7 +11,7 @@ torch = pytest.importorskip("torch")
 
 import weft as wf  # noqa: E402
 from tests.torch.tensor_case import agree, seeds  # noqa: E402
-from weft.errors import DTypeError, ShapeError, UserOpError  # noqa: E402
+from weft.errors import DTypeError, GraphError, ShapeError, UserOpError  # noqa: E402
 
 pytestmark = [
     pytest.mark.usefixtures("interpreted"),
@@ -230,6 +230,8 @@ ERRORS = [
     (lambda: wf.linalg.solve(wf.eye(3), wf.ones(2, 2)), ShapeError, "right sides of 3 rows"),
     (lambda: wf.linalg.eigh(wf.eye(2), "X"), DTypeError, "expected UPLO of 'L' or 'U', got 'X'"),
     (lambda: wf.linalg.qr(wf.eye(2), "all"), DTypeError, "qr: expected mode of 'reduced'"),
+    (lambda: wf.ones(2).topk(1, True), DTypeError, "topk: expected whole numbers k, dim, got 1"),
+    (lambda: wf.nansum(wf.ones(2) * 1j), DTypeError, "nansum: expected real numbers, got complex"),
     (lambda: wf.linalg.lstsq(wf.eye(2), wf.eye(2).double()), DTypeError, "float32 and float64"),
     (lambda: wf.linalg.lstsq(wf.eye(2), wf.eye(2), driver="x"), DTypeError, "gelsy, gels, gelsd"),
     (lambda: wf.linalg.lu_factor(wf.eye(2), pivot=False), DTypeError, "expected pivot=True"),
@@ -255,3 +257,17 @@ ERRORS = [
 def test_errors_say_what_is_expected(run, kind, text):
     with pytest.raises(kind, match=text):
         run()
+
+
+def test_no_gradient_of_a_square_orthogonal_factor_of_tall_matrices():
+    a = wf.tensor(matrix(0, 5, 3), requires_grad=True)
+    wf.linalg.qr(a, mode="complete").R.sum().backward()
+    with pytest.raises(GraphError, match=r"qr: no gradient of mode 'complete'.* got 5 rows and 3"):
+        print(a.grad)
+
+
+@pytest.mark.parametrize("dtype", ["float64", "uint8", "int16", "bool"])
+@pytest.mark.parametrize("beta", [0, 1, 2])
+def test_products_of_vectors_keep_the_element_type(dtype, beta):
+    x, a, b = np.eye(2, 3), np.array([1, 0]), np.array([0, 1, 1])
+    agree(lambda m, *xs: m.addr(*xs, beta=beta), *[v.astype(dtype) for v in (x, a, b)], grad=False)

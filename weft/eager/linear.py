@@ -200,12 +200,14 @@ def addbmm(x: Any, batch1: Any, batch2: Any, *, beta: Any = 1, alpha: Any = 1) -
 
 @older("beta", "alpha")
 def addr(x: Any, vec1: Any, vec2: Any, *, beta: Any = 1, alpha: Any = 1) -> Tensor:
-    """`beta * x + alpha * outer(vec1, vec2)`."""
+    """`beta * x + alpha * outer(vec1, vec2)`; of booleans, whether that is not 0."""
     _ranks("addr", (vec1, vec2), (1, 1))
+    dtype = promoted(x, vec1, vec2)[0].type.dtype
+    beta, alpha = factor_of("addr", "beta", beta, dtype), factor_of("addr", "alpha", alpha, dtype)
     added = outer(vec1, vec2) * alpha
-    if type(beta) in (int, float) and beta == 0:
-        return added
-    return added + (x * beta if beta != 1 else x)
+    if type(beta) not in (int, float, bool) or beta != 0:
+        added = added + (x * beta if beta != 1 else x)
+    return added.to(dtype)
 
 
 def chain_matmul(*matrices: Any) -> Tensor:

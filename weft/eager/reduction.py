@@ -11,7 +11,7 @@ from weft.eager.call import call, cast, converted, kind_of, lazy_of, record, rec
 from weft.eager.handle import Handle
 from weft.eager.lazy import Lazy
 from weft.eager.promotion import TORCH
-from weft.errors import OutOfRangeError, ShapeError
+from weft.errors import DTypeError, OutOfRangeError, ShapeError
 from weft.ir import dtype as types
 from weft.ir.dtype import as_dtype
 from weft.ir.node import Value
@@ -135,8 +135,14 @@ def _nanmean(x: Value, *, axes: tuple[int, ...], keepdims: bool) -> Value:
 def nansum(
     x: Any, dim: Any = None, keepdim: bool = False, *, dtype: Any = None, axis: Any = None
 ) -> Tensor:
-    """The sum of all that are not NaN."""
+    """The sum of all that are not NaN.
+
+    Raises:
+        DTypeError: complex numbers.
+    """
     lazy = counted(x, dtype)
+    if lazy.type.dtype.is_complex:
+        raise DTypeError(f"nansum: expected real numbers, got {lazy.type.dtype}{at_user_line()}")
     axes = axes_of("nansum", either("nansum", dim, axis), rank_of(lazy))
     return _nansum.on(kind_of(x), lazy, axes=axes, keepdims=keepdim)
 

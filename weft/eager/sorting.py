@@ -13,7 +13,7 @@ from weft.eager.call import cast, converted, kind_of, lazy_of, recorded
 from weft.eager.handle import Handle
 from weft.eager.reduction import Extreme, floating, not_empty, ordered, rank_of, shared
 from weft.eager.shaping import reshape
-from weft.errors import ShapeError
+from weft.errors import DTypeError, ShapeError
 from weft.ir import dtype as types
 from weft.ir.node import Value
 from weft.ir.shape import known
@@ -92,8 +92,11 @@ def topk(
         sorted: of no influence: they are.
 
     Raises:
+        DTypeError: a boolean as `k` or `dim`, where `largest` was meant.
         ShapeError: the axis has fewer elements.
     """
+    if isinstance(k, bool) or isinstance(dim, bool):
+        raise DTypeError(f"topk: expected whole numbers k, dim, got {k}, {dim}{at_user_line()}")
     lazy = lazy_of(x)
     dims = known(lazy.type.shape)
     at = axis_of("topk", either("topk", dim, axis, -1), len(dims))

@@ -19,6 +19,7 @@ from typing import Any
 
 import numpy as np
 
+from weft.errors import GraphError
 from weft.ir.dtype import complex64, complex128, float32
 from weft.ir.node import Value
 from weft.ops.base import catalogue
@@ -300,6 +301,11 @@ def qr(a: Value, mode: str) -> tuple[Value, ...]:
     def gradient(g: Any, y: Any, a: Value) -> list[Value]:
         (q, r), to_q, to_r = y, conj(g[0]), conj(g[1])
         m, n = dims(a)[-2:]
+        if m > n and mode == "complete":
+            raise GraphError(
+                "qr: no gradient of mode 'complete' for matrices of more rows than columns, got "
+                f"{m} rows and {n} columns; use mode 'reduced'"
+            )
         if m >= n:
             return [conj(_qr_vjp(q, r, to_q, to_r))]
         rest = a[..., :, m:]
