@@ -194,3 +194,15 @@ def test_second_derivatives_of_products_at_places_with_zeros():
         source = wf.tensor(row, dtype=wf.float64, requires_grad=True)
         assert wf.autograd.gradcheck(scattered, (x, source))
         assert wf.autograd.gradgradcheck(scattered, (x, source))
+
+
+@pytest.mark.parametrize("name", ["max", "min", "median", "nanmedian"])
+def test_equal_elements_share_the_gradient_in_each_example(name):
+    rows = wf.tensor([[1.0, 2.0, 2.0], [3.0, 3.0, 3.0], [float("nan")] * 3])
+
+    def found(row):
+        return getattr(row, name)()
+
+    apart = [wf.func.grad(found)(row).tolist() for row in rows]
+    assert wf.func.vmap(wf.func.grad(found))(rows).tolist() == apart
+    assert wf.func.grad(lambda x: wf.func.vmap(found)(x).sum())(rows).tolist() == apart

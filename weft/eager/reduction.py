@@ -231,13 +231,13 @@ def std_mean(
 
 # Extremes
 
-_elected: Final = recorded(ops.elected)
-
 
 def shared(x: Any, y: Tensor) -> Tensor:
     """`y`, one of the elements of `x`, which shares its gradient with all that equal it."""
     lazy = lazy_of(x)
-    return _elected.on(kind_of(x), lazy, y.lazy) if lazy.type.dtype.is_floating else y
+    if not lazy.type.dtype.is_floating:
+        return y
+    return wrap(record(REGISTRY["elected"], (lazy, y.lazy), {})[0], y)
 
 
 @recorded

@@ -162,16 +162,24 @@ max = _reduction("max", "maximum", np.maximum, _extreme_vjp, "biuf", _not_empty)
 min = _reduction("min", "minimum", np.minimum, _extreme_vjp, "biuf", _not_empty)
 
 
-def _elected_shape(x: Shape, y: Shape) -> Shape:
-    if is_static(y) and math.prod(known(y)) != 1:
-        raise ShapeError(f"elected: expected y of one element, got shape {show(y)}")
+def _elected_shape(x: Shape, y: Shape, batch: int = 0) -> Shape:
+    if is_static(x) and is_static(y):
+        one, many = known(y), known(x)
+        if math.prod(one[batch:]) != 1 or one[:batch] != many[:batch]:
+            raise ShapeError(
+                f"elected: expected y of one element for each of {show(many[:batch])}, got shape "
+                f"{show(y)}"
+            )
     return y
 
 
-def _elected_vjp(g: Any, z: Any, x: Any, y: Any) -> tuple[Any, ...]:
-    missing = catalogue.logical_and(catalogue.isnan(x), catalogue.isnan(y))
-    won = cast(catalogue.logical_or(equal(x, y), missing), dtype=x.dtype)
-    return won * (g / sum(won)), None
+def _elected_vjp(g: Any, z: Any, x: Any, y: Any, batch: int) -> tuple[Any, ...]:
+    dims = concrete(x)
+    beside = (*dims[:batch], *[1] * (len(dims) - batch))
+    one, g_one = (catalogue.reshape(v, shape=beside) for v in (y, g))
+    missing = catalogue.logical_and(catalogue.isnan(x), catalogue.isnan(one))
+    won = cast(catalogue.logical_or(equal(x, one), missing), dtype=x.dtype)
+    return won * (g_one / sum(won, axes=tuple(range(batch, len(dims))), keepdims=True)), None
 
 
 def _elected_cases() -> Iterator[Case]:
@@ -179,14 +187,16 @@ def _elected_cases() -> Iterator[Case]:
         x = draw((3, 4), dtype)
         yield Case((x, x[1, 2].copy()), differentiate=False)
         yield Case((x, x[:1, :1].copy()), differentiate=False)
+        yield Case((x, x[:, 1].copy()), {"batch": 1}, differentiate=False)
 
 
 elected = defop(
     "elected", inputs="x y", dtype=floating, shape=_elected_shape,
-    reference=lambda x, y: np.array(y), vjp=_elected_vjp, lower=Composite(lambda x, y: y),
-    cases=_elected_cases,
+    reference=lambda x, y, batch: np.array(y), vjp=_elected_vjp, attrs={"batch": 0},
+    lower=Composite(lambda x, y, batch: y), cases=_elected_cases,
 )  # fmt: skip
-"""`y`, one of the elements of `x`; all that equal it share the cotangent, NaN equalling NaN."""
+"""`y`, one element of `x` (for each index of its first `batch` axes); all that equal it share the
+cotangent, NaN equalling NaN."""
 
 any = _reduction("any", "maximum", np.logical_or, NO_GRADIENT, "b", empty=True)
 all = _reduction("all", "minimum", np.logical_and, NO_GRADIENT, "b", empty=True)

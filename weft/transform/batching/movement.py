@@ -138,3 +138,8 @@ def _slice_update(job: Job) -> Sequence[Value]:
 def _layer_norm(job: Job) -> Sequence[Value] | None:
     """With one scale and offset for all."""
     return None if any(job.mapped[1:]) else job.again(*job.xs)
+
+
+@rule("elected")
+def _elected(job: Job) -> Sequence[Value]:
+    return job.again(*job.spread(), batch=job.attrs["batch"] + 1)
