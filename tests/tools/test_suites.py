@@ -16,6 +16,7 @@ import os
 import time
 import unittest
 import unittest.mock
+import warnings
 import torch
 import torch.nn.functional as F
 from torch.no_such_part import decorate
@@ -66,6 +67,12 @@ class TestIt(unittest.TestCase):
     def test_flags_change_nothing(self):
         self.assertTrue(torch.nn.modules.__all__.index("Linear") >= 0)
         self.assertNotIn("functional", torch.nn.modules.__all__)
+
+    def test_warnings_are_recorded(self):
+        for _ in range(2):
+            with warnings.catch_warnings(record=True) as seen:
+                warnings.warn("this happens")
+            self.assertEqual(len(seen), 1)
 
     def test_parameters_survive_a_mock(self):
         with unittest.mock.patch.object(torch.nn.Parameter, "__new__"):
@@ -177,6 +184,7 @@ def test_every_kind_of_outcome_is_told(checkout, capsys):
         "test_lacks_what_decorates": "failed",
         "test_lacks_its_decorator": "failed",
         "test_flags_change_nothing": "passed",
+        "test_warnings_are_recorded": "passed",
         "test_parameters_survive_a_mock": "passed",
         "test_functions_called_like_modules": "passed",
         "test_hooks_are_forgotten": "passed",
@@ -202,7 +210,7 @@ def test_every_kind_of_outcome_is_told(checkout, capsys):
     assert "took longer than 2 s" in found["test_is_too_slow"]["error"]
     assert found["test_crashes"]["error"] == "process ended with 9"
     printed = capsys.readouterr().out
-    assert "| test_it | 6 | 9 | 40.0% | 1 | 1 |" in printed
+    assert "| test_it | 7 | 9 | 43.8% | 1 | 1 |" in printed
     assert "| CUDA and other devices: Weft is for CPUs | 1 |" in printed
     assert "test_it::TestIt::test_fails\n    AssertionError: 2.0 != 3" in printed
 
