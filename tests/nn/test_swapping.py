@@ -57,3 +57,33 @@ def test_modules_that_hold_one_another():
     given = {"inner.outer.inner.weight": wf.tensor([[2.0]]), "inner.bias": wf.zeros(1)}
     y = func.functional_call(module, given, wf.ones(1, 1), tie_weights=False)
     assert y.tolist() == [[2]] and module.inner.weight.item() != 2
+
+
+class Tied(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.inner = nn.Linear(1, 1)
+        self.bias = self.inner.bias
+
+    def forward(self, x):
+        return self.inner(x) + self.bias
+
+
+def test_one_tensor_has_one_replacement():
+    module, x, new = Tied(), wf.zeros(1, 1), wf.tensor([2.0])
+    both = {"bias": new, "inner.bias": new}
+    assert func.functional_call(module, both, x).tolist() == [[4]]
+    both["bias"] = wf.tensor([5.0])
+    with pytest.raises(ValueError, match=r"'bias'.* are one tensor in the module"):
+        func.functional_call(module, both, x)
+    assert func.functional_call(module, both, x, tie_weights=False).tolist() == [[7]]
+    assert module.bias is module.inner.bias
+
+
+def test_the_old_name_warns():
+    module, x = Tied(), wf.zeros(1, 1)
+    with pytest.warns(FutureWarning, match=r"use func\.functional_call"):
+        y = nn.utils.stateless.functional_call(module, {"bias": wf.tensor([2.0])}, x)
+    assert y.tolist() == [[4]]
+    with pytest.warns(FutureWarning), pytest.raises(RuntimeError, match="is missing"):
+        nn.utils.stateless.functional_call(module, {}, (x,), {}, strict=True)

@@ -53,6 +53,7 @@ def functional_call(
 
     Raises:
         StateError: a path to no module or, with `strict`, one that there is not or is missing.
+        ValueError: with `tie_weights`, different tensors for the names of one.
 
     >>> import weft as wf
     >>> layer = wf.nn.Linear(2, 1)

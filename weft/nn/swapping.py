@@ -76,15 +76,24 @@ def _place(module: Any, path: str) -> Place:
 
 
 def _tie(new: dict[str, Any], registered: Mapping[str, Place]) -> None:
-    """Replace a tensor that has several paths at all of them."""
+    """Replace a tensor that has several paths at all of them.
+
+    Raises:
+        ValueError: different tensors for two of its paths.
+    """
     stands = {
         id(entries[name]): path
         for path, (entries, name) in registered.items()
         if path in new and entries[name] is not None
     }
     for path, (entries, name) in registered.items():
-        if path not in new and id(entries[name]) in stands:
-            new[path] = new[stands[id(entries[name])]]
+        stand = stands.get(id(entries[name]))
+        if stand is not None and new.setdefault(path, new[stand]) is not new[stand]:
+            raise ValueError(
+                f"functional_call: {path!r} and {stand!r} are one tensor in the module, expected "
+                f"one for both, got two; with tie_weights=False each is replaced alone"
+                f"{at_user_line()}"
+            )
 
 
 def _check_paths(new: Mapping[str, Any], registered: Mapping[str, Place]) -> None:

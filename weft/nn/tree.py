@@ -310,6 +310,7 @@ class Tree:
         Raises:
             StateError: a path to no module or, with `strict`, one that there is not or is missing.
             TypeError: something that is no tensor, in `tensors` or in the module.
+            ValueError: with `tie_weights`, different tensors for paths of one.
         """
         return swapped(self, tensors, tie_weights, strict)
 

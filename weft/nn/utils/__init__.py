@@ -1,6 +1,6 @@
 """What is done to parameters and gradients beside training, and sequences of other lengths."""
 
-from weft.nn.utils import parametrizations, parametrize, prune, rnn
+from weft.nn.utils import parametrizations, parametrize, prune, rnn, stateless
 from weft.nn.utils.fresh import skip_init
 from weft.nn.utils.fusion import (
     fuse_conv_bn_eval,
@@ -34,6 +34,7 @@ __all__ = [
     "rnn",
     "skip_init",
     "spectral_norm",
+    "stateless",
     "vector_to_parameters",
     "weight_norm",
 ]
