@@ -145,3 +145,20 @@ def test_strict_derivatives_depend_on_the_inputs(name):
     if not first:
         with pytest.raises(errors.GradientError, match="of order 2 does not depend on the inputs"):
             check(quadratic, True)
+
+
+def test_strict_derivatives_may_be_computed_early(monkeypatch):
+    original = functional._slopes
+
+    def computed(ys, xs):
+        found = original(ys, xs)
+        for g in found:
+            if g is not None:
+                g.tolist()
+        return found
+
+    monkeypatch.setattr(functional, "_slopes", computed)
+    x = wf.tensor([0.5, 2.0])
+    functional.hessian(lambda x: (x * x).sum(), x, strict=True)
+    with pytest.raises(errors.GradientError, match="of order 1 does not depend on the inputs"):
+        functional.hessian(lambda x: (x * 3).sum(), x, strict=True)

@@ -144,9 +144,11 @@ def _slopes(ys: list[Any], xs: list[Any]) -> list[Any]:
 
 
 def _is_zero(g: Any) -> bool:
-    """Whether a gradient that is not yet computed is zero whatever the inputs are."""
+    """Whether a gradient is zero whatever the inputs are; if it is computed already, zero here."""
     if g is None:
         return True
+    if g.lazy.array is not None:
+        return not g.lazy.array.any()
     node = expand(structure_of([g.lazy])).outputs[0].node
     node = node.inputs[0].node if node.op == "broadcast_to" else node
     return node.op == "constant" and not node.attrs["value"].array.any()
