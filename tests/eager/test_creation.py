@@ -48,6 +48,15 @@ def test_lists_of_tensors():
     assert wf.tensor([wf.tensor(1.0, dtype=wf.double), 2.0]).tolist() == [1.0, 2.0]
 
 
+@pytest.mark.parametrize("requires_grad", [False, True])
+def test_lists_of_numbers_of_half_precision(requires_grad):
+    for dtype in (wf.bfloat16, wf.float16):
+        x = wf.tensor(1.5, dtype=dtype, requires_grad=requires_grad)
+        found = wf.tensor([x, wf.tensor(2.0, dtype=dtype)])
+        assert (found.dtype, found.tolist()) == (dtype, [1.5, 2.0])
+        assert wf.tensor([x, 2.0]).tolist() == [1.5, 2.0]
+
+
 def test_a_list_that_contains_itself():
     endless = [wf.ones(1)]
     endless.append(endless)

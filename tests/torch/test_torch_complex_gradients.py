@@ -59,8 +59,13 @@ CASES = {
             "var",
             "view_as_real",
             "diag",
+            "sigmoid",
         )
     },
+    "logcumsumexp": (lambda m, x: m.logcumsumexp(x, 0), V),
+    "logsumexp": (lambda m, x: m.logsumexp(30 * x, 0), A),
+    "logsumexp of all": (lambda m, x: m.logsumexp(x, (0, 1), keepdim=True), A),
+    "logaddexp": (lambda m, x, y: m.logaddexp(x, y), V, W),
     "whole power": (lambda m, x: x**3, V),
     "complex power": (lambda m, x: x ** (1 + 2j), V),
     "power of a number": (lambda m, x: (2.0 + 1j) ** x, V),
@@ -125,6 +130,16 @@ def slopes(m, function, arrays):
         zero if g is None else g.detach().resolve_conj().numpy()
         for g, zero in zip([*first, *second], zeros * 2, strict=True)
     ]
+
+
+@pytest.mark.parametrize("name", ["sigmoid", "logaddexp", "logcumsumexp", "logsumexp"])
+def test_logarithms_of_sums_of_far_numbers(name):
+    x = np.array([1 + 2j, -3 + 0.5j, 0, 800 - 2j, -20 + 3j])
+    found = []
+    for m in BOTH:
+        rest = {"sigmoid": (), "logaddexp": (m.tensor(x[::-1].copy()),)}.get(name, (0,))
+        found.append(getattr(m, name)(m.tensor(x), *rest).resolve_conj().numpy())
+    np.testing.assert_allclose(*found, rtol=1e-12)
 
 
 @pytest.mark.usefixtures("interpreted")

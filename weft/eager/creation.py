@@ -16,7 +16,7 @@ from weft.eager.handle import Handle
 from weft.eager.lazy import Array, Lazy, trace
 from weft.eager.size import Size
 from weft.errors import DTypeError, ShapeError, WeftError
-from weft.ir.dtype import DType, as_dtype, bool_
+from weft.ir.dtype import DType, as_dtype, bfloat16, bool_
 from weft.ir.node import Value
 from weft.ir.shape import known
 from weft.ops import creation as nodes
@@ -129,13 +129,15 @@ def array_from(data: Any, dtype: DType | None, copy: bool) -> Array:
 
 
 def _values(data: Any, depth: int) -> Any:
-    """Nested lists with the elements of tensors in place of tensors that need gradients.
+    """Nested lists with the elements of tensors in place of those that NumPy would not read.
+
+    These are tensors that need gradients, and of bfloat16.
 
     Raises:
         ShapeError: lists nested deeper than any tensor, such as one that contains itself.
     """
     if isinstance(data, Handle):
-        return data.array if data.lazy.tracked else data
+        return data.array if data.lazy.tracked or data.lazy.type.dtype is bfloat16 else data
     if isinstance(data, list | tuple):
         if depth == MOST_DIMENSIONS:
             text = f"tensor: expected at most {MOST_DIMENSIONS} lists inside one another"

@@ -16,7 +16,7 @@ from weft.ir import dtype as types
 from weft.ir.dtype import as_dtype
 from weft.ir.node import Value
 from weft.ir.shape import known, show
-from weft.ops.base import REGISTRY, Op, at_user_line, catalogue
+from weft.ops.base import REGISTRY, Op, at_user_line, catalogue, constant_of
 
 if TYPE_CHECKING:
     from weft.eager.tensor import Tensor
@@ -422,11 +422,24 @@ def count_nonzero(
 # Softmax
 
 
+@recorded
+def _logsumexp_of_complex(x: Value, *, axes: tuple[int, ...], keepdims: bool) -> Value:
+    top = catalogue.max(catalogue.real(x), axes=axes, keepdims=True)
+    top = catalogue.select(catalogue.isinf(top), constant_of(0, top.dtype), top)
+    top = catalogue.cast(catalogue.stop_gradient(top), dtype=x.dtype)
+    total = catalogue.sum(catalogue.exp(x - top), axes=axes, keepdims=True)
+    y = catalogue.log(total) + top
+    return y if keepdims else catalogue.squeeze(y, axes=axes)
+
+
 def logsumexp(
     x: Any, dim: Any = None, keepdim: bool = False, *, axis: Any = None, keepdims: bool = False
 ) -> Tensor:
     """`log(sum(exp(x)))` over `dim`, without overflow."""
     dims = either("logsumexp", dim, axis)
+    if lazy_of(x).type.dtype.is_complex:
+        axes = axes_of("logsumexp", dims, rank_of(lazy_of(x)))
+        return _logsumexp_of_complex.on(kind_of(x), x, axes=axes, keepdims=keepdim or keepdims)
     return _reduced(REGISTRY["logsumexp"], floating(x), x, dims, keepdim or keepdims)
 
 

@@ -115,6 +115,8 @@ def unflatten(x: Any, dim: int, sizes: Any) -> Tensor:
     """
     dims = dims_of(x)
     at = axis_of("unflatten", dim, len(dims))
+    if not tuple(sizes):
+        raise ShapeError(f"unflatten: expected at least one size, got none{at_user_line()}")
     inner = filled("unflatten", tuple(sizes), dims[at], dims)
     return show(x, Shaped((*dims[:at], *inner, *dims[at + 1 :])))
 

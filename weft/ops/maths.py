@@ -45,9 +45,25 @@ log1p = elementwise(
     low=-0.75,
     kinds="fc",
 )
+
+
+def _sigmoid_of_complex(x: Array) -> Any:
+    right = x.real >= 0
+    small = np.exp(np.where(right, -x, x))  # cannot overflow
+    return np.where(right, 1, small) / (1 + small)
+
+
+def _sigmoid_reference(x: Array) -> Any:
+    return _sigmoid_of_complex(x) if x.dtype.kind == "c" else np.exp(-np.logaddexp(0, -x))
+
+
+def _sigmoid_fast(x: Array) -> Any:
+    return _sigmoid_of_complex(x) if x.dtype.kind == "c" else 1 / (1 + np.exp(-x))
+
+
 sigmoid = elementwise(
-    "sigmoid", lambda b, x: b.sigmoid(x), lambda x: np.exp(-np.logaddexp(0, -x)),
-    lambda g, y, x: (g * y * (1 - y),), rtol=4e-6, fast=lambda x: 1 / (1 + np.exp(-x)),
+    "sigmoid", lambda b, x: b.sigmoid(x), _sigmoid_reference,
+    lambda g, y, x: (g * y * (1 - y),), rtol=4e-6, fast=_sigmoid_fast, kinds="fc",
 )  # fmt: skip
 
 
