@@ -187,6 +187,26 @@ def test_modules_refuse_arguments_that_they_do_not_have():
                 make(1)
 
 
+@pytest.mark.parametrize(
+    ("labels", "steps", "counts"),
+    [
+        ((2, 2), [6, 5], [2, 2]),
+        ((2, 2), [5, -1], [2, 2]),
+        ((2, 2), [5, 5], [3, 2]),
+        ((2, 2), [5, 5], [-1, 2]),
+        ((2, 2), [5.0, 5.0], [2, 2]),
+        ((4,), [5, 5], [3, 2]),
+        ((4,), [5, 5], [-1, 2]),
+    ],
+)
+def test_lengths_of_sequences_lie_within_them(labels, steps, counts):
+    for m in (wf, torch):
+        scores = m.zeros(5, 2, 3).log_softmax(2)
+        target = m.ones(labels, dtype=m.int64)
+        with pytest.raises(RuntimeError):
+            m.nn.functional.ctc_loss(scores, target, m.tensor(steps), m.tensor(counts))
+
+
 def test_attention_that_cannot_be():
     x, w = wf.ones(2, 1, 6), wf.ones(18, 6)
     rest = (w, None, None, None, False, 0.0, wf.ones(6, 6), None)

@@ -10,8 +10,8 @@ import numpy as np
 from weft.eager.argument import dims_of
 from weft.eager.call import lazy_of, leaf, recorded, wrap
 from weft.eager.handle import Handle
-from weft.errors import ShapeError
-from weft.ir.dtype import bool_, int64
+from weft.errors import DTypeError, ShapeError
+from weft.ir.dtype import int64
 from weft.ir.node import Value
 from weft.ir.shape import known, show
 from weft.nn.functional.common import reduced, reduction_of
@@ -111,6 +111,10 @@ def ctc_loss(
         reduction: the mean is over labels, then over examples.
         zero_infinity: an impossible sequence, too short for its labels, counts as 0.
 
+    Raises:
+        DTypeError: lengths that are no integers.
+        ShapeError: shapes that do not fit, or lengths beyond them (where their values are known).
+
     Source: Graves et al., "Connectionist Temporal Classification" (2006).
     """
     way = reduction_of("ctc_loss", reduction)
@@ -123,6 +127,8 @@ def ctc_loss(
     n = shape[1] if len(shape) == 3 else 1
     counts = [_lengths(v, n) for v in (input_lengths, target_lengths)]
     rows = _rows(targets, target_lengths, n)
+    _check_within("input_lengths", counts[0], shape[0])
+    _check_within("target_lengths", counts[1], dims_of(rows)[1])
     return _ctc_loss(
         log_probs, rows, *counts, blank=int(blank), reduction=way,
         zero_infinity=bool(zero_infinity),
@@ -131,11 +137,23 @@ def ctc_loss(
 
 def _lengths(given: Any, n: int) -> Any:
     found = given if isinstance(given, Handle) else wrap(leaf(np.asarray(given, np.int64)))
-    if lazy_of(found).type.dtype is bool_ or math.prod(dims_of(found)) != n:
+    dtype = lazy_of(found).type.dtype
+    if not dtype.is_integer:
+        raise DTypeError(f"ctc_loss: expected lengths of integers, got {dtype}{at_user_line()}")
+    if math.prod(dims_of(found)) != n:
         raise ShapeError(
             f"ctc_loss: expected {n} lengths, got shape {show(dims_of(found))}{at_user_line()}"
         )
     return found
+
+
+def _check_within(name: str, lengths: Any, most: int) -> None:
+    """Refuse lengths outside [0, most], if they are known already."""
+    array = lengths.lazy.array
+    if array is not None and array.size and not 0 <= array.min() <= array.max() <= most:
+        raise ShapeError(
+            f"ctc_loss: expected {name} from 0 to {most}, got {array.tolist()}{at_user_line()}"
+        )
 
 
 def _rows(targets: Any, lengths: Any, n: int) -> Any:
@@ -150,6 +168,11 @@ def _rows(targets: Any, lengths: Any, n: int) -> Any:
         )
     counts = np.asarray(lengths.array if isinstance(lengths, Handle) else lengths).reshape(-1)
     flat = np.asarray(targets.array if isinstance(targets, Handle) else targets)
+    if counts.size and (counts.min() < 0 or counts.sum() > len(flat)):
+        raise ShapeError(
+            f"ctc_loss: expected target_lengths of together at most {len(flat)}, got "
+            f"{counts.tolist()}{at_user_line()}"
+        )
     rows = np.zeros((n, int(counts.max(initial=0))), np.int64)
     starts = np.cumsum(counts) - counts
     for row, start, count in zip(rows, starts, counts, strict=True):
