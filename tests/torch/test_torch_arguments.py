@@ -127,6 +127,18 @@ def test_typed_by_the_name_of_tensors():
     assert x.dtype is wf.int32 and x.tolist() == [1]
 
 
+@pytest.mark.parametrize("power", [1.3, 1.3 + 0.2j, 2])
+def test_numbers_beside_float64_keep_their_digits_in_powers(power):
+    x = [1.7, 2.3]
+    for dtype in ("float64", "float32"):
+        found = [
+            (m.float_power(m.tensor(x, dtype=getattr(m, dtype)), power).tolist())
+            + m.float_power(power, m.tensor(x, dtype=getattr(m, dtype))).tolist()
+            for m in (wf, torch)
+        ]
+        assert found[0] == pytest.approx(found[1], rel=1e-13)
+
+
 def test_ranges_with_their_end():
     assert wf.range(0, 3).tolist() == [0.0, 1.0, 2.0, 3.0]
     assert wf.range(1, 0, -0.5).tolist() == [1.0, 0.5, 0.0]

@@ -176,6 +176,7 @@ def float_power(x: Any, exponent: Any) -> Tensor:
     """`x` to a power in float64, or complex128 where one is complex."""
     both = [lazy_of(x), lazy_of(exponent)]
     dtype = complex128 if any([v.type.dtype.is_complex for v in both]) else float64
+    both = [lazy_of(v, dtype) for v in (x, exponent)]  # a number is not rounded to float32 first
     return power(*[wrap(cast(v, dtype), kind_of(x, exponent)) for v in both])
 
 
