@@ -1,5 +1,7 @@
 """State dicts of modules that save and load in ways of their own."""
 
+import tracemalloc
+
 import numpy as np
 import pytest
 
@@ -113,3 +115,23 @@ def test_batch_norm_of_before_it_counted():
         layer.load_state_dict(state)
     layer.load_state_dict(dict(state))
     assert layer.num_batches_tracked.item() == 1
+
+
+@pytest.mark.parametrize("watched", [False, True])
+def test_loading_what_fits_keeps_no_second_model(watched):
+    layer, count = 128 * 128 * 4, 16
+    tracemalloc.start()
+    try:
+        model = nn.Sequential(*[nn.Linear(128, 128) for _ in range(count)], nn.BatchNorm1d(128))
+        state = {k: v.numpy() + 1 for k, v in model.state_dict().items()}
+        if watched:  # a hook may refuse, so all that is loaded may have to be taken back
+            model.register_load_state_dict_post_hook(lambda module, keys: None)
+        before, _ = tracemalloc.get_traced_memory()
+        tracemalloc.reset_peak()
+        model.load_state_dict(state)
+        _, peak = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert peak - before > (count - 4) * layer if watched else peak - before < 4 * layer
+    for name, value in model.state_dict().items():
+        np.testing.assert_array_equal(value.numpy(), state[name])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any, ClassVar
 
 from weft.eager.argument import dims_of
@@ -68,15 +69,9 @@ class _Statistics(Module):
                 f"{at_user_line()}"
             )
 
-    def _load_from_state_dict(
-        self, state_dict: dict[str, Any], prefix: str, local_metadata: dict[str, Any],
-        strict: bool, missing_keys: list[str], unexpected_keys: list[str], error_msgs: list[str],
-    ) -> None:  # fmt: skip
+    def _renew_state(self, state_dict: Any, prefix: str, local_metadata: Mapping[str, Any]) -> None:
         if local_metadata.get("version", 1) < 2 and self.num_batches_tracked is not None:
             state_dict.setdefault(f"{prefix}num_batches_tracked", self.num_batches_tracked)
-        super()._load_from_state_dict(
-            state_dict, prefix, local_metadata, strict, missing_keys, unexpected_keys, error_msgs
-        )
 
     def extra_repr(self) -> str:
         """The options."""

@@ -4,9 +4,13 @@ from __future__ import annotations
 
 from collections import OrderedDict
 from collections.abc import Mapping
+from contextlib import nullcontext
 from functools import partial
 from typing import Any, ClassVar, NamedTuple
 
+import numpy as np
+
+from weft.eager.handle import Handle
 from weft.eager.hook import RemovableHandle
 from weft.errors import StateError
 from weft.nn.hook import Hook, Hooked, enter
@@ -174,10 +178,23 @@ class Stateful(Hooked):
             )
         state = _dict_with_metadata(state_dict)
         keys, errors = IncompatibleKeys([], []), list[str]()
-        with taken_back_on_failure():
+        # What is sure to fit is not kept until the end: that would be memory for a second model.
+        with nullcontext() if _fits(self, state) else taken_back_on_failure():
             _load(self, "", state, assign, keys, errors)
             _refuse(type(self).__name__, keys if strict else None, errors)
         return keys
+
+    def _loads_plainly(self) -> bool:
+        """Whether its own state is loaded by what is here alone."""
+        own = type(self)
+        return (
+            self._state_hooks is None
+            and own._load_from_state_dict is Stateful._load_from_state_dict
+            and own.set_extra_state is Stateful.set_extra_state
+        )
+
+    def _renew_state(self, state_dict: Any, prefix: str, local_metadata: Mapping[str, Any]) -> None:
+        """Turn the module's own entries in a dict of an older version into today's."""
 
     def _load_from_state_dict(
         self,
@@ -204,6 +221,7 @@ class Stateful(Hooked):
         rest = (strict, missing_keys, unexpected_keys, error_msgs)
         for hook in list(hooks.before_load.values()) if hooks else ():
             hook(self, state_dict, prefix, local_metadata, *rest)
+        self._renew_state(state_dict, prefix, local_metadata)
         own = self._own_state()
         for name, tensor in own.items():
             key = prefix + name
@@ -232,6 +250,29 @@ def _dict_with_metadata(given: Mapping[str, Any] | None = None) -> Any:
     found: Any = OrderedDict(given or {})
     found._metadata = OrderedDict(getattr(given, "_metadata", None) or {})
     return found
+
+
+def _fits(model: Any, state: Mapping[str, Any]) -> bool:
+    """Whether loading cannot fail, nor does anybody see a part of it: no hooks, no other ways."""
+    places = dict(model.named_modules(remove_duplicate=False))
+    if not all(module._loads_plainly() for module in places.values()):
+        return False
+    own = {
+        f"{path}.{name}" if path else name: tensor
+        for path, module in places.items()
+        for name, tensor in module._own_state().items()
+    }
+    return own.keys() == state.keys() and all(
+        not is_lazy(tensor) and _is_at_hand(state[key]) and state[key].shape == tensor.shape
+        for key, tensor in own.items()
+    )
+
+
+def _is_at_hand(value: Any) -> bool:
+    """Whether it is numbers that need not be computed first, which may fail."""
+    if isinstance(value, Handle):
+        return not is_lazy(value) and value.lazy.array is not None
+    return isinstance(value, np.ndarray | np.generic) and value.dtype.kind not in "OUSMm"
 
 
 def _load(
