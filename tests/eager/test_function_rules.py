@@ -162,3 +162,13 @@ def test_strict_derivatives_may_be_computed_early(monkeypatch):
     functional.hessian(lambda x: (x * x).sum(), x, strict=True)
     with pytest.raises(errors.GradientError, match="of order 1 does not depend on the inputs"):
         functional.hessian(lambda x: (x * 3).sum(), x, strict=True)
+
+
+def test_results_with_a_graph_have_one_though_the_input_needs_no_gradient():
+    x = wf.tensor([0.5, 2.0])
+    for found in (
+        functional.jacobian(wf.exp, x, create_graph=True),
+        functional.vhp(lambda x: x.exp().sum(), x, wf.ones(2), create_graph=True)[1],
+    ):
+        assert found.requires_grad
+    assert not functional.jacobian(wf.exp, x).requires_grad

@@ -127,3 +127,49 @@ def test_gradgradcheck_moves_the_cotangents_too():
     assert not wf.autograd.gradgradcheck(
         lambda x: Constant.apply(x) + x, real(), raise_exception=False
     )
+
+
+@modes
+def test_inputs_move_where_a_function_finds_them(fast):
+    x, captured = real(), real()
+    before = captured.tolist()
+    assert gradcheck(lambda x, _: x * captured, (x, captured), fast_mode=fast)
+    assert captured.tolist() == before
+
+    def fails(x):
+        if x.detach().flatten()[0] > 0.3:
+            raise ValueError("too far")
+        return x
+
+    with pytest.raises(ValueError, match="too far"):
+        gradcheck(fails, captured)
+    assert captured.tolist() == before
+
+
+def test_outputs_that_change_with_the_inputs_are_found():
+    def longer(x):
+        return wf.cat([x, x]) if x.detach().flatten()[0] > 0.3 else x
+
+    def other(x):
+        return x.float() if x.detach().flatten()[0] > 0.3 else x
+
+    with pytest.raises(AssertionError, match=r"the shape .*\(2, 2\).* wherever the inputs move"):
+        gradcheck(longer, real())
+    with pytest.raises(AssertionError, match="the dtype float64 wherever the inputs move, got f"):
+        gradcheck(other, real())
+
+
+def test_too_few_digits_are_warned_of():
+    with pytest.warns(UserWarning, match="input 0 of float64, whose digits suffice"):
+        assert gradcheck(lambda x: x * 2, real().detach().float().requires_grad_(), eps=1e-2)
+
+
+def test_every_input_is_a_dual_number_in_forward_mode():
+    moves = []
+
+    def function(x, y):
+        moves.append(wf.autograd.forward_ad.unpack_dual(y).tangent)
+        return x * y
+
+    assert gradcheck(function, (real(), real()), check_forward_ad=True, check_backward_ad=False)
+    assert sum(move is not None for move in moves) == 8

@@ -263,5 +263,6 @@ def test_differences_check_both_parts():
     assert not wf.autograd.gradcheck(Unconjugated.apply, z, raise_exception=False)
     with pytest.raises(MismatchError, match="gradient of output 0 by input 0 differs"):
         wf.autograd.gradcheck(Unconjugated.apply, z)
-    with pytest.raises(GradientError, match="expected input 0 of complex128"):
-        wf.autograd.gradcheck(wf.square, z.detach().to(wf.complex64).requires_grad_())
+    narrow = z.detach().to(wf.complex64).requires_grad_()
+    with pytest.warns(UserWarning, match="expected input 0 of complex128"):
+        assert not wf.autograd.gradcheck(wf.square, narrow, raise_exception=False)

@@ -54,6 +54,10 @@ class _Point:
         self.strict = strict
         self.what = what
         self._tensors("inputs", self.inputs)
+        if create_graph:  # results are differentiable also where the inputs need no gradient
+            self.inputs = tuple(
+                [x if x.requires_grad else x.detach().requires_grad_() for x in self.inputs]
+            )
 
     def _tensors(self, name: str, values: tuple[Any, ...]) -> None:
         wrong = [type(x).__name__ for x in values if not _is_one(x)]
