@@ -7,62 +7,99 @@ tensor([1., 2., 3., 4.])
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
-from weft.eager.argument import dims_of
-from weft.eager.call import cast, kind_of, lazy_of, leaf, wrap
-from weft.eager.imaginary import real, view_as_real
+from weft.eager.argument import axes_of, dims_of
+from weft.eager.call import cast, kind_of, lazy_of, leaf, recorded, wrap
+from weft.eager.creation import as_tensor
+from weft.eager.imaginary import conj, real, view_as_real
 from weft.eager.joining import cat
-from weft.eager.movement import flip, narrow
+from weft.eager.outlet import with_outlet
 from weft.eager.placing import index_add
 from weft.eager.promotion import default_dtype
-from weft.errors import ShapeError
-from weft.ir.dtype import as_dtype
+from weft.errors import DTypeError, ShapeError
+from weft.ir.dtype import as_dtype, bfloat16, float16
+from weft.ir.node import Value
+from weft.ir.shape import known
 from weft.numpy import fft as transforms
 from weft.ops.base import at_user_line
+from weft.ops.host import call
 
 if TYPE_CHECKING:
     from weft.eager.tensor import Tensor
 
 __all__ = [
-    "fft", "fft2", "fftfreq", "fftn", "fftshift", "hfft", "ifft", "ifft2", "ifftn", "ifftshift",
-    "ihfft", "irfft", "irfft2", "irfftn", "istft", "rfft", "rfft2", "rfftfreq", "rfftn", "stft",
+    "fft", "fft2", "fftfreq", "fftn", "fftshift", "hfft", "hfft2", "hfftn", "ifft", "ifft2",
+    "ifftn", "ifftshift", "ihfft", "ihfft2", "ihfftn", "irfft", "irfft2", "irfftn", "istft", "rfft",
+    "rfft2", "rfftfreq", "rfftn", "stft",
 ]  # fmt: skip
 
 
-def _numbers(x: Any) -> Any:
-    """A tensor whose integers become PyTorch's default type."""
+LEAST_SHARE: Final = 1e-11
+"""Below this, the weights of a sample count as none; PyTorch's limit."""
+
+
+def _numbers(name: str, x: Any) -> Any:
+    """A tensor whose integers become PyTorch's default type.
+
+    Raises:
+        DTypeError: numbers of half precision, which have no complex ones.
+    """
     lazy = lazy_of(x)
-    return wrap(lazy if lazy.type.dtype.is_inexact else cast(lazy, default_dtype()), kind_of(x))
+    dtype = lazy.type.dtype
+    if dtype in (float16, bfloat16):
+        text = f"{name}: there are no complex numbers of half precision; convert {dtype} to float32"
+        raise DTypeError(text + at_user_line())
+    return wrap(lazy if dtype.is_inexact else cast(lazy, default_dtype()), kind_of(x))
+
+
+def _axes(name: str, input: Any, s: Any, dim: Any) -> tuple[Any, Any]:
+    """Sizes and axes, each as a tuple or none at all.
+
+    Raises:
+        ShapeError: an axis that is named twice.
+    """
+    sizes, axes = ((v,) if isinstance(v, int) else v for v in (s, dim))
+    if axes is not None:
+        axes_of(name, axes, len(dims_of(input)))  # NumPy's may come again, PyTorch's not
+    return sizes, axes
 
 
 def _one(function: Callable[..., Any]) -> Callable[..., Tensor]:
-    def along(input: Any, n: int | None = None, dim: int = -1, norm: str | None = None) -> Tensor:
-        return function(_numbers(input), n, dim, norm)
+    name = function.__name__
 
-    along.__doc__ = function.__doc__
-    return along
+    def along(input: Any, n: int | None = None, dim: int = -1, norm: str | None = None) -> Tensor:
+        return function(_numbers(name, input), n, dim, norm)
+
+    return _named(along, function)
 
 
 def _two(function: Callable[..., Any]) -> Callable[..., Tensor]:
-    def plane(input: Any, s: Any = None, dim: Any = (-2, -1), norm: str | None = None) -> Tensor:
-        return function(_numbers(input), s, (dim,) if isinstance(dim, int) else tuple(dim), norm)
+    name = function.__name__
 
-    plane.__doc__ = function.__doc__
-    return plane
+    def plane(input: Any, s: Any = None, dim: Any = (-2, -1), norm: str | None = None) -> Tensor:
+        return function(_numbers(name, input), *_axes(name, input, s, dim), norm)
+
+    return _named(plane, function)
 
 
 def _several(function: Callable[..., Any]) -> Callable[..., Tensor]:
-    def over(input: Any, s: Any = None, dim: Any = None, norm: str | None = None) -> Tensor:
-        axes = (dim,) if isinstance(dim, int) else dim
-        sizes = (s,) if isinstance(s, int) else s
-        return function(_numbers(input), sizes, axes, norm)
+    name = function.__name__
 
-    over.__doc__ = function.__doc__
-    return over
+    def over(input: Any, s: Any = None, dim: Any = None, norm: str | None = None) -> Tensor:
+        return function(_numbers(name, input), *_axes(name, input, s, dim), norm)
+
+    return _named(over, function)
+
+
+def _named(function: Any, like: Callable[..., Any]) -> Any:
+    function.__name__ = function.__qualname__ = like.__name__
+    function.__doc__ = like.__doc__
+    return function
 
 
 fft: Final = _one(transforms.fft)
@@ -79,6 +116,29 @@ fftn: Final = _several(transforms.fftn)
 ifftn: Final = _several(transforms.ifftn)
 rfftn: Final = _several(transforms.rfftn)
 irfftn: Final = _several(transforms.irfftn)
+
+
+def hfftn(input: Any, s: Any = None, dim: Any = None, norm: str | None = None) -> Tensor:
+    """The (real) transform along several axes of numbers that mirror each other.
+
+    The last one of the axes has the first half of them, and `s` says of what.
+    """
+    return irfftn(conj(as_tensor(input)), s, dim, transforms.other_norm("hfftn", norm))
+
+
+def ihfftn(input: Any, s: Any = None, dim: Any = None, norm: str | None = None) -> Tensor:
+    """The inverse of `hfftn`."""
+    return conj(rfftn(input, s, dim, transforms.other_norm("ihfftn", norm)))
+
+
+def hfft2(input: Any, s: Any = None, dim: Any = (-2, -1), norm: str | None = None) -> Tensor:
+    """`hfftn` along two axes."""
+    return hfftn(input, s, dim, norm)
+
+
+def ihfft2(input: Any, s: Any = None, dim: Any = (-2, -1), norm: str | None = None) -> Tensor:
+    """The inverse of `hfft2`."""
+    return ihfftn(input, s, dim, norm)
 
 
 def fftshift(input: Any, dim: Any = None) -> Tensor:
@@ -105,6 +165,8 @@ def rfftfreq(n: int, d: float = 1.0, *, dtype: Any = None, device: Any = None) -
 
 def _frequencies(found: Any, dtype: Any) -> Tensor:
     kind = default_dtype() if dtype is None else as_dtype(dtype)
+    if not kind.is_floating:
+        raise DTypeError(f"fftfreq: expected a floating type, got {kind}{at_user_line()}")
     return wrap(leaf(found.astype(kind.numpy)))
 
 
@@ -123,26 +185,34 @@ def stft(
         hop_length: a quarter of `n_fft` by default.
         window: `win_length` weights (ones), zeros to both sides up to `n_fft`.
         center: whether piece t lies around sample `t * hop_length`, with the signal continued at
-            its ends as `pad_mode` says: "reflect" or "constant".
+            its ends as `pad_mode` says: "reflect", "replicate", "circular" or "constant" (zeros).
         normalized: whether to divide by the root of `n_fft`.
-        onesided: whether to leave out frequencies that follow from others; the default for reals.
+        onesided: whether to leave out frequencies that follow from others; the default where signal
+            and window are real.
         return_complex: if false, real and imaginary parts lie along a last axis.
 
     Returns:
         Shape (..., frequencies, pieces).
 
     Raises:
+        DTypeError: `onesided`, of complex numbers.
         ShapeError: lengths that do not fit.
     """
-    x = _numbers(input)
-    hop = hop_length or n_fft // 4
+    x = _numbers("stft", input)
+    hop = n_fft // 4 if hop_length is None else hop_length
     weights = _weights("stft", window, win_length, n_fft, hop, x)
+    whole = x.dtype.is_complex or weights.dtype.is_complex
+    if whole and onesided:
+        text = "stft: of complex numbers no frequency follows from others; leave out onesided=True"
+        raise DTypeError(text + at_user_line())
     if center:
         x = _continued(x, n_fft // 2, pad_mode)
-    if dims_of(x)[-1] < n_fft:
-        raise ShapeError(f"stft: expected {n_fft} samples or more, got {x.shape}{at_user_line()}")
-    half = not x.dtype.is_complex if onesided is None else onesided
-    function = rfft if half else fft
+    if len(dims_of(x)) not in (1, 2) or dims_of(x)[-1] < n_fft:
+        raise ShapeError(
+            f"stft: expected one or more signals of {n_fft} samples or more, got {x.shape}"
+            f"{at_user_line()}"
+        )
+    function = fft if whole or onesided is False else rfft
     found = function(x.unfold(-1, n_fft, hop) * weights, norm="ortho" if normalized else None)
     found = found.transpose(-1, -2)
     return view_as_real(found) if return_complex is False else found
@@ -156,26 +226,45 @@ def istft(
     """The signal of which `stft` gave the transforms; arguments as there.
 
     Args:
-        length: of the signal, which is cut or continued by zeros.
+        length: of the signal, which is cut or, with a warning, continued by zeros.
+        return_complex: whether the signal is complex, as it is with a complex window.
 
     Raises:
+        DTypeError: numbers that are not complex, or a complex window of a real signal.
         ShapeError: lengths that do not fit.
+        UserOpError: when computed, samples for which all weights are 0.
     """
-    hop = hop_length or n_fft // 4
+    dims = dims_of(input)
+    if not lazy_of(input).type.dtype.is_complex:
+        raise DTypeError(f"istft: expected complex numbers, as stft gives{at_user_line()}")
+    whole = dims[-2:-1] == (n_fft,) if onesided is None else not onesided
+    rows = n_fft if whole else n_fft // 2 + 1
+    if len(dims) not in (2, 3) or dims[-2] != rows or 0 in dims:
+        raise ShapeError(
+            f"istft: expected shape (..., {rows} frequencies, pieces), got {dims}{at_user_line()}"
+        )
+    hop = n_fft // 4 if hop_length is None else hop_length
     turned = input.transpose(-1, -2)
     norm = "ortho" if normalized else None
-    whole = dims_of(input)[-2] == n_fft if onesided is None else not onesided
     pieces = ifft(turned, norm=norm) if whole else irfft(turned, n_fft, norm=norm)
     pieces = real(pieces) if whole and not return_complex else pieces
     weights = _weights("istft", window, win_length, n_fft, hop, real(pieces))
+    if weights.dtype.is_complex and not return_complex:
+        raise DTypeError(
+            f"istft: with a complex window the signal is complex: say return_complex=True"
+            f"{at_user_line()}"
+        )
     signal = _overlapped(pieces * weights, hop)
     shares = _overlapped((weights * weights).expand(dims_of(pieces)[-2:]), hop)
     begin = n_fft // 2 if center else 0
     end = dims_of(signal)[-1] - begin if length is None else begin + length
-    signal, shares = signal[..., begin:end], shares[..., begin:end]
-    found = signal / shares
+    found = signal[..., begin:end] / _above_zero(shares[begin:end])
     rest = 0 if length is None else length - dims_of(found)[-1]
-    return cat([found, found.new_zeros((*dims_of(found)[:-1], rest))], -1) if rest > 0 else found
+    if rest <= 0:
+        return found
+    text = f"istft: the signal is shorter than {length}: zeros fill {rest} samples{at_user_line()}"
+    warnings.warn(text, UserWarning, stacklevel=2)
+    return cat([found, found.new_zeros((*dims_of(found)[:-1], rest))], -1)
 
 
 def _weights(name: str, window: Any, length: int | None, n_fft: int, hop: int, like: Any) -> Tensor:
@@ -192,19 +281,24 @@ def _weights(name: str, window: Any, length: int | None, n_fft: int, hop: int, l
     return cat(sides, 0) if count < n_fft else found
 
 
+_MODES: Final = {"reflect": "reflect", "replicate": "edge", "circular": "wrap"}  # NumPy's names
+
+
 def _continued(x: Any, size: int, mode: str) -> Tensor:
     """A signal with `size` samples more at both ends."""
     count = dims_of(x)[-1]
-    if mode == "constant":
-        ends = [x.new_zeros((*dims_of(x)[:-1], size))] * 2
-    elif mode == "reflect" and size < count:
-        ends = [flip(narrow(x, -1, 1, size), -1), flip(narrow(x, -1, count - 1 - size, size), -1)]
-    else:
+    least = {"constant": 0, "replicate": 1, "circular": size, "reflect": size + 1}.get(mode)
+    if least is None or count < least:
+        known = f"one of {', '.join(['constant', *_MODES])}" if least is None else repr(mode)
         raise ShapeError(
-            f"stft: pad_mode: expected 'constant', or 'reflect' of more than {size} samples, got "
-            f"{mode!r} of {count}{at_user_line()}"
+            f"stft: pad_mode: expected {known}, of {least or 0} samples or more, got {mode!r} of "
+            f"{count}{at_user_line()}"
         )
-    return cat([ends[0], x, ends[1]], -1)
+    if mode == "constant":
+        zeros = x.new_zeros((*dims_of(x)[:-1], size))
+        return cat([zeros, x, zeros], -1)
+    places = np.pad(np.arange(count), size, _MODES[mode])  # pyright: ignore[reportArgumentType]
+    return x[..., wrap(leaf(places))]
 
 
 def _overlapped(pieces: Any, hop: int) -> Tensor:
@@ -214,3 +308,23 @@ def _overlapped(pieces: Any, hop: int) -> Tensor:
     flat = pieces.reshape((*dims_of(pieces)[:-2], count * size))
     empty = flat.new_zeros((*dims_of(flat)[:-1], (count - 1) * hop + size))
     return index_add(empty, -1, wrap(leaf(places.reshape(-1))), flat)
+
+
+def _check_shares(shares: Any) -> Any:
+    if shares.size and np.abs(shares).min() < LEAST_SHARE:
+        raise ValueError(
+            "istft: no piece weighs on some samples; take a window without zeros, a smaller hop, "
+            "center=True or a shorter length"
+        )
+    return shares
+
+
+@recorded
+def _above_zero(shares: Value) -> Value:
+    """The sums of squared weights of samples, none of which may be 0."""
+    kind = (shares.dtype, known(shares.shape))
+    return call(_check_shares, shares, types_of=[kind], gradient=lambda g, *_: [g[0]])[0]
+
+
+for _name in __all__:
+    globals()[_name] = with_outlet(globals()[_name], __name__)

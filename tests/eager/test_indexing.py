@@ -178,6 +178,18 @@ def test_filling_in_a_loop_and_looping():
     )
 
 
+def test_a_list_of_subscripts_is_a_tuple_of_them():
+    x = wf.arange(12).reshape(3, 4)
+    with pytest.warns(UserWarning, match="a list of subscripts is a tuple of them here"):
+        assert x[[slice(None), 1]].tolist() == [1, 5, 9]
+    with pytest.warns(UserWarning, match=r"use x\[tuple\(...\)\] or a tensor"):
+        assert x[[[0, 1], [1, 2]]].tolist() == [1, 6]
+    with pytest.warns(UserWarning, match="as in PyTorch"):
+        x[[wf.tensor([1]), wf.tensor([0])]] = 7
+    assert x[1].tolist() == [7, 5, 6, 7]
+    assert x[[0, 2]].shape == (2, 4)
+
+
 def test_assignment_does_not_reach_what_was_computed_before():
     x = wf.tensor([1.0, 2.0, 3.0])
     y = x * 2

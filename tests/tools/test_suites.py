@@ -72,7 +72,20 @@ class TestIt(unittest.TestCase):
         for _ in range(2):
             with warnings.catch_warnings(record=True) as seen:
                 warnings.warn("this happens")
-            self.assertEqual(len(seen), 1)
+                warnings.warn("this happens")  # its words and line, once
+            self.assertEqual(len(seen), 2)
+            self.assertTrue("something happens" in str(seen[-1].message))
+        from expecttest import TestCase
+
+        with TestCase().assertWarnsRegex(UserWarning, "something happens"):
+            warnings.warn("this happens")
+
+    def test_trees(self):
+        from torch.utils import _pytree as pytree
+
+        leaves, tree = pytree.tree_flatten({"a": 1, "b": (2, [3])})
+        self.assertEqual(pytree.tree_map(lambda x: 2 * x, {"a": 1}), {"a": 2})
+        self.assertEqual(pytree.tree_unflatten(leaves, tree), {"a": 1, "b": (2, [3])})
 
     def test_parameters_survive_a_mock(self):
         with unittest.mock.patch.object(torch.nn.Parameter, "__new__"):
@@ -185,6 +198,7 @@ def test_every_kind_of_outcome_is_told(checkout, capsys):
         "test_lacks_its_decorator": "failed",
         "test_flags_change_nothing": "passed",
         "test_warnings_are_recorded": "passed",
+        "test_trees": "passed",
         "test_parameters_survive_a_mock": "passed",
         "test_functions_called_like_modules": "passed",
         "test_hooks_are_forgotten": "passed",
@@ -210,7 +224,7 @@ def test_every_kind_of_outcome_is_told(checkout, capsys):
     assert "took longer than 2 s" in found["test_is_too_slow"]["error"]
     assert found["test_crashes"]["error"] == "process ended with 9"
     printed = capsys.readouterr().out
-    assert "| test_it | 7 | 9 | 43.8% | 1 | 1 |" in printed
+    assert "| test_it | 8 | 9 | 47.1% | 1 | 1 |" in printed
     assert "| CUDA and other devices: Weft is for CPUs | 1 |" in printed
     assert "test_it::TestIt::test_fails\n    AssertionError: 2.0 != 3" in printed
 

@@ -9,7 +9,7 @@ torch = pytest.importorskip("torch")
 
 import weft as wf  # noqa: E402
 from tests.torch.tensor_case import agree, draw, same, seeds  # noqa: E402
-from weft.errors import DTypeError, ShapeError  # noqa: E402
+from weft.errors import DTypeError, ShapeError, UserOpError  # noqa: E402
 
 pytestmark = pytest.mark.usefixtures("interpreted")
 few = settings(max_examples=4, deadline=None, phases=[Phase.generate])
@@ -34,7 +34,8 @@ def test_windows_refuse():
 
 @given(
     st.integers(1, 2), st.integers(20, 40), st.sampled_from([8, 9, 16]), st.integers(2, 5),
-    st.booleans(), st.booleans(), st.sampled_from(["reflect", "constant"]), seeds,
+    st.booleans(), st.booleans(),
+    st.sampled_from(["reflect", "constant", "replicate", "circular"]), seeds,
 )  # fmt: skip
 @few
 def test_short_time_transforms(count, length, n_fft, hop, normalized, onesided, mode, seed):
@@ -62,16 +63,52 @@ def test_short_time_transforms(count, length, n_fft, hop, normalized, onesided, 
         return m.istft(found, length=length - n_fft, **whole)
 
     same(back(wf), back(torch), 1e-3, 1e-4)
-    assert wf.istft(wf.stft(wf.ones(20), 8), 8, length=30).shape == (30,)
     np.testing.assert_allclose(back(wf).numpy(), x[:, : length - n_fft], atol=1e-4)
+
+
+@given(st.integers(20, 30), st.sampled_from([8, 9]), st.booleans(), st.booleans(), seeds)
+@few
+def test_complex_signals_and_windows(length, n_fft, wide, normalized, seed):
+    x = draw((length,), seed=seed).astype(np.float64)
+    signal = x + 1j * draw((length,), seed=seed + 1) if wide else x
+    window = np.hanning(n_fft + 2)[1:-1] * np.exp(0.3j * np.arange(n_fft))
+
+    def there_and_back(m):
+        kept = {"window": m.tensor(window), "normalized": normalized}
+        found = m.tensor(signal).stft(n_fft, **kept)
+        return found, m.istft(found, n_fft, return_complex=True, length=length - n_fft, **kept)
+
+    ours, theirs = there_and_back(wf), there_and_back(torch)
+    same(ours, theirs, 1e-9, 1e-9)
+    np.testing.assert_allclose(ours[1].numpy(), signal[: length - n_fft], atol=1e-9)
+
+
+def test_inverses_of_short_time_transforms_refuse():
+    found = wf.ones(30).stft(8, window=wf.hann_window(8))
+    with pytest.raises(UserOpError, match="no piece weighs on some samples"):
+        found.istft(8, window=wf.hann_window(8), center=False).tolist()
+    with pytest.raises(ShapeError, match="4 frequencies, pieces"):
+        found.istft(6)
+    with pytest.raises(ShapeError, match=r"istft: expected shape .* got \(0, 5, 3\)"):
+        found.new_zeros((0, 5, 3)).istft(8)
+    with pytest.raises(DTypeError, match="expected complex numbers, as stft gives"):
+        wf.istft(found.real, 8)
+    with pytest.raises(DTypeError, match="say return_complex=True"):
+        found.istft(8, window=wf.ones(8) * 1j)
+    with pytest.warns(UserWarning, match="zeros fill 2 samples"):
+        assert found.istft(8, window=wf.ones(8), length=36).shape == (36,)
 
 
 def test_short_time_transforms_refuse():
     x = wf.ones(5)
-    with pytest.raises(ShapeError, match="stft: expected 8 samples or more"):
+    with pytest.raises(ShapeError, match="stft: expected one or more signals of 8 samples"):
         wf.stft(x, 8, center=False)
-    with pytest.raises(ShapeError, match="pad_mode: expected 'constant', or 'reflect' of more"):
+    with pytest.raises(ShapeError, match="pad_mode: expected 'reflect', of 9 samples or more"):
         wf.stft(x, 16)
+    with pytest.raises(ShapeError, match="pad_mode: expected one of constant, reflect, replicate"):
+        wf.stft(x, 4, pad_mode="mirror")
+    with pytest.raises(DTypeError, match="leave out onesided=True"):
+        wf.stft(x * 1j, 4, onesided=True)
     with pytest.raises(ShapeError, match="expected a window of 1 to 4 weights"):
         wf.stft(x, 4, window=wf.ones(6))
 

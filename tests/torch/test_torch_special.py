@@ -10,7 +10,7 @@ pytest.importorskip("scipy")
 
 import weft as wf  # noqa: E402
 from tests.torch.tensor_case import agree, draw, seeds, shapes  # noqa: E402
-from weft.errors import DTypeError  # noqa: E402
+from weft.errors import DTypeError, ShapeError  # noqa: E402
 
 pytestmark = pytest.mark.usefixtures("interpreted")
 few = settings(max_examples=2, deadline=None, phases=[Phase.generate])
@@ -72,8 +72,35 @@ def test_transforms(m, n, norm, seed):
         agree(lambda t, x, f=name: size_of(getattr(t.fft, f)(x, (3,), (0,), norm)), x)
     agree(lambda t, x: t.fft.irfft2(t.fft.fft2(x), (3, 4), norm=norm), x)
     agree(lambda t, x: t.fft.irfftn(t.fft.fftn(x), (3, 4), (1, 0), norm), x)
+    for name in ("ihfft2", "ihfftn"):
+        agree(lambda t, x, f=name: size_of(getattr(t.fft, f)(x, norm=norm)), x)
+    z = x + 1j * draw((m, n), seed=seed + 1)
+    agree(lambda t, z: t.fft.hfft2(z, (4, 4), norm=norm), z, grad=False)
+    agree(lambda t, z: t.fft.hfftn(z, (5,), (0,), norm=norm), z, grad=False)
+    agree(lambda t, x: t.fft.hfftn(t.fft.fft(x), (3, 4), norm=norm), x)
     agree(lambda t, x: (t.fft.fftshift(x), t.fft.ifftshift(x, 0)), x)
     agree(lambda t, x: (t.fft.fftfreq(n, 0.5), t.fft.rfftfreq(n, d=2)), x, grad=False)
+
+
+def test_transforms_refuse():
+    x = wf.ones(2, 3)
+    with pytest.raises(DTypeError, match="fft: there are no complex numbers of half precision"):
+        wf.fft.fft(x.half())
+    with pytest.raises(DTypeError, match="rfftn: expected real numbers, got complex64"):
+        wf.fft.rfftn(x * 1j)
+    with pytest.raises(ShapeError, match="fft2: expected different dims"):
+        wf.fft.fft2(x, dim=(1, -1))
+    with pytest.raises(ShapeError, match="fftn: expected a size of 1 or more for each"):
+        wf.fft.fftn(x, (2, 3, 4))
+    with pytest.raises(ShapeError, match="irfftn: expected one axis or more"):
+        wf.fft.irfftn(x, dim=())
+    with pytest.raises(DTypeError, match="fftfreq: expected a floating type, got int64"):
+        wf.fft.fftfreq(3, dtype=wf.int64)
+
+
+def test_transforms_into_what_is_there():
+    out = wf.empty(0, dtype=wf.complex64)
+    assert wf.fft.fft(wf.ones(3), out=out) is out and out.tolist() == [3, 0, 0]
 
 
 def size_of(x):

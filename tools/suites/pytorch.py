@@ -15,6 +15,7 @@ from tools.suites.mirror import Library
 from tools.suites.raising import RaisingTestCase
 from weft.autograd import forward_ad
 from weft.errors import ConfigError
+from weft.func.tree import flatten, map_structure
 from weft.nn.hook import GLOBAL
 
 MODULES = {
@@ -71,6 +72,11 @@ def supplied() -> dict[str, dict[str, Any]]:
         "torch._C": {"has_lapack": True, "has_spectral": True, "has_mkl": False},
         "torch.autograd.forward_ad": {"_current_level": CurrentLevel()},
         "torch.version": {"cuda": None, "hip": None, "debug": False, "git_version": ""},
+        "torch.utils._pytree": {
+            "tree_flatten": flatten,
+            "tree_unflatten": lambda leaves, tree: tree.build(leaves),
+            "tree_map": map_structure,
+        },
         "torch.utils._mode_utils": {"no_dispatch": nullcontext},  # Weft has no modes of dispatch
         "torch.cuda": {
             "is_available": lambda: False,

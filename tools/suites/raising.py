@@ -1,7 +1,7 @@
 """Assertions about errors, for a library that computes later and words its errors its own way.
 
 Weft raises errors that depend on values when the value is computed; inside these assertions it is
-computed at once. The texts of errors are not compared: only the type counts.
+computed at once. The texts of errors and warnings are not compared: only the type counts.
 """
 
 from __future__ import annotations
@@ -58,3 +58,7 @@ class RaisingTestCase(unittest.TestCase):
     def assertRaisesRegex(self, expected: Any, pattern: Any, *call: Any, **named: Any) -> Any:
         """The call or block raises such an error, whatever its text."""
         return RaisesAtOnce(expected, self).handle("assertRaises", call, named)
+
+    def assertWarnsRegex(self, expected: Any, pattern: Any, *call: Any, **named: Any) -> Any:
+        """The call or block warns so, whatever the text."""
+        return self.assertWarns(expected, *call, **named)

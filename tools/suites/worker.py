@@ -169,7 +169,7 @@ def main(order: Order) -> int:
     file = Path(order.file)
     sys.path.insert(0, str(file.parent))
     arguments = [order.file, "--noconftest", "-c", os.devnull, f"--rootdir={file.parent}", "-q"]
-    arguments += ["-p", "no:cacheprovider", "--assert=plain", "-W", "always", "--tb=native"]
+    arguments += ["-p", "no:cacheprovider", "--assert=plain", "-W", "default", "--tb=native"]
     arguments += ["--disable-warnings"]  # not their summary; tests count them
     arguments += ["-k", order.keyword] if order.keyword else []
     arguments += ["-x"] if order.first_only else []

@@ -110,11 +110,23 @@ def accumulate(x: Handle, key: Any, value: Any) -> None:
 
 def _entries(key: Any, torch: bool) -> tuple[Any, ...]:
     """The subscripts, with integers of NumPy and of scalar tensors as Python's."""
+    if torch and isinstance(key, list) and _is_sequence(cast("list[Any]", key)):
+        text = (
+            "a list of subscripts is a tuple of them here, as in PyTorch, where that is deprecated"
+        )
+        warnings.warn(f"{text}; use x[tuple(...)] or a tensor", UserWarning, stacklevel=4)
+        key = tuple(cast("list[Any]", key))
     given = cast("tuple[Any, ...]", key if isinstance(key, tuple) else (key,))
     found: list[Any] = []
     for e in given:  # no comprehension: a warning names the line that is so many frames up
         found.append(_mask_of(e) if torch and isinstance(e, Handle) else e)
     return tuple([e if type(e) in _BASIC and type(e) is not slice else _entry(e) for e in found])
+
+
+def _is_sequence(key: list[Any]) -> bool:
+    """Whether PyTorch takes a list for subscripts of several axes, not for numbers of one."""
+    kinds = (Handle, list, tuple, slice, np.ndarray, type(None), type(Ellipsis))
+    return len(key) < 32 and any([isinstance(e, kinds) for e in key])
 
 
 def _mask_of(entry: Any) -> Any:

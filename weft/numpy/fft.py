@@ -13,7 +13,7 @@ import numpy as np
 
 from weft.eager.argument import axis_of
 from weft.eager.call import leaf, recorded
-from weft.errors import ShapeError
+from weft.errors import DTypeError, ShapeError
 from weft.ir import dtype as types
 from weft.ir.dtype import DType, as_dtype
 from weft.ir.node import Value
@@ -130,6 +130,11 @@ def _to_real(y: Value, *, sizes: tuple[int, ...], axes: tuple[int, ...], norm: s
 # Of arrays
 
 
+def other_norm(name: str, norm: str | None) -> str:
+    """The norm of the transform in the other direction."""
+    return _OTHER[_norm(name, norm)]
+
+
 def _norm(name: str, norm: str | None) -> str:
     found = norm or "backward"
     if found not in _OTHER:
@@ -151,12 +156,19 @@ def _plan(name: str, x: Any, s: Any, axes: Any) -> tuple[tuple[int, ...], tuple[
     found = tuple([axis_of(name, a, rank) for a in axes])
     sizes = [x.shape[a] for a in found] if s is None else [int(n) for n in s]
     sizes = [x.shape[a] if n == -1 else n for a, n in zip(found, sizes, strict=False)]
-    if len(sizes) != len(found) or any([n < 1 for n in sizes]):
+    if len(sizes) != len(found) or len(sizes) > rank or any([n < 1 for n in sizes]):
         raise ShapeError(
             f"{name}: expected a size of 1 or more for each of axes {found}, got {tuple(sizes)}"
             f"{at_user_line()}"
         )
     return found, tuple(sizes)
+
+
+def _check_some(name: str, axes: Sequence[int]) -> None:
+    if not axes:
+        raise ShapeError(
+            f"{name}: expected one axis or more, of which one is halved{at_user_line()}"
+        )
 
 
 def _run_complex(name: str, x: Any, s: Any, axes: Any, inverse: bool, norm: str | None) -> Any:
@@ -169,8 +181,9 @@ def _run_complex(name: str, x: Any, s: Any, axes: Any, inverse: bool, norm: str 
 def _run_of_real(name: str, x: Any, s: Any, axes: Any, norm: str | None) -> Any:
     x = floats(x)
     if x.dtype.is_complex:
-        raise TypeError(f"{name}: expected real numbers, got {x.dtype}{at_user_line()}")
+        raise DTypeError(f"{name}: expected real numbers, got {x.dtype}{at_user_line()}")
     found, sizes = _plan(name, x, s, axes)
+    _check_some(name, found)
     return _of_real(x, sizes=sizes, axes=found, norm=_norm(name, norm))
 
 
@@ -178,11 +191,12 @@ def _run_to_real(name: str, x: Any, s: Any, axes: Any, norm: str | None) -> Any:
     x = floats(x)
     x = x if x.dtype.is_complex else typed(x, _whole(x.dtype))
     if s is None:
-        count = x.ndim
-        over = range(count) if axes is None else axes
+        over = range(x.ndim) if axes is None else axes
+        _check_some(name, over)
         s = [x.shape[a] for a in over]
         s[-1] = 2 * (s[-1] - 1)
     found, sizes = _plan(name, x, s, axes)
+    _check_some(name, found)
     return _to_real(x, sizes=sizes, axes=found, norm=_norm(name, norm))
 
 
@@ -266,12 +280,12 @@ def irfft2(
 
 def hfft(x: Any, /, n: int | None = None, axis: int = -1, norm: str | None = None) -> ndarray:
     """The (real) transform of numbers that mirror each other, of which the first half is given."""
-    return irfft(conj(x), n, axis, _OTHER[_norm("hfft", norm)])
+    return irfft(conj(x), n, axis, other_norm("hfft", norm))
 
 
 def ihfft(x: Any, /, n: int | None = None, axis: int = -1, norm: str | None = None) -> ndarray:
     """The inverse of `hfft`."""
-    return conj(rfft(x, n, axis, _OTHER[_norm("ihfft", norm)]))
+    return conj(rfft(x, n, axis, other_norm("ihfft", norm)))
 
 
 # Frequencies
