@@ -21,7 +21,9 @@ def parser() -> argparse.ArgumentParser:
     made.add_argument("names", nargs="*", metavar="NAME", help="test files, without .py; or all")
     made.add_argument("-k", dest="keyword", default="", metavar="EXPR", help="only tests like this")
     made.add_argument("-x", dest="first_only", action="store_true", help="stop at a failure")
-    made.add_argument("--timeout", type=float, default=60.0, metavar="S", help="seconds a test")
+    made.add_argument(
+        "--timeout", type=float, default=60.0, metavar="S", help="processor time a test"
+    )
     made.add_argument("--memory", type=float, default=8.0, metavar="GIB", help="of a process")
     made.add_argument("--json", type=Path, metavar="FILE", help="write every outcome there")
     made.add_argument("--list-failures", action="store_true", help="print what failed, and why")

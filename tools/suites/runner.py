@@ -54,9 +54,7 @@ def run_file(suite: str, folder: Path, file: Path, options: Options) -> list[Out
         order = Order(suite, str(folder), str(file), str(out), (), **asdict(options))
         for _ in range(MOST_CRASHES):
             status = _process(order, scratch)
-            if status in FINISHED or not _note_crash(out, status):
-                break
-            if options.first_only:
+            if not _note_crash(out, status) or options.first_only:
                 break
             order = replace(order, skip=tuple(row["test"] for row in _rows(out) if "test" in row))
         rows = list(_rows(out))

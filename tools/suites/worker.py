@@ -27,6 +27,7 @@ from tools.suites.mirror import install
 
 LIBRARIES = {"pytorch": pytorch.library}
 GIBIBYTE = 1 << 30
+MOST_WAITING = 10  # of clock time to the limit of processor time, on a busy machine
 IMPORT = "(import)"  # stands for all tests of a file that cannot be imported
 NOT_THE_PLACE = (Path(__file__).parent, Path(unittest.__file__).parent)  # where an error is told
 
@@ -43,7 +44,7 @@ class Order:
         skip: ids of tests that have an outcome already.
         keyword: pytest's `-k`.
         first_only: stop at the first failure.
-        timeout: seconds a test may take.
+        timeout: seconds of processor time that a test may take.
         memory: bytes that the process may map.
     """
 
@@ -69,7 +70,7 @@ class Recorder:
         self.order = order
         self.out = out
         self.reports: list[pytest.TestReport] = []
-        signal.signal(signal.SIGALRM, self._alarm)
+        signal.signal(signal.SIGPROF, self._alarm)
 
     def _alarm(self, number: int, frame: object) -> None:
         raise OutOfTime(f"took longer than {self.order.timeout:g} s")
@@ -148,13 +149,16 @@ def verdict(reports: list[pytest.TestReport]) -> dict[str, str]:
 
 @contextmanager
 def time_limit(seconds: float) -> Iterator[None]:
-    """Raises OutOfTime inside; ends the process where native code holds on for three times that."""
-    signal.setitimer(signal.ITIMER_REAL, seconds)
-    faulthandler.dump_traceback_later(3 * seconds + 5, exit=True)
+    """Raises OutOfTime inside, after these seconds of processor time and again until it is heeded.
+
+    Ends the process where native code holds on, or the test waits, for many times that.
+    """
+    signal.setitimer(signal.ITIMER_PROF, seconds, seconds / 2 + 1)
+    faulthandler.dump_traceback_later(MOST_WAITING * (seconds + 10), exit=True)
     try:
         yield
     finally:
-        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.setitimer(signal.ITIMER_PROF, 0)
         faulthandler.cancel_dump_traceback_later()
 
 
