@@ -9,6 +9,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from importlib.abc import Loader, MetaPathFinder
 from importlib.machinery import ModuleSpec, PathFinder, SourceFileLoader
+from operator import attrgetter
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -28,7 +29,7 @@ class Library:
         supplied: a mirrored module's name to attributes that are neither Weft's nor absent.
         assigned: a mirrored module's name to what is called with a value assigned to an attribute.
         own: packages that are the checkout's own text (its test harness).
-        patches: attributes set on a module of its own text after that has run.
+        patches: attributes, of classes too, set on a module of its own text after that has run.
         classes: names of classes whose missing attributes are absent in the checkout's text.
         flags: attributes that the harness asks of any tensor; false where there is none.
     """
@@ -61,6 +62,7 @@ class Mirror(ModuleType):
         self.__dict__.update(library.supplied.get(name, {}))
         self.__dict__["_target"] = target
         self.__dict__["_library"] = library
+        self.__dict__["_absences"] = {}
 
     def __getattr__(self, name: str) -> Any:
         path = f"{self.__name__}.{name}"
@@ -97,8 +99,8 @@ class Mirror(ModuleType):
     def _absent(self, path: str) -> Any:
         if not Phase.forgives(depth=3):
             raise AttributeError(f"{path}: Weft has none")
-        value = self.__dict__[path.rpartition(".")[2]] = Absent(path)
-        return value
+        absences: dict[str, Any] = self.__dict__["_absences"]
+        return absences.setdefault(path, Absent(path))
 
     def __dir__(self) -> list[str]:
         return sorted({*self.__dict__, *dir(self._target)})
@@ -146,7 +148,9 @@ class OwnLoader(SourceFileLoader):
         """Runs the text, then sets what the table of patches says."""
         module.__dict__["__forgiving__"] = forgiving
         super().exec_module(module)
-        module.__dict__.update(self.library.patches.get(module.__name__, {}))
+        for path, value in self.library.patches.get(module.__name__, {}).items():
+            owner, _, name = path.rpartition(".")
+            setattr(attrgetter(owner)(module) if owner else module, name, value)
 
 
 class ForgivingAttributes(ast.NodeTransformer):

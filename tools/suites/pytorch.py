@@ -9,10 +9,12 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
+import numpy as np
+
 import weft
 from tools.suites.absent import Absent, Phase
 from tools.suites.mirror import Library
-from tools.suites.raising import RaisingTestCase
+from tools.suites.raising import RaisingTestCase, warns_once
 from weft.autograd import forward_ad
 from weft.errors import ConfigError
 from weft.func.tree import flatten, map_structure
@@ -33,12 +35,20 @@ MODULES = {
     "torch.nn.modules.module": "weft.nn",
     "torch.nn.modules.utils": "weft.nn.utils",
 }
+# What the tests use of NumPy and its second version no longer has.
+OLDER_NUMPY: dict[str, Callable[..., Any]] = {
+    "msort": partial(np.sort, axis=0),
+    "product": np.prod,
+    "trapz": np.trapezoid,
+}
 
 
 def library(folder: Path) -> Library:
     """What `torch` and its parts mean, with the checkout in `folder`."""
     # Its tests mock this, and Python does not restore what a class has inherited from `object`.
     setattr(weft.nn.Parameter, "__new__", staticmethod(new_parameter))  # noqa: B010
+    for name, function in OLDER_NUMPY.items():
+        np.__dict__.setdefault(name, function)
     return Library(
         name="torch",
         folder=folder.resolve(),
@@ -50,6 +60,7 @@ def library(folder: Path) -> Library:
             "torch.testing._internal.common_utils": {
                 "dtype_name": dtype_name,
                 "DeterministicGuard": nullcontext,  # Weft is always deterministic
+                "TestCase.assertWarnsOnceRegex": warns_once,
             },
             # The harness's own takes a type that is absent, and so false, for none at all.
             "torch.testing._internal.common_device_type": {"_dtype_test_suffix": dtype_suffix},

@@ -7,6 +7,8 @@ computed at once. The texts of errors and warnings are not compared: only the ty
 from __future__ import annotations
 
 import unittest
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 from unittest.case import _AssertRaisesContext  # pyright: ignore[reportPrivateUsage]
 
@@ -60,5 +62,12 @@ class RaisingTestCase(unittest.TestCase):
         return RaisesAtOnce(expected, self).handle("assertRaises", call, named)
 
     def assertWarnsRegex(self, expected: Any, pattern: Any, *call: Any, **named: Any) -> Any:
-        """The call or block warns so, whatever the text."""
+        """The call or block gives such a warning, whatever its text."""
         return self.assertWarns(expected, *call, **named)
+
+
+@contextmanager
+def warns_once(case: unittest.TestCase, category: type[Warning], text: str = "") -> Iterator[None]:
+    """A block that gives such a warning, whatever its text."""
+    with case.assertWarns(category):
+        yield
