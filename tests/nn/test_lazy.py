@@ -100,3 +100,9 @@ def test_what_is_left_uninitialised_is_said():
 
     with pytest.raises(StateError, match="Half: initialize_parameters has left"):
         Half()(wf.ones(3))
+
+
+def test_parameters_that_wait_have_the_type_that_is_asked_for():
+    layer = nn.LazyBatchNorm1d(device="cpu", dtype=wf.float64)
+    for name in ("weight", "bias", "running_mean", "running_var"):
+        assert getattr(layer, name).dtype == wf.float64

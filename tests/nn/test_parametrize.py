@@ -176,3 +176,81 @@ ERRORS = [
 def test_errors(run, kind, text):
     with pytest.raises(kind, match=text):
         run()
+
+
+class Pair(nn.Module):
+    def forward(self, x, y):
+        return x + y
+
+    def right_inverse(self, x):
+        return x, wf.zeros_like(x)
+
+
+class Giving(nn.Module):
+    """Its `right_inverse` gives what it is made with."""
+
+    def __init__(self, give):
+        super().__init__()
+        self.give = give
+
+    def forward(self, x):
+        return x.float()
+
+    def right_inverse(self, x):
+        return self.give(x)
+
+
+WRONG = [
+    (lambda x: None, [], "a tensor or a sequence of tensors, got NoneType"),
+    (lambda x: (None, x), [], "a tensor or a sequence of tensors, got NoneType"),
+    (lambda x: x.to(wf.int32), [], "right_inverse: expected float32"),
+    (lambda x: (x, x), [Doubled()], "right_inverse: expected one tensor"),
+    (lambda x: x[:-1], [Doubled()], "right_inverse: expected float32 of shape"),
+    (lambda x: x.to(wf.int32), [Doubled()], "right_inverse: expected float32"),
+]
+
+
+@pytest.mark.parametrize(("give", "before", "text"), WRONG)
+def test_what_right_inverse_gives_is_checked(give, before, text):
+    layer = layer_of(*before)
+    with pytest.raises(ValueError, match=text):
+        parametrize.register_parametrization(layer, "weight", Giving(give))
+    assert parametrize.is_parametrized(layer) == bool(before)
+
+
+def test_what_right_inverse_gives_for_an_assigned_value_is_checked():
+    layer = layer_of()
+    parametrize.register_parametrization(layer, "weight", Giving(lambda x: x))
+    layer.parametrizations.weight[0].give = lambda x: (x, x)
+    with pytest.raises(ValueError, match="expected one tensor"):
+        layer.weight = wf.eye(3)
+    layer.parametrizations.weight[0].give = lambda x: x.double()
+    with pytest.raises(ValueError, match="expected float32"):
+        layer.weight = wf.eye(3)
+
+
+def test_the_original_is_the_parameter_that_an_optimiser_may_have():
+    layer = nn.Linear(3, 3)
+    weight = layer.weight
+    parametrize.register_parametrization(layer, "weight", Doubled())
+    assert layer.parametrizations.weight.original is weight
+
+
+def test_values_cannot_be_assigned_where_right_inverse_says_so():
+    layer = parametrizations.orthogonal(nn.Linear(3, 3), use_trivialization=False)
+    with pytest.raises(NotImplementedError):
+        layer.weight = wf.eye(3)
+
+
+def test_transfer_shares_the_originals():
+    source, target = layer_of(Pair(), Doubled()), nn.Linear(3, 3)
+    source.more = nn.Parameter(wf.ones(2))
+    parametrize.register_parametrization(source, "more", Doubled())
+    assert parametrize.transfer_parametrizations_and_params(source, target) is target
+    assert target.weight.tolist() == source.weight.tolist()
+    assert target.more.tolist() == source.more.tolist()
+    held = target.parametrizations.weight
+    assert held.original1 is source.parametrizations.weight.original1
+    parametrize.remove_parametrizations(target, "weight")
+    assert parametrize.is_parametrized(source, "weight")
+    assert parametrize.transfer_parametrizations_and_params(nn.Linear(1, 1), target) is target

@@ -31,6 +31,17 @@ def test_attributes_and_what_the_module_has_not():
     assert y.tolist() == [[7]] and module.scale.item() == 1 and not hasattr(module, "more")
     with pytest.raises(RuntimeError, match="there is no 'more'"):
         func.functional_call(module, {"more": x}, x, strict=True)
+    with pytest.raises(AttributeError, match="no submodule 'other'"):
+        func.functional_call(module, {"other.weight": x}, x)
+
+
+def test_a_parameter_that_the_module_has_not_is_one_meanwhile():
+    class Counting(wf.nn.Module):
+        def forward(self):
+            return [name for name, _ in self.named_parameters()]
+
+    module, more = Counting(), wf.nn.Parameter(wf.ones(1))
+    assert func.functional_call(module, {"more": more}, ()) == ["more"] and module() == []
 
 
 def test_none_in_place_of_a_bias():

@@ -217,5 +217,3 @@ def test_attention_that_cannot_be():
         forward(x, x, x, 6, 4, *rest)
     with pytest.raises(ValueError, match="is_causal goes with"):
         forward(x, x, x, 6, 2, *rest, is_causal=True)
-    with pytest.raises(NotImplementedError, match="static_k"):
-        forward(x, x, x, 6, 2, *rest, static_k=x)

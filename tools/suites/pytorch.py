@@ -15,10 +15,12 @@ import weft
 from tools.suites.absent import Absent, Phase
 from tools.suites.mirror import Library
 from tools.suites.raising import RaisingTestCase, warns_once
+from weft import config
 from weft.autograd import forward_ad
 from weft.errors import ConfigError
 from weft.func.tree import flatten, map_structure
 from weft.nn.hook import GLOBAL
+from weft.nn.parameter import Parameter, UninitializedBuffer, UninitializedParameter
 
 MODULES = {
     "torch": "weft",
@@ -29,6 +31,7 @@ MODULES = {
     "torch.autograd.forward_ad": "weft.autograd.forward_ad",
     "torch.random": "weft",
     "torch.nn.modules": "weft.nn",
+    "torch.nn.modules.activation": "weft.nn",
     "torch.nn.modules.batchnorm": "weft.nn.normalization",
     "torch.nn.modules.conv": "weft.nn.convolution",
     "torch.nn.modules.lazy": "weft.nn.lazy",
@@ -46,7 +49,8 @@ OLDER_NUMPY: dict[str, Callable[..., Any]] = {
 def library(folder: Path) -> Library:
     """What `torch` and its parts mean, with the checkout in `folder`."""
     # Its tests mock this, and Python does not restore what a class has inherited from `object`.
-    setattr(weft.nn.Parameter, "__new__", staticmethod(new_parameter))  # noqa: B010
+    for kind in (Parameter, UninitializedParameter, UninitializedBuffer):
+        setattr(kind, "__new__", staticmethod(new_parameter))  # noqa: B010
     for name, function in OLDER_NUMPY.items():
         np.__dict__.setdefault(name, function)
     return Library(
@@ -64,6 +68,8 @@ def library(folder: Path) -> Library:
             },
             # The harness's own takes a type that is absent, and so false, for none at all.
             "torch.testing._internal.common_device_type": {"_dtype_test_suffix": dtype_suffix},
+            # Before it tests a layer, it saves it as a whole, by pickle.
+            "torch.testing._internal.common_nn": {"ModuleTest.should_test_pickle": Never()},
         },
         flags=("is_nested", "is_mkldnn", "is_mps", "is_quantized", "is_sparse_csr", "is_xla"),
         classes=("torch.Tensor", "Tensor"),
@@ -76,11 +82,18 @@ def supplied() -> dict[str, dict[str, Any]]:
         "torch": {
             "is_warn_always_enabled": lambda: True,
             "set_warn_always": lambda on: None,
+            "get_num_threads": lambda: config.get("threads"),
+            "set_num_threads": lambda count: None,  # no result depends on it
             "dtype": Dtype,
             "device": Device,
             "__version__": weft.__version__,
         },
-        "torch._C": {"has_lapack": True, "has_spectral": True, "has_mkl": False},
+        "torch._C": {
+            "has_lapack": True,
+            "has_spectral": True,
+            "has_mkl": False,
+            "_DisableFuncTorch": nullcontext,  # around what the harness keeps of generators
+        },
         "torch.autograd.forward_ad": {"_current_level": CurrentLevel()},
         "torch.version": {"cuda": None, "hip": None, "debug": False, "git_version": ""},
         "torch.utils._pytree": {
@@ -97,6 +110,7 @@ def supplied() -> dict[str, dict[str, Any]]:
         "torch.backends.cuda": {
             "is_built": lambda: False,
             "matmul": SimpleNamespace(allow_tf32=False),
+            "sdp_kernel": NoFlags,
         },
         "torch.backends.cudnn": {
             "is_acceptable": lambda x: False,
@@ -104,6 +118,7 @@ def supplied() -> dict[str, dict[str, Any]]:
             "flags": NoFlags,
         },
         "torch.nn.modules": {"__all__": layers()},
+        "torch.nn.utils.stateless": {"_functional_call": weft.func.functional_call},
         "torch.backends.mkl": {"is_available": lambda: False},
         "torch.backends.mkldnn": {"is_available": lambda: False},
         "torch.backends.mps": {"is_available": lambda: False},
@@ -192,6 +207,16 @@ class CurrentLevel:
 
     def __ge__(self, number: int) -> bool:
         return len(forward_ad._open.levels) - 1 >= number  # pyright: ignore[reportPrivateUsage]
+
+
+class Never:
+    """An attribute that is false, whatever is assigned."""
+
+    def __get__(self, owner: object, kind: type) -> bool:
+        return False
+
+    def __set__(self, owner: object, value: object) -> None:
+        pass
 
 
 class NoSparseChecks:

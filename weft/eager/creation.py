@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import operator
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, Final, cast
@@ -131,12 +132,14 @@ def array_from(data: Any, dtype: DType | None, copy: bool) -> Array:
 def _values(data: Any, depth: int) -> Any:
     """Nested lists with the elements of tensors in place of those that NumPy would not read.
 
-    These are tensors that need gradients, and of bfloat16.
+    These are tensors that need gradients, and of bfloat16; a tensor of one element is a number.
 
     Raises:
         ShapeError: lists nested deeper than any tensor, such as one that contains itself.
     """
     if isinstance(data, Handle):
+        if depth and data.lazy.type.shape and math.prod(known(data.lazy.type.shape)) == 1:
+            return data.array.reshape(())
         return data.array if data.lazy.tracked or data.lazy.type.dtype is bfloat16 else data
     if isinstance(data, list | tuple):
         if depth == MOST_DIMENSIONS:

@@ -69,7 +69,7 @@ class MultiheadAttention(Module):
 
     def _make_weights(self, options: dict[str, Any]) -> None:
         width = self.embed_dim
-        packed = self.kdim == self.vdim == width
+        self._qkv_same_embed_dim = packed = self.kdim == self.vdim == width
         sizes = {"q_proj_weight": width, "k_proj_weight": self.kdim, "v_proj_weight": self.vdim}
         for name, size in sizes.items():
             weight = None if packed else Parameter(empty(width, size, **options))

@@ -85,16 +85,15 @@ class _Lazy(LazyModuleMixin):
     size: ClassVar[str]  # the attribute that says the size of the input
     waiting: ClassVar[tuple[str, ...]] = ("weight", "bias")  # whose shapes are not known
 
-    def __init__(self, *args: Any, **kwargs: Any) -> None:
-        super().__init__(0, *args, **kwargs)
+    def __init__(self, *args: Any, device: Any = None, dtype: Any = None, **kwargs: Any) -> None:
+        super().__init__(0, *args, device=device, dtype=dtype, **kwargs)
         for name in self.waiting:
             for entries, kind in (
                 (self._parameters, UninitializedParameter),
                 (self._buffers, UninitializedBuffer),
             ):
-                made: Any = entries.get(name)
-                if made is not None:
-                    entries[name] = kind(made.requires_grad, None, made.dtype)  # type: ignore[index]
+                if entries.get(name) is not None:
+                    entries[name] = kind(device=device, dtype=dtype)  # type: ignore[index]
 
     def reset_parameters(self) -> None:
         """The values that training starts from, once there are shapes."""
@@ -134,7 +133,7 @@ class LazyLinear(_Lazy, Linear):
     def __init__(
         self, out_features: int, bias: bool = True, device: Any = None, dtype: Any = None
     ) -> None:
-        super().__init__(out_features, bias, device, dtype)
+        super().__init__(out_features, bias, device=device, dtype=dtype)
 
     def _shape(self, name: str) -> tuple[int, ...]:
         return (self.out_features, *([self.in_features] if name == "weight" else []))
@@ -170,7 +169,7 @@ class _LazyConv(_LazyConvolution):
     ) -> None:
         super().__init__(
             out_channels, kernel_size, stride, padding, dilation, groups, bias, padding_mode,
-            device, dtype,
+            device=device, dtype=dtype,
         )  # fmt: skip
 
 
@@ -209,7 +208,7 @@ class _LazyConvTranspose(_LazyConvolution):
     ) -> None:
         super().__init__(
             out_channels, kernel_size, stride, padding, output_padding, groups, bias, dilation,
-            padding_mode, device, dtype,
+            padding_mode, device=device, dtype=dtype,
         )  # fmt: skip
 
 
@@ -245,7 +244,9 @@ class _LazyStatistics(_Lazy):
         dtype: Any = None,
         bias: bool = True,
     ) -> None:
-        super().__init__(eps, momentum, affine, track_running_stats, device, dtype, bias)
+        super().__init__(
+            eps, momentum, affine, track_running_stats, device=device, dtype=dtype, bias=bias
+        )
 
     def _size_of(self, dims: tuple[int, ...]) -> int:
         layer: Any = self

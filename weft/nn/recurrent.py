@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from typing import Any, ClassVar
+from typing import Any, Final
 
 from weft.eager.argument import dims_of
 from weft.eager.creation import empty
@@ -18,11 +18,12 @@ from weft.nn.packing import PackedSequence, run_backwards, run_forwards
 from weft.nn.parameter import Parameter
 from weft.ops.base import at_user_line
 
+_GATES: Final = {"RNN_TANH": 1, "RNN_RELU": 1, "GRU": 3, "LSTM": 4}  # rows of weights, by mode
+
 
 class RNNBase(Module):
     """Weights of several layers, and how they are run one after another."""
 
-    gates: ClassVar[int]
     mode: str
 
     def __init__(
@@ -58,6 +59,10 @@ class RNNBase(Module):
 
     def _check_options(self) -> None:
         name = type(self).__name__
+        if self.mode not in _GATES:
+            raise ValueError(
+                f"{name}: expected mode {', '.join(_GATES)}, got {self.mode!r}{at_user_line()}"
+            )
         if min(self.input_size, self.hidden_size, self.num_layers) < 1:
             raise ShapeError(
                 f"{name}: expected positive sizes, got input_size {self.input_size}, hidden_size "
@@ -80,7 +85,7 @@ class RNNBase(Module):
         return self.proj_size or self.hidden_size
 
     def _make_layer(self, layer: int, reverse: bool, options: dict[str, Any]) -> None:
-        rows = self.gates * self.hidden_size
+        rows = _GATES[self.mode] * self.hidden_size
         width = self.input_size if layer == 0 else self._output * self._directions
         shapes: dict[str, tuple[int, ...]] = {
             "weight_ih": (rows, width), "weight_hh": (rows, self._output),
@@ -104,13 +109,18 @@ class RNNBase(Module):
     @property
     def all_weights(self) -> list[list[Parameter]]:
         """The weights of each layer and direction."""
-        return [[self._parameters[n] for n in names if n] for names in self._names]  # type: ignore[misc]
+        return [[getattr(self, name) for name in names if name] for names in self._names]
+
+    @property
+    def _flat_weights(self) -> list[Any]:
+        """The weights of all layers, which pruning and the like may compute from others."""
+        return [weight for weights in self.all_weights for weight in weights]
 
     def flatten_parameters(self) -> None:
         """Nothing: weights are where they are; there for PyTorch's programs."""
 
     def _weights(self, number: int) -> list[Any]:
-        return [self._parameters[name] if name else None for name in self._names[number]]
+        return [getattr(self, name) if name else None for name in self._names[number]]
 
     def _direction(
         self, x: Any, number: int, states: list[Any], reverse: bool, batch_first: bool
@@ -233,8 +243,6 @@ class RNN(RNNBase):
         bidirectional: a second set of weights runs backwards in time.
     """
 
-    gates = 1
-
     def __init__(
         self,
         input_size: int,
@@ -278,8 +286,6 @@ class RNN(RNNBase):
 class GRU(RNNBase):
     """Gated recurrent units (Cho et al., 2014); options as in `RNN`."""
 
-    gates = 3
-
     def __init__(
         self,
         input_size: int,
@@ -319,8 +325,6 @@ class LSTM(RNNBase):
         proj_size: width of the states h if they are to be narrower than `hidden_size`.
     """
 
-    gates = 4
-
     def __init__(
         self,
         input_size: int,
@@ -355,19 +359,17 @@ class LSTM(RNNBase):
 
 
 class RNNCellBase(Module):
-    """Weights of one step."""
-
-    gates: ClassVar[int]
+    """Weights of one step, of `num_chunks` times the rows that a state has."""
 
     def __init__(
-        self, input_size: int, hidden_size: int, bias: bool = True, device: Any = None,
+        self, input_size: int, hidden_size: int, bias: bool, num_chunks: int, device: Any = None,
         dtype: Any = None,
     ) -> None:  # fmt: skip
         super().__init__()
         self.input_size = input_size
         self.hidden_size = hidden_size
         self.bias = bias
-        rows, options = self.gates * hidden_size, {"device": device, "dtype": dtype}
+        rows, options = num_chunks * hidden_size, {"device": device, "dtype": dtype}
         self.weight_ih = Parameter(empty(rows, input_size, **options))
         self.weight_hh = Parameter(empty(rows, hidden_size, **options))
         self.bias_ih = Parameter(empty(rows, **options)) if bias else None
@@ -388,6 +390,13 @@ class RNNCellBase(Module):
                 f"({self.input_size}), got {show(shape)}{at_user_line()}"
             )
         single = len(shape) == 1
+        expected = (*shape[:-1], self.hidden_size)
+        for state in states:
+            if state is not None and dims_of(state) != expected:
+                raise ShapeError(
+                    f"{type(self).__name__}: expected a state of shape {show(expected)}, got "
+                    f"{show(dims_of(state))}{at_user_line()}"
+                )
         if single:
             input = nodes.widened(input, axis=0)
             states = [None if s is None else nodes.widened(s, axis=0) for s in states]
@@ -406,13 +415,11 @@ class RNNCellBase(Module):
 class RNNCell(RNNCellBase):
     """One step of `RNN`."""
 
-    gates = 1
-
     def __init__(
         self, input_size: int, hidden_size: int, bias: bool = True, nonlinearity: str = "tanh",
         device: Any = None, dtype: Any = None,
     ) -> None:  # fmt: skip
-        super().__init__(input_size, hidden_size, bias, device, dtype)
+        super().__init__(input_size, hidden_size, bias, 1, device, dtype)
         if nonlinearity not in ("tanh", "relu"):
             raise ValueError(
                 f"RNNCell: expected nonlinearity 'tanh' or 'relu', got {nonlinearity!r}"
@@ -428,7 +435,11 @@ class RNNCell(RNNCellBase):
 class LSTMCell(RNNCellBase):
     """One step of `LSTM`."""
 
-    gates = 4
+    def __init__(
+        self, input_size: int, hidden_size: int, bias: bool = True, device: Any = None,
+        dtype: Any = None,
+    ) -> None:  # fmt: skip
+        super().__init__(input_size, hidden_size, bias, 4, device, dtype)
 
     def forward(self, input: Any, hx: Any = None) -> tuple[Any, Any]:
         """(N, input_size) to the next states h and c (N, hidden_size)."""
@@ -439,7 +450,11 @@ class LSTMCell(RNNCellBase):
 class GRUCell(RNNCellBase):
     """One step of `GRU`."""
 
-    gates = 3
+    def __init__(
+        self, input_size: int, hidden_size: int, bias: bool = True, device: Any = None,
+        dtype: Any = None,
+    ) -> None:  # fmt: skip
+        super().__init__(input_size, hidden_size, bias, 3, device, dtype)
 
     def forward(self, input: Any, hx: Any = None) -> Any:
         """(N, input_size) to the next state (N, hidden_size)."""

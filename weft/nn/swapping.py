@@ -8,6 +8,7 @@ from typing import Any, Final
 
 from weft.eager.tensor import Tensor
 from weft.errors import StateError
+from weft.nn.parameter import Parameter
 from weft.ops.base import at_user_line
 
 _ABSENT: Final = object()
@@ -31,7 +32,7 @@ def swapped(
             _tie(new, registered)
         if strict:
             _check_paths(new, registered)
-    places = {path: _place(module, path) for path in new}
+    places = {path: _place(module, path, value) for path, value in new.items()}
     before = {path: entries.get(name, _ABSENT) for path, (entries, name) in places.items()}
     try:
         for path, (entries, name) in places.items():
@@ -57,13 +58,14 @@ def _registered(module: Any) -> Iterator[tuple[str, Place]]:
                 yield f"{prefix}.{name}" if prefix else name, (entries, name)
 
 
-def _place(module: Any, path: str) -> Place:
-    """Where a path leads: to what is registered, else to an attribute of a module that there is."""
+def _place(module: Any, path: str, value: Any) -> Place:
+    """Where a path leads: to what is registered, else to where an assignment would put the value.
+
+    Raises:
+        AttributeError: there is no such module.
+    """
     prefix, _, name = path.rpartition(".")
-    try:
-        fields = module.get_submodule(prefix).__dict__
-    except AttributeError:
-        raise StateError(f"functional_call: there is no {path!r}{at_user_line()}") from None
+    fields = module.get_submodule(prefix).__dict__
     for kind in ("_parameters", "_buffers"):
         if name in fields[kind]:
             return fields[kind], name
@@ -72,7 +74,7 @@ def _place(module: Any, path: str) -> Place:
             f"functional_call: expected {path!r} to be a Tensor in the module, too, got "
             f"{fields[name]!r}{at_user_line()}"
         )
-    return fields, name
+    return fields["_parameters"] if isinstance(value, Parameter) else fields, name
 
 
 def _tie(new: dict[str, Any], registered: Mapping[str, Place]) -> None:

@@ -308,7 +308,8 @@ class Tree:
             strict: whether all parameters and buffers must be named, and nothing else.
 
         Raises:
-            StateError: a path to no module or, with `strict`, one that there is not or is missing.
+            AttributeError: a path to no module.
+            StateError: with `strict`, a path that there is not or is missing.
             TypeError: something that is no tensor, in `tensors` or in the module.
             ValueError: with `tie_weights`, different tensors for paths of one.
         """

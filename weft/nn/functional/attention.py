@@ -156,6 +156,14 @@ def _heads(x: Value, heads: int) -> Value:
     return catalogue.transpose(split, perm=(0, 2, 1, 3))
 
 
+def _rows_of_heads(x: Value, heads: int) -> Value:
+    """(N heads, S, E / heads) as (N, S, E)."""
+    count, length, width = known(x.shape)
+    split = catalogue.reshape(x, shape=(count // heads, heads, length, width))
+    moved = catalogue.transpose(split, perm=(0, 2, 1, 3))
+    return catalogue.reshape(moved, shape=(count // heads, length, heads * width))
+
+
 def _extended(x: Value, row: Value | None, zeros: bool) -> Value:
     """Keys or values (N, S, E) with a learned row and a row of zeros."""
     n, _, width = known(x.shape)
@@ -208,12 +216,15 @@ def _multi_head_attention(
     bias: Value | None, out_weight: Value, out_bias: Value | None,
     bias_k: Value | None, bias_v: Value | None,
     mask: Value | None, padding: Value | None, counter: Value | None,
+    static_k: Value | None, static_v: Value | None,
     *, heads: int, causal: bool, rate: float, zeros: bool, batch_first: bool, average: bool,
 ) -> tuple[Value, Value]:  # fmt: skip
     """The result, and the weights: averaged over the heads or not."""
     single = len(known(x.shape)) == 2
     given = [_rows(v, batch_first) for v in (x, key, value) if v is not None]
     q, k, v = _projected(given, (packed, wq, wk, wv), bias)
+    k = k if static_k is None else _rows_of_heads(static_k, heads)
+    v = v if static_v is None else _rows_of_heads(static_v, heads)
     k, v = _extended(k, bias_k, zeros), _extended(v, bias_v, zeros)
     n, length, width = known(q.shape)
     q, k, v = (_heads(part, heads) for part in (q, k, v))
@@ -233,7 +244,7 @@ def _multi_head_attention(
 def multi_head_attention(
     query: Any, key: Any, value: Any, weights: Any, bias: Any, out: Any, extra: Any, masks: Any,
     *, num_heads: int, is_causal: bool, dropout_p: float, add_zero_attn: bool, batch_first: bool,
-    average_attn_weights: bool,
+    average_attn_weights: bool, static: tuple[Any, Any] = (None, None),
 ) -> tuple[Any, Any]:  # fmt: skip
     """What `nn.MultiheadAttention` computes; see there.
 
@@ -242,22 +253,24 @@ def multi_head_attention(
         out: weight and bias of the product at the end.
         extra: a learned row of keys and one of values, or `None`s.
         masks: which scores (L, S) or (N heads, L, S), and which keys (N, S), are hidden.
+        static: keys and values in place of the projected ones, (N heads, S, E / heads), or `None`s.
     """
-    _check(query, key, value, batch_first, num_heads, masks)
+    _check(query, key, value, batch_first, num_heads, masks, static, extra)
     xs = (query, key, value)
     if key is value:
         xs = (query, None, None) if query is key else (query, key, None)
     counter = next_counter() if dropout_p > 0 else None
     return _multi_head_attention(
-        *xs, *weights, bias, *out, *extra, *masks, counter, heads=num_heads,
+        *xs, *weights, bias, *out, *extra, *masks, counter, *static, heads=num_heads,
         causal=bool(is_causal), rate=float(dropout_p), zeros=bool(add_zero_attn),
         batch_first=bool(batch_first), average=bool(average_attn_weights),
     )  # fmt: skip
 
 
 def _check(
-    query: Any, key: Any, value: Any, batch_first: bool, heads: int, masks: tuple[Any, Any]
-) -> None:
+    query: Any, key: Any, value: Any, batch_first: bool, heads: int, masks: tuple[Any, Any],
+    static: tuple[Any, Any], extra: tuple[Any, Any],
+) -> None:  # fmt: skip
     q, k, v = (dims_of(x) for x in (query, key, value))
     order = "(N, L, E)" if batch_first else "(L, N, E)"
     if len(q) not in (2, 3) or len(k) != len(q) or k[:-1] != v[:-1]:
@@ -267,6 +280,7 @@ def _check(
         )
     one, two = (0, 1) if batch_first else (1, 0)
     n, length, keys = (1, q[0], k[0]) if len(q) == 2 else (q[one], q[two], k[two])
+    keys = _static_keys(static, extra, (n * heads, keys, q[-1] // heads))
     expected = (
         ((length, keys), (n * heads, length, keys)),
         ((n, keys), (keys,)) if len(q) == 2 else ((n, keys),),
@@ -287,6 +301,29 @@ def _check(
             )
 
 
+def _static_keys(static: Any, extra: Any, projected: tuple[int, ...]) -> int:
+    """How many keys and values there are, given or projected ones.
+
+    Raises:
+        ShapeError: those that are given do not fit the queries, or each other.
+        ValueError: there is a learned row for those that are given.
+    """
+    shapes = [projected if x is None else dims_of(x) for x in static]
+    for shape in shapes:
+        expected = (projected[0], shapes[0][1], projected[2])
+        if shape != expected:
+            raise ShapeError(
+                f"MultiheadAttention: expected static_k and static_v of shape {show(expected)}, "
+                f"got {show(shape)}{at_user_line()}"
+            )
+    if any(x is not None and row is not None for x, row in zip(static, extra, strict=True)):
+        raise ValueError(
+            f"MultiheadAttention: static_k and static_v go without bias_k and bias_v"
+            f"{at_user_line()}"
+        )
+    return shapes[0][1]
+
+
 def multi_head_attention_forward(
     query: Any, key: Any, value: Any, embed_dim_to_check: int, num_heads: int,
     in_proj_weight: Any, in_proj_bias: Any, bias_k: Any, bias_v: Any, add_zero_attn: bool,
@@ -305,17 +342,13 @@ def multi_head_attention_forward(
         in_proj_bias: (3 E), or `None`.
         bias_k: a learned key (1, 1, E) more, and `bias_v` a value; or `None`s.
         dropout_p: probability with which a weight is left out in training.
-        static_k: not supported, nor is `static_v`.
+        static_k: keys in place of the projected ones, (N num_heads, S, E / num_heads).
+        static_v: values, alike.
 
     Raises:
         ShapeError: inputs or masks that do not fit.
-        NotImplementedError: `static_k` or `static_v`.
+        ValueError: `static_k` and `bias_k`, or `static_v` and `bias_v`.
     """
-    if static_k is not None or static_v is not None:
-        raise NotImplementedError(
-            f"multi_head_attention_forward: static_k and static_v are not supported; give "
-            f"projected keys and values to scaled_dot_product_attention{at_user_line()}"
-        )
     width = dims_of(query)[-1]
     if width != embed_dim_to_check or num_heads < 1 or width % num_heads:
         raise ShapeError(
@@ -335,6 +368,6 @@ def multi_head_attention_forward(
         in_proj_bias, (out_proj_weight, out_proj_bias), (bias_k, bias_v),
         (None if causal else attn_mask, key_padding_mask), num_heads=num_heads, is_causal=causal,
         dropout_p=dropout_p if training else 0.0, add_zero_attn=add_zero_attn, batch_first=False,
-        average_attn_weights=average_attn_weights,
+        average_attn_weights=average_attn_weights, static=(static_k, static_v),
     )  # fmt: skip
     return y, weights if need_weights else None

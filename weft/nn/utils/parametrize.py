@@ -53,11 +53,15 @@ class ParametrizationList(ModuleList):
         super().__init__(modules)
         self.unsafe = unsafe
         with no_grad():
-            found = _inverted(list(self), original)
-        self.parts = 0
-        if isinstance(found, Tensor):
-            self._hold("original", _like(original, found))
-            return
+            found = _started(list(self), original)
+            self.parts = 0
+            if isinstance(found, Tensor):
+                if not unsafe and found.dtype is not original.dtype:
+                    raise _unlike("right_inverse", original, found)
+                if found is not original:
+                    original.data = found  # the same object: an optimiser may have it
+                self._hold("original", original)
+                return
         self.parts = len(found)
         for i, part in enumerate(found):
             self._hold(f"original{i}", _like(original, part))
@@ -68,10 +72,14 @@ class ParametrizationList(ModuleList):
         else:
             self.register_buffer(name, value)
 
+    def named_originals(self) -> list[tuple[str, Any]]:
+        """The tensors that the value is computed from, with their names."""
+        names = [f"original{i}" for i in range(self.parts)] or ["original"]
+        return [(name, getattr(self, name)) for name in names]
+
     def originals(self) -> list[Any]:
         """The tensors that the value is computed from."""
-        names = [f"original{i}" for i in range(self.parts)] or ["original"]
-        return [getattr(self, name) for name in names]
+        return [tensor for _, tensor in self.named_originals()]
 
     def forward(self) -> Any:
         """The value."""
@@ -86,34 +94,61 @@ class ParametrizationList(ModuleList):
 
         Raises:
             RuntimeError: a module has no `right_inverse`.
+            ValueError: it gives another number of tensors, or other element types, than there are.
         """
-        for module in self:
-            if not hasattr(module, "right_inverse"):
-                raise RuntimeError(
-                    f"{type(module).__name__}: to assign a value, right_inverse has to be "
-                    f"defined{at_user_line()}"
-                )
         with no_grad():
-            found = _inverted(list(self), value)
-            parts = [found] if isinstance(found, Tensor) else list(found)
-            for old, new in zip(self.originals(), parts, strict=True):
+            for module in reversed(list[Any](self)):
+                if not hasattr(module, "right_inverse"):
+                    raise RuntimeError(
+                        f"{type(module).__name__}: to assign a value, right_inverse has to be "
+                        f"defined{at_user_line()}"
+                    )
+                value = module.right_inverse(value)
+            olds, news = self.originals(), _tensors(value)
+            if len(news) != len(olds) or isinstance(value, Tensor) == bool(self.parts):
+                expected = f"a sequence of {self.parts} tensors" if self.parts else "one tensor"
+                raise ValueError(f"right_inverse: expected {expected}{at_user_line()}")
+            for old, new in zip(olds, news, strict=True):
+                if new.dtype is not old.dtype:
+                    raise _unlike("right_inverse", old, new)
                 old.data = new
 
 
-def _inverted(modules: list[Any], value: Any) -> Any:
+def _started(modules: list[Any], value: Any) -> Any:
     """What the modules compute a value from, as far as they say it."""
     for module in reversed(modules):
-        inverse = getattr(module, "right_inverse", None)
-        if inverse is not None:
+        if hasattr(module, "right_inverse"):
             with contextlib.suppress(NotImplementedError):
-                value = inverse(value)
+                value = module.right_inverse(value)
+    _tensors(value)
     return value
 
 
+def _tensors(found: Any) -> list[Any]:
+    """What a `right_inverse` gave, as a list.
+
+    Raises:
+        ValueError: it is neither a tensor nor a sequence of tensors.
+    """
+    several = list[Any](found) if isinstance(found, Sequence) else [found]
+    for each in several:
+        if not isinstance(each, Tensor):
+            raise ValueError(
+                f"right_inverse: expected a tensor or a sequence of tensors, got "
+                f"{type(each).__name__}{at_user_line()}"
+            )
+    return several
+
+
+def _unlike(what: str, expected: Any, got: Any) -> ValueError:
+    return ValueError(
+        f"{what}: expected {expected.dtype} of shape {expected.shape}, got {got.dtype} of shape "
+        f"{got.shape}; unsafe=True allows it{at_user_line()}"
+    )
+
+
 def _like(original: Any, value: Any) -> Any:
-    """A value as a parameter or buffer, as the original was; the original itself if it can be."""
-    if value is original:
-        return original
+    """One of several values as a parameter or buffer, as the original was."""
     if not isinstance(original, Parameter):
         return Buffer(value)
     return Parameter(value, original.requires_grad and value.dtype.is_inexact)
@@ -206,7 +241,7 @@ def register_parametrization(
         )
     value = getattr(module, tensor_name)
     if not unsafe:
-        _check(value, parametrization)
+        _check(value, parametrization, again)
     makers: Any = getattr(module, "parametrizations", None)
     if again:
         makers[tensor_name].append(parametrization)
@@ -231,25 +266,30 @@ def _be(module: Module) -> None:
         del module.parametrizations
 
 
-def _check(value: Any, parametrization: Any) -> None:
+def _check(value: Any, parametrization: Any, again: bool) -> None:
     """Refuse a parametrisation that changes the shape or the element type.
+
+    Args:
+        again: there is a parametrisation before, whose one result this one is computed from.
 
     Raises:
         ValueError: it does.
     """
+    name = type(parametrization).__name__
     with no_grad():
-        found = _inverted([parametrization], value)
-        made = parametrization(*([found] if isinstance(found, Tensor) else found))
+        found = _started([parametrization], value)
+        if again and not isinstance(found, Tensor):
+            raise ValueError(
+                f"{name}: right_inverse: expected one tensor, as there is a parametrization before "
+                f"this one, got {len(found)}{at_user_line()}"
+            )
+        if again and (found.shape, found.dtype) != (value.shape, value.dtype):
+            raise _unlike(f"{name}: right_inverse", value, found)
+        made = parametrization(*_tensors(found))
     if not isinstance(made, Tensor):
-        raise ValueError(
-            f"{type(parametrization).__name__}: expected a tensor, got {type(made).__name__}"
-            f"{at_user_line()}"
-        )
+        raise ValueError(f"{name}: expected a tensor, got {type(made).__name__}{at_user_line()}")
     if (made.shape, made.dtype) != (value.shape, value.dtype):
-        raise ValueError(
-            f"{type(parametrization).__name__}: expected {value.dtype} of shape {value.shape}, "
-            f"got {made.dtype} of shape {made.shape}; unsafe=True allows it{at_user_line()}"
-        )
+        raise _unlike(name, value, made)
 
 
 def remove_parametrizations(module: M, tensor_name: str, leave_parametrized: bool = True) -> M:
@@ -280,6 +320,30 @@ def remove_parametrizations(module: M, tensor_name: str, leave_parametrized: boo
     else:
         module.register_buffer(tensor_name, kept)
     return module
+
+
+def transfer_parametrizations_and_params(
+    from_module: Module, to_module: M, tensor_name: str | None = None
+) -> M:
+    """Compute the tensors of one module as another one does, from the same originals.
+
+    What `to_module` lacks it gets. Nothing happens if `from_module` computes no tensor.
+
+    Args:
+        tensor_name: the only one; all that are computed by default.
+    """
+    if not is_parametrized(from_module):
+        return to_module
+    makers: Any = from_module.parametrizations
+    for name in list(makers) if tensor_name is None else [tensor_name]:
+        if not hasattr(to_module, name):
+            to_module.register_parameter(name, Parameter(getattr(from_module, name)))
+        for parametrization in makers[name]:
+            register_parametrization(to_module, name, parametrization)
+        held: Any = to_module.parametrizations
+        for original, tensor in makers[name].named_originals():
+            setattr(held[name], original, tensor)
+    return to_module
 
 
 def _left(module: Module, name: str, held: Any, computed: bool) -> Any:

@@ -27,7 +27,8 @@ def functional_call(
         strict: whether all parameters and buffers must be named, and nothing else.
 
     Raises:
-        StateError: a path to no module or, with `strict`, one that there is not or is missing.
+        AttributeError: a path to no module.
+        StateError: with `strict`, a path that there is not or is missing.
         ValueError: with `tie_weights`, different tensors for the names of one.
     """
     warnings.warn(
