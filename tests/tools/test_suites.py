@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from tools.suites import runner
 from tools.suites.__main__ import main
 from tools.suites.scope import reason_out_of_scope
 from tools.suites.worker import described
@@ -301,3 +302,16 @@ def test_errors_that_cause_each_other_are_described_once():
     first, second = ValueError("one"), ValueError("two")
     first.__cause__, second.__cause__ = second, first
     assert described(first) == "ValueError: one\nbecause of ValueError: two"
+
+
+def test_what_ran_before_the_command_was_stopped_is_told(checkout, capsys, monkeypatch):
+    def stopped(order, scratch):
+        row = {"test": "T::test_a", "outcome": "passed", "error": ""}
+        Path(order.out).write_text(json.dumps(row) + '\n{"start": "T::test_b"}\n')
+        raise SystemExit(143)
+
+    monkeypatch.setattr(runner, "_process", stopped)
+    assert main(["--pytorch", str(checkout), "test_it"]) == 1
+    printed = capsys.readouterr()
+    assert "test_it: stopped after 1 tests; the others are not counted" in printed.err
+    assert "| test_it | 1 | 0 | 100.0% | 0 | 0 |" in printed.out

@@ -217,8 +217,10 @@ def test_what_does_not_exist_is_said():
     assert wf.linalg.cond(singular, 1)[0].item() == math.inf
     assert wf.linalg.solve_ex(singular, singular).info.tolist() == [2, 0]
     assert wf.linalg.cholesky_ex(singular * -1).info.tolist() == [1, 1]
-    with pytest.raises(UserOpError, match="Singular matrix"):
+    with pytest.raises(UserOpError, match=r"^inv: Singular matrix, .* pinv\(\) takes any, inv_ex"):
         print(wf.linalg.inv(singular))
+    with pytest.raises(UserOpError, match=r"^solve: Singular matrix: .* lstsq\(\) takes any"):
+        print(wf.linalg.solve(singular, singular))
     with pytest.raises(wf.linalg.LinAlgError, match="not positive definite"):
         wf.linalg.cholesky_ex(singular * -1, check_errors=True)[0].numpy()
 
@@ -249,6 +251,30 @@ ERRORS = [
     (lambda: wf.linalg.tensorsolve(wf.ones(2, 3), wf.ones(2)), ShapeError, "3 right sides"),
     (lambda: wf.orgqr(wf.ones(2, 3), wf.ones(2)), ShapeError, "rows >= columns >= scales"),
     (lambda: wf.renorm(wf.ones(2, 2), 0, 0, 1), DTypeError, "expected p above 0"),
+    (lambda: wf.vdot(wf.ones(1), wf.ones(3)), ShapeError, "vdot: expected vectors of one length"),
+    (lambda: wf.outer(wf.ones(2, 2), wf.ones(3)), ShapeError, "outer: expected tensors of ranks 1"),
+    (lambda: wf.tensordot(wf.eye(2), wf.eye(2), -1), ShapeError, "expected 0 to 2 axes"),
+    (lambda: wf.einsum(". ..", wf.ones(2)), GraphError, "the points of an ellipsis side by side"),
+    (lambda: wf.einsum(wf.ones(2), [52]), GraphError, "axes numbered from 0 to 51, got 52"),
+    (
+        lambda: wf.addr(wf.eye(2).int(), wf.ones(2).int(), wf.ones(2).int(), beta=2.0),
+        DTypeError,
+        "addr: beta: expected a number like elements of int32, got 2.0",
+    ),
+    (
+        lambda: wf.addr(wf.eye(2), wf.ones(2), wf.ones(2), alpha=True),
+        DTypeError,
+        "addr: alpha: expected a number like elements of float32, got True",
+    ),
+    (lambda: wf.linalg.vector_norm(wf.ones(0), -1), ShapeError, "no elements have no -1-norm"),
+    (lambda: wf.norm(wf.ones(2, 0), math.inf, 1), ShapeError, "no elements have no inf-norm"),
+    (lambda: wf.linalg.norm(wf.ones(1, 1, 1), None, (0, 1, 2)), ShapeError, "one or two dims"),
+    (lambda: wf.lu_unpack(wf.eye(2), wf.tensor([1, 2])), DTypeError, "expected pivots of int32"),
+    (
+        lambda: wf.linalg.lu_solve(wf.eye(2), wf.tensor([1, 3]).int(), wf.eye(2)).tolist(),
+        UserOpError,
+        "pivots: .* expected pivots from 1 to 2, as lu_factor gives",
+    ),
     (lambda: wf.renorm(wf.ones(2), 2, 0, 1), ShapeError, "renorm: expected rank 2 or more"),
 ]
 
@@ -264,6 +290,42 @@ def test_no_gradient_of_a_square_orthogonal_factor_of_tall_matrices():
     wf.linalg.qr(a, mode="complete").R.sum().backward()
     with pytest.raises(GraphError, match=r"qr: no gradient of mode 'complete'.* got 5 rows and 3"):
         print(a.grad)
+
+
+def test_factors_of_singular_matrices_that_are_not_square():
+    for a in (np.ones((2, 3)), np.ones((4, 2)), np.zeros((2, 2, 3))):
+        close(lambda m, x: m.linalg.lu_factor_ex(x)[:2], a, grad=False)
+
+
+def test_matrices_without_elements():
+    for p in (None, "fro", 1):
+        close(lambda m, x, p=p: m.linalg.cond(x, p), np.zeros((2, 0, 0)), grad=False)
+    close(lambda m, x: m.linalg.vector_norm(x, -1, dim=1), np.zeros((0, 2)), grad=False)
+
+
+def test_norms_of_complex_numbers_into_what_is_there():
+    x, out = wf.tensor([3 + 4j]), wf.empty(0)
+    assert wf.linalg.norm(x, out=out) is out and out.item() == 5
+    assert wf.linalg.vector_norm(x, dtype=wf.complex128).dtype is wf.float64
+
+
+def test_names_of_numpy():
+    x = wf.ones(2, 3)
+    assert wf.linalg.norm(x, 2, axis=0).shape == (3,)
+    assert wf.linalg.vector_norm(x, axis=1, keepdims=True).shape == (2, 1)
+
+
+def test_products_of_small_integers():
+    x, w = np.int8([[100, 3]]), np.int8([[2, 1], [-1, 5]])
+    agree(lambda m, x, w: m.nn.functional.linear(x, w, w[0]), x, w, grad=False)
+
+
+def test_results_of_no_elements_into_views():
+    x = wf.ones(2, 3)
+    out = x.T
+    wf.mm(wf.ones(0, 2), wf.ones(2, 4), out=out)
+    assert out.shape == (0, 4) and out.tolist() == [] and x.sum().item() == 6
+    assert x[0, 0].resize_(3, 0).shape == (3, 0)
 
 
 @pytest.mark.parametrize("dtype", ["float64", "uint8", "int16", "bool"])

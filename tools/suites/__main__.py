@@ -10,7 +10,7 @@ from dataclasses import asdict
 from pathlib import Path
 
 from tools.suites.report import failures, table
-from tools.suites.runner import Options, Outcome, run_file
+from tools.suites.runner import Options, Outcome, Stopped, run_file
 from tools.suites.worker import GIBIBYTE
 
 
@@ -44,21 +44,29 @@ def files(folder: Path, names: list[str]) -> list[Path]:
 
 
 def main(arguments: list[str] | None = None) -> int:
-    """Runs, prints the figures, and returns 1 if a test in scope failed."""
+    """Runs, prints the figures, and returns 1 if a test in scope failed or has not run."""
     given = parser().parse_args(arguments)
     folder: Path = given.pytorch.resolve()
     options = Options(given.keyword, given.first_only, given.timeout, int(given.memory * GIBIBYTE))
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))  # which ends the worker as well
     outcomes: list[Outcome] = []
+    stopped = False
     for file in files(folder / "test", given.names):
-        outcomes += run_file("pytorch", folder, file, options)
+        try:
+            outcomes += run_file("pytorch", folder, file, options)
+        except Stopped as problem:
+            outcomes += problem.outcomes
+            stopped = True
+            print(f"{file.stem}: {problem}; the others are not counted", file=sys.stderr)
         if given.json:
             given.json.write_text(json.dumps([asdict(o) for o in outcomes], indent=1) + "\n")
+        if stopped:
+            break
     failed = any(outcome.outcome == "failed" for outcome in outcomes)
     if given.list_failures and failed:
         print(failures(outcomes) + "\n")
     print(table(outcomes))
-    return 1 if failed else 0
+    return 1 if failed or stopped else 0
 
 
 if __name__ == "__main__":

@@ -93,6 +93,13 @@ def supplied() -> dict[str, dict[str, Any]]:
             "has_spectral": True,
             "has_mkl": False,
             "_DisableFuncTorch": nullcontext,  # around what the harness keeps of generators
+            "_debug_only_are_vmap_fallback_warnings_enabled": lambda: False,
+            "_debug_only_display_vmap_fallback_warnings": lambda on: None,
+        },
+        # Weft has no fallback, a loop over examples where vmap has no rule, to be turned off.
+        "torch._C._functorch": {
+            "_is_vmap_fallback_enabled": lambda: False,
+            "_set_vmap_fallback_enabled": lambda on: None,
         },
         "torch.autograd.forward_ad": {"_current_level": CurrentLevel()},
         "torch.version": {"cuda": None, "hip": None, "debug": False, "git_version": ""},
@@ -109,6 +116,7 @@ def supplied() -> dict[str, dict[str, Any]]:
         },
         "torch.backends.cuda": {
             "is_built": lambda: False,
+            "preferred_linalg_library": lambda name: None,
             "matmul": SimpleNamespace(allow_tf32=False),
             "sdp_kernel": NoFlags,
         },
@@ -117,6 +125,7 @@ def supplied() -> dict[str, dict[str, Any]]:
             "version": lambda: None,
             "flags": NoFlags,
         },
+        "torch.backends.opt_einsum": {"is_available": lambda: False, "flags": NoFlags},
         "torch.nn.modules": {"__all__": layers()},
         "torch.nn.utils.stateless": {"_functional_call": weft.func.functional_call},
         "torch.backends.mkl": {"is_available": lambda: False},
@@ -157,7 +166,7 @@ def forget_hooks(kind: str, nothing: Any) -> None:
 
 
 class NoFlags(ContextDecorator):
-    """Settings of a library for other devices, which change nothing here."""
+    """Settings of a library that Weft does not use, which change nothing here."""
 
     def __init__(self, **flags: Any) -> None:
         self.flags = flags

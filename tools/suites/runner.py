@@ -46,19 +46,39 @@ class Options:
     memory: int = 8 * GIBIBYTE
 
 
+class Stopped(Exception):
+    """The command was told to end; `outcomes` are those of the tests that ran."""
+
+    def __init__(self, outcomes: list[Outcome]) -> None:
+        super().__init__(f"stopped after {len(outcomes)} tests")
+        self.outcomes = outcomes
+
+
 def run_file(suite: str, folder: Path, file: Path, options: Options) -> list[Outcome]:
-    """Every test's outcome, sorted as they ran."""
+    """Every test's outcome, sorted as they ran.
+
+    Raises:
+        Stopped: the command is to end (SIGTERM, Ctrl-C).
+    """
     with tempfile.TemporaryDirectory() as scratch:
         out = Path(scratch) / "outcomes.jsonl"
         out.touch()
         order = Order(suite, str(folder), str(file), str(out), (), **asdict(options))
+        stopped = False
         for _ in range(MOST_CRASHES):
-            status = _process(order, scratch)
+            try:
+                status = _process(order, scratch)
+            except (SystemExit, KeyboardInterrupt):
+                stopped = True
+                break
             if not _note_crash(out, status) or options.first_only:
                 break
             order = replace(order, skip=tuple(row["test"] for row in _rows(out) if "test" in row))
         rows = list(_rows(out))
-    return [_judged(file.stem, row) for row in rows if "test" in row]
+    outcomes = [_judged(file.stem, row) for row in rows if "test" in row]
+    if stopped:
+        raise Stopped(outcomes)
+    return outcomes
 
 
 def _process(order: Order, scratch: str) -> int:

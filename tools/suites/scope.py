@@ -72,6 +72,8 @@ EXCLUSIONS = (
         "layers that are newer than the suite's tables of them",
         r"test_nn_(CircularPad\dd|LPPool3d|RMSNorm)_",
     ),
+    Exclusion("probability distributions", r"[Dd]istributions?::", r"torch\.distributions\b"),
+    Exclusion("names that PyTorch has taken out again", r"_removed_error"),
     Exclusion("nested tensors", r"nested_tensor", r"nested_tensor|'is_nested'|torch\.nested"),
     Exclusion(
         "inside of PyTorch: its private names, its operators of C++, its build",

@@ -10,6 +10,7 @@ from weft.eager.handle import Handle
 from weft.eager.imaginary import adjoint
 from weft.eager.matrices import matrices
 from weft.errors import DTypeError, ShapeError
+from weft.ir.dtype import int32
 from weft.ir.node import Value
 from weft.ops import elimination, factor
 from weft.ops.base import at_user_line, catalogue
@@ -277,6 +278,19 @@ def lu(x: Any, pivot: bool = True, get_infos: bool = False) -> LU | CheckedLU:
     return lu_factor_ex(x, pivot=pivot) if get_infos else lu_factor(x, pivot=pivot)
 
 
+def check_pivots(name: str, pivots: Any) -> None:
+    """Refuse what `lu_factor` does not give.
+
+    Raises:
+        DTypeError: pivots that are not int32.
+    """
+    dtype = lazy_of(pivots).type.dtype
+    if dtype is not int32:
+        raise DTypeError(
+            f"{name}: expected pivots of int32, as lu_factor gives, got {dtype}{at_user_line()}"
+        )
+
+
 @recorded
 def _unpacked(both: Value, pivots: Value) -> tuple[Value, ...]:
     *lead, m, n = dims(both)
@@ -296,8 +310,13 @@ def lu_unpack(
     Args:
         unpack_data: `False`: the triangular factors are empty.
         unpack_pivots: `False`: the permutation is empty.
+
+    Raises:
+        DTypeError: pivots that are not int32.
+        UserOpError: when computed, pivots that are no rows.
     """
     lazy = matrices("lu_unpack", LU_data)
+    check_pivots("lu_unpack", LU_pivots)
     p, left, right = _unpacked.on(kind_of(LU_data), lazy, lazy_of(LU_pivots))
     empty = p.new_zeros((0,))
     found = (left, right) if unpack_data else (empty, empty)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import string
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, Final
@@ -22,7 +23,7 @@ from weft.eager.family import takes
 from weft.eager.handle import Handle
 from weft.eager.older import older
 from weft.eager.reduction import counted
-from weft.errors import DTypeError, ShapeError
+from weft.errors import DTypeError, GraphError, ShapeError
 from weft.ir import dtype as types
 from weft.ir.node import Value
 from weft.ir.shape import show
@@ -53,10 +54,10 @@ def _matmul(x: Value, w: Value) -> Value:
     return catalogue.squeeze(y, axes=tuple(gone)) if gone else y
 
 
-# Products that have no kernel are computed in int64, whose bits are those of uint64.
-_WIDE = {
+WIDE: Final = {
     types.bool_, types.int8, types.int16, types.uint8, types.uint16, types.uint32, types.uint64,
 }  # fmt: skip
+"""Products that have no kernel are computed in int64, whose bits are those of uint64."""
 
 
 def _product(run: Recorded, like: Any, *xs: Any, **static: Any) -> Tensor:
@@ -65,7 +66,7 @@ def _product(run: Recorded, like: Any, *xs: Any, **static: Any) -> Tensor:
         raise ShapeError(f"einsum: expected at least one operand, got none{at_user_line()}")
     lazies = under_autocast("matmul", promoted(*xs))
     kind = lazies[0].type.dtype
-    if kind not in _WIDE:
+    if kind not in WIDE:
         return run.on(like, *lazies, **static)
     return run.on(like, *[cast(x, types.int64) for x in lazies], **static).to(kind)
 
@@ -81,7 +82,7 @@ def matmul(x: Any, other: Any) -> Tensor:
     for lazy in (a, b):
         if lazy.type.shape == ():
             raise ShapeError(f"matmul: expected tensors of rank 1 or more, got (){at_user_line()}")
-    if a.type.dtype in _WIDE:
+    if a.type.dtype in WIDE:
         wide = _matmul.on(like, cast(a, types.int64), cast(b, types.int64))
         return wide.to(a.type.dtype)
     return _matmul.on(like, a, b)
@@ -139,8 +140,17 @@ def dot(x: Any, other: Any) -> Tensor:
 
 
 def vdot(x: Any, other: Any) -> Tensor:
-    """The sum of the products of two vectors, of which the first is conjugated."""
+    """The sum of the products of two vectors, of which the first is conjugated.
+
+    Raises:
+        ShapeError: other ranks, or lengths that differ.
+    """
     _ranks("vdot", (x, other), (1, 1))
+    if dims_of(x) != dims_of(other):
+        raise ShapeError(
+            f"vdot: expected vectors of one length, got {dims_of(x)[0]} and {dims_of(other)[0]}"
+            f"{at_user_line()}"
+        )
     return _product(_vecdot, kind_of(x, other), x, other, axis=0)
 
 
@@ -203,6 +213,13 @@ def addr(x: Any, vec1: Any, vec2: Any, *, beta: Any = 1, alpha: Any = 1) -> Tens
     """`beta * x + alpha * outer(vec1, vec2)`; of booleans, whether that is not 0."""
     _ranks("addr", (vec1, vec2), (1, 1))
     dtype = promoted(x, vec1, vec2)[0].type.dtype
+    for name, factor in (("beta", beta), ("alpha", alpha)):
+        fits = {bool: dtype is types.bool_, float: dtype.is_inexact}
+        if not fits.get(type(factor), True):
+            raise DTypeError(
+                f"addr: {name}: expected a number like elements of {dtype}, got {factor!r}"
+                f"{at_user_line()}"
+            )
     beta, alpha = factor_of("addr", "beta", beta, dtype), factor_of("addr", "alpha", alpha, dtype)
     added = outer(vec1, vec2) * alpha
     if type(beta) not in (int, float, bool) or beta != 0:
@@ -246,7 +263,12 @@ def _trace(x: Value, *, offset: int, axes: tuple[int, int]) -> Value:
 
 
 def outer(x: Any, vec2: Any) -> Tensor:
-    """The product of every element of one vector with every one of the other."""
+    """The product of every element of one vector with every one of the other.
+
+    Raises:
+        ShapeError: other ranks.
+    """
+    _ranks("outer", (x, vec2), (1, 1))
     return _of_pairs(_outer, x, vec2)
 
 
@@ -316,6 +338,11 @@ def einsum(equation: Any, *operands: Any) -> Tensor:
     """
     if not isinstance(equation, str):
         equation, operands = _lettered((equation, *operands))
+    if re.search(r"\.\s+\.", equation):
+        raise GraphError(
+            f"einsum: expected the points of an ellipsis side by side, got {equation!r}"
+            f"{at_user_line()}"
+        )
     if len(operands) == 1 and isinstance(operands[0], list | tuple):
         operands = tuple(operands[0])
     return _product(_einsum, kind_of(*operands), *operands, spec=equation.replace(" ", ""))
@@ -325,6 +352,12 @@ def _lettered(given: tuple[Any, ...]) -> tuple[str, tuple[Any, ...]]:
     """An equation and its operands, which come with lists of numbers instead of letters."""
     count = len(given) // 2 * 2
     letters = {n: letter for n, letter in enumerate(string.ascii_letters)} | {...: "..."}
+    unknown = [n for numbers in given[1::2] for n in numbers if n not in letters]
+    if unknown:
+        raise GraphError(
+            f"einsum: expected axes numbered from 0 to {len(letters) - 2}, got {unknown[0]}"
+            f"{at_user_line()}"
+        )
     terms = ["".join([letters[n] for n in x]) for x in given[1:count:2]]
     result = "->" + "".join([letters[n] for n in given[-1]]) if len(given) > count else ""
     return ",".join(terms) + result, given[:count:2]

@@ -6,7 +6,7 @@ import math
 from typing import TYPE_CHECKING, Any
 
 from weft import ops
-from weft.eager.argument import axes_of, axis_of, either
+from weft.eager.argument import axes_of, axis_of, dims_of, either
 from weft.eager.arithmetic import subtract
 from weft.eager.call import kind_of, promoted, recorded, wrap
 from weft.eager.factoring import svdvals
@@ -43,6 +43,7 @@ def vector_norm(
 
     Raises:
         DTypeError: elements that are not floating.
+        ShapeError: no elements, of which there is no smallest or largest one.
     """
     return _of_vectors("vector_norm", numbers("vector_norm", x, dtype), x, ord, dim, keepdim)
 
@@ -51,6 +52,12 @@ def _of_vectors(name: str, lazy: Lazy, x: Any, ord: Any, dim: Any, keepdim: bool
     if not isinstance(ord, int | float):
         raise DTypeError(f"{name}: expected a number, got {ord!r}{at_user_line()}")
     axes = axes_of(name, dim, rank_of(lazy))
+    sizes: Any = lazy.type.shape
+    if (ord < 0 or ord == math.inf) and not all([sizes[a] for a in axes]):
+        raise ShapeError(
+            f"{name}: no elements have no {ord}-norm; expected some in shape {show(sizes)}"
+            f"{at_user_line()}"
+        )
     return _vector_norm.on(kind_of(x), lazy, ord=float(ord), axes=axes, keepdims=keepdim)
 
 
@@ -90,10 +97,13 @@ def norm_of(
     """A norm of vectors (one axis), matrices (two axes), or without `ord` of all elements.
 
     Raises:
-        ShapeError: an `ord` without `dim` for a tensor that is neither a vector nor a matrix.
+        ShapeError: an `ord` without `dim` for a tensor that is neither a vector nor a matrix; three
+            axes or more.
     """
     lazy = numbers("norm", A, dtype)
     rank = rank_of(lazy)
+    if dim is not None and not isinstance(dim, int) and len(dim) > 2:
+        raise ShapeError(f"norm: expected one or two dims, got {tuple(dim)}{at_user_line()}")
     if ord is None:
         return _of_vectors("norm", lazy, A, 2, dim, keepdim)
     if dim is None and not 1 <= rank <= 2:
@@ -176,9 +186,14 @@ def renorm(x: Any, p: float, dim: Any, maxnorm: float) -> Tensor:
 def cond(A: Any, p: Any = None) -> Tensor:
     """The norm of matrices times that of their inverses; infinite where there is none.
 
+    Matrices without elements have 0.
+
     Args:
         p: as `ord` of `matrix_norm`; 2 if it is not given.
     """
+    shape = dims_of(matrices("cond", A))
+    if 0 in shape[-2:]:
+        return matrix_norm(A).new_zeros(shape[:-2])
     if p in (None, 2, -2):
         s = svdvals(A)
         most, least = s[..., 0], s[..., -1]

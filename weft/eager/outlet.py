@@ -22,8 +22,14 @@ PLAIN: Final = frozenset(
 """What functions return that give no tensors."""
 
 
+RENAMED: Final = (("axis", "dim"), ("keepdims", "keepdim"))
+"""NumPy's names of parameters, and PyTorch's."""
+
 VECTORS: Final = frozenset({"arange", "linspace", "logspace"})
 """Functions whose numbers fill any shape in row-major order."""
+
+NORMS: Final = frozenset({"norm", "norm_of", "vector_norm", "matrix_norm"})
+"""Functions whose `dtype` is what they compute in, which may be complex where the result is not."""
 
 POSITIONS: Final = frozenset({"nonzero", "argwhere"})
 """Functions whose results go into tensors of the very same element type only."""
@@ -32,7 +38,8 @@ POSITIONS: Final = frozenset({"nonzero", "argwhere"})
 def with_outlet(function: Any, module: str = "weft") -> Any:
     """A function of a public module that takes `out=`, if it gives tensors; else as it is.
 
-    It takes its first argument under PyTorch's name, `input`, as well.
+    It takes its first argument under PyTorch's name, `input`, as well, and `dim` and `keepdim`
+    under NumPy's.
     """
     if not isinstance(function, FunctionType | Recorded):
         return function
@@ -45,9 +52,14 @@ def with_outlet(function: Any, module: str = "weft") -> Any:
     def called(*args: Any, out: Any = None, **options: Any) -> Any:
         if "input" in options and "input" not in parameters:
             args = (options.pop("input"), *args)
+        if options:
+            for name, theirs in RENAMED:
+                if name in options and name not in parameters and theirs in parameters:
+                    options[theirs] = options.pop(name)
         if out is None:
             return inner(*args, **options)
-        if "dtype" in parameters and isinstance(out, Handle):
+        typed = "dtype" in parameters and inner.__name__ not in NORMS
+        if typed and isinstance(out, Handle):
             options.setdefault("dtype", out.lazy.type.dtype)  # computed as what it is written to
         return _written(inner.__name__, inner(*args, **options), out)
 

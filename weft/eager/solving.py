@@ -12,7 +12,7 @@ from weft.eager.argument import dims_of, integer
 from weft.eager.call import kind_of, lazy_of, recorded
 from weft.eager.creation import as_tensor
 from weft.eager.elementary import log
-from weft.eager.factoring import eigvalsh, svdvals
+from weft.eager.factoring import check_pivots, eigvalsh, svdvals
 from weft.eager.handle import Handle
 from weft.eager.linear import matmul
 from weft.eager.matrices import are_vectors, equations, matrices
@@ -291,8 +291,13 @@ def lu_solve_of(
     Args:
         left: `False`: such that `x @ A` is `B`.
         adjoint: of the transposed (and conjugate) matrices.
+
+    Raises:
+        DTypeError: pivots that are not int32.
+        UserOpError: when computed, pivots that are no rows.
     """
     matrices("lu_solve", LU, square=True)
+    check_pivots("lu_solve", pivots)
     a, b = equations("lu_solve", LU, B, False, left)
     return _lu_solve.on(kind_of(LU, B), a, lazy_of(pivots), b, left=left, adjoint=adjoint)
 

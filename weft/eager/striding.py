@@ -241,7 +241,7 @@ class Striding(Handle):
 
         Raises:
             GradientError: the tensor needs a gradient.
-            ShapeError: a view of other size.
+            ShapeError: a view of other size, unless it is none.
 
         Example:
             >>> import weft as wf
@@ -259,10 +259,14 @@ class Striding(Handle):
             raise ShapeError(
                 f"resize_: expected a shape that memory can hold, got {shape}{at_user_line()}"
             )
-        if self.view_of is not None and math.prod(shape) != math.prod(dims_of(self)):
+        count = math.prod(shape)
+        if self.view_of is not None and count not in (0, math.prod(dims_of(self))):
             raise ShapeError(
                 f"resize_: a view keeps its number of elements; clone() it first{at_user_line()}"
             )
+        if self.view_of is not None and not count:
+            self.become(self[None])
+            self.become(self[:0])
         found = _resized(self, shape=shape) if self.view_of is None else reshape(self, shape)
         return self.become(found)
 

@@ -81,6 +81,11 @@ def tensordot(x: Value, y: Value, axes: Any = 2) -> Value:
     if x.rank is None or y.rank is None:
         raise ShapeError(f"tensordot: expected known ranks, got {x!r} and {y!r}{at_user_line()}")
     if isinstance(axes, int):
+        if not 0 <= axes <= min(x.rank, y.rank):
+            raise ShapeError(
+                f"tensordot: expected 0 to {min(x.rank, y.rank)} axes of ranks {x.rank} and "
+                f"{y.rank}, got {axes}{at_user_line()}"
+            )
         left, right = list(range(x.rank - axes, x.rank)), list(range(axes))
     else:
         left, right = ([a] if isinstance(a, int) else list(a) for a in axes)

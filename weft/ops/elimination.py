@@ -53,7 +53,13 @@ def _eliminate(a: Any, pivot: bool = True) -> tuple[Any, Any]:
 
 
 def _order(swaps: Any, rows: int) -> Any:
-    """Which row each one was, from exchanges counted from 0."""
+    """Which row each one was, from exchanges counted from 0.
+
+    Raises:
+        ValueError: an exchange with a row that there is not.
+    """
+    if swaps.size and not 0 <= swaps.min() <= swaps.max() < rows:
+        raise ValueError(f"expected pivots from 1 to {rows}, as lu_factor gives")
     flat = swaps.reshape(math.prod(swaps.shape[:-1]), swaps.shape[-1])
     every = np.arange(len(flat))
     found = np.tile(np.arange(rows), (len(flat), 1))
@@ -66,17 +72,32 @@ def _order(swaps: Any, rows: int) -> Any:
 def row_order(pivots: Value, rows: int) -> Value:
     """Which row each one was, from the exchanges as LAPACK counts them: from 1."""
     kind = (int64, (*dims(pivots)[:-1], rows))
-    return call(lambda p: _order(p.astype(np.int64) - 1, rows), pivots, types_of=[kind])[0]
+    run: Any = lambda p: _order(p.astype(np.int64) - 1, rows)  # noqa: E731
+    return call(run, pivots, types_of=[kind], title="pivots")[0]
 
 
-def _square_factors(a: Value) -> Value:
-    """Both factors of square matrices in one, no rows exchanged."""
+def _factors(a: Value) -> Value:
+    """Both factors of matrices in one, no rows exchanged."""
+    m, n = dims(a)[-2:]
+    k = min(m, n)
 
     def gradient(g: Any, y: Any, a: Value) -> list[Value]:
-        left, right = triangle(y[0], False, True), triangle(y[0], True, False)
+        square = y[0][..., :k, :k]
+        left, right = triangle(square, False, True), triangle(square, True, False)
         to_both = conj(g[0])
-        inner = lower(mm(H(left), lower(to_both, -1)), -1) + triu(mm(triu(to_both), H(right)))
-        return [conj(H(solve(right, H(solve(H(left), inner)))))]
+        to_square = to_both[..., :k, :k]
+        rest: Value | None = None
+        if n > k:  # left @ y[:, k:] is a[:, k:]
+            rest = solve(H(left), to_both[..., :, k:])
+            to_square = to_square - lower(mm(rest, H(y[0][..., :, k:])), -1)
+        if m > k:  # y[k:] @ right is a[k:]
+            rest = H(solve(right, H(to_both[..., k:, :])))
+            to_square = to_square - triu(mm(H(y[0][..., k:, :]), rest))
+        inner = lower(mm(H(left), lower(to_square, -1)), -1) + triu(mm(triu(to_square), H(right)))
+        found = H(solve(right, H(solve(H(left), inner))))
+        if rest is not None:
+            found = catalogue.concatenate(found, rest, axis=-1 if n > k else -2)
+        return [conj(found)]
 
     run: Any = lambda x: _eliminate(x, pivot=False)[0]  # noqa: E731
     return call(run, a, types_of=[(a.dtype, dims(a))], gradient=gradient)[0]
@@ -87,15 +108,7 @@ def lu(a: Value) -> tuple[Value, Value]:
     *lead, m, n = dims(a)
     k = min(m, n)
     swaps = call(lambda x: _eliminate(x)[1] + 1, a, types_of=[(int32, (*lead, k))])[0]
-    a = rows_in_order(a, row_order(swaps, m))
-    both = _square_factors(a[..., :k, :k])
-    if n > k:
-        right = solve(triangle(both, False, True), a[..., :, k:])
-        both = catalogue.concatenate(both, right, axis=-1)
-    if m > k:
-        left = T(solve(T(triangle(both, True, False)), T(a[..., k:, :])))
-        both = catalogue.concatenate(both, left, axis=-2)
-    return both, swaps
+    return _factors(rows_in_order(a, row_order(swaps, m))), swaps
 
 
 def rows_in_order(a: Value, order: Value) -> Value:

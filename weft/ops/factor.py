@@ -47,7 +47,23 @@ from weft.ops.matrix import (
 
 def inv(a: Value) -> Value:
     """Inverse matrices."""
-    return _inverse(a, np.linalg.inv)
+    return _inverse(a, _inv)
+
+
+def _inv(a: Any) -> Any:
+    try:
+        return np.linalg.inv(a)
+    except np.linalg.LinAlgError as error:
+        text = f"{error}, which has no inverse; pinv() takes any, inv_ex() says which it is"
+        raise np.linalg.LinAlgError(text) from error
+
+
+def _solve(a: Any, b: Any) -> Any:
+    try:
+        return np.linalg.solve(a, b)
+    except np.linalg.LinAlgError as error:
+        text = f"{error}: no solution or many; lstsq() takes any, solve_ex() says which it is"
+        raise np.linalg.LinAlgError(text) from error
 
 
 def inv_where_possible(a: Value) -> Value:
@@ -59,7 +75,7 @@ def _inverse(a: Value, run: Any) -> Value:
     def gradient(g: Any, y: Any, a: Value) -> list[Value]:
         return [-mm(T(y[0]), g[0], T(y[0]))]
 
-    return call(run, a, types_of=[(a.dtype, dims(a))], gradient=gradient)[0]
+    return call(run, a, types_of=[(a.dtype, dims(a))], gradient=gradient, title="inv")[0]
 
 
 def _inv_where_possible(a: Any) -> Any:
@@ -80,7 +96,7 @@ def solve(a: Value, b: Value) -> Value:
 
     lead = np.broadcast_shapes(dims(a)[:-2], dims(b)[:-2])
     kind = (a.dtype, (*lead, *dims(b)[-2:]))
-    return call(np.linalg.solve, a, b, types_of=[kind], gradient=gradient)[0]
+    return call(_solve, a, b, types_of=[kind], gradient=gradient, title="solve")[0]
 
 
 def pinv(a: Value, limit: Value, hermitian: bool) -> Value:
@@ -171,7 +187,8 @@ def cholesky(a: Value) -> Value:
         inverse = inv(factor)
         return [conj(symmetric(mm(H(inverse), half, inverse)))]
 
-    return call(np.linalg.cholesky, a, types_of=[(a.dtype, dims(a))], gradient=gradient)[0]
+    kind = (a.dtype, dims(a))
+    return call(np.linalg.cholesky, a, types_of=[kind], gradient=gradient, title="cholesky")[0]
 
 
 def eigh(a: Value, uplo: Any, whole: bool = False) -> tuple[Value, ...]:

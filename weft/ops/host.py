@@ -19,6 +19,7 @@ def call(
     *xs: Value,
     types_of: Sequence[Type],
     gradient: Callable[..., Any] | None = None,
+    title: str = "host_call",
 ) -> tuple[Value, ...]:
     """Call a function of arrays when the graph runs.
 
@@ -26,6 +27,7 @@ def call(
         types_of: element type and shape of each result.
         gradient: from (cotangents, results, *inputs) to a cotangent (or `None`) per input; a
             cotangent that nothing has reached is zeros.
+        title: what errors name.
     """
 
     def run(*arrays: Any) -> list[Any]:
@@ -42,4 +44,5 @@ def call(
         dtypes=tuple([dtype for dtype, _ in types_of]),
         shapes=tuple([shape for _, shape in types_of]),
         gradient=gradient,
+        title=title,
     )

@@ -219,7 +219,13 @@ def _call_vjp(g: Any, y: Any, *xs: Value, gradient: Any, **_: Any) -> Any:
 host_call = defop(
     "host_call",
     inputs="*xs",
-    attrs={"function": REQUIRED, "dtypes": REQUIRED, "shapes": REQUIRED, "gradient": None},
+    attrs={
+        "function": REQUIRED,
+        "dtypes": REQUIRED,
+        "shapes": REQUIRED,
+        "gradient": None,
+        "title": "host_call",
+    },
     dtype=lambda *_, dtypes, **__: tuple(map(as_dtype, dtypes)),
     shape=lambda *_, shapes, **__: shapes,
     reference=_call,

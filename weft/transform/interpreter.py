@@ -115,7 +115,8 @@ def place(node: Node) -> str:
 
 def located(error: WeftError, node: Node) -> WeftError:
     """The same error, its message naming the operation, the node and the user's line."""
-    found = type(error)(f"{node.op}: {error} ({place(node)})")
+    title = node.attrs.get("title", node.op)
+    found = type(error)(f"{title}: {error} ({place(node)})")
     found.node = node.name
     return found
 

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from weft.eager.call import recorded
+from weft.eager.call import lazy_of, recorded
+from weft.eager.linear import WIDE
 from weft.errors import ShapeError
 from weft.ir.node import Value
 from weft.ir.shape import known, show
@@ -48,7 +49,11 @@ def linear(input: Any, weight: Any, bias: Any = None) -> Any:
         weight: (out, in), or (in) for one output without a dimension.
         bias: (out).
     """
-    return _linear(input, weight, bias)
+    dtype = lazy_of(input).type.dtype
+    if dtype not in WIDE:
+        return _linear(input, weight, bias)
+    wide = [None if x is None else x.long() for x in (input, weight, bias)]
+    return _linear(*wide).to(dtype)
 
 
 @recorded
