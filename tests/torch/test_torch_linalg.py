@@ -297,6 +297,33 @@ def test_factors_of_singular_matrices_that_are_not_square():
         close(lambda m, x: m.linalg.lu_factor_ex(x)[:2], a, grad=False)
 
 
+PHASES = {
+    "svd": lambda a: wf.linalg.svd(a, full_matrices=False)[0],
+    "eig": lambda a: wf.linalg.eig(a)[1],
+    "eigh": lambda a: wf.linalg.eigh(a + a.mH)[1],
+}
+
+
+@pytest.mark.parametrize("name", PHASES)
+def test_no_gradient_where_phases_of_vectors_matter(name):
+    values = matrix(0, 3, 3) + 1j * matrix(1, 3, 3)
+    a = wf.tensor(values, requires_grad=True)
+    PHASES[name](a).sum().abs().backward()
+    with pytest.raises(UserOpError, match=f"^{name}: .* depends on the phases of vectors"):
+        print(a.grad)
+    a = wf.tensor(values, requires_grad=True)
+    PHASES[name](a).abs().sum().backward()
+    assert a.grad.abs().sum() > 0
+
+
+def test_gradients_where_there_may_be_none():
+    def solved(m, a, b):
+        return m.linalg.solve_ex(a, b).result
+
+    close(solved, matrix(0, 2, 3, 3), matrix(1, 2, 3, 1))
+    close(lambda m, a: m.linalg.cholesky_ex(a @ a.mT).L, matrix(0, 2, 3, 3))
+
+
 def test_matrices_without_elements():
     for p in (None, "fro", 1):
         close(lambda m, x, p=p: m.linalg.cond(x, p), np.zeros((2, 0, 0)), grad=False)

@@ -12,13 +12,13 @@ from typing import Any
 import numpy as np
 
 import weft
+from tools.suites import trees
 from tools.suites.absent import Absent, Phase
 from tools.suites.mirror import Library
 from tools.suites.raising import RaisingTestCase, warns_once
 from weft import config
 from weft.autograd import forward_ad
 from weft.errors import ConfigError
-from weft.func.tree import flatten, map_structure
 from weft.nn.hook import GLOBAL
 from weft.nn.parameter import Parameter, UninitializedBuffer, UninitializedParameter
 
@@ -80,6 +80,7 @@ def supplied() -> dict[str, dict[str, Any]]:
     """What the test harness asks of PyTorch's build, and the one module that it needs besides."""
     return {
         "torch": {
+            "vmap": vmap,
             "is_warn_always_enabled": lambda: True,
             "set_warn_always": lambda on: None,
             "get_num_threads": lambda: config.get("threads"),
@@ -104,9 +105,10 @@ def supplied() -> dict[str, dict[str, Any]]:
         "torch.autograd.forward_ad": {"_current_level": CurrentLevel()},
         "torch.version": {"cuda": None, "hip": None, "debug": False, "git_version": ""},
         "torch.utils._pytree": {
-            "tree_flatten": flatten,
-            "tree_unflatten": lambda leaves, tree: tree.build(leaves),
-            "tree_map": map_structure,
+            "tree_flatten": trees.tree_flatten,
+            "tree_unflatten": trees.tree_unflatten,
+            "tree_map": trees.tree_map,
+            "tree_map_only": trees.tree_map_only,
         },
         "torch.utils._mode_utils": {"no_dispatch": nullcontext},  # Weft has no modes of dispatch
         "torch.cuda": {
@@ -126,6 +128,8 @@ def supplied() -> dict[str, dict[str, Any]]:
             "flags": NoFlags,
         },
         "torch.backends.opt_einsum": {"is_available": lambda: False, "flags": NoFlags},
+        "torch.func": {"vmap": vmap},
+        "functorch": {"vmap": vmap},
         "torch.nn.modules": {"__all__": layers()},
         "torch.nn.utils.stateless": {"_functional_call": weft.func.functional_call},
         "torch.backends.mkl": {"is_available": lambda: False},
@@ -134,6 +138,14 @@ def supplied() -> dict[str, dict[str, Any]]:
         "torch.sparse": {"check_sparse_tensor_invariants": NoSparseChecks},
         "expecttest": {"ACCEPT": False, "TestCase": ExpectTestCase},
     }
+
+
+def vmap(
+    func: Any, in_dims: Any = 0, out_dims: Any = 0, randomness: str = "error", **options: Any
+) -> Any:
+    """Weft's function under the names that make keyword arguments PyTorch's: shared by all."""
+    dims = {"in_dims": in_dims, "out_dims": out_dims}
+    return weft.func.vmap(func, randomness=randomness, **dims, **options)
 
 
 def new_parameter(kind: type, *arguments: Any, **named: Any) -> Any:

@@ -97,7 +97,7 @@ def _cholesky(x: Value, *, upper: bool) -> Value:
     return H(factor.cholesky(H(x))) if upper else factor.cholesky(x)
 
 
-_cholesky_ex = recorded(elimination.cholesky_where_possible, differentiable=False)
+_cholesky_ex = recorded(factor.cholesky_where_possible)
 _eigh = recorded(factor.eigh)
 _eigvalsh = recorded(factor.eigvalsh)
 _eig = recorded(factor.eig)
@@ -117,14 +117,14 @@ def cholesky(x: Any, upper: bool = False) -> Tensor:
 
 
 def cholesky_ex(x: Any, *, upper: bool = False, check_errors: bool = False) -> Cholesky:
-    """`cholesky`, saying where there is none instead of raising; without a gradient there.
+    """`cholesky`, saying where there is none instead of raising: it is zeros there.
 
     Args:
         check_errors: raise all the same.
     """
     lazy = matrices("cholesky_ex", x, square=True)
     found, info = _cholesky_ex.on(kind_of(x), lazy)
-    if check_errors or not info.array.any():
+    if check_errors:
         return Cholesky(cholesky(x, upper), info)
     return Cholesky(adjoint(found) if upper else found, info)
 

@@ -41,7 +41,8 @@ class Frexp(NamedTuple):
 @recorded(differentiable=False)
 def _whole(x: Value, y: Value, *, name: str) -> Value:
     shape = known(broadcast(x.shape, y.shape))
-    return call(_WHOLE[name], x, y, types_of=[(x.dtype, shape)])[0]
+    wide = x.shape == y.shape
+    return call(_WHOLE[name], x, y, types_of=[(x.dtype, shape)], title=name, wide=wide)[0]
 
 
 def _of_integers(name: str) -> Callable[[Any, Any], Tensor]:

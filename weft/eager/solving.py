@@ -168,10 +168,11 @@ def matrix_rank(
 
 
 @recorded
-def _solve(a: Value, b: Value, *, vector: bool, left: bool) -> Value:
+def _solve(a: Value, b: Value, *, vector: bool, left: bool, possible: bool) -> Value:
+    solve = factor.solve if possible else factor.solve_where_possible
     if vector:
-        return catalogue.squeeze(factor.solve(a, column(b)), axes=(-1,))
-    return factor.solve(a, b) if left else T(factor.solve(T(a), T(b)))
+        return catalogue.squeeze(solve(a, column(b)), axes=(-1,))
+    return solve(a, b) if left else T(solve(T(a), T(b)))
 
 
 def solve(A: Any, B: Any, *, left: bool = True) -> Tensor:
@@ -184,22 +185,20 @@ def solve(A: Any, B: Any, *, left: bool = True) -> Tensor:
         ShapeError: no square matrices, or right sides that do not fit.
         UserOpError: when computed, a matrix that has no inverse.
     """
-    matrices("solve", A, square=True)
+    return _solution("solve", A, B, left, True)
+
+
+def _solution(name: str, A: Any, B: Any, left: bool, possible: bool) -> Tensor:
+    matrices(name, A, square=True)
     vector = are_vectors(A, B)
-    a, b = equations("solve", A, B, vector, left or vector)
-    return _solve.on(kind_of(A, B), a, b, vector=vector, left=left)
+    a, b = equations(name, A, B, vector, left or vector)
+    return _solve.on(kind_of(A, B), a, b, vector=vector, left=left, possible=possible)
 
 
 def solve_ex(A: Any, B: Any, *, left: bool = True, check_errors: bool = False) -> Solution:
-    """`solve`, saying where there is no solution instead of raising: it is not finite there."""
+    """`solve`, saying where there is no solution instead of raising: it is infinite there."""
     info = _first_singular.on(kind_of(A, B), matrices("solve_ex", A, square=True))
-    if check_errors or not info.array.any():
-        return Solution(solve(A, B, left=left), info)
-    inverses, _ = inv_ex(A)
-    vector = are_vectors(A, B)
-    right = B.unsqueeze(-1) if vector else B
-    found = matmul(inverses, right) if left or vector else matmul(right, inverses)
-    return Solution(found.squeeze(-1) if vector else found, info)
+    return Solution(_solution("solve_ex", A, B, left, check_errors), info)
 
 
 @recorded

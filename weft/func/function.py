@@ -59,7 +59,9 @@ def take_apart(structure: Any, static: bool = False, numbers: bool = True) -> Ar
 
 
 def _is_array(x: Any) -> bool:
-    return isinstance(x, Handle | np.ndarray | np.generic)
+    if isinstance(x, np.generic):
+        return not isinstance(x, np.flexible)  # such as a string
+    return isinstance(x, Handle | np.ndarray)
 
 
 def _is_number(x: Any) -> bool:

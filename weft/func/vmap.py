@@ -28,6 +28,7 @@ from weft.transform.vmap import batch
 _TRANSPOSE: Final = REGISTRY["transpose"]
 _BROADCAST: Final = REGISTRY["broadcast_to"]
 _SLICE: Final = REGISTRY["slice"]
+_UNSAID: Final = object()
 _RANDOMNESS: Final = ("different", "same", "error")
 
 
@@ -37,8 +38,8 @@ def vmap(
     out_axes: Any = 0,
     randomness: str = "error",
     *,
-    in_dims: Any = 0,
-    out_dims: Any = 0,
+    in_dims: Any = _UNSAID,
+    out_dims: Any = _UNSAID,
     chunk_size: int | None = None,
 ) -> Function:
     """`fun` for many examples at once, without a loop.
@@ -46,11 +47,12 @@ def vmap(
     Args:
         in_axes: the axis of each argument that counts examples, `None` for one that they share; an
             integer for all, or a sequence with one entry an argument, each of which may be nested
-            like the argument.
+            like the argument. Keyword arguments are mapped over their first axis, as in JAX.
         out_axes: where the results have that axis.
         randomness: whether examples draw "different" random numbers, or the "same"; by default
             that is to be said: drawing any is an "error".
-        in_dims, out_dims: PyTorch's names of `in_axes` and `out_axes`.
+        in_dims, out_dims: PyTorch's names of `in_axes` and `out_axes`; with them, all examples
+            share keyword arguments, as in PyTorch.
         chunk_size: how many examples are computed at a time, to save memory; all by default.
 
     Raises:
@@ -71,13 +73,14 @@ def vmap(
             f"vmap: expected randomness {', '.join(_RANDOMNESS)}, got {randomness!r}"
             f"{at_user_line()}"
         )
-    taken = in_axes if in_dims == 0 else in_dims
-    placed = out_axes if out_dims == 0 else out_dims
+    torch = in_dims is not _UNSAID or out_dims is not _UNSAID
+    taken = in_axes if in_dims is _UNSAID else in_dims
+    placed = out_axes if out_dims is _UNSAID else out_dims
 
     @functools.wraps(fun)
     def mapped(*args: Any, **kwargs: Any) -> Any:
         apart = take_apart((args, kwargs), numbers=False)
-        axes = _axes(taken, args, kwargs)
+        axes = _axes(taken, args, kwargs, None if torch else 0)
         fronts = [_to_front(x, a) for x, a in zip(apart.lazies, axes, strict=True)]
         whole = _Examples(apart, axes, fronts, 0, _size(fronts, axes))
         if chunk_size is None:
@@ -156,8 +159,10 @@ def _joined(parts: Sequence[Any], out_axes: Any) -> Any:
     return tree.build([row[0] if a is None else cat(row, a) for a, *row in rows])
 
 
-def _axes(in_axes: Any, args: Sequence[Any], kwargs: dict[str, Any]) -> list[int | None]:
-    """An axis for each tensor in the arguments; keyword arguments are mapped over axis 0."""
+def _axes(
+    in_axes: Any, args: Sequence[Any], kwargs: dict[str, Any], named: int | None
+) -> list[int | None]:
+    """An axis for each tensor in the arguments; `named` for those of keyword arguments."""
     if not isinstance(in_axes, int | list | tuple | type(None)):
         raise ShapeError(
             f"vmap: expected in_axes as a number or a tuple, got {in_axes!r}{at_user_line()}"
@@ -169,7 +174,7 @@ def _axes(in_axes: Any, args: Sequence[Any], kwargs: dict[str, Any]) -> list[int
             f"{at_user_line()}"
         )
     found: list[int | None] = []
-    for argument, axes in zip([*args, kwargs], [*wanted, 0], strict=True):
+    for argument, axes in zip([*args, kwargs], [*wanted, named], strict=True):
         part = take_apart(argument, numbers=False)
         entries = prefix(axes, part.tree)
         found += [a for s, a in zip(part.static, entries, strict=True) if s is DATA]

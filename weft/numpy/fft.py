@@ -22,7 +22,7 @@ from weft.numpy.convert import array_like, floats, new, typed
 from weft.numpy.elementwise import conj
 from weft.numpy.manipulation import roll
 from weft.ops.base import at_user_line, catalogue, constant_of
-from weft.ops.host import call
+from weft.ops.host import call as host_call
 
 if TYPE_CHECKING:
     from weft.numpy.array import ndarray
@@ -33,6 +33,11 @@ __all__ = [
 ]  # fmt: skip
 
 # Of graph values
+
+
+# Axes are counted from the end, so that these functions take an axis of examples in front.
+
+call = functools.partial(host_call, wide=True)
 
 
 def _transform(x: Value, axes: tuple[int, ...], inverse: bool, norm: Any) -> Value:
@@ -70,7 +75,7 @@ def _backward(y: Value, axis: int, count: int, norm: Any) -> Value:
         twice[0] = 1.0
         if count % 2 == 0:
             twice[-1] = 1.0
-        shape = [-1 if i == axis else 1 for i in range(len(dims))]
+        shape = [-1] + [1] * (-1 - axis)
         weights = constant_of(twice.reshape(shape).astype(y.dtype.numpy))
         return [weights * catalogue.conj(_forward(g[0], axis, _OTHER[norm]))]
 
@@ -86,7 +91,7 @@ def _whole(dtype: DType) -> DType:
 
 
 def _with(dims: tuple[int, ...], axis: int, size: int) -> tuple[int, ...]:
-    return (*dims[:axis], size, *dims[axis + 1 :])
+    return tuple([size if i == axis + len(dims) else d for i, d in enumerate(dims)])
 
 
 def _fit(x: Value, axis: int, size: int) -> Value:
@@ -96,7 +101,7 @@ def _fit(x: Value, axis: int, size: int) -> Value:
     if more < 0:
         return catalogue.slice(x, begin=(0,) * len(dims), end=_with(dims, axis, size))
     if more:
-        ends = tuple([(0, more if i == axis else 0) for i in range(len(dims))])
+        ends = tuple([(0, more if i == axis + len(dims) else 0) for i in range(len(dims))])
         return catalogue.pad(x, paddings=ends)
     return x
 
@@ -145,7 +150,7 @@ def _norm(name: str, norm: str | None) -> str:
 
 
 def _plan(name: str, x: Any, s: Any, axes: Any) -> tuple[tuple[int, ...], tuple[int, ...]]:
-    """The axes counted from the front, and their sizes.
+    """The axes counted from the end, and their sizes.
 
     Raises:
         ShapeError: sizes that are not positive, or not as many as axes.
@@ -161,7 +166,7 @@ def _plan(name: str, x: Any, s: Any, axes: Any) -> tuple[tuple[int, ...], tuple[
             f"{name}: expected a size of 1 or more for each of axes {found}, got {tuple(sizes)}"
             f"{at_user_line()}"
         )
-    return found, tuple(sizes)
+    return tuple([a - rank for a in found]), tuple(sizes)
 
 
 def _check_some(name: str, axes: Sequence[int]) -> None:

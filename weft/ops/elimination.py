@@ -17,8 +17,7 @@ from weft.ir.dtype import int32, int64
 from weft.ir.node import Value
 from weft.ops.base import catalogue
 from weft.ops.creation import triu, zeros_like
-from weft.ops.factor import solve
-from weft.ops.host import call
+from weft.ops.factor import call, solve
 from weft.ops.matrix import H, T, column, conj, constant, dims, eye, lower, mm
 
 # Triangles
@@ -131,29 +130,6 @@ def first_singular(a: Value) -> Value:
         return np.where(zero.any(-1), zero.argmax(-1) + 1, 0) if zero.size else zero.sum(-1)
 
     return call(run, a, types_of=[(int32, dims(a)[:-2])])[0]
-
-
-def cholesky_where_possible(a: Value) -> tuple[Value, Value]:
-    """Lower triangular factors, and as int32 the order of the first minor that is not positive."""
-
-    def run(x: Any) -> tuple[Any, Any]:
-        factors, faults = np.zeros_like(x), np.zeros(x.shape[:-2], np.int32)
-        for at in np.ndindex(*x.shape[:-2]):
-            faults[at] = _first_fault(x[at])
-            if not faults[at]:
-                factors[at] = np.linalg.cholesky(x[at])
-        return factors, faults
-
-    return call(run, a, types_of=[(a.dtype, dims(a)), (int32, dims(a)[:-2])])  # type: ignore[return-value]
-
-
-def _first_fault(a: Any) -> int:
-    for k in range(1, len(a) + 1):
-        try:
-            np.linalg.cholesky(a[:k, :k])
-        except np.linalg.LinAlgError:
-            return k
-    return 0
 
 
 # Exponentials

@@ -15,15 +15,15 @@ Gradients" (2017).
 from __future__ import annotations
 
 import functools
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 
 from weft.errors import GraphError
-from weft.ir.dtype import complex64, complex128, float32
+from weft.ir.dtype import complex64, complex128, float32, int32
 from weft.ir.node import Value
 from weft.ops.base import catalogue
-from weft.ops.host import call
+from weft.ops.host import call as host_call
 from weft.ops.matrix import (
     H,
     T,
@@ -38,9 +38,10 @@ from weft.ops.matrix import (
     mm,
     on_diagonal,
     row,
-    sum_to,
     symmetric,
 )
+
+call = functools.partial(host_call, wide=True)  # LAPACK's functions take any leading axes
 
 # Equations
 
@@ -89,14 +90,34 @@ def _inv_where_possible(a: Any) -> Any:
 
 def solve(a: Value, b: Value) -> Value:
     """`x` such that `a @ x` is `b`, for matrices."""
+    return _solution(a, b, _solve)
 
+
+def solve_where_possible(a: Value, b: Value) -> Value:
+    """`solve`, infinite where there is no solution, or more than one."""
+    return _solution(a, b, _solve_where_possible)
+
+
+def _solution(a: Value, b: Value, run: Any) -> Value:
     def gradient(g: Any, y: Any, a: Value, b: Value) -> list[Value]:
-        to_b = solve(T(a), g[0])
-        return [sum_to(-mm(to_b, T(y[0])), dims(a)), sum_to(to_b, dims(b))]
+        to_b = _solution(T(a), g[0], run)
+        return [-mm(to_b, T(y[0])), to_b]
 
     lead = np.broadcast_shapes(dims(a)[:-2], dims(b)[:-2])
-    kind = (a.dtype, (*lead, *dims(b)[-2:]))
-    return call(_solve, a, b, types_of=[kind], gradient=gradient, title="solve")[0]
+    a, b = (
+        x if dims(x)[:-2] == lead else catalogue.broadcast_to(x, shape=(*lead, *dims(x)[-2:]))
+        for x in (a, b)
+    )
+    return call(run, a, b, types_of=[(a.dtype, dims(b))], gradient=gradient, title="solve")[0]
+
+
+def _solve_where_possible(a: Any, b: Any) -> Any:
+    try:
+        return np.linalg.solve(a, b)
+    except np.linalg.LinAlgError:
+        if a.ndim == 2:
+            return np.full_like(b, np.inf)
+        return np.stack([_solve_where_possible(*pair) for pair in zip(a, b, strict=True)])
 
 
 def pinv(a: Value, limit: Value, hermitian: bool) -> Value:
@@ -179,16 +200,44 @@ def slogdet(a: Value) -> tuple[Value, ...]:
 
 def cholesky(a: Value) -> Value:
     """Lower triangular `l` with `l @ l.T` equal to each positive definite matrix."""
-
-    def gradient(g: Any, y: Any, a: Value) -> list[Value]:
-        factor = y[0]
-        inner = lower(mm(H(factor), conj(g[0])))
-        half = inner - on_diagonal(diagonal(inner)) * constant(0.5, a.dtype)
-        inverse = inv(factor)
-        return [conj(symmetric(mm(H(inverse), half, inverse)))]
-
     kind = (a.dtype, dims(a))
-    return call(np.linalg.cholesky, a, types_of=[kind], gradient=gradient, title="cholesky")[0]
+    return call(np.linalg.cholesky, a, types_of=[kind], gradient=_of_cholesky, title="cholesky")[0]
+
+
+def cholesky_where_possible(a: Value) -> tuple[Value, ...]:
+    """`cholesky`, and as int32 the order of the first minor that is not positive, else 0."""
+    kinds = [(a.dtype, dims(a)), (int32, dims(a)[:-2])]
+    return call(_cholesky_where_possible, a, types_of=kinds, gradient=_of_cholesky)
+
+
+def _of_cholesky(g: Any, y: Any, a: Value) -> list[Value]:
+    factor = y[0]
+    inner = lower(mm(H(factor), conj(g[0])))
+    half = inner - on_diagonal(diagonal(inner)) * constant(0.5, a.dtype)
+    inverse = inv_where_possible(factor)
+    return [conj(symmetric(mm(H(inverse), half, inverse)))]
+
+
+def _cholesky_where_possible(a: Any) -> tuple[Any, Any]:
+    factors, faults = np.zeros_like(a), np.zeros(a.shape[:-2], np.int32)
+    for at in np.ndindex(*a.shape[:-2]):
+        faults[at] = _first_fault(a[at])
+        if not faults[at]:
+            factors[at] = np.linalg.cholesky(a[at])
+    return factors, faults
+
+
+def _first_fault(a: Any) -> int:
+    for k in (len(a), *range(1, len(a))):  # most have none
+        try:
+            np.linalg.cholesky(a[:k, :k])
+        except np.linalg.LinAlgError:
+            if k < len(a):
+                return k
+        else:
+            if k == len(a):
+                return 0
+    return len(a)
 
 
 def eigh(a: Value, uplo: Any, whole: bool = False) -> tuple[Value, ...]:
@@ -201,8 +250,10 @@ def eigh(a: Value, uplo: Any, whole: bool = False) -> tuple[Value, ...]:
 
     def gradient(g: Any, y: Any, a: Value) -> list[Value]:
         w, v = y
-        inner = mm(H(v), conj(g[1])) * like(_reciprocal(row(w) - column(w)), a)
+        by_vectors = mm(H(v), conj(g[1]))
+        inner = by_vectors * like(_reciprocal(row(w) - column(w)), a)
         found = mm(v, inner + on_diagonal(like(g[0], a)), H(v))
+        found = _of_phases("eigh", diagonal(by_vectors), found)
         return [conj(symmetric(found)) if whole else _triangle(found, uplo)]
 
     kinds = [(a.dtype.real, dims(a)[:-1]), (a.dtype, dims(a))]
@@ -228,6 +279,32 @@ def _triangle(x: Value, uplo: str) -> Value:
     return conj(half - on_diagonal(diagonal(both)) * constant(0.5, x.dtype))
 
 
+def _of_phases(name: str, x: Value, found: Value) -> Value:
+    """A gradient by vectors that are known up to their phase, which is `x` to the phases.
+
+    Raises:
+        ValueError: when run, the phases matter: there is no gradient.
+    """
+    if not x.dtype.is_complex:
+        return found
+
+    def check(x: Any, found: Any) -> Any:
+        if x.size and np.abs(x.imag).max() > MOST_BY_PHASE:
+            raise ValueError(
+                "the result depends on the phases of vectors, which are arbitrary, so it has no "
+                "gradient"
+            )
+        return found
+
+    again: Any = lambda g, *_: [None, g[0]]  # noqa: E731
+    kind = (found.dtype, dims(found))
+    return call(check, x, found, types_of=[kind], gradient=again, title=name)[0]
+
+
+MOST_BY_PHASE: Final = 1e-2
+"""Gradients by phases count as none up to this; PyTorch's limit."""
+
+
 def _reciprocal(x: Value) -> Value:
     """1 / x off the diagonal, 0 on it."""
     n = dims(x)[-1]
@@ -244,12 +321,13 @@ def eig(a: Value) -> tuple[Value, ...]:
     def gradient(g: Any, y: Any, a: Value) -> list[Value]:
         w, v = y
         to_w, to_v = conj(g[0]), conj(g[1])
-        inner = mm(H(v), to_v)
+        inner = by_vectors = mm(H(v), to_v)
         # Vectors have length 1, so changes along themselves do not count.
         along = like(catalogue.real(diagonal(inner)), inner)
         inner = inner - mm(H(v), v) * row(along)
         inner = inner * conj(_reciprocal(row(w) - column(w))) + on_diagonal(to_w)
         found = conj(solve(H(v), mm(inner, H(v))))
+        found = _of_phases("eig", diagonal(by_vectors), found)
         return [
             found if a.dtype.is_complex else catalogue.cast(catalogue.real(found), dtype=a.dtype)
         ]
@@ -297,7 +375,7 @@ def _svd_vjp(u: Value, s: Value, v: Value, to_u: Value, to_s: Value, to_v: Value
     if dims(v)[-2] > k:
         scaled = to_v / row(sizes)
         found = found + mm(u, H(scaled - mm(v, H(v), scaled)))
-    return found
+    return _of_phases("svd", diagonal(left + right), found)
 
 
 def svdvals(a: Value) -> Value:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -14,12 +15,35 @@ from weft.ops.base import catalogue
 Type = tuple[DType, tuple[int, ...]]
 
 
+@dataclass(frozen=True)
+class Host:
+    """A function of arrays, whose results are of these types."""
+
+    function: Callable[..., Any]
+    types: tuple[Type, ...]
+    wide: bool
+
+    def __call__(self, *arrays: Any) -> list[Any]:
+        """The results, contiguous."""
+        found = self.function(*arrays)
+        results = found if isinstance(found, tuple) else (found,)
+        return [
+            np.ascontiguousarray(y, dtype.numpy).reshape(shape)
+            for y, (dtype, shape) in zip(results, self.types, strict=True)
+        ]
+
+    def of_many(self, size: int) -> Host:
+        """The same of `size` examples at once, which all arrays have in front."""
+        return Host(self.function, tuple([(d, (size, *shape)) for d, shape in self.types]), True)
+
+
 def call(
     function: Callable[..., Any],
     *xs: Value,
     types_of: Sequence[Type],
     gradient: Callable[..., Any] | None = None,
     title: str = "host_call",
+    wide: bool = False,
 ) -> tuple[Value, ...]:
     """Call a function of arrays when the graph runs.
 
@@ -28,21 +52,15 @@ def call(
         gradient: from (cotangents, results, *inputs) to a cotangent (or `None`) per input; a
             cotangent that nothing has reached is zeros.
         title: what errors name.
+        wide: arrays and results may all have one more axis in front, of examples; so may what the
+            gradient is given.
     """
-
-    def run(*arrays: Any) -> list[Any]:
-        found = function(*arrays)
-        results = found if isinstance(found, tuple) else (found,)
-        return [
-            np.ascontiguousarray(y, dtype.numpy).reshape(shape)
-            for y, (dtype, shape) in zip(results, types_of, strict=True)
-        ]
-
+    types = tuple([(dtype, tuple(shape)) for dtype, shape in types_of])
     return catalogue.host_call.all(
         *xs,
-        function=run,
-        dtypes=tuple([dtype for dtype, _ in types_of]),
-        shapes=tuple([shape for _, shape in types_of]),
+        function=Host(function, types, wide),
+        dtypes=tuple([dtype for dtype, _ in types]),
+        shapes=tuple([shape for _, shape in types]),
         gradient=gradient,
         title=title,
     )

@@ -37,7 +37,9 @@ def node(name: str, *xs: Value) -> Value:
             for v, x in zip(found, xs, strict=True)
         ]
 
-    return call(function, *xs, types_of=[(xs[0].dtype, shape)], gradient=gradient)[0]
+    wide = all([known(x.shape) == shape for x in xs])
+    kind = (xs[0].dtype, shape)
+    return call(function, *xs, types_of=[kind], gradient=gradient, title=name, wide=wide)[0]
 
 
 def _neighbours(name: str, sign: int) -> Slope:

@@ -20,6 +20,7 @@ from weft.ir.node import Node, TensorType, Value
 from weft.ir.shape import known, normal_axis, show
 from weft.ops.base import Array, Composite, Elementwise, at_user_line, catalogue
 from weft.ops.call import Subgraph, inline, trace, trace_closure
+from weft.ops.host import Host
 from weft.transform.batching import contraction, movement, position
 from weft.transform.batching.job import Job, Same, Table, entering, job_of, moved, repeated
 from weft.transform.gradient import dense
@@ -163,6 +164,12 @@ def _call(job: Job) -> Sequence[Value | Same]:
 @_rule("host_call")
 def _host_call(job: Job) -> Sequence[Value]:
     attrs, gradient = job.attrs, job.attrs["gradient"]
+    function = attrs["function"]
+    if isinstance(function, Host) and function.wide:
+        pairs = zip(job.xs, job.mapped, strict=True)
+        xs = [x if m else repeated(x, job.size) for x, m in pairs]
+        many = function.of_many(job.size)
+        return job.again(*xs, function=many, shapes=tuple([shape for _, shape in many.types]))
     shapes = [None if s is None else (job.size, *s) for s in attrs["shapes"]]
     several = _Examples(attrs["function"], attrs["dtypes"], job.mapped, job.size)
     if gradient is not None:
