@@ -33,6 +33,10 @@ class UnknownShapeError(ShapeError):
     """A shape is needed that is not known yet."""
 
 
+class ArgumentError(WeftError, ValueError, RuntimeError):
+    """An argument that is none of those that the operation takes."""
+
+
 class AliasError(WeftError, ValueError, RuntimeError):
     """Memory that cannot be shared."""
 

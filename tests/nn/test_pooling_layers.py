@@ -30,6 +30,8 @@ def test_given_numbers_decide_on_the_windows():
     y, places = F.fractional_max_pool2d(x, 2, 3, return_indices=True, _random_samples=samples)
     assert places.tolist() == [[[6, 8, 9], [11, 13, 14], [21, 23, 24]]]
     assert y.tolist() == [[[6, 8, 9], [11, 13, 14], [21, 23, 24]]]
+    more = wf.cat([samples, 0 * samples])
+    assert F.fractional_max_pool2d(x, 2, 3, _random_samples=more).tolist() == y.tolist()
     assert F.fractional_max_pool2d(x, 2, (0, 1)).shape == (1, 0, 1)
     assert np.isnan(F.fractional_max_pool2d(x * np.nan, 2, 1).item())
 
@@ -41,7 +43,7 @@ def test_given_numbers_decide_on_the_windows():
         ({"kernel_size": 2, "output_size": (5, 2)}, "output_size \\+ kernel_size - 1 of at most"),
         ({"kernel_size": 2}, "expected output_size or output_ratio"),
         (
-            {"kernel_size": 2, "output_size": 2, "_random_samples": np.zeros((2, 1, 2))},
+            {"kernel_size": 2, "output_size": 2, "_random_samples": np.zeros((2, 2, 2))},
             "_random_samples of shape \\(1, 1, 2\\)",
         ),
     ],

@@ -90,3 +90,153 @@ def test_weights_of_recurrent_layers_may_be_computed_from_others():
 def test_lists_of_tensors_of_one_element():
     for given in ([[1.0]], [[1.0], [2.0]], [[[1.0]]], [1.0, [2.0]]):
         alike(lambda m, g=given: [m.tensor([m.tensor(x) for x in g])])
+
+
+@pytest.mark.parametrize(
+    "given",
+    [("cpu", True), ("int64",), (None, True), ("cpu", "int64", True), ([],), ("cpu", "tensor")],
+)
+def test_what_modules_are_not_converted_to(given):
+    for m in BOTH:
+        values = {"int64": m.int64, "cpu": m.device("cpu"), "tensor": m.tensor(3)}
+        args = [values.get(x, x) if isinstance(x, str) else x for x in given]
+        with pytest.raises(TypeError):
+            m.nn.Linear(1, 1).to(*args)
+    refused(lambda m: m.nn.Linear(1, 1).to("cpu", copy=True))
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_modules_become_complex_and_real_again():
+    for m in BOTH:
+        layer = m.nn.Linear(1, 1)
+        for name in ("complex64", "complex128", "float64", "float32"):
+            assert layer.to(getattr(m, name), True).weight.dtype == getattr(m, name)
+        layer.to(m.complex64).double()  # of floating numbers alone
+        assert layer.weight.dtype == m.complex64
+
+
+def test_functions_of_all_tensors_of_a_module():
+    def run(m):
+        layer = m.nn.BatchNorm1d(2)
+        weight, mean = layer.weight, layer.running_mean
+        weight.grad = m.ones(2)
+        layer._apply(lambda t: t + 1)
+        assert layer.weight is weight and weight.requires_grad
+        layer._apply(lambda t: t.mul_(3))
+        assert mean.shape == (2,)
+        return weight, weight.grad, layer.bias, layer.running_mean, layer.num_batches_tracked
+
+    alike(run)
+
+
+def test_lists_and_dicts_of_parameters():
+    def run(m):
+        found = m.nn.ParameterDict({"b": m.ones(1), "a": m.zeros(2)})
+        found |= {"d": m.ones(4), "c": m.ones(3)}
+        ordered = m.nn.ParameterDict([("z", m.ones(1)), ("y", m.zeros(2))])
+        return [m.tensor(p.shape[0]) for p in (*found.parameters(), *ordered.parameters())]
+
+    alike(run)
+    for m in BOTH:
+        found = m.nn.ParameterList()
+        with pytest.raises(TypeError):
+            found += m.nn.Parameter(m.ones(2, 2))
+        with pytest.raises(TypeError):
+            found.extend(m.ones(2))
+
+
+def test_losses_of_shapes_that_broadcast_warn():
+    for m in BOTH:
+        f = m.nn.functional
+        for loss in (f.mse_loss, f.l1_loss, f.smooth_l1_loss, f.huber_loss):
+            with pytest.warns(UserWarning):
+                loss(m.ones(3, 1), m.ones(3))
+
+
+@pytest.mark.parametrize("var", [(2, 3), (2,), (2, 1), (1, 3)])
+def test_variances_of_shapes_that_fit(var):
+    alike(lambda m: [m.nn.functional.gaussian_nll_loss(m.ones(2, 3), m.zeros(2, 3), m.ones(*var))])
+
+
+def test_numbers_that_a_loss_does_not_take():
+    for m in BOTH:
+        for shape in ((3,), (1, 1), (1, 2, 3), (2, 4)):
+            with pytest.raises(ValueError):
+                m.nn.functional.gaussian_nll_loss(m.ones(2, 3), m.zeros(2, 3), m.ones(*shape))
+    x = wf.tensor([0.5, 0.0, 1.0, -0.1, 1.1])
+    losses = wf.nn.functional.binary_cross_entropy(x, wf.ones(5), reduction="none")
+    assert losses.isnan().tolist() == [False, False, False, True, True]
+    losses = wf.nn.functional.gaussian_nll_loss(x, x, x, reduction="none")
+    assert losses.isnan().tolist() == [False, False, False, True, False]
+
+
+REFUSED = {
+    "smooth_l1": lambda m, f: f.smooth_l1_loss(m.ones(2), m.ones(2), beta=-1.0),
+    "huber": lambda m, f: f.huber_loss(m.ones(2), m.ones(2), delta=0.0),
+    "smoothing": lambda m, f: f.cross_entropy(m.ones(2, 2), m.ones(2, 2), label_smoothing=1.2),
+    "activation": lambda m, f: m.nn.TransformerEncoderLayer(4, 2, activation="abc"),
+    "bicubic": lambda m, f: f.grid_sample(
+        m.ones(1, 1, 2, 2, 2), m.ones(1, 1, 1, 1, 3), "bicubic", align_corners=False
+    ),
+    "cosine target": lambda m, f: f.cosine_embedding_loss(m.ones(5, 2), m.ones(5, 2), m.ones(5, 1)),
+    "cosine input": lambda m, f: f.cosine_embedding_loss(m.ones(2), m.ones(5, 2), m.ones(5)),
+    "margin": lambda m, f: f.multi_margin_loss(m.ones(0), m.ones(10, dtype=m.int64)),
+    "no classes": lambda m, f: f.multilabel_margin_loss(
+        m.ones(10, 0), m.ones(10, 0, dtype=m.int64)
+    ),
+    "softshrink": lambda m, f: f.softshrink(m.ones(2), -1.0),
+    "reflect": lambda m, f: f.pad(m.ones(3, 0, 10), (2, 2), mode="reflect"),
+    "replicate": lambda m, f: f.pad(m.ones(3, 0, 10), (2, 2), mode="replicate"),
+    "unfold": lambda m, f: f.unfold(m.ones(3, 0, 3, 4), (2, 3)),
+    "one_hot": lambda m, f: f.one_hot(m.ones(4, 0, dtype=m.int64)),
+}
+
+
+@pytest.mark.parametrize("name", REFUSED)
+def test_arguments_that_both_refuse(name):
+    refused(lambda m: REFUSED[name](m, m.nn.functional))
+
+
+def test_groups_of_one_value_are_refused():
+    refused(lambda m: m.nn.functional.group_norm(m.ones(1, 10, 1), 10), ValueError)
+
+
+def test_losses_and_similarities_of_numbers():
+    def run(m):
+        f, x, y = m.nn.functional, m.tensor(2.0), m.tensor(-3.0)
+        label = m.tensor(0)
+        loss = f.multilabel_margin_loss(x, label, reduction="none")
+        return f.cosine_similarity(x, y, dim=0), f.normalize(x, dim=0), f.normalize(y, 1, -1), loss
+
+    alike(run)
+
+
+def test_functions_that_write_to_a_tensor():
+    for name in ("logsigmoid", "softplus", "softshrink"):
+        alike(lambda m, n=name: [getattr(m.nn.functional, n)(m.ones(2, 3), out=m.empty(0))])
+
+
+def test_batched_gradients_of_dropout_have_its_mask():
+    x = wf.ones(3, 4, requires_grad=True)
+    y = wf.nn.functional.dropout(x, 0.5)
+    g = wf.stack([wf.ones(3, 4), 2 * wf.ones(3, 4)])
+
+    def pulled(row):
+        return wf.autograd.grad(y, x, row, retain_graph=True)[0]
+
+    expected = [pulled(row).tolist() for row in g]
+    batched = wf.autograd.grad(y, x, g, is_grads_batched=True, retain_graph=True)[0]
+    assert batched.tolist() == expected
+    for randomness in ("error", "same", "different"):
+        assert wf.func.vmap(pulled, randomness=randomness)(g).tolist() == expected
+
+
+@pytest.mark.parametrize("rank", [1, 2, 3])
+@pytest.mark.parametrize("batch", [(), (3,)])
+def test_channels_of_instance_norm(rank, batch):
+    for m in BOTH:
+        kind, x = getattr(m.nn, f"InstanceNorm{rank}d"), m.ones(*batch, *[2] * (rank + 1))
+        with pytest.warns(UserWarning, match="affine"):
+            kind(4)(x)
+        with pytest.raises((ValueError, RuntimeError)):
+            kind(4, affine=True)(x)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from contextlib import ContextDecorator, nullcontext
 from functools import partial
+from operator import attrgetter
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -46,11 +47,18 @@ OLDER_NUMPY: dict[str, Callable[..., Any]] = {
 }
 
 
+INSTANCE_NORMS = (weft.nn.InstanceNorm1d, weft.nn.InstanceNorm2d, weft.nn.InstanceNorm3d)
+
+
 def library(folder: Path) -> Library:
     """What `torch` and its parts mean, with the checkout in `folder`."""
     # Its tests mock this, and Python does not restore what a class has inherited from `object`.
     for kind in (Parameter, UninitializedParameter, UninitializedBuffer):
         setattr(kind, "__new__", staticmethod(new_parameter))  # noqa: B010
+    for layer, rank in zip(INSTANCE_NORMS, (2, 3, 4), strict=True):
+        setattr(layer, "_get_no_batch_dim", lambda self, rank=rank: rank)  # noqa: B010
+    # Another name of it, which tests assign to.
+    setattr(weft.Tensor, "_grad", property(attrgetter("grad"), set_grad))  # noqa: B010
     for name, function in OLDER_NUMPY.items():
         np.__dict__.setdefault(name, function)
     return Library(
@@ -151,6 +159,11 @@ def vmap(
 def new_parameter(kind: type, *arguments: Any, **named: Any) -> Any:
     """An object of this class; the arguments are for `__init__`."""
     return object.__new__(kind)
+
+
+def set_grad(tensor: Any, grad: Any) -> None:
+    """Assigns the gradient."""
+    tensor.grad = grad
 
 
 def layers() -> list[str]:

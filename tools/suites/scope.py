@@ -22,7 +22,7 @@ class Exclusion:
 EXCLUSIONS = (
     Exclusion(
         "CUDA and other devices: Weft is for CPUs",
-        r"cuda|_cudnn|_mps\b|_xla|multigpu|Vulkan|_devices?_mismatch|cross_device",
+        r"cuda|_cudnn|Parameter(List|Dict)_replication|_mps\b|_xla|multigpu|Vulkan|_devices?_mismatch|cross_device",
         r"(torch\.|has no attribute ')(cuda|mps|xpu)\b|the only device here",
     ),
     Exclusion(

@@ -177,8 +177,9 @@ class Alias(Lazy):
 class Drawn(Lazy):
     """A number that every run of a traced function draws anew: what random numbers begin with."""
 
-    __slots__ = ("again",)
+    __slots__ = ("again", "serial")
     again: Callable[[], Drawn]
+    serial: int  # as those of records
 
 
 class Changes:

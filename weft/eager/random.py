@@ -18,7 +18,7 @@ from weft.eager.call import lazy_of, leaf, number, recorded, wrap
 from weft.eager.creation import dims, finished, floating, given
 from weft.eager.device import CPU, check_device
 from weft.eager.handle import Handle
-from weft.eager.lazy import Drawn, Lazy, array_of, begun
+from weft.eager.lazy import Drawn, Lazy, array_of, begun, next_serial
 from weft.eager.limits import check_held
 from weft.eager.plan import intern
 from weft.errors import DTypeError, ShapeError
@@ -149,6 +149,7 @@ def _draw(generator: Generator) -> Drawn:
     lazy = begun(Drawn(), intern(uint64, ()))
     lazy.array = np.array(generator.next(), np.uint64)
     lazy.again = partial(_draw, generator)
+    lazy.serial = next_serial()
     return lazy
 
 

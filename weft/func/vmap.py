@@ -9,7 +9,7 @@ from typing import Any, Final, NamedTuple
 from weft.eager.call import record
 from weft.eager.inplace import write
 from weft.eager.joining import cat
-from weft.eager.lazy import Drawn, Lazy, begun, trace
+from weft.eager.lazy import Drawn, Lazy, begun, next_serial, trace
 from weft.eager.lens import show
 from weft.eager.plan import intern
 from weft.eager.random import get_rng_state, set_rng_state
@@ -190,14 +190,19 @@ def _call(fun: Function, examples: _Examples, out_axes: Any, randomness: str) ->
     single = examples.apart._replace(
         lazies=tuple([_example(x, f) for x, f in zip(inputs, flags, strict=True)])
     )
+    since = next_serial()
     traced = trace_function(fun, single)
-    if randomness == "error" and any([isinstance(x, Drawn) for x in traced.captured]):
+    # Numbers drawn before, such as a dropout's in a backward pass, are the same for all examples.
+    draws = any([isinstance(x, Drawn) and x.serial > since for x in traced.captured])
+    if draws and randomness == "error":
         raise TracerError(
             "vmap: the function draws random numbers; say randomness='different' or 'same'"
             f"{at_user_line()}"
         )
     shared = [False] * len(traced.captured)
-    function = batch(traced.function, [*flags, *shared], size, fresh_bits=randomness != "same")
+    function = batch(
+        traced.function, [*flags, *shared], size, fresh_bits=draws and randomness != "same"
+    )
     found = trace.now.record(subgraph_plan(function), (*inputs, *traced.captured))
     result: Result = traced.result
     wanted = _places(out_axes, result.tree)

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 from weft.eager.argument import dims_of
 from weft.eager.joining import cat
-from weft.errors import ShapeError
+from weft.errors import ArgumentError, ShapeError
 from weft.ir.shape import show
 from weft.nn import functional as F
 from weft.nn.container import ModuleList, Sequential
@@ -37,7 +37,7 @@ class AdaptiveLogSoftmaxWithLoss(Module):
         head_bias: whether the head has a bias.
 
     Raises:
-        ValueError: cutoffs that do not ascend from 1 to `n_classes` - 1.
+        ArgumentError: cutoffs that do not ascend from 1 to `n_classes` - 1.
 
     Source: Grave et al., "Efficient softmax approximation for GPUs" (2017).
 
@@ -63,7 +63,7 @@ class AdaptiveLogSoftmaxWithLoss(Module):
         ends = [*cutoffs, n_classes]
         ascending = all(a < b for a, b in zip([0, *ends], ends, strict=False))
         if len(ends) < 2 or not ascending or any(int(c) != c for c in ends):
-            raise ValueError(
+            raise ArgumentError(
                 f"AdaptiveLogSoftmaxWithLoss: expected cutoffs that ascend from 1 to "
                 f"{n_classes - 1}, got {list(cutoffs)}{at_user_line()}"
             )
@@ -96,7 +96,7 @@ class AdaptiveLogSoftmaxWithLoss(Module):
 
         Raises:
             ShapeError: other shapes.
-            ValueError: a target that is no class.
+            ArgumentError: a target that is no class.
         """
         x, t = dims_of(input_), dims_of(target_)
         if (len(x), len(t)) not in ((2, 1), (1, 0)) or x[:-1] != t:
@@ -108,7 +108,7 @@ class AdaptiveLogSoftmaxWithLoss(Module):
             found = self.forward(input_.unsqueeze(0), target_.unsqueeze(0))
             return AdaptiveResult(found.output.squeeze(0), found.loss)
         if ((target_ < 0) | (target_ >= self.n_classes)).any():
-            raise ValueError(
+            raise ArgumentError(
                 f"AdaptiveLogSoftmaxWithLoss: expected targets from 0 to {self.n_classes - 1}, got "
                 f"{target_.min().item()} to {target_.max().item()}{at_user_line()}"
             )

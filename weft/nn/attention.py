@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from weft.eager.creation import empty
-from weft.errors import ShapeError
+from weft.errors import ArgumentError, ShapeError
 from weft.nn import init
 from weft.nn.functional.attention import multi_head_attention
 from weft.nn.linear import Linear
@@ -112,7 +112,7 @@ class MultiheadAttention(Module):
             is_causal: `attn_mask` is the one that hides later keys, so it need not be read.
         """
         if is_causal and attn_mask is None:
-            raise ValueError(
+            raise ArgumentError(
                 f"MultiheadAttention: is_causal goes with the attn_mask that it describes"
                 f"{at_user_line()}"
             )

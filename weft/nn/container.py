@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import operator
+from collections import OrderedDict
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, Self
 
@@ -288,8 +289,17 @@ class ParameterList(Module):
         return self
 
     def extend(self, values: Iterable[Any]) -> Self:
-        """Add entries at the end."""
-        for value in values:
+        """Add entries at the end.
+
+        Raises:
+            TypeError: a tensor, which `append` adds as one entry, or nothing iterable.
+        """
+        if isinstance(values, Handle) or not isinstance(values, Iterable):  # pyright: ignore[reportUnnecessaryIsInstance]
+            raise TypeError(
+                f"ParameterList: expected an iterable of entries, got {type(values).__name__}; use "
+                f"append for one{at_user_line()}"
+            )
+        for value in list(values):
             self.append(value)
         return self
 
@@ -397,8 +407,13 @@ class ParameterDict(Module):
         return (self[key] for key in self._keys)
 
     def update(self, parameters: Any) -> None:
-        """Add entries from a mapping or from pairs."""
+        """Add entries from a mapping or from pairs.
+
+        Those of a plain dict in the order of their keys: the order is that of an optimiser's state.
+        """
         entries = parameters.items() if hasattr(parameters, "items") else parameters
+        if isinstance(parameters, Mapping) and not isinstance(parameters, OrderedDict):
+            entries = sorted(entries, key=operator.itemgetter(0))
         for key, value in entries:
             self[key] = value
 

@@ -6,7 +6,7 @@ import math
 from typing import Any, ClassVar
 
 from weft.eager.creation import empty
-from weft.errors import ShapeError
+from weft.errors import ArgumentError, ShapeError
 from weft.nn import init
 from weft.nn.functional.convolution import convolve, transpose
 from weft.nn.functional.layout import sizes_of
@@ -60,16 +60,16 @@ class _Convolution(Module):
             )
         if isinstance(self.padding, str):
             if self.padding not in ("same", "valid") or self.transposed:
-                raise ValueError(
+                raise ArgumentError(
                     f"{name}: expected padding 'same', 'valid' or numbers, got {self.padding!r}"
                     f"{at_user_line()}"
                 )
             if self.padding == "same" and max(self.stride) > 1:
-                raise ValueError(
+                raise ArgumentError(
                     f"{name}: padding 'same' goes with stride 1, got {self.stride}{at_user_line()}"
                 )
         if self.padding_mode not in _AROUND or (self.transposed and self.padding_mode != "zeros"):
-            raise ValueError(
+            raise ArgumentError(
                 f"{name}: expected padding_mode {', '.join(_AROUND)} (zeros for transposes), got "
                 f"{self.padding_mode!r}{at_user_line()}"
             )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from weft.errors import ArgumentError
 from weft.nn import functional as F
 from weft.nn.module import Module
 from weft.ops.base import at_user_line
@@ -13,7 +14,7 @@ class _Dropout(Module):
     def __init__(self, p: float = 0.5, inplace: bool = False) -> None:
         super().__init__()
         if not 0 <= p <= 1:
-            raise ValueError(
+            raise ArgumentError(
                 f"{type(self).__name__}: expected a probability p from 0 to 1, got {p}"
                 f"{at_user_line()}"
             )

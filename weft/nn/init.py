@@ -19,7 +19,7 @@ import numpy as np
 from weft.eager import storage
 from weft.eager.call import leaf
 from weft.eager.random import Generator, default_generator
-from weft.errors import ShapeError, WeftError
+from weft.errors import ArgumentError, ShapeError, WeftError
 from weft.ir.shape import show
 from weft.ops.base import at_user_line
 
@@ -74,17 +74,17 @@ def calculate_gain(nonlinearity: str, param: Any = None) -> float:
     """The factor that keeps the size of activations through a nonlinearity.
 
     Raises:
-        ValueError: an unknown nonlinearity.
+        ArgumentError: an unknown nonlinearity.
     """
     if nonlinearity == "leaky_relu":
         slope = 0.01 if param is None else param
         if isinstance(slope, bool) or not isinstance(slope, int | float):
-            raise ValueError(
+            raise ArgumentError(
                 f"calculate_gain: expected a number as slope, got {param!r}{at_user_line()}"
             )
         return math.sqrt(2.0 / (1 + slope**2))
     if nonlinearity not in _GAINS:
-        raise ValueError(
+        raise ArgumentError(
             f"calculate_gain: expected one of leaky_relu, {', '.join(_GAINS)}, got "
             f"{nonlinearity!r}{at_user_line()}"
         )
@@ -216,7 +216,9 @@ def xavier_normal_(tensor: Any, gain: float = 1.0, generator: Generator | None =
 def _fan(tensor: Any, mode: str) -> int:
     names = ("fan_in", "fan_out")
     if mode not in names:
-        raise ValueError(f"kaiming: expected mode fan_in or fan_out, got {mode!r}{at_user_line()}")
+        raise ArgumentError(
+            f"kaiming: expected mode fan_in or fan_out, got {mode!r}{at_user_line()}"
+        )
     return _fans(tensor)[names.index(mode)]
 
 

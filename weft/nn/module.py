@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, Self
+from typing import Any, Final, Literal, Self
 
-from weft.eager.call import cast, wrap
-from weft.eager.device import check_device
+from weft.eager.call import converted, wrap
+from weft.eager.device import Device, check_device
 from weft.eager.lazy import trace
 from weft.eager.mode import no_grad
 from weft.eager.tensor import Tensor
-from weft.errors import DTypeError
-from weft.ir.dtype import DType, as_dtype
+from weft.errors import ArgumentError, DTypeError
+from weft.ir.dtype import NAMED, DType, as_dtype
 from weft.ir.dtype import bfloat16 as _bfloat16
 from weft.ir.dtype import float16 as _float16
 from weft.ir.dtype import float32 as _float32
@@ -21,6 +21,8 @@ from weft.nn.parameter import Uninitialized
 from weft.nn.state import Stateful
 from weft.nn.summary import Summary, summary
 from weft.ops.base import at_user_line
+
+_TO: Final = {"device", "dtype", "memory_format", "non_blocking"}  # arguments of `Module.to`
 
 
 class Module(Stateful):
@@ -63,7 +65,7 @@ class Module(Stateful):
     def train(self, mode: bool = True) -> Self:
         """Training mode (dropout, batch statistics), or not, here and in all submodules."""
         if not isinstance(mode, bool):  # pyright: ignore[reportUnnecessaryIsInstance]
-            raise ValueError(f"train: expected True or False, got {mode!r}{at_user_line()}")
+            raise ArgumentError(f"train: expected True or False, got {mode!r}{at_user_line()}")
         self.training = mode
         for module in self.children():
             module.train(mode)
@@ -99,23 +101,30 @@ class Module(Stateful):
     # -- element types
 
     def to(self, *args: Any, **kwargs: Any) -> Self:
-        """Convert floating (and complex) parameters and buffers to an element type.
+        """Convert floating and complex parameters and buffers to an element type.
 
-        Takes what PyTorch takes: a type, a device (only `"cpu"`), or a tensor to be like, and a
-        memory format, which is of no influence.
+        Takes what PyTorch takes: a type (`dtype`), a device (only `"cpu"`), a device and a type, or
+        a tensor to be like; `non_blocking` and `memory_format` are of no influence.
 
         Raises:
-            DTypeError: the type is neither floating nor complex.
+            DTypeError: the type is neither floating nor complex; or none of this.
         """
-        for given in (*args, kwargs.get("dtype"), kwargs.get("device")):
-            dtype = _target(given)
-            if dtype is not None:
-                self._cast(dtype, only_floating=True)
-        return self
+        check_device(kwargs.get("device"))
+        given = list(args)
+        has_device = bool(given) and (given[0] is None or _is_device(given[0]))
+        if has_device:
+            check_device(given.pop(0))
+        target = given.pop(0) if given else kwargs.get("dtype")
+        not_here = bool | Tensor if has_device else bool
+        odd = [*[x for x in given if not isinstance(x, bool)], *sorted(kwargs.keys() - _TO)]
+        if odd or isinstance(target, not_here):
+            text = f"to: expected a device, an element type or a tensor, got {[*args, *odd]}"
+            raise DTypeError(text + at_user_line())
+        return self if target is None else self._cast(_target(target), "inexact")
 
     def type(self, dst_type: Any) -> Self:
         """Convert all parameters and buffers to an element type."""
-        return self._cast(as_dtype(dst_type), only_floating=False)
+        return self._cast(as_dtype(dst_type), "all")
 
     def float(self) -> Self:
         """Convert floating parameters and buffers to float32."""
@@ -142,18 +151,37 @@ class Module(Stateful):
         check_device(device)
         return self
 
-    def _cast(self, dtype: DType, only_floating: bool = True) -> Self:
-        tensors = [*self.parameters(), *self.buffers()]
-        tensors += [p.grad for p in self.parameters() if p.grad is not None]
-        with no_grad():
-            for tensor in tensors:
-                if not tensor.dtype.is_floating and only_floating:
-                    continue
-                if isinstance(tensor, Uninitialized):
-                    tensor.recast(dtype)
-                else:
-                    tensor.replace(cast(tensor.lazy, dtype))
+    def _cast(
+        self, dtype: DType, which: Literal["floating", "inexact", "all"] = "floating"
+    ) -> Self:
+        for tensor in self._tensors():
+            if which != "all" and not getattr(tensor.dtype, f"is_{which}"):
+                continue
+            if isinstance(tensor, Uninitialized):
+                tensor.recast(dtype)
+            else:
+                with no_grad():
+                    tensor.replace(converted(tensor.lazy, dtype))
         return self
+
+    def _apply(self, fn: Callable[[Any], Any], recurse: bool = True) -> Self:
+        """Give parameters, their gradients and buffers the values that `fn` makes of them.
+
+        Args:
+            recurse: also those of the modules below.
+        """
+        for tensor in self._tensors(recurse):
+            with no_grad():
+                found = fn(tensor)
+            if found is not tensor:
+                tensor.data = found
+        return self
+
+    def _tensors(self, recurse: bool = True) -> list[Any]:
+        """Parameters, buffers and gradients."""
+        parameters = list(self.parameters(recurse))
+        grads = [p.grad for p in parameters if p.grad is not None]
+        return [*parameters, *self.buffers(recurse), *grads]
 
     # -- printing
 
@@ -187,12 +215,13 @@ def shown(name: str, extra: list[str], children: list[str]) -> str:
     return "\n".join([f"{name}(", *[f"  {line}" for line in lines], ")"])
 
 
-def _target(given: Any) -> DType | None:
-    """The element type that an argument of `to` asks for; `None` for a device."""
-    if given is None or isinstance(given, bool):
-        return None
-    if str(getattr(given, "type", given)).split(":")[0] == "cpu":
-        return None
+def _is_device(given: Any) -> bool:
+    """Whether an argument of `to` is a device, such as Weft may not have."""
+    return isinstance(given, Device) or (isinstance(given, str) and given not in NAMED)
+
+
+def _target(given: Any) -> DType:
+    """The element type that an argument of `to` asks for."""
     found = as_dtype(given.dtype if isinstance(given, Tensor) else given)
     if not (found.is_floating or found.is_complex):
         text = f"to: expected a floating or complex element type, got {found}"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Mapping
 from typing import Any, ClassVar
 
@@ -147,7 +148,14 @@ class _InstanceNorm(_Statistics):
     def forward(self, input: Any) -> Any:
         """The input's shape; N may be left out."""
         self._check(input)
-        single = len(dims_of(input)) == self.ranks[0]
+        shape = dims_of(input)
+        single = len(shape) == self.ranks[0]
+        if not self.affine and shape[0 if single else 1] != self.num_features:
+            warnings.warn(
+                f"{type(self).__name__}: {self.num_features} num_features are of no influence "
+                f"without affine, the input {show(shape)} has others{at_user_line()}",
+                stacklevel=2,
+            )
         y = F.instance_norm(
             input[None] if single else input, self.running_mean, self.running_var, self.weight,
             self.bias, self.training or not self.track_running_stats, self.momentum or 0.0,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any, ClassVar
 
+from weft.errors import ArgumentError
 from weft.nn.functional import pooling as F
 from weft.nn.functional.fractional import fractional_max_pool
 from weft.nn.functional.layout import sizes_of
@@ -293,12 +294,12 @@ class _FractionalMaxPool(Module):
     ) -> None:
         super().__init__()
         if (output_size is None) == (output_ratio is None):
-            raise ValueError(
+            raise ArgumentError(
                 f"{type(self).__name__}: expected output_size or output_ratio{at_user_line()}"
             )
         ratios = output_ratio if isinstance(output_ratio, list | tuple) else (output_ratio,)
         if output_ratio is not None and not all(0 < r < 1 for r in ratios):
-            raise ValueError(
+            raise ArgumentError(
                 f"{type(self).__name__}: expected output_ratio between 0 and 1, got {output_ratio}"
                 f"{at_user_line()}"
             )

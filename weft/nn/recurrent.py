@@ -8,7 +8,7 @@ from typing import Any, Final
 from weft.eager.argument import dims_of
 from weft.eager.creation import empty
 from weft.eager.placing import index_select
-from weft.errors import ShapeError
+from weft.errors import ArgumentError, ShapeError
 from weft.ir.shape import show
 from weft.nn import functional as F
 from weft.nn import init
@@ -60,7 +60,7 @@ class RNNBase(Module):
     def _check_options(self) -> None:
         name = type(self).__name__
         if self.mode not in _GATES:
-            raise ValueError(
+            raise ArgumentError(
                 f"{name}: expected mode {', '.join(_GATES)}, got {self.mode!r}{at_user_line()}"
             )
         if min(self.input_size, self.hidden_size, self.num_layers) < 1:
@@ -69,12 +69,12 @@ class RNNBase(Module):
                 f"{self.hidden_size}, num_layers {self.num_layers}{at_user_line()}"
             )
         if not 0 <= self.dropout <= 1 or not 0 <= self.proj_size < self.hidden_size:
-            raise ValueError(
+            raise ArgumentError(
                 f"{name}: expected dropout from 0 to 1 and proj_size below hidden_size, got "
                 f"{self.dropout} and {self.proj_size}{at_user_line()}"
             )
         if self.proj_size and self.mode != "LSTM":
-            raise ValueError(f"{name}: proj_size goes with LSTM only{at_user_line()}")
+            raise ArgumentError(f"{name}: proj_size goes with LSTM only{at_user_line()}")
 
     @property
     def _directions(self) -> int:
@@ -258,7 +258,7 @@ class RNN(RNNBase):
     ) -> None:
         mode = f"RNN_{nonlinearity.upper()}"
         if mode not in ("RNN_TANH", "RNN_RELU"):
-            raise ValueError(
+            raise ArgumentError(
                 f"RNN: expected nonlinearity 'tanh' or 'relu', got {nonlinearity!r}{at_user_line()}"
             )
         super().__init__(
@@ -421,7 +421,7 @@ class RNNCell(RNNCellBase):
     ) -> None:  # fmt: skip
         super().__init__(input_size, hidden_size, bias, 1, device, dtype)
         if nonlinearity not in ("tanh", "relu"):
-            raise ValueError(
+            raise ArgumentError(
                 f"RNNCell: expected nonlinearity 'tanh' or 'relu', got {nonlinearity!r}"
                 f"{at_user_line()}"
             )

@@ -7,7 +7,7 @@ from typing import Any, Final
 
 from weft.eager.argument import dims_of
 from weft.eager.call import recorded
-from weft.errors import ShapeError
+from weft.errors import DTypeError, ShapeError
 from weft.ir.node import Value
 from weft.ir.shape import show
 from weft.nn.module import Module
@@ -56,12 +56,20 @@ class Flatten(Module):
 
 
 class Unflatten(Module):
-    """Makes several dimensions of one; one size may be -1."""
+    """Makes several dimensions of one; one size may be -1.
+
+    Raises:
+        DTypeError: sizes that are no integers.
+    """
 
     def __init__(self, dim: int, unflattened_size: Any) -> None:
         super().__init__()
         self.dim = dim
         self.unflattened_size = tuple(unflattened_size)
+        if not all(isinstance(size, int) for size in self.unflattened_size):
+            raise DTypeError(
+                f"Unflatten: expected integers, got {unflattened_size!r}{at_user_line()}"
+            )
 
     def forward(self, input: Any) -> Any:
         """The input in its new shape."""

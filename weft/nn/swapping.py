@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from typing import Any, Final
 
 from weft.eager.tensor import Tensor
-from weft.errors import StateError
+from weft.errors import ArgumentError, StateError
 from weft.nn.parameter import Parameter
 from weft.ops.base import at_user_line
 
@@ -81,7 +81,7 @@ def _tie(new: dict[str, Any], registered: Mapping[str, Place]) -> None:
     """Replace a tensor that has several paths at all of them.
 
     Raises:
-        ValueError: different tensors for two of its paths.
+        ArgumentError: different tensors for two of its paths.
     """
     stands = {
         id(entries[name]): path
@@ -91,7 +91,7 @@ def _tie(new: dict[str, Any], registered: Mapping[str, Place]) -> None:
     for path, (entries, name) in registered.items():
         stand = stands.get(id(entries[name]))
         if stand is not None and new.setdefault(path, new[stand]) is not new[stand]:
-            raise ValueError(
+            raise ArgumentError(
                 f"functional_call: {path!r} and {stand!r} are one tensor in the module, expected "
                 f"one for both, got two; with tie_weights=False each is replaced alone"
                 f"{at_user_line()}"

@@ -10,6 +10,7 @@ import numpy as np
 
 from weft.eager.call import leaf, wrap
 from weft.eager.creation import floating
+from weft.errors import ArgumentError
 from weft.nn import functional as F
 from weft.nn import init
 from weft.nn.attention import MultiheadAttention
@@ -25,7 +26,7 @@ def _activation(given: str | Callable[[Any], Any]) -> Callable[[Any], Any]:
     if not isinstance(given, str):
         return given
     if given not in ("relu", "gelu"):
-        raise ValueError(
+        raise ArgumentError(
             f"transformer: expected activation 'relu', 'gelu' or a function, got {given!r}"
             f"{at_user_line()}"
         )

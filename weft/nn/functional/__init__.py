@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from weft.eager.outlet import with_outlet
 from weft.nn.functional.activation import (
     celu,
     celu_,
@@ -127,6 +128,9 @@ from weft.nn.functional.vision import (
     unfold,
     upsample,
 )
+
+# PyTorch's take `out=`, too.
+logsigmoid, softplus, softshrink = map(with_outlet, (logsigmoid, softplus, softshrink))
 
 __all__ = [
     "adaptive_avg_pool1d",

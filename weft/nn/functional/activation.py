@@ -10,7 +10,7 @@ from weft.eager.call import Recorded, lazy_of, promoted, recorded, unary
 from weft.eager.family import of_one
 from weft.eager.inplace import write
 from weft.eager.random import SEED, next_counter
-from weft.errors import ShapeError
+from weft.errors import ArgumentError, ShapeError
 from weft.ir.dtype import as_dtype, float32
 from weft.ir.node import Value
 from weft.ir.shape import known, normal_axis, show
@@ -90,7 +90,7 @@ def gelu(input: Any, approximate: str = "none") -> Any:
     Source: Hendrycks and Gimpel, "Gaussian Error Linear Units" (2016).
     """
     if approximate not in ("none", "tanh"):
-        raise ValueError(
+        raise ArgumentError(
             f"gelu: expected approximate 'none' or 'tanh', got {approximate!r}{at_user_line()}"
         )
     return _plain("gelu", input) if approximate == "none" else _tanh_gelu(input)
@@ -249,7 +249,13 @@ def _softshrink(x: Value, *, limit: float) -> Value:
 
 
 def softshrink(input: Any, lambd: float = 0.5) -> Any:
-    """`x` moved towards 0 by `lambd`, and 0 where that is further than to 0."""
+    """`x` moved towards 0 by `lambd`, and 0 where that is further than to 0.
+
+    Raises:
+        ArgumentError: a negative `lambd`.
+    """
+    if lambd < 0:
+        raise ArgumentError(f"softshrink: expected lambd >= 0, got {lambd}{at_user_line()}")
     return _softshrink(input, limit=float(lambd))
 
 

@@ -8,7 +8,7 @@ from typing import Any
 from weft.eager.argument import dims_of
 from weft.eager.call import recorded
 from weft.eager.random import SEED, next_counter
-from weft.errors import DTypeError, GraphError, ShapeError
+from weft.errors import ArgumentError, DTypeError, GraphError, ShapeError
 from weft.ir import dtype as types
 from weft.ir.node import Value
 from weft.ir.shape import known, show
@@ -306,7 +306,7 @@ def _static_keys(static: Any, extra: Any, projected: tuple[int, ...]) -> int:
 
     Raises:
         ShapeError: those that are given do not fit the queries, or each other.
-        ValueError: there is a learned row for those that are given.
+        ArgumentError: there is a learned row for those that are given.
     """
     shapes = [projected if x is None else dims_of(x) for x in static]
     for shape in shapes:
@@ -317,7 +317,7 @@ def _static_keys(static: Any, extra: Any, projected: tuple[int, ...]) -> int:
                 f"got {show(shape)}{at_user_line()}"
             )
     if any(x is not None and row is not None for x, row in zip(static, extra, strict=True)):
-        raise ValueError(
+        raise ArgumentError(
             f"MultiheadAttention: static_k and static_v go without bias_k and bias_v"
             f"{at_user_line()}"
         )
@@ -347,7 +347,7 @@ def multi_head_attention_forward(
 
     Raises:
         ShapeError: inputs or masks that do not fit.
-        ValueError: `static_k` and `bias_k`, or `static_v` and `bias_v`.
+        ArgumentError: `static_k` and `bias_k`, or `static_v` and `bias_v`.
     """
     width = dims_of(query)[-1]
     if width != embed_dim_to_check or num_heads < 1 or width % num_heads:
@@ -356,7 +356,7 @@ def multi_head_attention_forward(
             f"num_heads divides, got {width} and {num_heads} heads{at_user_line()}"
         )
     if is_causal and attn_mask is None:
-        raise ValueError(
+        raise ArgumentError(
             f"multi_head_attention_forward: is_causal goes with the attn_mask that it describes"
             f"{at_user_line()}"
         )

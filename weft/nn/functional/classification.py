@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 from weft.eager.argument import dims_of
 from weft.eager.call import lazy_of, recorded
-from weft.errors import ShapeError
+from weft.errors import ArgumentError, ShapeError
 from weft.ir.dtype import int64, uint8
 from weft.ir.node import Value
 from weft.ir.shape import known, show
@@ -103,7 +104,7 @@ def cross_entropy(
         OutOfRangeError: a target is no class; when the value is looked at, with this line's place.
     """
     if not 0.0 <= label_smoothing <= 1.0:
-        raise ValueError(
+        raise ArgumentError(
             f"cross_entropy: expected label_smoothing from 0 to 1, got {label_smoothing}"
             f"{at_user_line()}"
         )
@@ -180,6 +181,8 @@ def _binary_cross_entropy(
     x: Value, target: Value, weight: Value | None, *, reduction: str
 ) -> Value:
     losses = -(target * _log_or_least(x) + (1 - target) * _log_or_least(1 - x))
+    outside = catalogue.greater(catalogue.abs(x - 0.5), constant_of(0.5, x.dtype))
+    losses = catalogue.select(outside, constant_of(math.nan, x.dtype), losses)
     return reduced(losses if weight is None else losses * weight, reduction)
 
 
@@ -187,7 +190,10 @@ def binary_cross_entropy(
     input: Any, target: Any, weight: Any = None, size_average: bool | None = None,
     reduce: bool | None = None, reduction: str = "mean",
 ) -> Any:  # fmt: skip
-    """`-target * log(x) - (1 - target) * log(1 - x)`; logarithms count as -100 at least."""
+    """`-target * log(x) - (1 - target) * log(1 - x)`; logarithms count as -100 at least.
+
+    It is NaN where `input` is no probability; `binary_cross_entropy_with_logits` takes any numbers.
+    """
     way = reduction_of("binary_cross_entropy", reduction, size_average, reduce)
     _check_like("binary_cross_entropy", input, target)
     return _binary_cross_entropy(*promoted(input, target, weight), reduction=way)
@@ -275,8 +281,10 @@ def multilabel_margin_loss(
         0.85
     """
     way = reduction_of("multilabel_margin_loss", reduction, size_average, reduce)
+    if dims_of(input) == dims_of(target) == ():
+        input, target = input.reshape(1), target.reshape(1)
     shape = dims_of(input)
-    if dims_of(target) != shape or len(shape) not in (1, 2):
+    if dims_of(target) != shape or len(shape) not in (1, 2) or not shape[-1]:
         raise ShapeError(
             "multilabel_margin_loss: expected an input (classes) or (N, classes) and a target of "
             f"its shape, got {show(shape)} and {show(dims_of(target))}{at_user_line()}"
@@ -306,6 +314,12 @@ def multi_margin_loss(
 ) -> Any:  # fmt: skip
     """`sum over i != t of max(0, margin - x[t] + x[i]) ** p / classes`."""
     if p not in (1, 2):
-        raise ValueError(f"multi_margin_loss: expected p 1 or 2, got {p}{at_user_line()}")
+        raise ArgumentError(f"multi_margin_loss: expected p 1 or 2, got {p}{at_user_line()}")
+    shape = dims_of(input)
+    if len(shape) not in (1, 2) or not shape[-1] or dims_of(target) not in (shape[:-1], (1,)):
+        raise ShapeError(
+            f"multi_margin_loss: expected an input (classes) and a target (), or (N, classes) and "
+            f"(N), got {show(shape)} and {show(dims_of(target))}{at_user_line()}"
+        )
     way = reduction_of("multi_margin_loss", reduction, size_average, reduce)
     return _multi_margin_loss(input, target, weight, p=int(p), margin=float(margin), reduction=way)

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import warnings
 from typing import Any
 
 from weft.eager.call import cast, lazy_of, wrap
 from weft.eager.promotion import TORCH
-from weft.errors import DTypeError
+from weft.errors import ArgumentError, DTypeError
 from weft.ir.node import Value
+from weft.ir.shape import show
 from weft.ops.base import at_user_line, catalogue
 
 REDUCTIONS = ("none", "mean", "sum")
@@ -26,6 +28,18 @@ def promoted(*xs: Any) -> list[Any]:
     ]
 
 
+def warn_of_sizes(name: str, input: Any, target: Any) -> None:
+    """Warn where a loss would compare each element with several: most often a mistake."""
+    shapes = lazy_of(input).type.shape, lazy_of(target).type.shape
+    if shapes[0] != shapes[1]:
+        warnings.warn(
+            f"{name}: the input of shape {show(shapes[0])} and the target of shape "
+            f"{show(shapes[1])} broadcast, so that losses are of other pairs than meant, most "
+            f"likely; give both one shape{at_user_line()}",
+            stacklevel=3,
+        )
+
+
 def reduction_of(
     name: str, reduction: str, size_average: bool | None = None, reduce: bool | None = None,
     valid: tuple[str, ...] = REDUCTIONS,
@@ -33,14 +47,14 @@ def reduction_of(
     """The reduction that the arguments name; the old `size_average` and `reduce` come first.
 
     Raises:
-        ValueError: there is none of this name.
+        ArgumentError: there is none of this name.
     """
     if size_average is not None or reduce is not None:
         if reduce is False:
             return "none"
         return "sum" if size_average is False else "mean"
     if reduction not in valid:
-        raise ValueError(
+        raise ArgumentError(
             f"{name}: expected reduction {', '.join(valid)}, got {reduction!r}{at_user_line()}"
         )
     return reduction

@@ -6,7 +6,7 @@ from typing import Any
 
 from weft.eager.argument import dims_of
 from weft.eager.call import recorded
-from weft.errors import ShapeError
+from weft.errors import ArgumentError, ShapeError
 from weft.ir.node import Value
 from weft.ir.shape import known, show
 from weft.nn.functional.correlation import correlate, spread
@@ -84,13 +84,13 @@ def _pads(
         return ((0, 0),) * len(window)
     if padding == "same":
         if max(strides) > 1:
-            raise ValueError(
+            raise ArgumentError(
                 f"{name}: padding 'same' goes with stride 1, got {strides}{at_user_line()}"
             )
         totals = [d * (k - 1) for d, k in zip(dilation, window, strict=True)]
         return tuple([(t // 2, t - t // 2) for t in totals])
     if isinstance(padding, str):
-        raise ValueError(
+        raise ArgumentError(
             f"{name}: expected padding 'same', 'valid' or numbers, got {padding!r}{at_user_line()}"
         )
     return tuple([(p, p) for p in sizes_of(f"{name}: padding", padding, len(window))])

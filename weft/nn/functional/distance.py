@@ -63,7 +63,7 @@ def pairwise_distance(
 
 @recorded
 def _cosine_similarity(x: Value, y: Value, *, dim: int, eps: float) -> Value:
-    shape = known((x * y).shape)
+    shape = known((x * y).shape) or (1,)
     axis = normal_axis(dim, len(shape))
     x, y = (catalogue.broadcast_to(v, shape=shape) for v in (x, y))
     least = constant_of(eps, x.dtype)
@@ -78,8 +78,11 @@ def cosine_similarity(x1: Any, x2: Any, dim: int = 1, eps: float = 1e-8) -> Any:
 
 @recorded
 def _normalize(x: Value, *, p: float, dim: int, eps: float) -> Value:
-    size = p_norm(x, p, normal_axis(dim, len(known(x.shape))), True)
-    return x / catalogue.maximum(size, constant_of(eps, x.dtype))
+    shape = known(x.shape)
+    vector = x if shape else catalogue.reshape(x, shape=(1,))
+    size = p_norm(vector, p, normal_axis(dim, len(shape) or 1), True)
+    y = vector / catalogue.maximum(size, constant_of(eps, x.dtype))
+    return y if shape else catalogue.reshape(y, shape=())
 
 
 def normalize(input: Any, p: float = 2.0, dim: int = 1, eps: float = 1e-12) -> Any:

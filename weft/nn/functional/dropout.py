@@ -8,7 +8,7 @@ from weft.eager.argument import dims_of
 from weft.eager.call import recorded, wrap
 from weft.eager.inplace import write
 from weft.eager.random import SEED, next_counter
-from weft.errors import ShapeError
+from weft.errors import ArgumentError, ShapeError
 from weft.ir.node import Value
 from weft.ir.shape import known, show
 from weft.ops import random as nodes
@@ -42,7 +42,9 @@ def _drop(
     name: str, function: Any, x: Any, p: float, training: bool, inplace: bool, shared: int = 0
 ) -> Any:
     if not 0.0 <= p <= 1.0:
-        raise ValueError(f"{name}: expected a probability p from 0 to 1, got {p}{at_user_line()}")
+        raise ArgumentError(
+            f"{name}: expected a probability p from 0 to 1, got {p}{at_user_line()}"
+        )
     if not training or p == 0.0:
         return x
     lazy = function.record((x, next_counter()), {"p": float(p), "shared": shared})[0]

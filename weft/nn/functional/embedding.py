@@ -10,7 +10,7 @@ from weft.eager.argument import dims_of
 from weft.eager.call import lazy_of, recorded
 from weft.eager.lazy import trace
 from weft.eager.mode import no_grad
-from weft.errors import DTypeError, OutOfRangeError, ShapeError
+from weft.errors import ArgumentError, DTypeError, OutOfRangeError, ShapeError
 from weft.ir.dtype import DType, int64
 from weft.ir.node import Value
 from weft.ir.shape import known, show
@@ -263,7 +263,7 @@ def _check_bag(input: Any, offsets: Any, mode: str, factors: Any) -> None:
     check_indices("embedding_bag", input)
     shape = dims_of(input)
     if mode not in ("sum", "mean", "max"):
-        raise ValueError(
+        raise ArgumentError(
             f"embedding_bag: expected mode sum, mean or max, got {mode!r}{at_user_line()}"
         )
     if len(shape) != (2 if offsets is None else 1):
@@ -318,13 +318,18 @@ def one_hot(tensor: Any, num_classes: int = -1) -> Any:
             are looked at.
 
     Raises:
+        ShapeError: no elements, and no `num_classes`.
         OutOfRangeError: an index is negative or not below `num_classes`, of a tensor whose values
             are known; of one that is yet to be computed, its row is 0.
     """
     check_indices("one_hot", tensor)
     if num_classes == -1:
         values = tensor.array
-        num_classes = int(values.max()) + 1 if values.size else 0
+        if not values.size:
+            raise ShapeError(
+                f"one_hot: expected num_classes for a tensor without elements{at_user_line()}"
+            )
+        num_classes = int(values.max()) + 1
     if tensor.lazy.array is not None:  # no reason to compute what is pending
         _check_below("one_hot", tensor.lazy.array, num_classes)
     return _one_hot(tensor, depth=num_classes)

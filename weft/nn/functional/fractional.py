@@ -13,7 +13,7 @@ import numpy as np
 from weft.eager.argument import dims_of
 from weft.eager.call import recorded
 from weft.eager.random import rand
-from weft.errors import ShapeError
+from weft.errors import ArgumentError, ShapeError
 from weft.ir.dtype import int64
 from weft.ir.node import Value
 from weft.ir.shape import known, show
@@ -82,7 +82,7 @@ def fractional_max_pool(
     image = shape[-spatial:]
     window = sizes_of(f"{name}: kernel_size", kernel_size, spatial, one_for_all=False)
     if (output_size is None) == (output_ratio is None):
-        raise ValueError(f"{name}: expected output_size or output_ratio{at_user_line()}")
+        raise ArgumentError(f"{name}: expected output_size or output_ratio{at_user_line()}")
     if output_size is not None:
         output = sizes_of(f"{name}: output_size", output_size, spatial, one_for_all=False)
     else:
@@ -99,11 +99,13 @@ def fractional_max_pool(
     lead = shape[:-spatial] if len(shape) == spatial + 2 else (1, shape[0])
     if samples is None:
         samples = rand(*lead, spatial, dtype=input.dtype)
-    elif dims_of(samples) != (*lead, spatial):
+    elif dims_of(samples)[1:] != (lead[1], spatial) or dims_of(samples)[0] < lead[0]:
         raise ShapeError(
-            f"{name}: expected _random_samples of shape {show((*lead, spatial))}, got "
-            f"{show(dims_of(samples))}{at_user_line()}"
+            f"{name}: expected _random_samples of shape {show((*lead, spatial))}, or more in the "
+            f"first dimension, got {show(dims_of(samples))}{at_user_line()}"
         )
+    else:
+        samples = samples[: lead[0]]
     return _fractional(input, samples, window=window, output=output, indices=bool(return_indices))
 
 
@@ -116,7 +118,7 @@ def fractional_max_pool2d(
     Args:
         output_size: the sizes of the result, or `output_ratio`, below 1, what part of the image's.
         return_indices: give the places of the maxima as well.
-        _random_samples: numbers in [0, 1), (N, C, 2), that decide on the places.
+        _random_samples: numbers in [0, 1), (N, C, 2), that decide on the places; more are left.
     """
     return fractional_max_pool(
         2, input, kernel_size, output_size, output_ratio, return_indices, _random_samples

@@ -8,7 +8,7 @@ from typing import Any, Final
 from weft import ops
 from weft.eager.argument import dims_of
 from weft.eager.call import kind_of, promoted, recorded
-from weft.errors import ShapeError
+from weft.errors import ArgumentError, ShapeError
 from weft.ir.shape import show
 from weft.ops.base import at_user_line
 
@@ -46,12 +46,12 @@ def grid_sample(
             f"{show(image)} and {show(places)}{at_user_line()}"
         )
     if mode not in _MODES or (mode == "bicubic" and rank == 3):
-        raise ValueError(
+        raise ArgumentError(
             f"grid_sample: expected mode of {', '.join(_MODES)} that fits {rank} spatial axes, "
             f"got {mode!r}{at_user_line()}"
         )
     if padding_mode not in _PADDINGS:
-        raise ValueError(
+        raise ArgumentError(
             f"grid_sample: expected padding_mode of {', '.join(_PADDINGS)}, got {padding_mode!r}"
             f"{at_user_line()}"
         )

@@ -6,10 +6,18 @@ import math
 from collections.abc import Callable
 from typing import Any, Final
 
+from weft.eager.argument import dims_of
 from weft.eager.call import recorded
+from weft.errors import ArgumentError, ShapeError
 from weft.ir.node import Value
-from weft.ir.shape import known
-from weft.nn.functional.common import promoted, reduced, reduction_of, refuse_complex
+from weft.ir.shape import known, show
+from weft.nn.functional.common import (
+    promoted,
+    reduced,
+    reduction_of,
+    refuse_complex,
+    warn_of_sizes,
+)
 from weft.nn.functional.distance import distance
 from weft.ops.base import at_user_line, catalogue, constant_of
 
@@ -47,6 +55,7 @@ def mse_loss(
     reduction: str = "mean", weight: Any = None,
 ) -> Any:  # fmt: skip
     """Squared differences."""
+    warn_of_sizes("mse_loss", input, target)
     way = reduction_of("mse_loss", reduction, size_average, reduce)
     refuse_complex("mse_loss", input, target)
     return _mse_loss(*promoted(input, target, weight), reduction=way)
@@ -62,6 +71,7 @@ def l1_loss(
     reduction: str = "mean", weight: Any = None,
 ) -> Any:  # fmt: skip
     """Absolute differences."""
+    warn_of_sizes("l1_loss", input, target)
     way = reduction_of("l1_loss", reduction, size_average, reduce)
     return _l1_loss(*promoted(input, target, weight), reduction=way)
 
@@ -82,7 +92,8 @@ def smooth_l1_loss(
     if beta == 0:
         return l1_loss(input, target, size_average, reduce, reduction)
     if beta < 0:
-        raise ValueError(f"smooth_l1_loss: expected beta >= 0, got {beta}{at_user_line()}")
+        raise ArgumentError(f"smooth_l1_loss: expected beta >= 0, got {beta}{at_user_line()}")
+    warn_of_sizes("smooth_l1_loss", input, target)
     way = reduction_of("smooth_l1_loss", reduction, size_average, reduce)
     return _smooth_l1_loss(*promoted(input, target), beta=float(beta), reduction=way)
 
@@ -103,7 +114,8 @@ def huber_loss(
 ) -> Any:
     """Half squared differences, growing linearly beyond `delta` (Huber, 1964)."""
     if delta <= 0:
-        raise ValueError(f"huber_loss: expected delta > 0, got {delta}{at_user_line()}")
+        raise ArgumentError(f"huber_loss: expected delta > 0, got {delta}{at_user_line()}")
+    warn_of_sizes("huber_loss", input, target)
     way = reduction_of("huber_loss", reduction)
     return _huber_loss(*promoted(input, target, weight), delta=float(delta), reduction=way)
 
@@ -263,7 +275,21 @@ def cosine_embedding_loss(
     input1: Any, input2: Any, target: Any, margin: float = 0, size_average: bool | None = None,
     reduce: bool | None = None, reduction: str = "mean",
 ) -> Any:  # fmt: skip
-    """`1 - cos(x1, x2)` where the target is 1, `max(0, cos(x1, x2) - margin)` where it is -1."""
+    """`1 - cos(x1, x2)` where the target is 1, `max(0, cos(x1, x2) - margin)` where it is -1.
+
+    Args:
+        input1: (N, D) or (D), and `input2` alike.
+        target: (N) or ().
+
+    Raises:
+        ShapeError: other ranks.
+    """
+    ranks = [len(dims_of(x)) for x in (input1, input2, target)]
+    if ranks not in ([2, 2, 1], [1, 1, 0]):
+        raise ShapeError(
+            f"cosine_embedding_loss: expected inputs (N, D) and a target (N), or (D) and (), got "
+            f"{', '.join(show(dims_of(x)) for x in (input1, input2, target))}{at_user_line()}"
+        )
     way = reduction_of("cosine_embedding_loss", reduction, size_average, reduce)
     xs = promoted(input1, input2, target)
     return _cosine_embedding_loss(*xs, margin=float(margin), reduction=way)
@@ -303,6 +329,9 @@ def _gaussian_nll_loss(
     if len(known(var.shape)) == len(known(x.shape)) - 1:
         var = catalogue.expand_dims(var, axis=-1)
     least = catalogue.maximum(var, constant_of(eps, var.dtype))
+    least = catalogue.select(
+        catalogue.less(var, _zero(var)), constant_of(math.nan, var.dtype), least
+    )
     safe = var + catalogue.stop_gradient(least - var)  # the gradient sees no limit
     losses = _half(catalogue.log(safe) + catalogue.square(x - target) / safe)
     return reduced(losses + 0.5 * math.log(2 * math.pi) if full else losses, reduction)
@@ -312,7 +341,26 @@ def gaussian_nll_loss(
     input: Any, target: Any, var: Any, full: bool = False, eps: float = 1e-6,
     reduction: str = "mean",
 ) -> Any:  # fmt: skip
-    """Negative logarithm of the likelihood of numbers of mean `input` and variance `var`."""
+    """Negative logarithm of the likelihood of numbers of mean `input` and variance `var`.
+
+    Args:
+        var: of the shape of `input`, or with 1 in place of one dimension, or without the last one;
+            or a number. The loss is NaN where it is negative.
+
+    Raises:
+        ShapeError: a variance of another shape.
+    """
+    shape, own = dims_of(input), dims_of(var)
+    others = [b for a, b in zip(shape, own, strict=False) if a != b]
+    if (
+        not isinstance(var, float)
+        and own != shape[:-1]
+        and (len(own) != len(shape) or others not in ([], [1]))
+    ):
+        raise ShapeError(
+            f"gaussian_nll_loss: expected var of shape {show(shape)}, with at most one dimension "
+            f"of 1 in place, or {show(shape[:-1])}, got {show(own)}{at_user_line()}"
+        )
     way = reduction_of("gaussian_nll_loss", reduction)
     xs = promoted(input, target, var)
     return _gaussian_nll_loss(*xs, full=bool(full), eps=float(eps), reduction=way)

@@ -10,7 +10,7 @@ import numpy as np
 from weft.eager.argument import dims_of
 from weft.eager.call import recorded
 from weft.eager.creation import ones
-from weft.errors import ShapeError
+from weft.errors import ArgumentError, ShapeError
 from weft.ir.node import Value
 from weft.ir.shape import known, show
 from weft.nn.functional.layout import channels_last
@@ -104,7 +104,7 @@ def batch_norm(
     _check_channels("batch_norm", dims_of(input), weight, running_mean)
     if not training:
         if running_mean is None or running_var is None:
-            raise ValueError(
+            raise ArgumentError(
                 f"batch_norm: expected running_mean and running_var outside of training"
                 f"{at_user_line()}"
             )
@@ -261,6 +261,11 @@ def group_norm(
         raise ShapeError(
             f"group_norm: expected a number of groups that divides {shape[1]} channels, got "
             f"{num_groups}{at_user_line()}"
+        )
+    if math.prod((shape[0], shape[1] // num_groups, *shape[2:])) == 1:
+        raise ShapeError(
+            f"group_norm: expected several values in each group, got one, of an input "
+            f"{show(shape)}{at_user_line()}"
         )
     return _group_norm(input, weight, bias, groups=int(num_groups), eps=float(eps))
 

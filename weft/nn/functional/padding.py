@@ -76,6 +76,13 @@ def pad(input: Any, pad: Any, mode: str = "constant", value: float | None = None
         )
     pairs = [sizes[i : i + 2] for i in range(0, len(sizes), 2)][::-1]
     pads = (*[(0, 0)] * (len(shape) - len(pairs)), *pairs)
+    if mode in ("reflect", "replicate"):
+        channels = shape[1:] if len(shape) > len(pairs) + 1 else shape
+        if not all(channels):
+            raise ShapeError(
+                f"pad: mode {mode!r} takes no empty dimension but the batch's, got {show(shape)}"
+                f"{at_user_line()}"
+            )
     _check(shape, pads, mode)
     return _pad(input, pads=pads, mode=mode, value=0 if value is None else value)
 

@@ -6,7 +6,7 @@ from typing import Any
 
 from weft.eager.argument import dims_of
 from weft.eager.call import cast, lazy_of, recorded, wrap
-from weft.errors import ShapeError
+from weft.errors import ArgumentError, ShapeError
 from weft.ir.dtype import float64
 from weft.ir.node import Value
 from weft.ir.shape import known, show
@@ -154,7 +154,7 @@ def avg_pool(
     """Means over windows of any number of spatial dimensions."""
     name = f"avg_pool{spatial}d"
     if divisor_override == 0:
-        raise ValueError(f"{name}: expected divisor_override other than 0{at_user_line()}")
+        raise ArgumentError(f"{name}: expected divisor_override other than 0{at_user_line()}")
     windows = Windows(name, input, spatial, kernel_size, stride, padding)
     return _avg_pool(
         input, **windows.static, padding=windows.padding, ceil=bool(ceil_mode),

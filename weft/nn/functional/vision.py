@@ -8,7 +8,7 @@ from typing import Any
 from weft import ops
 from weft.eager.argument import dims_of
 from weft.eager.call import cast, lazy_of, recorded, wrap
-from weft.errors import ShapeError
+from weft.errors import ArgumentError, ShapeError
 from weft.ir.dtype import float32, uint8
 from weft.ir.node import Value
 from weft.ir.shape import known, show
@@ -56,14 +56,14 @@ def interpolate(
     spatial = len(shape) - 2
     found, ranks = _MODES.get(mode, (None, ()))
     if found is None or spatial not in ranks:
-        raise ValueError(
+        raise ArgumentError(
             f"interpolate: expected one of the modes {', '.join(_MODES)} that fits an input "
             f"{show(shape)}, got {mode!r}{at_user_line()}"
         )
     if (size is None) == (scale_factor is None):
-        raise ValueError(f"interpolate: expected size or scale_factor{at_user_line()}")
+        raise ArgumentError(f"interpolate: expected size or scale_factor{at_user_line()}")
     if antialias and mode not in ("bilinear", "bicubic"):
-        raise ValueError(
+        raise ArgumentError(
             f"interpolate: expected mode bilinear or bicubic with antialias, got {mode!r}"
             f"{at_user_line()}"
         )
@@ -184,7 +184,17 @@ def _windows(name: str, kernel_size: Any, dilation: Any, padding: Any, stride: A
 def unfold(
     input: Any, kernel_size: Any, dilation: Any = 1, padding: Any = 0, stride: Any = 1
 ) -> Any:
-    """Windows of (N, C, H, W) as columns: (N, C kh kw, windows)."""
+    """Windows of (N, C, H, W) as columns: (N, C kh kw, windows).
+
+    Raises:
+        ShapeError: another rank, or an empty dimension that is not the batch's.
+    """
+    shape = dims_of(input)
+    if len(shape) not in (3, 4) or not all(shape[-3:]):
+        raise ShapeError(
+            f"unfold: expected an input (N, C, H, W) or (C, H, W) with C, H and W above 0, got "
+            f"{show(shape)}{at_user_line()}"
+        )
     return _unfold(input, **_windows("unfold", kernel_size, dilation, padding, stride))
 
 

@@ -10,7 +10,7 @@ from weft.eager.joining import cat
 from weft.eager.movement import tril
 from weft.eager.sequence import eye
 from weft.eager.solving import matrix_exp, solve
-from weft.errors import ShapeError
+from weft.errors import ArgumentError, ShapeError
 from weft.nn.module import Module
 from weft.nn.parameter import Buffer
 from weft.nn.utils.parametrize import register_parametrization
@@ -95,7 +95,7 @@ def spectral_norm(
     Source: Miyato et al., "Spectral Normalization" (2018).
     """
     if n_power_iterations < 1:
-        raise ValueError(
+        raise ArgumentError(
             f"spectral_norm: expected n_power_iterations from 1, got {n_power_iterations}"
             f"{at_user_line()}"
         )
@@ -177,7 +177,7 @@ def orthogonal(
             values be assigned.
 
     Raises:
-        ValueError: another map.
+        ArgumentError: another map.
         ShapeError: no matrices.
 
     Source: Lezcano-Casado, "Trivializations for Gradient-Based Optimization on Manifolds" (2019).
@@ -195,7 +195,7 @@ def orthogonal(
     is_square = weight.shape[-2] == weight.shape[-1]
     kind = orthogonal_map or ("matrix_exp" if is_square else "householder")
     if kind not in _MAPS:
-        raise ValueError(
+        raise ArgumentError(
             f"orthogonal: expected orthogonal_map {', '.join(_MAPS)}, got {kind!r}{at_user_line()}"
         )
     made = _Orthogonal(weight, kind, use_trivialization)

@@ -21,6 +21,7 @@ from typing import Any, TypeVar
 
 from weft.eager.mode import no_grad
 from weft.eager.tensor import Tensor
+from weft.errors import ArgumentError
 from weft.nn.container import ModuleDict, ModuleList
 from weft.nn.module import Module
 from weft.nn.parameter import Buffer, Parameter
@@ -94,7 +95,7 @@ class ParametrizationList(ModuleList):
 
         Raises:
             RuntimeError: a module has no `right_inverse`.
-            ValueError: it gives another number of tensors, or other element types, than there are.
+            ArgumentError: it gives another number of tensors, or other types, than there are.
         """
         with no_grad():
             for module in reversed(list[Any](self)):
@@ -107,7 +108,7 @@ class ParametrizationList(ModuleList):
             olds, news = self.originals(), _tensors(value)
             if len(news) != len(olds) or isinstance(value, Tensor) == bool(self.parts):
                 expected = f"a sequence of {self.parts} tensors" if self.parts else "one tensor"
-                raise ValueError(f"right_inverse: expected {expected}{at_user_line()}")
+                raise ArgumentError(f"right_inverse: expected {expected}{at_user_line()}")
             for old, new in zip(olds, news, strict=True):
                 if new.dtype is not old.dtype:
                     raise _unlike("right_inverse", old, new)
@@ -128,12 +129,12 @@ def _tensors(found: Any) -> list[Any]:
     """What a `right_inverse` gave, as a list.
 
     Raises:
-        ValueError: it is neither a tensor nor a sequence of tensors.
+        ArgumentError: it is neither a tensor nor a sequence of tensors.
     """
     several = list[Any](found) if isinstance(found, Sequence) else [found]
     for each in several:
         if not isinstance(each, Tensor):
-            raise ValueError(
+            raise ArgumentError(
                 f"right_inverse: expected a tensor or a sequence of tensors, got "
                 f"{type(each).__name__}{at_user_line()}"
             )
@@ -229,13 +230,13 @@ def register_parametrization(
         unsafe: do not check that shape and element type stay the same.
 
     Raises:
-        ValueError: no such parameter or buffer, or another shape or element type.
+        ArgumentError: no such parameter or buffer, or another shape or element type.
     """
     parametrization.train(module.training)
     tensors: dict[str, Any] = {**vars(module)["_parameters"], **vars(module)["_buffers"]}
     again = is_parametrized(module, tensor_name)
     if not again and tensors.get(tensor_name) is None:
-        raise ValueError(
+        raise ArgumentError(
             f"{type(module).__name__}: there is no parameter or buffer {tensor_name!r}"
             f"{at_user_line()}"
         )
@@ -273,13 +274,13 @@ def _check(value: Any, parametrization: Any, again: bool) -> None:
         again: there is a parametrisation before, whose one result this one is computed from.
 
     Raises:
-        ValueError: it does.
+        ArgumentError: it does.
     """
     name = type(parametrization).__name__
     with no_grad():
         found = _started([parametrization], value)
         if again and not isinstance(found, Tensor):
-            raise ValueError(
+            raise ArgumentError(
                 f"{name}: right_inverse: expected one tensor, as there is a parametrization before "
                 f"this one, got {len(found)}{at_user_line()}"
             )
@@ -287,7 +288,7 @@ def _check(value: Any, parametrization: Any, again: bool) -> None:
             raise _unlike(f"{name}: right_inverse", value, found)
         made = parametrization(*_tensors(found))
     if not isinstance(made, Tensor):
-        raise ValueError(f"{name}: expected a tensor, got {type(made).__name__}{at_user_line()}")
+        raise ArgumentError(f"{name}: expected a tensor, got {type(made).__name__}{at_user_line()}")
     if (made.shape, made.dtype) != (value.shape, value.dtype):
         raise _unlike(name, value, made)
 
@@ -299,16 +300,16 @@ def remove_parametrizations(module: M, tensor_name: str, leave_parametrized: boo
         leave_parametrized: with the value that is computed; else with the original.
 
     Raises:
-        ValueError: it is not computed, or there are several originals to leave.
+        ArgumentError: it is not computed, or there are several originals to leave.
     """
     if not is_parametrized(module, tensor_name):
-        raise ValueError(
+        raise ArgumentError(
             f"{type(module).__name__}: {tensor_name!r} has no parametrization{at_user_line()}"
         )
     makers: Any = module.parametrizations
     held = makers[tensor_name]
     if held.parts and not leave_parametrized:
-        raise ValueError(
+        raise ArgumentError(
             f"{type(module).__name__}: {tensor_name!r} has several originals; "
             f"leave_parametrized has to be True{at_user_line()}"
         )

@@ -17,7 +17,7 @@ from weft.eager.creation import ones_like, zeros_like
 from weft.eager.mode import no_grad
 from weft.eager.norming import norm
 from weft.eager.random import rand
-from weft.errors import ShapeError
+from weft.errors import ArgumentError, ShapeError
 from weft.ir.shape import show
 from weft.nn.module import Module
 from weft.nn.utils.vector import parameters_to_vector
@@ -117,7 +117,7 @@ class PruningContainer(BasePruningMethod):
                 f"{at_user_line()}"
             )
         if method._tensor_name != self._tensor_name:
-            raise ValueError(
+            raise ArgumentError(
                 f"PruningContainer: expected a method for {self._tensor_name!r}, got one for "
                 f"{method._tensor_name!r}{at_user_line()}"
             )
@@ -151,7 +151,7 @@ def _rest(method: BasePruningMethod, t: Any, mask: Any) -> Any:
         return (*[slice(None)] * dim, mask.sum(dim=others) != 0)
     if method.PRUNING_TYPE == "global":
         return (slice(None),) * t.ndim
-    raise ValueError(
+    raise ArgumentError(
         f"{type(method).__name__}: expected a PRUNING_TYPE unstructured, structured or global, got "
         f"{method.PRUNING_TYPE!r}{at_user_line()}"
     )
@@ -339,11 +339,11 @@ def remove(module: M, name: str) -> M:
     """Make a pruned parameter an ordinary one; what was left out is 0.
 
     Raises:
-        ValueError: it is not pruned.
+        ArgumentError: it is not pruned.
     """
     number, method = _found(module, name)
     if method is None:
-        raise ValueError(
+        raise ArgumentError(
             f"prune.remove: {name!r} of {type(module).__name__} is not pruned{at_user_line()}"
         )
     method.remove(module)
@@ -396,7 +396,7 @@ def _axis(t: Any, dim: int) -> int:
 def _size(t: Any, dim: int) -> int:
     """How many slices there are along a dimension."""
     if t.ndim < 2:
-        raise ValueError(
+        raise ArgumentError(
             f"prune: expected a parameter of rank 2 or more to take slices of, got "
             f"{show(tuple(t.shape))}{at_user_line()}"
         )
@@ -432,7 +432,7 @@ def _validate_pruning_amount_init(amount: Any) -> None:
     if not isinstance(amount, numbers.Real):
         raise TypeError(f"prune: expected a number as amount, got {amount!r}{at_user_line()}")
     if float(amount) < 0 or (not isinstance(amount, numbers.Integral) and float(amount) > 1):
-        raise ValueError(
+        raise ArgumentError(
             f"prune: expected an integer from 0 or a share up to 1.0 as amount, got {amount}"
             f"{at_user_line()}"
         )
@@ -440,7 +440,7 @@ def _validate_pruning_amount_init(amount: Any) -> None:
 
 def _validate_pruning_amount(amount: Any, tensor_size: int) -> None:
     if isinstance(amount, numbers.Integral) and int(amount) > tensor_size:
-        raise ValueError(
+        raise ArgumentError(
             f"prune: expected an amount of at most {tensor_size}, all that there is, got {amount}"
             f"{at_user_line()}"
         )

@@ -7,7 +7,7 @@ from typing import Any
 
 from weft.eager.argument import dims_of
 from weft.eager.call import recorded
-from weft.errors import DTypeError, ShapeError
+from weft.errors import ArgumentError, DTypeError, ShapeError
 from weft.ir.node import Value
 from weft.ir.shape import known, show
 from weft.nn.packing import (
@@ -62,7 +62,7 @@ def pad_sequence(
             f"{at_user_line()}"
         )
     if padding_side not in ("left", "right"):
-        raise ValueError(
+        raise ArgumentError(
             f"pad_sequence: expected padding_side 'left' or 'right', got {padding_side!r}"
             f"{at_user_line()}"
         )

@@ -8,6 +8,7 @@ from typing import Any, TypeVar
 import numpy as np
 
 from weft.eager.call import leaf, recorded, wrap
+from weft.errors import ArgumentError
 from weft.ir.node import Value
 from weft.ir.shape import known
 from weft.nn.module import Module
@@ -67,7 +68,7 @@ def _leave(module: Module, name: str, kind: type[_Weight]) -> Any:
     key = _key(kind(name))
     handle = module.__dict__.pop(key, None)
     if handle is None:
-        raise ValueError(
+        raise ArgumentError(
             f"{kind.__name__.strip('_')}: there is none of {name!r} in {type(module).__name__}"
             f"{at_user_line()}"
         )
