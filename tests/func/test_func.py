@@ -500,3 +500,13 @@ def test_complex_numbers_inside_are_interpreted_however_often(wrapped):
     first = f(x).numpy()
     for _ in range(4):
         np.testing.assert_array_equal(f(x).numpy(), first)
+
+
+def test_what_has_no_derivative_is_refused():
+    with pytest.raises(TypeError, match="a real number, got bool, which has no derivative"):
+        wf.func.grad(lambda x: (x > 0).all())(wf.ones(2))
+    with pytest.raises(TypeError, match="got int64"):
+        wf.func.value_and_grad(lambda x: x.argmax())(wf.ones(2))
+    slope = wf.func.grad(wf.func.primitive(lambda x: 2 * x))(wf.ones(()))
+    with pytest.raises(NotImplementedError, match="has no gradient by argument 0"):
+        slope.item()

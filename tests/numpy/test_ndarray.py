@@ -164,3 +164,19 @@ def test_random_numbers_begin_again_with_their_seed():
     assert sorted(wnp.random.permutation(4).tolist()) == [0, 1, 2, 3]
     assert wnp.random.normal(1.0, 0.0, (2,)).tolist() == [1.0, 1.0]
     assert wnp.random.random_sample(3).shape == (3,)
+
+
+def test_offsets_of_diagonals_may_be_arrays():
+    x = wnp.arange(12.0).reshape(3, 4)
+    assert wnp.trace(x, offset=wnp.array(1)).item() == 18
+    assert wnp.diagonal(x, wnp.array(-1)).tolist() == [4, 9]
+    with pytest.raises(TypeError):
+        wnp.trace(x, offset=1.5)
+
+
+def test_random_is_random_sample():
+    wnp.random.seed(3)
+    first = wnp.random.random((2, 3))
+    wnp.random.seed(3)
+    assert first.tolist() == wnp.random.random_sample((2, 3)).tolist()
+    assert wnp.random.random().shape == ()

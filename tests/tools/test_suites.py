@@ -315,3 +315,61 @@ def test_what_ran_before_the_command_was_stopped_is_told(checkout, capsys, monke
     printed = capsys.readouterr()
     assert "test_it: stopped after 1 tests; the others are not counted" in printed.err
     assert "| test_it | 1 | 0 | 100.0% | 0 | 0 |" in printed.out
+
+
+HIPS = """
+import pytest
+
+import autograd.numpy as np
+import autograd.numpy.random as npr
+from autograd import deriv, grad, jacobian
+from autograd.core import vspace
+from autograd.test_util import check_grads
+
+DRAWN = []
+
+
+def test_gradients_of_numbers():
+    assert abs(grad(lambda x, y: x * np.sin(y), argnum=1)(2.0, 0.0) - 2) < 1e-12
+    assert abs(deriv(lambda z: z * 1j)(1.0 + 0j) - 1j) < 1e-12
+    assert jacobian(lambda x: x * x)(np.array([1.0, 2.0])).tolist() == [[2, 0], [0, 4]]
+
+
+def test_structures_are_vectors():
+    space = vspace({"a": 1.0, "b": [np.array([1.0, 2j])]})
+    assert space.size == 3 and space == vspace(space.randn()) != vspace(1.0)
+    assert len(list(space.standard_basis())) == 5
+    assert space.inner_prod(space.ones(), space.ones()) == 3
+
+
+def test_values_are_looked_at_where_an_error_is_expected():
+    with pytest.raises(RuntimeError):
+        np.linalg.inv(np.zeros((2, 2)))
+
+
+@pytest.mark.parametrize("number", [1, 2])
+def test_each_test_draws_the_same(number):
+    DRAWN.append(npr.randn())
+    assert DRAWN[0] == DRAWN[-1]
+
+
+def test_wrong_gradients_fail():
+    check_grads(np.abs)(0.0)
+
+
+def test_lacks_a_function():
+    np.no_such_function(1)
+"""
+UTIL = "def check_grads(f):\n    return lambda x: exec('assert f(x) != 0')\n"
+
+
+def test_the_suite_of_autograd_runs_on_numbers(tmp_path):
+    (tmp_path / "tests").mkdir()
+    (tmp_path / "autograd").mkdir()
+    (tmp_path / "tests" / "test_it.py").write_text(HIPS)
+    (tmp_path / "autograd" / "test_util.py").write_text(UTIL)
+    found = tmp_path / "found.json"
+    assert main(["--autograd", str(tmp_path), "--json", str(found)]) == 1
+    failed = {o["test"] for o in json.loads(found.read_text()) if o["outcome"] != "passed"}
+    assert failed == {"test_wrong_gradients_fail", "test_lacks_a_function"}
+    assert len(json.loads(found.read_text())) == 7

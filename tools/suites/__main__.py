@@ -13,11 +13,15 @@ from tools.suites.report import failures, table
 from tools.suites.runner import Options, Outcome, Stopped, run_file
 from tools.suites.worker import GIBIBYTE
 
+TESTS = {"pytorch": "test", "autograd": "tests"}  # where a suite's files lie in its checkout
+
 
 def parser() -> argparse.ArgumentParser:
     """The command line."""
     made = argparse.ArgumentParser(prog="python -m tools.suites", description=__doc__)
-    made.add_argument("--pytorch", metavar="DIR", type=Path, required=True, help="its checkout")
+    suite = made.add_mutually_exclusive_group(required=True)
+    for name in TESTS:
+        suite.add_argument(f"--{name}", metavar="DIR", type=Path, help="its checkout")
     made.add_argument("names", nargs="*", metavar="NAME", help="test files, without .py; or all")
     made.add_argument("-k", dest="keyword", default="", metavar="EXPR", help="only tests like this")
     made.add_argument("-x", dest="first_only", action="store_true", help="stop at a failure")
@@ -46,14 +50,15 @@ def files(folder: Path, names: list[str]) -> list[Path]:
 def main(arguments: list[str] | None = None) -> int:
     """Runs, prints the figures, and returns 1 if a test in scope failed or has not run."""
     given = parser().parse_args(arguments)
-    folder: Path = given.pytorch.resolve()
+    suite = next(name for name in TESTS if getattr(given, name) is not None)
+    folder: Path = getattr(given, suite).resolve()
     options = Options(given.keyword, given.first_only, given.timeout, int(given.memory * GIBIBYTE))
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))  # which ends the worker as well
     outcomes: list[Outcome] = []
     stopped = False
-    for file in files(folder / "test", given.names):
+    for file in files(folder / TESTS[suite], given.names):
         try:
-            outcomes += run_file("pytorch", folder, file, options)
+            outcomes += run_file(suite, folder, file, options)
         except Stopped as problem:
             outcomes += problem.outcomes
             stopped = True

@@ -32,6 +32,7 @@ class Library:
         patches: attributes, of classes too, set on a module of its own text after that has run.
         classes: names of classes whose missing attributes are absent in the checkout's text.
         flags: attributes that the harness asks of any tensor; false where there is none.
+        before: called before each test.
     """
 
     name: str
@@ -43,6 +44,7 @@ class Library:
     patches: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
     classes: tuple[str, ...] = ()
     flags: tuple[str, ...] = ()
+    before: Callable[[], None] = lambda: None
 
     def names(self, module: str) -> bool:
         """Whether a table says what this module, or one inside it, is."""

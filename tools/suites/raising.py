@@ -9,17 +9,22 @@ PyTorch once said as a `UserWarning` about a name that is to go, both say as a `
 from __future__ import annotations
 
 import unittest
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
 from contextlib import contextmanager
 from typing import Any
 from unittest.case import _AssertRaisesContext  # pyright: ignore[reportPrivateUsage]
 
+import pytest
+
 import weft
 from weft.eager.lazy import Lazy, State, trace
+from weft.eager.plan import Plan
 from weft.eager.program import compute
 from weft.errors import WeftError
 
 REFUSALS = (AssertionError, WeftError, TypeError, ValueError)
+
+_raises = pytest.raises
 
 
 class AtOnce(State):
@@ -27,31 +32,49 @@ class AtOnce(State):
 
     __slots__ = ()
 
-    def record(self, *call: Any) -> tuple[Lazy, ...]:
+    def record(self, plan: Plan, *call: Any) -> tuple[Lazy, ...]:
         """Record and compute one call; its results."""
-        outputs = super().record(*call)
-        return self._computed(outputs)
+        return self._computed(plan, super().record(plan, *call))
 
-    def record_one(self, *call: Any) -> Lazy:
+    def record_one(self, plan: Plan, *call: Any) -> Lazy:
         """Record and compute one call that has a single result."""
-        return self._computed((super().record_one(*call),))[0]
+        return self._computed(plan, (super().record_one(plan, *call),))[0]
 
-    def _computed(self, outputs: tuple[Lazy, ...]) -> tuple[Lazy, ...]:
-        if not self.depth:  # else a function is being traced
+    def _computed(self, plan: Plan, outputs: tuple[Lazy, ...]) -> tuple[Lazy, ...]:
+        # Not where a function is being traced, nor what is about to become the point of a gradient.
+        if not (self.depth or plan.name == "variable"):
             compute(outputs)
         return outputs
+
+
+@contextmanager
+def at_once() -> Generator[None, None, None]:
+    """Inside, everything is computed as soon as it is recorded."""
+    weft.synchronize()
+    trace.now.__class__ = AtOnce
+    try:
+        yield
+    finally:
+        trace.now.__class__ = State
+
+
+@contextmanager
+def raises(expected: Any, match: object = None) -> Generator[Any, None, None]:
+    """`pytest.raises` of a block in which everything is computed at once, whatever the text."""
+    with _raises(expected) as caught, at_once():
+        yield caught
 
 
 class RaisesAtOnce(_AssertRaisesContext):  # type: ignore[type-arg]
     """`assertRaises` of a block in which everything is computed at once."""
 
     def __enter__(self) -> Any:
-        weft.synchronize()
-        trace.now.__class__ = AtOnce
+        self._mode = at_once()
+        self._mode.__enter__()
         return super().__enter__()
 
     def __exit__(self, kind: Any, problem: Any, place: Any) -> Any:
-        trace.now.__class__ = State
+        self._mode.__exit__(None, None, None)
         return super().__exit__(kind, problem, place)
 
 

@@ -13,7 +13,7 @@ import signal
 import sys
 import traceback
 import unittest
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -21,11 +21,11 @@ from typing import Any, TextIO
 
 import pytest
 
-from tools.suites import pytorch
+from tools.suites import hips, pytorch
 from tools.suites.absent import Phase
 from tools.suites.mirror import install
 
-LIBRARIES = {"pytorch": pytorch.library}
+LIBRARIES = {"pytorch": pytorch.library, "autograd": hips.library}
 GIBIBYTE = 1 << 30
 MOST_WAITING = 10  # of clock time to the limit of processor time, on a busy machine
 IMPORT = "(import)"  # stands for all tests of a file that cannot be imported
@@ -66,8 +66,9 @@ class OutOfTime(BaseException):
 class Recorder:
     """A pytest plugin: limits each test's time, and writes what became of it."""
 
-    def __init__(self, order: Order, out: TextIO) -> None:
+    def __init__(self, order: Order, out: TextIO, before: Callable[[], None]) -> None:
         self.order = order
+        self.before = before
         self.out = out
         self.reports: list[pytest.TestReport] = []
         signal.signal(signal.SIGPROF, self._alarm)
@@ -104,6 +105,7 @@ class Recorder:
     @pytest.hookimpl(wrapper=True)
     def pytest_runtest_call(self, item: pytest.Item) -> Iterator[None]:
         """The test itself, without what pytest does with its outcome."""
+        self.before()
         with time_limit(self.order.timeout):
             return (yield)
 
@@ -180,7 +182,7 @@ def main(order: Order) -> int:
     arguments += ["-k", order.keyword] if order.keyword else []
     arguments += ["-x"] if order.first_only else []
     with open(order.out, "a", encoding="utf-8") as out:
-        return int(pytest.main(arguments, plugins=[Recorder(order, out)]))
+        return int(pytest.main(arguments, plugins=[Recorder(order, out, library.before)]))
 
 
 if __name__ == "__main__":

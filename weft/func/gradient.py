@@ -174,6 +174,11 @@ def untracked(x: Lazy) -> Lazy:
 
 def _scalar(run: Run, what: str) -> None:
     for y in run.ys:
+        if not y.type.dtype.is_inexact:
+            raise DTypeError(
+                f"{what}: expected the function to return a real number, got {y.type.dtype}, which "
+                f"has no derivative{at_user_line()}"
+            )
         if y.type.dtype.is_complex:
             raise DTypeError(
                 f"{what}: expected the function to return a real number, got {y.type.dtype}; take "
@@ -199,6 +204,7 @@ def grad(fun: Function, argnums: Argnums = 0, has_aux: bool = False) -> Function
 
     Raises:
         GradientError: the result is no scalar, or an argument not floating.
+        DTypeError: the result is no floating-point number.
 
     >>> import weft as wf
     >>> grad(grad(lambda x: x * x * x))(wf.tensor(2.0)).item()

@@ -14,7 +14,7 @@ from weft.eager.handle import Handle
 from weft.eager.lazy import Lazy, array_of, known, trace
 from weft.eager.plan import Plan, intern
 from weft.eager.tracing import trace_tensors
-from weft.errors import GradientError, TracerError
+from weft.errors import GradientError, TracerError, UndefinedRuleError
 from weft.func.function import take_apart
 from weft.ir.dtype import as_dtype
 from weft.ir.node import TensorType, Value
@@ -69,7 +69,7 @@ class _Once:
     name: str
 
     def __call__(self, *_: Any) -> list[Value | None]:
-        raise GradientError(
+        raise UndefinedRuleError(
             f"{self.name}: its gradient rule is called with values, because it is written in NumPy "
             "or calls a primitive, so it has no derivatives itself: neither second ones nor those "
             f"of forward mode; write it with tensor operations{at_user_line()}"
@@ -94,7 +94,7 @@ class _Rule:
     def _pull(self, i: int, g: Value, y: Value, xs: Sequence[Value]) -> Value | None:
         position = self.positions[i]
         if position not in self.owner.makers:
-            raise GradientError(
+            raise UndefinedRuleError(
                 f"{self.owner.__name__}: has no gradient by argument {position}; say one with "
                 f"defvjp{at_user_line()}"
             )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -435,7 +436,7 @@ def diag(v: Any, k: int = 0) -> ndarray:
 
 def diagonal(a: Any, offset: int = 0, axis1: int = 0, axis2: int = 1) -> ndarray:
     """The elements `i, i + offset` along two axes, as the last axis."""
-    found: Any = shaping.diagonal(array_like(a), offset, axis1, axis2)
+    found: Any = shaping.diagonal(array_like(a), operator.index(offset), axis1, axis2)
     return found
 
 

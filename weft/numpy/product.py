@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import operator
 import string
 from typing import TYPE_CHECKING, Any
 
@@ -156,7 +157,7 @@ def trace(a: Any, offset: int = 0, axis1: int = 0, axis2: int = 1, dtype: Any = 
     x = typed(a, dtype)
     if dtype is None and not x.dtype.is_inexact:
         x = typed(x, uint64 if x.dtype.kind == "u" else int64)
-    return _trace(x, offset=offset, axes=(axis1, axis2))
+    return _trace(x, offset=operator.index(offset), axes=(axis1, axis2))
 
 
 def block_diag(*arrays: Any) -> ndarray:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from weft.eager import random
+from weft.eager import random as drawn
 from weft.eager.call import wrap
 from weft.ir.dtype import float64, int64
 from weft.numpy.convert import NEW
@@ -12,7 +12,10 @@ from weft.numpy.convert import NEW
 if TYPE_CHECKING:
     from weft.numpy.array import ndarray
 
-__all__ = ["normal", "permutation", "rand", "randint", "randn", "random_sample", "seed", "uniform"]
+__all__ = [
+    "normal", "permutation", "rand", "randint", "randn", "random", "random_sample", "seed",
+    "uniform",
+]  # fmt: skip
 
 
 def _array(x: Any) -> ndarray:
@@ -25,22 +28,25 @@ def _shape(size: Any) -> tuple[int, ...]:
 
 def seed(seed: int) -> None:
     """Begin the sequence of random numbers that belongs to a number."""
-    random.manual_seed(seed)
+    drawn.manual_seed(seed)
 
 
 def randn(*dims: int) -> ndarray:
     """Normally distributed numbers of mean 0 and variance 1."""
-    return _array(random.randn(dims, dtype=float64))
+    return _array(drawn.randn(dims, dtype=float64))
 
 
 def rand(*dims: int) -> ndarray:
     """Numbers between 0 and 1."""
-    return _array(random.rand(dims, dtype=float64))
+    return _array(drawn.rand(dims, dtype=float64))
 
 
 def random_sample(size: Any = None) -> ndarray:
     """Numbers between 0 and 1."""
     return rand(*_shape(size))
+
+
+random = random_sample
 
 
 def normal(loc: Any = 0.0, scale: Any = 1.0, size: Any = None) -> ndarray:
@@ -56,9 +62,9 @@ def uniform(low: Any = 0.0, high: Any = 1.0, size: Any = None) -> ndarray:
 def randint(low: int, high: int | None = None, size: Any = None) -> ndarray:
     """Whole numbers from `low` (0) to before `high`."""
     first, last = (0, low) if high is None else (low, high)
-    return _array(random.randint(first, last, _shape(size), dtype=int64))
+    return _array(drawn.randint(first, last, _shape(size), dtype=int64))
 
 
 def permutation(n: int) -> ndarray:
     """The numbers from 0 to before `n` in random order."""
-    return _array(random.randperm(n))
+    return _array(drawn.randperm(n))
