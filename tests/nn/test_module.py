@@ -227,7 +227,7 @@ def test_modes():
 
 def test_element_types():
     net = Net()
-    net.register_buffer("count", wf.Tensor(np.zeros((), np.int64)))
+    net.register_buffer("count", wf.from_numpy(np.zeros((), np.int64)))
     weight = net.head[1].weight
     assert net.double() is net and net.head[1].weight is weight
     assert weight.dtype is wf.float64 and weight.requires_grad and net.count.dtype is wf.int64

@@ -14,8 +14,9 @@ from weft.eager.format import check_format, layout, strided
 from weft.eager.handle import Handle
 from weft.eager.lazy import trace
 from weft.eager.lens import layout as laid
-from weft.eager.lens import placed
+from weft.eager.lens import memory_of, placed
 from weft.eager.size import Size
+from weft.eager.typed import dtype_meant
 from weft.errors import DTypeError, GradientError, ShapeError
 from weft.ir import dtype as types
 from weft.ir.dtype import DType, as_dtype
@@ -76,7 +77,7 @@ class Attributes(Handle):
     @property
     def shape(self) -> Size:
         """Dimensions."""
-        return Size(known(self.shown.type.shape))
+        return tuple.__new__(Size, known(self.shown.type.shape))
 
     @property
     def ndim(self) -> builtins.int:
@@ -270,12 +271,11 @@ class Attributes(Handle):
         """The tensor as another element type; the name of its type where none is given.
 
         Args:
-            dtype: or the tensors of one, such as `wf.IntTensor`.
+            dtype: or the tensors of one, such as `wf.IntTensor`, or their name.
         """
         if dtype is None:
             return self.dtype.name
-        own = getattr(dtype, "dtype", None)
-        return self.to(own if isinstance(own, DType) else as_dtype(dtype))
+        return self.to(dtype_meant(dtype) or as_dtype(dtype))
 
     def type_as(self, other: Handle) -> Tensor:
         """The tensor as the element type of another one."""
@@ -361,7 +361,7 @@ class Attributes(Handle):
                 "numpy: the tensor needs a gradient, which NumPy does not carry on; call "
                 f"detach().numpy(){at_user_line()}"
             )
-        return self.memory
+        return memory_of(self)
 
     def item(self) -> Any:
         """The one element, as a Python number.

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import operator
+import warnings
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, Final, cast
 
@@ -39,7 +40,7 @@ def tensor(data: Any, dtype: Any = None, device: Any = None, requires_grad: bool
 
     Raises:
         ShapeError: nested lists of unequal lengths.
-        DTypeError: no numbers, or numbers that `dtype` cannot hold.
+        DTypeError: no numbers, numbers beside lists, or such as `dtype` cannot hold.
 
     Example:
         >>> import weft as wf
@@ -91,6 +92,9 @@ def from_numpy(array: Array) -> Tensor:
     if not isinstance(array, np.ndarray):  # pyright: ignore[reportUnnecessaryIsInstance]
         text = f"from_numpy: expected a NumPy array, got {type(array).__name__}; use tensor()"
         raise DTypeError(text + at_user_line())
+    if not array.flags.writeable:
+        text = "from_numpy: the array is read-only: changes of the tensor will not appear in it"
+        warnings.warn(text, UserWarning, stacklevel=2)
     if not array.dtype.isnative:
         raise DTypeError(
             f"from_numpy: expected an array in this machine's byte order, got {array.dtype}; use "
@@ -121,8 +125,9 @@ def array_from(data: Any, dtype: DType | None, copy: bool) -> Array:
     except WeftError:
         raise
     except (ValueError, TypeError) as error:
-        kind = ShapeError if "inhomogeneous" in str(error) else DTypeError
-        text = "nested lists of equal lengths" if kind is ShapeError else "numbers"
+        ragged = "inhomogeneous" in str(error)
+        kind = ShapeError if ragged and not _is_mixed(data) else DTypeError
+        text = "nested lists of equal lengths" if ragged else "numbers"
         raise kind(f"tensor: expected {text}, got {_shown(data)}{at_user_line()}") from None
     if array.dtype.byteorder not in "=|":
         array = array.astype(array.dtype.newbyteorder("="))
@@ -135,20 +140,34 @@ def _values(data: Any, depth: int) -> Any:
     These are tensors that need gradients, and of bfloat16; a tensor of one element is a number.
 
     Raises:
-        ShapeError: lists nested deeper than any tensor, such as one that contains itself.
+        DTypeError: lists nested deeper than any tensor, such as one that contains itself.
     """
     if isinstance(data, Handle):
-        if depth and data.lazy.type.shape and math.prod(known(data.lazy.type.shape)) == 1:
+        shape = known(data.lazy.type.shape)
+        if shape and math.prod(shape) == 1 and data.rules is promotion.TORCH:
             return data.array.reshape(())
         return data.array if data.lazy.tracked or data.lazy.type.dtype is bfloat16 else data
     if isinstance(data, list | tuple):
         if depth == MOST_DIMENSIONS:
             text = f"tensor: expected at most {MOST_DIMENSIONS} lists inside one another"
-            raise ShapeError(text + at_user_line())
+            raise DTypeError(text + at_user_line())
         given = cast("Sequence[Any]", data)
         if any([isinstance(x, Handle | list | tuple) for x in given]):
             return [_values(x, depth + 1) for x in given]
     return data
+
+
+def _is_mixed(data: Any) -> bool:
+    """Whether there are numbers beside lists, in one of nested lists."""
+    if not isinstance(data, list | tuple):
+        return False
+    given = cast("Sequence[Any]", data)
+    return len(
+        {
+            np.ndim(x) > 0 if isinstance(x, np.ndarray) else isinstance(x, list | tuple)
+            for x in given
+        }
+    ) > 1 or any([_is_mixed(x) for x in given])
 
 
 def _wrapped(data: Any, dtype: DType | None) -> Array:
@@ -225,14 +244,15 @@ def dims(size: Sequence[Any], name: str) -> tuple[int, ...]:
     """A shape given as several numbers, or as one sequence of them.
 
     Raises:
-        ShapeError: something else, or a negative number.
+        DTypeError: something else.
+        ShapeError: a negative number.
     """
     found: Any = size[0] if len(size) == 1 and not _is_index(size[0]) else size
     try:
         shape = tuple([operator.index(d) for d in found])
     except TypeError:
         text = f"{name}: expected integers as dimensions, got {found!r}{at_user_line()}"
-        raise ShapeError(text) from None
+        raise DTypeError(text) from None
     if any([d < 0 for d in shape]):
         text = f"{name}: expected dimensions that are not negative, got {found!r}"
         raise ShapeError(text + at_user_line())
@@ -246,6 +266,36 @@ def given(shape: Sequence[Any], size: Any, name: str) -> tuple[int, ...]:
         ShapeError: as `dims`.
     """
     return dims(shape if size is None else (size,), name)
+
+
+def of_type(kind: DType, given: tuple[Any, ...], size: Any, device: Any) -> Tensor:
+    """What PyTorch's oldest constructors make: of a list's elements, or of a shape, not filled.
+
+    A tensor is the same tensor, and an array keeps its memory, where the type is `kind`.
+
+    Raises:
+        DTypeError: a tensor of another type, a number that is no dimension, or too many arguments.
+    """
+    first: Any = given[0] if given else ()
+    if not given or isinstance(first, Size) or all([_is_dimension(n) for n in given]):
+        return empty(
+            *given, size=size if given or size is not None else (0,), dtype=kind, device=device
+        )
+    check_device(device)
+    if len(given) > 1 or not isinstance(first, Handle | np.ndarray | Sequence):
+        text = f"expected dimensions, or one list, array or tensor, got {_shown(given)}"
+        raise DTypeError(f"Tensor of {kind}: {text}{at_user_line()}")
+    if not isinstance(first, Handle):
+        return showing(array_from(first, kind, copy=False))
+    if first.lazy.type.dtype is not kind:
+        text = f"expected elements of {kind}, got {first.lazy.type.dtype}; use to()"
+        raise DTypeError(f"Tensor of {kind}: {text}{at_user_line()}")
+    same: Any = first
+    return same.view_as(same)
+
+
+def _is_dimension(x: Any) -> bool:
+    return _is_index(x) and not isinstance(x, Handle)
 
 
 def _is_index(x: Any) -> bool:
@@ -314,8 +364,9 @@ def empty(
 
 
 def full(
-    size: Any, fill_value: Any, dtype: Any = None, device: Any = None, requires_grad: bool = False
-) -> Tensor:
+    size: Any, fill_value: Any, dtype: Any = None, device: Any = None, requires_grad: bool = False,
+    *, layout: Any = None, pin_memory: bool = False, memory_format: Any = None,
+) -> Tensor:  # fmt: skip
     """A tensor of one number, whose type is that of the number unless `dtype` is given.
 
     >>> import weft as wf
@@ -323,6 +374,7 @@ def full(
     [7, 7]
     """
     check_device(device)
+    check_arrangement(layout, memory_format)
     shape = dims((size,), "full")
     kind = None if dtype is None else as_dtype(dtype)
     return finished(filled(fill_value, shape, kind), requires_grad)
@@ -397,8 +449,9 @@ def full_like(
 ) -> Tensor:  # fmt: skip
     """One number in the shape and element type of `x`."""
     shape, kind = _typed_like(x, dtype)
-    check_arrangement(layout, memory_format)
-    return full(shape, fill_value, kind, device, requires_grad)
+    return full(
+        shape, fill_value, kind, device, requires_grad, layout=layout, memory_format=memory_format
+    )
 
 
 class Creation(Handle):
@@ -406,39 +459,36 @@ class Creation(Handle):
 
     __slots__ = ()
 
-    def new(self, *given: Any) -> Tensor:
+    def new(self, *given: Any, size: Any = None, device: Any = None) -> Tensor:
         """A tensor of the same element type: of a list's elements, or of a shape, not filled.
 
         >>> import weft as wf
         >>> wf.ones(2).new([3, 4]).tolist(), tuple(wf.ones(2).new(2, 3).shape)
         ([3.0, 4.0], (2, 3))
         """
-        kind = self.lazy.type.dtype
-        if not given or all([_is_index(n) and not isinstance(n, Handle) for n in given]):
-            return empty(given or (0,), dtype=kind)
-        return empty(given[0], dtype=kind) if isinstance(given[0], Size) else tensor(given[0], kind)
+        return of_type(self.lazy.type.dtype, given, size, device)
 
-    def new_tensor(self, data: Any, dtype: Any = None, requires_grad: bool = False) -> Tensor:
-        """A tensor with a copy of `data`, of this one's element type."""
-        return tensor(data, dtype or self.lazy.type.dtype, requires_grad=requires_grad)
-
-    def new_zeros(self, *size: Any, dtype: Any = None, requires_grad: bool = False) -> Tensor:
-        """Zeros of another shape and the same element type."""
-        kind = dtype or self.lazy.type.dtype
-        return zeros(*size, dtype=kind, requires_grad=requires_grad)
-
-    def new_ones(self, *size: Any, dtype: Any = None, requires_grad: bool = False) -> Tensor:
-        """Ones of another shape and the same element type."""
-        kind = dtype or self.lazy.type.dtype
-        return ones(*size, dtype=kind, requires_grad=requires_grad)
-
-    def new_empty(self, *size: Any, dtype: Any = None, requires_grad: bool = False) -> Tensor:
-        """A tensor of another shape and the same element type whose elements are not said."""
-        kind = dtype or self.lazy.type.dtype
-        return empty(*size, dtype=kind, requires_grad=requires_grad)
-
-    def new_full(
-        self, size: Any, fill_value: Any, dtype: Any = None, requires_grad: bool = False
+    def new_tensor(
+        self, data: Any, dtype: Any = None, device: Any = None, requires_grad: bool = False
     ) -> Tensor:
-        """One number in another shape and the same element type."""
-        return full(size, fill_value, dtype or self.lazy.type.dtype, None, requires_grad)
+        """A tensor with a copy of `data`, of this one's element type."""
+        return tensor(data, dtype or self.lazy.type.dtype, device, requires_grad)
+
+    def new_zeros(self, *size: Any, dtype: Any = None, **options: Any) -> Tensor:
+        """Zeros of another shape and the same element type; `options` are those of `zeros`."""
+        return zeros(*size, dtype=dtype or self.lazy.type.dtype, **options)
+
+    def new_ones(self, *size: Any, dtype: Any = None, **options: Any) -> Tensor:
+        """Ones of another shape and the same element type; `options` are those of `ones`."""
+        return ones(*size, dtype=dtype or self.lazy.type.dtype, **options)
+
+    def new_empty(self, *size: Any, dtype: Any = None, **options: Any) -> Tensor:
+        """A tensor of another shape and the same element type whose elements are not said.
+
+        `options` are those of `empty`.
+        """
+        return empty(*size, dtype=dtype or self.lazy.type.dtype, **options)
+
+    def new_full(self, size: Any, fill_value: Any, dtype: Any = None, **options: Any) -> Tensor:
+        """One number in another shape and the same element type; `options` are those of `full`."""
+        return full(size, fill_value, dtype or self.lazy.type.dtype, **options)

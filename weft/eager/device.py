@@ -13,7 +13,7 @@ class Device:
 
     Args:
         spec: a name, such as `"cpu"`, or a device.
-        index: which of that type; there is only number 0.
+        index: which of that type; there is only number 0, which need not be named.
 
     Raises:
         ConfigError: there is no such device.
@@ -34,19 +34,20 @@ class Device:
                 f"device: expected 'cpu', the only device here, got {text}{at_user_line()}"
             )
         self.type = "cpu"
-        self.index = None
+        self.index = 0 if str(spec) == "cpu:0" else index
 
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, Device)
+        return isinstance(other, Device) and self.index == other.index
 
     def __hash__(self) -> int:
-        return hash(self.type)
+        return hash((self.type, self.index))
 
     def __repr__(self) -> str:
-        return f"device(type={self.type!r})"
+        index = "" if self.index is None else f", index={self.index}"
+        return f"device(type={self.type!r}{index})"
 
     def __str__(self) -> str:
-        return self.type
+        return self.type if self.index is None else f"{self.type}:{self.index}"
 
 
 device = Device

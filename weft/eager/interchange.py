@@ -14,6 +14,7 @@ from weft.eager.call import leaf, wrap
 from weft.eager.creation import array_from, copied, showing
 from weft.eager.handle import Handle
 from weft.eager.lazy import Array
+from weft.eager.lens import memory_of
 from weft.errors import ConfigError, DTypeError, GradientError
 from weft.ops.base import at_user_line
 
@@ -138,12 +139,15 @@ class Interchange(Handle):
         self, *, stream: Any = None, max_version: Any = None, dl_device: Any = None,
         copy: bool | None = None,
     ) -> Any:  # fmt: skip
+        if stream is not None and not isinstance(stream, int):
+            text = f"__dlpack__: expected a stream's number or None, got {stream!r}"
+            raise DTypeError(text + at_user_line())
         array = _plain(self, "__dlpack__")
         options: dict[str, Any] = {"max_version": max_version, "dl_device": dl_device, "copy": copy}
         given: dict[str, Any] = {k: v for k, v in options.items() if v is not None}
         if array.dtype != ml_dtypes.bfloat16:
-            return array.__dlpack__(stream=stream, **given)
-        capsule = array.view(np.uint16).__dlpack__(stream=stream, **given)
+            return array.__dlpack__(**given)  # of streams, the CPU has none
+        capsule = array.view(np.uint16).__dlpack__(**given)
         _Element(capsule).exchange(_UNSIGNED, _BFLOAT)
         return capsule
 
@@ -176,7 +180,7 @@ class Interchange(Handle):
 
 def _plain(x: Handle, name: str) -> Array:
     """The memory of a tensor that needs no gradient."""
-    memory = x.memory  # first: there is none while a function is traced, whatever is needed
+    memory = memory_of(x)  # first: there is none while a function is traced, whatever is needed
     if x.lazy.tracked:
         raise GradientError(
             f"{name}: the tensor needs a gradient, which other libraries do not carry on; pass "

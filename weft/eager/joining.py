@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 from weft.eager.argument import axis_of, dims_of, either
 from weft.eager.call import kind_of, promoted, record, recorded, wrap
+from weft.eager.creation import zeros
 from weft.eager.handle import Handle
 from weft.eager.shaping import reshape
 from weft.errors import DTypeError, ShapeError
@@ -48,8 +49,10 @@ def cat(tensors: Sequence[Any], dim: Any = 0, *, axis: Any = None) -> Tensor:
     """
     given = several("cat", tensors)
     lazies = promoted(*given)
-    full = [x for x in lazies if x.type.shape != (0,)] or lazies[:1]
-    at = axis_of("cat", either("cat", dim, axis, 0), len(dims_of(full[0])))
+    full = [x for x in lazies if x.type.shape != (0,)]
+    along = either("cat", dim, axis, 0)
+    at = axis_of("cat", along, len(dims_of(full[0]))) if full else 0
+    full = full or lazies[:1]
     return wrap(record(REGISTRY["concatenate"], full, {"axis": at})[0], kind_of(*given))
 
 
@@ -142,6 +145,8 @@ def block_diag(*tensors: Any) -> Tensor:
     Raises:
         ShapeError: a tensor of a rank above 2.
     """
+    if not tensors:
+        return zeros(1, 0)
     for x in tensors:
         if len(dims_of(x)) > 2:
             text = f"block_diag: expected matrices, got shape {show(dims_of(x))}"

@@ -59,6 +59,18 @@ def placed(x: Handle) -> tuple[Handle, Array, int]:
     return root, there, there.ctypes.data - start.ctypes.data
 
 
+def memory_of(x: Handle) -> Array:
+    """The memory of a tensor, of a view its part of what it shows, for others to write to.
+
+    A copy only where the memory of the view's base itself came from others in another order.
+    """
+    root, there, start = placed(x)
+    memory = root.memory
+    if root is x or not there.size or not memory.flags.c_contiguous:
+        return x.memory
+    return np.ndarray(there.shape, x.lazy.type.dtype.numpy, memory, start, there.strides)
+
+
 def is_dense(x: Handle) -> bool:
     """Whether the elements follow each other in the memory of the tensor that a view shows."""
     return x.view_of is None or layout(x).flags.c_contiguous

@@ -21,7 +21,7 @@ from weft.eager.handle import Handle
 from weft.eager.lazy import Drawn, Lazy, array_of, begun, next_serial
 from weft.eager.limits import check_held
 from weft.eager.plan import intern
-from weft.errors import DTypeError, ShapeError
+from weft.errors import DTypeError, OutOfRangeError, ShapeError
 from weft.ir.dtype import DType, as_dtype, int64, uint8, uint64
 from weft.ir.node import Value
 from weft.ir.shape import broadcast, known
@@ -64,7 +64,14 @@ class Generator:
         self.seed()
 
     def manual_seed(self, seed: int) -> Generator:
-        """Begin the stream of this seed."""
+        """Begin the stream of this seed.
+
+        Raises:
+            OutOfRangeError: 64 bits do not hold it.
+        """
+        if not -(1 << 63) <= int(seed) <= _WORD:
+            text = f"manual_seed: expected a number of 64 bits, got {seed}"
+            raise OutOfRangeError(text + at_user_line())
         self._seed = int(seed) & _WORD
         self._start = splitmix64(self._seed)
         self._calls = 0

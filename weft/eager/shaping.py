@@ -85,8 +85,17 @@ def view(x: Any, *shape: Any) -> Tensor:
     return show(x, Shaped(new))
 
 
+def contiguous(x: Handle) -> Tensor:
+    """The tensor itself if its elements lie in memory in their order, else a copy."""
+    if is_dense(x):
+        same: Any = x
+        return same
+    return wrap(record(REGISTRY["identity"], (x.lazy,), {})[0], x)
+
+
 def ravel(x: Any) -> Tensor:
-    """All elements in one axis."""
+    """All elements in one axis; a copy where they do not lie in memory in their order."""
+    x = x if not isinstance(x, Handle) or is_dense(x) else contiguous(x)
     return _of_shape(x, (math.prod(dims_of(x)),))
 
 
@@ -103,6 +112,9 @@ def flatten(x: Any, start_dim: int = 0, end_dim: int = -1) -> Tensor:
             f"flatten: expected start_dim before end_dim, got {start_dim} and {end_dim}"
             f"{at_user_line()}"
         )
+    if first == last and isinstance(x, Handle) and dims_of(x):
+        same: Any = x
+        return same
     middle = math.prod(dims[first : last + 1])
     return _of_shape(x, (*dims[:first], middle, *dims[last + 1 :]))
 
@@ -410,10 +422,7 @@ class Shaping(Handle):
             memory_format: of no influence; see `weft.eager.format`.
         """
         check_format(memory_format)
-        if is_dense(self):
-            same: Any = self
-            return same
-        return wrap(record(REGISTRY["identity"], (self.lazy,), {})[0], self)
+        return contiguous(self)
 
     @property
     def T(self) -> Tensor:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import math
+import operator
+from collections.abc import Iterable
 from typing import Any, SupportsIndex, overload
 
 
@@ -15,6 +17,10 @@ class Size(tuple[int, ...]):
     """
 
     __slots__ = ()
+
+    def __new__(cls, dims: Iterable[SupportsIndex] = ()) -> Size:
+        """The dimensions, each a whole number; anything else is a TypeError."""
+        return super().__new__(cls, [operator.index(d) for d in dims])
 
     def numel(self) -> int:
         """Number of elements."""

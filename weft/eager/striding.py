@@ -137,7 +137,7 @@ def strided(name: str, x: Any, size: Any, stride: Any, offset: int) -> Strided:
     """What sizes and strides choose of a tensor.
 
     Raises:
-        ShapeError: as many strides as sizes are needed.
+        ShapeError: as many strides as sizes are needed, and nothing is negative.
         OutOfRangeError: a position outside the tensor.
     """
     shape, steps = sizes(name, (size,)), sizes(name, (stride,))
@@ -145,12 +145,14 @@ def strided(name: str, x: Any, size: Any, stride: Any, offset: int) -> Strided:
         raise ShapeError(
             f"{name}: expected a stride for each size, got {shape} and {steps}{at_user_line()}"
         )
+    if min((*shape, *steps), default=0) < 0:
+        text = f"{name}: expected sizes and strides that are not negative, got {shape} and {steps}"
+        raise ShapeError(f"{text}; flip() turns axes round{at_user_line()}")
     count, reach = math.prod(dims_of(x)), [(n - 1) * s for n, s in zip(shape, steps, strict=True)]
-    first = offset + sum(r for r in reach if r < 0)
-    last = offset + sum(r for r in reach if r > 0)
-    if math.prod(shape) and not (first >= 0 and last < count):
+    last = offset + sum(reach)
+    if math.prod(shape) and not (offset >= 0 and last < count):
         raise OutOfRangeError(
-            f"{name}: expected positions from 0 to {count - 1}, got {first} to {last}"
+            f"{name}: expected positions from 0 to {count - 1}, got {offset} to {last}"
             f"{at_user_line()}"
         )
     return Strided(shape, steps, offset)

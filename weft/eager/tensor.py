@@ -5,14 +5,15 @@ from __future__ import annotations
 import weakref
 from typing import Any
 
-from weft.eager import autograd, program
+from weft.eager import autograd, program, promotion
 from weft.eager.activation import Activations
 from weft.eager.attribute import Attributes
-from weft.eager.call import leaf, set_tensor
+from weft.eager.call import set_tensor
 from weft.eager.counting import Counting
-from weft.eager.creation import Creation, array_from
+from weft.eager.creation import Creation, of_type
 from weft.eager.factoring import Factoring
 from weft.eager.filling import Random
+from weft.eager.handle import Handle
 from weft.eager.hook import Hooked
 from weft.eager.imaginary import Imaginary
 from weft.eager.indexing import Indexing
@@ -70,9 +71,12 @@ class Tensor(
 
     __slots__ = ("__dict__",)  # as in PyTorch, a program may keep what it likes on a tensor
 
-    def __init__(self, data: Any) -> None:
-        self.adopt(leaf(array_from(data, None, copy=False)))
-        self.lend()
+    def __init__(self, *given: Any, size: Any = None, device: Any = None) -> None:
+        like = given[0].lazy.type.dtype if given and isinstance(given[0], Handle) else None
+        made = of_type(like or promotion.default_dtype(), given, size, device)
+        self.adopt(made.lazy, made.view_of)
+        if hasattr(made, "lent"):
+            self.lend()
 
     @property
     def requires_grad(self) -> bool:

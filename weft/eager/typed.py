@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from weft.eager.creation import empty, tensor
+from weft.eager import promotion
+from weft.eager.creation import of_type
 from weft.eager.handle import Handle
 from weft.ir import dtype as types
 from weft.ir.dtype import DType
@@ -23,11 +24,9 @@ class _Typed(type):
 
     dtype: DType
 
-    def __call__(cls, *given: Any) -> Tensor:
-        """A tensor with a copy of a list or array, or of a shape whose elements are not said."""
-        if not given or all([isinstance(n, int) for n in given]):
-            return empty(given or (0,), dtype=cls.dtype)
-        return tensor(given[0], cls.dtype)
+    def __call__(cls, *given: Any, size: Any = None, device: Any = None) -> Tensor:
+        """A tensor of a list's elements, or of a shape whose elements are not said."""
+        return of_type(cls.dtype, given, size, device)
 
     def __instancecheck__(cls, instance: Any) -> bool:
         return isinstance(instance, Handle) and instance.lazy.type.dtype is cls.dtype
@@ -97,3 +96,11 @@ class BoolTensor(metaclass=_Typed):
     """Tensors of truth values."""
 
     dtype = types.bool_
+
+
+def dtype_meant(tensors: Any) -> DType | None:
+    """The element type of a class of tensors, or of its name such as `"torch.FloatTensor"`."""
+    if isinstance(tensors, type) and issubclass(tensors, Handle):
+        return promotion.default_dtype()
+    kind = globals().get(tensors.rpartition(".")[2]) if isinstance(tensors, str) else tensors
+    return kind.dtype if isinstance(kind, _Typed) else None

@@ -1,0 +1,150 @@
+"""Old constructors, lists of tensors, and what of a memory others see, as PyTorch has them."""
+
+import numpy as np
+import pytest
+
+import weft as wf
+
+torch = pytest.importorskip("torch")
+
+MADE = [
+    lambda m: m.Tensor([1, 2]),
+    lambda m: m.Tensor((2, 3)),
+    lambda m: m.Tensor(),
+    lambda m: m.Tensor(device="cpu"),
+    lambda m: m.Tensor(m.Size([2, 0])),
+    lambda m: m.Tensor(size=(0, 2)),
+    lambda m: m.Tensor(np.array([3])),
+    lambda m: m.Tensor(np.array([1, 2], np.float16)),
+    lambda m: m.Tensor([m.tensor(1), m.tensor(2.5)]),
+    lambda m: m.Tensor(range(3)),
+    lambda m: m.Tensor(m.ones(2).double()),
+    lambda m: m.IntTensor([1.5, 2]),
+    lambda m: m.BoolTensor([0, 2]),
+    lambda m: m.ones(2).new(size=(0, 4)),
+    lambda m: m.ones(2).new((3, 4)),
+    lambda m: m.ones(2).new([np.int32(3), np.float64(4)]),
+    lambda m: m.ones(2).new_full((2,), 3, device="cpu", dtype=m.int64),
+    lambda m: m.ones(2).new_zeros(2, 2, device="cpu", layout=m.strided),
+    lambda m: m.ones(2).new_tensor([2], device="cpu"),
+    lambda m: m.full((2,), 3, layout=m.strided),
+    lambda m: m.tensor([1, 2]).type(m.Tensor),
+    lambda m: m.tensor([1, 2]).type("torch.DoubleTensor"),
+    lambda m: m.tensor([m.tensor([1]), m.tensor([2])]),
+    lambda m: m.tensor([m.tensor([[1]]), m.tensor(2)]),
+    lambda m: m.tensor([1, m.tensor([2.5])]),
+    lambda m: m.tensor([[m.tensor([1]), m.tensor([2])], [1, 2]]),
+    lambda m: m.as_tensor([m.ones(1, requires_grad=True), m.ones(1)]),
+    lambda m: m.tensor([np.ones(1), np.ones(1)]),
+    lambda m: m.cat([m.ones(0), m.ones(0)], 1),
+    lambda m: m.block_diag(),
+]
+
+
+@pytest.mark.filterwarnings("ignore::UserWarning")  # PyTorch: lists of arrays are slow
+@pytest.mark.parametrize("number", range(len(MADE)))
+def test_what_is_made(number):
+    ours, theirs = MADE[number](wf), MADE[number](torch)
+    assert f"torch.{ours.dtype}" == str(theirs.dtype)
+    assert (tuple(ours.shape), ours.tolist()) == (tuple(theirs.shape), theirs.tolist())
+
+
+REFUSED = [
+    lambda m: m.Tensor(3.5),
+    lambda m: m.Tensor([1, 2], [3]),
+    lambda m: m.LongTensor(m.tensor([3.0])),
+    lambda m: m.ones(2).new(m.tensor([1])),
+    lambda m: m.ones(2.0),
+    lambda m: m.zeros((3.0, m.tensor(4))),
+    lambda m: m.Size(m.ones(3)),
+    lambda m: m.tensor([[1, 2], 3]),
+    lambda m: m.tensor([[1, 2], [[3], 4]]),
+    lambda m: m.tensor([[np.ones(3), 2.0]]),
+    lambda m: m.tensor([[1, 2], [3]]),
+    lambda m: m.as_strided(m.ones(14), (2,), (-11,)),
+    lambda m: m.ones(2).__dlpack__(stream=object()),
+]
+
+
+@pytest.mark.parametrize("number", range(len(REFUSED)))
+def test_what_is_refused(number):
+    with pytest.raises((TypeError, ValueError, RuntimeError)) as theirs:
+        REFUSED[number](torch)
+    with pytest.raises(theirs.type):
+        REFUSED[number](wf)
+
+
+def test_seeds_of_more_than_64_bits_are_refused():
+    for seed in (-(1 << 63) - 1, 1 << 64):
+        with pytest.raises(RuntimeError, match="manual_seed: expected a number of 64 bits"):
+            wf.manual_seed(seed)
+    wf.manual_seed(-1)
+    assert wf.initial_seed() == (1 << 64) - 1
+
+
+def test_old_constructors_share_memory():
+    for m in (torch, wf):
+        array, x = np.zeros(2, np.float32), m.zeros(2)
+        made, same = m.Tensor(array), m.Tensor(x)
+        array[0] = 1
+        same[1] = 2
+        assert (made.tolist(), x.tolist()) == ([1, 0], [0, 2])
+
+
+PARTS = [
+    lambda x: x[1:],
+    lambda x: x[0],
+    lambda x: x[:, ::2],
+    lambda x: x.t(),
+    lambda x: x.t()[1:, 0],
+    lambda x: x.view(-1)[2:5].view(3, 1),
+    lambda x: x.diagonal(),
+    lambda x: x.detach()[1],
+    lambda x: x.unfold(1, 2, 1)[:, 0],
+    lambda x: x.reshape(-1).as_strided((2, 2), (3, 1), 1),
+]
+
+
+@pytest.mark.parametrize("number", range(len(PARTS)))
+@pytest.mark.parametrize("looked_at", [False, True])
+def test_the_array_of_a_view_is_its_part_of_the_memory(number, looked_at):
+    found = []
+    for m in (torch, wf):
+        x = m.arange(12.0).view(3, 4) * 1
+        if looked_at:
+            x.tolist()
+        part = PARTS[number](x)
+        array = part.numpy()
+        array[(0,) * array.ndim] = 50.0
+        x.mul_(2)
+        found.append((x.tolist(), part.tolist(), array.tolist(), array.strides))
+        assert m.from_dlpack(part).tolist() == part.tolist()
+    assert found[0] == found[1]
+
+
+def test_the_array_of_a_view_with_other_elements():
+    x = wf.tensor([1 + 2j, 3 + 4j])
+    wf.view_as_real(x).numpy()[0, 1] = 7
+    x.imag.numpy()[1] = 9
+    assert x.tolist() == [1 + 7j, 3 + 9j]
+    y = wf.zeros(2)
+    y.view(wf.int32).numpy()[0] = 0x3F800000
+    assert y.tolist() == [1, 0]
+
+
+def test_what_lies_apart_is_copied_where_one_axis_is_asked_for():
+    for m in (torch, wf):
+        x = m.zeros(4)
+        x[::2].ravel()[0] = 1
+        flat = x.ravel()
+        flat[1] = 2
+        assert x.tolist() == [0, 2, 0, 0] and x.flatten(0, 0) is x
+
+
+def test_devices_have_numbers():
+    for m in (torch, wf):
+        named, numbered = m.device("cpu"), m.device("cpu:0")
+        assert (named.index, numbered.index, m.device("cpu", 0)) == (None, 0, numbered)
+        assert named != numbered and hash(named) != hash(numbered)
+        assert (str(named), str(numbered)) == ("cpu", "cpu:0")
+        assert repr(numbered) == "device(type='cpu', index=0)"
