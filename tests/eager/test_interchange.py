@@ -62,7 +62,7 @@ def test_arrays_share_their_memory_with_tensors():
 def test_read_only_arrays_stay_as_they_are():
     a = np.zeros(3, np.float32)
     a.flags.writeable = False
-    with pytest.warns(UserWarning, match="from_numpy: the array is read-only"):
+    with pytest.warns(UserWarning, match="from_numpy: the memory is read-only"):
         x = wf.from_numpy(a)
     x.add_(1)
     assert x.tolist() == [1, 1, 1] and a.tolist() == [0, 0, 0]

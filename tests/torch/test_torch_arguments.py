@@ -139,6 +139,7 @@ def test_numbers_beside_float64_keep_their_digits_in_powers(power):
         assert found[0] == pytest.approx(found[1], rel=1e-13)
 
 
+@pytest.mark.filterwarnings("ignore:range:UserWarning")
 def test_ranges_with_their_end():
     assert wf.range(0, 3).tolist() == [0.0, 1.0, 2.0, 3.0]
     assert wf.range(1, 0, -0.5).tolist() == [1.0, 0.5, 0.0]

@@ -38,6 +38,17 @@ MADE = [
     lambda m: m.tensor([np.ones(1), np.ones(1)]),
     lambda m: m.cat([m.ones(0), m.ones(0)], 1),
     lambda m: m.block_diag(),
+    lambda m: m.tensor(((7, np.array(5)), (np.array(9), 5.0))),
+    lambda m: m.tensor(((7, 5), (9, np.array(0.1)))),
+    lambda m: m.tensor([1, m.tensor(0.1, dtype=m.float64)]),
+    lambda m: m.tensor([1j, m.tensor(0.1, dtype=m.float64)]),
+    lambda m: m.tensor([np.float32(0.1), 0.1]),
+    lambda m: m.tensor([m.tensor(1, dtype=m.int8), 0.1]),
+    lambda m: m.randint(0, 1, (3,), layout=m.strided, device="cpu"),
+    lambda m: m.repeat_interleave(m.ones(2), m.tensor(2)),
+    lambda m: m.bernoulli(m.ones(2), out=m.zeros(2, dtype=m.int32)),
+    lambda m: m.all(m.ones(2, 2), 0, out=m.zeros(2, dtype=m.uint8)),
+    lambda m: m.zeros(2).random_(0, 1),
 ]
 
 
@@ -63,6 +74,22 @@ REFUSED = [
     lambda m: m.tensor([[1, 2], [3]]),
     lambda m: m.as_strided(m.ones(14), (2,), (-11,)),
     lambda m: m.ones(2).__dlpack__(stream=object()),
+    lambda m: m.repeat_interleave(m.arange(4).reshape(2, 2)),
+    lambda m: m.repeat_interleave(m.ones(4), m.arange(4).reshape(2, 2)),
+    lambda m: m.ones(3).roll(shifts=(), dims=()),
+    lambda m: m.ones(3, 3).roll((1,), (1, 0)),
+    lambda m: m.meshgrid(m.tensor([1]), m.tensor([2.0])),
+    lambda m: m.linspace(0, 1j, 5, dtype=m.float32),
+    lambda m: m.logspace(0, 1j, 5, dtype=m.float32),
+    lambda m: m.polar(m.tensor([1]), m.tensor([1])),
+    lambda m: m.polar(m.ones(1), m.ones(1, dtype=m.float64)),
+    lambda m: m.empty(2).uniform_(-3e38, 3e38),
+    lambda m: m.zeros(3, dtype=m.int64, out=m.zeros(3)),
+    lambda m: m.cumsum(m.ones(3), 0, dtype=m.float64, out=m.zeros(3)),
+    lambda m: m.neg(m.ones(3), out=m.zeros(3, dtype=m.float64)),
+    lambda m: m.all(m.ones(2, 2), 0, out=m.zeros(2)),
+    lambda m: m.argmax(m.ones(3), out=m.zeros(())),
+    lambda m: m.max(m.ones(3), 0, out=(m.zeros(()), m.zeros((), dtype=m.int32))),
 ]
 
 
@@ -139,6 +166,30 @@ def test_what_lies_apart_is_copied_where_one_axis_is_asked_for():
         flat = x.ravel()
         flat[1] = 2
         assert x.tolist() == [0, 2, 0, 0] and x.flatten(0, 0) is x
+
+
+WARNED = [
+    lambda m: m.frombuffer(bytes(8), dtype=m.float32),
+    lambda m: m.range(0, 3),
+    lambda m: m.zeros(2).random_(0, 1 << 26),
+]
+
+
+@pytest.mark.parametrize("number", range(len(WARNED)))
+def test_what_is_warned_of(number):
+    for m in (torch, wf):
+        with pytest.warns(UserWarning):
+            WARNED[number](m)
+
+
+def test_numbers_are_drawn_beside_the_stream():
+    for m in (torch, wf):
+        m.manual_seed(0)
+        with m.random.fork_rng() if m is torch else wf.fork_rng():
+            inside = m.rand(3)
+        with wf.fork_rng(enabled=False):
+            assert m.rand(3).tolist() == inside.tolist()
+    assert wf.rand(3).tolist() != inside.tolist()
 
 
 def test_devices_have_numbers():

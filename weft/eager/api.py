@@ -97,6 +97,7 @@ from weft.eager.promotion import set_default_dtype
 from weft.eager.random import (
     Generator,
     default_generator,
+    fork_rng,
     get_rng_state,
     initial_seed,
     manual_seed,
@@ -164,6 +165,7 @@ __all__ = [
     "eye",
     "find_nan",
     "finfo",
+    "fork_rng",
     "from_dlpack",
     "from_numpy",
     "full",

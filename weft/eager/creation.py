@@ -29,6 +29,7 @@ if TYPE_CHECKING:
 
 STOP: Final = REGISTRY["stop_gradient"]
 MOST_DIMENSIONS: Final = 64  # NumPy's
+PYTHON: Final = frozenset({bool, int, float, complex})  # numbers without a type as elements
 
 # From data
 
@@ -92,15 +93,20 @@ def from_numpy(array: Array) -> Tensor:
     if not isinstance(array, np.ndarray):  # pyright: ignore[reportUnnecessaryIsInstance]
         text = f"from_numpy: expected a NumPy array, got {type(array).__name__}; use tensor()"
         raise DTypeError(text + at_user_line())
-    if not array.flags.writeable:
-        text = "from_numpy: the array is read-only: changes of the tensor will not appear in it"
-        warnings.warn(text, UserWarning, stacklevel=2)
+    warn_of_read_only("from_numpy", array)
     if not array.dtype.isnative:
         raise DTypeError(
             f"from_numpy: expected an array in this machine's byte order, got {array.dtype}; use "
             f"tensor(), which copies{at_user_line()}"
         )
     return showing(array_from(array, None, copy=False))
+
+
+def warn_of_read_only(name: str, array: Array) -> None:
+    """Tell who makes a tensor of memory that cannot be written to."""
+    if not array.flags.writeable:
+        text = f"{name}: the memory is read-only: changes of the tensor will not appear in it"
+        warnings.warn(text, UserWarning, stacklevel=4)
 
 
 def showing(array: Array) -> Tensor:
@@ -189,7 +195,7 @@ def _wrapped(data: Any, dtype: DType | None) -> Array:
 
 def _usual(array: Array, data: Any) -> Array:
     """`array` in the type that PyTorch gives to such data."""
-    if array.dtype.name in ("float64", "complex128") and _own_type(data) != array.dtype.type:
+    if array.dtype.name in ("float64", "complex128") and not _is_double(data):
         usual = promotion.default_dtype()
         usual = promotion.complex_of(usual) if array.dtype.kind == "c" else usual
         return array.astype(usual.numpy)
@@ -201,18 +207,17 @@ def _usual(array: Array, data: Any) -> Array:
     return array
 
 
-def _own_type(data: Any) -> Any:
-    """The element type of what is no Python number; lists are judged by the first such."""
-    while isinstance(data, list | tuple):
-        if not data:
-            return None
-        data = next((x for x in data if not _is_plain(x)), 0.0)
-    return data.lazy.type.dtype.numpy if isinstance(data, Handle) else getattr(data, "dtype", None)
+def _is_double(data: Any) -> bool:
+    """Whether it is, or has in it, anything of float64 or complex128 that is no Python number."""
+    if not isinstance(data, list | tuple):
+        own: Any = data.lazy.type.dtype.numpy if isinstance(data, Handle) else _own_type(data)
+        return own in (np.float64, np.complex128)
+    given = cast("Sequence[Any]", data)
+    return not set(map(type, given)) <= PYTHON and any(map(_is_double, given))
 
 
-def _is_plain(x: Any) -> bool:
-    """Whether it is a Python number whose type as an element is not said."""
-    return isinstance(x, float | complex) and not isinstance(x, np.generic)
+def _own_type(x: Any) -> Any:
+    return getattr(getattr(x, "dtype", None), "type", None)
 
 
 def _shown(data: Any) -> str:

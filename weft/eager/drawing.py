@@ -8,7 +8,7 @@ from weft.eager import chance
 from weft.eager.call import lazy_of, recorded
 from weft.eager.random import SEED, Generator, next_counter, scalar
 from weft.errors import DTypeError, ShapeError
-from weft.ir.dtype import DType, float32, float64, int64
+from weft.ir.dtype import DType, as_dtype, float32, float64, int64
 from weft.ir.node import Value
 from weft.ir.shape import broadcast, known, show
 from weft.ops import discrete
@@ -49,8 +49,13 @@ def _multinomial(counter: Value, weights: Value, *, count: int, replacement: boo
     return drawn if flat is weights else catalogue.squeeze(drawn, axes=(0,))
 
 
-def bernoulli(x: Any, p: float | None = None, *, generator: Generator | None = None) -> Tensor:
+def bernoulli(
+    x: Any, p: float | None = None, *, generator: Generator | None = None, dtype: Any = None
+) -> Tensor:
     """Ones with the probabilities in `x` (or `p` everywhere), and zeros else, in the type of `x`.
+
+    Args:
+        dtype: another element type of the result.
 
     Raises:
         ShapeError: `p` is not from 0 to 1.
@@ -62,7 +67,8 @@ def bernoulli(x: Any, p: float | None = None, *, generator: Generator | None = N
     """
     kind = lazy_of(x).type
     chances = x if p is None else probability(p, "bernoulli")
-    static = {"shape": known(kind.shape), "dtype": kind.dtype, "check": p is None}
+    own = kind.dtype if dtype is None else as_dtype(dtype)
+    static = {"shape": known(kind.shape), "dtype": own, "check": p is None}
     return bernoulli_node(next_counter(generator), chances, **static)
 
 

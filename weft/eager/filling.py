@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import warnings
 from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
@@ -11,6 +12,7 @@ from weft.eager.call import cast, recorded
 from weft.eager.drawing import bernoulli, bernoulli_node, multinomial, probability
 from weft.eager.handle import Handle
 from weft.eager.inplace import write
+from weft.eager.limits import finfo
 from weft.eager.random import (
     SEED,
     Generator,
@@ -80,10 +82,15 @@ class Random(Handle):
     def uniform_(
         self, low: float = 0.0, high: float = 1.0, *, generator: Generator | None = None
     ) -> Self:
-        """Fill with uniform numbers from `low` to below `high`."""
-        if not low <= high:
-            raise ShapeError(f"uniform_: expected low <= high, got {low}, {high}{at_user_line()}")
+        """Fill with uniform numbers from `low` to below `high`.
+
+        Raises:
+            ShapeError: `high` is below `low`, or so far above that the type does not hold it.
+        """
         kind = floating_kind(self.lazy.type.dtype, "uniform_")
+        if not 0 <= high - low <= float(finfo(kind).max):
+            text = f"uniform_: expected low <= high, no further apart than {kind} holds"
+            raise ShapeError(f"{text}, got {low}, {high}{at_user_line()}")
         ends = (scalar(low, kind), scalar(high, kind))
         static = {"shape": self._shape(), "dtype": kind}
         return write(
@@ -168,6 +175,9 @@ class Random(Handle):
                 f"random_: expected low < high, within what {kind} holds, got {low}, {high}"
                 f"{at_user_line()}"
             )
+        if kind.is_floating and max(abs(low), abs(high - 1)) > most:
+            text = f"random_: not all whole numbers from {low} to {high - 1} are numbers of {kind}"
+            warnings.warn(text, UserWarning, stacklevel=2)
         static = {"shape": self._shape(), "low": int(low), "high": int(high), "dtype": kind}
         return write(self, integers_node.record((next_counter(generator),), static)[0], "random_")
 

@@ -78,17 +78,26 @@ def complex(real: Any, imag: Any) -> Tensor:
     >>> wf.complex(wf.tensor([1.0]), wf.tensor([2.0])).tolist()
     [(1+2j)]
     """
-    kinds = [x.lazy.type.dtype for x in (real, imag) if isinstance(x, Handle)]
-    if len(set(kinds)) > 1 or not all([kind.is_floating for kind in kinds]):
-        raise DTypeError(
-            f"complex: expected parts of one floating type, got {', '.join(map(str, kinds))}"
-            f"{at_user_line()}"
-        )
+    _check_parts("complex", real, imag)
     return call(REGISTRY["complex"], real, imag)
 
 
+def _check_parts(name: str, *parts: Any) -> None:
+    kinds = [x.lazy.type.dtype for x in parts if isinstance(x, Handle)]
+    if len(set(kinds)) > 1 or not all([kind.is_floating for kind in kinds]):
+        raise DTypeError(
+            f"{name}: expected parts of one floating type, got {', '.join(map(str, kinds))}"
+            f"{at_user_line()}"
+        )
+
+
 def polar(abs: Any, angle: Any) -> Tensor:
-    """Complex numbers of magnitudes and angles."""
+    """Complex numbers of magnitudes and angles.
+
+    Raises:
+        DTypeError: as for `complex`.
+    """
+    _check_parts("polar", abs, angle)
     return complex(multiply(abs, cos(angle)), multiply(abs, sin(angle)))
 
 

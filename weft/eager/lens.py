@@ -68,7 +68,9 @@ def memory_of(x: Handle) -> Array:
     memory = root.memory
     if root is x or not there.size or not memory.flags.c_contiguous:
         return x.memory
-    return np.ndarray(there.shape, x.lazy.type.dtype.numpy, memory, start, there.strides)
+    part = np.ndarray(there.shape, x.lazy.type.dtype.numpy, memory, start, there.strides)
+    same = (part.shape, part.strides, part.dtype) == (memory.shape, memory.strides, memory.dtype)
+    return memory if same else part
 
 
 def is_dense(x: Handle) -> bool:

@@ -280,12 +280,18 @@ def repeat_interleave(
         output_size: how many there are then; of no influence, as it follows from `repeats`.
 
     Raises:
+        DTypeError: a tensor of anything but whole numbers, or no vector of them.
         ShapeError: not as many numbers as elements.
     """
     at = either("repeat_interleave", dim, axis)
     if repeats is None:
         x, repeats = np.arange(dims_of(x)[0]), x
     if isinstance(repeats, Handle):
+        kind = repeats.lazy.type
+        if len(kind.shape) > 1 or not kind.dtype.is_integer:
+            what = "repeat_interleave: expected a vector of whole numbers as repeats"
+            got = f"got shape {text(kind.shape)} of {kind.dtype}"
+            raise DTypeError(f"{what}, {got}{at_user_line()}")
         repeats = repeats.array.tolist()
     times = repeats if isinstance(repeats, int) else tuple(repeats)
     if at is not None:
@@ -344,6 +350,10 @@ def roll(x: Any, shifts: Any, dims: Any = None, *, axis: Any = None) -> Tensor:
     given = either("roll", dims, axis)
     along = None if given is None else sizes("roll", (given,))
     by = sizes("roll", (shifts,))
+    if (dims is not None and len(by) != len(along or ())) or not by:
+        raise ShapeError(
+            f"roll: expected a shift for each of the axes {along}, got {by}{at_user_line()}"
+        )
     if along is not None and len(by) == 1:
         by *= len(along)
     return _rolled.on(kind_of(x), lazy_of(x), shifts=by, axes=along)

@@ -7,12 +7,13 @@ import inspect
 import warnings
 from collections.abc import Callable, Container
 from types import FunctionType
-from typing import Any, Final, cast
+from typing import Any, Final, NoReturn, cast
 
 from weft.eager.call import Recorded
 from weft.eager.handle import Handle
 from weft.eager.inplace import write
 from weft.errors import DTypeError, GradientError
+from weft.ir.dtype import DType, as_dtype, bool_, uint8
 from weft.ir.shape import show
 from weft.ops.base import at_user_line
 
@@ -25,14 +26,22 @@ PLAIN: Final = frozenset(
 RENAMED: Final = (("axis", "dim"), ("keepdims", "keepdim"))
 """NumPy's names of parameters, and PyTorch's."""
 
-VECTORS: Final = frozenset({"arange", "linspace", "logspace"})
-"""Functions whose numbers fill any shape in row-major order."""
-
 NORMS: Final = frozenset({"norm", "norm_of", "vector_norm", "matrix_norm"})
 """Functions whose `dtype` is what they compute in, which may be complex where the result is not."""
 
-POSITIONS: Final = frozenset({"nonzero", "argwhere"})
-"""Functions whose results go into tensors of the very same element type only."""
+VECTORS: Final = frozenset({"arange", "linspace", "logspace", "range"})
+"""Functions whose numbers fill any shape in row-major order."""
+
+EXACT: Final = frozenset({
+    "abs", "absolute", "all", "amax", "amin", "any", "argmax", "argmin", "argsort", "argwhere",
+    "bucketize", "ceil", "count_nonzero", "diag", "diagonal", "floor", "median", "nanmedian",
+    "neg", "negative", "nonzero", "positive", "round", "searchsorted", "sgn", "sign", "trace",
+    "tril", "triu", "trunc",
+})  # fmt: skip
+"""Functions whose results go into tensors of the very same element type only.
+
+So do those of functions that give several. Truth values go into bytes, too.
+"""
 
 
 def with_outlet(function: Any, module: str = "weft") -> Any:
@@ -58,9 +67,8 @@ def with_outlet(function: Any, module: str = "weft") -> Any:
                     options[theirs] = options.pop(name)
         if out is None:
             return inner(*args, **options)
-        typed = "dtype" in parameters and inner.__name__ not in NORMS
-        if typed and isinstance(out, Handle):
-            options.setdefault("dtype", out.lazy.type.dtype)  # computed as what it is written to
+        if "dtype" in parameters and isinstance(out, Handle) and inner.__name__ not in NORMS:
+            options["dtype"] = _common(inner.__name__, options.get("dtype"), out.lazy.type.dtype)
         return _written(inner.__name__, inner(*args, **options), out)
 
     called.__module__ = module  # where it is found by its name, to be pickled for example
@@ -73,8 +81,23 @@ def _signature(function: Any) -> tuple[str, Container[str]]:
     return str(inner.__annotations__.get("return", "")), inspect.signature(inner).parameters
 
 
-def _written(name: str, found: Any, out: Any) -> Any:
+def _common(name: str, wanted: Any, own: DType) -> DType:
+    """The type that is computed in: that of the tensor that is written to, and no other."""
+    if wanted is not None and as_dtype(wanted) is not own:
+        _refuse(name, wanted, own)
+    return own
+
+
+def _refuse(name: str, wanted: Any, got: DType) -> NoReturn:
+    text = f"{name}: out: expected a tensor of {wanted}, got {got}{at_user_line()}"
+    raise DTypeError(text)
+
+
+def _written(name: str, found: Any, out: Any, exact: bool = False) -> Any:
     """Results in the tensors that are given for them, which are returned.
+
+    Args:
+        exact: only in tensors of the very same element type.
 
     Raises:
         DTypeError: not a tensor for each result, or one of a kind that does not hold it.
@@ -84,7 +107,7 @@ def _written(name: str, found: Any, out: Any) -> Any:
         results, targets = cast("tuple[Any, ...]", found), cast("list[Any]", out)
         if len(results) == len(targets):
             pairs = zip(results, targets, strict=True)
-            written = [_written(name, result, target) for result, target in pairs]
+            written = [_written(name, result, target, True) for result, target in pairs]
             make = getattr(type(results), "_make", tuple)
             return make(written)
     if not isinstance(found, Handle) or not isinstance(out, Handle):
@@ -96,10 +119,9 @@ def _written(name: str, found: Any, out: Any) -> Any:
         )
     target: Any = out
     result: Any = found
-    if name in POSITIONS and target.dtype is not result.dtype:
-        raise DTypeError(
-            f"{name}: out: expected a tensor of {result.dtype}, got {target.dtype}{at_user_line()}"
-        )
+    differ = target.dtype is not result.dtype and (result.dtype, target.dtype) != (bool_, uint8)
+    if differ and (exact or name in EXACT):
+        _refuse(name, result.dtype, target.dtype)
     if name in VECTORS and target.numel() == result.numel():
         result = result.reshape(target.shape)
     if target.shape != result.shape:

@@ -8,6 +8,8 @@ from __future__ import annotations
 
 import math
 import os
+from collections.abc import Iterator
+from contextlib import contextmanager
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
@@ -147,6 +149,29 @@ def set_rng_state(state: Any) -> None:
     default_generator.set_state(state)
 
 
+@contextmanager
+def fork_rng(devices: Any = None, enabled: bool = True) -> Iterator[None]:
+    """A block behind which the stream goes on where it was.
+
+    Args:
+        devices: of no influence; there is one stream.
+        enabled: `False`: the block changes nothing.
+
+    >>> import weft as wf
+    >>> _ = wf.manual_seed(0)
+    >>> with wf.fork_rng():
+    ...     a = wf.rand(2)
+    >>> a.tolist() == wf.rand(2).tolist()
+    True
+    """
+    state = get_rng_state()
+    try:
+        yield
+    finally:
+        if enabled:
+            set_rng_state(state)
+
+
 def next_counter(generator: Generator | None = None) -> Tensor:
     """The counter of one more random call: an input for functions of `weft.ops.random`."""
     return wrap(_draw(default_generator if generator is None else generator))
@@ -280,7 +305,7 @@ def randn(
 def randint(
     low: int = 0, high: Any = None, size: Any = None, *,
     generator: Generator | None = None, dtype: Any = None, device: Any = None,
-    requires_grad: bool = False,
+    requires_grad: bool = False, layout: Any = None, pin_memory: bool = False,
 ) -> Tensor:  # fmt: skip
     """Integers from `low` (0) to below `high`, of equal probability, int64 unless said otherwise.
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import builtins
 import math
+import warnings
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -11,9 +12,10 @@ import numpy as np
 from weft.eager.call import leaf, recorded, wrap
 from weft.eager.creation import dims, finished, floating
 from weft.eager.device import check_device
+from weft.eager.handle import Handle
 from weft.eager.lazy import Array
-from weft.eager.promotion import complex_of, default_dtype
-from weft.errors import ShapeError
+from weft.eager.promotion import TORCH, complex_of, default_dtype
+from weft.errors import DTypeError, ShapeError
 from weft.ir.dtype import DType, as_dtype, int64
 from weft.ir.node import Value
 from weft.ir.shape import known
@@ -98,10 +100,10 @@ def range(
     Raises:
         ShapeError: as for `arange`.
 
-    >>> import weft as wf
-    >>> wf.range(0, 1, 0.5).tolist()
-    [0.0, 0.5, 1.0]
+    It warns that it does, as in PyTorch.
     """
+    text = "range: its last number makes it another one than Python's range, use arange()"
+    warnings.warn(text, UserWarning, stacklevel=3)
     check_device(device)
     first, last = (0, start) if end is None else (start, end)
     first, last, step = (_number(x) for x in (first, last, step))
@@ -139,10 +141,18 @@ def linspace(
 
 
 def _kind(dtype: Any, *numbers: Any) -> DType:
-    """The type that is given, or the default one: of complex numbers, if one is complex."""
-    if dtype is None and any([isinstance(_number(x), complex) for x in numbers]):
-        return complex_of(default_dtype())
-    return floating(dtype)
+    """The type that is given, or the default one: of complex numbers, if one is complex.
+
+    Raises:
+        DTypeError: a number is complex, and the type that is given is not.
+    """
+    if not any([isinstance(_number(x), complex) for x in numbers]):
+        return floating(dtype)
+    kind = complex_of(default_dtype()) if dtype is None else as_dtype(dtype)
+    if not kind.is_complex:
+        text = f"expected a complex type for complex numbers, got {kind}"
+        raise DTypeError(f"{text}{at_user_line()}")
+    return kind
 
 
 def _even(name: str, start: Any, end: Any, steps: Any, kind: DType) -> Array:
@@ -220,5 +230,9 @@ def meshgrid(*tensors: Any, indexing: str = "ij") -> tuple[Tensor, ...]:
     given = tensors[0] if len(tensors) == 1 and isinstance(tensors[0], list | tuple) else tensors
     if not given:
         raise ShapeError(f"meshgrid: expected at least one tensor, got none{at_user_line()}")
+    kinds = {x.lazy.type.dtype for x in given if isinstance(x, Handle) and x.rules is TORCH}
+    if len(kinds) > 1:
+        text = f"meshgrid: expected tensors of one type, got {', '.join(sorted(map(str, kinds)))}"
+        raise DTypeError(text + at_user_line())
     found = _grid(*given, swap=indexing == "xy")
     return found if isinstance(found, tuple) else (found,)

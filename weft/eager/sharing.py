@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from weft.eager.call import leaf
-from weft.eager.creation import array_from, finished, showing
+from weft.eager.creation import array_from, finished, showing, warn_of_read_only
 from weft.eager.device import check_device
 from weft.eager.handle import Handle
 from weft.eager.interchange import from_dlpack, is_capsule
@@ -53,6 +53,7 @@ def frombuffer(
             f"got {size} of them, count {count} and offset {offset}{at_user_line()}"
         )
     array = np.frombuffer(buffer, kind.numpy, count, offset)
+    warn_of_read_only("frombuffer", array)
     return showing(array).requires_grad_(requires_grad)
 
 

@@ -47,7 +47,7 @@ def gradient(
         axes = [axis_of("gradient", axis, rank) for axis in cast("Sequence[Any]", dim)]
     several = isinstance(spacing, list | tuple)
     given: Sequence[Any] = spacing if several else [spacing] * len(axes)
-    if len(given) == 1 and isinstance(given[0], int | float):
+    if len(given) == 1 and isinstance(given[0], int | float | complex):
         given = list(given) * len(axes)
     if len(given) != len(axes):
         raise ShapeError(
@@ -110,9 +110,9 @@ def _edge(a: Any, b: Any, parts: Sequence[Any]) -> Any:
 
 def _steps(spacing: Any, count: int, shape: list[int]) -> Any:
     """The distances of neighbours: one number, or a tensor that broadcasts along the axis."""
-    dims = () if isinstance(spacing, int | float) else dims_of(spacing)
+    dims = () if isinstance(spacing, int | float | complex) else dims_of(spacing)
     if not dims:
-        return spacing if isinstance(spacing, int | float) else spacing.item()
+        return spacing if isinstance(spacing, int | float | complex) else spacing.item()
     if dims != (count,):
         raise ShapeError(
             f"gradient: expected {count} coordinates, got shape {dims}{at_user_line()}"
