@@ -135,6 +135,10 @@ class TestIt(unittest.TestCase):
     def test_crashes_with_the_status_of_failed_tests(self):
         os._exit(1)
 
+    @unittest.expectedFailure
+    def test_succeeds_unexpectedly(self):
+        pass
+
     @unittest.skip("not today")
     def test_skipped(self):
         pass
@@ -222,6 +226,7 @@ def test_every_kind_of_outcome_is_told(checkout, capsys):
         "test_is_too_slow_and_goes_on": "failed",
         "test_crashes": "failed",
         "test_crashes_with_the_status_of_failed_tests": "failed",
+        "test_succeeds_unexpectedly": "passed",
         "test_skipped": "skipped",
         "test_zz_runs_after_the_crash": "passed",
     }
@@ -239,7 +244,7 @@ def test_every_kind_of_outcome_is_told(checkout, capsys):
     assert "took longer than 1 s" in found["test_is_too_slow"]["error"]
     assert found["test_crashes"]["error"] == "process ended with 9"
     printed = capsys.readouterr().out
-    assert "| test_it | 8 | 11 | 42.1% | 1 | 1 |" in printed
+    assert "| test_it | 9 | 11 | 45.0% | 1 | 1 |" in printed
     assert "| CUDA and other devices: Weft is for CPUs | 1 |" in printed
     assert "test_it::TestIt::test_fails\n    AssertionError: 2.0 != 3" in printed
 
@@ -285,6 +290,11 @@ def test_the_command_explains_itself():
         ("test_x::T::test_sum_cuda", "", "CUDA and other devices: Weft is for CPUs"),
         ("test_x::T::test_a", "AttributeError: torch.jit.script: Weft has none", "TorchScript"),
         ("test_x::T::test_pickle_cpu", "", "pickle"),
+        ("test_x::T::test_a", "AttributeError: 'Tensor' object has no attribute '_b'", "inside"),
+        ("test_x::T::test_a", "AttributeError: 'Tensor' object has no attribute 'b'", None),
+        ("test_reductions::T::test_dim_none_masked_sum_cpu", "", "torch.masked"),
+        ("test_x::T::test_masked_fill_cpu", "", None),
+        ("test_x::T::test_a", "OverflowError: Python integer -1 out of bounds for uint8", "what"),
         ("test_x::T::test_numpy_array_binary_ufunc_promotion_cpu", "", "an array of NumPy's"),
     ],
 )

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import importlib
 from collections.abc import Callable
-from contextlib import ContextDecorator, nullcontext
+from contextlib import ContextDecorator, nullcontext, suppress
 from functools import partial
 from operator import attrgetter
 from pathlib import Path
@@ -61,6 +62,10 @@ def library(folder: Path) -> Library:
     setattr(weft.Tensor, "_grad", property(attrgetter("grad"), set_grad))  # noqa: B010
     for name, function in OLDER_NUMPY.items():
         np.__dict__.setdefault(name, function)
+    np.gradient = partial(slopes, np.gradient)
+    with suppress(ImportError):  # the tests that need it are skipped then
+        signal = importlib.import_module("scipy.signal")
+        signal.get_window = partial(window, signal.get_window)
     return Library(
         name="torch",
         folder=folder.resolve(),
@@ -82,6 +87,17 @@ def library(folder: Path) -> Library:
         flags=("is_nested", "is_mkldnn", "is_mps", "is_quantized", "is_sparse_csr", "is_xla"),
         classes=("torch.Tensor", "Tensor"),
     )
+
+
+def slopes(gradient: Callable[..., Any], *arguments: Any, **named: Any) -> Any:
+    """`numpy.gradient`, with those along several axes in a list."""
+    found = gradient(*arguments, **named)
+    return list(found) if isinstance(found, tuple) else found
+
+
+def window(get: Callable[..., Any], kind: Any, size: int, *more: Any, **named: Any) -> Any:
+    """`scipy.signal.get_window`, also of no samples, as it was."""
+    return get(kind, size, *more, **named) if size else np.empty(0)
 
 
 def supplied() -> dict[str, dict[str, Any]]:
