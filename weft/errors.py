@@ -65,6 +65,10 @@ class OutOfRangeError(WeftError, IndexError, RuntimeError):
     """An index outside the dimension that it indexes."""
 
 
+class DivisionError(WeftError, ZeroDivisionError, RuntimeError):
+    """Whole numbers are divided by 0."""
+
+
 class ClosedError(WeftError, RuntimeError):
     """A session was used after it was closed."""
 

@@ -6,6 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import weft as wf
+import weft.numpy as wnp
 from tests.strategies import broadcastable
 from weft.errors import DTypeError, GradientError, ShapeError
 
@@ -151,3 +152,46 @@ def test_numbers_are_no_part_of_the_program():
 def test_a_product_of_nothing_is_refused(product):
     with pytest.raises(ShapeError, match="expected at least one operand"):
         product()
+
+
+BY_ZERO = [
+    lambda x, y: x // y,
+    lambda x, y: x % y,
+    lambda x, y: wf.fmod(x, y),
+    lambda x, y: wf.floor_divide(x, y),
+    lambda x, y: wf.div(x, y, rounding_mode="trunc"),
+    lambda x, y: x.clone().floor_divide_(y),
+    divmod,
+]
+
+
+@pytest.mark.parametrize("function", BY_ZERO)
+@pytest.mark.parametrize("dtype", ["int64", "uint8"])
+def test_whole_numbers_by_zero(function, dtype):
+    x = wf.tensor([5, 7], dtype=dtype)
+    for y in (0, wf.tensor([1, 0], dtype=dtype), wf.tensor(0, dtype=dtype)):
+        with pytest.raises(ZeroDivisionError, match="expected divisors of whole numbers other"):
+            wf.stack(function(x, y)).tolist() if function is divmod else function(x, y).tolist()
+    zero, fine = wf.zeros(2), wf.tensor([1, 2], dtype=dtype)
+    assert x.tolist() == [5, 7]
+    for y in (zero, 0.0):  # of floating numbers, that is no error
+        function(x.float(), y)
+    found = function(x, fine)
+    assert (found[0] if function is divmod else found).dtype is x.dtype
+
+
+def test_divisors_are_checked_in_what_is_compiled():
+    whole = wf.compile(lambda x, y: x // y)
+    for _ in range(4):
+        assert whole(wf.arange(4), wf.arange(1, 5)).tolist() == [0, 0, 0, 0]
+    with pytest.raises(ZeroDivisionError):
+        whole(wf.arange(4), wf.arange(4)).tolist()
+    with pytest.raises(ZeroDivisionError):
+        (5 // wf.tensor([0])).item()
+    assert (wnp.array([5]) // wnp.array([0])).tolist() == [0]
+    assert wf.func.vmap(lambda x, y: x // y)(wf.arange(4), wf.full((4,), 2)).tolist() == [
+        0,
+        0,
+        1,
+        1,
+    ]

@@ -9,6 +9,7 @@ import numpy as np
 
 from weft import ops
 from weft.eager.call import cast, check_truths, kind_of, lazy_of, promoted, recorded, wrap
+from weft.eager.division import floor_divide, fmod, remainder, truncated
 from weft.eager.family import both, logic, of_floats, of_two
 from weft.eager.handle import Handle
 from weft.eager.lazy import array_of, trace
@@ -41,9 +42,6 @@ plain_add: Final = of_two("add")
 plain_subtract: Final = of_two("subtract")
 multiply: Final = of_two("multiply")
 plain_divide: Final = of_two("divide", floats=True)
-floor_divide: Final = of_two("floor_divide")
-remainder: Final = of_two("remainder")
-fmod: Final = of_two("fmod")
 
 
 def add(x: Any, other: Any, *, alpha: float = 1) -> Tensor:
@@ -118,6 +116,7 @@ def divide(x: Any, other: Any, *, rounding_mode: str | None = None) -> Tensor:
 
     Raises:
         DTypeError: another rounding mode.
+        DivisionError: whole numbers are divided by 0, and the quotients rounded.
     """
     if rounding_mode is None:
         return plain_divide(x, other)
@@ -128,15 +127,7 @@ def divide(x: Any, other: Any, *, rounding_mode: str | None = None) -> Tensor:
             f"divide: expected rounding_mode None, 'trunc' or 'floor', got {rounding_mode!r}"
             f"{at_user_line()}"
         )
-    return _cut_off.on(kind_of(x, other), *promoted(x, other))
-
-
-@recorded
-def _cut_off(x: Value, y: Value) -> Value:
-    if x.dtype.is_floating:
-        return catalogue.trunc(x / y)
-    rest = catalogue.fmod(x, y)
-    return catalogue.floor_divide(x - rest, y)
+    return truncated(x, other)
 
 
 sub = subtract

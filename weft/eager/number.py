@@ -111,7 +111,8 @@ def unravel_index(indices: Any, shape: Any) -> tuple[Tensor, ...]:
     """
     dims = sizes("unravel_index", (shape,))
     inner = [math.prod(dims[i + 1 :]) for i in range(len(dims))]
-    return tuple([remainder(floor_divide(indices, n), d) for n, d in zip(inner, dims, strict=True)])
+    parts = zip(inner, dims, strict=True)  # of an empty shape there is no index to take apart
+    return tuple([remainder(floor_divide(indices, n or 1), d or 1) for n, d in parts])
 
 
 class Numbers(Handle):

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Final
 
 from weft.eager import arithmetic, elementary, selection
+from weft.eager.division import dividing
 from weft.eager.family import of_two, takes
 from weft.eager.handle import Handle
 
@@ -17,8 +18,8 @@ PLUS: Final = of_two("add", operator=True)
 MINUS: Final = of_two("subtract", operator=True)
 TIMES: Final = of_two("multiply", operator=True)
 OVER: Final = of_two("divide", floats=True, operator=True)
-OVER_WHOLE: Final = of_two("floor_divide", operator=True)
-MODULO: Final = of_two("remainder", operator=True)
+OVER_WHOLE: Final = dividing("floor_divide", operator=True)
+MODULO: Final = dividing("remainder", operator=True)
 AND: Final = of_two("bitwise_and", operator=True)
 OR: Final = of_two("bitwise_or", operator=True)
 XOR: Final = of_two("bitwise_xor", operator=True)

@@ -7,7 +7,14 @@ from typing import Any
 
 import numpy as np
 
-from weft.errors import DTypeError, GraphError, OutOfRangeError, ShapeError, UserOpError
+from weft.errors import (
+    DivisionError,
+    DTypeError,
+    GraphError,
+    OutOfRangeError,
+    ShapeError,
+    UserOpError,
+)
 from weft.ir.dtype import DType, as_dtype, uint64
 from weft.ir.node import Literal, Value
 from weft.ir.shape import Shape, compatible, show
@@ -190,7 +197,7 @@ def _call(*xs: Array, function: Callable[..., Any], dtypes: Any, **_: Any) -> tu
         found = function(*[np.array(x) for x in xs])
     except np.linalg.LinAlgError as error:
         raise LinAlgError(str(error)) from error
-    except OutOfRangeError:
+    except (DivisionError, OutOfRangeError):
         raise
     except Exception as error:
         message = f"the function raised {type(error).__name__}: {error}"
