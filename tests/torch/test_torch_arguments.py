@@ -153,3 +153,32 @@ def test_arrays_of_another_byte_order_are_not_shared():
     with pytest.raises(wf.errors.DTypeError, match="byte order"):
         wf.from_numpy(array)
     assert wf.tensor(array).tolist() == [0, 1, 2]
+
+
+NEGATIVE = {
+    "gather": lambda m, k: m.zeros(3).gather(0, k),
+    "scatter": lambda m, k: m.zeros(3).scatter(0, k, 1.0),
+    "scatter_add": lambda m, k: m.zeros(3).scatter_add(0, k, m.ones(1)),
+    "scatter_reduce": lambda m, k: m.zeros(3).scatter_reduce(0, k, m.ones(1), "amax"),
+    "index_select": lambda m, k: m.zeros(3, 2).index_select(0, k),
+    "index_add": lambda m, k: m.zeros(3).index_add(0, k, m.ones(1)),
+    "index_copy": lambda m, k: m.zeros(3).index_copy(0, k, m.ones(1)),
+    "index_fill": lambda m, k: m.zeros(3).index_fill(0, k, 1.0),
+    "put": lambda m, k: m.zeros(3).put(k, m.ones(1)),
+    "take": lambda m, k: m.arange(3.0).take(k),
+    "take_along_dim": lambda m, k: m.take_along_dim(m.arange(3.0), k, 0),
+}
+
+
+@pytest.mark.parametrize("name", NEGATIVE)
+def test_places_from_the_end(name):
+    function = NEGATIVE[name]
+    try:
+        theirs = function(torch, torch.tensor([-1])).tolist()
+    except (RuntimeError, IndexError):
+        for _ in range(4):  # interpreted, then compiled
+            with pytest.raises(IndexError):
+                function(wf, wf.tensor([-1])).tolist()
+    else:
+        assert function(wf, wf.tensor([-1])).tolist() == theirs
+    assert function(wf, wf.tensor([2])).tolist() == function(torch, torch.tensor([2])).tolist()

@@ -59,15 +59,17 @@ def indices(name: str, index: Any) -> Lazy:
 
 
 @recorded
-def _gathered(x: Value, index: Value, *, axis: int) -> Value:
+def _gathered(x: Value, index: Value, *, axis: int, from_end: bool) -> Value:
     if not index.shape:
-        return catalogue.reshape(ops.take_nd(x, [index]), shape=())
+        index = catalogue.reshape(index, shape=(1,))
+        return catalogue.reshape(_along(x, index, 0, from_end), shape=())
     dims, wanted = concrete(x), concrete(index)
     begin = (0,) * len(dims)
     end = tuple([d if i == axis else n for i, (d, n) in enumerate(zip(dims, wanted, strict=True))])
     if end != dims:
         x = catalogue.slice(x, begin=begin, end=end)
-    return catalogue.take_along_axis(x, ops.wrap_indices(index, dims[axis]), axis=axis)
+    places = ops.wrap_indices(index, dims[axis], from_end)
+    return catalogue.take_along_axis(x, places, axis=axis)
 
 
 def gather(x: Any, dim: Any, index: Any, *, sparse_grad: bool = False) -> Tensor:
@@ -78,14 +80,18 @@ def gather(x: Any, dim: Any, index: Any, *, sparse_grad: bool = False) -> Tensor
 
     Raises:
         ShapeError: an index of another rank, or larger than `x` on another axis.
-        OutOfRangeError: when computed, an index outside the axis.
+        OutOfRangeError: when computed, an index outside the axis, such as a negative one.
     """
+    return _gather(x, dim, index, from_end=False)
+
+
+def _gather(x: Any, dim: Any, index: Any, from_end: bool) -> Tensor:
     lazy, places = _row(lazy_of(x)), indices("gather", index)
     at, wanted = axis_of("gather", dim, rank_of(lazy)), known(places.type.shape)
     if 0 in wanted:
-        return _taken.on(kind_of(x), lazy, places, axis=None)
+        return _taken.on(kind_of(x), lazy, places, axis=None, from_end=from_end)
     check_places("gather", known(lazy.type.shape), wanted or (1,), at)
-    return _gathered.on(kind_of(x), lazy, places, axis=at)
+    return _gathered.on(kind_of(x), lazy, places, axis=at, from_end=from_end)
 
 
 def _row(lazy: Lazy) -> Lazy:
@@ -125,7 +131,7 @@ def take_along_dim(x: Any, indices: Any, dim: Any = None, *, axis: Any = None) -
         )
     rest = broadcast_shapes((*dims[:k], 1, *dims[k + 1 :]), (*wanted[:k], 1, *wanted[k + 1 :]))
     wide = (*rest[:k], dims[k], *rest[k + 1 :]), (*rest[:k], wanted[k], *rest[k + 1 :])
-    return gather(broadcast_to(x, wide[0]), k, broadcast_to(indices, wide[1]))
+    return _gather(broadcast_to(x, wide[0]), k, broadcast_to(indices, wide[1]), from_end=True)
 
 
 def take_along_axis(x: Any, indices: Any, axis: Any = -1) -> Tensor:
@@ -138,10 +144,14 @@ def _flat(x: Any) -> Lazy:
 
 
 @recorded
-def _taken(x: Value, index: Value, *, axis: int | None) -> Value:
+def _taken(x: Value, index: Value, *, axis: int | None, from_end: bool) -> Value:
     if axis is None:
         x, axis = catalogue.reshape(x, shape=(-1,)), 0
-    return ops.take_nd(x, [*[None] * axis, index])
+    return _along(x, index, axis, from_end)
+
+
+def _along(x: Value, index: Value, axis: int, from_end: bool) -> Value:
+    return ops.gather(x, ops.wrap_indices(index, concrete(x)[axis], from_end), axis=axis)
 
 
 def take(x: Any, index: Any, dim: Any = None, *, axis: Any = None) -> Tensor:
@@ -152,7 +162,7 @@ def take(x: Any, index: Any, dim: Any = None, *, axis: Any = None) -> Tensor:
     """
     at = either("take", dim, axis)
     at = None if at is None else axis_of("take", at, len(dims_of(x)))
-    return _taken.on(kind_of(x, index), lazy_of(x), indices("take", index), axis=at)
+    return _taken.on(kind_of(x, index), lazy_of(x), indices("take", index), axis=at, from_end=True)
 
 
 def index_select(x: Any, dim: Any, index: Any) -> Tensor:
@@ -160,6 +170,7 @@ def index_select(x: Any, dim: Any, index: Any) -> Tensor:
 
     Raises:
         ShapeError: an index of rank above 1.
+        OutOfRangeError: when computed, an index outside the axis, such as a negative one.
     """
     lazy, places = _row(lazy_of(x)), indices("index_select", index)
     if rank_of(places) > 1:
@@ -168,7 +179,7 @@ def index_select(x: Any, dim: Any, index: Any) -> Tensor:
             f"{at_user_line()}"
         )
     at = axis_of("index_select", dim, rank_of(lazy))
-    found = _taken.on(kind_of(x), lazy, _row(places), axis=at)
+    found = _taken.on(kind_of(x), lazy, _row(places), axis=at, from_end=False)
     return found if dims_of(x) else found.reshape(())
 
 
@@ -186,7 +197,7 @@ def _scattered(x: Value, index: Value, source: Value, *, axis: int, combine: str
         if updates.shape:
             updates = catalogue.slice(updates, begin=zeros, end=places)
         updates = catalogue.broadcast_to(updates, shape=places)
-    return ops.put_along_axis(x, index, updates, axis, combine)
+    return ops.put_along_axis(x, index, updates, axis, combine, from_end=False)
 
 
 def _scatter(name: str, x: Any, dim: Any, index: Any, source: Any, combine: str) -> Tensor:
@@ -282,16 +293,21 @@ def _neutral(reduce: str, lazy: Lazy) -> Any:
 
 
 @recorded
-def _put_rows(x: Value, index: Value, rows: Value, *, axis: int, combine: str) -> Value:
+def _put_rows(
+    x: Value, index: Value, rows: Value, *, axis: int, combine: str, from_end: bool
+) -> Value:
     front = ops.moveaxis(x, axis, 0)
     shape = (*concrete(index), *concrete(front)[1:])
     updates = (
         ops.moveaxis(rows, axis, 0) if rows.shape else catalogue.broadcast_to(rows, shape=shape)
     )
-    return ops.moveaxis(ops.put_rows(front, index, updates, combine), 0, axis)
+    return ops.moveaxis(ops.put_rows(front, index, updates, combine, from_end), 0, axis)
 
 
-def _at_rows(name: str, x: Any, dim: Any, index: Any, source: Any, combine: str) -> Tensor:
+def at_rows(
+    name: str, x: Any, dim: Any, index: Any, source: Any, combine: str, from_end: bool = False
+) -> Tensor:
+    """`x` with parts of `source` put at, or combined with, a vector of indices along an axis."""
     lazy, places = _row(lazy_of(x)), _row(indices(name, index))
     at = axis_of(name, dim, rank_of(lazy))
     updates = as_type(lazy_of(source, lazy.type.dtype), lazy.type.dtype)
@@ -302,7 +318,8 @@ def _at_rows(name: str, x: Any, dim: Any, index: Any, source: Any, combine: str)
             f"{name}: expected a vector of indices and a source of shape {show(expected)}, got "
             f"{show(places.type.shape)} and {show(updates.type.shape)}{at_user_line()}"
         )
-    found = _put_rows.on(kind_of(x), lazy, places, updates, axis=at, combine=combine)
+    static: dict[str, Any] = {"axis": at, "combine": combine, "from_end": from_end}
+    found = _put_rows.on(kind_of(x), lazy, places, updates, **static)
     return found if dims_of(x) else found.reshape(())
 
 
@@ -314,7 +331,7 @@ def index_add(x: Any, dim: Any, index: Any, source: Any, *, alpha: Any = 1) -> T
     """
     check_same_type("index_add", x, source)
     alpha = factor_of("index_add", "alpha", alpha, lazy_of(x).type.dtype)
-    return _at_rows("index_add", x, dim, index, source if alpha == 1 else source * alpha, "add")
+    return at_rows("index_add", x, dim, index, source if alpha == 1 else source * alpha, "add")
 
 
 def index_copy(x: Any, dim: Any, index: Any, source: Any) -> Tensor:
@@ -324,12 +341,12 @@ def index_copy(x: Any, dim: Any, index: Any, source: Any) -> Tensor:
         DTypeError: a source of another element type.
     """
     check_same_type("index_copy", x, source)
-    return _at_rows("index_copy", x, dim, index, source, "set")
+    return at_rows("index_copy", x, dim, index, source, "set")
 
 
 def index_fill(x: Any, dim: Any, index: Any, value: Any) -> Tensor:
     """`x` with a number at a vector of indices along an axis."""
-    return _at_rows("index_fill", x, dim, index, value, "set")
+    return at_rows("index_fill", x, dim, index, value, "set", from_end=True)
 
 
 # Masks and positions

@@ -11,7 +11,7 @@ from weft.eager.call import lazy_of, leaf, wrap
 from weft.eager.handle import Handle
 from weft.eager.inplace import write
 from weft.eager.movement import part
-from weft.eager.placing import index_add, index_copy, scatter_reduce
+from weft.eager.placing import at_rows, scatter_reduce
 from weft.eager.shaping import broadcast_to, diagonal, reshape
 from weft.eager.striding import strided
 from weft.errors import DTypeError, ShapeError
@@ -89,9 +89,9 @@ def put(x: Any, index: Any, source: Any, accumulate: bool = False) -> Tensor:
             f"put: expected as many elements as positions, got {show(dims_of(source))} and "
             f"{show(dims_of(index))}{at_user_line()}"
         )
-    at = index_add if accumulate else index_copy
-    found = at(reshape(x, -1), 0, reshape(index, -1), reshape(source, -1))
-    return reshape(found, dims_of(x))
+    flat, rows = reshape(x, -1), reshape(source, -1)
+    combine = "add" if accumulate else "set"
+    return reshape(at_rows("put", flat, 0, reshape(index, -1), rows, combine, True), *dims_of(x))
 
 
 def index_put(x: Any, indices: Any, values: Any, accumulate: bool = False) -> Tensor:

@@ -28,10 +28,16 @@ COMBINES: Final[Mapping[str, Callable[..., Value]]] = {
 }
 
 
-def wrap_indices(indices: Value, size: int | Value) -> Value:
-    """Indices in which -1 means the last of `size`; those outside [-size, size) stay outside."""
+def wrap_indices(indices: Value, size: int | Value, from_end: bool = True) -> Value:
+    """Indices in which -1 means the last of `size`; those outside [-size, size) stay outside.
+
+    Args:
+        from_end: `False`: all negative ones stay outside.
+    """
     if indices.dtype.kind == "u" or indices.dtype not in (int32, int64):
         indices = catalogue.cast(indices, dtype=int64)
+    if not from_end:
+        return indices
     if isinstance(size, Value):
         size = catalogue.cast(size, dtype=indices.dtype)
     from_end = catalogue.add(indices, size)
@@ -76,14 +82,14 @@ def _to_front(y: Value, at: int, index: Value) -> Value:
     return catalogue.transpose(y, perm=(*moved, *[k for k in range(rank) if k not in moved]))
 
 
-def flat_indices(indices: Sequence[Value], dims: Sequence[int]) -> Value:
+def flat_indices(indices: Sequence[Value], dims: Sequence[int], from_end: bool = True) -> Value:
     """Broadcast indices, an array an axis, as numbers of elements in row-major order.
 
-    Negative ones count from the end; where one is outside its axis, so is the result.
+    Negative ones count from the end, if `from_end`; one outside its axis is outside of the result.
     """
     flat, inside = None, None
     for k, (index, size) in enumerate(zip(indices, dims, strict=True)):
-        wrapped = wrap_indices(catalogue.cast(index, dtype=int64), size)
+        wrapped = wrap_indices(catalogue.cast(index, dtype=int64), size, from_end)
         zero, limit = constant_of(0, int64), constant_of(size, int64)
         fits = catalogue.logical_and(
             catalogue.greater_equal(wrapped, zero), catalogue.less(wrapped, limit)
@@ -108,17 +114,25 @@ def combining(name: str) -> Callable[..., Value]:
     return found
 
 
-def put_rows(x: Value, indices: Value, updates: Value, combine: str = "set") -> Value:
-    """`x` with `updates` put at, or combined with, its rows `indices`, which may be negative.
+def put_rows(
+    x: Value, indices: Value, updates: Value, combine: str = "set", from_end: bool = True
+) -> Value:
+    """`x` with `updates` put at, or combined with, its rows `indices`.
 
     Args:
         combine: `set` (the last of equal indices stays), `add`, `multiply`, `max` or `min`.
+        from_end: whether indices may be negative.
     """
-    return combining(combine)(x, wrap_indices(indices, dimension(x, 0)), updates)
+    return combining(combine)(x, wrap_indices(indices, dimension(x, 0), from_end), updates)
 
 
 def put_along_axis(
-    x: Value, indices: Value, updates: Value, axis: int, combine: str = "set"
+    x: Value,
+    indices: Value,
+    updates: Value,
+    axis: int,
+    combine: str = "set",
+    from_end: bool = True,
 ) -> Value:
     """`x` with `updates` put at `indices` along an axis, each at its own place of the other axes.
 
@@ -127,6 +141,7 @@ def put_along_axis(
 
     Args:
         combine: `set` (the last of equal positions stays), `add`, `multiply`, `max` or `min`.
+        from_end: whether indices may be negative.
 
     Raises:
         ShapeError: indices of another rank, or of more entries on another axis.
@@ -143,7 +158,7 @@ def put_along_axis(
         )
     each = [indices if k == at else _line(places[k], k, len(dims)) for k in range(len(dims))]
     count = math.prod(places)
-    flat = catalogue.reshape(flat_indices(each, dims), shape=(count,))
+    flat = catalogue.reshape(flat_indices(each, dims, from_end), shape=(count,))
     wide = catalogue.broadcast_to(updates, shape=places)
     y = put(
         catalogue.reshape(x, shape=(math.prod(dims),)),
