@@ -201,6 +201,43 @@ def test_vmap_is_a_loop():
     np.testing.assert_allclose(found.numpy(), wanted)
 
 
+def test_jacobians_a_few_columns_at_a_time():
+    x = tensor(5)
+    for chunk in (1, 2, 7):
+        found = func.jacfwd(wf.sin, chunk_size=chunk)(x).numpy()
+        np.testing.assert_allclose(found, np.diag(np.cos(x.numpy())))
+
+
+@pytest.mark.parametrize("run", [
+    lambda x: func.jacobian(lambda x: x * 1j)(x),
+    lambda x: func.jacobian(lambda z: z.abs())(x + 1j),
+    lambda x: func.jacfwd(lambda z: z.conj())(x + 1j),
+])  # fmt: skip
+def test_jacobians_are_of_real_numbers(run):
+    with pytest.raises(DTypeError, match=r"expected real (results|arguments), got complex128"):
+        run(tensor(2))
+
+
+def test_derivatives_without_history_are_not_differentiated():
+    x, inside = tensor(3), wf.autograd.functional
+    with pytest.raises(GradientError, match="jacobian: its result has no gradient, and one is"):
+        func.grad(lambda x: inside.jacobian(wf.sin, x).sum())(x)
+    with pytest.raises(GradientError, match="say create_graph=True"):
+        func.grad(lambda w: inside.vjp(lambda y: w * y, x, x)[1].sum())(x)
+    found = func.grad(lambda x: inside.jacobian(wf.sin, x, create_graph=True).sum())(x)
+    np.testing.assert_allclose(found.numpy(), -np.sin(x.numpy()))
+    found = func.grad(lambda w: (w * inside.jacobian(wf.sin, x)).sum())(x)
+    np.testing.assert_allclose(found.numpy(), np.cos(x.numpy()))
+
+
+def test_batch_norm_of_each_example():
+    net = wf.nn.Sequential(wf.nn.Linear(3, 2), wf.nn.BatchNorm1d(2))
+    assert func.replace_all_batch_norm_modules_(net) is net
+    xs = wf.randn(4, 5, 3)
+    each = np.stack([net(x).detach().numpy() for x in xs])
+    np.testing.assert_allclose(func.vmap(net)(xs).detach().numpy(), each, rtol=1e-4, atol=1e-5)
+
+
 def test_vmap_axes():
     xs = tensor(2, 5, 3)
     found = func.vmap(lambda x: {"twice": x * 2, "sum": x.sum()}, in_axes=1, out_axes=-1)(xs)

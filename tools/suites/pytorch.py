@@ -28,6 +28,7 @@ MODULES = {
     "torch": "weft",
     "torch.func": "weft.func",
     "functorch": "weft.func",
+    "functorch.experimental": "weft.func",
     "torch._vmap_internals": "weft.func",
     "torch._functorch.vmap": "weft.func",
     "torch.autograd.forward_ad": "weft.autograd.forward_ad",

@@ -39,8 +39,8 @@ EXCLUSIONS = (
     Exclusion("named tensors", r"[Nn]amed_?[Tt]ensor", r"align_to|'names'|refine_names|rename_"),
     Exclusion(
         "TorchScript and compilation through torch.jit or Dynamo",
-        r"_jit\b|_jit_|torchscript|_script\b|_dynamo|_compile\b|_fx\b",
-        r"torch\.(jit|_dynamo|fx|compile|_C\._jit)\b",
+        r"_jit\b|_jit_|torchscript|_script\b|_dynamo|_compile\b|_fx\b|functionalize",
+        r"torch\.(jit|_dynamo|fx|compile|_C\._jit)\b|functorch\.(experimental\.)?(functionalize|make_fx)",
     ),
     Exclusion(
         "pickle, and with it modules that are saved whole",
@@ -79,6 +79,32 @@ EXCLUSIONS = (
         "what PyTorch is expected to fail, and Weft does", errors=r"^Failed: Unexpected success"
     ),
     Exclusion("names that PyTorch has taken out again", r"_removed_error"),
+    # Of functorch's tests
+    Exclusion(
+        "functorch's names of before torch.func, and its warnings of that",
+        r"test_deprecation_(vmap|transforms)|make_functional",
+        r"functorch\.(make_functional|combine_state_for_ensemble|experimental\.chunk_vmap)",
+    ),
+    Exclusion(
+        "what PyTorch's transforms cannot do and refuse, and Weft's do",
+        r"test_function_returns_input_.*_mark_dirty_False|test_requires_grad_inside_transform"
+        r"|test_fails_with_autograd_function_transform_vmap|test_(no_vmap_staticmethod_and_no|autograd"
+        r"_function_no)_|test_data_attribute|test_in_dims_wrong_type"
+        r"|test_(multinomial|bernoulli_in_place|random_unary_out_of_place)_.*randomness_same_"
+        r".*batched_input_(first|last)"
+        r"|random_binary_out_of_place_.*randomness_same_.*batched_(input|other)_(first|last)",
+    ),
+    Exclusion(
+        "storages and memory layouts as PyTorch's",
+        r"_conj_bit|^test_vmap::.*::test_(is_contiguous|contiguous|stride|as_strided|clone"
+        r"|new_empty_strided|view|view_as|view_as_complex)$",
+    ),
+    Exclusion(
+        "inside of PyTorch: its private names, its operators of C++, its build",
+        r"test_tensor_print_|test_grad_fn_name",
+        r"argument '_\w+'",
+    ),
+    Exclusion("CUDA and other devices: Weft is for CPUs", errors="save_on_cpu"),
     Exclusion("nested tensors", r"nested_tensor", r"nested_tensor|'is_nested'|torch\.nested"),
     Exclusion(
         "inside of autograd: its vector spaces and graphs, its names and texts, what it deprecates",

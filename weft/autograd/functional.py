@@ -18,7 +18,9 @@ from weft.eager.imaginary import conj
 from weft.eager.mode import enable_grad
 from weft.eager.structure import expand, structure_of
 from weft.errors import DTypeError, GradientError, ShapeError, TracerError
-from weft.func.tree import map_structure
+from weft.func.derivative import columns_of, rows_of
+from weft.func.level import is_inside
+from weft.func.tree import flatten, map_structure
 from weft.ops.base import at_user_line
 
 Function = Callable[..., Any]
@@ -133,8 +135,20 @@ class _Point:
                 )
 
     def shown(self, found: Any) -> Any:
-        """A result as it is given out: without its history unless that is wanted."""
-        return found if self.create_graph else map_structure(lambda x: x.detach(), found)
+        """A result as it is given out: without its history unless that is wanted.
+
+        Raises:
+            GradientError: a derivative of `func` is being taken, which would be 0.
+        """
+        if self.create_graph:
+            return found
+        results = [x for x in flatten(found)[0] if _is_one(x)]
+        if is_inside([x.lazy for x in (*self.inputs, *results)]):
+            raise GradientError(
+                f"{self.what}: its result has no gradient, and one is being taken outside; use "
+                f"weft.func, or say create_graph=True{at_user_line()}"
+            )
+        return map_structure(lambda x: x.detach(), found)
 
     def alone(self, found: Any) -> Any:
         """What there is for each input; of a single one, without the tuple."""
@@ -232,13 +246,13 @@ def jacobian(
     point.check(func)
     argnums = 0 if point.single else tuple(range(len(point.inputs)))
     if strategy == "forward-mode":
-        return point.shown(functions.jacfwd(func, argnums)(*point.inputs))
+        return point.shown(columns_of(func, argnums)(*point.inputs))
     try:
-        return point.shown(_turned(functions.jacobian(func, argnums)(*point.inputs)))
+        return point.shown(_turned(rows_of(func, argnums)(*point.inputs)))
     except TracerError:
         if vectorize:
             raise
-        rows = functions.jacobian(func, argnums, chunk_size=1)
+        rows = rows_of(func, argnums, chunk_size=1)
         return point.shown(_turned(rows(*point.inputs)))
 
 
@@ -266,8 +280,8 @@ def hessian(
         return _turned(functions.grad(func, argnums)(*xs))
 
     if outer_jacobian_strategy == "forward-mode":
-        return point.shown(functions.jacfwd(slopes, argnums)(*point.inputs))
-    return point.shown(_turned(functions.jacobian(slopes, argnums)(*point.inputs)))
+        return point.shown(columns_of(slopes, argnums)(*point.inputs))
+    return point.shown(_turned(rows_of(slopes, argnums)(*point.inputs)))
 
 
 @_recorded

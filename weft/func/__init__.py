@@ -17,7 +17,11 @@ from weft.func.gradient import (
     vjp,
 )
 from weft.func.jit import jit
-from weft.func.module import functional_call, stack_module_state
+from weft.func.module import (
+    functional_call,
+    replace_all_batch_norm_modules_,
+    stack_module_state,
+)
 from weft.func.primitive import defvjp, primitive
 from weft.func.tree import map_structure
 from weft.func.vmap import vmap
@@ -44,6 +48,7 @@ __all__ = [
     "make_vjp",
     "map_structure",
     "primitive",
+    "replace_all_batch_norm_modules_",
     "stack_module_state",
     "value_and_grad",
     "vjp",

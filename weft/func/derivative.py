@@ -13,11 +13,13 @@ from weft.eager.creation import zeros as no_rows
 from weft.eager.joining import stack
 from weft.eager.lazy import Lazy
 from weft.eager.walk import zeros
+from weft.errors import DTypeError
 from weft.func.gradient import Argnums, Function, Run, grad, jvp, positions
 from weft.func.level import kind_of_leaf
 from weft.func.tree import LEAF, flatten
 from weft.func.vmap import vmap
 from weft.ir.shape import known, size
+from weft.ops.base import at_user_line
 
 
 def jacobian(
@@ -32,19 +34,43 @@ def jacobian(
         A function that gives, for each result, the structure of the argument, with shapes
         (*result, *argument).
 
+    Raises:
+        DTypeError: complex arguments or results, of which there are more derivatives than one.
+
     >>> import weft as wf
     >>> jacobian(lambda x: x * x)(wf.tensor([1.0, 2.0])).tolist()
     [[2.0, 0.0], [0.0, 4.0]]
     """
 
+    return rows_of(fun, argnums, has_aux, chunk_size, real=True)
+
+
+def rows_of(
+    fun: Function, argnums: Argnums = 0, has_aux: bool = False, chunk_size: int | None = None,
+    real: bool = False,
+) -> Function:  # fmt: skip
+    """`jacobian`; of complex numbers, unless all have to be `real`, what `vjp` gives for ones."""
+
     @functools.wraps(fun)
     def matrix(*args: Any, **kwargs: Any) -> Any:
         run = Run(fun, args, kwargs, argnums, has_aux, "jacobian")
+        if real:
+            _check_real("jacobian", "arguments", run.variables.values)
+            _check_real("jacobian", "results", run.ys)
         rows = [_rows(run, i, chunk_size) for i in range(len(run.ys))]
         found = run.tree.build(rows)
         return (found, run.aux) if has_aux else found
 
     return matrix
+
+
+def _check_real(name: str, what: str, values: Sequence[Lazy]) -> None:
+    for x in values:
+        if x.type.dtype.is_complex:
+            raise DTypeError(
+                f"{name}: expected real {what}, got {x.type.dtype}; take real and imaginary parts "
+                f"(view_as_real()){at_user_line()}"
+            )
 
 
 def _rows(run: Run, i: int, chunk_size: int | None) -> Any:
@@ -75,19 +101,37 @@ def _basis(x: Lazy) -> Any:
 
 
 def jacfwd(
-    fun: Function, argnums: Argnums = 0, has_aux: bool = False, *, randomness: str = "error"
-) -> Function:
+    fun: Function, argnums: Argnums = 0, has_aux: bool = False, *,
+    randomness: str = "error", chunk_size: int | None = None,
+) -> Function:  # fmt: skip
     """`jacobian` in forward mode, column by column: for few elements of arguments.
+
+    Args:
+        randomness, chunk_size: as of `vmap`, over the columns.
+
+    Raises:
+        DTypeError: complex arguments.
 
     >>> import weft as wf
     >>> jacfwd(lambda x: x * x)(wf.tensor([1.0, 2.0])).tolist()
     [[2.0, 0.0], [0.0, 4.0]]
     """
 
+    return columns_of(fun, argnums, has_aux, randomness, chunk_size, real=True)
+
+
+def columns_of(
+    fun: Function, argnums: Argnums = 0, has_aux: bool = False, randomness: str = "error",
+    chunk_size: int | None = None, real: bool = False,
+) -> Function:  # fmt: skip
+    """`jacfwd`; of complex numbers, unless all have to be `real`, what `jvp` gives for ones."""
+
     @functools.wraps(fun)
     def matrix(*args: Any, **kwargs: Any) -> Any:
         columns = _Columns(fun, args, kwargs, argnums, has_aux)
-        found = columns.results(randomness)
+        if real:
+            _check_real("jacfwd", "arguments", [x.lazy for x in columns.xs])
+        found = columns.results(randomness, chunk_size)
         return (found, columns.aux) if has_aux else found
 
     return matrix
@@ -129,16 +173,17 @@ class _Columns:
         moved, self.result = flatten(found[1])
         return moved, found[2] if self.has_aux else None
 
-    def _by(self, i: int, randomness: str) -> list[Any]:
+    def _by(self, i: int, randomness: str, chunk_size: int | None) -> list[Any]:
         """The derivatives of each result by one of the leaves."""
         x = self.xs[i]
         column = functools.partial(self._moved, i)
-        moved, self.aux = vmap(column, 0, (-1, None), randomness)(_basis(x.lazy))
+        columns = vmap(column, 0, (-1, None), randomness, chunk_size=chunk_size)
+        moved, self.aux = columns(_basis(x.lazy))
         return [y.reshape((*y.shape[:-1], *x.shape)) for y in moved]
 
-    def results(self, randomness: str) -> Any:
+    def results(self, randomness: str, chunk_size: int | None) -> Any:
         """In the structure of the results, the structure of the arguments."""
-        columns = [self._by(i, randomness) for i in range(len(self.xs))]
+        columns = [self._by(i, randomness, chunk_size) for i in range(len(self.xs))]
         rows = [self.tree.build(row) for row in zip(*columns, strict=True)]
         return self.result.build([row[0] if self.single else tuple(row) for row in rows])
 

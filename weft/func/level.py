@@ -12,7 +12,7 @@ from weft.eager.handle import Handle
 from weft.eager.lazy import Lazy, trace
 from weft.eager.mode import enable_grad
 from weft.eager.plan import Plan, recall, remember
-from weft.eager.walk import History
+from weft.eager.walk import History, history
 from weft.errors import GradientError
 from weft.func.function import changed
 from weft.func.tree import Tree, flatten
@@ -107,5 +107,13 @@ class Variables:
 
 def is_differentiated(past: History, own: Sequence[Lazy]) -> bool:
     """Whether values depend on what someone else differentiates by: an outer derivative, a leaf."""
-    others = [x for level in _levels.open for x in level if x not in own]
-    return any(x in past.values for x in others) or any(x.leaf is not None for x in past.values)
+    return _reaches(past, own) or any(x.leaf is not None for x in past.values)
+
+
+def is_inside(values: Sequence[Lazy]) -> bool:
+    """Whether values depend on what a derivative of this package is being taken by."""
+    return bool(_levels.open) and _reaches(history(values), ())
+
+
+def _reaches(past: History, own: Sequence[Lazy]) -> bool:
+    return any(x in past.values for level in _levels.open for x in level if x not in own)

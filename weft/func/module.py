@@ -11,6 +11,40 @@ from weft.errors import GradientError, ShapeError
 from weft.ops.base import at_user_line
 
 
+class Normalising(Protocol):
+    """What has statistics of batches that it keeps."""
+
+    track_running_stats: bool
+    running_mean: Any
+    running_var: Any
+    num_batches_tracked: Any
+
+
+def replace_all_batch_norm_modules_(root: Any) -> Any:
+    """Batch norms in a module that keep no statistics any more, so that `vmap` may call it.
+
+    Under `vmap` each example is a batch of its own, whose statistics cannot be kept together.
+
+    Args:
+        root: the module, which is changed.
+
+    Returns:
+        The module.
+
+    >>> import weft as wf
+    >>> net = replace_all_batch_norm_modules_(wf.nn.Sequential(wf.nn.BatchNorm1d(2)))
+    >>> len(list(net.buffers()))
+    0
+    """
+    for module in root.modules():
+        if hasattr(module, "num_batches_tracked") and hasattr(module, "running_mean"):
+            normalising: Normalising = module
+            normalising.track_running_stats = False
+            normalising.running_mean = normalising.running_var = None
+            normalising.num_batches_tracked = None
+    return root
+
+
 class Swappable(Protocol):
     """What is needed of a module here."""
 
