@@ -106,3 +106,9 @@ def test_parameters_that_wait_have_the_type_that_is_asked_for():
     layer = nn.LazyBatchNorm1d(device="cpu", dtype=wf.float64)
     for name in ("weight", "bias", "running_mean", "running_var"):
         assert getattr(layer, name).dtype == wf.float64
+
+
+def test_another_type_before_the_first_input():
+    layer = nn.LazyConv1d(3, 2).double()
+    layer(wf.ones(1, 2, 5, dtype=wf.float64)).sum().backward()
+    assert layer.weight.dtype == layer.weight.grad.dtype == wf.float64

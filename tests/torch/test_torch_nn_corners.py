@@ -240,3 +240,33 @@ def test_channels_of_instance_norm(rank, batch):
             kind(4)(x)
         with pytest.raises((ValueError, RuntimeError)):
             kind(4, affine=True)(x)
+
+
+@pytest.mark.parametrize("dtype", ["float32", "complex64"])
+@pytest.mark.parametrize("kind", ["matrix_exp", "cayley", "householder"])
+@pytest.mark.parametrize("shape", [(4, 4), (5, 3), (3, 5)])
+@pytest.mark.parametrize("free", [True, False])
+def test_orthogonal_weights(dtype, kind, shape, free):
+    complex_parts = 1j if dtype == "complex64" else 0
+
+    def run(m):
+        def matrix(seed):
+            drawn = np.random.default_rng(seed).normal(size=(2, *shape))
+            return m.tensor((drawn[0] + complex_parts * drawn[1]).astype(dtype))
+
+        layer = m.nn.Linear(*shape[::-1], bias=False)
+        layer.weight = m.nn.Parameter(matrix(0))
+        orthogonal = m.nn.utils.parametrizations.orthogonal
+        orthogonal(layer, "weight", kind, use_trivialization=free)
+        found = [layer.weight]
+        if free or kind == "householder":
+            layer.weight = matrix(1)
+            found.append(layer.weight)
+        (layer.weight * matrix(2)).sum().abs().backward()
+        m.optim.SGD(layer.parameters(), lr=0.1).step()
+        return [*found, layer.weight]
+
+    if kind == "householder" and complex_parts:
+        refused(run, ValueError)
+    else:
+        alike(run, atol=1e-5)

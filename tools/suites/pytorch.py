@@ -34,6 +34,7 @@ MODULES = {
     "torch.autograd.forward_ad": "weft.autograd.forward_ad",
     "torch.random": "weft",
     "torch.nn.modules": "weft.nn",
+    "torch.nn.functional.grad": "weft.nn.grad",
     "torch.nn.modules.activation": "weft.nn",
     "torch.nn.modules.batchnorm": "weft.nn.normalization",
     "torch.nn.modules.conv": "weft.nn.convolution",

@@ -34,7 +34,8 @@ EXCLUSIONS = (
     Exclusion(
         "sparse tensors",
         r"[Ss]parse(?!_grad_False|.*Adam)|_(coo|csr|csc|bsr|bsc)\b",
-        r"\b(torch\.sparse|sparse_(coo|csr|csc|bsr|bsc)|to_sparse|sparse_dim|to_dense|is_sparse_csr)",
+        r"\b(torch\.sparse|sparse_(coo|csr|csc|bsr|bsc)|to_sparse|sparse_dim|to_dense|is_sparse_csr)"
+        r"|no attribute '_indices'",
     ),
     Exclusion("named tensors", r"[Nn]amed_?[Tt]ensor", r"align_to|'names'|refine_names|rename_"),
     Exclusion(
@@ -44,7 +45,7 @@ EXCLUSIONS = (
     ),
     Exclusion(
         "pickle, and with it modules that are saved whole",
-        r"pickle|_serialization\b|post_hook_backward_compatibility",
+        r"pickle|_serialization\b|_backcompat\b|hook_backward_compat",
         r"[Pp]ickl|save: expected tensors, numbers or texts",
     ),
     Exclusion(
@@ -55,6 +56,7 @@ EXCLUSIONS = (
     Exclusion(
         "storages and memory layouts as PyTorch's",
         r"storage|channels_last|memory_format|_mkldnn|_nhwc|share_memory|test_Dropout[23]?d?_cpu"
+        r"|pool(2d|ing)_bfloat16|output_size_one|batchnorm_non_contig|upsamplingTrilinear3d"
         r"|empty_strided|tensor_set|not_memory_dense|stride_proparation",
         r"[Ss]torage|is_mkldnn|mkldnn|memory_format|no attribute 'set_'|empty_strided",
     ),
@@ -69,6 +71,19 @@ EXCLUSIONS = (
     Exclusion(
         "a margin of random means that PyTorch's own draws exceed, too: for 31 of 200 seeds",
         r"test_Dropout1d_cpu",
+    ),
+    Exclusion(
+        "refusals of gradients where a tensor was changed in place: Weft has what they need",
+        r"MaxPool\dd_indices|_inplace_with_neg_|module_apply_inplace_op|test_hook_inplace",
+    ),
+    Exclusion(
+        "queries that see no key: they take nothing, as in later versions of PyTorch; NaN in these",
+        r"test_scaled_dot_product_attention_\dD_input_dim_[34]D_attn_mask_"
+        r"|test_multihead_attention_average_attn_weights|test_transformerencoderlayer_cpu",
+    ),
+    Exclusion(
+        "what later versions of PyTorch refuse, too",
+        r"test_multihead_attn_fast_path_query_and_bias_have_different_dtypes",
     ),
     Exclusion(
         "layers that are newer than the suite's tables of them",

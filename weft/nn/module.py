@@ -154,13 +154,13 @@ class Module(Stateful):
     def _cast(
         self, dtype: DType, which: Literal["floating", "inexact", "all"] = "floating"
     ) -> Self:
-        for tensor in self._tensors():
-            if which != "all" and not getattr(tensor.dtype, f"is_{which}"):
-                continue
-            if isinstance(tensor, Uninitialized):
-                tensor.recast(dtype)
-            else:
-                with no_grad():
+        with no_grad():
+            for tensor in self._tensors():
+                if which != "all" and not getattr(tensor.dtype, f"is_{which}"):
+                    continue
+                if isinstance(tensor, Uninitialized):
+                    tensor.recast(dtype)
+                else:
                     tensor.replace(converted(tensor.lazy, dtype))
         return self
 

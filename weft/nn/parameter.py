@@ -125,7 +125,10 @@ class Uninitialized(Tensor):
 
     def recast(self, dtype: DType) -> None:
         """Have another element type once there is a value."""
-        self._show(cast(self.shown, dtype))
+        trained = self.requires_grad
+        with no_grad():
+            self._show(cast(self.shown, dtype))
+        self.requires_grad_(trained)
 
     def __repr__(self) -> str:
         return f"<{type(self).__name__}>"

@@ -5,12 +5,14 @@ from __future__ import annotations
 from typing import Any, TypeVar
 
 from weft.eager.creation import zeros
-from weft.eager.factoring import orgqr, qr_of
+from weft.eager.factoring import geqrf, orgqr, qr_of
 from weft.eager.joining import cat
 from weft.eager.movement import tril
+from weft.eager.placing import where
 from weft.eager.sequence import eye
 from weft.eager.solving import matrix_exp, solve
 from weft.errors import ArgumentError, ShapeError
+from weft.ir.shape import show
 from weft.nn.module import Module
 from weft.nn.parameter import Buffer
 from weft.nn.utils.parametrize import register_parametrization
@@ -110,6 +112,7 @@ class _Orthogonal(Module):
     def __init__(self, weight: Any, kind: str, is_free: bool) -> None:
         super().__init__()
         self.kind = kind
+        self.shape = tuple(weight.shape)
         n = max(weight.shape[-2:])
         start = eye(n, dtype=weight.dtype).expand(*weight.shape[:-2], n, n)
         self.register_buffer("base", Buffer(start) if is_free else None)
@@ -126,11 +129,19 @@ class _Orthogonal(Module):
         """What gives an orthogonal matrix; of another one, its orthogonal factor.
 
         Raises:
-            NotImplementedError: only a base can be moved there.
+            NotImplementedError: of `matrix_exp` and `cayley`, only a base can be moved there.
+            ArgumentError: another shape.
         """
-        if self.base is None:
+        if value.shape != self.shape:
+            raise ArgumentError(
+                f"orthogonal: expected {show(self.shape)}, got {show(value.shape)}{at_user_line()}"
+            )
+        if self.base is None and self.kind != "householder":
             raise NotImplementedError("orthogonal: use_trivialization=False takes no values")
         tall = value.mT if value.shape[-2] < value.shape[-1] else value
+        if self.base is None:
+            found = _reflecting(tall)
+            return found if tall is value else found.mT
         k = tall.shape[-1]
         q, r = qr_of(tall, "complete")
         signs = r.diagonal(dim1=-2, dim2=-1).sign()
@@ -147,7 +158,7 @@ def _turned(x: Any, kind: str) -> Any:
     lower = tril(x)
     if n != k:
         lower = cat([lower, zeros((*x.shape[:-2], n, n - k), dtype=x.dtype)], -1)
-    skew = lower - lower.mT
+    skew = lower - lower.mH
     if kind == "matrix_exp":
         turned = matrix_exp(skew)
     else:
@@ -164,6 +175,14 @@ def _reflected(x: Any) -> Any:
     return orgqr(below, scales) * signs[..., None, :]
 
 
+def _reflecting(x: Any) -> Any:
+    """What `_reflected` makes the orthogonal factor of matrices of."""
+    found, scales = geqrf(x)
+    signs = found.diagonal(dim1=-2, dim2=-1).sign()
+    found.diagonal(dim1=-2, dim2=-1).copy_(signs * where(scales == 0, -1.0, 1.0))
+    return found
+
+
 def orthogonal(
     module: M, name: str = "weight", orthogonal_map: str | None = None, *,
     use_trivialization: bool = True,
@@ -177,7 +196,7 @@ def orthogonal(
             values be assigned.
 
     Raises:
-        ArgumentError: another map.
+        ArgumentError: another map, or `householder` of complex matrices.
         ShapeError: no matrices.
 
     Source: Lezcano-Casado, "Trivializations for Gradient-Based Optimization on Manifolds" (2019).
@@ -197,6 +216,11 @@ def orthogonal(
     if kind not in _MAPS:
         raise ArgumentError(
             f"orthogonal: expected orthogonal_map {', '.join(_MAPS)}, got {kind!r}{at_user_line()}"
+        )
+    if kind == "householder" and weight.is_complex():
+        raise ArgumentError(
+            f"orthogonal: householder takes no complex numbers; orthogonal_map='matrix_exp' does"
+            f"{at_user_line()}"
         )
     made = _Orthogonal(weight, kind, use_trivialization)
     return register_parametrization(module, name, made, unsafe=True)
