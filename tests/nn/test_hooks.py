@@ -115,3 +115,22 @@ def test_a_hook_registers_something_else():
     with nn.register_module_module_registration_hook(lambda m, name, entry: replaced):
         module = nn.Sequential(nn.Linear(2, 2))
     assert module[0] is replaced
+
+
+class Both(nn.Module):
+    def forward(self, x, y):
+        return x * 2, y * 3
+
+
+def test_backward_hooks_see_each_pass_for_itself_and_all_gradients_at_once():
+    module, seen = Both(), []
+    module.register_full_backward_pre_hook(lambda m, gs: tuple(g and g * 10 for g in gs))
+    module.register_full_backward_hook(
+        lambda m, xs, ys: seen.append([None if g is None else g.item() for g in (*xs, *ys)])
+    )
+    x, y = (wf.ones(1, requires_grad=True) for _ in range(2))
+    one, other = module(x, y)
+    (one + other).backward(retain_graph=True)
+    (one + other * 2).backward(retain_graph=True)
+    one.backward()
+    assert seen == [[20, 30, 10, 10], [20, 60, 10, 20], [20, 0, 10, None]]

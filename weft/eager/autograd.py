@@ -8,7 +8,8 @@ from typing import Any
 import numpy as np
 
 from weft.eager.anomaly import check_gradients
-from weft.eager.call import cast, lazy_of, wrap
+from weft.eager.around import around
+from weft.eager.call import cast, lazy_of, unowned, wrap
 from weft.eager.creation import zeros_like
 from weft.eager.custom import Custom
 from weft.eager.handle import Handle
@@ -16,7 +17,7 @@ from weft.eager.hook import Afterwards, backward_pass
 from weft.eager.lazy import Lazy, trace
 from weft.eager.mode import Setting
 from weft.eager.turning import turned
-from weft.eager.walk import Given, History, Starts, add_to, history, seen, unowned, walk
+from weft.eager.walk import Given, History, Starts, add_to, history, seen, walk
 from weft.errors import GradientError, ShapeError
 from weft.ir.shape import known, show, size
 from weft.ops.base import at_user_line
@@ -174,12 +175,18 @@ def _accumulate(x: Lazy, g: Lazy) -> None:
     tensor = None if reference is None else reference()
     if tensor is None:
         return
+    node = None if x.leaf is None else around(x)
     if x.leaf is not None:
         g = seen(x, g)
-    add_to(tensor, turned(g))
+    for part in [g] if node is None else node.begin([g]):
+        if part is not None:
+            add_to(tensor, turned(part))
+            g = part
     for hook in list((x.hooks or {}).values()):
         if isinstance(hook, Afterwards):
             hook.function(tensor)
+    if node is not None:
+        node.end((), [g])
 
 
 def _free(past: History) -> None:

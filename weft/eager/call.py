@@ -147,6 +147,13 @@ def cast(lazy: Lazy, dtype: DType) -> Lazy:
     return trace.now.record(op_plan(CAST, (lazy.type,), {"dtype": dtype}), (lazy,))[0]
 
 
+def unowned(lazy: Lazy) -> Lazy:
+    """A value that no tensor shows: itself, or one that equals it."""
+    if not lazy.is_live:
+        return lazy
+    return trace.now.record(op_plan(REGISTRY["identity"], (lazy.type,), {}), (lazy,))[0]
+
+
 def converted(lazy: Lazy, dtype: DType) -> Lazy:
     """`cast` where a user asks for it: imaginary parts may be lost, of which a warning tells."""
     if lazy.type.dtype.is_complex and dtype.kind not in "bc":

@@ -97,7 +97,7 @@ class Afterwards:
         self.function = function
 
 
-def add(lazy: Lazy, hook: Callable[..., Any] | Retain | Afterwards) -> RemovableHandle:
+def add(lazy: Lazy, hook: Any) -> RemovableHandle:
     """Enter a hook for the gradient of a value."""
     if lazy.hooks is None:
         lazy.hooks = {}

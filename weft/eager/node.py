@@ -3,9 +3,15 @@
 from __future__ import annotations
 
 import functools
+from collections.abc import Callable
 from typing import Any
 
+from weft.eager.around import around_of, entered
+from weft.eager.call import lazy_of, unowned, wrap
+from weft.eager.hook import RemovableHandle, backward_pass
 from weft.eager.lazy import Lazy
+from weft.eager.turning import turned
+from weft.eager.walk import pull_all, results
 
 
 class Node:
@@ -36,6 +42,63 @@ class Node:
         if leaf is None:
             raise AttributeError(f"{self.name()}: only AccumulateGrad has a variable")
         return leaf()
+
+    @property
+    def metadata(self) -> dict[Any, Any]:
+        """A dictionary for whatever a program wants to remember here."""
+        return around_of(self._lazy).metadata
+
+    def register_prehook(self, hook: Callable[[tuple[Any, ...]], Any]) -> RemovableHandle:
+        """Call `hook(gradients)` in each backward pass that goes through here, before it does.
+
+        The gradients are those of the results, `None` where there is none; a tuple that the hook
+        returns replaces them.
+
+        Example:
+            >>> import weft as wf
+            >>> x = wf.ones(2, requires_grad=True)
+            >>> y = x * 3
+            >>> handle = y.grad_fn.register_prehook(lambda gs: (gs[0] * 10,))
+            >>> y.sum().backward()
+            >>> x.grad.tolist()
+            [30.0, 30.0]
+        """
+        return entered(around_of(self._lazy).before, hook)
+
+    def register_hook(self, hook: Callable[[tuple[Any, ...], tuple[Any, ...]], Any]) -> Any:
+        """Call `hook(inputs, results)` in each backward pass that has gone through here.
+
+        It is given the gradients of the inputs, which a tuple that it returns replaces, and those
+        of the results. An input that was there twice has its whole gradient at its first place.
+
+        Example:
+            >>> import weft as wf
+            >>> x = wf.ones(1, requires_grad=True)
+            >>> y = x * 3
+            >>> handle = y.grad_fn.register_hook(lambda xs, ys: print(xs[0], ys[0]))
+            >>> y.backward()
+            tensor([3.]) tensor([1.])
+        """
+        return entered(around_of(self._lazy).after, hook)
+
+    def __call__(self, *gradients: Any) -> Any:
+        """Pull gradients of the results back to the inputs, of which `None` have none.
+
+        Raises:
+            TypeError: not one for each result.
+        """
+        record = self._lazy.record
+        if self._lazy.leaf is not None or record is None:
+            raise TypeError(f"{self.name()}: accumulates a gradient, and gives none")
+        places = results(self._lazy)
+        if len(gradients) != len(places):
+            text = f"{self.name()}: expected {len(places)} arguments, got {len(gradients)}"
+            raise TypeError(text)
+        given = [None if g is None else turned(lazy_of(g)) for g in gradients]
+        with backward_pass():
+            gs = pull_all(record.outputs, given)
+        shown = tuple([None if g is None else wrap(unowned(turned(g))) for g in gs])
+        return shown[0] if len(shown) == 1 else shown
 
     def _identity(self) -> int:
         return id(self._lazy if self._lazy.record is None else self._lazy.record)

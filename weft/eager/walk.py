@@ -7,11 +7,12 @@ functions of the user want to see what flows, the way is cut there into several.
 from __future__ import annotations
 
 import weakref
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from weft.eager.call import cast, lazy_of, wrap
+from weft.eager.around import Around, around
+from weft.eager.call import cast, lazy_of, unowned, wrap
 from weft.eager.custom import Custom
 from weft.eager.handle import Retain
 from weft.eager.hook import Afterwards, backward_pass
@@ -163,18 +164,75 @@ def walk(starts: Starts, xs: Sequence[Lazy], past: History) -> list[Lazy | None]
             continue
         if first.record not in ways.records:
             continue  # it is one of `xs`, and behind it is none
-        if isinstance(first, Custom):
-            pieces.spread(first.call.pull({x.index: x for x in group}, known))
+        hooks = around(first)
+        if hooks is not None:
+            pieces.spread(_through(group, known, hooks))
+        elif isinstance(first, Custom):
+            pieces.spread(pull_call(group, known))
         else:
             pieces.spread([(first, known[first.index])], skip=first)
     return [pieces.total(x) for x in xs]
+
+
+def pull_call(group: Sequence[Lazy], gs: Mapping[int, Lazy]) -> list[tuple[Lazy, Lazy]]:
+    """Record the gradients of the inputs of one call, results of which are `group`."""
+    first = group[0]
+    if isinstance(first, Custom):
+        return first.call.pull({x.index: x for x in group}, gs)
+    assert first.record is not None
+    inputs = list(dict.fromkeys([x for x in first.record.inputs if x.tracked]))
+    starts = [(y, gs[y.index]) for y in group if y.index in gs]
+    return list(zip(inputs, _record(starts, inputs, inputs), strict=True))
+
+
+def arguments(y: Lazy) -> Sequence[Lazy | None]:
+    """What a value was computed from, `None` where no gradient flows; of a leaf, nothing."""
+    if isinstance(y, Custom):
+        return y.call.inputs
+    if y.leaf is not None or y.record is None:
+        return ()
+    return [x if x.tracked else None for x in y.record.inputs]
+
+
+def results(y: Lazy) -> Sequence[int | None]:
+    """For each result of what gave a value, which it is among those that gradients flow through."""
+    if isinstance(y, Custom):
+        return y.call.places
+    return range(1 if y.record is None else len(y.record.plan.types))
+
+
+def pull_all(group: Sequence[Lazy], gs: Sequence[Lazy | None]) -> list[Lazy | None]:
+    """Record the gradient of each argument of one call from those of all its results.
+
+    An argument that is there twice has its whole gradient at its first place, unless a function of
+    the user's own says otherwise.
+    """
+    places = results(group[0])
+    given = {p: g for p, g in zip(places, gs, strict=True) if p is not None and g is not None}
+    pairs = pull_call(group, given) if given else []
+    found: list[Lazy | None] = []
+    for x in arguments(group[0]):
+        at = next((i for i, (y, _) in enumerate(pairs) if y is x), None)
+        found.append(None if at is None else pairs.pop(at)[1])
+    return found
+
+
+def _through(
+    group: Sequence[Lazy], known: Mapping[int, Lazy], hooks: Around
+) -> list[tuple[Lazy, Lazy]]:
+    """The gradients of the inputs of one call as the hooks around it leave them."""
+    gs = hooks.begin([None if p is None else known.get(p) for p in results(group[0])])
+    found = hooks.end(pull_all(group, gs), gs)
+    pairs = zip(arguments(group[0]), found, strict=True)
+    return [(x, g) for x, g in pairs if x is not None and g is not None]
 
 
 def _groups(cuts: Sequence[Lazy]) -> list[list[Lazy]]:
     """Values where pieces begin, latest first; results of one function together."""
     groups: dict[Any, list[Lazy]] = {}
     for x in cuts:
-        groups.setdefault(x.record if isinstance(x, Custom) else x, []).append(x)
+        together = isinstance(x, Custom) or around(x) is not None
+        groups.setdefault(x.record if together else x, []).append(x)
 
     def serial(group: list[Lazy]) -> int:
         record = group[0].record
@@ -200,7 +258,7 @@ def seen(x: Lazy, g: Lazy) -> Lazy:
         return g
     hooks = list(x.hooks.values())
     for hook in hooks:
-        if not isinstance(hook, Retain | Afterwards):
+        if not isinstance(hook, Retain | Afterwards | Around):
             g = _changed(hook, g)
     for hook in hooks:
         tensor = hook.tensor() if isinstance(hook, Retain) else None
@@ -222,13 +280,6 @@ def _changed(hook: Callable[[Any], Any], g: Lazy) -> Lazy:
             f"None, got {show(changed.type.shape)}{at_user_line()}"
         )
     return turned(changed)
-
-
-def unowned(lazy: Lazy) -> Lazy:
-    """A value that no tensor shows: itself, or one that equals it."""
-    if not lazy.is_live:
-        return lazy
-    return trace.now.record(op_plan(REGISTRY["identity"], (lazy.type,), {}), (lazy,))[0]
 
 
 def add(x: Lazy, y: Lazy) -> Lazy:

@@ -6,9 +6,10 @@ import warnings
 from collections.abc import Callable
 from typing import Any, Final
 
+from weft.eager.around import around_of, entered
 from weft.eager.call import recorded, wrap
 from weft.eager.handle import Handle
-from weft.eager.hook import RemovableHandle, add
+from weft.eager.hook import RemovableHandle
 from weft.errors import GradientError
 from weft.ir.node import Value
 from weft.nn.tree import ON_REGISTRATION, Tree
@@ -225,8 +226,8 @@ class Hooked(Tree):
         return output if gradients is None else gradients.outputs(output)
 
 
-def _passed(x: Value) -> Value:
-    return catalogue.identity(x)
+def _passed(*xs: Value) -> list[Value]:
+    return [catalogue.identity(x) for x in xs]
 
 
 _pass: Final = recorded(_passed)
@@ -238,21 +239,15 @@ class Passage:
     def __init__(self, module: Any, hooks: Hooks) -> None:
         self._module = module
         self._hooks = hooks
-        self._grad_input: dict[int, Any] = {}
-        self._grad_output: dict[int, Any] = {}
+        self._grad_output: tuple[Any, ...] | None = None  # while a backward pass is in the module
         self._inputs = 0
-        self._input_places: list[int] = []
-        self._output_places: list[int] = []
-        self._outputs = 0
+        self._any_input = False
 
     def inputs(self, args: tuple[Any, ...]) -> tuple[Any, ...]:
         """The arguments, so that their gradients are seen."""
-        self._inputs = len(args)
         found = list(args)
-        for i, x in enumerate(args):
-            if isinstance(x, Handle) and x.lazy.tracked:
-                self._input_places.append(i)
-                found[i] = self._watched(x, i, self._on_input)
+        self._inputs = len(args)
+        self._any_input = self._watch(found, self._on_inputs)
         return tuple(found)
 
     def outputs(self, output: Any) -> Any:
@@ -265,76 +260,61 @@ class Passage:
                 f"should be a Tensor or a tuple of Tensors, got {type(output).__name__}"
             )
             warnings.warn(text, UserWarning, stacklevel=4)
-        self._outputs = len(found)
-        for i, y in enumerate(found):
-            if isinstance(y, Handle) and y.lazy.tracked:
-                self._output_places.append(i)
-                found[i] = self._watched(y, i, self._on_output)
+        self._watch(found, self._on_outputs)
         return type(output)(found) if several else found[0]
 
-    def _watched(self, x: Any, place: int, see: Callable[[int, Any], Any]) -> Any:
-        lazy = _pass.record((x,), {})[0]
-        add(lazy, lambda g: see(place, g))
-        return wrap(lazy, x)
+    def _watch(self, values: list[Any], see: Callable[[tuple[Any, ...]], Any]) -> bool:
+        """Put in place of tensors others of which `see` is shown all gradients at once."""
+        places = [i for i, x in enumerate(values) if isinstance(x, Handle) and x.lazy.tracked]
+        if not places:
+            return False
+        count = len(values)
 
-    def _on_output(self, place: int, g: Any) -> Any:
-        self._grad_output[place] = g
-        if len(self._grad_output) < len(self._output_places):
-            return None
-        changed: Any = None
+        def seen(gs: tuple[Any, ...]) -> tuple[Any, ...]:
+            known = dict(zip(places, gs, strict=True))
+            found = see(tuple([known.get(i) for i in range(count)]))
+            return tuple([found[i] for i in places])
+
+        lazies = _pass.record([values[i] for i in places], {})
+        entered(around_of(lazies[0]).before, seen)
+        for i, lazy in zip(places, lazies, strict=True):
+            values[i] = wrap(lazy, values[i])
+        return True
+
+    def _on_outputs(self, gs: tuple[Any, ...]) -> tuple[Any, ...]:
         for hook in list(self._hooks.backward_before.values()):
-            given = hook(self._module, self._all_outputs())
-            changed = self._settled(given, self._grad_output, self._outputs)
-        if not self._input_places:
-            for hook in list(self._hooks.backward.values()):
-                given = hook(self._module, (None,) * self._inputs, self._all_outputs())
-                self._check_none(given)
-        return changed
-
-    def _check_none(self, given: Any) -> None:
-        """Refuse gradients by inputs that need none.
-
-        Raises:
-            GradientError: there are some.
-        """
-        if given is not None and any([g is not None for g in _several(given)]):
-            raise GradientError(
-                f"{type(self._module).__name__}: a backward hook gave a gradient where no input "
-                f"requires gradient; return None{at_user_line()}"
-            )
-
-    def _on_input(self, place: int, g: Any) -> Any:
-        self._grad_input[place] = g
-        if len(self._grad_input) < len(self._input_places):
-            return None
-        changed: Any = None
+            gs = self._settled(hook(self._module, gs), gs)
+        if self._any_input:
+            self._grad_output = gs
+            return gs
         for hook in list(self._hooks.backward.values()):
-            found = tuple([self._grad_input.get(i) for i in range(self._inputs)])
-            given = hook(self._module, found, self._all_outputs())
-            changed = self._settled(given, self._grad_input, self._inputs)
-        return changed
+            given = hook(self._module, (None,) * self._inputs, gs)
+            if given is not None and any([g is not None for g in _several(given)]):
+                raise GradientError(
+                    f"{type(self._module).__name__}: a backward hook gave a gradient where no "
+                    f"input requires gradient; return None{at_user_line()}"
+                )
+        return gs
 
-    def _all_outputs(self) -> tuple[Any, ...]:
-        return tuple([self._grad_output.get(i) for i in range(self._outputs)])
+    def _on_inputs(self, gs: tuple[Any, ...]) -> tuple[Any, ...]:
+        through, self._grad_output = self._grad_output, None
+        if through is None:  # as where a gradient is differentiated again
+            return gs
+        for hook in list(self._hooks.backward.values()):
+            gs = self._settled(hook(self._module, gs, through), gs)
+        return gs
 
-    def _settled(self, changed: Any, grads: dict[int, Any], count: int) -> Any:
-        """The one gradient that a hook gave instead, entered in `grads`."""
-        if changed is None:
-            return None
-        given = _several(changed)
-        if len(given) != count:
+    def _settled(self, given: Any, before: tuple[Any, ...]) -> tuple[Any, ...]:
+        """The gradients that a hook gave instead, if it did."""
+        if given is None:
+            return before
+        found = _several(given)
+        if len(found) != len(before):
             raise GradientError(
                 f"{type(self._module).__name__}: a backward hook gave another number of gradients: "
-                f"got {len(given)}, but expected {count}{at_user_line()}"
+                f"got {len(found)}, but expected {len(before)}{at_user_line()}"
             )
-        if len(grads) != 1:
-            raise GradientError(
-                f"{type(self._module).__name__}: a backward hook can replace the gradient of one "
-                f"tensor, not of {len(grads)}{at_user_line()}"
-            )
-        place = next(iter(grads))
-        grads[place] = given[place]
-        return grads[place]
+        return found
 
 
 def _several(x: Any) -> tuple[Any, ...]:
