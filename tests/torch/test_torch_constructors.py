@@ -49,6 +49,16 @@ MADE = [
     lambda m: m.bernoulli(m.ones(2), out=m.zeros(2, dtype=m.int32)),
     lambda m: m.all(m.ones(2, 2), 0, out=m.zeros(2, dtype=m.uint8)),
     lambda m: m.zeros(2).random_(0, 1),
+    lambda m: m.gradient(m.tensor([1j, 2, 5]), spacing=2j)[0],
+    lambda m: m.tensor([True, False]).scatter(
+        0, m.tensor([0, 1]), m.tensor([False, True]), reduce="multiply"
+    ),
+    lambda m: m.tensor([True, False]).scatter(
+        0, m.tensor([0, 1]), m.tensor([False, True]), reduce="add"
+    ),
+    lambda m: m.tensor([True, True]).scatter_reduce(
+        0, m.tensor([0, 0]), m.tensor([False, True]), "prod"
+    ),
 ]
 
 
@@ -89,6 +99,12 @@ REFUSED = [
     lambda m: m.neg(m.ones(3), out=m.zeros(3, dtype=m.float64)),
     lambda m: m.all(m.ones(2, 2), 0, out=m.zeros(2)),
     lambda m: m.argmax(m.ones(3), out=m.zeros(())),
+    lambda m: type("Foo", (m.FloatTensor,), {}),
+    lambda m: m.zeros(2).as_subclass(list),
+    lambda m: m.ones(2).map_(m.ones(3), max),
+    lambda m: m.ones(2, 2).map_(m.ones(3, 2, 2), max),
+    lambda m: (x := m.ones(2), x.numpy(), x.resize_(3)),
+    lambda m: m.from_numpy(np.ones(2)).resize_(3),
     lambda m: m.max(m.ones(3), 0, out=(m.zeros(()), m.zeros((), dtype=m.int32))),
 ]
 
@@ -190,6 +206,36 @@ def test_numbers_are_drawn_beside_the_stream():
         with wf.fork_rng(enabled=False):
             assert m.rand(3).tolist() == inside.tolist()
     assert wf.rand(3).tolist() != inside.tolist()
+
+
+def test_the_memory_of_a_file(tmp_path):
+    path = tmp_path / "file"
+    for m in (torch, wf):
+        x = m.from_file(str(path), shared=True, size=3, dtype=m.int32)
+        x.copy_(m.tensor([1, 2, 3], dtype=m.int32))
+        assert x.tolist() == [1, 2, 3]
+    assert np.fromfile(path, np.int32).tolist() == [1, 2, 3]
+    copied = wf.from_file(path, size=3, dtype=wf.int32)
+    assert copied.add_(1).tolist() == [2, 3, 4] and np.fromfile(path, np.int32).tolist() == [
+        1,
+        2,
+        3,
+    ]
+    with pytest.raises(wf.errors.AliasError, match="from_file: expected 4 elements of int32"):
+        wf.from_file(path, size=4, dtype=wf.int32)
+
+
+def test_a_tensor_of_another_class():
+    class Named(wf.Tensor):
+        name = "it"
+
+    x = wf.ones(2, requires_grad=True)
+    named = (x * 2).as_subclass(Named)
+    named.sum().backward()
+    assert type(named) is Named and named.name == "it" and x.grad.tolist() == [2, 2]
+    y = wf.zeros(2)
+    y.as_subclass(Named)[0] = 5
+    assert y.tolist() == [5, 0] and Named().shape == (0,)
 
 
 def test_devices_have_numbers():

@@ -12,7 +12,8 @@ from weft.eager.call import lazy_of, leaf
 from weft.eager.handle import Handle
 from weft.eager.inplace import write
 from weft.eager.lazy import Array, array_of
-from weft.errors import DTypeError, GradientError
+from weft.errors import DTypeError, GradientError, ShapeError
+from weft.ir.shape import show
 from weft.ops.base import at_user_line
 
 
@@ -21,6 +22,7 @@ def _mapped(x: Handle, name: str, others: tuple[Any, ...], function: Callable[..
 
     Raises:
         DTypeError: no function, or one that gives no numbers.
+        ShapeError: others that do not broadcast to the shape of `x`.
         GradientError: a tensor needs a gradient, which would not flow.
     """
     if not callable(function):
@@ -31,7 +33,11 @@ def _mapped(x: Handle, name: str, others: tuple[Any, ...], function: Callable[..
             f"{at_user_line()}"
         )
     old = x.array
-    wide = [np.broadcast_to(array_of(lazy_of(y)), dims_of(x)) for y in others]
+    try:
+        wide = [np.broadcast_to(array_of(lazy_of(y)), dims_of(x)) for y in others]
+    except ValueError:
+        text = f"{name}: expected tensors that broadcast to shape {show(dims_of(x))}"
+        raise ShapeError(text + at_user_line()) from None
     rows = zip(*[np.asarray(a).reshape(-1).tolist() for a in (old, *wide)], strict=True)
     try:
         found: Array = np.array([function(*row) for row in rows], old.dtype).reshape(old.shape)

@@ -202,6 +202,10 @@ def _scattered(x: Value, index: Value, source: Value, *, axis: int, combine: str
 
 def _scatter(name: str, x: Any, dim: Any, index: Any, source: Any, combine: str) -> Tensor:
     check_same_type(name, x, source)
+    if combine != "set" and lazy_of(x).type.dtype is bool_:  # a product is "and", a sum "or"
+        bytes_, put = (wrap(as_type(lazy_of(y, bool_), uint8), kind_of(x)) for y in (x, source))
+        both = {"multiply": "min", "add": "max"}.get(combine, combine)
+        return _scatter(name, bytes_, dim, index, put, both).bool()
     lazy, places = _row(lazy_of(x)), _row(indices(name, index))
     at = axis_of(name, dim, rank_of(lazy))
     if 0 in known(places.type.shape):

@@ -24,7 +24,7 @@ from weft.eager.lens import (
     reshaped,
     show,
 )  # fmt: skip
-from weft.errors import GradientError, ShapeError
+from weft.errors import DTypeError, GradientError, ShapeError
 from weft.ir.dtype import DType, as_dtype
 from weft.ir.shape import show as text
 from weft.ops.base import REGISTRY, at_user_line
@@ -394,6 +394,19 @@ class Shaping(Handle):
                 f"detach_: a view cannot be detached in place; use detach(){at_user_line()}"
             )
         return self.become(detach(self))
+
+    def as_subclass(self, cls: type[Any]) -> Any:
+        """The same memory as a tensor of another class, without a call of its `__init__`.
+
+        Raises:
+            DTypeError: it is no class of tensors.
+        """
+        if not issubclass(cls, Handle):
+            text = f"as_subclass: expected a class of tensors, got {cls.__name__}"
+            raise DTypeError(text + at_user_line())
+        found: Any = self.view_as(self)
+        found.__class__ = cls
+        return found
 
     def view_as(self, other: Any) -> Tensor:
         """`view` in the shape of another tensor."""

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import os
+import pathlib
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from weft.eager.call import leaf
-from weft.eager.creation import array_from, finished, showing, warn_of_read_only
+from weft.eager.creation import array_from, finished, floating, showing, warn_of_read_only
 from weft.eager.device import check_device
 from weft.eager.handle import Handle
 from weft.eager.interchange import from_dlpack, is_capsule
@@ -19,7 +21,7 @@ from weft.ops.base import at_user_line
 if TYPE_CHECKING:
     from weft.eager.tensor import Tensor
 
-__all__ = ["asarray", "frombuffer"]
+__all__ = ["asarray", "from_file", "frombuffer"]
 
 
 def frombuffer(
@@ -55,6 +57,33 @@ def frombuffer(
     array = np.frombuffer(buffer, kind.numpy, count, offset)
     warn_of_read_only("frombuffer", array)
     return showing(array).requires_grad_(requires_grad)
+
+
+def from_file(
+    filename: str | os.PathLike[str], shared: bool = False, size: int = 0, *, dtype: Any = None,
+    device: Any = None, requires_grad: bool = False,
+) -> Tensor:  # fmt: skip
+    """A vector whose memory is a file's, mapped.
+
+    Args:
+        shared: whether changes are written to the file, which is made, or grows, to hold `size`.
+        size: how many elements.
+
+    Raises:
+        AliasError: the file holds fewer.
+    """
+    check_device(device)
+    kind = floating(dtype)
+    path = pathlib.Path(filename)
+    if shared and (not path.exists() or path.stat().st_size < size * kind.size):
+        with path.open("ab") as file:
+            file.truncate(size * kind.size)
+    if path.stat().st_size < size * kind.size:
+        text = f"from_file: expected {size} elements of {kind}, got {path.stat().st_size} bytes"
+        raise AliasError(text + at_user_line())
+    mode: Any = "r+" if shared else "c"
+    mapped = np.memmap(path, np.uint8, mode, shape=(size * kind.size,)) if size else np.empty(0)
+    return showing(np.asarray(mapped).view(kind.numpy)).requires_grad_(requires_grad)
 
 
 def asarray(

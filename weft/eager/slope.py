@@ -82,9 +82,9 @@ def slope(x: Any, axis: int, spacing: Any, edge_order: int = 1) -> Any:
         return narrow(x, axis, start, length)
 
     def step(start: int, length: int = 1) -> Any:
-        return steps if isinstance(steps, int | float) else narrow(steps, axis, start, length)
+        return narrow(steps, axis, start, length) if isinstance(steps, Handle) else steps
 
-    if isinstance(steps, int | float):
+    if not isinstance(steps, Handle):
         inner = (at(2, count - 2) - at(0, count - 2)) / (2 * steps)
     else:
         a, b = step(0, count - 2), step(1, count - 2)

@@ -243,7 +243,8 @@ class Striding(Handle):
 
         Raises:
             GradientError: the tensor needs a gradient.
-            ShapeError: a view of other size, unless it is none.
+            ShapeError: a view of other size, unless it is none; or more elements than lie in
+                memory that others see (`numpy()`, `from_numpy`).
 
         Example:
             >>> import weft as wf
@@ -262,6 +263,9 @@ class Striding(Handle):
                 f"resize_: expected a shape that memory can hold, got {shape}{at_user_line()}"
             )
         count = math.prod(shape)
+        if count > math.prod(dims_of(self)) and getattr(self, "lent", False):
+            text = "resize_: others see the memory, which cannot grow; clone() the tensor first"
+            raise ShapeError(text + at_user_line())
         if self.view_of is not None and count not in (0, math.prod(dims_of(self))):
             raise ShapeError(
                 f"resize_: a view keeps its number of elements; clone() it first{at_user_line()}"

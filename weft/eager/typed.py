@@ -28,6 +28,11 @@ class _Typed(type):
         """A tensor of a list's elements, or of a shape whose elements are not said."""
         return of_type(cls.dtype, given, size, device)
 
+    def __new__(mcs, name: str, bases: tuple[type, ...], members: dict[str, Any]) -> _Typed:
+        if bases:
+            raise TypeError(f"{bases[0].__name__} is no class to inherit from; take Tensor")
+        return super().__new__(mcs, name, bases, members)
+
     def __instancecheck__(cls, instance: Any) -> bool:
         return isinstance(instance, Handle) and instance.lazy.type.dtype is cls.dtype
 
