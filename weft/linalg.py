@@ -14,12 +14,15 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from weft.eager.argument import axis_of, dims_of, integer
+from weft.eager.call import lazy_of
 from weft.eager.factoring import cholesky as cholesky
 from weft.eager.factoring import cholesky_ex as cholesky_ex
 from weft.eager.factoring import eig as eig
 from weft.eager.factoring import eigh as eigh
 from weft.eager.factoring import eigvals as eigvals
 from weft.eager.factoring import eigvalsh as eigvalsh
+from weft.eager.factoring import ldl_factor as ldl_factor
+from weft.eager.factoring import ldl_factor_ex as ldl_factor_ex
 from weft.eager.factoring import lu_factor as lu_factor
 from weft.eager.factoring import lu_factor_ex as lu_factor_ex
 from weft.eager.factoring import lu_of as lu
@@ -41,6 +44,7 @@ from weft.eager.shaping import movedim, reshape
 from weft.eager.solving import det as det
 from weft.eager.solving import inv_ex as inv_ex
 from weft.eager.solving import inverse as inv
+from weft.eager.solving import ldl_solve as ldl_solve
 from weft.eager.solving import lstsq as lstsq
 from weft.eager.solving import lu_solve_of as lu_solve
 from weft.eager.solving import matrix_exp as matrix_exp
@@ -51,7 +55,7 @@ from weft.eager.solving import slogdet as slogdet
 from weft.eager.solving import solve as solve
 from weft.eager.solving import solve_ex as solve_ex
 from weft.eager.solving import solve_triangular as solve_triangular
-from weft.errors import ShapeError
+from weft.errors import DTypeError, ShapeError
 from weft.ops.base import at_user_line
 from weft.ops.state import LinAlgError
 
@@ -60,11 +64,11 @@ if TYPE_CHECKING:
 
 __all__ = [
     "LinAlgError", "cholesky", "cholesky_ex", "cond", "cross", "det", "diagonal", "eig", "eigh",
-    "eigvals", "eigvalsh", "householder_product", "inv", "inv_ex", "lstsq", "lu", "lu_factor",
-    "lu_factor_ex", "lu_solve", "matmul", "matrix_exp", "matrix_norm", "matrix_power",
-    "matrix_rank", "multi_dot", "norm", "pinv", "qr", "slogdet", "solve", "solve_ex",
-    "solve_triangular", "svd", "svdvals", "tensorinv", "tensorsolve", "vander", "vecdot",
-    "vector_norm",
+    "eigvals", "eigvalsh", "householder_product", "inv", "inv_ex", "ldl_factor", "ldl_factor_ex",
+    "ldl_solve", "lstsq", "lu", "lu_factor", "lu_factor_ex", "lu_solve", "matmul", "matrix_exp",
+    "matrix_norm", "matrix_power", "matrix_rank", "multi_dot", "norm", "pinv", "qr", "slogdet",
+    "solve", "solve_ex", "solve_triangular", "svd", "svdvals", "tensorinv", "tensorsolve", "vander",
+    "vecdot", "vector_norm",
 ]  # fmt: skip
 
 
@@ -90,8 +94,13 @@ def multi_dot(tensors: Sequence[Any]) -> Tensor:
     """The product of matrices in the order of fewest multiplications.
 
     Raises:
+        DTypeError: matrices of several element types.
         ShapeError: fewer than two, or other ranks: the outer ones may be vectors.
     """
+    kinds = {lazy_of(x).type.dtype: None for x in tensors}
+    if len(kinds) > 1:
+        text = f"multi_dot: expected one element type, got {', '.join(map(str, kinds))}"
+        raise DTypeError(text + at_user_line())
     ranks = [len(dims_of(x)) for x in tensors]
     inner = builtins.all([r == 2 for r in ranks[1:-1]])
     if len(ranks) < 2 or not inner or not {ranks[0], ranks[-1]} <= {1, 2}:

@@ -203,6 +203,68 @@ def test_reflections(lead, m, n, seed):
     close(lambda w, x, t: w.orgqr(x, t), *given)
 
 
+@given(leads, st.integers(1, 6), st.booleans(), st.booleans(), seeds)
+@settings(max_examples=12, deadline=None, phases=[Phase.generate])
+def test_symmetric_factors(lead, n, wide, hermitian, seed):
+    a = np.random.default_rng(seed).normal(size=(*lead, n, n))
+    a = a + 1j * matrix(seed + 1, *lead, n, n) if wide else a
+    b = matrix(seed + 2, *lead, n, 2).astype(a.dtype)
+    turned = np.swapaxes(a, -1, -2)
+    whole = a + (turned.conj() if hermitian else turned)
+
+    def factors(m, a):
+        found = m.linalg.ldl_factor_ex(a, hermitian=hermitian)
+        return found.LD.tril(), found.pivots, found.info
+
+    def solved(m, a, b):
+        found = m.linalg.ldl_factor(a, hermitian=hermitian)
+        return m.linalg.ldl_solve(found.LD, found.pivots, b, hermitian=hermitian)
+
+    close(factors, whole, grad=False)
+    close(solved, whole, b, grad=False)
+    right = wf.tensor(b, requires_grad=True)
+    weights = wf.tensor(matrix(seed, *lead, n, 2))
+    (solved(wf, wf.tensor(whole), right) * weights).sum().abs().backward()
+    other = torch.tensor(b, requires_grad=True)
+    solution = torch.linalg.solve(torch.tensor(whole), other)
+    (solution * torch.tensor(weights.numpy())).sum().abs().backward()
+    np.testing.assert_allclose(right.grad.numpy(), other.grad.numpy(), rtol=1e-5, atol=1e-7)
+
+
+def test_symmetric_factors_broadcast():
+    a, b = wf.tensor(positive(0, 3, 3)), wf.tensor(matrix(1, 4, 3, 2))
+    found = wf.linalg.ldl_solve(*wf.linalg.ldl_factor(a), b)
+    np.testing.assert_allclose((a @ found).numpy(), b.numpy())
+
+
+@given(leads, st.integers(1, 4), st.integers(1, 4), st.booleans(), st.booleans(), seeds)
+@settings(max_examples=8, deadline=None, phases=[Phase.generate])
+def test_products_with_reflections(lead, m, n, left, transpose, seed):
+    values = matrix(seed, *lead, m, n) + 1j * matrix(seed + 1, *lead, m, n)
+    other = matrix(seed, *lead, m, 3) if left else matrix(seed, *lead, 3, m)
+    a, tau = (x.numpy() for x in torch.geqrf(torch.tensor(values)))
+    how = {"left": left, "transpose": transpose}
+    close(lambda w, *xs: w.ormqr(*xs, **how), a, tau, other.astype(a.dtype), grad=False)
+    real = [x.numpy() for x in torch.geqrf(torch.tensor(values.real))]
+    close(lambda w, a, t, c: w.ormqr(a, t, c, **how), *real, other)
+
+
+@pytest.mark.parametrize("shape", [(7, 4), (4, 7), (2, 5, 5)])
+def test_few_of_the_singular_values(shape):
+    *lead, m, n = shape
+    a = wf.tensor(matrix(0, *lead, m, 2) @ matrix(1, *lead, 2, n))
+    for count in (2, 4):
+        u, s, v = wf.svd_lowrank(a, count)
+        assert u.shape == (*lead, m, count) and v.shape == (*lead, n, count)
+        np.testing.assert_allclose((u * s.unsqueeze(-2) @ v.mT).numpy(), a.numpy(), atol=1e-9)
+        np.testing.assert_allclose(s[..., :2].numpy(), wf.linalg.svdvals(a)[..., :2].numpy())
+    u, s, v = wf.pca_lowrank(a)
+    centred = a - a.mean(-2, keepdim=True)
+    np.testing.assert_allclose((u * s.unsqueeze(-2) @ v.mT).numpy(), centred.numpy(), atol=1e-9)
+    less = wf.svd_lowrank(a, 3, M=a / 2).S
+    np.testing.assert_allclose(less[..., 0].numpy(), wf.linalg.svdvals(a)[..., 0].numpy() / 2)
+
+
 def test_eigenvalues_of_any_matrix_are_complex():
     a = matrix(0, 3, 3)
     w, v = wf.linalg.eig(wf.tensor(a))
@@ -251,6 +313,14 @@ ERRORS = [
     (lambda: wf.linalg.tensorsolve(wf.ones(2, 3), wf.ones(2)), ShapeError, "3 right sides"),
     (lambda: wf.orgqr(wf.ones(2, 3), wf.ones(2)), ShapeError, "rows >= columns >= scales"),
     (lambda: wf.renorm(wf.ones(2, 2), 0, 0, 1), DTypeError, "expected p above 0"),
+    (lambda: wf.svd_lowrank(wf.ones(2, 3), 3), ShapeError, "expected q from 0 to 2 and niter"),
+    (lambda: wf.ormqr(wf.eye(3), wf.ones(3), wf.ones(2, 3)), ShapeError, "matrices of m rows"),
+    (lambda: wf.linalg.multi_dot([wf.eye(2), wf.eye(2).double()]), DTypeError, "one element type"),
+    (
+        lambda: wf.linalg.multi_dot([wf.eye(2)] * 2, out=wf.empty(0, dtype=wf.float64)),
+        DTypeError,
+        "multi_dot: out: expected a tensor of float32, got float64",
+    ),
     (lambda: wf.vdot(wf.ones(1), wf.ones(3)), ShapeError, "vdot: expected vectors of one length"),
     (lambda: wf.outer(wf.ones(2, 2), wf.ones(3)), ShapeError, "outer: expected tensors of ranks 1"),
     (lambda: wf.tensordot(wf.eye(2), wf.eye(2), -1), ShapeError, "expected 0 to 2 axes"),

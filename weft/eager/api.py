@@ -12,6 +12,7 @@ from weft.eager import (
     imaginary,
     joining,
     linear,
+    lowrank,
     movement,
     norming,
     number,
@@ -77,6 +78,7 @@ from weft.eager.interchange import from_dlpack
 from weft.eager.joining import *  # noqa: F403
 from weft.eager.limits import can_cast, finfo, iinfo, promote_types, result_type
 from weft.eager.linear import *  # noqa: F403
+from weft.eager.lowrank import *  # noqa: F403
 from weft.eager.mode import (
     autocast,
     enable_grad,
@@ -234,6 +236,7 @@ __all__ += elementary.__all__
 __all__ += factoring.__all__
 __all__ += joining.__all__
 __all__ += linear.__all__
+__all__ += lowrank.__all__
 __all__ += movement.__all__
 __all__ += norming.__all__
 __all__ += reduction.__all__

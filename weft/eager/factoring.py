@@ -12,14 +12,14 @@ from weft.eager.matrices import matrices
 from weft.errors import DTypeError, ShapeError
 from weft.ir.dtype import int32
 from weft.ir.node import Value
-from weft.ops import elimination, factor
+from weft.ops import elimination, factor, pivoting
 from weft.ops.base import at_user_line, catalogue
 from weft.ops.matrix import H, dims, eye
 
 if TYPE_CHECKING:
     from weft.eager.tensor import Tensor
 
-__all__ = ["cholesky", "geqrf", "lu", "lu_unpack", "orgqr", "qr", "svd"]
+__all__ = ["cholesky", "geqrf", "lu", "lu_unpack", "orgqr", "ormqr", "qr", "svd"]
 
 
 class Cholesky(NamedTuple):
@@ -74,6 +74,21 @@ class CheckedLU(NamedTuple):
     info: Tensor
 
 
+class LDL(NamedTuple):
+    """Both factors of symmetric matrices in one matrix, and pivots."""
+
+    LD: Tensor
+    pivots: Tensor
+
+
+class CheckedLDL(NamedTuple):
+    """`LDL`, and the first column (counted from 1) that is 0, 0 where none is."""
+
+    LD: Tensor
+    pivots: Tensor
+    info: Tensor
+
+
 class PLU(NamedTuple):
     """A permutation, a lower and an upper triangular matrix."""
 
@@ -101,6 +116,7 @@ _cholesky_ex = recorded(factor.cholesky_where_possible)
 _eigh = recorded(factor.eigh)
 _eigvalsh = recorded(factor.eigvalsh)
 _eig = recorded(factor.eig)
+_ldl = recorded(pivoting.ldl, differentiable=False)
 
 
 def cholesky(x: Any, upper: bool = False) -> Tensor:
@@ -161,6 +177,27 @@ def eig(A: Any) -> Eigen:
 def eigvals(A: Any) -> Tensor:
     """Eigenvalues of square matrices; always complex."""
     return eig(A).eigenvalues
+
+
+def ldl_factor(A: Any, *, hermitian: bool = False) -> LDL:
+    """`l` and `d` with `A == l @ d @ l.T` of symmetric matrices, up to exchanges of rows.
+
+    Only the lower triangle is read. `ldl_solve` takes the result; it has no gradient.
+
+    Args:
+        hermitian: `l.mH` in place of `l.T`, where numbers are complex.
+    """
+    return LDL(*ldl_factor_ex(A, hermitian=hermitian)[:2])
+
+
+def ldl_factor_ex(A: Any, *, hermitian: bool = False, check_errors: bool = False) -> CheckedLDL:
+    """`ldl_factor`, and where `d` is singular.
+
+    Args:
+        check_errors: of no influence: there are factors all the same.
+    """
+    lazy = matrices("ldl_factor", A, square=True)
+    return CheckedLDL(*_ldl.on(kind_of(A), lazy, hermitian=hermitian))
 
 
 # Orthogonal factors
@@ -239,6 +276,38 @@ def orgqr(x: Any, tau: Any) -> Tensor:
             f"{dims_of(tau)[-1]}{at_user_line()}"
         )
     return _orgqr.on(kind_of(x, tau), lazy, lazy_of(tau))
+
+
+@recorded
+def _ormqr(a: Value, tau: Value, other: Value, *, left: bool, transpose: bool) -> Value:
+    if not left:
+        return H(_ormqr.function(a, tau, H(other), left=True, transpose=not transpose))
+    return elimination.reflected(a, tau, other, transpose)
+
+
+def ormqr(x: Any, tau: Any, other: Any, left: bool = True, transpose: bool = False) -> Tensor:
+    """The product of the orthogonal factor, as the reflections that `geqrf` gives, and matrices.
+
+    Args:
+        x: reflections, shape (..., m, k).
+        tau: their scales.
+        other: the matrices, of m rows.
+        left: `False`: the factor stands to the right of the matrices, of m columns.
+        transpose: the transposed (and conjugate) factor.
+
+    Raises:
+        ShapeError: shapes that do not fit.
+    """
+    a, c, scales = matrices("ormqr", x), matrices("ormqr", other), lazy_of(tau)
+    (*lead, m, n), (*rest, rows, columns), (*first, count) = map(dims_of, (a, c, scales))
+    if count > n or count > m or (rows if left else columns) != m or not lead == rest == first:
+        raise ShapeError(
+            f"ormqr: expected reflections (..., m, k), at most min(m, k) scales, and matrices of m "
+            f"{'rows' if left else 'columns'}, got shapes {dims_of(a)}, {dims_of(scales)} and "
+            f"{dims_of(c)}{at_user_line()}"
+        )
+    how = {"left": left, "transpose": transpose}
+    return _ormqr.on(kind_of(x, tau, other), a, scales, c, **how)
 
 
 _geqrf = recorded(factor.reflections, differentiable=False)
@@ -337,5 +406,6 @@ class Factoring(Handle):
     geqrf = geqrf
     lu = lu
     orgqr = orgqr
+    ormqr = ormqr
     qr = qr
     svd = svd

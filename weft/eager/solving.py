@@ -9,7 +9,7 @@ import numpy as np
 
 from weft import ops
 from weft.eager.argument import dims_of, integer
-from weft.eager.call import kind_of, lazy_of, recorded
+from weft.eager.call import kind_of, lazy_of, recorded, wrap
 from weft.eager.creation import as_tensor
 from weft.eager.elementary import log
 from weft.eager.factoring import check_pivots, eigvalsh, svdvals
@@ -18,10 +18,10 @@ from weft.eager.linear import matmul
 from weft.eager.matrices import are_vectors, equations, matrices
 from weft.eager.reduction import amax, sum
 from weft.eager.selection import chosen, maximum
-from weft.eager.shaping import matrix_transpose
+from weft.eager.shaping import expand, matrix_transpose
 from weft.errors import DTypeError
 from weft.ir.node import Value
-from weft.ops import elimination, factor
+from weft.ops import elimination, factor, pivoting
 from weft.ops.base import at_user_line, catalogue
 from weft.ops.matrix import H, T, column, dims, eye
 
@@ -304,6 +304,33 @@ def lu_solve_of(
 def lu_solve(x: Any, LU_data: Any, LU_pivots: Any) -> Tensor:
     """`linalg.lu_solve` under its older name, with the right sides first."""
     return lu_solve_of(LU_data, LU_pivots, x)
+
+
+_ldl_solve = recorded(pivoting.ldl_solve)
+
+
+def ldl_solve(LD: Any, pivots: Any, B: Any, *, hermitian: bool = False) -> Tensor:
+    """The solution of equations of the matrices whose `linalg.ldl_factor` is given.
+
+    Gradients flow to the right sides alone.
+
+    Args:
+        B: right sides, matrices.
+        hermitian: as of `ldl_factor`.
+
+    Raises:
+        DTypeError: pivots that are not int32.
+    """
+    check_pivots("ldl_solve", pivots)
+    matrices("ldl_solve", LD, square=True)
+    a, b = equations("ldl_solve", LD, B, False)
+    lead = np.broadcast_shapes(dims_of(a)[:-2], dims_of(b)[:-2])
+    shapes = [(*lead, *dims_of(a)[-2:]), (*lead, dims_of(a)[-1]), (*lead, *dims_of(b)[-2:])]
+    wide = [
+        expand(wrap(x), shape).lazy
+        for x, shape in zip((a, lazy_of(pivots), b), shapes, strict=True)
+    ]
+    return _ldl_solve.on(kind_of(LD, B), *wide, hermitian=hermitian)
 
 
 def lstsq(A: Any, B: Any, rcond: float | None = None, *, driver: str | None = None) -> LeastSquares:

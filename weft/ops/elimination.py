@@ -185,8 +185,14 @@ def householder_product(a: Value, scale: Value) -> Value:
     """
     *lead, m, n = dims(a)
     found = catalogue.broadcast_to(eye(m, a.dtype)[:, :n], shape=(*lead, m, n))
+    return reflected(a, scale, found)
+
+
+def reflected(a: Value, scale: Value, x: Value, transposed: bool = False) -> Value:
+    """The product of the reflections and matrices; in the other order if `transposed`."""
     vectors = triangle(a, False, True)
-    for k in reversed(range(dims(scale)[-1])):
-        v = vectors[..., :, k : k + 1]
-        found = found - column(scale[..., k : k + 1]) * mm(v, mm(H(v), found))
-    return found
+    order = range(dims(scale)[-1])
+    for k in order if transposed else reversed(order):
+        v, factor = vectors[..., :, k : k + 1], column(scale[..., k : k + 1])
+        x = x - (conj(factor) if transposed else factor) * mm(v, mm(H(v), x))
+    return x
