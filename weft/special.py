@@ -26,6 +26,7 @@ from weft.eager.elementary import logit as logit
 from weft.eager.elementary import polygamma as polygamma
 from weft.eager.elementary import round as round
 from weft.eager.elementary import sinc as sinc
+from weft.eager.polynomial import polynomial
 from weft.eager.reduction import log_softmax as log_softmax
 from weft.eager.reduction import logsumexp as logsumexp
 from weft.eager.reduction import softmax as softmax
@@ -37,12 +38,16 @@ if TYPE_CHECKING:
     from weft.eager.tensor import Tensor
 
 __all__ = [
-    "bessel_j0", "bessel_j1", "bessel_y0", "bessel_y1", "digamma", "entr", "erf", "erfc", "erfcx",
-    "erfinv", "exp2", "expit", "expm1", "gammainc", "gammaincc", "gammaln", "i0", "i0e", "i1",
-    "i1e", "igamma", "igammac", "log1p", "log_ndtr", "log_softmax", "logit", "logsumexp",
-    "modified_bessel_i0", "modified_bessel_i1", "modified_bessel_k0", "modified_bessel_k1",
-    "multigammaln", "mvlgamma", "ndtr", "ndtri", "polygamma", "psi", "round", "sinc", "softmax",
-    "xlog1py", "xlogy", "zeta",
+    "bessel_j0", "bessel_j1", "bessel_y0", "bessel_y1", "chebyshev_polynomial_t",
+    "chebyshev_polynomial_u", "chebyshev_polynomial_v", "chebyshev_polynomial_w", "digamma",
+    "entr", "erf", "erfc", "erfcx", "erfinv", "exp2", "expit", "expm1", "gammainc", "gammaincc",
+    "gammaln", "hermite_polynomial_h", "hermite_polynomial_he", "i0", "i0e", "i1", "i1e",
+    "igamma", "igammac", "laguerre_polynomial_l", "legendre_polynomial_p", "log1p", "log_ndtr",
+    "log_softmax", "logit", "logsumexp", "modified_bessel_i0", "modified_bessel_i1",
+    "modified_bessel_k0", "modified_bessel_k1", "multigammaln", "mvlgamma", "ndtr", "ndtri",
+    "polygamma", "psi", "round", "shifted_chebyshev_polynomial_t",
+    "shifted_chebyshev_polynomial_u", "shifted_chebyshev_polynomial_v",
+    "shifted_chebyshev_polynomial_w", "sinc", "softmax", "xlog1py", "xlogy", "zeta",
 ]  # fmt: skip
 
 psi = digamma
@@ -89,6 +94,20 @@ gammaincc: Final = _two(special.gammaincc)
 igamma, igammac = gammainc, gammaincc
 xlog1py: Final = _two(special.xlog1py)
 zeta: Final = _two(special.zeta)
+
+
+chebyshev_polynomial_t: Final = polynomial("chebyshev_polynomial_t")
+chebyshev_polynomial_u: Final = polynomial("chebyshev_polynomial_u")
+chebyshev_polynomial_v: Final = polynomial("chebyshev_polynomial_v")
+chebyshev_polynomial_w: Final = polynomial("chebyshev_polynomial_w")
+hermite_polynomial_h: Final = polynomial("hermite_polynomial_h")
+hermite_polynomial_he: Final = polynomial("hermite_polynomial_he")
+laguerre_polynomial_l: Final = polynomial("laguerre_polynomial_l")
+legendre_polynomial_p: Final = polynomial("legendre_polynomial_p")
+shifted_chebyshev_polynomial_t: Final = polynomial("chebyshev_polynomial_t", shifted=True)
+shifted_chebyshev_polynomial_u: Final = polynomial("chebyshev_polynomial_u", shifted=True)
+shifted_chebyshev_polynomial_v: Final = polynomial("chebyshev_polynomial_v", shifted=True)
+shifted_chebyshev_polynomial_w: Final = polynomial("chebyshev_polynomial_w", shifted=True)
 
 
 def multigammaln(input: Any, p: int) -> Tensor:

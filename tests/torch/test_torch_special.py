@@ -53,6 +53,18 @@ def test_functions_of_two_numbers(shape, seed):
     agree(lambda t, x: t.special.polygamma(2, x), x)
 
 
+POLYNOMIALS = [name for name in wf.special.__all__ if "polynomial" in name]
+
+
+@pytest.mark.parametrize("name", POLYNOMIALS)
+def test_polynomials(name):
+    x, n = np.float64([[-1.0, -0.4, 0.0], [0.3, 1.0, 1.7]]), np.arange(-1, 9).reshape(-1, 1, 1)
+    agree(lambda t, x, n: getattr(t.special, name)(x, n), x, n, grad=False)
+    agree(lambda t, x: getattr(t.special, name)(x, 2.7), np.float32(x), grad=False)
+    agree(lambda t, n: getattr(t.special, name)(0.3, n), np.int64([3, 0, 1]), grad=False)
+    assert len(POLYNOMIALS) == 12
+
+
 def test_entropies_at_and_below_0():
     agree(lambda t, x: t.special.entr(x), np.float32([-1, 0, 0.5]), grad=False)
 

@@ -69,6 +69,8 @@ class Operators(Handle):
     def __rtruediv__(self, other: Any) -> Tensor:
         return OVER(other, self)
 
+    __rdiv__ = __rtruediv__  # as PyTorch calls it
+
     def __rfloordiv__(self, other: Any) -> Tensor:
         return OVER_WHOLE(other, self)
 
