@@ -49,6 +49,8 @@ MADE = [
     lambda m: m.bernoulli(m.ones(2), out=m.zeros(2, dtype=m.int32)),
     lambda m: m.all(m.ones(2, 2), 0, out=m.zeros(2, dtype=m.uint8)),
     lambda m: m.zeros(2).random_(0, 1),
+    lambda m: m.lerp(m.full((4,), -3e4).bfloat16(), m.full((4,), -2e4).bfloat16(), 8.1),
+    lambda m: m.lerp(m.zeros(2).bfloat16(), m.full((2,), 0.1).bfloat16(), 70000),
     lambda m: m.gradient(m.tensor([1j, 2, 5]), spacing=2j)[0],
     lambda m: m.tensor([True, False]).scatter(
         0, m.tensor([0, 1]), m.tensor([False, True]), reduce="multiply"
@@ -102,6 +104,9 @@ REFUSED = [
     lambda m: type("Foo", (m.FloatTensor,), {}),
     lambda m: m.zeros(2).as_subclass(list),
     lambda m: m.ones(2).map_(m.ones(3), max),
+    lambda m: m.heaviside(m.ones(2), m.ones(2).double()),
+    lambda m: m.heaviside(m.ones(1) * 1j, m.ones(1) * 1j),
+    lambda m: m.special.zeta(m.ones(2), m.ones(3)),
     lambda m: m.ones(2, 2).map_(m.ones(3, 2, 2), max),
     lambda m: (x := m.ones(2), x.numpy(), x.resize_(3)),
     lambda m: m.from_numpy(np.ones(2)).resize_(3),

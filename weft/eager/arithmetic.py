@@ -13,6 +13,7 @@ from weft.eager.division import floor_divide, fmod, remainder, truncated
 from weft.eager.family import both, logic, of_floats, of_two
 from weft.eager.handle import Handle
 from weft.eager.lazy import array_of, trace
+from weft.eager.promotion import TORCH
 from weft.errors import DTypeError, ShapeError
 from weft.ir.dtype import DType, bool_, complex128, float64
 from weft.ir.node import Value
@@ -238,7 +239,15 @@ def fmin(x: Any, other: Any) -> Tensor:
 
 
 def heaviside(x: Any, values: Any) -> Tensor:
-    """0 where `x` is negative, 1 where it is positive, `values` where it is 0."""
+    """0 where `x` is negative, 1 where it is positive, `values` where it is 0.
+
+    Raises:
+        DTypeError: complex numbers, or tensors of two types.
+    """
+    kinds = [y.lazy.type.dtype for y in (x, values) if isinstance(y, Handle) and y.rules is TORCH]
+    if len(set(kinds)) > 1 or any([kind.is_complex for kind in kinds]):
+        text = f"heaviside: expected real numbers of one type, got {', '.join(map(str, kinds))}"
+        raise DTypeError(text + at_user_line())
     true_or_false = promoted(x, values)[0].type.dtype is bool_
     return logical_or(x, values) if true_or_false else both(_heaviside, x, values)
 

@@ -15,7 +15,7 @@ from weft.eager.lazy import Lazy
 from weft.eager.older import older
 from weft.eager.promotion import TORCH
 from weft.errors import DTypeError
-from weft.ir.dtype import bool_
+from weft.ir.dtype import bfloat16, bool_, float16
 from weft.ir.node import Value
 from weft.ops.base import REGISTRY, at_user_line, catalogue
 
@@ -124,12 +124,17 @@ def _lerp(start: Value, end: Value, weight: Value) -> Value:
 
 
 def lerp(x: Any, end: Any, weight: Any) -> Tensor:
-    """`x + weight * (end - x)`.
+    """`x + weight * (end - x)`, of half precision in float32.
 
     Raises:
         DTypeError: tensors of different element types.
     """
     check_same_type("lerp", x, end)
+    if isinstance(x, Handle) and x.lazy.type.dtype in (bfloat16, float16):
+        given: Any = x
+        wide = [y.float() if isinstance(y, Handle) else y for y in (given, end, weight)]
+        found: Any = lerp(*wide)
+        return found.to(given.dtype)
     like = kind_of(x, end, weight)
     return _lerp.on(like, *promoted(x, end, weight))
 

@@ -13,7 +13,7 @@ from weft import ops
 from weft.eager.call import recorded
 from weft.errors import ConfigError, GradientError
 from weft.ir.node import Value
-from weft.ir.shape import known
+from weft.ir.shape import broadcast, known
 from weft.numpy.convert import alike, floats
 from weft.ops.base import at_user_line, catalogue, constant_of
 from weft.ops.host import call
@@ -28,7 +28,7 @@ def _number(value: float, like: Value) -> Value:
 def node(name: str, *xs: Value) -> Value:
     """A function of `scipy.special` on graph values, which broadcast."""
     function = getattr(importlib.import_module("scipy.special"), name)
-    shape = np.broadcast_shapes(*[known(x.shape) for x in xs])
+    shape = known(broadcast(*[known(x.shape) for x in xs]))
 
     def gradient(g: Any, y: Any, *xs: Value) -> list[Value | None]:
         found = [None if s is None else g[0] * s(y[0], *xs) for s in _SLOPES[name]]
