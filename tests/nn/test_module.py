@@ -238,6 +238,19 @@ def test_element_types():
         net.to(wf.int32)
 
 
+def test_views_take_another_element_type_apart_from_what_they_show():
+    rows, flat = ones(2, 3), ones(6)
+    layer = nn.Linear(3, 2, bias=False)
+    layer.register_buffer("mask", rows[1])
+    layer.weight = nn.Parameter(flat.view(2, 3))
+    layer.double()
+    (layer(layer.mask) * 2).sum().backward()
+    assert layer.mask.dtype is layer.weight.grad.dtype is wf.float64
+    rows.zero_()
+    flat.zero_()
+    assert layer.mask.tolist() == [1, 1, 1] and layer.weight.sum().item() == 6
+
+
 def test_forward_hooks():
     layer, seen = nn.Linear(2, 2), []
     first = layer.register_forward_pre_hook(lambda m, args: (args[0] * 0,))

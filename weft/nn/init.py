@@ -98,8 +98,11 @@ _GAINS: Final = {
 }  # fmt: skip
 
 
-def _fans(tensor: Any) -> tuple[int, int]:
-    """How many inputs each output sees, and how many outputs each input reaches."""
+def _calculate_fan_in_and_fan_out(tensor: Any) -> tuple[int, int]:
+    """How many inputs each output sees, and how many outputs each input reaches.
+
+    Under PyTorch's name, as layers that were written for it call it to set their own values.
+    """
     shape = tensor.shape
     if len(shape) < 2:
         raise ShapeError(
@@ -203,14 +206,16 @@ def dirac_(tensor: Any, groups: int = 1) -> Any:
 @initialiser
 def xavier_uniform_(tensor: Any, gain: float = 1.0, generator: Generator | None = None) -> Any:
     """Uniform, after Glorot and Bengio, "Understanding the difficulty of training" (2010)."""
-    bound = gain * math.sqrt(6.0 / sum(_fans(tensor)))
+    bound = gain * math.sqrt(6.0 / sum(_calculate_fan_in_and_fan_out(tensor)))
     return uniform_(tensor, -bound, bound, generator)
 
 
 @initialiser
 def xavier_normal_(tensor: Any, gain: float = 1.0, generator: Generator | None = None) -> Any:
     """Normal, after Glorot and Bengio, "Understanding the difficulty of training" (2010)."""
-    return normal_(tensor, 0.0, gain * math.sqrt(2.0 / sum(_fans(tensor))), generator)
+    return normal_(
+        tensor, 0.0, gain * math.sqrt(2.0 / sum(_calculate_fan_in_and_fan_out(tensor))), generator
+    )
 
 
 def _fan(tensor: Any, mode: str) -> int:
@@ -219,7 +224,7 @@ def _fan(tensor: Any, mode: str) -> int:
         raise ArgumentError(
             f"kaiming: expected mode fan_in or fan_out, got {mode!r}{at_user_line()}"
         )
-    return _fans(tensor)[names.index(mode)]
+    return _calculate_fan_in_and_fan_out(tensor)[names.index(mode)]
 
 
 def _is_empty(tensor: Any) -> bool:

@@ -161,7 +161,7 @@ class Module(Stateful):
                 if isinstance(tensor, Uninitialized):
                     tensor.recast(dtype)
                 else:
-                    tensor.replace(converted(tensor.lazy, dtype))
+                    tensor.depart(converted(tensor.lazy, dtype))
         return self
 
     def _apply(self, fn: Callable[[Any], Any], recurse: bool = True) -> Self:

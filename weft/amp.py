@@ -1,0 +1,13 @@
+"""Mixed precision under the names that PyTorch has for it: `wf.amp.autocast`, `wf.amp.GradScaler`.
+
+>>> import weft as wf
+>>> with wf.amp.autocast("cpu", dtype=wf.bfloat16):
+...     (wf.ones(2, 3) @ wf.ones(3, 2)).dtype
+weft.bfloat16
+"""
+
+from __future__ import annotations
+
+from weft.eager.api import GradScaler, autocast
+
+__all__ = ["GradScaler", "autocast"]
