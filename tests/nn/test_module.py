@@ -283,10 +283,14 @@ def test_backward_hooks():
     layer(x).backward(np.ones((3, 1), np.float32))
     np.testing.assert_allclose(x.grad.array[0], layer.weight.array[0] * 20, rtol=1e-6)
     assert seen[-1][1][0].array[0, 0] == 2
-    two = nn.Bilinear(2, 2, 1)
-    two.register_full_backward_hook(lambda m, gi, go: gi)
-    with pytest.raises(GradientError, match="can replace the gradient of one"):
-        two(x, ones(3, 2).requires_grad_()).backward(np.ones((3, 1), np.float32))
+    two, left, right = nn.Bilinear(2, 2, 1), ones(3, 2), ones(3, 2)
+    left.requires_grad_()
+    right.requires_grad_()
+    two.register_full_backward_hook(lambda m, gi, go: (gi[0] * 2, gi[1] * 3))
+    two(left, right).sum().backward()
+    weight = two.weight.array[0]
+    np.testing.assert_allclose(left.grad.array[0], 2 * weight.sum(1), rtol=1e-5, atol=1e-6)
+    np.testing.assert_allclose(right.grad.array[0], 3 * weight.sum(0), rtol=1e-5, atol=1e-6)
 
 
 def test_copies_and_other_processes():
