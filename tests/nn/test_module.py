@@ -8,7 +8,7 @@ import pytest
 
 import weft as wf
 from weft import nn
-from weft.errors import GradientError, ShapeError, StateError
+from weft.errors import ShapeError, StateError
 
 
 class Block(nn.Module):
