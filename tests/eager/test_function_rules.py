@@ -172,3 +172,48 @@ def test_results_with_a_graph_have_one_though_the_input_needs_no_gradient():
     ):
         assert found.requires_grad
     assert not functional.jacobian(wf.exp, x).requires_grad
+
+
+def test_results_that_are_one_tensor_stay_one():
+    class Pair(wf.autograd.Function):
+        @staticmethod
+        def forward(ctx, x):
+            ctx.save_for_backward(x)
+            ctx.note = "kept"
+            y = x * 2
+            return y, y
+
+        @staticmethod
+        def backward(ctx, g, h):
+            return 2 * g + 2 * h
+
+    x = wf.tensor([1.0], requires_grad=True)
+    one, other = Pair.apply(x)
+    assert one is other and one.grad_fn.note == "kept"
+    assert one.grad_fn.saved_tensors[0] is x
+    with pytest.raises(AttributeError, match="has no saved_tensors"):
+        _ = (one * 2).grad_fn.saved_tensors
+    (one + other).backward()
+    assert x.grad.item() == 4
+
+
+def test_a_result_without_derivative_has_no_tangent():
+    class Marked(wf.autograd.Function):
+        @staticmethod
+        def forward(ctx, x):
+            index = x.argmax()
+            return x.clone(), index
+
+        @staticmethod
+        def jvp(ctx, t):
+            return t, t.sum()
+
+    with pytest.raises(errors.GradientError, match="expected None for result 1, which is not"):
+        wf.func.jvp(lambda x: Marked.apply(x)[0], (wf.ones(2),), (wf.ones(2),))
+
+
+def test_the_tangent_of_a_dual_tensor_is_the_one_it_was_made_with():
+    given = wf.ones(2)
+    with wf.autograd.forward_ad.dual_level():
+        dual = wf.autograd.forward_ad.make_dual(wf.zeros(2), given)
+        assert wf.autograd.forward_ad.unpack_dual(dual).tangent is given

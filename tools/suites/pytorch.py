@@ -6,7 +6,6 @@ import importlib
 from collections.abc import Callable
 from contextlib import ContextDecorator, nullcontext, suppress
 from functools import partial
-from operator import attrgetter
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -60,8 +59,6 @@ def library(folder: Path) -> Library:
         setattr(kind, "__new__", staticmethod(new_parameter))  # noqa: B010
     for layer, rank in zip(INSTANCE_NORMS, (2, 3, 4), strict=True):
         setattr(layer, "_get_no_batch_dim", lambda self, rank=rank: rank)  # noqa: B010
-    # Another name of it, which tests assign to.
-    setattr(weft.Tensor, "_grad", property(attrgetter("grad"), set_grad))  # noqa: B010
     for name, function in OLDER_NUMPY.items():
         np.__dict__.setdefault(name, function)
     np.gradient = partial(slopes, np.gradient)
@@ -177,11 +174,6 @@ def vmap(
 def new_parameter(kind: type, *arguments: Any, **named: Any) -> Any:
     """An object of this class; the arguments are for `__init__`."""
     return object.__new__(kind)
-
-
-def set_grad(tensor: Any, grad: Any) -> None:
-    """Assigns the gradient."""
-    tensor.grad = grad
 
 
 def layers() -> list[str]:

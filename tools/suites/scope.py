@@ -116,6 +116,33 @@ EXCLUSIONS = (
         r"|new_empty_strided|view|view_as|view_as_complex)$",
     ),
     Exclusion(
+        "hooks and versions of saved tensors: what a gradient needs stays as it was",
+        r"saved_(tensors?|variable)_hooks|saved_variable_packing|save_on_cpu|AllowMutationOnSaved"
+        r"|_version\b|version_(counter|bump)|default_hooks$|saving_variable_to_disk"
+        r"|^test_autograd::TestAutograd::test_(inplace$|detach_then_inplace|pack_hook_with"
+        r"|saved_variable_saved_original_inplace)",
+        r"autograd\.(SavedTensor|graph\.(saved_|save_on|disable_saved|increment_v|allow_mut))",
+    ),
+    Exclusion(
+        "in-place changes that PyTorch refuses because of how it keeps views, and Weft computes",
+        r"inplace_(multiple_output_view|on_view_(multi|of_multi))|TestAutogradComplex::test_view_with"
+        r"|^test_autograd::TestAutograd::test_autograd_(inplace_view_of_view|views_codegen"
+        r"|(simple|multiple)_views_python|inplace_views_cross_dtype)",
+    ),
+    Exclusion(
+        "cycles of references that PyTorch warns of, and Weft's graphs do not have",
+        r"create_graph_warns|full_backward_hook_cycle",
+    ),
+    Exclusion(
+        "profiling as PyTorch has it; `weft bench --profile` and `session.profile` are Weft's",
+        r"TestAutograd::test_(profiler|record_function)",
+        r"torch\.(autograd\.)?(profiler|kineto)",
+    ),
+    Exclusion(
+        "which operations PyTorch's graphs are made of, and their names there",
+        r"^test_autograd::TestAutograd::test_(function|once_differentiable|inplace_on_view_backward)$",
+    ),
+    Exclusion(
         "inside of PyTorch: its private names, its operators of C++, its build",
         r"test_tensor_print_|test_grad_fn_name",
         r"argument '_\w+'",

@@ -9,6 +9,7 @@ import threading
 from typing import Any, Final, NamedTuple, Self
 
 from weft.eager.call import cast, lazy_of, wrap
+from weft.eager.custom import tensor_of
 from weft.eager.forward import push
 from weft.eager.lazy import Lazy, trace
 from weft.eager.mode import Setting
@@ -119,10 +120,12 @@ def unpack_dual(tensor: Any, *, level: dual_level | None = None) -> UnpackedDual
         return UnpackedDualTensor(tensor, None)
     primal = lazy if is_differentiated(past, xs) else untracked(lazy)
     tangents = [moves[x] for x in xs]
-    tangent = push((lazy,), xs, tangents, past, _recorded(past, xs, tangents))[0]
-    return UnpackedDualTensor(
-        tensor if primal is lazy else wrap(primal, tensor), wrap(tangent, tensor)
-    )
+    if lazy in moves:
+        tangent = tensor_of(moves[lazy])
+    else:
+        pushed = push((lazy,), xs, tangents, past, _recorded(past, xs, tangents))[0]
+        tangent = wrap(pushed, tensor)
+    return UnpackedDualTensor(tensor if primal is lazy else wrap(primal, tensor), tangent)
 
 
 def _recorded(past: History, xs: list[Lazy], tangents: list[Lazy]) -> bool:

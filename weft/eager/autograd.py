@@ -162,7 +162,7 @@ def _accumulate_all(targets: Sequence[Lazy], found: Sequence[Lazy | None]) -> No
         if g is None:
             continue
         tensor = None if x.leaf is None or x.hooks is not None else x.leaf()
-        if tensor is not None and tensor.grad is None and g.owner is None:
+        if tensor is not None and tensor._grad is None and g.owner is None:
             given.give(tensor, turned(g))
         else:
             _accumulate(x, g)

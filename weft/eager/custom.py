@@ -183,6 +183,12 @@ class Call:
                 f"{name}: expected {len(self.places)} tangents, one for each result of forward "
                 f"(None where there is none), got {len(moves)}{at_user_line()}"
             )
+        for n, (p, t) in enumerate(zip(self.places, moves, strict=True)):
+            if p is None and t is not None:
+                raise GradientError(
+                    f"{name}: expected None for result {n}, which is not differentiable, got a "
+                    f"tangent{at_user_line()}"
+                )
         return {
             p: _fitting(t, self.raw[p], name, "tangent", "result")
             for p, t in zip(self.places, moves, strict=True)
@@ -316,12 +322,12 @@ def _connected(call: Call, found: Sequence[Any]) -> tuple[Any, ...]:
     sources = tuple([x for x in call.inputs if x is not None])
     lazies = _record(call, sources)
     dirty = call.context.dirty
-    return tuple(
-        [
-            y if p is None else _shown(y, lazies[p], any([y is x for x in dirty]))
-            for y, p in zip(found, call.places, strict=True)
-        ]
-    )
+    shown: dict[int, Any] = {}  # what forward gives twice is one result
+    for y, p in zip(found, call.places, strict=True):
+        if id(y) not in shown:
+            new = y if p is None else _shown(y, lazies[p], any([y is x for x in dirty]))
+            shown[id(y)] = new
+    return tuple([shown[id(y)] for y in found])
 
 
 def _shown(y: Any, lazy: Lazy, dirty: bool) -> Any:

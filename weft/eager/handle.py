@@ -26,7 +26,7 @@ def handle_of(kind: type[Any], lazy: Lazy) -> Any:
     """A new tensor of a kind that shows a value."""
     handle = _new(kind)
     handle.shown = lazy
-    handle.window = handle.grad = None
+    handle.window = handle._grad = None
     handle._version = 0
     lazy.owner = weakref.ref(handle)
     return handle
@@ -39,12 +39,12 @@ class Handle:
     """
 
     __slots__ = (
-        "__weakref__", "_version", "detached", "grad", "lasting", "lent", "shown", "window",
+        "__weakref__", "_grad", "_version", "detached", "lasting", "lent", "shown", "window",
     )  # fmt: skip
     kind: ClassVar[type[Any]]  # of results of operations on it
     rules: ClassVar[Rules] = TORCH
     detached: weakref.WeakSet[View]  # only set where there have been views without gradient
-    grad: Any  # what `backward` has accumulated
+    _grad: Any  # what `backward` has accumulated
     lasting: bool  # only set where it is part of a module, so that it may stay as it is for long
     lent: bool  # only set where others may write to the memory without saying so
 
@@ -52,7 +52,7 @@ class Handle:
         """Show a value; for new handles."""
         self.shown = lazy
         self.window = view
-        self.grad = None
+        self._grad = None
         self._version = 0
         lazy.owner = weakref.ref(self)
 

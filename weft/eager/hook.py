@@ -5,12 +5,14 @@ from __future__ import annotations
 import contextlib
 import itertools
 import threading
+import warnings
 from collections.abc import Callable, Generator, Hashable, Sequence
 from typing import Any, Final, Self
 
 from weft.eager.handle import Handle, Retain
 from weft.eager.lazy import Lazy
-from weft.errors import GradientError
+from weft.errors import DTypeError, GradientError, ShapeError
+from weft.ir.shape import show
 from weft.ops.base import at_user_line
 
 _numbers: Final = itertools.count(1)
@@ -110,6 +112,48 @@ class Hooked(Handle):
     """Methods that register hooks."""
 
     __slots__ = ()
+
+    @property
+    def grad(self) -> Any:
+        """What `backward` has accumulated; `None` where it has not, or for `del x.grad`.
+
+        The result of an operation has none, unless `retain_grad` was called: a warning says so.
+
+        Raises:
+            TypeError, DTypeError, ShapeError: what is assigned is no gradient of this tensor.
+        """
+        lazy = self.shown
+        if self._grad is None and lazy.tracked and lazy.leaf is None and not self.retains_grad:
+            text = "the result of an operation keeps no gradient in .grad; call retain_grad() on it"
+            warnings.warn(text, UserWarning, stacklevel=2)
+        return self._grad
+
+    @grad.setter
+    def grad(self, value: Any) -> None:
+        if value is not None:
+            self._check_gradient(value)
+        self._grad = value
+
+    @grad.deleter
+    def grad(self) -> None:
+        self._grad = None
+
+    def _check_gradient(self, value: Any) -> None:
+        if not isinstance(value, Handle):
+            raise TypeError(f"grad: expected a tensor or None, got {type(value).__name__}")
+        kind, found = self.shown.type, value.shown.type
+        if value is self:
+            raise GradientError(f"grad: a tensor is not its own gradient{at_user_line()}")
+        if found.shape != kind.shape:
+            raise ShapeError(
+                f"grad: expected shape {show(kind.shape)}, that of the tensor, got "
+                f"{show(found.shape)}{at_user_line()}"
+            )
+        if found.dtype is not kind.dtype:
+            raise DTypeError(
+                f"grad: expected {kind.dtype}, the type of the tensor, got {found.dtype}"
+                f"{at_user_line()}"
+            )
 
     def register_hook(self, hook: Callable[[Any], Any]) -> RemovableHandle:
         """Call `hook(gradient)` in each backward pass; what it returns replaces the gradient.

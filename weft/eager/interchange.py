@@ -168,7 +168,7 @@ class Interchange(Handle):
         found.requires_grad_(lazy.tracked)
         if getattr(self, "lasting", False):
             found.lasting = True
-        found.grad = copy.deepcopy(self.grad, memo)
+        found._grad = copy.deepcopy(self._grad, memo)
         found.__dict__.update(copy.deepcopy(self.__dict__, memo))
         return found
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import functools
 import inspect
+import warnings
 from collections.abc import Callable, Generator
 from typing import Any, Self
 
@@ -29,6 +30,9 @@ class Setting(contextlib.ContextDecorator):
 
     def __call__(self, function: Any) -> Any:
         """Decorate a function; a generator function has the mode whenever it runs."""
+        if isinstance(function, type):
+            text = "a mode decorates the making of objects of a class, not its methods: name these"
+            warnings.warn(text, FutureWarning, stacklevel=2)
         if not inspect.isgeneratorfunction(function):
             return super().__call__(function)
 

@@ -8,6 +8,7 @@ from typing import Any
 
 from weft.eager.around import around_of, entered
 from weft.eager.call import lazy_of, unowned, wrap
+from weft.eager.custom import Custom
 from weft.eager.hook import RemovableHandle, backward_pass
 from weft.eager.lazy import Lazy
 from weft.eager.turning import turned
@@ -40,7 +41,7 @@ class Node:
         """The leaf whose gradient accumulates here, while there is one."""
         leaf = self._lazy.leaf
         if leaf is None:
-            raise AttributeError(f"{self.name()}: only AccumulateGrad has a variable")
+            raise AttributeError
         return leaf()
 
     @property
@@ -99,6 +100,16 @@ class Node:
             gs = pull_all(record.outputs, given)
         shown = tuple([None if g is None else wrap(unowned(turned(g))) for g in gs])
         return shown[0] if len(shown) == 1 else shown
+
+    def __getattr__(self, name: str) -> Any:
+        """Of a function of the user's own, what its context has: `saved_tensors`, and its own."""
+        lazy = self.__dict__.get("_lazy")
+        if isinstance(lazy, Custom) and hasattr(lazy.call.context, name):
+            return getattr(lazy.call.context, name)
+        raise AttributeError(
+            f"{type(self).__name__}: has no {name}; only AccumulateGrad has a variable, and a node "
+            "of a function of one's own what its context has"
+        )
 
     def _identity(self) -> int:
         return id(self._lazy if self._lazy.record is None else self._lazy.record)

@@ -453,9 +453,18 @@ class Shaping(Handle):
 
         Assigning gives the tensor a copy of a value in memory of its own: what was taken as `data`
         or detached before keeps the old one.
+
+        Raises:
+            DTypeError: what is assigned has no gradient, but the tensor needs one.
         """
         return detach(self)
 
     @data.setter
     def data(self, value: Any) -> None:
-        self.depart(Detached().take(lazy_of(value)))
+        lazy = lazy_of(value)
+        if self.shown.tracked and not lazy.type.dtype.is_inexact:
+            raise DTypeError(
+                f"data: expected floating-point numbers, as the tensor needs a gradient, got "
+                f"{lazy.type.dtype}{at_user_line()}"
+            )
+        self.depart(Detached().take(lazy))

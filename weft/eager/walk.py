@@ -289,12 +289,12 @@ def add(x: Lazy, y: Lazy) -> Lazy:
 
 def add_to(tensor: Any, g: Lazy) -> None:
     """Add a gradient to `.grad` of a tensor."""
-    if tensor.grad is None:
+    if tensor._grad is None:
         Given().give(tensor, unowned(g))
     elif trace.now.grad_mode:  # what the gradient was until now may be part of a recorded graph
-        Given().give(tensor, add(tensor.grad.lazy, g))
+        Given().give(tensor, add(tensor._grad.lazy, g))
     else:
-        tensor.grad.replace(add(tensor.grad.lazy, g))
+        tensor._grad.replace(add(tensor._grad.lazy, g))
 
 
 class Given:
@@ -305,8 +305,8 @@ class Given:
 
     def give(self, tensor: Any, g: Lazy) -> None:
         """Have `.grad` of a tensor show a value that no other tensor shows."""
-        before = tensor.grad
-        tensor.grad = found = wrap(g)
+        before = tensor._grad
+        tensor._grad = found = wrap(g)
         if not self._given:
             trace.now.on_failure(g, self._take_back)
         self._given.append((weakref.ref(tensor), weakref.ref(found), before))
@@ -314,5 +314,5 @@ class Given:
     def _take_back(self) -> None:
         for reference, gradient, before in self._given:
             tensor = reference()
-            if tensor is not None and tensor.grad is gradient():
-                tensor.grad = before
+            if tensor is not None and tensor._grad is gradient():
+                tensor._grad = before

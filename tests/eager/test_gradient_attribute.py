@@ -1,0 +1,64 @@
+"""`x.grad`: what may be assigned to it, and what a program is told about it."""
+
+import warnings
+
+import pytest
+
+import weft as wf
+from weft.errors import DTypeError, GradientError, ShapeError
+
+
+def test_what_is_no_gradient_of_the_tensor_is_refused():
+    x = wf.ones(2, 3, requires_grad=True)
+    with pytest.raises(TypeError, match="expected a tensor or None, got int"):
+        x.grad = 0
+    with pytest.raises(
+        ShapeError, match=r"expected shape \(2, 3\), that of the tensor, got \(3,\)"
+    ):
+        x.grad = wf.ones(3)
+    with pytest.raises(DTypeError, match="expected float32, the type of the tensor, got int64"):
+        x.grad = wf.ones(2, 3, dtype=wf.int64)
+    with pytest.raises(GradientError, match="not its own gradient"):
+        x.grad = x
+    assert x.grad is None
+    x.grad = given = wf.ones(2, 3)
+    assert x.grad is given
+    x.sum().backward()
+    assert x.grad.tolist() == [[2.0] * 3] * 2
+    del x.grad
+    assert x.grad is None
+
+
+def test_a_result_without_a_gradient_is_warned_of():
+    x = wf.ones(1, requires_grad=True)
+    y = x * 2
+    with pytest.warns(UserWarning, match=r"keeps no gradient in .grad; call retain_grad\(\)"):
+        assert y.grad is None
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        y.retain_grad()
+        assert x.grad is None and y.grad is None and wf.ones(1).grad is None
+        y.backward(retain_graph=True)
+        assert y.grad.item() == 1
+        z = x * 3
+        z.backward(inputs=[z])
+        assert z.grad.item() == 1
+
+
+def test_data_of_a_tensor_that_needs_a_gradient_stays_floating():
+    x = wf.ones(1, requires_grad=True)
+    with pytest.raises(DTypeError, match="data: expected floating-point numbers"):
+        x.data = wf.ones(1, dtype=wf.int64)
+    x.data = wf.zeros(2)
+    assert x.tolist() == [0, 0]
+
+
+def test_classes_are_decorated_with_a_warning():
+    with pytest.warns(FutureWarning, match="the making of objects of a class, not its methods"):
+
+        @wf.no_grad()
+        class Holder:
+            def __init__(self):
+                self.mode = wf.is_grad_enabled()
+
+    assert Holder().mode is False
