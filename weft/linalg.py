@@ -73,7 +73,18 @@ __all__ = [
 
 
 def cross(input: Any, other: Any, *, dim: int = -1) -> Tensor:
-    """The vector product of vectors of 3 elements along an axis; other axes broadcast."""
+    """The vector product of vectors of 3 elements along an axis; other axes broadcast.
+
+    Raises:
+        OutOfRangeError: an axis that there is not.
+        ShapeError: other sizes, or tensors of different ranks.
+    """
+    ranks = len(dims_of(input)), len(dims_of(other))
+    if ranks[0] != ranks[1]:
+        raise ShapeError(
+            f"cross: expected tensors of one rank, got {ranks[0]} and {ranks[1]}{at_user_line()}"
+        )
+    axis_of("cross", dim, ranks[0])
     return cross_of(input, other, dim)
 
 

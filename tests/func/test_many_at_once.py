@@ -24,6 +24,8 @@ FUNCTIONS = {
     "fft": (lambda a: wf.fft.fft(a, dim=0).abs(), A),
     "rfftn": (lambda a: wf.fft.rfftn(a, (5, 3), (0, 2)).abs(), A),
     "irfft": (lambda a: wf.fft.irfft(a, 6, 1), A),
+    "lstsq": (lambda a: L.lstsq(a[..., :2], B)[0], A),
+    "isin": (lambda a: wf.isin(a, a[0, 0]), A),
     "gcd": (lambda a: wf.gcd((a * 10).long(), wf.tensor(6)), A),
 }  # fmt: skip
 SLOPES = {

@@ -11,7 +11,13 @@ torch = pytest.importorskip("torch")
 
 import weft as wf  # noqa: E402
 from tests.torch.tensor_case import agree, seeds  # noqa: E402
-from weft.errors import DTypeError, GraphError, ShapeError, UserOpError  # noqa: E402
+from weft.errors import (  # noqa: E402
+    DTypeError,
+    GraphError,
+    OutOfRangeError,
+    ShapeError,
+    UserOpError,
+)
 
 pytestmark = [
     pytest.mark.usefixtures("interpreted"),
@@ -321,6 +327,9 @@ ERRORS = [
         DTypeError,
         "multi_dot: out: expected a tensor of float32, got float64",
     ),
+    (lambda: wf.linalg.pinv(wf.eye(2), rcond=wf.tensor(1j)), DTypeError, "expected real numbers"),
+    (lambda: wf.linalg.cross(wf.ones(3), wf.ones(2, 3)), ShapeError, "tensors of one rank"),
+    (lambda: wf.linalg.cross(wf.ones(3), wf.ones(3), dim=1), OutOfRangeError, "-1 <= dim < 1"),
     (lambda: wf.vdot(wf.ones(1), wf.ones(3)), ShapeError, "vdot: expected vectors of one length"),
     (lambda: wf.outer(wf.ones(2, 2), wf.ones(3)), ShapeError, "outer: expected tensors of ranks 1"),
     (lambda: wf.tensordot(wf.eye(2), wf.eye(2), -1), ShapeError, "expected 0 to 2 axes"),

@@ -9,7 +9,7 @@ torch = pytest.importorskip("torch")
 
 import weft as wf  # noqa: E402
 from tests.torch.tensor_case import agree, draw, seeds  # noqa: E402
-from weft.errors import OutOfRangeError, ShapeError  # noqa: E402
+from weft.errors import DTypeError, OutOfRangeError, ShapeError  # noqa: E402
 
 pytestmark = [
     pytest.mark.usefixtures("interpreted"),
@@ -106,8 +106,23 @@ def test_replaced_parts(m, n, dim, seed):
     agree(lambda t, x: (*x[None].dsplit(1), *x.hsplit(1), *t.vsplit(x, 1)), x)
 
 
+def test_filling():
+    agree(lambda t, x, v: (t.fill(x, v), t.fill(x, 2)), np.ones((2, 3)), np.float64(0.5))
+
+
 ERRORS = [
     (lambda: wf.cov(wf.ones(1, 1, 1)), ShapeError, "cov: expected rank 2 or less"),
+    (lambda: wf.cov(wf.ones(3), fweights=wf.ones(3)), DTypeError, "fweights: expected an integer"),
+    (lambda: wf.cov(wf.ones(3), aweights=wf.ones(3).int()), DTypeError, "aweights: expected a flo"),
+    (lambda: wf.cov(wf.ones(3), aweights=wf.ones(1)), ShapeError, "one for each of 3 observations"),
+    (lambda: wf.cov(wf.ones(3), aweights=wf.ones(3, 3)), ShapeError, r"got shape \(3, 3\)"),
+    (
+        lambda: wf.cov(wf.ones(2), fweights=wf.tensor([1, -1])).item(),
+        OutOfRangeError,
+        "weights that are not negative, got -1",
+    ),
+    (lambda: wf.cov(wf.ones(2) > 0), DTypeError, "cov: expected numbers, got bool"),
+    (lambda: wf.diff(wf.ones(2), -1), ShapeError, "diff: expected n of 0 or more, got -1"),
     (lambda: wf.combinations(wf.ones(1, 1)), ShapeError, "combinations: expected a vector"),
     (lambda: wf.mode(wf.ones(0, 2), 0), ShapeError, "mode: expected at least one element"),
     (lambda: wf.select_scatter(wf.ones(2, 2), wf.ones(3), 0, 0), ShapeError, "a source of shape"),

@@ -42,8 +42,18 @@ def weights(x: Value, name: str) -> Value:
     return _checked(x, partial(_rows, name))
 
 
+def shares(x: Value, name: str) -> Value:
+    """Weights, of which none is negative.
+
+    Raises:
+        OutOfRangeError: when run, one is.
+    """
+    return _checked(x, partial(_each, name, "weights that are not negative", _is_share))
+
+
 def _checked(x: Value, check: Callable[[Array], Array]) -> Value:
-    return call(check, x, types_of=[(x.dtype, known(x.shape))])[0]
+    kind = (x.dtype, known(x.shape))
+    return call(check, x, types_of=[kind], gradient=lambda g, *_: [g[0]], wide=True)[0]
 
 
 def _is_chance(p: Any) -> Any:
@@ -52,6 +62,10 @@ def _is_chance(p: Any) -> Any:
 
 def _is_deviation(std: Any) -> Any:
     return std >= 0
+
+
+def _is_share(x: Any) -> Any:
+    return ~(x < 0)
 
 
 def _is_weight(x: Any) -> Any:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import math
 from typing import TYPE_CHECKING, Any, cast
 
@@ -18,6 +19,7 @@ from weft.errors import DTypeError, ShapeError
 from weft.ir import dtype as types
 from weft.ir.node import Value
 from weft.ops.base import at_user_line, catalogue, constant_of
+from weft.ops.host import call
 from weft.ops.matrix import dims
 from weft.ops.sort import comes_before
 
@@ -148,8 +150,14 @@ def isin(
     Args:
         assume_unique: of no influence.
     """
-    found = np.isin(array_of(lazy_of(elements)), array_of(lazy_of(test_elements)), invert=invert)
-    return wrap(leaf(found), kind_of(elements, test_elements))
+    like = kind_of(elements, test_elements)
+    return _isin.on(like, lazy_of(elements), lazy_of(test_elements), invert=invert)
+
+
+@recorded(differentiable=False)
+def _isin(x: Value, among: Value, *, invert: bool) -> Value:
+    run = functools.partial(np.isin, invert=invert)
+    return call(run, x, among, types_of=[(types.bool_, dims(x))], title="isin")[0]
 
 
 @recorded(differentiable=False)

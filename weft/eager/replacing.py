@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from weft.eager.tensor import Tensor
 
 __all__ = [
-    "as_strided_scatter", "diagonal_scatter", "index_put", "index_reduce", "put",
+    "as_strided_scatter", "diagonal_scatter", "fill", "index_put", "index_reduce", "put",
     "select_scatter", "slice_scatter",
 ]  # fmt: skip
 
@@ -42,6 +42,11 @@ def _replaced(name: str, x: Any, place: Callable[[Any], Any], src: Any) -> Tenso
         )
     view.copy_(src)
     return found
+
+
+def fill(x: Any, value: Any) -> Tensor:
+    """A number, or a tensor of one, in the shape and element type of `x`."""
+    return (x if isinstance(x, Handle) else wrap(lazy_of(x))).kind.clone(x).fill_(value)
 
 
 def select_scatter(x: Any, src: Any, dim: Any, index: int) -> Tensor:

@@ -131,7 +131,14 @@ def _real(x: Any, array: Any) -> Tensor:
 
 
 def _limit(x: Any, atol: Any, rtol: Any) -> Any:
-    """The part of the largest singular value that counts as 0."""
+    """The part of the largest singular value that counts as 0.
+
+    Raises:
+        DTypeError: complex limits.
+    """
+    for limit in (atol, rtol):
+        if limit is not None and lazy_of(limit).type.dtype.is_complex:
+            raise DTypeError(f"atol, rtol: expected real numbers, got complex{at_user_line()}")
     if rtol is not None:
         return rtol
     if atol is not None and (not isinstance(atol, int | float) or atol > 0):
@@ -368,8 +375,7 @@ def lstsq(A: Any, B: Any, rcond: float | None = None, *, driver: str | None = No
     m, n = dims_of(A)[-2:]
     s = _sizes(A, False)
     residuals = s.new_zeros((0,))
-    regular = name == "gels" or bool((rank.array == n).all())
-    if m > n and name != "gelsy" and regular:
+    if m > n and name != "gelsy" and (name == "gels" or bool((rank.array == n).all())):
         residuals = sum((matmul(A, found) - right).abs().square(), -2)
     return LeastSquares(
         found.squeeze(-1) if vector else found,

@@ -8,13 +8,14 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from weft import ops
+from weft.eager import chance
 from weft.eager.argument import axis_of, dims_of, either
 from weft.eager.arithmetic import multiply
 from weft.eager.call import cast, kind_of, lazy_of, leaf, record, recorded, wrap
 from weft.eager.handle import Handle
 from weft.eager.imaginary import adjoint, complex
 from weft.eager.joining import cat, stack
-from weft.eager.lazy import array_of
+from weft.eager.lazy import Lazy, array_of
 from weft.eager.linear import matmul
 from weft.eager.movement import diag, narrow
 from weft.eager.placing import index_select, take
@@ -23,8 +24,9 @@ from weft.eager.selection import clamp
 from weft.eager.sequence import meshgrid
 from weft.eager.shaping import reshape
 from weft.eager.sorting import cumsum, quantile
-from weft.errors import ShapeError
+from weft.errors import DTypeError, ShapeError
 from weft.ir import dtype as types
+from weft.ir.dtype import bool_
 from weft.ir.node import Value
 from weft.ir.shape import known, show
 from weft.ops.base import REGISTRY, at_user_line, catalogue, constant_of
@@ -161,10 +163,34 @@ def nanquantile(
 
 
 def _weights(x: Any, fweights: Any, aweights: Any) -> Any:
-    """The weight of each observation, `None` where all are 1; real, whatever is observed."""
+    """The weight of each observation, `None` where all are 1; real, whatever is observed.
+
+    Raises:
+        DTypeError: frequencies that are not whole, or other weights that are.
+        ShapeError: not one for each observation.
+    """
+    for name, w in (("fweights", fweights), ("aweights", aweights)):
+        if w is not None:
+            _check_weights(name, lazy_of(w), dims_of(x)[1])
     dtype = lazy_of(x).type.dtype.real
-    given = [wrap(cast(lazy_of(w), dtype)) for w in (fweights, aweights) if w is not None]
+    pairs = [(cast(lazy_of(w), dtype), w) for w in (fweights, aweights) if w is not None]
+    given = [_shares.on(kind_of(w), lazy, name="cov") for lazy, w in pairs]
     return None if not given else given[0] if len(given) == 1 else multiply(*given)
+
+
+_shares = recorded(chance.shares)
+
+
+def _check_weights(name: str, w: Lazy, count: int) -> None:
+    dtype: Any = w.type.dtype
+    if dims_of(w) != (count,) and not (count == 1 and dims_of(w) == ()):
+        raise ShapeError(
+            f"cov: {name}: expected one for each of {count} observations, got shape "
+            f"{show(dims_of(w))}{at_user_line()}"
+        )
+    if not (dtype.is_integer if name == "fweights" else dtype.is_floating):
+        kind = "an integer" if name == "fweights" else "a floating"
+        raise DTypeError(f"cov: {name}: expected {kind} type, got {dtype}{at_user_line()}")
 
 
 def cov(x: Any, *, correction: int = 1, fweights: Any = None, aweights: Any = None) -> Tensor:
@@ -176,8 +202,12 @@ def cov(x: Any, *, correction: int = 1, fweights: Any = None, aweights: Any = No
         aweights: how much each observation counts.
 
     Raises:
-        ShapeError: a tensor of rank above 2.
+        DTypeError: truth values; `fweights` that are not integers, `aweights` that are.
+        OutOfRangeError: when computed, negative weights.
+        ShapeError: a tensor of rank above 2, or not one weight for each observation.
     """
+    if lazy_of(x).type.dtype is bool_:
+        raise DTypeError(f"cov: expected numbers, got bool{at_user_line()}")
     if len(dims_of(x)) > 2:
         raise ShapeError(f"cov: expected rank 2 or less, got {show(dims_of(x))}{at_user_line()}")
     rows: Any = wrap(floating(x), kind_of(x))
@@ -275,7 +305,13 @@ def _difference(x: Value, *, n: int, axis: int) -> Value:
 def diff(
     x: Any, n: int = 1, dim: Any = -1, prepend: Any = None, append: Any = None, *, axis: Any = None
 ) -> Tensor:
-    """The `n`-th difference of neighbours along an axis."""
+    """The `n`-th difference of neighbours along an axis.
+
+    Raises:
+        ShapeError: an `n` below 0.
+    """
+    if n < 0:
+        raise ShapeError(f"diff: expected n of 0 or more, got {n}{at_user_line()}")
     at = axis_of("diff", either("diff", dim, axis, -1), len(dims_of(x)))
     if not n:
         return wrap(record(REGISTRY["identity"], (lazy_of(x),), {})[0], kind_of(x))
