@@ -26,6 +26,7 @@ from weft.eager.elementary import logit as logit
 from weft.eager.elementary import polygamma as polygamma
 from weft.eager.elementary import round as round
 from weft.eager.elementary import sinc as sinc
+from weft.eager.outlet import with_outlet
 from weft.eager.polynomial import polynomial
 from weft.eager.reduction import log_softmax as log_softmax
 from weft.eager.reduction import logsumexp as logsumexp
@@ -124,3 +125,6 @@ def multigammaln(input: Any, p: int) -> Tensor:
 
 
 mvlgamma = multigammaln
+
+for _name in __all__:
+    globals()[_name] = with_outlet(globals()[_name], __name__)

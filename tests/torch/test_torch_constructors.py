@@ -51,6 +51,9 @@ MADE = [
     lambda m: m.zeros(2).random_(0, 1),
     lambda m: m.lerp(m.full((4,), -3e4).bfloat16(), m.full((4,), -2e4).bfloat16(), 8.1),
     lambda m: m.lerp(m.zeros(2).bfloat16(), m.full((2,), 0.1).bfloat16(), 70000),
+    lambda m: m.histogramdd(m.ones(2, 3, 1), bins=[2], range=[0.0, 2.0])[0],
+    lambda m: m.nanquantile(m.ones(3, 2), m.ones(0), 0),
+    lambda m: m.quantile(m.ones(3), m.ones(0)),
     lambda m: m.gradient(m.tensor([1j, 2, 5]), spacing=2j)[0],
     lambda m: m.tensor([True, False]).scatter(
         0, m.tensor([0, 1]), m.tensor([False, True]), reduce="multiply"
@@ -218,7 +221,8 @@ def test_the_memory_of_a_file(tmp_path):
     for m in (torch, wf):
         x = m.from_file(str(path), shared=True, size=3, dtype=m.int32)
         x.copy_(m.tensor([1, 2, 3], dtype=m.int32))
-        assert x.tolist() == [1, 2, 3]
+        other = m.from_file(str(path), shared=True, size=3, dtype=m.int32)
+        assert other.tolist() == [1, 2, 3] == x.tolist()
     assert np.fromfile(path, np.int32).tolist() == [1, 2, 3]
     copied = wf.from_file(path, size=3, dtype=wf.int32)
     assert copied.add_(1).tolist() == [2, 3, 4] and np.fromfile(path, np.int32).tolist() == [

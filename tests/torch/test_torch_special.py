@@ -65,6 +65,16 @@ def test_polynomials(name):
     assert len(POLYNOMIALS) == 12
 
 
+def test_special_functions_write_to_tensors():
+    for m in (torch, wf):
+        out = m.zeros(2)
+        m.special.xlog1py(m.ones(2), m.zeros(2), out=out.fill_(5))
+        assert out.tolist() == [0, 0]
+        m.special.laguerre_polynomial_l(m.ones(2), 1, out=out.fill_(5))
+        assert out.tolist() == [0, 0]
+        assert m.igamma(m.ones(2), m.zeros(2), out=out.fill_(5)) is out and out.tolist() == [0, 0]
+
+
 def test_entropies_at_and_below_0():
     agree(lambda t, x: t.special.entr(x), np.float32([-1, 0, 0.5]), grad=False)
 

@@ -188,7 +188,8 @@ EXCLUSIONS = (
         r"_mem_overlap",
     ),
     Exclusion(
-        "switches of determinism: Weft is always deterministic", r"deterministic_(flag|debug_mode)"
+        "switches of determinism: Weft is always deterministic",
+        r"deterministic_(flag|debug_mode|alert)",
     ),
     Exclusion("warnings of slowness that Weft does not have", r"from_list_of_ndarray_warning"),
     Exclusion(

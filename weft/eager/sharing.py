@@ -13,7 +13,7 @@ from weft.eager.creation import array_from, finished, floating, showing, warn_of
 from weft.eager.device import check_device
 from weft.eager.handle import Handle
 from weft.eager.interchange import from_dlpack, is_capsule
-from weft.eager.lazy import Array
+from weft.eager.lazy import Array, flush
 from weft.errors import AliasError, DTypeError
 from weft.ir.dtype import DType, as_dtype
 from weft.ops.base import at_user_line
@@ -75,6 +75,7 @@ def from_file(
     check_device(device)
     kind = floating(dtype)
     path = pathlib.Path(filename)
+    flush()  # what others that show the file have yet to write
     if shared and (not path.exists() or path.stat().st_size < size * kind.size):
         with path.open("ab") as file:
             file.truncate(size * kind.size)

@@ -189,10 +189,11 @@ def quantile(
     at = either("quantile", dim, axis)
     dims = dims_of(x)
     axes = (axis_of("quantile", at, len(dims)),) if dims and at is not None else None
-    return _quantile.on(
-        kind_of(x), floating(x), q=parts, axes=axes, keepdims=keepdim or keepdims,
-        method=method or interpolation,
+    found = _quantile.on(
+        kind_of(x), floating(x), q=(0.0,) if parts == () else parts, axes=axes,
+        keepdims=keepdim or keepdims, method=method or interpolation,
     )  # fmt: skip
+    return found[:0] if parts == () else found
 
 
 # Running

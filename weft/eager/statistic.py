@@ -153,10 +153,10 @@ def nanquantile(
         _nanquantile.on(
             kind_of(x), lazy, leaf(p.astype(lazy.type.dtype.numpy)), axis=at, method=interpolation
         )
-        for p in parts.reshape(-1)
+        for p in (parts.reshape(-1) if parts.size else np.zeros(1))
     ]
     found = [y if keepdim else y.squeeze(at) for y in found]
-    return stack(found) if parts.ndim else found[0]
+    return stack(found)[: parts.size] if parts.ndim else found[0]
 
 
 # Together
@@ -269,7 +269,7 @@ def histogramdd(
         density: so that the integral is 1.
 
     Raises:
-        ShapeError: no matrix, or bins or limits for another number of dimensions.
+        ShapeError: a scalar, or bins or limits for another number of dimensions.
 
     Example:
         >>> import weft as wf
@@ -277,13 +277,14 @@ def histogramdd(
         [[1.0], [1.0]]
     """
     points = array_of(floating(x))
+    points = points.reshape(-1, points.shape[-1]) if points.ndim else points
     cuts = [bins] * points.shape[-1] if isinstance(bins, int) else list(bins)
     limits: Any = None if range is None else np.reshape(range, (-1, 2))
     count = points.shape[-1] if points.ndim == 2 else -1
     if len(cuts) != count or (limits is not None and len(limits) != count):
         raise ShapeError(
-            f"histogramdd: expected a matrix of points, and bins and limits for each of its "
-            f"columns, got shape {show(points.shape)}, {len(cuts)} bins and limits {range}"
+            f"histogramdd: expected points along the last axis, and bins and limits for each of "
+            f"its elements, got shape {show(points.shape)}, {len(cuts)} bins and limits {range}"
             f"{at_user_line()}"
         )
     edges: Any = [array_of(lazy_of(e)) if isinstance(e, Handle) else e for e in cuts]
