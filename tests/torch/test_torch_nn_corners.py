@@ -270,3 +270,79 @@ def test_orthogonal_weights(dtype, kind, shape, free):
         refused(run, ValueError)
     else:
         alike(run, atol=1e-5)
+
+
+def test_hooks_that_take_keywords_are_told_apart():
+    for m in BOTH:
+        layer = m.nn.Linear(1, 1)
+        with_kwargs = layer.register_forward_hook(lambda *_, **__: None, with_kwargs=True)
+        before = layer.register_forward_pre_hook(lambda *_, **__: None, with_kwargs=True)
+        layer.register_forward_hook(lambda *_: None)
+        assert list(layer._forward_hooks_with_kwargs) == [with_kwargs.id]
+        assert list(layer._forward_pre_hooks_with_kwargs) == [before.id]
+        with_kwargs.remove()
+        before.remove()
+        assert not layer._forward_hooks_with_kwargs and not layer._forward_pre_hooks_with_kwargs
+
+
+def test_backward_hooks_of_a_module_that_returns_a_dict():
+    class Net(wf.nn.Module):
+        def forward(self, x):
+            return {"y": 2 * x, "n": 3}
+
+    net, seen = Net(), []
+    net.register_backward_hook(lambda module, grad_input, grad_output: seen.append(grad_output))
+    x = wf.ones(2, requires_grad=True)
+    found = net(x)
+    found["y"].sum().backward()
+    assert list(found) == ["y", "n"] and found["n"] == 3
+    assert [g if g is None else g.tolist() for g in seen[0]] == [[1, 1], None]
+
+
+def test_places_in_a_row_of_modules():
+    for m in BOTH:
+        row = m.nn.Sequential(m.nn.Identity(), m.nn.Identity())
+        row.insert(-2, m.nn.ReLU())
+        assert isinstance(row[0], m.nn.ReLU)
+        for place in (-4, 4):
+            with pytest.raises(IndexError):
+                row.insert(place, m.nn.Identity())
+
+
+def test_a_weight_is_split_once():
+    def run(m):
+        weight_norm = m.nn.utils.weight_norm
+        weight_norm(weight_norm(m.nn.Linear(2, 2)))
+
+    with pytest.warns(FutureWarning):
+        refused(run)
+
+
+def test_normal_complex_numbers_in_place():
+    wf.manual_seed(0)
+    x = wf.empty(20000, dtype=wf.complex64).normal_(1.0, 2.0).numpy()
+    assert abs(x.mean() - 1) < 0.05
+    assert abs(x.real.std() - 2**0.5) < 0.05 and abs(x.imag.std() - 2**0.5) < 0.05
+
+
+@pytest.mark.parametrize("dtype", ["float32", "bfloat16"])
+def test_slopes_of_hardsigmoid_near_its_ends(dtype):
+    def run(m):
+        kind = getattr(m, dtype)
+        x = m.tensor([-4, -3, -2.984375, 0, 2.984375, 3, 4, np.nan], dtype=kind)
+        x.requires_grad_()
+        y = m.nn.functional.hardsigmoid(x)
+        y.sum().backward()
+        return y.float(), x.grad.float()[:-1]
+
+    alike(run, atol=1e-2)
+
+
+def test_prefixes_of_a_state_dict_go():
+    for m in BOTH:
+        net = m.nn.Sequential(m.nn.Sequential(m.nn.Linear(1, 1)))
+        state = net.state_dict()
+        utils = m.nn.utils if m is wf else torch.nn.modules.utils
+        utils.consume_prefix_in_state_dict_if_present(state, "0.")
+        assert sorted(state) == ["0.bias", "0.weight"]
+        assert sorted(state._metadata) == ["", "0"]

@@ -20,6 +20,7 @@ from weft.eager.random import (
     integers_node,
     next_counter,
     normal_node,
+    randn,
     scalar,
     uniform_node,
 )  # fmt: skip
@@ -100,10 +101,17 @@ class Random(Handle):
     def normal_(
         self, mean: float = 0.0, std: float = 1.0, *, generator: Generator | None = None
     ) -> Self:
-        """Fill with normal numbers of this mean and standard deviation."""
+        """Fill with normal numbers of this mean and standard deviation.
+
+        Complex numbers have half of the variance in each of their parts.
+        """
         if not std >= 0:
             raise ShapeError(f"normal_: expected std >= 0, got {std}{at_user_line()}")
-        kind = floating_kind(self.lazy.type.dtype, "normal_")
+        kind = self.lazy.type.dtype
+        if kind.is_complex:
+            drawn: Any = randn(self._shape(), generator=generator, dtype=kind)
+            return write(self, (drawn * std + mean).lazy, "normal_")
+        kind = floating_kind(kind, "normal_")
         moments = (scalar(mean, kind), scalar(std, kind))
         static = {"shape": self._shape(), "dtype": kind}
         found = normal_node.record((next_counter(generator), *moments), static)

@@ -102,7 +102,17 @@ class Sequential(Module):
         return self
 
     def insert(self, index: int, module: Module) -> Self:
-        """Add a module before the one at `index`."""
+        """Add a module before the one at `index`.
+
+        Raises:
+            IndexError: there is no such place.
+            TypeError: it is no module.
+        """
+        if not -len(self) <= index <= len(self):
+            raise IndexError(
+                f"Sequential: expected an index from {-len(self)} to {len(self)}, got {index}"
+                f"{at_user_line()}"
+            )
         entries = list(self._modules.values())
         entries.insert(index, module)
         self.add_module(str(len(self)), module)

@@ -133,6 +133,18 @@ class Hooked(Tree):
         return self._all_hooks().after
 
     @property
+    def _forward_pre_hooks_with_kwargs(self) -> dict[int, bool]:
+        """Those of them that take keyword arguments, too."""
+        hooks = self._all_hooks()
+        return {number: True for number in hooks.before if hooks.with_kwargs.get(number)}
+
+    @property
+    def _forward_hooks_with_kwargs(self) -> dict[int, bool]:
+        """Those after `forward` that take keyword arguments, too."""
+        hooks = self._all_hooks()
+        return {number: True for number in hooks.after if hooks.with_kwargs.get(number)}
+
+    @property
     def _backward_pre_hooks(self) -> dict[int, Hook]:
         """The hooks before the gradient."""
         return self._all_hooks().backward_before
@@ -252,6 +264,9 @@ class Passage:
 
     def outputs(self, output: Any) -> Any:
         """The results, so that their gradients are seen."""
+        if isinstance(output, dict):
+            given: dict[Any, Any] = output
+            return dict(zip(given, self.outputs(tuple(given.values())), strict=True))
         several = isinstance(output, tuple | list)
         found: list[Any] = list(output) if several else [output]  # type: ignore[arg-type]
         if not several and not isinstance(output, Handle):

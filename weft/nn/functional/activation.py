@@ -161,7 +161,10 @@ def hardtanh_(input: Any, min_val: float = -1.0, max_val: float = 1.0) -> Any:
 
 @recorded
 def _hardsigmoid(x: Value) -> Value:
-    return catalogue.relu6(x + 3.0) / 6.0
+    zero, one = constant_of(0, x.dtype), constant_of(1, x.dtype)
+    low, high = constant_of(-3, x.dtype), constant_of(3, x.dtype)
+    found = catalogue.select(catalogue.less_equal(x, low), zero, (x + 3.0) / 6.0)
+    return catalogue.select(catalogue.greater_equal(x, high), one, found)
 
 
 def hardsigmoid(input: Any, inplace: bool = False) -> Any:

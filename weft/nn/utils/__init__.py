@@ -9,6 +9,7 @@ from weft.nn.utils.fusion import (
     fuse_linear_bn_weights,
 )
 from weft.nn.utils.gradient import clip_grad_norm_, clip_grad_value_, get_total_norm
+from weft.nn.utils.prefix import consume_prefix_in_state_dict_if_present
 from weft.nn.utils.vector import parameters_to_vector, vector_to_parameters
 from weft.nn.utils.weight import (
     remove_spectral_norm,
@@ -20,6 +21,7 @@ from weft.nn.utils.weight import (
 __all__ = [
     "clip_grad_norm_",
     "clip_grad_value_",
+    "consume_prefix_in_state_dict_if_present",
     "fuse_conv_bn_eval",
     "fuse_conv_bn_weights",
     "fuse_linear_bn_eval",

@@ -95,8 +95,13 @@ def weight_norm(module: M, name: str = "weight", dim: int | None = 0) -> M:
     Args:
         dim: the dimension that has a length for each entry; `None` for one length.
 
+    Raises:
+        ArgumentError: the weight is split already.
+
     Source: Salimans and Kingma, "Weight Normalization" (2016).
     """
+    if f"{name}_v" in dict(module.named_parameters(recurse=False)):
+        raise ArgumentError(f"weight_norm: {name!r} is split already{at_user_line()}")
     weight = module.get_parameter(name)
     sizes = norms(weight, dim=dim)
     delattr(module, name)
