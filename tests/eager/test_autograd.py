@@ -202,7 +202,7 @@ def test_modes_nest_and_decorate():
     with wf.inference_mode():
         assert not wf.is_grad_enabled()
         with wf.inference_mode(False):
-            assert not wf.is_grad_enabled()
+            assert wf.is_grad_enabled()
     with wf.set_grad_enabled(False):
         assert not wf.is_grad_enabled()
     wf.set_grad_enabled(False)

@@ -37,6 +37,11 @@ def is_tensor(x: Any) -> bool:
     return isinstance(x, Handle)
 
 
+def is_inference(x: Tensor) -> bool:
+    """Whether a tensor was made in `inference_mode`."""
+    return x.is_inference()
+
+
 def is_floating_point(x: Tensor) -> bool:
     """Whether the elements of a tensor are floating-point numbers."""
     return x.dtype.is_floating
@@ -204,6 +209,10 @@ class Attributes(Handle):
         """
         root, _, start = placed(self)
         return root.array.ctypes.data + start if self.numel() else 0
+
+    def is_inference(self) -> builtins.bool:
+        """Whether it was made in `inference_mode`, and is no view of what was not."""
+        return getattr(self, "inferred", False)
 
     def is_floating_point(self) -> builtins.bool:
         """Whether the elements are floating-point numbers."""

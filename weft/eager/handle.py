@@ -10,7 +10,7 @@ from typing import Any, ClassVar, Final
 
 import numpy as np
 
-from weft.eager.lazy import Array, Lazy, array_of, changes, known, trace
+from weft.eager.lazy import Array, Lazy, array_of, changes, inferring, known, trace
 from weft.eager.promotion import TORCH, Rules
 from weft.eager.storage import lend
 from weft.eager.straight import with_history
@@ -29,6 +29,8 @@ def handle_of(kind: type[Any], lazy: Lazy) -> Any:
     handle.window = handle._grad = None
     handle._version = 0
     lazy.owner = weakref.ref(handle)
+    if inferring.open and trace.now.inference:
+        handle.inferred = True
     return handle
 
 
@@ -39,12 +41,14 @@ class Handle:
     """
 
     __slots__ = (
-        "__weakref__", "_grad", "_version", "detached", "lasting", "lent", "shown", "window",
+        "__weakref__", "_grad", "_version", "detached", "inferred", "lasting", "lent", "shown",
+        "window",
     )  # fmt: skip
     kind: ClassVar[type[Any]]  # of results of operations on it
     rules: ClassVar[Rules] = TORCH
     detached: weakref.WeakSet[View]  # only set where there have been views without gradient
     _grad: Any  # what `backward` has accumulated
+    inferred: bool  # only set where it was made in inference mode
     lasting: bool  # only set where it is part of a module, so that it may stay as it is for long
     lent: bool  # only set where others may write to the memory without saying so
 
@@ -55,6 +59,8 @@ class Handle:
         self._grad = None
         self._version = 0
         lazy.owner = weakref.ref(self)
+        if inferring.open and trace.now.inference:
+            self.inferred = True
 
     @property
     def lazy(self) -> Lazy:
@@ -73,6 +79,8 @@ class Handle:
     def look(self, view: View) -> None:
         """Be a view; for new handles that show its value."""
         self.window = view
+        if inferring.used:
+            self.inferred = getattr(view.base, "inferred", False)
 
     @property
     def view_of(self) -> View | None:

@@ -6,7 +6,7 @@ from typing import TypeVar
 
 from weft.eager.call import cast
 from weft.eager.handle import Handle
-from weft.eager.lazy import Lazy, trace
+from weft.eager.lazy import Lazy, inferring, trace
 from weft.errors import DTypeError, GradientError, ShapeError
 from weft.ir.shape import known, show
 from weft.ops.base import at_user_line
@@ -19,8 +19,14 @@ def check_writable(x: Handle, name: str) -> None:
     """Refuse to change what a gradient is to be taken by.
 
     Raises:
-        GradientError: `x` is a leaf that needs a gradient, or a view of one, outside `no_grad()`.
+        GradientError: `x` is a leaf that needs a gradient, or a view of one, outside `no_grad()`;
+            or it was made in inference mode, which has ended.
     """
+    if inferring.used and getattr(x, "inferred", False) and not trace.now.inference:
+        raise GradientError(
+            f"{name}: a tensor of inference_mode() cannot be changed in place outside it; work on "
+            f"x.clone(){at_user_line()}"
+        )
     if trace.now.grad_mode and x.root.lazy.leaf is not None:
         what = "a leaf" if x.root is x else "a view of a leaf"
         raise GradientError(

@@ -198,6 +198,19 @@ class Changes:
 changes: Final = Changes()
 
 
+class Inferring:
+    """Whether any thread is, or ever was, in inference mode: else nobody has to ask."""
+
+    __slots__ = ("open", "used")
+
+    def __init__(self) -> None:
+        self.open: list[None] = []  # one for each mode: a list's changes are safe among threads
+        self.used = False
+
+
+inferring: Final = Inferring()
+
+
 class Change(NamedTuple):
     """What follows in Python from a recorded call, as that another value is shown.
 
@@ -222,7 +235,7 @@ class State:
 
     __slots__ = (
         "anomaly", "autocast", "backward_passes", "called", "changed", "changes", "depth",
-        "grad_mode", "inspect", "limit", "pending",
+        "grad_mode", "inference", "inspect", "limit", "pending",
     )  # fmt: skip
 
     def __init__(self) -> None:
@@ -231,6 +244,7 @@ class State:
         self.backward_passes = 0  # since something was computed
         self.limit = MOST_PENDING  # how many records may wait; 0 after an optimiser's step
         self.grad_mode = True
+        self.inference = False  # whether tensors are made that no gradient ever needs
         self.autocast: Any = None  # the element type of mixed precision
         self.inspect: Any = None  # runs programs, checking each value: see `weft.eager.anomaly`
         self.anomaly = False  # whether backward passes are inspected

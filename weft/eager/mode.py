@@ -9,7 +9,7 @@ import warnings
 from collections.abc import Callable, Generator
 from typing import Any, Self
 
-from weft.eager.lazy import trace
+from weft.eager.lazy import inferring, trace
 from weft.errors import DTypeError
 from weft.ir.dtype import DType, as_dtype, bfloat16
 from weft.ops.base import at_user_line
@@ -114,11 +114,45 @@ def enable_grad(function: Callable[..., Any] | None = None) -> Any:
     return _mode("grad_mode", True, function)
 
 
+class _Inference(Setting):
+    """Whether tensors are made that no gradient ever needs."""
+
+    def __init__(self, mode: bool) -> None:
+        super().__init__("inference", mode)
+        self._grads = Setting("grad_mode", not mode)
+
+    def _recreate_cm(self) -> _Inference:
+        return _Inference(self._value)
+
+    def __enter__(self) -> Self:
+        self._grads.__enter__()
+        inferring.used = True
+        inferring.open.append(None)
+        return super().__enter__()
+
+    def __exit__(self, *problem: object) -> None:
+        super().__exit__(*problem)
+        inferring.open.pop()
+        self._grads.__exit__(*problem)
+
+
 def inference_mode(mode: Any = True) -> Any:
-    """`no_grad()`; with `mode=False`, of no effect."""
-    if callable(mode):
-        return no_grad(mode)
-    return Setting("grad_mode", trace.now.grad_mode and not mode)
+    """`no_grad()` for tensors that no gradient ever needs: outside they cannot be changed in place.
+
+    A context manager, or a decorator; with `mode=False`, it ends that of another around it.
+
+    >>> import weft as wf
+    >>> with wf.inference_mode():
+    ...     x = wf.ones(2)
+    >>> x.is_inference(), x.clone().is_inference()
+    (True, False)
+    """
+    return _Inference(True)(mode) if callable(mode) else _Inference(bool(mode))
+
+
+def is_inference_mode_enabled() -> bool:
+    """Whether `inference_mode` is on."""
+    return trace.now.inference
 
 
 def set_grad_enabled(mode: bool) -> Setting:

@@ -18,7 +18,7 @@ from weft.eager.hook import Hooked
 from weft.eager.imaginary import Imaginary
 from weft.eager.indexing import Indexing
 from weft.eager.interchange import Interchange
-from weft.eager.lazy import set_runner
+from weft.eager.lazy import set_runner, trace
 from weft.eager.linear import Linear
 from weft.eager.mapping import Mapping
 from weft.eager.movement import Movement
@@ -99,6 +99,11 @@ class Tensor(
             )
         if lazy.leaf is None and lazy.tracked:
             return self
+        if requires_grad and self.is_inference() and not trace.now.inference:
+            raise GradientError(
+                "requires_grad_: a tensor of inference_mode() has no gradient outside; clone() it "
+                f"first{at_user_line()}"
+            )
         if requires_grad and not lazy.type.dtype.is_inexact:
             raise GradientError(
                 f"requires_grad_: expected floating elements, got {lazy.type.dtype}; convert the "
