@@ -62,6 +62,7 @@ def library(folder: Path) -> Library:
     for name, function in OLDER_NUMPY.items():
         np.__dict__.setdefault(name, function)
     np.gradient = partial(slopes, np.gradient)
+    np.quantile, np.nanquantile = map(with_interpolation, (np.quantile, np.nanquantile))
     with suppress(ImportError):  # the tests that need it are skipped then
         signal = importlib.import_module("scipy.signal")
         signal.get_window = partial(window, signal.get_window)
@@ -92,6 +93,16 @@ def slopes(gradient: Callable[..., Any], *arguments: Any, **named: Any) -> Any:
     """`numpy.gradient`, with those along several axes in a list."""
     found = gradient(*arguments, **named)
     return list(found) if isinstance(found, tuple) else found
+
+
+def with_interpolation(quantile: Callable[..., Any]) -> Callable[..., Any]:
+    """`numpy.quantile`, whose `method` had another name."""
+
+    def function(*given: Any, interpolation: str | None = None, **named: Any) -> Any:
+        method = {} if interpolation is None else {"method": interpolation}
+        return quantile(*given, **named, **method)
+
+    return function
 
 
 def window(get: Callable[..., Any], kind: Any, size: int, *more: Any, **named: Any) -> Any:

@@ -57,7 +57,7 @@ EXCLUSIONS = (
         "storages and memory layouts as PyTorch's",
         r"storage|channels_last|memory_format|_mkldnn|_nhwc|share_memory|test_Dropout[23]?d?_cpu"
         r"|pool(2d|ing)_bfloat16|output_size_one|batchnorm_non_contig|upsamplingTrilinear3d"
-        r"|empty_strided|tensor_set|not_memory_dense|stride_proparation"
+        r"|empty_strided|tensor_set|not_memory_dense|stride_proparation|test_empty_slice"
         r"|strides_propagation",
         r"[Ss]torage|is_mkldnn|mkldnn|memory_format|no attribute 'set_'|empty_strided",
     ),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any, Final
 
 import ml_dtypes
@@ -140,3 +141,13 @@ def check_held(name: str, dtype: DType, low: int, high: int) -> None:
         raise OutOfRangeError(
             f"{name}: expected numbers that {dtype} holds, got {low} to {high}{at_user_line()}"
         )
+
+
+def neutral(reduce: str, dtype: DType) -> Any:
+    """What changes nothing where it is combined with another number: summed, multiplied, ..."""
+    if reduce not in ("amax", "amin"):
+        return int(reduce == "prod")
+    if dtype.is_floating:
+        return -math.inf if reduce == "amax" else math.inf
+    limits = np.iinfo(dtype.numpy)
+    return int(limits.min if reduce == "amax" else limits.max)

@@ -34,9 +34,9 @@ VECTORS: Final = frozenset({"arange", "linspace", "logspace", "range"})
 
 EXACT: Final = frozenset({
     "abs", "absolute", "all", "amax", "amin", "any", "argmax", "argmin", "argsort", "argwhere",
-    "bucketize", "ceil", "count_nonzero", "diag", "diagonal", "floor", "logcumsumexp", "median",
-    "multi_dot", "nanmedian", "neg", "negative", "nonzero", "positive", "round", "searchsorted",
-    "sgn", "sign", "trace", "tril", "triu", "trunc",
+    "bucketize", "ceil", "count_nonzero", "diag", "diagonal", "floor", "heaviside",
+    "logcumsumexp", "median", "multi_dot", "nanmedian", "neg", "negative", "nonzero", "positive",
+    "round", "searchsorted", "sgn", "sign", "trace", "tril", "triu", "trunc",
 })  # fmt: skip
 """Functions whose results go into tensors of the very same element type only.
 

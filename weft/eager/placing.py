@@ -5,7 +5,6 @@ Where the values decide the shape of the result (`nonzero`, `unique`, masks), th
 
 from __future__ import annotations
 
-import math
 from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
@@ -20,12 +19,14 @@ from weft.eager.indexing import accumulate as add_at
 from weft.eager.indexing import get, put
 from weft.eager.inplace import write
 from weft.eager.lazy import Lazy, array_of
+from weft.eager.limits import neutral
 from weft.eager.movement import broadcast_shapes
+from weft.eager.promotion import TORCH
 from weft.eager.reduction import rank_of
 from weft.eager.selection import check_mask, chosen
 from weft.eager.shaping import broadcast_to
 from weft.errors import DTypeError, ShapeError
-from weft.ir.dtype import bool_, uint8
+from weft.ir.dtype import bool_, int64, uint8
 from weft.ir.node import Value
 from weft.ir.shape import known, show
 from weft.ops.base import REGISTRY, at_user_line, catalogue
@@ -68,8 +69,8 @@ def _gathered(x: Value, index: Value, *, axis: int, from_end: bool) -> Value:
     end = tuple([d if i == axis else n for i, (d, n) in enumerate(zip(dims, wanted, strict=True))])
     if end != dims:
         x = catalogue.slice(x, begin=begin, end=end)
-    places = ops.wrap_indices(index, dims[axis], from_end)
-    return catalogue.take_along_axis(x, places, axis=axis)
+    index = ops.wrap_indices(index, dims[axis], from_end)
+    return catalogue.take_along_axis(x, index, axis=axis)
 
 
 def gather(x: Any, dim: Any, index: Any, *, sparse_grad: bool = False) -> Tensor:
@@ -117,8 +118,12 @@ def take_along_dim(x: Any, indices: Any, dim: Any = None, *, axis: Any = None) -
     """The elements at `indices` along an axis, where other axes broadcast; without one, of all.
 
     Raises:
+        DTypeError: tensors of indices that are not int64, which NumPy's functions take.
         ShapeError: indices of another rank.
     """
+    kind = lazy_of(indices).type.dtype
+    if kind is not int64 and isinstance(indices, Handle) and indices.rules is TORCH:
+        raise DTypeError(f"take_along_dim: expected indices of int64, got {kind}{at_user_line()}")
     at = either("take_along_dim", dim, axis)
     if at is None:
         return take(x, wrap(_flat(indices)))
@@ -275,7 +280,7 @@ def scatter_reduce(
         check_same_type("scatter_reduce", x, src)
         put_in = wrap(as_type(lazy_of(src), uint8), small)
         return scatter_reduce(small, dim, index, put_in, reduce, include_self=include_self).bool()
-    start = x if include_self else scatter(x, dim, index, value=_neutral(reduce, lazy))
+    start = x if include_self else scatter(x, dim, index, value=neutral(reduce, lazy.type.dtype))
     combine = COMBINES.get(reduce, "add")
     total = _scatter("scatter_reduce", start, dim, index, src, combine)
     if reduce != "mean":
@@ -283,17 +288,6 @@ def scatter_reduce(
     met = _scatter("scatter_reduce", total.new_zeros(total.shape), dim, index, 1, "add")
     count = met + 1 if include_self else met.clamp(min=1)
     return total / count if total.dtype.is_inexact else floor_divide(total, count)
-
-
-def _neutral(reduce: str, lazy: Lazy) -> Any:
-    """What changes nothing when it is combined with another number."""
-    if reduce not in ("amax", "amin"):
-        return int(reduce == "prod")
-    dtype = lazy.type.dtype
-    if dtype.is_floating:
-        return -math.inf if reduce == "amax" else math.inf
-    limits = np.iinfo(dtype.numpy)
-    return int(limits.min if reduce == "amax" else limits.max)
 
 
 @recorded
@@ -322,8 +316,8 @@ def at_rows(
             f"{name}: expected a vector of indices and a source of shape {show(expected)}, got "
             f"{show(places.type.shape)} and {show(updates.type.shape)}{at_user_line()}"
         )
-    static: dict[str, Any] = {"axis": at, "combine": combine, "from_end": from_end}
-    found = _put_rows.on(kind_of(x), lazy, places, updates, **static)
+    how: dict[str, Any] = {"axis": at, "combine": combine, "from_end": from_end}
+    found = _put_rows.on(kind_of(x), lazy, places, updates, **how)
     return found if dims_of(x) else found.reshape(())
 
 

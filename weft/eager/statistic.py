@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import math
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -277,7 +278,8 @@ def histogramdd(
         [[1.0], [1.0]]
     """
     points = array_of(floating(x))
-    points = points.reshape(-1, points.shape[-1]) if points.ndim else points
+    if points.ndim:
+        points = points.reshape(math.prod(points.shape[:-1]), points.shape[-1])
     cuts = [bins] * points.shape[-1] if isinstance(bins, int) else list(bins)
     limits: Any = None if range is None else np.reshape(range, (-1, 2))
     count = points.shape[-1] if points.ndim == 2 else -1
