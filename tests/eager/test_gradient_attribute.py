@@ -62,3 +62,32 @@ def test_classes_are_decorated_with_a_warning():
                 self.mode = wf.is_grad_enabled()
 
     assert Holder().mode is False
+
+
+def test_tensors_that_become_views_of_themselves_keep_their_gradient():
+    x = wf.ones(2, 3, requires_grad=True)
+    with wf.no_grad():
+        x.t_()
+        x.unsqueeze_(0)
+    assert x.requires_grad and x.is_leaf and x.shape == (1, 3, 2)
+    (x * 2).sum().backward()
+    assert x.grad.tolist() == [[[2.0, 2.0]] * 3]
+    source = wf.ones(2, 3, requires_grad=True)
+    inner = source.clone()
+    part = inner[:1]
+    with wf.no_grad():
+        inner.t_()
+        part.t_()
+    assert inner.requires_grad and part.requires_grad
+    (inner * wf.arange(6.0).reshape(3, 2)).sum().backward(retain_graph=True)
+    assert source.grad.tolist() == [[0.0, 2.0, 4.0], [1.0, 3.0, 5.0]]
+
+
+def test_the_gradient_of_a_changed_view_is_of_its_own_uses():
+    base = wf.ones(2, requires_grad=True).clone()
+    view, other = base[:1], base[:1]
+    view.retain_grad()
+    other.retain_grad()
+    view.mul_(2)
+    (view * 3 + other * 4 + base[0] * 5).sum().backward()
+    assert (view.grad.item(), other.grad.item()) == (3, 4)

@@ -187,6 +187,8 @@ class Handle:
             if self.shown.tracked and not lazy.tracked and self.shown.leaf is None:
                 lazy = with_history(lazy, self.shown)
             view.put(lazy)
+            if lazy.tracked:  # taken again: what the base is used for is no gradient of the view
+                lazy = view.take()
             self._note(lazy)
             self._show_of_leaf(lazy)
             return
@@ -249,16 +251,27 @@ class Handle:
         if shown is not None and view.window is not None:
             base = handle_of(type(self), shown.lens.take(shown.base.lazy))
             base.look(View(shown.base, shown.lens))
-            lazy = view.window.lens.take(base.lazy)
+            lazy = self._carried(view.window.lens.take(base.lazy), view)
             self._note(lazy)
-            self._show(lazy)
+            self._show_of_leaf(lazy)
             self.window = View(base, view.window.lens)
             return self
-        lazy = view.lazy
+        lazy = self._carried(view.lazy, view)
         self._note(lazy)
-        self._show(lazy)
+        self._show_of_leaf(lazy)
         self._version += 1
         return self
+
+    def _carried(self, lazy: Lazy, view: Handle) -> Lazy:
+        """The value of a view to become, through which gradients flow as they did until now."""
+        old = self.shown
+        if not old.tracked or lazy.tracked or old.leaf is not None or view.window is None:
+            return lazy
+        before, trace.now.grad_mode = trace.now.grad_mode, True
+        try:
+            return view.window.lens.take(old)
+        finally:
+            trace.now.grad_mode = before
 
     def exchange(self, lazy: Lazy) -> Lazy:
         """Go back to an earlier value, as if it had not been replaced; the value until now."""

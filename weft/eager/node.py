@@ -107,8 +107,8 @@ class Node:
         if isinstance(lazy, Custom) and hasattr(lazy.call.context, name):
             return getattr(lazy.call.context, name)
         raise AttributeError(
-            f"{type(self).__name__}: has no {name}; only AccumulateGrad has a variable, and a node "
-            "of a function of one's own what its context has"
+            f"{type(self).__name__!r} object has no attribute {name!r}: only AccumulateGrad has a "
+            "variable, and a node of a function of one's own what its context has"
         )
 
     def _identity(self) -> int:
