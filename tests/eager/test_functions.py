@@ -167,6 +167,27 @@ def test_functions_with_wrong_gradients_are_told():
         Wrong.apply(leaf(1.0, 2.0), "shape").sum().backward()
 
 
+class Product(wf.autograd.Function):
+    @staticmethod
+    def forward(ctx, x, y):
+        ctx.save_for_backward(x, y)
+        return x * y
+
+    @staticmethod
+    def backward(ctx, g):
+        x, y = ctx.saved_tensors
+        return g * y, g * x
+
+
+def test_gradients_of_what_was_repeated_are_summed():
+    x, y = leaf(1.0, 2.0), wf.full((3, 2), 5.0, requires_grad=True)
+    Product.apply(x, y).sum().backward()
+    assert x.grad.tolist() == [15, 15] and y.grad.tolist() == [[1, 2]] * 3
+    one = wf.ones(1, 2, requires_grad=True)
+    Product.apply(one, y).sum().backward()
+    assert one.grad.tolist() == [[15, 15]]
+
+
 def test_saved_tensors_are_as_they_were():
     x = leaf(1.0) * 1
     y = Exp.apply(x)

@@ -6,7 +6,7 @@ import functools
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, ClassVar, Final
 
-from weft.eager.call import cast, lazy_of, wrap
+from weft.eager.call import cast, lazy_of, record, wrap
 from weft.eager.creation import zeros
 from weft.eager.handle import Handle
 from weft.eager.lazy import Lazy, begun, trace
@@ -16,7 +16,9 @@ from weft.eager.turning import turned
 from weft.errors import GradientError, ShapeError, UndefinedRuleError
 from weft.ir.node import TensorType, Value
 from weft.ir.shape import known, show
-from weft.ops.base import at_user_line, catalogue
+from weft.ops.base import REGISTRY, at_user_line, catalogue
+
+_SUM_TO: Final = REGISTRY["sum_to"]
 
 
 class Context:
@@ -210,12 +212,21 @@ class Call:
 
 def _fitting(g: Any, x: Lazy, name: str, kind: str, of: str) -> Lazy:
     found = cast(lazy_of(g, x.type.dtype), x.type.dtype)
+    shape, wanted = known(found.type.shape), known(x.type.shape)
+    if kind == "gradient" and shape != wanted and _broadcasts(wanted, shape):
+        found = record(_SUM_TO, (found,), {"shape": wanted})[0]  # what was repeated is summed
     if found.type.shape != x.type.shape:
         raise ShapeError(
             f"{name}: expected a {kind} of shape {show(x.type.shape)}, that of the {of}, "
             f"got {show(found.type.shape)}{at_user_line()}"
         )
     return found
+
+
+def _broadcasts(shape: tuple[int, ...], wide: tuple[int, ...]) -> bool:
+    """Whether one shape becomes another by repeating."""
+    ends = zip(reversed(shape), reversed(wide), strict=False)
+    return len(shape) <= len(wide) and all([d in (1, e) for d, e in ends])
 
 
 def _undefined(function: type[Function], rule: str) -> UndefinedRuleError:
