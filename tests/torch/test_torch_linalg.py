@@ -415,6 +415,11 @@ def test_norms_of_complex_numbers_into_what_is_there():
     assert wf.linalg.vector_norm(x, dtype=wf.complex128).dtype is wf.float64
 
 
+def test_eigenvalues_into_wider_numbers():
+    out = wf.empty(0, dtype=wf.complex128), wf.empty(0, dtype=wf.complex128)
+    assert wf.linalg.eig(wf.eye(2), out=out)[0].tolist() == [1, 1]
+
+
 def test_names_of_numpy():
     x = wf.ones(2, 3)
     assert wf.linalg.norm(x, 2, axis=0).shape == (3,)

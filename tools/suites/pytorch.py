@@ -63,6 +63,8 @@ def library(folder: Path) -> Library:
         np.__dict__.setdefault(name, function)
     np.gradient = partial(slopes, np.gradient)
     np.quantile, np.nanquantile = map(with_interpolation, (np.quantile, np.nanquantile))
+    np.linalg.qr = partial(factors, np.linalg.qr)
+    np.linalg.solve = partial(solution, np.linalg.solve)
     with suppress(ImportError):  # the tests that need it are skipped then
         signal = importlib.import_module("scipy.signal")
         signal.get_window = partial(window, signal.get_window)
@@ -103,6 +105,18 @@ def with_interpolation(quantile: Callable[..., Any]) -> Callable[..., Any]:
         return quantile(*given, **named, **method)
 
     return function
+
+
+def factors(qr: Callable[..., Any], x: Any, mode: str = "reduced") -> Any:
+    """`numpy.linalg.qr`, whose raw results are arrays, as they were."""
+    return qr(np.asarray(x) if mode == "raw" else x, mode)
+
+
+def solution(solve: Callable[..., Any], a: Any, b: Any) -> Any:
+    """`numpy.linalg.solve`, where several right sides were vectors, too."""
+    if np.ndim(b) == np.ndim(a) - 1 > 1:
+        return solve(a, b[..., None])[..., 0]
+    return solve(a, b)
 
 
 def window(get: Callable[..., Any], kind: Any, size: int, *more: Any, **named: Any) -> Any:

@@ -149,6 +149,10 @@ EXCLUSIONS = (
     ),
     Exclusion("CUDA and other devices: Weft is for CPUs", errors="save_on_cpu"),
     Exclusion(
+        "storages and memory layouts as PyTorch's",
+        r"^test_linalg::.*test_ormqr_cpu|^test_linalg::.*test_inv_errors_and_warnings",
+    ),
+    Exclusion(
         "errors of numbers for tensors and of means of integers, which Weft computes",
         r"^test_vmap::.*_(exhaustive|batch_rule)_(atan2|copysign|eq|fmax|fmin|fmod|gcd|ge|gt|heaviside"
         r"|hypot|igammac?|isclose|lcm|ldexp|le|lt|ne|max_binary|maximum|min_binary|minimum|mean)_cpu",

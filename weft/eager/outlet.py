@@ -26,6 +26,9 @@ PLAIN: Final = frozenset(
 RENAMED: Final = (("axis", "dim"), ("keepdims", "keepdim"))
 """NumPy's names of parameters, and PyTorch's."""
 
+CASTABLE: Final = frozenset({"eig"})
+"""Functions of several results, which go into tensors of any element type that holds them."""
+
 NORMS: Final = frozenset({"norm", "norm_of", "vector_norm", "matrix_norm"})
 """Functions whose `dtype` is what they compute in, which may be complex where the result is not."""
 
@@ -107,7 +110,8 @@ def _written(name: str, found: Any, out: Any, exact: bool = False) -> Any:
         results, targets = cast("tuple[Any, ...]", found), cast("list[Any]", out)
         if len(results) == len(targets):
             pairs = zip(results, targets, strict=True)
-            written = [_written(name, result, target, True) for result, target in pairs]
+            exact = name not in CASTABLE
+            written = [_written(name, result, target, exact) for result, target in pairs]
             make = getattr(type(results), "_make", tuple)
             return make(written)
     if not isinstance(found, Handle) or not isinstance(out, Handle):
