@@ -195,8 +195,8 @@ class WordlessWarnings(ast.NodeTransformer):
         match node:
             case ast.Call(
                 ast.Attribute(attr="assertIn"),
-                [ast.Constant(str()), ast.Call(ast.Name("str"), [ast.Attribute(attr="message")])],
-            ):
+                [ast.Constant(str()), ast.Call(ast.Name("str"), [shown])],
+            ) if _is_warning(shown):
                 node.args[0] = node.args[1]
         return node
 
@@ -210,6 +210,15 @@ class WordlessWarnings(ast.NodeTransformer):
             ):  # fmt: skip
                 return words
         return node
+
+
+def _is_warning(shown: ast.expr) -> bool:
+    """Whether it is `w.message`, or `w[0]` of a list `w` of warnings that were caught."""
+    match shown:
+        case ast.Attribute(attr="message") | ast.Subscript(ast.Name("w")):
+            return True
+        case _:
+            return False
 
 
 def forgiving(owner: Any, path: str, name: str) -> Any:

@@ -37,7 +37,11 @@ EXCLUSIONS = (
         r"\b(torch\.sparse|sparse_(coo|csr|csc|bsr|bsc)|to_sparse|sparse_dim|to_dense|is_sparse_csr)"
         r"|no attribute '_indices'",
     ),
-    Exclusion("named tensors", r"[Nn]amed_?[Tt]ensor", r"align_to|'names'|refine_names|rename_"),
+    Exclusion(
+        "named tensors",
+        r"[Nn]amed_?[Tt]ensor|TestNN::test_unflatten$",
+        r"align_to|'names'|refine_names|rename_",
+    ),
     Exclusion(
         "TorchScript and compilation through torch.jit or Dynamo",
         r"_jit\b|_jit_|torchscript|_script\b|_dynamo|_compile\b|_fx\b|functionalize",
@@ -55,7 +59,7 @@ EXCLUSIONS = (
     ),
     Exclusion(
         "storages and memory layouts as PyTorch's",
-        r"storage|channels_last|memory_format|_mkldnn|_nhwc|share_memory|test_Dropout[23]?d?_cpu"
+        r"storage|channels_last|memory_format(?!_weft_contiguous)|_mkldnn|_nhwc|share_memory|test_Dropout[23]?d?_cpu"
         r"|pool(2d|ing)_bfloat16|output_size_one|batchnorm_non_contig|upsamplingTrilinear3d"
         r"|empty_strided|tensor_set|not_memory_dense|stride_proparation|test_empty_slice"
         r"|strides_propagation",

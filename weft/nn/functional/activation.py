@@ -159,12 +159,16 @@ def hardtanh_(input: Any, min_val: float = -1.0, max_val: float = 1.0) -> Any:
     return hardtanh(input, min_val, max_val, inplace=True)
 
 
+def _between(x: Value, inner: Value, high: Value) -> Value:
+    """0 up to -3, `inner` up to 3, then `high`; `x` decides, before anything is rounded."""
+    above = catalogue.greater_equal(x, constant_of(3, x.dtype))
+    below = catalogue.less_equal(x, constant_of(-3, x.dtype))
+    return catalogue.select(above, high, catalogue.select(below, constant_of(0, x.dtype), inner))
+
+
 @recorded
 def _hardsigmoid(x: Value) -> Value:
-    zero, one = constant_of(0, x.dtype), constant_of(1, x.dtype)
-    low, high = constant_of(-3, x.dtype), constant_of(3, x.dtype)
-    found = catalogue.select(catalogue.less_equal(x, low), zero, (x + 3.0) / 6.0)
-    return catalogue.select(catalogue.greater_equal(x, high), one, found)
+    return _between(x, (x + 3.0) / 6.0, constant_of(1, x.dtype))
 
 
 def hardsigmoid(input: Any, inplace: bool = False) -> Any:
@@ -174,7 +178,7 @@ def hardsigmoid(input: Any, inplace: bool = False) -> Any:
 
 @recorded
 def _hardswish(x: Value) -> Value:
-    return x * (catalogue.relu6(x + 3.0) / 6.0)
+    return _between(x, _between(x, x, constant_of(0, x.dtype)) * ((x + 3.0) / 6.0), x)
 
 
 def hardswish(input: Any, inplace: bool = False) -> Any:
