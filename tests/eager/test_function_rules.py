@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 import weft as wf
+import weft.numpy as wnp
 from weft import errors
 from weft.autograd import Function, Variable, forward_ad, functional
 
@@ -217,3 +218,22 @@ def test_the_tangent_of_a_dual_tensor_is_the_one_it_was_made_with():
     with wf.autograd.forward_ad.dual_level():
         dual = wf.autograd.forward_ad.make_dual(wf.zeros(2), given)
         assert wf.autograd.forward_ad.unpack_dual(dual).tangent is given
+
+
+def test_what_has_no_gradient_is_refused_where_others_flow_too():
+    def values(x):
+        return x.sum()
+
+    x = wf.tensor([[2.0, 1.0], [1.0, 2.0]], requires_grad=True)
+    for found in (wf.unique(x), wf.unique_consecutive(x), wf.unique(x, return_counts=True)[0]):
+        with pytest.raises(
+            errors.UndefinedRuleError, match=r"unique.*: has no gradient; detach\(\) its"
+        ):
+            (found.sum() + values(x)).backward()
+    with pytest.raises(NotImplementedError, match="geqrf: has no gradient"):
+        (wf.geqrf(x)[0].sum() + values(x)).backward()
+    values(x).backward()
+    assert x.grad.tolist() == [[1.0, 1.0]] * 2
+    assert not wf.unique(x.detach()).requires_grad
+    assert wf.unique(x, return_inverse=True)[1].requires_grad is False
+    assert wnp.unique(wnp.array([2.0, 1.0, 2.0])).tolist() == [1, 2]

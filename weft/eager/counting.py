@@ -12,9 +12,11 @@ from weft import ops
 from weft.eager.argument import dims_of
 from weft.eager.call import cast as as_type
 from weft.eager.call import kind_of, lazy_of, leaf, promoted, recorded, wrap
+from weft.eager.custom import undefined
 from weft.eager.handle import Handle
 from weft.eager.lazy import Array, array_of
 from weft.eager.placing import indices, take_along_dim
+from weft.eager.promotion import TORCH
 from weft.errors import DTypeError, ShapeError
 from weft.ir import dtype as types
 from weft.ir.node import Value
@@ -113,13 +115,19 @@ def unique(
 
 
 def _several(found: Any, x: Any, shape: tuple[int, ...] | None) -> Any:
-    like = kind_of(x)
     if not isinstance(found, tuple):
-        return wrap(leaf(found), like)
+        return _values("unique", found, x)
     arrays = list(cast("tuple[Array, ...]", found))
     if shape is not None:
         arrays[1] = arrays[1].reshape(shape)
-    return tuple([wrap(leaf(a), like) for a in arrays])
+    return _values("unique", arrays[0], x), *[wrap(leaf(a), kind_of(x)) for a in arrays[1:]]
+
+
+def _values(name: str, found: Array, x: Any) -> Any:
+    """Different elements; of a tensor, of which PyTorch would, a gradient is refused."""
+    like = kind_of(x)
+    y = wrap(leaf(found), like)
+    return undefined(name, y, x) if like is None or like.rules is TORCH else y
 
 
 def unique_consecutive(
@@ -138,8 +146,9 @@ def unique_consecutive(
         found.append(place.reshape(array.shape) if dim is None else place)
     if return_counts:
         found.append(np.diff(np.append(np.flatnonzero(new), len(rows))))
-    tensors = [wrap(leaf(a), kind_of(x)) for a in found]
-    return tuple(tensors) if len(tensors) > 1 else tensors[0]
+    values = _values("unique_consecutive", found[0], x)
+    rest = [wrap(leaf(a), kind_of(x)) for a in found[1:]]
+    return (values, *rest) if rest else values
 
 
 def isin(

@@ -389,24 +389,32 @@ def once_differentiable(function: Callable[..., Any]) -> Callable[..., Any]:
         if not tracked:
             return found
         results = found if isinstance(found, tuple) else (found,)
-        ends = [x if x is None else _End.apply(x, *tracked) for x in results]
+        text = (
+            "backward: a function marked with @once_differentiable cannot be differentiated twice"
+        )
+        ends = [x if x is None else _End.apply(GradientError, text, x, *tracked) for x in results]
         return tuple(ends) if isinstance(found, tuple) else ends[0]
 
     return once
+
+
+def undefined(name: str, y: Any, x: Any) -> Any:
+    """What `name` has made of `x`: a backward pass through it is refused, and not just left out."""
+    if not (trace.now.grad_mode and isinstance(x, Handle) and x.lazy.tracked):
+        return y
+    return _End.apply(UndefinedRuleError, f"{name}: has no gradient; detach() its input", y, x)
 
 
 class _End(Function):
     """A value that depends on others in a way that nobody knows."""
 
     @staticmethod
-    def forward(_: Context, x: Any, *others: Any) -> Any:
+    def forward(ctx: Any, error: type[Exception], text: str, x: Any, *others: Any) -> Any:
         """The value."""
+        ctx.error, ctx.text = error, text + at_user_line()
         return x.view_as(x)
 
     @staticmethod
-    def backward(_: Context, *gs: Any) -> Any:
+    def backward(ctx: Any, *gs: Any) -> Any:
         """Refuse."""
-        raise GradientError(
-            "backward: a function marked with @once_differentiable cannot be differentiated twice"
-            f"{at_user_line()}"
-        )
+        raise ctx.error(ctx.text)

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from weft.eager.argument import dims_of
 from weft.eager.call import kind_of, lazy_of, recorded
+from weft.eager.custom import undefined
 from weft.eager.handle import Handle
 from weft.eager.imaginary import adjoint
 from weft.eager.matrices import matrices
@@ -315,7 +316,8 @@ _geqrf = recorded(factor.reflections, differentiable=False)
 
 def geqrf(x: Any) -> Reflections:
     """The reflections of which `qr` makes its orthogonal factor; without a gradient."""
-    return Reflections(*_geqrf.on(kind_of(x), matrices("geqrf", x)))
+    found = _geqrf.on(kind_of(x), matrices("geqrf", x))
+    return Reflections(*[undefined("geqrf", y, x) for y in found])
 
 
 # Triangular factors
