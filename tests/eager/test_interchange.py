@@ -68,6 +68,23 @@ def test_read_only_arrays_stay_as_they_are():
     assert x.tolist() == [1, 1, 1] and a.tolist() == [0, 0, 0]
 
 
+@pytest.mark.parametrize("part", [lambda x: x[1:], lambda x: x.view(3, 1)[1:], lambda x: x[1:][:1]])
+def test_views_show_what_others_write(part):
+    a = np.zeros(3, np.float32)
+    x = wf.from_numpy(a)
+    v = part(x)
+    before = v + 1
+    assert v.sum().item() == 0 and before.sum().item() > 0
+    a[1] = 9
+    assert v.sum().item() == 9 and v.tolist() == part(x).tolist()
+    y = wf.zeros(3)
+    w = part(y)
+    w.numpy()[...] = 4
+    assert w.mean().item() == 4 and y[1].item() == 4
+    w += 1
+    assert y[1].item() == 5 and w.numpy().max() == 5
+
+
 def test_numpy_leaves_operators_to_the_tensor():
     x = wf.ones(2, requires_grad=True)
     for y in (np.ones(2, np.float32) + x, np.float32(2) * x, np.ones(2, np.float32) - x):

@@ -66,7 +66,7 @@ class Handle:
     def lazy(self) -> Lazy:
         """The value now."""
         view = self.window
-        if view is not None and view.is_stale():
+        if view is not None and (view.is_stale() or (view.is_open() and not self.shown.tracked)):
             self._show_of_leaf(view.take())
         return self.shown
 

@@ -54,6 +54,15 @@ class View:
         """Whether the base has changed since the view was taken."""
         return self.base.version != self._version
 
+    def is_open(self) -> bool:
+        """Whether others may have written to the memory that it shows without saying so."""
+        root = self.base
+        while root.window is not None:
+            root = root.window.base
+        if not getattr(root, "lent", False) or trace.now.depth:
+            return False
+        return root.shown.array is not None
+
     def take(self) -> Lazy:
         """The view's value now."""
         before, trace.now.grad_mode = trace.now.grad_mode, self._flows
