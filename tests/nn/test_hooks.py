@@ -77,7 +77,7 @@ def test_a_gradient_where_no_input_needs_one():
 def test_an_output_that_is_no_tensor_warns():
     class Named(nn.Module):
         def forward(self, x):
-            return {"x": x}.values()
+            return {"x": x}
 
     module = Named()
     module.register_full_backward_hook(lambda m, gi, go: None)

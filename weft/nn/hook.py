@@ -28,6 +28,7 @@ class Hooks:
         self.always: dict[int, bool] = {}
         self.backward_before: dict[int, Hook] = {}
         self.backward: dict[int, Hook] = {}
+        self.takes_dicts: dict[int, bool] = {}
 
 
 def enter(hooks: dict[int, Any], entry: Any, first: bool = False) -> RemovableHandle:
@@ -199,8 +200,13 @@ class Hooked(Tree):
         return enter(self._all_hooks().backward, hook, prepend)
 
     def register_backward_hook(self, hook: Hook) -> RemovableHandle:
-        """`register_full_backward_hook` by its old name."""
-        return self.register_full_backward_hook(hook)
+        """`register_full_backward_hook` by its old name.
+
+        It is called for a module that returns a dict, too, with the gradients of the dict's values.
+        """
+        handle = self.register_full_backward_hook(hook)
+        self._all_hooks().takes_dicts[handle.id] = True
+        return handle
 
     def _call_hooked(self, hooks: Hooks, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         try:
@@ -264,7 +270,10 @@ class Passage:
 
     def outputs(self, output: Any) -> Any:
         """The results, so that their gradients are seen."""
-        if isinstance(output, dict):
+        hooks = self._hooks
+        if isinstance(output, dict) and {*hooks.backward, *hooks.backward_before} <= {
+            *hooks.takes_dicts
+        }:
             given: dict[Any, Any] = output
             return dict(zip(given, self.outputs(tuple(given.values())), strict=True))
         several = isinstance(output, tuple | list)
