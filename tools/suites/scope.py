@@ -95,9 +95,6 @@ EXCLUSIONS = (
         r"test_nn_(CircularPad\dd|LPPool3d|RMSNorm)_",
     ),
     Exclusion("probability distributions", r"[Dd]istributions?::", r"torch\.distributions\b"),
-    Exclusion(
-        "what PyTorch is expected to fail, and Weft does", errors=r"^Failed: Unexpected success"
-    ),
     Exclusion("names that PyTorch has taken out again", r"_removed_error"),
     # Of functorch's tests
     Exclusion(
