@@ -297,7 +297,7 @@ def _continued(x: Any, size: int, mode: str) -> Tensor:
     if mode == "constant":
         zeros = x.new_zeros((*dims_of(x)[:-1], size))
         return cat([zeros, x, zeros], -1)
-    places = np.pad(np.arange(count), size, _MODES[mode])  # pyright: ignore[reportArgumentType]
+    places = np.pad(np.arange(count), size, _MODES[mode])  # pyright: ignore[reportCallIssue, reportArgumentType]
     return x[..., wrap(leaf(places))]
 
 

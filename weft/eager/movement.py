@@ -288,7 +288,7 @@ def repeat_interleave(
         x, repeats = np.arange(dims_of(x)[0]), x
     if isinstance(repeats, Handle):
         kind = repeats.lazy.type
-        if len(kind.shape) > 1 or not kind.dtype.is_integer:
+        if len(dims_of(repeats)) > 1 or not kind.dtype.is_integer:
             what = "repeat_interleave: expected a vector of whole numbers as repeats"
             got = f"got shape {text(kind.shape)} of {kind.dtype}"
             raise DTypeError(f"{what}, {got}{at_user_line()}")

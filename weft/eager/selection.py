@@ -132,7 +132,8 @@ def lerp(x: Any, end: Any, weight: Any) -> Tensor:
     check_same_type("lerp", x, end)
     if isinstance(x, Handle) and x.lazy.type.dtype in (bfloat16, float16):
         given: Any = x
-        wide = [y.float() if isinstance(y, Handle) else y for y in (given, end, weight)]
+        wide: list[Any] = [given, end, weight]
+        wide = [y.float() if isinstance(y, Handle) else y for y in wide]
         found: Any = lerp(*wide)
         return found.to(given.dtype)
     like = kind_of(x, end, weight)

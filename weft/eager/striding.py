@@ -271,8 +271,9 @@ class Striding(Handle):
                 f"resize_: a view keeps its number of elements; clone() it first{at_user_line()}"
             )
         if self.view_of is not None and not count:
-            self.become(self[None])
-            self.become(self[:0])
+            whole: Any = self
+            self.become(whole[None])
+            self.become(whole[:0])
         found = _resized(self, shape=shape) if self.view_of is None else reshape(self, shape)
         return self.become(found)
 

@@ -40,10 +40,10 @@ def wrap_indices(indices: Value, size: int | Value, from_end: bool = True) -> Va
         return indices
     if isinstance(size, Value):
         size = catalogue.cast(size, dtype=indices.dtype)
-    from_end = catalogue.add(indices, size)
+    counted = catalogue.add(indices, size)
     negative = catalogue.less(indices, constant_of(0, indices.dtype))
-    fits = catalogue.greater_equal(from_end, constant_of(0, indices.dtype))
-    return catalogue.select(catalogue.logical_and(negative, fits), from_end, indices)
+    fits = catalogue.greater_equal(counted, constant_of(0, indices.dtype))
+    return catalogue.select(catalogue.logical_and(negative, fits), counted, indices)
 
 
 def take_nd(x: Value, indices: Sequence[Value | None], front: bool = False) -> Value:
