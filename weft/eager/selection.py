@@ -131,11 +131,10 @@ def lerp(x: Any, end: Any, weight: Any) -> Tensor:
     """
     check_same_type("lerp", x, end)
     if isinstance(x, Handle) and x.lazy.type.dtype in (bfloat16, float16):
-        given: Any = x
-        wide: list[Any] = [given, end, weight]
-        wide = [y.float() if isinstance(y, Handle) else y for y in wide]
+        given: list[Any] = [x, end, weight]
+        wide = [y.float() if isinstance(y, Handle) else y for y in given]  # pyright: ignore[reportAttributeAccessIssue]
         found: Any = lerp(*wide)
-        return found.to(given.dtype)
+        return found.to(given[0].dtype)
     like = kind_of(x, end, weight)
     return _lerp.on(like, *promoted(x, end, weight))
 
