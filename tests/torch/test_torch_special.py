@@ -75,6 +75,14 @@ def test_special_functions_write_to_tensors():
         assert m.igamma(m.ones(2), m.zeros(2), out=out.fill_(5)) is out and out.tolist() == [0, 0]
 
 
+def test_logarithms_of_complex_numbers_near_1():
+    x = np.array([1e-19 + 1e-18j, 1e-8 - 1e-5j, 0.3 + 0.2j, -0.4 + 0.1j, 3 - 4j, 0j])
+    for dtype, rtol in (("complex128", 1e-14), ("complex64", 1e-6)):
+        ours, theirs = (m.log1p(m.tensor(x.astype(dtype))).numpy() for m in (wf, torch))
+        for part in ("real", "imag"):
+            np.testing.assert_allclose(getattr(ours, part), getattr(theirs, part), rtol)
+
+
 def test_entropies_at_and_below_0():
     agree(lambda t, x: t.special.entr(x), np.float32([-1, 0, 0.5]), grad=False)
 

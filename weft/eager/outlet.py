@@ -13,7 +13,7 @@ from weft.eager.call import Recorded
 from weft.eager.handle import Handle
 from weft.eager.inplace import write
 from weft.errors import DTypeError, GradientError
-from weft.ir.dtype import DType, as_dtype, bool_, uint8
+from weft.ir.dtype import DType, as_dtype, uint8
 from weft.ir.shape import show
 from weft.ops.base import at_user_line
 
@@ -36,14 +36,14 @@ VECTORS: Final = frozenset({"arange", "linspace", "logspace", "range"})
 """Functions whose numbers fill any shape in row-major order."""
 
 EXACT: Final = frozenset({
-    "abs", "absolute", "all", "amax", "amin", "any", "argmax", "argmin", "argsort", "argwhere",
-    "bucketize", "ceil", "count_nonzero", "diag", "diagonal", "floor", "heaviside",
+    "all", "amax", "amin", "any", "argmax", "argmin", "argsort", "argwhere", "bucketize", "ceil",
+    "count_nonzero", "diag", "diagonal", "floor", "heaviside", "isneginf", "isposinf",
     "logcumsumexp", "median", "multi_dot", "nanmedian", "neg", "negative", "nonzero", "positive",
     "round", "searchsorted", "sgn", "sign", "trace", "tril", "triu", "trunc",
 })  # fmt: skip
 """Functions whose results go into tensors of the very same element type only.
 
-So do those of functions that give several. Truth values go into bytes, too.
+So do those of functions that give several. Those of `all` and `any` go into bytes, too.
 """
 
 
@@ -123,8 +123,8 @@ def _written(name: str, found: Any, out: Any, exact: bool = False) -> Any:
         )
     target: Any = out
     result: Any = found
-    differ = target.dtype is not result.dtype and (result.dtype, target.dtype) != (bool_, uint8)
-    if differ and (exact or name in EXACT):
+    bytes_ = name in ("all", "any") and target.dtype is uint8
+    if (exact or name in EXACT) and target.dtype is not result.dtype and not bytes_:
         _refuse(name, result.dtype, target.dtype)
     if name in VECTORS and target.numel() == result.numel():
         result = result.reshape(target.shape)

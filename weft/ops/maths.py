@@ -37,10 +37,21 @@ expm1 = elementwise(
 log = elementwise(
     "log", lambda b, x: b.log(x), np.log, lambda g, y, x: (g / x,), **_POSITIVE, kinds="fc"
 )
+
+
+def _log1p_reference(x: Array) -> Any:
+    if x.dtype.kind != "c":
+        return np.log1p(x)
+    near = np.empty_like(x)  # where NumPy's loses all digits
+    near.real = np.log1p(x.real * (2 + x.real) + x.imag**2) / 2
+    near.imag = np.arctan2(x.imag, 1 + x.real)
+    return np.where(np.abs(x) < 0.5, near, np.log1p(x))
+
+
 log1p = elementwise(
     "log1p",
     lambda b, x: b.log1p(x),
-    np.log1p,
+    _log1p_reference,
     lambda g, y, x: (g / (x + 1),),
     low=-0.75,
     kinds="fc",
