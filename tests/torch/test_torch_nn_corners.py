@@ -347,3 +347,16 @@ def test_prefixes_of_a_state_dict_go():
         utils.consume_prefix_in_state_dict_if_present(state, "0.")
         assert sorted(state) == ["0.bias", "0.weight"]
         assert sorted(state._metadata) == ["", "0"]
+
+
+def test_initial_values_by_old_names():
+    def run(m):
+        x = m.empty(2, 3)
+        with pytest.warns(FutureWarning, match="deprecated"):
+            assert m.nn.init.constant(x, val=2.0) is x
+        return [x]
+
+    alike(run)
+    for name in ("kaiming_normal", "kaiming_uniform", "xavier_normal", "xavier_uniform", "normal"):
+        with pytest.warns(FutureWarning, match=f"use nn.init.{name}_"):
+            assert getattr(wf.nn.init, name)(wf.zeros(3, 3)).abs().sum() > 0

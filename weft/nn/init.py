@@ -292,3 +292,30 @@ def sparse_(
     for column in range(shape[1]):
         drawn[source.permutation(rows)[: math.ceil(sparsity * rows)], column] = 0
     return _fill(tensor, drawn)
+
+
+def _by_old_name(function: Callable[..., Any]) -> Callable[..., Any]:
+    """A function under the name that it had before names of changes in place ended in `_`."""
+    name = function.__name__
+
+    def old(*args: Any, **kwargs: Any) -> Any:
+        text = f"nn.init.{name[:-1]} is deprecated; use nn.init.{name}"
+        warnings.warn(text, FutureWarning, stacklevel=2)
+        return function(*args, **kwargs)
+
+    old.__name__ = old.__qualname__ = name[:-1]
+    old.__doc__ = f"`{name}` by its old name, which warns."
+    return old
+
+
+constant = _by_old_name(constant_)
+dirac = _by_old_name(dirac_)
+eye = _by_old_name(eye_)
+kaiming_normal = _by_old_name(kaiming_normal_)
+kaiming_uniform = _by_old_name(kaiming_uniform_)
+normal = _by_old_name(normal_)
+orthogonal = _by_old_name(orthogonal_)
+sparse = _by_old_name(sparse_)
+uniform = _by_old_name(uniform_)
+xavier_normal = _by_old_name(xavier_normal_)
+xavier_uniform = _by_old_name(xavier_uniform_)
