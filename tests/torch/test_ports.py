@@ -100,6 +100,14 @@ def test_failures_are_told(folder):
         main(["some_networks.Unlike()"])
 
 
+def test_what_cannot_be_run_is_refused(capsys):
+    with pytest.raises(SystemExit, match="there is no package nothing_of_that_name"):
+        main(["nothing_of_that_name.Net()"])
+    with pytest.raises(SystemExit, match="2"):
+        main(["torch.nn.Linear(3, 2)", "--input", "2,x"])
+    assert "expected one like 2,3,64,64 or ids=2,16:100, got 2,x" in capsys.readouterr().err
+
+
 def test_missing_and_misshapen_arrays_are_infinitely_apart():
     x = np.ones(3)
     found = apart({"output 0": x, "gradient a": x, "gradient b": 1e-9 * x},

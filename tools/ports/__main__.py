@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import argparse
+import importlib.util
 import json
+import re
 import subprocess
 import sys
 import tempfile
@@ -26,10 +28,21 @@ def parser() -> argparse.ArgumentParser:
     made = argparse.ArgumentParser(prog="python -m tools.ports", description=__doc__)
     made.add_argument("network", help="an expression that gives a module")
     made.add_argument(
-        "--input", action="append", default=[], metavar="[NAME=]SHAPE[:N]",
+        "--input", action="append", default=[], type=specification, metavar="[NAME=]SHAPE[:N]",
         help="an argument of the call: normal numbers, or whole ones below N",
     )  # fmt: skip
     return made
+
+
+def specification(text: str) -> str:
+    """An argument as it was given.
+
+    Raises:
+        ArgumentTypeError: it is none.
+    """
+    if not re.fullmatch(r"(\w+=)?\d+(,\d+)*(:[1-9]\d*)?", text):
+        raise argparse.ArgumentTypeError(f"expected one like 2,3,64,64 or ids=2,16:100, got {text}")
+    return text
 
 
 def answer(framework: str, order: Order) -> dict[str, Any]:
@@ -66,6 +79,8 @@ def _size(array: np.ndarray[Any, Any]) -> float:
 def main(given: list[str] | None = None) -> int:
     """Runs both, prints how far they are apart, and returns 1 where that is too far."""
     options = parser().parse_args(given)
+    if importlib.util.find_spec("torch") is None:
+        sys.exit("there is no PyTorch to compare with: pip install torch==2.13.0")
     with tempfile.TemporaryDirectory() as folder:
         order = Order(options.network, tuple(options.input), folder)
         summaries = [answer(framework, order) for framework in ("torch", "weft")]

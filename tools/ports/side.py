@@ -53,6 +53,8 @@ def made(expression: str) -> Any:
                     raise
         if name in sys.modules:
             names[name] = sys.modules[name]
+        elif expression.startswith(f"{name}."):
+            raise ImportError(f"there is no package {name}")
     return eval(code, names)
 
 
