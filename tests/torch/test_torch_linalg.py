@@ -334,6 +334,7 @@ ERRORS = [
     (lambda: wf.outer(wf.ones(2, 2), wf.ones(3)), ShapeError, "outer: expected tensors of ranks 1"),
     (lambda: wf.tensordot(wf.eye(2), wf.eye(2), -1), ShapeError, "expected 0 to 2 axes"),
     (lambda: wf.einsum(". ..", wf.ones(2)), GraphError, "the points of an ellipsis side by side"),
+    (lambda: wf.einsum("aa", wf.ones(2, 3)), ShapeError, "'a', which an operand has twice, got 2"),
     (lambda: wf.einsum(wf.ones(2), [52]), GraphError, "axes numbered from 0 to 51, got 52"),
     (
         lambda: wf.addr(wf.eye(2).int(), wf.ones(2).int(), wf.ones(2).int(), beta=2.0),

@@ -181,6 +181,12 @@ def _distinct(term: Term) -> Term:
         while letters.count(c) > 1:
             a = letters.index(c)
             b = letters.index(c, a + 1)
+            sizes = dimension(value, a), dimension(value, b)
+            if all([isinstance(size, int) for size in sizes]) and sizes[0] != sizes[1]:
+                raise ShapeError(
+                    f"einsum: expected one size of {c!r}, which an operand has twice, got "
+                    f"{sizes[0]} and {sizes[1]}{at_user_line()}"
+                )
             value = diagonal(value, 0, a, b)
             letters = letters[:a] + letters[a + 1 : b] + letters[b + 1 :] + c
     return Term(value, letters)
