@@ -118,7 +118,7 @@ EXCLUSIONS = (
     Exclusion(
         "hooks and versions of saved tensors: what a gradient needs stays as it was",
         r"saved_(tensors?|variable)_hooks|saved_variable_packing|save_on_cpu|AllowMutationOnSaved"
-        r"|_version\b|version_(counter|bump)|default_hooks$|saving_variable_to_disk"
+        r"|(increment|modifies)_version|version_(counter|bump)|default_hooks$|saving_variable_to_disk"
         r"|^test_autograd::TestAutograd::test_(inplace$|detach_then_inplace|pack_hook_with"
         r"|saved_variable_saved_original_inplace)",
         r"autograd\.(SavedTensor|graph\.(saved_|save_on|disable_saved|increment_v|allow_mut))",
