@@ -93,12 +93,19 @@ def _settled(what: str, given: Any, before: list[Lazy | None]) -> list[Lazy | No
 def _fitting(what: str, given: Any, before: Lazy | None) -> Lazy | None:
     if given is None:
         return None
-    if before is None:
-        return turned(lazy_of(given))
+    return turned(lazy_of(given)) if before is None else fitting(what, given, before)
+
+
+def fitting(what: str, given: Any, before: Lazy) -> Lazy:
+    """The gradient that a hook gave instead of the one it saw.
+
+    Raises:
+        ShapeError: it has another shape.
+    """
     g = cast(lazy_of(given, before.type.dtype), before.type.dtype)
     if g.type.shape != before.type.shape:
         raise ShapeError(
             f"backward: expected {what} to return a gradient of shape {show(before.type.shape)}, "
-            f"got {show(g.type.shape)}{at_user_line()}"
+            f"or None, got {show(g.type.shape)}{at_user_line()}"
         )
     return turned(g)

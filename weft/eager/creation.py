@@ -182,15 +182,15 @@ def _wrapped(data: Any, dtype: DType | None) -> Array:
     Raises:
         DTypeError: one is too large.
     """
+    text = f"tensor: expected numbers that {dtype} holds, got {_shown(data)}{at_user_line()}"
     try:
         array = np.array(data, np.int64)
-        limit = 0 if dtype is None or dtype.kind != "u" else int(np.iinfo(dtype.numpy).max)
-        if dtype is not None and array.size and -limit <= array.min() and array.max() <= limit:
-            return array.astype(dtype.numpy)
     except OverflowError:
-        pass
-    text = f"tensor: expected numbers that {dtype} holds, got {_shown(data)}"
-    raise DTypeError(text + at_user_line()) from None
+        raise DTypeError(text) from None
+    limit = 0 if dtype is None or dtype.kind != "u" else int(np.iinfo(dtype.numpy).max)
+    if dtype is None or not array.size or array.min() < -limit or array.max() > limit:
+        raise DTypeError(text)
+    return array.astype(dtype.numpy)
 
 
 def _usual(array: Array, data: Any) -> Array:

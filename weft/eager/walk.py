@@ -11,8 +11,8 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from weft.eager.around import Around, around
-from weft.eager.call import cast, lazy_of, unowned, wrap
+from weft.eager.around import Around, around, fitting
+from weft.eager.call import unowned, wrap
 from weft.eager.custom import Custom
 from weft.eager.handle import Retain
 from weft.eager.hook import Afterwards, backward_pass
@@ -20,9 +20,8 @@ from weft.eager.lazy import Lazy, Record, Tracer, trace
 from weft.eager.mode import Setting
 from weft.eager.plan import function_plan, gradient_plan, op_plan
 from weft.eager.turning import turned
-from weft.errors import GradientError, ShapeError
+from weft.errors import GradientError
 from weft.ir.node import Value
-from weft.ir.shape import show
 from weft.ops.base import REGISTRY, at_user_line
 from weft.ops.creation import zeros_like
 
@@ -271,15 +270,7 @@ def _changed(hook: Callable[[Any], Any], g: Lazy) -> Lazy:
     """What a hook makes of a gradient."""
     tensor = wrap(unowned(turned(g)))
     found = hook(tensor)
-    if found is None:
-        return turned(tensor.lazy)
-    changed = cast(lazy_of(found, g.type.dtype), g.type.dtype)
-    if changed.type.shape != g.type.shape:
-        raise ShapeError(
-            f"backward: expected a hook to return a gradient of shape {show(g.type.shape)}, or "
-            f"None, got {show(changed.type.shape)}{at_user_line()}"
-        )
-    return turned(changed)
+    return turned(tensor.lazy) if found is None else fitting("a hook", found, g)
 
 
 def add(x: Lazy, y: Lazy) -> Lazy:
