@@ -1,5 +1,7 @@
 """Hooks of the nodes behind tensors, which see all gradients of a call at once."""
 
+import weakref
+
 import pytest
 
 import weft as wf
@@ -118,3 +120,52 @@ def test_hooks_of_nodes_are_part_of_traced_functions():
         x = wf.ones(2, requires_grad=True)
         function(x).backward()
         assert x.grad.tolist() == [6.0, 6.0]
+
+
+def test_hooks_before_the_node_of_an_input_asked_for():
+    x = leaf(2.0)
+    y = x * 3
+    seen = []
+    y.grad_fn.register_prehook(lambda gs: seen.append(items(gs)) or (gs[0] * 100,))
+    y.register_hook(lambda g: g * 10)
+    wf.autograd.grad(y * 2, y, retain_graph=True)
+    assert seen == []
+    (y * 2).backward(inputs=(y,))
+    assert seen == [(20.0,)] and y.grad.item() == 20 and x.grad is None
+    (x * 3 * 2).backward(inputs=(x,))
+    assert x.grad.item() == 6
+
+
+def test_each_result_of_a_traced_function_has_a_node_of_its_own():
+    def both(x):
+        y = x.sin()
+        return y, y.exp()
+
+    x = leaf(1.0)
+    y, z = wf.func.checkpoint(both)(x)
+    assert y.grad_fn != z.grad_fn and (z * 1).grad_fn.next_functions[0] == (z.grad_fn, 0)
+    seen = []
+    z.grad_fn.register_prehook(lambda gs: seen.append(items(gs)))
+    z.grad_fn.register_hook(lambda xs, _: y.backward(retain_graph=True))
+    z.backward(retain_graph=True)
+    assert seen == [(1.0,)]
+    cos = wf.cos(wf.tensor(1.0)).item()
+    assert x.grad.item() == pytest.approx(cos + cos * z.item())
+    assert z.grad_fn(wf.ones(1)).item() == pytest.approx(cos * z.item())
+
+
+def test_what_a_node_remembers_is_gone_with_the_graph():
+    class Remembered:
+        pass
+
+    def remember():
+        x = leaf(1.0)
+        y = x.sin().exp()
+        thing = Remembered()
+        y.grad_fn.next_functions[0][0].metadata["thing"] = thing
+        return weakref.ref(thing), y
+
+    found, y = remember()
+    assert found() is not None
+    del y
+    assert found() is None

@@ -138,3 +138,18 @@ def test_what_a_rule_may_not_use(wrap):
     between = wf.ones(2, requires_grad=True) * 2
     with pytest.raises(GradientError, match="pass them as arguments"):
         wrap(lambda w: steep(between, w))(wf.ones(2, requires_grad=True))
+
+
+def test_a_captured_tensor_that_is_returned_as_it_is_has_its_gradient():
+    x, w = wf.tensor([2.0], requires_grad=True), wf.tensor([3.0], requires_grad=True)
+    seen = []
+    w.register_hook(lambda g: seen.append(g.item()))
+
+    def run(x):
+        product = x * w
+        product.register_hook(lambda g: g * 10)
+        return product, w
+
+    product, same = wf.func.checkpoint(run)(x)
+    (product + same).backward()
+    assert x.grad.item() == 30 and w.grad.item() == 21 and seen == [21]

@@ -7,7 +7,7 @@ from typing import Any
 
 from weft.eager.call import cast, lazy_of, unowned, wrap
 from weft.eager.hook import RemovableHandle, add
-from weft.eager.lazy import Lazy
+from weft.eager.lazy import Lazy, Record
 from weft.eager.turning import turned
 from weft.errors import GradientError, ShapeError
 from weft.ir.shape import show
@@ -60,10 +60,25 @@ def around_of(lazy: Lazy) -> Around:
     found = around(lazy)
     if found is None:
         found = Around()
-        record = lazy.record
-        for y in (lazy,) if lazy.leaf is not None or record is None else record.outputs:
+        for y in siblings(lazy):
             add(y, found)
     return found
+
+
+def call_of(lazy: Lazy) -> Record | Lazy:
+    """What stands for the node of a value: its call, or itself where it has a node of its own.
+
+    That is so for a leaf, and for each result of a traced function: there it follows from other
+    operations than the next one.
+    """
+    record = lazy.record
+    return lazy if lazy.leaf is not None or record is None or record.plan.traced else record
+
+
+def siblings(lazy: Lazy) -> Sequence[Lazy]:
+    """The results of the node of a value."""
+    call = call_of(lazy)
+    return (call,) if isinstance(call, Lazy) else call.outputs
 
 
 def entered(hooks: dict[int, Any], hook: Any) -> RemovableHandle:

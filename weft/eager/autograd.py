@@ -16,6 +16,7 @@ from weft.eager.handle import Handle
 from weft.eager.hook import Afterwards, backward_pass
 from weft.eager.lazy import Lazy, trace
 from weft.eager.mode import Setting
+from weft.eager.reach import depended_on
 from weft.eager.turning import turned
 from weft.eager.walk import Given, History, Starts, add_to, history, seen, walk
 from weft.errors import GradientError, ShapeError
@@ -47,12 +48,12 @@ def backward(
         raise GradientError(f"backward: expected inputs, got none{at_user_line()}")
     with backward_pass(), Setting("grad_mode", create_graph):
         starts = _starts(ys, grad_tensors)
-        past = history([y for y, _ in starts])
+        past = _past(starts)
         if inputs is None:
             targets = [x for x in past.values if x.leaf is not None]
         else:
             targets = [x.lazy for x in ([inputs] if isinstance(inputs, Handle) else inputs)]
-        found = walk(starts, targets, past)
+        found = walk(starts, targets, past, begins=inputs is not None)
         _inspect(found)
         _accumulate_all(targets, found)
     if not (create_graph if retain_graph is None else retain_graph):
@@ -83,7 +84,7 @@ def grad(
     allow_unused = allow_unused or materialize_grads
     with backward_pass(), Setting("grad_mode", create_graph):
         starts = _starts(ys, grad_outputs)
-        past = history([y for y, _ in starts])
+        past = _past(starts)
         for i, x in enumerate(targets):
             if not (x in past.values or allow_unused):
                 raise _unused(i)
@@ -100,8 +101,16 @@ def grad(
         _free(past.towards(targets))
     grads = [None if g is None else wrap(unowned(g), x) for g, x in zip(found, xs, strict=True)]
     if materialize_grads:
-        grads = [zeros_like(x) if g is None else g for g, x in zip(grads, xs, strict=True)]
+        grads = [
+            zeros_like(x, requires_grad=create_graph) if g is None else g
+            for g, x in zip(grads, xs, strict=True)
+        ]
     return tuple(grads)
+
+
+def _past(starts: Starts) -> History:
+    ys = [y for y, _ in starts]
+    return depended_on(history(ys), ys)
 
 
 def _inspect(found: Sequence[Lazy | None]) -> None:

@@ -127,7 +127,8 @@ class Call:
         """Gradients of the inputs, from those of the results that something has reached."""
         name = f"{self.function.__name__}.backward"
         context = self.context
-        context.public = {self.raw[i]: y for i, y in outputs.items()}
+        # What forward returns as it was given is saved as an argument: not its gradient is here.
+        context.public = {r: y for i, y in outputs.items() if (r := self.raw[i]) not in self.inputs}
         try:
             seen = {i: turned(g) for i, g in gs.items()}
             reached = [None if p is None else seen.get(p) for p in self.places]

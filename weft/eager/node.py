@@ -6,11 +6,11 @@ import functools
 from collections.abc import Callable
 from typing import Any
 
-from weft.eager.around import around_of, entered
+from weft.eager.around import around_of, call_of, entered, siblings
 from weft.eager.call import lazy_of, unowned, wrap
 from weft.eager.custom import Custom
 from weft.eager.hook import RemovableHandle, backward_pass
-from weft.eager.lazy import Lazy
+from weft.eager.lazy import Lazy, flush
 from weft.eager.turning import turned
 from weft.eager.walk import pull_all, results
 
@@ -34,7 +34,7 @@ class Node:
         record = self._lazy.record
         if self._lazy.leaf is not None or record is None:
             return ()
-        return tuple([(node_of(x), x.index if x.tracked else 0) for x in record.inputs])
+        return tuple([(node_of(x), _place(x)) for x in record.inputs])
 
     @property
     def variable(self) -> Any:
@@ -46,7 +46,11 @@ class Node:
 
     @property
     def metadata(self) -> dict[Any, Any]:
-        """A dictionary for whatever a program wants to remember here."""
+        """A dictionary for whatever a program wants to remember here.
+
+        What is pending is computed first, as it would keep this and what it remembers alive.
+        """
+        flush()
         return around_of(self._lazy).metadata
 
     def register_prehook(self, hook: Callable[[tuple[Any, ...]], Any]) -> RemovableHandle:
@@ -97,7 +101,7 @@ class Node:
             raise TypeError(text)
         given = [None if g is None else turned(lazy_of(g)) for g in gradients]
         with backward_pass():
-            gs = pull_all(record.outputs, given)
+            gs = pull_all(siblings(self._lazy), given)
         shown = tuple([None if g is None else wrap(unowned(turned(g))) for g in gs])
         return shown[0] if len(shown) == 1 else shown
 
@@ -112,7 +116,7 @@ class Node:
         )
 
     def _identity(self) -> int:
-        return id(self._lazy if self._lazy.record is None else self._lazy.record)
+        return id(call_of(self._lazy))
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Node) and self._identity() == other._identity()
@@ -122,6 +126,11 @@ class Node:
 
     def __repr__(self) -> str:
         return f"<{self.name()}>"
+
+
+def _place(x: Lazy) -> int:
+    """Which of the results of its node a value is."""
+    return x.index if x.tracked and call_of(x) is not x else 0
 
 
 @functools.cache

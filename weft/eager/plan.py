@@ -36,6 +36,7 @@ class Plan:
         single: whether it has one result, and a gradient reaches all inputs through it or none.
         continuous: whether it has one such result, and a gradient reaches them.
         follows: how many leading inputs it sees with all that led to them, as gradients do.
+        traced: whether it is a call of a function that was traced.
         expand: adds the nodes to the current graph, given the inputs' values.
         kind: all that decides it besides the inputs' types; `None` where it is one of its kind.
     """
@@ -53,6 +54,7 @@ class Plan:
         "name",
         "single",
         "takes_rows",
+        "traced",
         "types",
         "variable",
     )
@@ -80,6 +82,7 @@ class Plan:
         self.continuous = self.single and self.flows[0] != 0
         self.follows = follows
         self.lasting = False  # whether its types stay while those of other calls change
+        self.traced = False
         self.variable = False  # whether it marks what a derivative is taken by
         self.takes_rows = takes_rows  # whether inputs may be `RowSparse`
         self.kind = kind

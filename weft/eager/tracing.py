@@ -12,7 +12,7 @@ from weft.eager.lazy import Drawn, Lazy, Tracer, array_of, begun, next_serial, t
 from weft.eager.mode import Setting
 from weft.eager.plan import Plan, intern, recall, remember, settled
 from weft.eager.structure import is_cut, needed
-from weft.eager.walk import History, history, is_watched, walk
+from weft.eager.walk import history, is_watched, walk
 from weft.errors import GradientError
 from weft.interrupt import Uninterrupted
 from weft.ir.graph import Graph, toposort
@@ -117,13 +117,12 @@ def _ruled(
     xs = [x for x in inputs if x.tracked]
     past = history(ys).towards(xs)
     outer = [x for x in xs if not isinstance(x, Tracer)]  # their hooks are called outside
-    inside = History(past.records, {x: None for x in past.values if x not in outer})
     gs, stand_ins = tracers([y.type for y in ys]), tracers([y.type for y in results])
 
     def run() -> list[Lazy | None]:
-        starts = [(y, g) for y, g in zip(ys, gs, strict=True) if y in inside.values]
+        starts = [(y, g) for y, g in zip(ys, gs, strict=True) if y in past.values]
         with Setting("grad_mode", True):
-            return walk(starts, xs, inside)
+            return walk(starts, xs, past, outside=outer)
 
     found, _ = _aside(run, (*gs, *stand_ins, *inputs), since)
     pulled = {x: g for x, g in zip(xs, found, strict=True) if g is not None}
@@ -195,4 +194,5 @@ def subgraph_plan(function: Subgraph) -> Plan:
 
         flows = function.flowing
         found = remember(function, Plan("call", function.output_types, expand, flows=flows))
+        found.traced = True
     return found

@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from weft.eager.around import Around, around, fitting
+from weft.eager.around import Around, around, call_of, fitting
 from weft.eager.call import unowned, wrap
 from weft.eager.custom import Custom
 from weft.eager.handle import Retain
@@ -94,7 +94,8 @@ def zeros(x: Lazy) -> Lazy:
 class _Pieces:
     """A walk back in pieces: what has reached each value that someone wants to know."""
 
-    def __init__(self, xs: Sequence[Lazy], cuts: Sequence[Lazy]) -> None:
+    def __init__(self, xs: Sequence[Lazy], cuts: Sequence[Lazy], past: History) -> None:
+        self.past = past
         self.stops = dict.fromkeys(cuts)  # where a piece ends: what hooks or functions want to see
         self.wanted = {**dict.fromkeys(xs), **self.stops}
         self.parts: dict[Lazy, list[Lazy]] = {}
@@ -122,7 +123,7 @@ class _Pieces:
             if x not in found:
                 found.add(x)
                 if x.leaf is None and x.record is not None and x not in self.stops:
-                    stack.extend([v for v in x.record.inputs if v.tracked])
+                    stack.extend([v for v in x.record.inputs if v in self.past.values])
         return found
 
     def total(self, x: Lazy) -> Lazy | None:
@@ -145,25 +146,38 @@ def is_watched(x: Lazy) -> bool:
     return type(x) is Custom or (bool(x.hooks) and x.leaf is None)
 
 
-def walk(starts: Starts, xs: Sequence[Lazy], past: History) -> list[Lazy | None]:
-    """Record the gradients by `xs`, in pieces where hooks or functions want to see what flows."""
-    cuts = [x for x in past.values if is_watched(x)]
+def walk(
+    starts: Starts,
+    xs: Sequence[Lazy],
+    past: History,
+    begins: bool = False,
+    outside: Sequence[Lazy] = (),
+) -> list[Lazy | None]:
+    """Record the gradients by `xs`, in pieces where hooks or functions want to see what flows.
+
+    Args:
+        outside: values whose hooks are not called.
+        begins: whether hooks before a node see what reaches one of `xs`, and goes no further.
+    """
+    cuts = [x for x in past.values if is_watched(x) and x not in outside]
     ways = past.towards(xs) if cuts else past
     cuts = [x for x in cuts if x in ways.values]
     if not cuts:
         targets = [x for x in xs if x in past.values]
         found = dict(zip(targets, _record(starts, targets, ()), strict=True)) if targets else {}
         return [found.get(x) for x in xs]
-    pieces = _Pieces(xs, cuts)
+    pieces = _Pieces(xs, cuts, past)
     pieces.spread(starts)
     for group in _groups(cuts):  # the latest first: then all that flows into it is known
         known = {x.index: g for x in group if (g := pieces.total(x)) is not None}
         first = group[0]
         if not known:
             continue
-        if first.record not in ways.records:
-            continue  # it is one of `xs`, and behind it is none
         hooks = around(first)
+        if first.record not in ways.records:  # it is one of `xs`, and behind it is none
+            if begins and hooks is not None:
+                hooks.begin(_reaching(group, known))
+            continue
         if hooks is not None:
             pieces.spread(_through(group, known, hooks))
         elif isinstance(first, Custom):
@@ -197,7 +211,8 @@ def results(y: Lazy) -> Sequence[int | None]:
     """For each result of what gave a value, which it is among those that gradients flow through."""
     if isinstance(y, Custom):
         return y.call.places
-    return range(1 if y.record is None else len(y.record.plan.types))
+    call = call_of(y)
+    return (y.index,) if isinstance(call, Lazy) else range(len(call.plan.types))
 
 
 def pull_all(group: Sequence[Lazy], gs: Sequence[Lazy | None]) -> list[Lazy | None]:
@@ -220,10 +235,15 @@ def _through(
     group: Sequence[Lazy], known: Mapping[int, Lazy], hooks: Around
 ) -> list[tuple[Lazy, Lazy]]:
     """The gradients of the inputs of one call as the hooks around it leave them."""
-    gs = hooks.begin([None if p is None else known.get(p) for p in results(group[0])])
+    gs = hooks.begin(_reaching(group, known))
     found = hooks.end(pull_all(group, gs), gs)
     pairs = zip(arguments(group[0]), found, strict=True)
     return [(x, g) for x, g in pairs if x is not None and g is not None]
+
+
+def _reaching(group: Sequence[Lazy], known: Mapping[int, Lazy]) -> list[Lazy | None]:
+    """The gradient of each result of a call, of which `group` are some."""
+    return [None if p is None else known.get(p) for p in results(group[0])]
 
 
 def _groups(cuts: Sequence[Lazy]) -> list[list[Lazy]]:
@@ -231,7 +251,7 @@ def _groups(cuts: Sequence[Lazy]) -> list[list[Lazy]]:
     groups: dict[Any, list[Lazy]] = {}
     for x in cuts:
         together = isinstance(x, Custom) or around(x) is not None
-        groups.setdefault(x.record if together else x, []).append(x)
+        groups.setdefault(call_of(x) if together else x, []).append(x)
 
     def serial(group: list[Lazy]) -> int:
         record = group[0].record
