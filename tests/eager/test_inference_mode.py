@@ -52,3 +52,77 @@ def test_functions_and_generators_have_the_mode():
     assert not wf.is_inference_mode_enabled()
     with wf.no_grad(), wf.inference_mode(False):
         assert wf.is_grad_enabled()
+
+
+def test_nothing_is_recorded_inside_whatever_else_is_said():
+    x = wf.ones(2, requires_grad=True)
+
+    @wf.set_grad_enabled(True)
+    def doubled():
+        return x * 2
+
+    with wf.inference_mode():
+        with wf.enable_grad():
+            assert not wf.is_grad_enabled() and not (x * 2).requires_grad
+            with wf.inference_mode(False):
+                assert (x * 2).requires_grad
+        with wf.set_grad_enabled(True):
+            assert not (x * 2).requires_grad and (x * 2).is_inference()
+        assert not doubled().requires_grad
+        assert wf.func.grad(lambda y: (y * y).sum())(x).tolist() == [2, 2]
+    assert wf.is_grad_enabled() and doubled().requires_grad
+
+
+def test_results_are_not_written_to_them_outside():
+    x = wf.ones(2, requires_grad=True)
+    with wf.inference_mode():
+        out = wf.zeros(2)
+        y = wf.ones(2, requires_grad=True).resize_(1)
+    assert y.requires_grad and y.is_inference() and y.tolist() == [1]
+    with pytest.raises(GradientError, match="out"):
+        wf.mul(x, x, out=out)
+    with pytest.raises(GradientError, match="cannot be changed"):
+        wf.mul(x.detach(), x.detach(), out=out)
+    for change in ("t_", "squeeze_"):
+        with pytest.raises(GradientError, match=f"{change}: a tensor of inference_mode"):
+            getattr(out, change)()
+
+
+@pytest.mark.parametrize("mode", [wf.no_grad, wf.inference_mode])
+def test_views_made_without_gradients_are_not_changed_with_them(mode):
+    x = wf.ones(2, 3, requires_grad=True)
+    y, constant = x * 1, wf.ones(2, 3)
+    with mode():
+        view, other = y[0], constant[0]
+        view.mul_(3)
+    for change in (lambda: view.mul_(2), lambda: view[1:].zero_(), lambda: view.unsqueeze_(0)):
+        with pytest.raises(GradientError, match="a view that was made under no_grad"):
+            change()
+    with mode():
+        view.add_(1)
+    assert other.add_(1).tolist() == [2, 2, 2] and y.detach()[0].mul_(2).tolist() == [8, 8, 8]
+    y.sum().backward()
+    assert x.grad.tolist() == [[1, 1, 1]] * 2
+
+
+def test_a_leaf_is_not_turned_in_place():
+    x = wf.ones(2, 3, requires_grad=True)
+    for change in (x.t_, x[0].unsqueeze_):
+        with pytest.raises(GradientError, match=r"_: a.* leaf that needs a gradient cannot be"):
+            change(*([0] if change != x.t_ else []))
+    with wf.no_grad():
+        x.t_()
+    assert x.shape == (3, 2) and x.requires_grad and x.is_leaf
+
+
+def test_what_is_detached_in_place_is_a_constant_and_its_views_are_not():
+    x = wf.ones(2, 3, requires_grad=True)
+    y = x * 2
+    seen, part = y[0], x[0]
+    y.detach_()
+    assert not y.requires_grad and y.is_leaf and seen.requires_grad
+    seen.sum().backward()
+    assert x.grad.tolist() == [[2, 2, 2], [0, 0, 0]]
+    x.detach_()
+    assert not x.requires_grad and part.requires_grad and part._base is x
+    assert x.mul_(2).tolist() == [[2, 2, 2]] * 2

@@ -130,6 +130,17 @@ EXCLUSIONS = (
         r"|(simple|multiple)_views_python|inplace_views_cross_dtype)",
     ),
     Exclusion(
+        "gradients of and after inference mode that PyTorch loses or refuses, and Weft computes",
+        r"TestAutogradInferenceMode::test_(mix_inference_and_normal_tensor_(functional|inplace)_op"
+        r"|inference_mode_(existing_autograd_session|inf_tensor_in_normal_mode_view_op"
+        r"|handle_indirect_view_on_rebase))",
+    ),
+    Exclusion(
+        "views made without gradients: in PyTorch they need one, though none flows through them",
+        r"TestAutogradInferenceMode::test_normal_tensor_(inplace_output_in_inference|view_output_in_"
+        r"(inference|normal))_mode",
+    ),
+    Exclusion(
         "cycles of references that PyTorch warns of, and Weft's graphs do not have",
         r"create_graph_warns|full_backward_hook_cycle",
     ),

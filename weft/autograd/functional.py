@@ -15,7 +15,7 @@ from weft.eager.autograd import grad
 from weft.eager.creation import ones_like
 from weft.eager.handle import Handle
 from weft.eager.imaginary import conj
-from weft.eager.mode import enable_grad
+from weft.eager.mode import Setting
 from weft.eager.structure import expand, structure_of
 from weft.errors import DTypeError, GradientError, ShapeError, TracerError
 from weft.func.derivative import columns_of, rows_of
@@ -29,7 +29,7 @@ _F = TypeVar("_F", bound=Function)
 
 def _recorded(function: _F) -> _F:
     """Whatever `no_grad()` is around it, what the function computes can be differentiated."""
-    return cast("_F", enable_grad(function))
+    return cast("_F", Setting("grad_mode", True)(function))
 
 
 def _is_one(x: Any) -> bool:

@@ -262,6 +262,17 @@ class Handle:
         self._version += 1
         return self
 
+    def let_go(self, constant: Handle) -> Handle:
+        """Show the same value without its gradient; views that were taken keep theirs."""
+        old = self.shown
+        if old.leaf is not None:
+            old.tracked, old.leaf = False, None
+        elif old.tracked:
+            lazy = constant.lazy
+            self._note(lazy)
+            self._show(lazy)
+        return self
+
     def _carried(self, lazy: Lazy, view: Handle) -> Lazy:
         """The value of a view to become, through which gradients flow as they did until now."""
         old = self.shown

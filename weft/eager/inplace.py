@@ -20,19 +20,49 @@ def check_writable(x: Handle, name: str) -> None:
 
     Raises:
         GradientError: `x` is a leaf that needs a gradient, or a view of one, outside `no_grad()`;
-            or it was made in inference mode, which has ended.
+            it is a view made inside of `no_grad()`, of what needs a gradient, outside; or it was
+            made in inference mode, which has ended.
     """
     if inferring.used and getattr(x, "inferred", False) and not trace.now.inference:
         raise GradientError(
             f"{name}: a tensor of inference_mode() cannot be changed in place outside it; work on "
             f"x.clone(){at_user_line()}"
         )
-    if trace.now.grad_mode and x.root.lazy.leaf is not None:
+    if not trace.now.grad_mode:
+        return
+    root = x.root.lazy
+    if root.leaf is not None:
         what = "a leaf" if x.root is x else "a view of a leaf"
         raise GradientError(
             f"{name}: {what} that needs a gradient cannot be changed in place; change it inside "
             f"no_grad(), or work on x.clone(){at_user_line()}"
         )
+    if root.tracked and not _flows(x):
+        raise GradientError(
+            f"{name}: a view that was made under no_grad() or inference_mode(), of what needs a "
+            f"gradient; make the view where it is changed, or change it there{at_user_line()}"
+        )
+
+
+def _flows(x: Handle) -> bool:
+    """Whether gradients flow from a view to the tensor that it shows in the end."""
+    view = x.window
+    while view is not None and not view.lens.detached:
+        if not view.flows:
+            return False
+        view = view.base.window
+    return True
+
+
+def become(x: T, view: Handle, name: str) -> T:
+    """Make `x` what a view of it is: the same elements in another shape; returns `x`.
+
+    Raises:
+        GradientError: see `check_writable`.
+    """
+    check_writable(x, name)
+    x.become(view)
+    return x
 
 
 def write(x: T, lazy: Lazy, name: str) -> T:

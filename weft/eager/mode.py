@@ -61,10 +61,15 @@ class Setting(contextlib.ContextDecorator):
             except BaseException as error:
                 resume, given = inner.throw, error
 
+    def _meant(self) -> Any:
+        """What the field becomes where it is entered."""
+        return self._value
+
     def __enter__(self) -> Self:
+        value = self._meant()
         self._before.append(getattr(trace.now, self._field))
         try:
-            setattr(trace.now, self._field, self._value)
+            setattr(trace.now, self._field, value)
         except BaseException:  # Ctrl-C comes after calls: here nobody else would end the mode
             self.__exit__()
             raise
@@ -85,14 +90,31 @@ class Switched(Setting):
     def __call__(self, function: Any) -> Any:
         """Decorate a function; outside it, the setting is what it was."""
         self.__exit__()
-        return Setting(self._field, self._value)(function)
+        return self._recreate_cm()(function)
 
     def __enter__(self) -> Self:
         return self
 
 
-def _mode(field: str, value: Any, function: Callable[..., Any] | None) -> Any:
-    setting = Setting(field, value)
+class _Recording(Setting):
+    """Whether results are recorded for gradients; in inference mode they never are."""
+
+    def __init__(self, value: bool) -> None:
+        super().__init__("grad_mode", value)
+
+    def _recreate_cm(self) -> _Recording:
+        return _Recording(self._value)
+
+    def _meant(self) -> bool:
+        return self._value and not trace.now.inference
+
+
+class _SwitchedRecording(_Recording, Switched):
+    """The same, at once."""
+
+
+def _mode(value: bool, function: Callable[..., Any] | None) -> Any:
+    setting = _Recording(value)
     return setting if function is None else setting(function)
 
 
@@ -106,12 +128,15 @@ def no_grad(function: Callable[..., Any] | None = None) -> Any:
     >>> y.requires_grad
     False
     """
-    return _mode("grad_mode", False, function)
+    return _mode(False, function)
 
 
 def enable_grad(function: Callable[..., Any] | None = None) -> Any:
-    """Ends the effect of `no_grad` inside; a context manager, or a decorator."""
-    return _mode("grad_mode", True, function)
+    """Ends the effect of `no_grad` inside, not that of `inference_mode`.
+
+    A context manager, or a decorator.
+    """
+    return _mode(True, function)
 
 
 class _Inference(Setting):
@@ -139,7 +164,8 @@ class _Inference(Setting):
 def inference_mode(mode: Any = True) -> Any:
     """`no_grad()` for tensors that no gradient ever needs: outside they cannot be changed in place.
 
-    A context manager, or a decorator; with `mode=False`, it ends that of another around it.
+    A context manager, or a decorator; with `mode=False`, it ends that of another around it, which
+    `enable_grad()` does not.
 
     >>> import weft as wf
     >>> with wf.inference_mode():
@@ -163,7 +189,7 @@ def set_grad_enabled(mode: bool) -> Setting:
     ...     wf.is_grad_enabled()
     False
     """
-    return Switched("grad_mode", bool(mode))
+    return _SwitchedRecording(bool(mode))
 
 
 def is_grad_enabled() -> bool:

@@ -13,6 +13,7 @@ from weft.eager.bits import view_bits
 from weft.eager.call import lazy_of, record, wrap
 from weft.eager.format import ORDERS, check_format
 from weft.eager.handle import Handle
+from weft.eager.inplace import become
 from weft.eager.lens import (
     Detached,
     Diagonal,
@@ -363,28 +364,28 @@ class Shaping(Handle):
 
     def unsqueeze_(self, dim: Any) -> Any:
         """`unsqueeze` in place."""
-        return self.become(unsqueeze(self, dim))
+        return become(self, unsqueeze(self, dim), "unsqueeze_")
 
     def squeeze_(self, dim: Any = None) -> Any:
         """`squeeze` in place."""
-        return self.become(squeeze(self, dim))
+        return become(self, squeeze(self, dim), "squeeze_")
 
     def t_(self) -> Any:
         """`t` in place."""
-        return self.become(t(self))
+        return become(self, t(self), "t_")
 
     def transpose_(self, dim0: Any, dim1: Any) -> Any:
         """`transpose` in place."""
-        return self.become(transpose(self, dim0, dim1))
+        return become(self, transpose(self, dim0, dim1), "transpose_")
 
     def swapaxes_(self, axis0: Any, axis1: Any) -> Any:
         """`swapaxes` in place."""
-        return self.become(swapaxes(self, axis0, axis1))
+        return become(self, swapaxes(self, axis0, axis1), "swapaxes_")
 
     swapdims_ = swapaxes_
 
     def detach_(self) -> Any:
-        """`detach` in place: from now on a constant.
+        """`detach` in place: from now on a constant; what was made of it still has its gradient.
 
         Raises:
             GradientError: it is a view, whose gradient flows to its base.
@@ -393,7 +394,7 @@ class Shaping(Handle):
             raise GradientError(
                 f"detach_: a view cannot be detached in place; use detach(){at_user_line()}"
             )
-        return self.become(detach(self))
+        return self.let_go(detach(self))
 
     def as_subclass(self, cls: type[Any]) -> Any:
         """The same memory as a tensor of another class, without a call of its `__init__`.

@@ -13,8 +13,8 @@ from weft.eager.argument import axis_of, dims_of, sizes
 from weft.eager.call import lazy_of, leaf, recorded, wrap
 from weft.eager.format import check_format
 from weft.eager.handle import Handle
-from weft.eager.inplace import check_writable
-from weft.eager.lazy import Lazy
+from weft.eager.inplace import become, check_writable
+from weft.eager.lazy import Lazy, trace
 from weft.eager.lens import apply, placed, show
 from weft.eager.shaping import detach, reshape
 from weft.eager.view import Array
@@ -232,7 +232,7 @@ class Striding(Handle):
 
     def as_strided_(self, size: Any, stride: Any, storage_offset: Any = None) -> Any:
         """`as_strided` in place."""
-        return self.become(as_strided(self, size, stride, storage_offset))
+        return become(self, as_strided(self, size, stride, storage_offset), "as_strided_")
 
     def storage_offset(self) -> int:
         """Position of the first element in the memory of the tensor that a view shows."""
@@ -253,7 +253,7 @@ class Striding(Handle):
         """
         check_format(memory_format)
         check_writable(self, "resize_")
-        if self.lazy.tracked:
+        if self.lazy.tracked and not trace.now.inference:
             raise GradientError(
                 f"resize_: a tensor that needs a gradient keeps its size{at_user_line()}"
             )

@@ -42,12 +42,13 @@ class View:
     Gradients flow through it as they did where it was made, wherever somebody looks at it.
     """
 
-    __slots__ = ("__weakref__", "_flows", "_version", "base", "lens")
+    __slots__ = ("__weakref__", "_version", "base", "flows", "lens")
+    flows: bool  # whether gradients may flow back through it
 
     def __init__(self, base: Handle, lens: Lens) -> None:
         self.base = base
         self.lens = lens
-        self._flows = trace.now.grad_mode
+        self.flows = trace.now.grad_mode
         self._version = base.version
 
     def is_stale(self) -> bool:
@@ -65,7 +66,7 @@ class View:
 
     def take(self) -> Lazy:
         """The view's value now."""
-        before, trace.now.grad_mode = trace.now.grad_mode, self._flows
+        before, trace.now.grad_mode = trace.now.grad_mode, self.flows
         try:
             lazy = self.lens.take(self.base.lazy)
         finally:

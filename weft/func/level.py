@@ -10,7 +10,7 @@ from typing import Any, Final
 from weft.eager.call import lazy_of, wrap
 from weft.eager.handle import Handle
 from weft.eager.lazy import Lazy, trace
-from weft.eager.mode import enable_grad
+from weft.eager.mode import Setting
 from weft.eager.plan import Plan, recall, remember
 from weft.eager.walk import History, history
 from weft.errors import GradientError
@@ -87,7 +87,7 @@ class Variables:
         """Inside, results of operations on them can be differentiated."""
         opened(self.values)
         try:
-            with enable_grad():
+            with Setting("grad_mode", True):
                 yield
         finally:
             closed(self.values)

@@ -7,7 +7,7 @@ from typing import Any
 
 from weft.eager.autograd import grad
 from weft.eager.creation import zeros
-from weft.eager.mode import enable_grad
+from weft.eager.mode import Setting
 from weft.nn.functional.convolution import convolve
 
 
@@ -15,7 +15,7 @@ def _by(
     spatial: int, of_input: bool, shape: Sequence[int], other: Any, grad_output: Any, *options: Any
 ) -> Any:
     """The gradient by one of both factors, on whose value it does not depend."""
-    with enable_grad():
+    with Setting("grad_mode", True):
         x = zeros(tuple(shape), dtype=other.dtype, requires_grad=True)
         pair = (x, other) if of_input else (other, x)
         stride, padding, dilation, groups = options
