@@ -77,6 +77,17 @@ def test_what_is_made(number):
     assert (tuple(ours.shape), ours.tolist()) == (tuple(theirs.shape), theirs.tolist())
 
 
+TYPES = """bool uint8 int8 uint16 int16 uint32 int32 uint64 int64 float16 float32 float64 complex64
+complex128"""
+
+
+@pytest.mark.parametrize("name", TYPES.split())
+def test_names_of_types(name):
+    ours, theirs = (m.from_numpy(np.zeros(2, name)) for m in (wf, torch))
+    assert ours.type() == theirs.type()
+    assert wf.ones(2).type(ours.type()).dtype == ours.dtype
+
+
 REFUSED = [
     lambda m: m.Tensor(3.5),
     lambda m: m.Tensor([1, 2], [3]),

@@ -416,14 +416,23 @@ def test_weighted_covariances_of_complex_numbers():
     np.testing.assert_allclose(found[0], found[1], rtol=1e-5, atol=1e-6)
 
 
-def test_means_of_scattered_complex_numbers():
+@pytest.mark.parametrize("include_self", [True, False])
+def test_means_of_scattered_complex_numbers(include_self):
     found = [
-        m.tensor([5 + 1j, -7])
-        .scatter_reduce(0, m.tensor([0, 1, 1]), m.tensor([2j, -2 + 0j, 1]), "mean")
+        m.tensor([5 + 1j, -7, 3])
+        .scatter_reduce(
+            0, m.tensor([0, 1, 1]), m.tensor([2j, -2 + 0j, 1]), "mean", include_self=include_self
+        )
         .tolist()
         for m in (wf, torch)
     ]
     np.testing.assert_allclose(found[0], found[1], rtol=1e-6)
+
+
+def test_means_of_more_scattered_numbers_than_their_type_holds():
+    places, source = wf.zeros(400, dtype=wf.int64), (wf.arange(400) < 200).byte()
+    mean = wf.zeros(1, dtype=wf.uint8).scatter_reduce(0, places, source, "mean", include_self=False)
+    assert mean.dtype is wf.uint8 and mean.tolist() == [0]  # 200 / 400; not 200 / 144
 
 
 @pytest.mark.parametrize("name", ["amax", "amin"])

@@ -16,7 +16,7 @@ from weft.eager.lazy import trace
 from weft.eager.lens import layout as laid
 from weft.eager.lens import memory_of, placed
 from weft.eager.size import Size
-from weft.eager.typed import dtype_meant
+from weft.eager.typed import dtype_meant, name_of
 from weft.errors import DTypeError, GradientError, ShapeError
 from weft.ir import dtype as types
 from weft.ir.dtype import DType, as_dtype
@@ -277,13 +277,17 @@ class Attributes(Handle):
         return wrap(converted(self.lazy, kind), self)
 
     def type(self, dtype: Any = None) -> Any:
-        """The tensor as another element type; the name of its type where none is given.
+        """The tensor as another element type; PyTorch's name of its type where none is given.
 
         Args:
             dtype: or the tensors of one, such as `wf.IntTensor`, or their name.
+
+        >>> import weft as wf
+        >>> wf.ones(1).type(), wf.ones(1).type("torch.LongTensor").dtype
+        ('torch.FloatTensor', int64)
         """
         if dtype is None:
-            return self.dtype.name
+            return name_of(self.dtype)
         return self.to(dtype_meant(dtype) or as_dtype(dtype))
 
     def type_as(self, other: Handle) -> Tensor:

@@ -285,9 +285,10 @@ def scatter_reduce(
     total = _scatter("scatter_reduce", start, dim, index, src, combine)
     if reduce != "mean":
         return total
-    met = _scatter("scatter_reduce", total.new_zeros(total.shape), dim, index, 1, "add")
+    none = total.new_zeros(total.shape, dtype=int64)  # a small type may not hold the counts
+    met = _scatter("scatter_reduce", none, dim, index, 1, "add")
     count = met + 1 if include_self else met.clamp(min=1)
-    return total / count if total.dtype.is_inexact else floor_divide(total, count)
+    return total / count if total.dtype.is_inexact else floor_divide(total, count).to(total.dtype)
 
 
 @recorded
