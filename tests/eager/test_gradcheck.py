@@ -129,6 +129,23 @@ def test_gradgradcheck_moves_the_cotangents_too():
     )
 
 
+def test_gradgradcheck_takes_cotangents_apart_in_memory():
+    contiguous = []
+
+    class Kept(wf.autograd.Function):
+        @staticmethod
+        def forward(ctx, x):
+            return x * 2
+
+        @staticmethod
+        def backward(ctx, g):
+            contiguous.append(g.is_contiguous())
+            return g * 2
+
+    assert wf.autograd.gradgradcheck(Kept.apply, real(), gen_non_contig_grad_outputs=True)
+    assert contiguous and not any(contiguous)
+
+
 @modes
 def test_inputs_move_where_a_function_finds_them(fast):
     x, captured = real(), real()

@@ -217,6 +217,7 @@ WARNED = [
 
 @pytest.mark.parametrize("number", range(len(WARNED)))
 def test_what_is_warned_of(number):
+    torch.set_warn_always(True)  # also of what other tests met before
     for m in (torch, wf):
         with pytest.warns(UserWarning):
             WARNED[number](m)

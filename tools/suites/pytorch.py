@@ -242,9 +242,9 @@ class AnyDtype(type):
     """The kind of `Dtype`."""
 
     def __instancecheck__(cls, value: object) -> bool:
-        return isinstance(
-            value, type(weft.float32) if Phase.running else type(weft.float32) | Absent
-        )
+        if isinstance(value, Absent):  # the harness lists types, of which some may be absent
+            return Phase.forgives()
+        return isinstance(value, type(weft.float32))
 
 
 class Dtype(metaclass=AnyDtype):

@@ -113,11 +113,13 @@ def gradgradcheck(
     check_fwd_over_rev: bool = False,
     check_rev_over_rev: bool = True,
     fast_mode: bool = False,
+    gen_non_contig_grad_outputs: bool = False,
 ) -> bool:
     """`gradcheck` of the gradients of `func`, by its inputs and by the cotangents.
 
     Args:
         grad_outputs: the cotangents, random by default.
+        gen_non_contig_grad_outputs: whether random ones are every other number of others.
         check_fwd_over_rev: whether the gradients' tangents are checked.
         check_rev_over_rev: whether their gradients are.
     """
@@ -129,7 +131,10 @@ def gradgradcheck(
     def drawn(y: Any) -> Any:
         parts = random.uniform(0.5, 1.5, (2, *y.shape))
         array = np.asarray(parts[0] + 1j * parts[1] if y.is_complex() else parts[0])
-        return wrap(leaf(array)).to(y.dtype).requires_grad_()
+        g = wrap(leaf(array)).to(y.dtype)
+        if gen_non_contig_grad_outputs and y.shape:
+            g = g.repeat_interleave(2, -1)[..., ::2]
+        return g.requires_grad_()
 
     given = list(map(drawn, ys)) if grad_outputs is None else _several(grad_outputs)
     count = len(args)
