@@ -21,6 +21,7 @@ from weft.ops.gamma import in_float64
 from weft.ops.maths import exp
 from weft.ops.numeric import FLOATS, draw
 from weft.ops.rule import broadcast_shape, floating
+from weft.ops.whole import on_whole_arrays
 
 __all__ = ["i0", "i1"]
 
@@ -147,6 +148,7 @@ i0e = defop(
     lower=Elementwise(_scaled_rule(0)),
     cases=_cases,
     partial=True,
+    fast=on_whole_arrays(_scaled_rule(0)),
 )
 """`exp(-|x|) * i0(x)`."""
 i1e = defop(
@@ -159,6 +161,7 @@ i1e = defop(
     lower=Elementwise(_scaled_rule(1)),
     cases=_cases,
     partial=True,
+    fast=on_whole_arrays(_scaled_rule(1)),
 )
 """`exp(-|x|) * i1(x)`."""
 

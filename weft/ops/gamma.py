@@ -22,6 +22,7 @@ from weft.ops.knowledge import REQUIRED
 from weft.ops.maths import erfc
 from weft.ops.numeric import FLOATS, draw
 from weft.ops.rule import broadcast_shape, floating
+from weft.ops.whole import on_whole_arrays
 
 __all__ = ["betaln", "ndtr"]
 
@@ -223,6 +224,7 @@ digamma = defop(
     lower=Elementwise(_digamma_rule),
     cases=lambda: _cases(),
     partial=True,
+    fast=on_whole_arrays(_digamma_rule),
 )
 """The derivative of `lgamma`."""
 
@@ -304,6 +306,7 @@ polygamma = defop(
     lower=Elementwise(_polygamma_rule),
     cases=_polygamma_cases,
     partial=True,
+    fast=on_whole_arrays(_polygamma_rule),
 )
 """The `n`-th derivative of `digamma`, for `n` up to 20."""
 
