@@ -94,3 +94,21 @@ def test_hooks_of_what_a_gradient_was_taken_of_are_not_called_again():
     assert calls == ["loss", "module"]
     assert grad(d.sum(), x)[0].tolist() == [1, 1]
     assert calls == ["loss", "module"]
+
+
+@pytest.mark.parametrize("watched", ["nothing", "inside", "argument"])
+def test_hooks_cut_no_way_off(watched):
+    x, weight = leaf(0.5), leaf(2.0)
+    argument = x * 1
+    product = argument * weight
+    seen = []
+    for name, value in (("inside", product), ("argument", argument)):
+        if watched == name:
+            value.register_hook(lambda g: seen.append(g.item()))
+    (d,) = grad(product.sin() + weight, argument, create_graph=True)
+    first = len(seen)
+    by_x, by_weight = grad(d, (x, weight))
+    u = wf.tensor(1.0)
+    assert by_x.item() == pytest.approx(-4 * u.sin().item())
+    assert by_weight.item() == pytest.approx(u.cos().item() - u.sin().item())
+    assert (first, len(seen)) == ((0, 0) if watched == "nothing" else (1, 2))

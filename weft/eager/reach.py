@@ -23,7 +23,10 @@ _known: dict[Any, frozenset[int]] = {}  # structure of a history -> numbers of w
 
 
 def depended_on(past: History, ys: Sequence[Lazy]) -> History:
-    """The part of the history of `ys` that these depend on, if only by comparisons."""
+    """The history of `ys` with those values alone that these depend on, if only by comparisons.
+
+    The records are all there: a gradient begins at what it was taken of.
+    """
     if not any([record.plan.follows for record in past.records]):
         return past
     records = sorted(past.records, key=lambda r: r.serial)
@@ -41,9 +44,9 @@ def depended_on(past: History, ys: Sequence[Lazy]) -> History:
             _known.clear()
         reached = _reached(records, past, ys)
         found = _known[structure] = frozenset([number[x] for x in reached if x in number])
-    values = {x: None for x in past.values if number.get(x) in found or x in ys}
-    left = {r: None for r in past.records if any([y in values for y in r.outputs])}
-    return History(left, values)
+    return History(
+        past.records, {x: None for x in past.values if number.get(x) in found or x in ys}
+    )
 
 
 def _results(record: Record, past: History) -> list[tuple[int, Lazy]]:

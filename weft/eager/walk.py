@@ -123,8 +123,8 @@ class _Pieces:
             if x not in found:
                 found.add(x)
                 if x.leaf is None and x.record is not None and x not in self.stops:
-                    stack.extend([v for v in x.record.inputs if v in self.past.values])
-        return found
+                    stack.extend([v for v in x.record.inputs if v.tracked])
+        return found.intersection(self.past.values)
 
     def total(self, x: Lazy) -> Lazy | None:
         """The whole gradient of a value, as its hooks leave it; later the same."""

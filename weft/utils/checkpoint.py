@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Generator, Iterable
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from typing import Any
 
-from weft.errors import WeftError
+from weft.eager.lazy import trace
+from weft.eager.random import default_generator
+from weft.errors import TracerError, WeftError
 from weft.func import checkpoint as again
+from weft.utils.recomputation import Context, called_again
 
 __all__ = ["checkpoint", "checkpoint_sequential", "set_checkpoint_early_stop"]
 
@@ -17,7 +20,10 @@ def checkpoint(
     *args: Any,
     use_reentrant: bool | None = None,
     preserve_rng_state: bool = True,
+    context_fn: Callable[[], tuple[Context, Context]] | None = None,
     determinism_check: str = "default",
+    debug: bool = False,
+    early_stop: bool = True,
     **kwargs: Any,
 ) -> Any:
     """`function(*args, **kwargs)`, of which only the arguments are kept for the backward pass.
@@ -25,15 +31,24 @@ def checkpoint(
     Values, gradients and random numbers are the same. (Chen et al., "Training Deep
     Nets with Sublinear Memory Cost", 2016.)
 
+    The function is called once, and what it has recorded is computed again. One that looks at
+    values cannot be recorded so: it is called from its beginning, and again in the backward pass;
+    what it changes in place behind the results, such as statistics of batches, changes twice then.
+
     Args:
-        use_reentrant: taken as PyTorch takes it, of no effect: there is one way.
-        preserve_rng_state: whether dropout draws the same again; it always does.
-        determinism_check: `"default"` or `"none"`: there is nothing to check, as the function runs
-            once, and what it has computed is computed again.
+        use_reentrant: taken as PyTorch takes it: there is one way, which can do what either can.
+        preserve_rng_state: whether dropout draws the same again; it does in any case.
+        context_fn: gives two context managers: for the first call, and for the one of the backward
+            pass, which there is then.
+        determinism_check: `"default"`, so that the types of what a second call gives are checked,
+            or `"none"`.
+        debug: taken as PyTorch takes it: errors name the user's line in any case.
+        early_stop: taken as PyTorch takes it: only what gradients need is computed again.
 
     Raises:
-        WeftError: `preserve_rng_state` is False, or there is no such check.
-        TracerError: the function looks at the value of an argument.
+        WeftError: there is no such check.
+        ValueError: `context_fn` or `debug` with `use_reentrant=True`.
+        GradientError: in the backward pass, where a second call gives something else.
 
     >>> import weft as wf
     >>> x = wf.tensor([1.0, 2.0], requires_grad=True)
@@ -41,13 +56,23 @@ def checkpoint(
     >>> x.grad.allclose(x.exp())
     True
     """
-    if not preserve_rng_state:
-        raise WeftError("checkpoint: random numbers are the same again; leave preserve_rng_state")
+    del preserve_rng_state, early_stop
     if determinism_check not in ("default", "none"):
         raise WeftError(
             f"checkpoint: expected determinism_check 'default' or 'none', got {determinism_check!r}"
         )
-    return again(function)(*args, **kwargs)
+    if use_reentrant and (context_fn is not None or debug):
+        raise ValueError("checkpoint: context_fn and debug go with use_reentrant=False")
+    if context_fn is None:
+        state = default_generator.get_state()
+        try:
+            return again(function)(*args, **kwargs)
+        except TracerError:
+            if trace.now.depth:  # the value is one that an outer function stands for
+                raise
+            default_generator.set_state(state)
+    contexts = (nullcontext(), nullcontext()) if context_fn is None else context_fn()
+    return called_again(function, args, kwargs, contexts, determinism_check == "default")
 
 
 @contextmanager

@@ -1,0 +1,168 @@
+"""Functions that are called again in the backward pass: of checkpoints that look at values."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import AbstractContextManager
+from dataclasses import dataclass
+from typing import Any
+
+from weft.eager.autograd import grad
+from weft.eager.call import unowned, wrap
+from weft.eager.custom import Function, tensor_of
+from weft.eager.handle import Handle
+from weft.eager.lazy import Lazy, next_serial, trace
+from weft.eager.mode import Setting
+from weft.eager.plan import function_plan
+from weft.eager.random import default_generator
+from weft.errors import GradientError
+from weft.func.tree import Tree, flatten
+from weft.ir.node import TensorType, Value
+from weft.ops.base import at_user_line
+from weft.ops.call import barrier
+
+Context = AbstractContextManager[Any]
+
+
+def called_again(
+    function: Callable[..., Any],
+    args: tuple[Any, ...],
+    kwargs: dict[str, Any],
+    contexts: tuple[Context, Context],
+    checks: bool,
+) -> Any:
+    """`function(*args, **kwargs)`, which the backward pass calls again, and keeps nothing for.
+
+    Args:
+        contexts: of the first call, and of the second.
+        checks: whether the second must give results of the same types.
+    """
+    leaves, tree = flatten((args, kwargs))
+    given = [(x.lazy if isinstance(x, Handle) else x, x) for x in leaves]
+    state, autocast = default_generator.get_state(), trace.now.autocast
+    since = next_serial()
+    with contexts[0]:
+        found = function(*args, **kwargs)
+    results, shape = flatten(found)
+    made = _made(results, since)
+    if not made or not trace.now.grad_mode:
+        return found
+    sources = _sources([results[i].lazy for i in made], since)
+    types = [results[i].lazy.type for i in made]
+    call = _Call(function, tree, given, contexts[1], state, autocast, sources, types, checks)
+    shown = _Again.apply(call, tuple([results[i] for i in made]), *map(tensor_of, sources))
+    for i, y in zip(made, shown, strict=True):
+        results[i] = y
+    return shape.build(results)
+
+
+def _made(results: Sequence[Any], since: int) -> list[int]:
+    """Which of some results gradients flow through that were recorded since."""
+    return [
+        i
+        for i, y in enumerate(results)
+        if isinstance(y, Handle) and y.lazy.tracked and _is_inside(y.lazy, since)
+    ]
+
+
+def _is_inside(lazy: Lazy, since: int) -> bool:
+    return lazy.leaf is None and lazy.record is not None and lazy.record.serial >= since
+
+
+def _sources(ys: Sequence[Lazy], since: int) -> list[Lazy]:
+    """What gradients flow to that was there before."""
+    found: dict[Lazy, None] = {}
+    seen = set(ys)
+    stack = list(ys)
+    while stack:
+        record = stack.pop().record
+        for x in () if record is None else record.inputs:
+            if x.tracked and not _is_inside(x, since):
+                found[x] = None
+            elif x.tracked and x not in seen:
+                seen.add(x)
+                stack.append(x)
+    return list(found)
+
+
+def _held(*xs: Value) -> Sequence[Value]:
+    return barrier.all(*xs)
+
+
+@dataclass(frozen=True)
+class _Call:
+    """A call, to be made once more."""
+
+    function: Callable[..., Any]
+    tree: Tree
+    given: Sequence[tuple[Any, Any]]  # arguments, tensors as their values; as they were given
+    context: Context
+    state: Any
+    autocast: Any
+    sources: Sequence[Lazy]
+    types: Sequence[TensorType]
+    checks: bool
+
+    def pull(self, gs: Sequence[Any]) -> tuple[Any, ...]:
+        """Gradients by the sources, from those of the results."""
+        again = trace.now.grad_mode
+        own = {} if again else self._stand_ins(gs)
+        since = next_serial()
+        results = self._results(own)
+        made = [results[i] for i in _made(results, since)]
+        types = [y.lazy.type for y in made]
+        if len(made) != len(gs) or (self.checks and types != list(self.types)):
+            raise GradientError(
+                "checkpoint: expected the function to give in the backward pass what it gave "
+                f"before: {_listed(self.types)}; got {_listed(types)}{at_user_line()}"
+            )
+        targets = [own[x] if x in own else tensor_of(x) for x in self.sources]
+        return grad(made, targets, gs, create_graph=again, allow_unused=True)
+
+    def _stand_ins(self, gs: Sequence[Any]) -> dict[Lazy, Any]:
+        """Leaves in place of the arguments that gradients flow to.
+
+        They are behind a barrier with the cotangents: nothing is kept for them from the first call.
+        """
+        xs = [x for x in self.sources if any([x is y for y, _ in self.given])]
+        lazies = (*xs, *[g.lazy for g in gs])
+        with Setting("grad_mode", False):
+            held = trace.now.record(function_plan(_held, [x.type for x in lazies], {}), lazies)
+        return {x: wrap(y).requires_grad_() for x, y in zip(xs, held, strict=False)}
+
+    def _results(self, own: Mapping[Lazy, Any]) -> list[Any]:
+        """What the function gives once more, with random numbers as before."""
+        after = default_generator.get_state()
+        default_generator.set_state(self.state)
+        try:
+            with Setting("grad_mode", True), Setting("autocast", self.autocast), self.context:
+                copies = {x: y.clone() for x, y in own.items()}  # which may be changed in place
+                given = [self._argument(x, like, copies) for x, like in self.given]
+                args, kwargs = self.tree.build(given)
+                return flatten(self.function(*args, **kwargs))[0]
+        finally:
+            default_generator.set_state(after)
+
+    def _argument(self, x: Any, like: Any, copies: Mapping[Lazy, Any]) -> Any:
+        if not isinstance(x, Lazy):
+            return x
+        return copies[x] if x in copies else wrap(unowned(x), like)
+
+
+def _listed(types: Sequence[TensorType]) -> str:
+    return ", ".join(map(str, types)) or "nothing"
+
+
+class _Again(Function):
+    """Results whose gradients a second call gives."""
+
+    @staticmethod
+    def forward(ctx: Any, call: _Call, found: tuple[Any, ...], *_: Any) -> tuple[Any, ...]:
+        """The results."""
+        ctx.call = call
+        return tuple([y.detach() for y in found])
+
+    @staticmethod
+    def backward(ctx: Any, *gs: Any) -> tuple[Any, ...]:
+        """Call the function again."""
+        return (None, None, *ctx.call.pull(gs))
