@@ -33,6 +33,9 @@ from weft.runtime.program import Program
 
 TURN = 0.01
 """Seconds of a turn, at least."""
+PAUSE = 0.03
+"""Seconds before a turn: an OpenMP team that has nothing to do spins for some milliseconds more, on
+the processors of whoever comes next."""
 
 
 def program(launches: tuple[Launch, ...], threads: int) -> Program:
@@ -117,7 +120,9 @@ def serve(prepared: Callable[..., Callable[[], object]]) -> None:
 
 
 def turn(step: Callable[[], object], seconds: float = TURN) -> float:
-    """Seconds of a step: the mean over a turn."""
+    """Seconds of a step: the mean over a turn, after a pause and a step that does not count."""
+    time.sleep(PAUSE)
+    step()
     count, start = 0, time.perf_counter()
     while not count or time.perf_counter() - start < seconds:
         step()
