@@ -176,6 +176,9 @@ CASES = {
     "depthwise, phases of dilated taps": Example(
         (1, 20, 30, 16), (3, 3, 1, 16), (1, 2), "same", (2, 3), 16
     ),
+    "depthwise, positions a power of two apart": Example(
+        (2, 5, 6, 256), (3, 3, 1, 256), padding="same", groups=256
+    ),
     "depthwise, three each": Example((1, 8, 8, 6), (3, 3, 1, 18), padding="same", groups=6),
     "depthwise, 5x5": Example((1, 3, 2, 20), (5, 5, 1, 20), padding="same", groups=20),
     "depthwise, wide padding": Example(

@@ -100,7 +100,8 @@ class WeightNest:
         self.g_image = Image((z.result, y.result, x.result), problem.width, problem.dtype)
         counts = self.largest[1:]
         windows = [s.window(n) for s, n in zip(problem.sides, counts, strict=True)]
-        self.x_copy = pitches_of((windows[0], windows[1], windows[2]), channels * self.size)
+        self.x_pixel = self._apart(channels * self.size)
+        self.x_copy = pitches_of((windows[0], windows[1], windows[2]), self.x_pixel)
         self.g_copy = pitches_of((counts[0], counts[1], counts[2]), problem.width * self.size)
         lanes, kind = self.tile.lanes, problem.sums
         n, a, c, d = self.largest
@@ -124,6 +125,10 @@ class WeightNest:
         if plan.parts == 1:
             across, down = self._panels(), self._pieces()
             self.scratch += across * down * self.tiling.taps * self.tiling.bytes
+
+    def _apart(self, pixel: int) -> int:
+        """Bytes between neighbours of a copy of x, whose elements of one position are `pixel`."""
+        return pixel
 
     def _tiling(self) -> Tiling:
         problem, plan = self.problem, self.plan
@@ -280,9 +285,12 @@ class WeightNest:
             for (_, count), side in zip(spans[1:], sides, strict=True)
         )
         images = b.offset(self.x, b.mul(spans[0][0], self.x_image.pitches[0]))
+        channels, load = self.sources[0].whole()
+        if self.x_pixel != self.x_image.channels * self.size:
+            channels = integer(self.x_image.channels)
         copy_block(
             b, self.target, self.x_image, images, self.own, (corner[0], corner[1], corner[2]),
-            (spans[0][1], z, y, x), self.x_copy, self.problem.sums, *self.sources[0].whole(),
+            (spans[0][1], z, y, x), self.x_copy, self.problem.sums, channels, load,
         )  # fmt: skip
         return Operand(self.own, [spans[0][0], *corner], self.x_copy)
 

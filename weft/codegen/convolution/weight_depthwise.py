@@ -12,13 +12,16 @@ from weft.codegen.builder import Reg, integer
 from weft.codegen.contraction.emit import divide, read
 from weft.codegen.contraction.sink import Sink
 from weft.codegen.convolution.piece import each, span, unflat
-from weft.codegen.convolution.weight import Operands, WeightNest
+from weft.codegen.convolution.weight import LINE, Operands, WeightNest
 from weft.codegen.convolution.weight_plan import Plan, cut
 from weft.codegen.convolution.weight_problem import WeightGradient
 from weft.codegen.convolution.weight_sum import Tiling
 from weft.codegen.kernel import Launch
 from weft.codegen.microkernel import Tile, fma
 from weft.codegen.target import Target
+
+SET = 1024
+"""Bytes between positions of which many share a set of the first-level cache."""
 
 
 def suits(problem: WeightGradient) -> bool:
@@ -44,6 +47,10 @@ def launch_depthwise_gradient(
 
 class _DepthwiseNest(WeightNest):
     """The nest of a depthwise gradient."""
+
+    def _apart(self, pixel: int) -> int:
+        """Two lines to spare where the positions of a vector would meet in few sets."""
+        return pixel if pixel % SET else pixel + 2 * LINE
 
     def _tiling(self) -> Tiling:
         """A tile holds the taps of a plane, or of a line of it; all channels are one group."""

@@ -14,6 +14,8 @@ from weft.codegen.target import Target
 
 CHUNK_FLOPS = 2e6
 """Least work of a chunk, some 10 us."""
+CHUNK_BYTES = 4e5
+"""Or what of x and g a chunk reads, where that takes longer: depthwise."""
 CHUNKS = 32
 """Chunks to aim for: even shares for up to 8 threads."""
 JOINED = 8
@@ -148,7 +150,8 @@ def cut(plan: Plan, problem: WeightGradient, rows: int, panels: int, target: Tar
 
     A copy is done once for every slice, so copied ones are not sliced.
     """
-    chunks = max(1, min(CHUNKS, int(problem.flops / CHUNK_FLOPS)))
+    work = max(problem.flops / CHUNK_FLOPS, problem.bytes / CHUNK_BYTES)
+    chunks = max(1, min(CHUNKS, int(work)))
     own = max(1, problem.rows * problem.width * problem.sums.size)
     parts = max(1, min(problem.pixels, chunks, int(problem.bytes / own)))
     slices = _Cut(problem)
