@@ -144,8 +144,9 @@ def test_levels_of_dual_tensors():
     with fwad.dual_level():
         with pytest.raises(ShapeError, match="expected a tangent of shape"):
             fwad.make_dual(x, wf.ones(2))
-        with pytest.raises(GradientError, match="expected floating arguments"):
-            fwad.make_dual(wf.tensor(1), wf.tensor(1))
+        for pair in ((wf.tensor(1), wf.tensor(1)), (wf.tensor(1.0), wf.tensor(1))):
+            with pytest.raises(ValueError, match=r"expected a floating or complex .*got int64"):
+                fwad.make_dual(*pair)
 
 
 def test_rows_of_a_jacobian_one_by_one():
@@ -172,3 +173,91 @@ def test_what_was_drawn_outside_is_no_draw():
     found = func.jacfwd(lambda x: (y, x * y.sum()), randomness="error")(x)
     assert not found[0].numpy().any() and found[0].shape == (2, 3)
     np.testing.assert_allclose(found[1].numpy(), np.eye(3) * y.sum().item(), rtol=1e-6)
+
+
+def test_functions_move_when_they_are_called():
+    calls = []
+
+    class Product(wf.autograd.Function):
+        @staticmethod
+        def forward(ctx, x, y):
+            assert not x.requires_grad
+            ctx.save_for_forward(x, y)
+            return x * y, x.clone()
+
+        @staticmethod
+        def jvp(ctx, s, t):
+            x, y = ctx.saved_tensors
+            calls.append(t)
+            return s * y + x * t, None
+
+    class Unsaid(Product):
+        jvp = None
+
+    y = scalar(5.0)
+    with fwad.dual_level():
+        x = fwad.make_dual(scalar(2.0), scalar(1.0))
+        found, same = Product.apply(x, y)
+        assert len(calls) == 1 and calls[0].item() == 0
+        for _ in range(2):
+            assert fwad.unpack_dual(found).tangent.item() == 5
+        again, _ = Product.apply(found, x)
+        assert fwad.unpack_dual(again * same).tangent.item() == 2 * (5 * 2 + 10 * 1)
+        assert len(calls) == 2 and not found.requires_grad
+        Product.apply(y, y)
+        assert len(calls) == 2
+        with pytest.raises(NotImplementedError, match=r"define jvp\(ctx, \*tangents\)"):
+            Unsaid.apply(x, y)
+        Unsaid.apply(y, y)
+
+
+def test_a_function_in_place_moves_the_tangent_that_it_is_given():
+    class Doubled(wf.autograd.Function):
+        @staticmethod
+        def forward(ctx, x):
+            ctx.mark_dirty(x)
+            return x.mul_(2)
+
+        @staticmethod
+        def jvp(ctx, t):
+            return t.mul_(2)
+
+    tangent = wf.ones(2)
+    with fwad.dual_level():
+        x = fwad.make_dual(wf.ones(2), tangent)
+        assert Doubled.apply(x) is x and x.tolist() == [2.0, 2.0]
+        assert fwad.unpack_dual(x).tangent is tangent and tangent.tolist() == [2.0, 2.0]
+
+
+def test_parts_of_a_dual_tensor_do_not_move():
+    w = wf.tensor(3.0, requires_grad=True)
+    with fwad.dual_level():
+        x = fwad.make_dual(wf.tensor(2.0), wf.tensor(1.0))
+        primal, tangent = fwad.unpack_dual(w * x * x)
+        assert primal.requires_grad and tangent.requires_grad
+        assert fwad.unpack_dual(primal * 3).tangent is None
+        assert fwad.unpack_dual(tangent * 3).tangent is None
+        assert fwad.unpack_dual(primal * x).tangent.item() == 12
+        assert fwad.unpack_dual(tangent * x).tangent.item() == 12
+        (slope,) = wf.autograd.grad(primal * tangent, w, retain_graph=True)
+        assert slope.item() == 4 * 12 + 12 * 4
+        for pair in ((x, wf.tensor(1.0)), (wf.tensor(1.0), x * 2)):
+            with pytest.raises(GradientError, match="that does not move at this level"):
+                fwad.make_dual(*pair)
+        assert fwad.unpack_dual(fwad.make_dual(primal, tangent) * 2).tangent.item() == 24
+
+
+def test_what_only_moves_needs_no_gradient():
+    w = wf.tensor(3.0, requires_grad=True)
+    with fwad.dual_level():
+        x = fwad.make_dual(wf.tensor(2.0), wf.tensor(1.0))
+        y = x * x
+        assert not x.requires_grad and not y.requires_grad and y.is_leaf and y.grad_fn is None
+        assert (w * y).requires_grad and fwad.make_dual(w, wf.tensor(1.0)).requires_grad
+        assert not (w * y).is_leaf and (w * y).grad_fn is not None
+        assert repr(y) == "tensor(4., tangent=4.0)" and repr(fwad.unpack_dual(y)[0]) == "tensor(4.)"
+        z = w * y
+        z.backward()
+        assert repr(z).endswith(", tangent=?)")
+        with pytest.raises(NotImplementedError, match="by its last argument only"):
+            wf.special.gammainc(x, x)

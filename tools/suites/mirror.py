@@ -108,6 +108,16 @@ class Mirror(ModuleType):
         return sorted({*self.__dict__, *dir(self._target)})
 
 
+def inner(name: str) -> ModuleType | None:
+    """Weft's module that a name in a mirrored one means; a function may hide it, as `gradcheck`."""
+    parent, _, last = name.rpartition(".")
+    target = getattr(sys.modules.get(parent), "_target", None)
+    value = getattr(target, last, None)
+    if target is not None and not isinstance(value, ModuleType):
+        value = sys.modules.get(f"{target.__name__}.{last}")
+    return value
+
+
 class MirrorLoader(Loader):
     """Makes the mirrored modules of a library."""
 
@@ -122,10 +132,7 @@ class MirrorLoader(Loader):
     def _target(self, name: str) -> ModuleType | None:
         if name in self.library.modules:
             return importlib.import_module(self.library.modules[name])
-        parent, _, last = name.rpartition(".")
-        target = getattr(sys.modules.get(parent), "_target", None)
-        value = getattr(target, last, None)
-        return value if isinstance(value, ModuleType) else None
+        return inner(name)
 
     def exec_module(self, module: ModuleType) -> None:
         """Nothing is left to do."""
@@ -248,9 +255,7 @@ class Finder(MetaPathFinder):
         return self._own(fullname, path)
 
     def _is_known(self, name: str) -> bool:
-        parent, _, last = name.rpartition(".")
-        target = getattr(sys.modules.get(parent), "_target", None)
-        return self.library.names(name) or isinstance(getattr(target, last, None), ModuleType)
+        return self.library.names(name) or inner(name) is not None
 
     def _is_own(self, name: str) -> bool:
         return any(name == own or name.startswith(own + ".") for own in self.library.own)

@@ -18,7 +18,7 @@ from tools.suites.absent import Absent, Phase
 from tools.suites.mirror import Library
 from tools.suites.raising import RaisingTestCase, warns_once
 from weft import config
-from weft.autograd import forward_ad
+from weft.eager.lazy import trace
 from weft.errors import ConfigError
 from weft.nn.hook import GLOBAL
 from weft.nn.parameter import Parameter, UninitializedBuffer, UninitializedParameter
@@ -31,6 +31,7 @@ MODULES = {
     "torch._vmap_internals": "weft.func",
     "torch._functorch.vmap": "weft.func",
     "torch.autograd.forward_ad": "weft.autograd.forward_ad",
+    "torch.autograd.grad_mode": "weft.eager.mode",
     "torch.random": "weft",
     "torch.nn.modules": "weft.nn",
     "torch.nn.functional.grad": "weft.nn.grad",
@@ -275,7 +276,7 @@ class CurrentLevel:
     """The number of the innermost level of tangents, -1 where there is none."""
 
     def __ge__(self, number: int) -> bool:
-        return len(forward_ad._open.levels) - 1 >= number  # pyright: ignore[reportPrivateUsage]
+        return len(trace.now.duals) - 1 >= number
 
 
 class Never:

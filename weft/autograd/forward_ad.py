@@ -1,22 +1,24 @@
 """Dual numbers: tensors that carry a tangent, under the names of PyTorch's `forward_ad`.
 
-Tangents are computed from how a result was computed, when it is unpacked.
+Tangents are computed from how a result was computed, when it is unpacked; those of the user's own
+functions when these are called.
 """
 
 from __future__ import annotations
 
-import threading
-from typing import Any, Final, NamedTuple, Self
+from collections.abc import Sequence
+from typing import Any, NamedTuple, Self
 
 from weft.eager.call import cast, lazy_of, wrap
-from weft.eager.custom import tensor_of
+from weft.eager.custom import Call, tensor_of
 from weft.eager.forward import push
+from weft.eager.handle import Handle
 from weft.eager.lazy import Lazy, trace
 from weft.eager.mode import Setting
-from weft.eager.walk import History, history
-from weft.errors import GradientError, ShapeError
-from weft.func.gradient import untracked
-from weft.func.level import closed, is_differentiated, opened, variable
+from weft.eager.walk import history, zeros
+from weft.errors import ArgumentError, GradientError, ShapeError
+from weft.func.gradient import same, untracked
+from weft.func.level import closed, has_gradient, is_differentiated, opened, variable
 from weft.ir.shape import show
 from weft.ops.base import at_user_line
 
@@ -33,14 +35,6 @@ class UnpackedDualTensor(NamedTuple):
     tangent: Any
 
 
-class _Open(threading.local):
-    def __init__(self) -> None:
-        self.levels: list[dual_level] = []
-
-
-_open: Final = _Open()
-
-
 class dual_level:
     """Where tensors may carry tangents: a context manager, which ends with all tangents forgotten.
 
@@ -54,19 +48,76 @@ class dual_level:
     """
 
     def __init__(self) -> None:
-        self.moves: dict[Lazy, Lazy] = {}
+        self.moves: dict[Lazy, Lazy] = {}  # of variables
+        self._known: dict[Lazy, Lazy] = {}  # and of results, as far as they are known
+        self._still: set[Lazy] = set()  # values that do not move, whatever led to them
         self._mode = Setting("grad_mode", True)
 
     def __enter__(self) -> Self:
         self._mode.__enter__()
         opened(self.moves)
-        _open.levels.append(self)
+        trace.now.duals.append(self)
         return self
 
     def __exit__(self, *_: object) -> None:
-        _open.levels.remove(self)
+        trace.now.duals.remove(self)
         closed(self.moves)
         self._mode.__exit__()
+
+    def along(self, values: Sequence[Lazy]) -> dict[Lazy, Lazy]:
+        """The tangents of those of some values that move.
+
+        Raises:
+            GradientError: a backward pass has freed what led to them.
+        """
+        past = history(values)
+        known = {x: t for x, t in self._known.items() if x in past.values}
+        reached = past.towards([x for x in known if x not in self._still], self._still).values
+        found = {y: known[y] for y in values if y in known and y in reached}
+        rest = [y for y in values if y in reached and y not in found]
+        if rest:
+            recorded = trace.now.grad_mode and (
+                is_differentiated(past, list(known)) or any([t.tracked for t in known.values()])
+            )
+            pushed = push(rest, list(known), list(known.values()), past, recorded)
+            found.update(zip(rest, map(self.still, pushed), strict=True))
+        return found
+
+    def follow(self, call: Call, results: Sequence[Lazy]) -> None:
+        """Have results of a function of the user's own move as its `jvp` says."""
+        given = self.along([x for x in call.inputs if x is not None])
+        if not given:
+            return
+        found = call.push([None if x is None else given.get(x) for x in call.inputs])
+        for y in results:
+            self._known[y] = self.still(found[y.index]) if y.index in found else zeros(y)
+
+    def still(self, x: Lazy) -> Lazy:
+        """A value that does not move at this level; gradients flow through it as they did."""
+        if not x.tracked:
+            return x
+        past = history([x])
+        if not any([y in self._known for y in past.values]):
+            return x
+        if not is_differentiated(past, list(self.moves)):
+            return untracked(x)
+        found = same(x)
+        self._still.add(found)
+        self._known[found] = zeros(found)
+        return found
+
+    def set(self, x: Lazy, tangent: Lazy) -> None:
+        """Have a variable move."""
+        self.moves[x] = self._known[x] = tangent
+
+    def tangent(self, x: Lazy) -> Any:
+        """What a value moves along, if it does, as the tensor that was given if there was one."""
+        move = self.along([x]).get(x)
+        return None if move is None else tensor_of(move) if x in self._known else wrap(move)
+
+    def is_moved_alone(self, x: Lazy) -> bool:
+        """Whether nobody takes a gradient of what a value depends on: it moves at levels alone."""
+        return not has_gradient(x, {y for level in trace.now.duals for y in level.moves})
 
 
 def enter_dual_level() -> dual_level:
@@ -80,19 +131,24 @@ def exit_dual_level(*, level: dual_level | None = None) -> None:
 
 
 def _level(name: str, level: dual_level | None) -> dual_level:
-    if not _open.levels:
+    duals = trace.now.duals
+    if not duals:
         raise GradientError(f"{name}: expected a dual_level() around it{at_user_line()}")
-    return _open.levels[-1] if level is None else level
+    return duals[-1] if level is None else level
 
 
 def make_dual(tensor: Any, tangent: Any, *, level: dual_level | None = None) -> Any:
     """A tensor that moves along a tangent, of its shape.
 
     Raises:
-        GradientError: there is no level, or the tensor is not floating.
+        GradientError: there is no level, or one of both moves at that level already.
+        ArgumentError: the tensor or the tangent is not floating.
         ShapeError: the tangent has another shape.
     """
-    moves = _level("make_dual", level).moves
+    chosen = _level("make_dual", level)
+    for what, x in (("tensor", tensor), ("tangent", tangent)):
+        if isinstance(x, Handle):
+            _check(what, x, chosen)
     dual, lazy = variable(tensor, "make_dual")
     move = cast(lazy_of(tangent, lazy.type.dtype), lazy.type.dtype)
     if move.type.shape != lazy.type.shape:
@@ -100,8 +156,23 @@ def make_dual(tensor: Any, tangent: Any, *, level: dual_level | None = None) -> 
             f"make_dual: expected a tangent of shape {show(lazy.type.shape)}, got "
             f"{show(move.type.shape)}{at_user_line()}"
         )
-    moves[lazy] = move
+    chosen.set(lazy, move)
     return dual
+
+
+def _check(what: str, x: Handle, level: dual_level) -> None:
+    """A part of a dual tensor is floating, and does not move itself."""
+    lazy = x.lazy
+    if not lazy.type.dtype.is_inexact:
+        raise ArgumentError(
+            f"make_dual: expected a floating or complex {what}, got {lazy.type.dtype}; convert "
+            f"it with float(){at_user_line()}"
+        )
+    if lazy.tracked and level.along([lazy]):
+        raise GradientError(
+            f"make_dual: expected a {what} that does not move at this level; take its part with "
+            f"unpack_dual(), or detach() it{at_user_line()}"
+        )
 
 
 def unpack_dual(tensor: Any, *, level: dual_level | None = None) -> UnpackedDualTensor:
@@ -112,23 +183,11 @@ def unpack_dual(tensor: Any, *, level: dual_level | None = None) -> UnpackedDual
     True
     """
     lazy = lazy_of(tensor)
-    if not _open.levels or not lazy.tracked:
+    if not trace.now.duals or not lazy.tracked:
         return UnpackedDualTensor(tensor, None)
-    moves, past = _level("unpack_dual", level).moves, history([lazy])
-    xs = [x for x in moves if x in past.values]
-    if not xs:
+    chosen = _level("unpack_dual", level)
+    tangent = chosen.tangent(lazy)
+    if tangent is None:
         return UnpackedDualTensor(tensor, None)
-    primal = lazy if is_differentiated(past, xs) else untracked(lazy)
-    tangents = [moves[x] for x in xs]
-    if lazy in moves:
-        tangent = tensor_of(moves[lazy])
-    else:
-        pushed = push((lazy,), xs, tangents, past, _recorded(past, xs, tangents))[0]
-        tangent = wrap(pushed, tensor)
+    primal = chosen.still(lazy)
     return UnpackedDualTensor(tensor if primal is lazy else wrap(primal, tensor), tangent)
-
-
-def _recorded(past: History, xs: list[Lazy], tangents: list[Lazy]) -> bool:
-    """Whether someone may differentiate the tangent."""
-    known = is_differentiated(past, xs) or any([t.tracked for t in tangents])
-    return trace.now.grad_mode and known

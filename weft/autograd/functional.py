@@ -58,7 +58,7 @@ class _Point:
         self._tensors("inputs", self.inputs)
         if create_graph:  # results are differentiable also where the inputs need no gradient
             self.inputs = tuple(
-                [x if x.requires_grad else x.detach().requires_grad_() for x in self.inputs]
+                [x if x.lazy.tracked else x.detach().requires_grad_() for x in self.inputs]
             )
 
     def _tensors(self, name: str, values: tuple[Any, ...]) -> None:
@@ -122,7 +122,7 @@ class _Point:
         found = function(*xs)
         ys = [found] if _is_one(found) else list(found)
         for y in ys:
-            if not y.requires_grad or None in _slopes([y], xs):
+            if not y.lazy.tracked or None in _slopes([y], xs):
                 raise GradientError(
                     f"{self.what}: strict: a result does not depend on an input{at_user_line()}"
                 )

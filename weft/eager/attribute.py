@@ -12,7 +12,7 @@ from weft.eager.call import converted, record, wrap
 from weft.eager.device import CPU, Device, check_device
 from weft.eager.format import check_format, layout, strided
 from weft.eager.handle import Handle
-from weft.eager.lazy import trace
+from weft.eager.lazy import needs_gradient, trace
 from weft.eager.lens import layout as laid
 from weft.eager.lens import memory_of, placed
 from weft.eager.size import Size
@@ -98,7 +98,7 @@ class Attributes(Handle):
     def is_leaf(self) -> builtins.bool:
         """Whether its gradient accumulates in `.grad`, or would if it needed one."""
         lazy = self.lazy
-        return lazy.leaf is not None or not lazy.tracked
+        return lazy.leaf is not None or not needs_gradient(lazy)
 
     @property
     def is_cpu(self) -> builtins.bool:

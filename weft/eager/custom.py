@@ -333,6 +333,8 @@ def _connected(call: Call, found: Sequence[Any]) -> tuple[Any, ...]:
     call.raw = tuple([y.lazy for y in passed])
     sources = tuple([x for x in call.inputs if x is not None])
     lazies = _record(call, sources)
+    for level in reversed(trace.now.duals):
+        level.follow(call, lazies)
     dirty = call.context.dirty
     shown: dict[int, Any] = {}  # what forward gives twice is one result
     for y, p in zip(found, call.places, strict=True):

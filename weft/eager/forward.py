@@ -47,7 +47,7 @@ def _calls(past: History, xs: Sequence[Lazy]) -> list[list[Custom]]:
         return []
     groups: dict[int, list[Custom]] = {}
     for y in past.towards(xs).values:
-        if isinstance(y, Custom) and y not in xs and y.record is not None:
+        if isinstance(y, Custom) and y in past.values and y not in xs and y.record is not None:
             groups.setdefault(y.record.serial, []).append(y)
     return [groups[serial] for serial in sorted(groups)]
 

@@ -132,6 +132,12 @@ class Lazy:
         return self.owner is not None and self.owner() is not None
 
 
+def needs_gradient(lazy: Lazy) -> bool:
+    """Whether gradients flow to or through a value, and it does not just move at levels."""
+    duals = trace.now.duals
+    return lazy.tracked and not (duals and duals[-1].is_moved_alone(lazy))
+
+
 def begun(
     lazy: L, type: TensorType, record: Record | None = None, index: int = 0, tracked: bool = False
 ) -> L:
@@ -234,7 +240,7 @@ class State:
     """What a thread has recorded and not yet computed, and the modes that it is in."""
 
     __slots__ = (
-        "anomaly", "autocast", "backward_passes", "called", "changed", "changes", "depth",
+        "anomaly", "autocast", "backward_passes", "called", "changed", "changes", "depth", "duals",
         "grad_mode", "inference", "inspect", "limit", "pending",
     )  # fmt: skip
 
@@ -249,6 +255,7 @@ class State:
         self.inspect: Any = None  # runs programs, checking each value: see `weft.eager.anomaly`
         self.anomaly = False  # whether backward passes are inspected
         self.depth = 0  # how many functions are being traced: see `weft.eager.tracing`
+        self.duals: list[Any] = []  # levels of tangents: see `weft.autograd.forward_ad`
         self.called: dict[Any, bool] | None = None  # modules, with whether in training, for `jit`
         self.changed: dict[Any, Lazy] = {}  # handles that the innermost one changed: value before
 

@@ -13,9 +13,9 @@ import numpy as np
 
 from weft.eager import promotion
 from weft.eager.handle import Handle
-from weft.eager.lazy import Array, Lazy
+from weft.eager.lazy import Array, Lazy, needs_gradient, trace
 from weft.eager.node import Node, node_of
-from weft.errors import ConfigError, DTypeError, TracerError
+from weft.errors import ConfigError, DTypeError, GradientError, TracerError
 from weft.ir.dtype import bool_, int64
 from weft.ir.shape import known, show
 from weft.ops.base import at_user_line
@@ -203,10 +203,19 @@ def _notes(lazy: Lazy) -> list[str]:
     evident = [usual, *looks]
     if kind.dtype not in evident:
         notes.append(f"dtype={kind.dtype}")
-    if lazy.tracked:
+    if needs_gradient(lazy):
         leaf = lazy.leaf is not None
         notes.append("requires_grad=True" if leaf else f"grad_fn={node_of(lazy)}")
-    return notes
+    return notes + _tangents(lazy)
+
+
+def _tangents(lazy: Lazy) -> list[str]:
+    """What to say of the tangents of a dual tensor, one a level."""
+    try:
+        found = [level.tangent(lazy) for level in trace.now.duals] if lazy.tracked else []
+    except GradientError:  # what led to it has been freed
+        return ["tangent=?"]
+    return [f"tangent={t}" for t in found if t is not None]
 
 
 class Printing(Handle):
@@ -244,4 +253,4 @@ class Printing(Handle):
     def grad_fn(self) -> Node | None:
         """What it is the result of, where gradients flow through it."""
         lazy = self.lazy
-        return node_of(lazy) if lazy.leaf is None else None
+        return node_of(lazy) if lazy.leaf is None and needs_gradient(lazy) else None

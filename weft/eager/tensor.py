@@ -18,7 +18,7 @@ from weft.eager.hook import Hooked
 from weft.eager.imaginary import Imaginary
 from weft.eager.indexing import Indexing
 from weft.eager.interchange import Interchange
-from weft.eager.lazy import set_runner, trace
+from weft.eager.lazy import needs_gradient, set_runner, trace
 from weft.eager.linear import Linear
 from weft.eager.mapping import Mapping
 from weft.eager.movement import Movement
@@ -80,8 +80,8 @@ class Tensor(
 
     @property
     def requires_grad(self) -> bool:
-        """Whether gradients flow to or through it."""
-        return self.lazy.tracked
+        """Whether gradients flow to or through it; not where it moves with a dual tensor alone."""
+        return needs_gradient(self.lazy)
 
     @requires_grad.setter
     def requires_grad(self, value: bool) -> None:

@@ -7,7 +7,7 @@ functions of the user want to see what flows, the way is cut there into several.
 from __future__ import annotations
 
 import weakref
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -36,14 +36,14 @@ class History:
     records: dict[Record, None]
     values: dict[Lazy, None]
 
-    def towards(self, xs: Sequence[Lazy]) -> History:
-        """The part through which gradients flow to `xs`."""
+    def towards(self, xs: Sequence[Lazy], stops: Collection[Lazy] = ()) -> History:
+        """The part through which gradients flow to `xs`, but not through `stops`."""
         values = dict.fromkeys(xs)
         records: dict[Record, None] = {}
         for record in sorted(self.records, key=lambda r: r.serial):
             if any(x in values for x in record.inputs):
                 records[record] = None
-                values.update(dict.fromkeys(record.outputs))
+                values.update(dict.fromkeys([y for y in record.outputs if y not in stops]))
         return History(records, values)
 
 

@@ -105,7 +105,7 @@ class Run:
     def outside(self, y: Lazy) -> Lazy:
         """A result without the variables' part in its history, where nobody else needs that."""
         if not y.tracked or self.outer:
-            return y if y.owner is None else _same(y)
+            return y if y.owner is None else same(y)
         return untracked(y)
 
 
@@ -159,7 +159,8 @@ def _any_tracked(lazies: Sequence[Lazy | None]) -> bool:
     return any(x is not None and x.tracked for x in lazies)
 
 
-def _same(x: Lazy) -> Lazy:
+def same(x: Lazy) -> Lazy:
+    """The value once more."""
     return trace.now.record(op_plan(REGISTRY["identity"], (x.type,), {}), (x,))[0]
 
 
@@ -167,7 +168,7 @@ def untracked(x: Lazy) -> Lazy:
     """A value through which no gradient flows."""
     before, trace.now.grad_mode = trace.now.grad_mode, False
     try:
-        return _same(x)
+        return same(x)
     finally:
         trace.now.grad_mode = before
 

@@ -110,6 +110,23 @@ def is_differentiated(past: History, own: Sequence[Lazy]) -> bool:
     return _reaches(past, own) or any(x.leaf is not None for x in past.values)
 
 
+def has_gradient(value: Lazy, own: Collection[Lazy]) -> bool:
+    """The same of a value whose graph may have been freed: what it depends on is not known then."""
+    seen: set[Lazy] = set()
+    stack = [value]
+    while stack:
+        x = stack.pop()
+        if x in seen or not x.tracked:
+            continue
+        seen.add(x)
+        if x.leaf is not None or x.record is None or x.record.freed:
+            return True
+        if x not in own and any([x in level for level in _levels.open]):
+            return True
+        stack += x.record.inputs
+    return False
+
+
 def is_inside(values: Sequence[Lazy]) -> bool:
     """Whether values depend on what a derivative of this package is being taken by."""
     return bool(_levels.open) and _reaches(history(values), ())

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from weft.eager.autograd import grad
+from weft.eager.call import lazy_of
 from weft.eager.creation import zeros
 from weft.eager.mode import Setting
 from weft.nn.functional.convolution import convolve
@@ -20,7 +21,7 @@ def _by(
         pair = (x, other) if of_input else (other, x)
         stride, padding, dilation, groups = options
         y = convolve(spatial, *pair, None, stride, padding, dilation, groups)
-        again = other.requires_grad or grad_output.requires_grad
+        again = lazy_of(other).tracked or lazy_of(grad_output).tracked
         return grad(y, x, grad_output, create_graph=again)[0]
 
 

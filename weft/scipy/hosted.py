@@ -11,7 +11,7 @@ import numpy as np
 
 from weft import ops
 from weft.eager.call import recorded
-from weft.errors import ConfigError, GradientError
+from weft.errors import ConfigError, UndefinedRuleError
 from weft.ir.node import Value
 from weft.ir.shape import broadcast, known
 from weft.numpy.convert import alike, floats
@@ -122,8 +122,8 @@ def function(name: str, doc: str, called: str | None = None) -> Callable[..., An
     def run(*xs: Any) -> Any:
         given = alike(*[floats(x) for x in xs])
         for x, slope in zip(given, _SLOPES[name], strict=True):
-            if slope is None and x.requires_grad:
-                raise GradientError(
+            if slope is None and x.lazy.tracked:
+                raise UndefinedRuleError(
                     f"{shown}: has a gradient by its last argument only; detach() the others"
                     f"{at_user_line()}"
                 )
