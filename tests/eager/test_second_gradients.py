@@ -112,3 +112,21 @@ def test_hooks_cut_no_way_off(watched):
     assert by_x.item() == pytest.approx(-4 * u.sin().item())
     assert by_weight.item() == pytest.approx(u.cos().item() - u.sin().item())
     assert (first, len(seen)) == ((0, 0) if watched == "nothing" else (1, 2))
+
+
+@pytest.mark.parametrize("factor", [1, 2])
+@pytest.mark.parametrize("by", [["y"], ["z", "y"]])
+def test_a_gradient_behind_a_hook_depends_on_what_came_before_it(factor, by):
+    a, b = leaf(0.5), leaf(0.7)
+    y = b * 0.5
+    z = a * y * 1
+    z.register_hook(lambda g: g * factor)
+    values = {"y": y, "z": z * 1}
+    z = values["z"]
+    gs = grad(2 * z + 1.5 * z * z, [values[name] for name in by], create_graph=True)
+    # By y it is factor * a * (2 + 3 a y), by z 2 + 3 a y.
+    assert gs[-1].item() == pytest.approx(factor * 0.5 * 2.525)
+    by_a, by_b = grad(sum(gs), (a, b))  # what goes through z meets the hook again
+    through = factor * (3 * (factor * 0.5 + ("z" in by)))
+    assert by_a.item() == pytest.approx(factor * 2.525 + through * 0.35)
+    assert by_b.item() == pytest.approx(through * 0.5 * 0.5)

@@ -131,3 +131,19 @@ def test_precision_is_that_of_the_first_call():
         y = checkpoint(run, x)
     y.sum().backward()
     assert kinds == [wf.bfloat16, wf.bfloat16] and x.grad.tolist() == [[4, 4], [4, 4]]
+
+
+@pytest.mark.parametrize("create_graph", [False, True])
+def test_arguments_and_captured_values_may_follow_from_one_another(create_graph):
+    x = wf.tensor([2.0], requires_grad=True)
+    square = x * x
+    seen = []
+    square.register_hook(lambda g: seen.append(g.item()))
+
+    def run(x):
+        return x * square if x > 0 else x
+
+    found = wf.autograd.grad(checkpoint(run, x), (x, square), create_graph=create_graph)
+    assert [g.item() for g in found] == [12, 2] and seen == [2]
+    if create_graph:
+        assert wf.autograd.grad(found[0], x)[0].item() == 12

@@ -47,21 +47,22 @@ class History:
         return History(records, values)
 
 
-def history(ys: Sequence[Lazy]) -> History:
-    """Walk back from `ys` to the leaves that need gradients.
+def history(ys: Sequence[Lazy], ends: Sequence[Lazy] = ()) -> History:
+    """Walk back from `ys` to the leaves that need gradients, or to where it `ends`.
 
     Raises:
         GradientError: an earlier backward pass has freed the graph.
     """
     records: dict[Record, None] = {}
     values: dict[Lazy, None] = {}
+    last = set(ends)
     stack = [y for y in ys if y.tracked]
     while stack:
         lazy = stack.pop()
         if lazy in values:
             continue
         values[lazy] = None
-        if lazy.leaf is not None or isinstance(lazy, Tracer):
+        if lazy.leaf is not None or isinstance(lazy, Tracer) or lazy in last:
             continue
         record = lazy.record
         if record is None or record.freed:
@@ -94,8 +95,11 @@ def zeros(x: Lazy) -> Lazy:
 class _Pieces:
     """A walk back in pieces: what has reached each value that someone wants to know."""
 
-    def __init__(self, xs: Sequence[Lazy], cuts: Sequence[Lazy], past: History) -> None:
+    def __init__(
+        self, xs: Sequence[Lazy], cuts: Sequence[Lazy], past: History, outside: Sequence[Lazy]
+    ) -> None:
         self.past = past
+        self.ends = dict.fromkeys(outside)
         self.stops = dict.fromkeys(cuts)  # where a piece ends: what hooks or functions want to see
         self.wanted = {**dict.fromkeys(xs), **self.stops}
         self.parts: dict[Lazy, list[Lazy]] = {}
@@ -104,7 +108,7 @@ class _Pieces:
         """Record the gradients of `starts` by what is wanted, up to where the piece ends."""
         walked: list[tuple[Lazy, Lazy | None]] = []
         for y, g in starts:
-            if g is not None and y is not skip and (y in self.stops or y.leaf is not None):
+            if g is not None and y is not skip and (self._ends(y) or y.leaf is not None):
                 if y in self.wanted:
                     self.parts.setdefault(y, []).append(g)
             else:
@@ -112,18 +116,31 @@ class _Pieces:
         reached = self._reached([y for y, _ in walked])
         targets = [x for x in self.wanted if x in reached and x is not skip]
         if targets:
-            for x, g in zip(targets, _record(walked, targets, list(self.stops)), strict=True):
+            ends = [*self.stops, *self.ends]
+            for x, g in zip(targets, _record(walked, targets, ends), strict=True):
                 self.parts.setdefault(x, []).append(g)
 
+    def _ends(self, x: Lazy) -> bool:
+        return x in self.stops or x in self.ends
+
     def _reached(self, ys: Sequence[Lazy]) -> set[Lazy]:
+        """What the piece may depend on: up to its end, and whatever recorded gradients read.
+
+        These read what led to the values that they are of, also behind the end of the piece.
+        """
         found: set[Lazy] = set()
-        stack = list(ys)
+        behind: set[Lazy] = set()
+        stack = [(y, False) for y in ys]
         while stack:
-            x = stack.pop()
-            if x not in found:
-                found.add(x)
-                if x.leaf is None and x.record is not None and x not in self.stops:
-                    stack.extend([v for v in x.record.inputs if v.tracked])
+            x, read = stack.pop()
+            if x in behind or (x in found and not read):
+                continue
+            found.add(x)
+            if read:
+                behind.add(x)
+            if x.leaf is None and x.record is not None and (read or not self._ends(x)):
+                inputs, follows = x.record.inputs, x.record.plan.follows
+                stack += [(v, read or i < follows) for i, v in enumerate(inputs) if v.tracked]
         return found.intersection(self.past.values)
 
     def total(self, x: Lazy) -> Lazy | None:
@@ -156,7 +173,7 @@ def walk(
     """Record the gradients by `xs`, in pieces where hooks or functions want to see what flows.
 
     Args:
-        outside: values whose hooks are not called.
+        outside: those of `xs` behind which nothing is followed, and whose hooks are not called.
         begins: whether hooks before a node see what reaches one of `xs`, and goes no further.
     """
     cuts = [x for x in past.values if is_watched(x) and x not in outside]
@@ -164,9 +181,10 @@ def walk(
     cuts = [x for x in cuts if x in ways.values]
     if not cuts:
         targets = [x for x in xs if x in past.values]
-        found = dict(zip(targets, _record(starts, targets, ()), strict=True)) if targets else {}
+        ends = [x for x in targets if x in outside]
+        found = dict(zip(targets, _record(starts, targets, ends), strict=True)) if targets else {}
         return [found.get(x) for x in xs]
-    pieces = _Pieces(xs, cuts, past)
+    pieces = _Pieces(xs, cuts, past, outside)
     pieces.spread(starts)
     for group in _groups(cuts):  # the latest first: then all that flows into it is known
         known = {x.index: g for x in group if (g := pieces.total(x)) is not None}

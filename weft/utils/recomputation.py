@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Final
 
-from weft.eager.autograd import grad
-from weft.eager.call import unowned, wrap
+from weft.eager.call import recorded, unowned, wrap
 from weft.eager.custom import Function, tensor_of
 from weft.eager.handle import Handle
 from weft.eager.lazy import Lazy, next_serial, trace
 from weft.eager.mode import Setting
-from weft.eager.plan import function_plan
 from weft.eager.random import default_generator
+from weft.eager.turning import turned
+from weft.eager.walk import history, walk
 from weft.errors import GradientError
 from weft.func.tree import Tree, flatten
 from weft.ir.node import TensorType, Value
@@ -85,8 +85,11 @@ def _sources(ys: Sequence[Lazy], since: int) -> list[Lazy]:
     return list(found)
 
 
-def _held(*xs: Value) -> Sequence[Value]:
+def _barrier(*xs: Value) -> Sequence[Value]:
     return barrier.all(*xs)
+
+
+_hold: Final = recorded(_barrier)
 
 
 @dataclass(frozen=True)
@@ -105,48 +108,38 @@ class _Call:
 
     def pull(self, gs: Sequence[Any]) -> tuple[Any, ...]:
         """Gradients by the sources, from those of the results."""
-        again = trace.now.grad_mode
-        own = {} if again else self._stand_ins(gs)
         since = next_serial()
-        results = self._results(own)
-        made = [results[i] for i in _made(results, since)]
-        types = [y.lazy.type for y in made]
+        results = self._results(() if trace.now.grad_mode else gs)
+        made = [results[i].lazy for i in _made(results, since)]
+        types = [y.type for y in made]
         if len(made) != len(gs) or (self.checks and types != list(self.types)):
             raise GradientError(
                 "checkpoint: expected the function to give in the backward pass what it gave "
                 f"before: {_listed(self.types)}; got {_listed(types)}{at_user_line()}"
             )
-        targets = [own[x] if x in own else tensor_of(x) for x in self.sources]
-        return grad(made, targets, gs, create_graph=again, allow_unused=True)
+        starts = [(y, turned(g.lazy)) for y, g in zip(made, gs, strict=True)]
+        past = history(made, self.sources)
+        found = walk(starts, self.sources, past, outside=self.sources)
+        return tuple([None if g is None else wrap(unowned(turned(g))) for g in found])
 
-    def _stand_ins(self, gs: Sequence[Any]) -> dict[Lazy, Any]:
-        """Leaves in place of the arguments that gradients flow to.
+    def _results(self, gs: Sequence[Any]) -> list[Any]:
+        """What the function gives once more, with random numbers as before.
 
-        They are behind a barrier with the cotangents: nothing is kept for them from the first call.
+        Its arguments are behind a barrier with the cotangents, if these are no part of a graph: so
+        nothing is kept for them from the first call.
         """
-        xs = [x for x in self.sources if any([x is y for y, _ in self.given])]
-        lazies = (*xs, *[g.lazy for g in gs])
-        with Setting("grad_mode", False):
-            held = trace.now.record(function_plan(_held, [x.type for x in lazies], {}), lazies)
-        return {x: wrap(y).requires_grad_() for x, y in zip(xs, held, strict=False)}
-
-    def _results(self, own: Mapping[Lazy, Any]) -> list[Any]:
-        """What the function gives once more, with random numbers as before."""
         after = default_generator.get_state()
         default_generator.set_state(self.state)
         try:
             with Setting("grad_mode", True), Setting("autocast", self.autocast), self.context:
-                copies = {x: y.clone() for x, y in own.items()}  # which may be changed in place
-                given = [self._argument(x, like, copies) for x, like in self.given]
+                xs = dict.fromkeys([x for x, _ in self.given if isinstance(x, Lazy)])
+                held = _hold.record([*xs, *gs], {})
+                own = dict(zip(xs, held, strict=False))
+                given = [wrap(unowned(own[x]), y) if x in own else x for x, y in self.given]
                 args, kwargs = self.tree.build(given)
                 return flatten(self.function(*args, **kwargs))[0]
         finally:
             default_generator.set_state(after)
-
-    def _argument(self, x: Any, like: Any, copies: Mapping[Lazy, Any]) -> Any:
-        if not isinstance(x, Lazy):
-            return x
-        return copies[x] if x in copies else wrap(unowned(x), like)
 
 
 def _listed(types: Sequence[TensorType]) -> str:
