@@ -121,3 +121,31 @@ def test_what_was_looked_at_before_a_tracked_change(change):
         y.sum().backward()
         slopes.append(x.grad)
     assert slopes[0].item() == slopes[1].item() != 0.0
+
+
+def test_parts_of_what_repeats_elements_may_be_changed():
+    leaf = wf.tensor([[1.0], [2.0]], requires_grad=True)
+    column = leaf.clone()
+    wide = column.expand(2, 3)
+    wide[:, 1] *= 5
+    wide[0, 2] += 1
+    assert wide.tolist() == [[6, 6, 6], [10, 10, 10]] and column.tolist() == [[6], [10]]
+    wide.sum().backward()
+    assert leaf.grad.tolist() == [[15], [15]]
+    row = wf.tensor([1.0, 2.0])
+    rows = row.expand(3, 2)
+    rows[1].add_(1)
+    rows.t()[0, 2] = 9
+    assert row.tolist() == [9, 3] and rows.tolist() == [[9, 3]] * 3
+    windows = wf.arange(4).unfold(0, 2, 1)
+    windows[1].zero_()
+    assert windows.tolist() == [[0, 0], [0, 0], [0, 3]]
+    for change in (
+        lambda: wide[:, 0:2].zero_(),
+        lambda: windows[:2].zero_(),
+        lambda: rows.add_(1),
+        lambda: rows.detach()[0].add_(1),
+    ):
+        with pytest.raises(ShapeError, match=r"one element of the tensor that it shows"):
+            change()
+    assert row.tolist() == [9, 3]

@@ -22,6 +22,7 @@ from weft.eager.lazy import Array, Lazy, array_of, trace
 from weft.eager.lens import pasted, show, with_row
 from weft.eager.promotion import TORCH
 from weft.eager.subscript import Part, lens_of, out_of_range
+from weft.eager.view import View
 from weft.errors import DTypeError, OutOfRangeError, ShapeError, SubscriptError
 from weft.ir.dtype import bool_, uint8
 from weft.ir.node import Value
@@ -77,8 +78,7 @@ def put(x: Handle, key: Any, value: Any) -> None:
     if _is_basic(entries):
         if _is_own_view(x, entries, value) or _put_at_once(x, entries, value):
             return
-        lens = lens_of(x.lazy, entries)
-        x.replace(lens.put(x.lazy, _update(x, value)))
+        View(x, lens_of(x.lazy, entries)).put(_update(x, value))
         return
     if len(entries) == 1 and _is_mask(entries[0]) and np.ndim(_plain(value)) == 0:
         mask = lazy_of(entries[0])

@@ -13,11 +13,10 @@ from weft.eager.call import lazy_of, leaf, wrap
 from weft.eager.handle import Handle
 from weft.eager.lazy import Lazy, detached, trace
 from weft.eager.plan import function_plan, op_plan
-from weft.eager.view import Array, Lens, View
-from weft.errors import ShapeError
+from weft.eager.view import Array, Lens, RepeatedError, View
 from weft.ir.node import Value
 from weft.ir.shape import known
-from weft.ops.base import REGISTRY, at_user_line, catalogue
+from weft.ops.base import REGISTRY, catalogue
 from weft.ops.rule import concrete
 
 if TYPE_CHECKING:
@@ -94,6 +93,18 @@ def reshaped(array: Array, shape: tuple[int, ...]) -> Array:
     return found
 
 
+def _placed(x: Value, places: Value, part: Value) -> Value:
+    flat, to = (catalogue.reshape(v, shape=(-1,)) for v in (x, places))
+    part = catalogue.broadcast_to(part, shape=concrete(places))
+    changed = ops.put_rows(flat, to, catalogue.reshape(part, shape=(-1,)), "set")
+    return catalogue.reshape(changed, shape=concrete(x))
+
+
+def put_at(base: Lazy, places: Array, part: Lazy) -> Lazy:
+    """`base` with the elements of `part` at `places`, counted in row-major order."""
+    return apply(_placed, (base, leaf(places), part))
+
+
 @dataclass(frozen=True, slots=True)
 class Shaped:
     """All elements in row-major order in another shape."""
@@ -155,7 +166,7 @@ class Expanded:
         """See `Lens`.
 
         Raises:
-            ShapeError: always, but for an expansion that repeats nothing.
+            RepeatedError: always, but for an expansion that repeats nothing.
         """
         shape = known(base.type.shape)
         if (
@@ -163,10 +174,7 @@ class Expanded:
             and _size(self.shape[: len(self.shape) - len(shape)]) == 1
         ):
             return Shaped(shape).take(part)
-        raise ShapeError(
-            "in-place change of an expanded tensor: several of its elements are one element of "
-            f"the tensor that it shows; clone() it first{at_user_line()}"
-        )
+        raise RepeatedError("an expanded tensor", put_at)
 
 
 def _size(shape: tuple[int, ...]) -> int:

@@ -15,9 +15,9 @@ from weft.eager.format import check_format
 from weft.eager.handle import Handle
 from weft.eager.inplace import become, check_writable
 from weft.eager.lazy import Lazy, trace
-from weft.eager.lens import apply, placed, show
+from weft.eager.lens import apply, placed, put_at, show
 from weft.eager.shaping import detach, reshape
-from weft.eager.view import Array
+from weft.eager.view import Array, RepeatedError
 from weft.errors import GradientError, OutOfRangeError, ShapeError
 from weft.ir.node import Value
 from weft.ir.shape import known
@@ -40,13 +40,6 @@ def _windows(x: Value, *, axis: int, size: int, step: int) -> Value:
 
 def _chosen(x: Value, places: Value) -> Value:
     return ops.take_nd(catalogue.reshape(x, shape=(-1,)), [places])
-
-
-def _placed(x: Value, places: Value, part: Value) -> Value:
-    flat, to = (catalogue.reshape(v, shape=(-1,)) for v in (x, places))
-    part = catalogue.broadcast_to(part, shape=concrete(places))
-    changed = ops.put_rows(flat, to, catalogue.reshape(part, shape=(-1,)), "set")
-    return catalogue.reshape(changed, shape=concrete(x))
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,7 +65,7 @@ class Strided:
         """See `Lens`.
 
         Raises:
-            ShapeError: several elements of the view are one of the base.
+            RepeatedError: several elements of the view are one of the base.
         """
         return put_once("as_strided", base, self.places(), part)
 
@@ -112,7 +105,7 @@ class Windows:
         """See `Lens`.
 
         Raises:
-            ShapeError: windows overlap.
+            RepeatedError: windows overlap.
         """
         shape = known(base.type.shape)
         places = np.arange(math.prod(shape)).reshape(shape)
@@ -123,14 +116,11 @@ def put_once(name: str, base: Lazy, places: Array, part: Lazy) -> Lazy:
     """`base` with the elements of `part` at `places`, counted in row-major order.
 
     Raises:
-        ShapeError: a place occurs twice.
+        RepeatedError: a place occurs twice.
     """
     if np.unique(places).size != places.size:
-        raise ShapeError(
-            f"in-place change of {name}: several of its elements are one element of the "
-            f"tensor that it shows; clone() it first{at_user_line()}"
-        )
-    return apply(_placed, (base, leaf(places), part))
+        raise RepeatedError(name, put_at)
+    return put_at(base, places, part)
 
 
 def strided(name: str, x: Any, size: Any, stride: Any, offset: int) -> Strided:

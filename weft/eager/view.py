@@ -6,11 +6,16 @@ base; so the two behave as if they shared memory, although every value is immuta
 
 from __future__ import annotations
 
+import math
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, ClassVar, Protocol
 
 import numpy as np
 
 from weft.eager.lazy import Lazy, trace
+from weft.errors import ShapeError
+from weft.ir.shape import known
+from weft.ops.base import at_user_line
 
 Array = np.ndarray[Any, Any]
 
@@ -34,6 +39,22 @@ class Lens(Protocol):
     def put(self, base: Lazy, part: Lazy) -> Lazy:
         """The base's value, newly recorded, once the view has the value `part`."""
         ...
+
+
+class RepeatedError(ShapeError):
+    """Several elements of a view are one element of its base, which cannot take the view's value.
+
+    Attributes:
+        put: gives the base's value where elements at some places, counted in row-major order, have
+            become others.
+    """
+
+    def __init__(self, what: str, put: Callable[[Lazy, Array, Lazy], Lazy]) -> None:
+        super().__init__(
+            f"in-place change of {what}: several of its elements are one element of the tensor "
+            f"that it shows; clone() it first{at_user_line()}"
+        )
+        self.put = put
 
 
 class View:
@@ -75,6 +96,28 @@ class View:
         return lazy
 
     def put(self, lazy: Lazy) -> None:
-        """Change the base so that the view has this value."""
-        self.base.replace(self.lens.put(self.base.lazy, lazy))
+        """Change the base so that the view has this value.
+
+        Raises:
+            RepeatedError: several of its elements are one element of the tensor that it shows.
+        """
+        try:
+            self.base.replace(self.lens.put(self.base.lazy, lazy))
+        except RepeatedError as error:  # of the base, but perhaps not of the part of it
+            self._put_apart(lazy, error)
         self._version = self.base.version
+
+    def _put_apart(self, lazy: Lazy, error: RepeatedError) -> None:
+        """Change the tensor in whose memory the view lies at the places where it lies."""
+        lenses = [self.lens]
+        root = self.base
+        while root.window is not None:
+            lenses.append(root.window.lens)
+            root = root.window.base
+        shape = known(root.lazy.type.shape)
+        places = np.arange(math.prod(shape)).reshape(shape)
+        for lens in reversed(lenses):
+            places = lens.lay(places)
+        if any([lens.detached for lens in lenses]) or np.unique(places).size != places.size:
+            raise error
+        root.replace(error.put(root.lazy, np.ascontiguousarray(places), lazy))
