@@ -237,3 +237,24 @@ def test_what_has_no_gradient_is_refused_where_others_flow_too():
     assert not wf.unique(x.detach()).requires_grad
     assert wf.unique(x, return_inverse=True)[1].requires_grad is False
     assert wnp.unique(wnp.array([2.0, 1.0, 2.0])).tolist() == [1, 2]
+
+
+def test_old_names():
+    class Twice(wf.autograd.function.InplaceFunction):
+        @staticmethod
+        def forward(ctx, x, y):
+            ctx.save_for_backward(y)
+            ctx.mark_dirty(x)
+            return x.add_(y), y + 2
+
+        @staticmethod
+        def backward(ctx, g, h):
+            with pytest.warns(DeprecationWarning, match="the old name of saved_tensors"):
+                assert ctx.saved_variables[0].tolist() == [2.0]
+            return g, g + h
+
+    x, y = wf.ones(1), leaf(2.0)
+    found, _ = Twice.apply(x, y)
+    assert found is x and x.requires_grad
+    found.sum().backward()
+    assert y.grad.tolist() == [1.0]

@@ -4,4 +4,6 @@ from __future__ import annotations
 
 from weft.eager.custom import Function, once_differentiable
 
-__all__ = ["Function", "once_differentiable"]
+__all__ = ["Function", "InplaceFunction", "once_differentiable"]
+
+InplaceFunction = Function  # an old name, of functions that change an argument

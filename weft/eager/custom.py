@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import functools
+import warnings
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, ClassVar, Final
+from typing import Any, ClassVar, Final, NamedTuple
 
 from weft.eager.call import cast, lazy_of, record, wrap
 from weft.eager.creation import zeros
@@ -21,6 +22,14 @@ from weft.ops.base import REGISTRY, at_user_line, catalogue
 _SUM_TO: Final = REGISTRY["sum_to"]
 
 
+class _Saved(NamedTuple):
+    """What was saved, and for a tensor, what it was then."""
+
+    tensor: Any
+    lazy: Lazy | None
+    version: int
+
+
 class Context:
     """What the forward function hands to the backward function; further attributes are welcome.
 
@@ -33,8 +42,8 @@ class Context:
         self.materialize = True
         self.constants: tuple[Any, ...] = ()
         self.dirty: tuple[Any, ...] = ()
-        self.saved: list[tuple[Any, Lazy | None]] | None = []
-        self.saved_for_forward: list[tuple[Any, Lazy | None]] | None = None
+        self.saved: list[_Saved] | None = []
+        self.saved_for_forward: list[_Saved] | None = None
         self.forwards = False  # whether jvp runs
         self.public: Mapping[Lazy, Lazy] = {}  # results inside -> outside, while backward runs
 
@@ -60,15 +69,23 @@ class Context:
                 "saved_tensors: they were freed by an earlier backward pass; call that one with "
                 f"retain_graph=True{at_user_line()}"
             )
-        return tuple([self._seen(x, lazy) for x, lazy in saved])
+        return tuple([self._seen(*each) for each in saved])
 
-    def _seen(self, x: Any, lazy: Lazy | None) -> Any:
+    @property
+    def saved_variables(self) -> tuple[Any, ...]:
+        """The old name of `saved_tensors`."""
+        text = "saved_variables: the old name of saved_tensors; write that"
+        warnings.warn(text, DeprecationWarning, stacklevel=2)
+        return self.saved_tensors
+
+    def _seen(self, x: Any, lazy: Lazy | None, version: int) -> Any:
         if lazy is None:
             return x
         outside = self.public.get(lazy)
         if outside is not None:
             return tensor_of(outside)
-        if x.lazy is not lazy:
+        # A view of memory that others see is taken again whenever it is looked at.
+        if x.lazy is not lazy and (x.window is None or x.version != version):
             raise GradientError(
                 "saved_tensors: one was changed in place after it was saved; save a clone() of it"
                 f"{at_user_line()}"
@@ -88,8 +105,11 @@ class Context:
         self.materialize = value
 
 
-def _kept(tensors: Sequence[Any]) -> list[tuple[Any, Lazy | None]]:
-    return [(x, x.lazy if isinstance(x, Handle) else None) for x in tensors]
+def _kept(tensors: Sequence[Any]) -> list[_Saved]:
+    return [
+        _Saved(x, x.lazy, x.version) if isinstance(x, Handle) else _Saved(x, None, 0)
+        for x in tensors
+    ]
 
 
 def tensor_of(lazy: Lazy) -> Any:
@@ -122,6 +142,7 @@ class Call:
         self.places: list[int | None] = []  # of each result of forward, its index among `raw`
         self.kinds: list[TensorType | None] = []  # of each that is a tensor
         self.raw: tuple[Lazy, ...] = ()  # results that gradients flow through, as forward made them
+        self.passed = False  # whether gradients flow to `raw`: a rule for many examples has made it
 
     def pull(self, outputs: Mapping[int, Lazy], gs: Mapping[int, Lazy]) -> list[tuple[Lazy, Lazy]]:
         """Gradients of the inputs, from those of the results that something has reached."""
@@ -246,6 +267,11 @@ class Function:
     forward mode need `jvp(ctx, *tangents)`, which returns the tangents of the results. `vjp` is
     another name of `backward`.
 
+    Under `vmap`, the forward function is traced for one example, unless there is a static method
+    `vmap(info, in_dims, *args)`: that computes all `info.batch_size` of them, from arguments that
+    have them at the axes `in_dims` (`None` where they share one), and returns the results and the
+    axes of these.
+
     In a traced function (`weft.func.jit`) both are recorded once and look at no values.
 
     Example:
@@ -268,6 +294,8 @@ class Function:
     setup_context: ClassVar[Callable[..., None] | None] = None
     vjp: ClassVar[Callable[..., Any] | None] = None
     jvp: ClassVar[Callable[..., Any] | None] = None
+    vmap: ClassVar[Callable[..., Any] | None] = None
+    generate_vmap_rule: ClassVar[bool] = False
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         """Refuse: functions are not called, and have no instances of use."""
@@ -286,12 +314,17 @@ class Function:
         if getattr(cls, "forward", None) is None:
             raise _undefined(cls, "forward(ctx, *args)")
         inputs = [x.lazy if isinstance(x, Handle) and x.lazy.tracked else None for x in args]
+        maps = trace.now.maps
+        mapped = maps[-1].call(cls, args) if maps and cls.vmap is not None else None
+        if mapped is not None and not mapped.differentiated:
+            return mapped.found
         context = Context(tuple([x is not None for x in inputs]))
         with no_grad():
-            if cls.setup_context is None:
-                found = cls.forward(context, *args)
+            if mapped is not None:
+                found = mapped.found
             else:
-                found = cls.forward(*args)
+                found = cls.forward(*([] if cls.setup_context else [context]), *args)
+            if cls.setup_context is not None:
                 cls.setup_context(context, args, found)
         results = found if isinstance(found, tuple) else (found,)
         _check_dirty(cls.__name__, context.dirty, results)
@@ -300,6 +333,8 @@ class Function:
         kinds = [x.lazy.type if isinstance(x, Handle) else None for x in args]
         types = [t if t is not None and t.dtype.is_inexact else None for t in kinds]
         call = Call(cls, context, inputs, types)
+        if mapped is not None:
+            maps[-1].calls.append(call)
         results = _connected(call, results)
         return results if isinstance(found, tuple) else results[0]
 

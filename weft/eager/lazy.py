@@ -241,7 +241,7 @@ class State:
 
     __slots__ = (
         "anomaly", "autocast", "backward_passes", "called", "changed", "changes", "depth", "duals",
-        "grad_mode", "inference", "inspect", "limit", "pending",
+        "grad_mode", "inference", "inspect", "limit", "maps", "outer", "pending",
     )  # fmt: skip
 
     def __init__(self) -> None:
@@ -256,6 +256,8 @@ class State:
         self.anomaly = False  # whether backward passes are inspected
         self.depth = 0  # how many functions are being traced: see `weft.eager.tracing`
         self.duals: list[Any] = []  # levels of tangents: see `weft.autograd.forward_ad`
+        self.maps: list[Any] = []  # calls of `vmap` that are being traced: see `weft.func.rule`
+        self.outer: Any = None  # what was pending where the innermost trace was begun
         self.called: dict[Any, bool] | None = None  # modules, with whether in training, for `jit`
         self.changed: dict[Any, Lazy] = {}  # handles that the innermost one changed: value before
 

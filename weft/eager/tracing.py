@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any, NamedTuple, NoReturn, TypeVar
 
 from weft.eager.custom import Custom
@@ -88,18 +89,40 @@ def _aside(run: Callable[[], T], own: Sequence[Lazy], since: int) -> tuple[T, di
     What is from outside is neither of its `own` arguments nor recorded `since` it began.
     """
     now = trace.now
-    before = now.pending, now.limit, now.changed
     handles: dict[Handle, Lazy] = {}
+    now.outer = now.pending, now.limit, now.changed, now.outer
     now.pending, now.limit, now.changed = [], sys.maxsize, handles
     now.depth += 1
     try:
         found = run()
     finally:  # no call comes before the thread's state is what it was, as Ctrl-C comes after calls
-        now.pending, now.limit, now.changed = before
+        now.pending, now.limit, now.changed, now.outer = now.outer
         now.depth -= 1
         with Uninterrupted():
             changed = _restored(handles, own, since)
     return found, changed
+
+
+@contextlib.contextmanager
+def outside() -> Iterator[None]:
+    """What is recorded inside is so where the innermost function that is traced was called."""
+    now = trace.now
+    inside = now.pending, now.limit, now.changed
+    now.pending, now.limit, now.changed, now.outer = now.outer
+    now.depth -= 1
+    try:
+        yield
+    finally:
+        now.depth += 1
+        now.outer = now.pending, now.limit, now.changed, now.outer
+        now.pending, now.limit, now.changed = inside
+
+
+def so_far(outputs: tuple[Lazy, ...], since: int) -> tuple[Subgraph, tuple[Lazy, ...]]:
+    """Of a function that is being traced, the part that led to some values, and what it uses."""
+    subgraph, captured = _closed((), outputs, since, False)
+    backward = _ruled(outputs, captured, since)
+    return (subgraph if backward is None else subgraph.with_gradient(backward)), captured
 
 
 def _ruled(

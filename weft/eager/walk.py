@@ -160,7 +160,9 @@ class _Pieces:
 
 def is_watched(x: Lazy) -> bool:
     """Whether hooks or a function of the user want to see the gradient of a value on its way."""
-    return type(x) is Custom or (bool(x.hooks) and x.leaf is None)
+    if type(x) is Custom and not x.call.passed:
+        return True
+    return bool(x.hooks) and x.leaf is None
 
 
 def walk(

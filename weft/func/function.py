@@ -114,10 +114,20 @@ def changed(tensors: Sequence[Any], values: Sequence[Lazy]) -> tuple[int, ...]:
     return tuple([i for i, (x, v) in pairs if x.lazy is not v and x.lazy.type is v.type])
 
 
-def trace_function(fun: Function, arguments: Arguments, constants: bool = False) -> Traced:
-    """Record `fun` on stand-ins for the tensors in its arguments, which are (args, kwargs)."""
+def trace_function(
+    fun: Function,
+    arguments: Arguments,
+    constants: bool = False,
+    begin: Callable[[tuple[Lazy, ...]], None] = lambda tracers: None,
+) -> Traced:
+    """Record `fun` on stand-ins for the tensors in its arguments, which are (args, kwargs).
+
+    Args:
+        begin: is told the stand-ins.
+    """
 
     def run(tracers: tuple[Lazy, ...]) -> tuple[Sequence[Lazy], Result]:
+        begin(tracers)
         inside = list(map(wrap, tracers, arguments.likes))
         args, kwargs = arguments.with_tensors(inside)
         leaves, tree = flatten(fun(*args, **kwargs))

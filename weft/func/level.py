@@ -9,7 +9,7 @@ from typing import Any, Final
 
 from weft.eager.call import lazy_of, wrap
 from weft.eager.handle import Handle
-from weft.eager.lazy import Lazy, trace
+from weft.eager.lazy import Lazy, Tracer, trace
 from weft.eager.mode import Setting
 from weft.eager.plan import Plan, recall, remember
 from weft.eager.walk import History, history
@@ -106,8 +106,20 @@ class Variables:
 
 
 def is_differentiated(past: History, own: Sequence[Lazy]) -> bool:
-    """Whether values depend on what someone else differentiates by: an outer derivative, a leaf."""
-    return _reaches(past, own) or any(x.leaf is not None for x in past.values)
+    """Whether values depend on what someone else differentiates by: an outer derivative, a leaf.
+
+    Or may, as where an argument of a function under `vmap` stands for what is known outside.
+    """
+    if _reaches(past, own) or any([x.leaf is not None for x in past.values]):
+        return True
+    return bool(trace.now.maps) and any([isinstance(x, Tracer) for x in past.values])
+
+
+def is_begun_since(values: Sequence[Lazy], serial: int) -> bool:
+    """Whether values depend on what a derivative is taken by that began after a record."""
+    past = history(values).values if _levels.open else {}
+    wanted = {x for level in _levels.open for x in level}
+    return any([x in wanted and x.record and x.record.serial >= serial for x in past])
 
 
 def has_gradient(value: Lazy, own: Collection[Lazy]) -> bool:

@@ -9,23 +9,23 @@ from typing import Any, Final, NamedTuple
 from weft.eager.call import record
 from weft.eager.inplace import write
 from weft.eager.joining import cat
-from weft.eager.lazy import Drawn, Lazy, begun, next_serial, trace
+from weft.eager.lazy import Drawn, Lazy, trace
 from weft.eager.lens import show
-from weft.eager.plan import intern
 from weft.eager.random import get_rng_state, set_rng_state
 from weft.eager.shaping import movedim
 from weft.eager.tracing import Traced, subgraph_plan
 from weft.eager.view import Lens
 from weft.errors import OutOfRangeError, ShapeError, TracerError, TreeError
 from weft.func.each import Each
-from weft.func.function import DATA, Arguments, Function, Result, take_apart, trace_function
+from weft.func.front import example, moved, to_front
+from weft.func.function import DATA, Arguments, Function, Result, take_apart
+from weft.func.rule import Given, Mapping
 from weft.func.tree import Tree, flatten, prefix
 from weft.ir.shape import known
 from weft.ir.shape import show as listed
 from weft.ops.base import REGISTRY, at_user_line
 from weft.transform.vmap import batch
 
-_TRANSPOSE: Final = REGISTRY["transpose"]
 _BROADCAST: Final = REGISTRY["broadcast_to"]
 _SLICE: Final = REGISTRY["slice"]
 _UNSAID: Final = object()
@@ -81,7 +81,7 @@ def vmap(
     def mapped(*args: Any, **kwargs: Any) -> Any:
         apart = take_apart((args, kwargs), numbers=False)
         axes = _axes(taken, args, kwargs, None if torch else 0)
-        fronts = [_to_front(x, a) for x, a in zip(apart.lazies, axes, strict=True)]
+        fronts = [to_front(x, a) for x, a in zip(apart.lazies, axes, strict=True)]
         whole = _Examples(apart, axes, fronts, 0, _size(fronts, axes))
         if chunk_size is None:
             return _call(fun, whole, placed, randomness)
@@ -131,6 +131,16 @@ class _Examples(NamedTuple):
         return [
             (x if like is None else like.lazy) if axis is None else self._part(x)
             for like, x, axis in zip(self.apart.likes, self.fronts, self.axes, strict=True)
+        ]
+
+    def given(self) -> list[Given]:
+        """These examples in each argument; where all of them are these, as it was given."""
+        rows = zip(self.apart.lazies, self.apart.likes, self.axes, self.inputs(), strict=True)
+        return [
+            Given(x, like, a)
+            if a is None or known(x.type.shape)[a] == self.size
+            else Given(part, None, 0)
+            for x, like, a, part in rows
         ]
 
     def _part(self, x: Lazy) -> Lazy:
@@ -188,22 +198,23 @@ def _axes(
 def _call(fun: Function, examples: _Examples, out_axes: Any, randomness: str) -> Any:
     inputs, flags, size = examples.inputs(), examples.flags, examples.size
     single = examples.apart._replace(
-        lazies=tuple([_example(x, f) for x, f in zip(inputs, flags, strict=True)])
+        lazies=tuple([example(x, f) for x, f in zip(inputs, flags, strict=True)])
     )
-    since = next_serial()
-    traced = trace_function(fun, single)
+    mapping = Mapping(examples.given(), size, randomness)
+    traced = mapping.trace(fun, single)
     # Numbers drawn before, such as a dropout's in a backward pass, are the same for all examples.
-    draws = any([isinstance(x, Drawn) and x.serial > since for x in traced.captured])
+    draws = any([isinstance(x, Drawn) and x.serial > mapping.since for x in traced.captured])
     if draws and randomness == "error":
         raise TracerError(
             "vmap: the function draws random numbers; say randomness='different' or 'same'"
             f"{at_user_line()}"
         )
-    shared = [False] * len(traced.captured)
+    captured = list(map(mapping.source, traced.captured))
+    results = [g.axis is not None for g in captured]
     function = batch(
-        traced.function, [*flags, *shared], size, fresh_bits=draws and randomness != "same"
+        traced.function, [*flags, *results], size, fresh_bits=draws and randomness != "same"
     )
-    found = trace.now.record(subgraph_plan(function), (*inputs, *traced.captured))
+    found = trace.now.record(subgraph_plan(function), (*inputs, *[g.value for g in captured]))
     result: Result = traced.result
     wanted = _places(out_axes, result.tree)
     _check_static(result.static, wanted)
@@ -287,27 +298,6 @@ def _size(inputs: Sequence[Lazy], axes: Sequence[int | None]) -> int:
     return sizes.pop()
 
 
-def _to_front(x: Lazy, axis: int | None) -> Lazy:
-    if axis is None:
-        return x
-    rank = len(known(x.type.shape))
-    if not -rank <= axis < rank:
-        raise ShapeError(
-            f"vmap: expected an axis of a tensor of shape {listed(x.type.shape)}, got {axis}"
-            f"{at_user_line()}"
-        )
-    return _moved(x, axis % rank, 0)
-
-
-def _moved(x: Lazy, source: int, target: int) -> Lazy:
-    rank = len(known(x.type.shape))
-    if source == target:
-        return x
-    order = [i for i in range(rank) if i != source]
-    order.insert(target, source)
-    return record(_TRANSPOSE, (x,), {"perm": tuple(order)})[0]
-
-
 def _placed(y: Lazy, mapped: bool, axis: int | None, size: int) -> Lazy:
     """A result with the axis of examples where it is wanted."""
     shape = known(y.type.shape)
@@ -326,11 +316,4 @@ def _placed(y: Lazy, mapped: bool, axis: int | None, size: int) -> Lazy:
             f"vmap: expected out_axes from {-len(shape)} to {len(shape) - 1} for a result that is "
             f"{listed(shape)} with the examples in front, got {axis}{at_user_line()}"
         )
-    return _moved(y, 0, axis % len(shape))
-
-
-def _example(x: Lazy, mapped: bool) -> Lazy:
-    """Something of the type of one example."""
-    if not mapped:
-        return x
-    return begun(Lazy(), intern(x.type.dtype, known(x.type.shape)[1:]))
+    return moved(y, 0, axis % len(shape))

@@ -1,0 +1,45 @@
+"""The axis that counts examples."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from weft.eager.call import record
+from weft.eager.lazy import Lazy, begun
+from weft.eager.plan import intern
+from weft.errors import ShapeError
+from weft.ir.shape import known
+from weft.ir.shape import show as listed
+from weft.ops.base import REGISTRY, at_user_line
+
+_TRANSPOSE: Final = REGISTRY["transpose"]
+
+
+def to_front(x: Lazy, axis: int | None) -> Lazy:
+    """A value with an axis in front, if one is named."""
+    if axis is None:
+        return x
+    rank = len(known(x.type.shape))
+    if not -rank <= axis < rank:
+        raise ShapeError(
+            f"vmap: expected an axis of a tensor of shape {listed(x.type.shape)}, got {axis}"
+            f"{at_user_line()}"
+        )
+    return moved(x, axis % rank, 0)
+
+
+def moved(x: Lazy, source: int, target: int) -> Lazy:
+    """A value with an axis elsewhere."""
+    rank = len(known(x.type.shape))
+    if source == target:
+        return x
+    order = [i for i in range(rank) if i != source]
+    order.insert(target, source)
+    return record(_TRANSPOSE, (x,), {"perm": tuple(order)})[0]
+
+
+def example(x: Lazy, mapped: bool = True) -> Lazy:
+    """Something of the type of one example."""
+    if not mapped:
+        return x
+    return begun(Lazy(), intern(x.type.dtype, known(x.type.shape)[1:]))
