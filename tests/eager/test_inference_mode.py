@@ -126,3 +126,9 @@ def test_what_is_detached_in_place_is_a_constant_and_its_views_are_not():
     x.detach_()
     assert not x.requires_grad and part.requires_grad and part._base is x
     assert x.mul_(2).tolist() == [[2, 2, 2]] * 2
+
+
+def test_attributes_that_are_listed_are_there():
+    x = wf.ones(2, dtype=wf.complex64)
+    assert all(hasattr(x, name) for name in dir(x) if name not in ("H", "T", "mT", "mH"))
+    assert "inferred" not in dir(x) and "shape" in dir(x)

@@ -52,6 +52,11 @@ class Handle:
     lasting: bool  # only set where it is part of a module, so that it may stay as it is for long
     lent: bool  # only set where others may write to the memory without saying so
 
+    def __dir__(self) -> list[str]:
+        """Its attributes, without those that are set on some tensors only."""
+        unset = {n for n in Handle.__slots__ if not n.startswith("__") and not hasattr(self, n)}
+        return [name for name in super().__dir__() if name not in unset]
+
     def adopt(self, lazy: Lazy, view: View | None = None) -> None:
         """Show a value; for new handles."""
         self.shown = lazy
