@@ -20,7 +20,11 @@ def case():
     indices = (rng.zipf(1.3, COUNT) % ROWS).astype(np.int64)  # a few rows very often
     g = rng.normal(size=(COUNT, WIDTH)).astype(np.float32)
     history = rng.uniform(0.8, 0.99, (PERIOD + 1, 2)).astype(np.float32)
-    return last.attrs, (indices, g, np.array(9, np.int32), history), (seen, *tables)
+    return (
+        {"rule": last.attrs["rule"], "first": 0},
+        (indices, g, np.array(9, np.int32), history),
+        (seen, *tables),
+    )
 
 
 def run(threads, inputs, start, attrs, steps=3):
@@ -70,6 +74,30 @@ def test_steps_follow_each_other_as_the_reference_says():
         reference = REGISTRY["lag_update"].reference
         expected = reference(indices, g, now, seen, history, *tables, **attrs)
     for x, y in zip(found, expected, strict=True):
+        np.testing.assert_allclose(x, y, rtol=1e-5, atol=1e-5)
+
+
+@pytest.mark.parametrize("first", [0, 3, 5])
+def test_columns_of_a_wider_gradient_are_read_in_place(first):
+    attrs, (indices, _, clock, history), start = case()
+    wide = np.random.default_rng(2).normal(size=(COUNT, WIDTH + 5)).astype(np.float32)
+    graph = Graph()
+    with graph.as_default():
+        arrays = (indices, wide, clock, history, *start)
+        feeds = [ops.placeholder(dtype=str(a.dtype), shape=a.shape) for a in arrays]
+        g = ops.slice(feeds[1], begin=(0, first), end=(COUNT, first + WIDTH))
+        found = REGISTRY["lag_update"].all(
+            feeds[0], g, feeds[2], feeds[4], feeds[3], *feeds[5:], **attrs
+        )
+    function, state = Function(graph, list(found), feeds=feeds), State()
+    given = list(arrays)
+    results = function(given, state)
+    kernels = [p.launch.kernel.name for p in function.program(given, state).blueprint.calls]
+    assert not any("slice" in name for name in kernels)
+    g = wide[:, first : first + WIDTH]
+    reference = REGISTRY["lag_update"].reference
+    expected = reference(indices, g, clock, start[0], history, *start[1:], **attrs)
+    for x, y in zip(results, expected, strict=True):
         np.testing.assert_allclose(x, y, rtol=1e-5, atol=1e-5)
 
 

@@ -142,11 +142,11 @@ def _update_dtype(
 
 def _update_shape(
     indices: Shape, g: Shape, clock: Shape, last: Shape, history: Shape, *tables: Shape,
-    rule: Subgraph,
+    rule: Subgraph, first: int,
 ) -> tuple[Shape, ...]:  # fmt: skip
     table = _table_shape(last, tables)
     assert indices is not None
-    if len(indices) != 1 or not compatible(g, (*indices, *table[1:])):
+    if len(indices) != 1 or not _has_rows(g, indices, table[1:], first):
         raise ShapeError(
             f"expected a row of g for each of a row of indices, got indices {show(indices)},"
             f" g {show(g)} and tables {show(table)}"
@@ -154,10 +154,20 @@ def _update_shape(
     return (merge(last, table[:1]), *[table] * len(tables))
 
 
+def _has_rows(g: Shape, indices: Dims, row: Dims, first: int) -> bool:
+    """Whether g may have a row of a table for each index, from column `first` on if it has more."""
+    if g is None or len(g) != 2 or len(row) != 1:
+        return not first and compatible(g, (*indices, *row))
+    columns, wanted = g[1], row[0]
+    fits = columns is None or wanted is None or 0 <= first <= columns - wanted
+    return fits and compatible(g[:1], indices)
+
+
 def _update_reference(
     indices: Array, g: Array, clock: Array, last: Array, history: Array, *tables: Array,
-    rule: Subgraph,
+    rule: Subgraph, first: int,
 ) -> tuple[Array, ...]:  # fmt: skip
+    g = g if g.ndim != 2 else g[:, first : first + tables[0].shape[1]]
     now, found = int(clock), check_indices(indices, len(last))
     touched = np.zeros(len(last), bool)
     touched[found] = True
@@ -220,6 +230,8 @@ def _update_cases() -> Iterator[Case]:
         g = rng.uniform(-1, 1, (picked, width)).astype(np.float32)
         inputs = (indices, g, clock, np.minimum(last, 5), history, *tables)
         yield Case(inputs, {"rule": rule}, rtol=1e-5)
+        wide = np.concatenate([np.full((picked, 3), 9, np.float32), g, -g], axis=1)
+        yield Case((indices, wide, *inputs[2:]), {"rule": rule, "first": 3}, rtol=1e-5)
 
 
 lag_gather = defop(
@@ -238,7 +250,7 @@ lag_gather = defop(
 lag_update = defop(
     "lag_update",
     inputs="indices g clock last history *tables",
-    attrs={"rule": REQUIRED},
+    attrs={"rule": REQUIRED, "first": 0},
     dtype=_update_dtype,
     shape=_update_shape,
     reference=_update_reference,
@@ -247,4 +259,6 @@ lag_update = defop(
     cases=_update_cases,
     outputs=-1,
 )
-"""`last` and the tables after step `clock`, whose gradient is `g` in the rows `indices`."""
+"""`last` and the tables after step `clock`, whose gradient is `g` in the rows `indices`.
+
+`g` may have more columns than the tables, of which those from `first` on count."""

@@ -328,9 +328,23 @@ def _gather_of_lagging(node: Node) -> Replacement:
     return REGISTRY["lag_gather"](x, node.inputs[1], *rest, **table.attrs)
 
 
+def _lagging_rows_in_place(node: Node) -> Sequence[Value] | None:
+    """An update by some columns of an array, which are read where they lie."""
+    indices, g, *rest = node.inputs
+    cut = g.node
+    if cut.op != "slice" or len(known(g.shape)) != 2 or {*cut.attrs["strides"]} != {1}:
+        return None
+    whole, (row, first) = cut.inputs[0], cut.attrs["begin"]
+    if row or node.attrs["first"] or known(whole.shape)[0] != known(g.shape)[0]:
+        return None
+    rule = node.attrs["rule"]
+    return REGISTRY["lag_update"].all(indices, whole, *rest, rule=rule, first=first)
+
+
 WHOLE_RULES: dict[str, Callable[[Node], Sequence[Value] | None]] = {
     "flash_attention": heads_in_place,
     "flash_attention_grad": gradient_in_place,
+    "lag_update": _lagging_rows_in_place,  # lag_update(i, g[:, a:b]) -> lag_update(i, g, first=a)
 }
 """Rules of nodes with several outputs."""
 

@@ -11,7 +11,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Final
+from typing import Final, NamedTuple
 
 from weft.codegen.builder import Builder, Reg, constant, integer, kernel_builder, vector
 from weft.codegen.contraction.emit import read, smaller, subtract, write
@@ -29,6 +29,7 @@ from weft.codegen.kernel import ERROR, Kernel, Launch, Scratch
 from weft.codegen.loop.arithmetic import compute, literal
 from weft.codegen.loop.expression import Expr, Expressions, needed
 from weft.codegen.loop.index import Symbol
+from weft.codegen.microkernel import LINE, prefetch
 from weft.codegen.target import Target
 from weft.ir.dtype import DType, float32, int32
 from weft.ir.node import Value
@@ -39,6 +40,11 @@ from weft.ops.lag import NEVER, PERIOD
 from weft.passes.group import Group
 
 WORD: Final = 4  # bytes of float32 and int32, the only types here
+
+AHEAD: Final = 2
+"""How many rows ahead others are asked for; processors do not foresee where rows lie."""
+MOST: Final = 1024
+"""Bytes of a row that are asked for: they foresee the rest."""
 
 
 @dataclass(frozen=True)
@@ -82,6 +88,7 @@ def lag_gather(group: Group, target: Target) -> tuple[Launch, ...]:
     rows = _Rows(f, problem, f.argument(4), tables)
     out, output = f.argument(y), node.attrs["output"]
     with over_rows(f, problem.indices, per_chunk) as position:
+        rows.ask(places, position, tables[output : output + 1])
         index = load_index(f, places, position, problem.index)
         row = check_index(f, index, problem.rows, position, slot=y + 1)
         to, since = f.offset(out, f.mul(position, problem.row)), _step(f, seen, row)
@@ -116,6 +123,7 @@ def lag_update(group: Group, target: Target) -> tuple[Launch, ...]:
     per_update, updates = chunks_of(problem.indices, row)
     due = -(-problem.rows // PERIOD)
     per_sweep, sweeps = chunks_of(due, row)
+    pitch, first = math.prod(known(g.shape)[1:]) * WORD, node.attrs["first"] * WORD
     half = len(new)
     pairs = tuple((half + i, i) for i in range(half))
     common = (clock, history)
@@ -129,7 +137,7 @@ def lag_update(group: Group, target: Target) -> tuple[Launch, ...]:
             (1, 2), bytes=float(4 * problem.indices * WORD),
         ),
         Launch(
-            Kernel(f"lag_update_{shape}", _updating(problem, per_update)),
+            Kernel(f"lag_update_{shape}", _updating(problem, per_update, pitch, first)),
             (*common, indices, g, *new, head, following), changed, updates,
             bytes=float(problem.indices * row),
         ),
@@ -173,20 +181,23 @@ def _listing(problem: Lagging) -> str:
     return f.module()
 
 
-def _updating(problem: Lagging, per_chunk: int) -> str:
+def _updating(problem: Lagging, per_chunk: int, pitch: int, first: int) -> str:
+    """Rows of g are `pitch` bytes apart, of which those from `first` on count."""
     f = kernel_builder()
     tables = [f.argument(5 + i) for i in range(problem.count)]
     rows = _Rows(f, problem, f.argument(1), tables)
     now = _step(f, f.argument(0), integer(0))
-    indices, g, seen = f.argument(2), f.argument(3), f.argument(4)
+    indices, g, seen = f.argument(2), f.offset(f.argument(3), first), f.argument(4)
     lists = (f.argument(5 + problem.count), f.argument(6 + problem.count))
     with over_rows(f, problem.indices, per_chunk) as position:
+        rows.ask(indices, position, tables, write=True)
         index = load_index(f, indices, position, problem.index)
         inside = f.compare("icmp ult", index, integer(problem.rows))
         row = f.emit("i64", f"select {inside}, {index}, i64 0")
         owner = f.compare("icmp eq", _step(f, lists[0], row), position)
         with f.when(f.binary("and", inside, owner)):
-            rows.update(row, _step(f, seen, row), now, (g, position, lists[1]))
+            gradient = _Gradient(g, pitch, position, lists[1])
+            rows.update(row, _step(f, seen, row), now, gradient)
             f.store(f.emit("i32", f"trunc {now} to i32"), f.offset(seen, f.mul(row, WORD)), WORD)
     return f.module()
 
@@ -252,6 +263,15 @@ class _Rule:
         return [regs[y.serial] for y in self.outputs]
 
 
+class _Gradient(NamedTuple):
+    """Rows of gradients, `pitch` bytes apart, the first one of a table's row, who follows whom."""
+
+    rows: Reg
+    pitch: int
+    begin: Reg
+    following: Reg
+
+
 class _Rows:
     """Writes what happens to one row of all tables."""
 
@@ -268,6 +288,16 @@ class _Rows:
         """The address of a row."""
         return self.f.offset(table, self.f.mul(row, self.problem.row))
 
+    def ask(self, indices: Reg, position: Reg, tables: Sequence[Reg], write: bool = False) -> None:
+        """Ask for the rows that the index some places on names, in some of the tables."""
+        f, problem = self.f, self.problem
+        at = smaller(f, f.add(position, AHEAD), integer(problem.indices - 1))
+        row = load_index(f, indices, at, problem.index)
+        for table in tables:
+            place = self.place(table, row)
+            for line in range(0, min(problem.row, MOST), LINE):
+                prefetch(f, f.offset(place, line), 3, write)
+
     def look(self, row: Reg, steps: tuple[Reg, Reg], to: Reg, output: int) -> None:
         """Write what a row of table `output` should be, after `steps[0]` and up to `steps[1]`."""
 
@@ -277,12 +307,8 @@ class _Rows:
 
         over_vectors(self.f, self.problem.width, self.problem.lanes, body)
 
-    def update(self, row: Reg, since: Reg, now: Reg, gradient: tuple[Reg, Reg, Reg] | None) -> None:
-        """Bring a row up to step `now`, the last one with its gradient.
-
-        Args:
-            gradient: rows of gradients, the first one of this row, and who follows whom.
-        """
+    def update(self, row: Reg, since: Reg, now: Reg, gradient: _Gradient | None) -> None:
+        """Bring a row up to step `now`, the last one with its gradient."""
         f = self.f
         moves = f.compare("icmp ne", since, integer(NEVER))
         before = subtract(f, now, integer(1))
@@ -342,16 +368,16 @@ class _Rows:
             for values, gradient in zip(state, g, strict=True)
         ]
 
-    def total(self, gradient: tuple[Reg, Reg, Reg], start: Reg, parts: Sequence[Part]) -> list[Reg]:
+    def total(self, gradient: _Gradient, start: Reg, parts: Sequence[Part]) -> list[Reg]:
         """The sum of a row's gradients, in the order of the indices."""
-        f = self.f
-        rows, begin, following = gradient
-        totals = [self._read(self.place(rows, begin), start, part) for part in parts]
+        f, following = self.f, gradient.following
+        place = f.offset(gradient.rows, f.mul(gradient.begin, gradient.pitch))
+        totals = [self._read(place, start, part) for part in parts]
         head, body, after = (f.label(name) for name in ("more", "add", "added"))
         entry = f.label("sum")
         f.jump(entry)
         f.start(entry)
-        second = _step(f, following, begin)
+        second = _step(f, following, gradient.begin)
         f.jump(head)
         f.start(head)
         at = Reg("i64", f.fresh())
@@ -363,8 +389,9 @@ class _Rows:
             f.line(f"{reg.text} = phi {reg.type} {sources}")
         f.branch(f.compare("icmp sge", at, integer(0)), body, after)
         f.start(body)
+        place = f.offset(gradient.rows, f.mul(at, gradient.pitch))
         for part, reg, new in zip(parts, sums, added, strict=True):
-            value = self._read(self.place(rows, at), start, part)
+            value = self._read(place, start, part)
             f.line(f"{new.text} = fadd {reg}, {value.text}")
         found = _step(f, following, at)
         f.line(f"{again.text} = add {found}, 0")
