@@ -149,3 +149,14 @@ def test_parts_of_what_repeats_elements_may_be_changed():
         with pytest.raises(ShapeError, match=r"one element of the tensor that it shows"):
             change()
     assert row.tolist() == [9, 3]
+
+
+@pytest.mark.parametrize("base", [wf.arange(20.0), wf.from_numpy(np.arange(20.0))])
+def test_a_view_with_a_gradient_of_its_own_passes_it_through_strides(base):
+    x = base[5:15].requires_grad_()
+    for part, slope in ((x, [0, 0, 1, 1]), (x[2:].detach().requires_grad_(), [1, 1, 0, 0])):
+        found = part.as_strided((2, 1), (1, 1), 7)
+        assert found.tolist() == [[7], [8]]
+        found.sum().backward()
+        assert part.grad.tolist() == [*slope, *[0] * (part.numel() - 4)]
+    assert x.as_strided((3,), (1,)).sum().item() == 5 + 6 + 7

@@ -17,7 +17,7 @@ from weft.eager.inplace import become, check_writable
 from weft.eager.lazy import Lazy, trace
 from weft.eager.lens import apply, placed, put_at, show
 from weft.eager.shaping import detach, reshape
-from weft.eager.view import Array, RepeatedError
+from weft.eager.view import Array, RepeatedError, View
 from weft.errors import GradientError, OutOfRangeError, ShapeError
 from weft.ir.node import Value
 from weft.ir.shape import known
@@ -172,12 +172,22 @@ def as_strided(x: Any, size: Any, stride: Any, storage_offset: Any = None) -> Te
     """
     tensor: Any = x if isinstance(x, Handle) else wrap(lazy_of(x))
     base, is_detached = tensor, False
+    whole: Lazy | None = None  # the base with a view put in that takes a gradient of its own
     while base.view_of is not None and base.view_of.base.dtype is tensor.dtype:
-        is_detached |= base.view_of.lens.detached
-        base = base.view_of.base
+        view = base.view_of
+        if whole is None and base.lazy.tracked and base.lazy.leaf is not None:
+            whole = base.lazy
+        if whole is not None and not view.lens.detached:
+            whole = view.lens.put(view.base.lazy, whole)
+        is_detached |= view.lens.detached
+        base = view.base
     offset = _offset(tensor, base) if storage_offset is None else int(storage_offset)
     lens = strided("as_strided", base, size, stride, offset)
-    return show(detach(base) if is_detached else base, lens)
+    if whole is None:
+        return show(detach(base) if is_detached else base, lens)
+    found = wrap(lens.take(whole), tensor)
+    found.look(View(base, lens))
+    return found
 
 
 def unfold(x: Any, dimension: int, size: int, step: int) -> Tensor:
