@@ -78,21 +78,37 @@ def histc(x: Any, bins: int = 100, min: float = 0, max: float = 0) -> Tensor:
         min, max: the limits; those of the elements, if both are 0.
 
     Raises:
-        ShapeError: no bins, or limits that are not finite or in the wrong order.
+        ShapeError: no bins, or limits that are not finite or in the wrong order; if they are those
+            of the elements, when computed.
     """
-    array = array_of(lazy_of(x))
-    limits = (min, max)
-    if min == max == 0 and array.size:
-        limits = (float(array.min()), float(array.max()))
-    if bins < 1 or not -math.inf < limits[0] <= limits[1] < math.inf:
-        raise ShapeError(
-            f"histc: expected at least one bin and finite limits min <= max, got {bins} bins from "
-            f"{limits[0]} to {limits[1]}{at_user_line()}"
-        )
-    if limits[0] == limits[1]:
-        limits = (limits[0] - 1, limits[1] + 1)
-    counts = np.histogram(array.astype(np.float64), bins, limits)[0]
-    return wrap(leaf(counts.astype(array.dtype)), kind_of(x))
+    if bins < 1 or not -math.inf < min <= max < math.inf:
+        raise ShapeError(_wrong_bins(bins, min, max) + at_user_line())
+    return _histc.on(kind_of(x), lazy_of(x), bins=bins, limits=(min, max))
+
+
+@recorded(differentiable=False)
+def _histc(x: Value, *, bins: int, limits: tuple[float, float]) -> Value:
+    count = functools.partial(_fallen, bins, limits)
+    return call(count, x, types_of=[(x.dtype, (bins,))], title="histc")[0]
+
+
+def _fallen(bins: int, limits: tuple[float, float], array: Array) -> Array:
+    """How many elements fall into each bin between the limits, or theirs if both are 0."""
+    low, high = limits
+    if low == high == 0 and array.size:
+        low, high = float(array.min()), float(array.max())
+    if not -math.inf < low <= high < math.inf:
+        raise ShapeError(_wrong_bins(bins, low, high))
+    if low == high:
+        low, high = low - 1, high + 1
+    return np.histogram(array.astype(np.float64), bins, (low, high))[0]
+
+
+def _wrong_bins(bins: int, low: float, high: float) -> str:
+    return (
+        f"histc: expected at least one bin and finite limits min <= max, got {bins} bins from "
+        f"{low} to {high}"
+    )
 
 
 def unique(

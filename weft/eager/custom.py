@@ -5,9 +5,10 @@ from __future__ import annotations
 import functools
 import warnings
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, ClassVar, Final, NamedTuple
+from functools import partial
+from typing import Any, ClassVar, Final, NamedTuple, NoReturn
 
-from weft.eager.call import cast, lazy_of, record, wrap
+from weft.eager.call import cast, kind_of, lazy_of, record, recorded, wrap
 from weft.eager.creation import zeros
 from weft.eager.handle import Handle
 from weft.eager.lazy import Lazy, begun, trace
@@ -18,6 +19,7 @@ from weft.errors import GradientError, ShapeError, UndefinedRuleError
 from weft.ir.node import TensorType, Value
 from weft.ir.shape import known, show
 from weft.ops.base import REGISTRY, at_user_line, catalogue
+from weft.ops.host import call
 
 _SUM_TO: Final = REGISTRY["sum_to"]
 
@@ -440,7 +442,24 @@ def undefined(name: str, y: Any, x: Any) -> Any:
     """What `name` has made of `x`: a backward pass through it is refused, and not just left out."""
     if not (trace.now.grad_mode and isinstance(x, Handle) and x.lazy.tracked):
         return y
-    return _End.apply(UndefinedRuleError, f"{name}: has no gradient; detach() its input", y, x)
+    text = f"{name}: has no gradient; detach() its input"
+    if trace.now.depth:  # refused where the traced function is differentiated, if it ever is
+        return _end.on(kind_of(y), lazy_of(y), x.lazy, text=text + at_user_line())
+    return _End.apply(UndefinedRuleError, text, y, x)
+
+
+@recorded
+def _end(y: Value, x: Value, *, text: str) -> Value:
+    kind = (y.dtype, known(y.shape))
+    return call(_first, y, x, types_of=[kind], gradient=partial(_refuse, text), wide=True)[0]
+
+
+def _first(y: Any, x: Any) -> Any:
+    return y
+
+
+def _refuse(text: str, *_: Any) -> NoReturn:
+    raise UndefinedRuleError(text)
 
 
 class _End(Function):

@@ -397,6 +397,14 @@ def array_of(lazy: Lazy) -> Array:
     return array
 
 
+def array_if_known(lazy: Lazy) -> Array | None:
+    """`array_of`; `None` where the value depends on an argument of a function being traced."""
+    try:
+        return array_of(lazy)
+    except TracerError:
+        return None
+
+
 def detached(base: Lazy) -> Lazy | None:
     """The same value without gradients and without recording anything; `None` while it is pending.
 

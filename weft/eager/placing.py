@@ -1,7 +1,4 @@
-"""Elements by their positions: gathering, scattering, masks, counting, sets.
-
-Where the values decide the shape of the result (`nonzero`, `unique`, masks), they are looked at.
-"""
+"""Elements by their positions: gathering and scattering."""
 
 from __future__ import annotations
 
@@ -16,14 +13,22 @@ from weft.eager.call import cast as as_type
 from weft.eager.call import kind_of, lazy_of, leaf, record, recorded, wrap
 from weft.eager.handle import Handle
 from weft.eager.indexing import accumulate as add_at
-from weft.eager.indexing import get, put
+from weft.eager.indexing import put
 from weft.eager.inplace import write
 from weft.eager.lazy import Lazy, array_of
 from weft.eager.limits import neutral
+from weft.eager.masking import (
+    argwhere,
+    flatnonzero,
+    masked_scatter,
+    masked_select,
+    nonzero,
+    nonzero_static,
+)
 from weft.eager.movement import broadcast_shapes
 from weft.eager.promotion import TORCH
 from weft.eager.reduction import rank_of
-from weft.eager.selection import check_mask, chosen
+from weft.eager.selection import chosen
 from weft.eager.shaping import broadcast_to
 from weft.errors import DTypeError, ShapeError
 from weft.ir.dtype import bool_, int64, uint8
@@ -37,8 +42,8 @@ if TYPE_CHECKING:
 
 __all__ = [
     "argwhere", "flatnonzero", "gather", "index_add", "index_copy", "index_fill", "index_select",
-    "masked_scatter", "masked_select", "nonzero", "scatter", "scatter_add", "scatter_reduce",
-    "take", "take_along_axis", "take_along_dim", "where",
+    "masked_scatter", "masked_select", "nonzero", "nonzero_static", "scatter", "scatter_add",
+    "scatter_reduce", "take", "take_along_axis", "take_along_dim", "where",
 ]  # fmt: skip
 
 
@@ -348,9 +353,6 @@ def index_fill(x: Any, dim: Any, index: Any, value: Any) -> Tensor:
     return at_rows("index_fill", x, dim, index, value, "set", from_end=True)
 
 
-# Masks and positions
-
-
 def where(condition: Any, x: Any = None, other: Any = None) -> Any:
     """`x` where the condition holds, `other` elsewhere; without them, the positions where it does.
 
@@ -362,65 +364,6 @@ def where(condition: Any, x: Any = None, other: Any = None) -> Any:
     if x is None or other is None:
         raise DTypeError(f"where: expected x and other, got only one{at_user_line()}")
     return chosen(condition, x, other)
-
-
-def nonzero(x: Any, *, as_tuple: bool = False) -> Any:
-    """The positions of all elements that are not 0: a row each, or a vector an axis."""
-    array = array_of(lazy_of(x))
-    found = np.atleast_1d(array).nonzero()
-    if as_tuple:
-        return tuple([wrap(leaf(p), kind_of(x)) for p in found])
-    places = np.stack(found, 1)[:, : array.ndim]
-    return wrap(leaf(np.ascontiguousarray(places)), kind_of(x))
-
-
-def argwhere(x: Any) -> Tensor:
-    """`nonzero`: a row for each element that is not 0."""
-    return nonzero(x)
-
-
-def flatnonzero(x: Any) -> Tensor:
-    """The numbers, in row-major order, of all elements that are not 0."""
-    return wrap(leaf(np.flatnonzero(array_of(lazy_of(x)))), kind_of(x))
-
-
-def masked_select(x: Any, mask: Any) -> Tensor:
-    """The elements where the mask holds, in row-major order; the two broadcast."""
-    check_mask("masked_select", mask)
-    shape = broadcast_shapes(dims_of(x), dims_of(mask))
-    holds = np.broadcast_to(array_of(lazy_of(mask)), shape).astype(bool)
-    wide = broadcast_to(x, shape)
-    return get(wide, holds) if shape else get(wide.reshape(1), holds.reshape(1))
-
-
-@recorded
-def _masked_scattered(x: Value, places: Value, source: Value) -> Value:
-    flat = catalogue.reshape(x, shape=(-1,))
-    count = concrete(places)[0]
-    updates = catalogue.slice(catalogue.reshape(source, shape=(-1,)), begin=(0,), end=(count,))
-    return catalogue.reshape(ops.put_rows(flat, places, updates), shape=concrete(x))
-
-
-def masked_scatter(x: Any, mask: Any, source: Any) -> Tensor:
-    """`x` with the elements of `source`, in order, where the mask holds; the two broadcast.
-
-    Raises:
-        ShapeError: the source has too few elements.
-        DTypeError: a source of another element type.
-    """
-    check_mask("masked_scatter", mask)
-    check_same_type("masked_scatter", x, source)
-    wide = broadcast_shapes(dims_of(x), dims_of(mask))
-    lazy = lazy_of(x if wide == dims_of(x) else broadcast_to(x, wide))
-    holds = np.broadcast_to(array_of(lazy_of(mask)), known(lazy.type.shape))
-    places = np.flatnonzero(holds)
-    if len(places) > np.prod(dims_of(source)):
-        raise ShapeError(
-            f"masked_scatter: expected a source of at least {len(places)} elements, got shape "
-            f"{show(dims_of(source))}{at_user_line()}"
-        )
-    updates = as_type(lazy_of(source), lazy.type.dtype)
-    return _masked_scattered.on(kind_of(x), lazy, leaf(places), updates)
 
 
 class Placing(Handle):
@@ -437,6 +380,7 @@ class Placing(Handle):
     masked_scatter = masked_scatter
     masked_select = masked_select
     nonzero = nonzero
+    nonzero_static = nonzero_static
     scatter = scatter
     scatter_add = scatter_add
     scatter_reduce = scatter_reduce

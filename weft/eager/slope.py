@@ -47,8 +47,6 @@ def gradient(
         axes = [axis_of("gradient", axis, rank) for axis in cast("Sequence[Any]", dim)]
     several = isinstance(spacing, list | tuple)
     given: Sequence[Any] = spacing if several else [spacing] * len(axes)
-    if len(given) == 1 and isinstance(given[0], int | float | complex):
-        given = list(given) * len(axes)
     if len(given) != len(axes):
         raise ShapeError(
             f"gradient: expected a spacing for each of {len(axes)} dims, got {len(given)}"

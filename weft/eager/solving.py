@@ -14,6 +14,7 @@ from weft.eager.creation import as_tensor
 from weft.eager.elementary import log
 from weft.eager.factoring import check_pivots, eigvalsh, svdvals
 from weft.eager.handle import Handle
+from weft.eager.lazy import array_if_known
 from weft.eager.linear import matmul
 from weft.eager.matrices import are_vectors, equations, matrices
 from weft.eager.reduction import amax, sum
@@ -375,7 +376,8 @@ def lstsq(A: Any, B: Any, rcond: float | None = None, *, driver: str | None = No
     m, n = dims_of(A)[-2:]
     s = _sizes(A, False)
     residuals = s.new_zeros((0,))
-    if m > n and name != "gelsy" and (name == "gels" or bool((rank.array == n).all())):
+    ranks = array_if_known(rank.lazy)  # where they are not, they are taken to be full
+    if m > n and name != "gelsy" and (name == "gels" or ranks is None or bool((ranks == n).all())):
         residuals = sum((matmul(A, found) - right).abs().square(), -2)
     return LeastSquares(
         found.squeeze(-1) if vector else found,

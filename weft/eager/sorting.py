@@ -8,9 +8,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from weft import ops
+from weft.eager import chance
 from weft.eager.argument import axis_of, dims_of, either, integer
 from weft.eager.call import cast, converted, kind_of, lazy_of, recorded
 from weft.eager.handle import Handle
+from weft.eager.lazy import Array, array_if_known, trace
 from weft.eager.reduction import Extreme, floating, not_empty, ordered, rank_of, shared
 from weft.eager.shaping import reshape
 from weft.errors import DTypeError, ShapeError
@@ -171,6 +173,13 @@ def _quantile(x: Value, *, q: Any, axes: Any, keepdims: bool, method: str) -> Va
     return ops.quantile(x, q, axes, keepdims, method)
 
 
+@recorded
+def _quantile_at(x: Value, q: Value, *, axes: Any, keepdims: bool, method: str) -> Value:
+    if len(known(q.shape)) > 1:
+        raise ShapeError(f"quantile: expected a number or a vector as q{at_user_line()}")
+    return ops.quantile_at(x, chance.chances(q, "quantile"), axes, keepdims, method)
+
+
 def quantile(
     x: Any, q: Any, dim: Any = None, keepdim: bool = False, *, interpolation: str = "linear",
     axis: Any = None, method: str | None = None, keepdims: bool = False,
@@ -184,16 +193,27 @@ def quantile(
         GraphError: a `q` outside [0, 1].
         ShapeError: no elements.
     """
-    parts = q.array if isinstance(q, Handle) else np.asarray(q)
-    parts = float(parts) if not parts.ndim else tuple(parts.tolist())
     at = either("quantile", dim, axis)
     dims = dims_of(x)
-    axes = (axis_of("quantile", at, len(dims)),) if dims and at is not None else None
-    found = _quantile.on(
-        kind_of(x), floating(x), q=(0.0,) if parts == () else parts, axes=axes,
-        keepdims=keepdim or keepdims, method=method or interpolation,
-    )  # fmt: skip
+    how: dict[str, Any] = {
+        "axes": (axis_of("quantile", at, len(dims)),) if dims and at is not None else None,
+        "keepdims": keepdim or keepdims, "method": method or interpolation,
+    }  # fmt: skip
+    array = known_parts(q)
+    if array is None:
+        lazy = floating(x)
+        return _quantile_at.on(kind_of(x, q), lazy, converted(floating(q), lazy.type.dtype), **how)
+    parts = float(array) if not array.ndim else tuple(array.tolist())
+    found = _quantile.on(kind_of(x), floating(x), q=(0.0,) if parts == () else parts, **how)
     return found[:0] if parts == () else found
+
+
+def known_parts(q: Any) -> Array | None:
+    """Which quantiles; `None` where their values depend on an argument or take a gradient."""
+    if not isinstance(q, Handle):
+        return np.asarray(q)
+    is_moving = q.lazy.tracked and trace.now.grad_mode and dims_of(q) != (0,)
+    return None if is_moving else array_if_known(q.lazy)
 
 
 # Running

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import math
+from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -24,13 +25,14 @@ from weft.eager.reduction import Extreme, floating, rank_of, shared, sum
 from weft.eager.selection import clamp
 from weft.eager.sequence import meshgrid
 from weft.eager.shaping import reshape
-from weft.eager.sorting import cumsum, quantile
+from weft.eager.sorting import cumsum, known_parts, quantile
 from weft.errors import DTypeError, ShapeError
 from weft.ir import dtype as types
 from weft.ir.dtype import bool_
 from weft.ir.node import Value
 from weft.ir.shape import known, show
 from weft.ops.base import REGISTRY, at_user_line, catalogue, constant_of
+from weft.ops.host import call
 from weft.ops.rule import concrete
 
 if TYPE_CHECKING:
@@ -123,19 +125,13 @@ def _nanquantile(x: Value, q: Value, *, axis: int, method: str) -> Value:
     count = catalogue.sum(proper, axes=(axis,), keepdims=True)
     ordered = catalogue.sort(x, axis=axis)
     last = catalogue.maximum(count - 1, constant_of(np.int64(0)))
-    at = catalogue.cast(last, dtype=x.dtype) * q
+    at = catalogue.cast(last, dtype=x.dtype) * chance.chances(q, "nanquantile")
     low, high = catalogue.floor(at), catalogue.ceil(at)
     a, b = (
         catalogue.take_along_axis(ordered, catalogue.cast(k, dtype=types.int64), axis=axis)
         for k in (low, high)
     )
-    half = catalogue.sign(high - low) * 0.5
-    nearest = catalogue.round(at) - low
-    weight = {
-        "linear": at - low, "lower": low * 0, "higher": high - low, "nearest": nearest,
-        "midpoint": half,
-    }  # fmt: skip
-    return ops.lerp(a, b, weight[method])
+    return ops.lerp(a, b, ops.part_between(at, low, high, method))
 
 
 def nanquantile(
@@ -146,18 +142,21 @@ def nanquantile(
         whole = nanquantile(reshape(x, -1), q, 0, interpolation=interpolation)
         ones = (1,) * len(dims_of(x)) if keepdim else ()
         return reshape(whole, *dims_of(whole), *ones)
-    quantile(reshape(x, -1)[:1], q, interpolation=interpolation)  # raises what is to be raised
     at = axis_of("nanquantile", dim, len(dims_of(x)))
-    parts = np.asarray(q.array if isinstance(q, Handle) else q)
     lazy = floating(x)
+    array = known_parts(q)
+    if array is None:
+        parts = [p.lazy for p in reshape(q, -1).to(lazy.type.dtype).unbind()]
+    else:
+        quantile(reshape(x, -1)[:1], q, interpolation=interpolation)  # raises what is to be raised
+        kind = lazy.type.dtype.numpy
+        parts = [leaf(p.astype(kind)) for p in array.reshape(-1)]
     found = [
-        _nanquantile.on(
-            kind_of(x), lazy, leaf(p.astype(lazy.type.dtype.numpy)), axis=at, method=interpolation
-        )
-        for p in (parts.reshape(-1) if parts.size else np.zeros(1))
+        _nanquantile.on(kind_of(x, q), lazy, p, axis=at, method=interpolation)
+        for p in parts or [leaf(np.zeros((), lazy.type.dtype.numpy))]
     ]
     found = [y if keepdim else y.squeeze(at) for y in found]
-    return stack(found)[: parts.size] if parts.ndim else found[0]
+    return stack(found)[: len(parts)] if dims_of(q) else found[0]
 
 
 # Together
@@ -249,12 +248,31 @@ def histogram(
         range: the limits of all; those of the elements, if not given.
         density: so that the integral is 1.
     """
-    array = array_of(floating(x))
-    limits = array_of(lazy_of(bins)) if isinstance(bins, Handle) else bins
-    weights = None if weight is None else array_of(lazy_of(weight)).reshape(-1)
+    limits = None if isinstance(bins, int) else lazy_of(bins)
+    weights = None if weight is None else lazy_of(weight)
+    span = None if range is None else tuple(range)
+    how = {"bins": bins if limits is None else None, "span": span, "density": density}
+    return Histogram(*_histogram.on(kind_of(x), floating(x), limits, weights, **how))
+
+
+@recorded(differentiable=False)
+def _histogram(
+    x: Value, limits: Value | None, weights: Value | None, *, bins: Any, span: Any, density: bool
+) -> tuple[Value, ...]:
+    count = bins if limits is None else known(limits.shape)[0] - 1
+    given = [v for v in (x, limits, weights) if v is not None]
+    counted = partial(_counted, bins, span, density, weights is not None)
+    return call(
+        counted, *given, types_of=[(x.dtype, (count,)), (x.dtype, (count + 1,))], title="histogram"
+    )
+
+
+def _counted(bins: Any, span: Any, density: bool, weighted: bool, *arrays: Any) -> Any:
+    """What `histogram` gives, of elements, limits in place of a number of parts, and weights."""
+    x, *rest = arrays
+    weights = rest.pop().reshape(-1) if weighted else None
     with np.errstate(invalid="ignore"):  # the density of nothing is NaN
-        found = np.histogram(array.reshape(-1), limits, range, weights=weights, density=density)
-    return Histogram(*[wrap(leaf(y.astype(array.dtype)), kind_of(x)) for y in found])
+        return np.histogram(x.reshape(-1), *(rest or [bins]), span, density, weights)
 
 
 def histogramdd(

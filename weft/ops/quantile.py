@@ -14,12 +14,15 @@ from weft.ops.array import axis_of
 from weft.ops.base import at_user_line, catalogue, constant_of
 from weft.ops.compare import isnan, not_equal, select
 from weft.ops.convert import cast
+from weft.ops.movement import moveaxis
+from weft.ops.positions import take_nd
+from weft.ops.real import lerp
 from weft.ops.rule import concrete
 from weft.ops.slicing import cut
 
 __all__ = [
     "bincount", "count_nonzero", "diff", "median", "nanmax", "nanmean", "nanmin", "nanprod",
-    "nansum", "ptp", "quantile",
+    "nansum", "part_between", "ptp", "quantile", "quantile_at",
 ]  # fmt: skip
 
 Axes = int | Sequence[int] | None
@@ -57,6 +60,21 @@ def quantile(
             f"quantile: expected parts between 0 and 1 and a method of {names}, got {q} and"
             f" {method!r}{at_user_line()}"
         )
+    order, shape = _ordered(x, axes, keepdims)
+    count = concrete(order)[-1]
+    # NaN comes last in the order.
+    last = cut(order, len(concrete(order)) - 1, count - 1, count)
+    found = [select(isnan(last), last, _between(order, p, count, method)) for p in parts]
+    ys = [catalogue.reshape(y, shape=shape) for y in found]
+    return ys[0] if isinstance(q, int | float) else catalogue.stack(*ys, axis=0)
+
+
+def _ordered(x: Value, axes: Axes, keepdims: bool) -> tuple[Value, tuple[int, ...]]:
+    """The elements of `axes` in sorted rows, and the shape of one result a row.
+
+    Raises:
+        ShapeError: no elements.
+    """
     dims = concrete(x)
     given = range(len(dims)) if axes is None else (axes,) if isinstance(axes, int) else axes
     gone = sorted({axis_of("quantile", x, a) for a in given})
@@ -67,13 +85,34 @@ def quantile(
     rows = catalogue.reshape(
         catalogue.transpose(x, perm=(*rest, *gone)), shape=(*[dims[i] for i in rest], count)
     )
-    order = catalogue.sort(rows, axis=-1)
-    # NaN comes last in the order.
-    last = cut(order, len(rest), count - 1, count)
-    found = [select(isnan(last), last, _between(order, p, count, method)) for p in parts]
     shape = tuple(1 if i in gone else d for i, d in enumerate(dims) if keepdims or i not in gone)
-    ys = [catalogue.reshape(y, shape=shape) for y in found]
-    return ys[0] if isinstance(q, int | float) else catalogue.stack(*ys, axis=0)
+    return catalogue.sort(rows, axis=-1), shape
+
+
+def quantile_at(x: Value, q: Value, axes: Axes, keepdims: bool, method: str) -> Value:
+    """`quantile` for a scalar or vector `q`, between 0 and 1, that is a value of the graph too."""
+    order, shape = _ordered(x, axes, keepdims)
+    axis, count = len(concrete(order)) - 1, concrete(order)[-1]
+    place = q * constant_of(count - 1, q.dtype)
+    low, high = catalogue.floor(place), catalogue.ceil(place)
+    first, second = (
+        take_nd(order, [*[None] * axis, cast(where, dtype=int64)]) for where in (low, high)
+    )
+    last = cut(order, axis, count - 1, count)
+    last = last if q.shape else catalogue.squeeze(last, axes=(axis,))
+    found = lerp(first, second, part_between(place, low, high, method))
+    found = select(isnan(last), last, found)
+    if not q.shape:
+        return catalogue.reshape(found, shape=shape)
+    return catalogue.reshape(moveaxis(found, -1, 0), shape=(*concrete(q), *shape))
+
+
+def part_between(place: Value, low: Value, high: Value, method: str) -> Value:
+    """How far from `low` to `high`, the whole numbers around a place, its element lies."""
+    return {
+        "linear": place - low, "lower": low * 0, "higher": high - low,
+        "nearest": catalogue.round(place) - low, "midpoint": catalogue.sign(high - low) * 0.5,
+    }[method]  # fmt: skip
 
 
 def _between(order: Value, part: float, count: int, method: str) -> Value:

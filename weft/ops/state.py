@@ -197,7 +197,7 @@ def _call(*xs: Array, function: Callable[..., Any], dtypes: Any, **_: Any) -> tu
         found = function(*[np.array(x) for x in xs])
     except np.linalg.LinAlgError as error:
         raise LinAlgError(str(error)) from error
-    except (DivisionError, OutOfRangeError):
+    except (DivisionError, OutOfRangeError, ShapeError):
         raise
     except Exception as error:
         message = f"the function raised {type(error).__name__}: {error}"
