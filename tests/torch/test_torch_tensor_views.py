@@ -226,3 +226,28 @@ def test_a_leaf_stays_one_when_its_base_changes():
         assert leaf.grad.tolist() == [6, 6, 6]
         assert seen == [[6, 6, 6]]
         assert x.tolist() == [3, 3, 3]
+
+
+@pytest.mark.parametrize(
+    "turn",
+    [
+        lambda x: x.t_(),
+        lambda x: x.unsqueeze_(0),
+        lambda x: x.t_().unsqueeze_(1),
+        lambda x: x.as_strided_((2, 1), (1, 1)),
+        lambda x: x.add_(1).t_().mul_(2),
+    ],
+)
+def test_views_of_a_tensor_that_turns_in_place_show_what_they_did(turn):
+    def found(m):
+        x = m.arange(4.0).reshape(2, 2).clone()
+        row, plain, flat = x[0], x.detach(), x.view(-1)
+        turn(x)
+        shown = [v.tolist() for v in (row, plain, flat, x)]
+        row.add_(10)
+        flat[2] = -1
+        x.mul_(3)
+        plain[1, 1] = 7
+        return shown, [v.tolist() for v in (row, plain, flat, x, x[0])], x.stride()
+
+    assert found(wf) == found(torch)

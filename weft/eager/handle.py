@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import sys
 import weakref
 from collections.abc import Sequence
@@ -27,7 +28,7 @@ def handle_of(kind: type[Any], lazy: Lazy) -> Any:
     handle = _new(kind)
     handle.shown = lazy
     handle.window = handle._grad = None
-    handle._version = 0
+    handle._version = handle.views = 0
     lazy.owner = weakref.ref(handle)
     if inferring.open and trace.now.inference:
         handle.inferred = True
@@ -42,7 +43,7 @@ class Handle:
 
     __slots__ = (
         "__weakref__", "_grad", "_version", "detached", "inferred", "lasting", "lent", "shown",
-        "window",
+        "views", "window",
     )  # fmt: skip
     kind: ClassVar[type[Any]]  # of results of operations on it
     rules: ClassVar[Rules] = TORCH
@@ -51,6 +52,7 @@ class Handle:
     inferred: bool  # only set where it was made in inference mode
     lasting: bool  # only set where it is part of a module, so that it may stay as it is for long
     lent: bool  # only set where others may write to the memory without saying so
+    views: int  # how many have been made of it
 
     def __dir__(self) -> list[str]:
         """Its attributes, without those that are set on some tensors only."""
@@ -62,7 +64,7 @@ class Handle:
         self.shown = lazy
         self.window = view
         self._grad = None
-        self._version = 0
+        self._version = self.views = 0
         lazy.owner = weakref.ref(self)
         if inferring.open and trace.now.inference:
             self.inferred = True
@@ -253,9 +255,9 @@ class Handle:
     def become(self, view: Handle) -> Handle:
         """Be what a view of this tensor is: the same elements in another shape, for good."""
         shown = self.window
-        if shown is not None and view.window is not None:
-            base = handle_of(type(self), shown.lens.take(shown.base.lazy))
-            base.look(View(shown.base, shown.lens))
+        self.views -= view.window is not None and view.window.base is self
+        if view.window is not None and (shown is not None or self._is_shown_by_others()):
+            base = self._stand_in() if shown is None else self._alias(shown)
             lazy = self._carried(view.window.lens.take(base.lazy), view)
             self._note(lazy)
             self._show_of_leaf(lazy)
@@ -266,6 +268,30 @@ class Handle:
         self._show_of_leaf(lazy)
         self._version += 1
         return self
+
+    def _is_shown_by_others(self) -> bool:
+        return self.views > 0 and self.shown.leaf is None
+
+    def _stand_in(self) -> Handle:
+        """A tensor in the shape until now, which all views show from now on."""
+        rest: Handle = handle_of(self.kind, self.shown)
+        rest._version = self._version
+        for view in gc.get_referrers(self):  # nobody else knows them
+            if isinstance(view, View) and view.base is self:
+                view.base = rest
+        for name in ("detached", "lasting", "lent"):
+            if hasattr(self, name):
+                setattr(rest, name, getattr(self, name))
+        if hasattr(self, "detached"):
+            del self.detached
+        self.views = 0
+        return rest
+
+    def _alias(self, shown: View) -> Handle:
+        """A view as this one is."""
+        base: Handle = handle_of(type(self), shown.lens.take(shown.base.lazy))
+        base.look(View(shown.base, shown.lens))
+        return base
 
     def let_go(self, constant: Handle) -> Handle:
         """Show the same value without its gradient; views that were taken keep theirs."""

@@ -71,6 +71,7 @@ class View:
         self.lens = lens
         self.flows = trace.now.grad_mode
         self._version = base.version
+        base.views += 1
 
     def is_stale(self) -> bool:
         """Whether the base has changed since the view was taken."""
