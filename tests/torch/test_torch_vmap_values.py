@@ -77,3 +77,40 @@ def test_what_does_not_fit_is_refused_when_it_is_known():
     for m in (wf, torch):
         with pytest.raises(RuntimeError):
             m.gradient(m.ones(3, 3), spacing=[0.1], dim=(1, 0))
+
+
+TURNED = {
+    "unsqueeze_": lambda x: x.unsqueeze_(0),
+    "squeeze_": lambda x: x.unsqueeze_(1).squeeze_(),
+    "t_": lambda x: x.t_().mul_(2),
+    "added": lambda x: x.unsqueeze_(0).add_(1),
+    "within": lambda x: (x.add_(1).unsqueeze_(-1), x)[1],
+    "other": lambda x: (x.unsqueeze_(0).mul_(3), x * 1)[1],
+}
+
+
+@pytest.mark.parametrize("name", TURNED)
+@pytest.mark.parametrize("dim", [0, -1])
+def test_arguments_that_functions_turn_in_place(name, dim):
+    def found(m):
+        x = m.tensor(X.copy())[:, :2].clone()
+        y = m.func.vmap(TURNED[name], dim)(x)
+        return y.tolist(), x.tolist()
+
+    ours, theirs = found(wf), found(torch)
+    assert ours[0] == theirs[0]
+    if dim == 0:  # else PyTorch moves the axis of examples, too
+        assert ours[1] == theirs[1]
+
+
+def test_arguments_that_traced_functions_turn_in_place():
+    for turn in TURNED.values():
+        x, y = wf.tensor(X[0, :2].copy()), wf.tensor(X[0, :2].copy())
+        assert wf.func.jit(turn)(x).tolist() == turn(y).tolist()
+        assert x.tolist() == y.tolist()
+    base = wf.arange(4.0)
+    row = base[:2]
+    wf.func.jit(TURNED["added"])(row)
+    assert row.tolist() == [[1, 2]] and base.tolist() == [1, 2, 2, 3]
+    with pytest.raises(wf.errors.ShapeError, match=r"clone\(\) it first"):
+        wf.func.jit(TURNED["t_"])(wf.zeros(4, 3)[:2])

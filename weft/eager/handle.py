@@ -256,11 +256,15 @@ class Handle:
         """Be what a view of this tensor is: the same elements in another shape, for good."""
         shown = self.window
         self.views -= view.window is not None and view.window.base is self
-        if view.window is not None and (shown is not None or self._is_shown_by_others()):
+        if view.window is not None and (shown is not None or self._is_shown_by_others(view)):
             base = self._stand_in() if shown is None else self._alias(shown)
             lazy = self._carried(view.window.lens.take(base.lazy), view)
             self._note(lazy)
+            if shown is None:
+                give_back = partial(_give_views_back, weakref.ref(self), weakref.ref(base))
+                trace.now.on_failure(lazy, give_back)
             self._show_of_leaf(lazy)
+            base.shown.owner = weakref.ref(base)
             self.window = View(base, view.window.lens)
             return self
         lazy = self._carried(view.lazy, view)
@@ -269,16 +273,18 @@ class Handle:
         self._version += 1
         return self
 
-    def _is_shown_by_others(self) -> bool:
-        return self.views > 0 and self.shown.leaf is None
+    def _is_shown_by_others(self, view: Handle) -> bool:
+        if not self.views or self.shown.leaf is not None:
+            return False
+        others = [v for v in _views_of(self) if v is not view.window]
+        self.views = len(others)
+        return bool(others)
 
     def _stand_in(self) -> Handle:
         """A tensor in the shape until now, which all views show from now on."""
         rest: Handle = handle_of(self.kind, self.shown)
         rest._version = self._version
-        for view in gc.get_referrers(self):  # nobody else knows them
-            if isinstance(view, View) and view.base is self:
-                view.base = rest
+        _give_views(self, rest)
         for name in ("detached", "lasting", "lent"):
             if hasattr(self, name):
                 setattr(rest, name, getattr(self, name))
@@ -358,6 +364,27 @@ def _take_back(
         tensor.exchange(before)
         tensor.window = window
         tensor.touch()
+
+
+def _views_of(tensor: Handle) -> list[View]:
+    """All views of a tensor, which nobody else knows."""
+    return [v for v in gc.get_referrers(tensor) if isinstance(v, View) and v.base is tensor]
+
+
+def _give_views(old: Handle, new: Handle) -> None:
+    """Have all views of a tensor show another one."""
+    for view in _views_of(old):
+        view.base = new
+
+
+def _give_views_back(to: weakref.ref[Handle], from_: weakref.ref[Handle]) -> None:
+    tensor, rest = to(), from_()
+    if tensor is None or rest is None:
+        return
+    _give_views(rest, tensor)
+    tensor._version, tensor.window = rest._version, None
+    if hasattr(rest, "detached"):
+        tensor.detached = rest.detached
 
 
 def _take_all_back(changes: Sequence[tuple[weakref.ref[Handle], Lazy, Lazy]]) -> None:

@@ -7,6 +7,8 @@ from typing import TypeVar
 from weft.eager.call import cast
 from weft.eager.handle import Handle
 from weft.eager.lazy import Lazy, inferring, trace
+from weft.eager.lens import Shaped
+from weft.eager.lens import show as view_of
 from weft.errors import DTypeError, GradientError, ShapeError
 from weft.ir.shape import known, show
 from weft.ops.base import at_user_line
@@ -63,6 +65,27 @@ def become(x: T, view: Handle, name: str) -> T:
     check_writable(x, name)
     x.become(view)
     return x
+
+
+def rewrite(x: Handle, lazy: Lazy, name: str) -> None:
+    """`write` what a function has made of `x` in place, of another shape, too.
+
+    Raises:
+        ShapeError: another shape of a tensor whose memory others show.
+    """
+    old, new = known(x.lazy.type.shape), known(lazy.type.shape)
+    if [n for n in old if n > 1] == [n for n in new if n > 1]:
+        write(x, lazy if old == new else Shaped(old).take(lazy), name)
+        if old != new:
+            x.become(view_of(x, Shaped(new)))
+        return
+    check_writable(x, name)
+    if x.window is not None or x.views:
+        raise ShapeError(
+            f"{name}: a function changes the shape of an argument in place that is a view, or has "
+            f"views; clone() it first{at_user_line()}"
+        )
+    x.replace(lazy)
 
 
 def write(x: T, lazy: Lazy, name: str) -> T:

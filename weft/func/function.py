@@ -10,7 +10,7 @@ import numpy as np
 from weft.eager.api import Tensor
 from weft.eager.call import lazy_of, record, wrap
 from weft.eager.handle import Handle
-from weft.eager.inplace import write
+from weft.eager.inplace import rewrite
 from weft.eager.lazy import Lazy
 from weft.eager.tracing import Traced, trace_tensors
 from weft.eager.view import Lens
@@ -111,7 +111,7 @@ def _of_kind(lazy: Lazy, kind: type[Tensor]) -> Tensor:
 def changed(tensors: Sequence[Any], values: Sequence[Lazy]) -> tuple[int, ...]:
     """Which tensors were changed in place: they had these values."""
     pairs = enumerate(zip(tensors, values, strict=True))
-    return tuple([i for i, (x, v) in pairs if x.lazy is not v and x.lazy.type is v.type])
+    return tuple([i for i, (x, v) in pairs if x.lazy is not v])
 
 
 def trace_function(
@@ -134,8 +134,9 @@ def trace_function(
         tensors = [y for y in leaves if _is_array(y)]
         static = tuple([DATA if _is_array(y) else y for y in leaves])
         kinds = tuple([y.kind if isinstance(y, Handle) else Tensor for y in tensors])
-        places = {id(x): i for i, x in enumerate(inside)}
         written = changed(inside, tracers)
+        kept = zip(inside, tracers, strict=True)
+        places = {id(x): i for i, (x, v) in enumerate(kept) if x.lazy.type is v.type}
         shown = tuple([lenses_from(y, places) for y in tensors])
         result = Result(tree, static, kinds, shown, written)
         return [*map(lazy_of, tensors), *[inside[i].lazy for i in written]], result
@@ -155,7 +156,7 @@ def finished(traced: Traced, found: Sequence[Lazy], given: Sequence[Any]) -> Any
     behind = iter(found[count:])
     for i, lazy in zip(result.written, behind, strict=False):
         if given[i] is not None:
-            write(given[i], lazy, "an argument")
+            rewrite(given[i], lazy, "an argument")
     for handle, lazy in zip(traced.changed, behind, strict=True):
         handle.replace(lazy)
     return result.rebuilt(found[:count])

@@ -11,7 +11,7 @@ import numpy as np
 from weft.eager.call import cast, lazy_of, wrap
 from weft.eager.forward import push
 from weft.eager.handle import Handle
-from weft.eager.inplace import write
+from weft.eager.inplace import rewrite
 from weft.eager.lazy import Lazy, trace
 from weft.eager.plan import op_plan
 from weft.eager.walk import history, pull, zeros
@@ -67,7 +67,7 @@ class Run:
         self.outer = trace.now.grad_mode and self.depends
         self.single = isinstance(argnums, int)
         for tensor, y in changes:
-            write(tensor, self.outside(y), what)
+            rewrite(tensor, self.outside(y), what)
 
     def pull(self, cotangents: Sequence[Lazy | None]) -> list[Lazy]:
         """Cotangents of the variables from those of the results."""

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import Any, Final, NamedTuple
 
 from weft.eager.call import record
-from weft.eager.inplace import write
+from weft.eager.inplace import rewrite, write
 from weft.eager.joining import cat
 from weft.eager.lazy import Drawn, Lazy, trace
 from weft.eager.lens import show
@@ -270,9 +270,22 @@ def _change(
     ]
     for i, y in zip(written, values, strict=False):
         if examples.apart.likes[i] is not None:
-            write(examples.place(i), y, "vmap")
+            _rewrite(examples, i, y)
     for handle, y in zip(traced.changed, values[len(written) :], strict=True):
         handle.replace(y)
+
+
+def _rewrite(examples: _Examples, i: int, y: Lazy) -> None:
+    """Give an argument its new value, which has the axis of examples in front."""
+    like: Any = examples.apart.likes[i]
+    rank, axis, shape = like.ndim, examples.axes[i], known(y.type.shape)
+    example = [n for a, n in enumerate(like.shape) if axis is None or a != axis % rank]
+    if axis is None or example == [*shape[1:]] or examples.size != like.shape[axis]:
+        write(examples.place(i), y, "vmap")
+        return
+    # In another shape, the axis of examples stays where it is as counted from its end.
+    at = axis % rank and axis % rank - rank
+    rewrite(like, _moved(y, 0, at % len(shape)), "vmap")
 
 
 def _itself(
