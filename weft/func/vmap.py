@@ -285,7 +285,7 @@ def _rewrite(examples: _Examples, i: int, y: Lazy) -> None:
         return
     # In another shape, the axis of examples stays where it is as counted from its end.
     at = axis % rank and axis % rank - rank
-    rewrite(like, _moved(y, 0, at % len(shape)), "vmap")
+    rewrite(like, moved(y, 0, at % len(shape)), "vmap")
 
 
 def _itself(
