@@ -193,9 +193,9 @@ EXCLUSIONS = (
     ),
     Exclusion(
         "what PyTorch's graphs and checkpoints cannot do and refuse, and Weft's do: saved tensors"
-        " asked for twice, or when the graph is gone; second derivatives; gradients of `nextafter`",
+        " asked for twice, or when the graph is gone; second derivatives",
         r"^test_autograd::.*::test_(checkpoint_valid_reset_on_error|checkpointing_without_reentrant"
-        r"_(detached_tensor_use_reentrant_True|custom_function_works)|not_implemented_grad"
+        r"_(detached_tensor_use_reentrant_True|custom_function_works)"
         r"|naughty_autograd_function_stashing_ctx|scatter_index_reduce_prod_gradgrad_error_cpu)$",
     ),
     Exclusion(

@@ -15,7 +15,7 @@ from weft.eager.lazy import Array, Lazy, array_of, changes, inferring, known, tr
 from weft.eager.promotion import TORCH, Rules
 from weft.eager.storage import lend
 from weft.eager.straight import with_history
-from weft.eager.view import View
+from weft.eager.view import Lens, View
 from weft.errors import WeftError
 from weft.ir.dtype import float64
 from weft.ir.node import TensorType
@@ -220,6 +220,21 @@ class Handle:
             for view in list(views):
                 view.base = rest
             self.detached = weakref.WeakSet()
+
+    def hand_over(self, new: Handle, lens: Lens) -> View:
+        """Have a new handle show the value, in the memory that this one is a view of from now on.
+
+        Views of this one still are; they count the same changes.
+        """
+        new.adopt(self.shown)
+        new._version = self._version
+        if hasattr(self, "lent"):
+            new.lent = self.lent
+        self.window = view = View(new, lens)
+        self.shown = view.take()
+        self.shown.owner = weakref.ref(self)
+        changes.mark = object()
+        return view
 
     def _succeed(self, old: Lazy, lazy: Lazy) -> None:
         """Show a value instead of `old`, in its memory unless a gradient may read that yet."""

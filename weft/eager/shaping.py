@@ -25,6 +25,7 @@ from weft.eager.lens import (
     reshaped,
     show,
 )  # fmt: skip
+from weft.eager.view import View
 from weft.errors import DTypeError, GradientError, ShapeError
 from weft.ir.dtype import DType, as_dtype
 from weft.ir.shape import show as text
@@ -331,10 +332,19 @@ def detach(x: Any) -> Tensor:
     tensor = show(x, Detached())
     found = tensor.view_of
     assert found is not None
-    if not hasattr(found.base, "detached"):
-        found.base.detached = weakref.WeakSet()
-    found.base.detached.add(found)
+    _note_detached(found)
     return tensor
+
+
+def _note_detached(view: View) -> None:
+    if not hasattr(view.base, "detached"):
+        view.base.detached = weakref.WeakSet()
+    view.base.detached.add(view)
+
+
+def hand_over(x: Handle, new: Handle) -> None:
+    """Have a new tensor take over the memory of a constant, which is its `detach()` from now on."""
+    _note_detached(x.hand_over(new, Detached()))
 
 
 class Shaping(Handle):

@@ -11,8 +11,9 @@ import numpy as np
 from weft.eager.call import cast, lazy_of
 from weft.eager.creation import copied, empty
 from weft.eager.handle import Handle
-from weft.eager.lazy import Lazy
+from weft.eager.lazy import Lazy, trace
 from weft.eager.mode import no_grad
+from weft.eager.shaping import hand_over
 from weft.eager.size import Size
 from weft.eager.tensor import Tensor
 from weft.errors import UnknownShapeError
@@ -25,19 +26,28 @@ def own(data: Any) -> Lazy:
     return copied(data.lazy) if isinstance(data, Handle) else lazy_of(data)
 
 
+def begin(tensor: Handle, data: Any) -> None:
+    """Give a new tensor its value; one that it is made of shares its memory, where it can."""
+    if isinstance(data, Handle) and not (data.shown.tracked or data.window or trace.now.depth):
+        hand_over(data, tensor)
+        return
+    tensor.adopt(own(np.empty(0, np.float32) if data is None else data))
+    if isinstance(data, np.ndarray):
+        tensor.lend()
+
+
 class Parameter(Tensor):
     """A tensor that a module registers as a parameter when it is assigned to an attribute.
 
     Args:
-        data: a tensor, of which the value is taken, an array (which is not copied) or numbers.
+        data: a tensor, whose memory is shared; of a view or what needs a gradient, a copy. Or an
+            array, whose memory is shared, too; or numbers.
         requires_grad: whether it is trained.
     """
 
     def __init__(self, data: Any = None, requires_grad: bool = True) -> None:
-        self.adopt(own(np.empty(0, np.float32) if data is None else data))
+        begin(self, data)
         self.lasting = True
-        if isinstance(data, np.ndarray):
-            self.lend()
         self.requires_grad_(requires_grad)
 
     def __repr__(self) -> str:
@@ -55,9 +65,7 @@ class Buffer(Tensor):
     persistent: bool
 
     def __init__(self, data: Any = None, *, persistent: bool = True) -> None:
-        self.adopt(own(np.empty(0, np.float32) if data is None else data))
-        if isinstance(data, np.ndarray):
-            self.lend()
+        begin(self, data)
         self.persistent = persistent
 
 
