@@ -21,6 +21,7 @@ from weft.errors import GradientError
 from weft.ir.dtype import as_dtype
 from weft.ir.node import Node, Source, Value
 from weft.ir.shape import show
+from weft.ops.call import Subgraph
 from weft.transform.interpreter import evaluate_node
 
 GRADIENTS: Final = "gradients"
@@ -90,14 +91,20 @@ class Report:
 
 @dataclass
 class Inspector:
-    """Runs structures by the references, and looks at every floating value."""
+    """Runs structures by the references, and looks at every floating value.
 
+    Attributes:
+        backward: whether it looks at gradients alone.
+        before: what was changed in place, with what was there.
+    """
+
+    backward: bool = False
     report: Report = field(default_factory=Report)
     before: list[tuple[Array, Array]] = field(default_factory=list[tuple[Array, Array]])
 
     def __call__(self, structure: Structure, leaves: Sequence[Array]) -> list[Array]:
         """The outputs' arrays; those with a home are written there."""
-        if self.report.nan is None:
+        if self.report.nan is None and not self.backward:
             self._look_at_leaves(structure, leaves)
         found = self._run(structure, expand(structure), leaves)
         results: list[Array] = []
@@ -142,17 +149,31 @@ class Inspector:
         position = {node: i for i, node in enumerate(expanded.graph.nodes)}
         for node in nodes:
             arrays = [values[v] for v in node.inputs]
-            found = (node.attrs["value"].array,) if node.op == "constant" else None
-            found = found or evaluate_node(node, arrays)
+            at = bisect_right(expanded.begins, position[node]) - 1
+            found = self._evaluated(node, arrays, phases[at] if at >= 0 else "forward")
             for value, array in zip(node.outputs, found, strict=True):
                 values.setdefault(value, array)
-            if self.report.nan is None and node.op != "constant":
-                at = bisect_right(expanded.begins, position[node]) - 1
-                self._look(node, arrays, found, phases[at] if at >= 0 else "forward")
             for v in node.inputs:
                 if last[v] is node and v not in kept:
                     values.pop(v, None)
         return [values[v] for v in expanded.outputs]
+
+    def _evaluated(self, node: Node, arrays: Sequence[Array], phase: str) -> Sequence[Array]:
+        """The results of a node; of a call of a traced function it looks at what is inside."""
+        if node.op == "constant":
+            return (node.attrs["value"].array,)
+        phase = "backward" if GRADIENTS in node.name.split("/") else phase
+        function = node.attrs["function"] if node.op == "call" else None
+        if isinstance(function, Subgraph):
+            values = dict(zip(function.inputs, arrays, strict=True))
+            for inner in function.nodes:
+                found = self._evaluated(inner, [values[v] for v in inner.inputs], phase)
+                values.update(zip(inner.outputs, found, strict=True))
+            return [values[v] for v in function.outputs]
+        found = evaluate_node(node, arrays)
+        if self.report.nan is None and (phase == "backward" or not self.backward):
+            self._look(node, arrays, found, phase)
+        return found
 
     def _look(
         self, node: Node, inputs: Sequence[Array], outputs: Sequence[Array], phase: str
@@ -276,7 +297,8 @@ def find_nan(step: Callable[..., Any], *args: Any, **kwargs: Any) -> Report:
 def detect_anomaly(check_nan: bool = True) -> Setting:
     """Inside, a backward pass that computes a NaN raises, naming the forward line it belongs to.
 
-    Backward passes are computed at once, node by node, which takes its time: for looking only.
+    Backward passes are computed at once, node by node, which takes its time: for looking only. So
+    are the gradients of `weft.func`, and the results of functions that `jit` or `vmap` has traced.
     """
     return Setting("anomaly", check_nan)
 
@@ -291,20 +313,27 @@ def is_anomaly_enabled() -> bool:
     return trace.now.anomaly
 
 
-def check_gradients(gradients: Sequence[Lazy]) -> None:
-    """Compute gradients now, and look at everything on the way.
+def check_gradients(gradients: Sequence[Lazy], only: bool = True) -> None:
+    """In anomaly mode, compute gradients now, and look at everything on the way.
+
+    Inside a function that is being traced nothing is known: its results are looked at afterwards.
+
+    Args:
+        only: whether the values are gradients alone; else those among what leads to them count.
 
     Raises:
         GradientError: there is a NaN.
     """
-    inspector = Inspector()
+    if not trace.now.anomaly or trace.now.depth:
+        return
+    inspector = Inspector(backward=not only)
     with Setting("inspect", inspector):
         compute(gradients)
     if inspector.report:
         found = inspector.report
         more = "" if found.infinity is None else f"\n  before that, {found.infinity}"
         raise GradientError(f"backward: {found.nan}{more}")
-    for g in gradients:
+    for g in gradients if only else ():
         place = None if g.array is None else _first(g.array, np.isnan)
         if g.array is not None and place is not None:
             found = _finding(g.array, place, "the user's own function", "backward", None)

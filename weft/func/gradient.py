@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from weft.eager.anomaly import check_gradients
 from weft.eager.call import cast, lazy_of, wrap
 from weft.eager.forward import push
 from weft.eager.handle import Handle
@@ -75,7 +76,9 @@ class Run:
         starts = [(y, g) for y, g in zip(self.ys, cotangents, strict=True) if y.tracked]
         if not starts:
             return [zeros(x) for x in xs]
-        return pull(starts, xs, self.past, self._recorded(cotangents))
+        found = pull(starts, xs, self.past, self._recorded(cotangents))
+        check_gradients(found)
+        return found
 
     def push(self, tangents: Sequence[Any]) -> Any:
         """How the results move when the variables move along `tangents`, of their structure."""

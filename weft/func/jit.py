@@ -7,6 +7,7 @@ from collections.abc import Callable, Hashable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
+from weft.eager.anomaly import check_gradients
 from weft.eager.call import lazy_of
 from weft.eager.handle import Handle
 from weft.eager.lazy import Lazy, Tracer, changes, trace
@@ -111,6 +112,8 @@ class Jitted:
         found = trace.now.record(entry.plan, (*lazies, *standing.values))
         if found and found[0].record is not None:
             found[0].record.standing = standing
+        if trace.now.anomaly:
+            check_gradients(found, only=False)
         return finished(entry.traced, found, tensors)
 
     def _again(

@@ -6,6 +6,7 @@ import functools
 from collections.abc import Sequence
 from typing import Any, Final, NamedTuple
 
+from weft.eager.anomaly import check_gradients
 from weft.eager.call import record
 from weft.eager.inplace import rewrite, write
 from weft.eager.joining import cat
@@ -215,6 +216,7 @@ def _call(fun: Function, examples: _Examples, out_axes: Any, randomness: str) ->
         traced.function, [*flags, *results], size, fresh_bits=draws and randomness != "same"
     )
     found = trace.now.record(subgraph_plan(function), (*inputs, *[g.value for g in captured]))
+    check_gradients(found, only=False)
     result: Result = traced.result
     wanted = _places(out_axes, result.tree)
     _check_static(result.static, wanted)
