@@ -202,16 +202,12 @@ def test_a_kernel_family_reads_a_small_constant_from_memory():
     assert [v.node.op for v in group.inputs] == ["constant", "constant", "placeholder"]
 
 
-@pytest.mark.parametrize(
-    ("rows", "deep", "apart"), [(2048, 128, True), (2048, 127, False), (2047, 128, False)]
-)
-def test_an_update_of_much_memory_is_a_pass_of_its_own(rows, deep, apart):
+@pytest.mark.parametrize(("rows", "deep"), [(2048, 128), (3, 5)])
+def test_an_update_is_an_epilogue_whatever_its_size(rows, deep):
     def build(x, g, p, m, v):
         step = ops.matmul(x, g, transpose_x=True)
         m = m * 0.9 + step
         v = v * 0.99 + ops.square(step)
         return p - m / (ops.sqrt(v) + 1e-8), m, v
 
-    found = names(groups(build, (deep, rows), (deep, 1024), *[(rows, 1024)] * 3))
-    assert (found[0] == ("matmul",)) == apart
-    assert len(found) == 1 + apart
+    assert len(groups(build, (deep, rows), (deep, 1024), *[(rows, 1024)] * 3).groups) == 1

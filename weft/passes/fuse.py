@@ -23,13 +23,6 @@ from weft.passes.step import Step
 EPILOGUE_FAMILIES = frozenset({"matmul", "conv", "conv_grad_input", "conv_grad_weight"})
 # Those that also add up, column by column, what they store.
 SUMMING_FAMILIES = frozenset({"conv", "conv_grad_input"})
-# An epilogue that reads this many arrays of this many bytes each, as an optimiser does, costs the
-# product more than a pass of its own: a tile touches some hundred lines, each on a page of its own.
-# 4096 x 400 x 1024 with Adam: 42 ms in one kernel, 27 + 4 in two (Cascade Lake).
-STREAMS = 3
-STREAMED = 8 << 20
-# With fewer steps than this the product itself waits for memory, and its result should stay close.
-DEEP = 128
 # Movement of movement is recomputed at most this deep.
 MOST_FLOATING = 4
 # Pulls that cost too much to compute again in every reader.
@@ -326,12 +319,12 @@ class _Fuser:
         used_outside = {self._root(v) for v in self.step.graph.outputs}
         members: list[tuple[int, list[Node]]] = []
         for group in self.groups:
-            for nodes in self._parts(self._with_floating(group)):
-                members.append((max(map(self.position.__getitem__, nodes)), nodes))
-                inside = set(nodes)
-                used_outside.update(
-                    self._root(v) for n in nodes for v in n.inputs if v.node not in inside
-                )
+            nodes = self._with_floating(group)
+            members.append((max(map(self.position.__getitem__, nodes)), nodes))
+            inside = set(nodes)
+            used_outside.update(
+                self._root(v) for n in nodes for v in n.inputs if v.node not in inside
+            )
         ready = sorted(members, key=lambda pair: pair[0])
         groups = tuple([self._group(nodes, used_outside) for _, nodes in ready])
         if self.enabled:
@@ -346,21 +339,6 @@ class _Fuser:
             return groups
         lasting = self.step.lasting_values()
         return tuple([replace(g, lasting=lasting.intersection(g.inputs)) for g in groups])
-
-    @staticmethod
-    def _parts(nodes: list[Node]) -> list[list[Node]]:
-        """The nodes of a group, a product apart from what reads too much beside it."""
-        product, *rest = nodes
-        if product.op != "matmul" or not rest:
-            return [nodes]
-        bytes_ = size(product.types[0].shape) * product.types[0].dtype.size
-        x, turned = known(product.inputs[0].shape), product.attrs["transpose_x"]
-        inside = set(nodes)
-        beside = {v for n in rest for v in n.inputs if v.node not in inside}
-        whole = [v for v in beside if v.shape == product.types[0].shape]
-        if len(whole) < STREAMS or bytes_ < STREAMED or x[-2 if turned else -1] < DEEP:
-            return [nodes]
-        return [[product], rest]
 
     def _with_floating(self, group: _Open) -> list[Node]:
         """The group's nodes with the floating ones that they read, in order."""
