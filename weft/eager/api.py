@@ -6,6 +6,7 @@ from weft.eager import (
     activation,
     alias,
     arithmetic,
+    copied,
     counting,
     elementary,
     factoring,
@@ -46,6 +47,7 @@ from weft.eager.attribute import (
     numel,
 )
 from weft.eager.compilation import compile
+from weft.eager.copied import *  # noqa: F403
 from weft.eager.counting import *  # noqa: F403
 from weft.eager.creation import (
     as_tensor,
@@ -235,6 +237,7 @@ __all__ = [
 __all__ += activation.__all__
 __all__ += alias.__all__
 __all__ += arithmetic.__all__
+__all__ += copied.__all__
 __all__ += counting.__all__
 __all__ += elementary.__all__
 __all__ += factoring.__all__

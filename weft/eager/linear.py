@@ -22,6 +22,7 @@ from weft.eager.call import (
 from weft.eager.family import takes
 from weft.eager.handle import Handle
 from weft.eager.older import older
+from weft.eager.promotion import TORCH
 from weft.eager.reduction import counted
 from weft.errors import DTypeError, GraphError, ShapeError
 from weft.ir import dtype as types
@@ -374,7 +375,13 @@ def tensordot(x: Any, other: Any, dims: Any = 2, *, axes: Any = None) -> Tensor:
 
 
 def trace(x: Any, offset: int = 0, axis1: int = 0, axis2: int = 1) -> Tensor:
-    """The sum of a diagonal; of integers as int64."""
+    """The sum of a diagonal; of integers as int64.
+
+    Raises:
+        ShapeError: a tensor that is no matrix; arrays may have more axes.
+    """
+    if isinstance(x, Handle) and x.rules is TORCH and len(dims_of(x)) != 2:
+        raise ShapeError(f"trace: expected a matrix, got shape {show(dims_of(x))}{at_user_line()}")
     return _trace.on(kind_of(x), counted(x), offset=offset, axes=(axis1, axis2))
 
 

@@ -346,6 +346,7 @@ def roll(x: Any, shifts: Any, dims: Any = None, *, axis: Any = None) -> Tensor:
 
     Raises:
         ShapeError: not as many shifts as axes.
+        OutOfRangeError: an axis outside the rank.
     """
     given = either("roll", dims, axis)
     along = None if given is None else sizes("roll", (given,))
@@ -354,8 +355,12 @@ def roll(x: Any, shifts: Any, dims: Any = None, *, axis: Any = None) -> Tensor:
         raise ShapeError(
             f"roll: expected a shift for each of the axes {along}, got {by}{at_user_line()}"
         )
-    if along is not None and len(by) == 1:
-        by *= len(along)
+    if along and not dims_of(x):
+        text = f"roll: expected axes of the tensor, got {along} of a scalar"
+        raise OutOfRangeError(text + at_user_line())
+    if along is not None:
+        along = tuple([axis_of("roll", a, len(dims_of(x))) for a in along])
+        by = by * len(along) if len(by) == 1 else by
     return _rolled.on(kind_of(x), lazy_of(x), shifts=by, axes=along)
 
 
@@ -418,8 +423,17 @@ def _diag_embed(x: Value, *, offset: int, axes: tuple[int, int]) -> Value:
 
 
 def diag_embed(x: Any, offset: int = 0, dim1: int = -2, dim2: int = -1) -> Tensor:
-    """Square matrices, zero but for the last axis of `x` on their diagonals."""
-    return _diag_embed.on(kind_of(x), lazy_of(x), offset=offset, axes=(dim1, dim2))
+    """Square matrices, zero but for the last axis of `x` on their diagonals.
+
+    Raises:
+        OutOfRangeError: an axis outside the rank of the result.
+        ShapeError: one axis twice.
+    """
+    rank = len(dims_of(x)) + 1
+    axes = (axis_of("diag_embed", dim1, rank), axis_of("diag_embed", dim2, rank))
+    if axes[0] == axes[1]:
+        raise ShapeError(f"diag_embed: expected two axes, got {dim1} twice{at_user_line()}")
+    return _diag_embed.on(kind_of(x), lazy_of(x), offset=offset, axes=axes)
 
 
 @recorded

@@ -72,10 +72,16 @@ def with_outlet(function: Any, module: str = "weft") -> Any:
             return inner(*args, **options)
         if "dtype" in parameters and isinstance(out, Handle) and inner.__name__ not in NORMS:
             options["dtype"] = _common(inner.__name__, options.get("dtype"), out.lazy.type.dtype)
-        return _written(inner.__name__, inner(*args, **options), out)
+        given = (*args, *options.values())
+        return _written(inner.__name__, _apart(inner(*args, **options), given), out)
 
     called.__module__ = module  # where it is found by its name, to be pickled for example
     return called
+
+
+def _apart(found: Any, given: tuple[Any, ...]) -> Any:
+    """A result, which is none of the arguments: it is to be written to other memory."""
+    return found.clone() if any([found is x for x in given]) else found
 
 
 def _signature(function: Any) -> tuple[str, Container[str]]:

@@ -21,13 +21,13 @@ __all__ = ["gradient"]
 
 
 def gradient(
-    x: Any, *, spacing: Any = 1, dim: Any = None, edge_order: int = 1
+    x: Any, *, spacing: Any = None, dim: Any = None, edge_order: int = 1
 ) -> tuple[Tensor, ...]:
     """Slopes along axes, of second order inside and of order `edge_order` at the ends.
 
     Args:
-        spacing: the distance of samples, one for all axes or one an axis; or a vector an axis of
-            the samples' coordinates.
+        spacing: the distance of samples, one for all axes (by default 1) or one an axis; or a
+            vector an axis of the samples' coordinates.
         dim: the axes, all by default.
 
     Returns:
@@ -41,6 +41,7 @@ def gradient(
     [1.0, 1.5, 2.5, 3.0]
     """
     tensor = x if isinstance(x, Handle) else wrap(lazy_of(x))
+    spacing = 1 if spacing is None else spacing
     rank = len(dims_of(tensor))
     axes = axes_of("gradient", dim, rank)
     if isinstance(dim, list | tuple):

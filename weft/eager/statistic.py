@@ -11,7 +11,7 @@ import numpy as np
 
 from weft import ops
 from weft.eager import chance
-from weft.eager.argument import axis_of, dims_of, either
+from weft.eager.argument import axis_of, dims_of, either, sizes
 from weft.eager.arithmetic import multiply
 from weft.eager.call import cast, kind_of, lazy_of, leaf, record, recorded, wrap
 from weft.eager.handle import Handle
@@ -400,6 +400,23 @@ def cartesian_prod(*tensors: Any) -> Tensor:
     return stack([reshape(y, -1) for y in meshgrid(*tensors, indexing="ij")], 1)
 
 
+def sum_to_size(x: Any, *size: Any) -> Tensor:
+    """The sum over the axes along which a tensor of this size is repeated to the shape of `x`.
+
+    Raises:
+        ShapeError: it would not.
+    """
+    dims, wanted = dims_of(x), sizes("sum_to_size", size)
+    extra = len(dims) - len(wanted)
+    if extra < 0 or any(n not in (1, d) for n, d in zip(wanted, dims[extra:], strict=True)):
+        raise ShapeError(
+            f"sum_to_size: expected a size that broadcasts to {show(dims)}, got {show(wanted)}"
+            f"{at_user_line()}"
+        )
+    repeated = [i for i, d in enumerate(dims) if i < extra or wanted[i - extra] != d]
+    return reshape(sum(x, repeated), *wanted) if repeated else x
+
+
 class Statistics(Handle):
     """Statistics, as methods."""
 
@@ -412,3 +429,4 @@ class Statistics(Handle):
     mode = mode
     nanmedian = nanmedian
     nanquantile = nanquantile
+    sum_to_size = sum_to_size

@@ -127,6 +127,8 @@ from weft.nn.functional.vision import (
     pixel_unshuffle,
     unfold,
     upsample,
+    upsample_bilinear,
+    upsample_nearest,
 )
 
 # PyTorch's take `out=`, too.
@@ -248,4 +250,6 @@ __all__ = [
     "triplet_margin_with_distance_loss",
     "unfold",
     "upsample",
+    "upsample_bilinear",
+    "upsample_nearest",
 ]

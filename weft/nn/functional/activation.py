@@ -71,7 +71,14 @@ def selu_(input: Any) -> Any:
 
 def silu(input: Any, inplace: bool = False) -> Any:
     """`x * sigmoid(x)`, also called swish."""
+    if lazy_of(input).type.dtype.is_complex:
+        return settle(_complex_silu, input, inplace)
     return _plain("silu", input, inplace)
+
+
+@recorded
+def _complex_silu(x: Value) -> Value:
+    return x * catalogue.sigmoid(x)
 
 
 def sigmoid(input: Any) -> Any:
@@ -319,7 +326,14 @@ def rrelu(
     training: bool = False,
     inplace: bool = False,
 ) -> Any:
-    """A leaky `relu` whose slope is drawn from [lower, upper] in training, else their mean."""
+    """A leaky `relu` whose slope is drawn from [lower, upper] in training, else their mean.
+
+    Raises:
+        ArgumentError: bounds in the wrong order.
+    """
+    if lower > upper:
+        text = f"rrelu: expected lower <= upper, got {lower} and {upper}"
+        raise ArgumentError(text + at_user_line())
     if training:
         return settle(_rrelu, input, inplace, next_counter(), lower=lower, upper=upper)
     return settle(_leaky_relu, input, inplace, alpha=(lower + upper) / 2)

@@ -315,6 +315,7 @@ def multi_margin_loss(
     """`sum over i != t of max(0, margin - x[t] + x[i]) ** p / classes`."""
     if p not in (1, 2):
         raise ArgumentError(f"multi_margin_loss: expected p 1 or 2, got {p}{at_user_line()}")
+    input = input if dims_of(input) else input.reshape(1)
     shape = dims_of(input)
     if len(shape) not in (1, 2) or not shape[-1] or dims_of(target) not in (shape[:-1], (1,)):
         raise ShapeError(

@@ -25,13 +25,14 @@ def p_norm(x: Value, p: float, axis: int, keepdims: bool = False) -> Value:
     if p == 1:
         return catalogue.sum(size, **where)
     if p == 0:
-        some = catalogue.not_equal(size, constant_of(0, x.dtype))
-        return catalogue.sum(catalogue.cast(some, dtype=x.dtype), **where)
+        some = catalogue.not_equal(size, constant_of(0, size.dtype))
+        return catalogue.sum(catalogue.cast(some, dtype=size.dtype), **where)
     if p == 2:
-        return _root(catalogue.sum(catalogue.square(x), **where), 0.5)
-    some = catalogue.not_equal(size, constant_of(0, x.dtype))
-    safe = catalogue.select(some, size, constant_of(1, x.dtype))
-    powers = catalogue.select(some, catalogue.power(safe, p), constant_of(0, x.dtype))
+        length = size if x.dtype.is_complex else x
+        return _root(catalogue.sum(catalogue.square(length), **where), 0.5)
+    some = catalogue.not_equal(size, constant_of(0, size.dtype))
+    safe = catalogue.select(some, size, constant_of(1, size.dtype))
+    powers = catalogue.select(some, catalogue.power(safe, p), constant_of(0, size.dtype))
     return _root(catalogue.sum(powers, **where), 1 / p)
 
 

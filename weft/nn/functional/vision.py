@@ -100,6 +100,16 @@ def upsample(
     return interpolate(input, size, scale_factor, mode, align_corners)
 
 
+def upsample_nearest(input: Any, size: Any = None, scale_factor: Any = None) -> Any:
+    """`interpolate` from the nearest points, by its old name."""
+    return interpolate(input, size, scale_factor)
+
+
+def upsample_bilinear(input: Any, size: Any = None, scale_factor: Any = None) -> Any:
+    """`interpolate` between points, corners upon corners, by its old name."""
+    return interpolate(input, size, scale_factor, "bilinear", align_corners=True)
+
+
 def _over_lead(function: Any, x: Value, count: int, **static: Any) -> Value:
     """A function of (N, ...) with `count` dimensions behind N on any number of leading ones."""
     dims = known(x.shape)
