@@ -38,7 +38,7 @@ __all__ = [
 # Loaded on first use, so that `import weft` stays instant.
 _MODULES = (
     "amp", "autograd", "datasets", "fft", "func", "linalg", "models", "nn", "numpy", "ops", "optim",
-    "scipy", "special", "tf1", "utils",
+    "scipy", "signal", "special", "tf1", "utils",
 )  # fmt: skip
 # Functions that PyTorch offers without the name of their module, too
 _FUNCTIONAL = (

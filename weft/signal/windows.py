@@ -1,0 +1,169 @@
+"""Windows of `M` weights that fade out to both ends, computed in float64.
+
+All take `sym`: whether the window is symmetric, as filters need it; else it is a period of one that
+repeats, as transforms need it. `dtype` is float32 or float64.
+
+>>> import weft as wf
+>>> wf.signal.windows.hann(5).tolist()
+[0.0, 0.5, 1.0, 0.5, 0.0]
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from weft.eager.api import Tensor
+from weft.eager.creation import finished, floating
+from weft.eager.device import check_device
+from weft.eager.elementary import abs, cos, exp, i0, sin, sqrt
+from weft.eager.sequence import arange
+from weft.errors import ArgumentError
+from weft.ir.dtype import float32, float64
+from weft.ops.base import at_user_line
+
+__all__ = [
+    "bartlett", "blackman", "cosine", "exponential", "gaussian", "general_cosine",
+    "general_hamming", "hamming", "hann", "kaiser", "nuttall",
+]  # fmt: skip
+
+
+def _check(name: str, expected: str, holds: bool, got: Any) -> None:
+    if not holds:
+        raise ArgumentError(f"{name}: expected {expected}, got {got}{at_user_line()}")
+
+
+def _window(
+    name: str, M: int, sym: bool, shape: Callable[[Any, int], Any],
+    dtype: Any = None, layout: Any = None, device: Any = None, requires_grad: bool = False,
+) -> Tensor:  # fmt: skip
+    """Weights `shape(i, last)` at i from 0 on, of which `last` is the one that mirrors the first.
+
+    Raises:
+        ArgumentError: a negative length, or a type that is not float32 or float64.
+    """
+    kind = floating(dtype)
+    _check(name, "M >= 0", M >= 0, M)
+    _check(name, "dtype float32 or float64", kind in (float32, float64), kind)
+    _check(name, "a strided layout", layout is None or str(layout).endswith("strided"), layout)
+    check_device(device)
+    last = max(M - 1, 0) if sym or M < 2 else M
+    found = shape(arange(M, dtype=float64), last).to(kind)
+    return finished(found.lazy, requires_grad)
+
+
+def general_cosine(M: int, *, a: Sequence[float], sym: bool = True, **options: Any) -> Tensor:
+    """A sum of cosines with the coefficients `a`, of alternating signs.
+
+    Raises:
+        ArgumentError: no coefficients.
+    """
+    _check("general_cosine", "a list of coefficients", isinstance(a, list | tuple), a)
+    _check("general_cosine", "coefficients", len(a) > 0, "none")
+    return _cosines("general_cosine", M, a, sym, options)
+
+
+def _cosines(name: str, M: int, a: Sequence[float], sym: bool, options: dict[str, Any]) -> Tensor:
+    def shape(i: Any, last: int) -> Any:
+        if not last:  # of a single weight
+            return i + 1
+        parts = [cos(i * (2 * math.pi * k / last)) * ((-1) ** k * w) for k, w in enumerate(a)]
+        return sum(parts[1:], parts[0])
+
+    return _window(name, M, sym, shape, **options)
+
+
+def general_hamming(M: int, *, alpha: float = 0.54, sym: bool = True, **options: Any) -> Tensor:
+    """`alpha - (1 - alpha) * cos(2 pi i / n)`."""
+    return _cosines("general_hamming", M, (alpha, 1 - alpha), sym, options)
+
+
+def hamming(M: int, *, sym: bool = True, **options: Any) -> Tensor:
+    """`general_hamming` of 0.54."""
+    return _cosines("hamming", M, (0.54, 0.46), sym, options)
+
+
+def hann(M: int, *, sym: bool = True, **options: Any) -> Tensor:
+    """`general_hamming` of 0.5, which ends at 0."""
+    return _cosines("hann", M, (0.5, 0.5), sym, options)
+
+
+def blackman(M: int, *, sym: bool = True, **options: Any) -> Tensor:
+    """Three cosines."""
+    return _cosines("blackman", M, (0.42, 0.5, 0.08), sym, options)
+
+
+def nuttall(M: int, *, sym: bool = True, **options: Any) -> Tensor:
+    """Four cosines, with the smallest side lobes."""
+    a = (0.3635819, 0.4891775, 0.1365995, 0.0106411)
+    return _cosines("nuttall", M, a, sym, options)
+
+
+def bartlett(M: int, *, sym: bool = True, **options: Any) -> Tensor:
+    """A triangle, 0 at the ends."""
+
+    def shape(i: Any, last: int) -> Any:
+        return 1 - abs(i * (2 / last) - 1) if last else i + 1
+
+    return _window("bartlett", M, sym, shape, **options)
+
+
+def cosine(M: int, *, sym: bool = True, **options: Any) -> Tensor:
+    """Half a wave of the sine."""
+
+    def shape(i: Any, last: int) -> Any:
+        return sin((i + 0.5) * (math.pi / (last + 1)))
+
+    return _window("cosine", M, sym, shape, **options)
+
+
+def exponential(
+    M: int, *, center: float | None = None, tau: float = 1.0, sym: bool = True, **options: Any
+) -> Tensor:
+    """`exp(-|i - center| / tau)`.
+
+    Args:
+        center: where it is 1, the middle by default; goes without `sym`.
+
+    Raises:
+        ArgumentError: a `tau` that is not positive, or a center of a symmetric window.
+    """
+    _check("exponential", "tau > 0", tau > 0, tau)
+    _check("exponential", "no center with sym", center is None or not sym, center)
+
+    def shape(i: Any, last: int) -> Any:
+        return exp(abs(i - (last / 2 if center is None else center)) * (-1 / tau))
+
+    return _window("exponential", M, sym, shape, **options)
+
+
+def gaussian(M: int, *, std: float = 1.0, sym: bool = True, **options: Any) -> Tensor:
+    """A normal distribution of this deviation around the middle.
+
+    Raises:
+        ArgumentError: a deviation that is not positive.
+    """
+    _check("gaussian", "std > 0", std > 0, std)
+
+    def shape(i: Any, last: int) -> Any:
+        return exp(((i - last / 2) / std) ** 2 * -0.5)
+
+    return _window("gaussian", M, sym, shape, **options)
+
+
+def kaiser(M: int, *, beta: float = 12.0, sym: bool = True, **options: Any) -> Tensor:
+    """Bessel's `i0(beta * sqrt(1 - x ** 2)) / i0(beta)`, x from -1 to 1.
+
+    Raises:
+        ArgumentError: a negative `beta`.
+    """
+    _check("kaiser", "beta >= 0", beta >= 0, beta)
+
+    def shape(i: Any, last: int) -> Any:
+        if not last:
+            return i + 1
+        rest = (1 - (i * (2 / last) - 1) ** 2).clamp(min=0)
+        return i0(sqrt(rest) * beta) / i0(i * 0 + beta)
+
+    return _window("kaiser", M, sym, shape, **options)
