@@ -15,6 +15,7 @@ from bench import conv, matmul, overhead, recording, sections, startup
 from bench.contest import contest, report
 from bench.depth import compile_seconds
 
+PASSES = 2, 5
 PEERS = ["torch", "torch_compile", "jax", "tf1_session", "tf2_function"]
 PRODUCTS = {"512x512x512": 512**3, "1024x1024x1024": 1024**3, "2048x2048x2048": 2048**3,
             "4096x64x4096": 64 * 4096**2}  # fmt: skip
@@ -81,6 +82,11 @@ def lengths(threads: int) -> None:
     for one in found:
         print(f"  {one.name:14} " + (one.absent or f"{one.first:8.2f} s"))
     report("The same, later passes", found)
+    present = [one for one in found if not one.absent]
+    for passes in PASSES:
+        whole = {one.name: one.first + (passes - 1) * one.median for one in present}
+        listed = ", ".join(f"{name} {seconds:.2f} s" for name, seconds in whole.items())
+        print(f"  {passes} passes, with the first: {listed}")
 
 
 def products(threads: int) -> None:
