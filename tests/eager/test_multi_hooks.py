@@ -96,3 +96,19 @@ def test_results_know_their_number():
             return g * 2 + h * 3
 
     assert [y.output_nr for y in Both.apply(x)] == [0, 1]
+
+
+@pytest.mark.parametrize("kept", [False, True])
+def test_gradients_that_were_known_before_a_hook_looked_are_not_lost(kept):
+    x, y = wf.tensor([2.0], requires_grad=True), wf.tensor([3.0], requires_grad=True)
+    a, b = x * 1, y * 1
+    b.retain_grad()
+    seen = []
+    a.register_hook(lambda g: seen.append(g.tolist()[0]))
+    if kept:
+        b.register_hook(seen.append)
+    loss = (a * b).sum()
+    for factor in (1, 2):
+        (loss * factor).backward(retain_graph=True)
+    assert x.grad.item() == 9 and y.grad.item() == 6 and b.grad.item() == 6
+    assert [float(g) for g in seen] == ([2, 3, 4, 6] if kept else [3, 6])

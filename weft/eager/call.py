@@ -148,8 +148,9 @@ def cast(lazy: Lazy, dtype: DType) -> Lazy:
 
 
 def unowned(lazy: Lazy) -> Lazy:
-    """A value that no tensor shows: itself, or one that equals it."""
+    """A value that no tensor shows, but one is about to: itself, or one that equals it."""
     if not lazy.is_live:
+        trace.now.expect(lazy)
         return lazy
     return trace.now.record(op_plan(REGISTRY["identity"], (lazy.type,), {}), (lazy,))[0]
 

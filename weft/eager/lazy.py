@@ -278,6 +278,14 @@ class State:
         if value.array is None and not self.depth:
             self.changes.append(Change(value, take_back))
 
+    def expect(self, lazy: Lazy) -> None:
+        """Have a value computed with what is pending, that nobody showed when others were."""
+        record, pending = lazy.record, self.pending
+        if lazy.array is not None or record is None:
+            return
+        if not pending or (record.serial < pending[0].serial and record not in pending):
+            pending.append(record)
+
     def end_backward(self) -> None:
         """Note the end of a backward pass."""
         self.backward_passes += 1

@@ -337,6 +337,7 @@ class Given:
     def give(self, tensor: Any, g: Lazy) -> None:
         """Have `.grad` of a tensor show a value that no other tensor shows."""
         before = tensor._grad
+        trace.now.expect(g)
         tensor._grad = found = wrap(g)
         if not self._given:
             trace.now.on_failure(g, self._take_back)
