@@ -76,7 +76,7 @@ class Context:
     @property
     def saved_variables(self) -> tuple[Any, ...]:
         """The old name of `saved_tensors`."""
-        text = "saved_variables: the old name of saved_tensors; write that"
+        text = "saved_variables: deprecated, the old name of saved_tensors; write that"
         warnings.warn(text, DeprecationWarning, stacklevel=2)
         return self.saved_tensors
 
@@ -86,13 +86,13 @@ class Context:
         outside = self.public.get(lazy)
         if outside is not None:
             return tensor_of(outside)
-        # A view of memory that others see is taken again whenever it is looked at.
-        if x.lazy is not lazy and (x.window is None or x.version != version):
+        if x.version != version:
             raise GradientError(
                 "saved_tensors: one was changed in place after it was saved; save a clone() of it"
                 f"{at_user_line()}"
             )
-        return x
+        # It was detached in place, or is a view of memory that others see: taken at every look.
+        return x if x.lazy is lazy else wrap(lazy)
 
     def mark_non_differentiable(self, *tensors: Any) -> None:
         """No gradient flows through these results."""

@@ -15,7 +15,7 @@ from weft.eager.lazy import Array, Lazy, array_of, changes, inferring, known, tr
 from weft.eager.promotion import TORCH, Rules
 from weft.eager.storage import lend
 from weft.eager.straight import with_history
-from weft.eager.view import Lens, View
+from weft.eager.view import Lens, Lost, View
 from weft.errors import WeftError
 from weft.ir.dtype import float64
 from weft.ir.node import TensorType
@@ -273,6 +273,9 @@ class Handle:
         self.views -= view.window is not None and view.window.base is self
         if view.window is not None and (shown is not None or self._is_shown_by_others(view)):
             base = self._stand_in() if shown is None else self._alias(shown)
+            if shown is not None and self.views:
+                _give_views(self, base)
+                self.views = 0
             lazy = self._carried(view.window.lens.take(base.lazy), view)
             self._note(lazy)
             if shown is None:
@@ -287,6 +290,11 @@ class Handle:
         self._show_of_leaf(lazy)
         self._version += 1
         return self
+
+    def lose_views(self) -> None:
+        """Say that the elements which views of this tensor show are there no more."""
+        for view in _views_of(self) if self.views else ():
+            view.lens = Lost()
 
     def _is_shown_by_others(self, view: Handle) -> bool:
         if not self.views or self.shown.leaf is not None:

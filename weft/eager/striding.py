@@ -274,8 +274,11 @@ class Striding(Handle):
             whole: Any = self
             self.become(whole[None])
             self.become(whole[:0])
-        found = _resized(self, shape=shape) if self.view_of is None else reshape(self, shape)
-        return self.become(found)
+        if count == math.prod(dims_of(self)):
+            return self if shape == dims_of(self) else self.become(reshape(self, shape))
+        self.become(_resized(self, shape=shape))
+        self.lose_views()
+        return self
 
     def resize_as_(self, other: Any, *, memory_format: Any = None) -> Any:
         """`resize_` to the shape of another tensor."""

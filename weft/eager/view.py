@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, ClassVar, Protocol
+from typing import TYPE_CHECKING, Any, ClassVar, NoReturn, Protocol
 
 import numpy as np
 
@@ -55,6 +55,30 @@ class RepeatedError(ShapeError):
             f"that it shows; clone() it first{at_user_line()}"
         )
         self.put = put
+
+
+class Lost:
+    """The lens of a view of what is no more."""
+
+    __slots__ = ()
+    detached: ClassVar[bool] = False
+
+    def lay(self, base: Array) -> Array:
+        """See `Lens`."""
+        self._refuse()
+
+    def take(self, base: Lazy) -> Lazy:
+        """See `Lens`."""
+        self._refuse()
+
+    def put(self, base: Lazy, part: Lazy) -> Lazy:
+        """See `Lens`."""
+        self._refuse()
+
+    def _refuse(self) -> NoReturn:
+        raise ShapeError(
+            f"a view of a tensor whose size resize_() has changed; take it again{at_user_line()}"
+        )
 
 
 class View:
