@@ -261,3 +261,22 @@ def test_what_only_moves_needs_no_gradient():
         assert repr(z).endswith(", tangent=?)")
         with pytest.raises(NotImplementedError, match="by its last argument only"):
             wf.special.gammainc(x, x)
+
+
+def test_what_tangents_are_computed_from_may_change():
+    other = wf.ones(2) * 1
+    tangent = wf.ones(2) * 1
+    with fwad.dual_level():
+        x = fwad.make_dual(wf.ones(2), tangent * 3)
+        y = x * other
+        y.tolist()
+        tangent.zero_()
+        other.add_(1)
+        other.tolist()
+        assert fwad.unpack_dual(y).tangent.tolist() == [3.0, 3.0]
+        z = wf.zeros(2).detach()
+        z.add_(y)
+        assert fwad.unpack_dual(z).tangent.tolist() == [3.0, 3.0]
+        seen = other.numpy()
+        other.add_(1)
+        assert other.tolist() == seen.tolist() == [3.0, 3.0]

@@ -103,3 +103,25 @@ def test_what_was_saved_may_be_detached_in_place_and_not_turned():
     x.t_()
     with pytest.raises(GradientError, match="changed in place after it was saved"):
         found.sum().backward()
+
+
+def test_what_is_written_to_a_detached_tensor_has_its_gradient():
+    w = wf.ones(3, requires_grad=True)
+    x = wf.zeros(3)
+    whole, part, changed = x.detach(), wf.zeros(3).detach(), (w * 1).detach()
+    whole.add_(w * 2)
+    part[1:].copy_(w[1:] * 3)
+    changed.mul_(w)
+    assert whole.requires_grad and part.requires_grad and changed.requires_grad
+    assert x.tolist() == [2, 2, 2] and not x.requires_grad
+    (whole.sum() + part.sum() + changed.sum()).backward()
+    assert w.grad.tolist() == [3, 6, 6]
+    w.grad = None
+    whole = x.detach()
+    whole.add_(w)
+    view = whole[1:]
+    assert whole.tolist() == [3, 3, 3]
+    x.mul_(10)
+    assert whole.tolist() == [30, 30, 30] and whole.requires_grad and view.requires_grad
+    w.detach().add_(w.detach())
+    assert w.is_leaf and w.tolist() == [2, 2, 2]

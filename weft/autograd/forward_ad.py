@@ -38,6 +38,7 @@ class UnpackedDualTensor(NamedTuple):
 class dual_level:
     """Where tensors may carry tangents: a context manager, which ends with all tangents forgotten.
 
+    Dual tensors and their parts have memory of their own: changes of one in place leave the others.
     Results are recorded inside, as after `enable_grad()`; under a `no_grad()` inside nothing moves.
 
     >>> import weft as wf

@@ -74,7 +74,10 @@ class Handle:
         """The value now."""
         view = self.window
         if view is not None and (view.is_stale() or (view.is_open() and not self.shown.tracked)):
-            self._show_of_leaf(view.take())
+            lazy, old = view.take(), self.shown
+            if old.tracked and old.leaf is None and view.lens.detached:
+                lazy = with_history(lazy, old)  # of what was written to it: not that of its base
+            self._show_of_leaf(lazy)
         return self.shown
 
     @property
@@ -152,6 +155,8 @@ class Handle:
         """
         if self.window is not None or trace.now.pending or not self.at_hand:
             return None
+        if trace.now.duals and not getattr(self, "lent", False):
+            return None
         if self._references() > _LONE[0]:
             return None
         array = array_of(self.shown)
@@ -194,8 +199,8 @@ class Handle:
             if self.shown.tracked and not lazy.tracked and self.shown.leaf is None:
                 lazy = with_history(lazy, self.shown)
             view.put(lazy)
-            if lazy.tracked:  # taken again: what the base is used for is no gradient of the view
-                lazy = view.take()
+            if lazy.tracked and not view.lens.detached:
+                lazy = view.take()  # what the base is used for is no gradient of the view
             self._note(lazy)
             self._show_of_leaf(lazy)
             return
@@ -241,6 +246,8 @@ class Handle:
         self._show_of_leaf(lazy)
         # Only now: what nobody shows must not be computed into the memory of what somebody does.
         is_read = lazy.tracked and lazy.leaf is None
+        # So may a tangent that nobody has asked for yet.
+        is_read = is_read or bool(trace.now.duals and not getattr(self, "lent", False))
         if old.type is lazy.type and lazy.array is None and not is_read:
             lazy.home = old if old.array is not None else old.home
         old.home = None

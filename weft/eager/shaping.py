@@ -400,7 +400,7 @@ class Shaping(Handle):
         Raises:
             GradientError: it is a view, whose gradient flows to its base.
         """
-        if self.view_of is not None:
+        if self.view_of is not None and self.lazy.tracked:
             raise GradientError(
                 f"detach_: a view cannot be detached in place; use detach(){at_user_line()}"
             )
