@@ -43,6 +43,7 @@ class Contestant:
     seconds: list[float] = field(default_factory=list)
     absent: str = ""
     first: float = 0.0  # seconds of the first step
+    loss: float = 0.0  # seconds until it has given its loss; Weft goes on with the rest
     peak: int = 0  # the most bytes of memory, above those after the imports
     resident: int = 0  # the most bytes of memory that the process has had
 
@@ -68,7 +69,8 @@ class Contestant:
             stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL,
             text=True, env=environment, preexec_fn=self._confine,
         )  # fmt: skip
-        self.first = self._answer().get("first", 0.0)
+        answer = self._answer()
+        self.first, self.loss = answer.get("first", 0.0), answer.get("loss", 0.0)
 
     def _answer(self) -> dict[str, Any]:
         answer = json.loads(self.process.stdout.readline() or '{"absent": "died"}')
@@ -240,8 +242,10 @@ def _compete(given: argparse.Namespace, say: Callable[..., None]) -> None:
     finish = _finish(given.name)
     start = time.perf_counter()
     step()
+    loss = time.perf_counter() - start
     finish()
-    say(first=time.perf_counter() - start, peak=_peak() - before, resident=_peak())
+    first = time.perf_counter() - start
+    say(first=first, loss=loss, peak=_peak() - before, resident=_peak())
     for turn, _ in enumerate(sys.stdin):
         if turn == 0:
             for _ in range(WARM_UP):

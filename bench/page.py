@@ -159,12 +159,14 @@ def _inference(rows: dict[str, Row]) -> str:
 
 
 def _first(rows: dict[str, Cell]) -> str:
+    states = "empty cache", "full cache"
     table = [
-        [OTHERS.get(name, MODELS.get(name, name)), f"{row['empty cache']:.2f}",
-         f"{row['full cache']:.2f}", row["commit"]]
+        [OTHERS.get(name, MODELS.get(name, name)),
+         *[f"{row[of]:.2f}" for state in states for of in (f"{state}, loss", state)], row["commit"]]
         for name, row in rows.items()
     ]  # fmt: skip
-    head = ["", "empty code cache, s", "full, s", "commit"]
+    head = ["", "empty code cache: its loss, s", "all of it, s", "full: its loss, s",
+            "all of it, s", "commit"]  # fmt: skip
     return "## First training step, in a new process\n\n" + _table(head, table)
 
 

@@ -93,17 +93,19 @@ def agreement(networks: Sequence[str], plan: Plan) -> None:
 def first(networks: Sequence[str], plan: Plan) -> None:
     """A new process's first training step, with nothing compiled before and with everything."""
     for network in networks or ("resnet50",):
-        times: dict[str, list[float]] = {"empty cache": [], "full cache": []}
+        times: dict[str, list[float]] = {}
         for _ in range(plan.rounds):
             with tempfile.TemporaryDirectory() as folder:
-                for found in times.values():
+                for state in ("empty cache", "full cache"):
                     one = Contestant(f"training:{network}", "weft", plan.threads, folder=folder)
                     one.start()
                     one.stop()
-                    found.append(one.first)
+                    times.setdefault(state, []).append(one.first)
+                    times.setdefault(f"{state}, loss", []).append(one.loss)
         middle = {state: statistics.median(found) for state, found in times.items()}
-        print(f"\n{network}: first training step, {middle['empty cache']:.2f} s with an empty "
-              f"cache of code, {middle['full cache']:.2f} s with a full one")  # fmt: skip
+        print(f"\n{network}: first training step, its loss and all of it")
+        for state in ("empty cache", "full cache"):
+            print(f"  {state:12} {middle[f'{state}, loss']:6.2f} s {middle[state]:6.2f} s")
         page.write(store.save("first", network, {**middle, **store.stamp()}, whole=True))
 
 

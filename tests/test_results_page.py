@@ -70,12 +70,20 @@ def test_each_section_has_its_table(folder):
     row = {"step_ms": 2.0, "idle_ms": 0.1, "peak_gflops": 125.0, "peak_gbytes": 20.0,
            "kernels": [kernel, *[copied] * 25]}  # fmt: skip
     store.save("roofline", "ncf", {**row, **store.stamp()}, whole=True)
-    store.save("first", "resnet50", {"empty cache": 4.0, "full cache": 1.0, **store.stamp()})
+    first = {
+        "empty cache": 4.0,
+        "full cache": 1.0,
+        "empty cache, loss": 3.0,
+        "full cache, loss": 0.9,
+    }
+    store.save("first", "resnet50", {**first, **store.stamp()})
     losses = {"weft": 1.0, "torch": 1.0, "difference": 0.0, "dtype": "float32", "steps": 20}
     page.write(store.save("agreement", "ncf", {**losses, **store.stamp()}))
     text = (folder / "results.md").read_text()
     assert "| `matmul` | 2x2 -> 2x2 | 1 | 1.00 | 3.8% | 100.0 | 1.0 | 80% |" in text
-    assert "6 more" in text and "| ResNet-50 | 4.00 | 1.00 |" in text and "0e+00" in text
+    assert (
+        "6 more" in text and "| ResNet-50 | 3.00 | 4.00 | 0.90 | 1.00 |" in text and "0e+00" in text
+    )
     circles = [e for e in ET.parse(folder / "roofline.svg").iter() if e.tag.endswith("circle")]
     assert len(circles) == 1  # what computes nothing has no place there
 
