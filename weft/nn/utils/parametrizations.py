@@ -74,11 +74,11 @@ class _SpectralNorm(Module):
         if weight.ndim == 1:
             return weight / weight.norm().clamp(min=self.eps)
         if self.training and self.steps:
-            static = {"dim": self.dim, "steps": self.steps, "eps": self.eps}
-            found = iterated.record((weight, self._u), static)
+            static = {"dim": self.dim, "steps": self.steps, "eps": self.eps, "right": True}
+            found = iterated.record((weight, self._v), static)
             self._u.replace(found[0])
             self._v.replace(found[1])
-        return divided(weight, self._u.clone(), self._v.clone(), dim=self.dim)
+        return divided(weight, self._u, self._v, self.dim)
 
     def right_inverse(self, value: Any) -> Any:
         """The value: it is taken to have the right size."""

@@ -8,6 +8,8 @@ from typing import Any, TypeVar
 import numpy as np
 
 from weft.eager.call import leaf, recorded, wrap
+from weft.eager.custom import Function
+from weft.eager.lazy import compute, trace
 from weft.errors import ArgumentError
 from weft.ir.node import Value
 from weft.ir.shape import known
@@ -123,14 +125,21 @@ def remove_weight_norm(module: M, name: str = "weight") -> M:
 
 
 @recorded(differentiable=False)
-def iterated(weight: Value, u: Value, *, dim: int, steps: int, eps: float) -> tuple[Value, Value]:
-    """Singular vectors of the largest singular value, by power iteration."""
+def iterated(
+    weight: Value, start: Value, *, dim: int, steps: int, eps: float, right: bool = False
+) -> tuple[Value, Value]:
+    """Singular vectors of the largest singular value, by power iteration.
+
+    It starts from the left one or, if told, from the right one.
+    """
     matrix = _matrix(weight, dim)
-    column = catalogue.expand_dims(u, axis=-1)
-    row = column
+    row = column = catalogue.expand_dims(start, axis=-1)
     for _ in range(steps):
+        if right:
+            column = _unit(catalogue.matmul(matrix, row), eps)
         row = _unit(catalogue.matmul(matrix, column, transpose_x=True), eps)
-        column = _unit(catalogue.matmul(matrix, row), eps)
+        if not right:
+            column = _unit(catalogue.matmul(matrix, row), eps)
     return catalogue.squeeze(column, axes=(-1,)), catalogue.squeeze(row, axes=(-1,))
 
 
@@ -148,10 +157,43 @@ def _unit(x: Value, eps: float) -> Value:
 
 
 @recorded
-def divided(weight: Value, u: Value, v: Value, *, dim: int) -> Value:
-    """A weight divided by what its singular vectors say is its largest singular value."""
+def _largest(weight: Value, u: Value, v: Value, *, dim: int) -> Value:
     product = catalogue.matmul(_matrix(weight, dim), catalogue.expand_dims(v, axis=-1))
-    return weight / catalogue.sum(product * catalogue.expand_dims(u, axis=-1))
+    return catalogue.sum(product * catalogue.expand_dims(u, axis=-1))
+
+
+def divided(weight: Any, u: Any, v: Any, dim: int) -> Any:
+    """A weight divided by what its singular vectors, buffers, say is its largest singular value.
+
+    The gradient needs the vectors as they are now, though they change with the next call.
+    """
+    u, v = u.clone(), v.clone()
+    if trace.now.depth:  # there nothing that was recorded changes
+        return weight / _largest(weight, u, v, dim=dim)
+    found = _Divided.apply(weight, u, v, dim)
+    if trace.now.grad_mode and not found.lazy.tracked:  # no context keeps the vectors
+        compute([found.lazy])
+    return found
+
+
+class _Divided(Function):
+    """The same; until the backward pass the vectors are kept as they were."""
+
+    @staticmethod
+    def forward(ctx: Any, weight: Any, u: Any, v: Any, dim: int) -> Any:
+        """The quotient."""
+        ctx.save_for_backward(weight, u, v)
+        ctx.dim = dim
+        return weight / _largest(weight, u, v, dim=dim)
+
+    @staticmethod
+    def backward(ctx: Any, g: Any) -> tuple[Any, ...]:
+        """What flows through the numerator, and what flows through the singular value."""
+        weight, u, v = ctx.saved_tensors
+        size = _largest(weight, u, v, dim=ctx.dim)
+        rest = [n for i, n in enumerate(weight.shape) if i != ctx.dim % weight.ndim]
+        outer = (u[:, None] * v).reshape(-1, *rest).movedim(0, ctx.dim)
+        return g / size - (g * weight).sum() / (size * size) * outer, None, None, None
 
 
 def leading(weight: Any, axis: int) -> tuple[Any, Any]:
@@ -179,12 +221,7 @@ class _SpectralNorm(_Weight):
             )
             u.replace(found[0])
             v.replace(found[1])
-        return divided(weight, _now(u), _now(v), dim=self.dim)
-
-
-def _now(buffer: Any) -> Any:
-    """The value of a buffer now, for a gradient that comes after its next change."""
-    return buffer.clone()
+        return divided(weight, u, v, self.dim)
 
 
 def spectral_norm(
