@@ -179,6 +179,9 @@ CASES = {
     "depthwise, positions a power of two apart": Example(
         (2, 5, 6, 256), (3, 3, 1, 256), padding="same", groups=256
     ),
+    "depthwise, positions in one set": Example(
+        (1, 4, 3, 1024), (3, 3, 1, 1024), padding="same", groups=1024
+    ),
     "depthwise, three each": Example((1, 8, 8, 6), (3, 3, 1, 18), padding="same", groups=6),
     "depthwise, 5x5": Example((1, 3, 2, 20), (5, 5, 1, 20), padding="same", groups=20),
     "depthwise, wide padding": Example(

@@ -205,14 +205,16 @@ class Nest:
 
     def _loads(self) -> tuple[Reg | None, Load | None]:
         """The channels that are copied, if not whole positions, and what loads them."""
-        if not self.reads.steps or self.reads.planes:
-            return (self.channels[1] if self.plan.slices > 1 else None), None
         first, channels = self.channels
+        channels = channels if self.plan.slices > 1 else integer(self.image.channels)
+        apart = self.pitches[3] != self.image.channels * self.size
+        if not self.reads.steps or self.reads.planes:
+            return (channels if apart else None), None
 
         def load(place: Reg, index: Reg, lanes: int, to: DType, mask: Reg | None) -> Reg:
             return self.reads.read(place, self.b.add(first, index), lanes, to, mask)
 
-        return (channels if self.plan.slices > 1 else integer(self.image.channels)), load
+        return channels, load
 
     def _panel(self, panel: Reg) -> None:
         """All positions of the block for one panel of columns of one group."""

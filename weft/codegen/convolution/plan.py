@@ -24,6 +24,8 @@ CHUNKS = 32
 """Chunks to aim for: even shares for up to 8 threads."""
 WIDE = 256
 """Fewest columns that are shared out among chunks rather than positions."""
+WAY = 4096
+"""Bytes of a way of a first-level cache: 64 sets of 64 bytes."""
 POSITIONS = 96
 """Fewest positions of a block: each reads all weights."""
 
@@ -105,7 +107,14 @@ def pixel_bytes(problem: Correlation, slices: int) -> int:
     A line to spare keeps the rows of a tile out of each other's sets of the first cache.
     """
     own = problem.groups * ceil_div(problem.depth, slices) * problem.sums.size
-    return own + 64 if slices > 1 and own % 256 == 0 else own
+    spare = (slices > 1 and own % 256 == 0) or one_set(problem)
+    return own + 64 if spare else own
+
+
+def one_set(problem: Correlation) -> bool:
+    """Whether what a depthwise vector meets at all positions shares one set of the first cache."""
+    pixel = problem.groups * problem.sums.size
+    return problem.groups > 1 and problem.depth == 1 and pixel % WAY == 0
 
 
 def cut_slices(
