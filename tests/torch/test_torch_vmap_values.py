@@ -19,6 +19,7 @@ MAPPED = {
     "masked_scatter of a row": lambda m, x: m.masked_scatter(x, x[0] > 0, x * 10),
     "nonzero_static": lambda m, x: m.nonzero_static(x > 1, size=5),
     "nonzero_static filled": lambda m, x: (x > 0).nonzero_static(size=16, fill_value=7),
+    "take_along_dim": lambda m, x: m.take_along_dim(x, m.argsort(x[1]).reshape(2, 2)),
     "geqrf": lambda m, x: m.geqrf(x),
     "lstsq": lambda m, x: m.linalg.lstsq(x[:, :2], x[:, 2:], driver="gelsd"),
 }
@@ -101,6 +102,15 @@ def test_arguments_that_functions_turn_in_place(name, dim):
     assert ours[0] == theirs[0]
     if dim == 0:  # else PyTorch moves the axis of examples, too
         assert ours[1] == theirs[1]
+
+
+def test_arguments_that_all_examples_share_are_turned_once():
+    def found(m):
+        x, y = m.tensor(X[0]), m.ones(3)
+        z = m.func.vmap(m.func.vmap(lambda x, y: x.unsqueeze_(0) * 1, (0, None)), (None, 0))(x, y)
+        return z.tolist()
+
+    assert found(wf) == found(torch)
 
 
 def test_arguments_that_traced_functions_turn_in_place():

@@ -29,17 +29,20 @@ RENAMED: Final = (("axis", "dim"), ("keepdims", "keepdim"))
 CASTABLE: Final = frozenset({"eig"})
 """Functions of several results, which go into tensors of any element type that holds them."""
 
-NORMS: Final = frozenset({"norm", "norm_of", "vector_norm", "matrix_norm"})
-"""Functions whose `dtype` is what they compute in, which may be complex where the result is not."""
+OWN: Final = frozenset({"matrix_norm", "nansum", "norm", "norm_of", "vector_norm"})
+"""Functions that do not compute in the type of the tensor that is written to.
+
+Norms of complex numbers are real; whole numbers have no NaN.
+"""
 
 VECTORS: Final = frozenset({"arange", "linspace", "logspace", "range"})
 """Functions whose numbers fill any shape in row-major order."""
 
 EXACT: Final = frozenset({
     "all", "amax", "amin", "any", "argmax", "argmin", "argsort", "argwhere", "bucketize", "ceil",
-    "count_nonzero", "diag", "diagonal", "floor", "heaviside", "isneginf", "isposinf",
-    "logcumsumexp", "median", "multi_dot", "nanmedian", "neg", "negative", "nonzero", "positive",
-    "round", "searchsorted", "sgn", "sign", "trace", "tril", "triu", "trunc",
+    "complex", "count_nonzero", "diag", "diagonal", "floor", "heaviside", "isneginf", "isposinf",
+    "logcumsumexp", "median", "multi_dot", "nanmedian", "neg", "negative", "nonzero", "polar",
+    "positive", "round", "searchsorted", "sgn", "sign", "trace", "tril", "triu", "trunc",
 })  # fmt: skip
 """Functions whose results go into tensors of the very same element type only.
 
@@ -70,7 +73,7 @@ def with_outlet(function: Any, module: str = "weft") -> Any:
                     options[theirs] = options.pop(name)
         if out is None:
             return inner(*args, **options)
-        if "dtype" in parameters and isinstance(out, Handle) and inner.__name__ not in NORMS:
+        if "dtype" in parameters and isinstance(out, Handle) and inner.__name__ not in OWN:
             options["dtype"] = _common(inner.__name__, options.get("dtype"), out.lazy.type.dtype)
         given = (*args, *options.values())
         return _written(inner.__name__, _apart(inner(*args, **options), given), out)

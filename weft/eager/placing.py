@@ -4,18 +4,16 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Final
 
-import numpy as np
-
 from weft import ops
 from weft.eager.argument import axis_of, check_same_type, dims_of, either
 from weft.eager.arithmetic import factor_of, floor_divide
 from weft.eager.call import cast as as_type
-from weft.eager.call import kind_of, lazy_of, leaf, record, recorded, wrap
+from weft.eager.call import kind_of, lazy_of, record, recorded, wrap
 from weft.eager.handle import Handle
 from weft.eager.indexing import accumulate as add_at
 from weft.eager.indexing import put
 from weft.eager.inplace import write
-from weft.eager.lazy import Lazy, array_of
+from weft.eager.lazy import Lazy
 from weft.eager.limits import neutral
 from weft.eager.masking import (
     argwhere,
@@ -29,7 +27,7 @@ from weft.eager.movement import broadcast_shapes
 from weft.eager.promotion import TORCH
 from weft.eager.reduction import rank_of
 from weft.eager.selection import chosen
-from weft.eager.shaping import broadcast_to
+from weft.eager.shaping import broadcast_to, reshape
 from weft.errors import DTypeError, ShapeError
 from weft.ir.dtype import bool_, int64, uint8
 from weft.ir.node import Value
@@ -131,7 +129,7 @@ def take_along_dim(x: Any, indices: Any, dim: Any = None, *, axis: Any = None) -
         raise DTypeError(f"take_along_dim: expected indices of int64, got {kind}{at_user_line()}")
     at = either("take_along_dim", dim, axis)
     if at is None:
-        return take(x, wrap(_flat(indices)))
+        return take(x, reshape(indices, -1))
     dims, wanted = dims_of(x), dims_of(indices)
     k = axis_of("take_along_dim", at, len(dims))
     if len(dims) != len(wanted):
@@ -147,10 +145,6 @@ def take_along_dim(x: Any, indices: Any, dim: Any = None, *, axis: Any = None) -
 def take_along_axis(x: Any, indices: Any, axis: Any = -1) -> Tensor:
     """`take_along_dim`, under NumPy's name."""
     return take_along_dim(x, indices, axis)
-
-
-def _flat(x: Any) -> Lazy:
-    return leaf(np.array(array_of(lazy_of(x))).reshape(-1))
 
 
 @recorded

@@ -281,8 +281,11 @@ def _rewrite(examples: _Examples, i: int, y: Lazy) -> None:
     """Give an argument its new value, which has the axis of examples in front."""
     like: Any = examples.apart.likes[i]
     rank, axis, shape = like.ndim, examples.axes[i], known(y.type.shape)
-    example = [n for a, n in enumerate(like.shape) if axis is None or a != axis % rank]
-    if axis is None or example == [*shape[1:]] or examples.size != like.shape[axis]:
+    if axis is None:
+        rewrite(like, y, "vmap")
+        return
+    example = [n for a, n in enumerate(like.shape) if a != axis % rank]
+    if example == [*shape[1:]] or examples.size != like.shape[axis]:
         write(examples.place(i), y, "vmap")
         return
     # In another shape, the axis of examples stays where it is as counted from its end.

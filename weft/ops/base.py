@@ -472,7 +472,7 @@ def _bare(value: Any, array: Array, dtype: DType) -> Array:
             raise TypeError
         with np.errstate(all="ignore"):
             converted = array.astype(dtype.numpy)
-        exact = dtype.is_floating or bool((array == converted).all())
+        exact = dtype.is_inexact or bool((array == converted).all())
     except (TypeError, ValueError, OverflowError):
         exact, converted = False, array
     if not exact:

@@ -154,6 +154,7 @@ lgamma = defop(
     lower=Elementwise(_lgamma_rule),
     cases=lambda: _cases(),
     partial=True,
+    fast=on_whole_arrays(_lgamma_rule),
 )
 """The logarithm of the absolute value of the gamma function."""
 
