@@ -19,7 +19,7 @@ from weft.eager.creation import finished, floating
 from weft.eager.device import check_device
 from weft.eager.elementary import abs, cos, exp, i0, sin, sqrt
 from weft.eager.sequence import arange
-from weft.errors import ArgumentError
+from weft.errors import ArgumentError, DTypeError
 from weft.ir.dtype import float32, float64
 from weft.ops.base import at_user_line
 
@@ -58,8 +58,11 @@ def general_cosine(M: int, *, a: Sequence[float], sym: bool = True, **options: A
 
     Raises:
         ArgumentError: no coefficients.
+        DTypeError: no list of them.
     """
-    _check("general_cosine", "a list of coefficients", isinstance(a, list | tuple), a)
+    if not isinstance(a, list | tuple):
+        text = f"general_cosine: expected a list of coefficients, got {a!r}"
+        raise DTypeError(text + at_user_line())
     _check("general_cosine", "coefficients", len(a) > 0, "none")
     return _cosines("general_cosine", M, a, sym, options)
 
