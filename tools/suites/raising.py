@@ -92,10 +92,10 @@ class RaisingTestCase(unittest.TestCase):
         """The call or block raises such an error, whatever its text."""
         return self.assertRaises(expected, *call, **named)
 
-    def assertRegex(self, text: Any, pattern: Any, msg: Any = None) -> None:
+    def assertRegex(self, text: Any, expected_regex: Any, msg: Any = None) -> None:
         """The text is so, or it is that of the error that is being handled."""
         if text != str(sys.exc_info()[1]):
-            super().assertRegex(text, pattern, msg)
+            super().assertRegex(text, expected_regex, msg)
 
     def assertWarnsRegex(self, expected: Any, pattern: Any, *call: Any, **named: Any) -> Any:
         """The call or block warns so, whatever the text."""

@@ -412,7 +412,8 @@ def _give_views_back(to: weakref.ref[Handle], from_: weakref.ref[Handle]) -> Non
     if tensor is None or rest is None:
         return
     _give_views(rest, tensor)
-    tensor._version, tensor.window = rest._version, None
+    tensor._version = rest._version  # pyright: ignore[reportPrivateUsage]
+    tensor.window = None
     if hasattr(rest, "detached"):
         tensor.detached = rest.detached
 
