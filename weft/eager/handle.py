@@ -298,6 +298,13 @@ class Handle:
         self._version += 1
         return self
 
+    def stand_again(self, rest: Handle) -> None:
+        """Be again what all views show, in the shape until now, in place of a stand-in."""
+        _give_views(rest, self)
+        self._version, self.window = rest._version, None
+        if hasattr(rest, "detached"):
+            self.detached = rest.detached
+
     def lose_views(self) -> None:
         """Say that the elements which views of this tensor show are there no more."""
         for view in _views_of(self) if self.views else ():
@@ -409,13 +416,8 @@ def _give_views(old: Handle, new: Handle) -> None:
 
 def _give_views_back(to: weakref.ref[Handle], from_: weakref.ref[Handle]) -> None:
     tensor, rest = to(), from_()
-    if tensor is None or rest is None:
-        return
-    _give_views(rest, tensor)
-    tensor._version = rest._version  # pyright: ignore[reportPrivateUsage]
-    tensor.window = None
-    if hasattr(rest, "detached"):
-        tensor.detached = rest.detached
+    if tensor is not None and rest is not None:
+        tensor.stand_again(rest)
 
 
 def _take_all_back(changes: Sequence[tuple[weakref.ref[Handle], Lazy, Lazy]]) -> None:

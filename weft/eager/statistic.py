@@ -272,7 +272,8 @@ def _counted(bins: Any, span: Any, density: bool, weighted: bool, *arrays: Any) 
     x, *rest = arrays
     weights = rest.pop().reshape(-1) if weighted else None
     with np.errstate(invalid="ignore"):  # the density of nothing is NaN
-        return np.histogram(x.reshape(-1), *(rest or [bins]), span, density, weights)
+        cuts = rest[0] if rest else bins
+        return np.histogram(x.reshape(-1), cuts, span, density, weights)
 
 
 def histogramdd(
