@@ -7,6 +7,7 @@ from hypothesis import strategies as st
 
 import weft as wf
 from weft.eager import program
+from weft.eager.view import View
 from weft.errors import DTypeError, OutOfRangeError, ShapeError, SubscriptError
 
 drawn = settings(max_examples=30, deadline=None)
@@ -223,3 +224,17 @@ def test_what_is_refused(use, error, text):
     wf.synchronize()  # an assignment is made at once where nothing is pending
     with pytest.raises(error, match=text):
         use(wf.tensor(numbers((3, 2))))
+
+
+def test_a_part_that_is_changed_in_place_is_put_back_once(monkeypatch):
+    counted = []
+    put = View.put
+    monkeypatch.setattr(View, "put", lambda self, lazy: (counted.append(1), put(self, lazy))[1])
+    x = wf.arange(6.0)
+    x[1:3] += 10
+    assert counted == [1]
+    assert x.tolist() == [0, 11, 12, 3, 4, 5]
+    part = x[1:3]
+    x += 1
+    x[2:4] = part  # of another place
+    assert x.tolist() == [1, 12, 12, 13, 5, 6]

@@ -379,7 +379,7 @@ def _update(x: Handle, value: Any) -> Lazy:
 
 def _is_own_view(x: Handle, entries: tuple[Any, ...], value: Any) -> bool:
     """Whether `value` is `x[key]` already, as at the end of `x[key] += 1`."""
-    view = getattr(value, "_view", None)
+    view = value.window if isinstance(value, Handle) else None
     if view is None or view.base is not x or view.is_stale():
         return False
     lens: Any = view.lens
