@@ -76,7 +76,7 @@ def decoder(threads: int) -> None:
 
 
 def lengths(threads: int) -> None:
-    found = contest("lengths", ["weft", "torch"], threads, rounds=1)
+    found = contest("lengths", ["weft", "torch"], threads, rounds=1, cold=True)
     title = "200 steps of 200 lengths, the first pass over them, compilation included (bar: 1x)"
     print(f"\n{title}")
     for one in found:
