@@ -123,3 +123,7 @@ class GradcheckError(MismatchError, RuntimeError):
 
 class DataError(WeftError, ValueError):
     """A data file that is missing, damaged or of another format."""
+
+
+class FileError(WeftError, OSError):
+    """A path that is no file: a folder, a device, a pipe."""

@@ -1,11 +1,13 @@
 """`save` and `load`: what goes in comes out."""
 
+import random
 from collections import OrderedDict
 
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from mutation import mutated
 from safetensors.numpy import load_file
 
 import weft as wf
@@ -83,16 +85,67 @@ def test_a_file_that_cannot_be_written_leaves_the_old_one(tmp_path):
     ):
         wf.save({"model": [object()]}, path)
     with pytest.raises(
-        errors.DTypeError, match=r"expected texts or integers as keys, got \(1, 2\)"
+        errors.DTypeError, match=r"expected texts or integers of 4096 bits as keys, got \(1, 2\)"
     ):
         wf.save({(1, 2): wf.ones(1)}, path)
     assert wf.load(path)["x"].tolist() == [1.0] and [p.name for p in tmp_path.iterdir()] == ["a"]
 
 
 @pytest.mark.parametrize(
-    "tree", ["[", '["tensor", "gone"]', '["set", []]', "3", '["dict", [1]]', "[" * 10**5]
-)
+    "tree",
+    ["[", '[["tensor","gone"]]', '[["set",0]]', "3", '[["dict",["a"]]]', '[["list",-1]]', "[]",
+     '[["plain",1],["plain",2]]', '[["list",true]]', '[["dict",[["a"]]]]', '[["tensor","x",0]]',
+     '[["plain",1],["dict",[[1]]]]', '[["plain",1],["plain",1],["dict",[1,1]]]', "[" * 10**5],
+)  # fmt: skip
 def test_a_damaged_tree_is_told(tmp_path, tree):
     write_arrays(tmp_path / "a", {"x": np.ones(1)}, {"weft.tree": tree})
     with pytest.raises(errors.DataError, match=r"is damaged: its 'weft.tree'"):
         wf.load(tmp_path / "a")
+
+
+@pytest.mark.parametrize("wrap", [lambda x: {"k": x}, lambda x: [x], lambda x: (x, 1)])
+def test_any_depth_comes_back(tmp_path, wrap):
+    tree, depth = wf.ones(2), 5000
+    for _ in range(depth):
+        tree = wrap(tree)
+    wf.save(tree, tmp_path / "a")
+    assert (tmp_path / "a").stat().st_size < 500_000
+    found = wf.load(tmp_path / "a")
+    for _ in range(depth):
+        found, tree = (x["k"] if isinstance(x, dict) else x[0] for x in (found, tree))
+    assert found.tolist() == [1.0, 1.0]
+
+
+def test_what_contains_itself_is_refused(tmp_path):
+    inner: dict = {}
+    tree = {"model": [inner, inner]}  # twice is fine
+    inner["w"] = wf.ones(1)
+    wf.save(tree, tmp_path / "a")
+    assert same(tree, wf.load(tmp_path / "a"))
+    inner["self"] = tree["model"]
+    with pytest.raises(errors.TreeError, match=r"the list at 'model.0.self' contains itself"):
+        wf.save(tree, tmp_path / "a")
+    assert set(wf.load(tmp_path / "a")["model"][0]) == {"w"}
+
+
+def test_numbers_and_names_that_the_format_has_no_place_for(tmp_path):
+    with pytest.raises(errors.DTypeError, match=r"an integer of \d+ bits at 'n'"):
+        wf.save({"n": 10**5000}, tmp_path / "a")
+    with pytest.raises(errors.DTypeError, match=r"as keys, got a longer one"):
+        wf.save({10**5000: 1}, tmp_path / "a")
+    for tree in ({"__metadata__": wf.ones(1)}, {"n": 1 << 70, "w": [wf.ones(1)]}):
+        wf.save(tree, tmp_path / "a")
+        assert same(tree, wf.load(tmp_path / "a"))
+
+
+@pytest.mark.parametrize(
+    "tree", [{"lr": 0.001, "w": wf.ones(3)}, {"w": wf.ones(3)}, [wf.ones(2), None], {"n": 1}]
+)
+def test_no_damage_goes_unnoticed(tmp_path, tree):
+    path, draw = tmp_path / "a", random.Random(1)
+    wf.save(tree, path)
+    whole = path.read_bytes()
+    for _ in range(100):
+        path.write_bytes(mutated(whole, draw))
+        with pytest.raises(errors.DataError):
+            wf.load(path)

@@ -1,0 +1,215 @@
+"""The header of a file of arrays: what the file holds, and digests that cover all of it.
+
+The format is safetensors: eight bytes with the length of a header; the header, JSON, with element
+type, shape and place of each array, and texts under `__metadata__`; the arrays' bytes. Two of the
+texts are Weft's, and make good what the format lacks:
+
+    weft.sha256   of the length and the header, with zeros in place of this very digest
+    weft.crc32    of each array in the header's order, eight hexadecimal digits each
+
+Every byte of the file is in one of them. That they are due shows in three places, so that damage to
+one does not hide itself: the digest comes first in the header, the checksums come last in the
+metadata, and what is said of an array begins with its shape, as no other library has it.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import math
+import re
+from collections.abc import Mapping, Sequence
+from io import BufferedReader
+from pathlib import Path
+from typing import Any, Final, NamedTuple, cast
+
+from weft.errors import DataError
+from weft.ir.dtype import DTYPES, DType, bfloat16, bool_
+
+METADATA: Final = "__metadata__"
+DIGEST: Final = "weft.sha256"
+CHECKSUMS: Final = "weft.crc32"
+LONGEST_HEADER: Final = 100_000_000  # bytes, as the format's own library has it
+MOST_DIMENSIONS: Final = 64  # as NumPy has it
+MOST_DIGITS: Final = 19  # of 2 ** 63
+LENGTH: Final = 8
+ALIGNMENT: Final = 8
+_BEGIN: Final = f'{{"{METADATA}":{{"{DIGEST}":"'.encode()
+_BLANK: Final = "0" * 64
+_OWN: Final = "weft."
+_FIRST: Final = "shape"
+
+
+def _format_name(dtype: DType) -> str:
+    if dtype is bool_:
+        return "BOOL"
+    if dtype is bfloat16:
+        return "BF16"
+    return f"{dtype.kind.upper()}{8 * dtype.size}"
+
+
+_BY_FORMAT: Final = {_format_name(d): d for d in DTYPES.values() if d.kind in "biuf"}
+
+
+class Entry(NamedTuple):
+    """Where an array is, from the end of the header."""
+
+    dtype: DType
+    shape: tuple[int, ...]
+    start: int
+    end: int
+
+
+class Header(NamedTuple):
+    """What a file says that it holds.
+
+    Attributes:
+        checksums: of the arrays, in order; `None` where another library wrote the file.
+        metadata: without what this module adds.
+    """
+
+    entries: dict[str, Entry]
+    checksums: list[int] | None
+    metadata: dict[str, str]
+
+
+# -- to bytes
+
+
+def written(
+    entries: Mapping[str, Entry], checksums: Sequence[int], metadata: Mapping[str, str]
+) -> bytes:
+    """The length and the header.
+
+    Raises:
+        DataError: there is more to say than the format has room for.
+    """
+    sums = "".join([f"{checksum:08x}" for checksum in checksums])
+    fields: dict[str, Any] = {METADATA: {DIGEST: _BLANK, **metadata, CHECKSUMS: sums}}
+    for name, entry in entries.items():
+        fields[name] = {
+            _FIRST: entry.shape, "dtype": _format_name(entry.dtype),
+            "data_offsets": (entry.start, entry.end),
+        }  # fmt: skip
+    text = json.dumps(fields, separators=(",", ":")).encode()
+    text += b" " * (-len(text) % ALIGNMENT)
+    if len(text) > LONGEST_HEADER:
+        raise DataError(
+            f"save: names and structure take {len(text)} bytes: expected {LONGEST_HEADER} at most"
+        )
+    raw = len(text).to_bytes(LENGTH, "little") + text
+    start = LENGTH + len(_BEGIN)
+    return raw[:start] + _digest(raw).encode() + raw[start + len(_BLANK) :]
+
+
+def _digest(raw: bytes) -> str:
+    """The digest of length and header, whatever stands in its own place."""
+    start = LENGTH + len(_BEGIN)
+    blank = raw[:start], _BLANK.encode(), raw[start + len(_BLANK) :]
+    return hashlib.sha256(b"".join(blank)).hexdigest()
+
+
+# -- and back
+
+
+def read_header(file: BufferedReader, size: int, path: Path) -> Header:
+    """The header of a file of `size` bytes, which is read up to its end.
+
+    Raises:
+        DataError: the file is no safetensors file, or damaged.
+    """
+    raw = file.read(LENGTH)
+    length = int.from_bytes(raw, "little")
+    if size < LENGTH or length > min(size - LENGTH, LONGEST_HEADER):
+        raise damaged(path, f"a header of {length} bytes in a file of {size}")
+    raw += file.read(length)
+    sealed = raw.startswith(_BEGIN, LENGTH)
+    start = LENGTH + len(_BEGIN)
+    if sealed and _digest(raw).encode() != raw[start : start + len(_BLANK)]:
+        raise damaged(path, "its header is not the one saved")
+    fields = _fields(raw[LENGTH:], path)
+    metadata = _metadata(fields.pop(METADATA, {}), path)
+    entries = {name: _entry(name, given, path) for name, given in fields.items()}
+    _check_places(entries, size - len(raw), path)
+    ours = sealed or any([key.startswith(_OWN) for key in metadata])
+    ours = ours or any([next(iter(given)) == _FIRST for given in fields.values()])
+    checksums = _checksums(metadata, sealed, len(entries), path) if ours else None
+    return Header(entries, checksums, metadata)
+
+
+def damaged(path: Path, why: str) -> DataError:
+    """The error for a file whose content cannot be right."""
+    return DataError(f"load: {path} is damaged, or no safetensors file: {why}")
+
+
+def _fields(text: bytes, path: Path) -> dict[str, Any]:
+    try:
+        found = json.loads(text, object_pairs_hook=_unique, parse_int=_bounded)
+    except (ValueError, RecursionError) as error:
+        raise damaged(path, f"its header: {error}") from None
+    if not isinstance(found, dict):
+        raise damaged(path, "its header is no object")
+    return cast("dict[str, Any]", found)
+
+
+def _unique(pairs: Sequence[tuple[str, Any]]) -> dict[str, Any]:
+    found = dict(pairs)
+    if len(found) < len(pairs):
+        raise ValueError("a name comes twice")
+    return found
+
+
+def _bounded(digits: str) -> int:
+    """An integer; what has millions of digits would take hours."""
+    if len(digits) > MOST_DIGITS:
+        raise ValueError(f"a number of {len(digits)} digits")
+    return int(digits)
+
+
+def _metadata(found: Any, path: Path) -> dict[str, str]:
+    if not isinstance(found, dict):
+        raise damaged(path, "its metadata are no texts")
+    texts = cast("dict[str, Any]", found)
+    if not all([isinstance(text, str) for text in texts.values()]):
+        raise damaged(path, "its metadata are no texts")
+    return texts
+
+
+def _checksums(metadata: dict[str, str], sealed: bool, count: int, path: Path) -> list[int]:
+    """What Weft added, taken out of the metadata."""
+    sums = metadata.pop(CHECKSUMS, "")
+    if not sealed or not re.fullmatch(rf"[0-9a-f]{{{8 * count}}}", sums):
+        raise damaged(path, "Weft wrote it, but its checksums are gone")
+    del metadata[DIGEST]
+    return [int(sums[8 * i : 8 * i + 8], 16) for i in range(count)]
+
+
+def _entry(name: str, given: Any, path: Path) -> Entry:
+    try:
+        kind, shape = given["dtype"], tuple(given["shape"])
+        start, end = given["data_offsets"]
+    except (TypeError, KeyError, ValueError):
+        raise damaged(path, f"what it says of {name!r}") from None
+    numbers = (*shape[:MOST_DIMENSIONS], start, end)
+    if not isinstance(kind, str) or not all([type(n) is int and n >= 0 for n in numbers]):
+        raise damaged(path, f"what it says of {name!r}")
+    dtype = _BY_FORMAT.get(kind)
+    if dtype is None:
+        expected = ", ".join(_BY_FORMAT)
+        raise DataError(f"load: {path}: expected {name!r} of {expected}, got {kind}")
+    if len(shape) > MOST_DIMENSIONS:
+        raise damaged(path, f"{name!r} has {len(shape)} dimensions")
+    if end - start != math.prod(shape) * dtype.size:
+        raise damaged(path, f"{name!r} takes {end - start} bytes for {kind} of shape {shape}")
+    return Entry(dtype, shape, start, end)
+
+
+def _check_places(entries: Mapping[str, Entry], size: int, path: Path) -> None:
+    """The arrays fill the rest of the file, without gaps and without sharing bytes."""
+    end = 0
+    for name, entry in sorted(entries.items(), key=lambda item: item[1][2:]):
+        if entry.start != end:
+            raise damaged(path, f"{name!r} begins at {entry.start}, not {end}")
+        end = entry.end
+    if end != size:
+        raise damaged(path, f"expected {end} bytes of arrays, got {size}")
