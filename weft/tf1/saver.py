@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import re
 from collections.abc import Mapping, Sequence
@@ -11,27 +12,27 @@ from typing import Any
 import numpy as np
 
 from weft.checkpoint.arrays import read_arrays, write_arrays
-from weft.checkpoint.file import write_file
 from weft.errors import DataError, DTypeError, GraphError
 from weft.ir.shape import compatible, show
+from weft.tf1.checkpoint_state import (
+    STATE,
+    SUFFIX,
+    checkpoint_exists,
+    read_state,
+    write_state,
+)  # fmt: skip
 from weft.tf1.errors import FailedPreconditionError, InvalidArgumentError, NotFoundError
 from weft.tf1.graph import fail
 from weft.tf1.variable import Variable
 from weft.tf1.variable_list import global_variables
 
-SUFFIX = ".safetensors"
-
-
-class CheckpointState:
-    """What the file `checkpoint` of a folder says: the latest path, and all that are kept."""
-
-    def __init__(self, latest: str, every: Sequence[str]) -> None:
-        self.model_checkpoint_path = latest
-        self.all_model_checkpoint_paths = list(every)
-
 
 class Saver:
     """Saves and restores variables.
+
+    The file `checkpoint` of a folder lists what is kept there. A saver that begins to save where
+    there is one manages, with its own, what is listed of the same name but for the step; savers
+    with other plans (one for the best, say) take names of their own.
 
     Args:
         var_list: variables, or a dict from names in the file to variables; all global ones by
@@ -60,11 +61,20 @@ class Saver:
                 raise fail(DTypeError, f"Saver: expected variables, got {variable!r}")
         self._keep = max_to_keep or 0
         self._paths: list[str] = []
+        self._taken_over: set[tuple[Path, str]] = set()
 
     @property
     def last_checkpoints(self) -> list[str]:
         """Paths of the checkpoints that are kept, the oldest first."""
         return list(self._paths)
+
+    def set_last_checkpoints(self, last_checkpoints: Sequence[str]) -> None:
+        """Manage these checkpoints, the oldest first, and no others of before."""
+        self._paths = list(last_checkpoints)
+
+    def recover_last_checkpoints(self, checkpoint_paths: Sequence[str]) -> None:
+        """Manage those of these checkpoints that are there, the oldest first."""
+        self.set_last_checkpoints([p for p in checkpoint_paths if checkpoint_exists(p)])
 
     def save(
         self,
@@ -81,7 +91,7 @@ class Saver:
             NotFoundError: the folder does not exist.
         """
         del others
-        path = os.fspath(save_path)
+        name = path = os.fspath(save_path)
         if global_step is not None:
             step = sess.run(global_step) if hasattr(global_step, "graph") else global_step
             path = f"{path}-{int(step)}"
@@ -90,8 +100,15 @@ class Saver:
             raise NotFoundError(None, None, f"Saver: expected a folder at {folder} to save {path}")
         with sess.state.lock:  # all values are of one moment
             arrays = self._values(sess)
+        state = folder / (latest_filename or STATE)
+        self._take_over(name, state)
+        latest = read_state(state).model_checkpoint_path
+        if path not in self._paths:  # listed before it is there: what is there is always listed
+            write_state(state, latest, [*self._paths, path])
         write_arrays(Path(path + SUFFIX), arrays)
-        self._remember(path, latest_filename or "checkpoint")
+        self._paths = [p for p in self._paths if p != path] + [path]
+        write_state(state, path, self._paths)
+        self._remove_old()
         return path
 
     def _values(self, sess: Any) -> dict[str, Any]:
@@ -102,13 +119,24 @@ class Saver:
             arrays[name] = np.array(sess.state[variable.key])  # a copy: the next step overwrites it
         return arrays
 
-    def _remember(self, path: str, latest: str) -> None:
-        self._paths = [p for p in self._paths if p != path] + [path]
-        while self._keep and len(self._paths) > self._keep:
-            Path(self._paths.pop(0) + SUFFIX).unlink(missing_ok=True)
-        lines = [f'model_checkpoint_path: "{path}"']
-        lines += [f'all_model_checkpoint_paths: "{p}"' for p in self._paths]
-        write_file(Path(path).parent / latest, ["\n".join([*lines, ""]).encode()])
+    def _take_over(self, name: str, state: Path) -> None:
+        """Manage what an earlier saver listed under this name."""
+        if (state, name) in self._taken_over:
+            return
+        self._taken_over.add((state, name))
+        ours = re.compile(re.escape(os.path.basename(name)) + r"(-\d+)?")
+        listed = map(os.path.basename, read_state(state).all_model_checkpoint_paths)
+        found = [os.path.join(os.path.dirname(name), p) for p in listed if ours.fullmatch(p)]
+        new = [p for p in found if p not in self._paths and checkpoint_exists(p)]
+        self._paths = [*new, *self._paths]
+
+    def _remove_old(self) -> None:
+        """Remove what is too many; what cannot be removed is tried again after the next."""
+        old = self._paths[: -self._keep] if self._keep else []
+        for path in old:
+            with contextlib.suppress(OSError):
+                Path(path + SUFFIX).unlink(missing_ok=True)
+        self._paths = [p for p in self._paths if p not in old or checkpoint_exists(p)]
 
     def restore(self, sess: Any, save_path: str) -> None:
         """Give the variables the values of a checkpoint; all of them or, on an error, none.
@@ -143,29 +171,3 @@ def _read(path: Path) -> dict[str, Any]:
         return read_arrays(path).arrays
     except DataError as error:
         raise InvalidArgumentError(None, None, f"restore: {error}") from error
-
-
-def checkpoint_exists(checkpoint_prefix: str) -> bool:
-    """Whether there is a checkpoint of this path."""
-    return Path(os.fspath(checkpoint_prefix) + SUFFIX).is_file()
-
-
-def get_checkpoint_state(
-    checkpoint_dir: str, latest_filename: str | None = None
-) -> CheckpointState | None:
-    """What the folder's file `checkpoint` says, or `None`."""
-    path = Path(checkpoint_dir) / (latest_filename or "checkpoint")
-    if not path.is_file():
-        return None
-    paths = re.findall(r'^(\w+): "(.*)"$', path.read_text(), re.MULTILINE)
-    latest = next((p for kind, p in paths if kind == "model_checkpoint_path"), None)
-    every = [p for kind, p in paths if kind == "all_model_checkpoint_paths"]
-    return None if latest is None else CheckpointState(latest, every)
-
-
-def latest_checkpoint(checkpoint_dir: str, latest_filename: str | None = None) -> str | None:
-    """The path of the newest checkpoint in a folder, or `None`."""
-    found = get_checkpoint_state(checkpoint_dir, latest_filename)
-    if found is None or not checkpoint_exists(found.model_checkpoint_path):
-        return None
-    return found.model_checkpoint_path

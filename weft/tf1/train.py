@@ -1,5 +1,11 @@
 """`tf.train`: optimizers, learning rates, the global step."""
 
+from weft.tf1.checkpoint_state import (
+    CheckpointState,
+    checkpoint_exists,
+    get_checkpoint_state,
+    latest_checkpoint,
+)  # fmt: skip
 from weft.tf1.learning_rate import (
     ExponentialMovingAverage,
     cosine_decay,
@@ -22,13 +28,7 @@ from weft.tf1.optimizer import (
     Optimizer,
     RMSPropOptimizer,
 )  # fmt: skip
-from weft.tf1.saver import (
-    CheckpointState,
-    Saver,
-    checkpoint_exists,
-    get_checkpoint_state,
-    latest_checkpoint,
-)  # fmt: skip
+from weft.tf1.saver import Saver
 
 __all__ = [
     "AdagradOptimizer", "AdamOptimizer", "CheckpointState", "ExponentialMovingAverage",
