@@ -13,7 +13,6 @@ import os
 import threading
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from pathlib import Path
 
 from weft.errors import ConfigError
 
@@ -77,8 +76,14 @@ def _one_of(*texts: str) -> Callable[[str], str]:
 
 
 def _cache_folder() -> str:
-    base = os.environ.get("XDG_CACHE_HOME") or str(Path.home() / ".cache")
-    return str(Path(base) / "weft")
+    """Where caches lie on this system; an empty text where there is no home folder."""
+    base = os.environ.get("XDG_CACHE_HOME", "")
+    if not os.path.isabs(base):  # others are to be ignored
+        home = os.path.expanduser("~")  # itself, where a user has none
+        if not os.path.isabs(home) or not os.path.isdir(home):
+            return ""
+        base = os.path.join(home, ".cache")
+    return os.path.join(base, "weft")
 
 
 KNOBS = {

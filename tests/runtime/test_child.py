@@ -14,6 +14,7 @@ from weft import config
 from weft.codegen.target import current
 from weft.runtime import child, worker
 from weft.runtime import compiler as module
+from weft.runtime.cache import MARK
 from weft.runtime.compiler import Compiler
 
 
@@ -24,7 +25,7 @@ def _children() -> set[int]:
 
 
 def _emptied(folder: Path) -> list[str]:
-    names = [entry.name for entry in folder.glob("*")]
+    names = [entry.name for entry in folder.glob("*") if entry.name != MARK]
     for name in names:
         (folder / name).unlink()
     return names

@@ -25,6 +25,7 @@ from weft.passes.specialise import specialise
 from weft.passes.step import Request, Step
 from weft.runtime import build as building
 from weft.runtime import compiler as compiling
+from weft.runtime import driver
 from weft.runtime import finish as module
 from weft.runtime.build import build
 from weft.runtime.compiler import Compiler
@@ -66,6 +67,7 @@ def fresh(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Any]:
         used.append(Compiler())
         monkeypatch.setattr(compiling, "_compiler", used[-1])
 
+    driver.entries()  # of the compiler that stays: code goes with the compiler that linked it
     with config.override(cache=str(tmp_path)):
         forget()
         yield forget

@@ -32,4 +32,4 @@ def test_what_was_noted_is_expected_by_programs_of_that_kind(expected):
 
 def test_little_memory_is_not_worth_a_file(expected, tmp_path):
     Forecast("a").note(WORTH - 1)
-    assert not list(tmp_path.iterdir()) and not expected
+    assert not list(tmp_path.glob("*.o")) and not expected

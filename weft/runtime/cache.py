@@ -1,8 +1,9 @@
 """Compiled kernels, and programs made of them, on disk, shared by all processes of a user.
 
 Every one is a file: a header, a checksum, the object code or the recipe. Files appear by renaming,
-so nobody sees half of one; whatever is damaged or not ours is ignored and replaced. A folder that
-cannot be used costs speed, never a result.
+so nobody sees half of one; whatever is damaged or not ours is ignored and replaced. What others
+could have written is not run, what is not the cache's is not touched, and a folder that cannot be
+used costs speed, never a result.
 """
 
 from __future__ import annotations
@@ -10,21 +11,32 @@ from __future__ import annotations
 import contextlib
 import hashlib
 import os
-import stat
+import re
 import tempfile
 import threading
 import time
-import warnings
+from collections.abc import Iterator
+from io import FileIO
 from pathlib import Path
 from typing import Final
 
 from weft.interrupt import Uninterrupted
+from weft.runtime.notice import tell
+from weft.runtime.trust import distrust, is_trusted
 
 FORMAT: Final = b"WEFT\x01\x00\x00\x00"
 LIMIT_BYTES: Final = 512 << 20
 _DIGEST: Final = 32
 _HEADER: Final = len(FORMAT) + 2 * _DIGEST
 _DAY: Final = 86400.0
+_HOUR: Final = 3600.0
+MARK: Final = "CACHEDIR.TAG"
+"""The file that tells this cache's folder from others, and backups to leave it out."""
+_MARK_TEXT: Final = b"""Signature: 8a477f597d28d172789f06886806bc55
+# Weft's compiled kernels and programs. See https://bford.info/cachedir/.
+"""
+_ENTRY: Final = re.compile(r"[0-9a-f]{64}\.o")
+_TEMPORARY: Final = re.compile(r"[0-9a-f]{16}\w{8}\.tmp")
 
 
 def digest(*parts: str) -> str:
@@ -38,12 +50,19 @@ def digest(*parts: str) -> str:
 
 
 class Cache:
-    """The entries in one folder. No method raises because of the file system."""
+    """The entries in one folder. No method raises because of the file system.
+
+    Args:
+        folder: made if it is missing; an empty text stands for none.
+        limit: bytes.
+    """
 
     def __init__(self, folder: str, limit: int = LIMIT_BYTES) -> None:
-        self.folder: Final = Path(folder)
+        self.folder: Final = Path(os.path.realpath(folder))  # no link may change what was checked
         self.limit: Final = limit
+        self._named = bool(folder)
         self._usable: bool | None = None
+        self._full = False
         self._trimmed = False
         self._lock = threading.Lock()
 
@@ -53,9 +72,11 @@ class Cache:
             return None
         path = self._path(key)
         try:
-            with open(path, "rb", buffering=0) as file:
+            with _opened(path) as file:
+                if not is_trusted(file.fileno()):
+                    return None
                 modified = os.fstat(file.fileno()).st_mtime
-                entry = file.read()
+                entry = file.readall()
         except OSError:
             return None
         code = entry[_HEADER:]
@@ -68,18 +89,18 @@ class Cache:
 
     def holds(self, key: str) -> bool:
         """Whether there is an entry under `key`; `load` tells whether it is whole."""
-        return self._ready() and self._path(key).exists()
+        return self._ready() and os.path.exists(self._path(key))
 
     def store(self, entries: dict[str, bytes]) -> None:
         """Store each under its key."""
-        if not entries or not self._ready():
+        if not entries or self._full or not self._ready():
             return
         try:
             for key, code in entries.items():
-                with Uninterrupted():  # no file is left behind
-                    self._write(key, self._header(key, code) + code)
+                self._write(self._path(key), self._header(key, code) + code)
         except OSError as error:
-            self._give_up(str(error))
+            self._full = True
+            self._tell(str(error))
             return
         with self._lock:
             if self._trimmed:
@@ -88,13 +109,16 @@ class Cache:
         self.trim()
 
     def trim(self) -> None:
-        """Remove the entries that were not used for longest, down to nine tenths of the limit."""
+        """Remove the entries that were not used for longest, down to nine tenths of the limit.
+
+        What writers that were killed have left goes as well.
+        """
         found: list[tuple[float, int, str]] = []
-        with contextlib.suppress(OSError), os.scandir(self.folder) as files:
-            for file in files:
-                with contextlib.suppress(OSError):
-                    status = file.stat(follow_symlinks=False)
-                    found.append((status.st_mtime, status.st_size, file.path))
+        for file, status in self._own():
+            if _ENTRY.fullmatch(file.name):
+                found.append((status.st_mtime, status.st_size, file.path))
+            elif time.time() - status.st_mtime > _HOUR:
+                _remove(file.path)
         excess = sum(size for _, size, _ in found) - self.limit
         if excess <= 0:
             return
@@ -102,9 +126,16 @@ class Cache:
         for _, size, path in sorted(found):
             if excess <= 0:
                 return
-            with contextlib.suppress(OSError):
-                os.unlink(path)
+            _remove(path)
             excess -= size
+
+    def _own(self) -> Iterator[tuple[os.DirEntry[str], os.stat_result]]:
+        """The files in the folder that have names of the cache's; it touches no others."""
+        with contextlib.suppress(OSError), os.scandir(self.folder) as files:
+            for file in files:
+                if _is_own(file.name) and file.is_file(follow_symlinks=False):
+                    with contextlib.suppress(OSError):
+                        yield file, file.stat(follow_symlinks=False)
 
     def _path(self, key: str) -> Path:
         return self.folder / f"{key}.o"
@@ -113,36 +144,77 @@ class Cache:
     def _header(key: str, code: bytes) -> bytes:
         return FORMAT + bytes.fromhex(key) + hashlib.sha256(code).digest()
 
-    def _write(self, key: str, entry: bytes) -> None:
-        handle, temporary = tempfile.mkstemp(".tmp", key[:16], self.folder)
-        try:
-            with os.fdopen(handle, "wb") as file:
-                file.write(entry)
-            os.replace(temporary, self._path(key))
-        except BaseException:
-            with contextlib.suppress(OSError):
-                os.unlink(temporary)
-            raise
+    def _write(self, path: Path, content: bytes) -> None:
+        with Uninterrupted():  # no file is left behind
+            handle, temporary = tempfile.mkstemp(".tmp", digest(path.name)[:16], self.folder)
+            try:
+                with os.fdopen(handle, "wb") as file:
+                    file.write(content)
+                os.replace(temporary, path)
+            except BaseException:
+                _remove(temporary)
+                raise
 
     def _ready(self) -> bool:
         """Whether the folder is there and safe; entries are code that this process will run."""
         if self._usable is None:
             try:
-                self.folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-                self._usable = True
-                if self.folder.stat().st_mode & stat.S_IWOTH:
-                    self._give_up("anyone may write to it")
+                reason = self._refusal()
             except OSError as error:
-                self._give_up(str(error))
-        return bool(self._usable)
+                reason = str(error)
+            with self._lock:
+                first, self._usable = self._usable is None, reason is None
+            if first and reason is not None:
+                self._tell(reason)
+        return self._usable
 
-    def _give_up(self, reason: str) -> None:
-        with self._lock:
-            first, self._usable = self._usable is not False, False
-        if first:
-            warnings.warn(
-                f"kernels are not kept between runs: folder {self.folder}: {reason}; "
-                "set WEFT_CACHE to a folder of your own",
-                RuntimeWarning,
-                stacklevel=2,
-            )
+    def _refusal(self) -> str | None:
+        """Why the folder is not used, if it is not."""
+        if not self._named:
+            return "there is no home folder"
+        _make(self.folder)
+        return distrust(self.folder) or self._foreign()
+
+    def _foreign(self) -> str | None:
+        """What shows that the folder is not the cache's; one that may become so is marked."""
+        mark = self.folder / MARK
+        try:
+            with _opened(mark) as file:
+                ours = file.readall() == _MARK_TEXT
+            return None if ours else f"its {MARK} is another program's"
+        except FileNotFoundError:
+            others = [name for name in os.listdir(self.folder) if not _is_own(name)]
+        if others and MARK not in others:  # another process may just have marked it
+            return f"it holds {min(others)!r}, which is not the cache's"
+        with contextlib.suppress(OSError):  # where nothing can be written, entries can be read
+            self._write(mark, _MARK_TEXT)
+        return None
+
+    def _tell(self, reason: str) -> None:
+        where = f"folder {self.folder}: " if self._named else ""
+        tell(
+            f"kernels are not kept between runs: {where}{reason}; "
+            "set WEFT_CACHE to a folder of your own"
+        )
+
+
+def _is_own(name: str) -> bool:
+    return bool(_ENTRY.fullmatch(name) or _TEMPORARY.fullmatch(name))
+
+
+def _opened(path: Path) -> FileIO:
+    """A file to be read, which is no link and does not keep its reader waiting."""
+    flags = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
+    return FileIO(os.open(path, flags))
+
+
+def _make(folder: Path) -> None:
+    """Make a folder for this user alone, and what it lies in."""
+    if not folder.is_dir():
+        _make(folder.parent)
+        folder.mkdir(mode=0o700, exist_ok=True)
+
+
+def _remove(path: str) -> None:
+    with contextlib.suppress(OSError):
+        os.unlink(path)

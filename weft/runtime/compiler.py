@@ -69,7 +69,8 @@ class Compiler:
     def cache(self) -> Cache:
         """What is kept between processes."""
         folder = str(config.get("cache"))
-        return self._caches.setdefault(folder, Cache(folder))
+        found = self._caches.get(folder)
+        return found or self._caches.setdefault(folder, Cache(folder))
 
     def _objects(self, jobs: dict[str, Job]) -> dict[str, bytes]:
         cache = self.cache()

@@ -49,10 +49,7 @@ def latest_checkpoint(checkpoint_dir: str, latest_filename: str | None = None) -
 
 def read_state(path: Path, folder: str | None = None) -> CheckpointState:
     """What a file `checkpoint` says, which is nothing where there is none."""
-    try:
-        text = os.fsdecode(path.read_bytes())
-    except FileNotFoundError:
-        text = ""
+    text = os.fsdecode(path.read_bytes()) if path.is_file() else ""
     folder = os.fspath(path.parent if folder is None else folder)
     paths = [
         (kind, os.path.join(folder, name))
