@@ -109,6 +109,10 @@ class CompileError(WeftError, RuntimeError):
     """The code generator or LLVM refused a kernel; the process goes on."""
 
 
+class NoCompilerError(CompileError):
+    """No compiler process can be had; front ends interpret programs then."""
+
+
 class OutOfMemoryError(WeftError, MemoryError):
     """The memory that a program needs cannot be had."""
 

@@ -24,7 +24,7 @@ from handmade import BLOCK, affine, nothing
 from weft import config
 from weft.codegen.kernel import Kernel
 from weft.codegen.target import current
-from weft.errors import CompileError
+from weft.errors import CompileError, NoCompilerError
 from weft.runtime import compiler as module
 from weft.runtime.cache import Cache, digest
 from weft.runtime.child import _NAME
@@ -165,10 +165,62 @@ def test_a_child_killed_at_work_does_not_matter(compiler):
     assert works(found[kernels[9]], 2.0, 9.0)
 
 
-def test_no_interpreter_to_start(compiler, monkeypatch):
-    monkeypatch.setattr(sys, "executable", "/nonexistent/python")
-    with pytest.raises(CompileError, match="cannot start a compiler process"):
-        compiler.compile([affine(2.0, 4.0)], current())
+@pytest.mark.parametrize("executable", ["/nonexistent/python", "", None])
+def test_no_interpreter_to_start(compiler, monkeypatch, executable):
+    kernel = affine(2.0, 4.0)
+    with monkeypatch.context() as patch:
+        patch.setattr(sys, "executable", executable)
+        with (
+            pytest.warns(RuntimeWarning, match="nothing is compiled: cannot start a compiler"),
+            pytest.raises(NoCompilerError, match="cannot start a compiler process"),
+        ):
+            compiler.compile([kernel], current())
+    assert not compiler.available
+    with pytest.raises(NoCompilerError):  # nobody tries again at once
+        compiler.compile([kernel], current())
+    compiler.begin(kernel, current())
+    assert not compiler._children
+    monkeypatch.setattr(module, "REST_SECONDS", 0.0)
+    compiler._rested = 0.0
+    assert works(compiler.compile([kernel], current())[kernel])
+
+
+def test_fewer_compilers_than_wanted_are_enough(compiler, monkeypatch):
+    class Last(module.Child):
+        def __init__(self) -> None:
+            if compiler._children:
+                raise NoCompilerError("cannot start a compiler process: no more")
+            super().__init__()
+
+    monkeypatch.setattr(module, "Child", Last)
+    kernels = [affine(2.0, float(i)) for i in range(3)]
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        compiler.prestart(4)
+        assert len(compiler.compile(kernels, current())) == 3
+    assert len(compiler._children) == 1
+
+
+@pytest.mark.parametrize(
+    "end", ["kill -9 $$", "exit 3", "echo LLVM ERROR: out of memory >&2; kill -6 $$"]
+)
+def test_compilers_that_are_always_killed_are_given_up(compiler, monkeypatch, tmp_path, end):
+    script = tmp_path / "python"
+    script.write_text(f"#!/bin/sh\necho x >> {tmp_path}/starts\nhead -c 12 > /dev/null\n{end}\n")
+    script.chmod(0o700)
+    with monkeypatch.context() as patch:
+        patch.setattr(sys, "executable", str(script))
+        with (
+            pytest.warns(RuntimeWarning, match="programs are interpreted, which is slow") as told,
+            pytest.raises(NoCompilerError, match=r"kernel affine.*: the compiler died"),
+        ):
+            compiler.compile([affine(2.0, float(i)) for i in range(20)], current())
+        assert len(told) == 1
+    assert len((tmp_path / "starts").read_text().split()) <= 25  # each kernel twice at most
+    assert not compiler.available and not any(child.job for child in compiler._children)
+    compiler._rested = 0.0
+    kernel = affine(2.0, 1.0)
+    assert works(compiler.compile([kernel], current())[kernel], 2.0, 1.0)
 
 
 def test_threads_compile_at_the_same_time(compiler):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import time
 from collections import OrderedDict
 from collections.abc import Sequence
@@ -24,13 +25,13 @@ from weft.eager.settling import settle
 from weft.eager.sizes import Family, Sample, family_of
 from weft.eager.standing import Standing
 from weft.eager.structure import Expanded, Structure, expand, interpreted_seconds, structure_of
-from weft.errors import WeftError
+from weft.errors import NoCompilerError, WeftError
 from weft.interrupt import Uninterrupted
 from weft.ir.shape import known
 from weft.passes.pipeline import optimise
 from weft.passes.specialise import specialise
 from weft.passes.step import Request, Step, storing
-from weft.runtime import driver
+from weft.runtime import compiler, driver
 from weft.runtime.executable import Executable
 from weft.runtime.finish import finish
 from weft.runtime.flight import land, new_lock
@@ -112,11 +113,16 @@ class Prepared:
         if self._case is not None:
             general, case = self._case
             return self._tried(general, case, structure, leaves) if general.trials else None
-        if self.executable is None and self._is_hot(self._sample(structure)):
-            self.executable = self._compile(structure)
-            self.ahead = Ahead(self.executable, self.keys, self.homes)
-            if self.executable.prelude:
-                self.watch = Watch(self.lasting, self.executable.forget)
+        if (
+            self.executable is None
+            and compiler.available()
+            and self._is_hot(self._sample(structure))
+        ):
+            with contextlib.suppress(NoCompilerError):
+                self.executable = self._compile(structure)
+                self.ahead = Ahead(self.executable, self.keys, self.homes)
+                if self.executable.prelude:
+                    self.watch = Watch(self.lasting, self.executable.forget)
         if self.executable is not None:
             return None
         land()

@@ -24,7 +24,7 @@ from weft.ir.node import TensorType
 from weft.ir.shape import known
 from weft.passes.sized import sized
 from weft.passes.step import Step
-from weft.runtime import driver
+from weft.runtime import compiler, driver
 from weft.transform.interpretation import Interpretation
 from weft.transform.resize import SAMPLES, Fit, Sizes, Template, UnfitError
 
@@ -103,6 +103,8 @@ class Family:
             step_at: the simplified step for other sizes; raises `UnfitError` where there is none.
         """
         if self._template is None or not self._generals or self._general is not None:
+            return
+        if not compiler.available():
             return
         # Code that was written for numbers may want one where it gets an extent, in any way.
         with contextlib.suppress(*_UNSUITED):

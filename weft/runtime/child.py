@@ -16,7 +16,7 @@ from typing import IO, Final, NamedTuple
 from weft.codegen import llvm
 from weft.codegen.kernel import SYMBOL
 from weft.codegen.target import Target
-from weft.errors import CompileError
+from weft.errors import CompileError, NoCompilerError
 from weft.runtime.worker import ANSWER, REQUEST
 
 PIPE_BYTES: Final = 1 << 20
@@ -54,19 +54,27 @@ class Child:
     """One compiler process."""
 
     def __init__(self) -> None:
-        self._messages = _messages()
+        """Start it.
+
+        Raises:
+            NoCompilerError: the system refuses.
+        """
         script = str(Path(__file__).with_name("worker.py"))
         try:
-            self.process = subprocess.Popen(
-                [sys.executable, "-I", "-S", script, *folders()],
-                stdin=subprocess.PIPE,
-                stdout=subprocess.PIPE,
-                stderr=self._messages,
-                start_new_session=True,  # Ctrl-C is for the parent
-            )
+            self._messages = _messages()
+            try:
+                self.process = subprocess.Popen(
+                    [sys.executable or "", "-I", "-S", script, *folders()],  # none if embedded
+                    stdin=subprocess.PIPE,
+                    stdout=subprocess.PIPE,
+                    stderr=self._messages,
+                    start_new_session=True,  # Ctrl-C is for the parent
+                )
+            except OSError:
+                self._messages.close()
+                raise
         except OSError as error:
-            self._messages.close()
-            raise CompileError(f"cannot start a compiler process: {error}") from None
+            raise NoCompilerError(f"cannot start a compiler process: {error}") from None
         assert self.process.stdin is not None and self.process.stdout is not None
         self._input = self.process.stdin
         self.output: Final = self.process.stdout
@@ -110,7 +118,8 @@ class Child:
         """What the process said before it died."""
         self._messages.seek(0)
         lines = self._messages.read().decode(errors="replace").strip().splitlines()
-        return next((line for line in lines if "LLVM ERROR" in line), "it said nothing")
+        last = lines[-1] if lines else "it said nothing"
+        return next((line for line in lines if "LLVM ERROR" in line), last)
 
     @property
     def alive(self) -> bool:

@@ -7,10 +7,12 @@ are compiled in a few child processes that stay for a while; the parent only lin
 from __future__ import annotations
 
 import atexit
+import contextlib
 import os
 import select
 import signal
 import threading
+import time
 from collections.abc import Collection, Iterable
 from typing import Final
 
@@ -18,13 +20,20 @@ from weft import config
 from weft.codegen import llvm
 from weft.codegen.kernel import Kernel
 from weft.codegen.target import Target
-from weft.errors import CompileError
+from weft.errors import CompileError, NoCompilerError
 from weft.interrupt import Uninterrupted
 from weft.runtime.cache import Cache, digest
 from weft.runtime.child import Child, Died, Job
+from weft.runtime.notice import tell
 
 MAX_CHILDREN: Final = 8  # each takes 60 MB
 PATIENCE_SECONDS: Final = 5.0
+REST_SECONDS: Final = 60.0
+"""After no compiler process could be had, none is tried for so long."""
+_FAULTS: Final = frozenset(
+    {signal.SIGABRT, signal.SIGSEGV, signal.SIGBUS, signal.SIGILL, signal.SIGFPE, signal.SIGTRAP}
+)
+"""Signals of LLVM's own making; any other is somebody's kill, as of a system without memory."""
 
 
 class Compiler:
@@ -40,6 +49,13 @@ class Compiler:
         self._caches: dict[str, Cache] = {}
         self._library: llvm.Library | None = None
         self._held = False
+        self._rested = 0.0  # when compiler processes may be tried again
+        self._told = False
+
+    @property
+    def available(self) -> bool:
+        """Whether compiler processes can be had, as far as is known."""
+        return time.monotonic() >= self._rested
 
     def compile(self, kernels: Iterable[Kernel], target: Target) -> dict[Kernel, int]:
         """See `compile_kernels`."""
@@ -57,9 +73,12 @@ class Compiler:
         """See `begin`."""
         key = key_of(kernel, target)
         with self._lock:
+            if not self.available:
+                return
             if key not in self._linked and not self.cache().holds(key):
                 self._enqueue(_job(key, kernel, target))
-            self._advance(0.0)
+            with contextlib.suppress(NoCompilerError):  # told to who waits for the kernel
+                self._advance(0.0)
 
     def knows(self, kernel: Kernel, target: Target) -> bool:
         """Whether a kernel needs no compilation."""
@@ -99,6 +118,7 @@ class Compiler:
 
     def _build(self, jobs: dict[str, Job], cache: Cache) -> dict[str, bytes]:
         """Wait for all jobs; those that were begun for nobody are given up."""
+        self.demand()
         self._queue = {key: job for key, job in self._queue.items() if key in jobs}
         for job in jobs.values():
             self._enqueue(job)
@@ -160,50 +180,80 @@ class Compiler:
             self._results[job.key] = error
         except Died as death:
             (code,) = death.args
+            said = child.last_words()
+            self._remove(child)
             # An abort is LLVM's. Anything else may be somebody's kill: once more.
-            if code == -signal.SIGABRT or job.key in self._retried:
-                self._results[job.key] = _fatal(job, code, child.last_words())
+            ours = -code in _FAULTS and "out of memory" not in said
+            if (ours and code == -signal.SIGABRT) or job.key in self._retried:
                 self._retried.discard(job.key)
+                error = _fatal(job, code, said)
+                if not ours:
+                    raise self._refusal(str(error)) from None
+                self._results[job.key] = error
             else:
                 self._retried.add(job.key)
                 self._queue[job.key] = job
-            self._replace(child)
 
     def _feed(self, child: Child, job: Job) -> None:
         """Give a child a job; one that has ended meanwhile is replaced."""
         try:
             child.send(job)
         except OSError:
+            self._remove(child)
             try:
-                self._replace(child).send(job)
-            except OSError as error:
-                raise CompileError(f"kernel {job.name}: no compiler process: {error}") from None
+                self._spawn().send(job)
+            except (OSError, NoCompilerError) as error:
+                raise self._refusal(f"kernel {job.name}: {error}") from None
 
-    def _replace(self, child: Child) -> Child:
+    def _remove(self, child: Child) -> None:
         self._children.remove(child)
         child.end()
-        return self._spawn()
 
     def _drop_busy(self) -> None:
         with Uninterrupted():
             self._queue.clear()
             for child in [child for child in self._children if child.job]:
-                self._children.remove(child)
-                child.end()
+                self._remove(child)
 
     def _spawn(self) -> Child:
         child = Child()
         self._children.append(child)
         return child
 
+    def demand(self) -> None:
+        """Refuse at once what would wait for a compiler process in vain.
+
+        Raises:
+            NoCompilerError: none could be had lately.
+        """
+        if not self.available:
+            raise NoCompilerError("no compiler process could be had lately")
+
+    def _refusal(self, reason: str) -> NoCompilerError:
+        """The error, told once; nobody is to try again for a while."""
+        self._rested = time.monotonic() + REST_SECONDS
+        if not self._told:
+            self._told = True
+            tell(f"nothing is compiled: {reason}; programs are interpreted, which is slow")
+        return NoCompilerError(reason)
+
     def prestart(self, count: int) -> None:
-        """Have `count` children running."""
+        """Have `count` children running, or as many as the system allows.
+
+        Raises:
+            NoCompilerError: that is none.
+        """
         with self._lock, Uninterrupted():  # who but its caller knows of a child just started
             for child in [child for child in self._children if not child.alive and not child.job]:
                 self._children.remove(child)
                 child.forget()
             while len(self._children) < count:
-                self._spawn()
+                try:
+                    self._spawn()
+                except NoCompilerError as error:
+                    if not self._children:
+                        raise self._refusal(str(error)) from None
+                    return
 
     def close(self) -> None:
         """End the child processes; the next compilation starts new ones.
@@ -282,6 +332,7 @@ def compile_kernels(kernels: Iterable[Kernel], target: Target) -> dict[Kernel, i
 
     Raises:
         CompileError: LLVM refused a kernel or died of it; the message names the kernel.
+        NoCompilerError: no compiler process could be started, or all were killed.
     """
     return _compiler.compile(kernels, target)
 
@@ -294,6 +345,20 @@ def begin(kernel: Kernel, target: Target) -> None:
     _compiler.begin(kernel, target)
 
 
+def available() -> bool:
+    """Whether programs can be compiled, as far as is known; else they are interpreted."""
+    return _compiler.available
+
+
+def demand() -> None:
+    """Refuse at once what would be planned for a compiler that cannot be had.
+
+    Raises:
+        NoCompilerError: none could be had lately.
+    """
+    _compiler.demand()
+
+
 def cache() -> Cache:
     """What is kept between processes: object code, and whatever else leads to it."""
     return _compiler.cache()
@@ -304,6 +369,7 @@ def prestart(witness: Kernel, target: Target) -> None:
 
     Takes 3 ms; the processes are ready 50 ms later, and compile `witness` first.
     """
-    if not _compiler.knows(witness, target):
-        _compiler.prestart(_child_count())
+    if _compiler.available and not _compiler.knows(witness, target):
+        with contextlib.suppress(NoCompilerError):  # told to who waits for a kernel
+            _compiler.prestart(_child_count())
         _compiler.begin(witness, target)

@@ -14,13 +14,14 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
 from weft import config
-from weft.errors import FeedError
+from weft.errors import FeedError, NoCompilerError
 from weft.ir.dtype import as_dtype
 from weft.ir.graph import Graph
 from weft.ir.node import Node, TensorType, Value
@@ -29,9 +30,11 @@ from weft.ir.shape import compatible, show
 from weft.ops.base import Boundary, op_of
 from weft.passes.specialise import ValuesNeededError, specialise
 from weft.passes.step import Request, Step
+from weft.runtime import compiler
 from weft.runtime.executable import Executable
 from weft.runtime.finish import finish
 from weft.runtime.flight import new_lock
+from weft.runtime.interpreted import Interpreted
 from weft.runtime.oracle import Oracle
 from weft.runtime.state import State
 
@@ -89,9 +92,14 @@ class Function:
             UninitializedError: a variable is read that has no value.
             OutOfRangeError: an index is out of bounds; no variable has changed.
         """
-        program = self.program(arrays, state)
+        try:
+            program = self.program(arrays, state)
+        except NoCompilerError:
+            program = None
         if self._verify:
             _refuse_nan(self.request.feeds, arrays)
+        if program is None:
+            return self._interpreted(arrays, state)
         if self._reference:
             return self._compared(program, arrays, state)
         return program.run(arrays, state)
@@ -119,9 +127,17 @@ class Function:
         shapes = tuple(state.memory(k).shape if k in state else None for k in self._flexible)
         return values, shapes
 
+    @functools.cached_property
+    def _interpreted(self) -> Interpreted:
+        """The same without a compiler."""
+        request = self.request
+        fetches = request.fetches[: self._count]
+        return Interpreted(request.graph, fetches, request.targets, request.feeds)
+
     def _compile(self, signature: Signature, arrays: Sequence[Array], state: State) -> Executable:
         with self._lock:
             _check(self.request.feeds, arrays)
+            compiler.demand()
             step = self._specialise(arrays, state)
             if self._decisive or self._flexible:  # may only be known now
                 plain = tuple([(a.shape, a.dtype) for a in arrays])

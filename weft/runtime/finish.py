@@ -39,6 +39,7 @@ def finish(
 
     Raises:
         CompileError: there is no kernel for something, or LLVM refused one.
+        NoCompilerError: there is no compiler process.
     """
     watch, target = Stopwatch(), current()
     key = _key(step, threads, target, extents)
@@ -85,6 +86,7 @@ def _made(
     key: str | None, step: Step, threads: int, fetches: int | None, target: Target,
     watch: Stopwatch, extents: Extents | None,
 ) -> Executable:  # fmt: skip
+    compiler.demand()
     driver.prestart()  # where nothing is cached, compilers start while we plan
     if extents is None:
         step = optimise(step)

@@ -15,6 +15,7 @@ from weft.ir.node import Node, Value
 from weft.runtime.engine import Function, State
 from weft.runtime.executable import Executable
 from weft.runtime.flight import new_lock
+from weft.runtime.interpreted import Interpreted
 from weft.tf1.errors import (
     ClosedSessionError,
     FailedPreconditionError,
@@ -24,7 +25,6 @@ from weft.tf1.errors import (
 from weft.tf1.feed import Feed, Implicit, calls_of_unknown_shape, implicit_feeds
 from weft.tf1.fetch import Fetch, structure_key
 from weft.tf1.graph import Graph, get_default_graph
-from weft.tf1.interpreted import Interpreted
 from weft.tf1.tensor import HOOKS
 from weft.tf1.variable import Variable
 

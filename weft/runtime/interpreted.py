@@ -1,4 +1,4 @@
-"""Runs that cannot be compiled, because Python alone knows the shape of a result."""
+"""Runs without a compiler: where Python alone knows a shape, and where no compiler can be had."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import numpy as np
 
 from weft.ir.graph import Graph
 from weft.ir.node import Node, Value
-from weft.runtime.engine import State
+from weft.runtime.state import State
 from weft.transform.interpreter import Memory, evaluate
 
 
