@@ -129,6 +129,9 @@ class Saver:
         found = [os.path.join(os.path.dirname(name), p) for p in listed if ours.fullmatch(p)]
         new = [p for p in found if p not in self._paths and checkpoint_exists(p)]
         self._paths = [*new, *self._paths]
+        if self._keep and len(self._paths) > self._keep:  # it was killed before it removed one
+            write_state(state, self._paths[-1], self._paths)
+            self._remove_old()
 
     def _remove_old(self) -> None:
         """Remove what is too many; what cannot be removed is tried again after the next."""
