@@ -31,14 +31,14 @@ TARGETS = ["x86-64-v4", "pairs", "x86-64-v3"] if AVX512 else ["native"]
 
 
 class Caller:
-    """The operations, with their inputs cast as the policy says where `low` is given."""
+    """The operations, with their inputs cast as it declares where `low` is given."""
 
     def __init__(self, low: DType | None) -> None:
         self.low = low
 
     def __getattr__(self, name: str) -> Callable[..., Any]:
         def run(*args: Any, **attrs: Any) -> Any:
-            cast = args if self.low is None else cast_inputs(name, args, self.low)
+            cast = args if self.low is None else cast_inputs(REGISTRY[name], args, self.low)
             return REGISTRY[name](*cast, **attrs)
 
         return run

@@ -13,13 +13,19 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from weft.codegen.family.gather import gather
-from weft.codegen.family.scatter import COMBINES, scatter
+from weft.codegen.family.scatter import scatter
 from weft.codegen.kernel import ERROR
 from weft.codegen.lower import Family
 from weft.ir.dtype import DTYPES, as_dtype
 from weft.ir.shape import known
+from weft.ops.base import REGISTRY, Opaque
 
 NUMBERS = [name for name in DTYPES if name != "bool"]
+COMBINES = [
+    name
+    for name, op in REGISTRY.items()
+    if isinstance(op.lower, Opaque) and op.lower.family == "scatter"
+]
 INTEGERS = ["int8", "int32", "int64", "uint8", "uint64"]
 
 

@@ -12,18 +12,20 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+import weft as wf
 import weft.eager
 import weft.nn.functional
 import weft.numpy
 import weft.scipy
 from weft import ops
-from weft.eager.call import Recorded
+from weft.eager.call import Recorded, recorded
 from weft.errors import DTypeError
 from weft.ir.dtype import DTYPES, DType, bfloat16, float16, float32, float64, int32
 from weft.ir.graph import Graph
 from weft.ir.node import Value
-from weft.ops.autocast import IN_FLOAT32, LOW, cast_inputs, input_dtypes, policy
+from weft.ops.autocast import cast_inputs, declared, input_dtypes
 from weft.ops.base import REGISTRY, Case
+from weft.ops.fact import Autocast
 from weft.runtime.engine import Function, State
 from weft.transform.gradient import gradients
 
@@ -31,24 +33,26 @@ FLOATS = (bfloat16, float16, float32, float64)
 RANK = {bfloat16: 0, float16: 0, float32: 1, float64: 2}
 
 
-def recorded() -> set[str]:
-    """Names of the functions that are recorded as one call."""
+def all_recorded() -> list[Recorded]:
+    """The functions that are recorded as one call."""
     for package in (weft.eager, weft.nn.functional, weft.numpy, weft.scipy):
         for module in pkgutil.walk_packages(package.__path__, f"{package.__name__}."):
             importlib.import_module(module.name)
-    found = [x for x in gc.get_objects() if type(x) is Recorded]
-    return {getattr(x, "__name__", "").strip("_") for x in found}  # a partial has no name
-
-
-def test_the_table_names_operations_and_recorded_functions() -> None:
-    assert set(REGISTRY) | recorded() >= LOW | IN_FLOAT32
-    assert not LOW & IN_FLOAT32
+    return [x for x in gc.get_objects() if type(x) is Recorded]
 
 
 def test_functions_whose_name_says_loss_or_norm_run_in_float32() -> None:
-    for name in recorded():
-        if name.endswith(("_loss", "_norm", "cross_entropy")):
-            assert policy(name) == "float32", name
+    for x in all_recorded():
+        if getattr(x, "__name__", "").endswith(
+            ("_loss", "_norm", "cross_entropy")
+        ):  # not a partial
+            assert x.autocast is Autocast.FLOAT32, x
+
+
+def test_an_operation_recorded_as_a_function_runs_as_it_declares() -> None:
+    x = wf.ones(3, dtype=wf.bfloat16)
+    with wf.autocast("cpu", dtype=wf.bfloat16):
+        assert recorded(ops.softplus)(x).dtype is float32
 
 
 @given(
@@ -57,29 +61,31 @@ def test_functions_whose_name_says_loss_or_norm_run_in_float32() -> None:
     st.sampled_from((bfloat16, float16)),
 )
 def test_types_of_inputs(name: str, given_: list[DType], low: DType) -> None:
-    found = input_dtypes(name, given_, low)
+    rule = declared(REGISTRY[name])
+    found = input_dtypes(rule, given_, low)
     assert len(found) == len(given_)
     floats = {d for d in given_ if d.is_floating}
     for before, after in zip(given_, found, strict=True):
         assert after.is_floating if before.is_floating else after is before
     after = {d for d in found if d.is_floating}
-    rule = policy(name)
-    if rule is None:
+    if rule is Autocast.KEPT:
         assert found == tuple(given_)
     elif floats:
         (to,) = after
         if float64 in floats:
             assert to is float64
-        elif rule == "low":
+        elif rule is Autocast.LOW:
             assert to is low
-        elif rule == "float32":
+        elif rule is Autocast.FLOAT32:
             assert to is float32
         else:
             assert to is (float32 if len(floats) > 1 else next(iter(floats)))
             assert RANK[to] >= max(RANK[d] for d in floats)
 
 
-@pytest.mark.parametrize("name", [name for name in sorted(REGISTRY) if policy(name)])
+@pytest.mark.parametrize(
+    "name", [n for n, op in sorted(REGISTRY.items()) if declared(op) is not Autocast.KEPT]
+)
 def test_every_operation_takes_what_it_is_cast_to(name: str) -> None:
     """With its inputs in half precision, cast as the policy says, an operation's rules hold."""
     op = REGISTRY[name]
@@ -92,28 +98,28 @@ def test_every_operation_takes_what_it_is_cast_to(name: str) -> None:
         xs = [
             ops.placeholder(dtype=d, shape=a.shape) for d, a in zip(types, case.inputs, strict=True)
         ]
-        y = op.all(*cast_inputs(name, xs, bfloat16), **case.attrs)
+        y = op.all(*cast_inputs(op, xs, bfloat16), **case.attrs)
     assert y
 
 
 def test_low_means_half_precision_or_nothing() -> None:
     with pytest.raises(DTypeError, match="autocast: expected bfloat16 or float16, got float32"):
-        input_dtypes("matmul", [float32], float32)
+        input_dtypes(Autocast.LOW, [float32], float32)
 
 
 def test_bare_numbers_and_integers_stay() -> None:
     with Graph().as_default():
         x = ops.placeholder(dtype=bfloat16, shape=(3,))
         i = ops.placeholder(dtype=int32, shape=(3,))
-        assert cast_inputs("multiply", (x, 0.5), bfloat16) == (x, 0.5)
-        assert cast_inputs("add", (i, 1), bfloat16) == (i, 1)
+        assert cast_inputs(ops.multiply, (x, 0.5), bfloat16) == (x, 0.5)
+        assert cast_inputs(ops.add, (i, 1), bfloat16) == (i, 1)
         wide = ops.cast(x, dtype=float32)
-        (y, z) = cast_inputs("add", (x, wide), bfloat16)
+        (y, z) = cast_inputs(ops.add, (x, wide), bfloat16)
         assert (y.dtype, z) == (float32, wide)
 
 
 def cast_call(name: str, low: DType, *args: Any, **attrs: Any) -> Value:
-    return REGISTRY[name](*cast_inputs(name, args, low), **attrs)
+    return REGISTRY[name](*cast_inputs(REGISTRY[name], args, low), **attrs)
 
 
 @pytest.mark.parametrize("low", [bfloat16, float16], ids=str)

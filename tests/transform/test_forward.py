@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -20,7 +21,7 @@ from weft.passes.pipeline import optimise
 from weft.passes.specialise import specialise
 from weft.passes.step import Request
 from weft.runtime.engine import Function, State
-from weft.transform.forward import LINEAR, pushforward
+from weft.transform.forward import pushforward
 from weft.transform.gradient import dense, gradients
 from weft.transform.interpreter import evaluate
 from weft.transform.vmap import vmap
@@ -78,7 +79,8 @@ def check(function: Callable[..., Any], arrays: list[Any], step: float = 1e-6) -
 
 
 def test_a_wrong_tangent_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("weft.transform.forward.LINEAR", LINEAR | {"square"})
+    linear = replace(ops.square.facts, linear=True)
+    monkeypatch.setitem(REGISTRY, "square", replace(ops.square, facts=linear))
     with pytest.raises(AssertionError):
         check(lambda x: [ops.square(x)], [np.array([2.0])])
 

@@ -21,7 +21,9 @@ from weft.errors import DTypeError, GradientError, ShapeError, TracerError
 from weft.func.derivative import columns_of, rows_of
 from weft.func.level import is_inside
 from weft.func.tree import flatten, map_structure
-from weft.ops.base import at_user_line
+from weft.ops.array import broadcast_to
+from weft.ops.base import at_user_line, op_of
+from weft.ops.state import CONSTANT
 
 Function = Callable[..., Any]
 _F = TypeVar("_F", bound=Function)
@@ -168,8 +170,8 @@ def _is_zero(g: Any) -> bool:
     if g.lazy.array is not None:
         return not g.lazy.array.any()
     node = expand(structure_of([g.lazy])).outputs[0].node
-    node = node.inputs[0].node if node.op == "broadcast_to" else node
-    return node.op == "constant" and not node.attrs["value"].array.any()
+    node = node.inputs[0].node if op_of(node) is broadcast_to else node
+    return op_of(node) is CONSTANT and not node.attrs["value"].array.any()
 
 
 def _turned(found: Any) -> Any:

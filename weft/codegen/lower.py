@@ -27,6 +27,7 @@ from weft.codegen.target import Target
 from weft.errors import CompileError
 from weft.ir.node import Value
 from weft.ops.base import Opaque, op_of
+from weft.ops.state import CONSTANT
 from weft.passes.group import Group
 
 Family = Callable[[Group, Target], tuple[Launch, ...]]
@@ -55,9 +56,7 @@ FAMILIES: Final[dict[str, Family]] = {
     "lstm_sequence_grad": lstm_sequence_grad,
 }
 """Kernel families by the name that `Opaque` carries."""
-FOR_MANY: Final = frozenset(
-    ("matmul", "gather", "scatter", "flash_attention", "flash_attention_grad")
-)
+FOR_MANY: Final = frozenset({matmul, gather, scatter, flash_attention, flash_attention_grad})
 """Families whose kernels may have sizes that differ from run to run."""
 
 
@@ -91,7 +90,7 @@ def structure(group: Group) -> Hashable:
         for value in node.outputs:
             number[value] = len(number)
     # A kernel may hold the numbers of a constant that it reads, not only their type.
-    read = [v.node.attrs["value"] if v.node.op == "constant" else v.type for v in group.inputs]
+    read = [v.node.attrs["value"] if op_of(v.node) is CONSTANT else v.type for v in group.inputs]
     outputs = tuple([number[v] for v in group.outputs])
     lasting = tuple([v in group.lasting for v in group.inputs])
     cuts = len(group.before), len(group.nodes)
@@ -125,7 +124,7 @@ def _lower(group: Group, target: Target) -> tuple[Launch, ...]:
         family = FAMILIES.get(lowering.family)
         if family is None:
             raise CompileError(f"{first.describe()}: there is no kernel for {first.op}")
-        if lowering.family not in FOR_MANY and extents_of(group) is not None:
+        if family not in FOR_MANY and extents_of(group) is not None:
             raise CompileError(f"{first.describe()}: there is no kernel for more than one size")
         return family(group, target)
     return loops(group, target)

@@ -21,7 +21,9 @@ from weft.errors import GradientError
 from weft.ir.dtype import as_dtype
 from weft.ir.node import Node, Source, Value
 from weft.ir.shape import show
-from weft.ops.call import Subgraph
+from weft.ops.base import op_of
+from weft.ops.call import Subgraph, call
+from weft.ops.state import CONSTANT, placeholder
 from weft.transform.interpreter import evaluate_node
 
 GRADIENTS: Final = "gradients"
@@ -160,10 +162,10 @@ class Inspector:
 
     def _evaluated(self, node: Node, arrays: Sequence[Array], phase: str) -> Sequence[Array]:
         """The results of a node; of a call of a traced function it looks at what is inside."""
-        if node.op == "constant":
+        if op_of(node) is CONSTANT:
             return (node.attrs["value"].array,)
         phase = "backward" if GRADIENTS in node.name.split("/") else phase
-        function = node.attrs["function"] if node.op == "call" else None
+        function = node.attrs["function"] if op_of(node) is call else None
         if isinstance(function, Subgraph):
             values = dict(zip(function.inputs, arrays, strict=True))
             for inner in function.nodes:
@@ -197,7 +199,7 @@ def _needed(expanded: Expanded, fed: dict[Value, Array]) -> list[Node]:
     wanted = {v.node for v in expanded.outputs if v not in fed}
     order: list[Node] = []
     for node in reversed(expanded.graph.nodes):
-        if node in wanted and node.op != "placeholder":
+        if node in wanted and op_of(node) is not placeholder:
             order.append(node)
             wanted.update([v.node for v in node.inputs if v not in fed])
     return order[::-1]

@@ -18,6 +18,7 @@ from weft.errors import DTypeError, ShapeError
 from weft.ir.dtype import DType, bool_, complex128, float64
 from weft.ir.node import Value
 from weft.ops.base import at_user_line, catalogue, constant_of
+from weft.ops.fact import Autocast
 
 if TYPE_CHECKING:
     from weft.eager.tensor import Tensor
@@ -144,7 +145,7 @@ def _raised(x: Value, *, exponent: float) -> Value:
     return catalogue.power(x, exponent)
 
 
-_small_power: Final = recorded(_raised)
+_small_power: Final = recorded(_raised, autocast=Autocast.FLOAT32)
 
 
 def power(x: Any, exponent: Any) -> Tensor:

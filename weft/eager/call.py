@@ -16,8 +16,9 @@ from weft.eager.plan import Plan, function_plan, further_plans, intern, op_plan
 from weft.errors import DTypeError
 from weft.ir.dtype import DType, as_dtype, bool_, uint8
 from weft.ir.node import TensorType
-from weft.ops.autocast import input_dtypes, policy
+from weft.ops.autocast import declared, input_dtypes
 from weft.ops.base import REGISTRY, Op, at_user_line
+from weft.ops.fact import Autocast
 
 if TYPE_CHECKING:
     from weft.eager.tensor import Tensor
@@ -163,18 +164,18 @@ def converted(lazy: Lazy, dtype: DType) -> Lazy:
     return cast(lazy, dtype)
 
 
-def under_autocast(name: str, lazies: Sequence[Lazy]) -> Sequence[Lazy]:
-    """Inputs of the operation `name`, with the casts of mixed precision where that is on."""
+def under_autocast(op: Op, lazies: Sequence[Lazy]) -> Sequence[Lazy]:
+    """Inputs of an operation, with the casts of mixed precision where that is on."""
     low: DType | None = trace.now.autocast
-    if low is None or policy(name) is None:
+    if low is None:
         return lazies
-    wanted = input_dtypes(name, [x.type.dtype for x in lazies], low)
+    wanted = input_dtypes(declared(op), [x.type.dtype for x in lazies], low)
     return [cast(x, d) for x, d in zip(lazies, wanted, strict=True)]
 
 
 def record(op: Op, lazies: Sequence[Lazy], attrs: dict[str, Any]) -> tuple[Lazy, ...]:
     """Record a catalogue operation, with the casts of mixed precision where that is on."""
-    lazies = under_autocast(op.name, lazies)
+    lazies = under_autocast(op, lazies)
     plan = op_plan(op, [x.type for x in lazies], attrs)
     return trace.now.record(plan, tuple(lazies))
 
@@ -372,8 +373,12 @@ class Recorded:
     are static: hashable, and part of the program's structure.
     """
 
-    def __init__(self, function: Callable[..., Any], differentiable: bool, rows: bool) -> None:
+    def __init__(
+        self, function: Callable[..., Any], differentiable: bool, rows: bool,
+        autocast: Autocast | None = None,
+    ) -> None:  # fmt: skip
         functools.update_wrapper(self, function)
+        self.autocast = autocast or declared(function)
         self.function = function
         self.differentiable = differentiable
         self.rows = rows
@@ -402,10 +407,8 @@ class Recorded:
         return now.record(plan, tuple([x for x in lazies if x is not None]))
 
     def _cast(self, lazies: list[Lazy | None], low: DType) -> list[Lazy | None]:
-        name = self.function.__name__.strip("_")
-        if policy(name) is None:
-            return lazies
-        wanted = iter(input_dtypes(name, [x.type.dtype for x in lazies if x is not None], low))
+        given = [x.type.dtype for x in lazies if x is not None]
+        wanted = iter(input_dtypes(self.autocast, given, low))
         return [None if x is None else cast(x, next(wanted)) for x in lazies]
 
     def __call__(self, *xs: Any, **static: Any) -> Any:
@@ -433,14 +436,28 @@ def _with_gaps(function: Callable[..., Any], present: tuple[bool, ...]) -> Calla
 
 
 def recorded(
-    function: Callable[..., Any] | None = None, *, differentiable: bool = True, rows: bool = False
-) -> Any:
+    function: Callable[..., Any] | None = None, *, differentiable: bool = True, rows: bool = False,
+    autocast: Autocast | None = None, looks_up: bool = False,
+) -> Any:  # fmt: skip
     """Make a function of graph values (`weft.ops`) one of tensors, recorded as one call.
 
     Args:
         differentiable: whether gradients flow through it.
         rows: whether it takes row-sparse values (`weft.ops.RowSparse`) as they are.
+        autocast: in which type it runs while casts are automatic, if the function does not declare
+            it: the widest of its inputs' types, unless it says otherwise.
+        looks_up: whether it takes indices and a table, by which its gradient is row-sparse.
     """
     if function is None:
-        return lambda f: Recorded(f, differentiable, rows)
-    return Recorded(function, differentiable, rows)
+        return functools.partial(
+            recorded, differentiable=differentiable, rows=rows, autocast=autocast,
+            looks_up=looks_up,
+        )  # fmt: skip
+    if looks_up:
+        vars(function)["looks_up"] = True  # goes along where a plan is of a wrapped function
+    return Recorded(function, differentiable, rows, autocast)
+
+
+def looks_up(plan: Plan) -> bool:
+    """Whether it is a call of (indices, table, ...) whose gradient by the table is row-sparse."""
+    return bool(getattr(plan.called, "looks_up", False))

@@ -12,6 +12,7 @@ from weft.eager.family import of_bools, of_floats, of_one, rounding
 from weft.ir.dtype import bool_, int64
 from weft.ir.node import Value
 from weft.ops.base import REGISTRY, catalogue
+from weft.ops.fact import Autocast
 
 if TYPE_CHECKING:
     from weft.eager.tensor import Tensor
@@ -94,7 +95,7 @@ def frac(x: Any) -> Tensor:
     return subtract(x, trunc(x))
 
 
-@recorded
+@recorded(autocast=Autocast.FLOAT32)
 def _polygamma(x: Value, *, n: int) -> Value:
     return catalogue.polygamma(x, n=n)
 
@@ -104,7 +105,7 @@ def polygamma(n: int, x: Any) -> Tensor:
     return _polygamma.on(kind_of(x), *promoted(x, floats=True), n=n)
 
 
-@recorded
+@recorded(autocast=Autocast.FLOAT32)
 def _logit(x: Value, *, eps: float | None) -> Value:
     return ops.logit(x, eps)
 

@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 RESHAPE: Final = REGISTRY["reshape"]
 _BASIC: Final = (int, slice, type(None), type(Ellipsis))
 _ARRAY: Final = "array"  # stands for an index array in a key that is part of the structure
-UPDATES: Final = frozenset({pasted.__name__, with_row.__name__})
+UPDATES: Final = frozenset({pasted, with_row})
 MOST_UPDATES: Final = 8  # in a row, of a tensor that is not computed yet; then it is
 
 
@@ -412,7 +412,7 @@ def _updates(lazy: Lazy) -> int:
     """How many assignments in a row a value waits for, as far as they count."""
     count = 0
     while count < MOST_UPDATES and lazy.array is None and lazy.record is not None:
-        if lazy.tracked or trace.now.depth or lazy.record.plan.name not in UPDATES:
+        if lazy.tracked or trace.now.depth or lazy.record.plan.called not in UPDATES:
             break
         count += 1
         lazy = lazy.record.inputs[0]

@@ -29,6 +29,7 @@ from weft.ir import dtype as types
 from weft.ir.node import Value
 from weft.ir.shape import show
 from weft.ops.base import at_user_line, catalogue
+from weft.ops.fact import Autocast
 from weft.ops.rule import concrete
 
 if TYPE_CHECKING:
@@ -42,7 +43,7 @@ __all__ = [
 # Matrix products
 
 
-@recorded
+@recorded(autocast=Autocast.LOW)
 def _matmul(x: Value, w: Value) -> Value:
     """As `numpy.matmul`: vectors count as a row on the left, as a column on the right."""
     left, right = len(concrete(x)), len(concrete(w))
@@ -65,7 +66,7 @@ def _product(run: Recorded, like: Any, *xs: Any, **static: Any) -> Tensor:
     """A product of values of one type; of small integers by way of int64."""
     if not xs:
         raise ShapeError(f"einsum: expected at least one operand, got none{at_user_line()}")
-    lazies = under_autocast("matmul", promoted(*xs))
+    lazies = under_autocast(ops.matmul, promoted(*xs))
     kind = lazies[0].type.dtype
     if kind not in WIDE:
         return run.on(like, *lazies, **static)
@@ -155,7 +156,7 @@ def vdot(x: Any, other: Any) -> Tensor:
     return _product(_vecdot, kind_of(x, other), x, other, axis=0)
 
 
-@recorded
+@recorded(autocast=Autocast.LOW)
 def _added(c: Value, x: Value, y: Value, beta: Value, alpha: Value, *, summed: bool) -> Value:
     product = _matmul.function(x, y)
     if summed:
@@ -163,7 +164,7 @@ def _added(c: Value, x: Value, y: Value, beta: Value, alpha: Value, *, summed: b
     return beta * c + alpha * product
 
 
-@recorded
+@recorded(autocast=Autocast.LOW)
 def _plainly_added(c: Value, x: Value, y: Value, *, summed: bool) -> Value:
     product = _matmul.function(x, y)
     return c + (catalogue.sum(product, axes=(0,)) if summed else product)
@@ -248,12 +249,12 @@ def _cross(x: Value, y: Value, *, axis: int) -> Value:
     return ops.cross(x, y, axis)
 
 
-@recorded
+@recorded(autocast=Autocast.LOW)
 def _einsum(*xs: Value, spec: str) -> Value:
     return ops.einsum(spec, *xs)
 
 
-@recorded
+@recorded(autocast=Autocast.LOW)
 def _tensordot(x: Value, y: Value, *, axes: Any) -> Value:
     return ops.tensordot(x, y, axes)
 
@@ -394,7 +395,7 @@ CDIST_MODES: Final = (
 )  # fmt: skip
 
 
-@recorded
+@recorded(autocast=Autocast.FLOAT32)
 def _distances(x: Value, y: Value, *, p: float) -> Value:
     difference = catalogue.expand_dims(x, axis=-2) - catalogue.expand_dims(y, axis=-3)
     last = len(concrete(difference)) - 1

@@ -88,6 +88,11 @@ class Plan:
         self.kind = kind
         self.general: tuple[object, tuple[int, ...]] | None = None  # kind and sizes apart
 
+    @property
+    def called(self) -> Any:
+        """The operation or the function that is called; `None` where it is one of its kind."""
+        return None if self.kind is None else self.kind[0]
+
     def __repr__(self) -> str:
         return f"<Plan {self.name}>"
 

@@ -17,6 +17,7 @@ from weft.ir.dtype import as_dtype
 from weft.ir.node import Value
 from weft.ir.shape import known, show
 from weft.ops.base import REGISTRY, Op, at_user_line, catalogue, constant_of
+from weft.ops.fact import Autocast
 
 if TYPE_CHECKING:
     from weft.eager.tensor import Tensor
@@ -122,12 +123,12 @@ def mean(
     return _reduced(REGISTRY["mean"], floating(x, dtype), x, dims, keepdim or keepdims)
 
 
-@recorded
+@recorded(autocast=Autocast.FLOAT32)
 def _nansum(x: Value, *, axes: tuple[int, ...], keepdims: bool) -> Value:
     return ops.nansum(x, axes, keepdims)
 
 
-@recorded
+@recorded(autocast=Autocast.FLOAT32)
 def _nanmean(x: Value, *, axes: tuple[int, ...], keepdims: bool) -> Value:
     return ops.nanmean(x, axes, keepdims)
 

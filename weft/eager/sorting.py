@@ -20,6 +20,7 @@ from weft.ir import dtype as types
 from weft.ir.node import Value
 from weft.ir.shape import known
 from weft.ops.base import at_user_line, catalogue, constant_of
+from weft.ops.fact import Autocast
 from weft.ops.rule import concrete
 from weft.ops.slicing import cut
 
@@ -230,7 +231,7 @@ def _running(name: str, x: Any, dim: Any, dtype: Any = None) -> Tensor:
     return _accumulated.on(kind_of(x), lazy, name=name, axis=at)
 
 
-@recorded
+@recorded(autocast=Autocast.FLOAT32)
 def _accumulated(x: Value, *, name: str, axis: int) -> Value:
     return getattr(ops, name)(x, axis=axis) if x.shape else catalogue.identity(x)
 

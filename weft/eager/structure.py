@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import functools
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Final, NamedTuple
@@ -12,9 +11,9 @@ import numpy as np
 from weft.eager.lazy import Alias, Array, Lazy, Number, Record, refuse
 from weft.eager.plan import placeholders, settled
 from weft.ir.graph import Graph
-from weft.ir.node import Node, Value
+from weft.ir.node import Value
 from weft.ir.shape import known, size
-from weft.ops.base import catalogue
+from weft.ops.base import catalogue, op_of
 from weft.ops.sparse import RowSparse
 from weft.runtime.flight import land
 from weft.transform.gradient import Cotangent, dense
@@ -296,33 +295,17 @@ class _Memory:
         return dense(self.env[leaf]) if found is None else found
 
 
-# Nanoseconds that NumPy takes for an element: of a result, and of a product that is summed.
 ELEMENT_NS: Final = 1.0
-PRODUCT_NS: Final = {"matmul": 0.05, "conv": 0.3, "attention": 0.15}
+"""Nanoseconds that NumPy takes for an element of a result, besides what products take."""
 
 
 def interpreted_seconds(graph: Graph) -> float:
     """About how long the references take for a graph, without what a call of each costs."""
     total = 0.0
     for node in graph.nodes:
-        elements = sum([size(kind.shape) for kind in node.types])
-        total += elements * ELEMENT_NS
-        rate = _product_ns(node.op)
-        if rate:
-            total += elements * _summed(node) * rate
+        total += sum([size(kind.shape) for kind in node.types]) * ELEMENT_NS
+        work = op_of(node).facts.work
+        if work is not None:
+            shapes = [known(v.shape) for v in (*node.data_inputs, *node.outputs)]
+            total += work.products(*shapes, **{**op_of(node).attrs, **node.attrs}) * work.ns
     return total * 1e-9
-
-
-@functools.cache
-def _product_ns(op: str) -> float:
-    return PRODUCT_NS.get(op.partition("_")[0], 0.0)
-
-
-def _summed(node: Node) -> int:
-    """How many products make an element of a contraction's result, roughly."""
-    shapes = [known(v.shape) for v in node.data_inputs]
-    if node.op == "matmul":
-        return shapes[0][-2 if node.attrs.get("transpose_x") else -1]
-    if node.op.startswith("attention"):
-        return 2 * shapes[1][-2]
-    return size(shapes[1]) // max(shapes[1][-1], 1)

@@ -19,8 +19,9 @@ from weft.interrupt import Uninterrupted
 from weft.ir.graph import Graph, toposort
 from weft.ir.node import TensorType
 from weft.ir.shape import known
-from weft.ops.base import at_user_line, catalogue, constant_of
+from weft.ops.base import at_user_line, catalogue, constant_of, op_of
 from weft.ops.call import Subgraph, TracedBackward
+from weft.ops.state import placeholder
 from weft.transform.gradient import Cotangent, dense
 
 T = TypeVar("T")
@@ -196,7 +197,7 @@ def _closed(
             env.update(record.paired(found))
         results = tuple([dense(env[y]) for y in outputs])
         order = toposort(graph, [y.node for y in results])
-    nodes = tuple([n for n in order if n.op != "placeholder"])
+    nodes = tuple([n for n in order if op_of(n) is not placeholder])
     inputs = tuple([dense(env[x]) for x in (*arguments, *outside)])
     return Subgraph(inputs, results, nodes, len(outside)), tuple(outside)
 

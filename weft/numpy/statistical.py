@@ -17,6 +17,7 @@ from weft.numpy.convert import array_like, floats, hosted, typed
 from weft.numpy.elementwise import isnan
 from weft.numpy.manipulation import axis_within, concat, ravel
 from weft.ops.base import REGISTRY, at_user_line, catalogue, constant_of
+from weft.ops.fact import Autocast
 from weft.ops.rule import concrete
 
 if TYPE_CHECKING:
@@ -120,7 +121,7 @@ def _freedom(x: Value, axes: tuple[int, ...], free: float) -> Value:
     return constant_of(np.array(builtins.max(count - free, 0.0), x.dtype.real.numpy))
 
 
-@recorded
+@recorded(autocast=Autocast.FLOAT32)
 def _std(x: Value, *, axes: tuple[int, ...], keepdims: bool, free: float) -> Value:
     away = catalogue.abs(x - catalogue.mean(x, axes=axes, keepdims=True))
     size = catalogue.norm(away, axes=axes, keepdims=keepdims)

@@ -12,6 +12,7 @@ import numpy as np
 
 from weft.ops.base import Array, constant_of
 from weft.ops.compare import greater, less, logical_and, select
+from weft.ops.fact import CHEAP
 from weft.ops.maths import erf, exp, fast_erf, sigmoid, tanh
 from weft.ops.numeric import elementwise
 
@@ -39,6 +40,7 @@ def _relu6_vjp(g: Any, y: Any, x: Any) -> tuple[Any, ...]:
 relu = elementwise(
     "relu", lambda b, x: b.maximum(x, _zero(b, x)), lambda x: np.maximum(x, x.dtype.type(0)),
     lambda g, y, x: (_where_positive(g, y, constant_of(0, x.dtype)),), kinds="iuf",
+    facts=CHEAP,
 )  # fmt: skip
 relu6 = elementwise(
     "relu6", lambda b, x: b.minimum(b.maximum(x, _zero(b, x)), b.const(6, x.dtype)),

@@ -12,6 +12,7 @@ from weft.errors import ShapeError
 from weft.ir.node import Value
 from weft.ir.shape import Dim, Dims, Shape, compatible, normal_axes, normal_axis, show
 from weft.ops.base import Alias, Array, Case, Composite, Pull, at_user_line, catalogue, defop
+from weft.ops.fact import Autocast, Cost, Facts
 from weft.ops.knowledge import REQUIRED, UNKNOWN
 from weft.ops.numeric import widened
 from weft.ops.rule import (
@@ -96,6 +97,7 @@ reshape = defop(
     lower=Alias(),
     cases=_reshape_cases,
     partial=True,
+    facts=Facts(linear=True),
 )
 
 
@@ -116,6 +118,7 @@ expand_dims = defop(
     normal=front_new_axis,
     lower=Alias(),
     cases=lambda: [Case((count((2, 3)),), {"axis": a}) for a in (0, 2, -1, -3)],
+    facts=Facts(linear=True),
 )
 
 
@@ -153,6 +156,7 @@ squeeze = defop(
     normal=_squeeze_normal,
     lower=Alias(),
     cases=lambda: [Case((count((1, 3, 1)),), {"axes": a}) for a in (None, 0, (0, -1))],
+    facts=Facts(linear=True),
 )
 
 # transpose
@@ -213,6 +217,7 @@ transpose = defop(
     lower=Pull(_transpose_pull),
     cases=_transpose_cases,
     partial=True,
+    facts=Facts(linear=True),
 )
 
 # broadcast_to and its transpose, sum_to
@@ -261,6 +266,7 @@ broadcast_to = defop(
     lower=Pull(_broadcast_pull),
     cases=_broadcast_cases,
     partial=True,
+    facts=Facts(linear=True, cost=Cost.CHEAP),
 )
 
 
@@ -327,6 +333,7 @@ sum_to = defop(
     lower=Composite(_sum_to_expand),
     cases=_sum_to_cases,
     partial=True,
+    facts=Facts(autocast=Autocast.FLOAT32, linear=True),
 )
 
 # flip and tile
@@ -365,6 +372,7 @@ flip = defop(
     normal=_flip_normal,
     lower=Pull(_flip_pull),
     cases=_flip_cases,
+    facts=Facts(linear=True),
 )
 
 
@@ -419,4 +427,5 @@ tile = defop(
     lower=Pull(_tile_pull),
     cases=_tile_cases,
     partial=True,
+    facts=Facts(linear=True),
 )

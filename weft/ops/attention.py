@@ -20,13 +20,14 @@ from weft.errors import DTypeError, ShapeError
 from weft.ir import dtype as types
 from weft.ir.dtype import DType, as_dtype
 from weft.ir.node import Value
-from weft.ir.shape import Dims, Shape, broadcast, compatible, known, show
+from weft.ir.shape import Dims, Shape, broadcast, compatible, known, show, size
 from weft.ops import reduce
 from weft.ops.base import Array, Case, Composite, Opaque, catalogue, constant_of, defop
 from weft.ops.compare import equal, less_equal, select
 from weft.ops.contraction import matmul
 from weft.ops.convert import cast
 from weft.ops.creation import iota
+from weft.ops.fact import AS_GIVEN, Autocast, Facts, Sizes, Work
 from weft.ops.knowledge import REQUIRED
 from weft.ops.maths import exp, log
 from weft.ops.numeric import FLOATS, HALVES, draw
@@ -282,6 +283,11 @@ def _cases() -> Iterator[Case]:
     yield Case((q, draw((2, 4), types.float32, seed=2), v, blind), atol=1e-5)
 
 
+def _products(q: Sizes, k: Sizes, *rest: Sizes, **_: Any) -> float:
+    """Of both products, roughly: for each element of the outputs, the last two of `rest`."""
+    return 2.0 * k[-2] * (size(rest[-2]) + size(rest[-1]))
+
+
 attention = defop(
     "attention",
     inputs="q k v *mask",
@@ -295,6 +301,7 @@ attention = defop(
     cases=_cases,
     outputs=2,
     normal=_normal,
+    facts=Facts(autocast=Autocast.LOW, work=Work(_products, ns=0.15)),
 )
 """Attention of queries q (..., L, E) to keys k (..., S, E) and values v (..., S, Ev).
 
@@ -357,6 +364,7 @@ flash_attention = defop(
     lower=Opaque("flash_attention"),
     cases=_flash_cases,
     outputs=2,
+    facts=AS_GIVEN,
 )
 """`attention` by a kernel that keeps no matrix of scores."""
 
@@ -464,6 +472,7 @@ flash_attention_grad = defop(
     lower=Opaque("flash_attention_grad"),
     cases=_grad_cases,
     outputs=3,
+    facts=AS_GIVEN,
 )
 """Cotangents of q, k and v, from that of y, the logarithms of the sums that `flash_attention` gave,
 and what the cotangents of a row's weights share: sum(g * y) less the cotangent of the logarithm.

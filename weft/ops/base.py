@@ -16,14 +16,15 @@ The rules of an operation, all pure:
   A rule may use `shape.known(x.shape)`: where that raises, it is asked again when shapes are known.
 - `normal(*shapes, **attrs)` gives the attributes in the one form that passes and the code generator
   see, once shapes are known: axes as sorted numbers from 0, no defaults left to work out.
-- `lower` says how the operation becomes machine code: one of the classes in this file.
+- `lower` says how the operation becomes machine code: one of the classes of `weft.ops.lowering`.
+- `facts` are what passes, kernels and front ends have to know besides (`weft.ops.fact`).
 - `cases()` yields the examples that drive the catalogue tests.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Final, cast
 
 import numpy as np
@@ -33,7 +34,16 @@ from weft.ir.dtype import DType, as_dtype
 from weft.ir.graph import current_graph
 from weft.ir.node import Literal, Node, TensorType, Value, user_source
 from weft.ir.shape import Shape, is_static
+from weft.ops.fact import PLAIN, Autocast, Facts
 from weft.ops.knowledge import REQUIRED, freeze, is_complete, known_value, signature
+from weft.ops.lowering import Alias as Alias
+from weft.ops.lowering import Boundary as Boundary
+from weft.ops.lowering import Composite as Composite
+from weft.ops.lowering import Elementwise as Elementwise
+from weft.ops.lowering import Lowering as Lowering
+from weft.ops.lowering import Opaque as Opaque
+from weft.ops.lowering import Pull as Pull
+from weft.ops.lowering import Reduce as Reduce
 
 Array = np.ndarray[Any, Any]
 
@@ -51,69 +61,6 @@ def BY_EXPANSION(*_: Any, **__: Any) -> tuple[None, ...]:
 def as_given(*_: Shape, **attrs: Any) -> Mapping[str, Any]:
     """The `normal` rule of an operation whose attributes have one form only."""
     return attrs
-
-
-@dataclass(frozen=True)
-class Elementwise:
-    """`rule(b, *scalars, **attrs)` computes one element from one element of each input.
-
-    Inputs broadcast. `b` is the emitter of `weft.ops.emitter`.
-    """
-
-    rule: Callable[..., Any]
-
-
-@dataclass(frozen=True)
-class Pull:
-    """`rule(b, index, *inputs, **attrs)` computes the output element at `index`.
-
-    `index` is a tuple of `Index`; each input is a function from a tuple of `Index` or int to a
-    scalar, with `.shape` (concrete) and `.dtype`. Movement, iota and random bits are of this kind.
-    """
-
-    rule: Callable[..., Any]
-
-
-@dataclass(frozen=True)
-class Reduce:
-    """A reduction over `attrs["axes"]` with `attrs["keepdims"]`.
-
-    `combine` is `add`, `multiply`, `maximum` or `minimum`.
-    """
-
-    combine: str
-
-
-@dataclass(frozen=True)
-class Opaque:
-    """A kernel family of the code generator, by name (matmul, convolution, sort, ...).
-
-    `expand`, where there is one, says the same in other operations: a gradient `BY_EXPANSION`
-    goes through it.
-    """
-
-    family: str
-    expand: Callable[..., Any] | None = None
-
-
-@dataclass(frozen=True)
-class Alias:
-    """The output is the first input's memory seen with another shape (reshape, identity, read)."""
-
-
-@dataclass(frozen=True)
-class Boundary:
-    """Not computed: it comes from outside (placeholder, constant) or only orders others."""
-
-
-@dataclass(frozen=True)
-class Composite:
-    """`expand(*values, **attrs)` rewrites the operation in others, once shapes are concrete."""
-
-    expand: Callable[..., Any]
-
-
-Lowering = Elementwise | Pull | Reduce | Opaque | Alias | Boundary | Composite
 
 
 @dataclass(frozen=True)
@@ -146,6 +93,7 @@ class Op:
     literals: tuple[DType | None, ...] = ()  # types that bare numbers take, where declared
     normal: Callable[..., Mapping[str, Any]] = as_given
     fast: Callable[..., Any] | None = None
+    facts: Facts = PLAIN
     _plans: dict[Any, tuple[Mapping[str, Any], tuple[TensorType, ...]]] = field(
         default_factory=dict[Any, Any], init=False, repr=False
     )  # input types and attributes as given -> attributes and types of the node
@@ -326,6 +274,7 @@ def defop(
     partial: bool = False,
     normal: Callable[..., Mapping[str, Any]] = as_given,
     fast: Callable[..., Any] | None = None,
+    facts: Facts = PLAIN,
 ) -> Op:
     """Declare an operation and enter it in the registry.
 
@@ -336,18 +285,32 @@ def defop(
         attrs: attribute names with their defaults (`REQUIRED` where there is none).
 
     Raises:
-        GraphError: the name is taken.
+        GraphError: the name is taken, or a fact is missing.
     """
     if name in REGISTRY:
         raise GraphError(f"defop: {name!r} is declared twice")
     parts = [part.partition(":") for part in inputs.split()]
     literals = tuple(as_dtype(kind) if kind else None for _, _, kind in parts)
+    if facts.autocast is None:
+        facts = replace(facts, autocast=_usual_autocast(name, inputs, lower))
     op = Op(
         name, tuple(part[0] for part in parts), attrs or {}, dtype, shape, reference, vjp, lower,
-        cases, outputs, stateful, partial, literals, normal, fast,
+        cases, outputs, stateful, partial, literals, normal, fast, facts,
     )  # fmt: skip
     REGISTRY[name] = op
     return op
+
+
+def _usual_autocast(name: str, inputs: str, lower: Lowering) -> Autocast:
+    """What holds where nothing is said; raises where that may lose digits."""
+    if isinstance(lower, Reduce | Composite | Opaque):
+        raise GraphError(
+            f"defop: {name!r}: a {type(lower).__name__} may add up many terms: expected"
+            " facts=Facts(autocast=...), in which type it does while casts are automatic"
+        )
+    several = " " in inputs or "*" in inputs
+    alone = isinstance(lower, Alias | Boundary) or not several
+    return Autocast.KEPT if alone else Autocast.WIDEST
 
 
 class Catalogue:
@@ -376,6 +339,15 @@ def op_of(node: Node) -> Op:
         return REGISTRY[node.op]
     except KeyError:
         raise GraphError(f"{node.describe()}: the catalogue has no operation {node.op!r}") from None
+
+
+_NO_FAMILY: Final = Opaque("")
+
+
+def family_of(node: Node) -> Opaque:
+    """The kernel family of a node; one that can nothing where it has none."""
+    lower = op_of(node).lower
+    return lower if isinstance(lower, Opaque) else _NO_FAMILY
 
 
 def _shown(attrs: Mapping[str, Any]) -> str:

@@ -38,6 +38,7 @@ from weft.ops.base import (
     defop,
     op_of,
 )
+from weft.ops.fact import AS_GIVEN, Facts
 from weft.ops.knowledge import REQUIRED, operand_attribute
 from weft.ops.sample import count
 from weft.ops.sparse import RowSparse
@@ -424,6 +425,7 @@ call = defop(
     cases=_call_cases,
     outputs=-1,
     partial=True,
+    facts=AS_GIVEN,
 )
 """What a `Subgraph` computes from inputs of the types for which it was traced."""
 
@@ -443,6 +445,7 @@ barrier = defop(
     ],
     outputs=-1,
     partial=True,
+    facts=Facts(linear=True),
 )
 """Its inputs, seen by the compiler as computed anew, and only once all of them are there.
 

@@ -11,6 +11,7 @@ from weft.errors import DTypeError
 from weft.ir import dtype as types
 from weft.ir.dtype import DType
 from weft.ops.base import NO_GRADIENT, Array, Case, Elementwise, Op, constant_of, defop
+from weft.ops.fact import CHEAP, PLAIN, Cost, Facts
 from weft.ops.numeric import (
     FLOATS,
     INTEGERS,
@@ -25,15 +26,17 @@ from weft.ops.rule import broadcast_shape
 
 
 def _comparison(name: str, rule: Rule, reference: Rule, kinds: str = "iuf") -> Op:
-    return binary(name, rule, reference, NO_GRADIENT, kinds, dtype=to_bool(kinds), low=-2, high=2)
+    return binary(
+        name, rule, reference, NO_GRADIENT, kinds, dtype=to_bool(kinds), low=-2, high=2, facts=CHEAP
+    )
 
 
 def _test(name: str, rule: Rule, reference: Rule) -> Op:
     return elementwise(name, rule, reference, NO_GRADIENT, kinds="fc", dtype=to_bool("fc"))
 
 
-def _logic(name: str, rule: Rule, reference: Rule) -> Op:
-    return binary(name, rule, reference, NO_GRADIENT, "b")
+def _logic(name: str, rule: Rule, reference: Rule, facts: Facts = CHEAP) -> Op:
+    return binary(name, rule, reference, NO_GRADIENT, "b", facts=facts)
 
 
 equal = _comparison("equal", lambda b, x, y: b.equal(x, y), np.equal, "biufc")
@@ -54,9 +57,9 @@ isfinite = _test("isfinite", lambda b, x: b.less(b.abs(x), _infinity(b, x)), np.
 
 logical_and = _logic("logical_and", lambda b, x, y: b.bit_and(x, y), np.logical_and)
 logical_or = _logic("logical_or", lambda b, x, y: b.bit_or(x, y), np.logical_or)
-logical_xor = _logic("logical_xor", lambda b, x, y: b.bit_xor(x, y), np.logical_xor)
+logical_xor = _logic("logical_xor", lambda b, x, y: b.bit_xor(x, y), np.logical_xor, PLAIN)
 logical_not = elementwise(
-    "logical_not", lambda b, x: b.bit_not(x), np.logical_not, NO_GRADIENT, kinds="b"
+    "logical_not", lambda b, x: b.bit_not(x), np.logical_not, NO_GRADIENT, kinds="b", facts=CHEAP
 )
 
 _FEW: Final = 4096  # elements up to which the calls cost more than the branches of np.where
@@ -112,4 +115,5 @@ select = defop(
     cases=_select_cases,
     partial=True,
     fast=_fast_select,
+    facts=Facts(cost=Cost.CHEAP, fresh=True),
 )

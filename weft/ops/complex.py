@@ -20,6 +20,7 @@ from weft.ops.base import Case, Opaque, constant_of, defop
 from weft.ops.compare import equal, less, select
 from weft.ops.convert import cast
 from weft.ops.creation import zeros_like
+from weft.ops.fact import IN_WIDEST
 from weft.ops.maths import atan2
 from weft.ops.numeric import FLOATS, draw, elementwise, fitted
 from weft.ops.rule import arithmetic, broadcast_shape, floating
@@ -82,6 +83,7 @@ complex_of = defop(
     lower=Opaque("complex"),
     cases=_complex_cases,
     partial=True,
+    facts=IN_WIDEST,
 )
 """The complex numbers with these real and imaginary parts; of half precision, complex64."""
 

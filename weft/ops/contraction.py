@@ -11,8 +11,9 @@ import numpy as np
 from weft.errors import DTypeError, ShapeError
 from weft.ir import dtype as types
 from weft.ir.dtype import DType
-from weft.ir.shape import Shape, broadcast, show
+from weft.ir.shape import Shape, broadcast, show, size
 from weft.ops.base import Array, Case, Opaque, catalogue, defop
+from weft.ops.fact import Ability, Autocast, Facts, Sizes, Work
 from weft.ops.numeric import FLOATS, draw, fitted, widened
 from weft.ops.rule import same
 
@@ -101,6 +102,10 @@ def _cases() -> Iterator[Case]:
             yield Case((x, w), {"transpose_x": tx, "transpose_y": ty}, atol=1e-6 + bound)
 
 
+def _products(x: Sizes, w: Sizes, y: Sizes, transpose_x: bool, transpose_y: bool) -> float:
+    return 1.0 * size(y) * x[-2 if transpose_x else -1]
+
+
 matmul = defop(
     "matmul",
     inputs="x w",
@@ -109,7 +114,8 @@ matmul = defop(
     shape=_shape,
     reference=_reference,
     vjp=_vjp,
-    lower=Opaque("matmul"),
+    lower=Opaque("matmul", abilities=Ability.EPILOGUE),
     cases=_cases,
     fast=_fast,
+    facts=Facts(autocast=Autocast.LOW, cancels=True, fresh=True, work=Work(_products, ns=0.05)),
 )

@@ -11,6 +11,7 @@ from weft.errors import DTypeError
 from weft.ir import dtype as types
 from weft.ir.dtype import DTYPES, NAMED, DType, as_dtype
 from weft.ops.base import NO_GRADIENT, Array, Case, Elementwise, Op, catalogue, defop
+from weft.ops.fact import CHEAP
 from weft.ops.knowledge import REQUIRED
 from weft.ops.numeric import HALVES, Rule, binary, draw, elementwise
 from weft.ops.rule import same_shape
@@ -83,6 +84,7 @@ cast = defop(
     lower=Elementwise(lambda b, x, dtype: b.cast(x, dtype)),
     cases=_cast_cases,
     partial=True,
+    facts=CHEAP,
 )
 
 

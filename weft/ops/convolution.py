@@ -17,8 +17,9 @@ import numpy as np
 from weft.errors import ShapeError
 from weft.ir import dtype as types
 from weft.ir.dtype import DType
-from weft.ir.shape import Dims, Shape, compatible, known, show
+from weft.ir.shape import Dims, Shape, compatible, known, show, size
 from weft.ops.base import Array, Case, Opaque, defop
+from weft.ops.fact import Ability, Autocast, Facts, Sizes, Work
 from weft.ops.geometry import Geometry, geometry
 from weft.ops.knowledge import REQUIRED, UNKNOWN
 from weft.ops.numeric import FLOATS, draw
@@ -238,6 +239,23 @@ def _cases(kind: str) -> Iterator[Case]:
                 yield Case((x, g), {**attrs, "shape": w.shape}, atol=atol)
 
 
+# What kernels do besides, and how many products there are: as many a position as a filter has
+def _conv_products(x: Sizes, w: Sizes, y: Sizes, **_: Any) -> float:
+    return 1.0 * size(y) * size(w) / max(w[-1], 1)
+
+
+def _grad_input_products(g: Sizes, w: Sizes, x: Sizes, **_: Any) -> float:
+    return _conv_products(x, w, g)
+
+
+def _grad_weight_products(x: Sizes, g: Sizes, w: Sizes, **_: Any) -> float:
+    return _conv_products(x, w, g)
+
+
+def _facts(products: Callable[..., float]) -> Facts:
+    return Facts(autocast=Autocast.LOW, cancels=True, work=Work(products, ns=0.3))
+
+
 conv = defop(
     "conv",
     inputs="x w",
@@ -247,9 +265,12 @@ conv = defop(
     reference=_in_float64(_fast_conv),
     fast=_fast_conv,
     vjp=_conv_vjp,
-    lower=Opaque("conv"),
+    lower=Opaque(
+        "conv", abilities=Ability.EPILOGUE | Ability.SUMS | Ability.PROLOGUE | Ability.TURNS
+    ),
     cases=lambda: _cases("conv"),
     normal=lambda x, w, **attrs: _normal(x, w, attrs),
+    facts=_facts(_conv_products),
 )
 conv_grad_input = defop(
     "conv_grad_input",
@@ -260,10 +281,11 @@ conv_grad_input = defop(
     reference=_in_float64(_fast_grad_input),
     fast=_fast_grad_input,
     vjp=_grad_input_vjp,
-    lower=Opaque("conv_grad_input"),
+    lower=Opaque("conv_grad_input", abilities=Ability.EPILOGUE | Ability.SUMS | Ability.TURNS),
     cases=lambda: _cases("conv_grad_input"),
     normal=_grad_input_normal,
     partial=True,
+    facts=_facts(_grad_input_products),
 )
 conv_grad_weight = defop(
     "conv_grad_weight",
@@ -274,8 +296,9 @@ conv_grad_weight = defop(
     reference=_in_float64(_fast_grad_weight),
     fast=_fast_grad_weight,
     vjp=_grad_weight_vjp,
-    lower=Opaque("conv_grad_weight"),
+    lower=Opaque("conv_grad_weight", abilities=Ability.EPILOGUE | Ability.PROLOGUE),
     cases=lambda: _cases("conv_grad_weight"),
     normal=_grad_weight_normal,
     partial=True,
+    facts=_facts(_grad_weight_products),
 )

@@ -13,6 +13,7 @@ from weft.ir.dtype import DType, as_dtype, float32, int32, int64
 from weft.ir.node import Value
 from weft.ir.shape import Shape, normal_axis, show
 from weft.ops.base import NO_GRADIENT, Array, Case, Composite, Pull, catalogue, constant_of, defop
+from weft.ops.fact import AS_GIVEN, Facts
 from weft.ops.knowledge import REQUIRED, UNKNOWN
 from weft.ops.rule import (
     attribute_shape,
@@ -55,6 +56,7 @@ shape_of = defop(
     lower=_folded(tuple),
     cases=lambda: [Case((count((2, 3)),)), Case((count(()),), {"dtype": int64})],
     partial=True,
+    facts=AS_GIVEN,
 )
 
 size_of = defop(
@@ -68,6 +70,7 @@ size_of = defop(
     lower=_folded(math.prod),
     cases=lambda: [Case((count((2, 3)),))],
     partial=True,
+    facts=AS_GIVEN,
 )
 
 rank_of = defop(
@@ -81,6 +84,7 @@ rank_of = defop(
     lower=_folded(len),
     cases=lambda: [Case((count((2, 3)),))],
     partial=True,
+    facts=AS_GIVEN,
 )
 
 # Numbers in order
@@ -176,6 +180,7 @@ arange = defop(
         Case((), {"start": 3, "stop": 3}),
     ],
     partial=True,
+    facts=AS_GIVEN,
 )
 
 # one_hot
@@ -239,6 +244,7 @@ one_hot = defop(
     lower=Composite(_one_hot_expand),
     cases=_one_hot_cases,
     partial=True,
+    facts=AS_GIVEN,
 )
 
 # Parts of matrices
@@ -282,6 +288,7 @@ band_part = defop(
         *each_dtype((3, 5), lower=1, upper=0),
         *[Case((count((2, 5, 4)),), {"lower": a, "upper": b}) for a, b in ((None, 1), (-1, None))],
     ],
+    facts=Facts(linear=True),
 )
 """Keep entries at most `lower` below and `upper` above the diagonal; `None` keeps all of a side."""
 

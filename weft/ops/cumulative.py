@@ -14,6 +14,7 @@ from weft.ir.shape import Shape, normal_axis
 from weft.ops.array import axis_of
 from weft.ops.base import Array, Case, Op, Opaque, catalogue, defop
 from weft.ops.creation import iota
+from weft.ops.fact import AS_GIVEN, IN_FLOAT32, Autocast, Facts
 from weft.ops.numeric import draw, widened
 from weft.ops.rule import arithmetic, concrete, front_axis, numeric
 from weft.ops.sample import ARITHMETIC, NUMBERS
@@ -57,7 +58,9 @@ def _cases(finite: bool) -> Iterator[Case]:
     yield Case((np.linspace(0.5, 1.5, 67, dtype=np.float32),), {"axis": 0}, rtol=1e-5)
 
 
-def _cumulative(name: str, accumulate: Any, neutral: Any, vjp: Any) -> Op:
+def _cumulative(
+    name: str, combine: str, accumulate: Any, neutral: Any, vjp: Any, facts: Facts
+) -> Op:
     return defop(
         name,
         inputs="x",
@@ -67,8 +70,9 @@ def _cumulative(name: str, accumulate: Any, neutral: Any, vjp: Any) -> Op:
         reference=_reference(accumulate, neutral),
         vjp=vjp,
         normal=front_axis,
-        lower=Opaque("cumulative"),
+        lower=Opaque("cumulative", combine=combine),
         cases=lambda: _cases(name != "cummax"),
+        facts=facts,
     )
 
 
@@ -127,9 +131,12 @@ def _lowest(dtype: Any) -> Any:
     return -np.inf if dtype.kind == "f" else np.iinfo(dtype).min
 
 
-cumsum = _cumulative("cumsum", np.cumsum, lambda _: 0, _sum_vjp)
-cumprod = _cumulative("cumprod", np.cumprod, lambda _: 1, _prod_vjp)
-cummax = _cumulative("cummax", np.maximum.accumulate, _lowest, _max_vjp)
+cumsum = _cumulative(
+    "cumsum", "add", np.cumsum, lambda _: 0, _sum_vjp,
+    Facts(autocast=Autocast.FLOAT32, linear=True, cancels=True),
+)  # fmt: skip
+cumprod = _cumulative("cumprod", "multiply", np.cumprod, lambda _: 1, _prod_vjp, IN_FLOAT32)
+cummax = _cumulative("cummax", "maximum", np.maximum.accumulate, _lowest, _max_vjp, AS_GIVEN)
 """The largest so far; NaN stays. Where `exclusive`, the first is the lowest number of the type."""
 
 

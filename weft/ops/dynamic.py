@@ -16,6 +16,7 @@ from weft.ir.node import Value
 from weft.ir.shape import Dims, Shape, compatible, show
 from weft.ops.base import Array, Case, Pull, defop
 from weft.ops.creation import zeros_like
+from weft.ops.fact import Facts
 from weft.ops.knowledge import REQUIRED
 from weft.ops.rule import concrete, index_dtype
 from weft.ops.sample import ALL, count
@@ -93,6 +94,7 @@ dynamic_slice = defop(
     normal=_plain_sizes,
     lower=Pull(_slice_pull),
     cases=_slice_cases,
+    facts=Facts(linear=True),
 )
 """The part of `x` of shape `sizes` that begins at `start`, one position an axis."""
 
@@ -153,5 +155,6 @@ dynamic_update_slice = defop(
     vjp=_update_vjp,
     lower=Pull(_update_pull),
     cases=_update_cases,
+    facts=Facts(linear=True),
 )
 """`x` with the part that begins at `start` replaced by `update`."""

@@ -25,6 +25,7 @@ from weft.ops.compare import (
     not_equal,
     select,
 )  # fmt: skip
+from weft.ops.fact import CHEAP, IN_FLOAT32, Cost, Facts
 from weft.ops.maths import log
 from weft.ops.numeric import (
     FLOATS,
@@ -41,30 +42,34 @@ from weft.ops.numeric import (
 from weft.ops.rule import arithmetic, broadcast_shape, numeric, same_shape
 
 # Sums and products
-add = binary("add", lambda b, x, y: x + y, np.add, lambda g, z, x, y: (g, g), "iufc")
+add = binary(
+    "add", lambda b, x, y: x + y, np.add, lambda g, z, x, y: (g, g), "iufc",
+    facts=Facts(cost=Cost.CHEAP, cancels=True),
+)  # fmt: skip
 subtract = binary(
-    "subtract", lambda b, x, y: x - y, np.subtract, lambda g, z, x, y: (g, -g), "iufc"
-)
+    "subtract", lambda b, x, y: x - y, np.subtract, lambda g, z, x, y: (g, -g), "iufc",
+    facts=Facts(cost=Cost.CHEAP, cancels=True),
+)  # fmt: skip
 multiply = binary(
-    "multiply", lambda b, x, y: x * y, np.multiply, lambda g, z, x, y: (g * y, g * x), "iufc"
-)
+    "multiply", lambda b, x, y: x * y, np.multiply, lambda g, z, x, y: (g * y, g * x), "iufc",
+    facts=CHEAP,
+)  # fmt: skip
 divide = binary(
     "divide", lambda b, x, y: x / y, np.divide, lambda g, z, x, y: (g / y, -g * z / y), "fc",
     atol=1e-5,
 )  # fmt: skip
 negative = elementwise(
-    "negative", lambda b, x: -x, np.negative, lambda g, y, x: (-g,), kinds="iufc"
-)
+    "negative", lambda b, x: -x, np.negative, lambda g, y, x: (-g,), kinds="iufc",
+    facts=Facts(linear=True, cost=Cost.CHEAP),
+)  # fmt: skip
 square = elementwise(
-    "square", lambda b, x: x * x, np.square, lambda g, y, x: (g * 2 * x,), kinds="iufc"
-)
+    "square", lambda b, x: x * x, np.square, lambda g, y, x: (g * 2 * x,), kinds="iufc",
+    facts=CHEAP,
+)  # fmt: skip
 reciprocal = elementwise(
-    "reciprocal",
-    lambda b, x: 1.0 / x,
-    np.reciprocal,
-    lambda g, y, x: (-g * y * y,),
-    kinds="fc",
-)
+    "reciprocal", lambda b, x: 1.0 / x, np.reciprocal, lambda g, y, x: (-g * y * y,), kinds="fc",
+    facts=IN_FLOAT32,
+)  # fmt: skip
 
 
 def _sum_of(b: Any, first: Any, *rest: Any) -> Any:
@@ -97,6 +102,7 @@ add_n = defop(
     lower=Elementwise(_sum_of),
     cases=_add_n_cases,
     partial=True,
+    facts=Facts(cancels=True),
 )
 
 
@@ -156,6 +162,7 @@ power = binary(
     "power", lambda b, x, y: b.power(x, y), _power_reference, _power_vjp, "iufc",
     low=0.25, rtol=1e-5,
     specials=(0.0, 1.0, -1.0, 0.5, 2.0, -2.0, 3.0, -3.0, np.inf, -np.inf, np.nan),
+    facts=IN_FLOAT32,
 )  # fmt: skip
 
 
@@ -191,8 +198,9 @@ def _sign_vjp(g: Any, y: Any, x: Any) -> tuple[Any, ...]:
 
 
 abs = elementwise(
-    "abs", lambda b, x: b.abs(x), np.abs, _abs_vjp, kinds="iufc", dtype=_magnitude_dtype
-)
+    "abs", lambda b, x: b.abs(x), np.abs, _abs_vjp, kinds="iufc", dtype=_magnitude_dtype,
+    facts=CHEAP,
+)  # fmt: skip
 sign = elementwise("sign", _sign_rule, np.sign, _sign_vjp, kinds="iufc")
 """-1, 0 or 1; of a complex number, `x / abs(x)`, and 0 at 0."""
 floor = elementwise("floor", lambda b, x: b.floor(x), np.floor, flat)
@@ -204,10 +212,12 @@ round = elementwise("round", lambda b, x: b.round(x), np.rint, flat, kinds="fc")
 maximum = binary(
     "maximum", lambda b, x, y: b.maximum(x, y), np.maximum,
     lambda g, z, x, y: _to_winner(g, greater_equal(x, y)),
+    facts=CHEAP,
 )  # fmt: skip
 minimum = binary(
     "minimum", lambda b, x, y: b.minimum(x, y), np.minimum,
     lambda g, z, x, y: _to_winner(g, less_equal(x, y)),
+    facts=CHEAP,
 )  # fmt: skip
 
 

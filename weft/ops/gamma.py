@@ -18,6 +18,7 @@ from weft.errors import DTypeError
 from weft.ir.dtype import DType, float64
 from weft.ir.node import Value
 from weft.ops.base import Array, Case, Elementwise, constant_of, defop
+from weft.ops.fact import IN_FLOAT32
 from weft.ops.knowledge import REQUIRED
 from weft.ops.maths import erfc
 from weft.ops.numeric import FLOATS, draw
@@ -155,6 +156,7 @@ lgamma = defop(
     cases=lambda: _cases(),
     partial=True,
     fast=on_whole_arrays(_lgamma_rule),
+    facts=IN_FLOAT32,
 )
 """The logarithm of the absolute value of the gamma function."""
 
@@ -226,6 +228,7 @@ digamma = defop(
     cases=lambda: _cases(),
     partial=True,
     fast=on_whole_arrays(_digamma_rule),
+    facts=IN_FLOAT32,
 )
 """The derivative of `lgamma`."""
 
@@ -308,6 +311,7 @@ polygamma = defop(
     cases=_polygamma_cases,
     partial=True,
     fast=on_whole_arrays(_polygamma_rule),
+    facts=IN_FLOAT32,
 )
 """The `n`-th derivative of `digamma`, for `n` up to 20."""
 

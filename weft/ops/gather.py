@@ -26,6 +26,7 @@ from weft.ops.base import (
     defop,
 )
 from weft.ops.creation import full, iota
+from weft.ops.fact import Autocast, Facts
 from weft.ops.knowledge import REQUIRED
 from weft.ops.numeric import widened
 from weft.ops.rule import (
@@ -162,6 +163,7 @@ gather = defop(
     normal=front_axis,
     lower=Opaque("gather"),
     cases=_gather_cases,
+    facts=Facts(autocast=Autocast.WIDEST, linear=True),
 )
 
 # scatter_add: y = x, then y[indices[i...]] += updates[i...]
@@ -240,9 +242,10 @@ scatter_add = defop(
     shape=scatter_shape,
     reference=_scatter_reference,
     vjp=_scatter_vjp,
-    lower=Opaque("scatter"),
+    lower=Opaque("scatter", combine="add"),
     cases=_scatter_cases,
     fast=_fast_scatter,
+    facts=Facts(autocast=Autocast.WIDEST, linear=True, cancels=True),
 )
 
 # take_along_axis: y[.., i, ..] = x[.., indices[.., i, ..], ..], other axes side by side
@@ -302,6 +305,7 @@ take_along_axis = defop(
     normal=front_axis,
     lower=Composite(_take_expand),
     cases=_take_cases,
+    facts=Facts(autocast=Autocast.WIDEST, linear=True),
 )
 
 # gather_nd and scatter_nd: the last axis of indices holds whole positions
@@ -390,6 +394,7 @@ gather_nd = defop(
     vjp=BY_EXPANSION,
     lower=Composite(_gather_nd_expand),
     cases=_gather_nd_cases,
+    facts=Facts(autocast=Autocast.WIDEST, linear=True),
 )
 
 
@@ -445,4 +450,5 @@ scatter_nd = defop(
     lower=Composite(_scatter_nd_expand),
     cases=_scatter_nd_cases,
     partial=True,
+    facts=Facts(autocast=Autocast.WIDEST, linear=True),
 )

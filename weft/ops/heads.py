@@ -19,6 +19,7 @@ from weft.ir.node import Value
 from weft.ir.shape import Dims, Shape, compatible, known, show
 from weft.ops.attention import flash_attention, flash_attention_grad
 from weft.ops.base import BY_EXPANSION, Array, Case, Opaque, catalogue, defop
+from weft.ops.fact import AS_GIVEN
 from weft.ops.knowledge import REQUIRED
 from weft.ops.numeric import FLOATS, draw
 from weft.ops.slicing import cut
@@ -134,6 +135,7 @@ head_attention = defop(
     lower=Opaque("flash_attention", _expand),
     cases=_cases,
     outputs=2,
+    facts=AS_GIVEN,
 )
 """`flash_attention` of heads side by side: y (..., L, heads, Ev), sums (..., heads, L)."""
 
@@ -165,6 +167,7 @@ head_attention_grad = defop(
     vjp=BY_EXPANSION,
     lower=Opaque("flash_attention_grad", _grad_expand),
     cases=_grad_cases,
+    facts=AS_GIVEN,
 )
 """`flash_attention_grad` of heads side by side, as many queries as keys of one width: cotangents
 of q, k and v in one array (..., L, 3 * heads, E)."""

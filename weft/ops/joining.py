@@ -12,6 +12,7 @@ from weft.ir.node import Value
 from weft.ir.shape import Shape, merge, normal_axis, show
 from weft.ops.array import dimension
 from weft.ops.base import Array, Case, Composite, Pull, catalogue, defop
+from weft.ops.fact import Autocast, Facts
 from weft.ops.knowledge import REQUIRED, UNKNOWN
 from weft.ops.rule import add_dims, concrete, front_axis, front_new_axis, same
 from weft.ops.sample import ALL, count, each_dtype
@@ -95,6 +96,7 @@ concatenate = defop(
     lower=Pull(_concatenate_pull),
     cases=_concatenate_cases,
     partial=True,
+    facts=Facts(linear=True),
 )
 
 
@@ -131,6 +133,7 @@ stack = defop(
         + [Case((count(()), count(()), count(())))]
     ),
     partial=True,
+    facts=Facts(autocast=Autocast.WIDEST, linear=True),
 )
 
 # split, unstack
@@ -176,6 +179,7 @@ split = defop(
     ],
     outputs=-1,
     partial=True,
+    facts=Facts(autocast=Autocast.KEPT, linear=True),
 )
 
 
@@ -213,4 +217,5 @@ unstack = defop(
     ],
     outputs=-1,
     partial=True,
+    facts=Facts(autocast=Autocast.KEPT, linear=True),
 )

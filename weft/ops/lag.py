@@ -30,6 +30,7 @@ from weft.ir.node import TensorType, Value
 from weft.ir.shape import Dims, Shape, compatible, merge, show
 from weft.ops.base import NO_GRADIENT, Array, Case, Elementwise, Opaque, catalogue, defop, op_of
 from weft.ops.call import Subgraph, call, trace
+from weft.ops.fact import AS_GIVEN
 from weft.ops.gather import check_indices
 from weft.ops.knowledge import REQUIRED
 from weft.ops.rule import index_dtype
@@ -244,6 +245,7 @@ lag_gather = defop(
     vjp=NO_GRADIENT,
     lower=Opaque("lag_gather"),
     cases=_gather_cases,
+    facts=AS_GIVEN,
 )
 """Rows of the table of number `output`, after all steps up to `clock`."""
 
@@ -258,6 +260,7 @@ lag_update = defop(
     lower=Opaque("lag_update"),
     cases=_update_cases,
     outputs=-1,
+    facts=AS_GIVEN,
 )
 """`last` and the tables after step `clock`, whose gradient is `g` in the rows `indices`.
 

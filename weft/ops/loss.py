@@ -16,6 +16,7 @@ from weft.ops import reduce
 from weft.ops.base import Array, Case, Composite, catalogue, constant_of, defop
 from weft.ops.compare import equal, select
 from weft.ops.elementwise import multiply, square
+from weft.ops.fact import IN_FLOAT32
 from weft.ops.gather import check_indices
 from weft.ops.maths import exp, log, sigmoid
 from weft.ops.nn import log_softmax, softmax
@@ -101,6 +102,7 @@ softmax_cross_entropy = defop(
     lower=Composite(in_float32(_dense_expand)),
     cases=_dense_cases,
     partial=True,
+    facts=IN_FLOAT32,
 )
 
 
@@ -164,6 +166,7 @@ sparse_softmax_cross_entropy = defop(
     lower=Composite(in_float32(_sparse_expand)),
     cases=_sparse_cases,
     partial=True,
+    facts=IN_FLOAT32,
 )
 
 
@@ -173,15 +176,11 @@ def _binary_rule(b: Any, x: Any, z: Any) -> Any:
 
 
 sigmoid_cross_entropy = binary(
-    "sigmoid_cross_entropy",
-    _binary_rule,
-    lambda x, z: np.logaddexp(0, x).astype(x.dtype) - x * z,
-    lambda g, y, x, z: (g * (sigmoid(x) - z), -g * x),
-    "f",
-    specials=(0.0, -0.0, 1.0, -1.0, 30.0, -30.0, np.nan),
-    rtol=1e-5,
-    fast=lambda x, z: np.maximum(x, 0) - x * z + np.log1p(np.exp(-np.abs(x))),
-)
+    "sigmoid_cross_entropy", _binary_rule, lambda x, z: np.logaddexp(0, x).astype(x.dtype) - x * z,
+    lambda g, y, x, z: (g * (sigmoid(x) - z), -g * x), "f",
+    specials=(0.0, -0.0, 1.0, -1.0, 30.0, -30.0, np.nan), rtol=1e-5,
+    fast=lambda x, z: np.maximum(x, 0) - x * z + np.log1p(np.exp(-np.abs(x))), facts=IN_FLOAT32,
+)  # fmt: skip
 
 
 # l2_loss(x) = sum(x ** 2) / 2
@@ -207,4 +206,5 @@ l2_loss = defop(
     lower=Composite(in_float32(lambda x: multiply(reduce.sum(square(x)), 0.5))),
     cases=_l2_cases,
     partial=True,
+    facts=IN_FLOAT32,
 )

@@ -9,6 +9,7 @@ import numpy as np
 
 from weft.ir.node import Value
 from weft.ops.base import Array, catalogue, constant_of
+from weft.ops.fact import IN_FLOAT32
 from weft.ops.numeric import binary, elementwise
 
 _LN2: Final = math.log(2.0)
@@ -18,7 +19,9 @@ _ROUND: Final = (0.0, -0.0, 1.0, -2.5, 30.0, 1e-30, np.inf, -np.inf, np.nan)
 
 
 # Exponentials and logarithms
-exp = elementwise("exp", lambda b, x: b.exp(x), np.exp, lambda g, y, x: (g * y,), kinds="fc")
+exp = elementwise(
+    "exp", lambda b, x: b.exp(x), np.exp, lambda g, y, x: (g * y,), kinds="fc", facts=IN_FLOAT32
+)
 
 
 def _expm1_reference(x: Array) -> Array:
@@ -32,11 +35,13 @@ def _expm1_reference(x: Array) -> Array:
 
 
 expm1 = elementwise(
-    "expm1", lambda b, x: b.expm1(x), _expm1_reference, lambda g, y, x: (g * (y + 1),), kinds="fc"
-)
+    "expm1", lambda b, x: b.expm1(x), _expm1_reference, lambda g, y, x: (g * (y + 1),), kinds="fc",
+    facts=IN_FLOAT32,
+)  # fmt: skip
 log = elementwise(
-    "log", lambda b, x: b.log(x), np.log, lambda g, y, x: (g / x,), **_POSITIVE, kinds="fc"
-)
+    "log", lambda b, x: b.log(x), np.log, lambda g, y, x: (g / x,), **_POSITIVE, kinds="fc",
+    facts=IN_FLOAT32,
+)  # fmt: skip
 
 
 def _log1p_reference(x: Array) -> Any:
@@ -49,13 +54,9 @@ def _log1p_reference(x: Array) -> Any:
 
 
 log1p = elementwise(
-    "log1p",
-    lambda b, x: b.log1p(x),
-    _log1p_reference,
-    lambda g, y, x: (g / (x + 1),),
-    low=-0.75,
-    kinds="fc",
-)
+    "log1p", lambda b, x: b.log1p(x), _log1p_reference, lambda g, y, x: (g / (x + 1),), low=-0.75,
+    kinds="fc", facts=IN_FLOAT32,
+)  # fmt: skip
 
 
 def _sigmoid_of_complex(x: Array) -> Any:
@@ -86,6 +87,7 @@ softplus = elementwise(
     "softplus", _softplus_rule, lambda x: np.logaddexp(x, np.zeros_like(x)),
     lambda g, y, x: (g * sigmoid(x),),
     fast=lambda x: np.maximum(x, 0) + np.log1p(np.exp(-np.abs(x))),
+    facts=IN_FLOAT32,
 )  # fmt: skip
 
 # Roots
@@ -94,7 +96,7 @@ sqrt = elementwise(
 )
 rsqrt = elementwise(
     "rsqrt", lambda b, x: b.rsqrt(x), lambda x: 1 / np.sqrt(x),
-    lambda g, y, x: (g * -0.5 * y * y * y,), **_POSITIVE, kinds="fc")  # fmt: skip
+    lambda g, y, x: (g * -0.5 * y * y * y,), **_POSITIVE, kinds="fc", facts=IN_FLOAT32)  # fmt: skip
 
 # Circular functions
 sin = elementwise(
@@ -110,13 +112,13 @@ cos = elementwise(
 )
 tan = elementwise(
     "tan", lambda b, x: b.tan(x), np.tan, lambda g, y, x: (g * (y * y + 1),), low=-1.4, high=1.4,
-    specials=_ROUND, kinds="fc")  # fmt: skip
+    specials=_ROUND, kinds="fc", facts=IN_FLOAT32)  # fmt: skip
 asin = elementwise(
     "asin", lambda b, x: b.asin(x), np.arcsin, lambda g, y, x: (g * rsqrt(1 - x * x),), low=-0.9,
-    high=0.9, kinds="fc")  # fmt: skip
+    high=0.9, kinds="fc", facts=IN_FLOAT32)  # fmt: skip
 acos = elementwise(
     "acos", lambda b, x: b.acos(x), np.arccos, lambda g, y, x: (-g * rsqrt(1 - x * x),), low=-0.9,
-    high=0.9, kinds="fc")  # fmt: skip
+    high=0.9, kinds="fc", facts=IN_FLOAT32)  # fmt: skip
 atan = elementwise(
     "atan", lambda b, x: b.atan(x), np.arctan, lambda g, y, x: (g / (x * x + 1),), kinds="fc"
 )
@@ -137,11 +139,13 @@ atan2 = binary(
 
 # Hyperbolic functions
 sinh = elementwise(
-    "sinh", lambda b, x: b.sinh(x), np.sinh, lambda g, y, x: (g * cosh(x),), kinds="fc"
-)
+    "sinh", lambda b, x: b.sinh(x), np.sinh, lambda g, y, x: (g * cosh(x),), kinds="fc",
+    facts=IN_FLOAT32,
+)  # fmt: skip
 cosh = elementwise(
-    "cosh", lambda b, x: b.cosh(x), np.cosh, lambda g, y, x: (g * sinh(x),), kinds="fc"
-)
+    "cosh", lambda b, x: b.cosh(x), np.cosh, lambda g, y, x: (g * sinh(x),), kinds="fc",
+    facts=IN_FLOAT32,
+)  # fmt: skip
 tanh = elementwise(
     "tanh", lambda b, x: b.tanh(x), np.tanh, lambda g, y, x: (g * (1 - y * y),), kinds="fc"
 )
@@ -186,10 +190,12 @@ def _acosh_vjp(g: Any, y: Any, x: Any) -> tuple[Any, ...]:
     return (g * rsqrt(x * x - 1),)
 
 
-acosh = elementwise("acosh", _acosh_rule, np.arccosh, _acosh_vjp, low=1.25, kinds="fc")
+acosh = elementwise(
+    "acosh", _acosh_rule, np.arccosh, _acosh_vjp, low=1.25, kinds="fc", facts=IN_FLOAT32
+)
 atanh = elementwise(
     "atanh", _atanh_rule, np.arctanh, lambda g, y, x: (g / (1 - x * x),), low=-0.9, high=0.9,
-    rtol=4e-6, kinds="fc")  # fmt: skip
+    rtol=4e-6, kinds="fc", facts=IN_FLOAT32)  # fmt: skip
 
 
 # The error function

@@ -15,6 +15,7 @@ from weft.ir.shape import Dims, Shape, normal_axis, show
 from weft.ops.array import axis_of
 from weft.ops.base import Array, Case, Pull, at_user_line, catalogue, constant_of, defop
 from weft.ops.creation import full, iota
+from weft.ops.fact import Facts
 from weft.ops.gather import gather
 from weft.ops.knowledge import REQUIRED
 from weft.ops.rule import concrete, same
@@ -87,6 +88,7 @@ roll = defop(
     normal=_roll_normal,
     lower=Pull(_roll_pull),
     cases=_roll_cases,
+    facts=Facts(linear=True),
 )
 """Elements moved by `shifts` along `axes`; those that leave at one end come in at the other."""
 

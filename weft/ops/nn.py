@@ -18,6 +18,7 @@ from weft.ir.node import Value
 from weft.ir.shape import Dims, Shape, normal_axis
 from weft.ops import reduce
 from weft.ops.base import Array, Case, Composite, Elementwise, defop
+from weft.ops.fact import IN_FLOAT32
 from weft.ops.knowledge import REQUIRED
 from weft.ops.maths import exp, log
 from weft.ops.numeric import FLOATS, Rule, draw, fitted, special, widened
@@ -99,7 +100,7 @@ def _softmax(name: str, expand: Rule, fast: Rule, vjp: Rule) -> Any:
     return defop(
         name, inputs="x", attrs={"axis": -1}, dtype=floating, shape=_same_shape,
         reference=widened(reference), vjp=vjp, lower=Composite(in_float32(expand)),
-        cases=_softmax_cases, normal=_normal, fast=fast,
+        cases=_softmax_cases, normal=_normal, fast=fast, facts=IN_FLOAT32,
     )  # fmt: skip
 
 

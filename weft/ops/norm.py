@@ -8,6 +8,7 @@ from typing import Any, Final
 
 from weft.ir.node import Value
 from weft.ops.base import catalogue, constant_of
+from weft.ops.fact import Autocast, autocasting
 from weft.ops.factor import svdvals
 from weft.ops.matrix import dims
 
@@ -16,6 +17,7 @@ __all__ = ["matrix_norm", "vector_norm"]
 Reduction = Callable[..., Value]
 
 
+@autocasting(Autocast.FLOAT32)
 def vector_norm(x: Value, *, ord: float, axes: tuple[int, ...], keepdims: bool) -> Value:
     """`sum(abs(x) ** ord) ** (1 / ord)` over axes; 0 counts what is not 0."""
     how: dict[str, Any] = {"axes": axes, "keepdims": keepdims}
@@ -58,6 +60,7 @@ _OF_SUMS: Final[dict[Any, tuple[int, Reduction]]] = {
 MATRIX_NORMS: Final = ("fro", *_OF_SINGULAR, *_OF_SUMS)
 
 
+@autocasting(Autocast.FLOAT32)
 def matrix_norm(x: Value, *, ord: Any, axes: tuple[int, int], keepdims: bool) -> Value:
     """One of `MATRIX_NORMS` of the matrices whose rows and columns lie along `axes`."""
     if ord == "fro":

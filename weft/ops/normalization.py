@@ -18,6 +18,7 @@ from weft.ir.shape import Shape, compatible, known, show
 from weft.ops import reduce
 from weft.ops.base import BY_EXPANSION, Array, Case, Composite, Opaque, defop
 from weft.ops.creation import is_zeros
+from weft.ops.fact import AS_GIVEN, IN_FLOAT32, IN_WIDEST, Ability
 from weft.ops.maths import rsqrt
 from weft.ops.numeric import FLOATS, draw
 from weft.ops.rule import floating, sum_like
@@ -110,9 +111,10 @@ column_moments = defop(
     reference=_in_float64(_fast_column_moments),
     fast=_fast_column_moments,
     vjp=BY_EXPANSION,
-    lower=Opaque("column_moments", _column_moments_expand),
+    lower=Opaque("column_moments", _column_moments_expand, Ability.STATISTIC),
     cases=_column_moments_cases,
     outputs=2,
+    facts=AS_GIVEN,
 )
 """Mean and variance over all axes but the last, in one pass, exact however far from zero."""
 
@@ -174,6 +176,7 @@ batch_norm = defop(
     lower=Composite(in_float32(_batch_norm_expand)),
     cases=_cases_over(((6, 5), (2, 3, 4, 5), (9, 1), (2, 17, 33))),
     outputs=3,
+    facts=IN_FLOAT32,
 )
 
 
@@ -231,6 +234,7 @@ layer_norm = defop(
     vjp=_layer_norm_vjp,
     lower=Composite(in_float32(_layer_norm_expand)),
     cases=_cases_over(((3, 5), (2, 3, 17), (7,), (4, 130))),
+    facts=IN_FLOAT32,
 )
 
 
@@ -284,5 +288,6 @@ layer_norm_grad = defop(
     lower=Composite(in_float32(_layer_norm_grad_expand)),
     cases=_layer_norm_grad_cases,
     outputs=2,
+    facts=IN_WIDEST,
 )
 """Cotangents of x and scale from that of y, for `layer_norm`."""

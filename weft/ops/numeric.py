@@ -16,6 +16,7 @@ import numpy as np
 from weft.ir import dtype as types
 from weft.ir.dtype import DType, as_dtype
 from weft.ops.base import NO_GRADIENT, Array, Case, Elementwise, Op, defop
+from weft.ops.fact import PLAIN, Facts
 from weft.ops.rule import (
     arithmetic,
     bits,
@@ -177,6 +178,7 @@ def elementwise(
     specials: Sequence[float] = SPECIALS,
     variants: Sequence[Mapping[str, Any]] = (),
     fast: Rule | None = None,
+    facts: Facts = PLAIN,
     **options: Any,
 ) -> Op:
     """Declare an elementwise operation on one or two inputs of one type.
@@ -209,6 +211,7 @@ def elementwise(
         attrs=attrs,
         partial=True,
         fast=fast,
+        facts=facts,
     )
 
 

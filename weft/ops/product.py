@@ -8,6 +8,7 @@ from weft.ir.shape import show
 from weft.ops.array import axis_of
 from weft.ops.base import at_user_line, catalogue
 from weft.ops.einsum import tensordot
+from weft.ops.fact import Autocast, autocasting
 from weft.ops.movement import roll
 from weft.ops.rule import concrete
 
@@ -20,6 +21,7 @@ def outer(x: Value, y: Value) -> Value:
     return catalogue.multiply(column, row)
 
 
+@autocasting(Autocast.LOW)
 def inner(x: Value, y: Value) -> Value:
     """The sum of products over the last axes; the product where one is a scalar."""
     return tensordot(x, y, (-1, -1)) if x.rank and y.rank else catalogue.multiply(x, y)

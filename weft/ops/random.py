@@ -18,6 +18,7 @@ from weft.errors import DTypeError, ShapeError
 from weft.ir.dtype import DType, as_dtype, float32, float64, int32, uint32, uint64
 from weft.ir.node import Value
 from weft.ops.base import NO_GRADIENT, Array, Case, Pull, catalogue, constant_of, defop
+from weft.ops.fact import Cost, Facts
 from weft.ops.knowledge import REQUIRED
 from weft.ops.rule import attribute_shape, whole_shape
 from weft.ops.special import erfinv
@@ -148,6 +149,7 @@ random_bits = defop(
     lower=Pull(_bits_pull),
     cases=_bits_cases,
     partial=True,
+    facts=Facts(cost=Cost.EXPENSIVE),
 )
 """Uniform uint32 numbers. Element i of the flattened array, with q, w, l = i // 64, i % 64 // 16,
 i % 16, is word w of the block 16 * q + l; the block's counter is (block, step), each in two words.

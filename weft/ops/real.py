@@ -26,6 +26,7 @@ from weft.ops.compare import (
 )
 from weft.ops.complex import imag, real
 from weft.ops.elementwise import maximum, minimum, sign
+from weft.ops.fact import IN_FLOAT32, Autocast, autocasting
 from weft.ops.maths import log, log1p, sigmoid, sin
 from weft.ops.numeric import FLOATS, binary, draw, elementwise, fitted, special, to_bool
 from weft.ops.rule import broadcast_shape, floating
@@ -153,25 +154,16 @@ def _log10_rule(b: Any, x: Any) -> Any:
 
 
 log2 = elementwise(
-    "log2",
-    _log2_rule,
-    np.log2,
-    lambda g, y, x: (g / (x * math.log(2)),),
-    low=0.25,
-    high=4.0,
-    kinds="fc",
-)
+    "log2", _log2_rule, np.log2, lambda g, y, x: (g / (x * math.log(2)),), low=0.25, high=4.0,
+    kinds="fc", facts=IN_FLOAT32,
+)  # fmt: skip
 log10 = elementwise(
-    "log10",
-    _log10_rule,
-    np.log10,
-    lambda g, y, x: (g / (x * math.log(10)),),
-    low=0.25,
-    high=4.0,
-    kinds="fc",
-)
+    "log10", _log10_rule, np.log10, lambda g, y, x: (g / (x * math.log(10)),), low=0.25, high=4.0,
+    kinds="fc", facts=IN_FLOAT32,
+)  # fmt: skip
 
 
+@autocasting(Autocast.FLOAT32)
 def exp2(x: Value) -> Value:
     """2 to the power of each element."""
     return catalogue.power(constant_of(2, x.dtype), x)

@@ -23,6 +23,7 @@ from weft.ops.base import BY_EXPANSION, Array, Case, Opaque, catalogue, constant
 from weft.ops.contraction import matmul
 from weft.ops.creation import is_zeros
 from weft.ops.elementwise import multiply
+from weft.ops.fact import IN_FLOAT32
 from weft.ops.maths import tanh
 from weft.ops.numeric import draw
 from weft.ops.rule import floating
@@ -252,6 +253,7 @@ lstm_sequence = defop(
     lower=Opaque("lstm_sequence"),
     cases=_cases,
     outputs=3,
+    facts=IN_FLOAT32,
 )
 """A layer of long short-term memory.
 
@@ -273,6 +275,7 @@ lstm_sequence_grad = defop(
     lower=Opaque("lstm_sequence_grad", _expand_back),
     cases=_cases_back,
     outputs=3,
+    facts=IN_FLOAT32,
 )
 """Cotangents of z, h and c, from those of the outputs of `lstm_sequence` (that of the gates only
 where there is one), its inputs w and c, and its outputs cells and gates."""

@@ -17,6 +17,7 @@ from weft.ir.shape import Shape, is_static, known, normal_axes, show
 from weft.ops.base import NO_GRADIENT, Array, Case, Composite, Op, Reduce, catalogue, defop
 from weft.ops.compare import equal
 from weft.ops.convert import cast
+from weft.ops.fact import AS_GIVEN, IN_WIDEST, Autocast, Facts
 from weft.ops.numeric import Rule, draw, dtypes_of, special, widened
 from weft.ops.rule import (
     arithmetic,
@@ -91,7 +92,7 @@ def reduction_cases(kinds: str, low: float = -3, high: float = 3, empty: bool = 
 
 def _reduction(
     name: str, combine: str, ufunc: np.ufunc, vjp: Rule, kinds: str, shape: Rule = reduced_shape,
-    **options: Any,
+    *, facts: Facts, **options: Any,
 ) -> Op:  # fmt: skip
     dtype = {"iufc": arithmetic, "biuf": ordered, "b": boolean}[kinds]
 
@@ -105,7 +106,7 @@ def _reduction(
     return defop(
         name, inputs="x", dtype=dtype, shape=shape, reference=widened(run), vjp=vjp,
         lower=Reduce(combine), cases=reduction_cases(kinds, **options), attrs=REDUCTION,
-        normal=normal,
+        normal=normal, facts=facts,
     )  # fmt: skip
 
 
@@ -131,10 +132,14 @@ def _prod_vjp(g: Any, y: Any, x: Any, axes: Axes, keepdims: bool) -> tuple[Any, 
     return (spread(g, x, axes, keepdims) * catalogue.transpose(others, perm=back),)
 
 
-sum = _reduction("sum", "add", np.add, _sum_vjp, "iufc", empty=True)
+sum = _reduction(
+    "sum", "add", np.add, _sum_vjp, "iufc", empty=True,
+    facts=Facts(autocast=Autocast.FLOAT32, linear=True, cancels=True, fresh=True),
+)  # fmt: skip
 prod = _reduction(
     "prod", "multiply", np.multiply, _prod_vjp, "iufc",
     low=0.8, high=1.2, empty=True,
+    facts=Facts(autocast=Autocast.FLOAT32, fresh=True),
 )  # fmt: skip
 
 
@@ -158,8 +163,14 @@ def _extreme_vjp(g: Any, y: Any, x: Any, axes: Axes, keepdims: bool) -> tuple[An
     return (shared(g, y, x, axes, keepdims),)
 
 
-max = _reduction("max", "maximum", np.maximum, _extreme_vjp, "biuf", _not_empty)
-min = _reduction("min", "minimum", np.minimum, _extreme_vjp, "biuf", _not_empty)
+max = _reduction(
+    "max", "maximum", np.maximum, _extreme_vjp, "biuf", _not_empty,
+    facts=Facts(autocast=Autocast.KEPT, fresh=True),
+)  # fmt: skip
+min = _reduction(
+    "min", "minimum", np.minimum, _extreme_vjp, "biuf", _not_empty,
+    facts=Facts(autocast=Autocast.KEPT, fresh=True),
+)  # fmt: skip
 
 
 def _elected_shape(x: Shape, y: Shape, batch: int = 0) -> Shape:
@@ -194,9 +205,10 @@ elected = defop(
     "elected", inputs="x y", dtype=floating, shape=_elected_shape,
     reference=lambda x, y, batch: np.array(y), vjp=_elected_vjp, attrs={"batch": 0},
     lower=Composite(lambda x, y, batch: y), cases=_elected_cases,
+    facts=IN_WIDEST,
 )  # fmt: skip
 """`y`, one element of `x` (for each index of its first `batch` axes); all that equal it share the
 cotangent, NaN equalling NaN."""
 
-any = _reduction("any", "maximum", np.logical_or, NO_GRADIENT, "b", empty=True)
-all = _reduction("all", "minimum", np.logical_and, NO_GRADIENT, "b", empty=True)
+any = _reduction("any", "maximum", np.logical_or, NO_GRADIENT, "b", empty=True, facts=AS_GIVEN)
+all = _reduction("all", "minimum", np.logical_and, NO_GRADIENT, "b", empty=True, facts=AS_GIVEN)

@@ -17,6 +17,7 @@ from weft.ir.dtype import float32, float64
 from weft.ir.node import Value
 from weft.ir.shape import Shape, normal_axis, show
 from weft.ops.base import Array, Case, Pull, at_user_line, catalogue, constant_of, defop
+from weft.ops.fact import Facts
 from weft.ops.gather import gather
 from weft.ops.knowledge import REQUIRED
 from weft.ops.numeric import FLOATS, draw, widened
@@ -330,6 +331,7 @@ resample = defop(
     normal=front_axis,
     lower=Pull(_resample_pull),
     cases=_resample_cases,
+    facts=Facts(linear=True),
 )
 """An axis of `x` at `size` new places: see `interpolate`, of which this is one axis."""
 

@@ -16,6 +16,7 @@ from weft.ir.dtype import DType, int32
 from weft.ir.node import Value
 from weft.ops.base import Array, Case, Op, Opaque, catalogue, constant_of, defop
 from weft.ops.creation import full, iota
+from weft.ops.fact import IN_WIDEST
 from weft.ops.gather import check_indices, gather, scatter_add, scatter_dtype, scatter_shape
 from weft.ops.numeric import widened
 from weft.ops.rule import arithmetic, concrete, numeric, same, shape_argument
@@ -116,7 +117,9 @@ def _cases(dtypes: tuple[DType, ...]) -> Iterator[Case]:
     yield Case((count((4, 0)), indices[:, 0], count((3, 0))))
 
 
-def _scatter(name: str, combine: Callable[..., Array], vjp: Any, kind: Any = numeric) -> Op:
+def _scatter(
+    name: str, combine: str, both: Callable[..., Array], vjp: Any, kind: Any = numeric
+) -> Op:
     def dtype(x: DType, indices: DType, updates: DType) -> DType:
         return kind(scatter_dtype(x, indices, updates))
 
@@ -125,15 +128,16 @@ def _scatter(name: str, combine: Callable[..., Array], vjp: Any, kind: Any = num
         inputs="x indices:int32 updates",
         dtype=dtype,
         shape=scatter_shape,
-        reference=_in_order(combine),
+        reference=_in_order(both),
         vjp=vjp,
-        lower=Opaque("scatter"),
+        lower=Opaque("scatter", combine=combine),
         cases=lambda: _cases(ALL if kind is same else NUMBERS),
+        facts=IN_WIDEST,
     )
 
 
-scatter_set = _scatter("scatter_set", lambda old, new: new, _set_vjp, same)
+scatter_set = _scatter("scatter_set", "", lambda old, new: new, _set_vjp, same)
 """Rows of `x` replaced; where an index comes again, its last row stays."""
-scatter_multiply = _scatter("scatter_multiply", np.multiply, _multiply_vjp, arithmetic)
-scatter_max = _scatter("scatter_max", np.maximum, _extreme_vjp)
-scatter_min = _scatter("scatter_min", np.minimum, _extreme_vjp)
+scatter_multiply = _scatter("scatter_multiply", "multiply", np.multiply, _multiply_vjp, arithmetic)
+scatter_max = _scatter("scatter_max", "maximum", np.maximum, _extreme_vjp)
+scatter_min = _scatter("scatter_min", "minimum", np.minimum, _extreme_vjp)

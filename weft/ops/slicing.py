@@ -11,6 +11,7 @@ from weft.errors import ShapeError
 from weft.ir.node import Value
 from weft.ir.shape import Dim, Dims, Shape, known, merge, show
 from weft.ops.base import BY_EXPANSION, Array, Case, Composite, Pull, catalogue, constant_of, defop
+from weft.ops.fact import Autocast, Facts
 from weft.ops.indexing import FIRST, LAST
 from weft.ops.knowledge import REQUIRED, UNKNOWN
 from weft.ops.rule import (
@@ -134,6 +135,7 @@ slice_ = defop(
     lower=Pull(_slice_pull),
     cases=_slice_cases,
     partial=True,
+    facts=Facts(linear=True),
 )
 
 
@@ -204,6 +206,7 @@ unslice = defop(
     lower=Pull(_unslice_pull),
     cases=_unslice_cases,
     partial=True,
+    facts=Facts(linear=True),
 )
 
 # slice_update
@@ -272,6 +275,7 @@ slice_update = defop(
     lower=Pull(_update_pull),
     cases=_update_cases,
     partial=True,
+    facts=Facts(autocast=Autocast.KEPT, linear=True),
 )
 """`x` with the elements that `slice` gives replaced by `update`, which broadcasts to them."""
 
@@ -339,6 +343,7 @@ pad = defop(
     lower=Pull(_pad_pull),
     cases=_pad_cases,
     partial=True,
+    facts=Facts(linear=True),
 )
 
 
@@ -406,6 +411,7 @@ mirror_pad = defop(
     lower=Composite(_mirror_expand),
     cases=_mirror_cases,
     partial=True,
+    facts=Facts(autocast=Autocast.KEPT, linear=True),
 )
 
 

@@ -17,6 +17,7 @@ from weft.ir.node import Value
 from weft.ir.shape import Shape, normal_axis, show
 from weft.ops.base import NO_GRADIENT, Array, Case, Composite, Opaque, catalogue, defop
 from weft.ops.creation import full, iota
+from weft.ops.fact import AS_GIVEN, IN_WIDEST
 from weft.ops.knowledge import REQUIRED
 from weft.ops.rule import concrete, front_axis, index_dtype
 from weft.ops.sample import ALL, count
@@ -90,6 +91,7 @@ sort = defop(
     lower=Opaque("sort"),
     cases=_sort_cases,
     outputs=2,
+    facts=AS_GIVEN,
 )
 """The elements in order, and (second output) their int32 positions before."""
 
@@ -162,6 +164,7 @@ top_k = defop(
     lower=Opaque("top_k"),
     cases=_top_k_cases,
     outputs=2,
+    facts=AS_GIVEN,
 )
 """The `k` largest of each row, largest first, and their int32 positions; ties by position."""
 
@@ -199,7 +202,7 @@ def _arg_cases() -> Iterator[Case]:
     yield Case((np.zeros((0, 2), np.float32),), {"axis": 1})
 
 
-def _arg_reduction(name: str, function: Any) -> Any:
+def _arg_reduction(name: str, combine: str, function: Any) -> Any:
     return defop(
         name,
         inputs="x",
@@ -209,13 +212,14 @@ def _arg_reduction(name: str, function: Any) -> Any:
         reference=_arg_reference(function),
         vjp=NO_GRADIENT,
         normal=front_axis,
-        lower=Opaque("argreduce"),
+        lower=Opaque("argreduce", combine=combine),
         cases=_arg_cases,
+        facts=AS_GIVEN,
     )
 
 
-argmax = _arg_reduction("argmax", np.argmax)
-argmin = _arg_reduction("argmin", np.argmin)
+argmax = _arg_reduction("argmax", "maximum", np.argmax)
+argmin = _arg_reduction("argmin", "minimum", np.argmin)
 
 # searchsorted
 
@@ -269,5 +273,6 @@ searchsorted = defop(
         if d is not bool_
         for side in ("left", "right")
     ],
+    facts=IN_WIDEST,
 )
 """Where each value would go in a sorted row, so that it stays sorted."""

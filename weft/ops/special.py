@@ -12,6 +12,7 @@ import numpy as np
 from weft.ir.dtype import float32, float64
 from weft.ir.node import Value
 from weft.ops.base import Array, Case, Elementwise, catalogue, defop
+from weft.ops.fact import IN_FLOAT32
 from weft.ops.numeric import FLOATS, draw, widened
 from weft.ops.rule import broadcast_shape, floating
 
@@ -147,4 +148,5 @@ erfinv = defop(
     cases=_erfinv_cases,
     partial=True,
     fast=_fast_erfinv,
+    facts=IN_FLOAT32,
 )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 
@@ -19,6 +19,7 @@ from weft.ir.dtype import DType, as_dtype, uint64
 from weft.ir.node import Literal, Value
 from weft.ir.shape import Shape, compatible, show
 from weft.ops.base import NO_GRADIENT, Alias, Array, Boundary, Case, Opaque, constant_of, defop
+from weft.ops.fact import AS_GIVEN, CHEAP, Facts
 from weft.ops.knowledge import REQUIRED
 from weft.ops.rule import attribute_shape, same, same_shape, scalar_shape, to_dtype
 
@@ -53,7 +54,7 @@ placeholder = defop(
 )
 
 
-defop(
+CONSTANT: Final = defop(
     "constant",
     inputs="",
     attrs={"value": REQUIRED},
@@ -63,6 +64,7 @@ defop(
     vjp=NO_GRADIENT,
     lower=Boundary(),
     cases=lambda: (Case((), {"value": Literal(np.arange(6.0).reshape(2, 3))}),),
+    facts=CHEAP,
 )
 
 
@@ -113,6 +115,7 @@ read = defop(
     cases=no_cases,
     stateful=True,
     partial=True,
+    facts=Facts(keeps_rows=True),
 )
 
 
@@ -177,6 +180,7 @@ identity = defop(
     lower=Alias(),
     cases=_passed_on,
     partial=True,
+    facts=Facts(keeps_rows=True),
 )
 
 stop_gradient = defop(
@@ -242,4 +246,5 @@ host_call = defop(
     outputs=-1,
     stateful=True,
     partial=True,
+    facts=AS_GIVEN,
 )

@@ -22,6 +22,7 @@ from weft.ops.base import Array, Case, Composite, Op, catalogue, constant_of, de
 from weft.ops.compare import equal, isfinite, select
 from weft.ops.convert import cast
 from weft.ops.elementwise import abs, divide, sign, square
+from weft.ops.fact import IN_FLOAT32, Autocast, Facts
 from weft.ops.maths import exp, log, sqrt
 from weft.ops.numeric import HALVES, Rule, widened
 from weft.ops.reduce import REDUCTION, Axes, count, kept, normal, reduction_cases, shared, spread
@@ -48,7 +49,7 @@ def in_float32(expand: Rule) -> Rule:
 def _composite(
     name: str, expand: Rule, reference: Rule, vjp: Rule, *, shape: Rule = reduced_shape,
     attrs: Mapping[str, Any] | None = None, variants: Sequence[Mapping[str, Any]] = (),
-    dtype: Rule = floating,
+    dtype: Rule = floating, facts: Facts = IN_FLOAT32,
 ) -> Op:  # fmt: skip
     def cases() -> Iterator[Case]:
         yield from reduction_cases("f" if dtype is floating else "fc", empty=True)()
@@ -63,6 +64,7 @@ def _composite(
         name, inputs="x", dtype=dtype, shape=shape, reference=widened(run), vjp=vjp,
         lower=Composite(in_float32(expand)), cases=cases,
         attrs={**REDUCTION, **(attrs or {})}, normal=normal, fast=reference,
+        facts=facts,
     )  # fmt: skip
 
 
@@ -87,7 +89,10 @@ def _mean_vjp(g: Any, y: Any, x: Any, axes: Axes, keepdims: bool) -> tuple[Any, 
     return (spread(g / float(count(x, axes)), x, axes, keepdims),)
 
 
-mean = _composite("mean", _mean_expand, _mean_reference, _mean_vjp, dtype=inexact)
+mean = _composite(
+    "mean", _mean_expand, _mean_reference, _mean_vjp, dtype=inexact,
+    facts=Facts(autocast=Autocast.FLOAT32, linear=True),
+)  # fmt: skip
 
 
 # variance(x) = sum((x - mean(x)) ** 2) / (n - ddof), in two passes

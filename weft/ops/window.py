@@ -19,6 +19,7 @@ from weft.ir.dtype import DType
 from weft.ir.shape import Dims, Shape, compatible, known, show
 from weft.ops.base import Array, Case, Opaque, Pull, defop
 from weft.ops.convolution import padded, taps
+from weft.ops.fact import AS_GIVEN, Autocast, Facts
 from weft.ops.geometry import Geometry, geometry
 from weft.ops.knowledge import REQUIRED, UNKNOWN
 from weft.ops.numeric import FLOATS, draw, widened
@@ -234,6 +235,7 @@ max_pool = defop(
     lower=Opaque("max_pool"),
     cases=lambda: _cases("max_pool"),
     normal=_normal,
+    facts=AS_GIVEN,
 )
 max_pool_grad = defop(
     "max_pool_grad",
@@ -246,6 +248,7 @@ max_pool_grad = defop(
     lower=Opaque("max_pool_grad"),
     cases=lambda: _cases("max_pool_grad"),
     normal=lambda x, g, **attrs: _normal(x, **attrs),
+    facts=Facts(autocast=Autocast.WIDEST, cancels=True),
 )
 max_pool_gather = defop(
     "max_pool_gather",
@@ -270,6 +273,7 @@ avg_pool = defop(
     lower=Opaque("avg_pool"),
     cases=lambda: _cases("avg_pool"),
     normal=_normal,
+    facts=Facts(autocast=Autocast.KEPT, cancels=True),
 )
 avg_pool_grad = defop(
     "avg_pool_grad",
@@ -283,4 +287,5 @@ avg_pool_grad = defop(
     cases=lambda: _cases("avg_pool_grad"),
     partial=True,
     normal=lambda g, *, shape, **attrs: {"shape": shape, **_normal(shape, **attrs)},
+    facts=Facts(autocast=Autocast.KEPT, cancels=True),
 )

@@ -13,8 +13,9 @@ from typing import Any, Final
 import numpy as np
 
 from weft.eager.api import Tensor
-from weft.eager.call import Recorded, leaf, number, wrap
+from weft.eager.call import Recorded, leaf, looks_up, number, wrap
 from weft.eager.lazy import Lazy, Record, begun, entry, next_serial, trace
+from weft.eager.settling import rows_of
 from weft.ir.dtype import float32, int32
 from weft.ir.node import Value
 from weft.ir.shape import known, size
@@ -28,8 +29,6 @@ Flags = tuple[tuple[str, Any], ...]
 
 LARGE: Final = 1 << 20
 """Elements from which a table's whole update costs more than keeping account of its rows."""
-_LOOKUPS: Final = frozenset({"embedding", "bag_of_rows", "bags_by_offset"})
-"""Recorded calls of (indices, table, ...) whose gradient by the table is row-sparse."""
 
 
 @functools.lru_cache(maxsize=256)
@@ -64,7 +63,7 @@ def lookups(g: Lazy) -> dict[Lazy, int]:
         for i, x in enumerate(record.inputs):
             if x.leaf is None:
                 stack.append(x.record if x.tracked else None)
-            elif i == 1 and record.plan.name in _LOOKUPS:
+            elif i == 1 and looks_up(record.plan):
                 found[x] = found.get(x, 0) + size(record.inputs[0].type.shape)
             else:
                 others.add(x)
@@ -78,7 +77,7 @@ def looked_up(p: Lazy, g: Lazy, found: dict[Record | None, dict[Lazy, int]]) -> 
         found: what `lookups` gave for other parameters.
     """
     record = g.record
-    if record is not None and record.plan.name == "rows_of":  # computed, and still rows
+    if record is not None and record.plan.called is rows_of:  # computed, and still rows
         return size(record.inputs[0].type.shape)
     if record not in found:
         found[record] = lookups(g)

@@ -12,21 +12,18 @@ from dataclasses import dataclass, field, replace
 
 from weft.ir.node import Node, Value
 from weft.ir.shape import Shape, known, size
-from weft.ops.base import Alias, Boundary, Elementwise, Opaque, Pull, Reduce, op_of
+from weft.ops.base import Alias, Boundary, Elementwise, Opaque, Pull, Reduce, family_of, op_of
+from weft.ops.fact import Ability, Cost
+from weft.ops.reduce import sum as sum_
+from weft.ops.state import CONSTANT
 from weft.passes.group import MOST_INPUTS, MOST_NODES, Group, gathers
 from weft.passes.meet import meet
 from weft.passes.pair import pair
 from weft.passes.recompute import recompute
 from weft.passes.step import Step
 
-# Kernels whose store accepts more arithmetic.
-EPILOGUE_FAMILIES = frozenset({"matmul", "conv", "conv_grad_input", "conv_grad_weight"})
-# Those that also add up, column by column, what they store.
-SUMMING_FAMILIES = frozenset({"conv", "conv_grad_input"})
 # Movement of movement is recomputed at most this deep.
 MOST_FLOATING = 4
-# Pulls that cost too much to compute again in every reader.
-EXPENSIVE_PULLS = frozenset({"random_bits"})
 
 
 @dataclass(frozen=True)
@@ -89,10 +86,10 @@ class _Fuser:
     def visit(self, position: int, node: Node) -> None:
         """Place one node."""
         self.position[node] = position
-        lower = op_of(node).lower
-        match lower:
+        op = op_of(node)
+        match op.lower:
             case Boundary():
-                if node.op == "constant" and size(node.types[0].shape) == 1:
+                if op is CONSTANT and size(node.types[0].shape) == 1:
                     self.floating[node] = 0
             case Alias():
                 self._alias(node)
@@ -111,7 +108,7 @@ class _Fuser:
                 self._opaque(node)
 
     def _floats(self, node: Node) -> bool:
-        if not self.enabled or node.op in EXPENSIVE_PULLS:
+        if not self.enabled or op_of(node).facts.cost is Cost.EXPENSIVE:
             return False
         depth = max((self.floating.get(v.node, 0) for v in node.inputs), default=0)
         return depth < MOST_FLOATING
@@ -121,7 +118,7 @@ class _Fuser:
     def _materialise(self, value: Value) -> None:
         """Make sure that a floating value is in memory: a constant is, others get a group."""
         node = value.node
-        if self.floating.pop(node, None) is not None and node.op != "constant":
+        if self.floating.pop(node, None) is not None and op_of(node) is not CONSTANT:
             # Closed at once: groups that come before a later joiner may already read the value.
             self._start(node, value.shape).open = False
 
@@ -273,11 +270,11 @@ class _Fuser:
         """Whether `node` gathers from columns what the kernel of `host` can while it stores."""
         (value,) = node.inputs
         product = next(iter(host.nodes))
-        lower = op_of(product).lower
-        if not (host.open and isinstance(lower, Opaque) and lower.family in SUMMING_FAMILIES):
+        if not (host.open and Ability.SUMS in family_of(product).abilities):
             return False
         columns = tuple(range(len(known(value.shape)) - 1))
-        if node.op != "column_moments" and (node.op != "sum" or node.attrs["axes"] != columns):
+        added = op_of(node) is sum_ and node.attrs["axes"] == columns
+        if not added and Ability.STATISTIC not in family_of(node).abilities:
             return False
         wide = value.dtype.size == 8
         alike = value.dtype.is_floating and wide == (product.types[0].dtype.size == 8)
@@ -306,9 +303,7 @@ class _Fuser:
         for value in node.inputs:
             self._materialise(self._root(value))
         group = self._start(node, node.types[0].shape if node.types else (), opaque=True)
-        lower = op_of(node).lower
-        family = lower.family if isinstance(lower, Opaque) else ""
-        if family not in EPILOGUE_FAMILIES or len(node.types) != 1:
+        if Ability.EPILOGUE not in family_of(node).abilities or len(node.types) != 1:
             group.open = False
 
     # -- results

@@ -5,7 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from weft.ir.node import Node, Value
-from weft.ops.base import Reduce, op_of
+from weft.ops.base import Reduce, family_of, op_of
+from weft.ops.fact import Ability
+from weft.ops.state import CONSTANT
 
 LONGEST_NAME = 6  # operations
 # More than this and a group's kernel runs out of registers and compiles slowly.
@@ -15,7 +17,7 @@ MOST_INPUTS = 20
 
 def gathers(node: Node) -> bool:
     """Whether a node is a statistic that the kernel of a product may take while it stores."""
-    return isinstance(op_of(node).lower, Reduce) or node.op == "column_moments"
+    return isinstance(op_of(node).lower, Reduce) or Ability.STATISTIC in family_of(node).abilities
 
 
 @dataclass(frozen=True, eq=False)
@@ -73,7 +75,7 @@ class Group:
     @property
     def name(self) -> str:
         """A name for people: the operations in order, the middle of many left out."""
-        ops = [node.op for node in self.nodes if node.op != "constant"] or ["constant"]
+        ops = [n.op for n in self.nodes if op_of(n) is not CONSTANT] or [CONSTANT.name]
         if len(ops) > LONGEST_NAME:
             ops = [*ops[: LONGEST_NAME - 2], f"{len(ops) - LONGEST_NAME + 1}more", ops[-1]]
         return "_".join(ops)

@@ -11,7 +11,10 @@ from collections.abc import Sequence
 
 from weft.ir.node import Node, Value
 from weft.ir.shape import known
+from weft.ops.array import transpose
+from weft.ops.base import op_of
 from weft.ops.heads import head_attention, head_attention_grad, heads_of, turned
+from weft.ops.slicing import slice_
 
 
 def heads_in_place(node: Node) -> Sequence[Value] | None:
@@ -48,11 +51,11 @@ def _beside(x: Value) -> tuple[Value, int] | None:
     rank = len(known(x.shape))
     node = x.node
     swap = (*range(rank - 3), rank - 2, rank - 3, rank - 1)
-    if rank < 3 or node.op != "transpose" or node.attrs["perm"] != swap:
+    if rank < 3 or op_of(node) is not transpose or node.attrs["perm"] != swap:
         return None
     source = node.inputs[0]
     cut = source.node
-    if cut.op != "slice" or {*cut.attrs["strides"]} != {1}:
+    if op_of(cut) is not slice_ or {*cut.attrs["strides"]} != {1}:
         return source, 0
     whole, part = known(cut.inputs[0].shape), known(source.shape)
     if whole[:-2] != part[:-2] or whole[-1] != part[-1]:

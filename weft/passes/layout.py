@@ -14,7 +14,10 @@ from typing import Any, Final
 from weft.ir.graph import Graph, rewrite
 from weft.ir.node import Node, Value
 from weft.ir.shape import known, size
+from weft.ops.array import broadcast_to, flip, reshape, transpose
 from weft.ops.base import REGISTRY, Elementwise, Reduce, op_of
+from weft.ops.call import barrier
+from weft.ops.joining import concatenate
 from weft.passes.step import Step
 
 SMALL: Final = 8
@@ -32,7 +35,7 @@ def layout(step: Step) -> Step:
 
 def _to_first(value: Value) -> Perm | None:
     """The permutation by which a value is an image brought to channels first, if it is."""
-    if value.node.op != "transpose":
+    if op_of(value.node) is not transpose:
         return None
     perm: Perm = value.node.attrs["perm"]
     rank = len(perm)
@@ -49,7 +52,7 @@ def _sink(node: Node, out: Graph) -> Sequence[Value] | None:
             found = _elementwise(node, perm)
         elif isinstance(lower, Reduce):
             found = _reduce(node, perm)
-        elif node.op == "barrier":
+        elif op_of(node) is barrier:
             return _barrier(node)
         else:
             found = RULES[node.op](node, perm) if node.op in RULES else None
@@ -58,7 +61,7 @@ def _sink(node: Node, out: Graph) -> Sequence[Value] | None:
 
 def _outside(value: Value, perm: Perm) -> Value:
     order = perm == tuple(range(len(perm)))
-    return value if order else REGISTRY["transpose"](value, perm=perm)
+    return value if order else transpose(value, perm=perm)
 
 
 def _inner(items: Sequence[Any], perm: Perm) -> tuple[Any, ...]:
@@ -77,16 +80,16 @@ def _before(value: Value, perm: Perm, most: int) -> Value | None:
     shape = (1,) * (len(perm) - len(known(value.shape))) + known(value.shape)
     if sum(d != 1 for d in shape) <= 1:  # it keeps its order
         return value if size(shape) == 1 else _reshaped(value, _inner(shape, perm))
-    if value.node.op == "broadcast_to":
+    if op_of(value.node) is broadcast_to:
         narrow = _before(value.node.inputs[0], perm, most)
-        return narrow and REGISTRY["broadcast_to"](narrow, shape=_inner(shape, perm))
+        return narrow and broadcast_to(narrow, shape=_inner(shape, perm))
     if size(shape) > most:
         return None
-    return REGISTRY["transpose"](_reshaped(value, shape), perm=_inner(range(len(perm)), perm))
+    return transpose(_reshaped(value, shape), perm=_inner(range(len(perm)), perm))
 
 
 def _reshaped(value: Value, shape: tuple[int, ...]) -> Value:
-    return value if value.shape == shape else REGISTRY["reshape"](value, shape=shape)
+    return value if value.shape == shape else reshape(value, shape=shape)
 
 
 def _elementwise(node: Node, perm: Perm) -> Value | None:
@@ -115,7 +118,7 @@ def _barrier(node: Node) -> list[Value]:
     """Every input crosses as it was before its transpose."""
     perms = [_to_first(v) for v in node.inputs]
     inside = [v.node.inputs[0] if p else v for v, p in zip(node.inputs, perms, strict=True)]
-    held = REGISTRY["barrier"].all(*inside)
+    held = barrier.all(*inside)
     return [_outside(v, p) if p else v for v, p in zip(held, perms, strict=True)]
 
 
@@ -129,14 +132,14 @@ def _broadcast(node: Node, perm: Perm) -> Value | None:
     if len(shape) != len(perm):
         return None
     x = node.inputs[0].node.inputs[0]
-    return _outside(REGISTRY["broadcast_to"](x, shape=_inner(shape, perm)), perm)
+    return _outside(broadcast_to(x, shape=_inner(shape, perm)), perm)
 
 
 def _concatenate(node: Node, perm: Perm) -> Value | None:
     inside = [_before(v, perm, 0) for v in node.inputs]
     if None in inside:
         return None
-    return _outside(REGISTRY["concatenate"](*inside, axis=perm[node.attrs["axis"]]), perm)
+    return _outside(concatenate(*inside, axis=perm[node.attrs["axis"]]), perm)
 
 
 def _movement(*per_axis: str) -> Callable[[Node, Perm], Value]:
@@ -154,7 +157,7 @@ def _movement(*per_axis: str) -> Callable[[Node, Perm], Value]:
 
 def _flip(node: Node, perm: Perm) -> Value:
     axes = tuple(sorted(perm[axis] for axis in node.attrs["axes"]))
-    return _outside(REGISTRY["flip"](node.inputs[0].node.inputs[0], axes=axes), perm)
+    return _outside(flip(node.inputs[0].node.inputs[0], axes=axes), perm)
 
 
 # With t a transpose to channels first and x' what gives x by t:

@@ -15,6 +15,7 @@ from typing import Final
 from weft.ir.node import Node, Value
 from weft.ir.shape import Shape, known, size
 from weft.ops.base import Elementwise, Opaque, Pull, Reduce, op_of
+from weft.ops.contraction import matmul
 from weft.passes.group import MOST_INPUTS, MOST_NODES, Group
 from weft.passes.pair import joined
 
@@ -64,7 +65,7 @@ def _reads(host: Group, arrays: Sequence[Value], guest: Group) -> bool:
     """Whether a group reads all the arrays place by place, and may compute more."""
     product = isinstance(op_of(host.nodes[0]).lower, Opaque)
     rest = host.nodes[1:] if product else host.nodes
-    if host.before or host.beside or (product and host.nodes[0].op != "matmul"):
+    if host.before or host.beside or (product and op_of(host.nodes[0]) is not matmul):
         return False
     if not rest or not all(_goes_along(n, arrays[0].shape) for n in rest):
         return False

@@ -13,6 +13,8 @@ from typing import Final
 
 from weft.ir.node import Node, Value
 from weft.ir.shape import known, size
+from weft.ops.base import op_of
+from weft.ops.convolution import conv_grad_input, conv_grad_weight
 from weft.passes.group import Group
 
 FEWEST: Final = 16
@@ -31,11 +33,11 @@ def pair(groups: Sequence[Group], aliases: Mapping[Value, Value]) -> tuple[Group
         groups: in an order that respects data, which is kept.
         aliases: a view -> the value whose memory it shares.
     """
-    by_weights = {_key(g.nodes[0], 1): g for g in groups if g.nodes[0].op == "conv_grad_weight"}
+    by_weights = {_key(g.nodes[0], 1): g for g in groups if op_of(g.nodes[0]) is conv_grad_weight}
     found = list(groups)
     for group in groups:
         node = group.nodes[0]
-        if node.op == "conv_grad_input" and _is_depthwise(node):
+        if op_of(node) is conv_grad_input and _is_depthwise(node):
             other = by_weights.get(_key(node, 0))
             if other is not None and known(other.nodes[0].outputs[0].shape) == _weights(node):
                 found = joined(found, group, other, _both(group, other), aliases)
@@ -44,7 +46,7 @@ def pair(groups: Sequence[Group], aliases: Mapping[Value, Value]) -> tuple[Group
 
 def _key(node: Node, cotangent: int) -> tuple[object, ...]:
     """What both gradients have in common."""
-    image = node.outputs[0] if node.op == "conv_grad_input" else node.inputs[0]
+    image = node.outputs[0] if op_of(node) is conv_grad_input else node.inputs[0]
     return (node.inputs[cotangent], image.shape, *(node.attrs[name] for name in SHARED))
 
 

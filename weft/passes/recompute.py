@@ -18,7 +18,11 @@ from typing import Final
 
 from weft.ir.node import Node, Value
 from weft.ir.shape import known, size
-from weft.ops.base import Elementwise, Opaque, Reduce, op_of
+from weft.ops.array import transpose
+from weft.ops.base import Elementwise, Opaque, Reduce, family_of, op_of
+from weft.ops.convolution import conv, conv_grad_weight
+from weft.ops.fact import Ability, Cost
+from weft.ops.state import variable
 from weft.passes.group import MOST_INPUTS, MOST_NODES, Group
 
 LEAST_BYTES: Final = 1 << 16
@@ -27,17 +31,6 @@ SMALL: Final = 16
 """A value so many times smaller costs nothing to read."""
 LONGEST: Final = 8
 """Most steps that are taken again."""
-CHEAP: Final = frozenset({
-    "abs", "add", "cast", "equal", "greater", "greater_equal", "less", "less_equal", "logical_and",
-    "logical_not", "logical_or", "maximum", "minimum", "multiply", "negative", "not_equal", "relu",
-    "select", "square", "subtract",
-})  # fmt: skip
-"""Steps of a cycle or two."""
-READS: Final = frozenset({"conv", "conv_grad_weight"})
-"""Products that take steps while they read their first operand: those of one tap, and depthwise
-ones. Both gradients of a depthwise one, side by side, do so with their cotangent, too."""
-MULTIPLY: Final = frozenset({"conv", "conv_grad_input"})
-"""Products that copy their weights as they like them, whichever way these lie."""
 PLANES: Final = 4
 """Most channels of an NCHW image that a convolution puts side by side while it copies its block."""
 FEWEST: Final = 32
@@ -112,7 +105,7 @@ class _Draft:
                 return False
             if not any(value in node.inputs for node in rest):
                 return True
-        return value.node.op != "transpose" and self._takes(rest, value)
+        return op_of(value.node) is not transpose and self._takes(rest, value)
 
     @staticmethod
     def _takes(nodes: Sequence[Node], value: Value) -> bool:
@@ -209,16 +202,17 @@ def _trace(
     in_memory = value in home.outputs or node not in home.nodes
     if value is not root and in_memory:
         large = _bytes(value) * SMALL > _bytes(root)
-        if node.op == "variable" and large and not _is_matrix(root):
+        if op_of(node) is variable and large and not _is_matrix(root):
             return False  # an update wants to overwrite it
         sources[value] = None
         return True
     if node in steps:
         return True
-    lower = op_of(node).lower
-    cheap = node.op in CHEAP and isinstance(lower, Elementwise) and value.shape == root.shape
+    op = op_of(node)
+    whole = value.shape == root.shape or not isinstance(op.lower, Elementwise)
+    cheap = op.facts.cost is Cost.CHEAP and whole
     moved = value is root and (_is_image(value) or _is_matrix(value))
-    if node.op not in ("constant", "broadcast_to") and not cheap and not moved:
+    if not cheap and not moved:
         return False
     if len(steps) >= LONGEST:
         return False
@@ -233,17 +227,21 @@ def _read_through(products: Sequence[Node], value: Value, sources: Iterable[Valu
     node, *beside = products
     if _is_matrix(value):
         apart = node.inputs[0] is not value is node.inputs[1]
-        return apart and node.op in MULTIPLY and node.attrs["groups"] == 1
+        return apart and Ability.TURNS in family_of(node).abilities and node.attrs["groups"] == 1
     if beside and value in node.inputs:
         x, g = beside[0].inputs
         return g is value and value not in (x, node.inputs[1]) and _alike(value, sources)
     node = products[-1]
-    if node.op not in READS or node.inputs[0] is not value or node.inputs[1] is value:
+    if (
+        Ability.PROLOGUE not in family_of(node).abilities
+        or node.inputs[0] is not value
+        or node.inputs[1] is value
+    ):
         return False
-    weights = node.outputs[0] if node.op == "conv_grad_weight" else node.inputs[1]
+    weights = node.outputs[0] if op_of(node) is conv_grad_weight else node.inputs[1]
     *taps, channels, columns = known(weights.shape)
     if _is_image(value):
-        single = node.op == "conv" and node.attrs["groups"] == 1 < size(tuple(taps))
+        single = op_of(node) is conv and node.attrs["groups"] == 1 < size(tuple(taps))
         return single and list(sources) == list(value.node.inputs)
     one = size(tuple(taps)) == node.attrs["groups"] == 1 and channels >= FEWEST
     apart = channels == 1 < node.attrs["groups"] == columns
@@ -263,7 +261,7 @@ def _alike(value: Value, sources: Iterable[Value]) -> bool:
 
 def _is_matrix(value: Value) -> bool:
     """Whether it is the weights of one tap, the output's channels last: a matrix transposed."""
-    if value.node.op != "transpose" or len(known(value.shape)) < 3:
+    if op_of(value.node) is not transpose or len(known(value.shape)) < 3:
         return False
     order = (*range(2, len(known(value.shape))), 1, 0)
     return value.node.attrs["perm"] == order and size(known(value.shape)[:-2]) == 1
@@ -271,7 +269,7 @@ def _is_matrix(value: Value) -> bool:
 
 def _is_image(value: Value) -> bool:
     """Whether it is a few planes, put side by side: what a first layer reads."""
-    if value.node.op != "transpose" or value.dtype.name != "float32":
+    if op_of(value.node) is not transpose or value.dtype.name != "float32":
         return False
     rank = len(known(value.shape))
     planes = (0, *range(2, rank), 1)

@@ -21,8 +21,12 @@ from typing import Final
 from weft.ir.graph import Graph
 from weft.ir.node import Node, Value
 from weft.ir.shape import known, size
+from weft.ops.array import transpose
 from weft.ops.base import Alias, Boundary, Elementwise, Pull, op_of
-from weft.passes.fuse import EXPENSIVE_PULLS
+from weft.ops.compare import greater
+from weft.ops.contraction import matmul
+from weft.ops.convolution import conv_grad_input, conv_grad_weight
+from weft.ops.fact import Cost
 from weft.passes.step import Step
 
 LEAST_BYTES: Final = 1 << 20
@@ -36,12 +40,12 @@ LONGEST: Final = 8
 LEAST_WORK: Final = 100.0
 """Arithmetic of the late products per byte of the value: some 5 times the time of a copy."""
 
-GRADIENTS: Final = frozenset({"conv_grad_input", "conv_grad_weight"})
+GRADIENTS: Final = frozenset({conv_grad_input, conv_grad_weight})
 """Products of which a late operand may be computed again, as those of matrices."""
 CONVOLUTION: Final = 4.0
 """By how much their work counts more: images are the most memory of a network, and a residual
 block's output (ResNet-50: 1x1 from 256 to 64, 32 operations a byte) is a few passes away."""
-MASKS: Final = frozenset({"greater"})
+MASKS: Final = frozenset({greater})
 """What reads a value late beside the products at no cost: where ReLU let through."""
 
 
@@ -81,7 +85,7 @@ class _Finder:
         found: list[_Again] = []
         leaned_on: set[Value] = set()
         for node in reversed(self.graph.nodes):
-            if not (isinstance(op_of(node).lower, Elementwise) or node.op == "transpose"):
+            if not (isinstance(op_of(node).lower, Elementwise) or op_of(node) is transpose):
                 continue
             value = node.outputs[0]
             since = None if value in leaned_on else self._gap(value)
@@ -107,22 +111,20 @@ class _Finder:
 
     def _flops(self, node: Node) -> float:
         """Arithmetic of a product, behind views too; others had better find the value there."""
-        if isinstance(op_of(node).lower, Alias):
+        op = op_of(node)
+        if isinstance(op.lower, Alias):
             reads = self.readers.get(node.outputs[0], [])
             if reads and reads[-1] == len(self.graph.nodes):
                 return -math.inf
             return sum(self._flops(self.graph.nodes[i]) for i in reads)
-        if node.op in MASKS:
+        if op in MASKS:
             return 0.0
-        if node.op in GRADIENTS:  # of g (..., co), and w (..., co) is read or the result
-            shapes = [known(v.shape) for v in (*node.inputs[:2], node.outputs[0])]
-            weight = shapes[2] if node.op == "conv_grad_weight" else shapes[1]
-            g = shapes[1] if node.op == "conv_grad_weight" else shapes[0]
-            return 2.0 * size(g) * size(weight) / max(g[-1], 1) * CONVOLUTION
-        if node.op != "matmul":
+        if op is not matmul and op not in GRADIENTS:
             return -math.inf
-        x = known(node.inputs[0].shape)
-        return 2.0 * size(node.types[0].shape) * x[-2 if node.attrs["transpose_x"] else -1]
+        assert op.facts.work is not None
+        shapes = [known(v.shape) for v in (*node.inputs, *node.outputs)]
+        flops = 2.0 * op.facts.work.products(*shapes, **node.attrs)
+        return flops * CONVOLUTION if op in GRADIENTS else flops
 
     def _bridge(
         self, value: Value, root: Value, since: int, chain: dict[Node, None], leaves: set[Value]
@@ -133,10 +135,9 @@ class _Finder:
         if value is not root and self._lives(value, root, since):
             leaves.add(value)
             return True
-        lower, op = op_of(value.node).lower, value.node.op
-        again = isinstance(lower, Elementwise) or (
-            isinstance(lower, Pull) and op not in EXPENSIVE_PULLS
-        )
+        op = op_of(value.node)
+        movable = isinstance(op.lower, Elementwise | Pull)
+        again = movable and op.facts.cost is not Cost.EXPENSIVE
         if not again or len(chain) >= LONGEST:
             return False
         chain[value.node] = None

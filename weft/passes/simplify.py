@@ -16,8 +16,16 @@ from weft.errors import WeftError
 from weft.ir.graph import Graph, rewrite, toposort
 from weft.ir.node import Node, Value
 from weft.ir.shape import known, size
-from weft.ops.base import REGISTRY, Boundary, constant_of, op_of
-from weft.ops.slicing import cut
+from weft.ops.array import reshape, transpose
+from weft.ops.base import Boundary, constant_of, op_of
+from weft.ops.call import barrier
+from weft.ops.contraction import matmul
+from weft.ops.creation import iota
+from weft.ops.elementwise import square
+from weft.ops.joining import concatenate
+from weft.ops.lag import lag_gather, lag_update
+from weft.ops.slicing import cut, slice_, unslice
+from weft.ops.state import CONSTANT, placeholder
 from weft.passes.heads import gradient_in_place, heads_in_place
 from weft.passes.step import Step
 from weft.transform.interpreter import located
@@ -33,7 +41,7 @@ def prune(step: Step) -> Step:
     """Drop nodes that no output needs, and from barriers what nobody reads behind them."""
     keep = [step.graph.find(name) for name in step.feeds]  # feeds stay, used or not
     graph = _needed(step.graph, keep)
-    if any(node.op == "barrier" for node in graph.nodes):
+    if any(op_of(node) is barrier for node in graph.nodes):
         graph = _needed(_narrowed(graph), keep)
     return step.with_graph(graph)
 
@@ -48,18 +56,18 @@ def _narrowed(graph: Graph) -> Graph:
     """Barriers of only those inputs of which the output is read."""
     live = set(graph.outputs)
     for node in reversed(graph.nodes):
-        if node.op == "barrier":
+        if op_of(node) is barrier:
             live.update(x for x, y in zip(node.inputs, node.outputs, strict=True) if y in live)
         elif not live.isdisjoint(node.outputs):
             live.update(node.inputs)
-    read = {n.name: [y in live for y in n.outputs] for n in graph.nodes if n.op == "barrier"}
+    read = {n.name: [y in live for y in n.outputs] for n in graph.nodes if op_of(n) is barrier}
 
     def rule(node: Node, _: Graph) -> Sequence[Value] | None:
         wanted = read.get(node.name, [True])
         if all(wanted):
             return None
         kept = [x for x, w in zip(node.inputs, wanted, strict=True) if w]
-        outputs = iter(REGISTRY["barrier"].all(*kept))
+        outputs = iter(barrier.all(*kept))
         return [next(outputs) if w else x for x, w in zip(node.inputs, wanted, strict=True)]
 
     return rewrite(graph, rule)
@@ -72,7 +80,7 @@ def fold(step: Step) -> Step:
         op = op_of(node)
         if op.stateful or isinstance(op.lower, Boundary) or not node.inputs:
             return None
-        if any(v.node.op != "constant" for v in node.inputs):
+        if any(op_of(v.node) is not CONSTANT for v in node.inputs):
             return None
         if sum(size(kind.shape) for kind in node.types) > FOLD_LIMIT:
             return None
@@ -118,7 +126,7 @@ def cse(step: Step) -> Step:
     seen: dict[Any, Node] = {}
 
     def rule(node: Node, _: Graph) -> Sequence[Value] | None:
-        if op_of(node).stateful or node.op == "placeholder":
+        if op_of(node).stateful or op_of(node) is placeholder:
             return None
         key = (node.op, node.inputs, tuple(sorted(node.attrs.items())), node.types, node.regions)
         first = seen.setdefault(key, node)
@@ -128,7 +136,7 @@ def cse(step: Step) -> Step:
 
 
 def _is_constant(value: Value, number: float) -> bool:
-    if value.node.op != "constant":
+    if op_of(value.node) is not CONSTANT:
         return False
     array: np.ndarray[Any, Any] = value.node.attrs["value"].array
     if array.size != 1 or array.dtype.kind == "c":  # (inf + 0j) * (1 + 0j) is inf + nan j
@@ -175,9 +183,9 @@ def _twice(node: Node) -> Replacement:
 
 def _reshape_of_reshape(node: Node) -> Replacement:
     inner = node.inputs[0].node
-    if inner.op != "reshape":
+    if op_of(inner) is not reshape:
         return None
-    return REGISTRY["reshape"](inner.inputs[0], shape=node.types[0].shape)
+    return reshape(inner.inputs[0], shape=node.types[0].shape)
 
 
 def _reshape_of_slice(node: Node) -> Replacement:
@@ -187,7 +195,7 @@ def _reshape_of_slice(node: Node) -> Replacement:
     """
     part = node.inputs[0]
     inner, shape = part.node, known(node.types[0].shape)
-    if inner.op != "slice" or {*inner.attrs["strides"]} != {1} or len(shape) < 2:
+    if op_of(inner) is not slice_ or {*inner.attrs["strides"]} != {1} or len(shape) < 2:
         return None
     source, width = known(inner.inputs[0].shape), shape[-1]
     lead, first = source[:-1], inner.attrs["begin"][-1]
@@ -195,7 +203,7 @@ def _reshape_of_slice(node: Node) -> Replacement:
         return None
     if not width or source[-1] % width or first % width:
         return None
-    split = REGISTRY["reshape"](inner.inputs[0], shape=(*lead, source[-1] // width, width))
+    split = reshape(inner.inputs[0], shape=(*lead, source[-1] // width, width))
     return cut(split, len(shape) - 2, first // width, first // width + shape[-2])
 
 
@@ -203,7 +211,7 @@ def _concatenate_of_reshapes(node: Node) -> Replacement:
     """Heads that are merged and then joined: joined first, as the gradient of a slice of heads."""
     inner = [v.node for v in node.inputs]
     rank = len(known(node.types[0].shape))
-    if node.attrs["axis"] != rank - 1 or any([p.op != "reshape" for p in inner]):
+    if node.attrs["axis"] != rank - 1 or any([op_of(p) is not reshape for p in inner]):
         return None
     sources = [p.inputs[0] for p in inner]
     shapes = [known(v.shape) for v in sources]
@@ -214,14 +222,14 @@ def _concatenate_of_reshapes(node: Node) -> Replacement:
         return None
     joined = _slices_joined(sources, rank - 1)
     if joined is None:
-        joined = REGISTRY["concatenate"](*sources, axis=rank - 1)
-    return REGISTRY["reshape"](joined, shape=node.types[0].shape)
+        joined = concatenate(*sources, axis=rank - 1)
+    return reshape(joined, shape=node.types[0].shape)
 
 
 def _slices_joined(values: Sequence[Value], axis: int) -> Replacement:
     """The array whose slices along an axis `values` are, all of them in order."""
     parts = [v.node for v in values]
-    if any(p.op != "slice" or {*p.attrs["strides"]} != {1} for p in parts):
+    if any(op_of(p) is not slice_ or {*p.attrs["strides"]} != {1} for p in parts):
         return None
     whole = parts[0].inputs[0]
     shape = known(whole.shape)
@@ -246,10 +254,10 @@ def _identity_transpose(node: Node) -> Replacement:
 
 def _transpose_of_transpose(node: Node) -> Replacement:
     inner = node.inputs[0].node
-    if inner.op != "transpose":
+    if op_of(inner) is not transpose:
         return None
     first, second = inner.attrs["perm"], node.attrs["perm"]
-    return REGISTRY["transpose"](inner.inputs[0], perm=tuple(first[p] for p in second))
+    return transpose(inner.inputs[0], perm=tuple(first[p] for p in second))
 
 
 def _transpose_of_unit_axes(node: Node) -> Replacement:
@@ -258,7 +266,7 @@ def _transpose_of_unit_axes(node: Node) -> Replacement:
     moved = [axis for axis in node.attrs["perm"] if shape[axis] != 1]
     if moved != sorted(moved):
         return None
-    return REGISTRY["reshape"](node.inputs[0], shape=node.types[0].shape)
+    return reshape(node.inputs[0], shape=node.types[0].shape)
 
 
 def _matmul_of_transpose(node: Node) -> Replacement:
@@ -266,13 +274,13 @@ def _matmul_of_transpose(node: Node) -> Replacement:
     flags = {"transpose_x": node.attrs["transpose_x"], "transpose_y": node.attrs["transpose_y"]}
     operands: list[Value] = []
     for flag, value in zip(flags, (x, y), strict=True):
-        if value.node.op == "transpose" and _swaps_last(value.node.attrs["perm"]):
+        if op_of(value.node) is transpose and _swaps_last(value.node.attrs["perm"]):
             flags[flag] = not flags[flag]
             value = value.node.inputs[0]
         operands.append(value)
     if operands == [x, y]:
         return None
-    return REGISTRY["matmul"](*operands, **flags)
+    return matmul(*operands, **flags)
 
 
 def _swaps_last(perm: tuple[int, ...]) -> bool:
@@ -285,7 +293,7 @@ def _power(node: Node) -> Replacement:
     if _is_constant(y, 1):
         return _like(x, node)
     if _is_constant(y, 2) and x.type == node.types[0]:
-        return REGISTRY["square"](x)
+        return square(x)
     return None
 
 
@@ -293,7 +301,7 @@ def _reduce_of_units(node: Node) -> Replacement:
     shape = known(node.inputs[0].shape)
     if any(shape[axis] != 1 for axis in node.attrs["axes"]):
         return None
-    return REGISTRY["reshape"](node.inputs[0], shape=node.types[0].shape)
+    return reshape(node.inputs[0], shape=node.types[0].shape)
 
 
 def _joined_parts(node: Node) -> Replacement:
@@ -303,7 +311,7 @@ def _joined_parts(node: Node) -> Replacement:
     """
     parts = [v.node for v in node.inputs]
     shape = known(node.types[0].shape)
-    if any(p.op != "unslice" or {*p.attrs["strides"]} != {1} for p in parts):
+    if any(op_of(p) is not unslice or {*p.attrs["strides"]} != {1} for p in parts):
         return None
     ranges = [list(zip(p.attrs["begin"], p.attrs["end"], strict=True)) for p in parts]
     axes = {a for r in ranges for a, d in enumerate(shape) if r[a] != (0, d)}
@@ -314,31 +322,31 @@ def _joined_parts(node: Node) -> Replacement:
     ends = [0, *[ranges[i][axis][1] for i in order]]
     if ends[-1] != shape[axis] or [ranges[i][axis][0] for i in order] != ends[:-1]:
         return None
-    return REGISTRY["concatenate"](*[parts[i].inputs[0] for i in order], axis=axis)
+    return concatenate(*[parts[i].inputs[0] for i in order], axis=axis)
 
 
 def _gather_of_lagging(node: Node) -> Replacement:
     """Rows of a whole table that lagged behind: only these are brought up to date."""
     table = node.inputs[0].node
-    if table.op != "lag_gather" or table.inputs[1].node.op != "iota":
+    if op_of(table) is not lag_gather or op_of(table.inputs[1].node) is not iota:
         return None
     if node.attrs["axis"] or node.attrs["batch_dims"]:
         return None
     x, _, *rest = table.inputs
-    return REGISTRY["lag_gather"](x, node.inputs[1], *rest, **table.attrs)
+    return lag_gather(x, node.inputs[1], *rest, **table.attrs)
 
 
 def _lagging_rows_in_place(node: Node) -> Sequence[Value] | None:
     """An update by some columns of an array, which are read where they lie."""
     indices, g, *rest = node.inputs
     cut = g.node
-    if cut.op != "slice" or len(known(g.shape)) != 2 or {*cut.attrs["strides"]} != {1}:
+    if op_of(cut) is not slice_ or len(known(g.shape)) != 2 or {*cut.attrs["strides"]} != {1}:
         return None
     whole, (row, first) = cut.inputs[0], cut.attrs["begin"]
     if row or node.attrs["first"] or known(whole.shape)[0] != known(g.shape)[0]:
         return None
     rule = node.attrs["rule"]
-    return REGISTRY["lag_update"].all(indices, whole, *rest, rule=rule, first=first)
+    return lag_update.all(indices, whole, *rest, rule=rule, first=first)
 
 
 WHOLE_RULES: dict[str, Callable[[Node], Sequence[Value] | None]] = {

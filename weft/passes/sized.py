@@ -15,6 +15,8 @@ from weft.ir.extent import Extents, assume
 from weft.ir.graph import Graph
 from weft.ir.node import Literal, Node, TensorType, Value
 from weft.ir.shape import known
+from weft.ops.base import op_of
+from weft.ops.state import CONSTANT
 from weft.passes.pipeline import verify_types
 from weft.passes.step import Step
 from weft.transform.resize import Fit, Number, Sizes, Sizing, UnfitError
@@ -85,7 +87,7 @@ class _Merger:
         if any([_wiring(n) != _wiring(node) for n in nodes]):
             raise UnfitError
         types = self._sizing.types(self._fit.types([n.types for n in nodes]))
-        if node.op == "constant":
+        if op_of(node) is CONSTANT:
             new = self._constant(nodes, types)
         else:
             inputs = tuple([self.mapped[v] for v in node.inputs])

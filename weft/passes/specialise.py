@@ -17,8 +17,10 @@ from weft.ir.graph import Graph, rewrite, toposort
 from weft.ir.node import Literal, Node, TensorType, Value
 from weft.ir.shape import is_static, size
 from weft.ir.shape import known as known_shape
-from weft.ops.base import Composite, Op, as_given, constant_of, op_of
+from weft.ops import state
+from weft.ops.base import Boundary, Composite, Op, as_given, constant_of, op_of
 from weft.ops.knowledge import is_complete, known_value
+from weft.ops.state import CONSTANT
 from weft.passes.step import Request, Step
 from weft.transform.interpreter import located
 
@@ -119,19 +121,19 @@ class _Walk:
             follows |= self.follows[before]
         self.follows[node] = follows
         with self.out.on_behalf_of(node):
-            match node.op:
-                case "variable" | "group":
+            match op_of(node):
+                case state.variable | state.group:
                     return
-                case "placeholder":
+                case state.placeholder:
                     raise FeedError(
                         f"placeholder {node.name!r} must be fed, but the feeds lack it: "
                         f"{node.describe()}"
                     )
-                case "read":
+                case state.read:
                     results = (self._read(node),)
-                case "assign":
+                case state.assign:
                     results = (self._assign(node),)
-                case "counter":
+                case state.counter:
                     results = (self._count(node),)
                 case _:
                     results = self._compute(node)
@@ -144,11 +146,11 @@ class _Walk:
         if key not in self.first:
             kind = self.variables.get(key, node.types[0])
             attrs: dict[str, Any] = {"key": key, "dtype": kind.dtype, "shape": kind.shape}
-            if node.op == "counter":
+            if op_of(node) is state.counter:
                 attrs["counter"] = True  # starts at 0 without being assigned
             name = f"variable/{node.name}"
-            state = self.out.add("variable", (), attrs, (kind,), name, source=node.source)
-            self.first[key] = state.outputs[0]
+            before = self.out.add("variable", (), attrs, (kind,), name, source=node.source)
+            self.first[key] = before.outputs[0]
         return self.first[key]
 
     def _read(self, node: Node) -> Value:
@@ -224,7 +226,7 @@ class _Walk:
 
     def _fetched(self, value: Value) -> Value:
         """What to hand out; a variable's handle stands for its value before the step."""
-        if value.node.op == "variable" and value not in self.env:
+        if op_of(value.node) is state.variable and value not in self.env:
             return self._state(value.node)
         return self.env[value]
 
@@ -256,9 +258,9 @@ def _fold_small(op: Op, node: Node) -> Value | None:
     if len(node.types) != 1 or not node.types[0].dtype.is_integer or op.stateful:
         return None
     kind = node.types[0]
-    if node.op in ("constant", "placeholder") or size(kind.shape) > SMALL:
+    if isinstance(op.lower, Boundary) or size(kind.shape) > SMALL:
         return None
-    if all(v.node.op == "constant" for v in node.inputs) and not isinstance(op.lower, Composite):
+    if all(op_of(v.node) is CONSTANT for v in node.inputs) and not isinstance(op.lower, Composite):
         arrays = [v.node.attrs["value"].array for v in node.inputs]
         try:
             array = np.asarray(op.reference(*arrays, **node.attrs), kind.dtype.numpy)

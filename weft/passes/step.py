@@ -6,6 +6,8 @@ from dataclasses import dataclass, replace
 
 from weft.ir.graph import Graph, rewrite
 from weft.ir.node import Node, Value
+from weft.ops.base import op_of
+from weft.ops.state import placeholder, variable
 
 
 @dataclass(frozen=True)
@@ -39,8 +41,8 @@ class Step:
         """What follows from lasting feeds and constants alone."""
         found: set[Value] = set()
         for node in self.graph.nodes:
-            known = node.op != "variable" and all(v in found for v in node.inputs)
-            if node.name in self.lasting if node.op == "placeholder" else known:
+            known = op_of(node) is not variable and all(v in found for v in node.inputs)
+            if node.name in self.lasting if op_of(node) is placeholder else known:
                 found.update(node.outputs)
         return frozenset(found)
 
@@ -66,7 +68,7 @@ def storing(step: Step, keys: tuple[str, ...], homes: dict[int, str]) -> Step:
     variables = {step.feeds[position]: key for position, key in homes.items()}
 
     def rule(node: Node, out: Graph) -> tuple[Value, ...] | None:
-        if node.op != "placeholder" or node.name not in variables:
+        if op_of(node) is not placeholder or node.name not in variables:
             return None
         attrs = {**node.attrs, "key": variables[node.name]}
         variable = Node("variable", (), attrs, node.types, node.name, source=node.source)

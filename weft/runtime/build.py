@@ -13,8 +13,12 @@ from weft.codegen.kernel import ERROR, Kernel, Launch, Scratch
 from weft.codegen.lower import lower
 from weft.codegen.target import Target
 from weft.ir.extent import planned
-from weft.ir.node import TensorType, Value
+from weft.ir.node import Node, TensorType, Value
 from weft.ir.shape import known, size
+from weft.ops import state
+from weft.ops.base import op_of
+from weft.ops.gather import gather, scatter_add
+from weft.ops.lag import lag_gather
 from weft.passes import memory
 from weft.passes.fuse import Fused, fuse
 from weft.passes.group import Group
@@ -96,7 +100,7 @@ class Blueprint:
 
 def is_host(placed: Placed) -> bool:
     """Whether it is a call into Python."""
-    return placed.group is not None and placed.group.nodes[0].op == "host_call"
+    return placed.group is not None and op_of(placed.group.nodes[0]) is state.host_call
 
 
 def build(
@@ -117,7 +121,7 @@ def build(
     told: set[int] = set()
     for group in fused.groups:
         lowered[group] = launches = _lower(group, target)
-        if announce is None or group.nodes[0].op == "host_call":
+        if announce is None or op_of(group.nodes[0]) is state.host_call:
             continue
         kernels = [x.kernel for x in launches if not _only_checks(x)]  # which may be left out
         for kernel in [kernel for kernel in kernels if id(kernel) not in told]:
@@ -132,7 +136,7 @@ def build(
 def _lower(group: Group, target: Target) -> tuple[Launch, ...]:
     """The group's launches; a call into Python stands as one launch that is never compiled."""
     node = group.nodes[0]
-    if node.op != "host_call":
+    if op_of(node) is not state.host_call:
         return lower(group, target)
     writes = tuple(range(len(node.inputs), len(node.inputs) + len(node.outputs)))
     return (Launch(Kernel("host_call", ""), (*node.inputs, *node.outputs), writes, check=True),)
@@ -158,23 +162,21 @@ class _Builder:
         self.externals: dict[Value | Scratch, Source] = {}
         self.states: dict[str, Value] = {}  # key -> the variable's node's output
         for node in step.graph.nodes:
-            self._external(node.op, node.outputs[0] if node.outputs else None)
+            self._external(node)
         self.adopted: dict[Value, str] = {}  # new value -> variable whose memory it is written to
         self.copied: dict[str, Value] = {}  # variable -> new value to copy at the end
         self.snapshots: dict[Value, Scratch] = {}  # old value that is needed after its update
 
-    def _external(self, op: str, value: Value | None) -> None:
-        if value is None:
-            return
-        match op:
-            case "placeholder":
-                self.externals[value] = Feed(self.step.feeds.index(value.node.name))
-            case "variable":
-                key: str = value.node.attrs["key"]
+    def _external(self, node: Node) -> None:
+        match op_of(node):
+            case state.placeholder:
+                self.externals[node.outputs[0]] = Feed(self.step.feeds.index(node.name))
+            case state.variable:
+                (value,), key = node.outputs, str(node.attrs["key"])
                 self.externals[value] = Variable(key, value.type)
                 self.states[key] = value
-            case "constant":
-                self.externals[value] = Constant(value.node.attrs["value"].array)
+            case state.CONSTANT:
+                self.externals[node.outputs[0]] = Constant(node.attrs["value"].array)
             case _:
                 pass
 
@@ -244,12 +246,12 @@ class _Builder:
         looked_up = {
             (self.fused.root(x.inputs[1]), known(x.inputs[0].shape)[x.attrs.get("axis", 0)])
             for g in checks
-            if (x := g.nodes[0]).op in ("gather", "lag_gather")
+            if op_of(x := g.nodes[0]) in (gather, lag_gather)
         }
         return {
             g
             for g in checks
-            if (x := g.nodes[0]).op != "scatter_add"
+            if op_of(x := g.nodes[0]) is not scatter_add
             or (self.fused.root(x.inputs[1]), known(x.inputs[0].shape)[0]) not in looked_up
         }
 

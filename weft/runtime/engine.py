@@ -28,6 +28,7 @@ from weft.ir.node import Node, TensorType, Value
 from weft.ir.printer import format_graph
 from weft.ir.shape import compatible, show
 from weft.ops.base import Boundary, op_of
+from weft.ops.state import host_call, variable
 from weft.passes.specialise import ValuesNeededError, specialise
 from weft.passes.step import Request, Step
 from weft.runtime import compiler
@@ -163,7 +164,7 @@ class Function:
 
 def _is_pure(node: Node) -> bool:
     """Whether a target only computes: it is computed all the same, and not handed out."""
-    return not isinstance(op_of(node).lower, Boundary) and node.op != "host_call"
+    return not isinstance(op_of(node).lower, Boundary) and op_of(node) is not host_call
 
 
 def _flexible_variables(request: Request) -> tuple[str, ...]:
@@ -171,7 +172,7 @@ def _flexible_variables(request: Request) -> tuple[str, ...]:
     found = dict.fromkeys(
         str(node.attrs["key"])
         for node in request.graph.nodes
-        if node.op == "variable" and (node.types[0].shape is None or None in node.types[0].shape)
+        if op_of(node) is variable and (node.types[0].shape is None or None in node.types[0].shape)
     )
     return tuple(found)
 

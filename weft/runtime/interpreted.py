@@ -9,6 +9,8 @@ import numpy as np
 
 from weft.ir.graph import Graph
 from weft.ir.node import Node, Value
+from weft.ops.base import op_of
+from weft.ops.state import counter
 from weft.runtime.state import State
 from weft.transform.interpreter import Memory, evaluate
 
@@ -34,7 +36,7 @@ class Interpreted:
             return self._run(arrays, state)
 
     def _run(self, arrays: Sequence[Any], state: State) -> list[Any]:
-        counters = {str(n.attrs["key"]) for n in self._graph.nodes if n.op == "counter"}
+        counters = {str(n.attrs["key"]) for n in self._graph.nodes if op_of(n) is counter}
         memory = Memory(
             {key: state[key] for key in state if key not in counters},
             {key: int(state[key]) for key in state if key in counters},

@@ -13,6 +13,8 @@ from weft.errors import MismatchError
 from weft.ir.graph import Graph
 from weft.ir.node import Value
 from weft.ir.shape import known
+from weft.ops.base import op_of
+from weft.ops.state import CONSTANT, host_call, placeholder, variable
 from weft.passes.step import Step
 from weft.runtime.build import build
 from weft.runtime.executable import Executable
@@ -21,14 +23,9 @@ from weft.runtime.state import State
 from weft.transform.interpreter import evaluate_node
 
 Array = np.ndarray[Any, Any]
-SOURCES: Final = ("placeholder", "variable", "constant", "host_call")
+SOURCES: Final = (placeholder, variable, CONSTANT, host_call)
 # Sums are formed in another order than NumPy's, and fused half precision is rounded later.
 TOLERANCE: Final = {"float16": 2e-2, "bfloat16": 5e-2, "float32": 2e-5, "float64": 1e-12}
-# Where terms may cancel, errors are relative to the terms, not to what is left of them.
-SUMS: Final = frozenset(
-    {"add", "subtract", "add_n", "sum", "matmul", "conv", "conv_grad_input", "conv_grad_weight",
-     "scatter_add", "cumsum", "avg_pool", "avg_pool_grad", "max_pool_grad"}
-)  # fmt: skip
 
 
 class Oracle:
@@ -36,8 +33,8 @@ class Oracle:
 
     def __init__(self, step: Step, threads: int) -> None:
         self._step = step
-        self._values = [v for n in step.graph.nodes if n.op not in SOURCES for v in n.outputs]
-        self._hosts = [v for n in step.graph.nodes if n.op == "host_call" for v in n.outputs]
+        self._values = [v for n in step.graph.nodes if op_of(n) not in SOURCES for v in n.outputs]
+        self._hosts = [v for n in step.graph.nodes if op_of(n) is host_call for v in n.outputs]
         graph = Graph(step.graph.nodes, (*self._values, *self._hosts))
         watched = Step(graph, step.feeds, ())
         blueprint = build(watched, current(), threads)
@@ -55,7 +52,7 @@ class Oracle:
             (v, np.asarray(a)) for v, a in zip((*self._values, *self._hosts), results, strict=True)
         )
         for node in self._step.graph.nodes:
-            if node.op not in SOURCES:
+            if op_of(node) not in SOURCES:
                 inputs = [found[v] for v in node.inputs]
                 wanted = evaluate_node(node, inputs)
                 for value, want in zip(node.outputs, wanted, strict=True):
@@ -68,9 +65,9 @@ class Oracle:
             for name, array in zip(self._step.feeds, arrays, strict=True)
         }
         for node in graph.nodes:
-            if node.op == "constant":
+            if op_of(node) is CONSTANT:
                 found[node.outputs[0]] = node.attrs["value"].array
-            elif node.op == "variable":  # one without a value is a counter, or the run refuses
+            elif op_of(node) is variable:  # one without a value is a counter, or the run refuses
                 kind = node.types[0]
                 zeros = np.zeros(known(kind.shape), kind.dtype.numpy)
                 found[node.outputs[0]] = state.get(node.attrs["key"], zeros)
@@ -85,7 +82,10 @@ def check(value: Value, want: Array, got: Array, inputs: Sequence[Array]) -> Non
     """
     if value.dtype.is_floating:
         a, b = want.astype(np.float64), got.astype(np.float64)
-        scale = max(map(_largest, (want, *inputs)) if value.node.op in SUMS else [_largest(want)])
+        # Where terms may cancel, errors are relative to the terms, not to what is left of them.
+        scale = max(
+            map(_largest, (want, *inputs)) if op_of(value.node).facts.cancels else [_largest(want)]
+        )
         tolerance = max([_tolerance(value), *map(_blur, inputs)])
         smallest = float(np.finfo(np.float64 if value.dtype.size == 8 else np.float32).tiny)
         margin = tolerance * scale + smallest  # less than that counts as zero in a step

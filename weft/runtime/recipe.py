@@ -20,6 +20,8 @@ from weft.ir.dtype import as_dtype
 from weft.ir.extent import Extent, Extents
 from weft.ir.node import TensorType
 from weft.ir.shape import known
+from weft.ops.base import op_of
+from weft.ops.state import variable
 from weft.runtime.build import Blueprint, Constant, Feed, Kept, Placed, Source, Variable, is_host
 from weft.runtime.call import Argument, Call, External, InArena, Place
 
@@ -60,7 +62,7 @@ def recipe_of(blueprint: Blueprint) -> Recipe:
         tuple([_call(number, placed) for number, placed in enumerate(side)])
         for side in (blueprint.calls, blueprint.prelude)
     )
-    variables = [n for n in blueprint.step.graph.nodes if n.op == "variable"]
+    variables = [n for n in blueprint.step.graph.nodes if op_of(n) is variable]
     counters = {str(n.attrs["key"]) for n in variables if n.attrs.get("counter")}
     return Recipe(
         calls, prelude, blueprint.externals, blueprint.arena.total, blueprint.fetches,

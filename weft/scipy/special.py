@@ -16,6 +16,7 @@ from weft.ir.node import Value
 from weft.numpy.convert import alike, array_like, floats, operands
 from weft.numpy.statistical import axes_within
 from weft.ops.base import at_user_line, catalogue, constant_of
+from weft.ops.fact import Autocast
 from weft.ops.rule import concrete
 from weft.scipy.hosted import function as hosted
 
@@ -135,7 +136,7 @@ def _gamma_sign_of_three(x: Value, y: Value) -> Value:
     return _gammasgn(x) * _gammasgn(y) * _gammasgn(x + y)
 
 
-@recorded
+@recorded(autocast=Autocast.FLOAT32)
 def _polygamma(x: Value, *, n: int) -> Value:
     return catalogue.polygamma(x, n=n)
 
@@ -275,7 +276,7 @@ entr: Final = _one(_entr, "`-x * log(x)`, 0 at 0, and minus infinity below.")
 # Sums of exponentials
 
 
-@recorded
+@recorded(autocast=Autocast.FLOAT32)
 def _logsumexp(x: Value, b: Value | None, *, axes: tuple[int, ...], keepdims: bool) -> Value:
     if b is None:
         return catalogue.logsumexp(x, axes=axes, keepdims=keepdims)

@@ -9,6 +9,8 @@ from typing import Any
 import numpy as np
 
 from weft.errors import DTypeError, ShapeError
+from weft.ops.base import op_of
+from weft.ops.state import CONSTANT
 from weft.tf1.dtypes import DType, as_dtype, float32, int32
 from weft.tf1.graph import fail, get_default_graph, graph_of, name_scope
 from weft.tf1.tensor import Operation, Tensor
@@ -323,7 +325,7 @@ def static_value(value: Any) -> Any:
         return as_array(value, None)
     if is_tensor(value):
         node = convert_to_tensor(value).used.node
-        if node.op == "constant":
+        if op_of(node) is CONSTANT:
             return node.attrs["value"].array
     return None
 
@@ -335,7 +337,7 @@ def shape_operand(value: Any, name: str, wanted: DType = int32) -> Any:
     """
     tensor = convert_to_tensor(value, name=name, preferred_dtype=wanted)
     if not tensor.dtype.is_integer:
-        if tensor.used.node.op == "constant" and tensor.used.node.attrs["value"].array.size == 0:
+        if op_of(tensor.used.node) is CONSTANT and tensor.used.node.attrs["value"].array.size == 0:
             return tensor, ()
         raise fail(DTypeError, f"{name}: expected integers, got {tensor}")
     known = static_value(tensor)

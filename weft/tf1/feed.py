@@ -12,6 +12,8 @@ from weft.errors import DTypeError, FeedError, GraphError
 from weft.ir.graph import toposort
 from weft.ir.node import Node, Value
 from weft.ir.shape import compatible, show
+from weft.ops.base import op_of
+from weft.ops.state import host_call, placeholder
 from weft.tf1.convert import is_tensor
 from weft.tf1.errors import InvalidArgumentError
 from weft.tf1.graph import Graph
@@ -111,7 +113,7 @@ def implicit_feeds(graph: Graph, roots: Sequence[Node], fed: Sequence[Value]) ->
 
     found: list[Implicit] = []
     for node in toposort(graph.ir, roots, predecessors):
-        if node.op != "placeholder" or node.outputs[0] in skip:
+        if op_of(node) is not placeholder or node.outputs[0] in skip:
             continue
         value = node.outputs[0]
         if value not in known:
@@ -129,7 +131,7 @@ def implicit_feeds(graph: Graph, roots: Sequence[Node], fed: Sequence[Value]) ->
 def calls_of_unknown_shape(graph: Graph, roots: Sequence[Node]) -> bool:
     """Whether `roots` need a call into Python of whose results too little is known."""
     return any(
-        node.op == "host_call" and "shapes" not in node.operands and not _known(node)
+        op_of(node) is host_call and "shapes" not in node.operands and not _known(node)
         for node in toposort(graph.ir, roots)
     )
 

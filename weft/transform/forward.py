@@ -16,23 +16,16 @@ from weft.ir.graph import current_graph, toposort
 from weft.ir.node import Node, Value
 from weft.ir.shape import compatible, show
 from weft.ops.base import NO_GRADIENT, Op, at_user_line, catalogue, op_of
-from weft.ops.call import Subgraph, inline
+from weft.ops.call import Subgraph, call, inline
+from weft.ops.convert import cast
 from weft.ops.creation import zeros_like
+from weft.ops.elementwise import add, add_n, subtract
+from weft.ops.sort import sort, top_k
+from weft.ops.state import identity, read
 from weft.transform.gradient import dense, gradients, pull_back
 from weft.transform.interpreter import place
 
 __all__ = ["pushforward"]
-
-# Linear in all their floating inputs together; other inputs say where, not what.
-LINEAR: Final = frozenset(
-    {
-        "band_part", "barrier", "broadcast_to", "concatenate", "cumsum", "dynamic_slice",
-        "dynamic_update_slice", "expand_dims", "flip", "gather", "gather_nd", "mean",
-        "mirror_pad", "negative", "pad", "resample", "reshape", "roll", "scatter_add", "scatter_nd",
-        "slice", "slice_update", "split", "squeeze", "stack", "sum", "sum_to", "take_along_axis",
-        "tile", "transpose", "unslice", "unstack",
-    }
-)  # fmt: skip
 
 
 def pushforward(
@@ -105,11 +98,11 @@ def push_through(node: Node, tangents: Sequence[Value | None]) -> Sequence[Value
         return [None] * len(node.outputs)
     if op.vjp is NO_GRADIENT:
         raise NotDifferentiableError(f"{op.name}: has no gradient ({place(node)})")
-    own = _RULES.get(op.name)
+    own = _RULES.get(op)
     moved = None if own is None else own(node, tangents)
     if moved is not None:
         return moved
-    if op.name in LINEAR:
+    if op.facts.linear:
         return _linear(op, node, tangents)
     return _by_gradient(node, tangents)
 
@@ -163,13 +156,14 @@ def _sum(node: Node, tangents: Sequence[Value | None]) -> list[Value | None]:
 
 def _add(node: Node, tangents: Sequence[Value | None]) -> list[Value | None] | None:
     """Where one side stays, the other's tangent goes on, if it has the whole shape."""
+    op = op_of(node)
     x, y = tangents
     if x is not None and y is not None:
-        return [catalogue.add(x, y) if node.op == "add" else catalogue.subtract(x, y)]
+        return [op(x, y)]
     only = y if x is None else x
     if only is None or only.shape != node.outputs[0].shape:
         return None
-    return [catalogue.negative(only) if x is None and node.op == "subtract" else only]
+    return [catalogue.negative(only) if x is None and op is subtract else only]
 
 
 def _cast(node: Node, tangents: Sequence[Value | None]) -> list[Value | None]:
@@ -195,14 +189,14 @@ def _call(node: Node, tangents: Sequence[Value | None]) -> list[Value | None] | 
 
 
 _Rule = Callable[[Node, Sequence[Any]], "Sequence[Value | None] | None"]
-_RULES: Final[dict[str, _Rule]] = {
-    "identity": _same,
-    "read": _same,
-    "add_n": _sum,
-    "add": _add,
-    "subtract": _add,
-    "cast": _cast,
-    "sort": _sorted,
-    "top_k": _sorted,
-    "call": _call,
+_RULES: Final[dict[Op, _Rule]] = {
+    identity: _same,
+    read: _same,
+    add_n: _sum,
+    add: _add,
+    subtract: _add,
+    cast: _cast,
+    sort: _sorted,
+    top_k: _sorted,
+    call: _call,
 }

@@ -41,6 +41,7 @@ from weft.ops.base import (
 )
 from weft.ops.call import Subgraph, barrier, call, inline
 from weft.ops.creation import ones_like, zeros_like
+from weft.ops.fact import IN_WIDEST
 from weft.ops.knowledge import REQUIRED
 from weft.ops.sparse import RowSparse, sum_rows
 from weft.transform.interpreter import evaluate, place
@@ -195,8 +196,7 @@ def pull_back(node: Node, outputs: Sequence[Cotangent | None]) -> list[Cotangent
     op = op_of(node)
     if op.vjp is NO_GRADIENT:
         raise NotDifferentiableError(f"{op.name}: has no gradient ({place(node)})")
-    keeps_rows = op.name in ("identity", "read")  # the shape stays, so that rows stay rows
-    gs = [g if keeps_rows or g is None else dense(g) for g in outputs]
+    gs = [g if op.facts.keeps_rows or g is None else dense(g) for g in outputs]
     attrs = {**op.attrs, **node.attrs}
     if node.operands:
         supplied = dict(zip(node.operands, node.inputs[len(node.data_inputs) :], strict=True))
@@ -382,6 +382,7 @@ vjp = defop(
     cases=_vjp_cases,
     outputs=-1,
     partial=True,
+    facts=IN_WIDEST,
 )
 """The gradient rule of the operation `op`, to be asked once shapes and attributes are known.
 

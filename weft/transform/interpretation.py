@@ -21,18 +21,16 @@ from weft.ir.node import Node, TensorType, Value
 from weft.ir.shape import Shape, compatible, show
 from weft.ops.base import Array, Op, op_of
 from weft.ops.numeric import HALVES, unwidened
+from weft.ops.state import CONSTANT, assign, counter, placeholder, read, variable
 from weft.transform.blas import single_thread
 from weft.transform.interpreter import as_typed, evaluate_node, failed
 
-_EFFECTS: Final = frozenset(("variable", "read", "assign", "counter"))
-_BOUNDARY: Final = _EFFECTS | {"placeholder"}
+_EFFECTS: Final = frozenset({variable, read, assign, counter})
+_BOUNDARY: Final = _EFFECTS | {placeholder}
 
 # The C library maps every array over 128 KiB anew, and a page fault for each 4 KiB takes longer
 # than filling it, until a larger one was freed: then it keeps what is freed, up to twice its size.
 np.empty(31 << 20, np.uint8)  # 32 MiB is the largest that counts; nothing touches this one
-
-_FRESH: Final = frozenset(("matmul", "sum", "max", "min", "prod", "select"))
-"""Operations, besides ufuncs, whose result never shares memory with an input."""
 
 
 class Step(NamedTuple):
@@ -130,10 +128,10 @@ class Interpretation:
             for i, value in enumerate(node.outputs):
                 slots.setdefault(value, first + i)
                 initial.append(None)
-            if node.op == "constant":
+            if op_of(node) is CONSTANT:
                 initial[first] = node.attrs["value"].array
                 self.constants.append((first, node))
-            elif node.op in _BOUNDARY:
+            elif op_of(node) in _BOUNDARY:
                 _refuse(node, fed)
             else:
                 steps.append(_step(node, first, slots, last.get(node, ()), private))
@@ -232,7 +230,7 @@ def _manner(node: Node) -> _Manner:
     if found is None:
         function = unwidened(op.reference) if op.fast is None else op.fast
         ufunc = isinstance(function, np.ufunc)
-        fresh = ufunc or op.name in _FRESH
+        fresh = ufunc or op.facts.fresh
         found = _manners[op] = _Manner(op, function, ufunc, fresh, op.outputs == 1)
     return found
 
@@ -282,7 +280,7 @@ def _bound(op: Op, node: Node, function: Callable[..., Any]) -> Callable[..., An
 
 def _refuse(node: Node, fed: frozenset[Value]) -> None:
     """Raise where a node cannot be run here, unless its output is fed."""
-    if node.op in _EFFECTS:
+    if op_of(node) in _EFFECTS:
         raise GraphError(f"{node.op}: expected a graph without effects: {node.describe()}")
     if node.outputs[0] not in fed:
         raise FeedError(f"placeholder: expected a feed of {node.describe()}")

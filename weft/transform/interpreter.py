@@ -13,6 +13,7 @@ from weft.ir.dtype import as_dtype
 from weft.ir.graph import Graph, toposort
 from weft.ir.node import Node, TensorType, Value
 from weft.ir.shape import compatible, show
+from weft.ops import state
 from weft.ops.base import Array, op_of
 from weft.ops.call import Subgraph
 from weft.ops.knowledge import operand_attribute
@@ -198,7 +199,7 @@ class _Step:
         for before in self.predecessors(node):
             follows |= self.follows[before]
         outputs = self._outputs(node, follows)
-        if node.op == "assign":
+        if op_of(node) is state.assign:
             follows |= 1 << len(self.assigned)
             self.assigned.append((node.inputs[0], outputs[0]))
         self.follows[node] = follows
@@ -206,18 +207,19 @@ class _Step:
             self.values.setdefault(value, array)
 
     def _outputs(self, node: Node, follows: int) -> tuple[Array, ...]:
-        if node.op == "placeholder":
+        op = op_of(node)
+        if op is state.placeholder:
             if node.outputs[0] in self.feeds:
                 return (self.feeds[node.outputs[0]],)
             raise FeedError(f"{node.op}: expected a feed ({place(node)})")
-        if node.op == "variable":
+        if op is state.variable:
             return (np.empty(0),)  # a handle; `read` looks the value up
-        if node.op == "read":
+        if op is state.read:
             return (self._read(node, follows),)
-        if node.op == "assign":
+        if op is state.assign:
             handle, value = node.inputs
             return (np.array(self._get(value), dtype=handle.dtype.numpy),)
-        if node.op == "counter":
+        if op is state.counter:
             return (self._count(node.attrs["key"]),)
         return evaluate_node(node, [self._get(v) for v in node.inputs])
 
@@ -247,7 +249,7 @@ class _Step:
 
     def fetch(self, value: Value) -> Array:
         """A value to hand out; a variable's handle stands for what the variable holds."""
-        if value.node.op == "variable" and value not in self.feeds:
+        if op_of(value.node) is state.variable and value not in self.feeds:
             key = value.node.attrs["key"]
             if key not in self.state.variables:
                 raise UninitializedError(f"variable {key!r}: fetched before it was initialized")

@@ -18,9 +18,10 @@ from weft.errors import GraphError, ShapeError
 from weft.ir.graph import current_graph
 from weft.ir.node import Node, TensorType, Value
 from weft.ir.shape import known, normal_axis, show
-from weft.ops.base import Array, Composite, Elementwise, at_user_line, catalogue
+from weft.ops.base import Array, Composite, Elementwise, at_user_line, catalogue, op_of
 from weft.ops.call import Subgraph, inline, trace, trace_closure
 from weft.ops.host import Host
+from weft.ops.random import random_bits
 from weft.transform.batching import contraction, movement, position
 from weft.transform.batching.job import Job, Same, Table, entering, job_of, moved, repeated
 from weft.transform.gradient import dense
@@ -99,7 +100,7 @@ def _walk(function: Subgraph, inputs: Sequence[Lane], size: int, fresh_bits: boo
 def _visit(node: Node, lanes: Sequence[Lane], size: int, fresh_bits: bool) -> list[Lane]:
     xs, mapped = [x for x, _ in lanes], [m for _, m in lanes]
     job = job_of(node, xs, mapped, size, fresh_bits)
-    if fresh_bits and node.op == "random_bits" and not any(mapped):
+    if fresh_bits and op_of(node) is random_bits and not any(mapped):
         return [(y, True) for y in job.again(*xs, shape=(size, *job.attrs["shape"]))]
     if not any(job.mapped):
         new = current_graph().add(

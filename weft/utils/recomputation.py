@@ -20,6 +20,7 @@ from weft.func.tree import Tree, flatten
 from weft.ir.node import TensorType, Value
 from weft.ops.base import at_user_line
 from weft.ops.call import barrier
+from weft.ops.fact import Autocast
 
 Context = AbstractContextManager[Any]
 
@@ -89,7 +90,7 @@ def _barrier(*xs: Value) -> Sequence[Value]:
     return barrier.all(*xs)
 
 
-_hold: Final = recorded(_barrier)
+_hold: Final = recorded(_barrier, autocast=Autocast.KEPT)
 
 
 @dataclass(frozen=True)

@@ -22,13 +22,14 @@ from weft.codegen.loop.convert import choose, convert
 from weft.codegen.target import Target
 from weft.ir.dtype import DType, bool_, uint8
 from weft.ir.shape import known
+from weft.ops.base import family_of
 from weft.passes.group import Group
 
 
 class Contest:
     """What is compared, and how: loads, comparisons and stores of one argmax or argmin."""
 
-    def __init__(self, f: Builder, name: str, dtype: DType, out: DType, target: Target) -> None:
+    def __init__(self, f: Builder, combine: str, dtype: DType, out: DType, target: Target) -> None:
         self.f = f
         self.dtype = uint8 if dtype is bool_ else dtype  # 0 and 1 compare as they are stored
         self.value = compute_dtype(self.dtype)
@@ -36,7 +37,7 @@ class Contest:
         self.index = "i64" if dtype.size == 8 else "i32"
         self.lanes = target.vector_bits // (64 if dtype.size == 8 else 32)
         self.x, self.y = f.argument(0), f.argument(1)
-        self._above = "gt" if name == "argmax" else "lt"
+        self._above = "gt" if combine == "maximum" else "lt"
 
     def load(self, at: Reg, lanes: int, mask: Reg | None = None) -> Reg:
         """Elements from offset `at`."""
@@ -83,7 +84,7 @@ def argreduce(group: Group, target: Target) -> tuple[Launch, ...]:
     if not outer * inner:
         return ()
     f = kernel_builder()
-    contest = Contest(f, node.op, x.dtype, y.dtype, target)
+    contest = Contest(f, family_of(node).combine, x.dtype, y.dtype, target)
     blocks = -(-inner // (UNROLL * contest.lanes))
     per_chunk, chunks = chunks_of(outer * blocks, size * min(inner, UNROLL * contest.lanes))
     with over_rows(f, outer * blocks, per_chunk) as row:

@@ -39,6 +39,8 @@ from weft.codegen.winograd.weight_gradient import plan_of as minimal_weight_plan
 from weft.ir.dtype import float32
 from weft.ir.node import Node, Value
 from weft.ir.shape import known, size
+from weft.ops import convolution
+from weft.ops.base import op_of
 from weft.passes.group import Group
 
 
@@ -73,11 +75,11 @@ def _both_gradients(group: Group, beside: Group, target: Target) -> tuple[Launch
 
 def error_growth(node: Node, target: Target) -> float:
     """How much rounding errors grow by the transforms that compute a node; 0 without any."""
-    if node.op == "conv_grad_weight":
+    if op_of(node) is convolution.conv_grad_weight:
         x, g, w = shapes_of(node)
         window, dtype = window_of(node, w), node.outputs[0].dtype
         plan = minimal_weight_plan(forward_of(x, w, g, window, dtype), target)
-    elif node.op in ("conv", "conv_grad_input"):
+    elif op_of(node) in (convolution.conv, convolution.conv_grad_input):
         problem = _problem(node)
         plan = minimal_plan(problem, target) or minimal_plan(problem, target, kept=True)
     else:
@@ -88,7 +90,7 @@ def error_growth(node: Node, target: Target) -> float:
 def _problem(node: Node) -> Correlation:
     source, weights, result = shapes_of(node)
     window, dtype = window_of(node, weights), node.outputs[0].dtype
-    if node.op == "conv":
+    if op_of(node) is convolution.conv:
         return forward_of(source, weights, result, window, dtype)
     return backward_of(result, weights, source, window, dtype)
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Final
 
 from weft.codegen.builder import Builder, Reg, integer, kernel_builder
 from weft.codegen.contraction.emit import divide, read, subtract, write
@@ -23,9 +22,8 @@ from weft.codegen.loop.arithmetic import combine, identity, literal
 from weft.codegen.target import Target
 from weft.ir.node import Node
 from weft.ir.shape import known
+from weft.ops.base import family_of
 from weft.passes.group import Group
-
-COMBINE: Final = {"cumsum": "add", "cumprod": "multiply", "cummax": "maximum"}
 
 
 def cumulative(group: Group, target: Target) -> tuple[Launch, ...]:
@@ -63,7 +61,7 @@ def run(
 ) -> None:
     """Go along the axis: `sizes` are its length and stride, `width` elements and lanes."""
     (size, stride), (count, lanes) = sizes, width
-    dtype, op = node.outputs[0].dtype, COMBINE[node.op]
+    dtype, op = node.outputs[0].dtype, family_of(node).combine
     sums = compute_dtype(dtype)
     neutral = literal(identity(op, sums), sums, lanes)
 

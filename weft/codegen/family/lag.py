@@ -37,6 +37,7 @@ from weft.ir.shape import known, size
 from weft.ops.base import Elementwise, op_of
 from weft.ops.call import Subgraph
 from weft.ops.lag import NEVER, PERIOD
+from weft.ops.state import CONSTANT
 from weft.passes.group import Group
 
 WORD: Final = 4  # bytes of float32 and int32, the only types here
@@ -242,7 +243,7 @@ class _Rule:
         self.inputs = [build.local(Symbol(f"x{i}"), float32) for i in range(count)]
         found: dict[Value, Expr] = dict(zip(rule.inputs, self.inputs, strict=True))
         for node in rule.nodes:
-            if node.op == "constant":
+            if op_of(node) is CONSTANT:
                 found[node.outputs[0]] = build.const(node.attrs["value"].array, node.types[0].dtype)
                 continue
             lower = op_of(node).lower

@@ -9,7 +9,6 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Final
 
 from weft.codegen.builder import Builder, Reg, integer, kernel_builder
 from weft.codegen.contraction.emit import read, smaller, subtract, write
@@ -28,6 +27,7 @@ from weft.codegen.target import Target
 from weft.ir.dtype import DType
 from weft.ir.node import Node, Value
 from weft.ir.shape import known
+from weft.ops.base import family_of
 from weft.passes.group import Group
 
 # Splitting rows makes every chunk read all indices: only for large outputs, and rows long enough
@@ -36,21 +36,12 @@ SMALL = 1 << 18
 SHORT = 64
 RANGES = 4
 
-COMBINES: Final = {
-    "scatter_add": "add",
-    "scatter_multiply": "multiply",
-    "scatter_max": "maximum",
-    "scatter_min": "minimum",
-    "scatter_set": "",
-}
-"""By operation: how an update and what is there become one; "" where the update replaces it."""
-
 
 @dataclass(frozen=True)
 class Scatter:
     """y = x of `rows` rows of `width` elements, then updates[j] into y[indices[j]] by `combine`."""
 
-    combine: str
+    combine: str  # as of `Opaque`
     rows: int
     width: int
     updates: int
@@ -96,7 +87,8 @@ def scatter_of(node: Node, target: Target) -> Scatter:
     dims = known(x.shape)
     width = math.prod(dims[1:])
     return Scatter(
-        COMBINES[node.op], dims[0], width, math.prod(known(indices.shape)), x.dtype, indices.dtype,
+        family_of(node).combine, dims[0], width, math.prod(known(indices.shape)), x.dtype,
+        indices.dtype,
         1 if width == 1 else vector_lanes(x.dtype, target.vector_bits),
     )  # fmt: skip
 

@@ -27,6 +27,8 @@ from weft.codegen.microkernel import first_lanes, fma, load_masked, store_masked
 from weft.codegen.target import Target
 from weft.ir.node import Node, Value
 from weft.ir.shape import known
+from weft.ops.base import op_of
+from weft.ops.normalization import column_moments
 from weft.passes.group import Group, gathers
 
 LINE: Final = 64
@@ -156,7 +158,7 @@ def partials_of(group: Group) -> Partials | None:
     found = [node for node in group.nodes if gathers(node)]
     if not found:
         return None
-    kinds = [_Moments(n) if n.op == "column_moments" else _Sum(n) for n in found]
+    kinds = [_Moments(n) if op_of(n) is column_moments else _Sum(n) for n in found]
     return Partials(kinds, known(group.nodes[0].outputs[0].shape)[-1])
 
 

@@ -30,6 +30,8 @@ from weft.codegen.loop.trace import Buffers, Trace
 from weft.ir.dtype import DType
 from weft.ir.node import Node, Value
 from weft.ir.shape import known
+from weft.ops.array import transpose
+from weft.ops.base import op_of
 from weft.passes.group import Group
 
 
@@ -38,7 +40,7 @@ class Prologue:
 
     def __init__(self, group: Group, operand: Value, stored: Scratch | None = None) -> None:
         self.steps: Final = operand.node in group.before and stored is None
-        self.planes: Final = self.steps and operand.node.op == "transpose"
+        self.planes: Final = self.steps and op_of(operand.node) is transpose
         self.dtype: Final = operand.dtype
         shape = known(operand.shape)
         self._column = Symbol("column", shape[-1])

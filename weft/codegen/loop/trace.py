@@ -15,6 +15,7 @@ from weft.ir.dtype import DType
 from weft.ir.node import Node, Value
 from weft.ir.shape import known
 from weft.ops.base import Alias, Elementwise, Pull, Reduce, op_of
+from weft.ops.state import CONSTANT
 
 At = Callable[[tuple[Index, ...]], Expr]
 
@@ -88,7 +89,7 @@ class Trace:
     ) -> list[tuple[Value, tuple[Index, ...]]]:
         """What an elementwise operation of the group reads, and where."""
         node = value.node
-        if value in self.given or node not in self._nodes or node.op == "constant":
+        if value in self.given or node not in self._nodes or op_of(node) is CONSTANT:
             return []
         if not isinstance(op_of(node).lower, Elementwise):
             return []
@@ -98,7 +99,7 @@ class Trace:
         given = self.given.get(value)
         if given is not None:
             return given(index)
-        if value.node.op == "constant":
+        if op_of(value.node) is CONSTANT:
             array: np.ndarray[Any, Any] = value.node.attrs["value"].array
             if array.size and (array.size == 1 or bool(np.all(array == array.flat[0]))):
                 return self.b.const(array.flat[0], value.dtype)

@@ -16,6 +16,7 @@ from weft.ir.node import Value
 from weft.ir.shape import known, normal_axis, show
 from weft.ops import random as nodes
 from weft.ops.base import REGISTRY, at_user_line, catalogue, constant_of
+from weft.ops.fact import Autocast
 
 
 def settle(function: Recorded, x: Any, inplace: bool, *rest: Any, **static: Any) -> Any:
@@ -193,7 +194,7 @@ def hardswish(input: Any, inplace: bool = False) -> Any:
     return settle(_hardswish, input, inplace)
 
 
-@recorded
+@recorded(autocast=Autocast.FLOAT32)
 def _softplus(x: Value, *, beta: float, threshold: float) -> Value:
     scaled = x * beta
     soft = catalogue.softplus(scaled) / beta
@@ -359,12 +360,12 @@ def glu(input: Any, dim: int = -1) -> Any:
 # Softmax and its relatives
 
 
-@recorded
+@recorded(autocast=Autocast.FLOAT32)
 def _softmax(x: Value, *, dim: int) -> Value:
     return catalogue.softmax(x, axis=dim)
 
 
-@recorded
+@recorded(autocast=Autocast.FLOAT32)
 def _log_softmax(x: Value, *, dim: int) -> Value:
     return catalogue.log_softmax(x, axis=dim)
 
@@ -436,7 +437,7 @@ def _one_hot_of_largest(y: Value, *, dim: int) -> Value:
     return hot + (y - catalogue.stop_gradient(y))
 
 
-@recorded
+@recorded(autocast=Autocast.FLOAT32)
 def _gumbel_softmax(x: Value, counter: Value, *, tau: float, dim: int) -> Value:
     u = nodes.random_uniform(counter, SEED, known(x.shape), float32)
     noise = -catalogue.log(-catalogue.log(u * (1 - 2.0**-23) + 2.0**-24))

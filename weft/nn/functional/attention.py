@@ -14,6 +14,7 @@ from weft.ir.node import Value
 from weft.ir.shape import known, show
 from weft.ops import random as nodes
 from weft.ops.base import at_user_line, catalogue, constant_of
+from weft.ops.fact import Autocast
 
 
 def _weights(q: Value, k: Value, mask: Value | None, causal: bool, scale: float | None) -> Value:
@@ -54,7 +55,7 @@ def _attended(
     return catalogue.matmul(_dropped(_weights(q, k, mask, causal, scale), counter, rate), v)
 
 
-@recorded
+@recorded(autocast=Autocast.LOW)
 def _attention(
     q: Value, k: Value, v: Value, mask: Value | None, counter: Value | None,
     *, causal: bool, scale: float | None, rate: float, repeats: int,
@@ -209,7 +210,7 @@ def _mask_of(
     return added[0] if len(added) == 1 else added[0] + added[1]
 
 
-@recorded
+@recorded(autocast=Autocast.LOW)
 def _multi_head_attention(
     x: Value, key: Value | None, value: Value | None,
     packed: Value | None, wq: Value | None, wk: Value | None, wv: Value | None,

@@ -14,6 +14,7 @@ from weft.ir.shape import known, show
 from weft.nn.functional.common import promoted, reduced, reduction_of
 from weft.nn.functional.embedding import check_indices
 from weft.ops.base import at_user_line, catalogue, constant_of
+from weft.ops.fact import Autocast
 
 
 def _classes_last(x: Value) -> Value:
@@ -49,7 +50,7 @@ def _factors(weight: Value | None, labels: Value) -> Value | None:
     return None if weight is None else catalogue.gather(weight, labels)
 
 
-@recorded
+@recorded(autocast=Autocast.FLOAT32)
 def _cross_entropy(
     x: Value, target: Value, weight: Value | None,
     *, ignore_index: int, reduction: str, smoothing: float,
@@ -71,7 +72,7 @@ def _cross_entropy(
     return plain * (1 - smoothing) + spread * (smoothing / known(logits.shape)[-1])
 
 
-@recorded
+@recorded(autocast=Autocast.FLOAT32)
 def _soft_cross_entropy(
     x: Value, target: Value, weight: Value | None, *, reduction: str, smoothing: float
 ) -> Value:
@@ -120,7 +121,7 @@ def cross_entropy(
     )
 
 
-@recorded
+@recorded(autocast=Autocast.FLOAT32)
 def _nll_loss(
     x: Value, target: Value, weight: Value | None, *, ignore_index: int, reduction: str
 ) -> Value:
@@ -176,7 +177,7 @@ def _log_or_least(x: Value) -> Value:
     return catalogue.maximum(catalogue.select(some, safe, least), least)
 
 
-@recorded
+@recorded(autocast=Autocast.FLOAT32)
 def _binary_cross_entropy(
     x: Value, target: Value, weight: Value | None, *, reduction: str
 ) -> Value:
@@ -199,7 +200,7 @@ def binary_cross_entropy(
     return _binary_cross_entropy(*promoted(input, target, weight), reduction=way)
 
 
-@recorded
+@recorded(autocast=Autocast.FLOAT32)
 def _binary_cross_entropy_with_logits(
     x: Value, target: Value, weight: Value | None, pos_weight: Value | None, *, reduction: str
 ) -> Value:
@@ -226,7 +227,7 @@ def binary_cross_entropy_with_logits(
     return _binary_cross_entropy_with_logits(*xs, reduction=way)
 
 
-@recorded
+@recorded(autocast=Autocast.FLOAT32)
 def _multilabel_soft_margin_loss(
     x: Value, target: Value, weight: Value | None, *, reduction: str
 ) -> Value:
@@ -244,7 +245,7 @@ def multilabel_soft_margin_loss(
     return _multilabel_soft_margin_loss(*promoted(input, target, weight), reduction=way)
 
 
-@recorded
+@recorded(autocast=Autocast.FLOAT32)
 def _multilabel_margin_loss(x: Value, target: Value, *, reduction: str) -> Value:
     classes = known(x.shape)[-1]
     nothing = constant_of(0, target.dtype)
@@ -293,7 +294,7 @@ def multilabel_margin_loss(
     return _multilabel_margin_loss(input, target, reduction=way)
 
 
-@recorded
+@recorded(autocast=Autocast.FLOAT32)
 def _multi_margin_loss(
     x: Value, target: Value, weight: Value | None, *, p: int, margin: float, reduction: str
 ) -> Value:

@@ -13,6 +13,7 @@ from weft.nn.functional.correlation import correlate, spread
 from weft.nn.functional.layout import batched, channels_last, check_image, sizes_of
 from weft.nn.functional.padding import padded
 from weft.ops.base import at_user_line, catalogue
+from weft.ops.fact import Autocast
 
 
 def _weights_last(w: Value) -> Value:
@@ -39,7 +40,7 @@ def _conv(rank: int) -> Any:
     def conv(x: Value, weight: Value, bias: Value | None, **static: Any) -> Value:
         return batched(rank)(_correlate)(x, weight, bias, **static)
 
-    return recorded(conv)
+    return recorded(conv, autocast=Autocast.LOW)
 
 
 _CONV = {spatial: _conv(spatial + 2) for spatial in (1, 2, 3)}
@@ -151,7 +152,7 @@ def _conv_transpose(rank: int) -> Any:
     def conv_transpose(x: Value, weight: Value, bias: Value | None, **static: Any) -> Value:
         return batched(rank)(_spread)(x, weight, bias, **static)
 
-    return recorded(conv_transpose)
+    return recorded(conv_transpose, autocast=Autocast.LOW)
 
 
 _TRANSPOSE = {spatial: _conv_transpose(spatial + 2) for spatial in (1, 2, 3)}

@@ -14,6 +14,7 @@ from weft.ir.node import Value
 from weft.ir.shape import known, normal_axis, show
 from weft.nn.functional.common import promoted, refuse_complex
 from weft.ops.base import at_user_line, catalogue, constant_of
+from weft.ops.fact import Autocast
 
 
 def p_norm(x: Value, p: float, axis: int, keepdims: bool = False) -> Value:
@@ -49,7 +50,7 @@ def distance(x: Value, y: Value, p: float, eps: float, keepdims: bool = False) -
     return p_norm(x - y + eps, p, -1, keepdims)
 
 
-@recorded
+@recorded(autocast=Autocast.FLOAT32)
 def _pairwise_distance(x: Value, y: Value, *, p: float, eps: float, keepdim: bool) -> Value:
     return distance(x, y, p, eps, keepdim)
 
@@ -62,7 +63,7 @@ def pairwise_distance(
     return _pairwise_distance(*xs, p=float(p), eps=float(eps), keepdim=bool(keepdim))
 
 
-@recorded
+@recorded(autocast=Autocast.FLOAT32)
 def _cosine_similarity(x: Value, y: Value, *, dim: int, eps: float) -> Value:
     shape = known((x * y).shape) or (1,)
     axis = normal_axis(dim, len(shape))
@@ -77,7 +78,7 @@ def cosine_similarity(x1: Any, x2: Any, dim: int = 1, eps: float = 1e-8) -> Any:
     return _cosine_similarity(*promoted(x1, x2), dim=dim, eps=float(eps))
 
 
-@recorded
+@recorded(autocast=Autocast.FLOAT32)
 def _normalize(x: Value, *, p: float, dim: int, eps: float) -> Value:
     shape = known(x.shape)
     vector = x if shape else catalogue.reshape(x, shape=(1,))
@@ -91,7 +92,7 @@ def normalize(input: Any, p: float = 2.0, dim: int = 1, eps: float = 1e-12) -> A
     return _normalize(input, p=float(p), dim=dim, eps=float(eps))
 
 
-@recorded
+@recorded(autocast=Autocast.FLOAT32)
 def _pdist(x: Value, *, p: float) -> Value:
     n = known(x.shape)[0]
     pairs = [(i, j) for i in range(n) for j in range(i + 1, n)]

@@ -17,7 +17,7 @@ from weft.ir.shape import known, show
 from weft.ops.base import at_user_line, catalogue, constant_of
 
 
-@recorded
+@recorded(looks_up=True)
 def _embedding(indices: Value, weight: Value, *, padding_idx: int | None, shared: bool) -> Value:
     rows = catalogue.gather(weight, indices)
     rows = _seen_once(indices, weight, rows) if shared else rows
@@ -142,7 +142,7 @@ def embedding(
     return _embedding(input, weight, padding_idx=row, shared=bool(scale_grad_by_freq))
 
 
-@recorded
+@recorded(looks_up=True)
 def _bag_of_rows(
     indices: Value, weight: Value, scale: Value | None,
     *, mode: str, padding_idx: int | None, shared: bool,
@@ -171,7 +171,7 @@ def _bag_of_rows(
     return total / catalogue.maximum(counts, constant_of(1, weight.dtype))
 
 
-@recorded
+@recorded(looks_up=True)
 def _bags_by_offset(
     indices: Value, weight: Value, offsets: Value, scale: Value | None,
     *, mode: str, padding_idx: int | None, last: bool, shared: bool,

@@ -10,9 +10,10 @@ from weft.errors import ShapeError
 from weft.ir.node import Value
 from weft.ir.shape import known, show
 from weft.ops.base import at_user_line, catalogue
+from weft.ops.fact import Autocast
 
 
-@recorded
+@recorded(autocast=Autocast.LOW)
 def _linear(x: Value, weight: Value, bias: Value | None) -> Value:
     dims, w = known(x.shape), known(weight.shape)
     if not dims or len(w) not in (1, 2) or dims[-1] != w[-1]:
@@ -56,7 +57,7 @@ def linear(input: Any, weight: Any, bias: Any = None) -> Any:
     return _linear(*wide).to(dtype)
 
 
-@recorded
+@recorded(autocast=Autocast.LOW)
 def _bilinear(x1: Value, x2: Value, weight: Value, bias: Value | None) -> Value:
     a, b, w = known(x1.shape), known(x2.shape), known(weight.shape)
     if len(w) != 3 or a[:-1] != b[:-1] or (a[-1], b[-1]) != w[1:]:

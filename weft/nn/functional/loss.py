@@ -20,6 +20,7 @@ from weft.nn.functional.common import (
 )
 from weft.nn.functional.distance import distance
 from weft.ops.base import at_user_line, catalogue, constant_of
+from weft.ops.fact import Autocast
 
 
 def _half(x: Value) -> Value:
@@ -45,7 +46,7 @@ def _weighted(losses: Value, weight: Value | None, reduction: str) -> Value:
     return catalogue.sum(losses * weight) / total
 
 
-@recorded
+@recorded(autocast=Autocast.FLOAT32)
 def _mse_loss(x: Value, target: Value, weight: Value | None, *, reduction: str) -> Value:
     return _weighted(catalogue.square(x - target), weight, reduction)
 
@@ -61,7 +62,7 @@ def mse_loss(
     return _mse_loss(*promoted(input, target, weight), reduction=way)
 
 
-@recorded
+@recorded(autocast=Autocast.FLOAT32)
 def _l1_loss(x: Value, target: Value, weight: Value | None, *, reduction: str) -> Value:
     return _weighted(catalogue.abs(x - target), weight, reduction)
 
@@ -76,7 +77,7 @@ def l1_loss(
     return _l1_loss(*promoted(input, target, weight), reduction=way)
 
 
-@recorded
+@recorded(autocast=Autocast.FLOAT32)
 def _smooth_l1_loss(x: Value, target: Value, *, beta: float, reduction: str) -> Value:
     distance = catalogue.abs(x - target)
     near = catalogue.less(distance, constant_of(beta, x.dtype))
@@ -98,7 +99,7 @@ def smooth_l1_loss(
     return _smooth_l1_loss(*promoted(input, target), beta=float(beta), reduction=way)
 
 
-@recorded
+@recorded(autocast=Autocast.FLOAT32)
 def _huber_loss(
     x: Value, target: Value, weight: Value | None, *, delta: float, reduction: str
 ) -> Value:
@@ -120,7 +121,7 @@ def huber_loss(
     return _huber_loss(*promoted(input, target, weight), delta=float(delta), reduction=way)
 
 
-@recorded
+@recorded(autocast=Autocast.FLOAT32)
 def _kl_div(x: Value, target: Value, *, log_target: bool, reduction: str) -> Value:
     if log_target:
         losses = catalogue.exp(target) * (target - x)
@@ -151,7 +152,7 @@ def kl_div(
     return _kl_div(*promoted(input, target), log_target=bool(log_target), reduction=way)
 
 
-@recorded
+@recorded(autocast=Autocast.FLOAT32)
 def _hinge_embedding_loss(x: Value, target: Value, *, margin: float, reduction: str) -> Value:
     one, zero = constant_of(1, target.dtype), _zero(x)
     apart = catalogue.select(catalogue.not_equal(target, one), _above(margin - x), zero)
@@ -168,7 +169,7 @@ def hinge_embedding_loss(
     return _hinge_embedding_loss(*promoted(input, target), margin=float(margin), reduction=way)
 
 
-@recorded
+@recorded(autocast=Autocast.FLOAT32)
 def _margin_ranking_loss(
     x1: Value, x2: Value, target: Value, *, margin: float, reduction: str
 ) -> Value:
@@ -185,7 +186,7 @@ def margin_ranking_loss(
     return _margin_ranking_loss(*xs, margin=float(margin), reduction=way)
 
 
-@recorded
+@recorded(autocast=Autocast.FLOAT32)
 def _soft_margin_loss(x: Value, target: Value, *, reduction: str) -> Value:
     return reduced(catalogue.softplus(-target * x), reduction)
 
@@ -199,7 +200,7 @@ def soft_margin_loss(
     return _soft_margin_loss(*promoted(input, target), reduction=way)
 
 
-@recorded
+@recorded(autocast=Autocast.FLOAT32)
 def _triplet_margin_loss(
     a: Value, p: Value, n: Value,
     *, margin: float, power: float, eps: float, swap: bool, reduction: str,
@@ -227,7 +228,7 @@ def triplet_margin_loss(
     )  # fmt: skip
 
 
-@recorded
+@recorded(autocast=Autocast.FLOAT32)
 def _margin_of_distances(
     close: Value, far: Value, other: Value | None, *, margin: float, reduction: str
 ) -> Value:
@@ -256,7 +257,7 @@ def triplet_margin_with_distance_loss(
 _COSINE_EPSILON: Final = 1e-12
 
 
-@recorded
+@recorded(autocast=Autocast.FLOAT32)
 def _cosine_embedding_loss(
     x1: Value, x2: Value, target: Value, *, margin: float, reduction: str
 ) -> Value:
@@ -295,7 +296,7 @@ def cosine_embedding_loss(
     return _cosine_embedding_loss(*xs, margin=float(margin), reduction=way)
 
 
-@recorded
+@recorded(autocast=Autocast.FLOAT32)
 def _poisson_nll_loss(
     x: Value, target: Value, *, log_input: bool, full: bool, eps: float, reduction: str
 ) -> Value:
@@ -322,7 +323,7 @@ def poisson_nll_loss(
     )  # fmt: skip
 
 
-@recorded
+@recorded(autocast=Autocast.FLOAT32)
 def _gaussian_nll_loss(
     x: Value, target: Value, var: Value, *, full: bool, eps: float, reduction: str
 ) -> Value:

@@ -16,6 +16,7 @@ from weft.ir.shape import known, show
 from weft.nn.functional.layout import channels_last
 from weft.ops import normalize as normalized
 from weft.ops.base import at_user_line, catalogue, constant_of
+from weft.ops.fact import Autocast
 
 
 def _filled(like: Value, shape: tuple[int, ...], value: float) -> Value:
@@ -37,7 +38,7 @@ def _wide(x: Value, *others: Value | None) -> Value:
 # Batch norm
 
 
-@recorded
+@recorded(autocast=Autocast.FLOAT32)
 def _batch_norm(x: Value, weight: Value | None, bias: Value | None, *, eps: float) -> Any:
     """By the batch's statistics: the result, the means, and the variances as of a sample."""
     dtype, channels = x.dtype, known(x.shape)[1]
@@ -72,7 +73,7 @@ def _moved(
     return tuple(moved) if later is None else (*moved, later)
 
 
-@recorded
+@recorded(autocast=Autocast.FLOAT32)
 def _batch_norm_eval(
     x: Value, weight: Value | None, bias: Value | None, mean: Value, var: Value, *, eps: float
 ) -> Value:
@@ -155,7 +156,7 @@ def _check_many(name: str, shape: tuple[int, ...]) -> None:
 # Layer norm, RMS norm
 
 
-@recorded
+@recorded(autocast=Autocast.FLOAT32)
 def _layer_norm(
     x: Value, weight: Value | None, bias: Value | None, *, count: int, eps: float
 ) -> Value:
@@ -198,7 +199,7 @@ def layer_norm(
     return _layer_norm(input, weight, bias, count=count, eps=float(eps))
 
 
-@recorded
+@recorded(autocast=Autocast.FLOAT32)
 def _rms_norm(x: Value, weight: Value | None, *, count: int, eps: float | None) -> Value:
     dtype = x.dtype
     wide = catalogue.cast(x, dtype="float32") if dtype.size == 2 else x
@@ -240,7 +241,7 @@ def _per_channel(y: Value, weight: Value | None, bias: Value | None) -> Value:
     return y if bias is None else y + catalogue.reshape(bias, shape=shape)
 
 
-@recorded
+@recorded(autocast=Autocast.FLOAT32)
 def _group_norm(
     x: Value, weight: Value | None, bias: Value | None, *, groups: int, eps: float
 ) -> Value:
@@ -270,7 +271,7 @@ def group_norm(
     return _group_norm(input, weight, bias, groups=int(num_groups), eps=float(eps))
 
 
-@recorded
+@recorded(autocast=Autocast.FLOAT32)
 def _instance_norm(
     x: Value, weight: Value | None, bias: Value | None, *, eps: float, statistics: bool
 ) -> Any:
@@ -313,7 +314,7 @@ def instance_norm(
     return y
 
 
-@recorded
+@recorded(autocast=Autocast.FLOAT32)
 def _local_response_norm(x: Value, *, size: int, alpha: float, beta: float, k: float) -> Value:
     dims = known(x.shape)
     around = [(0, 0)] * len(dims)

@@ -13,6 +13,7 @@ from weft.ir.dtype import float32
 from weft.ir.node import Value
 from weft.ir.shape import known
 from weft.ops.base import catalogue, constant_of
+from weft.ops.fact import Autocast
 from weft.ops.numeric import HALVES
 
 
@@ -95,7 +96,7 @@ def _gru_step(g: Value, h: Value, weight: Value, bias: Value | None) -> Value:
 # One direction of one layer
 
 
-@recorded
+@recorded(autocast=Autocast.LOW)
 def rnn(
     x: Value, h: Value | None, w_ih: Value, w_hh: Value, b_ih: Value | None, b_hh: Value | None,
     *, reverse: bool, batch_first: bool, relu: bool,
@@ -109,7 +110,7 @@ def rnn(
     return _sequence(steps, reverse, batch_first), state
 
 
-@recorded
+@recorded(autocast=Autocast.LOW)
 def lstm(
     x: Value, h: Value | None, c: Value | None, w_ih: Value, w_hh: Value, b_ih: Value | None,
     b_hh: Value | None, w_hr: Value | None, *, reverse: bool, batch_first: bool,
@@ -143,7 +144,7 @@ def _lstm_sequence(
     return found[0], found[1], found[2]
 
 
-@recorded
+@recorded(autocast=Autocast.LOW)
 def gru(
     x: Value, h: Value | None, w_ih: Value, w_hh: Value, b_ih: Value | None, b_hh: Value | None,
     *, reverse: bool, batch_first: bool,
@@ -163,7 +164,7 @@ def gru(
 # One time step as a call
 
 
-@recorded
+@recorded(autocast=Autocast.LOW)
 def rnn_cell(
     x: Value, h: Value | None, w_ih: Value, w_hh: Value, b_ih: Value | None, b_hh: Value | None,
     *, relu: bool,
@@ -173,7 +174,7 @@ def rnn_cell(
     return _rnn_step(_product(x, w_ih, _sum(b_ih, b_hh)), state, w_hh, None, relu)
 
 
-@recorded
+@recorded(autocast=Autocast.LOW)
 def lstm_cell(
     x: Value, h: Value | None, c: Value | None, w_ih: Value, w_hh: Value, b_ih: Value | None,
     b_hh: Value | None,
@@ -184,7 +185,7 @@ def lstm_cell(
     return _lstm_step(_product(x, w_ih, _sum(b_ih, b_hh)), h, c, w_hh, None)
 
 
-@recorded
+@recorded(autocast=Autocast.LOW)
 def gru_cell(
     x: Value, h: Value | None, w_ih: Value, w_hh: Value, b_ih: Value | None, b_hh: Value | None
 ) -> Value:

@@ -16,6 +16,7 @@ from weft.ir.node import Value
 from weft.ir.shape import known, show
 from weft.nn.functional.common import reduced, reduction_of
 from weft.ops.base import at_user_line, catalogue, constant_of
+from weft.ops.fact import Autocast
 
 _NEVER: Final = -1e30
 """The logarithm of the probability of what cannot be; finite, so that gradients are numbers."""
@@ -72,7 +73,7 @@ def _log_likelihood(
     return catalogue.logsumexp(catalogue.select(ends, alpha, never), axes=(-1,))
 
 
-@recorded
+@recorded(autocast=Autocast.FLOAT32)
 def _ctc_loss(
     logs: Value, targets: Value, input_lengths: Value, target_lengths: Value,
     *, blank: int, reduction: str, zero_infinity: bool,

@@ -12,6 +12,7 @@ from typing import Any, Final
 
 from weft.ir.node import Value
 from weft.ops.base import catalogue
+from weft.ops.recurrent import lstm_sequence
 from weft.ops.rule import concrete
 from weft.transform.batching.job import Job, Table, entering, leading, moved
 
@@ -132,7 +133,7 @@ def _avg_pool_grad(job: Job) -> Sequence[Value]:
 @rule("lstm_sequence", "lstm_sequence_grad")
 def _recurrent(job: Job) -> Sequence[Value] | None:
     """Examples as more sequences, where all share the weights."""
-    weights = 1 if job.op.name == "lstm_sequence" else 2
+    weights = 1 if job.op is lstm_sequence else 2
     if job.mapped[weights]:
         return None
     first = job.attrs["batch_first"]

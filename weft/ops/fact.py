@@ -1,0 +1,108 @@
+"""What passes, kernels and front ends have to know of an operation besides its rules."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from enum import Enum, Flag, auto
+from typing import Any, TypeVar
+
+Sizes = tuple[int, ...]
+"""A concrete shape."""
+
+
+class Autocast(Enum):
+    """The element type of an operation's floating inputs while casts are automatic.
+
+    Rules and reasons stand in `weft.ops.autocast`.
+    """
+
+    LOW = "low"
+    """The half-precision type: products, of which the sums inside are kept in float32."""
+    FLOAT32 = "float32"
+    """Float32 for half precision: wide range, steep slopes, many terms or many steps."""
+    WIDEST = "widest"
+    """The widest of the inputs' types."""
+    KEPT = "kept"
+    """Each as it is given."""
+
+
+class Cost(Enum):
+    """What it costs to compute an element a second time."""
+
+    CHEAP = auto()
+    """A cycle or two: less than to read it from memory."""
+    USUAL = auto()
+    EXPENSIVE = auto()
+    """So much that no pass computes it twice."""
+
+
+class Ability(Flag):
+    """What a kernel family does besides its product."""
+
+    NONE = 0
+    EPILOGUE = auto()
+    """Its store takes more arithmetic by element."""
+    SUMS = auto()
+    """Its store adds up what it stores, column by column."""
+    PROLOGUE = auto()
+    """It takes steps while it reads its first operand: a product of one tap, or a depthwise one."""
+    TURNS = auto()
+    """It copies its weights as it likes them, whichever way these lie."""
+    STATISTIC = auto()
+    """It is a statistic of columns that a kernel with `SUMS` may take while it stores."""
+
+
+@dataclass(frozen=True)
+class Work:
+    """How many products an operation sums up: `products(*shapes, **attrs)`, of concrete shapes.
+
+    `shapes` are those of the inputs, then of the outputs. NumPy takes `ns` nanoseconds for each.
+    """
+
+    products: Callable[..., float]
+    ns: float
+
+
+@dataclass(frozen=True)
+class Facts:
+    """The facts of one operation.
+
+    Attributes:
+        autocast: must be said of a reduction, a composite and a kernel family, which may add up
+            many terms. Otherwise inputs take the widest type, and a single one stays.
+        linear: linear in all its floating inputs together; other inputs say where, not what.
+        cost: of an element, computed again.
+        cancels: terms are added that may cancel: errors are relative to the terms, not to the
+            result.
+        fresh: what the reference gives never shares memory with an input.
+        keeps_rows: the gradient of its result is that of its input, rows of a table included.
+        work: of a product.
+    """
+
+    autocast: Autocast | None = None
+    linear: bool = False
+    cost: Cost = Cost.USUAL
+    cancels: bool = False
+    fresh: bool = False
+    keeps_rows: bool = False
+    work: Work | None = None
+
+
+PLAIN = Facts()
+CHEAP = Facts(cost=Cost.CHEAP)
+IN_FLOAT32 = Facts(autocast=Autocast.FLOAT32)
+IN_WIDEST = Facts(autocast=Autocast.WIDEST)
+AS_GIVEN = Facts(autocast=Autocast.KEPT)
+
+Function = TypeVar("Function", bound=Callable[..., Any])
+
+
+def autocasting(to: Autocast) -> Callable[[Function], Function]:
+    """Declares in which type a function of values runs where it is recorded as one call."""
+
+    def declare(function: Function) -> Function:
+        vars(function)["autocast"] = to
+        return function
+
+    return declare
