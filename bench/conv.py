@@ -18,7 +18,7 @@ from bench.single import Bench, wanted
 from weft import ops
 from weft.codegen import target as targets
 from weft.codegen.family import conv as family
-from weft.codegen.kernel import Launch
+from weft.passes.launch import Launch
 from weft.ir.dtype import float32
 from weft.ir.graph import Graph
 from weft.ops.convolution import conv_geometry

@@ -18,7 +18,7 @@ import numpy as np
 
 from weft import ops
 from weft.codegen import llvm, target
-from weft.codegen.kernel import SYMBOL, Launch, Scratch
+from weft.passes.launch import SYMBOL, Launch, Scratch
 from weft.codegen.loop.schedule import loops
 from weft.ir.graph import Graph
 from weft.ir.shape import size

@@ -22,7 +22,7 @@ import numpy as np
 
 from bench.contest import ALLOCATOR
 from weft.codegen import target as targets
-from weft.codegen.kernel import Launch, Scratch
+from weft.passes.launch import Launch, Scratch
 from weft.ir.node import Value
 from weft.ir.shape import known, size
 from weft.runtime.arena import Arena

@@ -135,6 +135,13 @@ def test_the_rule_can_fail(name, code, fault):
     assert fault in faults({name: ast.parse(code)})[0]
 
 
+def test_the_runtime_runs_the_stages_of_the_compiler_from_one_place():
+    stages = {f"weft.passes.pipeline.{name}" for name in ("specialise", "optimise", "plan")}
+    stages |= {"weft.passes.pipeline", "weft.passes.specialise.specialise"}
+    users = [n for n, tree in modules().items() if stages.intersection(imported(tree))]
+    assert [n for n in users if n.startswith("weft.runtime.")] == ["weft.runtime.finish"]
+
+
 def test_a_cycle_is_found():
     sources = {"weft.a": ast.parse("import weft.b"), "weft.b": ast.parse("import weft.a")}
     assert cycles(sources) == ["weft.a -> weft.b -> weft.a"]

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 from harness import Array, function
 
-from weft.codegen.kernel import Launch, Scratch
+from weft.passes.launch import Launch, Scratch
 from weft.codegen.target import Target
 from weft.ir.node import Value
 from weft.ir.shape import known

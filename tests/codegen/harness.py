@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from weft.codegen import llvm
-from weft.codegen.kernel import ERROR, SYMBOL, Launch, Scratch
+from weft.passes.launch import ERROR, SYMBOL, Launch, Scratch
 from weft.codegen.target import Target
 from weft.ir.dtype import as_dtype
 from weft.ir.graph import Graph

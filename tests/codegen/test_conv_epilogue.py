@@ -13,7 +13,7 @@ from harness import check_group, execute, group_of
 from weft import config, ops
 from weft.codegen import target as targets
 from weft.codegen.family import conv as family
-from weft.codegen.kernel import Launch
+from weft.passes.launch import Launch
 from weft.ir.dtype import as_dtype
 from weft.ir.graph import Graph
 from weft.ir.node import Value

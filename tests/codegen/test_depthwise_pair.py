@@ -15,8 +15,8 @@ from weft.ir.dtype import as_dtype
 from weft.ir.graph import Graph
 from weft.ir.node import Value
 from weft.ir.shape import known
-from weft.passes.fuse import fuse
 from weft.passes.group import Group
+from weft.passes.pipeline import grouped
 from weft.passes.step import Step
 
 Case = tuple[tuple[int, ...], tuple[int, ...], dict[str, Any]]
@@ -66,7 +66,7 @@ def gradients_of(case: str, normed: bool) -> list[Group]:
             sums = ops.sum(by_x, axes=axes), ops.sum(by_x * (raw - mean), axes=axes)
             graph.outputs = by_x, by_w, *sums
     names = [n.name for n in graph.nodes if n.op == "placeholder"]
-    return list(fuse(Step(graph, tuple(names), ())).groups)
+    return list(grouped(Step(graph, tuple(names), ())).groups)
 
 
 @pytest.mark.parametrize("normed", [False, True])

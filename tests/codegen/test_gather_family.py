@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from weft.codegen.family.gather import gather
 from weft.codegen.family.scatter import scatter
-from weft.codegen.kernel import ERROR
+from weft.passes.launch import ERROR
 from weft.codegen.lower import Family
 from weft.ir.dtype import DTYPES, as_dtype
 from weft.ir.shape import known

@@ -12,7 +12,7 @@ from harness import assert_close, execute, group_of, references
 
 from weft import ops
 from weft.codegen.builder import Builder, Reg, kernel_builder
-from weft.codegen.kernel import Kernel, Launch
+from weft.passes.launch import Kernel, Launch
 from weft.codegen.loop.convert import loaded, register_type, storage_type
 from weft.codegen.loop.epilogue import Epilogue
 from weft.codegen.loop.expression import Buffer

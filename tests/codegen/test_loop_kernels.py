@@ -11,7 +11,7 @@ from families import TARGETS, machine
 from harness import OutOfBoundsError, check_group, execute, group_of
 
 from weft import config, ops
-from weft.codegen.kernel import Kernel, Launch, Scratch
+from weft.passes.launch import Kernel, Launch, Scratch
 from weft.codegen.loop.schedule import loops
 from weft.errors import CompileError
 from weft.ir import dtype as types

@@ -19,7 +19,7 @@ from weft.codegen.contraction.plan import pays_in_pairs, plan_of
 from weft.codegen.contraction.product import product_of
 from weft.codegen.contraction.split import parts_of
 from weft.codegen.family.matmul import matmul
-from weft.codegen.kernel import Launch, Scratch
+from weft.passes.launch import Launch, Scratch
 from weft.codegen.target import Target
 from weft.ir import dtype as types
 from weft.ir.dtype import DType

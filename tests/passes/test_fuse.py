@@ -5,7 +5,8 @@ import pytest
 
 from weft import ops
 from weft.ir.graph import Graph
-from weft.passes.fuse import MOST_NODES, fuse
+from weft.passes.group import MOST_NODES
+from weft.passes.pipeline import grouped
 from weft.passes.schedule import schedule
 from weft.passes.step import Step
 
@@ -18,7 +19,7 @@ def groups(build, *shapes, dtype="float32", enabled=True):
         result = build(*feeds)
         graph.outputs = result if isinstance(result, tuple) else (result,)
     step = Step(graph, tuple(v.node.name for v in feeds), ())
-    return fuse(step, enabled)
+    return grouped(step, enabled)
 
 
 def names(fused):
@@ -127,7 +128,7 @@ def test_a_group_knows_which_inputs_last():
     with graph.as_default():
         x, w = (ops.placeholder(dtype="float32", shape=(4, 4), name=n) for n in "xw")
         graph.outputs = (ops.matmul(x, ops.cumsum(w)),)
-    fused = fuse(Step(graph, ("x", "w"), (), lasting=frozenset("w")))
+    fused = grouped(Step(graph, ("x", "w"), (), lasting=frozenset("w")))
     (product,) = [g for g in fused.groups if g.nodes[0].op == "matmul"]
     assert product.lasting == {product.inputs[1]}
 

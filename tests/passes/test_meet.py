@@ -9,7 +9,7 @@ from weft import ops
 from weft.ir.graph import Graph
 from weft.ir.node import Value
 from weft.ir.shape import known
-from weft.passes.fuse import fuse
+from weft.passes.pipeline import grouped
 from weft.passes.step import Step
 from weft.runtime.engine import Function, State
 from weft.transform.interpreter import evaluate
@@ -20,7 +20,7 @@ ROWS, COLUMNS = 1024, 512
 def counts_of(graph: Graph) -> list[tuple[str, int]]:
     """The first operation of every group, and how many values the group gives."""
     feeds = tuple(n.name for n in graph.nodes if n.op == "placeholder")
-    groups = fuse(Step(graph, feeds, ())).groups
+    groups = grouped(Step(graph, feeds, ())).groups
     return [(g.nodes[0].op, len(g.outputs)) for g in groups]
 
 

@@ -11,7 +11,7 @@ from weft import ops
 from weft.ir.graph import Graph
 from weft.ir.node import Value
 from weft.ir.shape import known
-from weft.passes.fuse import fuse
+from weft.passes.pipeline import grouped
 from weft.passes.step import Step
 from weft.runtime.engine import Function, State
 from weft.transform.interpreter import evaluate
@@ -26,7 +26,7 @@ def names_of(graph: Graph) -> list[tuple[str, ...]]:
     """The operations of every group, those beside behind a bar."""
     feeds = tuple(n.name for n in graph.nodes if n.op == "placeholder")
     found: list[tuple[str, ...]] = []
-    for group in fuse(Step(graph, feeds, ())).groups:
+    for group in grouped(Step(graph, feeds, ())).groups:
         beside = [] if group.beside is None else ["|", *(n.op for n in group.beside.nodes)]
         ops_ = [*(n.op for n in group.nodes), *beside]
         found.append(tuple(op for op in ops_ if op != "constant"))

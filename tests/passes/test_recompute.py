@@ -5,7 +5,7 @@ import pytest
 
 from weft import ops
 from weft.ir.graph import Graph
-from weft.passes.fuse import fuse
+from weft.passes.pipeline import grouped
 from weft.passes.step import Step
 from weft.runtime.engine import Function, State
 from weft.transform.interpreter import evaluate
@@ -25,7 +25,7 @@ def graph_of(build, *shapes):
 def groups(build, *shapes):
     """The operations of every group, and the operations whose results are stored."""
     graph, feeds = graph_of(build, *shapes)
-    fused = fuse(Step(graph, tuple(v.node.name for v in feeds), ())).groups
+    fused = grouped(Step(graph, tuple(v.node.name for v in feeds), ())).groups
     names = [tuple(n.op for n in g.nodes if n.op != "constant") for g in fused]
     return names, [v.node.op for g in fused for v in g.outputs]
 

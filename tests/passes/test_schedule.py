@@ -6,8 +6,7 @@ from weft import ops
 from weft.ir.dtype import float32
 from weft.ir.graph import Graph
 from weft.ir.node import TensorType
-from weft.passes.fuse import fuse
-from weft.passes.pipeline import optimise
+from weft.passes.pipeline import grouped, optimise
 from weft.passes.schedule import schedule
 from weft.passes.specialise import specialise
 from weft.passes.step import Request, Step
@@ -35,7 +34,7 @@ def training_step() -> Step:
 
 def test_a_weight_is_updated_as_soon_as_its_gradient_is_known() -> None:
     step = training_step()
-    fused = fuse(step)
+    fused = grouped(step)
     old = {
         v.node.attrs["key"]: v for n in step.graph.nodes if n.op == "variable" for v in n.outputs
     }
@@ -51,7 +50,7 @@ def test_a_weight_is_updated_as_soon_as_its_gradient_is_known() -> None:
 
 def test_groups_follow_what_they_read() -> None:
     step = training_step()
-    fused = fuse(step)
+    fused = grouped(step)
     known = {v for n in step.graph.nodes if not n.inputs for v in n.outputs}
     for group in schedule(fused, ()).groups:
         assert {fused.root(v) for v in group.inputs} <= known

@@ -10,8 +10,8 @@ from dataclasses import replace
 import numpy as np
 
 from weft.codegen.builder import Reg, constant, integer, kernel_builder
-from weft.codegen.kernel import Kernel
 from weft.codegen.target import current
+from weft.passes.launch import Kernel
 from weft.passes.memory import Step, plan
 from weft.runtime.arena import Arena
 from weft.runtime.call import Call, InArena

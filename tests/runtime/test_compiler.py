@@ -22,9 +22,9 @@ import pytest
 from handmade import BLOCK, affine, nothing
 
 from weft import config
-from weft.codegen.kernel import Kernel
 from weft.codegen.target import current
 from weft.errors import CompileError, NoCompilerError
+from weft.passes.launch import Kernel
 from weft.runtime import compiler as module
 from weft.runtime.cache import Cache, digest
 from weft.runtime.child import _NAME

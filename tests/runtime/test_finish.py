@@ -15,19 +15,19 @@ import numpy as np
 import pytest
 
 from weft import config, ops
+from weft.codegen import generator
+from weft.codegen.generator import Generator
 from weft.codegen.target import current
 from weft.errors import CompileError, OutOfRangeError
 from weft.ir.dtype import float32, int64
 from weft.ir.graph import Graph
 from weft.ir.node import TensorType
-from weft.passes.pipeline import optimise
+from weft.passes import pipeline
+from weft.passes.pipeline import optimise, plan
 from weft.passes.specialise import specialise
 from weft.passes.step import Request, Step
-from weft.runtime import build as building
 from weft.runtime import compiler as compiling
 from weft.runtime import driver
-from weft.runtime import finish as module
-from weft.runtime.build import build
 from weft.runtime.compiler import Compiler
 from weft.runtime.fingerprint import fingerprint
 from weft.runtime.finish import finish
@@ -82,8 +82,8 @@ def refuse(*_: Any, **__: Any) -> Any:
 def test_a_program_is_loaded_whole_and_nothing_is_planned(fresh, monkeypatch):
     wanted, variable = run(finish(step_of(), 2))
     fresh()
-    monkeypatch.setattr(module, "optimise", refuse)
-    monkeypatch.setattr(module, "build", refuse)
+    monkeypatch.setattr(pipeline, "optimise", refuse)
+    monkeypatch.setattr(pipeline, "plan", refuse)
     found, again = run(finish(step_of(name="other"), 2))
     assert all(np.array_equal(a, b) for a, b in zip(found, wanted, strict=True))
     np.testing.assert_array_equal(again, variable)
@@ -145,12 +145,12 @@ def test_damage_on_disk_costs_time_only(damage, fresh, tmp_path, monkeypatch):
     found, _ = run(finish(step_of(), 1))
     assert all(np.array_equal(a, b) for a, b in zip(found, wanted, strict=True))
     fresh()
-    monkeypatch.setattr(module, "build", refuse)
+    monkeypatch.setattr(pipeline, "plan", refuse)
     finish(step_of(), 1)
 
 
 def test_a_recipe_survives_its_bytes():
-    recipe = recipe_of(build(optimise(step_of()), current(), 2))
+    recipe = recipe_of(plan(optimise(step_of()), Generator(current()), 2))
     keys = {call.function: call.name for call in recipe.calls}
     data = dump(recipe, keys.__getitem__)  # pyright: ignore[reportArgumentType]
     assert data is not None
@@ -173,9 +173,9 @@ def test_what_calls_python_is_not_kept(fresh, tmp_path):
 def test_plans_are_the_same_in_every_process(tmp_path):
     code = """
     import hashlib
-    from test_finish import step_of, optimise, build, current, recipe_of, dump
+    from test_finish import step_of, optimise, plan, Generator, current, recipe_of, dump
     from weft.runtime.compiler import key_of
-    recipe = recipe_of(build(optimise(step_of()), current(), 2))
+    recipe = recipe_of(plan(optimise(step_of()), Generator(current()), 2))
     print(hashlib.sha256(dump(recipe, lambda k: key_of(k, current()))).hexdigest())
     """
     here = str(Path(__file__).parent)
@@ -193,7 +193,7 @@ def test_a_compile_error_is_one_however_often(fresh, monkeypatch):
     def broken(*_: Any) -> Any:
         raise CompileError("no kernel")
 
-    monkeypatch.setattr(building, "lower", broken)
+    monkeypatch.setattr(generator, "lower", broken)
     for _ in range(2):
         with pytest.raises(CompileError, match="no kernel"):
             finish(step_of(), 1)

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 from handmade import affine, fails, increment, make, nothing, random_program, threads_seen
 
-from weft.codegen.kernel import ERROR
+from weft.passes.launch import ERROR
 from weft.runtime import flight
 from weft.runtime.arena import Arena
 from weft.runtime.call import Call, External, InArena

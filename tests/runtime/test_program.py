@@ -18,8 +18,8 @@ import numpy as np
 import pytest
 from handmade import BLOCK, affine, block_of, fails, increment, make, nothing, random_program
 
-from weft.codegen.kernel import ERROR, Scratch
 from weft.errors import ConfigError, WeftError
+from weft.passes.launch import ERROR, Scratch
 from weft.runtime import program as module
 from weft.runtime.arena import Arena
 from weft.runtime.call import Call, External, InArena

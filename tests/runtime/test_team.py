@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 from handmade import BLOCK, affine, increment, make, nothing, random_program, threads_seen
 
-from weft.codegen.kernel import Kernel
 from weft.codegen.target import current
+from weft.passes.launch import Kernel
 from weft.runtime import driver, segment
 from weft.runtime.arena import Arena
 from weft.runtime.call import Call, InArena

@@ -335,7 +335,7 @@ def in_turns(runs: Sequence[Sequence[str]]) -> list[str]:
 
 
 def kernel_builder() -> Builder:
-    """A builder for a kernel: parameters args, begin, end, thread (see `weft.codegen.kernel`)."""
+    """A builder for a kernel: parameters args, begin, end, thread (see `weft.passes.launch`)."""
     return Builder(
         "weft_kernel", [("ptr", "args"), ("i64", "begin"), ("i64", "end"), ("i64", "thread")]
     )

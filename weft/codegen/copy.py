@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Final
 
 from weft.codegen.builder import integer, kernel_builder
-from weft.codegen.kernel import Argument, Kernel, Launch
 from weft.ir.extent import largest
+from weft.passes.launch import Argument, Kernel, Launch
 
 CHUNK: Final = 256 * 1024  # bytes: a quarter of L2, and some 10 us of work
 

@@ -11,9 +11,9 @@ from dataclasses import replace
 from typing import Final
 
 from weft.codegen.builder import ENTRY, EXTENT
-from weft.codegen.kernel import Kernel, Launch
 from weft.ir.extent import Extent, Extents
 from weft.passes.group import Group
+from weft.passes.launch import Kernel, Launch
 
 _WRITTEN: Final = re.compile(rf"%{EXTENT}(\d+)\.(\w+)")
 

@@ -19,7 +19,6 @@ from weft.codegen.family.moments import column_moments
 from weft.codegen.family.scatter import scatter
 from weft.codegen.family.sort import sort, top_k
 from weft.codegen.family.window import avg_pool, avg_pool_grad, max_pool, max_pool_grad
-from weft.codegen.kernel import ERROR, Argument, Launch, Scratch
 from weft.codegen.loop.schedule import loops
 from weft.codegen.recurrent.backward import lstm_sequence_grad
 from weft.codegen.recurrent.forward import lstm_sequence
@@ -29,6 +28,7 @@ from weft.ir.node import Value
 from weft.ops.base import Opaque, op_of
 from weft.ops.state import CONSTANT
 from weft.passes.group import Group
+from weft.passes.launch import ERROR, Argument, Launch, Scratch
 
 Family = Callable[[Group, Target], tuple[Launch, ...]]
 

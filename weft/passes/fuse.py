@@ -8,7 +8,7 @@ that reads them, and only stored when something needs them in memory.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 
 from weft.ir.node import Node, Value
 from weft.ir.shape import Shape, known, size
@@ -16,28 +16,11 @@ from weft.ops.base import Alias, Boundary, Elementwise, Opaque, Pull, Reduce, fa
 from weft.ops.fact import Ability, Cost
 from weft.ops.reduce import sum as sum_
 from weft.ops.state import CONSTANT
-from weft.passes.group import MOST_INPUTS, MOST_NODES, Group, gathers
-from weft.passes.meet import meet
-from weft.passes.pair import pair
-from weft.passes.recompute import recompute
+from weft.passes.group import MOST_INPUTS, MOST_NODES, Fused, Group, gathers
 from weft.passes.step import Step
 
 # Movement of movement is recomputed at most this deep.
 MOST_FLOATING = 4
-
-
-@dataclass(frozen=True)
-class Fused:
-    """Groups in an order that respects data, and what other views of memory exist."""
-
-    groups: tuple[Group, ...]
-    aliases: dict[Value, Value]  # a reshaped value -> the value whose memory it shares
-
-    def root(self, value: Value) -> Value:
-        """The value that owns the memory of `value`."""
-        while value in self.aliases:
-            value = self.aliases[value]
-        return value
 
 
 @dataclass(eq=False)
@@ -322,18 +305,7 @@ class _Fuser:
             )
         ready = sorted(members, key=lambda pair: pair[0])
         groups = tuple([self._group(nodes, used_outside) for _, nodes in ready])
-        if self.enabled:
-            kept = {self._root(v) for v in self.step.graph.outputs}
-            groups = recompute(pair(groups, self.aliases), self.aliases, kept)
-            groups = meet(groups, self.aliases)
-        return Fused(self._marked(groups), dict(self.aliases))
-
-    def _marked(self, groups: tuple[Group, ...]) -> tuple[Group, ...]:
-        """The groups, told which of their inputs last."""
-        if not self.step.lasting:
-            return groups
-        lasting = self.step.lasting_values()
-        return tuple([replace(g, lasting=lasting.intersection(g.inputs)) for g in groups])
+        return Fused(groups, dict(self.aliases), self.step.graph.outputs)
 
     def _with_floating(self, group: _Open) -> list[Node]:
         """The group's nodes with the floating ones that they read, in order."""

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
 
 from weft.ir.node import Node, Value
 from weft.ops.base import Reduce, family_of, op_of
@@ -79,3 +80,22 @@ class Group:
         if len(ops) > LONGEST_NAME:
             ops = [*ops[: LONGEST_NAME - 2], f"{len(ops) - LONGEST_NAME + 1}more", ops[-1]]
         return "_".join(ops)
+
+
+@dataclass(frozen=True)
+class Fused:
+    """Groups in an order that respects data, and what other views of memory exist."""
+
+    groups: tuple[Group, ...]
+    aliases: dict[Value, Value]  # a reshaped value -> the value whose memory it shares
+    outputs: tuple[Value, ...]  # of the step: in memory whoever reads them
+
+    def root(self, value: Value) -> Value:
+        """The value that owns the memory of `value`."""
+        while value in self.aliases:
+            value = self.aliases[value]
+        return value
+
+    def with_groups(self, groups: Iterable[Group]) -> Fused:
+        """The same values in other groups."""
+        return replace(self, groups=tuple(groups))

@@ -8,7 +8,7 @@ arithmetic, too.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Final
 
@@ -16,7 +16,7 @@ from weft.ir.node import Node, Value
 from weft.ir.shape import Shape, known, size
 from weft.ops.base import Elementwise, Opaque, Pull, Reduce, op_of
 from weft.ops.contraction import matmul
-from weft.passes.group import MOST_INPUTS, MOST_NODES, Group
+from weft.passes.group import MOST_INPUTS, MOST_NODES, Fused, Group
 from weft.passes.pair import joined
 
 NEAR: Final = 4
@@ -27,25 +27,21 @@ SMALL: Final = 16
 """An array so many times smaller costs nothing to read."""
 
 
-def meet(groups: Sequence[Group], aliases: Mapping[Value, Value]) -> tuple[Group, ...]:
-    """The groups, those that only compute by element within one that reads the same arrays.
-
-    Args:
-        groups: in an order that respects data, which is kept.
-        aliases: a view -> the value whose memory it shares.
-    """
-    found = list(groups)
-    for guest in groups:
+def meet(fused: Fused) -> Fused:
+    """The groups, those that only compute by element within one that reads the same arrays."""
+    found = list(fused.groups)
+    for guest in fused.groups:
         arrays = _arrays(guest)
         if not arrays or guest not in found:
             continue
         at = found.index(guest)
         for host in (*found[at + 1 : at + 1 + NEAR], *found[max(0, at - NEAR) : at][::-1]):
             if _reads(host, arrays, guest):
-                before, found = found, joined(found, host, guest, _both(host, guest), aliases)
+                before = found
+                found = joined(found, host, guest, _both(host, guest), fused.aliases)
                 if found is not before:
                     break
-    return tuple(found)
+    return fused.with_groups(found)
 
 
 def _arrays(group: Group) -> list[Value]:

@@ -20,7 +20,7 @@ EXACT: Final = 1500  # buffers placed by size; the rest, which hold few bytes, b
 class Step(NamedTuple):
     """One launch, as memory sees it: a buffer id for every argument that is read or written.
 
-    `inplace` pairs (written, read) may share memory, as in `weft.codegen.kernel.Launch`. A buffer
+    `inplace` pairs (written, read) may share memory, as in `weft.passes.launch.Launch`. A buffer
     that is read twice stands twice in `reads`, and shares only if both readings allow it.
     """
 

@@ -15,7 +15,7 @@ from weft.ir.node import Node, Value
 from weft.ir.shape import known, size
 from weft.ops.base import op_of
 from weft.ops.convolution import conv_grad_input, conv_grad_weight
-from weft.passes.group import Group
+from weft.passes.group import Fused, Group
 
 FEWEST: Final = 16
 """Channels: vectors go along them."""
@@ -26,13 +26,9 @@ PHASES: Final = 4
 SHARED: Final = ("strides", "padding", "dilation", "groups")
 
 
-def pair(groups: Sequence[Group], aliases: Mapping[Value, Value]) -> tuple[Group, ...]:
-    """The groups, gradients by weights of depthwise convolutions beside those by x.
-
-    Args:
-        groups: in an order that respects data, which is kept.
-        aliases: a view -> the value whose memory it shares.
-    """
+def pair(fused: Fused) -> Fused:
+    """The groups, gradients by weights of depthwise convolutions beside those by x."""
+    groups = fused.groups
     by_weights = {_key(g.nodes[0], 1): g for g in groups if op_of(g.nodes[0]) is conv_grad_weight}
     found = list(groups)
     for group in groups:
@@ -40,8 +36,8 @@ def pair(groups: Sequence[Group], aliases: Mapping[Value, Value]) -> tuple[Group
         if op_of(node) is conv_grad_input and _is_depthwise(node):
             other = by_weights.get(_key(node, 0))
             if other is not None and known(other.nodes[0].outputs[0].shape) == _weights(node):
-                found = joined(found, group, other, _both(group, other), aliases)
-    return tuple(found)
+                found = joined(found, group, other, _both(group, other), fused.aliases)
+    return fused.with_groups(found)
 
 
 def _key(node: Node, cotangent: int) -> tuple[object, ...]:

@@ -1,10 +1,17 @@
-"""The table of contents of the compiler's graph half."""
+"""The table of contents of the compiler: every stage from a request to launches in memory.
+
+1. `specialise`: a request at concrete shapes becomes a pure step.
+2. `optimise`: the step, pass by pass (`PASSES`).
+3. `grouped`: nodes that become one kernel each (`fuse`, then `JOINS`).
+4. `plan`: the launches of the groups, in order, each with its place in memory.
+"""
 
 from __future__ import annotations
 
 import sys
 import time
 from collections.abc import Callable
+from dataclasses import replace
 
 from weft import config
 from weft.errors import GraphError
@@ -12,9 +19,20 @@ from weft.ir.graph import Graph
 from weft.ir.printer import format_graph
 from weft.ir.verify import verify
 from weft.ops.base import Boundary, op_of
+from weft.passes import memory
+from weft.passes.blueprint import Blueprint
+from weft.passes.fuse import fuse
+from weft.passes.group import Fused, Group
+from weft.passes.launch import Generator, Kernel, Launch
 from weft.passes.layout import layout
+from weft.passes.meet import meet
+from weft.passes.pair import pair
+from weft.passes.place import Placing, only_checks
+from weft.passes.recompute import recompute
 from weft.passes.rematerialise import rematerialise
+from weft.passes.schedule import schedule
 from weft.passes.simplify import cse, fold, prune, simplify
+from weft.passes.specialise import specialise as specialise
 from weft.passes.step import Step
 
 PASSES: tuple[Callable[[Step], Step], ...] = (
@@ -42,6 +60,62 @@ def optimise(step: Step) -> Step:
             print(f"# {run.__name__}: {spent:.2f} ms", file=sys.stderr)
             print(format_graph(step.graph), file=sys.stderr)
     return step
+
+
+JOINS: tuple[Callable[[Fused], Fused], ...] = (
+    pair,  # both gradients of a depthwise convolution in one kernel
+    recompute,  # what costs less to compute again than to read
+    meet,  # what reads the same arrays as a kernel nearby
+)
+
+
+def grouped(step: Step, fusing: bool = True) -> Fused:
+    """The groups of a simplified step; one node a group where `fusing` is false."""
+    found = fuse(step, fusing)
+    for join in JOINS if fusing else ():
+        found = join(found)
+    if not step.lasting:
+        return found
+    lasting = step.lasting_values()
+    return found.with_groups([replace(g, lasting=lasting & {*g.inputs}) for g in found.groups])
+
+
+def plan(
+    step: Step, generator: Generator, threads: int, fusing: bool = True,
+    announce: Callable[[Kernel], None] | None = None,
+) -> Blueprint:  # fmt: skip
+    """The launches of a simplified step, and where everything lies.
+
+    Args:
+        step: what `optimise` returned.
+        generator: makes the launches of a group.
+        threads: how many copies of per-thread scratch memory to plan.
+        fusing: whether nodes may share a kernel.
+        announce: called with every kernel as soon as its text is known.
+    """
+    fused = grouped(step, fusing)
+    lowered = _lowered(fused, generator, announce)  # what computes each group
+    placing = Placing(step, threads, fused, lowered, generator.copy)
+    placing.order(schedule(fused, *placing.wishes()))  # which launch comes when
+    placing.settle()  # copies of what cannot be updated in place
+    placing.keep()  # what need not run again while lasting feeds stay as they are
+    return placing.finish(memory.plan(*placing.needs()))  # offsets in one arena
+
+
+def _lowered(
+    fused: Fused, generator: Generator, announce: Callable[[Kernel], None] | None
+) -> dict[Group, tuple[Launch, ...]]:
+    lowered: dict[Group, tuple[Launch, ...]] = {}
+    told: set[int] = set()
+    for group in fused.groups:
+        lowered[group] = launches = generator.lower(group)
+        if announce is None:
+            continue
+        kernels = [x.kernel for x in launches if x.kernel.ir and not only_checks(x)]
+        for kernel in [kernel for kernel in kernels if id(kernel) not in told]:
+            told.add(id(kernel))
+            announce(kernel)
+    return lowered
 
 
 def verify_types(graph: Graph) -> None:

@@ -12,7 +12,7 @@ an image that lies NCHW, and a layer of one tap with weights that lie transposed
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
@@ -23,7 +23,7 @@ from weft.ops.base import Elementwise, Opaque, Reduce, family_of, op_of
 from weft.ops.convolution import conv, conv_grad_weight
 from weft.ops.fact import Ability, Cost
 from weft.ops.state import variable
-from weft.passes.group import MOST_INPUTS, MOST_NODES, Group
+from weft.passes.group import MOST_INPUTS, MOST_NODES, Fused, Group
 
 LEAST_BYTES: Final = 1 << 16
 """Smaller values stay in a cache."""
@@ -37,22 +37,16 @@ FEWEST: Final = 32
 """Channels and columns of such a product: with fewer of them it copies nothing."""
 
 
-def recompute(
-    groups: Sequence[Group], aliases: Mapping[Value, Value], kept: Iterable[Value]
-) -> tuple[Group, ...]:
-    """Groups that read less.
-
-    Args:
-        groups: in an order that respects data.
-        aliases: a view -> the value whose memory it shares.
-        kept: values that must be in memory whoever reads them.
-    """
-    work = _Work([_Draft(g) for g in groups], set(aliases.values()) | set(kept))
+def recompute(fused: Fused) -> Fused:
+    """Groups that read less."""
+    kept = {*fused.aliases.values(), *map(fused.root, fused.outputs)}
+    work = _Work([_Draft(g) for g in fused.groups], kept)
     for draft in work.drafts:
         for value in draft.group.outputs:
             if value.node not in draft.beside:
                 work.consider(draft, value)
-    return tuple([d.finished() for d in work.drafts if d.outputs or not d.group.outputs])
+    left = [d for d in work.drafts if d.outputs or not d.group.outputs]
+    return fused.with_groups([d.finished() for d in left])
 
 
 @dataclass(eq=False)

@@ -19,8 +19,7 @@ from typing import Final
 
 from weft.ir.node import Value
 from weft.ir.shape import size
-from weft.passes.fuse import Fused
-from weft.passes.group import Group
+from weft.passes.group import Fused, Group
 
 LITTLE: Final = 1 << 16
 """Bytes that a group may take without being put off."""

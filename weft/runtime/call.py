@@ -5,28 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from weft.codegen.kernel import Kernel, Scratch
-
-
-@dataclass(frozen=True, slots=True)
-class InArena:
-    """`size` bytes at `offset` of the arena."""
-
-    offset: int
-    size: int
-
-
-@dataclass(frozen=True, slots=True)
-class External:
-    """Memory outside the arena: a feed, a variable, a constant or a result; `size` bytes."""
-
-    index: int
-    size: int
-
-
-Place = InArena | External
-Argument = Place | Scratch | int
-"""A place, the error cell (`ERROR`), or an integer."""
+from weft.passes.blueprint import Argument as Argument
+from weft.passes.blueprint import External as External
+from weft.passes.blueprint import InArena as InArena
+from weft.passes.blueprint import Place as Place
+from weft.passes.launch import Kernel
 
 
 @dataclass(frozen=True, eq=False)

@@ -14,9 +14,9 @@ from pathlib import Path
 from typing import IO, Final, NamedTuple
 
 from weft.codegen import llvm
-from weft.codegen.kernel import SYMBOL
 from weft.codegen.target import Target
 from weft.errors import CompileError, NoCompilerError
+from weft.passes.launch import SYMBOL
 from weft.runtime.worker import ANSWER, REQUEST
 
 PIPE_BYTES: Final = 1 << 20

@@ -18,10 +18,10 @@ from typing import Final
 
 from weft import config
 from weft.codegen import llvm
-from weft.codegen.kernel import Kernel
 from weft.codegen.target import Target
 from weft.errors import CompileError, NoCompilerError
 from weft.interrupt import Uninterrupted
+from weft.passes.launch import Kernel
 from weft.runtime.cache import Cache, digest
 from weft.runtime.child import Child, Died, Job
 from weft.runtime.notice import tell

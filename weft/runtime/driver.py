@@ -11,8 +11,8 @@ from typing import Any, Final, NamedTuple
 
 import numpy as np
 
-from weft.codegen.kernel import SYMBOL, Kernel
 from weft.codegen.target import current
+from weft.passes.launch import SYMBOL, Kernel
 from weft.runtime import compiler
 
 GUARD: Final = 1

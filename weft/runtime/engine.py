@@ -15,7 +15,7 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -29,11 +29,10 @@ from weft.ir.printer import format_graph
 from weft.ir.shape import compatible, show
 from weft.ops.base import Boundary, op_of
 from weft.ops.state import host_call, variable
-from weft.passes.specialise import ValuesNeededError, specialise
 from weft.passes.step import Request, Step
 from weft.runtime import compiler
 from weft.runtime.executable import Executable
-from weft.runtime.finish import finish
+from weft.runtime.finish import finish, specialised
 from weft.runtime.flight import new_lock
 from weft.runtime.interpreted import Interpreted
 from weft.runtime.oracle import Oracle
@@ -148,18 +147,13 @@ class Function:
         return program
 
     def _specialise(self, arrays: Sequence[Array], state: State) -> Step:
-        types = [TensorType(as_dtype(a.dtype), a.shape) for a in arrays]
-        variables: Mapping[str, TensorType] = {
+        variables = {
             k: TensorType(as_dtype(state.memory(k).dtype), state.memory(k).shape)
             for k in self._flexible
             if k in state
         }
-        while True:
-            values = {i: arrays[i] for i in self._decisive}
-            try:
-                return specialise(self.request, types, variables, values)
-            except ValuesNeededError as needed:
-                self._decisive |= needed.feeds
+        step, self._decisive = specialised(self.request, arrays, self._decisive, variables)
+        return step
 
 
 def _is_pure(node: Node) -> bool:

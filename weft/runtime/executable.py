@@ -14,16 +14,16 @@ import numpy as np
 
 from weft import config
 from weft.codegen import llvm
-from weft.codegen.kernel import Kernel
 from weft.codegen.target import Target, current
 from weft.errors import OutOfRangeError, UninitializedError, UserOpError, WeftError
 from weft.ir.node import Node, TensorType
 from weft.ir.shape import known
 from weft.ops.base import op_of
 from weft.ops.gather import outside
+from weft.passes.blueprint import Blueprint, Constant, Feed, Kept, Placed, Variable
+from weft.passes.launch import Kernel
 from weft.passes.step import Step
 from weft.runtime import driver
-from weft.runtime.build import Blueprint, Constant, Feed, Kept, Placed, Variable
 from weft.runtime.call import Call, External, InArena, Place
 from weft.runtime.compiler import compile_kernels
 from weft.runtime.profile import Run, arena_map, measure, summarise, watchers, work_of

@@ -1,26 +1,40 @@
-"""From a step to its program: taken from disk, where this very step was compiled before."""
+"""From a request to its program: taken from disk, where this very step was compiled before.
+
+This is the one place of the runtime from which the compiler's stages are run.
+"""
 
 from __future__ import annotations
 
 import functools
 import sys
+from collections.abc import Mapping, Sequence
+from collections.abc import Set as AbstractSet
 from dataclasses import replace
+from typing import Any
+
+import numpy as np
 
 from weft import config
-from weft.codegen.kernel import Kernel
+from weft.codegen.generator import Generator
 from weft.codegen.target import Target, current
 from weft.collection import collection_waits
 from weft.errors import CompileError
+from weft.ir.dtype import as_dtype
 from weft.ir.extent import Extents
-from weft.passes.pipeline import optimise
-from weft.passes.step import Step
+from weft.ir.node import TensorType
+from weft.passes import pipeline
+from weft.passes.blueprint import Blueprint
+from weft.passes.launch import Kernel
+from weft.passes.specialise import ValuesNeededError
+from weft.passes.step import Request, Step
 from weft.runtime import compiler, driver
-from weft.runtime.build import Blueprint, build
 from weft.runtime.cache import digest
 from weft.runtime.executable import Executable
 from weft.runtime.fingerprint import fingerprint
 from weft.runtime.recipe import Recipe, dump, load, recipe_of
 from weft.runtime.stopwatch import Stopwatch
+
+Array = np.ndarray[Any, Any]
 
 SHOW_GRAPHS = 3  # the level of WEFT_DEBUG from which on somebody watches programs in the making
 
@@ -54,6 +68,32 @@ def finish(
     return found
 
 
+def specialised(
+    request: Request, arrays: Sequence[Array], decisive: AbstractSet[int],
+    variables: Mapping[str, TensorType],
+) -> tuple[Step, frozenset[int]]:  # fmt: skip
+    """The step for feeds like these, and the feeds whose values decide its shapes.
+
+    Args:
+        decisive: those of them that are known so far.
+        variables: types of variables whose declared shape leaves something open.
+    """
+    types = [TensorType(as_dtype(a.dtype), a.shape) for a in arrays]
+    found = frozenset(decisive)
+    while True:
+        values = {i: arrays[i] for i in found}
+        try:
+            return pipeline.specialise(request, types, variables, values), found
+        except ValuesNeededError as needed:
+            found |= needed.feeds
+
+
+def as_it_is(step: Step, threads: int) -> Executable:
+    """The program of a simplified step, compiled here and kept nowhere."""
+    blueprint = pipeline.plan(step, Generator(current()), threads)
+    return Executable(recipe_of(blueprint), lambda: blueprint, threads)
+
+
 def _key(step: Step, threads: int, target: Target, extents: Extents | None) -> str | None:
     if bool(config.get("verify")) or int(config.get("debug")) >= SHOW_GRAPHS:
         return None
@@ -74,7 +114,9 @@ def _kept(
 
     @functools.cache
     def whole() -> Blueprint:
-        return build(optimise(step) if extents is None else step, target, threads)
+        return pipeline.plan(
+            pipeline.optimise(step) if extents is None else step, Generator(target), threads
+        )
 
     try:
         return Executable(_trimmed(recipe, fetches), whole, threads, target, watch)
@@ -89,13 +131,13 @@ def _made(
     compiler.demand()
     driver.prestart()  # where nothing is cached, compilers start while we plan
     if extents is None:
-        step = optimise(step)
+        step = pipeline.optimise(step)
         watch.lap("passes")
 
     def announce(kernel: Kernel) -> None:
         compiler.begin(kernel, target)
 
-    blueprint = build(step, target, threads, announce=announce)
+    blueprint = pipeline.plan(step, Generator(target), threads, announce=announce)
     watch.lap("lowering")
     recipe = recipe_of(blueprint)
     found = Executable(_trimmed(recipe, fetches), lambda: blueprint, threads, target, watch)

@@ -16,9 +16,7 @@ from weft.ir.shape import known
 from weft.ops.base import op_of
 from weft.ops.state import CONSTANT, host_call, placeholder, variable
 from weft.passes.step import Step
-from weft.runtime.build import build
-from weft.runtime.executable import Executable
-from weft.runtime.recipe import recipe_of
+from weft.runtime.finish import as_it_is
 from weft.runtime.state import State
 from weft.transform.interpreter import evaluate_node
 
@@ -37,8 +35,7 @@ class Oracle:
         self._hosts = [v for n in step.graph.nodes if op_of(n) is host_call for v in n.outputs]
         graph = Graph(step.graph.nodes, (*self._values, *self._hosts))
         watched = Step(graph, step.feeds, ())
-        blueprint = build(watched, current(), threads)
-        self._program = Executable(recipe_of(blueprint), lambda: blueprint, threads)
+        self._program = as_it_is(watched, threads)
 
     def compare(self, arrays: Sequence[Array], state: State) -> None:
         """Check each node on the inputs that it really had; the state does not change.

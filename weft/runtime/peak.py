@@ -9,9 +9,9 @@ from typing import Final, NamedTuple
 from weft.codegen import target as targets
 from weft.codegen.builder import constant, kernel_builder
 from weft.codegen.copy import copy
-from weft.codegen.kernel import Kernel, Scratch
 from weft.codegen.microkernel import Right, largest_tile, microkernel, strided
 from weft.ir.dtype import float32
+from weft.passes.launch import Kernel, Scratch
 from weft.runtime.arena import Arena
 from weft.runtime.call import Call, InArena
 from weft.runtime.compiler import compile_kernels

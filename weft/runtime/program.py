@@ -20,9 +20,9 @@ from typing import Any, Final, NamedTuple, cast
 import numpy as np
 
 from weft import config
-from weft.codegen.kernel import ERROR, Kernel, Scratch
 from weft.errors import ConfigError, WeftError
 from weft.ir.extent import Extent
+from weft.passes.launch import ERROR, Kernel, Scratch
 from weft.runtime import driver
 from weft.runtime.arena import Arena
 from weft.runtime.call import Call, External, InArena, estimate_ns
@@ -36,7 +36,7 @@ HOLD_NS: Final = 100_000.0  # shorter programs keep Python's lock
 
 
 class Fault(NamedTuple):
-    """What a checking kernel found: see `weft.codegen.kernel.ERROR`."""
+    """What a checking kernel found: see `weft.passes.launch.ERROR`."""
 
     tag: int
     position: int

@@ -14,7 +14,6 @@ from typing import Any, Final
 
 import numpy as np
 
-from weft.codegen.kernel import ERROR, Kernel, Scratch
 from weft.errors import WeftError
 from weft.ir.dtype import as_dtype
 from weft.ir.extent import Extent, Extents
@@ -22,7 +21,8 @@ from weft.ir.node import TensorType
 from weft.ir.shape import known
 from weft.ops.base import op_of
 from weft.ops.state import variable
-from weft.runtime.build import Blueprint, Constant, Feed, Kept, Placed, Source, Variable, is_host
+from weft.passes.blueprint import Blueprint, Constant, Feed, Kept, Placed, Source, Variable, is_host
+from weft.passes.launch import ERROR, Kernel, Scratch
 from weft.runtime.call import Argument, Call, External, InArena, Place
 
 MOST_CONSTANTS: Final = 64 << 20  # bytes: a program with more of them is not kept

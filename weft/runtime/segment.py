@@ -7,7 +7,7 @@ from typing import Any, Final, NamedTuple
 
 import numpy as np
 
-from weft.codegen.kernel import Kernel
+from weft.passes.launch import Kernel
 from weft.runtime import driver
 from weft.runtime.call import Call, External, InArena, estimate_ns
 

@@ -15,11 +15,11 @@ from weft.codegen.builder import Reg, constant, integer
 from weft.codegen.contraction.emit import scaled, smaller, subtract, write
 from weft.codegen.contraction.finish import load_tile, store_tile
 from weft.codegen.contraction.plan import ceil_div
-from weft.codegen.kernel import Kernel, Launch, Scratch
 from weft.codegen.microkernel import Tile
 from weft.codegen.target import Target
 from weft.ir.extent import largest, planned
 from weft.passes.group import Group
+from weft.passes.launch import Kernel, Launch, Scratch
 
 AHEAD = 8
 """Rows before which a row of the output is asked for."""

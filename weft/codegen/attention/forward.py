@@ -14,11 +14,11 @@ from weft.codegen.attention.problem import Attention, attention_of, band_rows, r
 from weft.codegen.builder import Reg, constant, integer
 from weft.codegen.contraction.emit import scaled, smaller
 from weft.codegen.contraction.plan import ceil_div
-from weft.codegen.kernel import Kernel, Launch, Scratch
 from weft.codegen.loop.arithmetic import across, combine
 from weft.codegen.loop.convert import choose
 from weft.codegen.target import Target
 from weft.passes.group import Group
+from weft.passes.launch import Kernel, Launch, Scratch
 
 TOGETHER = 4
 """Rows of scores that go through softmax together: an exponential is a chain of 20 instructions

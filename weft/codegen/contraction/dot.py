@@ -18,11 +18,11 @@ from weft.codegen.contraction.plan import ceil_div, chunks_of
 from weft.codegen.contraction.product import Product
 from weft.codegen.contraction.sink import Sink
 from weft.codegen.contraction.transpose import shuffle, transpose
-from weft.codegen.kernel import Argument, Kernel, Launch, Scratch
 from weft.codegen.microkernel import first_lanes, fma, prefetch
 from weft.codegen.target import Target
 from weft.ir.extent import pinned
 from weft.ir.node import Value
+from weft.passes.launch import Argument, Kernel, Launch, Scratch
 
 DISTANCE = 1024
 """Bytes of a column of y between what is read and what is asked for, where y comes from memory."""

@@ -8,9 +8,9 @@ from weft.codegen.contraction.matrices import matrices
 from weft.codegen.contraction.plan import ceil_div, chunks_of
 from weft.codegen.contraction.product import Product
 from weft.codegen.contraction.sink import Sink
-from weft.codegen.kernel import Kernel, Launch
 from weft.codegen.target import Target
 from weft.ir.node import Value
+from weft.passes.launch import Kernel, Launch
 
 
 def launch_plain(

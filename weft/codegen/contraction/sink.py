@@ -8,7 +8,6 @@ from typing import Protocol
 
 from weft.codegen.builder import Builder, Reg, integer
 from weft.codegen.contraction.emit import fixed, scaled, write
-from weft.codegen.kernel import Argument, Launch, Scratch
 from weft.codegen.loop.epilogue import Epilogue
 from weft.codegen.loop.partial import partials_of
 from weft.codegen.microkernel import LINE, Ahead, Tile, opaque
@@ -17,6 +16,7 @@ from weft.ir.dtype import DType, float32
 from weft.ir.node import Value
 from weft.ir.shape import known, size
 from weft.passes.group import Group
+from weft.passes.launch import Argument, Launch, Scratch
 
 TOUCHED = 4
 """Most matrices that are asked for ahead: each takes a general register in the innermost loop."""

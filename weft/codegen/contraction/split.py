@@ -24,10 +24,10 @@ from weft.codegen.contraction.plan import (
 from weft.codegen.contraction.product import Product
 from weft.codegen.contraction.sink import Plain, Sink
 from weft.codegen.contraction.tiled import launch_tiled
-from weft.codegen.kernel import Kernel, Launch, Scratch
 from weft.codegen.target import Target
 from weft.ir.extent import multiple
 from weft.ir.node import Value
+from weft.passes.launch import Kernel, Launch, Scratch
 
 LEAST_ROWS = 32
 LEAST_COLUMNS = 64

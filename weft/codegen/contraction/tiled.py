@@ -19,7 +19,6 @@ from weft.codegen.contraction.plan import DISTANCE, Plan, ceil_div
 from weft.codegen.contraction.product import Product
 from weft.codegen.contraction.sink import Sink
 from weft.codegen.contraction.whole import AllLeftPanels, RightPanels, panel_bytes
-from weft.codegen.kernel import Argument, Kernel, Launch, Scratch
 from weft.codegen.microkernel import (
     LINE,
     UNROLL,
@@ -36,6 +35,7 @@ from weft.codegen.target import Target
 from weft.ir.extent import assume, largest, pinned, planned
 from weft.ir.node import Value
 from weft.ir.shape import known, size
+from weft.passes.launch import Argument, Kernel, Launch, Scratch
 
 
 def launch_tiled(

@@ -14,11 +14,11 @@ from weft.codegen.contraction.panel import (
 )
 from weft.codegen.contraction.plan import CHUNKS, ceil_div
 from weft.codegen.contraction.product import Product
-from weft.codegen.kernel import Kernel, Launch, Scratch
 from weft.codegen.microkernel import LINE, Tile
 from weft.codegen.target import Target
 from weft.ir.extent import largest
 from weft.ir.node import Value
+from weft.passes.launch import Kernel, Launch, Scratch
 
 PART = 8
 """Panels of x that are copied together: runs of some 100 elements where x lies transposed."""

@@ -28,7 +28,6 @@ from weft.codegen.convolution.geometry import Axis, Correlation, Phase
 from weft.codegen.convolution.halo import Image, choose, copy_block, pitches_of
 from weft.codegen.convolution.piece import Part, each, look_up, span, unflat
 from weft.codegen.convolution.plan import Plan, pixel_bytes
-from weft.codegen.kernel import Argument, Kernel, Launch, Scratch
 from weft.codegen.loop.prologue import Prologue
 from weft.codegen.microkernel import (
     UNROLL,
@@ -42,6 +41,7 @@ from weft.codegen.microkernel import (
 )
 from weft.codegen.target import Target
 from weft.ir.dtype import DType
+from weft.passes.launch import Argument, Kernel, Launch, Scratch
 
 Line = tuple[Reg, Reg, Reg]
 """An image of the block and a place on the first two axes."""

@@ -30,10 +30,10 @@ from weft.codegen.convolution.ending import Columns
 from weft.codegen.convolution.geometry import Correlation
 from weft.codegen.convolution.piece import Part, each, look_up
 from weft.codegen.convolution.plan import CHUNK_FLOPS, Plan, cut, one_set
-from weft.codegen.kernel import Argument, Launch
 from weft.codegen.loop.prologue import Prologue
 from weft.codegen.microkernel import SECOND, Tile, first_lanes, fma, prefetch
 from weft.codegen.target import Target
+from weft.passes.launch import Argument, Launch
 from weft.passes.pair import PHASES, UNROLLED
 
 LONGEST = 8

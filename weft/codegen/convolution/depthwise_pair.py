@@ -22,10 +22,10 @@ from weft.codegen.convolution.halo import choose
 from weft.codegen.convolution.plan import Plan
 from weft.codegen.convolution.weight_problem import WeightGradient
 from weft.codegen.convolution.weight_sum import Tiling, launch_sum
-from weft.codegen.kernel import Argument, Launch, Scratch
 from weft.codegen.loop.prologue import Prologue
 from weft.codegen.microkernel import fma
 from weft.codegen.target import Target
+from weft.passes.launch import Argument, Launch, Scratch
 
 LIVE: Final = 4
 """Registers for each row of a tile: its sum, x, and what passes by."""

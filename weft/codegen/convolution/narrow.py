@@ -19,10 +19,10 @@ from weft.codegen.convolution.correlate import Nest, Part
 from weft.codegen.convolution.geometry import Correlation
 from weft.codegen.convolution.piece import each, look_up
 from weft.codegen.convolution.plan import Plan, cut
-from weft.codegen.kernel import Argument, Kernel, Launch, Scratch
 from weft.codegen.loop.prologue import Prologue
 from weft.codegen.microkernel import Tile, first_lanes, fma, suffix
 from weft.codegen.target import Target
+from weft.passes.launch import Argument, Kernel, Launch, Scratch
 
 COLUMNS = 4
 """Most columns of this kind."""

@@ -20,10 +20,10 @@ from weft.codegen.contraction.plan import ceil_div
 from weft.codegen.contraction.transpose import transpose
 from weft.codegen.convolution.geometry import Correlation
 from weft.codegen.convolution.piece import look_up
-from weft.codegen.kernel import Kernel, Launch, Scratch
 from weft.codegen.microkernel import Tile, first_lanes
 from weft.ir.dtype import DType
 from weft.ir.node import Value
+from weft.passes.launch import Kernel, Launch, Scratch
 
 CHUNK = 64 * 1024
 """Bytes of packed weights in a chunk, at least: some 5 us."""

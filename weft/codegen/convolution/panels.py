@@ -16,10 +16,10 @@ from weft.codegen.contraction.emit import divide, smaller, subtract
 from weft.codegen.contraction.plan import ceil_div
 from weft.codegen.convolution.halo import Image, pitches_of
 from weft.codegen.convolution.piece import span
-from weft.codegen.kernel import Kernel, Launch, Scratch
 from weft.codegen.loop.prologue import Prologue
 from weft.codegen.microkernel import first_lanes
 from weft.ir.dtype import DType
+from weft.passes.launch import Kernel, Launch, Scratch
 
 LINE = 64
 CHUNKS = 32

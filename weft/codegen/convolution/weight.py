@@ -35,7 +35,6 @@ from weft.codegen.convolution.piece import each, look_up, span, unflat
 from weft.codegen.convolution.weight_plan import Plan
 from weft.codegen.convolution.weight_problem import WeightGradient
 from weft.codegen.convolution.weight_sum import Place, Tiling, launch_sum
-from weft.codegen.kernel import Argument, Kernel, Launch, Scratch
 from weft.codegen.loop.prologue import Prologue
 from weft.codegen.microkernel import (
     UNROLL,
@@ -48,6 +47,7 @@ from weft.codegen.microkernel import (
     zeros,
 )
 from weft.codegen.target import Target
+from weft.passes.launch import Argument, Kernel, Launch, Scratch
 
 LINE = 64
 Operands = tuple[Prologue, Prologue]

@@ -16,9 +16,9 @@ from weft.codegen.convolution.weight import LINE, Operands, WeightNest
 from weft.codegen.convolution.weight_plan import Plan, cut
 from weft.codegen.convolution.weight_problem import WeightGradient
 from weft.codegen.convolution.weight_sum import Tiling
-from weft.codegen.kernel import Launch
 from weft.codegen.microkernel import Tile, fma
 from weft.codegen.target import Target
+from weft.passes.launch import Launch
 
 SET = 1024
 """Bytes between positions of which many share a set of the first-level cache."""

@@ -9,8 +9,8 @@ from weft.codegen.contraction.emit import divide, smaller, subtract
 from weft.codegen.contraction.plan import ceil_div
 from weft.codegen.contraction.sink import Sink
 from weft.codegen.convolution.weight_problem import WeightGradient
-from weft.codegen.kernel import Kernel, Launch, Scratch
 from weft.codegen.microkernel import Accumulators, Tile, first_lanes
+from weft.passes.launch import Kernel, Launch, Scratch
 
 CHUNK = 32 * 1024
 """Elements that a chunk of the sum reads: some 10 us."""

@@ -16,7 +16,6 @@ from weft.codegen.family.emit import (
     over_rows,
     over_vectors,
 )
-from weft.codegen.kernel import Kernel, Launch
 from weft.codegen.loop.arithmetic import lane_numbers, part
 from weft.codegen.loop.convert import choose, convert
 from weft.codegen.target import Target
@@ -24,6 +23,7 @@ from weft.ir.dtype import DType, bool_, uint8
 from weft.ir.shape import known
 from weft.ops.base import family_of
 from weft.passes.group import Group
+from weft.passes.launch import Kernel, Launch
 
 
 class Contest:

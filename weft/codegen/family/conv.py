@@ -25,7 +25,6 @@ from weft.codegen.convolution.weight_depthwise import launch_depthwise_gradient
 from weft.codegen.convolution.weight_depthwise import suits as depthwise_gradient
 from weft.codegen.convolution.weight_plan import plan_of as plan_of_weight
 from weft.codegen.convolution.weight_problem import weight_gradient_of
-from weft.codegen.kernel import Argument, Launch, Scratch
 from weft.codegen.loop.prologue import Prologue, leading_to
 from weft.codegen.loop.schedule import loops
 from weft.codegen.microkernel import LINE
@@ -42,6 +41,7 @@ from weft.ir.shape import known, size
 from weft.ops import convolution
 from weft.ops.base import op_of
 from weft.passes.group import Group
+from weft.passes.launch import Argument, Launch, Scratch
 
 
 def conv(group: Group, target: Target) -> tuple[Launch, ...]:

@@ -17,13 +17,13 @@ from weft.codegen.family.emit import (
     over_vectors,
     vector_lanes,
 )
-from weft.codegen.kernel import Kernel, Launch
 from weft.codegen.loop.arithmetic import combine, identity, literal
 from weft.codegen.target import Target
 from weft.ir.node import Node
 from weft.ir.shape import known
 from weft.ops.base import family_of
 from weft.passes.group import Group
+from weft.passes.launch import Kernel, Launch
 
 
 def cumulative(group: Group, target: Target) -> tuple[Launch, ...]:

@@ -94,7 +94,7 @@ def load_index(f: Builder, pointer: Reg, at: Reg, dtype: DType) -> Reg:
 def check_index(f: Builder, index: Reg, size: int, position: Reg, slot: int) -> Reg:
     """`index`, or 0 after entering a fault where it lies outside [0, size).
 
-    The arguments from `slot` are the error cell and the launch's tag: see `weft.codegen.kernel`.
+    The arguments from `slot` are the error cell and the launch's tag: see `weft.passes.launch`.
     """
     bad = f.compare("icmp uge", index, integer(size))
     with f.when(bad):

@@ -14,12 +14,12 @@ from weft.codegen.family.emit import (
     load_index,
     over_rows,
 )
-from weft.codegen.kernel import ERROR, Kernel, Launch
 from weft.codegen.target import Target
 from weft.ir.dtype import DType
 from weft.ir.node import Node
 from weft.ir.shape import known, normal_axis
 from weft.passes.group import Group
+from weft.passes.launch import ERROR, Kernel, Launch
 
 
 @dataclass(frozen=True)

@@ -25,7 +25,6 @@ from weft.codegen.family.emit import (
     over_vectors,
     vector_lanes,
 )
-from weft.codegen.kernel import ERROR, Kernel, Launch, Scratch
 from weft.codegen.loop.arithmetic import compute, literal
 from weft.codegen.loop.expression import Expr, Expressions, needed
 from weft.codegen.loop.index import Symbol
@@ -39,6 +38,7 @@ from weft.ops.call import Subgraph
 from weft.ops.lag import NEVER, PERIOD
 from weft.ops.state import CONSTANT
 from weft.passes.group import Group
+from weft.passes.launch import ERROR, Kernel, Launch, Scratch
 
 WORD: Final = 4  # bytes of float32 and int32, the only types here
 

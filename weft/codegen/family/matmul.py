@@ -9,9 +9,9 @@ from weft.codegen.contraction.product import product_of
 from weft.codegen.contraction.sink import sink_of
 from weft.codegen.contraction.split import launch_split, parts_of
 from weft.codegen.contraction.tiled import launch_tiled
-from weft.codegen.kernel import Launch
 from weft.codegen.target import Target
 from weft.passes.group import Group
+from weft.passes.launch import Launch
 
 
 def matmul(group: Group, target: Target) -> tuple[Launch, ...]:

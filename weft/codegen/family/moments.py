@@ -8,7 +8,6 @@ from typing import Final
 from weft.codegen.builder import Reg, integer, kernel_builder
 from weft.codegen.contraction.emit import read, smaller, subtract
 from weft.codegen.contraction.plan import ceil_div
-from weft.codegen.kernel import Kernel, Launch
 from weft.codegen.loop.partial import Partials, partials_of
 from weft.codegen.loop.reduction import sum_type
 from weft.codegen.microkernel import first_lanes
@@ -16,6 +15,7 @@ from weft.codegen.target import Target
 from weft.ir.node import Value
 from weft.ir.shape import known
 from weft.passes.group import Group
+from weft.passes.launch import Kernel, Launch
 
 ROWS: Final = 8
 """Rows that are added up in registers."""

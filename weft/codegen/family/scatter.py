@@ -21,7 +21,6 @@ from weft.codegen.family.emit import (
     report_fault,
     vector_lanes,
 )
-from weft.codegen.kernel import ERROR, Argument, Kernel, Launch, Scratch
 from weft.codegen.loop.arithmetic import combine
 from weft.codegen.target import Target
 from weft.ir.dtype import DType
@@ -29,6 +28,7 @@ from weft.ir.node import Node, Value
 from weft.ir.shape import known
 from weft.ops.base import family_of
 from weft.passes.group import Group
+from weft.passes.launch import ERROR, Argument, Kernel, Launch, Scratch
 
 # Splitting rows makes every chunk read all indices: only for large outputs, and rows long enough
 # that adding one takes longer than passing it over.

@@ -13,13 +13,13 @@ from typing import Final
 from weft.codegen.builder import Builder, Reg, constant, integer, kernel_builder, vector
 from weft.codegen.contraction.emit import divide
 from weft.codegen.family.emit import axis_of, chunks_of, over_rows
-from weft.codegen.kernel import Kernel, Launch, Scratch
 from weft.codegen.loop.convert import choose
 from weft.codegen.target import Target
 from weft.ir.dtype import DType
 from weft.ir.node import Node
 from weft.ir.shape import known
 from weft.passes.group import Group
+from weft.passes.launch import Kernel, Launch, Scratch
 
 SHORT: Final = 32  # n * n / 4 moves against 256 counters to clear and sum for every byte
 BUCKETS: Final = 256

@@ -23,12 +23,12 @@ from weft.codegen.family.pooling import (
     over_windows,
     pool_of,
 )
-from weft.codegen.kernel import Argument, Kernel, Launch, Scratch
 from weft.codegen.loop.arithmetic import combine
 from weft.codegen.microkernel import load_masked, store_masked
 from weft.codegen.target import Target
 from weft.ir.node import Node
 from weft.passes.group import Group
+from weft.passes.launch import Argument, Kernel, Launch, Scratch
 
 Over = Callable[[Builder, Pool, int, Block], None]
 

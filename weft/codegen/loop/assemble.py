@@ -7,7 +7,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from weft import config
-from weft.codegen.kernel import Argument, Kernel, Launch
 from weft.codegen.loop.domain import traffic
 from weft.codegen.loop.expression import Buffer, Expr, needed
 from weft.codegen.loop.nest import write_kernel
@@ -15,6 +14,7 @@ from weft.codegen.loop.tree import Store, Tree, leaves, to_text
 from weft.codegen.target import Target
 from weft.ir.node import Value
 from weft.ir.shape import size
+from weft.passes.launch import Argument, Kernel, Launch
 
 LOOP_IR = 4
 """From this `WEFT_DEBUG` on loop trees are printed."""

@@ -13,12 +13,12 @@ from typing import Any, Final
 
 import numpy as np
 
-from weft.codegen.kernel import Scratch
 from weft.codegen.loop.index import Index, Symbol, clamped, fixed, picked, substituted
 from weft.errors import CompileError
 from weft.ir import dtype as types
 from weft.ir.dtype import DType
 from weft.ir.node import Value
+from weft.passes.launch import Scratch
 
 # Work per vector, in about cycles; measured order of magnitude, it only sizes chunks and decides
 # what is worth keeping instead of computing again.

@@ -13,7 +13,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Final
 
-from weft.codegen.kernel import Launch
 from weft.codegen.loop.assemble import Pass, launch
 from weft.codegen.loop.domain import (
     lanes_for,
@@ -34,6 +33,7 @@ from weft.codegen.target import Target
 from weft.ir.extent import Extent
 from weft.ir.node import Value
 from weft.ir.shape import known
+from weft.passes.launch import Launch
 
 STREAM_BYTES: Final = 24 * 1024 * 1024
 """From this much output on nothing of it is left in the last-level cache when it is read."""

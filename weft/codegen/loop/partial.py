@@ -20,7 +20,6 @@ from math import prod
 from typing import Final
 
 from weft.codegen.builder import Builder, Reg, constant, element, integer, kernel_builder
-from weft.codegen.kernel import Kernel, Launch, Scratch
 from weft.codegen.loop.convert import choose, register_type, stored
 from weft.codegen.loop.reduction import sum_type
 from weft.codegen.microkernel import first_lanes, fma, load_masked, store_masked
@@ -30,6 +29,7 @@ from weft.ir.shape import known
 from weft.ops.base import op_of
 from weft.ops.normalization import column_moments
 from weft.passes.group import Group, gathers
+from weft.passes.launch import Kernel, Launch, Scratch
 
 LINE: Final = 64
 SHARE: Final = 8

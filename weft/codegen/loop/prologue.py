@@ -22,7 +22,6 @@ from typing import Final
 
 from weft.codegen.builder import Builder, Reg, integer
 from weft.codegen.contraction.emit import Load, read, subtract
-from weft.codegen.kernel import Argument, Scratch
 from weft.codegen.loop.emit import Copy, Writer
 from weft.codegen.loop.expression import Expr
 from weft.codegen.loop.index import ZERO, Index, Symbol, variable
@@ -33,6 +32,7 @@ from weft.ir.shape import known
 from weft.ops.array import transpose
 from weft.ops.base import op_of
 from weft.passes.group import Group
+from weft.passes.launch import Argument, Scratch
 
 
 class Prologue:

@@ -10,7 +10,6 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Final, cast
 
-from weft.codegen.kernel import Scratch
 from weft.codegen.loop.arithmetic import identity
 from weft.codegen.loop.domain import merged_axes, symbols_of
 from weft.codegen.loop.emit import roots_of
@@ -25,6 +24,7 @@ from weft.ir.node import Node, Value
 from weft.ir.shape import known, normal_axes, show, size
 from weft.ops.base import Reduce, op_of
 from weft.passes.group import Group
+from weft.passes.launch import Scratch
 
 
 def reductions(group: Group) -> list[Node]:

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from weft.codegen.kernel import Launch, Scratch
 from weft.codegen.loop.assemble import Pass, launch
 from weft.codegen.loop.domain import lanes_for, per_chunk, traffic, unroll_for
 from weft.codegen.loop.expression import COST, EXPENSIVE, Expr, cost, needed
@@ -20,6 +19,7 @@ from weft.codegen.loop.tree import Accumulate, Loop, Reduce, Segment, Store, Tre
 from weft.codegen.target import Target
 from weft.ir.extent import pinned
 from weft.ir.shape import size
+from weft.passes.launch import Launch, Scratch
 
 SCRATCH_ROW: int = 256 * 1024
 """Kept values of a row may take this many bytes: a part of the second-level cache."""

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from weft.codegen.kernel import Launch
 from weft.codegen.loop.expression import Expr
 from weft.codegen.loop.index import ZERO, Index
 from weft.codegen.loop.maps import map_launches
@@ -16,6 +15,7 @@ from weft.codegen.target import Target
 from weft.ir.node import Node, Value
 from weft.ir.shape import known, size
 from weft.passes.group import Group
+from weft.passes.launch import Launch
 
 
 def loops(group: Group, target: Target) -> tuple[Launch, ...]:

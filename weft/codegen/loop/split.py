@@ -9,7 +9,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Final
 
-from weft.codegen.kernel import Launch, Scratch
 from weft.codegen.loop.assemble import Pass, launch
 from weft.codegen.loop.domain import CHUNK_BYTES, lanes_for, per_chunk, traffic
 from weft.codegen.loop.expression import Expr, cost
@@ -30,6 +29,7 @@ from weft.errors import CompileError
 from weft.ir.extent import largest, pinned, smallest
 from weft.ir.node import Node, Value
 from weft.ir.shape import known, size
+from weft.passes.launch import Launch, Scratch
 
 MOST_PARTS: Final = 128
 FEW: Final = 8

@@ -7,7 +7,6 @@ from typing import Any, Final
 
 import numpy as np
 
-from weft.codegen.kernel import Scratch
 from weft.codegen.loop.expression import Buffer, Expr, Expressions
 from weft.codegen.loop.index import ZERO, Index, Symbol, clamped, fixed, flat, unflat, variable
 from weft.errors import CompileError
@@ -16,6 +15,7 @@ from weft.ir.node import Node, Value
 from weft.ir.shape import known
 from weft.ops.base import Alias, Elementwise, Pull, Reduce, op_of
 from weft.ops.state import CONSTANT
+from weft.passes.launch import Scratch
 
 At = Callable[[tuple[Index, ...]], Expr]
 

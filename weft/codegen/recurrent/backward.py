@@ -13,12 +13,12 @@ from collections.abc import Iterator
 from weft.codegen import vecmath
 from weft.codegen.builder import Builder, Reg, integer, kernel_builder
 from weft.codegen.contraction.emit import scaled
-from weft.codegen.kernel import Argument, Kernel, Launch, Scratch
 from weft.codegen.recurrent.nest import Nest
 from weft.codegen.recurrent.problem import Sequence, sequence_of
 from weft.codegen.target import Target
 from weft.ir.node import Value
 from weft.passes.group import Group
+from weft.passes.launch import Argument, Kernel, Launch, Scratch
 
 GATES = 4
 

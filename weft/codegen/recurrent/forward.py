@@ -7,11 +7,11 @@ from collections.abc import Iterator
 from weft.codegen import vecmath
 from weft.codegen.builder import Builder, Reg, integer, kernel_builder
 from weft.codegen.contraction.emit import scaled
-from weft.codegen.kernel import Argument, Launch
 from weft.codegen.recurrent.nest import Nest
 from weft.codegen.recurrent.problem import sequence_of
 from weft.codegen.target import Target
 from weft.passes.group import Group
+from weft.passes.launch import Argument, Launch
 
 GATES = 4
 

@@ -18,7 +18,6 @@ from weft.codegen.contraction.finish import load_tile, store_tile
 from weft.codegen.contraction.panel import RightPanel
 from weft.codegen.contraction.plan import ceil_div
 from weft.codegen.contraction.product import Product
-from weft.codegen.kernel import Argument, Kernel, Launch, Scratch
 from weft.codegen.microkernel import (
     Accumulators,
     Right,
@@ -32,6 +31,7 @@ from weft.codegen.microkernel import (
 from weft.codegen.recurrent.problem import Sequence, step_tile
 from weft.codegen.target import Target
 from weft.ir.node import Value
+from weft.passes.launch import Argument, Kernel, Launch, Scratch
 
 LINE = 64
 DEPTH = 256

@@ -15,7 +15,6 @@ from weft.codegen.builder import Reg, integer, kernel_builder
 from weft.codegen.contraction.emit import divide, read, smaller, subtract
 from weft.codegen.contraction.sink import Summing
 from weft.codegen.convolution.geometry import Correlation
-from weft.codegen.kernel import Argument, Kernel, Launch, Scratch
 from weft.codegen.microkernel import Right, first_lanes, microkernel, strided
 from weft.codegen.target import Target
 from weft.codegen.winograd.plan import LINE, Plan
@@ -24,6 +23,7 @@ from weft.codegen.winograd.transform import both_axes
 from weft.codegen.winograd.weights import launch_weights
 from weft.codegen.winograd.window import WindowTransform, square_at
 from weft.ir.dtype import float32
+from weft.passes.launch import Argument, Kernel, Launch, Scratch
 
 SIZE = float32.size
 Place = tuple[Reg, Reg | None]

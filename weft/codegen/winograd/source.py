@@ -6,9 +6,9 @@ from weft.codegen.builder import integer, kernel_builder
 from weft.codegen.contraction.emit import divide, smaller, subtract
 from weft.codegen.contraction.plan import ceil_div
 from weft.codegen.convolution.geometry import Correlation
-from weft.codegen.kernel import Argument, Kernel, Launch, Scratch
 from weft.codegen.winograd.plan import Plan
 from weft.codegen.winograd.window import Windows, WindowTransform, zeros_for
+from weft.passes.launch import Argument, Kernel, Launch, Scratch
 
 PARTS = 8
 """Parts of a block where the source is transformed before."""

@@ -18,7 +18,6 @@ from weft.codegen.contraction.emit import divide, read, smaller, subtract
 from weft.codegen.contraction.plan import ceil_div
 from weft.codegen.contraction.sink import Sink
 from weft.codegen.convolution.geometry import Correlation
-from weft.codegen.kernel import Argument, Kernel, Launch, Scratch
 from weft.codegen.microkernel import (
     Address,
     Left,
@@ -39,6 +38,7 @@ from weft.codegen.winograd.plan import (
 from weft.codegen.winograd.transform import Matrix, Transform, both_axes, transform
 from weft.codegen.winograd.window import Windows, WindowTransform, zeros_for
 from weft.ir.dtype import float32
+from weft.passes.launch import Argument, Kernel, Launch, Scratch
 
 SIZE = float32.size
 CHUNKS: Final = 16

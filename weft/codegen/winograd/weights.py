@@ -7,12 +7,12 @@ from weft.codegen.contraction.emit import divide, read, subtract
 from weft.codegen.contraction.plan import ceil_div
 from weft.codegen.contraction.transpose import transpose
 from weft.codegen.convolution.geometry import Correlation
-from weft.codegen.kernel import Argument, Kernel, Launch, Scratch
 from weft.codegen.microkernel import first_lanes
 from weft.codegen.target import Target
 from weft.codegen.winograd.plan import LINE, Plan
 from weft.codegen.winograd.transform import both_axes
 from weft.ir.dtype import float32
+from weft.passes.launch import Argument, Kernel, Launch, Scratch
 
 SIZE = float32.size
 

@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from collections.abc import Set as AbstractSet
 
-from weft.codegen.kernel import ERROR, Launch, Scratch
 from weft.ir.node import Value
+from weft.passes.launch import ERROR, Launch, Scratch
 
 Buffer = Value | Scratch
 

@@ -1,4 +1,4 @@
-"""What the code generator hands to the runtime: kernels, and launches of them on values.
+"""What groups become: kernels, and launches of them on values. The code generator makes them.
 
 Every kernel is one native function
 
@@ -15,9 +15,10 @@ from __future__ import annotations
 import hashlib
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Final
+from typing import Final, Protocol
 
 from weft.ir.node import Value
+from weft.passes.group import Group
 
 SYMBOL: Final = "weft_kernel"
 """Name of the function in a kernel's LLVM IR; the compiler renames it to `Kernel.symbol`."""
@@ -80,3 +81,15 @@ A kernel that checks indices takes its address in its last slot. If one is bad i
 (compare-and-swap). It must still not touch memory it does not own: clamp the index and go on. The
 runtime raises after the step, before variables change.
 """
+
+
+class Generator(Protocol):
+    """What makes launches: the code generator."""
+
+    def lower(self, group: Group) -> tuple[Launch, ...]:
+        """The launches that compute a group, in order."""
+        ...
+
+    def copy(self, source: Argument, target: Argument, size: int) -> Launch:
+        """Copies `size` bytes between buffers that do not overlap."""
+        ...

@@ -1,17 +1,10 @@
-"""From a step to a blueprint: launches in order, and a place in memory for every argument."""
+"""Place: launches in order, and a place in memory for every argument."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
-from dataclasses import dataclass
-from typing import Any, Final, cast
+from collections.abc import Callable, Iterable, Mapping
+from typing import Final, cast
 
-import numpy as np
-
-from weft.codegen.copy import copy
-from weft.codegen.kernel import ERROR, Kernel, Launch, Scratch
-from weft.codegen.lower import lower
-from weft.codegen.target import Target
 from weft.ir.extent import planned
 from weft.ir.node import Node, TensorType, Value
 from weft.ir.shape import known, size
@@ -20,151 +13,67 @@ from weft.ops.base import op_of
 from weft.ops.gather import gather, scatter_add
 from weft.ops.lag import lag_gather
 from weft.passes import memory
-from weft.passes.fuse import Fused, fuse
-from weft.passes.group import Group
-from weft.passes.schedule import Schedule, schedule
+from weft.passes.blueprint import (
+    Argument,
+    Blueprint,
+    Constant,
+    External,
+    Feed,
+    InArena,
+    Kept,
+    Place,
+    Placed,
+    Source,
+    Variable,
+)
+from weft.passes.group import Fused, Group
+from weft.passes.keep import handed_on, kept_launches
+from weft.passes.launch import ERROR, Launch, Scratch
+from weft.passes.schedule import Schedule
 from weft.passes.step import Step
-from weft.runtime.call import Argument as Placement
-from weft.runtime.call import External, InArena, Place
-from weft.runtime.keep import handed_on, kept_launches
-
-
-@dataclass(frozen=True)
-class Feed:
-    """Memory that the caller provides at each run."""
-
-    index: int
-
-
-@dataclass(frozen=True)
-class Variable:
-    """Memory of a state, bound once per state."""
-
-    key: str
-    type: TensorType
-
-
-@dataclass(frozen=True, eq=False)
-class Constant:
-    """Memory that belongs to the program."""
-
-    array: np.ndarray[Any, Any]
-
-
-@dataclass(frozen=True, eq=False)
-class Kept:
-    """Memory of the program, `size` bytes, that its prelude writes and its steps read."""
-
-    size: int
-
 
 LINE: Final = 64  # bytes: what is kept begins on one
 MOST_EARLY: Final = 1 << 20  # bytes of a copy that is made early: it takes memory for longer
-Source = Feed | Variable | Constant | Kept
+Copy = Callable[[Value | Scratch, Value | Scratch, int], Launch]
 
 
-@dataclass(frozen=True)
-class Placed:
-    """One launch with its arguments placed; a guarded one is left out once an error is set."""
-
-    launch: Launch
-    args: tuple[Placement, ...]
-    guard: bool
-    group: Group | None  # for messages and profiles; `None` for copies
-
-
-@dataclass(frozen=True)
-class Blueprint:
-    """Everything about a program except addresses.
-
-    The calls of the prelude have to run before the first step, and again once one of the feeds
-    has changed that `step.lasting` names.
-    """
-
-    calls: tuple[Placed, ...]
-    externals: tuple[Source, ...]
-    arena: memory.Plan
-    fetches: tuple[tuple[Place, TensorType], ...]
-    names: dict[int, str]  # of the arena's buffers
-    kept: tuple[str, ...]  # variables whose value before the step is used
-    changed: tuple[str, ...]  # variables that the step changes
-    step: Step
-    fused: Fused
-    prelude: tuple[Placed, ...]
-
-    @property
-    def kept_bytes(self) -> int:
-        """Memory for what the prelude computes."""
-        return sum(x.size for x in self.externals if isinstance(x, Kept))
-
-
-def is_host(placed: Placed) -> bool:
-    """Whether it is a call into Python."""
-    return placed.group is not None and op_of(placed.group.nodes[0]) is state.host_call
-
-
-def build(
-    step: Step, target: Target, threads: int, fusing: bool = True,
-    announce: Callable[[Kernel], None] | None = None,
-) -> Blueprint:  # fmt: skip
-    """Plan a simplified step.
-
-    Args:
-        step: what `weft.passes.pipeline.optimise` returned.
-        target: the instruction set to lower to.
-        threads: how many copies of per-thread scratch memory to plan.
-        fusing: whether nodes may share a kernel.
-        announce: called with every kernel as soon as its text is known.
-    """
-    fused = fuse(step, fusing)
-    lowered: dict[Group, tuple[Launch, ...]] = {}
-    told: set[int] = set()
-    for group in fused.groups:
-        lowered[group] = launches = _lower(group, target)
-        if announce is None or op_of(group.nodes[0]) is state.host_call:
-            continue
-        kernels = [x.kernel for x in launches if not _only_checks(x)]  # which may be left out
-        for kernel in [kernel for kernel in kernels if id(kernel) not in told]:
-            told.add(id(kernel))
-            announce(kernel)
-    builder = _Builder(step, threads, fused, lowered)
-    builder.order()
-    builder.settle()
-    return builder.finish()
-
-
-def _lower(group: Group, target: Target) -> tuple[Launch, ...]:
-    """The group's launches; a call into Python stands as one launch that is never compiled."""
-    node = group.nodes[0]
-    if op_of(node) is not state.host_call:
-        return lower(group, target)
-    writes = tuple(range(len(node.inputs), len(node.inputs) + len(node.outputs)))
-    return (Launch(Kernel("host_call", ""), (*node.inputs, *node.outputs), writes, check=True),)
-
-
-def _only_checks(launch: Launch) -> bool:
+def only_checks(launch: Launch) -> bool:
     """Whether a launch does nothing but look at indices."""
     return launch.check and not launch.writes
 
 
-class _Builder:
-    """The parts of a blueprint as they are decided."""
+class Placing:
+    """The parts of a blueprint as they are decided.
+
+    Args:
+        step: a simplified step.
+        threads: how many copies of per-thread scratch memory to plan.
+        fused: its groups.
+        lowered: the launches of each.
+        copy: makes a launch that copies bytes.
+    """
 
     def __init__(
-        self, step: Step, threads: int, fused: Fused, lowered: dict[Group, tuple[Launch, ...]]
-    ) -> None:
+        self, step: Step, threads: int, fused: Fused,
+        lowered: Mapping[Group, tuple[Launch, ...]], copy: Copy,
+    ) -> None:  # fmt: skip
         self.step = step
         self.threads = threads
         self.fused = fused
         self.lowered = lowered
+        self.copy = copy
         self.launches: list[tuple[Launch, Group | None]] = []
         self.uses: dict[Value, dict[int, list[int]]] = {}  # value -> launch -> argument slots
         self.externals: dict[Value | Scratch, Source] = {}
         self.states: dict[str, Value] = {}  # key -> the variable's node's output
         for node in step.graph.nodes:
             self._external(node)
+        self.checks = self._checks()
         self.adopted: dict[Value, str] = {}  # new value -> variable whose memory it is written to
         self.copied: dict[str, Value] = {}  # variable -> new value to copy at the end
+        self.ids: dict[Value | Scratch, int] = {}  # of buffers in the arena
+        self.sizes: dict[int, int] = {}  # of these, in bytes
+        self.kept = 0  # how many launches the prelude has
         self.snapshots: dict[Value, Scratch] = {}  # old value that is needed after its update
 
     def _external(self, node: Node) -> None:
@@ -182,22 +91,26 @@ class _Builder:
 
     # -- order
 
-    def order(self) -> None:
-        """Decide the order of launches and which updates are in place."""
-        new = {key: self.fused.root(v) for key, v in self.step.new_values.items()}
-        checks = self._checks()
-        pairs = [(self.states.get(key), value) for key, value in new.items()]
-        plan: Schedule = schedule(self.fused, pairs, checks)
+    def wishes(self) -> tuple[list[tuple[Value | None, Value]], set[Group]]:
+        """Of each variable that the step changes the values before and after; groups that check."""
+        pairs = [(self.states.get(key), value) for key, value in self._updates().items()]
+        return pairs, self.checks
+
+    def _updates(self) -> dict[str, Value]:
+        return {key: self.fused.root(v) for key, v in self.step.new_values.items()}
+
+    def order(self, plan: Schedule) -> None:
+        """Put the launches in order, and decide which updates are in place."""
         self.launches = self._copies_early([
             (x, g) for g in plan.groups for x in self.lowered[g]
-            if g in checks or not _only_checks(x)
+            if g in self.checks or not only_checks(x)
         ])  # fmt: skip
         for position, (launch, _) in enumerate(self.launches):
             for slot, argument in enumerate(launch.args):
                 if isinstance(argument, Value):
                     places = self.uses.setdefault(self.fused.root(argument), {})
                     places.setdefault(position, []).append(slot)
-        for key, value in new.items():
+        for key, value in self._updates().items():
             if value is self.states.get(key):
                 continue
             if value in plan.in_place and self._adoptable(key, value):
@@ -289,14 +202,14 @@ class _Builder:
         for value in self.copied.values():
             self._snapshot(value, changed)
         before = [
-            (copy(value, scratch, self._bytes(value)), None)
+            (self.copy(value, scratch, self._bytes(value)), None)
             for value, scratch in self.snapshots.items()
         ]
         after: list[tuple[Launch, Group | None]] = []
         for key, value in self.copied.items():
             self.externals.setdefault(self._handle(key, value), Variable(key, value.type))
             source = self.snapshots.get(value, value)
-            after.append((copy(source, self._handle(key, value), self._bytes(value)), None))
+            after.append((self.copy(source, self._handle(key, value), self._bytes(value)), None))
         self.launches = [*before, *self.launches, *after]
 
     def _snapshot(self, value: Value, changed: Iterable[str]) -> None:
@@ -317,18 +230,33 @@ class _Builder:
     def _bytes(value: Value) -> int:
         return size(value.shape) * value.dtype.size
 
-    def finish(self) -> Blueprint:
-        """Number the buffers, plan the arena, place every argument."""
+    def keep(self) -> None:
+        """Set apart the launches of the prelude; what they hand on gets memory of its own."""
         for value, key in self.adopted.items():
             self.externals[self._handle(key, value)] = Variable(key, value.type)
-        kept = self._keep()
-        ids: dict[Value | Scratch, int] = {}
-        sizes: dict[int, int] = {}
+        if not self.step.lasting:
+            return
+        launches = [launch for launch, _ in self.launches]
+        found = kept_launches(launches, self._buffer, self._stays, self.externals.__contains__)
+        for buffer in handed_on(launches, found, self._buffer):
+            self.externals[buffer] = Kept(-(-self._size(buffer) // LINE) * LINE)
+        kept = {launches[i] for i in found}
         self.launches.sort(key=lambda pair: pair[0] not in kept)  # the prelude first
-        steps = [self._memory_step(launch, ids, sizes) for launch, _ in self.launches]
+        self.kept = len(kept)
+
+    def needs(self) -> tuple[list[memory.Step], dict[int, int], list[int]]:
+        """What each launch touches of the arena, the buffers' sizes, those to keep to the end."""
+        steps = [self._memory_step(launch) for launch, _ in self.launches]
+        keep = [self.ids[b] for b in self._fetched() if b in self.ids]
+        return steps, self.sizes, keep
+
+    def _fetched(self) -> list[Value | Scratch]:
         roots = [self.fused.root(v) for v in self.step.fetches]
-        buffers = [self.snapshots.get(v, v) for v in roots]
-        plan = memory.plan(steps, sizes, keep=[ids[b] for b in buffers if b in ids])
+        return [self.snapshots.get(v, v) for v in roots]
+
+    def finish(self, plan: memory.Plan) -> Blueprint:
+        """Every argument in its place."""
+        ids, sizes = self.ids, self.sizes
         outside = {value: i for i, value in enumerate(self.externals)}
 
         def place(argument: Value | Scratch) -> Place:
@@ -342,9 +270,9 @@ class _Builder:
         checked = any(launch.check for launch, _ in self.launches)
         writable = {*self.adopted.values(), *self.copied} if checked else set[str]()
 
-        def placement(argument: Value | Scratch | int) -> Placement:
+        def placement(argument: Value | Scratch | int) -> Argument:
             if isinstance(argument, int) or argument is ERROR:
-                return cast(Placement, argument)
+                return cast(Argument, argument)
             return place(argument)
 
         calls = tuple(
@@ -353,24 +281,14 @@ class _Builder:
         )
         fetches = tuple(
             (place(buffer), TensorType(v.dtype, known(v.shape)))
-            for buffer, v in zip(buffers, self.step.fetches, strict=True)
+            for buffer, v in zip(self._fetched(), self.step.fetches, strict=True)
         )
         names = {i: b.name for b, i in ids.items() if isinstance(b, Value)}
         return Blueprint(
-            calls[len(kept) :], tuple(self.externals.values()), plan, fetches, names,
+            calls[self.kept :], tuple(self.externals.values()), plan, fetches, names,
             tuple(self.states_read()), tuple(self.step.updates), self.step, self.fused,
-            calls[: len(kept)],
+            calls[: self.kept],
         )  # fmt: skip
-
-    def _keep(self) -> set[Launch]:
-        """The launches of the prelude; what they hand on gets memory of its own."""
-        if not self.step.lasting:
-            return set()
-        launches = [launch for launch, _ in self.launches]
-        found = kept_launches(launches, self._buffer, self._stays, self.externals.__contains__)
-        for buffer in handed_on(launches, found, self._buffer):
-            self.externals[buffer] = Kept(-(-self._size(buffer) // LINE) * LINE)
-        return {launches[i] for i in found}
 
     def _stays(self, external: Value | Scratch) -> bool:
         """Whether memory outside the arena is what it was before."""
@@ -411,9 +329,8 @@ class _Builder:
         root = self.fused.root(argument)
         return self.states[self.adopted[root]] if root in self.adopted else root
 
-    def _memory_step(
-        self, launch: Launch, ids: dict[Value | Scratch, int], sizes: dict[int, int]
-    ) -> memory.Step:
+    def _memory_step(self, launch: Launch) -> memory.Step:
+        ids, sizes = self.ids, self.sizes
         numbers: list[int | None] = []
         for argument in launch.args:
             buffer = None if isinstance(argument, int) else self._buffer(argument)
