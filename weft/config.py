@@ -126,6 +126,14 @@ KNOBS = {
             "compile eager programs before their first run, so that every run gives the same bits",
         ),
         Knob(
+            "keep_freed",
+            lambda: True,
+            _switch,
+            "0 | 1",
+            "from the first interpreted step with arrays over 128 KiB on, let the C library keep "
+            "freed arrays of up to 31 MiB for the whole process, which makes such steps faster",
+        ),
+        Knob(
             "debug",
             lambda: 0,
             _level,

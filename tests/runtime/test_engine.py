@@ -17,6 +17,7 @@ from weft.errors import (
     UserOpError,
 )
 from weft.ir.graph import Graph
+from weft.runtime import engine
 from weft.runtime.engine import Function, State, explain
 from weft.runtime.oracle import check
 from weft.transform.gradient import gradients
@@ -382,3 +383,17 @@ def test_a_target_without_effect_is_computed_and_checked():
     assert step([A, np.array([3], np.int32)], State()) == []
     with pytest.raises(OutOfRangeError, match="got 4"):
         step([A, np.array([4], np.int32)], State())
+
+
+def test_the_program_that_was_not_used_for_longest_goes(monkeypatch):
+    monkeypatch.setattr(engine, "MOST_PROGRAMS", 2)
+    graph = Graph()
+    with graph.as_default():
+        x = ops.placeholder(dtype="float32", shape=(None,))
+        function, state = Function(graph, [ops.tanh(x)], feeds=[x]), State()
+    first, second = [function.program([np.zeros(n, np.float32)], state) for n in (1, 2)]
+    assert function.program([np.zeros(1, np.float32)], state) is first
+    function.program([np.zeros(3, np.float32)], state)
+    assert function.program([np.zeros(1, np.float32)], state) is first
+    assert function.program([np.zeros(2, np.float32)], state) is not second
+    np.testing.assert_array_equal(function([np.zeros(2, np.float32)], state)[0], np.zeros(2))

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import os
+import subprocess
+import sys
 from typing import Any
 
 import numpy as np
@@ -125,3 +128,33 @@ def test_fast_forms_equal_the_references(name: str) -> None:
         wanted = evaluate(graph, ys, dict(zip(xs, case.inputs, strict=True)))
         for y, want in zip(found, wanted, strict=True):
             np.testing.assert_allclose(y, want, rtol=2 * case.rtol, atol=2 * case.atol)
+
+
+MAPPED = """
+import ctypes, sys, numpy as np
+from weft import ops
+from weft.ir.graph import Graph
+from weft.transform.interpretation import Interpretation
+
+n = int(sys.argv[1])
+graph = Graph()
+with graph.as_default():
+    x = ops.placeholder(dtype="float32", shape=(n,))
+    y = ops.tanh(x)
+Interpretation(graph, [y], [x])([np.zeros(n, np.float32)])
+large = np.empty(24 << 20, np.uint8)
+flags = ctypes.c_size_t.from_address(large.ctypes.data - 8).value  # of glibc's header before it
+print("mapped" if flags & 2 else "kept")
+"""
+
+
+@pytest.mark.parametrize(
+    ("keep", "size", "found"), [("1", 1000, "mapped"), ("1", 100_000, "kept"), ("0", 100_000, "mapped")]
+)  # fmt: skip
+def test_the_c_library_is_told_to_keep_memory_for_large_arrays_only(
+    keep: str, size: int, found: str
+) -> None:
+    environment = {**os.environ, "WEFT_KEEP_FREED": keep}
+    command = [sys.executable, "-c", MAPPED, str(size)]
+    run = subprocess.run(command, env=environment, capture_output=True, text=True, check=True)
+    assert run.stdout.strip() == found

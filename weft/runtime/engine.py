@@ -15,8 +15,9 @@
 from __future__ import annotations
 
 import functools
+from collections import OrderedDict
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 
@@ -42,6 +43,8 @@ __all__ = ["Function", "State"]
 
 Array = np.ndarray[Any, Any]
 Signature = tuple[Any, ...]
+MOST_PROGRAMS: Final = 256
+"""Of one function: then the one that was not used for longest goes; it comes back from disk."""
 
 
 class Function:
@@ -54,7 +57,8 @@ class Function:
         feeds: values that the caller will provide, in this order; any value of the graph.
         threads: how many threads run a step; `WEFT_THREADS` by default.
 
-    It may be called from several threads, which then take turns.
+    It may be called from several threads, which then take turns. It keeps the programs of its last
+    `MOST_PROGRAMS` signatures.
     """
 
     def __init__(
@@ -70,7 +74,7 @@ class Function:
         self.request = Request(graph, (*fetches, *computed), tuple(targets), tuple(feeds))
         self.threads = int(config.get("threads")) if threads is None else threads
         self._lock = new_lock()
-        self._programs: dict[Signature, Executable] = {}
+        self._programs: OrderedDict[Signature, Executable] = OrderedDict()  # last used, last
         self._oracles: dict[Executable, Oracle] = {}
         self._decisive: frozenset[int] = frozenset()  # feeds whose values decide shapes
         self._flexible = _flexible_variables(self.request)
@@ -116,7 +120,18 @@ class Function:
         signature: Signature = tuple([(a.shape, a.dtype) for a in arrays])
         if self._decisive or self._flexible:
             signature = (signature, *self._details(arrays, state))
-        return self._programs.get(signature) or self._compile(signature, arrays, state)
+        found = self._programs.get(signature)
+        if found is None:
+            return self._compile(signature, arrays, state)
+        if len(self._programs) > 1:
+            self._touch(signature)
+        return found
+
+    def _touch(self, signature: Signature) -> None:
+        try:  # on every step: `suppress` would take ten times as long
+            self._programs.move_to_end(signature)
+        except KeyError:  # another thread has just put it away
+            return
 
     def profile(self, arrays: Sequence[Array], state: State, runs: int = 5) -> str:
         """Where a step's time and memory go, as text; runs `runs` real steps."""
@@ -144,6 +159,9 @@ class Function:
                 signature = (plain, *self._details(arrays, state))
             program = finish(step, self.threads, self._count)
             self._programs[signature] = program
+            if len(self._programs) > MOST_PROGRAMS:
+                _, gone = self._programs.popitem(last=False)
+                self._oracles.pop(gone, None)
         return program
 
     def _specialise(self, arrays: Sequence[Array], state: State) -> Step:

@@ -7,18 +7,19 @@ what dies after it, and where a NumPy ufunc may write into an input that dies.
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Sequence
 from copy import copy
-from functools import partial
 from typing import Any, Final, NamedTuple
 
 import numpy as np
 
+from weft import config
 from weft.errors import FeedError, GraphError, WeftError
 from weft.ir.dtype import bool_
 from weft.ir.graph import Graph
 from weft.ir.node import Node, TensorType, Value
-from weft.ir.shape import Shape, compatible, show
+from weft.ir.shape import Shape, compatible, is_static, show, size
 from weft.ops.base import Array, Op, op_of
 from weft.ops.numeric import HALVES, unwidened
 from weft.ops.state import CONSTANT, assign, counter, placeholder, read, variable
@@ -28,9 +29,19 @@ from weft.transform.interpreter import as_typed, evaluate_node, failed
 _EFFECTS: Final = frozenset({variable, read, assign, counter})
 _BOUNDARY: Final = _EFFECTS | {placeholder}
 
-# The C library maps every array over 128 KiB anew, and a page fault for each 4 KiB takes longer
-# than filling it, until a larger one was freed: then it keeps what is freed, up to twice its size.
-np.empty(31 << 20, np.uint8)  # 32 MiB is the largest that counts; nothing touches this one
+MAPPED: Final = 128 << 10  # bytes from which the C library maps an array of its own, at first
+LARGEST: Final = 31 << 20  # bytes; what is freed raises that, up to 32 MiB
+
+
+@functools.cache
+def _keep_freed() -> None:
+    """Has the C library keep freed arrays, up to twice `LARGEST`, for the whole process.
+
+    It maps every large array anew, and a page fault for each 4 KiB takes longer than filling it,
+    until a larger one was freed. So one is freed, which nothing touched.
+    """
+    if config.get("keep_freed"):
+        np.empty(LARGEST, np.uint8)
 
 
 class Step(NamedTuple):
@@ -79,6 +90,8 @@ class Interpretation:
         self._initial: list[Any] = [None] * len(feeds)
         self.steps = self._plan(graph, fetches, slots)
         self._fetches = tuple([slots[value] for value in fetches])
+        if any(map(_is_mapped, self.steps)):
+            _keep_freed()
 
     @property
     def wiring(self) -> Any:
@@ -267,6 +280,12 @@ def _step(
     )
 
 
+def _is_mapped(step: Step) -> bool:
+    """Whether a result is so large that the C library would map it anew."""
+    known = step.output >= 0 and is_static(step.shape)
+    return known and step.types[0].dtype.size * size(step.shape) >= MAPPED
+
+
 _SEVERAL: Final = TensorType(bool_, None)
 
 
@@ -275,7 +294,7 @@ def _bound(op: Op, node: Node, function: Callable[..., Any]) -> Callable[..., An
     if node.operands:
         return lambda *arrays: evaluate_node(node, arrays)[0 if op.outputs == 1 else slice(None)]
     attrs = node.attrs if len(node.attrs) == len(op.attrs) else {**op.attrs, **node.attrs}
-    return partial(function, **attrs)
+    return functools.partial(function, **attrs)
 
 
 def _refuse(node: Node, fed: frozenset[Value]) -> None:
