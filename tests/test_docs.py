@@ -3,9 +3,16 @@
 import re
 from pathlib import Path
 
+import numpy as np
 import pytest
 
+import weft as wf
+import weft.func
+import weft.numpy
+import weft.tf1
 from weft.config import KNOBS
+from weft.eager.family import of_op
+from weft.eager.tensor import Tensor
 from weft.ops.base import REGISTRY
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -17,6 +24,9 @@ def registry():
     """Operations that a document declares are gone afterwards."""
     before = dict(REGISTRY)
     yield
+    for name in REGISTRY.keys() - before.keys():
+        if name in vars(Tensor):
+            delattr(Tensor, name)
     REGISTRY.clear()
     REGISTRY.update(before)
 
@@ -28,6 +38,32 @@ def test_the_code_of_a_document_runs(path, registry, capsys):
     for block in re.finditer(r"^```python\n(.*?)^```", text, re.MULTILINE | re.DOTALL):
         line = text.count("\n", 0, block.start(1))
         exec(compile("\n" * line + block[1], str(path), "exec"), namespace)
+
+
+def test_the_operation_of_the_guide_is_in_every_front_end(registry):
+    guide = (ROOT / "docs" / "ADD_AN_OP.md").read_text()
+    (declaration,) = re.findall(
+        r"^```python\n(import numpy.*?)^```", guide, re.MULTILINE | re.DOTALL
+    )
+    assert not any(hasattr(place, "radius") for place in (wf, wf.Tensor, wf.numpy, wf.tf1))
+    exec(declaration, {"__name__": "guide"})
+    for place in (wf, wf.Tensor, wf.numpy, wf.tf1):
+        assert callable(place.radius) and "radius" in dir(place)
+    x, y = np.array([3.0, -1.0]), np.array([4.0, 0.5])
+    expected = np.hypot(x, y)
+    found = [wf.radius(wf.tensor(x), y), wf.tensor(x).radius(wf.tensor(y)), wf.numpy.radius(x, y)]
+    with wf.tf1.Session() as session:
+        found.append(session.run(wf.tf1.radius(wf.tf1.constant(x), y)))
+    for z in found:
+        np.testing.assert_allclose(np.asarray(z), expected)
+    (slope,) = wf.func.grad(lambda x: wf.radius(x, y).sum())(wf.tensor(x)).reshape(1, 2)
+    np.testing.assert_allclose(slope.numpy(), x / expected)
+
+
+def test_a_front_ends_own_function_comes_first():
+    assert wf.tanh is not of_op(REGISTRY["tanh"])
+    with pytest.raises(AttributeError):
+        _ = wf.numpy.lag_update  # not exported
 
 
 def test_links_between_documents_lead_somewhere():

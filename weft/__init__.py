@@ -96,9 +96,13 @@ def __getattr__(name: str) -> Any:
             outlet = importlib.import_module("weft.eager.outlet")
             value = globals()[name] = outlet.with_outlet(getattr(api, name))
             return value
+        op = importlib.import_module("weft.ops.base").exported(name)
+        if op is not None:
+            return importlib.import_module("weft.eager.family").of_op(op)
     raise AttributeError(f"module 'weft' has no attribute {name!r}")
 
 
 def __dir__() -> list[str]:
     elsewhere = [name for names in _ELSEWHERE.values() for name in names]
+    elsewhere += importlib.import_module("weft.ops.base").exports()
     return sorted({*__all__, *_MODULES, *elsewhere, *_api().__all__})

@@ -149,8 +149,9 @@ print("mapped" if flags & 2 else "kept")
 
 
 @pytest.mark.parametrize(
-    ("keep", "size", "found"), [("1", 1000, "mapped"), ("1", 100_000, "kept"), ("0", 100_000, "mapped")]
-)  # fmt: skip
+    ("keep", "size", "found"),
+    [("1", 1000, "mapped"), ("1", 100_000, "kept"), ("0", 100_000, "mapped")],
+)
 def test_the_c_library_is_told_to_keep_memory_for_large_arrays_only(
     keep: str, size: int, found: str
 ) -> None:

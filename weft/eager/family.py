@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import sys
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
@@ -26,7 +27,7 @@ from weft.eager.promotion import TORCH
 from weft.errors import DTypeError
 from weft.ir.dtype import DType, bool_, int64
 from weft.ir.node import Value
-from weft.ops.base import REGISTRY, Op, at_user_line
+from weft.ops.base import REGISTRY, Elementwise, Op, at_user_line
 
 if TYPE_CHECKING:
     from weft.eager.tensor import Tensor
@@ -120,6 +121,33 @@ def of_bools(function: Unary, dtype: DType) -> Unary:
     either.__name__, either.__qualname__ = function.__name__, function.__qualname__
     either.__doc__ = function.__doc__
     return either
+
+
+@functools.cache
+def of_op(op: Op) -> Callable[..., Any]:
+    """Any operation of the catalogue as a function of tensors; attributes are keywords.
+
+    Inputs of an elementwise one become of one type first, floating if it takes no integers.
+    """
+    together = isinstance(op.lower, Elementwise)
+    floats = together and not _takes_integers(op)
+
+    def function(*xs: Any, **attrs: Any) -> Any:
+        lazies = promoted(*xs, floats=floats) if together else [lazy_of(x) for x in xs]
+        found = tuple([wrap(y, kind_of(*xs)) for y in record(op, lazies, attrs)])
+        return found[0] if len(found) == 1 else found
+
+    function.__name__ = function.__qualname__ = op.name
+    function.__doc__ = f"`{op.name}` of the catalogue."
+    return function
+
+
+def _takes_integers(op: Op) -> bool:
+    try:
+        op.dtype(*[int64 for _ in op.inputs], **op.attrs)
+    except DTypeError:
+        return False
+    return True
 
 
 def of_floats(name: str, function: Callable[..., Value], arity: int = 1) -> Callable[..., Tensor]:

@@ -12,6 +12,7 @@ from weft.eager.call import set_tensor
 from weft.eager.counting import Counting
 from weft.eager.creation import Creation, of_type
 from weft.eager.factoring import Factoring
+from weft.eager.family import of_op
 from weft.eager.filling import Random
 from weft.eager.handle import Handle
 from weft.eager.hook import Hooked
@@ -36,7 +37,7 @@ from weft.eager.sorting import Sorting
 from weft.eager.statistic import Statistics
 from weft.eager.striding import Striding
 from weft.errors import GradientError
-from weft.ops.base import at_user_line
+from weft.ops.base import REGISTRY, Elementwise, Op, at_user_line, declared
 
 
 class Tensor(
@@ -124,6 +125,16 @@ class Tensor(
         autograd.backward(self, gradient, retain_graph, create_graph, inputs)
 
 
+def _offer(op: Op) -> None:
+    """Give tensors the method of an exported operation by element, unless they have their own."""
+    by_element = op.facts.exported and isinstance(op.lower, Elementwise)
+    if by_element and not hasattr(Tensor, op.name):
+        setattr(Tensor, op.name, of_op(op))
+
+
+declared.append(_offer)
+for _op in list(REGISTRY.values()):
+    _offer(_op)
 Tensor.kind = Tensor
 set_tensor(Tensor)
 set_runner(program.flush, program.compute_apart)

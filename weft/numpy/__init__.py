@@ -8,7 +8,9 @@ array([1. , 1.5, 2. ])
 from __future__ import annotations
 
 import sys as _sys
+from typing import Any as _Any
 
+from weft.eager.family import of_op as _of_op
 from weft.eager.interchange import set_namespace as _set_namespace
 from weft.ir import dtype as _types
 from weft.numpy import fft as fft
@@ -17,6 +19,7 @@ from weft.numpy import random as random
 from weft.numpy.array import astype as astype
 from weft.numpy.array import ndarray as ndarray
 from weft.numpy.constant import *  # noqa: F403
+from weft.numpy.convert import of_arrays as _arrays
 from weft.numpy.creation import *  # noqa: F403
 from weft.numpy.difference import *  # noqa: F403
 from weft.numpy.elementwise import *  # noqa: F403
@@ -28,6 +31,8 @@ from weft.numpy.promotion import *  # noqa: F403
 from weft.numpy.searching import *  # noqa: F403
 from weft.numpy.statistical import *  # noqa: F403
 from weft.numpy.subscript import *  # noqa: F403
+from weft.ops.base import exported as _exported
+from weft.ops.base import exports as _exports
 
 bool = bool_ = _types.bool_
 int8, int16, int32, int64 = _types.int8, _types.int16, _types.int32, _types.int64
@@ -36,6 +41,18 @@ float16, bfloat16 = _types.float16, _types.bfloat16
 float32, float64 = _types.float32, _types.float64
 complex64, complex128 = _types.complex64, _types.complex128
 half, single, double = float16, float32, float64
+
+
+def __getattr__(name: str) -> _Any:
+    op = _exported(name)
+    if op is None:
+        raise AttributeError(f"module 'weft.numpy' has no attribute {name!r}")
+    return _arrays(_of_op(op))
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *_exports()})
+
 
 __array_api_version__ = "2024.12"
 _set_namespace(lambda: _sys.modules[__name__])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, Final
 
@@ -163,3 +164,13 @@ def hosted(function: Callable[..., Any], *xs: Any) -> Any:
     if isinstance(found, tuple):
         return tuple([wrap(leaf(np.asarray(y)), like) for y in found])
     return wrap(leaf(np.asarray(found)), like)
+
+
+def of_arrays(function: Callable[..., Any]) -> Callable[..., Any]:
+    """A function of tensors as one of whatever can be an array."""
+
+    @functools.wraps(function)
+    def run(*xs: Any, **attrs: Any) -> Any:
+        return function(*operands(*xs), **attrs)
+
+    return run

@@ -298,7 +298,24 @@ def defop(
         cases, outputs, stateful, partial, literals, normal, fast, facts,
     )  # fmt: skip
     REGISTRY[name] = op
+    for tell in declared:
+        tell(op)
     return op
+
+
+declared: Final[list[Callable[[Op], None]]] = []
+"""Told of every operation that is declared from then on."""
+
+
+def exported(name: str) -> Op | None:
+    """The operation that front ends offer by this name, where they do not define it."""
+    op = REGISTRY.get(name)
+    return op if op is not None and op.facts.exported else None
+
+
+def exports() -> list[str]:
+    """Names of the operations that front ends offer."""
+    return [name for name, op in REGISTRY.items() if op.facts.exported]
 
 
 def _usual_autocast(name: str, inputs: str, lower: Lowering) -> Autocast:

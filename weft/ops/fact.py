@@ -78,6 +78,8 @@ class Facts:
         fresh: what the reference gives never shares memory with an input.
         keeps_rows: the gradient of its result is that of its input, rows of a table included.
         work: of a product.
+        exported: front ends offer it by its name, unless they define that: `weft.NAME`,
+            `weft.numpy.NAME`, `weft.tf1.NAME`, and a method of tensors if it is elementwise.
     """
 
     autocast: Autocast | None = None
@@ -87,6 +89,7 @@ class Facts:
     fresh: bool = False
     keeps_rows: bool = False
     work: Work | None = None
+    exported: bool = False
 
 
 PLAIN = Facts()

@@ -30,7 +30,8 @@ from weft.tf1.clip_ops import (
 from weft.tf1.collection import GraphKeys
 from weft.tf1.control_ops import group, identity, identity_n, no_op, stop_gradient
 from weft.tf1.control_ops import tuple_ as tuple
-from weft.tf1.convert import constant, convert_n_to_tensor, convert_to_tensor, is_tensor
+from weft.ops.base import exported, exports
+from weft.tf1.convert import constant, convert_n_to_tensor, convert_to_tensor, is_tensor, of_op
 from weft.tf1.dtypes import (
     DType, as_dtype, bfloat16, double, float16, float32, float64, half, int8, int16, int32, int64,
     uint8, uint32, uint64,
@@ -170,4 +171,11 @@ def __getattr__(name: str) -> object:
     for what, names in _ABSENT.items():
         if name in names:
             raise AttributeError(f"weft.tf1 has no {name!r}: {what} is not supported yet")
+    op = exported(name)
+    if op is not None:
+        return of_op(op)
     raise AttributeError(f"weft.tf1 has no {name!r}: see its documentation for what is absent")
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *exports()})

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import contextlib
+import functools
 from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 
 from weft.errors import DTypeError, ShapeError
-from weft.ops.base import op_of
+from weft.ops.base import Op, op_of
 from weft.ops.state import CONSTANT
 from weft.tf1.dtypes import DType, as_dtype, float32, int32
 from weft.tf1.graph import fail, get_default_graph, graph_of, name_scope
@@ -277,6 +278,24 @@ def binary(
         a, b = same_type(kind, x, y)
         graph = get_default_graph()
         return graph.emit(kind, [a, b], build, name=scope, **options).outputs[0]
+
+
+@functools.cache
+def of_op(op: Op) -> Callable[..., Any]:
+    """Any operation of the catalogue; plain values take the type of the first tensor."""
+    kind = "".join([part.capitalize() for part in op.name.split("_")])
+
+    def function(*xs: Any, name: str | None = None, **attrs: Any) -> Any:
+        like = next((x.dtype.base_dtype for x in xs if is_tensor(x)), None)
+        with name_scope(name, kind, list(xs)) as scope:
+            tensors = [convert_to_tensor(x, preferred_dtype=like) for x in xs]
+            graph = get_default_graph()
+            found = graph.emit(kind, tensors, op, name=scope, **attrs).outputs
+        return found[0] if len(found) == 1 else tuple(found)
+
+    function.__name__ = function.__qualname__ = op.name
+    function.__doc__ = f"`{op.name}` of the catalogue."
+    return function
 
 
 def same_type(kind: str, x: Any, y: Any) -> tuple[Tensor, Tensor]:
