@@ -18,11 +18,11 @@ from bench.single import Bench, wanted
 from weft import ops
 from weft.codegen import target as targets
 from weft.codegen.family import conv as family
-from weft.passes.launch import Launch
 from weft.ir.dtype import float32
 from weft.ir.graph import Graph
 from weft.ops.convolution import conv_geometry
 from weft.passes.group import Group
+from weft.passes.launch import Launch
 
 KINDS = {"forward": "conv", "input": "conv_grad_input", "weight": "conv_grad_weight"}
 

@@ -18,11 +18,11 @@ import numpy as np
 
 from weft import ops
 from weft.codegen import llvm, target
-from weft.passes.launch import SYMBOL, Launch, Scratch
 from weft.codegen.loop.schedule import loops
 from weft.ir.graph import Graph
 from weft.ir.shape import size
 from weft.passes.group import Group
+from weft.passes.launch import SYMBOL, Launch, Scratch
 
 TURNS = 9
 LIBRARIES: list[llvm.Library] = []

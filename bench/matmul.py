@@ -16,10 +16,10 @@ from bench.single import Bench, wanted
 from weft import ops
 from weft.codegen import target as targets
 from weft.codegen.family.matmul import matmul
-from weft.passes.launch import Launch
 from weft.ir.dtype import as_dtype
 from weft.ir.graph import Graph
 from weft.passes.group import Group
+from weft.passes.launch import Launch
 
 
 @dataclass(frozen=True)

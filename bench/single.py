@@ -22,9 +22,9 @@ import numpy as np
 
 from bench.contest import ALLOCATOR
 from weft.codegen import target as targets
-from weft.passes.launch import Launch, Scratch
 from weft.ir.node import Value
 from weft.ir.shape import known, size
+from weft.passes.launch import Launch, Scratch
 from weft.runtime.arena import Arena
 from weft.runtime.call import Call, InArena
 from weft.runtime.compiler import compile_kernels

@@ -15,10 +15,10 @@ from typing import Any
 import numpy as np
 from harness import Array, function
 
-from weft.passes.launch import Launch, Scratch
 from weft.codegen.target import Target
 from weft.ir.node import Value
 from weft.ir.shape import known
+from weft.passes.launch import Launch, Scratch
 
 THREADS = 3
 _PAGE = mmap.PAGESIZE

@@ -11,7 +11,6 @@ from typing import Any
 import numpy as np
 
 from weft.codegen import llvm
-from weft.passes.launch import ERROR, SYMBOL, Launch, Scratch
 from weft.codegen.target import Target
 from weft.ir.dtype import as_dtype
 from weft.ir.graph import Graph
@@ -19,6 +18,7 @@ from weft.ir.node import Node, Value
 from weft.ir.shape import known
 from weft.ops.base import op_of
 from weft.passes.group import Group
+from weft.passes.launch import ERROR, SYMBOL, Launch, Scratch
 
 Array = np.ndarray[Any, Any]
 GUARD = 192

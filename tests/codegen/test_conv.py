@@ -20,13 +20,13 @@ from hypothesis import strategies as st
 from weft import config, ops
 from weft.codegen import target as targets
 from weft.codegen.family import conv as family
-from weft.passes.launch import Launch
 from weft.errors import ShapeError
 from weft.ir.dtype import as_dtype
 from weft.ir.graph import Graph
 from weft.ir.node import Value
 from weft.ops.convolution import conv_geometry
 from weft.passes.group import Group
+from weft.passes.launch import Launch
 
 KINDS = ("conv", "conv_grad_input", "conv_grad_weight")
 TARGETS = ("native", "x86-64-v3")

@@ -13,7 +13,6 @@ from harness import check_group, execute, group_of
 from weft import config, ops
 from weft.codegen import target as targets
 from weft.codegen.family import conv as family
-from weft.passes.launch import Launch
 from weft.ir.dtype import as_dtype
 from weft.ir.graph import Graph
 from weft.ir.node import Value
@@ -21,6 +20,7 @@ from weft.ir.shape import known
 from weft.ops.base import Array
 from weft.ops.convolution import conv_geometry
 from weft.passes.group import Group
+from weft.passes.launch import Launch
 
 SHAPES: dict[str, tuple[tuple[int, ...], tuple[int, ...], dict[str, Any]]] = {
     "3x3": ((2, 14, 13, 20), (3, 3, 20, 40), {"padding": "same"}),

@@ -14,11 +14,11 @@ from hypothesis import strategies as st
 
 from weft.codegen.family.gather import gather
 from weft.codegen.family.scatter import scatter
-from weft.passes.launch import ERROR
 from weft.codegen.lower import Family
 from weft.ir.dtype import DTYPES, as_dtype
 from weft.ir.shape import known
 from weft.ops.base import REGISTRY, Opaque
+from weft.passes.launch import ERROR
 
 NUMBERS = [name for name in DTYPES if name != "bool"]
 COMBINES = [

@@ -12,7 +12,6 @@ from harness import assert_close, execute, group_of, references
 
 from weft import ops
 from weft.codegen.builder import Builder, Reg, kernel_builder
-from weft.passes.launch import Kernel, Launch
 from weft.codegen.loop.convert import loaded, register_type, storage_type
 from weft.codegen.loop.epilogue import Epilogue
 from weft.codegen.loop.expression import Buffer
@@ -23,6 +22,7 @@ from weft.ir.graph import Graph
 from weft.ir.node import Value
 from weft.ir.shape import known
 from weft.passes.group import Group
+from weft.passes.launch import Kernel, Launch
 
 ROWS, COLUMNS, LANES = 5, 24, 8
 Tail = Callable[[Any, Any, Any], Any]

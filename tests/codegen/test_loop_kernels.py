@@ -11,7 +11,6 @@ from families import TARGETS, machine
 from harness import OutOfBoundsError, check_group, execute, group_of
 
 from weft import config, ops
-from weft.passes.launch import Kernel, Launch, Scratch
 from weft.codegen.loop.schedule import loops
 from weft.errors import CompileError
 from weft.ir import dtype as types
@@ -19,6 +18,7 @@ from weft.ir.graph import Graph
 from weft.ir.node import Value
 from weft.ops.base import catalogue
 from weft.passes.group import Group
+from weft.passes.launch import Kernel, Launch, Scratch
 
 
 def lowered(

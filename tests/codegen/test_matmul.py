@@ -19,7 +19,6 @@ from weft.codegen.contraction.plan import pays_in_pairs, plan_of
 from weft.codegen.contraction.product import product_of
 from weft.codegen.contraction.split import parts_of
 from weft.codegen.family.matmul import matmul
-from weft.passes.launch import Launch, Scratch
 from weft.codegen.target import Target
 from weft.ir import dtype as types
 from weft.ir.dtype import DType
@@ -27,6 +26,7 @@ from weft.ir.graph import Graph
 from weft.ir.node import Value
 from weft.ir.shape import known
 from weft.passes.group import Group
+from weft.passes.launch import Launch, Scratch
 
 FLOATS = (types.float32, types.float64, types.float16, types.bfloat16)
 SIZES = (1, 2, 3, 5, 7, 8, 10, 13, 14, 15, 16, 17, 28, 31, 32, 33, 50, 64, 100, 130)

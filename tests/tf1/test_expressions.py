@@ -2,10 +2,10 @@
 
 import numpy as np
 import pytest
+from weft.tf1.interpreted import Interpreted
 
 import weft.tf1 as tf
 from weft.tf1 import session as session_module
-from weft.tf1.interpreted import Interpreted
 
 from .expressions import ROWS
 
