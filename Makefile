@@ -4,7 +4,7 @@ BIN := .venv/bin
 # One process a core: compiling and drawing shapes are work for one.
 PYTEST := $(BIN)/python -m pytest -q --numprocesses=auto --maxprocesses=8
 
-.PHONY: demo test test-torch soak check format bench clean
+.PHONY: demo test test-torch soak attack check format bench clean
 
 .venv/base: pyproject.toml
 	$(PYTHON) -m venv .venv
@@ -41,6 +41,10 @@ test-torch: .venv/torch
 # Tests of properties draw other cases each time; `make test` draws the same ones always.
 soak: .venv/torch
 	$(PYTEST) --hypothesis-profile=fresh
+
+# Hostile calls, files, kills, signals, caches, limits, drawn programs: an hour on two cores.
+attack: .venv/torch
+	$(BIN)/python -m tools.attack --folder build/attack
 
 check: .venv/check
 	$(BIN)/ruff format --check .

@@ -11,13 +11,19 @@ from typing import Any
 import numpy as np
 
 from weft import ops
-from weft.ir.dtype import DType, float32
+from weft.errors import MismatchError
+from weft.ir.dtype import DType, float32, float64
 from weft.ir.graph import Graph
 from weft.ir.node import Value
 from weft.ir.shape import known
+from weft.runtime.engine import Function, State
+from weft.transform.gradient import dense, gradients
+from weft.transform.interpreter import evaluate
 
 Array = np.ndarray[Any, Any]
 Step = Callable[["Drawing"], Value | None]
+# A dozen operations of a few roundings each, sums of at most 20,000: relative to the largest value.
+CLOSE = {float32: 2e-4, float64: 1e-11}
 SIZES = (1, 2, 3, 5, 8, 16, 17, 33, 70)
 
 
@@ -233,3 +239,22 @@ STEPS: list[Step] = [
     _flatten, _slice, _broadcast, _flip, _concatenate, _matmul,
     _gather, _cumsum, _pad, _sort, _conv, _pool, _layer_norm,
 ]  # fmt: skip
+
+
+def compiled(drawing: Drawing, ys: list[Value], threads: int = 2) -> list[Any]:
+    function = Function(drawing.graph, ys, feeds=list(drawing.feeds), threads=threads)
+    return function(list(drawing.feeds.values()), State())
+
+
+def check(drawing: Drawing, ys: list[Value], found: list[Any]) -> None:
+    for value, y, want in zip(ys, found, evaluate(drawing.graph, ys, drawing.feeds), strict=True):
+        scale = np.abs(want[np.isfinite(want)]).max(initial=1.0)
+        atol = CLOSE[drawing.dtype] * scale
+        if not np.allclose(y, want, rtol=0, atol=atol, equal_nan=True):
+            raise MismatchError(f"{value.name} differs: {[n.op for n in drawing.graph.nodes]}")
+
+
+def slopes(drawing: Drawing, ys: list[Value]) -> list[Value]:
+    with drawing.graph.as_default():
+        found = gradients(ys, list(drawing.feeds))
+        return [dense(g) for g in found if g is not None]

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from drawn_graph import Drawing
+from drawn_graph import Drawing, check, compiled, slopes
 
 from weft import config, ops
 from weft.errors import MismatchError
@@ -14,30 +14,7 @@ from weft.ir.dtype import float32, float64
 from weft.ir.graph import Graph
 from weft.ir.node import Value
 from weft.runtime.engine import Function, State
-from weft.transform.gradient import dense, gradients
-from weft.transform.interpreter import evaluate
-
-# A dozen operations of a few roundings each, sums of at most 20,000: relative to the largest value.
-CLOSE = {float32: 2e-4, float64: 1e-11}
-
-
-def compiled(drawing: Drawing, ys: list[Value], threads: int = 2) -> list[Any]:
-    function = Function(drawing.graph, ys, feeds=list(drawing.feeds), threads=threads)
-    return function(list(drawing.feeds.values()), State())
-
-
-def check(drawing: Drawing, ys: list[Value], found: list[Any]) -> None:
-    for value, y, want in zip(ys, found, evaluate(drawing.graph, ys, drawing.feeds), strict=True):
-        scale = np.abs(want[np.isfinite(want)]).max(initial=1.0)
-        atol = CLOSE[drawing.dtype] * scale
-        if not np.allclose(y, want, rtol=0, atol=atol, equal_nan=True):
-            raise MismatchError(f"{value.name} differs: {[n.op for n in drawing.graph.nodes]}")
-
-
-def slopes(drawing: Drawing, ys: list[Value]) -> list[Value]:
-    with drawing.graph.as_default():
-        found = gradients(ys, list(drawing.feeds))
-        return [dense(g) for g in found if g is not None]
+from weft.transform.gradient import gradients
 
 
 @pytest.mark.parametrize("target", ["native", "x86-64-v3"])

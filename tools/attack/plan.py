@@ -1,0 +1,42 @@
+"""Which attacks there are, and what each of their cases may take."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+GIBIBYTE = 1 << 30
+
+
+@dataclass(frozen=True)
+class Attack:
+    """One attack; `tools.attack.NAME` runs its cases.
+
+    Attributes:
+        name: of the module; its `begin()` gives a function that runs a case.
+        about: what is attacked, for the table.
+        count: cases of a whole run.
+        block: cases of one process.
+        seconds: what a case may take.
+        memory: bytes that the process may map.
+    """
+
+    name: str
+    about: str
+    count: int
+    block: int
+    seconds: float
+    memory: int = 6 * GIBIBYTE
+
+
+ATTACKS = {
+    attack.name: attack
+    for attack in (
+        Attack("calls", "hostile calls, interpreted and compiled", 10_000, 100, 30),
+        Attack("files", "mutated files", 10_000, 500, 10, 3 * GIBIBYTE),
+        Attack("kills", "kills while saving", 1_000, 50, 30),
+        Attack("signals", "Ctrl-C in training", 500, 25, 60),
+        Attack("caches", "hostile code caches", 600, 30, 60),
+        Attack("memory", "programs short of memory or processes", 300, 15, 90, 16 * GIBIBYTE),
+        Attack("graphs", "drawn programs", 2_000, 50, 90),
+    )
+}

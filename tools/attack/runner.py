@@ -1,0 +1,161 @@
+"""Runs blocks of cases in processes of their own, and again where one dies or hangs."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import signal
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+from collections.abc import Iterator
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from tools.attack.plan import Attack
+from tools.attack.verdict import DEATH, HANG, OTHER, Row
+from tools.attack.worker import Order
+
+ROOT = Path(__file__).resolve().parents[2]
+LOOK_SECONDS = 0.05
+BEGIN_SECONDS = 120.0  # to import everything, on a busy machine
+TOLD = 1500  # characters of what a process said before it died
+
+
+class Stopped(Exception):
+    """The whole run is to end."""
+
+
+@dataclass(frozen=True)
+class Ended:
+    """How a worker ended: its exit status, what it was doing, what it said."""
+
+    status: int
+    rows: list[dict[str, Any]]
+    hung: bool
+    said: str
+
+    @property
+    def running(self) -> int | None:
+        """The case that was running, if one was."""
+        return self.rows[-1].get("start") if self.rows else None
+
+
+class Runner:
+    """Runs cases of attacks.
+
+    Args:
+        seed: of the whole run.
+        plant: see `Order`.
+        seconds: what a case may take, where it is not the attack's own limit.
+    """
+
+    def __init__(self, seed: int, plant: str = "", seconds: float | None = None) -> None:
+        self.seed = seed
+        self.plant = plant
+        self.seconds = seconds
+        self.stop = threading.Event()
+
+    def block(self, attack: Attack, cases: tuple[int, ...]) -> Iterator[Row]:
+        """The rows of these cases, which one process runs while it lives.
+
+        Raises:
+            Stopped: `stop` was set.
+        """
+        left = cases
+        while left:
+            ended = self._process(attack, left)
+            done = [row for row in ended.rows if "case" in row]
+            yield from [Row(attack.name, first=row["case"], **row) for row in done]
+            left = left[len(done) :]
+            if not left:
+                if ended.status:
+                    yield Row(attack.name, done[-1]["case"], cases[0], *_ending(ended))
+                return
+            if ended.running is None:  # it did not come to a case
+                text = f"the process ended with {ended.status}: {ended.said}"
+                yield Row(attack.name, left[0], left[0], OTHER, "the attack failed", text)
+                return
+            yield self._lost(attack, left[0], cases[0], ended)
+            left = left[1:]
+
+    def _lost(self, attack: Attack, case: int, first: int, ended: Ended) -> Row:
+        """The row of a case at which the process was lost; whether it alone does that is tried."""
+        row = Row(attack.name, case, case, *_ending(ended))
+        if case == first:
+            return row
+        again = self._process(attack, (case,))
+        alone = again.running is not None
+        return replace(row, first=case if alone else first)
+
+    def _process(self, attack: Attack, cases: tuple[int, ...]) -> Ended:
+        with tempfile.TemporaryDirectory(prefix="weft-attack-") as folder:
+            out, said, scratch = Path(folder, "rows"), Path(folder, "said"), Path(folder, "scratch")
+            out.touch()
+            scratch.mkdir()
+            order = Order(attack.name, self.seed, cases, str(out), attack.memory, self.plant)
+            with said.open("wb") as words:
+                process = subprocess.Popen(
+                    [sys.executable, "-m", "tools.attack.worker", json.dumps(asdict(order))],
+                    cwd=scratch, env=environment(folder), stdin=subprocess.DEVNULL, stdout=words,
+                    stderr=words, start_new_session=True,
+                )  # fmt: skip
+                try:
+                    hung = self._watch(process, out, self.seconds or attack.seconds)
+                finally:
+                    _end(process)
+            text = said.read_text(errors="replace")
+            return Ended(process.returncode, _rows(out), hung, text[:TOLD])
+
+    def _watch(self, process: subprocess.Popen[bytes], out: Path, seconds: float) -> bool:
+        """Waits for the process to end; whether a case took too long."""
+        size, since, limit = 0, time.monotonic(), BEGIN_SECONDS
+        while process.poll() is None:
+            if self.stop.is_set():
+                raise Stopped
+            now = out.stat().st_size
+            if now != size:
+                size, since, limit = now, time.monotonic(), seconds
+            elif time.monotonic() - since > limit:
+                return True
+            with contextlib.suppress(subprocess.TimeoutExpired):
+                process.wait(LOOK_SECONDS)
+        return False
+
+
+def environment(folder: str) -> dict[str, str]:
+    """That of a worker: this Weft, a code cache of its own, no knobs."""
+    kept = {name: text for name, text in os.environ.items() if not name.startswith("WEFT_")}
+    path = os.pathsep.join([str(ROOT), kept.get("PYTHONPATH", "")]).rstrip(os.pathsep)
+    return {**kept, "PYTHONPATH": path, "WEFT_CACHE": os.path.join(folder, "cache")}
+
+
+def _end(process: subprocess.Popen[bytes]) -> None:
+    """End the worker and what it has forked."""
+    with contextlib.suppress(ProcessLookupError):
+        os.killpg(process.pid, signal.SIGKILL)
+    process.wait()
+
+
+def _rows(out: Path) -> list[dict[str, Any]]:
+    """What a worker wrote; its last line may be half a one."""
+    rows: list[dict[str, Any]] = []
+    for line in out.read_text(encoding="utf-8").splitlines():
+        with contextlib.suppress(ValueError):
+            rows.append(json.loads(line))
+    return rows
+
+
+def _ending(ended: Ended) -> tuple[str, str, str]:
+    """Kind, short words and details of a process that was lost in a case."""
+    if ended.hung:
+        return HANG, "took too long", ended.said
+    if ended.status == -signal.SIGKILL:
+        return DEATH, "killed, as for memory", ended.said
+    name = signal.Signals(-ended.status).name if ended.status < 0 else f"status {ended.status}"
+    where = next((x.strip() for x in ended.said.splitlines() if "  File " in x), "")
+    return DEATH, f"{name} {where}".strip(), ended.said

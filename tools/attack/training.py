@@ -1,0 +1,119 @@
+"""Small training loops whose state can be told apart step by step."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+import weft
+from weft import nn
+
+BATCH = 6
+
+
+@dataclass(frozen=True)
+class Loop:
+    """What is trained.
+
+    Attributes:
+        kind: `mlp` with Adam, or `images`: a convolution, BatchNorm and SGD with momentum.
+        width: of the layers.
+        steps: how many.
+        reads: whether each step's loss is read.
+    """
+
+    kind: str
+    width: int
+    steps: int
+    reads: bool
+
+
+@dataclass(frozen=True)
+class State:
+    """Digests of what has changed so far, by which states are compared.
+
+    Attributes:
+        numbers: the statistics themselves.
+    """
+
+    parameters: str
+    optimizer: str
+    statistics: str
+    numbers: tuple[list[float], ...] = field(compare=False)
+
+
+class Training:
+    """A loop at some step; the same one always has the same numbers."""
+
+    def __init__(self, loop: Loop) -> None:
+        self.loop = loop
+        self.step = 0  # that is under way, or comes next
+        self.forward_begun = False
+        weft.manual_seed(1)
+        self.model = _model(loop)
+        self.optimizer = _optimizer(loop, self.model)
+        random = np.random.default_rng(2)
+        shape = (BATCH, loop.width) if loop.kind == "mlp" else (BATCH, 3, 8, 8)
+        drawn = random.standard_normal((loop.steps, *shape)).astype(np.float32)
+        self.inputs = [weft.tensor(x) for x in drawn]
+
+    def run(self) -> None:
+        """The steps that are left."""
+        while self.step < self.loop.steps:
+            self.optimizer.zero_grad()
+            self.forward_begun = True
+            loss = self.model(self.inputs[self.step]).square().mean()
+            loss.backward()
+            self.optimizer.step()
+            self.forward_begun = False
+            self.step += 1
+            if self.loop.reads:
+                loss.item()
+
+    def state(self) -> State:
+        """What it has come to."""
+        told = self.optimizer.state_dict()["state"]
+        moments = [value for key in sorted(told) for _, value in sorted(told[key].items())]
+        buffers = list(self.model.buffers())
+        numbers = tuple(np.ravel(_array(b)).astype(np.float64).tolist() for b in buffers)
+        return State(digest(self.model.parameters()), digest(moments), digest(buffers), numbers)
+
+    def put_back(self, step: int, state: State) -> None:
+        """Go on from a step, with the statistics that it had."""
+        self.step, self.forward_begun = step, False
+        with weft.no_grad():
+            for buffer, numbers in zip(self.model.buffers(), state.numbers, strict=True):
+                values = np.array(numbers).reshape(tuple(buffer.shape))
+                buffer.copy_(weft.tensor(values.astype(_array(buffer).dtype)))
+
+
+def _model(loop: Loop) -> nn.Module:
+    w = loop.width
+    if loop.kind == "mlp":
+        return nn.Sequential(nn.Linear(w, 2 * w), nn.Tanh(), nn.Linear(2 * w, 3))
+    return nn.Sequential(
+        nn.Conv2d(3, w, 3, padding=1), nn.BatchNorm2d(w), nn.ReLU(), nn.Flatten(),
+        nn.Linear(64 * w, 3),
+    )  # fmt: skip
+
+
+def _optimizer(loop: Loop, model: nn.Module) -> Any:
+    if loop.kind == "mlp":
+        return weft.optim.Adam(model.parameters(), lr=0.01)
+    return weft.optim.SGD(model.parameters(), lr=0.01, momentum=0.9)
+
+
+def _array(x: Any) -> np.ndarray[Any, Any]:
+    return np.asarray(x.numpy(force=True) if isinstance(x, weft.Tensor) else x)
+
+
+def digest(values: Iterable[Any]) -> str:
+    """Of the bits of tensors, arrays and numbers."""
+    text = hashlib.sha256()
+    for value in values:
+        text.update(_array(value).tobytes())
+    return text.hexdigest()[:16]
