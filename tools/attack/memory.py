@@ -7,10 +7,10 @@ import os
 import resource
 import signal
 import threading
-import time
 import warnings
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -18,14 +18,14 @@ from tools.attack import identity
 from tools.attack.isolated import Ended, forked
 from tools.attack.program import PROGRAMS, result
 from tools.attack.verdict import DEATH, HANG, PLAIN, WRONG, Case, Verdict
+from weft.errors import WeftError
 
 SIZES = (9, 40, 150)
 PATIENCE = 60.0
-ACCEPTED = ("weft.errors.WeftError", "builtins.MemoryError")
 PAGE = os.sysconf("SC_PAGE_SIZE")
-KILLING = 2.0  # seconds for which compilers are killed
 
-Limit = Callable[[np.random.Generator], "tuple[Callable[[], object], str]"]
+Shorten = Callable[[], Callable[[], None]]  # makes something short; returns what ends that
+Limit = Callable[[np.random.Generator], tuple[Shorten, str]]
 
 
 def begin() -> Case:
@@ -50,15 +50,29 @@ def begin() -> Case:
     return case
 
 
-def _short(shorten: Callable[[], object], name: str, size: int, threads: int, cache: str) -> str:
+class Unusable(Exception):
+    """What failed for want of something fails still, with all that it needs."""
+
+
+def _short(shorten: Shorten, name: str, size: int, threads: int, cache: str) -> str:
+    """What a program gives: now, or once there is enough, after an error."""
     warnings.simplefilter("ignore")  # that kernels are not kept
-    before = resource.getrlimit(resource.RLIMIT_AS)
     settings = {"cache": cache} if cache else {}
+    relieve = shorten()
     try:
-        shorten()
         return result(name, size, threads=threads, **settings)
+    except (WeftError, MemoryError):
+        relieve()
+        return _again(name, size, threads=threads, **settings)
     finally:
-        resource.setrlimit(resource.RLIMIT_AS, before)  # there is room to tell what happened
+        relieve()  # there is room to tell what happened
+
+
+def _again(name: str, size: int, **settings: Any) -> str:
+    try:
+        return result(name, size, **settings)
+    except Exception as error:
+        raise Unusable(repr(error)) from error
 
 
 def judged(ended: Ended, wanted: str, told: str) -> Verdict:
@@ -69,47 +83,58 @@ def judged(ended: Ended, wanted: str, told: str) -> Verdict:
         return Verdict(DEATH, f"signal {ended.signal}", told)
     if ended.value is not None:
         return Verdict() if ended.value == wanted else Verdict(WRONG, "another result", told)
-    if any(name in ended.error for name in ACCEPTED):
-        return Verdict()
     last = (ended.text.strip().splitlines() or ["no words"])[-1]
-    return Verdict(PLAIN, last[:100], f"{told}\n{ended.text}")
+    kind = WRONG if "tools.attack.memory.Unusable" in ended.error else PLAIN
+    return Verdict(kind, last[:100], f"{told}\n{ended.text}")
 
 
-def _address_space(random: np.random.Generator) -> tuple[Callable[[], object], str]:
+def _soft(which: int, bound: int) -> Callable[[], None]:
+    """Sets a limit that can be lifted again; returns what lifts it."""
+    soft, hard = resource.getrlimit(which)
+    resource.setrlimit(which, (bound, hard))
+    return lambda: resource.setrlimit(which, (soft, hard))
+
+
+def _address_space(random: np.random.Generator) -> tuple[Shorten, str]:
     more = int(10 ** random.uniform(5.5, 9.3))
 
-    def shorten() -> None:
+    def shorten() -> Callable[[], None]:
         now = int(Path("/proc/self/statm").read_text().split()[0]) * PAGE
-        _, hard = resource.getrlimit(resource.RLIMIT_AS)
-        resource.setrlimit(resource.RLIMIT_AS, (now + more, hard))
+        return _soft(resource.RLIMIT_AS, now + more)
 
     return shorten, f"{more >> 20} MiB more"
 
 
-def _processes(random: np.random.Generator) -> tuple[Callable[[], object], str]:
+def _processes(random: np.random.Generator) -> tuple[Shorten, str]:
     count = int(random.integers(0, 10))
 
-    def shorten() -> None:
+    def shorten() -> Callable[[], None]:
         identity.nobody()
-        resource.setrlimit(resource.RLIMIT_NPROC, (count, count))
+        return _soft(resource.RLIMIT_NPROC, count)
 
     return shorten, f"{count} processes and threads"
 
 
-def _dying_compilers(random: np.random.Generator) -> tuple[Callable[[], object], str]:
+def _dying_compilers(random: np.random.Generator) -> tuple[Shorten, str]:
     pause = float(10 ** random.uniform(-3, -0.5))
 
-    def shorten() -> None:
-        threading.Thread(target=_kill_children, args=(pause,), daemon=True).start()
+    def shorten() -> Callable[[], None]:
+        over = threading.Event()
+        killer = threading.Thread(target=_kill_children, args=(pause, over))
+        killer.start()
+
+        def relieve() -> None:
+            over.set()
+            killer.join()
+
+        return relieve
 
     return shorten, f"compilers killed each {1000 * pause:.0f} ms"
 
 
-def _kill_children(pause: float) -> None:
-    """Kills what this process has started, for a while."""
-    end = time.monotonic() + KILLING
-    while time.monotonic() < end:
-        time.sleep(pause)
+def _kill_children(pause: float, over: threading.Event) -> None:
+    """Kills what this process has started, again and again."""
+    while not over.wait(pause):
         for tasks in Path("/proc/self/task").glob("*/children"):
             for pid in tasks.read_text().split():
                 with contextlib.suppress(ProcessLookupError):

@@ -35,8 +35,8 @@ ATTACKS = {
         Attack("files", "mutated files", 10_000, 500, 10, 3 * GIBIBYTE),
         Attack("kills", "kills while saving", 1_000, 50, 30),
         Attack("signals", "Ctrl-C in training", 500, 25, 60),
-        Attack("caches", "hostile code caches", 600, 30, 60),
-        Attack("memory", "programs short of memory or processes", 300, 15, 90, 16 * GIBIBYTE),
-        Attack("graphs", "drawn programs", 2_000, 50, 90),
+        Attack("caches", "hostile code caches", 1_000, 50, 60),
+        Attack("memory", "programs short of memory or processes", 1_000, 50, 90, 16 * GIBIBYTE),
+        Attack("graphs", "drawn programs", 6_000, 100, 90),
     )
 }

@@ -17,8 +17,8 @@ from pathlib import Path
 from typing import Any
 
 from tools.attack.plan import Attack
-from tools.attack.verdict import DEATH, HANG, OTHER, Row
-from tools.attack.worker import Order
+from tools.attack.verdict import DEATH, HANG, OTHER, PASSED, PLAIN, Row
+from tools.attack.worker import MARK, Order
 
 ROOT = Path(__file__).resolve().parents[2]
 LOOK_SECONDS = 0.05
@@ -68,29 +68,32 @@ class Runner:
         """
         left = cases
         while left:
+            began = left[0]
             ended = self._process(attack, left)
             done = [row for row in ended.rows if "case" in row]
-            yield from [Row(attack.name, first=row["case"], **row) for row in done]
+            for row in done:
+                yield self._traced(attack, Row(attack.name, first=row["case"], **row), began)
             left = left[len(done) :]
             if not left:
                 if ended.status:
-                    yield Row(attack.name, done[-1]["case"], cases[0], *_ending(ended))
+                    yield Row(attack.name, done[-1]["case"], began, *_ending(ended))
                 return
             if ended.running is None:  # it did not come to a case
                 text = f"the process ended with {ended.status}: {ended.said}"
                 yield Row(attack.name, left[0], left[0], OTHER, "the attack failed", text)
                 return
-            yield self._lost(attack, left[0], cases[0], ended)
+            lost = Row(attack.name, left[0], left[0], *_ending(ended))
+            yield self._traced(attack, lost, began)
             left = left[1:]
 
-    def _lost(self, attack: Attack, case: int, first: int, ended: Ended) -> Row:
-        """The row of a case at which the process was lost; whether it alone does that is tried."""
-        row = Row(attack.name, case, case, *_ending(ended))
-        if case == first:
-            return row
-        again = self._process(attack, (case,))
-        alone = again.running is not None
-        return replace(row, first=case if alone else first)
+    def _traced(self, attack: Attack, row: Row, began: int) -> Row:
+        """The row with the first case of those that led to it: itself, if it does so alone."""
+        if row.kind in (PASSED, PLAIN) or row.case == began:
+            return row  # plain errors are many, and hardly follow from anything before
+        again = self._process(attack, (row.case,))
+        found = [other["kind"] for other in again.rows if "kind" in other]
+        alone = found != [PASSED]
+        return row if alone else replace(row, first=began)
 
     def _process(self, attack: Attack, cases: tuple[int, ...]) -> Ended:
         with tempfile.TemporaryDirectory(prefix="weft-attack-") as folder:
@@ -109,7 +112,8 @@ class Runner:
                 finally:
                     _end(process)
             text = said.read_text(errors="replace")
-            return Ended(process.returncode, _rows(out), hung, text[:TOLD])
+            last = text.rpartition(MARK)[2].partition("\n")[2] if MARK in text else text
+            return Ended(process.returncode, _rows(out), hung, last[:TOLD])
 
     def _watch(self, process: subprocess.Popen[bytes], out: Path, seconds: float) -> bool:
         """Waits for the process to end; whether a case took too long."""

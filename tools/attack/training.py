@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -24,26 +24,30 @@ class Loop:
         width: of the layers.
         steps: how many.
         reads: whether each step's loss is read.
+        exact: compiled, which always gives the same bits; else interpreted, in double precision.
     """
 
     kind: str
     width: int
     steps: int
     reads: bool
+    exact: bool = True
 
 
-@dataclass(frozen=True)
-class State:
-    """Digests of what has changed so far, by which states are compared.
+Arrays = list[np.ndarray[Any, Any]]
+PARTS = ("parameters", "optimizer", "statistics")
+State = dict[str, Arrays]  # what has changed so far, by PARTS
+CLOSE = 1e-9  # relative to the largest number: one step changes more
 
-    Attributes:
-        numbers: the statistics themselves.
-    """
 
-    parameters: str
-    optimizer: str
-    statistics: str
-    numbers: tuple[list[float], ...] = field(compare=False)
+def alike(one: Arrays, two: Arrays, exact: bool) -> bool:
+    """Whether arrays are the same: bit for bit, or to rounding in double precision."""
+    if exact:
+        return [x.tobytes() for x in one] == [x.tobytes() for x in two]
+    return len(one) == len(two) and all(
+        np.allclose(x, y, rtol=CLOSE, atol=CLOSE * np.abs(y).max(initial=0.0))
+        for x, y in zip(one, two, strict=True)
+    )
 
 
 class Training:
@@ -54,41 +58,44 @@ class Training:
         self.step = 0  # that is under way, or comes next
         self.forward_begun = False
         weft.manual_seed(1)
-        self.model = _model(loop)
+        self.dtype = weft.float32 if loop.exact else weft.float64
+        self.model = _model(loop).to(self.dtype)
         self.optimizer = _optimizer(loop, self.model)
         random = np.random.default_rng(2)
         shape = (BATCH, loop.width) if loop.kind == "mlp" else (BATCH, 3, 8, 8)
-        drawn = random.standard_normal((loop.steps, *shape)).astype(np.float32)
-        self.inputs = [weft.tensor(x) for x in drawn]
+        drawn = random.standard_normal((loop.steps, *shape))
+        self.inputs = [weft.tensor(x, dtype=self.dtype) for x in drawn]
 
     def run(self) -> None:
         """The steps that are left."""
         while self.step < self.loop.steps:
-            self.optimizer.zero_grad()
-            self.forward_begun = True
-            loss = self.model(self.inputs[self.step]).square().mean()
-            loss.backward()
-            self.optimizer.step()
-            self.forward_begun = False
-            self.step += 1
-            if self.loop.reads:
-                loss.item()
+            self.one()
+
+    def one(self) -> None:
+        """One step."""
+        self.optimizer.zero_grad()
+        self.forward_begun = True
+        loss = self.model(self.inputs[self.step]).square().mean()
+        loss.backward()
+        self.optimizer.step()
+        self.forward_begun = False
+        self.step += 1
+        if self.loop.reads:
+            loss.item()
 
     def state(self) -> State:
         """What it has come to."""
         told = self.optimizer.state_dict()["state"]
         moments = [value for key in sorted(told) for _, value in sorted(told[key].items())]
-        buffers = list(self.model.buffers())
-        numbers = tuple(np.ravel(_array(b)).astype(np.float64).tolist() for b in buffers)
-        return State(digest(self.model.parameters()), digest(moments), digest(buffers), numbers)
+        parts = (self.model.parameters(), moments, self.model.buffers())
+        return {name: [_array(x) for x in xs] for name, xs in zip(PARTS, parts, strict=True)}
 
     def put_back(self, step: int, state: State) -> None:
         """Go on from a step, with the statistics that it had."""
         self.step, self.forward_begun = step, False
         with weft.no_grad():
-            for buffer, numbers in zip(self.model.buffers(), state.numbers, strict=True):
-                values = np.array(numbers).reshape(tuple(buffer.shape))
-                buffer.copy_(weft.tensor(values.astype(_array(buffer).dtype)))
+            for buffer, values in zip(self.model.buffers(), state["statistics"], strict=True):
+                buffer.copy_(weft.tensor(values))
 
 
 def _model(loop: Loop) -> nn.Module:
@@ -108,7 +115,7 @@ def _optimizer(loop: Loop, model: nn.Module) -> Any:
 
 
 def _array(x: Any) -> np.ndarray[Any, Any]:
-    return np.asarray(x.numpy(force=True) if isinstance(x, weft.Tensor) else x)
+    return np.array(x.numpy(force=True) if isinstance(x, weft.Tensor) else x)
 
 
 def digest(values: Iterable[Any]) -> str:

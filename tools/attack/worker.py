@@ -19,6 +19,7 @@ import numpy as np
 
 from tools.attack.verdict import OTHER, Case, Verdict
 
+MARK = "--- case "  # begins a line before what a case says
 TOLD = 1500  # characters of an error's traceback
 
 
@@ -74,6 +75,7 @@ def main(order: Order) -> None:
     with open(order.out, "a", encoding="utf-8") as out:
         for number in order.cases:
             print(json.dumps({"start": number}), file=out, flush=True)
+            print(f"{MARK}{number}", file=sys.stderr, flush=True)
             verdict = judged(case, generator(order, number))
             print(json.dumps({"case": number, **asdict(verdict)}), file=out, flush=True)
 

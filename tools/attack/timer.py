@@ -1,0 +1,29 @@
+"""A signal at a moment that the system's clock decides, not another thread."""
+
+from __future__ import annotations
+
+import ctypes
+import signal
+import struct
+import time
+
+_SIGEVENT = 64  # bytes of `struct sigevent`: a value, a signal, how it is told, and room
+_BY_SIGNAL = 0
+
+
+def send_after(seconds: float, number: signal.Signals) -> None:
+    """Have the system send a signal to this process, once.
+
+    Raises:
+        OSError: the system refuses.
+    """
+    libc = ctypes.CDLL(None, use_errno=True)
+    event = struct.pack("Qii", 0, number, _BY_SIGNAL).ljust(_SIGEVENT, b"\0")
+    timer = ctypes.c_void_p()
+    whole, part = divmod(max(int(seconds * 1e9), 1), 10**9)
+    when = struct.pack("4q", 0, 0, whole, part)
+    if (
+        libc.timer_create(time.CLOCK_MONOTONIC, event, ctypes.byref(timer))
+        or libc.timer_settime(timer, 0, when, None)
+    ):  # fmt: skip
+        raise OSError(ctypes.get_errno(), "no timer")
