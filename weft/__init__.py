@@ -65,9 +65,10 @@ def _api() -> Any:
         interchange = importlib.import_module("weft.eager.interchange")
         interchange.set_namespace(lambda: importlib.import_module("weft.numpy"))
         api = importlib.import_module("weft.eager.api")
+        refusal = importlib.import_module("weft.ops.refusal")
         for module, names in _METHODS.items():
             for name in names:
-                setattr(api.Tensor, name, _method(module, name))
+                setattr(api.Tensor, name, refusal.refusing(_method(module, name)))
     return api
 
 
@@ -94,7 +95,7 @@ def __getattr__(name: str) -> Any:
             return getattr(api.Tensor, name)  # `wf.relu_(x)` is `x.relu_()`
         if name in api.__all__:
             outlet = importlib.import_module("weft.eager.outlet")
-            value = globals()[name] = outlet.with_outlet(getattr(api, name))
+            value = globals()[name] = outlet.with_outlet(getattr(api, name), name=name)
             return value
         op = importlib.import_module("weft.ops.base").exported(name)
         if op is not None:

@@ -8,6 +8,10 @@ these here, do without NumPy.
 
 from __future__ import annotations
 
+from typing import TypeVar
+
+E = TypeVar("E", bound="WeftError")
+
 
 class WeftError(Exception):
     """Base class of all errors raised by Weft.
@@ -15,10 +19,25 @@ class WeftError(Exception):
     Attributes:
         node: the name of the node that failed, where one did.
         serial: the number of the recorded call that failed, where one did.
+        nameless: whether the message lacks the operation, for the function that the user called to
+            put its name in front.
     """
 
     node: str | None = None
     serial: int | None = None
+    nameless: bool = False
+
+    def entitle(self, name: str, line: str) -> None:
+        """Put an operation in front of a nameless message, and the user's line behind it."""
+        text = str(self)
+        self.args = (f"{name}: {text}{'' if text.endswith(line) else line}",)
+        self.nameless = False
+
+
+def nameless(error: E) -> E:
+    """An error of what many operations share: its message does not know in which of them it is."""
+    error.nameless = True
+    return error
 
 
 class ConfigError(WeftError, ValueError):
@@ -41,8 +60,26 @@ class AliasError(WeftError, ValueError, RuntimeError):
     """Memory that cannot be shared."""
 
 
+class LendingError(AliasError, BufferError):
+    """Memory that cannot be lent to another library."""
+
+
 class DTypeError(WeftError, TypeError, RuntimeError):
     """Element types that do not fit the operation."""
+
+
+class KindError(DTypeError, AttributeError):
+    """An argument of a kind that lacks what the operation looks for in it."""
+
+
+class UnknownKeyError(ArgumentError, KeyError):
+    """A key or a name that is none of those there are."""
+
+    __str__ = BaseException.__str__  # KeyError's puts the message between quotes
+
+
+class TooLargeError(ArgumentError, OverflowError):
+    """A number that is too large for what it is to be."""
 
 
 class SubscriptError(DTypeError, IndexError):

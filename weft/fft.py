@@ -7,7 +7,6 @@ tensor([1., 2., 3., 4.])
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, Final
 
@@ -28,6 +27,7 @@ from weft.ir.shape import known
 from weft.numpy import fft as transforms
 from weft.ops.base import at_user_line
 from weft.ops.host import call
+from weft.ops.warning import warn
 
 if TYPE_CHECKING:
     from weft.eager.tensor import Tensor
@@ -263,7 +263,7 @@ def istft(
     if rest <= 0:
         return found
     text = f"istft: the signal is shorter than {length}: zeros fill {rest} samples{at_user_line()}"
-    warnings.warn(text, UserWarning, stacklevel=2)
+    warn(text)
     return cat([found, found.new_zeros((*dims_of(found)[:-1], rest))], -1)
 
 
@@ -327,4 +327,4 @@ def _above_zero(shares: Value) -> Value:
 
 
 for _name in __all__:
-    globals()[_name] = with_outlet(globals()[_name], __name__)
+    globals()[_name] = with_outlet(globals()[_name], __name__, _name)

@@ -181,4 +181,4 @@ def tensorsolve(A: Any, B: Any, dims: Any = None) -> Tensor:
 
 
 for _name in __all__:
-    globals()[_name] = with_outlet(globals()[_name], __name__)
+    globals()[_name] = with_outlet(globals()[_name], __name__, _name)

@@ -127,4 +127,4 @@ def multigammaln(input: Any, p: int) -> Tensor:
 mvlgamma = multigammaln
 
 for _name in __all__:
-    globals()[_name] = with_outlet(globals()[_name], __name__)
+    globals()[_name] = with_outlet(globals()[_name], __name__, _name)

@@ -199,7 +199,7 @@ def test_attributes():
             errors.DTypeError,
             "tensor: expected numbers that uint8 holds, got 300",
         ),
-        (lambda: wf.tensor([1], dtype="int7"), errors.DTypeError, "dtype: expected one of bool"),
+        (lambda: wf.tensor([1], dtype="int7"), errors.DTypeError, "tensor: dtype: expected one"),
         (
             lambda: wf.zeros(-1),
             errors.ShapeError,
@@ -261,4 +261,4 @@ def test_bad_input(call, error, text):
     with pytest.raises(error) as found:
         call()
     assert str(found.value).startswith(text)
-    assert text.startswith("dtype:") or "(created at test_creation.py:" in str(found.value)
+    assert "(created at test_creation.py:" in str(found.value)

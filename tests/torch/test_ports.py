@@ -1,6 +1,8 @@
 """Networks written for PyTorch, run by the command that compares both."""
 
 import os
+import subprocess
+import sys
 from pathlib import Path
 
 import numpy as np
@@ -86,6 +88,14 @@ def test_a_network_gives_the_same(folder, capsys):
     said = capsys.readouterr().out
     assert said.startswith("some_networks.Net(words=12): 240 parameters; 4 outputs within ")
     assert "5 gradients within" in said
+
+
+def test_pytest_is_not_needed():
+    text = "import sys; sys.modules['pytest'] = None; from tools.ports import __main__, library"
+    run = subprocess.run(
+        [sys.executable, "-c", text], cwd=Path(side.__file__).parents[2], capture_output=True
+    )
+    assert run.returncode == 0, run.stderr.decode()
 
 
 def test_differences_are_named(folder, capsys):

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import builtins
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterator, Sequence
+from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -13,7 +14,7 @@ import pytest
 
 import weft
 from tools.suites.mirror import Library
-from tools.suites.raising import raises
+from tools.suites.raising import at_once
 from weft import func
 from weft import numpy as np
 from weft.func.tree import flatten, map_structure
@@ -25,6 +26,16 @@ MODULES = {
     "autograd.numpy": "weft.numpy",
     "autograd.scipy": "weft.scipy",
 }
+
+
+_raises = pytest.raises
+
+
+@contextmanager
+def raises(expected: Any, match: object = None) -> Generator[Any, None, None]:
+    """`pytest.raises` of a block in which everything is computed at once, whatever the text."""
+    with _raises(expected) as caught, at_once():
+        yield caught
 
 
 def library(folder: Path) -> Library:

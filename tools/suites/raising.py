@@ -15,8 +15,6 @@ from contextlib import contextmanager
 from typing import Any
 from unittest.case import _AssertRaisesContext  # pyright: ignore[reportPrivateUsage]
 
-import pytest
-
 import weft
 from weft.eager.lazy import Lazy, State, trace
 from weft.eager.plan import Plan
@@ -24,8 +22,6 @@ from weft.eager.program import compute
 from weft.errors import WeftError
 
 REFUSALS = (AssertionError, WeftError, TypeError, ValueError)
-
-_raises = pytest.raises
 
 
 class AtOnce(State):
@@ -57,13 +53,6 @@ def at_once() -> Generator[None, None, None]:
         yield
     finally:
         trace.now.__class__ = State
-
-
-@contextmanager
-def raises(expected: Any, match: object = None) -> Generator[Any, None, None]:
-    """`pytest.raises` of a block in which everything is computed at once, whatever the text."""
-    with _raises(expected) as caught, at_once():
-        yield caught
 
 
 class RaisesAtOnce(_AssertRaisesContext):  # type: ignore[type-arg]

@@ -12,6 +12,7 @@ from weft.eager.promotion import TORCH
 from weft.errors import DTypeError, OutOfRangeError, ShapeError
 from weft.ir.shape import show
 from weft.ops.base import at_user_line
+from weft.ops.refusal import shown
 
 
 def dims_of(x: Any) -> tuple[int, ...]:
@@ -33,8 +34,35 @@ def integer(name: str, value: Any) -> int:
         return value.array.__index__() if isinstance(value, Handle) else operator.index(value)
     except TypeError:
         raise DTypeError(
-            f"{name}: expected a whole number, got {value!r}{at_user_line()}"
+            f"{name}: expected a whole number, got {shown(value)}{at_user_line()}"
         ) from None
+
+
+def tensor_of(name: str, value: Any) -> Any:
+    """A tensor, where neither an array nor a number will do.
+
+    Raises:
+        DTypeError: it is none.
+    """
+    if isinstance(value, Handle):
+        return value
+    raise DTypeError(f"{name}: expected a tensor, got {shown(value)}{at_user_line()}")
+
+
+def listed(name: str, tensors: Any, what: str = "tensor") -> list[Any]:
+    """Tensors that come as one sequence.
+
+    Raises:
+        DTypeError: something else instead.
+        ShapeError: there is none.
+    """
+    if isinstance(tensors, Handle) or not isinstance(tensors, Iterable):
+        text = f"{name}: expected a sequence of {what}s, got {shown(tensors)}{at_user_line()}"
+        raise DTypeError(text)
+    given = list(cast("Iterable[Any]", tensors))
+    if not given:
+        raise ShapeError(f"{name}: expected at least one {what}, got none{at_user_line()}")
+    return given
 
 
 def axis_of(name: str, axis: Any, rank: int) -> int:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 
+from weft.eager.argument import tensor_of
 from weft.eager.call import converted, record, wrap
 from weft.eager.device import CPU, Device, check_device
 from weft.eager.format import check_format, layout, strided
@@ -17,7 +18,7 @@ from weft.eager.lens import layout as laid
 from weft.eager.lens import memory_of, placed
 from weft.eager.size import Size
 from weft.eager.typed import dtype_meant, name_of
-from weft.errors import DTypeError, GradientError, ShapeError
+from weft.errors import DTypeError, GradientError, ShapeError, nameless
 from weft.ir import dtype as types
 from weft.ir.dtype import DType, as_dtype
 from weft.ir.shape import known, normal_axis, show
@@ -39,32 +40,32 @@ def is_tensor(x: Any) -> bool:
 
 def is_inference(x: Tensor) -> bool:
     """Whether a tensor was made in `inference_mode`."""
-    return x.is_inference()
+    return tensor_of("is_inference", x).is_inference()
 
 
 def is_floating_point(x: Tensor) -> bool:
     """Whether the elements of a tensor are floating-point numbers."""
-    return x.dtype.is_floating
+    return tensor_of("is_floating_point", x).dtype.is_floating
 
 
 def is_complex(x: Tensor) -> bool:
     """Whether the elements of a tensor are complex numbers."""
-    return x.dtype.is_complex
+    return tensor_of("is_complex", x).dtype.is_complex
 
 
 def is_signed(x: Tensor) -> bool:
     """Whether the element type of a tensor has negative numbers."""
-    return x.is_signed()
+    return tensor_of("is_signed", x).is_signed()
 
 
 def is_nonzero(x: Tensor) -> bool:
     """Whether the one element of a tensor is not 0."""
-    return bool(x)
+    return bool(tensor_of("is_nonzero", x))
 
 
 def numel(x: Tensor) -> int:
     """Number of elements of a tensor."""
-    return x.numel()
+    return tensor_of("numel", x).numel()
 
 
 class Attributes(Handle):
@@ -411,9 +412,8 @@ class Attributes(Handle):
 
     def __index__(self) -> builtins.int:
         if self.dtype.is_floating:
-            raise DTypeError(
-                f"expected an integer tensor as an index, got one of {self.dtype}{at_user_line()}"
-            )
+            text = f"expected an integer tensor as an index, got one of {self.dtype}"
+            raise nameless(DTypeError(text + at_user_line()))
         return int(self.item())
 
     def __bool__(self) -> builtins.bool:

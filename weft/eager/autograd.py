@@ -19,7 +19,7 @@ from weft.eager.mode import Setting
 from weft.eager.reach import depended_on
 from weft.eager.turning import turned
 from weft.eager.walk import Given, History, Starts, add_to, history, seen, walk
-from weft.errors import GradientError, ShapeError
+from weft.errors import ArgumentError, GradientError, ShapeError
 from weft.ir.shape import known, show, size
 from weft.ops.base import at_user_line
 
@@ -74,10 +74,10 @@ def grad(
     ys = [outputs] if isinstance(outputs, Handle) else list(outputs)
     xs = [inputs] if isinstance(inputs, Handle) else list(inputs)
     if not xs:
-        raise ValueError(f"grad: expected inputs, got none{at_user_line()}")
+        raise ArgumentError(f"grad: expected inputs, got none{at_user_line()}")
     targets = [x.lazy for x in xs]
     if materialize_grads and allow_unused is False:
-        raise ValueError(
+        raise ArgumentError(
             f"grad: expected allow_unused to be left out or True with materialize_grads, got False"
             f"{at_user_line()}"
         )

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import functools
-import warnings
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, Final
 
@@ -13,12 +12,14 @@ from weft.eager import promotion
 from weft.eager.handle import Handle, handle_of
 from weft.eager.lazy import Array, Lazy, Number, array_of, known, trace
 from weft.eager.plan import Plan, function_plan, further_plans, intern, op_plan
-from weft.errors import DTypeError
+from weft.errors import DTypeError, ShapeError, nameless
 from weft.ir.dtype import DType, as_dtype, bool_, uint8
 from weft.ir.node import TensorType
 from weft.ops.autocast import declared, input_dtypes
 from weft.ops.base import REGISTRY, Op, at_user_line
 from weft.ops.fact import Autocast
+from weft.ops.refusal import shown
+from weft.ops.warning import warn
 
 if TYPE_CHECKING:
     from weft.eager.tensor import Tensor
@@ -73,8 +74,8 @@ class Numbers:
         try:
             array = np.array(wrapped(value, self._dtype), self._dtype.numpy)
         except (OverflowError, TypeError):  # too large, or complex for a real type
-            text = f"expected a number that {self._dtype} holds, got {value!r}"
-            raise DTypeError(text + at_user_line()) from None
+            text = f"expected a number that {self._dtype} holds, got {shown(value)}"
+            raise nameless(DTypeError(text + at_user_line())) from None
         array.flags.writeable = False
         if value and value.__class__ is not complex:  # 0.0 equals -0.0
             if len(self._arrays) >= MOST_NUMBERS:
@@ -126,12 +127,28 @@ def lazy_of(x: Any, dtype: DType | None = None, rules: promotion.Rules = promoti
     if isinstance(x, bool | int | float | complex):
         return number(x, dtype or rules.number(x, bool_))
     if isinstance(x, list | tuple):
-        array = np.array(x)
+        array = _array_of_lists(x)
         default = rules.floating(bool_)
         return leaf(array.astype(default.numpy) if array.dtype == np.float64 else array)
-    raise DTypeError(
-        f"expected a tensor, an array or a number, got {type(x).__name__}{at_user_line()}"
+    raise nameless(
+        DTypeError(
+            f"expected a tensor, an array or a number, got {type(x).__name__}{at_user_line()}"
+        )
     )
+
+
+SEQUENCE: Final = "array element with a sequence"
+"""What NumPy says of nested lists of unequal lengths, or nested too deeply."""
+
+
+def _array_of_lists(x: Any) -> Array:
+    try:
+        return np.array(x)
+    except ValueError as error:
+        if SEQUENCE not in str(error):
+            raise
+        text = f"expected nested lists of equal lengths, got {shown(x)}{at_user_line()}"
+        raise nameless(ShapeError(text)) from error
 
 
 def cast(lazy: Lazy, dtype: DType) -> Lazy:
@@ -159,7 +176,7 @@ def unowned(lazy: Lazy) -> Lazy:
 def converted(lazy: Lazy, dtype: DType) -> Lazy:
     """`cast` where a user asks for it: imaginary parts may be lost, of which a warning tells."""
     if lazy.type.dtype.is_complex and dtype.kind not in "bc":
-        warnings.warn(DISCARDED, UserWarning, stacklevel=3)
+        warn(DISCARDED)
         lazy = trace.now.record(op_plan(REAL, (lazy.type,), {}), (lazy,))[0]
     return cast(lazy, dtype)
 

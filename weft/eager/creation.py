@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 import operator
-import warnings
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, Final, cast
 
@@ -23,6 +22,7 @@ from weft.ir.node import Value
 from weft.ir.shape import known
 from weft.ops import creation as nodes
 from weft.ops.base import REGISTRY, at_user_line, catalogue
+from weft.ops.warning import warn
 
 if TYPE_CHECKING:
     from weft.eager.tensor import Tensor
@@ -106,7 +106,7 @@ def warn_of_read_only(name: str, array: Array) -> None:
     """Tell who makes a tensor of memory that cannot be written to."""
     if not array.flags.writeable:
         text = f"{name}: the memory is read-only: changes of the tensor will not appear in it"
-        warnings.warn(text, UserWarning, stacklevel=4)
+        warn(text)
 
 
 def showing(array: Array) -> Tensor:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import functools
-import warnings
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import Any, ClassVar, Final, NamedTuple, NoReturn
@@ -20,6 +19,7 @@ from weft.ir.node import TensorType, Value
 from weft.ir.shape import known, show
 from weft.ops.base import REGISTRY, at_user_line, catalogue
 from weft.ops.host import call
+from weft.ops.warning import warn
 
 _SUM_TO: Final = REGISTRY["sum_to"]
 
@@ -77,7 +77,7 @@ class Context:
     def saved_variables(self) -> tuple[Any, ...]:
         """The old name of `saved_tensors`."""
         text = "saved_variables: deprecated, the old name of saved_tensors; write that"
-        warnings.warn(text, DeprecationWarning, stacklevel=2)
+        warn(text, DeprecationWarning)
         return self.saved_tensors
 
     def _seen(self, x: Any, lazy: Lazy | None, version: int) -> Any:

@@ -28,6 +28,7 @@ from weft.errors import DTypeError
 from weft.ir.dtype import DType, bool_, int64
 from weft.ir.node import Value
 from weft.ops.base import REGISTRY, Elementwise, Op, at_user_line
+from weft.ops.refusal import REFUSABLE, guarded, refuse
 
 if TYPE_CHECKING:
     from weft.eager.tensor import Tensor
@@ -59,36 +60,37 @@ def of_two(name: str, floats: bool = False, operator: bool = False) -> Binary:
     otherwise = _asked if operator else binary
 
     def function(x: Any, other: Any) -> Tensor:
-        now = trace.now
-        if isinstance(x, Handle) and now.autocast is None:
-            a = x.shown if x.window is None else x.lazy
-            b: Any = None
-            if isinstance(other, Handle):
+        try:
+            now = trace.now
+            if isinstance(x, Handle) and now.autocast is None:
+                a = x.shown if x.window is None else x.lazy
+                b: Any = None
+                if isinstance(other, Handle):
+                    b = other.shown if other.window is None else other.lazy
+                    kind = b.type
+                else:
+                    kind = other.__class__
+                left, right, rules, found = plans.latest
+                if left is not a.type or right is not kind or rules is not x.rules:
+                    found = plans.find(a.type, kind, x.rules)
+                if found is not None:
+                    plan, numbers = found
+                    if numbers is not None:
+                        b = numbers.get(other)
+                    return handle_of(x.kind, now.record_one(plan, (a, b), frame(1)))
+            elif isinstance(other, Handle) and now.autocast is None:  # 1.0 - x
                 b = other.shown if other.window is None else other.lazy
-                kind = b.type
-            else:
-                kind = other.__class__
-            left, right, rules, found = plans.latest
-            if left is not a.type or right is not kind or rules is not x.rules:
-                found = plans.find(a.type, kind, x.rules)
-            if found is not None:
-                plan, numbers = found
-                if numbers is not None:
-                    b = numbers.get(other)
-                return handle_of(x.kind, now.record_one(plan, (a, b), frame(1)))
-        elif isinstance(other, Handle) and now.autocast is None:  # 1.0 - x
-            b = other.shown if other.window is None else other.lazy
-            found = plans.get((other.rules, x.__class__, id(b.type)))
-            if found is not None:
-                plan, numbers = found
-                if numbers is not None:
-                    inputs = (numbers.get(x), b)
-                    return handle_of(other.kind, now.record_one(plan, inputs, frame(1)))
-        return otherwise(op, x, other, floats)
+                found = plans.get((other.rules, x.__class__, id(b.type)))
+                if found is not None and found[1] is not None:
+                    inputs = (found[1].get(x), b)
+                    return handle_of(other.kind, now.record_one(found[0], inputs, frame(1)))
+            return otherwise(op, x, other, floats)
+        except REFUSABLE as error:
+            refuse(error, name, function, (x, other), {})
 
     function.__name__ = function.__qualname__ = name
     function.__doc__ = f"`{name}` of two tensors, arrays or numbers, elementwise with broadcasting."
-    return function
+    return guarded(function)
 
 
 def of_one(name: str, floats: bool = False) -> Unary:
@@ -97,17 +99,20 @@ def of_one(name: str, floats: bool = False) -> Unary:
     plans = plans_of(op)
 
     def function(x: Any) -> Tensor:
-        now = trace.now
-        if isinstance(x, Handle) and now.autocast is None:
-            lazy = x.shown if x.window is None else x.lazy
-            found = plans.get(id(lazy.type))
-            if found is not None:
-                return handle_of(x.kind, now.record_one(found[0], (lazy,), frame(1)))
-        return unary(op, x, floats)
+        try:
+            now = trace.now
+            if isinstance(x, Handle) and now.autocast is None:
+                lazy = x.shown if x.window is None else x.lazy
+                found = plans.get(id(lazy.type))
+                if found is not None:
+                    return handle_of(x.kind, now.record_one(found[0], (lazy,), frame(1)))
+            return unary(op, x, floats)
+        except REFUSABLE as error:
+            refuse(error, name, function, (x,), {})
 
     function.__name__ = function.__qualname__ = name
     function.__doc__ = f"`{name}` of every element."
-    return function
+    return guarded(function)
 
 
 def of_bools(function: Unary, dtype: DType) -> Unary:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import warnings
 from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
@@ -30,6 +29,7 @@ from weft.ir.node import Value
 from weft.ir.shape import known
 from weft.ops import random as nodes
 from weft.ops.base import at_user_line, catalogue, constant_of
+from weft.ops.warning import warn
 
 if TYPE_CHECKING:
     from weft.eager.tensor import Tensor
@@ -185,7 +185,7 @@ class Random(Handle):
             )
         if kind.is_floating and max(abs(low), abs(high - 1)) > most:
             text = f"random_: not all whole numbers from {low} to {high - 1} are numbers of {kind}"
-            warnings.warn(text, UserWarning, stacklevel=2)
+            warn(text)
         static = {"shape": self._shape(), "low": int(low), "high": int(high), "dtype": kind}
         return write(self, integers_node.record((next_counter(generator),), static)[0], "random_")
 

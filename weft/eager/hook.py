@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import itertools
 import threading
-import warnings
 from collections.abc import Callable, Generator, Hashable, Sequence
 from typing import Any, Final, Self
 
@@ -14,6 +13,7 @@ from weft.eager.lazy import Lazy
 from weft.errors import DTypeError, GradientError, ShapeError
 from weft.ir.shape import show
 from weft.ops.base import at_user_line
+from weft.ops.warning import warn
 
 _numbers: Final = itertools.count(1)
 
@@ -125,7 +125,7 @@ class Hooked(Handle):
         lazy = self.shown
         if self._grad is None and lazy.tracked and lazy.leaf is None and not self.retains_grad:
             text = "the result of an operation keeps no gradient in .grad; call retain_grad() on it"
-            warnings.warn(text, UserWarning, stacklevel=2)
+            warn(text)
         return self._grad
 
     @grad.setter

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Final
 
-from weft.eager.argument import dims_of
+from weft.eager.argument import dims_of, tensor_of
 from weft.eager.arithmetic import multiply
 from weft.eager.bits import Half, Paired, Pairs
 from weft.eager.call import call, kind_of, promoted, recorded
@@ -37,6 +37,7 @@ angle: Final = of_floats("angle", angle_of)
 
 def real(x: Tensor) -> Tensor:
     """A view of the real parts; a tensor of real numbers itself."""
+    x = tensor_of("real", x)
     return show_view(x, Half(imaginary=False)) if x.dtype.is_complex else x
 
 
@@ -46,6 +47,7 @@ def imag(x: Tensor) -> Tensor:
     Raises:
         DTypeError: real numbers.
     """
+    x = tensor_of("imag", x)
     if not x.dtype.is_complex:
         raise DTypeError(f"imag: expected complex numbers, got {x.dtype}{at_user_line()}")
     return show_view(x, Half(imaginary=True))
@@ -53,6 +55,7 @@ def imag(x: Tensor) -> Tensor:
 
 def conj(x: Tensor) -> Tensor:
     """The complex conjugates; a tensor of real numbers itself."""
+    x = tensor_of("conj", x)
     return _conj(x) if x.dtype.is_complex else x
 
 
@@ -107,6 +110,7 @@ def view_as_real(x: Tensor) -> Tensor:
     Raises:
         DTypeError: real numbers.
     """
+    x = tensor_of("view_as_real", x)
     if not x.dtype.is_complex:
         raise DTypeError(f"view_as_real: expected complex numbers, got {x.dtype}{at_user_line()}")
     return show_view(x, Pairs())
@@ -119,6 +123,7 @@ def view_as_complex(x: Tensor) -> Tensor:
         DTypeError: no real floating-point numbers.
         ShapeError: the last axis has not two elements, or they do not lie side by side.
     """
+    x = tensor_of("view_as_complex", x)
     if x.dtype.name not in ("float32", "float64"):
         raise DTypeError(
             f"view_as_complex: expected float32 or float64, got {x.dtype}{at_user_line()}"
@@ -144,6 +149,7 @@ def _isreal(x: Value) -> Value:
 
 def isreal(x: Any) -> Tensor:
     """Whether the imaginary part is 0."""
+    x = tensor_of("isreal", x)
     if not x.dtype.is_complex:
         return ones_like(x, dtype=bool_)
     return _isreal.on(kind_of(x), *promoted(x))

@@ -7,7 +7,6 @@ decides the shape, so masks are looked at.
 from __future__ import annotations
 
 import operator
-import warnings
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar, Final, cast
@@ -30,6 +29,7 @@ from weft.ir.shape import known
 from weft.ir.shape import show as text
 from weft.ops import indexing, update
 from weft.ops.base import REGISTRY, at_user_line
+from weft.ops.warning import warn
 
 if TYPE_CHECKING:
     from weft.eager.tensor import Tensor
@@ -114,7 +114,7 @@ def _entries(key: Any, torch: bool) -> tuple[Any, ...]:
         text = (
             "a list of subscripts is a tuple of them here, as in PyTorch, where that is deprecated"
         )
-        warnings.warn(f"{text}; use x[tuple(...)] or a tensor", UserWarning, stacklevel=4)
+        warn(f"{text}; use x[tuple(...)] or a tensor")
         key = tuple(cast("list[Any]", key))
     given = cast("tuple[Any, ...]", key if isinstance(key, tuple) else (key,))
     found: list[Any] = []
@@ -134,7 +134,7 @@ def _mask_of(entry: Any) -> Any:
     if entry.lazy.type.dtype is not uint8:
         return entry
     text = "a uint8 tensor is a mask here, as in PyTorch, where that is deprecated; use bool()"
-    warnings.warn(text, UserWarning, stacklevel=5)
+    warn(text)
     return entry.bool()
 
 

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, cast
 
-from weft.eager.argument import axis_of, dims_of, either
+from weft.eager.argument import axis_of, dims_of, either, listed
 from weft.eager.call import kind_of, promoted, record, recorded, wrap
 from weft.eager.creation import zeros
 from weft.eager.handle import Handle
 from weft.eager.shaping import reshape
-from weft.errors import DTypeError, ShapeError
+from weft.errors import ShapeError
 from weft.ir.node import Value
 from weft.ir.shape import show
 from weft.ops.base import REGISTRY, at_user_line, catalogue
@@ -25,21 +25,6 @@ __all__ = [
 ]  # fmt: skip
 
 
-def several(name: str, tensors: Any) -> list[Any]:
-    """Tensors that come as one sequence.
-
-    Raises:
-        DTypeError: a tensor instead.
-        ShapeError: there is none.
-    """
-    if isinstance(tensors, Handle):
-        raise DTypeError(f"{name}: expected a tuple of tensors, got a tensor{at_user_line()}")
-    given = list(tensors)
-    if not given:
-        raise ShapeError(f"{name}: expected at least one tensor, got none{at_user_line()}")
-    return given
-
-
 def cat(tensors: Sequence[Any], dim: Any = 0, *, axis: Any = None) -> Tensor:
     """Tensors one after the other along an axis; empty ones of rank 1 count for nothing.
 
@@ -47,7 +32,7 @@ def cat(tensors: Sequence[Any], dim: Any = 0, *, axis: Any = None) -> Tensor:
         DTypeError: a tensor instead of a sequence.
         ShapeError: no tensors, or shapes that differ along another axis.
     """
-    given = several("cat", tensors)
+    given = listed("cat", tensors)
     lazies = promoted(*given)
     full = [x for x in lazies if x.type.shape != (0,)]
     along = either("cat", dim, axis, 0)
@@ -65,7 +50,7 @@ def stack(tensors: Sequence[Any], dim: Any = 0, *, axis: Any = None) -> Tensor:
     Raises:
         ShapeError: no tensors, or shapes that differ.
     """
-    given = several("stack", tensors)
+    given = listed("stack", tensors)
     lazies = promoted(*given)
     at = axis_of("stack", either("stack", dim, axis, 0), len(dims_of(lazies[0])) + 1)
     return wrap(record(REGISTRY["stack"], lazies, {"axis": at})[0], kind_of(*given))
@@ -103,13 +88,13 @@ def _each(tensors: tuple[Any, ...], change: Callable[[Any], Tensor]) -> Any:
 
 def hstack(tensors: Sequence[Any]) -> Tensor:
     """One after the other along the second axis; vectors along their only one."""
-    wide = [atleast_1d(x) for x in several("hstack", tensors)]
+    wide = [atleast_1d(x) for x in listed("hstack", tensors)]
     return cat(wide, 0 if len(dims_of(wide[0])) == 1 else 1)
 
 
 def vstack(tensors: Sequence[Any]) -> Tensor:
     """One below the other."""
-    return cat([atleast_2d(x) for x in several("vstack", tensors)], 0)
+    return cat([atleast_2d(x) for x in listed("vstack", tensors)], 0)
 
 
 row_stack = vstack
@@ -117,12 +102,12 @@ row_stack = vstack
 
 def dstack(tensors: Sequence[Any]) -> Tensor:
     """One behind the other, along the third axis."""
-    return cat([atleast_3d(x) for x in several("dstack", tensors)], 2)
+    return cat([atleast_3d(x) for x in listed("dstack", tensors)], 2)
 
 
 def column_stack(tensors: Sequence[Any]) -> Tensor:
     """Vectors as the columns of a matrix."""
-    given = several("column_stack", tensors)
+    given = listed("column_stack", tensors)
     return cat([reshape(x, -1, 1) if len(dims_of(x)) < 2 else x for x in given], 1)
 
 

@@ -39,6 +39,7 @@ def changing(function: Callable[..., Any], name: str) -> Callable[..., Any]:
         return found if found is NotImplemented else write(self, found.lazy, name)
 
     method.__name__ = method.__qualname__ = name
+    method.__wrapped__ = function  # type: ignore[attr-defined]  # whose parameters it has
     method.__doc__ = f"`{name.strip('_=')}` in place; returns the tensor itself."
     return method
 

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import functools
-import warnings
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
+
+from weft.ops.warning import warn
 
 if TYPE_CHECKING:
     from weft.eager.tensor import Tensor
@@ -38,7 +39,7 @@ def older(*names: str) -> Callable[[Function], Function]:
             if not numbers:
                 return function(*given, **named)
             text = f"{function.__name__}: pass {' and '.join(names)} by name, behind the tensors"
-            warnings.warn(text, UserWarning, stacklevel=2)
+            warn(text)
             tensors = [x for x in given if not isinstance(x, int | float | complex)]
             return function(*tensors, **dict(zip(names, numbers, strict=False)), **named)
 

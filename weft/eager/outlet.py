@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import functools
 import inspect
-import warnings
 from collections.abc import Callable, Container
 from types import FunctionType
 from typing import Any, Final, NoReturn, cast
@@ -16,6 +15,8 @@ from weft.errors import DTypeError, GradientError
 from weft.ir.dtype import DType, as_dtype, uint8
 from weft.ir.shape import show
 from weft.ops.base import at_user_line
+from weft.ops.refusal import REFUSABLE, entitled, refuse, refusing
+from weft.ops.warning import warn
 
 PLAIN: Final = frozenset(
     {"bool", "builtins.bool", "int", "float", "None", "DType", "Generator", "tuple[int, ...]"}
@@ -50,36 +51,60 @@ So do those of functions that give several. Those of `all` and `any` go into byt
 """
 
 
-def with_outlet(function: Any, module: str = "weft") -> Any:
-    """A function of a public module that takes `out=`, if it gives tensors; else as it is.
+def with_outlet(function: Any, module: str = "weft", name: str = "") -> Any:
+    """A function of a public module behind a door (`refusing`), which takes `out=` for tensors.
 
     It takes its first argument under PyTorch's name, `input`, as well, and `dim` and `keepdim`
     under NumPy's.
+
+    Args:
+        name: by which the user calls it; its own if it is not given.
     """
     if not isinstance(function, FunctionType | Recorded):
         return function
     inner = cast("Callable[..., Any]", function)
+    name = entitled(inner, name)
     gives, parameters = _signature(inner)
     if gives in PLAIN or "out" in parameters:
-        return function
+        return refusing(inner, name, module)
 
     @functools.wraps(inner)
     def called(*args: Any, out: Any = None, **options: Any) -> Any:
-        if "input" in options and "input" not in parameters:
-            args = (options.pop("input"), *args)
-        if options:
-            for name, theirs in RENAMED:
-                if name in options and name not in parameters and theirs in parameters:
-                    options[theirs] = options.pop(name)
-        if out is None:
-            return inner(*args, **options)
-        if "dtype" in parameters and isinstance(out, Handle) and inner.__name__ not in OWN:
-            options["dtype"] = _common(inner.__name__, options.get("dtype"), out.lazy.type.dtype)
-        given = (*args, *options.values())
-        return _written(inner.__name__, _apart(inner(*args, **options), given), out)
+        try:
+            if options:
+                args = _renamed(args, options, parameters)
+            if out is None:
+                return inner(*args, **options)
+            return _into(inner, parameters, out, args, options)
+        except REFUSABLE as error:
+            refuse(error, name, inner, args, options)
 
     called.__module__ = module  # where it is found by its name, to be pickled for example
     return called
+
+
+def _renamed(
+    args: tuple[Any, ...], options: dict[str, Any], parameters: Container[str]
+) -> tuple[Any, ...]:
+    """Positional arguments, with one of PyTorch's name in front; NumPy's names become PyTorch's."""
+    if "input" in options and "input" not in parameters:
+        args = (options.pop("input"), *args)
+    for name, theirs in RENAMED:
+        if name in options and name not in parameters and theirs in parameters:
+            options[theirs] = options.pop(name)
+    return args
+
+
+def _into(
+    function: Callable[..., Any], parameters: Container[str], out: Any, args: tuple[Any, ...],
+    options: dict[str, Any],
+) -> Any:  # fmt: skip
+    """The results of a function in the tensors that are given for them."""
+    name = function.__name__
+    if "dtype" in parameters and isinstance(out, Handle) and name not in OWN:
+        options["dtype"] = _common(name, options.get("dtype"), out.lazy.type.dtype)
+    given = (*args, *options.values())
+    return _written(name, _apart(function(*args, **options), given), out)
 
 
 def _apart(found: Any, given: tuple[Any, ...]) -> Any:
@@ -139,11 +164,9 @@ def _written(name: str, found: Any, out: Any, exact: bool = False) -> Any:
         result = result.reshape(target.shape)
     if target.shape != result.shape:
         if target.numel():
-            warnings.warn(
+            warn(
                 f"{name}: out: a tensor of shape {show(result.shape)} replaces elements of shape "
                 f"{show(target.shape)}; give an empty one to be resized",
-                UserWarning,
-                stacklevel=4,
             )
         target.resize_(result.shape)
     return write(target, result.lazy, name)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import builtins
 import math
-import warnings
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -21,6 +20,7 @@ from weft.ir.node import Value
 from weft.ir.shape import known
 from weft.ops import creation as nodes
 from weft.ops.base import at_user_line, catalogue
+from weft.ops.warning import warn
 
 if TYPE_CHECKING:
     from weft.eager.tensor import Tensor
@@ -103,7 +103,7 @@ def range(
     It warns that it does, as in PyTorch.
     """
     text = "range: its last number makes it another one than Python's range, use arange()"
-    warnings.warn(text, UserWarning, stacklevel=3)
+    warn(text)
     check_device(device)
     first, last = (0, start) if end is None else (start, end)
     first, last, step = (_number(x) for x in (first, last, step))

@@ -38,6 +38,7 @@ from weft.eager.statistic import Statistics
 from weft.eager.striding import Striding
 from weft.errors import GradientError
 from weft.ops.base import REGISTRY, Elementwise, Op, at_user_line, declared
+from weft.ops.refusal import guard_methods
 
 
 class Tensor(
@@ -136,5 +137,6 @@ declared.append(_offer)
 for _op in list(REGISTRY.values()):
     _offer(_op)
 Tensor.kind = Tensor
+guard_methods(Tensor, Handle)
 set_tensor(Tensor)
 set_runner(program.flush, program.compute_apart)

@@ -25,6 +25,7 @@ from weft.func.module import (
 from weft.func.primitive import defvjp, primitive
 from weft.func.tree import map_structure
 from weft.func.vmap import vmap
+from weft.ops.refusal import guard
 
 jacrev = jacobian
 
@@ -54,3 +55,5 @@ __all__ = [
     "vjp",
     "vmap",
 ]
+
+guard(globals())

@@ -7,7 +7,7 @@ from contextlib import AbstractContextManager
 from typing import Any, Protocol
 
 from weft.eager.joining import stack
-from weft.errors import GradientError, ShapeError
+from weft.errors import ArgumentError, GradientError, ShapeError
 from weft.ops.base import at_user_line
 
 
@@ -108,7 +108,8 @@ def _together(dicts: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
     for part in dicts:
         twice = [name for name in part if name in found]
         if twice:
-            raise ValueError(f"functional_call: got {twice[0]!r} more than once{at_user_line()}")
+            text = f"functional_call: expected each name once, got {twice[0]!r} more than once"
+            raise ArgumentError(text + at_user_line())
         found.update(part)
     return found
 

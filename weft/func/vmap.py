@@ -16,7 +16,7 @@ from weft.eager.random import get_rng_state, set_rng_state
 from weft.eager.shaping import movedim
 from weft.eager.tracing import Traced, subgraph_plan
 from weft.eager.view import Lens
-from weft.errors import OutOfRangeError, ShapeError, TracerError, TreeError
+from weft.errors import ArgumentError, OutOfRangeError, ShapeError, TracerError, TreeError
 from weft.func.each import Each
 from weft.func.front import example, moved, to_front
 from weft.func.function import DATA, Arguments, Function, Result, take_apart
@@ -70,7 +70,7 @@ def vmap(
     """
 
     if randomness not in _RANDOMNESS:
-        raise ValueError(
+        raise ArgumentError(
             f"vmap: expected randomness {', '.join(_RANDOMNESS)}, got {randomness!r}"
             f"{at_user_line()}"
         )

@@ -7,7 +7,7 @@ from typing import Any, NoReturn, cast
 import ml_dtypes
 import numpy as np
 
-from weft.errors import DTypeError
+from weft.errors import DTypeError, nameless
 
 
 class DType:
@@ -89,7 +89,13 @@ class DType:
     def __call__(self, value: Any) -> Any:
         """A Python number as a NumPy number of this type, or a tensor as one of this type."""
         convert = getattr(value, "to", None)
-        return self.numpy.type(value) if convert is None else convert(self)
+        if convert is not None:
+            return convert(self)
+        try:
+            return self.numpy.type(value)
+        except (TypeError, ValueError, OverflowError, SystemError) as error:
+            text = f"{self.name}: expected a number, got {_told(value)}"
+            raise DTypeError(text) from error
 
     def __repr__(self) -> str:
         return self.name
@@ -141,5 +147,11 @@ def as_dtype(spec: object) -> DType:
         return NAMED[spec]
     try:
         return _BY_NUMPY[np.dtype(cast(Any, spec))]
-    except (KeyError, TypeError):
-        raise DTypeError(f"dtype: expected one of {', '.join(NAMED)}, got {spec!r}") from None
+    except (KeyError, TypeError, ValueError):
+        text = f"dtype: expected one of {', '.join(NAMED)}, got {_told(spec)}"
+        raise nameless(DTypeError(text)) from None
+
+
+def _told(spec: object) -> str:
+    """What was given for an element type; not the elements of an array."""
+    return f"{spec!r}" if isinstance(spec, str | type | np.dtype) else type(spec).__name__

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import cast
 
-from weft.errors import ShapeError, UnknownShapeError
+from weft.errors import ShapeError, UnknownShapeError, nameless
 
 Dim = int | None
 Dims = tuple[Dim, ...]
@@ -103,7 +103,8 @@ def _broadcast_pair(a: Dims, b: Dims, shapes: Sequence[Shape]) -> Dims:
         if old == 1 or old is None:
             out[axis] = new
         elif new is not None:
-            raise ShapeError("shapes do not broadcast: " + " and ".join(map(show, shapes)))
+            text = " and ".join(map(show, shapes))
+            raise nameless(ShapeError(f"shapes do not broadcast: {text}"))
     return tuple(out)
 
 
@@ -114,7 +115,8 @@ def normal_axis(axis: int, rank: int) -> int:
         ShapeError: the axis lies outside the rank.
     """
     if not -rank <= axis < rank:
-        raise ShapeError(f"axis: expected {-rank} <= axis < {rank}, got {axis}")
+        text = f"axis: expected {-rank} <= axis < {rank}, got {axis}"
+        raise nameless(ShapeError(text))
     return axis + rank if axis < 0 else axis
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from weft.eager.creation import full
-from weft.nn import functional as F
+from weft.nn.functional import plain as F
 from weft.nn.module import Module
 from weft.nn.parameter import Parameter
 

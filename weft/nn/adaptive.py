@@ -9,8 +9,8 @@ from weft.eager.argument import dims_of
 from weft.eager.joining import cat
 from weft.errors import ArgumentError, ShapeError
 from weft.ir.shape import show
-from weft.nn import functional as F
 from weft.nn.container import ModuleList, Sequential
+from weft.nn.functional import plain as F
 from weft.nn.linear import Linear
 from weft.nn.module import Module
 from weft.ops.base import at_user_line

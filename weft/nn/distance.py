@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from weft.nn import functional as F
+from weft.nn.functional import plain as F
 from weft.nn.module import Module
 
 

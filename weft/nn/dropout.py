@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from weft.errors import ArgumentError
-from weft.nn import functional as F
+from weft.nn.functional import plain as F
 from weft.nn.module import Module
 from weft.ops.base import at_user_line
 

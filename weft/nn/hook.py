@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable
 from typing import Any, Final
 
@@ -14,6 +13,7 @@ from weft.errors import GradientError
 from weft.ir.node import Value
 from weft.nn.tree import ON_REGISTRATION, Tree
 from weft.ops.base import at_user_line, catalogue
+from weft.ops.warning import warn
 
 Hook = Callable[..., Any]
 
@@ -283,7 +283,7 @@ class Passage:
                 f"{type(self._module).__name__}: for backward hooks to be called, the output "
                 f"should be a Tensor or a tuple of Tensors, got {type(output).__name__}"
             )
-            warnings.warn(text, UserWarning, stacklevel=4)
+            warn(text)
         self._watch(found, self._on_outputs)
         return type(output)(found) if several else found[0]
 

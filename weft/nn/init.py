@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import functools
 import math
-import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
@@ -22,6 +21,7 @@ from weft.eager.random import Generator, default_generator
 from weft.errors import ArgumentError, ShapeError, WeftError
 from weft.ir.shape import show
 from weft.ops.base import at_user_line
+from weft.ops.warning import warn
 
 Array = np.ndarray[Any, Any]
 F = TypeVar("F", bound=Callable[..., Any])
@@ -231,7 +231,7 @@ def _is_empty(tensor: Any) -> bool:
     """Whether there is nothing to initialise, with a warning."""
     if 0 not in tensor.shape:
         return False
-    warnings.warn("init: a tensor without elements stays as it is", UserWarning, stacklevel=3)
+    warn("init: a tensor without elements stays as it is")
     return True
 
 
@@ -300,7 +300,7 @@ def _by_old_name(function: Callable[..., Any]) -> Callable[..., Any]:
 
     def old(*args: Any, **kwargs: Any) -> Any:
         text = f"nn.init.{name[:-1]} is deprecated; use nn.init.{name}"
-        warnings.warn(text, FutureWarning, stacklevel=2)
+        warn(text, FutureWarning)
         return function(*args, **kwargs)
 
     old.__name__ = old.__qualname__ = name[:-1]

@@ -6,8 +6,8 @@ import math
 from typing import Any
 
 from weft.eager.creation import empty
-from weft.nn import functional as F
 from weft.nn import init
+from weft.nn.functional import plain as F
 from weft.nn.module import Module
 from weft.nn.parameter import Parameter
 

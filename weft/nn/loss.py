@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from weft.nn import functional as F
+from weft.nn.functional import plain as F
 from weft.nn.functional.common import reduction_of
 from weft.nn.module import Module
 

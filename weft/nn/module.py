@@ -21,6 +21,7 @@ from weft.nn.parameter import Uninitialized
 from weft.nn.state import Stateful
 from weft.nn.summary import Summary, summary
 from weft.ops.base import at_user_line
+from weft.ops.refusal import REFUSABLE, guard_making, refuse
 
 _TO: Final = {"device", "dtype", "memory_format", "non_blocking"}  # arguments of `Module.to`
 
@@ -46,6 +47,11 @@ class Module(Stateful):
     def __init__(self) -> None:
         super().__init__()
 
+    def __init_subclass__(cls, **options: Any) -> None:
+        super().__init_subclass__(**options)
+        if cls.__module__.startswith("weft."):
+            guard_making(cls)
+
     def forward(self, *_: Any, **__: Any) -> Any:
         """Compute the output; what a subclass defines."""
         raise NotImplementedError(f"{type(self).__name__}: forward is not defined{at_user_line()}")
@@ -56,9 +62,12 @@ class Module(Stateful):
         if called is not None:
             called[self] = self.training
         hooks = with_global(self._hooks) if GLOBAL else self._hooks
-        if hooks is None:
-            return self.forward(*args, **kwargs)
-        return self._call_hooked(hooks, args, kwargs)
+        try:
+            if hooks is None:
+                return self.forward(*args, **kwargs)
+            return self._call_hooked(hooks, args, kwargs)
+        except REFUSABLE as error:
+            refuse(error, type(self).__name__, self.forward, args, kwargs)
 
     # -- modes
 

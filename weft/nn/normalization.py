@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Mapping
 from typing import Any, ClassVar
 
@@ -11,11 +10,12 @@ from weft.eager.creation import empty, ones, tensor, zeros
 from weft.errors import ShapeError
 from weft.ir.dtype import int64
 from weft.ir.shape import show
-from weft.nn import functional as F
 from weft.nn import init
+from weft.nn.functional import plain as F
 from weft.nn.module import Module
 from weft.nn.parameter import Parameter
 from weft.ops.base import at_user_line
+from weft.ops.warning import warn
 
 
 class _Statistics(Module):
@@ -151,10 +151,9 @@ class _InstanceNorm(_Statistics):
         shape = dims_of(input)
         single = len(shape) == self.ranks[0]
         if not self.affine and shape[0 if single else 1] != self.num_features:
-            warnings.warn(
+            warn(
                 f"{type(self).__name__}: {self.num_features} num_features are of no influence "
                 f"without affine, the input {show(shape)} has others{at_user_line()}",
-                stacklevel=2,
             )
         y = F.instance_norm(
             input[None] if single else input, self.running_mean, self.running_var, self.weight,

@@ -10,8 +10,8 @@ from weft.eager.creation import empty
 from weft.eager.placing import index_select
 from weft.errors import ArgumentError, ShapeError
 from weft.ir.shape import show
-from weft.nn import functional as F
 from weft.nn import init
+from weft.nn.functional import plain as F
 from weft.nn.functional import recurrent as nodes
 from weft.nn.module import Module
 from weft.nn.packing import PackedSequence, run_backwards, run_forwards

@@ -8,8 +8,8 @@ from weft.eager.call import leaf
 from weft.eager.creation import empty
 from weft.errors import ShapeError
 from weft.ir.shape import show
-from weft.nn import functional as F
 from weft.nn import init
+from weft.nn.functional import plain as F
 from weft.nn.functional.embedding import table_row
 from weft.nn.module import Module
 from weft.nn.parameter import Parameter

@@ -11,11 +11,11 @@ import numpy as np
 from weft.eager.call import leaf, wrap
 from weft.eager.creation import floating
 from weft.errors import ArgumentError
-from weft.nn import functional as F
 from weft.nn import init
 from weft.nn.attention import MultiheadAttention
 from weft.nn.container import ModuleList
 from weft.nn.dropout import Dropout
+from weft.nn.functional import plain as F
 from weft.nn.linear import Linear
 from weft.nn.module import Module
 from weft.nn.normalization import LayerNorm

@@ -33,6 +33,7 @@ from weft.numpy.statistical import *  # noqa: F403
 from weft.numpy.subscript import *  # noqa: F403
 from weft.ops.base import exported as _exported
 from weft.ops.base import exports as _exports
+from weft.ops.refusal import guard as _guard
 
 bool = bool_ = _types.bool_
 int8, int16, int32, int64 = _types.int8, _types.int16, _types.int32, _types.int64
@@ -56,3 +57,6 @@ def __dir__() -> list[str]:
 
 __array_api_version__ = "2024.12"
 _set_namespace(lambda: _sys.modules[__name__])
+
+for _module in (__name__, fft.__name__, linalg.__name__, random.__name__):
+    _guard(vars(_sys.modules[_module]))

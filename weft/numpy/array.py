@@ -17,6 +17,7 @@ from weft.numpy import elementwise, manipulation, product, searching, statistica
 from weft.numpy.convert import NEW, array_like, typed
 from weft.numpy.promotion import NUMPY
 from weft.ops.base import at_user_line
+from weft.ops.refusal import guard_methods
 
 __all__ = ["astype", "ndarray"]
 
@@ -189,5 +190,6 @@ class ndarray(Tensor):
         return format(Tensor.item(self), spec) if not self.ndim else str(self)
 
 
+guard_methods(ndarray, Tensor)
 ndarray.kind = ndarray
 NEW.kind = ndarray

@@ -8,15 +8,16 @@ from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
-from weft.eager.call import cast, lazy_of, leaf, record, wrap
+from weft.eager.call import SEQUENCE, cast, lazy_of, leaf, record, wrap
 from weft.eager.creation import array_from, copied
 from weft.eager.handle import Handle
 from weft.eager.lazy import Lazy
-from weft.errors import DTypeError, ShapeError
+from weft.errors import DTypeError, ShapeError, nameless
 from weft.ir.dtype import DType, as_dtype
 from weft.ir.shape import known, show
 from weft.numpy.promotion import NUMPY, promote
 from weft.ops.base import REGISTRY, at_user_line
+from weft.ops.refusal import shown
 
 if TYPE_CHECKING:
     from weft.numpy.array import ndarray
@@ -69,7 +70,13 @@ def _of_number(x: Any) -> Any:
 
 
 def _of_data(x: Any) -> Any:
-    array = np.asarray(x)
+    try:
+        array = np.asarray(x)
+    except ValueError as error:
+        if SEQUENCE not in str(error):
+            raise
+        text = f"expected nested lists of equal lengths, got {shown(x)}{at_user_line()}"
+        raise nameless(ShapeError(text)) from error
     if array.dtype == object:
         array = np.asarray(x, np.float64) if _has_values(array) else array
     return array_from(array, None, copy=False)

@@ -11,7 +11,7 @@ from weft.eager import creation, interchange, movement, sequence
 from weft.eager.call import leaf, wrap
 from weft.eager.device import check_device
 from weft.eager.handle import Handle
-from weft.errors import DTypeError
+from weft.errors import ArgumentError, DTypeError
 from weft.ir.dtype import DType, as_dtype, float64, int64
 from weft.numpy.convert import NEW, NUMBERS, alike, array_like, new, of_kind, own, typed
 from weft.ops.base import at_user_line
@@ -46,8 +46,10 @@ def asarray(
     check_device(device)
     kind = None if dtype is None else as_dtype(dtype)
     if copy is False and not _shares(obj, kind):
-        raise ValueError(f"asarray: expected a copy to be allowed, as {type(obj).__name__} is "
-                         f"no array of {kind or 'numbers'}{at_user_line()}")  # fmt: skip
+        raise ArgumentError(
+            f"asarray: expected a copy to be allowed, as {type(obj).__name__} is no array of "
+            f"{kind or 'numbers'}{at_user_line()}"
+        )
     if isinstance(obj, Handle):
         x: Any = obj if isinstance(obj, NEW.kind) else of_kind(obj)
         x = typed(x, kind)

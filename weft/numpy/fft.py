@@ -13,7 +13,7 @@ import numpy as np
 
 from weft.eager.argument import axis_of
 from weft.eager.call import leaf, recorded
-from weft.errors import DTypeError, ShapeError
+from weft.errors import ArgumentError, DTypeError, ShapeError
 from weft.ir import dtype as types
 from weft.ir.dtype import DType, as_dtype
 from weft.ir.node import Value
@@ -143,7 +143,7 @@ def other_norm(name: str, norm: str | None) -> str:
 def _norm(name: str, norm: str | None) -> str:
     found = norm or "backward"
     if found not in _OTHER:
-        raise ValueError(
+        raise ArgumentError(
             f"{name}: expected norm backward, ortho or forward, got {norm!r}{at_user_line()}"
         )
     return found

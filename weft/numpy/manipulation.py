@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from weft.eager import joining, movement, placing, shaping
-from weft.eager.argument import axis_of
+from weft.eager.argument import axes_of, axis_of, listed
 from weft.eager.call import recorded
 from weft.eager.handle import Handle
 from weft.errors import OutOfRangeError, ShapeError
@@ -92,11 +92,12 @@ def expand_dims(x: Any, /, axis: Any = 0) -> ndarray:
 
     Raises:
         OutOfRangeError: a place outside the rank.
+        ShapeError: one is named twice.
     """
     x = array_like(x)
-    axes = (axis,) if isinstance(axis, int) else tuple(axis)
+    axes = tuple(axis) if isinstance(axis, list | tuple) else (axis,)
     rank = x.ndim + len(axes)
-    places = {axis_of("expand_dims", a, rank) for a in axes}
+    places = axes_of("expand_dims", axes, rank) if axes else ()
     old = iter(x.shape)
     dims = tuple([1 if i in places else next(old) for i in range(rank)])
     return reshape(x, dims)
@@ -220,7 +221,7 @@ def concat(arrays: Sequence[Any], /, axis: int | None = 0) -> ndarray:
     Raises:
         ShapeError: no arrays, or shapes that differ along another axis.
     """
-    given = alike(*_listed(arrays))
+    given = alike(*_listed("concat", arrays))
     if axis is None:
         given, axis = [ravel(x) for x in given], 0
     found: Any = joining.cat(given, axis)
@@ -230,28 +231,26 @@ def concat(arrays: Sequence[Any], /, axis: int | None = 0) -> ndarray:
 concatenate = concat
 
 
-def _listed(arrays: Any) -> list[Any]:
-    found = list(arrays)
-    if not found:
-        raise ShapeError(f"concat: expected at least one array, got none{at_user_line()}")
-    return found
+def _listed(name: str, arrays: Any) -> list[Any]:
+    """Arrays that come as one sequence, or as the rows of one."""
+    return listed(name, unstack(arrays) if isinstance(arrays, Handle) else arrays, "array")
 
 
 def stack(arrays: Sequence[Any], /, axis: int = 0) -> ndarray:
     """Arrays of one shape side by side along a new axis."""
-    found: Any = joining.stack(alike(*_listed(arrays)), axis)
+    found: Any = joining.stack(alike(*_listed("stack", arrays)), axis)
     return found
 
 
 def hstack(tup: Sequence[Any]) -> ndarray:
     """One after the other along the second axis; vectors along their only one."""
-    found: Any = joining.hstack(alike(*_listed(tup)))
+    found: Any = joining.hstack(alike(*_listed("hstack", tup)))
     return found
 
 
 def vstack(tup: Sequence[Any]) -> ndarray:
     """One below the other."""
-    found: Any = joining.vstack(alike(*_listed(tup)))
+    found: Any = joining.vstack(alike(*_listed("vstack", tup)))
     return found
 
 
@@ -260,13 +259,13 @@ row_stack = vstack
 
 def dstack(tup: Sequence[Any]) -> ndarray:
     """One behind the other, along the third axis."""
-    found: Any = joining.dstack(alike(*_listed(tup)))
+    found: Any = joining.dstack(alike(*_listed("dstack", tup)))
     return found
 
 
 def column_stack(tup: Sequence[Any]) -> ndarray:
     """Vectors as the columns of a matrix."""
-    found: Any = joining.column_stack(alike(*_listed(tup)))
+    found: Any = joining.column_stack(alike(*_listed("column_stack", tup)))
     return found
 
 

@@ -83,7 +83,8 @@ def result_type(*arrays_and_dtypes: Any) -> DType:
     Raises:
         DTypeError: only Python numbers, or none at all.
 
-    >>> result_type(types.int8, types.uint8), result_type(types.float32, 1.5)
+    >>> import weft.numpy as np
+    >>> result_type(np.int8, np.uint8), result_type(np.float32, 1.5)
     (int16, float32)
     """
     numbers = [x for x in arrays_and_dtypes if type(x) in (bool, int, float, complex)]
@@ -99,7 +100,8 @@ def result_type(*arrays_and_dtypes: Any) -> DType:
 def can_cast(from_: Any, to: Any, /) -> bool:
     """Whether numbers of a type (or of an array's) become another type without loss of kind.
 
-    >>> can_cast(types.int8, types.int16), can_cast(types.float64, types.float32)
+    >>> import weft.numpy as np
+    >>> can_cast(np.int8, np.int16), can_cast(np.float64, np.float32)
     (True, False)
     """
     source, target = _type_of(from_), as_dtype(to)

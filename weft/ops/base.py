@@ -371,10 +371,13 @@ def _shown(attrs: Mapping[str, Any]) -> str:
     return ", ".join(f"{key} = {value!r}" for key, value in attrs.items()) or "no attributes"
 
 
+PLACE: Final = " (created at "  # begins the end of messages
+
+
 def at_user_line() -> str:
     """` (created at train.py:31)`, the line outside the package that is running, for messages."""
     source = user_source()
-    return "" if source is None else f" (created at {source})"
+    return "" if source is None else f"{PLACE}{source})"
 
 
 def _attribute(key: str, value: Any, frozen: bool) -> Any:

@@ -11,7 +11,7 @@ import numpy as np
 
 from weft import ops
 from weft.eager.call import recorded
-from weft.errors import ConfigError, UndefinedRuleError
+from weft.errors import ConfigError, DTypeError, UndefinedRuleError
 from weft.ir.node import Value
 from weft.ir.shape import broadcast, known
 from weft.numpy.convert import alike, floats
@@ -120,6 +120,10 @@ def function(name: str, doc: str, called: str | None = None) -> Callable[..., An
     shown = called or name
 
     def run(*xs: Any) -> Any:
+        if len(xs) != len(_SLOPES[name]):
+            raise DTypeError(
+                f"{shown}: expected {len(_SLOPES[name])} arguments, got {len(xs)}{at_user_line()}"
+            )
         given = alike(*[floats(x) for x in xs])
         for x, slope in zip(given, _SLOPES[name], strict=True):
             if slope is None and x.lazy.tracked:

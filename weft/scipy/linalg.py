@@ -17,6 +17,7 @@ from weft.numpy.manipulation import matrix_transpose
 from weft.numpy.product import block_diag, kron
 from weft.numpy.searching import where
 from weft.ops.base import at_user_line
+from weft.ops.refusal import guard
 
 if TYPE_CHECKING:
     from weft.numpy.array import ndarray
@@ -82,3 +83,6 @@ def solve_banded(l_and_u: Sequence[int], ab: Any, b: Any) -> ndarray:
     offset = above + i - j
     inside = (offset >= 0) & (offset <= below + above)
     return solve(where(inside, bands[np.where(inside, offset, 0), j], 0), right)
+
+
+guard(globals())

@@ -14,6 +14,7 @@ from weft.numpy.manipulation import flip, pad
 from weft.numpy.product import einsum
 from weft.numpy.searching import take
 from weft.ops.base import at_user_line
+from weft.ops.refusal import guard
 
 if TYPE_CHECKING:
     from weft.numpy.array import ndarray
@@ -89,3 +90,6 @@ def _windows(x: Any, axis: int, width: int, kept: range) -> Any:
     ends = [(width - 1, width - 1) if i == axis else (0, 0) for i in range(x.ndim)]
     places = np.add.outer(np.arange(kept.start, kept.stop), np.arange(width))
     return take(pad(x, ends), places, axis)
+
+
+guard(globals())

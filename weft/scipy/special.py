@@ -17,6 +17,7 @@ from weft.numpy.convert import alike, array_like, floats, operands
 from weft.numpy.statistical import axes_within
 from weft.ops.base import at_user_line, catalogue, constant_of
 from weft.ops.fact import Autocast
+from weft.ops.refusal import guard
 from weft.ops.rule import concrete
 from weft.scipy.hosted import function as hosted
 
@@ -310,3 +311,6 @@ def log_softmax(x: Any, axis: Any = None) -> ndarray:
     """The logarithm of `softmax`, exact where that is tiny."""
     x = floats(x)
     return x - logsumexp(x, axis, keepdims=True)
+
+
+guard(globals())

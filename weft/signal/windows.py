@@ -22,6 +22,7 @@ from weft.eager.sequence import arange
 from weft.errors import ArgumentError, DTypeError
 from weft.ir.dtype import float32, float64
 from weft.ops.base import at_user_line
+from weft.ops.refusal import guard
 
 __all__ = [
     "bartlett", "blackman", "cosine", "exponential", "gaussian", "general_cosine",
@@ -170,3 +171,6 @@ def kaiser(M: int, *, beta: float = 12.0, sym: bool = True, **options: Any) -> T
         return i0(sqrt(rest) * beta) / i0(i * 0 + beta)
 
     return _window("kaiser", M, sym, shape, **options)
+
+
+guard(globals())

@@ -16,6 +16,7 @@ Random numbers come from own streams: reproducible, but other numbers than Tenso
 # ruff: noqa: I001 -- a list to read, not one name a line
 from __future__ import annotations
 
+from weft.ops.refusal import guard as _guard
 from weft.tf1 import (
     bitwise, contrib, errors, initializers, layers, linalg, losses, math, nn, random, train,
 )  # fmt: skip
@@ -155,6 +156,10 @@ __all__ = [
     "variables_initializer", "variance_scaling_initializer", "where", "zeros", "zeros_initializer",
     "zeros_like",
 ]  # fmt: skip
+
+for _part in (bitwise, initializers, layers, linalg, losses, math, nn, random, train):
+    _guard(vars(_part))
+_guard(globals())
 
 _ABSENT = {
     "control flow in the graph": ("case", "cond", "map_fn", "scan", "while_loop"),

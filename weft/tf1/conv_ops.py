@@ -10,8 +10,9 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from weft import ops
-from weft.errors import GraphError, ShapeError
+from weft.errors import DTypeError, GraphError, ShapeError
 from weft.ir.node import Value
+from weft.ops.refusal import shown
 from weft.tf1.convert import convert_to_tensor, require_type, shape_operand
 from weft.tf1.graph import fail, get_default_graph, name_scope
 from weft.tf1.tensor import Tensor
@@ -54,6 +55,9 @@ def _padding(kind: str, padding: Any, spatial: int, first: bool) -> Any:
         if padding.upper() not in ("SAME", "VALID"):
             raise fail(GraphError, f"{kind}: expected padding SAME or VALID, got {padding!r}")
         return padding.lower()
+    if not isinstance(padding, list | tuple):
+        text = f"{kind}: expected padding SAME, VALID or pairs of numbers, got {shown(padding)}"
+        raise fail(DTypeError, text)
     pairs = [(int(low), int(high)) for low, high in padding]
     if len(pairs) == spatial:
         return tuple(pairs)

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from weft.errors import DTypeError, ShapeError
+from weft.errors import DTypeError, ShapeError, nameless
 from weft.ops.base import Op, op_of
 from weft.ops.state import CONSTANT
 from weft.tf1.dtypes import DType, as_dtype, float32, int32
@@ -238,9 +238,8 @@ def _refuse_lossy(array: Array, dtype: DType, value: Any) -> None:
     )
     if lossy:
         shown = value if np.ndim(value) == 0 else array.ravel()[0].item()
-        raise fail(
-            DTypeError, f"expected {dtype.name}, got {shown!r} of type {type(shown).__name__!r}"
-        )
+        text = f"expected {dtype.name}, got {shown!r} of type {type(shown).__name__!r}"
+        raise nameless(fail(DTypeError, text))
     if dtype.is_integer:
         limits = np.iinfo(dtype.ir.numpy)
         if array.min() < limits.min or array.max() > limits.max:

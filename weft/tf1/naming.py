@@ -8,7 +8,9 @@ import threading
 from collections.abc import Iterator
 from typing import Final
 
-from weft.errors import GraphError
+from weft.errors import DTypeError, GraphError, nameless
+from weft.ops.base import at_user_line
+from weft.ops.refusal import shown
 
 VALID_NAME: Final = re.compile(r"^[A-Za-z0-9.][A-Za-z0-9_.\-/]*$")
 VALID_SCOPE: Final = re.compile(r"^[A-Za-z0-9_.\-/]*$")
@@ -52,6 +54,9 @@ class Names:
     @contextlib.contextmanager
     def name_scope(self, name: str | None) -> Iterator[str]:
         """Prefix names inside; a name ending in a slash is re-entered, an empty one is the root."""
+        if name is not None and not isinstance(name, str):  # pyright: ignore
+            text = f"name: expected a text or None, got {shown(name)}{at_user_line()}"
+            raise nameless(DTypeError(text))
         before = self.scope
         if name is None or name == "":
             scope = ""

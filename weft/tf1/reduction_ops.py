@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from weft import ops
-from weft.errors import DTypeError, GraphError
+from weft.errors import DTypeError, GraphError, nameless
 from weft.tf1 import dtypes, math_ops
 from weft.tf1.convert import convert_to_tensor, emit_constant, static_value
 from weft.tf1.dtypes import as_dtype
@@ -87,7 +87,7 @@ def _reduction(kind: str, build: Any, doc: str) -> Callable[..., Tensor]:
 
 def _either(new: str, value: Any, old: str, old_value: Any) -> Any:
     if value is not None and old_value is not None:
-        raise fail(GraphError, f"expected one of {new} and {old}, got both")
+        raise nameless(fail(GraphError, f"expected one of {new} and {old}, got both"))
     return old_value if value is None else value
 
 

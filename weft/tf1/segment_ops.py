@@ -6,8 +6,9 @@ import builtins
 from typing import Any
 
 from weft import ops
-from weft.errors import GraphError
+from weft.errors import GraphError, nameless
 from weft.ir.node import Value
+from weft.ops.refusal import shown
 from weft.tf1 import dtypes
 from weft.tf1.array_ops import expand_dims
 from weft.tf1.convert import convert_to_tensor, shape_operand, static_value, unary
@@ -100,7 +101,8 @@ def argsort(
 
 def _descending(direction: str) -> bool:
     if direction not in ("ASCENDING", "DESCENDING"):
-        raise fail(GraphError, f"expected ASCENDING or DESCENDING, got {direction!r}")
+        text = f"direction: expected ASCENDING or DESCENDING, got {shown(direction)}"
+        raise nameless(fail(GraphError, text))
     return direction == "DESCENDING"
 
 

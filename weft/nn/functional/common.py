@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from typing import Any
 
 from weft.eager.call import cast, lazy_of, wrap
@@ -11,6 +10,7 @@ from weft.errors import ArgumentError, DTypeError
 from weft.ir.node import Value
 from weft.ir.shape import show
 from weft.ops.base import at_user_line, catalogue
+from weft.ops.warning import warn
 
 REDUCTIONS = ("none", "mean", "sum")
 
@@ -32,11 +32,10 @@ def warn_of_sizes(name: str, input: Any, target: Any) -> None:
     """Warn where a loss would compare each element with several: most often a mistake."""
     shapes = lazy_of(input).type.shape, lazy_of(target).type.shape
     if shapes[0] != shapes[1]:
-        warnings.warn(
+        warn(
             f"{name}: the input of shape {show(shapes[0])} and the target of shape "
             f"{show(shapes[1])} broadcast, so that losses are of other pairs than meant, most "
             f"likely; give both one shape{at_user_line()}",
-            stacklevel=3,
         )
 
 

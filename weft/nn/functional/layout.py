@@ -9,6 +9,7 @@ import functools
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from weft.eager.argument import integer, sizes
 from weft.errors import ShapeError
 from weft.ir.node import Value
 from weft.ir.shape import known, show
@@ -80,13 +81,14 @@ def sizes_of(name: str, value: Any, count: int, one_for_all: bool = True) -> tup
         one_for_all: whether a sequence of one number is one for all as well.
 
     Raises:
+        DTypeError: something else than whole numbers.
         ShapeError: another number of them.
     """
     if isinstance(value, list | tuple):
-        found = tuple(map(int, value))  # pyright: ignore[reportUnknownArgumentType]
+        found = sizes(name, (value,))
         if len(found) == 1 and one_for_all:
             return found * count
         if len(found) != count:
             raise ShapeError(f"{name}: expected 1 or {count} numbers, got {found}{at_user_line()}")
         return found
-    return (int(value),) * count
+    return (integer(name, value),) * count

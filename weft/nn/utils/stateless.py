@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Mapping
 from typing import Any
 
 from weft import func
 from weft.nn.module import Module
+from weft.ops.warning import warn
 
 
 def functional_call(
@@ -23,10 +23,9 @@ def functional_call(
 
     Arguments and errors are its own.
     """
-    warnings.warn(
+    warn(
         "nn.utils.stateless.functional_call is deprecated; use func.functional_call",
         FutureWarning,
-        stacklevel=2,
     )
     return func.functional_call(
         module, parameters_and_buffers, args, kwargs, tie_weights=tie_weights, strict=strict

@@ -1,0 +1,127 @@
+"""What is refused is refused in Weft's words: the operation, what it takes, what it was given."""
+
+import re
+import warnings
+
+import numpy as np
+import pytest
+
+import weft as wf
+import weft.nn.functional as F
+import weft.numpy as wnp
+import weft.tf1 as tf
+from tests.hostile import FRONT_ENDS, fault, refusals
+from weft import errors, nn
+from weft.errors import ArgumentError, DTypeError, GraphError, KindError, ShapeError
+
+RAGGED = [[1], [2, 3]]
+X = wf.ones(2, 3)
+REFUSED = {
+    # eager
+    "cat: expected a sequence of tensors, got 3.5": (DTypeError, lambda: wf.cat(3.5)),
+    "real: expected a tensor, got 3.0": (DTypeError, lambda: wf.real(3.0)),
+    "exp: expected a tensor, an array or a number, got str": (DTypeError, lambda: wf.exp("a")),
+    "arccos: expected arccos(x), got arccos(); TypeError": (DTypeError, lambda: wf.arccos()),
+    "dropout: expected dropout(input, p=0.5, training=True, inplace=False), got "
+    "dropout(float32(2, 3), 'a'); TypeError: ": (DTypeError, lambda: wf.dropout(X, "a")),
+    "zeros: dtype: expected one of bool, int8": (DTypeError, lambda: wf.zeros(2, dtype="int7")),
+    "det: expected nested lists of equal lengths, got [[1], [2, 3]]": (
+        ShapeError, lambda: wf.det(RAGGED)),
+    "sum: expected different dims, got (0, 0)": (ShapeError, lambda: wf.sum(X, (0, 0))),
+    "diag: expected diag(x, diagonal=0, *, k=None), got diag(float32(2, 3), [1]); TypeError": (
+        DTypeError, lambda: wf.diag(X, [1])),
+    "randint: expected randint(low=0": (ArgumentError, lambda: wf.randint("a", 3)),
+    "igamma: shapes do not broadcast: (2,) and (3,)": (
+        ShapeError, lambda: wf.igamma(wf.ones(2), wf.ones(3))),
+    # methods
+    "add_: expected add_(x, other, *, alpha=1), got add_(float32(2, 3)); TypeError": (
+        DTypeError, lambda: X.add_()),
+    "type_as: expected type_as(self, other), got type_as(float32(2, 3), 'float32'); Attr": (
+        KindError, lambda: X.type_as("float32")),
+    "hsplit: expected hsplit(x, indices_or_sections), got hsplit(float32(2, 3), 0.5); Type": (
+        DTypeError, lambda: X.hsplit(0.5)),
+    "multiply: expected a number that float32 holds, got a number of 2001 bits": (
+        DTypeError, lambda: X * 2**2000),
+    "stft: expected stft(": (DTypeError, lambda: X.stft()),
+    # layers as functions, layers
+    "elu: expected elu(input, alpha=1.0, inplace=False), got elu(float32(2, 3), [1]); Type": (
+        DTypeError, lambda: F.elu(X, [1])),
+    "max_pool1d: kernel_size: expected a whole number, got 'a'": (
+        DTypeError, lambda: F.max_pool1d(X, "a")),
+    "relu: expected a tensor, an array or a number, got NoneType": (
+        DTypeError, lambda: F.relu(None)),
+    "Conv2d: kernel_size: expected a whole number, got 'a'": (
+        DTypeError, lambda: nn.Conv2d(3, 2, "a")),
+    "Dropout: expected Dropout(p=0.5, inplace=False), got Dropout(p=ellipsis); TypeError": (
+        DTypeError, lambda: nn.Dropout(p=...)),
+    "Tanh: expected Tanh(), got Tanh(1); TypeError": (DTypeError, lambda: nn.Tanh(1)),
+    "Linear: expected a tensor, an array or a number, got Odd": (
+        DTypeError, lambda: nn.Linear(3, 2)(type("Odd", (), {})())),
+    # linear algebra and kin
+    "det: expected a tensor, an array or a number, got dict": (
+        DTypeError, lambda: wf.linalg.det({})),
+    "fftn: expected fftn(input, s=None, dim=None, norm=None), got fftn(float32(2, 3), None, 0, [": (
+        DTypeError, lambda: wf.fft.fftn(X, None, 0, [1])),
+    "multigammaln: expected multigammaln(input, p), got multigammaln(float32(2, 3), 'a'); Type": (
+        DTypeError, lambda: wf.special.multigammaln(X, "a")),
+    "hann: expected hann(M, *, sym=True, **options), got hann('a'); TypeError": (
+        DTypeError, lambda: wf.signal.windows.hann("a")),
+    # NumPy's and SciPy's names
+    "expand_dims: expected different dims, got (0, 0)": (
+        ShapeError, lambda: wnp.expand_dims(np.ones(2), (0, 0))),
+    "stack: expected a sequence of arrays, got None": (DTypeError, lambda: wnp.stack(None)),
+    "concat: expected at least one array, got none": (ShapeError, lambda: wnp.concatenate([])),
+    "remainder: expected nested lists of equal lengths, got": (
+        ShapeError, lambda: wnp.remainder(RAGGED, 1)),
+    "eye: expected eye(n_rows, n_cols=None, /, k=0": (DTypeError, lambda: wnp.eye({})),
+    "fftn: expected fftn(x, /, s=None, axes=None, norm=None), got fftn(float64(2,), 1.5)": (
+        DTypeError, lambda: wnp.fft.fftn(np.ones(2), 1.5)),
+    "zeta: expected 2 arguments, got 1": (DTypeError, lambda: wf.scipy.special.zeta(1.0)),
+    "solve_banded: expected solve_banded(l_and_u, ab, b), got solve_banded(1, 2, 3)": (
+        DTypeError, lambda: wf.scipy.linalg.solve_banded(1, 2, 3)),
+    # TensorFlow's names
+    "abs: name: expected a text or None, got (0, 0)": (DTypeError, lambda: tf.abs(1.0, (0, 0))),
+    "MaxPool: expected padding SAME, VALID or pairs of numbers, got None": (
+        DTypeError, lambda: tf.nn.max_pool(np.ones((1, 2, 2, 1)), 1, 1, None)),
+    "argmin: expected one of axis and dimension, got both": (
+        GraphError, lambda: tf.argmin([1.0], 0, dimension=0)),
+    "sort: direction: expected ASCENDING or DESCENDING, got 0": (
+        GraphError, lambda: tf.sort([1.0], -1, 0)),
+    "get_collection: expected get_collection(key, scope=None), got get_collection([]); Type": (
+        DTypeError, lambda: tf.get_collection([])),
+    "matrix_diag: expected matrix_diag(": (errors.OutOfRangeError, lambda: tf.matrix_diag(2)),
+    # transformations
+    "functional_call: expected functional_call(module, ": (
+        KindError, lambda: wf.func.functional_call(3, {}, ())),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("text", REFUSED)
+def test_a_refusal_names_operation_expectation_and_arguments(text):
+    kind, call = REFUSED[text]
+    with pytest.raises(kind) as caught, tf.Graph().as_default():
+        call()
+    assert type(caught.value) is kind
+    assert str(caught.value).startswith(text)
+    assert re.search(r" \(created at test_refusals.py:\d+\)$", str(caught.value))
+
+
+@pytest.mark.parametrize("front", FRONT_ENDS)
+def test_no_drawn_refusal_is_plain(front):
+    count = 300 if front in ("eager", "numpy") else 60
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        found = [(name, fault(name, e), repr(e)) for name, e in refusals(front, count, 0)]
+    assert [(name, why, e) for name, why, e in found if why] == []
+
+
+def test_python_s_own_words_stay_where_they_name_the_function():
+    with pytest.raises(TypeError, match=r"^sum\(\) got an unexpected keyword argument 'odd'$"):
+        wf.sum(X, odd=1)
+    with pytest.raises(TypeError, match=r"^unsupported operand type\(s\) for \+: 'Tensor' and"):
+        X + "a"
+
+
+def test_an_element_type_refuses_what_is_no_number():
+    with pytest.raises(DTypeError, match=r"^bfloat16: expected a number, got datetime64$"):
+        wf.bfloat16(np.datetime64("2020-01-01"))

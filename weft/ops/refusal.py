@@ -1,0 +1,247 @@
+"""Refused arguments: plain exceptions that they lead to inside the package, told as Weft's own.
+
+What a function checks, it says itself. Whatever else comes of an argument's kind (an attribute that
+it lacks, a length that it has not) becomes an error that names the operation, what it takes and
+what it was given. The plain exception is its cause, and of one of its types.
+"""
+
+from __future__ import annotations
+
+import functools
+import inspect
+import os
+import sys
+from collections.abc import Callable, Mapping
+from types import FunctionType, TracebackType
+from typing import Any, Final, NoReturn, TypeVar, cast
+
+import numpy as np
+
+from weft.errors import (
+    ArgumentError,
+    DivisionError,
+    DTypeError,
+    KindError,
+    LendingError,
+    OutOfRangeError,
+    TooLargeError,
+    UnknownKeyError,
+    WeftError,
+)
+from weft.ir.node import PACKAGE
+from weft.ir.shape import show
+from weft.ops.base import PLACE, at_user_line
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+REFUSALS: Final[tuple[tuple[type[Exception], type[WeftError]], ...]] = (
+    (KeyError, UnknownKeyError),
+    (IndexError, OutOfRangeError),
+    (AttributeError, KindError),
+    (TypeError, DTypeError),
+    (OverflowError, TooLargeError),
+    (ZeroDivisionError, DivisionError),
+    (ValueError, ArgumentError),
+    (StopIteration, ArgumentError),
+    (BufferError, LendingError),
+)
+"""What plain exceptions become: an error that is of their type, too; the first that fits."""
+
+REFUSABLE: Final = (WeftError, *[plain for plain, _ in REFUSALS])
+"""What a door catches, for `refuse` to look at."""
+
+_SITE: Final = os.path.dirname(os.path.dirname(np.__file__)) + os.sep
+_PARTS: Final = (
+    PACKAGE,
+    *[f"{at}{n}/" for at in (_SITE, "") for n in ("numpy", "scipy")],
+    "<frozen",
+)
+"""Where what the package is made with lies; compiled parts of NumPy say a path within it."""
+_PYTHON: Final = os.path.dirname(os.__file__) + os.sep
+
+
+def refusing(function: F, name: str | None = None, module: str | None = None) -> F:
+    """A function behind a door: it refuses arguments in Weft's words.
+
+    Args:
+        name: of the operation, as the user calls it; that of the function if it is not given.
+        module: where it is found by its name, to be pickled for example.
+    """
+    called_as = entitled(function, name)
+
+    @functools.wraps(function)
+    def called(*args: Any, **options: Any) -> Any:
+        try:
+            return function(*args, **options)
+        except REFUSABLE as error:
+            refuse(error, called_as, function, args, options)
+
+    called.__module__ = module or called.__module__
+    return guarded(cast(F, called))
+
+
+def entitled(function: Callable[..., Any], name: str | None) -> str:
+    """The name that the user calls a function by; one that a builder made takes it as its own."""
+    if name and "<locals>" in function.__qualname__:
+        function.__name__ = function.__qualname__ = name
+    return name or function.__name__
+
+
+def guard(namespace: dict[str, Any]) -> None:
+    """Put the public functions of a module, those that it lists or all, behind doors."""
+    for name in namespace.get("__all__", [n for n in namespace if n[0] != "_"]):
+        function = namespace[name]
+        known = is_guarded(function) and function.__name__ == name
+        if not known and (isinstance(function, FunctionType) or hasattr(function, "__wrapped__")):
+            namespace[name] = refusing(function, name, namespace["__name__"])
+
+
+def guard_methods(cls: type[Any], base: type[Any]) -> None:
+    """Put the public methods of a class behind doors.
+
+    Not those of `base`, nor those that take nothing to refuse, nor those that call `refuse`
+    themselves: what is recorded most often does not pay for a further call.
+    """
+    for name in {n for c in cls.__mro__ if issubclass(c, base) and c is not base for n in vars(c)}:
+        function = inspect.getattr_static(cls, name)
+        if isinstance(function, FunctionType) and name[0] != "_" and _takes_more(function):
+            setattr(cls, name, refusing(function, name))
+
+
+def guard_making(cls: type[Any]) -> None:
+    """Put the making of a class's objects behind a door."""
+    function = cls.__init__
+
+    @functools.wraps(function)
+    def made(self: Any, *args: Any, **options: Any) -> None:
+        try:
+            function(self, *args, **options)
+        except REFUSABLE as error:
+            refuse(error, cls.__name__, functools.partial(function, self), args, options)
+
+    cls.__init__ = made
+
+
+def _takes_more(function: FunctionType) -> bool:
+    """Whether a method has positional arguments besides its object, and no `guarded` body."""
+    code = function.__code__
+    several = code.co_argcount > 1 or bool(code.co_flags & inspect.CO_VARARGS)
+    return several and not is_guarded(function)
+
+
+def guarded(function: F) -> F:
+    """Mark a function that calls `refuse` itself."""
+    function.guarded = function  # type: ignore[attr-defined]  # which `functools.wraps` copies
+    return function
+
+
+def is_guarded(function: Any) -> bool:
+    """Whether it calls `refuse` itself; not what only wraps such a function."""
+    return getattr(function, "guarded", ...) is function
+
+
+def refuse(
+    error: Exception,
+    name: str,
+    function: Callable[..., Any],
+    args: tuple[Any, ...],
+    options: Mapping[str, Any],
+) -> NoReturn:
+    """Raise what the exception that a door has caught is to be; called inside the `except`.
+
+    It stays what it is behind an inner door, which another function of the package has called,
+    and where a function of the user's has raised it.
+
+    Raises:
+        WeftError: names the operation, its parameters and the arguments.
+    """
+    caller = sys._getframe(2)  # pyright: ignore[reportPrivateUsage]
+    trace = cast(TracebackType, error.__traceback__).tb_next
+    if caller.f_code.co_filename.startswith(PACKAGE) or _of_callback(trace):
+        raise
+    if isinstance(error, WeftError):
+        if error.nameless:
+            error.entitle(name, at_user_line())
+        raise
+    refusal = _refusal(error, trace is None, name, function, args, options)
+    if refusal is None:
+        raise
+    raise refusal from error
+
+
+def _refusal(
+    error: Exception, at_call: bool, name: str, function: Callable[..., Any],
+    args: tuple[Any, ...], options: Mapping[str, Any],
+) -> WeftError | None:  # fmt: skip
+    """What a plain exception becomes; `None` where its own words will do.
+
+    These are the package's, which tell the place, and Python's where the call itself does not fit:
+    `name() got an unexpected keyword argument`.
+    """
+    text = str(error)
+    if PLACE in text or (at_call and text.split("(")[0].split(".")[-1] == name):
+        return None
+    kind = next((own for plain, own in REFUSALS if isinstance(error, plain)), None)
+    if kind is None or isinstance(error, np.linalg.LinAlgError):
+        return None
+    reason = f"{type(error).__name__}: {text}" if text else type(error).__name__
+    return kind(
+        f"{name}: expected {name}({_parameters(function)}), got {name}({_given(args, options)}); "
+        f"{reason}{at_user_line()}"
+    )
+
+
+def _of_callback(trace: TracebackType | None) -> bool:
+    """Whether the exception came through a function of the user's."""
+    while trace is not None:
+        if _is_theirs(trace.tb_frame.f_code.co_filename):
+            return True
+        trace = trace.tb_next
+    return False
+
+
+def _is_theirs(file: str) -> bool:
+    """Whether a file is neither of the package nor of what it is made with."""
+    if file.startswith(_PARTS):
+        return False
+    return not file.startswith(_PYTHON) or file.startswith(_PYTHON + "site-packages")
+
+
+def _parameters(function: Callable[..., Any]) -> str:
+    try:
+        parameters = inspect.signature(function).parameters.values()
+    except (TypeError, ValueError):
+        return "..."
+    bare = [p.replace(annotation=p.empty) for p in parameters]
+    told = [p.replace(default=...) if type(p.default) is object else p for p in bare]
+    return str(inspect.Signature(told))[1:-1].replace("Ellipsis", "...")
+
+
+def _given(args: tuple[Any, ...], options: Mapping[str, Any]) -> str:
+    return ", ".join([*map(shown, args), *[f"{k}={shown(v)}" for k, v in options.items()]])
+
+
+MOST_SHOWN: Final = 4  # entries of a sequence
+MOST_LETTERS: Final = 40
+_LITERALS: Final = (type(None), bool, int, float, complex, str, bytes)
+
+
+def shown(value: Any, depth: int = 2) -> str:
+    """A value for messages: numbers and texts as they are, of others kinds and shapes."""
+    kind = type(value)
+    if kind in _LITERALS:
+        if kind is int and value.bit_length() > 4 * MOST_LETTERS:
+            return f"a number of {value.bit_length()} bits"
+        text = repr(value)
+        return text if len(text) <= MOST_LETTERS else text[: MOST_LETTERS - 4] + "..."
+    if kind in (list, tuple) and depth:
+        entries = [shown(v, depth - 1) for v in value[:MOST_SHOWN]]
+        inside = ", ".join([*entries, "..."] if len(value) > MOST_SHOWN else entries)
+        return f"[{inside}]" if kind is list else f"({inside})"
+    if isinstance(value, type):
+        return value.__name__
+    if kind is np.ndarray or kind.__module__.startswith("weft."):
+        dtype, shape = getattr(value, "dtype", None), getattr(value, "shape", None)
+        if shape is not None:
+            return f"{dtype}{show(shape) if isinstance(shape, tuple) else shape}"
+    return kind.__name__
