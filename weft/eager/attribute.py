@@ -23,6 +23,7 @@ from weft.ir import dtype as types
 from weft.ir.dtype import DType, as_dtype
 from weft.ir.shape import known, normal_axis, show
 from weft.ops.base import REGISTRY, at_user_line
+from weft.ops.refusal import REFUSABLE, guarded, refuse
 
 if TYPE_CHECKING:
     from weft.eager.tensor import Tensor
@@ -167,10 +168,14 @@ class Attributes(Handle):
         """Bytes of one element."""
         return self.dtype.size
 
+    @guarded
     def size(self, dim: builtins.int | None = None) -> Any:
         """Dimensions, or one of them."""
         shape = self.shape
-        return shape if dim is None else shape[normal_axis(dim, len(shape))]
+        try:
+            return shape if dim is None else shape[normal_axis(dim, len(shape))]
+        except REFUSABLE as error:
+            refuse(error, "size", self.size, (dim,), {})
 
     def dim(self) -> builtins.int:
         """Number of dimensions."""

@@ -7,7 +7,7 @@ import functools
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from weft.errors import TreeError
+from weft.errors import TreeError, nameless
 from weft.ops.base import at_user_line
 
 
@@ -110,7 +110,8 @@ def leaves_like(tree: Tree, structure: Any) -> list[Any]:
     """
     leaves, found = flatten(structure)
     if found != tree:
-        raise TreeError(f"expected the structure {tree}, got {found}{at_user_line()}")
+        text = f"expected the structure {tree}, got {found}{at_user_line()}"
+        raise nameless(TreeError(text))
     return leaves
 
 

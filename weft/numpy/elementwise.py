@@ -12,6 +12,7 @@ from weft.eager.family import of_floats, of_one
 from weft.ir.dtype import as_dtype
 from weft.numpy.convert import NUMBERS, array_like, floats, operands
 from weft.ops import angle as angle_of
+from weft.ops.refusal import REFUSABLE, guarded, refuse
 
 if TYPE_CHECKING:
     from weft.numpy.array import ndarray
@@ -129,9 +130,12 @@ def _one(function: Callable[[Any], Any]) -> Callable[[Any], ndarray]:
 
     @functools.wraps(function)
     def single(x: Any, /) -> ndarray:
-        return function(array_like(x))
+        try:
+            return function(array_like(x))
+        except REFUSABLE as error:
+            refuse(error, single.__name__, single, (x,), {})
 
-    return single
+    return guarded(single)
 
 
 def _two(function: Callable[[Any, Any], Any]) -> Callable[[Any, Any], ndarray]:
@@ -139,9 +143,12 @@ def _two(function: Callable[[Any, Any], Any]) -> Callable[[Any, Any], ndarray]:
 
     @functools.wraps(function)
     def double(x1: Any, x2: Any, /) -> ndarray:
-        return function(*operands(x1, x2))
+        try:
+            return function(*operands(x1, x2))
+        except REFUSABLE as error:
+            refuse(error, double.__name__, double, (x1, x2), {})
 
-    return double
+    return guarded(double)
 
 
 # Of one
