@@ -43,6 +43,10 @@ REFUSED = {
     "multiply: expected a number that float32 holds, got a number of 2001 bits": (
         DTypeError, lambda: X * 2**2000),
     "stft: expected stft(": (DTypeError, lambda: X.stft()),
+    "round: expected round(x, *, decimals=0), got round(float32(2, 3), decimals=[1]); Type": (
+        DTypeError, lambda: X.round(decimals=[1])),
+    "in: expected in(self, value), got in(bool(1,), 1000000000000000000000000000000); Over": (
+        errors.TooLargeError, lambda: 10**30 in wf.tensor([True])),
     # layers as functions, layers
     "elu: expected elu(input, alpha=1.0, inplace=False), got elu(float32(2, 3), [1]); Type": (
         DTypeError, lambda: F.elu(X, [1])),

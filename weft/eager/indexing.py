@@ -29,6 +29,7 @@ from weft.ir.shape import known
 from weft.ir.shape import show as text
 from weft.ops import indexing, update
 from weft.ops.base import REGISTRY, at_user_line
+from weft.ops.refusal import refusing
 from weft.ops.warning import warn
 
 if TYPE_CHECKING:
@@ -446,6 +447,8 @@ class Indexing(Handle):
                 f"in: expected a tensor or a number, got {type(value).__name__}{at_user_line()}"
             )
         return bool((self.array == (value.array if isinstance(value, Handle) else value)).any())
+
+    __contains__ = refusing(__contains__, "in")
 
 
 def _length(x: Handle) -> int:

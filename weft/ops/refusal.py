@@ -96,6 +96,10 @@ def guard(namespace: dict[str, Any]) -> None:
             namespace[name] = refusing(function, name, namespace["__name__"])
 
 
+_HINTS: Final = {"memory_format"}
+"""Arguments that whoever takes them checks; `x.float()` has no other."""
+
+
 def guard_methods(cls: type[Any], base: type[Any]) -> None:
     """Put the public methods of a class behind doors.
 
@@ -123,10 +127,11 @@ def guard_making(cls: type[Any]) -> None:
 
 
 def _takes_more(function: FunctionType) -> bool:
-    """Whether a method has positional arguments besides its object, and no `guarded` body."""
+    """Whether a method has arguments to refuse besides its object, and no `guarded` body."""
     code = function.__code__
-    several = code.co_argcount > 1 or bool(code.co_flags & inspect.CO_VARARGS)
-    return several and not is_guarded(function)
+    names = code.co_varnames[1 : code.co_argcount + code.co_kwonlyargcount]
+    more = bool(set(names) - _HINTS or code.co_flags & inspect.CO_VARARGS)
+    return more and not is_guarded(function)
 
 
 def guarded(function: F) -> F:
