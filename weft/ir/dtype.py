@@ -91,6 +91,8 @@ class DType:
         convert = getattr(value, "to", None)
         if convert is not None:
             return convert(self)
+        if isinstance(value, str | bytes):  # ml_dtypes ends the process where it is no number
+            raise DTypeError(f"{self.name}: expected a number, got {_told(value)}")
         try:
             return self.numpy.type(value)
         except (TypeError, ValueError, OverflowError, SystemError) as error:
