@@ -15,7 +15,7 @@ def plain(x):
     return x
 
 
-def same(found, expected, rtol=1e-6, atol=1e-7):
+def same(found, expected, rtol=1e-6, atol=0.0):
     """Whether results are equal in value, shape and element type."""
     if isinstance(expected, tuple | list):
         assert len(found) == len(expected)

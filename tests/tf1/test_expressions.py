@@ -79,7 +79,7 @@ def check(found, value):
         for f, v in zip(found, value, strict=True):
             check(f, v)
         return
-    np.testing.assert_allclose(found, np.array(value), rtol=2e-4, atol=1e-5)
+    np.testing.assert_allclose(found, np.array(value), rtol=2e-4)
     assert np.shape(found) == np.shape(value)
 
 

@@ -142,6 +142,13 @@ def test_names_of_gradients():
     assert g.op in tf.get_default_graph().get_operations() and g.graph is x.graph
 
 
+def test_negative_numbers_have_no_slope_by_their_exponent(session):
+    x, y = tf.constant([-2.0, -2.0, 2.0]), tf.placeholder(tf.float32, [3])
+    for z in (tf.pow(x, y), x**y):
+        found = session.run(tf.gradients(z, [x, y]), {y: [2.0, 3.0, 1.0]})
+        np.testing.assert_allclose(found, [[-4, 12, 1], [0, 0, 2 * np.log(2)]], rtol=1e-6)
+
+
 def test_no_gradient():
     x = tf.constant([[1.0, 2.0], [2.0, 5.0]])
     assert tf.gradients(tf.py_func(np.sin, [x], tf.float32), x) == [None]

@@ -184,4 +184,4 @@ EXPECTED = {
 @pytest.mark.parametrize("program", PROGRAMS, ids=lambda p: p.__name__)
 def test_program(program):
     found = run(tf, program)
-    np.testing.assert_allclose(found, EXPECTED[program.__name__], rtol=2e-4, atol=1e-5)
+    np.testing.assert_allclose(found, EXPECTED[program.__name__], rtol=2e-4)

@@ -221,10 +221,10 @@ _fmin: Final = recorded(ops.fmin)
 _heaviside: Final = recorded(ops.heaviside)
 
 
-@recorded
 def _logaddexp2(x: Value, y: Value) -> Value:
     ln2 = constant_of(0.6931471805599453, x.dtype)
-    return catalogue.logaddexp(x * ln2, y * ln2) / ln2
+    found = catalogue.logaddexp(x * ln2, y * ln2) / ln2
+    return catalogue.select(catalogue.equal(x, y), 0.5 * x + 0.5 * y + 1.0, found)
 
 
 def fmax(x: Any, other: Any) -> Tensor:
@@ -253,9 +253,8 @@ def heaviside(x: Any, values: Any) -> Tensor:
     return logical_or(x, values) if true_or_false else both(_heaviside, x, values)
 
 
-def logaddexp2(x: Any, other: Any) -> Tensor:
-    """`log2(2**x + 2**other)`, elementwise with broadcasting."""
-    return both(_logaddexp2, x, other, floats=True)
+logaddexp2: Final = of_floats("logaddexp2", _logaddexp2, 2)
+logaddexp2.__doc__ = "`log2(2**x + 2**other)`, elementwise with broadcasting."
 
 
 # Comparisons

@@ -29,6 +29,7 @@ from weft.ir.dtype import DType, bool_, int64
 from weft.ir.node import Value
 from weft.ops.base import REGISTRY, Elementwise, Op, at_user_line
 from weft.ops.refusal import REFUSABLE, guarded, refuse
+from weft.ops.statistic import in_float32
 
 if TYPE_CHECKING:
     from weft.eager.tensor import Tensor
@@ -156,8 +157,8 @@ def _takes_integers(op: Op) -> bool:
 
 
 def of_floats(name: str, function: Callable[..., Value], arity: int = 1) -> Callable[..., Tensor]:
-    """A composite whose inputs become floating first."""
-    run = recorded(function)
+    """A composite whose inputs become floating first; half precision is rounded once."""
+    run = recorded(in_float32(function))
 
     def single(x: Any) -> Tensor:
         return run.on(kind_of(x), *promoted(x, floats=True))

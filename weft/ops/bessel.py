@@ -178,6 +178,6 @@ def i1(x: Value) -> Value:
 
 def _grown(scaled: Value, x: Value, infinite: Value) -> Value:
     """`scaled * exp(|x|)`, and `infinite` beyond all numbers, where `scaled` may be 0."""
-    growth = exp(abs(x))
+    growth = exp(abs(x) * 0.5)  # twice, as the whole may overflow where the product does not
     end = equal(growth, constant_of(math.inf, x.dtype))
-    return select(end, infinite, scaled * growth)
+    return select(end, infinite, scaled * growth * growth)

@@ -21,6 +21,7 @@ from weft.ops.compare import (
     less,
     less_equal,
     logical_and,
+    logical_not,
     logical_or,
     not_equal,
     select,
@@ -149,12 +150,13 @@ def _power_vjp(g: Any, z: Any, x: Any, y: Any) -> tuple[Any, ...]:
         return g * y * power(x, y - 1), None
     if x.dtype.is_complex:
         return g * y * power(x, y - 1), g * z * log(select(equal(x, zero), one, x))
-    # 0 * 0**-1 would be NaN: at x = y = 0 the slope is 0, and for x < 0 log(x) counts as 0. At
-    # x = 0 the slope by y is 0 from y = 0 on, and -inf below, where z is infinite.
-    singular = logical_and(equal(x, zero), equal(y, zero))
+    # 0 * 0**-1 would be NaN: the slope of x**0 is 0 at every x. By y it is NaN for x < 0; at
+    # x = 0 it is 0 from y = 0 on, and -inf below, where z is infinite.
+    nonzero = logical_or(greater(x, zero), less(x, zero))
+    singular = logical_and(equal(y, zero), logical_not(nonzero))
     dx = g * y * power(select(singular, one, x), y - 1)
     flat = logical_and(equal(x, zero), greater_equal(y, zero))
-    dy = g * z * log(select(logical_or(less(x, zero), flat), one, x))
+    dy = g * z * log(select(flat, one, x))
     return dx, dy
 
 

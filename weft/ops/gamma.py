@@ -17,7 +17,8 @@ import numpy as np
 from weft.errors import DTypeError
 from weft.ir.dtype import DType, float64
 from weft.ir.node import Value
-from weft.ops.base import Array, Case, Elementwise, constant_of, defop
+from weft.ops.base import Array, Case, Elementwise, catalogue, constant_of, defop
+from weft.ops.compare import greater, greater_equal, less, logical_and, select
 from weft.ops.fact import IN_FLOAT32
 from weft.ops.knowledge import REQUIRED
 from weft.ops.maths import erfc
@@ -25,7 +26,7 @@ from weft.ops.numeric import FLOATS, draw
 from weft.ops.rule import broadcast_shape, floating
 from weft.ops.whole import on_whole_arrays
 
-__all__ = ["betaln", "ndtr"]
+__all__ = ["betaln", "log_ndtr", "ndtr"]
 
 
 def _bernoulli(count: int) -> list[Fraction]:
@@ -203,7 +204,7 @@ def _ascent(x: float, n: int) -> float:
         return 0.0 if n else x
     if x <= 0 and x == math.floor(x):
         if n == 0:
-            return math.nan if x else -math.inf
+            return math.nan if x else -math.copysign(math.inf, x)
         return math.inf if n % 2 else -math.inf
     sign, terms = (-1) ** (n + 1) * math.factorial(n), list[float]()
     while x < 40:
@@ -320,9 +321,53 @@ polygamma = defop(
 
 def betaln(x: Value, y: Value) -> Value:
     """The logarithm of the absolute value of the beta function."""
-    return lgamma(x) + lgamma(y) - lgamma(x + y)
+    large, small = catalogue.maximum(x, y), catalogue.minimum(x, y)
+    far = logical_and(greater_equal(large, _FAR), greater(small, 0.0))
+    finite = less(large, math.inf)
+    plain = lgamma(x) + lgamma(y) - lgamma(x + y)
+    b = select(logical_and(far, finite), large, _FAR)
+    a = select(far, small, 1.0)
+    return select(far, select(finite, lgamma(a) + _lgamma_step(a, b), -math.inf), plain)
+
+
+def _lgamma_step(a: Value, b: Value) -> Value:
+    """`lgamma(b) - lgamma(a + b)` for positive `a` and large `b`, where the two would cancel."""
+    total = a + b
+    rest = _stirling_rest(b) - _stirling_rest(total)
+    return rest - (b - 0.5) * catalogue.log1p(a / b) - a * (catalogue.log(total) - 1.0)
+
+
+def _stirling_rest(x: Value) -> Value:
+    """What Stirling's series adds to the logarithms."""
+    inverse = 1.0 / x
+    square, total = inverse * inverse, constant_of(_STIRLING[-1], x.dtype)
+    for c in reversed(_STIRLING[:-1]):
+        total = total * square + c
+    return inverse * total
 
 
 def ndtr(x: Value) -> Value:
     """The part of the normal distribution below `x`; nothing cancels in either tail."""
     return erfc(x * -math.sqrt(0.5)) * constant_of(0.5, x.dtype)
+
+
+def log_ndtr(x: Value) -> Value:
+    """The logarithm of `ndtr`, exact where that is close to 0 or to 1."""
+    root = constant_of(math.sqrt(0.5), x.dtype)
+    far, right = less(x, _TAIL), greater(x, 0.0)
+    tail = erfc(select(far, 0.0, catalogue.abs(x)) * root) * 0.5
+    near = select(right, catalogue.log1p(-tail), catalogue.log(tail))
+    return select(far, _log_tail(select(far, x, _TAIL)), near)
+
+
+_TAIL: Final = -20.0  # below it seven terms of the series have an error of 4e-16
+
+
+def _log_tail(x: Value) -> Value:
+    """`log_ndtr` far below 0, by the series of erfcx (Abramowitz and Stegun, 7.1.23)."""
+    inverse = 1.0 / (x * x)
+    series = constant_of(1, x.dtype)
+    for k in (11, 9, 7, 5, 3, 1):
+        series = 1.0 - series * inverse * float(k)
+    scale = catalogue.log(-x * math.sqrt(2 * math.pi))
+    return x * 0.5 * -x - scale + catalogue.log(series)

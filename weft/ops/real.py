@@ -172,10 +172,14 @@ def exp2(x: Value) -> Value:
 @_in_float32
 def _cbrt_rule(b: Any, x: Any) -> Any:
     """A first guess by logarithms, then a step of Newton's method, with one rounding."""
-    a = b.abs(x)
+    size = b.abs(x)
+    # What rounding took from a small cube would be subnormal, and so 0.
+    small = b.less(size, _number(b, 2.0**-60, x))
+    a = b.select(small, size * 2.0**60, size)
     y = b.exp(b.log(a) * (1 / 3))
     square = y * y
     better = y - b.fma(square, y, -a) / (square * 3.0)
+    better = b.select(small, better * 2.0**-20, better)
     proper = b.bit_and(b.less(_number(b, 0, x), a), b.less(a, _number(b, math.inf, x)))
     return b.select(proper, b.select(_negative(b, x), -better, better), x)
 
@@ -209,9 +213,8 @@ hypot = binary("hypot", _hypot_rule, np.hypot, _hypot_vjp, "f", low=0.25)
 
 
 def _logaddexp_rule(b: Any, x: Any, y: Any) -> Any:
-    large = b.maximum(x, y)
-    found = large + b.log1p(b.exp(-b.abs(x - y)))
-    return b.select(b.equal(x, y), large + math.log(2), found)
+    distance = b.select(b.equal(x, y), _number(b, 0, x), b.abs(x - y))  # also of infinities
+    return b.maximum(x, y) + b.log1p(b.exp(-distance))
 
 
 def _logaddexp_vjp(g: Any, z: Any, x: Any, y: Any) -> tuple[Any, ...]:

@@ -6,6 +6,7 @@ computed in float32 from end to end and rounded once.
 
 from __future__ import annotations
 
+import functools
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
@@ -15,6 +16,7 @@ import numpy as np
 
 from weft.errors import ShapeError
 from weft.ir import dtype as types
+from weft.ir.dtype import DType
 from weft.ir.node import Value
 from weft.ir.shape import Shape, known, normal_axes
 from weft.ops import reduce
@@ -24,26 +26,32 @@ from weft.ops.convert import cast
 from weft.ops.elementwise import abs, divide, sign, square
 from weft.ops.fact import IN_FLOAT32, Autocast, Facts
 from weft.ops.maths import exp, log, sqrt
-from weft.ops.numeric import HALVES, Rule, widened
+from weft.ops.numeric import Rule, widened
 from weft.ops.reduce import REDUCTION, Axes, count, kept, normal, reduction_cases, shared, spread
 from weft.ops.rule import floating, inexact, reduced_shape
 
 __all__ = ["moments"]
 
 
-def in_float32(expand: Rule) -> Rule:
-    """An `expand` that rounds half precision once, at its end."""
+def in_wider(dtype: DType, expand: Rule) -> Rule:
+    """An `expand` of floating numbers that computes narrower ones in `dtype` and rounds once."""
 
+    @functools.wraps(expand)
     def run(x: Any, *rest: Any, **attrs: Any) -> Any:
-        if x.dtype not in HALVES:
+        if not x.dtype.is_floating or x.dtype.size >= dtype.size:
             return expand(x, *rest, **attrs)
-        wide = [cast(v, dtype=types.float32) if v.dtype is x.dtype else v for v in (x, *rest)]
+        wide = [cast(v, dtype=dtype) if v.dtype is x.dtype else v for v in (x, *rest)]
         found = expand(*wide, **attrs)
         if isinstance(found, tuple):
             return tuple(cast(y, dtype=x.dtype) for y in found)
         return cast(found, dtype=x.dtype)
 
     return run
+
+
+def in_float32(expand: Rule) -> Rule:
+    """An `expand` that rounds half precision once, at its end."""
+    return in_wider(types.float32, expand)
 
 
 def _composite(

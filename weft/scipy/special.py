@@ -12,6 +12,7 @@ from weft import ops
 from weft.eager import arithmetic, elementary, reduction
 from weft.eager.call import recorded
 from weft.errors import DTypeError
+from weft.ir.dtype import DType, float32, float64
 from weft.ir.node import Value
 from weft.numpy.convert import alike, array_like, floats, operands
 from weft.numpy.statistical import axes_within
@@ -19,6 +20,7 @@ from weft.ops.base import at_user_line, catalogue, constant_of
 from weft.ops.fact import Autocast
 from weft.ops.refusal import guard
 from weft.ops.rule import concrete
+from weft.ops.statistic import in_wider
 from weft.scipy.hosted import function as hosted
 
 if TYPE_CHECKING:
@@ -76,9 +78,15 @@ __all__ = [
 ]  # fmt: skip
 
 
-def _one(graph: Callable[[Value], Value], doc: str) -> Callable[[Any], ndarray]:
-    """A function of a graph value as one of whatever can be an array of floating numbers."""
-    run = recorded(graph)
+def _one(
+    graph: Callable[[Value], Value], doc: str, wide: DType = float32
+) -> Callable[[Any], ndarray]:
+    """A function of a graph value as one of whatever can be an array of floating numbers.
+
+    Args:
+        wide: narrower numbers are computed in this type and rounded once.
+    """
+    run = recorded(in_wider(wide, graph))
 
     def single(x: Any, /) -> ndarray:
         return run(floats(x))
@@ -87,8 +95,10 @@ def _one(graph: Callable[[Value], Value], doc: str) -> Callable[[Any], ndarray]:
     return single
 
 
-def _two(graph: Callable[[Value, Value], Value], doc: str) -> Callable[[Any, Any], ndarray]:
-    run = recorded(graph)
+def _two(
+    graph: Callable[[Value, Value], Value], doc: str, wide: DType = float32
+) -> Callable[[Any, Any], ndarray]:
+    run = recorded(in_wider(wide, graph))
 
     def double(x: Any, y: Any, /) -> ndarray:
         return run(*alike(floats(x), floats(y)))
@@ -112,7 +122,16 @@ def _gammasgn(x: Value) -> Value:
 
 
 def _gamma(x: Value) -> Value:
-    return _gammasgn(x) * catalogue.exp(catalogue.lgamma(x))
+    found = _gamma_sign_at(x) * catalogue.exp(catalogue.lgamma(x))
+    below = catalogue.less(x, _number(0, x))
+    pole = catalogue.logical_and(below, catalogue.equal(catalogue.floor(x), x))
+    return catalogue.select(pole, _number(math.nan, x), found)
+
+
+def _gamma_sign_at(x: Value) -> Value:
+    """The sign of `gamma`, which is infinite at 0 and has the sign of that."""
+    zero = catalogue.equal(x, _number(0, x))
+    return catalogue.select(zero, catalogue.copysign(_number(1, x), x), _gammasgn(x))
 
 
 def _rgamma(x: Value) -> Value:
@@ -122,15 +141,16 @@ def _rgamma(x: Value) -> Value:
 gammaln: Final = _one(lambda x: catalogue.lgamma(x), "The logarithm of the size of `gamma`.")
 loggamma = gammaln
 gammasgn: Final = _one(_gammasgn, "The sign of `gamma`.")
-gamma: Final = _one(_gamma, "The gamma function: `(x - 1)!` of whole numbers.")
-rgamma: Final = _one(_rgamma, "1 divided by `gamma`.")
+gamma: Final = _one(_gamma, "The gamma function: `(x - 1)!` of whole numbers.", float64)
+rgamma: Final = _one(_rgamma, "1 divided by `gamma`.", float64)
 digamma: Final = _one(lambda x: catalogue.digamma(x), "The derivative of `gammaln`.")
 psi = digamma
 beta: Final = _two(
     lambda x, y: _gamma_sign_of_three(x, y) * catalogue.exp(ops.betaln(x, y)),
     "`gamma(x) * gamma(y) / gamma(x + y)`.",
+    float64,
 )
-betaln: Final = _two(ops.betaln, "The logarithm of the size of `beta`.")
+betaln: Final = _two(ops.betaln, "The logarithm of the size of `beta`.", float64)
 
 
 def _gamma_sign_of_three(x: Value, y: Value) -> Value:
@@ -196,24 +216,8 @@ erfinv: Final = _one(lambda x: catalogue.erfinv(x), "The inverse of `erf`.")
 erfcinv: Final = hosted("erfcinv", "The inverse of `erfc`.")
 erfcx: Final = hosted("erfcx", "`exp(x * x) * erfc(x)`, without overflow.")
 ndtri: Final = hosted("ndtri", "The inverse of `ndtr`.")
-ndtr: Final = _one(ops.ndtr, "The distribution function of the normal distribution.")
-
-
-def _log_ndtr(x: Value) -> Value:
-    # Far below 0, by the series of erfcx: Abramowitz and Stegun, 7.1.23.
-    limit = _number(-10, x)
-    far = catalogue.less(x, limit)
-    near = catalogue.select(far, _number(0, x), x)
-    away = catalogue.select(far, x, limit)
-    square = away * away
-    series = 1 - 1 / square + 3 / (square * square) - 15 / (square * square * square)
-    series = series + 105 / (square * square * square * square)
-    tail = -square / 2 - catalogue.log(-away * _number(math.sqrt(2 * math.pi), x))
-    direct = catalogue.log(catalogue.erfc(-near * _number(math.sqrt(0.5), x)) / 2)
-    return catalogue.select(far, tail + catalogue.log(series), direct)
-
-
-log_ndtr: Final = _one(_log_ndtr, "The logarithm of `ndtr`.")
+ndtr: Final = _one(ops.ndtr, "The distribution function of the normal distribution.", float64)
+log_ndtr: Final = _one(ops.log_ndtr, "The logarithm of `ndtr`, exact in both tails.", float64)
 
 # Bessel functions
 

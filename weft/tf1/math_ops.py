@@ -68,7 +68,7 @@ acosh = _unary("Acosh", "acosh", "The inverse hyperbolic cosine.")
 atanh = _unary("Atanh", "atanh", "The inverse hyperbolic tangent.")
 sigmoid = _unary("Sigmoid", "sigmoid", "1 / (1 + exp(-x))")
 erf = _unary("Erf", "erf", "The error function.")
-erfc = _unary("Erfc", lambda x: 1 - ops.erf(x), "1 - erf(x)")
+erfc = _unary("Erfc", "erfc", "1 - erf(x), exact where that is tiny")
 floor = _unary("Floor", "floor", "The greatest integer that is not greater.")
 ceil = ceiling = _unary("Ceil", "ceil", "The least integer that is not less.")
 rint = _unary("Rint", "round", "The nearest integer, halves to even.")
@@ -91,7 +91,7 @@ def round(x: Any, name: str | None = None) -> Tensor:
 
 def log_sigmoid(x: Any, name: str | None = None) -> Tensor:
     """log(sigmoid(x))"""
-    return unary("Neg", lambda v: -ops.softplus(-v), x, name, "LogSigmoid")
+    return unary("Neg", ops.log_sigmoid, x, name, "LogSigmoid")
 
 
 # Two inputs
@@ -133,8 +133,14 @@ def logical_xor(x: Any, y: Any, name: str | None = "LogicalXor") -> Tensor:
 
 
 def pow(x: Any, y: Any, name: str | None = None) -> Tensor:
-    """x to the power of y."""
-    return binary("Pow", "power", x, y, name)
+    """x to the power of y; by y, negative x have the slope 0."""
+    return binary("Pow", _power, x, y, name)
+
+
+def _power(x: Any, y: Any) -> Any:
+    if y.node.op == "constant" or not x.dtype.is_floating:
+        return ops.power(x, y)
+    return ops.power(x, ops.select(ops.less(x, 0), ops.stop_gradient(y), y))
 
 
 def realdiv(x: Any, y: Any, name: str | None = None) -> Tensor:
@@ -393,7 +399,7 @@ OPERATORS.update(
     truediv=truediv,
     floordiv=floordiv,
     mod=_operator("FloorMod", "remainder", "mod"),
-    pow=_operator("Pow", "power", "pow"),
+    pow=_operator("Pow", _power, "pow"),
     matmul=_operator_matmul,
     less=less,
     less_equal=less_equal,

@@ -145,9 +145,10 @@ class Expressions:
 
     # leaves
     def const(self, value: Any, dtype: DType) -> Expr:
-        """A constant."""
+        """A constant; of half precision as float32, in which that is computed."""
+        wide = types.float32 if dtype.is_floating and dtype.size == 2 else dtype
         with np.errstate(all="ignore"):
-            number = np.asarray(value).astype(dtype.numpy)
+            number = np.asarray(value).astype(wide.numpy)
         if dtype.is_floating:
             plain: Any = float(number)
         else:
