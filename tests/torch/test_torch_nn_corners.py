@@ -158,16 +158,11 @@ def test_variances_of_shapes_that_fit(var):
     alike(lambda m: [m.nn.functional.gaussian_nll_loss(m.ones(2, 3), m.zeros(2, 3), m.ones(*var))])
 
 
-def test_numbers_that_a_loss_does_not_take():
+def test_variances_of_shapes_that_do_not_fit():
     for m in BOTH:
         for shape in ((3,), (1, 1), (1, 2, 3), (2, 4)):
             with pytest.raises(ValueError):
                 m.nn.functional.gaussian_nll_loss(m.ones(2, 3), m.zeros(2, 3), m.ones(*shape))
-    x = wf.tensor([0.5, 0.0, 1.0, -0.1, 1.1])
-    losses = wf.nn.functional.binary_cross_entropy(x, wf.ones(5), reduction="none")
-    assert losses.isnan().tolist() == [False, False, False, True, True]
-    losses = wf.nn.functional.gaussian_nll_loss(x, x, x, reduction="none")
-    assert losses.isnan().tolist() == [False, False, False, True, False]
 
 
 REFUSED = {

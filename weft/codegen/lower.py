@@ -10,6 +10,7 @@ from weft.codegen.attention.backward import flash_attention_grad
 from weft.codegen.attention.forward import flash_attention
 from weft.codegen.extents import extents_of, with_extents
 from weft.codegen.family.argreduce import argreduce
+from weft.codegen.family.check import check
 from weft.codegen.family.conv import conv, conv_grad_input, conv_grad_weight
 from weft.codegen.family.cumulative import cumulative
 from weft.codegen.family.gather import gather
@@ -44,6 +45,7 @@ FAMILIES: Final[dict[str, Family]] = {
     "argreduce": argreduce,
     "column_moments": column_moments,
     "cumulative": cumulative,
+    "check": check,
     "sort": sort,
     "top_k": top_k,
     "max_pool": max_pool,

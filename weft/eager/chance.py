@@ -30,7 +30,16 @@ def deviations(std: Value, name: str) -> Value:
     Raises:
         OutOfRangeError: when run, one is.
     """
-    return _checked(std, partial(_each, name, "std >= 0", _is_deviation))
+    return _checked(std, partial(_each, name, "std >= 0", _is_from_0))
+
+
+def rates(x: Value, name: str) -> Value:
+    """How much is expected on average, never negative or NaN.
+
+    Raises:
+        OutOfRangeError: when run, one is.
+    """
+    return _checked(x, partial(_each, name, "rates >= 0", _is_from_0))
 
 
 def weights(x: Value, name: str) -> Value:
@@ -60,8 +69,8 @@ def _is_chance(p: Any) -> Any:
     return (p >= 0) & (p <= 1)
 
 
-def _is_deviation(std: Any) -> Any:
-    return std >= 0
+def _is_from_0(x: Any) -> Any:
+    return x >= 0
 
 
 def _is_share(x: Any) -> Any:

@@ -15,7 +15,7 @@ from weft.eager.call import kind_of, lazy_of, leaf, promoted, recorded, wrap
 from weft.eager.custom import undefined
 from weft.eager.handle import Handle
 from weft.eager.lazy import Array, array_of
-from weft.eager.placing import indices, take_along_dim
+from weft.eager.placing import gather, indices
 from weft.eager.promotion import TORCH
 from weft.errors import DTypeError, ShapeError
 from weft.ir import dtype as types
@@ -216,9 +216,12 @@ def searchsorted(
     Args:
         sorter: the order in which the sequence is sorted, as `argsort` gives it.
         right: after equal elements; `side` says the same as `"left"` or `"right"`.
+
+    Raises:
+        OutOfRangeError: when it is computed, the sorter names no place.
     """
     if sorter is not None:
-        sorted_sequence = take_along_dim(sorted_sequence, sorter, -1)
+        sorted_sequence = gather(sorted_sequence, -1, sorter)
     pair = promoted(sorted_sequence, values)
     where = side or ("right" if right else "left")
     return places_in_order.on(

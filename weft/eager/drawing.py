@@ -116,7 +116,7 @@ def binomial(count: Any, prob: Any, *, generator: Generator | None = None) -> Te
 
 @recorded(differentiable=False)
 def _poisson(counter: Value, rate: Value, *, dtype: DType) -> Value:
-    given = catalogue.cast(rate, dtype=float64)
+    given = catalogue.cast(chance.rates(rate, "poisson"), dtype=float64)
     drawn = discrete.poisson(counter, SEED, given, known(rate.shape))
     return catalogue.cast(drawn, dtype=dtype)
 
@@ -126,6 +126,7 @@ def poisson(x: Any, generator: Generator | None = None) -> Tensor:
 
     Raises:
         DTypeError: `x` is not floating.
+        OutOfRangeError: when it is computed, an element is negative or NaN.
 
     >>> import weft as wf
     >>> wf.poisson(wf.zeros(2)).tolist()

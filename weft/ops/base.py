@@ -367,6 +367,12 @@ def family_of(node: Node) -> Opaque:
     return lower if isinstance(lower, Opaque) else _NO_FAMILY
 
 
+def fault_of(node: Node) -> Callable[[Node, int, int], str] | None:
+    """What says of values that the kernel of `node` reports what is wrong, if it reports any."""
+    how = op_of(node).lower
+    return how.fault if isinstance(how, Opaque) else None
+
+
 def _shown(attrs: Mapping[str, Any]) -> str:
     return ", ".join(f"{key} = {value!r}" for key, value in attrs.items()) or "no attributes"
 

@@ -13,7 +13,7 @@ import numpy as np
 
 from weft.errors import DTypeError, OutOfRangeError, ShapeError
 from weft.ir.dtype import DType, int64
-from weft.ir.node import Value
+from weft.ir.node import Node, Value
 from weft.ir.shape import Dims, Shape, broadcast, compatible, known, merge, normal_axis, show
 from weft.ops.base import (
     BY_EXPANSION,
@@ -61,6 +61,12 @@ def outside(
     """What to say of an index outside [0, size), `position`th of an array of indices."""
     place = ", ".join(str(int(i)) for i in np.unravel_index(position, shape))
     return f"{name}{f'[{place}]' if shape else ''}: expected 0 <= index < {size}, got {value}"
+
+
+def index_fault(node: Node, position: int, value: int) -> str:
+    """What to say of an index that the kernel of a node reports, whose second input holds it."""
+    x, indices = (known(v.shape) for v in node.inputs[:2])
+    return outside(indices, position, value, x[node.attrs.get("axis", 0)])
 
 
 # gather: y[b..., o..., i..., r...] = x[b..., o..., indices[b..., i...], r...]
@@ -161,7 +167,7 @@ gather = defop(
     reference=_gather_reference,
     vjp=_gather_vjp,
     normal=front_axis,
-    lower=Opaque("gather"),
+    lower=Opaque("gather", fault=index_fault),
     cases=_gather_cases,
     facts=Facts(autocast=Autocast.WIDEST, linear=True),
 )
@@ -242,7 +248,7 @@ scatter_add = defop(
     shape=scatter_shape,
     reference=_scatter_reference,
     vjp=_scatter_vjp,
-    lower=Opaque("scatter", combine="add"),
+    lower=Opaque("scatter", combine="add", fault=index_fault),
     cases=_scatter_cases,
     fast=_fast_scatter,
     facts=Facts(autocast=Autocast.WIDEST, linear=True, cancels=True),

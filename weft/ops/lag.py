@@ -31,7 +31,7 @@ from weft.ir.shape import Dims, Shape, compatible, merge, show
 from weft.ops.base import NO_GRADIENT, Array, Case, Elementwise, Opaque, catalogue, defop, op_of
 from weft.ops.call import Subgraph, call, trace
 from weft.ops.fact import AS_GIVEN
-from weft.ops.gather import check_indices
+from weft.ops.gather import check_indices, index_fault
 from weft.ops.knowledge import REQUIRED
 from weft.ops.rule import index_dtype
 
@@ -243,7 +243,7 @@ lag_gather = defop(
     shape=_gather_shape,
     reference=_gather_reference,
     vjp=NO_GRADIENT,
-    lower=Opaque("lag_gather"),
+    lower=Opaque("lag_gather", fault=index_fault),
     cases=_gather_cases,
     facts=AS_GIVEN,
 )

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
+from weft.ir.node import Node
 from weft.ops.fact import Ability
 
 
@@ -47,12 +48,14 @@ class Opaque:
     `expand`, where there is one, says the same in other operations: a gradient `BY_EXPANSION`
     goes through it. `combine` is what it does with elements, where families share that: as of
     `Reduce`, or "" where the last one stays. `abilities` are what its kernels do besides.
+    `fault(node, position, value)` says what is wrong with a value that the kernel has reported.
     """
 
     family: str
     expand: Callable[..., Any] | None = None
     abilities: Ability = Ability.NONE
     combine: str = ""
+    fault: Callable[[Node, int, int], str] | None = None
 
 
 @dataclass(frozen=True)

@@ -152,7 +152,8 @@ def max_unpool(x: Value, indices: Value, image: Sizes) -> Value:
 
     def unpool(x: Value, indices: Value) -> Value:
         numbers, values = (catalogue.reshape(v, shape=flat) for v in (indices, x))
-        y = put_along_axis(full(pixels, 0, x.dtype), numbers, values, axis=1)
+        zeros = full(pixels, 0, x.dtype)
+        y = put_along_axis(zeros, numbers, values, axis=1, from_end=False)
         return catalogue.reshape(y, shape=(count, *image, channels))
 
     def backward(gs: Any, _: Any, xs: Any) -> tuple[Value, None]:

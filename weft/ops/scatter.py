@@ -17,7 +17,14 @@ from weft.ir.node import Value
 from weft.ops.base import Array, Case, Op, Opaque, catalogue, constant_of, defop
 from weft.ops.creation import full, iota
 from weft.ops.fact import IN_WIDEST
-from weft.ops.gather import check_indices, gather, scatter_add, scatter_dtype, scatter_shape
+from weft.ops.gather import (
+    check_indices,
+    gather,
+    index_fault,
+    scatter_add,
+    scatter_dtype,
+    scatter_shape,
+)
 from weft.ops.numeric import widened
 from weft.ops.rule import arithmetic, concrete, numeric, same, shape_argument
 from weft.ops.sample import ALL, NUMBERS, count
@@ -130,7 +137,7 @@ def _scatter(
         shape=scatter_shape,
         reference=_in_order(both),
         vjp=vjp,
-        lower=Opaque("scatter", combine=combine),
+        lower=Opaque("scatter", combine=combine, fault=index_fault),
         cases=lambda: _cases(ALL if kind is same else NUMBERS),
         facts=IN_WIDEST,
     )

@@ -16,10 +16,9 @@ from weft import config
 from weft.codegen import llvm
 from weft.codegen.target import Target, current
 from weft.errors import OutOfRangeError, UninitializedError, UserOpError, WeftError
-from weft.ir.node import Node, TensorType
+from weft.ir.node import TensorType
 from weft.ir.shape import known
-from weft.ops.base import op_of
-from weft.ops.gather import outside
+from weft.ops.base import fault_of, op_of
 from weft.passes.blueprint import Blueprint, Constant, Feed, Kept, Placed, Variable
 from weft.passes.launch import Kernel
 from weft.passes.step import Step
@@ -352,11 +351,8 @@ class Executable:
     def _out_of_range(self, fault: Fault) -> WeftError:
         group = self.blueprint.calls[fault.tag].group
         assert group is not None
-        node: Node = next(n for n in group.nodes if len(n.inputs) > 1)
-        x, indices = (known(v.shape) for v in node.inputs[:2])
-        size = x[node.attrs.get("axis", 0)]
-        text = outside(indices, fault.position, fault.value, size)
-        return located(OutOfRangeError(text), node)
+        node, say = next((n, f) for n in group.nodes if (f := fault_of(n)) is not None)
+        return located(OutOfRangeError(say(node, fault.position, fault.value)), node)
 
     def brief(self) -> str:
         """How much is run, in a few words."""

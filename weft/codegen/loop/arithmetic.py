@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from typing import Final
 
@@ -82,6 +83,9 @@ def _compare(f: Builder, op: str, dtype: DType, a: Reg, b: Reg) -> Reg:
     return f.compare("icmp " + (signed if dtype.kind == "i" else unsigned), a, b)
 
 
+_NAN: Final = float_text(math.nan, "double")
+
+
 def extremum(f: Builder, op: str, dtype: DType, a: Reg, b: Reg) -> Reg:
     """The larger or smaller one; NaN wins."""
     if dtype.kind == "b":
@@ -93,6 +97,8 @@ def extremum(f: Builder, op: str, dtype: DType, a: Reg, b: Reg) -> Reg:
     # An instruction of x86 each: the second operand where one of them is NaN.
     if not b.text.startswith("%"):
         a, b = b, a
+    if _NAN in a.text:
+        return a
     best = choose(f, f.compare(condition, a, b), a, b)
     if not a.text.startswith("%"):  # a number, so only b can be NaN
         return best

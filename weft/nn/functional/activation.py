@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import functools
+import math
 from typing import Any
 
+from weft import ops
 from weft.eager.argument import dims_of
 from weft.eager.call import Recorded, lazy_of, promoted, recorded, unary
 from weft.eager.family import of_one
@@ -136,11 +138,17 @@ def elu_(input: Any, alpha: float = 1.0) -> Any:
 
 @recorded
 def _celu(x: Value, *, alpha: float) -> Value:
-    return catalogue.elu(x / alpha, alpha=1.0) * alpha
+    return ops.celu(x, alpha)
 
 
 def celu(input: Any, alpha: float = 1.0, inplace: bool = False) -> Any:
-    """`max(0, x) + min(0, alpha * (exp(x / alpha) - 1))`."""
+    """`max(0, x) + min(0, alpha * (exp(x / alpha) - 1))`.
+
+    Raises:
+        ArgumentError: `alpha` is 0.
+    """
+    if not alpha:
+        raise ArgumentError(f"celu: expected alpha other than 0, got {alpha}{at_user_line()}")
     return settle(_celu, input, inplace, alpha=float(alpha))
 
 
@@ -158,7 +166,14 @@ def _hardtanh(x: Value, *, low: float, high: float) -> Value:
 
 
 def hardtanh(input: Any, min_val: float = -1.0, max_val: float = 1.0, inplace: bool = False) -> Any:
-    """`x` limited to [min_val, max_val]."""
+    """`x` limited to [min_val, max_val].
+
+    Raises:
+        ArgumentError: limits in the wrong order.
+    """
+    if min_val > max_val:
+        text = f"hardtanh: expected min_val <= max_val, got {min_val} and {max_val}"
+        raise ArgumentError(text + at_user_line())
     return settle(_hardtanh, input, inplace, low=float(min_val), high=float(max_val))
 
 
@@ -267,10 +282,10 @@ def softshrink(input: Any, lambd: float = 0.5) -> Any:
     """`x` moved towards 0 by `lambd`, and 0 where that is further than to 0.
 
     Raises:
-        ArgumentError: a negative `lambd`.
+        ArgumentError: a `lambd` that is negative or not finite.
     """
-    if lambd < 0:
-        raise ArgumentError(f"softshrink: expected lambd >= 0, got {lambd}{at_user_line()}")
+    if not 0 <= lambd < math.inf:
+        raise ArgumentError(f"softshrink: expected finite lambd >= 0, got {lambd}{at_user_line()}")
     return _softshrink(input, limit=float(lambd))
 
 
@@ -330,10 +345,10 @@ def rrelu(
     """A leaky `relu` whose slope is drawn from [lower, upper] in training, else their mean.
 
     Raises:
-        ArgumentError: bounds in the wrong order.
+        ArgumentError: bounds in the wrong order, or not finite.
     """
-    if lower > upper:
-        text = f"rrelu: expected lower <= upper, got {lower} and {upper}"
+    if not -math.inf < lower <= upper < math.inf:
+        text = f"rrelu: expected finite lower <= upper, got {lower} and {upper}"
         raise ArgumentError(text + at_user_line())
     if training:
         return settle(_rrelu, input, inplace, next_counter(), lower=lower, upper=upper)

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import math
 from typing import Any
 
+from weft import ops
 from weft.eager.argument import dims_of
 from weft.eager.call import lazy_of, recorded
 from weft.errors import ArgumentError, ShapeError
@@ -182,9 +182,11 @@ def _binary_cross_entropy(
     x: Value, target: Value, weight: Value | None, *, reduction: str
 ) -> Value:
     losses = -(target * _log_or_least(x) + (1 - target) * _log_or_least(1 - x))
-    outside = catalogue.greater(catalogue.abs(x - 0.5), constant_of(0.5, x.dtype))
-    losses = catalogue.select(outside, constant_of(math.nan, x.dtype), losses)
-    return reduced(losses if weight is None else losses * weight, reduction)
+    found = reduced(losses if weight is None else losses * weight, reduction)
+    for what, given in (("an input", x), ("a target", target)):
+        text = f"binary_cross_entropy: expected {what} of numbers from 0 to 1"
+        found = catalogue.check(found, ops.count_outside(given, 0, 1), text=text)
+    return found
 
 
 def binary_cross_entropy(
@@ -193,7 +195,9 @@ def binary_cross_entropy(
 ) -> Any:  # fmt: skip
     """`-target * log(x) - (1 - target) * log(1 - x)`; logarithms count as -100 at least.
 
-    It is NaN where `input` is no probability; `binary_cross_entropy_with_logits` takes any numbers.
+    Raises:
+        OutOfRangeError: when it is computed, an input or a target is not from 0 to 1;
+            `binary_cross_entropy_with_logits` takes any input.
     """
     way = reduction_of("binary_cross_entropy", reduction, size_average, reduce)
     _check_like("binary_cross_entropy", input, target)
@@ -249,6 +253,9 @@ def multilabel_soft_margin_loss(
 def _multilabel_margin_loss(x: Value, target: Value, *, reduction: str) -> Value:
     classes = known(x.shape)[-1]
     nothing = constant_of(0, target.dtype)
+    text = f"multilabel_margin_loss: expected classes from -1 to {classes - 1}"
+    outside = ops.count_outside(target, -1, classes - 1)
+    target = catalogue.check(target, outside, text=text)
     given = catalogue.cast(catalogue.greater_equal(target, nothing), dtype=x.dtype)
     given = catalogue.cumprod(given, axis=-1)  # up to the first negative class
     places = catalogue.maximum(target, nothing)

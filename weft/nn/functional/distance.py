@@ -9,7 +9,7 @@ import numpy as np
 
 from weft.eager.argument import dims_of
 from weft.eager.call import recorded
-from weft.errors import ShapeError
+from weft.errors import ArgumentError, ShapeError
 from weft.ir.node import Value
 from weft.ir.shape import known, normal_axis, show
 from weft.nn.functional.common import promoted, refuse_complex
@@ -107,7 +107,10 @@ def pdist(input: Any, p: float = 2.0) -> Any:
     Raises:
         DTypeError: complex numbers.
         ShapeError: no matrix.
+        ArgumentError: a negative `p`.
     """
+    if not p >= 0:
+        raise ArgumentError(f"pdist: expected p >= 0, got {p}{at_user_line()}")
     if len(dims_of(input)) != 2:
         text = f"pdist: expected a matrix, got shape {show(dims_of(input))}"
         raise ShapeError(text + at_user_line())

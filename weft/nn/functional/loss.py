@@ -6,9 +6,11 @@ import math
 from collections.abc import Callable
 from typing import Any, Final
 
+from weft import ops
 from weft.eager.argument import dims_of
 from weft.eager.call import recorded
 from weft.errors import ArgumentError, ShapeError
+from weft.ir.dtype import int32
 from weft.ir.node import Value
 from weft.ir.shape import known, show
 from weft.nn.functional.common import (
@@ -92,7 +94,7 @@ def smooth_l1_loss(
     """Absolute differences, squared (and scaled) below `beta`."""
     if beta == 0:
         return l1_loss(input, target, size_average, reduce, reduction)
-    if beta < 0:
+    if not beta >= 0:
         raise ArgumentError(f"smooth_l1_loss: expected beta >= 0, got {beta}{at_user_line()}")
     warn_of_sizes("smooth_l1_loss", input, target)
     way = reduction_of("smooth_l1_loss", reduction, size_average, reduce)
@@ -114,7 +116,7 @@ def huber_loss(
     input: Any, target: Any, reduction: str = "mean", delta: float = 1.0, weight: Any = None
 ) -> Any:
     """Half squared differences, growing linearly beyond `delta` (Huber, 1964)."""
-    if delta <= 0:
+    if not delta > 0:
         raise ArgumentError(f"huber_loss: expected delta > 0, got {delta}{at_user_line()}")
     warn_of_sizes("huber_loss", input, target)
     way = reduction_of("huber_loss", reduction)
@@ -126,10 +128,7 @@ def _kl_div(x: Value, target: Value, *, log_target: bool, reduction: str) -> Val
     if log_target:
         losses = catalogue.exp(target) * (target - x)
     else:
-        zero, one = _zero(target), constant_of(1, target.dtype)
-        some = catalogue.greater(target, zero)
-        safe = catalogue.select(some, target, one)  # 0 * log(0) counts as 0
-        losses = catalogue.select(some, target * catalogue.log(safe), zero) - target * x
+        losses = ops.xlogy(target, target) - target * x
     if reduction == "batchmean":
         dims = known(losses.shape)
         return catalogue.sum(losses) / float(dims[0] if dims else 1)
@@ -220,12 +219,21 @@ def triplet_margin_loss(
 
     Args:
         swap: take the distance from the positive to the negative where it is smaller.
+
+    Raises:
+        ArgumentError: a margin that is not positive.
     """
+    _check_margin("triplet_margin_loss", margin)
     way = reduction_of("triplet_margin_loss", reduction, size_average, reduce)
     return _triplet_margin_loss(
         *promoted(anchor, positive, negative), margin=float(margin), power=float(p),
         eps=float(eps), swap=bool(swap), reduction=way,
     )  # fmt: skip
+
+
+def _check_margin(name: str, margin: float) -> None:
+    if margin <= 0:
+        raise ArgumentError(f"{name}: expected margin > 0, got {margin}{at_user_line()}")
 
 
 @recorded(autocast=Autocast.FLOAT32)
@@ -246,6 +254,7 @@ def triplet_margin_with_distance_loss(
         return triplet_margin_loss(
             anchor, positive, negative, margin, swap=swap, reduction=reduction
         )
+    _check_margin("triplet_margin_with_distance_loss", margin)
     way = reduction_of("triplet_margin_with_distance_loss", reduction)
     other = distance_function(positive, negative) if swap else None
     return _margin_of_distances(
@@ -329,13 +338,14 @@ def _gaussian_nll_loss(
 ) -> Value:
     if len(known(var.shape)) == len(known(x.shape)) - 1:
         var = catalogue.expand_dims(var, axis=-1)
-    least = catalogue.maximum(var, constant_of(eps, var.dtype))
-    least = catalogue.select(
-        catalogue.less(var, _zero(var)), constant_of(math.nan, var.dtype), least
-    )
-    safe = var + catalogue.stop_gradient(least - var)  # the gradient sees no limit
+    least = constant_of(eps, var.dtype)
+    low = catalogue.less(var, least)
+    # The gradient sees no limit.
+    safe = catalogue.select(low, var + catalogue.stop_gradient(least - var), var)
     losses = _half(catalogue.log(safe) + catalogue.square(x - target) / safe)
-    return reduced(losses + 0.5 * math.log(2 * math.pi) if full else losses, reduction)
+    found = reduced(losses + 0.5 * math.log(2 * math.pi) if full else losses, reduction)
+    negative = catalogue.sum(catalogue.cast(catalogue.less(var, _zero(var)), dtype=int32))
+    return catalogue.check(found, negative, text="gaussian_nll_loss: expected variances >= 0")
 
 
 def gaussian_nll_loss(
@@ -346,10 +356,11 @@ def gaussian_nll_loss(
 
     Args:
         var: of the shape of `input`, or with 1 in place of one dimension, or without the last one;
-            or a number. The loss is NaN where it is negative.
+            or a number.
 
     Raises:
         ShapeError: a variance of another shape.
+        OutOfRangeError: when it is computed, a negative variance.
     """
     shape, own = dims_of(input), dims_of(var)
     others = [b for a, b in zip(shape, own, strict=False) if a != b]

@@ -100,6 +100,10 @@ def batch_norm(
             the number of which is `count`.
         count: a tensor that counts batches, or `None`.
 
+    Raises:
+        ShapeError: shapes that do not fit.
+        ArgumentError: no running statistics outside of training, or no positive `eps` in it.
+
     Source: Ioffe and Szegedy, "Batch Normalization" (2015).
     """
     _check_channels("batch_norm", dims_of(input), weight, running_mean)
@@ -112,6 +116,9 @@ def batch_norm(
         xs = (input, weight, bias, running_mean, running_var)
         return _batch_norm_eval(*xs, eps=float(eps))
     _check_many("batch_norm", dims_of(input))
+    if eps <= 0:
+        text = f"batch_norm: expected eps > 0 in training, got {eps}"
+        raise ArgumentError(text + at_user_line())
     if 0 in dims_of(input):  # no statistics, which stay as they are
         if count is not None:
             count.add_(1)

@@ -47,6 +47,13 @@ def _scatter(job: Job) -> Sequence[Value]:
     return (catalogue.reshape(y, shape=(job.size, rows, *rest)),)
 
 
+@rule("check")
+def _check(job: Job) -> Sequence[Value]:
+    """An error where there is one in any example."""
+    wrong = catalogue.max(job.xs[1], axes=(0,)) if job.mapped[1] else job.xs[1]
+    return job.again(job.spread_one(0), wrong)
+
+
 # Slices whose start differs between examples: an axis after another by take_along_axis
 
 
