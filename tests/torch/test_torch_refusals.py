@@ -171,3 +171,67 @@ def test_a_loss_that_nobody_looks_at_is_refused_by_its_gradient(compiled):
         wf.nn.functional.binary_cross_entropy(x * 1.0, wf.ones(2)).backward()
         with pytest.raises(IndexError, match="expected an input of numbers from 0 to 1, got 1 oth"):
             x.grad.tolist()
+
+
+WHOLE = [0, -7, 255, 256, 2**31, 2**62 + 1, 2**63 - 3, 2**63 + 1, 1e30, -7.25, 65536.0]
+TYPES = [None, "bool", "uint8", "int8", "int32", "int64", "float16", "float32"]
+
+
+def typed(m, dtype):
+    return None if dtype is None else getattr(m, dtype)
+
+
+OF_WHOLE = {
+    "tensor": lambda m, v, dtype: m.tensor([0, v], dtype=dtype),
+    "tensor of one": lambda m, v, dtype: m.tensor(v, dtype=dtype),
+    "arange": lambda m, v, dtype: m.arange(v, v + 2, dtype=dtype),
+    "linspace": lambda m, v, dtype: m.linspace(v, v + 2, 3, dtype=dtype),
+    "fill_": lambda m, v, dtype: m.ones(2, dtype=dtype).fill_(v),
+    "masked_fill": lambda m, v, dtype: m.masked_fill(
+        m.ones(2, dtype=dtype), m.tensor([True, False]), v
+    ),
+    "pad": lambda m, v, dtype: functional(m).pad(m.ones(2, dtype=dtype), (1, 0), value=v),
+}
+
+
+@pytest.mark.parametrize("dtype", TYPES)
+@pytest.mark.parametrize("name", OF_WHOLE)
+def test_numbers_that_a_type_does_not_hold(name, dtype):
+    for v in WHOLE:
+        if name in ("pad", "arange", "linspace") and abs(v) > 2**53:
+            continue  # what PyTorch passes through float64
+        if name == "linspace" and dtype == "uint8" and v < 0:
+            continue  # PyTorch wraps it around
+
+        def call(m, v):
+            return OF_WHOLE[name](m, v, typed(m, dtype))
+
+        expected, given = found(torch, call, v), found(wf, call, v)
+        assert (given is None) == (expected is None), (v, given, expected)
+        assert expected is None or given.tolist() == expected.tolist(), v
+
+
+def test_whole_numbers_in_order_stay_within_64_bits():
+    for call in (
+        lambda m: m.arange(2**63 - 2, 2**63 + 1),
+        lambda m: m.arange(0, 2, dtype=m.bool),
+        lambda m: m.linspace(0, 1, 3, dtype=m.bool),
+        lambda m: m.linspace(0, 300, 3, dtype=m.uint8),
+        lambda m: m.tensor([True]) // 0,
+        lambda m: m.tensor([True]) ** -1,
+    ):
+        for m in (torch, wf):
+            with pytest.raises((RuntimeError, TypeError)):
+                as_array(call(m))
+    assert wf.arange(126, 130, dtype=wf.int8).tolist() == [126, 127, -128, -127]
+
+
+@pytest.mark.parametrize("number", [65536, 1e6, -70000.0])
+def test_half_precision_beside_numbers_that_it_lacks(number):
+    def results(m):
+        x = m.tensor([0.0, 0.25, -3.0], dtype=m.float16, requires_grad=True)
+        ys = [x * number, x / number, x + number, number - x]
+        ys[0].sum().backward()
+        return [y.detach().tolist() for y in ys], (x < number).tolist(), x.grad.tolist()
+
+    assert results(wf) == results(torch)

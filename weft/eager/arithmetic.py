@@ -150,7 +150,7 @@ _small_power: Final = recorded(_raised, autocast=Autocast.FLOAT32)
 
 def power(x: Any, exponent: Any) -> Tensor:
     """`x` to a power, elementwise with broadcasting."""
-    if type(exponent) is int and exponent < 0 and lazy_of(x).type.dtype.is_integer:
+    if type(exponent) is int and exponent < 0 and lazy_of(x).type.dtype.kind in "biu":
         raise DTypeError(
             f"power: expected an exponent of at least 0 for integers, got {exponent}; convert "
             f"them first: x.float(){at_user_line()}"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import math
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, Final
 
@@ -10,13 +11,15 @@ import numpy as np
 
 from weft.eager import promotion
 from weft.eager.handle import Handle, handle_of
-from weft.eager.lazy import Array, Lazy, Number, array_of, known, trace
+from weft.eager.lazy import Array, Lazy, array_of, known, trace
 from weft.eager.plan import Plan, function_plan, further_plans, intern, op_plan
+from weft.eager.scalar import Numbers, element, number, numbers_of
 from weft.errors import DTypeError, ShapeError, nameless
-from weft.ir.dtype import DType, as_dtype, bool_, uint8
+from weft.ir.dtype import DType, as_dtype, bool_, float16, float32, float64, uint8
 from weft.ir.node import TensorType
 from weft.ops.autocast import declared, input_dtypes
 from weft.ops.base import REGISTRY, Op, at_user_line
+from weft.ops.compare import whole_comparison
 from weft.ops.fact import Autocast
 from weft.ops.refusal import shown
 from weft.ops.warning import warn
@@ -46,71 +49,6 @@ def leaf(array: Array) -> Lazy:
     return known(array, intern(as_dtype(array.dtype), array.shape))
 
 
-MOST_NUMBERS: Final = 4096  # of one class and element type
-
-
-class Numbers:
-    """Python numbers of one class as inputs of one element type."""
-
-    __slots__ = ("_arrays", "_dtype", "_type")
-
-    def __init__(self, dtype: DType) -> None:
-        self._dtype = dtype
-        self._type = intern(dtype, ())
-        self._arrays: dict[Any, Array] = {}  # of the numbers so far, which nobody writes to
-
-    def get(self, value: Any) -> Lazy:
-        """A number as an input: see `number`."""
-        array = self._arrays.get(value)
-        found = Number()  # without `begun`: this is a quarter of what it takes to record x * 2.0
-        found.type = self._type
-        found.array = self._enter(value) if array is None else array
-        found.index = 0
-        found.tracked = False
-        found.record = found.owner = found.leaf = found.hooks = found.home = None
-        return found
-
-    def _enter(self, value: Any) -> Array:
-        try:
-            array = np.array(wrapped(value, self._dtype), self._dtype.numpy)
-        except (OverflowError, TypeError):  # too large, or complex for a real type
-            text = f"expected a number that {self._dtype} holds, got {shown(value)}"
-            raise nameless(DTypeError(text + at_user_line())) from None
-        array.flags.writeable = False
-        if value and value.__class__ is not complex:  # 0.0 equals -0.0
-            if len(self._arrays) >= MOST_NUMBERS:
-                self._arrays.clear()
-            self._arrays[value] = array
-        return array
-
-
-def wrapped(value: Any, dtype: DType) -> Any:
-    """A number; a negative one for an unsigned type, as in PyTorch, as its two's complement."""
-    if dtype.kind != "u" or type(value) is not int or value >= 0:
-        return value
-    count = 1 << 8 * dtype.size
-    return value + count if -value < count else value
-
-
-class _AllNumbers(dict[tuple[DType, type[Any]], Numbers]):
-    """By element type and class: equal numbers of two classes may be different values."""
-
-    def __missing__(self, key: tuple[DType, type[Any]]) -> Numbers:
-        return self.setdefault(key, Numbers(key[0]))
-
-
-_numbers: Final = _AllNumbers()
-
-
-def number(value: Any, dtype: DType) -> Lazy:
-    """A Python number as an input of the program, so that another number is not another program.
-
-    Raises:
-        DTypeError: `dtype` cannot hold it.
-    """
-    return _numbers[dtype, value.__class__].get(value)
-
-
 def lazy_of(x: Any, dtype: DType | None = None, rules: promotion.Rules = promotion.TORCH) -> Lazy:
     """The value behind a tensor, an array, nested lists of numbers, or a number.
 
@@ -125,7 +63,7 @@ def lazy_of(x: Any, dtype: DType | None = None, rules: promotion.Rules = promoti
     if isinstance(x, np.ndarray | np.generic):
         return leaf(np.asarray(x))
     if isinstance(x, bool | int | float | complex):
-        return number(x, dtype or rules.number(x, bool_))
+        return number(x, rules.number(x, bool_), rules) if dtype is None else element(x, dtype)
     if isinstance(x, list | tuple):
         array = _array_of_lists(x)
         default = rules.floating(bool_)
@@ -281,9 +219,10 @@ _OF_BOOLS: Final = {
     REGISTRY["minimum"]: REGISTRY["logical_and"],
 }
 _SUBTRACT: Final = REGISTRY["subtract"]
-_COMPARISONS: Final = frozenset(
+_ORDERINGS: Final = frozenset(
     {REGISTRY[name] for name in ("less", "less_equal", "greater", "greater_equal")}
 )
+_COMPARISONS: Final = _ORDERINGS | {REGISTRY["equal"], REGISTRY["not_equal"]}
 
 
 def binary(op: Op, x: Any, y: Any, floats: bool = False) -> Tensor:
@@ -297,15 +236,45 @@ def binary(op: Op, x: Any, y: Any, floats: bool = False) -> Tensor:
     a, kind_a = _operand(x, like is not None, rules)
     b, kind_b = _operand(y, True, rules)
     dtype, called, plan = _plan_binary(op, a, b, floats, rules)
-    if plan is not None and any([isinstance(z, Lazy) and z.type.dtype is dtype for z in (a, b)]):
-        bare = [kind for kind in (kind_a, kind_b) if kind in _NUMBERS]
-        numbers = _numbers[dtype, bare[0]] if bare else None
+    if op in _COMPARISONS and dtype.is_floating and _are_whole(a, b):
+        return _compared.on(like, a, b, name=op.name)
+    if dtype is float16 and rules.wraps and _has_large(a, b):
+        wide = [wrap(cast(z, float32), like) if isinstance(z, Lazy) else z for z in (a, b)]
+        found = binary(op, wide[0], wide[1], floats)
+        return found if found.lazy.type.dtype is bool_ else wrap(cast(found.lazy, dtype), like)
+    bare = [kind for kind in (kind_a, kind_b) if kind in _NUMBERS]
+    exact = op in _COMPARISONS and int in bare and dtype.is_integer and not rules.wraps
+    if exact:
+        a, b, dtype = _beyond(a, b, dtype)
+    elif bare and dtype is float16:
+        pass  # a number may be too large
+    elif plan is not None and any([isinstance(z, Lazy) and z.type.dtype is dtype for z in (a, b)]):
+        numbers = numbers_of(dtype, bare[0], rules) if bare else None
         plans_of(op)[rules, kind_a, kind_b] = plan, numbers  # whatever the default type is
     if kind_a in _NUMBERS:
-        a = number(a, dtype)
+        a = number(a, dtype, rules)
     if kind_b in _NUMBERS:
-        b = number(b, dtype)
+        b = number(b, dtype, rules)
     return wrap(record(called, (cast(a, dtype), cast(b, dtype)), {})[0], like)
+
+
+def _has_large(*xs: Any) -> bool:
+    """Whether one is a number that float16 lacks, and float32 has; PyTorch computes in that."""
+    return any([not isinstance(x, Lazy) and 65504 < abs(x) < math.inf for x in xs])
+
+
+def _are_whole(a: Any, b: Any) -> bool:
+    return all([isinstance(x, Lazy) and x.type.dtype.is_integer for x in (a, b)])
+
+
+def _beyond(a: Any, b: Any, dtype: DType) -> tuple[Any, Any, DType]:
+    """What is compared with a whole number: infinity in its place where `dtype` lacks it."""
+    limits = np.iinfo(dtype.numpy)
+    pair = [
+        x if isinstance(x, Lazy) or limits.min <= x <= limits.max else math.copysign(math.inf, x)
+        for x in (a, b)
+    ]
+    return pair[0], pair[1], float64 if any([isinstance(x, float) for x in pair]) else dtype
 
 
 def _operand(x: Any, bare: bool, rules: promotion.Rules) -> tuple[Any, Any]:
@@ -327,7 +296,7 @@ def _plan_binary(
         check_truths(a, b)
     if dtype is bool_:
         op = _OF_BOOLS.get(op, op)
-        dtype = uint8 if op in _COMPARISONS else dtype
+        dtype = uint8 if op in _ORDERINGS else dtype
     if any(x.type.dtype is not dtype for x in (a, b) if isinstance(x, Lazy)):
         return dtype, op, None
     kinds = [x.type if isinstance(x, Lazy) else intern(dtype, ()) for x in (a, b)]
@@ -377,7 +346,7 @@ def promoted(*xs: Any, floats: bool = False) -> list[Lazy]:
     dtype = common_type(operands, rules)
     if floats:
         dtype = rules.floating(dtype)
-    return [cast(x, dtype) if isinstance(x, Lazy) else number(x, dtype) for x in operands]
+    return [cast(x, dtype) if isinstance(x, Lazy) else number(x, dtype, rules) for x in operands]
 
 
 # Functions of graph values
@@ -478,3 +447,6 @@ def recorded(
 def looks_up(plan: Plan) -> bool:
     """Whether it is a call of (indices, table, ...) whose gradient by the table is row-sparse."""
     return bool(getattr(plan.called, "looks_up", False))
+
+
+_compared: Final = recorded(whole_comparison, differentiable=False)

@@ -10,11 +10,12 @@ from typing import TYPE_CHECKING, Any, Final, cast
 import numpy as np
 
 from weft.eager import promotion, storage
-from weft.eager.call import lazy_of, leaf, number, record, recorded, wrap
+from weft.eager.call import lazy_of, leaf, record, recorded, wrap
 from weft.eager.device import check_device
 from weft.eager.format import check_arrangement
 from weft.eager.handle import Handle
 from weft.eager.lazy import Array, Lazy, trace
+from weft.eager.scalar import number
 from weft.eager.size import Size
 from weft.errors import DTypeError, ShapeError, WeftError
 from weft.ir.dtype import DType, as_dtype, bfloat16, bool_
@@ -125,7 +126,8 @@ def array_from(data: Any, dtype: DType | None, copy: bool) -> Array:
     if isinstance(data, list | tuple):
         data = _values(data, 0)
     try:
-        array = np.array(data, None if dtype is None else dtype.numpy, copy=copy or None)
+        with np.errstate(over="ignore"):
+            array = np.array(data, None if dtype is None else dtype.numpy, copy=copy or None)
     except OverflowError:
         return _wrapped(data, dtype)
     except WeftError:
@@ -188,13 +190,22 @@ def _wrapped(data: Any, dtype: DType | None) -> Array:
     except OverflowError:
         raise DTypeError(text) from None
     limit = 0 if dtype is None or dtype.kind != "u" else int(np.iinfo(dtype.numpy).max)
-    if dtype is None or not array.size or array.min() < -limit or array.max() > limit:
+    fraction = np.asarray(data).dtype.kind == "f"
+    if fraction or not array.size or array.min() < -limit or array.max() > limit:
         raise DTypeError(text)
+    assert dtype is not None
     return array.astype(dtype.numpy)
 
 
 def _usual(array: Array, data: Any) -> Array:
-    """`array` in the type that PyTorch gives to such data."""
+    """`array` in the type that PyTorch gives to such data.
+
+    Raises:
+        DTypeError: no numbers, or whole ones beyond int64.
+    """
+    if array.dtype.name in ("float64", "uint64") and _is_huge(array) and _has_huge(data):
+        text = f"tensor: expected whole numbers that int64 holds, got {_shown(data)}"
+        raise DTypeError(text + at_user_line())
     if array.dtype.name in ("float64", "complex128") and not _is_double(data):
         usual = promotion.default_dtype()
         usual = promotion.complex_of(usual) if array.dtype.kind == "c" else usual
@@ -205,6 +216,20 @@ def _usual(array: Array, data: Any) -> Array:
         text = f"tensor: expected numbers, got {_shown(data)} of type {array.dtype}"
         raise DTypeError(text + at_user_line()) from None
     return array
+
+
+_HUGE: Final = 2**63  # the first whole number beyond int64
+
+
+def _is_huge(array: Array) -> bool:
+    return bool(array.size) and bool(np.nanmax(np.abs(array), initial=0) >= _HUGE)
+
+
+def _has_huge(data: Any) -> bool:
+    """Whether it is, or has in it, a Python integer beyond int64."""
+    if isinstance(data, list | tuple):
+        return any(map(_has_huge, cast("Sequence[Any]", data)))
+    return type(data) is int and not -_HUGE <= data < _HUGE
 
 
 def _is_double(data: Any) -> bool:

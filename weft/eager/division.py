@@ -42,7 +42,7 @@ def divisor(name: str, x: Any, other: Any) -> Any:
         DivisionError: it is 0; of a tensor, when it is computed.
     """
     if isinstance(other, Handle):
-        whole = other.lazy.type.dtype.is_integer and other.rules is TORCH
+        whole = _is_whole(other) and other.rules is TORCH
         return _checked.on(kind_of(other), lazy_of(other)) if whole and _is_whole(x) else other
     if type(other) is int and other == 0 and _is_whole(x) and x.rules is TORCH:
         raise DivisionError(f"{name}: {ZERO}, got 0{at_user_line()}")
@@ -50,7 +50,7 @@ def divisor(name: str, x: Any, other: Any) -> Any:
 
 
 def _is_whole(x: Any) -> bool:
-    return x.lazy.type.dtype.is_integer if isinstance(x, Handle) else isinstance(x, int)
+    return x.lazy.type.dtype.kind in "biu" if isinstance(x, Handle) else isinstance(x, int)
 
 
 @recorded(differentiable=False)

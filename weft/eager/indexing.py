@@ -14,12 +14,13 @@ from typing import TYPE_CHECKING, Any, ClassVar, Final, cast
 import numpy as np
 
 from weft.eager.argument import check_same_type
-from weft.eager.call import converted, lazy_of, leaf, number, record, recorded
+from weft.eager.call import converted, lazy_of, leaf, record, recorded
 from weft.eager.handle import Handle
 from weft.eager.inplace import check_writable
 from weft.eager.lazy import Array, Lazy, array_of, trace
 from weft.eager.lens import pasted, show, with_row
 from weft.eager.promotion import TORCH
+from weft.eager.scalar import number
 from weft.eager.subscript import Part, lens_of, out_of_range
 from weft.eager.view import View
 from weft.errors import DTypeError, OutOfRangeError, ShapeError, SubscriptError
@@ -370,7 +371,7 @@ def _update(x: Handle, value: Any) -> Lazy:
     """What is assigned, as the element type of the tensor."""
     dtype = x.lazy.type.dtype
     if isinstance(value, bool | int | float | complex):
-        return number(value, dtype)
+        return number(value, dtype, x.rules)
     lazy = converted(lazy_of(value), dtype)
     shape = known(lazy.type.shape)
     while len(shape) > len(known(x.lazy.type.shape)) and shape[0] == 1:

@@ -19,9 +19,10 @@ from weft.eager import (
     sorting,
 )
 from weft.eager.argument import dims_of
-from weft.eager.call import cast, converted, lazy_of, number, recorded
+from weft.eager.call import cast, converted, lazy_of, recorded
 from weft.eager.handle import Handle
 from weft.eager.inplace import write
+from weft.eager.scalar import element
 from weft.errors import DTypeError, ShapeError
 from weft.ir.node import Value
 from weft.ir.shape import show
@@ -61,7 +62,9 @@ class Mutation(Handle):
     def fill_(self, value: Any) -> Any:
         """Every element becomes `value`."""
         lazy = self.lazy
-        filler = value.lazy if isinstance(value, Handle) else number(value, lazy.type.dtype)
+        filler = (
+            value.lazy if isinstance(value, Handle) else element(value, lazy.type.dtype, self.rules)
+        )
         if filler.type.shape != ():
             raise DTypeError(
                 f"fill_: expected a number, got a tensor of shape {show(filler.type.shape)}; use "

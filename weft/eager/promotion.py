@@ -84,7 +84,14 @@ def _all(dtypes: Sequence[DType]) -> DType | None:
 
 
 class Rules:
-    """PyTorch's rules: rank-0 tensors beside others matter only if their kind is higher."""
+    """PyTorch's rules: rank-0 tensors beside others matter only if their kind is higher.
+
+    Attributes:
+        wraps: whether a negative number beside an unsigned type is its two's complement; else it is
+            refused, and comparisons with whole numbers that a type does not hold are exact.
+    """
+
+    wraps = True
 
     def result(self, operands: Sequence[TensorType]) -> DType:
         """The common type of tensors."""

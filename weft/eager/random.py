@@ -16,13 +16,14 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 
 from weft.eager import chance
-from weft.eager.call import lazy_of, leaf, number, recorded, wrap
+from weft.eager.call import lazy_of, leaf, recorded, wrap
 from weft.eager.creation import dims, finished, floating, given
 from weft.eager.device import CPU, check_device
 from weft.eager.handle import Handle
 from weft.eager.lazy import Drawn, Lazy, array_of, begun, next_serial
 from weft.eager.limits import check_held
 from weft.eager.plan import intern
+from weft.eager.scalar import number
 from weft.errors import DTypeError, OutOfRangeError, ShapeError
 from weft.ir.dtype import DType, as_dtype, int64, uint8, uint64
 from weft.ir.node import Value

@@ -14,8 +14,9 @@ from weft.eager.device import check_device
 from weft.eager.handle import Handle
 from weft.eager.lazy import Array
 from weft.eager.promotion import TORCH, complex_of, default_dtype
+from weft.eager.scalar import element
 from weft.errors import DTypeError, ShapeError
-from weft.ir.dtype import DType, as_dtype, int64
+from weft.ir.dtype import DType, as_dtype, bool_, int64
 from weft.ir.node import Value
 from weft.ir.shape import known
 from weft.ops import creation as nodes
@@ -29,7 +30,8 @@ if TYPE_CHECKING:
 @recorded(differentiable=False)
 def _iota(*, start: int, step: int, count: int, dtype: DType) -> Value:
     stop = start + step * count
-    return catalogue.arange(start=start, stop=stop, step=step, dtype=dtype)
+    found = catalogue.arange(start=start, stop=stop, step=step, dtype=int64)
+    return found if dtype is int64 else catalogue.cast(found, dtype=dtype)
 
 
 @recorded(differentiable=False)
@@ -62,6 +64,7 @@ def arange(
 
     Raises:
         ShapeError: `step` is 0, or leads away from `end`, or the limits are not finite.
+        DTypeError: a type of truth values, or ends of whole numbers that int64 does not hold.
 
     Example:
         >>> import weft as wf
@@ -81,6 +84,7 @@ def arange(
         first, last, step = int(first), int(last), int(step)
         if not step:
             raise ShapeError(f"arange: expected a whole step that is not 0{at_user_line()}")
+    _check_ends("arange", int64, dtype, first, last)
     if all([isinstance(x, int) for x in (first, last, step)]):
         kind = int64 if dtype is None else as_dtype(dtype)
         if kind.is_integer:
@@ -89,6 +93,23 @@ def arange(
     else:
         kind = floating(dtype)
     return _from(np.arange(first, last, step), kind, requires_grad)
+
+
+def _check_ends(name: str, held: DType, dtype: Any, *ends: Any) -> None:
+    """Refuse truth values in order, and ends of whole numbers that `held` lacks.
+
+    Raises:
+        DTypeError: names the type or the end.
+    """
+    kind = None if dtype is None else as_dtype(dtype)
+    if kind is bool_:
+        raise DTypeError(f"{name}: expected a type of numbers, got bool{at_user_line()}")
+    whole = all([isinstance(x, int) for x in ends]) if kind is None else kind.is_integer
+    limits = np.iinfo(held.numpy)
+    for end in ends if whole else ():
+        if not limits.min <= end <= limits.max:
+            text = f"{name}: expected numbers that {held} holds, got {end}"
+            raise DTypeError(text + at_user_line())
 
 
 def range(
@@ -122,7 +143,8 @@ def _number(x: Any) -> Any:
 
 
 def _from(array: Array, dtype: DType, requires_grad: bool) -> Tensor:
-    return finished(leaf(array.astype(dtype.numpy)), requires_grad)
+    with np.errstate(over="ignore"):
+        return finished(leaf(array.astype(dtype.numpy)), requires_grad)
 
 
 def linspace(
@@ -131,12 +153,20 @@ def linspace(
 ) -> Tensor:  # fmt: skip
     """`steps` numbers equally far apart, from `start` to `end`, both included.
 
+    Raises:
+        DTypeError: a type of truth values, or one that does not hold the ends.
+
     >>> import weft as wf
     >>> wf.linspace(0, 1, 5).tolist()
     [0.0, 0.25, 0.5, 0.75, 1.0]
     """
     check_device(device)
     kind = _kind(dtype, start, end)
+    ends = [_number(x) for x in (start, end)]
+    if kind.is_integer or kind is bool_:
+        _check_ends("linspace", kind, kind, *ends)
+    for x in ends:
+        element(x, kind)  # refuses what the type does not hold
     return _from(_even("linspace", start, end, steps, kind), kind, requires_grad)
 
 

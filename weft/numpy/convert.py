@@ -83,8 +83,33 @@ def _of_data(x: Any) -> Any:
 
 
 def _has_values(array: Any) -> bool:
-    """Whether an array of objects is one of numbers after all."""
+    """Whether an array of objects is one of numbers after all.
+
+    Raises:
+        DTypeError: among them are whole numbers that fit no integer type.
+    """
+    for v in array.reshape(-1):
+        if isinstance(v, int) and not -(2**63) <= v < 2**64:
+            raise DTypeError(f"asarray: {v} fits no integer type{at_user_line()}")
     return all([isinstance(v, int | float | np.generic) for v in array.reshape(-1)])
+
+
+def as_type(x: Any, dtype: DType) -> Any:
+    """Numbers, or nested lists of them without arrays, as an array of an element type.
+
+    Raises:
+        ShapeError, DTypeError: lists of unequal lengths, no numbers, or such as `dtype` lacks.
+    """
+    if isinstance(x, list | tuple) and _holds_arrays(x):
+        return typed(x, dtype)
+    try:
+        with np.errstate(all="ignore"):
+            array = np.asarray(x, dtype.numpy)
+    except (OverflowError, ValueError, TypeError):
+        array_like(x)  # says what is wrong with lists
+        text = f"asarray: expected numbers that {dtype} holds, got {x!r}{at_user_line()}"
+        raise DTypeError(text) from None
+    return new(leaf(array_from(array, dtype, copy=False)))
 
 
 def _holds_arrays(x: Any) -> bool:

@@ -12,8 +12,18 @@ from weft.eager.call import leaf, wrap
 from weft.eager.device import check_device
 from weft.eager.handle import Handle
 from weft.errors import ArgumentError, DTypeError
-from weft.ir.dtype import DType, as_dtype, float64, int64
-from weft.numpy.convert import NEW, NUMBERS, alike, array_like, new, of_kind, own, typed
+from weft.ir.dtype import DType, as_dtype, bool_, float64, int64
+from weft.numpy.convert import (
+    NEW,
+    NUMBERS,
+    alike,
+    array_like,
+    as_type,
+    new,
+    of_kind,
+    own,
+    typed,
+)
 from weft.ops.base import at_user_line
 
 if TYPE_CHECKING:
@@ -54,7 +64,9 @@ def asarray(
         x: Any = obj if isinstance(obj, NEW.kind) else of_kind(obj)
         x = typed(x, kind)
         return own(x) if copy and x is obj else x
-    if kind is not None and not isinstance(obj, list | tuple):
+    if kind is not None and isinstance(obj, (list, tuple, *NUMBERS)):
+        return as_type(obj, kind)
+    if kind is not None:
         x = new(leaf(creation.array_from(obj, kind, copy=bool(copy))))
         if not copy:
             x.lend()
@@ -129,7 +141,7 @@ def empty(shape: Any, dtype: Any = None, *, device: Any = None) -> ndarray:
 
 def full(shape: Any, fill_value: Any, dtype: Any = None, *, device: Any = None) -> ndarray:
     """An array of one number, whose type is that of the number unless `dtype` is given."""
-    value = typed(array_like(fill_value), dtype)
+    value = asarray(fill_value, dtype)
     return _made(movement.broadcast_to(value, creation.dims((shape,), "full")).clone(), device)
 
 
@@ -207,13 +219,25 @@ def arange(
     kind = as_dtype(dtype or (int64 if whole else float64))
     if step == 0:
         raise DTypeError(f"arange: expected a step other than 0{at_user_line()}")
+    if kind is bool_ and len(range(first, last, step) if whole else ()) > 2:
+        raise DTypeError(f"arange: expected at most 2 truth values{at_user_line()}")
     if whole and kind.is_integer and (last - first) * step >= 0:
+        _check_held(kind, range(first, last, step))
         return _made(sequence.arange(first, last, step, dtype=kind), device)
     return _from(np.arange(first, last, step), kind, device)
 
 
+def _check_held(dtype: DType, numbers: range) -> None:
+    """Refuse a range whose ends an integer type does not hold."""
+    limits = np.iinfo(dtype.numpy)
+    for end in (numbers[0], numbers[-1]) if numbers else ():
+        if not limits.min <= end <= limits.max:
+            text = f"arange: expected numbers that {dtype} holds, got {end}{at_user_line()}"
+            raise DTypeError(text)
+
+
 def linspace(
-    start: Any, stop: Any, /, num: int = 50, endpoint: bool = True, dtype: Any = None, *,
+    start: Any, stop: Any, /, num: int = 50, endpoint: bool = True, *, dtype: Any = None,
     device: Any = None,
 ) -> ndarray:  # fmt: skip
     """`num` numbers equally far apart from `start` to `stop`, of which the last may be left out.

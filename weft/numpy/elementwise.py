@@ -7,9 +7,11 @@ import functools
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, Final
 
+import numpy as np
+
 from weft.eager import arithmetic, elementary, selection
 from weft.eager.family import of_floats, of_one
-from weft.ir.dtype import as_dtype
+from weft.ir.dtype import DType, as_dtype
 from weft.numpy.convert import NUMBERS, array_like, floats, operands
 from weft.ops import angle as angle_of
 from weft.ops.refusal import REFUSABLE, guarded, refuse
@@ -210,7 +212,9 @@ def round(x: Any, /, decimals: int = 0) -> ndarray:
     return found
 
 
-rint = round
+def rint(x: Any, /) -> ndarray:
+    """The nearest whole numbers; halves to the even one."""
+    return round(x)
 
 
 def nan_to_num(
@@ -326,9 +330,20 @@ def clip(
     low, high = (a_min if min is None else min), (a_max if max is None else max)
     if low is None and high is None:
         return positive(x)
-    found: Any = selection.clamp(array_like(x), *[_limit(v) for v in (low, high)])
+    x = array_like(x)
+    low, high = _limit(low, x.dtype, -1), _limit(high, x.dtype, 1)
+    if low is None and high is None:
+        return positive(x)
+    found: Any = selection.clamp(x, low, high)
     return found
 
 
-def _limit(x: Any) -> Any:
-    return x if x is None or type(x) in NUMBERS else array_like(x)
+def _limit(x: Any, dtype: DType, side: int) -> Any:
+    """A limit; `None` for a whole number on the side of all that an integer type holds."""
+    if x is None or type(x) not in NUMBERS:
+        return x if x is None else array_like(x)
+    if type(x) is int and dtype.is_integer:
+        limits = np.iinfo(dtype.numpy)
+        beyond = x < limits.min if side < 0 else x > limits.max
+        return None if beyond else x
+    return x

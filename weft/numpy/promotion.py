@@ -46,6 +46,8 @@ def promote(a: DType, b: DType) -> DType:
 class NumpyRules(Rules):
     """NumPy's rules, with float64 as what integers become."""
 
+    wraps = False
+
     def result(self, operands: Sequence[TensorType]) -> DType:
         """The common type of arrays."""
         return functools.reduce(promote, [t.dtype for t in operands])

@@ -58,7 +58,7 @@ def _counted(x: Any, dtype: Any) -> Any:
 
 
 def sum(
-    x: Any, /, axis: Any = None, dtype: Any = None, keepdims: bool = False
+    x: Any, /, axis: Any = None, dtype: Any = None, *, keepdims: bool = False
 ) -> ndarray:  # fmt: skip
     """The sum over axes (all, if none is given); integers in 64 bits.
 
@@ -68,7 +68,7 @@ def sum(
     return _reduced("sum", _counted(x, dtype), axis, keepdims)
 
 
-def prod(x: Any, /, axis: Any = None, dtype: Any = None, keepdims: bool = False) -> ndarray:
+def prod(x: Any, /, axis: Any = None, dtype: Any = None, *, keepdims: bool = False) -> ndarray:
     """The product over axes (all, if none is given); integers in 64 bits.
 
     Raises:
@@ -77,7 +77,7 @@ def prod(x: Any, /, axis: Any = None, dtype: Any = None, keepdims: bool = False)
     return _reduced("prod", _counted(x, dtype), axis, keepdims)
 
 
-def mean(x: Any, /, axis: Any = None, dtype: Any = None, keepdims: bool = False) -> ndarray:
+def mean(x: Any, /, axis: Any = None, dtype: Any = None, *, keepdims: bool = False) -> ndarray:
     """The mean over axes (all, if none is given).
 
     Raises:
@@ -150,13 +150,13 @@ def std(
     return wrap(record(REGISTRY["std"], (x.lazy,), static)[0], x)  # pyright: ignore[reportReturnType]
 
 
-def nansum(x: Any, axis: Any = None, dtype: Any = None, keepdims: bool = False) -> ndarray:
+def nansum(x: Any, axis: Any = None, dtype: Any = None, *, keepdims: bool = False) -> ndarray:
     """The sum of all that are not NaN."""
     x = typed(x, dtype)
     return sum(_without_nan(x), axis, keepdims=keepdims)
 
 
-def nanmean(x: Any, axis: Any = None, dtype: Any = None, keepdims: bool = False) -> ndarray:
+def nanmean(x: Any, axis: Any = None, dtype: Any = None, *, keepdims: bool = False) -> ndarray:
     """The mean of all that are not NaN; NaN where there is none."""
     x = floats(typed(x, dtype))
     there: Any = ~isnan(x)  # pyright: ignore[reportOperatorIssue]
@@ -171,7 +171,7 @@ def _without_nan(x: Any) -> Any:
 # Extremes
 
 
-def max(x: Any, /, axis: Any = None, keepdims: bool = False) -> ndarray:
+def max(x: Any, /, axis: Any = None, *, keepdims: bool = False) -> ndarray:
     """The largest element over axes; equal ones share the gradient.
 
     Raises:
@@ -180,7 +180,7 @@ def max(x: Any, /, axis: Any = None, keepdims: bool = False) -> ndarray:
     return _extreme("max", x, axis, keepdims)
 
 
-def min(x: Any, /, axis: Any = None, keepdims: bool = False) -> ndarray:
+def min(x: Any, /, axis: Any = None, *, keepdims: bool = False) -> ndarray:
     """The smallest element over axes; equal ones share the gradient.
 
     Raises:
@@ -223,7 +223,7 @@ def ptp(a: Any, axis: Any = None) -> ndarray:
 # Order
 
 
-def median(a: Any, axis: Any = None, keepdims: bool = False) -> ndarray:
+def median(a: Any, axis: Any = None, *, keepdims: bool = False) -> ndarray:
     """The middle of the order; the mean of the two middle ones of an even number."""
     return quantile(a, 0.5, axis, keepdims=keepdims)
 
@@ -236,7 +236,7 @@ def quantile(
     return found
 
 
-def percentile(a: Any, q: Any, axis: Any = None, keepdims: bool = False) -> ndarray:
+def percentile(a: Any, q: Any, axis: Any = None, *, keepdims: bool = False) -> ndarray:
     """`quantile`, in parts of a hundred."""
     parts = np.asarray(q) / 100
     return quantile(a, parts if parts.ndim else float(parts), axis, keepdims=keepdims)
@@ -245,17 +245,17 @@ def percentile(a: Any, q: Any, axis: Any = None, keepdims: bool = False) -> ndar
 # Truth
 
 
-def all(x: Any, /, axis: Any = None, keepdims: bool = False) -> ndarray:
+def all(x: Any, /, axis: Any = None, *, keepdims: bool = False) -> ndarray:
     """Whether none of the elements is 0."""
     return _reduced("all", typed(x, bool_), axis, keepdims)
 
 
-def any(x: Any, /, axis: Any = None, keepdims: bool = False) -> ndarray:
+def any(x: Any, /, axis: Any = None, *, keepdims: bool = False) -> ndarray:
     """Whether one of the elements is not 0."""
     return _reduced("any", typed(x, bool_), axis, keepdims)
 
 
-def count_nonzero(x: Any, /, axis: Any = None, keepdims: bool = False) -> ndarray:
+def count_nonzero(x: Any, /, axis: Any = None, *, keepdims: bool = False) -> ndarray:
     """How many elements are not 0."""
     return _reduced("sum", typed(typed(x, bool_), int64), axis, keepdims)
 

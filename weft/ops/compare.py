@@ -10,7 +10,17 @@ import numpy as np
 from weft.errors import DTypeError
 from weft.ir import dtype as types
 from weft.ir.dtype import DType
-from weft.ops.base import NO_GRADIENT, Array, Case, Elementwise, Op, constant_of, defop
+from weft.ir.node import Value
+from weft.ops.base import (
+    NO_GRADIENT,
+    Array,
+    Case,
+    Elementwise,
+    Op,
+    catalogue,
+    constant_of,
+    defop,
+)
 from weft.ops.fact import CHEAP, PLAIN, Cost, Facts
 from weft.ops.numeric import (
     FLOATS,
@@ -117,3 +127,14 @@ select = defop(
     fast=_fast_select,
     facts=Facts(cost=Cost.CHEAP, fresh=True),
 )
+
+
+def whole_comparison(x: Value, y: Value, *, name: str) -> Value:
+    """The comparison `name` of signed whole numbers with unsigned ones, exact in all 64 bits."""
+    first = x.dtype.kind == "i"  # the signed ones
+    signed = catalogue.cast(x if first else y, dtype=types.int64)
+    wide = [catalogue.cast(v, dtype=types.uint64) for v in (x, y)]
+    holds = name.startswith("less" if first else "greater") or name == "not_equal"
+    below = constant_of(holds, types.bool_)  # where the signed number is below 0
+    negative = less(signed, constant_of(0, types.int64))
+    return select(negative, below, getattr(catalogue, name)(*wide))

@@ -13,8 +13,9 @@ from typing import Any, Final
 import numpy as np
 
 from weft.eager.api import Tensor
-from weft.eager.call import Recorded, leaf, looks_up, number, wrap
+from weft.eager.call import Recorded, leaf, looks_up, wrap
 from weft.eager.lazy import Lazy, Record, begun, entry, next_serial, trace
+from weft.eager.scalar import number
 from weft.eager.settling import rows_of
 from weft.ir.dtype import float32, int32
 from weft.ir.node import Value

@@ -14,9 +14,10 @@ from typing import Any, ClassVar, Final, NamedTuple
 
 from weft.eager import storage
 from weft.eager.api import Tensor, enable_grad
-from weft.eager.call import Recorded, leaf, number, wrap
+from weft.eager.call import Recorded, leaf, wrap
 from weft.eager.hook import RemovableHandle
 from weft.eager.lazy import Lazy, Record, trace
+from weft.eager.scalar import number
 from weft.errors import DTypeError, OptimizerError
 from weft.interrupt import Uninterrupted
 from weft.ir.dtype import DType, float32

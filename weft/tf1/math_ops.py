@@ -7,6 +7,8 @@ from typing import Any
 
 from weft import ops
 from weft.errors import GraphError, ShapeError
+from weft.ops.base import op_of
+from weft.ops.state import CONSTANT
 from weft.tf1 import dtypes
 from weft.tf1.convert import (
     binary,
@@ -138,7 +140,7 @@ def pow(x: Any, y: Any, name: str | None = None) -> Tensor:
 
 
 def _power(x: Any, y: Any) -> Any:
-    if y.node.op == "constant" or not x.dtype.is_floating:
+    if op_of(y.node) is CONSTANT or not x.dtype.is_floating:
         return ops.power(x, y)
     return ops.power(x, ops.select(ops.less(x, 0), ops.stop_gradient(y), y))
 

@@ -7,7 +7,8 @@ from typing import Any
 import numpy as np
 
 from weft.eager.argument import dims_of
-from weft.eager.call import recorded
+from weft.eager.call import lazy_of, recorded
+from weft.eager.scalar import element
 from weft.errors import ShapeError
 from weft.ir.node import Value
 from weft.ir.shape import known, show
@@ -84,6 +85,8 @@ def pad(input: Any, pad: Any, mode: str = "constant", value: float | None = None
                 f"{at_user_line()}"
             )
     _check(shape, pads, mode)
+    if value:
+        element(value, lazy_of(input).type.dtype)  # refuses what the type does not hold
     return _pad(input, pads=pads, mode=mode, value=0 if value is None else value)
 
 
