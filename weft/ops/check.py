@@ -27,7 +27,7 @@ def _dtype(x: DType, wrong: DType, **_: Any) -> DType:
 
 
 def _shape(x: Shape, wrong: Shape, *, text: str) -> Shape:
-    if wrong != ():
+    if wrong not in (None, ()):
         raise ShapeError(f"wrong: expected a scalar, got shape {show(wrong)}")
     return x
 
@@ -68,6 +68,7 @@ check = defop(
     lower=Opaque("check", fault=_fault),
     cases=_cases,
     facts=Facts(autocast=Autocast.KEPT, linear=True),
+    partial=True,
 )
 """`x`, if `wrong` is 0; else an error when the graph runs: `text`, and that so many are wrong."""
 

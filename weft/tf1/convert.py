@@ -169,7 +169,7 @@ def as_array(value: Any, dtype: DType | None) -> Array:
     if isinstance(value, Dimension):
         value = value.value
     plain = not isinstance(value, np.ndarray | np.generic)
-    array = _numeric(value)
+    array = _numeric(value, dtype)
     if dtype is None:
         return _narrowed(array) if plain and _is_python(value) else _supported(array, value)
     if plain:
@@ -178,13 +178,15 @@ def as_array(value: Any, dtype: DType | None) -> Array:
         return np.asarray(array, order="C").astype(dtype.ir.numpy, copy=False)
 
 
-def _numeric(value: Any) -> Array:
+def _numeric(value: Any, dtype: DType | None) -> Array:
     if value is None:
         raise fail(ShapeError, "constant: expected a value, got None")
     if isinstance(value, list | tuple):
         value = [v.value if isinstance(v, Dimension) else v for v in value]
     try:
         array = np.asarray(value)
+        if array.dtype.kind in "fO" and _has_wide(value):
+            array = _whole(value, dtype)
     except ValueError:
         raise fail(
             ShapeError, f"constant: expected lists of equal lengths, got {value!r}"
@@ -194,6 +196,24 @@ def _numeric(value: Any) -> Array:
     if array.dtype.kind not in "biufV" or (array.dtype.kind == "V" and array.dtype.fields):
         raise fail(DTypeError, f"constant: expected numbers, got {value!r}")
     return array
+
+
+def _has_wide(value: Any) -> bool:
+    """Whether it is, or has in it, a Python integer beyond int64, which NumPy makes floating."""
+    if isinstance(value, list | tuple):
+        return any(map(_has_wide, value))
+    return type(value) is int and not -(2**63) <= value < 2**63
+
+
+def _whole(value: Any, dtype: DType | None) -> Array:
+    """Integers beyond int64 as an array of the type that is given.
+
+    Raises:
+        DTypeError: there is none, or it does not hold them.
+    """
+    if dtype is None:
+        raise fail(DTypeError, f"constant: expected a dtype for {value!r}, which int64 cannot hold")
+    return np.asarray(value, dtype.ir.numpy)
 
 
 def _supported(array: Array, value: Any) -> Array:

@@ -10,6 +10,7 @@ from weft.ir.node import Value
 from weft.tf1 import dtypes, math_ops, reduction_ops
 from weft.tf1.convert import convert_to_tensor, require_kind, static_value
 from weft.tf1.graph import fail, get_default_graph, name_scope
+from weft.tf1.shaping import dimension
 from weft.tf1.tensor import Tensor
 
 
@@ -69,16 +70,24 @@ class TopKV2(NamedTuple):
 
 
 def in_top_k(predictions: Any, targets: Any, k: int, name: str | None = None) -> Tensor:
-    """Whether each row's class number in `targets` is among its k greatest predictions."""
+    """Whether each row's class number in `targets` is among its k greatest predictions.
+
+    It is not where it is no class.
+    """
     with name_scope(name, "in_top_k", [predictions, targets]):
         scores = convert_to_tensor(predictions, dtypes.float32)
         where = convert_to_tensor(targets)
 
         def build(x: Value, t: Value) -> Value:
-            chosen = ops.gather(x, t, axis=-1, batch_dims=1)
+            classes = dimension(x, -1)
+            if isinstance(classes, Value):
+                classes = ops.cast(classes, dtype=t.dtype)
+            inside = ops.logical_and(ops.greater_equal(t, 0), ops.less(t, classes))
+            chosen = ops.gather(x, ops.select(inside, t, 0), axis=-1, batch_dims=1)
             above = ops.greater(x, ops.expand_dims(chosen, axis=-1))
             better = ops.sum(ops.cast(above, dtype=dtypes.int32.ir), axes=(-1,))
-            return ops.logical_and(ops.less(better, k), ops.isfinite(chosen))
+            known = ops.logical_and(inside, ops.isfinite(chosen))
+            return ops.logical_and(ops.less(better, k), known)
 
         graph = get_default_graph()
         return graph.emit("InTopKV2", [scores, where], build, name="InTopKV2").outputs[0]

@@ -23,7 +23,7 @@ from weft.tf1.tensor import Tensor
 def unsorted_segment_sum(
     data: Any, segment_ids: Any, num_segments: Any, name: str | None = None
 ) -> Tensor:
-    """Row i is the sum of the rows of `data` whose id is i."""
+    """Row i is the sum of the rows of `data` whose id is i; rows of negative ids do not count."""
     with name_scope(name, "UnsortedSegmentSum", [data, segment_ids]) as scope:
         rows = convert_to_tensor(data, name="data")
         ids = convert_to_tensor(segment_ids, name="segment_ids")
@@ -36,7 +36,11 @@ def unsorted_segment_sum(
                 x = ops.reshape(x, shape=[-1, *tail])
                 i = ops.reshape(i, shape=(-1,))
             tail = [dimension(x, a) for a in builtins.range(1, x.rank or 1)]
-            return ops.scatter_add(ops.full([target, *tail], 0, x.dtype), i, x)
+            counts = ops.greater_equal(i, 0)
+            beside = ops.reshape(counts, shape=[-1, *(1,) * len(tail)])
+            rows = ops.select(beside, x, 0)
+            i = ops.select(counts, i, 0)
+            return ops.scatter_add(ops.full([target, *tail], 0, x.dtype), i, rows)
 
         graph = get_default_graph()
         return graph.emit("UnsortedSegmentSum", [rows, ids, count], build, name=scope).outputs[0]
@@ -61,10 +65,14 @@ def segment_sum(data: Any, segment_ids: Any, name: str | None = None) -> Tensor:
 
 
 def invert_permutation(x: Any, name: str | None = None) -> Tensor:
-    """The permutation that undoes `x`."""
+    """The permutation that undoes `x`, which holds every number from 0 to below its length."""
 
     def build(p: Value) -> Value:
-        return ops.cast(ops.argsort(p, axis=0), dtype=p.dtype)
+        order, places = ops.sort.all(p, axis=0)
+        counted = ops.cumsum(ops.ones_like(p), axis=0, exclusive=True)
+        wrong = ops.sum(ops.cast(ops.not_equal(order, counted), dtype=dtypes.int32.ir))
+        text = "invert_permutation: expected every number from 0 to below the length"
+        return ops.check(ops.cast(places, dtype=p.dtype), wrong, text=text)
 
     return unary("InvertPermutation", build, x, name)
 
@@ -124,7 +132,17 @@ def confusion_matrix(
         if weights is not None:
             rows = rows * expand_dims(convert_to_tensor(weights, kind), -1)
         pairs = expand_dims(rows, -1) * expand_dims(columns, 1)
-        return unary("Sum", lambda x: ops.sum(x, axes=(0,)), pairs, None)
+        classes = [convert_to_tensor(x) for x in (labels, predictions)]
+
+        def build(x: Value, *given: Value) -> Value:
+            total = ops.sum(x, axes=(0,))
+            for what, numbers in zip(("labels", "predictions"), given, strict=True):
+                text = f"confusion_matrix: expected {what} from 0 to {num_classes - 1}"
+                wrong = ops.count_outside(numbers, 0, num_classes - 1)
+                total = ops.check(total, wrong, text=text)
+            return total
+
+        return get_default_graph().emit("Sum", [pairs, *classes], build, name="Sum").outputs[0]
 
 
 # Images
