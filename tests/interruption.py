@@ -44,6 +44,32 @@ class _Interruption:
             signal.raise_signal(signal.SIGINT)
 
 
+def interrupted_at(number: int, deed: Callable[[], object]) -> str:
+    """Interrupt a run of `deed` at one point; where that is, "" if there are fewer."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    interruption = _Interruption(number)
+    try:
+        sys.settrace(interruption.trace)
+        deed()
+    except KeyboardInterrupt:
+        pass
+    finally:
+        sys.settrace(None)
+        signal.signal(signal.SIGINT, before)
+    return interruption.where
+
+
+def points_of(deed: Callable[[], object]) -> int:
+    """How many points there are at which a run of `deed` can be interrupted."""
+    interruption = _Interruption(sys.maxsize)
+    sys.settrace(interruption.trace)
+    try:
+        deed()
+    finally:
+        sys.settrace(None)
+    return sys.maxsize - interruption.left
+
+
 def interrupted_everywhere(
     deed: Callable[[], object], check: Callable[[], object], stride: int = 1
 ) -> int:
@@ -56,25 +82,15 @@ def interrupted_everywhere(
     """
     gc.collect()
     gc.disable()
-    before = signal.signal(signal.SIGINT, signal.default_int_handler)
     number, runs = 0, 0
     try:
-        while True:
-            interruption = _Interruption(number)
-            try:
-                sys.settrace(interruption.trace)
-                deed()
-            except KeyboardInterrupt:
-                runs += 1
-            finally:
-                sys.settrace(None)
-            if not interruption.where:
-                return runs
+        while where := interrupted_at(number, deed):
+            runs += 1
             try:
                 check()
             except Exception as error:
-                raise AssertionError(f"Ctrl-C at {interruption.where}: {error!r}") from error
+                raise AssertionError(f"Ctrl-C at {where}: {error!r}") from error
             number += stride
+        return runs
     finally:
-        signal.signal(signal.SIGINT, before)
         gc.enable()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from interruption import interrupted_everywhere
+from interruption import interrupted_at, interrupted_everywhere, points_of
 
 import weft as wf
 from weft import config, nn
@@ -89,6 +89,107 @@ def test_an_optimisers_step_changes_parameters_state_and_counts_or_nothing():
         put(before)
 
     assert interrupted_everywhere(update, check, stride=29) > 10
+
+
+STEPS = 4
+
+
+class Loop:
+    """A training loop with running statistics, from its begin."""
+
+    def __init__(self):
+        wf.manual_seed(0)
+        rng = np.random.default_rng(0)
+        self.model = nn.Sequential(
+            nn.Linear(4, 3, bias=False), nn.BatchNorm1d(3), nn.ReLU(), nn.Linear(3, 2)
+        )
+        self.optimizer = wf.optim.SGD(self.model.parameters(), lr=0.1, momentum=0.9)
+        self.batches = [wf.tensor(rng.standard_normal((5, 4))) for _ in range(STEPS)]
+        self.model.double()
+
+    def run(self, each=lambda: None) -> None:
+        for x in self.batches:
+            self.optimizer.zero_grad()
+            loss = self.model(x).square().mean()
+            loss.backward()
+            self.optimizer.step()
+            loss.item()
+            each()
+
+    def trained(self):
+        """The number of steps, and what they change."""
+        state = [self.optimizer.state[p] for p in self.model.parameters()]
+        steps = {int(s["step"]) for s in state if s}
+        assert len(steps) < 2 and (not steps or all(state))
+        values = [p.tolist() for p in self.model.parameters()]
+        return max(steps, default=0), values + [s["momentum_buffer"].tolist() for s in state if s]
+
+    def seen(self):
+        """The number of batches, and what they change."""
+        mean, var, count = self.model[1].buffers()
+        return int(count), [mean.tolist(), var.tolist()]
+
+
+def test_statistics_belong_to_the_step_that_is_done_or_begun():
+    loop = Loop()
+    trained, seen = dict([loop.trained()]), dict([loop.seen()])
+
+    def note() -> None:
+        trained.update([loop.trained()])
+        seen.update([loop.seen()])
+
+    loop.run(note)
+    count = points_of(Loop().run)
+    for number in np.random.default_rng(1).integers(0, count, 40):
+        loop = Loop()
+        where = interrupted_at(int(number), loop.run)
+        (steps, values), (batches, statistics) = loop.trained(), loop.seen()
+        assert batches in (steps, steps + 1), where  # as in PyTorch: forward is behind, or not
+        for found, wanted in zip(values, trained[steps], strict=True):
+            np.testing.assert_allclose(found, wanted, 1e-6, 1e-9, err_msg=where)
+        for found, wanted in zip(statistics, seen[batches], strict=True):
+            np.testing.assert_allclose(found, wanted, 1e-6, 1e-9, err_msg=where)
+        assert wf.is_grad_enabled(), where
+
+
+def test_running_statistics_change_together():
+    norm, x = nn.BatchNorm1d(3), wf.randn(5, 3)
+    norm(x)
+
+    def now():
+        mean, var, count = norm.buffers()
+        return int(count), [mean.tolist(), var.tolist()]
+
+    values = {k: v.clone() for k, v in norm.state_dict().items()}
+    norm(x)
+    after = now()
+    norm.load_state_dict(values)
+    start = now()
+
+    def whole() -> None:
+        count, found = now()
+        np.testing.assert_allclose(found, after[1] if count == after[0] else start[1], 1e-5)
+        assert count in (start[0], after[0])
+        norm.load_state_dict(values)
+
+    assert interrupted_everywhere(lambda: norm(x), whole, stride=2) > 50
+
+
+def test_a_backward_pass_does_not_leave_gradients_off():
+    w = wf.ones(3, requires_grad=True)
+
+    def check() -> None:
+        on = wf.is_grad_enabled()
+        wf.set_grad_enabled(True)
+        w.grad = None
+        assert on
+
+    def run() -> None:
+        (w * 2.0).sum().backward()
+        wf.autograd.grad((w * 2.0).sum(), [w])
+
+    run()  # modules are imported
+    assert interrupted_everywhere(run, check, stride=5) > 20
 
 
 def test_the_first_step_of_an_optimiser_begins_again():

@@ -15,8 +15,8 @@ from weft.eager.custom import Custom
 from weft.eager.handle import Handle
 from weft.eager.hook import Afterwards, backward_pass
 from weft.eager.lazy import Lazy, trace
-from weft.eager.mode import Setting
 from weft.eager.reach import depended_on
+from weft.eager.snapshot import settle_late
 from weft.eager.turning import turned
 from weft.eager.walk import Given, History, Starts, add_to, history, seen, walk
 from weft.errors import ArgumentError, GradientError, ShapeError
@@ -46,18 +46,24 @@ def backward(
     ys = [tensors] if isinstance(tensors, Handle) else list(tensors)
     if inputs is not None and not isinstance(inputs, Handle) and not inputs:
         raise GradientError(f"backward: expected inputs, got none{at_user_line()}")
-    with backward_pass(), Setting("grad_mode", create_graph):
-        starts = _starts(ys, grad_tensors)
-        past = _past(starts)
-        if inputs is None:
-            targets = [x for x in past.values if x.leaf is not None]
-        else:
-            targets = [x.lazy for x in ([inputs] if isinstance(inputs, Handle) else inputs)]
-        found = walk(starts, targets, past, begins=inputs is not None)
-        _inspect(found)
-        _accumulate_all(targets, found)
+    now, before = trace.now, trace.now.grad_mode
+    try:  # no `with`: Ctrl-C at the begin of its end would leave the mode as it is
+        now.grad_mode = create_graph
+        with backward_pass():
+            starts = _starts(ys, grad_tensors)
+            past = _past(starts)
+            if inputs is None:
+                targets = [x for x in past.values if x.leaf is not None]
+            else:
+                targets = [x.lazy for x in ([inputs] if isinstance(inputs, Handle) else inputs)]
+            found = walk(starts, targets, past, begins=inputs is not None)
+            _inspect(found)
+            _accumulate_all(targets, found)
+    finally:
+        now.grad_mode = before
     if not (create_graph if retain_graph is None else retain_graph):
         _free(past if inputs is None else past.towards(targets))
+    settle_late(past.records)
     trace.now.end_backward()
 
 
@@ -82,18 +88,23 @@ def grad(
             f"{at_user_line()}"
         )
     allow_unused = allow_unused or materialize_grads
-    with backward_pass(), Setting("grad_mode", create_graph):
-        starts = _starts(ys, grad_outputs)
-        past = _past(starts)
-        for i, x in enumerate(targets):
-            if not (x in past.values or allow_unused):
-                raise _unused(i)
-        found = walk(starts, targets, past)
-        _inspect(found)
-        found = [
-            None if g is None else turned(seen(x, g) if x.leaf else g)
-            for x, g in zip(targets, found, strict=True)
-        ]
+    now, before = trace.now, trace.now.grad_mode
+    try:  # as in `backward`
+        now.grad_mode = create_graph
+        with backward_pass():
+            starts = _starts(ys, grad_outputs)
+            past = _past(starts)
+            for i, x in enumerate(targets):
+                if not (x in past.values or allow_unused):
+                    raise _unused(i)
+            found = walk(starts, targets, past)
+            _inspect(found)
+            found = [
+                None if g is None else turned(seen(x, g) if x.leaf else g)
+                for x, g in zip(targets, found, strict=True)
+            ]
+    finally:
+        now.grad_mode = before
     for i, g in enumerate(found):
         if g is None and not allow_unused:
             raise _unused(i)
@@ -105,6 +116,7 @@ def grad(
             zeros_like(x, requires_grad=create_graph) if g is None else g
             for g, x in zip(grads, xs, strict=True)
         ]
+    settle_late(past.records)
     return tuple(grads)
 
 

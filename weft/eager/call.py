@@ -14,6 +14,8 @@ from weft.eager.handle import Handle, handle_of
 from weft.eager.lazy import Array, Lazy, array_of, known, trace
 from weft.eager.plan import Plan, function_plan, further_plans, intern, op_plan
 from weft.eager.scalar import Numbers, element, number, numbers_of
+from weft.eager.snapshot import loan_of
+from weft.eager.storage import lend
 from weft.errors import DTypeError, ShapeError, nameless
 from weft.ir.dtype import DType, as_dtype, bool_, float16, float32, float64, uint8
 from weft.ir.node import TensorType
@@ -49,6 +51,14 @@ def leaf(array: Array) -> Lazy:
     return known(array, intern(as_dtype(array.dtype), array.shape))
 
 
+def borrowed(array: Array) -> Lazy:
+    """An array of others, who may write to it; it is not copied."""
+    found = leaf(array)
+    lend(array)
+    found.loan = loan_of(array)
+    return found
+
+
 def lazy_of(x: Any, dtype: DType | None = None, rules: promotion.Rules = promotion.TORCH) -> Lazy:
     """The value behind a tensor, an array, nested lists of numbers, or a number.
 
@@ -60,7 +70,9 @@ def lazy_of(x: Any, dtype: DType | None = None, rules: promotion.Rules = promoti
         return x.lazy
     if isinstance(x, Lazy):
         return x
-    if isinstance(x, np.ndarray | np.generic):
+    if isinstance(x, np.ndarray):
+        return borrowed(np.asarray(x))
+    if isinstance(x, np.generic):
         return leaf(np.asarray(x))
     if isinstance(x, bool | int | float | complex):
         return number(x, rules.number(x, bool_), rules) if dtype is None else element(x, dtype)

@@ -76,8 +76,9 @@ def as_tensor(data: Any, dtype: Any = None, device: Any = None) -> Tensor:
 def from_numpy(array: Array) -> Tensor:
     """A tensor that shares the memory of an array.
 
-    Changes of the tensor appear in the array once they are computed. The array must not be changed
-    while results that follow from it wait to be computed.
+    In-place changes of the tensor appear in the array at once. What is computed from the tensor has
+    the elements that the array has when the line runs, even if it is filled again before anybody
+    looks.
 
     Raises:
         DTypeError: no array, elements that are no numbers, or another machine's byte order.

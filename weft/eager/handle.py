@@ -13,10 +13,12 @@ import numpy as np
 
 from weft.eager.lazy import Array, Lazy, array_of, changes, inferring, known, trace
 from weft.eager.promotion import TORCH, Rules
-from weft.eager.storage import lend
+from weft.eager.snapshot import is_open, loan_of, note_late, recorded_copy, settle_readers
+from weft.eager.storage import lease, lend
 from weft.eager.straight import with_history
 from weft.eager.view import Lens, Lost, View
 from weft.errors import WeftError
+from weft.interrupt import Uninterrupted
 from weft.ir.dtype import float64
 from weft.ir.node import TensorType
 
@@ -73,7 +75,7 @@ class Handle:
     def lazy(self) -> Lazy:
         """The value now."""
         view = self.window
-        if view is not None and (view.is_stale() or (view.is_open() and not self.shown.tracked)):
+        if view is not None and (view.is_stale() or view.is_open(self.shown)):
             lazy, old = view.take(), self.shown
             if old.tracked and old.leaf is None and view.lens.detached:
                 lazy = with_history(lazy, old)  # of what was written to it: not that of its base
@@ -121,16 +123,24 @@ class Handle:
         if view is not None and view.lens.detached:
             return view.base.memory
         array = self.array
-        self.lend()
-        return array
+        if self.shown.loan is None:
+            settle_readers(array)
+        found = lease(array)
+        self._note_lent()
+        return found
 
     def lend(self) -> None:
-        """Say that others may see the memory, and write to it without saying so."""
+        """Say that the memory came from others, who may write to it without saying so."""
+        if self.shown.array is not None:
+            lend(self.shown.array)
+        self._note_lent()
+
+    def _note_lent(self) -> None:
         if getattr(self, "lasting", False):
             changes.mark = object()
         self.lent = True
         if self.shown.array is not None:
-            lend(self.shown.array)
+            self.shown.loan = loan_of(self.shown.array)
 
     @property
     def at_hand(self) -> bool:
@@ -194,6 +204,11 @@ class Handle:
         The value is computed into the same memory where type and shape are the same. A leaf that
         needs a gradient stays one.
         """
+        self.replace_soon(lazy)
+        trace.now.keep_up()
+
+    def replace_soon(self, lazy: Lazy) -> None:
+        """`replace`; memory that others see is written to when `State.keep_up` is called."""
         view = self.window
         if view is not None:
             if self.shown.tracked and not lazy.tracked and self.shown.leaf is None:
@@ -205,6 +220,8 @@ class Handle:
             self._show_of_leaf(lazy)
             return
         old = self.shown
+        if lazy.array is not None and old.type is lazy.type and is_open(old):
+            lazy = recorded_copy(lazy)
         if old.tracked and not lazy.tracked and old.leaf is None:
             lazy = with_history(lazy, old)
         self._note(lazy)
@@ -248,21 +265,34 @@ class Handle:
         is_read = lazy.tracked and lazy.leaf is None
         # So may a tangent that nobody has asked for yet.
         is_read = is_read or bool(trace.now.duals and not getattr(self, "lent", False))
-        if old.type is lazy.type and lazy.array is None and not is_read:
+        if old.type is lazy.type and lazy.array is None and (not is_read or is_open(old)):
             lazy.home = old if old.array is not None else old.home
         old.home = None
+        if lazy.home is not None and is_open(lazy.home):  # nothing recorded reads that memory
+            trace.now.due = True
+            if is_read:
+                note_late()
         self._version += 1
 
     @staticmethod
     def replace_all(tensors: Sequence[Handle], lazies: Sequence[Lazy]) -> None:
-        """`replace` of many tensors by the results of one recorded call."""
+        """`replace` of many tensors by the results of one recorded call: of all or, with Ctrl-C, of
+        none.
+        """
+        with Uninterrupted():
+            Handle.replace_all_soon(tensors, lazies)
+        trace.now.keep_up()
+
+    @staticmethod
+    def replace_all_soon(tensors: Sequence[Handle], lazies: Sequence[Lazy]) -> None:
+        """`replace_soon` of many tensors by the results of one recorded call."""
         now = trace.now
         back: list[tuple[weakref.ref[Handle], Lazy, Lazy]] = []
         now.on_failure(lazies[0], partial(_take_all_back, back))
         for tensor, lazy in zip(tensors, lazies, strict=True):
             old = tensor.shown
             if now.depth or tensor.window is not None or (old.tracked and old.leaf is None):
-                tensor.replace(lazy)
+                tensor.replace_soon(lazy)
             else:
                 back.append((weakref.ref(tensor), old, lazy))
                 tensor._succeed(old, lazy)

@@ -81,6 +81,7 @@ def put(x: Handle, key: Any, value: Any) -> None:
         if _is_own_view(x, entries, value) or _put_at_once(x, entries, value):
             return
         View(x, lens_of(x.lazy, entries)).put(_update(x, value))
+        trace.now.keep_up()
         return
     if len(entries) == 1 and _is_mask(entries[0]) and np.ndim(_plain(value)) == 0:
         mask = lazy_of(entries[0])

@@ -108,13 +108,22 @@ def entry(
     return record
 
 
+class Loan:
+    """Says that others may write to an array, and knows the last copy that was read instead."""
+
+    __slots__ = ("__weakref__", "last")
+
+    def __init__(self) -> None:
+        self.last: ref[Lazy] | None = None
+
+
 class Lazy:
     """A value: its type, its array once it is computed, and the record that computes it."""
 
     # Set by `begun`, for the same reason.
     __slots__ = (
-        "__weakref__", "array", "home", "hooks", "index", "leaf", "owner", "record", "tracked",
-        "type",
+        "__weakref__", "array", "home", "hooks", "index", "leaf", "loan", "owner", "record",
+        "tracked", "type",
     )  # fmt: skip
     type: TensorType
     record: Record | None
@@ -125,6 +134,7 @@ class Lazy:
     leaf: Callable[[], Any] | None  # the tensor whose gradient accumulates
     hooks: dict[int, Any] | None  # see its gradient: `weft.eager.hook`
     home: Lazy | None  # the value whose memory it takes over
+    loan: Loan | None  # where others may write to its array: see `weft.eager.snapshot`
 
     @property
     def is_live(self) -> bool:
@@ -147,6 +157,7 @@ def begun(
     lazy.index = index
     lazy.tracked = tracked
     lazy.array = lazy.owner = lazy.leaf = lazy.hooks = lazy.home = None
+    lazy.loan = None
     return lazy
 
 
@@ -241,7 +252,7 @@ class State:
 
     __slots__ = (
         "anomaly", "autocast", "backward_passes", "called", "changed", "changes", "depth", "duals",
-        "grad_mode", "inference", "inspect", "limit", "maps", "outer", "pending",
+        "due", "grad_mode", "inference", "inspect", "limit", "maps", "outer", "pending", "prompt",
     )  # fmt: skip
 
     def __init__(self) -> None:
@@ -249,6 +260,8 @@ class State:
         self.changes: list[Change] = []  # what follows from them, in order
         self.backward_passes = 0  # since something was computed
         self.limit = MOST_PENDING  # how many records may wait; 0 after an optimiser's step
+        self.due = False  # whether memory that others see is to be written to
+        self.prompt = False  # whether what is recorded is computed before anybody else goes on
         self.grad_mode = True
         self.inference = False  # whether tensors are made that no gradient ever needs
         self.autocast: Any = None  # the element type of mixed precision
@@ -271,6 +284,7 @@ class State:
         self.pending, self.changes = [], []
         self.limit = MOST_PENDING
         self.backward_passes = 0
+        self.due = False
         return found
 
     def on_failure(self, value: Lazy, take_back: Callable[[], None]) -> None:
@@ -292,6 +306,11 @@ class State:
         if self.backward_passes >= MOST_BACKWARD and not self.depth:
             self.limit = 0
 
+    def keep_up(self) -> None:
+        """Compute what is pending, if others are to see that memory has changed."""
+        if self.due and not self.depth:
+            flush()
+
     def make_room(self) -> None:
         """Compute what is pending, if the next record would."""
         if len(self.pending) >= self.limit:
@@ -299,9 +318,17 @@ class State:
 
     def record(self, plan: Plan, inputs: tuple[Lazy, ...]) -> tuple[Lazy, ...]:
         """Record one call; its results."""
-        frame = sys._getframe(1)  # pyright: ignore[reportPrivateUsage]
+        return self.record_at(plan, inputs, sys._getframe(1))  # pyright: ignore[reportPrivateUsage]
+
+    def record_at(
+        self, plan: Plan, inputs: tuple[Lazy, ...], frame: FrameType | None
+    ) -> tuple[Lazy, ...]:
+        """Record one call, made in `frame`; its results."""
         if plan.single:
             return (self.record_one(plan, inputs, frame),)
+        for x in inputs:
+            if x.loan is not None and not (self.depth or plan.follows):
+                return _reader[0](plan, inputs, frame)
         self.make_room()
         record = entry(plan, inputs, next(_serials), frame)
         tracked = 0
@@ -321,6 +348,9 @@ class State:
 
         Most of what there is to do for an operation is done here: hence no further calls.
         """
+        for x in inputs:
+            if x.loan is not None and not (self.depth or plan.follows):
+                return _reader[0](plan, inputs, frame)[0]
         if len(self.pending) >= self.limit:
             flush()
         record, found = Record(), Lazy()
@@ -341,6 +371,7 @@ class State:
         found.index = 0
         found.tracked = False
         found.array = found.owner = found.leaf = found.hooks = found.home = None
+        found.loan = None
         if plan.continuous and self.grad_mode:
             for lazy in inputs:
                 if lazy.tracked:
@@ -364,6 +395,14 @@ trace: Final = Trace()
 def next_serial() -> int:
     """A number larger than that of every record so far."""
     return next(_serials)
+
+
+_reader: list[Callable[[Any, tuple[Lazy, ...], FrameType | None], tuple[Lazy, ...]]] = []
+
+
+def set_reader(read: Callable[[Any, tuple[Lazy, ...], FrameType | None], tuple[Lazy, ...]]) -> None:
+    """Called once, by the module that records calls which read memory that others may write to."""
+    _reader[:] = [read]
 
 
 _runner: list[tuple[Callable[[Lazy | None], None], Callable[[Sequence[Lazy]], None]]] = []
@@ -423,7 +462,7 @@ def detached(base: Lazy) -> Lazy | None:
     if base.array is None:
         return None
     alias = begun(Alias(), base.type)
-    alias.base, alias.array = base, base.array
+    alias.base, alias.array, alias.loan = base, base.array, base.loan
     return alias
 
 

@@ -11,8 +11,9 @@ import numpy as np
 from weft import ops
 from weft.eager.call import lazy_of, leaf, wrap
 from weft.eager.handle import Handle
-from weft.eager.lazy import Lazy, detached, trace
+from weft.eager.lazy import Lazy, Loan, detached, trace
 from weft.eager.plan import function_plan, op_plan
+from weft.eager.snapshot import is_open
 from weft.eager.view import Array, Lens, RepeatedError, View
 from weft.ir.node import Value
 from weft.ir.shape import known
@@ -100,6 +101,22 @@ def _placed(x: Value, places: Value, part: Value) -> Value:
     return catalogue.reshape(changed, shape=concrete(x))
 
 
+def part_of(base: Lazy, lens: Lens) -> Lazy | None:
+    """What a lens shows of memory that others may write to: that part of it, not yet read.
+
+    `None` where the base is no such memory, gradients flow, or the part is more than the whole.
+    """
+    if base.loan is None or base.tracked or trace.now.depth or not is_open(base):
+        return None
+    assert base.array is not None
+    part = lens.lay(base.array)
+    if part.size > base.array.size or not np.may_share_memory(part, base.array):
+        return None
+    found = leaf(part)
+    found.loan = Loan()
+    return found
+
+
 def put_at(base: Lazy, places: Array, part: Lazy) -> Lazy:
     """`base` with the elements of `part` at `places`, counted in row-major order."""
     return apply(_placed, (base, leaf(places), part))
@@ -118,7 +135,9 @@ class Shaped:
 
     def take(self, base: Lazy) -> Lazy:
         """See `Lens`."""
-        return trace.now.record(op_plan(RESHAPE, (base.type,), {"shape": self.shape}), (base,))[0]
+        shape = {"shape": self.shape}
+        there = part_of(base, self)
+        return there or trace.now.record(op_plan(RESHAPE, (base.type,), shape), (base,))[0]
 
     def put(self, base: Lazy, part: Lazy) -> Lazy:
         """See `Lens`."""
@@ -139,7 +158,9 @@ class Permuted:
 
     def take(self, base: Lazy) -> Lazy:
         """See `Lens`."""
-        return trace.now.record(op_plan(TRANSPOSE, (base.type,), {"perm": self.perm}), (base,))[0]
+        perm = {"perm": self.perm}
+        there = part_of(base, self)
+        return there or trace.now.record(op_plan(TRANSPOSE, (base.type,), perm), (base,))[0]
 
     def put(self, base: Lazy, part: Lazy) -> Lazy:
         """See `Lens`."""
@@ -258,7 +279,7 @@ class Cut:
 
     def take(self, base: Lazy) -> Lazy:
         """See `Lens`."""
-        return apply(cut, (base,), **self._static())
+        return part_of(base, self) or apply(cut, (base,), **self._static())
 
     def put(self, base: Lazy, part: Lazy) -> Lazy:
         """See `Lens`."""
@@ -297,7 +318,7 @@ class Row:
 
     def take(self, base: Lazy) -> Lazy:
         """See `Lens`."""
-        return apply(_row, (base, self._start(base)))
+        return part_of(base, self) or apply(_row, (base, self._start(base)))
 
     def put(self, base: Lazy, part: Lazy) -> Lazy:
         """See `Lens`."""
@@ -332,7 +353,7 @@ class Diagonal:
 
     def take(self, base: Lazy) -> Lazy:
         """See `Lens`."""
-        return apply(_diagonal, (base,), **asdict(self))
+        return part_of(base, self) or apply(_diagonal, (base,), **asdict(self))
 
     def put(self, base: Lazy, part: Lazy) -> Lazy:
         """See `Lens`."""

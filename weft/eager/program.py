@@ -231,7 +231,7 @@ class Prepared:
         fresh = self.watch is not None and self.watch.is_fresh(structure.leaves, still)
         moved, departure = None, None
         if known is None:
-            departure, leaves = self.ahead.plan(wanted, structure.leaves, leaves)
+            departure = self.ahead.departure(wanted, structure.leaves, leaves)
         elif still:
             moved = known.arguments
         executable.launch(leaves, memories, fresh, moved, departure)
@@ -250,7 +250,7 @@ class Prepared:
         land()
         memories = self._memories(leaves, case.types)
         ahead = general.ahead(self.keys, self.homes)
-        departure, leaves = ahead.plan(wanted, structure.leaves, leaves)
+        departure = ahead.departure(wanted, structure.leaves, leaves)
         try:
             general.run(case, leaves, dict(zip(self.keys, memories, strict=True)), departure)
         except WeftError:

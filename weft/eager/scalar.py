@@ -38,6 +38,7 @@ class Numbers:
         found.index = 0
         found.tracked = False
         found.record = found.owner = found.leaf = found.hooks = found.home = None
+        found.loan = None
         return found
 
     def _enter(self, value: Any) -> Array:

@@ -46,6 +46,7 @@ def _settle(lazy: Lazy, array: Array) -> None:
             home.array[...] = array
             array = home.array
         home.array = None
+        lazy.loan = home.loan
         _forget(home, home.leaf is not None)
         lazy.home = None
     lazy.array = array

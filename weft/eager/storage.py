@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 import weakref
+from functools import partial
 from typing import Any, Final
 
 import numpy as np
@@ -106,11 +107,23 @@ def copied(array: Array, dtype: np.dtype[Any]) -> Array:
     return found
 
 
+class _Lease:
+    """What others hold of memory that they were given; every array on it keeps it alive."""
+
+    __slots__ = ("__array_interface__", "__weakref__", "array")
+
+    def __init__(self, array: Array) -> None:
+        self.array = array
+        self.__array_interface__ = array.__array_interface__
+
+
 class _Lent:
     """Memory that others may read or write to at any time."""
 
     def __init__(self) -> None:
         self._roots: dict[int, weakref.ref[Any]] = {}
+        self._leases: dict[int, list[weakref.ref[Any]]] = {}  # of memory that is ours, by root
+        self._shown: weakref.WeakValueDictionary[int, Array] = weakref.WeakValueDictionary()
 
     def add(self, array: Array) -> None:
         root = _root(array)
@@ -118,11 +131,27 @@ class _Lent:
         if key not in self._roots:
             self._roots[key] = weakref.ref(root, lambda _: self._roots.pop(key, None))
 
+    def lease(self, array: Array) -> Array:
+        found = self._shown.get(id(array))
+        if found is None:
+            lease = _Lease(array)
+            key = id(_root(array))  # which the lease keeps alive, as it does the array
+            self._leases.setdefault(key, []).append(weakref.ref(lease, partial(self._end, key)))
+            found = self._shown[id(array)] = np.asarray(lease).view(array.dtype)
+        return found
+
+    def _end(self, key: int, reference: weakref.ref[Any]) -> None:
+        leases = self._leases[key]
+        leases.remove(reference)
+        if not leases:
+            del self._leases[key]
+
     def has(self, array: Array) -> bool:
-        if not self._roots:
+        if not (self._roots or self._leases):
             return False
         base: Any = array.base
-        return id(base if type(base) is _Block else _root(array)) in self._roots
+        key = id(base if type(base) is _Block else _root(array))
+        return key in self._roots or key in self._leases
 
 
 def _root(array: Array) -> Any:
@@ -131,6 +160,8 @@ def _root(array: Array) -> Any:
         base: Any = array.base
         if type(base) is _Block:
             return base
+        if type(base) is _Lease:
+            base = base.array
         if not isinstance(base, np.ndarray):
             return array
         array = base
@@ -140,8 +171,12 @@ _LENT: Final = _Lent()
 
 
 def lend(array: Array) -> None:
-    """Say that others can see the memory of an array."""
+    """Say that others can see the memory of an array, as it came from them."""
     _LENT.add(array)
+
+
+lease: Final = _LENT.lease
+"""An array for others on the memory of one of ours; they can see it as long as they hold that."""
 
 
 is_lent: Final = _LENT.has

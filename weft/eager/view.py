@@ -101,8 +101,10 @@ class View:
         """Whether the base has changed since the view was taken."""
         return self.base.version != self._version
 
-    def is_open(self) -> bool:
-        """Whether others may have written to the memory that it shows without saying so."""
+    def is_open(self, shown: Lazy) -> bool:
+        """Whether others may have written to what is shown without saying so, so that it is old."""
+        if shown.tracked or shown.loan is not None:
+            return False
         root = self.base
         while root.window is not None:
             root = root.window.base
@@ -127,7 +129,7 @@ class View:
             RepeatedError: several of its elements are one element of the tensor that it shows.
         """
         try:
-            self.base.replace(self.lens.put(self.base.lazy, lazy))
+            self.base.replace_soon(self.lens.put(self.base.lazy, lazy))
         except RepeatedError as error:  # of the base, but perhaps not of the part of it
             self._put_apart(lazy, error)
         self._version = self.base.version
@@ -145,4 +147,4 @@ class View:
             places = lens.lay(places)
         if any([lens.detached for lens in lenses]) or np.unique(places).size != places.size:
             raise error
-        root.replace(error.put(root.lazy, np.ascontiguousarray(places), lazy))
+        root.replace_soon(error.put(root.lazy, np.ascontiguousarray(places), lazy))

@@ -19,6 +19,7 @@ from weft.eager.hook import Afterwards, backward_pass
 from weft.eager.lazy import Lazy, Record, Tracer, trace
 from weft.eager.mode import Setting
 from weft.eager.plan import function_plan, gradient_plan, op_plan
+from weft.eager.snapshot import as_now
 from weft.eager.turning import turned
 from weft.errors import GradientError
 from weft.ir.node import Value
@@ -41,7 +42,7 @@ class History:
         values = dict.fromkeys(xs)
         records: dict[Record, None] = {}
         for record in sorted(self.records, key=lambda r: r.serial):
-            if any(x in values for x in record.inputs):
+            if any([x in values for x in record.inputs]):
                 records[record] = None
                 values.update(dict.fromkeys([y for y in record.outputs if y not in stops]))
         return History(records, values)
@@ -281,7 +282,7 @@ def _groups(cuts: Sequence[Lazy]) -> list[list[Lazy]]:
 
 
 def _record(starts: Starts, xs: Sequence[Lazy], stop: Sequence[Lazy]) -> tuple[Lazy, ...]:
-    given = [g for _, g in starts if g is not None]
+    given = [as_now(g) for _, g in starts if g is not None]
     plan = gradient_plan(
         [y.type for y, _ in starts],
         tuple([g is not None for _, g in starts]),

@@ -157,6 +157,6 @@ def finished(traced: Traced, found: Sequence[Lazy], given: Sequence[Any]) -> Any
     for i, lazy in zip(result.written, behind, strict=False):
         if given[i] is not None:
             rewrite(given[i], lazy, "an argument")
-    for handle, lazy in zip(traced.changed, behind, strict=True):
-        handle.replace(lazy)
+    if traced.changed:
+        Handle.replace_all(traced.changed, list(behind))
     return result.rebuilt(found[:count])

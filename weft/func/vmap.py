@@ -8,6 +8,7 @@ from typing import Any, Final, NamedTuple
 
 from weft.eager.anomaly import check_gradients
 from weft.eager.call import record
+from weft.eager.handle import Handle
 from weft.eager.inplace import rewrite, write
 from weft.eager.joining import cat
 from weft.eager.lazy import Drawn, Lazy, trace
@@ -273,8 +274,8 @@ def _change(
     for i, y in zip(written, values, strict=False):
         if examples.apart.likes[i] is not None:
             _rewrite(examples, i, y)
-    for handle, y in zip(traced.changed, values[len(written) :], strict=True):
-        handle.replace(y)
+    if traced.changed:
+        Handle.replace_all(traced.changed, values[len(written) :])
 
 
 def _rewrite(examples: _Examples, i: int, y: Lazy) -> None:

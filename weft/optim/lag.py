@@ -133,7 +133,7 @@ class Lagged:
         g: Lazy = whole[0].grad.lazy
         inputs = (g, now, self._last.lazy, history, *olds)
         last, *news = trace.now.record(_UPDATE.plan(inputs, {"rule": rule}), inputs)
-        self._last.replace(last)
+        self._last.replace_soon(last)
         self._show(whole, olds, news, follows, _later((now, last, history, *news), rule))
         self._clock = clock
 
@@ -159,10 +159,10 @@ class Lagged:
         tables: list[Tensor] = []
         for i, (tensor, old, new, value) in enumerate(zip(whole, olds, news, shown, strict=True)):
             place = old if old.array is not None else old.home
-            tensor.replace(value)
+            tensor.replace_soon(value)
             value.home = None
             if follows:
-                self._tables[i].replace(new)
+                self._tables[i].replace_soon(new)
                 tables.append(self._tables[i])
             else:
                 tables.append(wrap(new))

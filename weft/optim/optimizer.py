@@ -18,6 +18,7 @@ from weft.eager.call import Recorded, leaf, wrap
 from weft.eager.hook import RemovableHandle
 from weft.eager.lazy import Lazy, Record, trace
 from weft.eager.scalar import number
+from weft.eager.snapshot import is_open
 from weft.errors import DTypeError, OptimizerError
 from weft.interrupt import Uninterrupted
 from weft.ir.dtype import DType, float32
@@ -207,17 +208,19 @@ class Optimizer:
         trace.now.make_room()  # while Ctrl-C still stops what takes long
         with Uninterrupted():  # parameters, their state and its counts change together
             self._update()
+        trace.now.keep_up()
         return loss
 
     def _update(self) -> None:
         buckets = self._buckets()
         if buckets:
-            before = trace.now.grad_mode
-            trace.now.grad_mode = before and self.differentiable
+            now, before = trace.now, trace.now.grad_mode
+            now.grad_mode = before and self.differentiable
+            now.prompt = not self.differentiable  # `keep_up` comes before `step` returns
             try:
                 self._record(self._without_lagging(buckets))
             finally:
-                trace.now.grad_mode = before
+                now.grad_mode, now.prompt = before, False
             last = trace.now.pending[-1].outputs[0]
             trace.now.on_failure(last, partial(self._uncount, buckets))
             trace.now.limit = 0  # what comes next belongs to the next program
@@ -244,6 +247,8 @@ class Optimizer:
         if flags != tuple(self.flags(group, step + 1).items()):
             return False
         slots = [self.state[p][name] for name in self.slots(group)]
+        if any([is_open(tensor.lazy) for tensor in (p, *slots)]):
+            return False  # others are to see all rows
         rule = rule_of(type(self).rule, len(slots), tuple(numbers), flags)
         if rule is None or not (slots or group.get("weight_decay")):
             return False
@@ -313,7 +318,7 @@ class Optimizer:
         plan = _UPDATE.plan(values, {"buckets": tuple(static)})
         plan.lasting = True
         results = trace.now.record(plan, tuple(values))
-        Tensor.replace_all(changed, results)
+        Tensor.replace_all_soon(changed, results)
 
     # -- hooks
 

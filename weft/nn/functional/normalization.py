@@ -10,6 +10,7 @@ import numpy as np
 from weft.eager.argument import dims_of
 from weft.eager.call import recorded
 from weft.eager.creation import ones
+from weft.eager.handle import Handle
 from weft.errors import ArgumentError, ShapeError
 from weft.ir.node import Value
 from weft.ir.shape import known, show
@@ -135,8 +136,7 @@ def _move(buffers: tuple[Any, Any, Any], found: Any, momentum: float | None) -> 
         return
     static = {"momentum": None if momentum is None else float(momentum)}
     moved = _moved.record((*buffers, *found), static)
-    for buffer, lazy in zip([b for b in buffers if b is not None], moved, strict=True):
-        buffer.replace(lazy)
+    Handle.replace_all([b for b in buffers if b is not None], moved)
 
 
 def _check_channels(name: str, shape: tuple[int, ...], *given: Any) -> None:

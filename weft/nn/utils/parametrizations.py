@@ -6,6 +6,7 @@ from typing import Any, TypeVar
 
 from weft.eager.creation import zeros
 from weft.eager.factoring import geqrf, orgqr, qr_of
+from weft.eager.handle import Handle
 from weft.eager.joining import cat
 from weft.eager.movement import tril
 from weft.eager.placing import where
@@ -76,8 +77,7 @@ class _SpectralNorm(Module):
         if self.training and self.steps:
             static = {"dim": self.dim, "steps": self.steps, "eps": self.eps, "right": True}
             found = iterated.record((weight, self._v), static)
-            self._u.replace(found[0])
-            self._v.replace(found[1])
+            Handle.replace_all((self._u, self._v), found)
         return divided(weight, self._u, self._v, self.dim)
 
     def right_inverse(self, value: Any) -> Any:

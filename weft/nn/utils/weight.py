@@ -9,6 +9,7 @@ import numpy as np
 
 from weft.eager.call import leaf, recorded, wrap
 from weft.eager.custom import Function
+from weft.eager.handle import Handle
 from weft.eager.lazy import compute, trace
 from weft.errors import ArgumentError
 from weft.ir.node import Value
@@ -219,8 +220,7 @@ class _SpectralNorm(_Weight):
             found = iterated.record(
                 (weight, u), {"dim": self.dim, "steps": self.steps, "eps": self.eps}
             )
-            u.replace(found[0])
-            v.replace(found[1])
+            Handle.replace_all((u, v), found)
         return divided(weight, u, v, self.dim)
 
 
