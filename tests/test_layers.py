@@ -8,7 +8,14 @@ import pytest
 ROOT = Path(__file__).resolve().parent.parent
 # From the bottom up; a module may import its own layer and those before it.
 LAYERS = [
-    ("weft.collection", "weft.config", "weft.errors", "weft.interrupt", "weft.version"),
+    (
+        "weft.collection",
+        "weft.config",
+        "weft.errors",
+        "weft.interrupt",
+        "weft.memory",
+        "weft.version",
+    ),
     ("weft.ir",),
     ("weft.ops",),
     ("weft.transform",),

@@ -150,7 +150,7 @@ class NoCompilerError(CompileError):
     """No compiler process can be had; front ends interpret programs then."""
 
 
-class OutOfMemoryError(WeftError, MemoryError):
+class OutOfMemoryError(WeftError, MemoryError, RuntimeError):
     """The memory that a program needs cannot be had."""
 
 

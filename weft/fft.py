@@ -21,12 +21,13 @@ from weft.eager.outlet import with_outlet
 from weft.eager.placing import index_add
 from weft.eager.promotion import default_dtype
 from weft.errors import DTypeError, ShapeError
-from weft.ir.dtype import as_dtype, bfloat16, float16
+from weft.ir.dtype import as_dtype, bfloat16, float16, float64
 from weft.ir.node import Value
 from weft.ir.shape import known
 from weft.numpy import fft as transforms
 from weft.ops.base import at_user_line
 from weft.ops.host import call
+from weft.ops.room import check_table
 from weft.ops.warning import warn
 
 if TYPE_CHECKING:
@@ -155,11 +156,13 @@ def ifftshift(input: Any, dim: Any = None) -> Tensor:
 
 def fftfreq(n: int, d: float = 1.0, *, dtype: Any = None, device: Any = None) -> Tensor:
     """The frequencies of the results of `fft`, of samples `d` apart."""
+    check_table("fftfreq", (n,), float64)
     return _frequencies(np.fft.fftfreq(n, d), dtype)
 
 
 def rfftfreq(n: int, d: float = 1.0, *, dtype: Any = None, device: Any = None) -> Tensor:
     """The frequencies of the results of `rfft`, of samples `d` apart."""
+    check_table("rfftfreq", (n // 2 + 1,), float64)
     return _frequencies(np.fft.rfftfreq(n, d), dtype)
 
 

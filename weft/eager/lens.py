@@ -84,6 +84,13 @@ def apply(function: Callable[..., Value], lazies: tuple[Lazy, ...], **static: An
     return trace.now.record(plan, lazies)[0]
 
 
+def seen(function: Callable[..., Value], base: Lazy, *places: Lazy, **static: Any) -> Lazy:
+    """Record a function that gives a part of a value, which takes no memory of its own."""
+    lazies = (base, *places)
+    plan = function_plan(function, [x.type for x in lazies], static, view=True)
+    return trace.now.record(plan, lazies)[0]
+
+
 def reshaped(array: Array, shape: tuple[int, ...]) -> Array:
     """The same memory in another shape; a copy where the elements do not lie in their order."""
     found = array.view()
@@ -279,7 +286,7 @@ class Cut:
 
     def take(self, base: Lazy) -> Lazy:
         """See `Lens`."""
-        return part_of(base, self) or apply(cut, (base,), **self._static())
+        return part_of(base, self) or seen(cut, base, **self._static())
 
     def put(self, base: Lazy, part: Lazy) -> Lazy:
         """See `Lens`."""
@@ -318,7 +325,7 @@ class Row:
 
     def take(self, base: Lazy) -> Lazy:
         """See `Lens`."""
-        return part_of(base, self) or apply(_row, (base, self._start(base)))
+        return part_of(base, self) or seen(_row, base, self._start(base))
 
     def put(self, base: Lazy, part: Lazy) -> Lazy:
         """See `Lens`."""
@@ -353,7 +360,7 @@ class Diagonal:
 
     def take(self, base: Lazy) -> Lazy:
         """See `Lens`."""
-        return part_of(base, self) or apply(_diagonal, (base,), **asdict(self))
+        return part_of(base, self) or seen(_diagonal, base, **asdict(self))
 
     def put(self, base: Lazy, part: Lazy) -> Lazy:
         """See `Lens`."""

@@ -18,6 +18,7 @@ from weft.ir.shape import known
 from weft.ops.base import NO_GRADIENT, Op
 from weft.ops.creation import zeros_like
 from weft.ops.knowledge import freeze
+from weft.ops.room import check_room, has_room, in_memory
 from weft.ops.sparse import RowSparse
 from weft.transform.gradient import Cotangent, dense, gradients
 
@@ -30,6 +31,7 @@ class Plan:
 
     Attributes:
         types: of the results.
+        boundless: whether a result is a view that no memory holds, as of an expanded tensor.
         differentiable: whether a gradient may flow through it.
         inexact: whether a result has floating elements.
         flows: of each result, the inputs that a gradient may reach through it, as bits.
@@ -42,6 +44,7 @@ class Plan:
     """
 
     __slots__ = (
+        "boundless",
         "continuous",
         "differentiable",
         "expand",
@@ -69,7 +72,11 @@ class Plan:
         takes_rows: bool = False,
         kind: Any = None,
         flows: Sequence[int] | None = None,
+        view: bool = False,
     ) -> None:
+        for dtype, shape in types:
+            check_room(name, known(shape), dtype, view)
+        self.boundless = view and not all([has_room(known(t.shape), t.dtype) for t in types])
         self.name = name
         self.types = tuple([intern(t.dtype, known(t.shape)) for t in types])
         self.expand = expand
@@ -168,7 +175,9 @@ def op_plan(op: Op, types: Sequence[TensorType], attrs: dict[str, Any]) -> Plan:
         return op.node(values, frozen).outputs
 
     kind = (op, *frozen.items())
-    return remember(key, Plan(op.name, found, expand, op.vjp is not NO_GRADIENT, kind=kind))
+    return remember(
+        key, Plan(op.name, found, expand, op.vjp is not NO_GRADIENT, kind=kind, view=op.facts.view)
+    )
 
 
 def function_plan(
@@ -177,12 +186,14 @@ def function_plan(
     static: dict[str, Any],
     differentiable: bool = True,
     takes_rows: bool = False,
+    view: bool = False,
 ) -> Plan:
     """The plan of a function from graph values to one or several graph values.
 
     Args:
         function: pure; called as `function(*values, **static)` whenever nodes are needed.
         static: hashable arguments that decide the structure.
+        view: whether it gives a part of its first input, which takes no memory of its own.
 
     Raises:
         WeftError: whatever the function's operations raise on these types.
@@ -196,10 +207,13 @@ def function_plan(
         result = function(*values, **static)
         return tuple(result) if isinstance(result, tuple | list) else (result,)
 
-    outputs = foreseen(function, types, static, _derived)
     name = getattr(function, "__name__", type(function).__name__).strip("_")
+    with in_memory(name):
+        outputs = foreseen(function, types, static, _derived)
     kind = (function, *static.items())
-    return remember(key, Plan(name, outputs, expand, differentiable, 0, takes_rows, kind))
+    return remember(
+        key, Plan(name, outputs, expand, differentiable, 0, takes_rows, kind, view=view)
+    )
 
 
 def _derived(

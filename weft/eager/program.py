@@ -353,7 +353,10 @@ def flush(wanted: Lazy | None = None) -> None:
 
 
 def _is_due(lazy: Lazy) -> bool:
-    return lazy.array is None and lazy.is_live
+    """Whether a value is computed with what is pending: unless only parts of it can be."""
+    record = lazy.record
+    boundless = record is not None and record.plan.boundless
+    return lazy.array is None and lazy.is_live and not boundless
 
 
 def _is_call(records: Sequence[Record]) -> bool:

@@ -16,11 +16,12 @@ from weft.eager.lazy import Array
 from weft.eager.promotion import TORCH, complex_of, default_dtype
 from weft.eager.scalar import element
 from weft.errors import DTypeError, ShapeError
-from weft.ir.dtype import DType, as_dtype, bool_, int64
+from weft.ir.dtype import DType, as_dtype, bool_, float64, int64
 from weft.ir.node import Value
 from weft.ir.shape import known
 from weft.ops import creation as nodes
 from weft.ops.base import at_user_line, catalogue
+from weft.ops.room import check_table
 from weft.ops.warning import warn
 
 if TYPE_CHECKING:
@@ -92,6 +93,9 @@ def arange(
             return wrap(_iota.record((), {**static, "dtype": kind})[0])
     else:
         kind = floating(dtype)
+    count = (last - first) / step if step else 0
+    if math.isfinite(count):
+        check_table("arange", (max(math.ceil(count), 0),), float64)
     return _from(np.arange(first, last, step), kind, requires_grad)
 
 
@@ -134,6 +138,7 @@ def range(
             f"{step}{at_user_line()}"
         )
     count = int((last - first) / step + 1)
+    check_table("range", (count,), float64)
     return _from(first + np.arange(count) * step, floating(dtype), requires_grad)
 
 
@@ -189,7 +194,9 @@ def _even(name: str, start: Any, end: Any, steps: Any, kind: DType) -> Array:
     first, last = _number(start), _number(end)
     if kind.is_integer:
         first, last = int(first), int(last)
-    return np.linspace(first, last, dims((steps,), name)[0])
+    shape = dims((steps,), name)
+    check_table(name, shape, float64)
+    return np.linspace(first, last, shape[0])
 
 
 def logspace(
@@ -230,7 +237,7 @@ def tril_indices(
     """
     check_device(device)
     dims((row, col), "tril_indices")
-    return _from(np.stack(np.tril_indices(row, offset, col)), as_dtype(dtype), False)
+    return _from(triangle("tril_indices", row, col, offset, True), as_dtype(dtype), False)
 
 
 def triu_indices(
@@ -239,7 +246,25 @@ def triu_indices(
     """Rows and columns of the upper triangle of a matrix, from a diagonal on: shape (2, count)."""
     check_device(device)
     dims((row, col), "triu_indices")
-    return _from(np.stack(np.triu_indices(row, offset, col)), as_dtype(dtype), False)
+    return _from(triangle("triu_indices", row, col, offset, False), as_dtype(dtype), False)
+
+
+def triangle(name: str, row: int, col: int, offset: int, lower: bool) -> Array:
+    """Rows and columns of what is not above, or not below, a diagonal of a matrix: (2, count).
+
+    Raises:
+        OutOfMemoryError: there are too many.
+    """
+    offset = max(-row, min(offset, col))
+    wide = min(col, row + max(offset, 0)) if lower else col  # further columns have none
+    check_table(name, (4, max(row, 0 if lower or not row else col - max(offset, 0))), int64)
+    edge = np.clip(np.arange(row) + offset + lower, 0, wide)
+    begin, counts = (np.zeros_like(edge), edge) if lower else (edge, wide - edge)
+    total = int(counts.sum(dtype=np.float64))
+    check_table(name, (4, total), int64)
+    rows = np.repeat(np.arange(row), counts)
+    columns = np.arange(total) + np.repeat(begin - (np.cumsum(counts) - counts), counts)
+    return np.stack([rows, columns])
 
 
 def meshgrid(*tensors: Any, indexing: str = "ij") -> tuple[Tensor, ...]:

@@ -33,6 +33,7 @@ from weft.ir.node import Value
 from weft.ir.shape import known, show
 from weft.ops.base import REGISTRY, at_user_line, catalogue, constant_of
 from weft.ops.host import call
+from weft.ops.room import check_table
 from weft.ops.rule import concrete
 
 if TYPE_CHECKING:
@@ -308,6 +309,7 @@ def histogramdd(
             f"its elements, got shape {show(points.shape)}, {len(cuts)} bins and limits {range}"
             f"{at_user_line()}"
         )
+    check_table("histogramdd", [c if isinstance(c, int) else len(c) for c in cuts], types.float64)
     edges: Any = [array_of(lazy_of(e)) if isinstance(e, Handle) else e for e in cuts]
     weights = None if weight is None else array_of(lazy_of(weight)).reshape(-1)
     hist, found = np.histogramdd(points, edges, limits, density=density, weights=weights)
@@ -389,8 +391,10 @@ def combinations(x: Any, r: int = 2, with_replacement: bool = False) -> Tensor:
     if len(dims) != 1:
         raise ShapeError(f"combinations: expected a vector, got {show(dims)}{at_user_line()}")
     choose = itertools.combinations_with_replacement if with_replacement else itertools.combinations
-    rows = list(choose(np.arange(dims[0]), r))
-    places = np.array(rows, np.int64).reshape(len(rows), r)
+    rows = math.comb(max(dims[0] + r - 1, 0) if with_replacement and r else dims[0], r)
+    check_table("combinations", (rows, r), types.int64)
+    chosen = itertools.chain.from_iterable(choose(range(dims[0]), r)) if rows else ()
+    places = np.fromiter(chosen, np.int64, rows * r).reshape(rows, r)
     return take(x, wrap(leaf(places))) if r else index_select(x, 0, wrap(leaf(places[0])))
 
 

@@ -8,17 +8,22 @@ from __future__ import annotations
 
 import math
 import weakref
+from collections.abc import Callable
 from functools import partial
 from typing import Any, Final
 
 import numpy as np
 
+from weft.errors import OutOfMemoryError
+from weft.ops.room import check_room
+from weft.runtime.arena import no_room, refuse_too_much
 from weft.runtime.flight import LEAF, land, new_lock
 
 Array = np.ndarray[Any, Any]
 ALIGNMENT: Final = 64  # bytes: one cache line, and the widest vector
 SMALLEST: Final = 16 << 10  # bytes; below, NumPy's own cache is as good
 MOST_KEPT: Final = 1 << 29  # bytes of free blocks
+LARGE: Final = 1 << 28  # bytes; asking the system whether it has them takes no time beside them
 
 
 class _Pool:
@@ -85,14 +90,24 @@ def empty(shape: tuple[int, ...], dtype: np.dtype[Any]) -> Array:
         return np.empty(shape, dtype)
     raw = _POOL.take(size)
     if raw is None:
-        raw = np.empty(size + ALIGNMENT, np.uint8)
+        if size >= LARGE:
+            refuse_too_much(size, "tensor")
+        raw = _allocated(np.empty, size + ALIGNMENT)
     return np.ndarray(shape, dtype, np.asarray(_Block(raw, size)))
+
+
+def _allocated(make: Callable[..., Array], size: int) -> Array:
+    try:
+        return make(size, np.uint8)
+    except MemoryError:
+        raise OutOfMemoryError(no_room("tensor", size)) from None
 
 
 def zeros(shape: tuple[int, ...], dtype: np.dtype[Any]) -> Array:
     """Zeros on a cache line; pages that nobody writes to take no memory."""
+    check_room("empty", shape, dtype)
     size = math.prod(shape) * dtype.itemsize
-    block = np.zeros(size + ALIGNMENT, np.uint8)
+    block = _allocated(np.zeros, size + ALIGNMENT)
     start = -block.__array_interface__["data"][0] % ALIGNMENT
     return block[start : start + size].view(dtype).reshape(shape)
 

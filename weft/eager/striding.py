@@ -19,9 +19,11 @@ from weft.eager.lens import apply, placed, put_at, show
 from weft.eager.shaping import detach, reshape
 from weft.eager.view import Array, RepeatedError, View
 from weft.errors import GradientError, OutOfRangeError, ShapeError
+from weft.ir.dtype import int64
 from weft.ir.node import Value
 from weft.ir.shape import known
 from weft.ops.base import at_user_line, catalogue, constant_of
+from weft.ops.room import check_table
 from weft.ops.rule import concrete
 
 if TYPE_CHECKING:
@@ -34,6 +36,7 @@ def _windows(x: Value, *, axis: int, size: int, step: int) -> Value:
     if not x.shape:
         return catalogue.reshape(x, shape=(1,))[:size]
     first = np.arange(0, concrete(x)[axis] - size + 1, step)
+    check_table("unfold", (len(first), size), int64)
     places = constant_of(first[:, None] + np.arange(size))
     return ops.moveaxis(ops.take_nd(x, [*[None] * axis, places]), axis + 1, -1)
 
@@ -71,6 +74,7 @@ class Strided:
 
     def places(self) -> Array:
         """The positions of the elements in the base, counted in row-major order."""
+        check_table("as_strided", self.shape, int64)
         found = np.full(self.shape, self.offset, np.int64)
         for axis, (n, step) in enumerate(zip(self.shape, self.stride, strict=True)):
             found += (np.arange(n) * step).reshape(n, *[1] * (len(self.shape) - axis - 1))

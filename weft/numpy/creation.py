@@ -11,7 +11,7 @@ from weft.eager import creation, interchange, movement, sequence
 from weft.eager.call import leaf, wrap
 from weft.eager.device import check_device
 from weft.eager.handle import Handle
-from weft.errors import ArgumentError, DTypeError
+from weft.errors import ArgumentError, DTypeError, ShapeError
 from weft.ir.dtype import DType, as_dtype, bool_, float64, int64
 from weft.numpy.convert import (
     NEW,
@@ -25,6 +25,7 @@ from weft.numpy.convert import (
     typed,
 )
 from weft.ops.base import at_user_line
+from weft.ops.room import check_table
 
 if TYPE_CHECKING:
     from weft.numpy.array import ndarray
@@ -92,6 +93,9 @@ def array(object: Any, dtype: Any = None, *, copy: bool = True, ndmin: int = 0) 
     Args:
         ndmin: the least number of axes; new ones come first.
     """
+    most = creation.MOST_DIMENSIONS
+    if ndmin > most:
+        raise ShapeError(f"array: expected ndmin of at most {most}, got {ndmin}{at_user_line()}")
     x: Any = asarray(object, dtype)
     if isinstance(object, Handle):
         x = x.clone() if copy and x is object else x
@@ -178,6 +182,7 @@ def eye(
 ) -> ndarray:
     """Ones on the `k`-th diagonal, zeros elsewhere."""
     kind = as_dtype(dtype or float64)
+    check_table("eye", (n_rows, n_rows if n_cols is None else n_cols), float64)
     return _from(np.eye(n_rows, n_cols, k), kind, device)
 
 
@@ -188,6 +193,7 @@ def identity(n: int, dtype: Any = None) -> ndarray:
 
 def tri(N: int, M: int | None = None, k: int = 0, dtype: Any = None) -> ndarray:
     """Ones on and below the `k`-th diagonal, zeros above."""
+    check_table("tri", (N, N if M is None else M), float64)
     return _from(np.tri(N, M, k), as_dtype(dtype or float64), None)
 
 
@@ -245,6 +251,7 @@ def linspace(
     Gradients flow to `start` and `stop`.
     """
     x, y = alike(start, stop)
+    check_table("linspace", (num, *x.shape), float64)
     if x.lazy.tracked or y.lazy.tracked:
         return _between(x, y, num, endpoint)
     found = np.linspace(x.array, y.array, num, endpoint)
@@ -269,6 +276,7 @@ def logspace(
 
 def geomspace(start: Any, stop: Any, num: int = 50, endpoint: bool = True) -> ndarray:
     """`num` numbers with equal ratios from `start` to `stop`."""
+    check_table("geomspace", (num,), float64)
     return _from(np.geomspace(_plain(start), _plain(stop), num, endpoint), float64)
 
 
@@ -288,6 +296,7 @@ def meshgrid(*arrays: Any, indexing: str = "xy") -> list[ndarray]:
 
 def indices(dimensions: Sequence[int], dtype: Any = int64) -> ndarray:
     """For each axis of a shape, the index along it at every place."""
+    check_table("indices", (len(dimensions), *dimensions), int64)
     return _from(np.indices(tuple(dimensions)), as_dtype(dtype))
 
 

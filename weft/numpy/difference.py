@@ -37,7 +37,7 @@ def diff(
     at = axis_within("diff", axis, x.ndim)
     ends = [None if v is None else _end(v, x, at) for v in (prepend, append)]
     x = concat([v for v in (ends[0], x, ends[1]) if v is not None], axis=at)
-    for _ in range(n):
+    for _ in range(min(n, x.shape[at])):  # then there is nothing left
         before, after = _part(at, None, -1), _part(at, 1, None)
         x = x[after] != x[before] if x.dtype is bool_ else x[after] - x[before]
     return x

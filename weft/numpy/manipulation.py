@@ -13,10 +13,12 @@ from weft.eager.argument import axes_of, axis_of, listed
 from weft.eager.call import recorded
 from weft.eager.handle import Handle
 from weft.errors import OutOfRangeError, ShapeError
+from weft.ir.dtype import int64
 from weft.ir.node import Value
 from weft.ir.shape import show
 from weft.numpy.convert import alike, array_like, typed
 from weft.ops.base import at_user_line, catalogue, constant_of
+from weft.ops.room import check_table
 from weft.ops.rule import concrete
 
 if TYPE_CHECKING:
@@ -391,10 +393,8 @@ def _padded(x: Value, value: Value, *, pads: tuple[tuple[int, int], ...]) -> Val
     inner = catalogue.pad(x, paddings=pads)
     if not any([low or high for low, high in pads]):
         return inner
-    inside = np.zeros([d + low + high for d, (low, high) in zip(concrete(x), pads, strict=True)])
-    where = tuple([slice(low, low + d) for d, (low, _) in zip(concrete(x), pads, strict=True)])
-    inside[where] = 1
-    return catalogue.select(constant_of(inside.astype(bool)), inner, value)
+    ones = catalogue.broadcast_to(constant_of(True), shape=concrete(x))
+    return catalogue.select(catalogue.pad(ones, paddings=pads), inner, value)
 
 
 def pad(array: Any, pad_width: Any, mode: str = "constant", *, constant_values: Any = 0) -> ndarray:
@@ -419,6 +419,7 @@ def pad(array: Any, pad_width: Any, mode: str = "constant", *, constant_values: 
     found: Any = x
     for axis, ends in enumerate(pads):
         options: Any = mode
+        check_table("pad", (x.shape[axis] + sum(ends),), int64)
         places = np.pad(np.arange(x.shape[axis]), ends, options)
         found = placing.take(found, places, axis) if any(ends) else found
     return found

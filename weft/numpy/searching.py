@@ -9,6 +9,7 @@ import numpy as np
 
 from weft.eager import counting, placing, reduction, selection, sorting
 from weft.eager.call import kind_of, lazy_of
+from weft.eager.sequence import triangle
 from weft.ir.dtype import int64
 from weft.numpy.convert import alike, array_like, hosted, operands, typed
 from weft.numpy.manipulation import axis_within, broadcast_arrays, ravel
@@ -166,12 +167,17 @@ def flatnonzero(a: Any) -> ndarray:
 
 def tril_indices(n: int, k: int = 0, m: int | None = None) -> tuple[ndarray, ...]:
     """Rows and columns of the lower triangle of a matrix, up to its `k`-th diagonal."""
-    return hosted(lambda: np.tril_indices(n, k, m))
+    return _triangle("tril_indices", n, k, m, True)
 
 
 def triu_indices(n: int, k: int = 0, m: int | None = None) -> tuple[ndarray, ...]:
     """Rows and columns of the upper triangle of a matrix, from its `k`-th diagonal on."""
-    return hosted(lambda: np.triu_indices(n, k, m))
+    return _triangle("triu_indices", n, k, m, False)
+
+
+def _triangle(name: str, n: int, k: int, m: int | None, lower: bool) -> tuple[ndarray, ...]:
+    found = triangle(name, n, n if m is None else m, k, lower)
+    return hosted(lambda: tuple(found))
 
 
 # Sets: values decide the shapes of results, so they are looked at

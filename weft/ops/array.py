@@ -97,7 +97,7 @@ reshape = defop(
     lower=Alias(),
     cases=_reshape_cases,
     partial=True,
-    facts=Facts(linear=True),
+    facts=Facts(linear=True, view=True),
 )
 
 
@@ -118,7 +118,7 @@ expand_dims = defop(
     normal=front_new_axis,
     lower=Alias(),
     cases=lambda: [Case((count((2, 3)),), {"axis": a}) for a in (0, 2, -1, -3)],
-    facts=Facts(linear=True),
+    facts=Facts(linear=True, view=True),
 )
 
 
@@ -156,7 +156,7 @@ squeeze = defop(
     normal=_squeeze_normal,
     lower=Alias(),
     cases=lambda: [Case((count((1, 3, 1)),), {"axes": a}) for a in (None, 0, (0, -1))],
-    facts=Facts(linear=True),
+    facts=Facts(linear=True, view=True),
 )
 
 # transpose
@@ -217,7 +217,7 @@ transpose = defop(
     lower=Pull(_transpose_pull),
     cases=_transpose_cases,
     partial=True,
-    facts=Facts(linear=True),
+    facts=Facts(linear=True, view=True),
 )
 
 # broadcast_to and its transpose, sum_to
@@ -266,7 +266,7 @@ broadcast_to = defop(
     lower=Pull(_broadcast_pull),
     cases=_broadcast_cases,
     partial=True,
-    facts=Facts(linear=True, cost=Cost.CHEAP),
+    facts=Facts(linear=True, view=True, cost=Cost.CHEAP),
 )
 
 

@@ -76,6 +76,8 @@ class Facts:
         cancels: terms are added that may cancel: errors are relative to the terms, not to the
             result.
         fresh: what the reference gives never shares memory with an input.
+        view: the result shows its input's memory, as in PyTorch, so it may be larger than all there
+            is.
         keeps_rows: the gradient of its result is that of its input, rows of a table included.
         work: of a product.
         exported: front ends offer it by its name, unless they define that: `weft.NAME`,
@@ -87,6 +89,7 @@ class Facts:
     cost: Cost = Cost.USUAL
     cancels: bool = False
     fresh: bool = False
+    view: bool = False
     keeps_rows: bool = False
     work: Work | None = None
     exported: bool = False

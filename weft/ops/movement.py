@@ -245,10 +245,10 @@ def vander(x: Value, columns: int | None = None, increasing: bool = False) -> Va
     if len(dims) != 1:
         raise ShapeError(f"vander: expected x of rank 1, got shape {show(dims)}{at_user_line()}")
     count = dims[0] if columns is None else columns
-    if not count:
-        return full((dims[0], 0), 0, x.dtype)
-    ones = full(dims, 1, x.dtype)
-    powers = [ones]
-    for _ in range(count - 1):
-        powers.append(powers[-1] * x)
-    return catalogue.stack(*(powers if increasing else reversed(powers)), axis=1)
+    ones = full((dims[0], min(count, 1)), 1, x.dtype)
+    if count <= 1:
+        return ones
+    column = catalogue.reshape(x, shape=(dims[0], 1))
+    same = catalogue.broadcast_to(column, shape=(dims[0], count - 1))
+    powers = catalogue.cumprod(catalogue.concatenate(ones, same, axis=1), axis=1)
+    return powers if increasing else catalogue.flip(powers, axes=(1,))

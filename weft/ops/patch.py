@@ -20,6 +20,7 @@ from weft.ops.convolution import conv_grad_input
 from weft.ops.creation import full, iota
 from weft.ops.gather import gather, scatter_add
 from weft.ops.geometry import Geometry, geometry
+from weft.ops.room import check_table
 from weft.ops.rule import concrete
 from weft.ops.slicing import pad, slice_
 
@@ -47,6 +48,7 @@ def positions(geo: Geometry) -> tuple[Array, ...]:
     image is padding.
     """
     outputs, axes = known(geo.output), range(len(geo.kernel))
+    check_table("windows", (len(axes), *outputs, *geo.kernel), int64)
     windows = np.indices(outputs).reshape(len(axes), -1, 1)
     places = np.indices(geo.kernel).reshape(len(axes), 1, -1)
     return tuple(

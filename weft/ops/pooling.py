@@ -13,7 +13,8 @@ from typing import Any
 import numpy as np
 
 from weft.errors import ShapeError
-from weft.ir.dtype import int64
+from weft.ir.dtype import float32, int64
+from weft.ir.extent import pinned
 from weft.ir.node import Value
 from weft.ir.shape import show
 from weft.ops import reduce
@@ -26,8 +27,9 @@ from weft.ops.geometry import Geometry
 from weft.ops.maths import sqrt
 from weft.ops.patch import positions, window_geometry
 from weft.ops.positions import put_along_axis
+from weft.ops.room import check_room, check_table
 from weft.ops.rule import concrete
-from weft.ops.slicing import cut, pad
+from weft.ops.slicing import pad
 from weft.ops.sort import argmax
 from weft.ops.window import avg_pool, max_pool
 
@@ -211,9 +213,17 @@ def lp_pool(
 # Adaptive windows
 
 
-def _spans(size: int, output: int) -> list[range]:
-    """The parts of an axis that the outputs see: as even as possible, overlapping where not."""
-    return [range(i * size // output, -(-(i + 1) * size // output)) for i in range(output)]
+def _spans(size: int, output: int) -> tuple[Array, Array]:
+    """What the outputs see of an axis, as evenly as possible: places (output, T), and which count.
+
+    Places that do not count, behind a span that is shorter than others, repeat its last one.
+    """
+    longest = 1 + (size - 1) // output + (size % output != 0)
+    check_table("adaptive pooling", (output, longest), int64)
+    numbers = np.arange(output + 1)
+    first, stop = numbers[:-1] * size // output, -(-numbers[1:] * size // output)
+    at = first[:, None] + np.arange((stop - first).max())
+    return np.minimum(at, stop[:, None] - 1), at < stop[:, None]
 
 
 def _even(name: str, x: Value, output: Sizes) -> tuple[tuple[int, ...], bool]:
@@ -234,6 +244,7 @@ def adaptive_avg_pool(x: Value, output: Sizes) -> Value:
         ShapeError: not a positive size for each spatial axis.
     """
     image, even = _even("adaptive_avg_pool", x, output)
+    check_room("adaptive_avg_pool", (concrete(x)[0], *output, concrete(x)[-1]), x.dtype)
     if max(output) == 1:
         return catalogue.mean(x, axes=tuple(range(1, len(image) + 1)), keepdims=True)
     if even and len(image) <= 3:
@@ -241,13 +252,19 @@ def adaptive_avg_pool(x: Value, output: Sizes) -> Value:
         return avg_pool(x, window=window)
     for axis, (size, count) in enumerate(zip(image, output, strict=True), start=1):
         if size != count:
-            spans = _spans(size, count)
-            parts = [
-                catalogue.mean(cut(x, axis, s.start, s.stop), axes=(axis,), keepdims=True)
-                for s in spans
-            ]
-            x = catalogue.concatenate(*parts, axis=axis)
+            x = _means(x, axis, *_spans(pinned(size), pinned(count)))
     return x
+
+
+def _means(x: Value, axis: int, places: Array, counts: Array) -> Value:
+    """The mean of the elements along an axis that count, for every row of places."""
+    wide = catalogue.cast(x, dtype=float32) if x.dtype.size == 2 else x
+    rest = (1,) * (len(concrete(x)) - axis - 1)
+    seen = gather(wide, constant_of(places), axis=axis)
+    seen = catalogue.select(constant_of(counts.reshape(*counts.shape, *rest)), seen, 0)
+    lengths = counts.sum(axis=1).astype(wide.dtype.numpy).reshape(-1, *rest)
+    mean = reduce.sum(seen, axes=(axis + 1,)) / constant_of(lengths)
+    return catalogue.cast(mean, dtype=x.dtype)
 
 
 def adaptive_max_pool(x: Value, output: Sizes) -> Value:
@@ -261,17 +278,16 @@ def adaptive_max_pool(x: Value, output: Sizes) -> Value:
 def adaptive_max_pool_indices(x: Value, output: Sizes) -> tuple[Value, Value]:
     """`adaptive_max_pool`, and the int64 pixel number (row-major) of every maximum, the first."""
     image, _ = _even("adaptive_max_pool", x, output)
-    axes = [_spans(n, o) for n, o in zip(image, output, strict=True)]
-    longest = [max(map(len, spans)) for spans in axes]
-    places = math.prod(longest)
+    check_room("adaptive_max_pool", (concrete(x)[0], *output, concrete(x)[-1]), x.dtype)
+    axes = [_spans(pinned(n), pinned(o)) for n, o in zip(image, output, strict=True)]
+    longest = [places.shape[1] for places, _ in axes]
+    check_table("adaptive_max_pool", (*output, *longest), int64)
     table = np.zeros((*output, *longest), np.int64)
     inside = np.ones_like(table, np.bool_)
-    for axis, (spans, size) in enumerate(zip(axes, longest, strict=True)):
-        at = np.array([[span.start + i for i in range(size)] for span in spans])
-        ends = np.array([[span.stop] for span in spans])
+    for axis, (places, counts) in enumerate(axes):
         shape = [1] * table.ndim
-        shape[axis], shape[len(axes) + axis] = at.shape
-        table = table * image[axis] + np.minimum(at, ends - 1).reshape(shape)
-        inside &= (at < ends).reshape(shape)
-    found = np.where(inside, table, -1).reshape(math.prod(output), places)
+        shape[axis], shape[len(axes) + axis] = places.shape
+        table = table * image[axis] + places.reshape(shape)
+        inside &= counts.reshape(shape)
+    found = np.where(inside, table, -1).reshape(math.prod(output), math.prod(longest))
     return _largest(x, found, tuple(output))

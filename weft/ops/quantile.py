@@ -149,7 +149,7 @@ def ptp(x: Value, axes: Axes = None, keepdims: bool = False) -> Value:
 def diff(x: Value, n: int = 1, axis: int = -1) -> Value:
     """The `n`-th difference of neighbours along an axis; of booleans, whether they differ."""
     at = axis_of("diff", x, axis)
-    for _ in range(n):
+    for _ in range(min(n, concrete(x)[at])):  # then there is nothing left
         size = concrete(x)[at]
         later, earlier = cut(x, at, min(1, size), size), cut(x, at, 0, max(size - 1, 0))
         x = not_equal(later, earlier) if x.dtype.kind == "b" else later - earlier

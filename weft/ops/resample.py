@@ -22,6 +22,7 @@ from weft.ops.gather import gather
 from weft.ops.knowledge import REQUIRED
 from weft.ops.numeric import FLOATS, draw, widened
 from weft.ops.pooling import adaptive_avg_pool
+from weft.ops.room import check_room, check_table
 from weft.ops.rule import concrete, floating, front_axis
 
 __all__ = ["channel_shuffle", "interpolate", "pixel_shuffle", "pixel_unshuffle"]
@@ -29,6 +30,8 @@ __all__ = ["channel_shuffle", "interpolate", "pixel_shuffle", "pixel_unshuffle"]
 Taps = list[tuple[Array, Array]]  # (places, weights), one of each a new pixel
 _CUBIC: Final = -0.75
 """The free parameter of cubic convolution (Keys, 1981), as in PyTorch and OpenCV."""
+_ARRAYS: Final = 4
+"""As many arrays of a table's size are there at a time while it is computed, at least."""
 
 
 def interpolate(
@@ -59,6 +62,7 @@ def interpolate(
             f"interpolate: expected {len(image)} positive sizes for x of shape {show(x.shape)},"
             f" got {tuple(size)}{at_user_line()}"
         )
+    check_room("interpolate", (concrete(x)[0], *size, concrete(x)[-1]), x.dtype)
     if mode == "area":
         return adaptive_avg_pool(x, size)
     if mode not in _TAPS:
@@ -83,7 +87,7 @@ def interpolate(
 def _resampled(x: Value, axis: int, to: tuple[int, str, bool], ratio: float) -> Value:
     """One axis resampled: by the operation, or by tables where positions are not rational."""
     (new, mode, align), old = to, concrete(x)[axis]
-    taps = _TAPS[mode](old, new, ratio, align)
+    taps = _taps(old, new, mode, ratio, align)
     attrs: dict[str, Any] = {"axis": axis, "size": new, "mode": mode, "align": align}
     if mode.startswith("nearest"):  # float32 may round a position down below a pixel's edge
         exact = np.array_equal(taps[0][0], _edges(np.arange(new), old, new, mode))
@@ -118,6 +122,11 @@ def _by_matrix(x: Value, axis: int, matrix: Array) -> Value:
 
 
 # Places and weights
+
+
+def _taps(old: int, new: int, mode: str, ratio: float, align: bool) -> Taps:
+    check_table("interpolate", (_ARRAYS, new), float64)
+    return _TAPS[mode](old, new, ratio, align)
 
 
 def _nearest(old: int, new: int, ratio: float, align: bool) -> Taps:
@@ -171,6 +180,7 @@ _FILTERS: Final = {"linear": (1, _triangle), "cubic": (2, _bump)}  # how far it 
 
 def _smooth(old: int, new: int, mode: str, ratio: float) -> Array:
     """The matrix (new, old) of an axis whose new pixels weigh all the old ones under them."""
+    check_table("interpolate", (_ARRAYS, new, old), float64)
     reach, weigh = _FILTERS[mode]
     wide = max(ratio, 1.0)
     centre = ratio * (np.arange(new) + 0.5)[:, None]
@@ -198,7 +208,7 @@ def interpolate_bytes(
         matrix = (
             _smooth(old, new, mode, step)
             if antialias
-            else _dense(_TAPS[mode](old, new, ratio, align_corners), old)
+            else _dense(_taps(old, new, mode, ratio, align_corners), old)
         )
         whole, one = _fixed(matrix)
         y = catalogue.floor((_by_matrix(y, axis, whole) + one / 2) / one)
@@ -210,6 +220,7 @@ def interpolate_bytes(
 
 def _dense(taps: Taps, old: int) -> Array:
     """The matrix (new, old) of places and their weights."""
+    check_table("interpolate", (len(taps[0][0]), old), float64)
     matrix = np.zeros((len(taps[0][0]), old))
     for places, weights in taps:
         np.add.at(matrix, (np.arange(len(matrix)), places), weights)
@@ -258,7 +269,7 @@ def _resample_shape(x: Shape, *, axis: int, size: int, mode: str, align: bool) -
 def _resample_taps(old: int, size: int, mode: str, align: bool) -> Taps:
     if mode.startswith("nearest"):
         return [(_edges(np.arange(size), old, size, mode), np.ones(size))]
-    return _TAPS[mode](old, size, old / size, align)
+    return _taps(old, size, mode, old / size, align)
 
 
 @widened
@@ -302,9 +313,7 @@ def _resample_vjp(g: Value, y: Value, x: Value, **attrs: Any) -> tuple[Value]:
     """A product with the transposed matrix of weights."""
     dims, at = concrete(x), normal_axis(attrs["axis"], len(concrete(x)))
     old, size = dims[at], attrs["size"]
-    matrix = np.zeros((old, size))
-    for places, weights in _resample_taps(old, size, attrs["mode"], attrs["align"]):
-        np.add.at(matrix, (places, np.arange(size)), weights)
+    matrix = _dense(_resample_taps(old, size, attrs["mode"], attrs["align"]), old).T
     return (_by_matrix(g, at, matrix),)
 
 

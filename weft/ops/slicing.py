@@ -135,7 +135,7 @@ slice_ = defop(
     lower=Pull(_slice_pull),
     cases=_slice_cases,
     partial=True,
-    facts=Facts(linear=True),
+    facts=Facts(linear=True, view=True),
 )
 
 

@@ -15,6 +15,7 @@ import numpy as np
 
 from weft import config
 from weft.errors import OutOfMemoryError
+from weft.memory import available
 
 HUGE: Final = 2 << 20  # a huge page: fewer misses of the address cache on large arenas
 ALONE: Final = 16 << 20  # bytes that are touched in a few milliseconds
@@ -38,7 +39,7 @@ class Arena:
         try:
             block = mmap.mmap(-1, mapped, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
         except (OSError, OverflowError, ValueError):
-            raise OutOfMemoryError(_message(size, _available())) from None
+            raise OutOfMemoryError(no_room("arena", size)) from None
         whole = np.frombuffer(block, np.uint8)
         start = -int(whole.__array_interface__["data"][0]) % HUGE if size >= HUGE else 0
         self.bytes: np.ndarray[Any, Any] = whole[start : start + size]
@@ -55,32 +56,22 @@ class Arena:
         return np.ndarray(shape, dtype, self.bytes, offset)
 
 
-def refuse_too_much(size: int) -> None:
+def refuse_too_much(size: int, what: str = "arena") -> None:
     """Say so before the system ends the process.
 
     Raises:
         OutOfMemoryError: the machine has not that much.
     """
-    available = _available()
-    if size >= HUGE and available is not None and size > available:
-        raise OutOfMemoryError(_message(size, available))
+    left = available()
+    if size >= HUGE and left is not None and size > left:
+        raise OutOfMemoryError(no_room(what, size))
 
 
-def _message(size: int, available: int | None) -> str:
-    left = "" if available is None else f", {available:,} available"
-    return f"arena: cannot map {size:,} bytes{left}; a smaller batch needs less"
-
-
-def _available() -> int | None:
-    """Bytes that the system can give without swapping, where it says so."""
-    try:
-        with open("/proc/meminfo", encoding="ascii") as lines:
-            for line in lines:
-                if line.startswith("MemAvailable:"):
-                    return int(line.split()[1]) * 1024
-    except OSError:
-        return None
-    return None
+def no_room(what: str, size: int) -> str:
+    """What to say where memory for an arena, or a tensor, cannot be had."""
+    left = available()
+    there = "" if left is None else f", {left:,} available"
+    return f"{what}: cannot map {size:,} bytes{there}; a smaller batch needs less"
 
 
 def advise(block: mmap.mmap) -> None:

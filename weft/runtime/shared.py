@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import contextlib
 import mmap
-import os
 import sys
 import weakref
 from typing import Any, Final
@@ -17,6 +16,7 @@ import numpy as np
 
 from weft.errors import OutOfMemoryError
 from weft.interrupt import Uninterrupted
+from weft.memory import capacity
 from weft.runtime.arena import HUGE, Arena, Residence, advise, refuse_too_much
 from weft.runtime.flight import LEAF, STEP, new_lock
 
@@ -95,7 +95,7 @@ class _Common:
         if self._block is None:
             flags = mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS | _NO_RESERVE
             try:
-                total = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
+                total = capacity()
                 self._block = mmap.mmap(-1, total + HUGE, flags=flags)
             except (OSError, OverflowError, ValueError):
                 return None

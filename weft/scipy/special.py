@@ -17,8 +17,10 @@ from weft.ir.node import Value
 from weft.numpy.convert import alike, array_like, floats, operands
 from weft.numpy.statistical import axes_within
 from weft.ops.base import at_user_line, catalogue, constant_of
+from weft.ops.creation import iota
 from weft.ops.fact import Autocast
 from weft.ops.refusal import guard
+from weft.ops.room import check_room
 from weft.ops.rule import concrete
 from weft.ops.statistic import in_wider
 from weft.scipy.hosted import function as hosted
@@ -176,10 +178,12 @@ def polygamma(n: Any, x: Any, /) -> ndarray:
 
 @recorded
 def _multigammaln(a: Value, *, d: int) -> Value:
-    found = _number(0.25 * d * (d - 1) * math.log(math.pi), a)
-    for i in range(d):
-        found = found + catalogue.lgamma(a - _number(i / 2, a))
-    return found
+    wide = (*concrete(a), d)
+    check_room("multigammaln", wide, a.dtype)
+    steps = iota(shape=(d,), dtype=a.dtype) * _number(0.5, a)
+    terms = catalogue.lgamma(catalogue.expand_dims(a, axis=-1) - steps)
+    total = catalogue.sum(terms, axes=(len(wide) - 1,))
+    return total + _number(0.25 * d * (d - 1) * math.log(math.pi), a)
 
 
 def multigammaln(a: Any, d: int) -> ndarray:

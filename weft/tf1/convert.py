@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import functools
+import math
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -11,6 +12,7 @@ import numpy as np
 
 from weft.errors import DTypeError, ShapeError, nameless
 from weft.ops.base import Op, op_of
+from weft.ops.room import check_table
 from weft.ops.state import CONSTANT
 from weft.tf1.dtypes import DType, as_dtype, float32, int32
 from weft.tf1.graph import fail, get_default_graph, graph_of, name_scope
@@ -148,7 +150,7 @@ def emit_constant(array: Array, name: str) -> Tensor:
 def _filled(array: Array, shape: tuple[Any, ...], verify: bool) -> Array:
     if array.shape == shape:
         return array
-    total = int(np.prod(shape, dtype=np.int64))
+    total = math.prod(shape)
     if verify:
         raise fail(DTypeError, f"constant: expected shape {shape}, got {array.shape}")
     if array.size > total:
@@ -158,6 +160,7 @@ def _filled(array: Array, shape: tuple[Any, ...], verify: bool) -> Array:
         )
     if array.size == 0 and total:
         raise fail(ShapeError, f"constant: expected elements to fill shape {shape}, got none")
+    check_table("constant", shape, array.dtype)
     flat = array.ravel()
     return np.concatenate([flat, np.repeat(flat[-1:], total - flat.size)]).reshape(shape)
 

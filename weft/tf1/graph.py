@@ -11,8 +11,9 @@ from weft import ops
 from weft.errors import DTypeError, GraphError, WeftError
 from weft.ir.graph import Graph as IRGraph
 from weft.ir.node import Node, TensorType, Value, user_source
-from weft.ir.shape import Shape
+from weft.ir.shape import Shape, is_static, known
 from weft.ops.base import Op
+from weft.ops.room import check_room, in_memory
 from weft.tf1.collection import Collections, GraphKeys
 from weft.tf1.errors import FinalizedError, NameError_
 from weft.tf1.naming import VALID_NAME, Names
@@ -213,11 +214,15 @@ class Graph(Names, Collections):
             op, full = self._begin(kind, inputs, name, attrs or {}, into)
             with self.building("" if isinstance(make, Op) else full, self.control):
                 values = [t.used for t in inputs] if values is None else values
-                if isinstance(make, Op):
-                    node = make.node((*values, *args), options, full)
-                    made, nodes = node.outputs, (node,)
-                else:
-                    made, nodes = _made(make(*values, *args, **options))
+                with in_memory(kind):
+                    if isinstance(make, Op):
+                        node = make.node((*values, *args), options, full)
+                        made, nodes = node.outputs, (node,)
+                    else:
+                        made, nodes = _made(make(*values, *args, **options))
+                for value in made:
+                    if is_static(value.shape):
+                        check_room(kind, known(value.shape), value.dtype)
                 outputs = [self._tensor(op, i, v, ref) for i, v in enumerate(made)]
             op.finish(outputs, _distinct([*(t.value.node for t in outputs), *nodes]))
             self._operations[full] = op

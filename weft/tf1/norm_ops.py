@@ -149,11 +149,11 @@ def lrn(
     """Local response normalisation over neighbouring channels (Krizhevsky et al., 2012)."""
 
     def build(x: Value) -> Value:
-        r = depth_radius
-        squares = ops.pad(ops.square(x), paddings=((0, 0),) * ((x.rank or 4) - 1) + ((r, r),))
         channels = (x.shape or (None,))[-1]
         if channels is None:
             raise fail(ShapeError, "lrn: expected a known number of channels")
+        r = min(depth_radius, max(channels - 1, 0))  # further neighbours are none
+        squares = ops.pad(ops.square(x), paddings=((0, 0),) * ((x.rank or 4) - 1) + ((r, r),))
         windows = [ops.subscript(squares, (..., slice(i, i + channels))) for i in range(2 * r + 1)]
         return x / ops.power(bias + alpha * ops.add_n(*windows), beta)
 

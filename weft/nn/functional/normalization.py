@@ -325,10 +325,11 @@ def instance_norm(
 def _local_response_norm(x: Value, *, size: int, alpha: float, beta: float, k: float) -> Value:
     dims = known(x.shape)
     around = [(0, 0)] * len(dims)
-    around[1] = (size // 2, (size - 1) // 2)
+    far = max(dims[1] - 1, 0)  # further neighbours are none
+    around[1] = before, after = min(size // 2, far), min((size - 1) // 2, far)
     squares = catalogue.pad(catalogue.square(x), paddings=tuple(around))
     parts: list[Value] = []
-    for i in range(size):
+    for i in range(before + 1 + after):
         begin = tuple([i if axis == 1 else 0 for axis in range(len(dims))])
         end = tuple([b + d for b, d in zip(begin, dims, strict=True)])
         parts.append(catalogue.slice(squares, begin=begin, end=end))

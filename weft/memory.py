@@ -1,0 +1,43 @@
+"""How much memory there is: for this process at all, and at this moment."""
+
+from __future__ import annotations
+
+import functools
+import os
+import resource
+from pathlib import Path
+from typing import Final
+
+# Where the system writes what a group of processes (a container) may have
+_GROUPS: Final = ("/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory/memory.limit_in_bytes")
+
+
+def capacity() -> int:
+    """Bytes that this process can have at most, however little others take."""
+    limit, _ = resource.getrlimit(resource.RLIMIT_AS)
+    return _installed() if limit == resource.RLIM_INFINITY else min(limit, _installed())
+
+
+@functools.cache
+def _installed() -> int:
+    """Bytes of the machine, or of the part of it that the process may have."""
+    found = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
+    for path in _GROUPS:
+        try:
+            text = Path(path).read_text(encoding="ascii").strip()
+        except OSError:
+            continue
+        found = min(found, int(text) if text.isdigit() else found)
+    return found
+
+
+def available() -> int | None:
+    """Bytes that the system can give without swapping, where it says so."""
+    try:
+        with open("/proc/meminfo", encoding="ascii") as lines:
+            for line in lines:
+                if line.startswith("MemAvailable:"):
+                    return int(line.split()[1]) * 1024
+    except OSError:
+        return None
+    return None
