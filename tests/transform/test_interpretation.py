@@ -12,11 +12,12 @@ import pytest
 from drawn_graph import Drawing
 
 from weft import ops
-from weft.errors import FeedError, GraphError, OutOfRangeError
+from weft.errors import FeedError, GraphError, OutOfMemoryError, OutOfRangeError
 from weft.ir.dtype import as_dtype
 from weft.ir.graph import Graph
 from weft.ops.base import REGISTRY
 from weft.ops.numeric import HALVES
+from weft.transform import interpretation
 from weft.transform.gradient import dense, gradients
 from weft.transform.interpretation import Interpretation
 from weft.transform.interpreter import evaluate
@@ -104,6 +105,30 @@ def test_errors_name_the_node_and_the_line() -> None:
         run([table.astype(np.float64), np.array([1], np.int32)])
     with pytest.raises(FeedError, match="placeholder: expected a feed of table"):
         Interpretation(graph, [y], [i])
+
+
+@pytest.mark.parametrize(("raised", "expected"), [
+    (MemoryError(), OutOfMemoryError), (RecursionError(), RecursionError),
+    (KeyboardInterrupt(), KeyboardInterrupt), (ValueError(), GraphError),
+])  # fmt: skip
+def test_what_a_reference_raises_arrives_as_what_it_is(monkeypatch, raised, expected):
+    def fail(x):
+        raise raised
+
+    op = REGISTRY["sinh"]
+    for name in ("reference", "fast"):
+        monkeypatch.setitem(op.__dict__, name, fail)
+    monkeypatch.setattr(interpretation, "_manners", {})
+    with Graph().as_default() as graph:
+        x = ops.placeholder(dtype="float32", shape=(2,))
+        y = ops.sinh(x, name="look")
+    feed = np.ones(2, np.float32)
+    prepared = Interpretation(graph, [y], [x])
+    for run in (lambda: prepared([feed]), lambda: evaluate(graph, [y], {x: feed})):
+        with pytest.raises(expected) as caught:
+            run()
+        if expected is OutOfMemoryError:
+            assert "sinh: not enough memory: an allocation failed (node look" in str(caught.value)
 
 
 def test_effects_are_refused() -> None:

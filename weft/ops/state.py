@@ -11,6 +11,7 @@ from weft.errors import (
     DivisionError,
     DTypeError,
     GraphError,
+    OutOfMemoryError,
     OutOfRangeError,
     ShapeError,
     UserOpError,
@@ -193,6 +194,7 @@ stop_gradient = defop(
     lower=Alias(),
     cases=lambda: (Case((np.arange(3.0),), differentiate=False),),
     partial=True,
+    view=True,
 )
 
 
@@ -201,8 +203,10 @@ def _call(*xs: Array, function: Callable[..., Any], dtypes: Any, **_: Any) -> tu
         found = function(*[np.array(x) for x in xs])
     except np.linalg.LinAlgError as error:
         raise LinAlgError(str(error)) from error
-    except (DivisionError, OutOfRangeError, ShapeError):
+    except (DivisionError, OutOfRangeError, ShapeError, OutOfMemoryError, RecursionError):
         raise
+    except MemoryError as error:
+        raise OutOfMemoryError(f"the function raised MemoryError: {error}") from error
     except Exception as error:
         message = f"the function raised {type(error).__name__}: {error}"
         raise UserOpError(message) from error

@@ -150,6 +150,7 @@ class FinalizedError(errors.GraphError, RuntimeError):
 _TRANSLATIONS: tuple[tuple[type[errors.WeftError], type[OpError]], ...] = (
     (errors.UninitializedError, FailedPreconditionError),
     (LinAlgError, InvalidArgumentError),
+    (errors.OutOfMemoryError, ResourceExhaustedError),
     (errors.UserOpError, UnknownError),
     (errors.OutOfRangeError, InvalidArgumentError),
     (errors.CompileError, InternalError),

@@ -124,6 +124,8 @@ def _on_zeros(op: Any, kind: str, zeros: Sequence[Array]) -> list[Array]:
     try:
         with np.errstate(all="ignore"):
             found = op.forward(*zeros)
+    except (MemoryError, RecursionError):
+        raise
     except Exception as error:
         message = f"{kind}: forward raised {type(error).__name__} on zeros: {error}"
         raise UserOpError(message + created_here()) from error

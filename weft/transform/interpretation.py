@@ -15,7 +15,7 @@ from typing import Any, Final, NamedTuple
 import numpy as np
 
 from weft import config
-from weft.errors import FeedError, GraphError, WeftError
+from weft.errors import FeedError, GraphError, OutOfMemoryError, WeftError
 from weft.ir.dtype import bool_
 from weft.ir.graph import Graph
 from weft.ir.node import Node, TensorType, Value
@@ -129,7 +129,10 @@ class Interpretation:
             slots[slot] = array
         with np.errstate(all="ignore"), single_thread():
             _run(self.steps, slots)
-        return _own([slots[i] for i in self._fetches], arrays)
+        try:
+            return _own([slots[i] for i in self._fetches], arrays)
+        except MemoryError as error:
+            raise OutOfMemoryError(f"results: not enough memory: {error}") from error
 
     def _plan(self, graph: Graph, fetches: Sequence[Value], slots: dict[Value, int]) -> list[Step]:
         """The steps that compute the fetches; gives values their slots."""
@@ -175,6 +178,8 @@ def _run(steps: Sequence[Step], slots: list[Any]) -> None:
                 slots[output] = as_typed(y, types[0], node)
             for i in dead:
                 slots[i] = None
+    except RecursionError:
+        raise  # the caller's, not the node's
     except Exception as error:
         assert node is not None
         raise failed(error, node) from (error.__cause__ if isinstance(error, WeftError) else error)

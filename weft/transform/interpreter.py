@@ -8,7 +8,13 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from weft.errors import FeedError, GraphError, UninitializedError, WeftError
+from weft.errors import (
+    FeedError,
+    GraphError,
+    OutOfMemoryError,
+    UninitializedError,
+    WeftError,
+)  # fmt: skip
 from weft.ir.dtype import as_dtype
 from weft.ir.graph import Graph, toposort
 from weft.ir.node import Node, TensorType, Value
@@ -101,6 +107,8 @@ def evaluate_node(node: Node, arrays: Sequence[Array]) -> tuple[Array, ...]:
         types = op.derive(tuple(TensorType(as_dtype(a.dtype), a.shape) for a in data), attrs)
         with np.errstate(all="ignore"):
             found = op.reference(*data, **attrs)
+    except RecursionError:
+        raise  # the caller's, not the node's
     except WeftError as error:
         raise failed(error, node) from error.__cause__
     except Exception as error:
@@ -126,6 +134,9 @@ def failed(error: Exception, node: Node) -> WeftError:
     """What to raise where a node's reference raised `error`."""
     if isinstance(error, WeftError):
         return located(error, node)
+    if isinstance(error, MemoryError):
+        why = str(error) or "an allocation failed"
+        return located(OutOfMemoryError(f"not enough memory: {why}"), node)
     return located(GraphError(f"the reference failed: {error!r}"), node)
 
 
@@ -185,7 +196,8 @@ class _Step:
         self.values = dict(feeds)
         self.state = state
         self.counted: dict[str, int] = {}
-        self.assigned: list[tuple[Value, Array]] = []  # variable, value, in order
+        self.assigned: dict[str, list[tuple[int, Array]]] = {}  # key -> numbered, in order
+        self.assignments = 0
         self.follows: dict[Node, int] = {}  # a bit per assignment that ran before a node
 
     def predecessors(self, node: Node) -> list[Node]:
@@ -200,8 +212,10 @@ class _Step:
             follows |= self.follows[before]
         outputs = self._outputs(node, follows)
         if op_of(node) is state.assign:
-            follows |= 1 << len(self.assigned)
-            self.assigned.append((node.inputs[0], outputs[0]))
+            follows |= 1 << self.assignments
+            known = self.assigned.setdefault(node.inputs[0].node.attrs["key"], [])
+            known.append((self.assignments, outputs[0]))
+            self.assignments += 1
         self.follows[node] = follows
         for value, array in zip(node.outputs, outputs, strict=True):
             self.values.setdefault(value, array)
@@ -228,10 +242,8 @@ class _Step:
         if handle in self.feeds:
             return self.feeds[handle]
         key = handle.node.attrs["key"]
-        for i in reversed(range(len(self.assigned))):
-            variable, array = self.assigned[i]
-            seen = node.attrs["latest"] or follows >> i & 1
-            if seen and variable.node.attrs["key"] == key:
+        for number, array in reversed(self.assigned.get(key, ())):
+            if node.attrs["latest"] or follows >> number & 1:
                 return array
         if key not in self.state.variables:
             raise UninitializedError(
@@ -258,7 +270,7 @@ class _Step:
 
     def commit(self) -> None:
         """Make the step's assignments and counts last."""
-        for variable, array in self.assigned:
-            self.state.variables[variable.node.attrs["key"]] = array
+        for key, assigned in self.assigned.items():
+            self.state.variables[key] = assigned[-1][1]
         for key, count in self.counted.items():
             self.state.counters[key] = count
