@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 from weft import ops
+from weft.ir.dtype import as_dtype
 from weft.ir.graph import Graph
 from weft.ops.lag import PERIOD, traced_rule
 from weft.passes.simplify import RULES, cse, fold, prune, simplify
@@ -150,6 +151,25 @@ def test_a_rule_leaves_others_alone(name):
     _, _, other, arrays = CASES[name]
     before = step_of(other, *arrays)
     assert ops_of(simplify(before)) == ops_of(before) != []
+
+
+@pytest.mark.parametrize("dtype", ["float32", "bfloat16", "int32"])
+def test_a_long_sum_is_taken_in_groups_from_the_left(dtype):
+    terms = [np.asarray(M * 1.1**i + i, as_dtype(dtype).numpy) for i in range(40)]
+    before = step_of(lambda *xs: ops.add_n(*xs), *terms)
+    after = simplify(before)
+    sums = [n for n in prune(after).graph.nodes if n.op == "add_n"]
+    assert [len(n.inputs) for n in sums] == [16, 16, 10]
+    assert value_of(after, terms).tobytes() == value_of(before, terms).tobytes()
+
+
+def test_many_parts_are_joined_a_few_at_a_time():
+    parts = [M + i for i in range(70)]
+    before = step_of(lambda *xs: ops.concatenate(*xs, axis=1), *parts)
+    after = simplify(before)
+    joins = [n for n in prune(after).graph.nodes if n.op == "concatenate"]
+    assert [len(n.inputs) for n in joins] == [32, 32, 6, 3]
+    assert value_of(after, parts).tobytes() == value_of(before, parts).tobytes()
 
 
 def test_transposes_that_move_only_units_become_reshapes():

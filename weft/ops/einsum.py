@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import heapq
 import math
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations
@@ -228,35 +230,69 @@ Tree = int | tuple["Tree", "Tree"]
 def _contracted(terms: Sequence[Term], result: str, sizes: Mapping[str, Any]) -> Term:
     """The product of all terms, a pair at a time, summed over what the result lacks."""
     known = {c: size if isinstance(size, int) else 1 for c, size in sizes.items()}
-    total = _evaluated(_order([set(t.letters) for t in terms], set(result), known), terms, result)
+    tree = _order([set(t.letters) for t in terms], set(result), known)
+    left = Counter("".join([*[t.letters for t in terms], result]))
+    total = _evaluated(tree, terms, left)
     return total.without([c for c in total.letters if c not in result])
 
 
-def _evaluated(tree: Tree, terms: Sequence[Term], result: str) -> Term:
+def _evaluated(tree: Tree, terms: Sequence[Term], left: Counter[str]) -> Term:
+    """The product of a tree's terms, which are taken from `left`: where letters occur, by count."""
     if isinstance(tree, int):
+        left.subtract(terms[tree].letters)
         return terms[tree]
-    inside = _leaves(tree)
-    later = set(result).union(*[t.letters for i, t in enumerate(terms) if i not in inside])
-    left, right = (_evaluated(side, terms, result) for side in tree)
-    return _product(left, right, later)
-
-
-def _leaves(tree: Tree) -> set[int]:
-    return {tree} if isinstance(tree, int) else _leaves(tree[0]) | _leaves(tree[1])
+    x = _evaluated(tree[0], terms, left)
+    left.update(x.letters)
+    y = _evaluated(tree[1], terms, left)
+    left.subtract(x.letters)
+    return _product(x, y, {c for c, count in left.items() if count})
 
 
 def _order(sets: Sequence[set[str]], result: set[str], sizes: Mapping[str, int]) -> Tree:
-    """The tree of the fewest products; above `EXHAUSTIVE` terms the cheapest pairs come first."""
+    """The tree of the fewest products; of more than `EXHAUSTIVE` terms some are joined first."""
     trees: list[Tree] = list(range(len(sets)))
-    letters = list(sets)
-    while len(trees) > EXHAUSTIVE:
-        pairs = combinations(range(len(trees)), 2)
-        i, j = min(pairs, key=lambda p: _work(letters[p[0]] | letters[p[1]], sizes))
-        rest = [k for k in range(len(trees)) if k not in (i, j)]
-        kept = (letters[i] | letters[j]) & result.union(*[letters[k] for k in rest])
-        trees = [*[trees[k] for k in rest], (trees[i], trees[j])]
-        letters = [*[letters[k] for k in rest], kept]
-    return _cheapest(trees, letters, result, sizes)
+    if len(trees) > EXHAUSTIVE:
+        trees, sets = _equal_joined(sets)
+    if len(trees) > EXHAUSTIVE:
+        trees, sets = _cheap_joined(trees, sets, result, sizes)
+    return _cheapest(trees, sets, result, sizes)
+
+
+def _equal_joined(sets: Sequence[set[str]]) -> tuple[list[Tree], list[set[str]]]:
+    """Terms of the same letters as one tree each; and the letters of these."""
+    groups: dict[frozenset[str], list[Tree]] = {}
+    for i, letters in enumerate(sets):
+        groups.setdefault(frozenset(letters), []).append(i)
+    return list(map(_balanced, groups.values())), list(map(set, groups))
+
+
+def _balanced(trees: Sequence[Tree]) -> Tree:
+    half = len(trees) // 2
+    return (_balanced(trees[:half]), _balanced(trees[half:])) if half else trees[0]
+
+
+def _cheap_joined(
+    trees: Sequence[Tree], sets: Sequence[set[str]], result: set[str], sizes: Mapping[str, int]
+) -> tuple[list[Tree], list[set[str]]]:
+    """The cheapest pairs joined until `EXHAUSTIVE` trees are left; and the letters of these."""
+    parts = dict(enumerate(zip(trees, sets, strict=True)))
+    uses = Counter([c for letters in [*sets, result] for c in letters])
+    pairs = [(_work(a | b, sizes), i, j) for (i, a), (j, b) in combinations(enumerate(sets), 2)]
+    heapq.heapify(pairs)
+    new = len(parts)
+    while len(parts) > EXHAUSTIVE:
+        _, i, j = heapq.heappop(pairs)
+        if i not in parts or j not in parts:
+            continue
+        (one, a), (other, b) = parts.pop(i), parts.pop(j)
+        uses.subtract([*a, *b])
+        kept = {c for c in a | b if uses[c]}
+        uses.update(kept)
+        for k, (_, letters) in parts.items():
+            heapq.heappush(pairs, (_work(kept | letters, sizes), k, new))
+        parts[new] = (one, other), kept
+        new += 1
+    return [tree for tree, _ in parts.values()], [letters for _, letters in parts.values()]
 
 
 def _work(letters: set[str], sizes: Mapping[str, int]) -> int:

@@ -194,7 +194,7 @@ stop_gradient = defop(
     lower=Alias(),
     cases=lambda: (Case((np.arange(3.0),), differentiate=False),),
     partial=True,
-    view=True,
+    facts=Facts(view=True),
 )
 
 

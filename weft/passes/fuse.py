@@ -21,6 +21,8 @@ from weft.passes.step import Step
 
 # Movement of movement is recomputed at most this deep.
 MOST_FLOATING = 4
+# ... and from at most so many arrays: for each element, joined ones are all looked at.
+MOST_SOURCES = 64
 
 
 @dataclass(eq=False)
@@ -61,6 +63,7 @@ class _Fuser:
         self.enabled = enabled
         self.group_of: dict[Node, _Open] = {}
         self.floating: dict[Node, int] = {}  # -> depth
+        self.sources: dict[Node, int] = {}  # how many arrays floating movement reads
         self.position: dict[Node, int] = {}
         self.aliases: dict[Value, Value] = {}
         self.groups: list[_Open] = []
@@ -77,6 +80,7 @@ class _Fuser:
             case Alias():
                 self._alias(node)
             case Pull() if self._floats(node):
+                self._narrow(node)
                 self.floating[node] = 1 + max(
                     (self.floating.get(v.node, 0) for v in node.inputs), default=0
                 )
@@ -96,12 +100,22 @@ class _Fuser:
         depth = max((self.floating.get(v.node, 0) for v in node.inputs), default=0)
         return depth < MOST_FLOATING
 
+    def _narrow(self, node: Node) -> None:
+        """Have in memory what `node` moves, where it would look at too many arrays otherwise."""
+        sources = [self.sources.get(v.node, 1) for v in node.inputs]
+        if sum(sources) > MOST_SOURCES:
+            for value in node.inputs:
+                self._materialise(self._root(value))
+            sources = [1] * len(sources)
+        self.sources[node] = sum(sources)
+
     # -- where values come from
 
     def _materialise(self, value: Value) -> None:
         """Make sure that a floating value is in memory: a constant is, others get a group."""
         node = value.node
         if self.floating.pop(node, None) is not None and op_of(node) is not CONSTANT:
+            self.sources.pop(node, None)
             # Closed at once: groups that come before a later joiner may already read the value.
             self._start(node, value.shape).open = False
 

@@ -66,6 +66,7 @@ class Placing:
         self.uses: dict[Value, dict[int, list[int]]] = {}  # value -> launch -> argument slots
         self.externals: dict[Value | Scratch, Source] = {}
         self.states: dict[str, Value] = {}  # key -> the variable's node's output
+        self._feed_of = {name: i for i, name in enumerate(step.feeds)}
         for node in step.graph.nodes:
             self._external(node)
         self.checks = self._checks()
@@ -79,7 +80,7 @@ class Placing:
     def _external(self, node: Node) -> None:
         match op_of(node):
             case state.placeholder:
-                self.externals[node.outputs[0]] = Feed(self.step.feeds.index(node.name))
+                self.externals[node.outputs[0]] = Feed(self._feed_of[node.name])
             case state.variable:
                 (value,), key = node.outputs, str(node.attrs["key"])
                 self.externals[value] = Variable(key, value.type)

@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from weft.errors import WeftError
+from weft.ir.dtype import float32
 from weft.ir.graph import Graph, rewrite, toposort
 from weft.ir.node import Node, Value
 from weft.ir.shape import known, size
@@ -20,8 +21,9 @@ from weft.ops.array import reshape, transpose
 from weft.ops.base import Boundary, constant_of, op_of
 from weft.ops.call import barrier
 from weft.ops.contraction import matmul
+from weft.ops.convert import cast
 from weft.ops.creation import iota
-from weft.ops.elementwise import square
+from weft.ops.elementwise import add_n, square
 from weft.ops.joining import concatenate
 from weft.ops.lag import lag_gather, lag_update
 from weft.ops.slicing import cut, slice_, unslice
@@ -32,6 +34,8 @@ from weft.transform.interpreter import located
 
 # Folding makes constants; larger ones cost more memory than they save time.
 FOLD_LIMIT = 65_536
+MOST_PARTS = 32  # of a concatenation
+MOST_TERMS = 16  # of a sum; with its neighbours a kernel then reads some 35 arrays at most
 
 Replacement = Value | None
 Rule = Callable[[Node], Replacement]
@@ -325,6 +329,31 @@ def _joined_parts(node: Node) -> Replacement:
     return concatenate(*[parts[i].inputs[0] for i in order], axis=axis)
 
 
+def _sum_in_groups(node: Node) -> Replacement:
+    """A sum of many terms as sums of a few, from the left as before: small kernels, all alike.
+
+    One kernel of them all takes the compiler a time that grows with the square of their number.
+    """
+    if len(node.inputs) <= MOST_TERMS:
+        return None
+    kind = node.types[0].dtype
+    narrow = kind.is_floating and kind.size < 4  # rounded once, at the end
+    terms = [cast(x, dtype=float32) if narrow else x for x in node.inputs]
+    total = terms[0]
+    for i in range(1, len(terms), MOST_TERMS - 1):
+        total = add_n(total, *terms[i : i + MOST_TERMS - 1])
+    return cast(total, dtype=kind) if narrow else total
+
+
+def _concatenate_in_groups(node: Node) -> Replacement:
+    """Many parts joined by a few at a time: for each element, a kernel looks at every part."""
+    parts, axis = node.inputs, node.attrs["axis"]
+    if len(parts) <= MOST_PARTS:
+        return None
+    groups = [parts[i : i + MOST_PARTS] for i in range(0, len(parts), MOST_PARTS)]
+    return concatenate(*[concatenate(*g, axis=axis) for g in groups], axis=axis)
+
+
 def _gather_of_lagging(node: Node) -> Replacement:
     """Rows of a whole table that lagged behind: only these are brought up to date."""
     table = node.inputs[0].node
@@ -375,6 +404,7 @@ RULES: dict[str, tuple[Rule, ...]] = {
     "concatenate": (
         _concatenate_of_slices,  # concatenate(x[:, :n], x[:, n:]) -> x
         _concatenate_of_reshapes,  # of reshapes -> reshape(concatenate(...))
+        _concatenate_in_groups,  # concatenate(x, ..., z) -> concatenate(concatenate(x, ...), ...)
     ),
     "gather": (_gather_of_lagging,),  # gather(lag_gather(x, iota), i) -> lag_gather(x, i)
     "negative": (_twice,),  # -(-x) -> x
@@ -383,7 +413,10 @@ RULES: dict[str, tuple[Rule, ...]] = {
         _neutral(-0.0, left=True),  # x + 0 -> x
         _joined_parts,  # unslice(x) + unslice(y) -> concatenate(x, y)
     ),
-    "add_n": (_joined_parts,),  # add_n(unslice(x), unslice(y), ...) -> concatenate(x, y, ...)
+    "add_n": (
+        _joined_parts,  # add_n(unslice(x), unslice(y), ...) -> concatenate(x, y, ...)
+        _sum_in_groups,  # add_n(x, y, ..., z) -> add_n(add_n(x, y, ...), ..., z)
+    ),
     "subtract": (_neutral(0.0, left=False),),  # x - 0 -> x
     "multiply": (_neutral(1.0, left=True),),  # x * 1 -> x
     "divide": (_neutral(1.0, left=False),),  # x / 1 -> x

@@ -75,7 +75,8 @@ class _Walk:
         self.feeds: list[str] = []
         self.first: dict[str, Value] = {}  # key -> value before the step
         self.current: dict[str, Value] = {}  # key -> value now; changed keys only
-        self.assigned: list[tuple[str, Value]] = []  # in order
+        self.assigned: dict[str, list[tuple[int, Value]]] = {}  # key -> numbered, in order
+        self.assignments = 0
         self.follows: dict[Node, int] = {}  # a bit per assignment that a node must follow
 
     def predecessors(self, node: Node) -> list[Node]:
@@ -158,17 +159,18 @@ class _Walk:
         key: str = variable.attrs["key"]
         follows: int = -1 if node.attrs["latest"] else self.follows[node]
         if follows:  # rarely: most reads see the value from before the step
-            for position in reversed(range(len(self.assigned))):
-                if follows >> position & 1 and self.assigned[position][0] == key:
-                    return self.assigned[position][1]
+            for number, value in reversed(self.assigned.get(key, ())):
+                if follows >> number & 1:
+                    return value
         return self._state(variable)
 
     def _assign(self, node: Node) -> Value:
         key: str = node.inputs[0].node.attrs["key"]
         value = self.env[node.inputs[1]]
         self.current[key] = value
-        self.follows[node] |= 1 << len(self.assigned)
-        self.assigned.append((key, value))
+        self.follows[node] |= 1 << self.assignments
+        self.assigned.setdefault(key, []).append((self.assignments, value))
+        self.assignments += 1
         return value
 
     def _count(self, node: Node) -> Value:

@@ -87,7 +87,8 @@ class Executable:
                 case Kept():
                     pass
         self._feeds.sort()
-        self._kept = [v.key for v, _ in self._variables if v.key in recipe.kept]
+        kept = frozenset(recipe.kept)
+        self._kept = [v.key for v, _ in self._variables if v.key in kept]
         self._counters = recipe.counters
         self._state: State | None = None
         self._version = -1

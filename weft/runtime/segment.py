@@ -37,8 +37,8 @@ class _Open:
 
     def __init__(self) -> None:
         self.calls: list[int] = []
-        self.reads: list[_Range] = []
-        self.writes: list[_Range] = []
+        self.reads: dict[int, list[_Range]] = {}  # by the space
+        self.writes: dict[int, list[_Range]] = {}
 
     def admits(self, reads: Sequence[_Range], writes: Sequence[_Range]) -> bool:
         """Whether a call that reads and writes this may run beside those here."""
@@ -49,14 +49,13 @@ class _Open:
     def add(self, call: int, reads: Sequence[_Range], writes: Sequence[_Range]) -> None:
         """Take in a call."""
         self.calls.append(call)
-        self.reads += reads
-        self.writes += writes
+        for ranges, known in ((reads, self.reads), (writes, self.writes)):
+            for each in ranges:
+                known.setdefault(each.space, []).append(each)
 
 
-def _meet(some: Sequence[_Range], others: Sequence[_Range]) -> bool:
-    return any(
-        a.space == b.space and a.low < b.high and b.low < a.high for a in some for b in others
-    )
+def _meet(some: Sequence[_Range], others: dict[int, list[_Range]]) -> bool:
+    return any(a.low < b.high and b.low < a.high for a in some for b in others.get(a.space, ()))
 
 
 def group(calls: Sequence[Call]) -> list[list[int]]:
