@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import ctypes
+import itertools
 import mmap
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
 
 import weft as wf
 from weft import config, nn
-from weft.eager import program
+from weft.eager import program, sizes
 from weft.eager.general import General, shaken
 from weft.eager.sizes import Family
 from weft.errors import CompileError, OutOfRangeError
@@ -129,6 +131,12 @@ def _moves(x, w, ids, n):
     return [both, op.transpose(x, perm=(2, 0, 1)), op.sum(both, axes=(2,))]
 
 
+def _orders(x, w, ids, n):
+    places = op.iota(shape=(1, n + 1), axis=1, dtype=float32)
+    longer = op.concatenate(op.iota(shape=(1, n), axis=1, dtype=float32), places[:, :1], axis=1)
+    return [longer * places, places * 2.0]
+
+
 def _slopes(x, w, ids, n):
     """A block of a transformer over words that are looked up, and its gradients."""
     h = op.gather(op.matmul(w, w, transpose_y=True), ids) + x
@@ -143,13 +151,14 @@ SIZES = [2, 3, 7, 16, 17, 24, 28, 29, 32, 33, 40, 53, 63, 64, 65, 72, 96, 127, 1
 
 
 @pytest.mark.parametrize(
-    ("build", "least"), [(_rows, 6), (_sums, 6), (_squares, 3), (_moves, 6), (_slopes, 6)]
+    ("build", "least"),
+    [(_rows, 6), (_sums, 6), (_squares, 3), (_moves, 6), (_orders, 3), (_slopes, 6)],
 )
 def test_every_size_that_is_admitted_is_right(build, least):
     _check(build, SIZES, least)
 
 
-@pytest.mark.parametrize("build", [_rows, _sums, _squares, _moves, _slopes])
+@pytest.mark.parametrize("build", [_rows, _sums, _squares, _moves, _orders, _slopes])
 def test_short_sizes_that_are_admitted_are_right(build):
     _check(build, range(2, 26), 1, SHORT)
 
@@ -286,11 +295,62 @@ def test_callers_leave_it_once_the_loss_is_there(monkeypatch):
     TEAM.stop()
 
 
+def test_sizes_that_have_outgrown_a_program_get_another(monkeypatch):
+    used = _used(monkeypatch)
+    steps = range(20, 200, 3)
+    losses = _losses(steps)
+    (family,) = [f for f in sizes._families.values() if f.is_general]
+    assert 1 < len(family._generals) < 5
+    assert len(used) > len(steps) // 2
+    program._programs.clear()
+    program._families.clear()
+    monkeypatch.setattr(Family, "general", lambda self, sizes, leaves: None)
+    np.testing.assert_allclose(losses, _losses(steps), rtol=1e-4)
+
+
+def test_a_table_that_ends_bounds_how_much_larger_sizes_are_planned_for(monkeypatch):
+    used = _used(monkeypatch)
+    table, few = wf.arange(0, 100).float().reshape(100, 1), wf.arange(0, 8).float()
+
+    def total(n):
+        best, _ = wf.topk(few * 2.0, 3)  # of one result nothing is left
+        y = F.embedding(wf.arange(0, n), table)
+        return (y.sum() * best.sum()).item()
+
+    for n in range(60, 100):
+        assert total(n) == n * (n - 1) / 2 * 36
+    assert len(used) > 10
+
+
+def test_shapes_are_compiled_no_faster_than_they_are_paid_for(monkeypatch):
+    compiled = []
+    finished = program.finish
+
+    def finish(step, threads):
+        compiled.append(step)
+        return finished(step, threads)
+
+    monkeypatch.setattr(program, "finish", finish)
+    monkeypatch.setattr(Family, "generalise", lambda *_: None)
+    monkeypatch.setattr(program, "_patience", lambda sample: 4.0)
+    clock = SimpleNamespace(perf_counter=itertools.count().__next__)  # each run takes a second
+    monkeypatch.setattr(program, "time", clock)
+    shapes = 2 * program.CHURN
+    counts: list[int] = []
+    for _ in range(12):
+        before = len(compiled)
+        for n in range(50, 50 + shapes):
+            wf.sin(wf.from_numpy(np.ones(n, np.float32))).numpy()
+        counts.append(len(compiled) - before)
+    assert max(counts) <= shapes // 4 + 1
+    assert sum(counts) > shapes // 2
+
+
 def test_a_program_that_disagrees_with_the_interpreter_is_not_used(monkeypatch):
     used = _used(monkeypatch)
     monkeypatch.setattr(General, "agrees", lambda self, wanted, found, again: False)
     _losses(LENGTHS)
-    assert len(used) == 1
+    assert len(used) == len([f for f in sizes._families.values() if not f._trials])
 
 
 def test_a_label_out_of_range_is_refused_and_nothing_changes(monkeypatch):

@@ -116,6 +116,11 @@ class General:
         outputs = [(_at(v.type, extents), v.dtype.numpy) for v in planned.step.graph.outputs]
         return Case(extents, numbers, tuple(outputs))
 
+    def is_planned_for(self, sizes: Sizes) -> bool:
+        """Whether these sizes are not too large; still, other kernels may suit them."""
+        bases = self._sized.fit.bases(sizes)
+        return all([n <= most for n, most in zip(bases, self._sized.most, strict=True)])
+
 
 def _at(kind: TensorType, extents: Sequence[int]) -> tuple[int, ...]:
     """A shape for the values of all extents."""

@@ -17,6 +17,7 @@ from weakref import ref
 
 import numpy as np
 
+from weft.eager.turn import FEW, Turn
 from weft.errors import TracerError, WeftError
 from weft.ir.node import NOT_THE_USER, Source, TensorType
 from weft.ops.base import at_user_line
@@ -253,15 +254,17 @@ class State:
     __slots__ = (
         "anomaly", "autocast", "backward_passes", "called", "changed", "changes", "depth", "duals",
         "due", "grad_mode", "inference", "inspect", "limit", "maps", "outer", "pending", "prompt",
+        "turn",
     )  # fmt: skip
 
     def __init__(self) -> None:
         self.pending: list[Record] = []
         self.changes: list[Change] = []  # what follows from them, in order
         self.backward_passes = 0  # since something was computed
-        self.limit = MOST_PENDING  # how many records may wait; 0 after an optimiser's step
+        self.limit = FEW  # from how many records on to compute some; 0 after an optimiser's step
         self.due = False  # whether memory that others see is to be written to
         self.prompt = False  # whether what is recorded is computed before anybody else goes on
+        self.turn: Turn | None = None  # of the loop in which nobody has looked at a value so far
         self.grad_mode = True
         self.inference = False  # whether tensors are made that no gradient ever needs
         self.autocast: Any = None  # the element type of mixed precision
@@ -282,7 +285,8 @@ class State:
         """What is pending; nothing is afterwards, and nothing is due."""
         found = self.waiting()
         self.pending, self.changes = [], []
-        self.limit = MOST_PENDING
+        self.limit = FEW
+        self.turn = None
         self.backward_passes = 0
         self.due = False
         return found
@@ -311,10 +315,27 @@ class State:
         if self.due and not self.depth:
             flush()
 
-    def make_room(self) -> None:
-        """Compute what is pending, if the next record would."""
-        if len(self.pending) >= self.limit:
-            flush()
+    def make_room(self, frame: FrameType | None = None) -> None:
+        """Compute what is pending where the next record, made in `frame`, had better not join it.
+
+        That is after an optimiser's step, where there is very much, and where a loop comes round
+        that no backward pass will go through: this one needs all of a step in one program.
+        """
+        count, limit = len(self.pending), self.limit
+        if count < limit:
+            return
+        turn = None
+        if limit and count < MOST_PENDING:
+            first = count == limit or self.turn is None
+            new = self.pending if first else self.pending[-1:]
+            if any([y.tracked and y.leaf is None for record in new for y in record.outputs]):
+                self.limit = MOST_PENDING
+                return
+            self.turn = turn = self.turn or Turn()
+            if not turn.begins(count, new[-1].plan.name, frame):
+                return
+        flush()
+        self.turn = turn
 
     def record(self, plan: Plan, inputs: tuple[Lazy, ...]) -> tuple[Lazy, ...]:
         """Record one call; its results."""
@@ -329,7 +350,8 @@ class State:
         for x in inputs:
             if x.loan is not None and not (self.depth or plan.follows):
                 return _reader[0](plan, inputs, frame)
-        self.make_room()
+        if len(self.pending) >= self.limit:
+            self.make_room(frame)
         record = entry(plan, inputs, next(_serials), frame)
         tracked = 0
         if plan.differentiable and self.grad_mode:
@@ -352,7 +374,7 @@ class State:
             if x.loan is not None and not (self.depth or plan.follows):
                 return _reader[0](plan, inputs, frame)[0]
         if len(self.pending) >= self.limit:
-            flush()
+            self.make_room(frame)
         record, found = Record(), Lazy()
         record.plan = plan
         record.inputs = inputs

@@ -7,6 +7,7 @@ import time
 from collections import OrderedDict
 from collections.abc import Sequence
 from dataclasses import replace
+from functools import partial
 from typing import Any, Final, NamedTuple
 
 import numpy as np
@@ -47,7 +48,8 @@ MOST_PROGRAMS: Final = 512  # the one that was not used for longest goes first
 # The third run of a structure is compiled, or the first one if interpreting takes longer than that.
 INTERPRETED_RUNS: Final = 2
 # Where the same records come in ever new shapes, compiling each shape costs more than it saves:
-# then a shape is compiled once interpreting it has taken as long as compiling would.
+# then a shape is compiled once interpreting it has taken as long as compiling would, and so has
+# interpreting any of them since the last was compiled: a loop takes twice as long at most.
 CHURN: Final = 8  # shapes
 SEPARATE: Final = 8  # shapes after which an optimiser's update is a program of its own
 COMPILE_SECONDS_A_NODE: Final = 1e-3
@@ -131,6 +133,7 @@ class Prepared:
         spent = time.perf_counter() - start
         self.spent += spent
         self.family.spent += spent
+        self.family.unpaid += spent
         return found
 
     def _for_many(self, structure: Structure) -> None:
@@ -144,7 +147,8 @@ class Prepared:
             driver.prestart()  # on a new machine, compilers start while the samples are taken
         if self.family.shapes > SAMPLES and self.family.spent > enough:
             threads = int(config.get("threads"))
-            self.family.generalise(threads, lambda sizes: self._step_at(structure, sizes))
+            step_at = partial(self._step_at, structure)
+            self.family.generalise(self.sizes, threads, step_at)
             self._case = self._general(structure)
 
     def _tried(
@@ -188,7 +192,13 @@ class Prepared:
             return True
         if self.runs <= INTERPRETED_RUNS:
             return False
-        return _families[self.calls].shapes < CHURN or self.spent > _patience(sample)
+        if _families[self.calls].shapes < CHURN:
+            return True
+        patience = _patience(sample)
+        hot = min(self.spent, self.family.unpaid) > patience
+        if hot:
+            self.family.unpaid = 0.0
+        return hot
 
     @collection_waits()
     def _compile(self, structure: Structure) -> Executable:

@@ -10,6 +10,7 @@ from collections.abc import Iterator, Sequence
 from copy import copy
 from dataclasses import replace
 from typing import Any
+from weakref import ref
 
 from weft.eager.lazy import Lazy, Record
 from weft.eager.pattern import refilled
@@ -45,14 +46,16 @@ def resized(structure: Structure, sizes: Sizes) -> Structure:
 
 
 def _record(record: Record, left: Iterator[int], new: dict[Lazy, Lazy]) -> Record:
-    plan, lazies = record.plan, (*record.inputs, *record.outputs)
+    plan, results = record.plan, [result() for result in record.results]
     types = [*[x.type for x in record.inputs], *plan.types]
     if plan.kind is not None:
         types = [intern(t.dtype, refilled(known(t.shape), left)) for t in types]
         plan = _plan(plan, refilled(plan.kind, left), types[: len(record.inputs)])
     if list(plan.types) != types[len(record.inputs) :]:
         raise UnfitError
-    for lazy, kind in zip(lazies, types, strict=True):
+    for lazy, kind in zip((*record.inputs, *results), types, strict=True):
+        if lazy is None:
+            continue
         if lazy not in new:
             new[lazy] = copy(lazy)
             new[lazy].type = kind
@@ -61,7 +64,8 @@ def _record(record: Record, left: Iterator[int], new: dict[Lazy, Lazy]) -> Recor
     found = copy(record)
     found.plan = plan
     found.inputs = tuple([new[x] for x in record.inputs])
-    found.outputs = tuple([new[x] for x in record.outputs])
+    pairs = zip(record.results, results, strict=True)
+    found.results = tuple([gone if y is None else ref(new[y]) for gone, y in pairs])
     return found
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import contextlib
 from collections import OrderedDict
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -26,11 +26,12 @@ from weft.passes.sized import sized
 from weft.passes.step import Step
 from weft.runtime import compiler, driver
 from weft.transform.interpretation import Interpretation
-from weft.transform.resize import SAMPLES, Fit, Sizes, Template, UnfitError
+from weft.transform.resize import GROWING, ROOM, SAMPLES, Fit, Sizes, Template, UnfitError
 
 MOST_FAMILIES: Final = 64  # the one that was not used for longest goes first
 MOST_PATTERNS: Final = 1 << 12  # forgotten together
-MOST_GENERALS: Final = 2  # programs for many sizes that are tried, should the first not suit
+MOST_GENERALS: Final = 8  # programs for many sizes, each for larger ones
+MOST_TRIALS: Final = 2  # at making one, should the first not suit
 ATTEMPTS: Final = 8  # at a template; where sizes decide what is called, there is none
 _UNSUITED: Final = (
     UnfitError, WeftError, TypeError, ValueError, AssertionError, ArithmeticError, LookupError,
@@ -67,10 +68,11 @@ class Family:
         self._attempts = ATTEMPTS
         self._largest: Sizes = ()
         self._recent: list[Sizes] = []
-        self._general: General | None = None
-        self._generals = MOST_GENERALS
+        self._generals: list[General] = []  # the latest first
+        self._trials = MOST_TRIALS
         self.shapes = 0
         self.spent = 0.0  # seconds, interpreting what a general program could do
+        self.unpaid = 0.0  # the same, since one of them was compiled for its sizes alone
 
     def meet(self, sizes: Sizes) -> None:
         """Take note of sizes that were not met before."""
@@ -82,7 +84,7 @@ class Family:
     @property
     def is_general(self) -> bool:
         """Whether there is a program for many sizes."""
-        return self._general is not None
+        return bool(self._generals)
 
     @property
     def rows(self) -> frozenset[int]:
@@ -91,32 +93,38 @@ class Family:
 
     def general(self, sizes: Sizes, leaves: Sequence[TensorType]) -> tuple[General, Case] | None:
         """The program for many sizes, if there is one, and what it needs for these."""
-        found = self._general
-        case = None if found is None else found.at(sizes, leaves)
-        return None if found is None or case is None else (found, case)
+        for found in self._generals:
+            case = found.at(sizes, leaves)
+            if case is not None:
+                return found, case
+        return None
 
     @collection_waits()
-    def generalise(self, threads: int, step_at: Callable[[Sizes], Step]) -> None:
-        """Make a program for many sizes.
+    def generalise(self, sizes: Sizes, threads: int, step_at: Callable[[Sizes], Step]) -> None:
+        """Make a program for many sizes, if there is none that is planned for as large ones.
 
         Args:
             step_at: the simplified step for other sizes; raises `UnfitError` where there is none.
         """
-        if self._template is None or not self._generals or self._general is not None:
+        known = self._generals
+        if self._template is None or not self._trials or len(known) == MOST_GENERALS:
+            return
+        if any([general.is_planned_for(sizes) for general in known]):
             return
         if not compiler.available():
             return
         # Code that was written for numbers may want one where it gets an extent, in any way.
         with contextlib.suppress(*_UNSUITED):
             fit = Fit(self._recent)
-            self._generals -= 1
+            self._trials -= 1
             driver.prestart()  # where nothing is cached, compilers start while we plan
-            samples = _samples(fit, self._largest, step_at)
-            self._general = General(samples, threads)
+            probes = fit.probes(self._largest, GROWING if known else ROOM)
+            self._generals = [General(_samples(probes, fit, step_at), threads), *known]
+            self._trials = MOST_TRIALS
 
     def distrust(self) -> None:
         """Do without a program for many sizes."""
-        self._general, self._generals = None, 0
+        self._generals, self._trials = [], 0
 
     def learn(self, sample: Sample) -> None:
         """Take what was prepared without a template."""
@@ -148,15 +156,15 @@ class Family:
 
 
 def _samples(
-    fit: Fit, largest: Sizes, step_at: Callable[[Sizes], Step]
+    candidates: Iterable[Sequence[Sizes]], fit: Fit, step_at: Callable[[Sizes], Step]
 ) -> list[tuple[Sizes, Step]]:
     """Steps for three sizes: what they have in common holds for all between the first and last.
 
     Raises:
         UnfitError: they do not do the same.
     """
-    for probes in fit.probes(largest):
-        with contextlib.suppress(UnfitError):
+    for probes in candidates:
+        with contextlib.suppress(*_UNSUITED):
             samples = [(sizes, step_at(sizes)) for sizes in map(fit.sizes, probes)]
             sized(samples)
             return samples

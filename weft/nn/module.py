@@ -10,6 +10,7 @@ from weft.eager.device import Device, check_device
 from weft.eager.lazy import trace
 from weft.eager.mode import no_grad
 from weft.eager.tensor import Tensor
+from weft.eager.turn import kept_whole
 from weft.errors import ArgumentError, DTypeError
 from weft.ir.dtype import NAMED, DType, as_dtype
 from weft.ir.dtype import bfloat16 as _bfloat16
@@ -56,6 +57,7 @@ class Module(Stateful):
         """Compute the output; what a subclass defines."""
         raise NotImplementedError(f"{type(self).__name__}: forward is not defined{at_user_line()}")
 
+    @kept_whole
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         """Call `forward`, between the hooks if there are any."""
         called = trace.now.called

@@ -11,6 +11,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Final
 
+import numpy as np
+
 from weft.ir.extent import Extents, assume
 from weft.ir.graph import Graph
 from weft.ir.node import Literal, Node, TensorType, Value
@@ -103,7 +105,7 @@ class _Merger:
         node, (kind,) = nodes[0], types
         literals = [n.attrs["value"] for n in nodes]
         if len({n.types for n in nodes}) > 1:
-            return self._spread(node.name, [x.array.reshape(-1) for x in literals], kind)
+            return self._made(node.name, [x.array for x in literals], kind)
         found = self._fit.constant(literals)
         if not isinstance(found, Number):
             return node
@@ -111,15 +113,26 @@ class _Merger:
         self.numbers.append(found)
         return Node("placeholder", (), {"dtype": kind.dtype, "shape": kind.shape}, types, node.name)
 
-    def _spread(self, name: str, arrays: Sequence[Any], kind: TensorType) -> Node:
-        """One number in shapes that differ."""
-        if not all([a.size and (a == arrays[0][0]).all() for a in arrays]):
+    def _made(self, name: str, arrays: Sequence[Any], kind: TensorType) -> Node:
+        """A constant whose shape follows from the sizes: one number, or numbers in order."""
+        for axis in range(arrays[0].ndim):
+            if all([_is_in_order(a, axis) for a in arrays]):
+                attrs = {"shape": kind.shape, "axis": axis, "dtype": kind.dtype}
+                return Node("iota", (), attrs, (kind,), name)
+        first = arrays[0].reshape(-1)[:1]
+        if not all([a.size and (a == first).all() for a in arrays]):
             raise UnfitError
         one = TensorType(kind.dtype, ())
-        attrs = {"value": Literal(arrays[0][:1].reshape(()))}
+        attrs = {"value": Literal(first.reshape(()))}
         number = Node("constant", (), attrs, (one,), f"{name}/number")
         self.graph.append(number)
         return Node("broadcast_to", number.outputs, {"shape": kind.shape}, (kind,), name)
+
+
+def _is_in_order(array: Any, axis: int) -> bool:
+    """Whether the numbers along an axis are 0, 1, 2 and so on."""
+    line = np.arange(array.shape[axis]).reshape([-1] + [1] * (array.ndim - 1 - axis))
+    return array.dtype.kind != "b" and bool((array == line).all())
 
 
 def _wiring(node: Node) -> Any:

@@ -22,7 +22,10 @@ from weft.transform.interpretation import Interpretation, Step
 Sizes = tuple[int, ...]
 Types = tuple[tuple[Any, Any], ...]  # element types, and fits of the shapes
 SAMPLES: Final = 3  # a line through two of them is checked by the third
-ROOM: Final = 2  # how many times as large as what was seen sizes may get that are planned for
+# How many times as large as what was seen sizes may get that are planned for. Less is tried where
+# it fails, as beyond the last of the positions that a model knows.
+ROOM: Final = (2.0, 1.25)
+GROWING: Final = (4.0, 2.0, 1.25)  # where sizes have outgrown what was planned for before
 LEAST: Final = 3  # the smallest that are planned for, where what is done for those is the same
 
 
@@ -131,20 +134,22 @@ class Fit:
         found = [form.at(values) for form in self._distinct]
         return tuple([found[n] for n in self._form_of])
 
-    def probes(self, largest: Sizes) -> Iterator[tuple[Sizes, ...]]:
+    def probes(self, largest: Sizes, rooms: Sequence[float] = ROOM) -> Iterator[tuple[Sizes, ...]]:
         """Values of the bases to look at: three that tell of all between the first and the last.
 
         Args:
             largest: sizes; the last values are well beyond these.
+            rooms: how many times as large.
         """
-        most = tuple([ROOM * n + 1 for n in self.bases(largest)])  # odd: no coincidences
-        for least in (LEAST, max(most, default=0) // 8):
-            low = tuple([least + i for i in range(len(most))])
-            middle: list[int] = []
-            for i, (a, b) in enumerate(zip(low, most, strict=True)):
-                between = a + (b - a) * (i + 1) // (i + 2)  # no line through two bases
-                middle.append(between + (gcd(a, between, b) > 1))
-            yield low, tuple(middle), most
+        for room in rooms:
+            most = tuple([int(room * n) | 1 for n in self.bases(largest)])  # no coincidences
+            for least in (LEAST, max(most, default=0) // 8):
+                low = tuple([least + i for i in range(len(most))])
+                middle: list[int] = []
+                for i, (a, b) in enumerate(zip(low, most, strict=True)):
+                    between = a + (b - a) * (i + 1) // (i + 2)  # no line through two bases
+                    middle.append(between + (gcd(a, between, b) > 1))
+                yield low, tuple(middle), most
 
     def bases(self, sizes: Sizes) -> Sizes:
         """Those of the sizes that the others follow from."""

@@ -241,7 +241,8 @@ class _Map:
     def _regions(self) -> list[tuple[Symbol, list[Store]]]:
         """The last axis cut where conditions on it change, so that none is left to compute."""
         last = self.axes[-1]
-        cuts = sorted({0, last.extent, *_boundaries([s.value for s in self.stores], last)})
+        ends = [0, last.extent, *_boundaries([s.value for s in self.stores], last)]
+        cuts = [cut for cut, _ in itertools.groupby(sorted(ends))]  # extents may be equal unseen
         if not 2 < len(cuts) <= MOST_REGIONS + 1:
             return [(last, self.stores)]
         found: list[tuple[Symbol, list[Store]]] = []
