@@ -11,7 +11,7 @@ from __future__ import annotations
 import contextlib
 import os
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 
 from weft.errors import ConfigError
@@ -123,7 +123,14 @@ KNOBS = {
             lambda: False,
             _switch,
             "0 | 1",
-            "compile eager programs before their first run, so that every run gives the same bits",
+            "compile eager programs before their first run",
+        ),
+        Knob(
+            "deterministic",
+            lambda: False,
+            _switch,
+            "0 | 1",
+            "equal calls give equal bits whatever ran before: `use_deterministic_algorithms`",
         ),
         Knob(
             "keep_freed",
@@ -205,6 +212,27 @@ def get(name: str) -> Setting:
         raise ConfigError(f"unknown knob {name!r}: expected one of {', '.join(KNOBS)}") from None
 
 
+def change(name: str, value: Setting) -> None:
+    """Set a knob for all threads, from now on.
+
+    Raises:
+        ConfigError: an unknown knob, or a value that it does not take.
+    """
+    _base.update(_checked({name: value}))
+
+
+def _checked(settings: Mapping[str, Setting]) -> dict[str, Setting]:
+    """Settings as their knobs take them."""
+    found: dict[str, Setting] = {}
+    for name, value in settings.items():
+        if name not in KNOBS:
+            raise ConfigError(f"unknown knob {name!r}: expected one of {', '.join(KNOBS)}")
+        found[name] = _parse(
+            KNOBS[name], str(int(value)) if isinstance(value, bool) else str(value)
+        )
+    return found
+
+
 @contextlib.contextmanager
 def override(**settings: Setting) -> Iterator[None]:
     """Set knobs for the duration of a `with` block, in this thread only.
@@ -212,14 +240,9 @@ def override(**settings: Setting) -> Iterator[None]:
     Raises:
         ConfigError: an unknown knob, or a value that it does not take.
     """
-    for name, value in settings.items():
-        if name not in KNOBS:
-            raise ConfigError(f"unknown knob {name!r}: expected one of {', '.join(KNOBS)}")
-        settings[name] = _parse(
-            KNOBS[name], str(int(value)) if isinstance(value, bool) else str(value)
-        )
+    checked = _checked(settings)
     before: dict[str, Setting] | None = getattr(_local, "overrides", None)
-    _local.overrides = {**(before or {}), **settings}
+    _local.overrides = {**(before or {}), **checked}
     try:
         yield
     finally:

@@ -9,6 +9,8 @@ from typing import Any
 
 import pytest
 
+import weft as wf
+
 EXAMPLES = Path(__file__).parents[2] / "examples"
 LIBRARY = {"common", "digits"}  # what they share; the TF1 programs, which `make demo` runs
 
@@ -103,9 +105,12 @@ def test_functional(run: Any) -> None:
 
 
 def test_resume(run: Any) -> None:
-    (accuracy, difference), text = run("resume", "--steps", "120")
+    try:
+        (accuracy, difference), text = run("resume", "--steps", "120")
+    finally:
+        wf.use_deterministic_algorithms(False)
     assert accuracy > 0.8
-    assert difference < 1e-4
+    assert difference == 0.0
     assert "in two parts" in text
 
 

@@ -63,6 +63,10 @@ from weft.eager.creation import (
     zeros,
     zeros_like,
 )
+from weft.eager.determinism import (
+    are_deterministic_algorithms_enabled,
+    use_deterministic_algorithms,
+)
 from weft.eager.device import device
 from weft.eager.drawing import bernoulli, binomial, multinomial, poisson
 from weft.eager.elementary import *  # noqa: F403
@@ -152,6 +156,7 @@ __all__ = [
     "Size",
     "Tensor",
     "arange",
+    "are_deterministic_algorithms_enabled",
     "as_tensor",
     "autocast",
     "bernoulli",
@@ -230,6 +235,7 @@ __all__ = [
     "tensor",
     "tril_indices",
     "triu_indices",
+    "use_deterministic_algorithms",
     "zeros",
     "zeros_like",
 ]

@@ -16,6 +16,8 @@ from weft import config
 from weft.collection import collection_waits
 from weft.eager import storage
 from weft.eager.ahead import Ahead
+from weft.eager.beginning import made_once
+from weft.eager.determinism import are_deterministic_algorithms_enabled
 from weft.eager.general import Case, General, Types, shaken
 from weft.eager.lasting import Watch, lasting_leaves
 from weft.eager.lazy import Lazy, Record, refuse, trace
@@ -84,8 +86,8 @@ class Prepared:
         self._token: object | None = None  # of the call that ran last, if what it read may stay
 
     def _general(self, structure: Structure) -> tuple[General, Case] | None:
-        """The family's program for many sizes, unless every structure is to be checked."""
-        if bool(config.get("reference")):
+        """The family's program for many sizes, unless every structure is to have its own."""
+        if _has_its_own():
             return None
         return self.family.general(self.sizes, [x.type for x in structure.leaves])
 
@@ -138,9 +140,9 @@ class Prepared:
 
     def _for_many(self, structure: Structure) -> None:
         """Take the family's program for many sizes, or make one once that pays."""
-        if self._case is None:
+        if self._case is None or _has_its_own():
             self._case = self._general(structure)
-        if self._case is not None or bool(config.get("reference")):
+        if self._case is not None or _has_its_own():
             return
         enough = max(ENOUGH, HURRY * _patience(self._sample(structure)))
         if self.family.shapes == SAMPLES - 1 and self.family.spent * SAMPLES > enough:
@@ -188,7 +190,7 @@ class Prepared:
     def _is_hot(self, sample: Sample) -> bool:
         if _is_heavy(sample) or sample.interpreted:
             return not sample.interpreted
-        if bool(config.get("compile")):
+        if bool(config.get("compile")) or are_deterministic_algorithms_enabled():
             return True
         if self.runs <= INTERPRETED_RUNS:
             return False
@@ -302,6 +304,11 @@ class Prepared:
         return sample.run
 
 
+def _has_its_own() -> bool:
+    """Whether each structure has its own program: to be checked, or to give the same bits."""
+    return bool(config.get("reference")) or are_deterministic_algorithms_enabled()
+
+
 def _specialised(expanded: Expanded) -> Step:
     """The pure step of what was expanded."""
     request = Request(expanded.graph, expanded.outputs, (), expanded.feeds)
@@ -320,7 +327,6 @@ def _patience(sample: Sample) -> float:
 
 _lock: Final = new_lock()
 _programs: OrderedDict[Any, Prepared] = OrderedDict()
-_begun: Final[set[tuple[Any, ...]]] = set()  # structures of training steps that were met once
 
 
 class _Met(NamedTuple):
@@ -447,7 +453,7 @@ def _recurring(outputs: Sequence[Lazy]) -> Structure | None:
 def _remaining(outputs: Sequence[Lazy]) -> Structure:
     """The structure of what is to be computed, after what had better be computed before it."""
     structure = structure_of(outputs)
-    made = _made_once(structure)
+    made = made_once(structure)
     if made:
         compute(made)
         outputs = [y for y in outputs if y.array is None]
@@ -473,31 +479,7 @@ def _separate(structure: Structure) -> Record | None:
     last = structure.records[-1]
     program = _programs.get((structure.key, True))
     compiled = program is not None and program.executable is not None
-    if not last.plan.lasting or len(structure.records) == 1 or compiled:
+    if not last.plan.lasting or len(structure.records) == 1 or compiled or _has_its_own():
         return None
     shapes, family = _families.get(structure.calls, _NEVER)
     return None if shapes < SEPARATE or (family is not None and family.is_general) else last
-
-
-def _made_once(structure: Structure) -> list[Lazy]:
-    """What is made of numbers alone, as data or states are before the first of many steps.
-
-    Computed beforehand, it leaves a program for the first step that is the others' too. Where it
-    is made again at every step, it is a part of the step's program from the second time on.
-    """
-    key, records = structure.key, structure.records
-    if key in _begun or not any([r.plan.follows for r in records]):
-        return []
-    if len(_begun) >= MOST_PROGRAMS:
-        _begun.clear()
-    _begun.add(key)
-    made: set[Record] = set()
-    for record in records:
-        if all([x.record in made if x.array is None else _is_number(x) for x in record.inputs]):
-            made.add(record)
-    found = [y for y in structure.outputs if y.record in made and not y.tracked]
-    return found if len(found) < len(structure.outputs) else []
-
-
-def _is_number(lazy: Lazy) -> bool:
-    return lazy.type.shape == () and not lazy.tracked

@@ -10,6 +10,7 @@ from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
+from weft.eager.determinism import end_program
 from weft.eager.handle import Handle
 from weft.eager.hook import RemovableHandle
 from weft.errors import StateError
@@ -182,6 +183,7 @@ class Stateful(Hooked):
         with nullcontext() if _fits(self, state) else taken_back_on_failure():
             _load(self, "", state, assign, keys, errors)
             _refuse(type(self).__name__, keys if strict else None, errors)
+        end_program()
         return keys
 
     def _loads_plainly(self) -> bool:

@@ -15,6 +15,7 @@ from typing import Any, ClassVar, Final, NamedTuple
 from weft.eager import storage
 from weft.eager.api import Tensor, enable_grad
 from weft.eager.call import Recorded, leaf, wrap
+from weft.eager.determinism import are_deterministic_algorithms_enabled, end_program
 from weft.eager.hook import RemovableHandle
 from weft.eager.lazy import Lazy, Record, trace
 from weft.eager.scalar import number
@@ -209,6 +210,7 @@ class Optimizer:
         with Uninterrupted():  # parameters, their state and its counts change together
             self._update()
         trace.now.keep_up()
+        end_program()
         return loss
 
     def _update(self) -> None:
@@ -227,8 +229,8 @@ class Optimizer:
 
     def _without_lagging(self, buckets: dict[Any, list[Tensor]]) -> dict[Any, list[Tensor]]:
         """Update tables of which few rows have a gradient; the buckets of the others."""
-        if not self.may_lag or self.differentiable:
-            return buckets
+        if not self.may_lag or self.differentiable or are_deterministic_algorithms_enabled():
+            return buckets  # which rows lag behind depends on when somebody looked at all of them
         found: dict[Record | None, dict[Lazy, int]] = {}
         rest: dict[Any, list[Tensor]] = {}
         for key, params in buckets.items():
@@ -391,6 +393,7 @@ class Optimizer:
         self._load(state_dict)
         for hook in self._called("load_post"):
             hook(self)
+        end_program()
 
     def _load(self, state_dict: Mapping[str, Any]) -> None:
         groups = state_dict["param_groups"]
