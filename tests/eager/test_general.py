@@ -322,6 +322,20 @@ def test_a_table_that_ends_bounds_how_much_larger_sizes_are_planned_for(monkeypa
     assert len(used) > 10
 
 
+def test_sizes_below_which_other_calls_are_made_are_not_planned_for(monkeypatch):
+    used = _used(monkeypatch)
+
+    def last(n):
+        x = wf.from_numpy(np.arange(4 * n, dtype=np.float32).reshape(n, 4))
+        return (wf.cat((x, x))[-90:] * 2.0 + x[-50:].sum()).sum().item()
+
+    for n in range(60, 120):
+        x = np.arange(4 * n, dtype=np.float64).reshape(n, 4)
+        wanted = (np.concatenate((x, x))[-90:] * 2 + x[-50:].sum()).sum()
+        assert last(n) == pytest.approx(wanted, rel=1e-5)
+    assert len(used) > 10
+
+
 def test_shapes_are_compiled_no_faster_than_they_are_paid_for(monkeypatch):
     compiled = []
     finished = program.finish

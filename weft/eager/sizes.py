@@ -66,6 +66,7 @@ class Family:
         self._samples: list[Sample] = []
         self._template: Template | None = None
         self._attempts = ATTEMPTS
+        self._smallest: Sizes = ()
         self._largest: Sizes = ()
         self._recent: list[Sizes] = []
         self._generals: list[General] = []  # the latest first
@@ -77,8 +78,8 @@ class Family:
     def meet(self, sizes: Sizes) -> None:
         """Take note of sizes that were not met before."""
         self.shapes += 1
-        before = self._largest or sizes
-        self._largest = tuple([max(a, b) for a, b in zip(before, sizes, strict=True)])
+        self._smallest = tuple(map(min, self._smallest or sizes, sizes))
+        self._largest = tuple(map(max, self._largest or sizes, sizes))
         self._recent = [*self._recent, sizes][-SAMPLES:]
 
     @property
@@ -118,7 +119,8 @@ class Family:
             fit = Fit(self._recent)
             self._trials -= 1
             driver.prestart()  # where nothing is cached, compilers start while we plan
-            probes = fit.probes(self._largest, GROWING if known else ROOM)
+            rooms = GROWING if known else ROOM
+            probes = fit.probes(self._smallest, self._largest, rooms)
             self._generals = [General(_samples(probes, fit, step_at), threads), *known]
             self._trials = MOST_TRIALS
 

@@ -134,17 +134,21 @@ class Fit:
         found = [form.at(values) for form in self._distinct]
         return tuple([found[n] for n in self._form_of])
 
-    def probes(self, largest: Sizes, rooms: Sequence[float] = ROOM) -> Iterator[tuple[Sizes, ...]]:
+    def probes(
+        self, smallest: Sizes, largest: Sizes, rooms: Sequence[float] = ROOM
+    ) -> Iterator[tuple[Sizes, ...]]:
         """Values of the bases to look at: three that tell of all between the first and the last.
 
         Args:
+            smallest: sizes; the first values are well below these, if what is done there is the
+                same, as it is not where the last few of so many words are taken.
             largest: sizes; the last values are well beyond these.
             rooms: how many times as large.
         """
         for room in rooms:
             most = tuple([int(room * n) | 1 for n in self.bases(largest)])  # no coincidences
-            for least in (LEAST, max(most, default=0) // 8):
-                low = tuple([least + i for i in range(len(most))])
+            lows = [tuple([n + i for i in range(len(most))]) for n in _least(most)]
+            for low in [*lows, self.bases(smallest)]:
                 middle: list[int] = []
                 for i, (a, b) in enumerate(zip(low, most, strict=True)):
                     between = a + (b - a) * (i + 1) // (i + 2)  # no line through two bases
@@ -231,6 +235,11 @@ class Fit:
             if again.tobytes() != array.tobytes():
                 raise UnfitError
         return found
+
+
+def _least(most: Sizes) -> tuple[int, int]:
+    """The smallest value of the bases to try first, and the next."""
+    return LEAST, max(most, default=0) // 8
 
 
 def _line(bases: tuple[int, ...], x: Sizes, y: Sizes) -> Form | None:
