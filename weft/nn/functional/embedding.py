@@ -8,10 +8,9 @@ from typing import Any
 from weft import ops
 from weft.eager.argument import dims_of
 from weft.eager.call import lazy_of, recorded
-from weft.eager.lazy import trace
 from weft.eager.mode import no_grad
-from weft.errors import ArgumentError, DTypeError, OutOfRangeError, ShapeError
-from weft.ir.dtype import DType, int64
+from weft.errors import ArgumentError, DTypeError, ShapeError
+from weft.ir.dtype import DType, int32, int64
 from weft.ir.node import Value
 from weft.ir.shape import known, show
 from weft.ops.base import at_user_line, catalogue, constant_of
@@ -171,6 +170,18 @@ def _bag_of_rows(
     return total / catalogue.maximum(counts, constant_of(1, weight.dtype))
 
 
+def _misplaced(offsets: Value, count: int) -> Value:
+    """How many offsets are less than the one before, the first than 0, or beyond the input."""
+    size = known(offsets.shape)[0]
+    if not size:
+        return constant_of(0, int32)
+    after = catalogue.slice(offsets, begin=(1,), end=(size,))
+    before = catalogue.slice(offsets, begin=(0,), end=(size - 1,))
+    falls = catalogue.sum(catalogue.cast(catalogue.less(after, before), dtype=int32))
+    first = catalogue.slice(offsets, begin=(0,), end=(1,))
+    return falls + ops.count_outside(first, 0, 0) + ops.count_outside(offsets, 0, count)
+
+
 @recorded(looks_up=True)
 def _bags_by_offset(
     indices: Value, weight: Value, offsets: Value, scale: Value | None,
@@ -178,6 +189,8 @@ def _bags_by_offset(
 ) -> Value:  # fmt: skip
     """Bags are stretches of a row of indices, beginning at the offsets."""
     count, bags = known(indices.shape)[0], known(offsets.shape)[0] - last
+    text = f"embedding_bag: expected offsets that begin at 0 and rise to at most {count}"
+    offsets = catalogue.check(offsets, _misplaced(offsets, count), text=text)
     rows = catalogue.gather(weight, indices)
     rows = _seen_once(indices, weight, rows) if shared else rows
     if scale is not None:
@@ -242,7 +255,7 @@ def embedding_bag(
         padding_idx: a row that counts for nothing.
 
     Raises:
-        OutOfRangeError: offsets, which are looked at, that do not begin at 0 or go too far.
+        OutOfRangeError: when it is computed, offsets that do not begin at 0, fall, or go too far.
         NotImplementedError: `per_sample_weights` with another mode than `sum`.
     """
     _check_bag(input, offsets, mode, per_sample_weights)
@@ -275,39 +288,13 @@ def _check_bag(input: Any, offsets: Any, mode: str, factors: Any) -> None:
         raise NotImplementedError(
             f"embedding_bag: per_sample_weights go with mode 'sum', got {mode!r}{at_user_line()}"
         )
-    if offsets is not None and not trace.now.depth:
-        _check_offsets(offsets.array, shape[0])
-
-
-def _check_offsets(offsets: Any, count: int) -> None:
-    """Bags begin at 0 and lie within the input.
-
-    Raises:
-        OutOfRangeError: they do not.
-    """
-    if offsets.size and (offsets[0] != 0 or offsets[-1] > count):
-        raise OutOfRangeError(
-            f"embedding_bag: expected offsets from 0 to at most {count}, got {offsets.tolist()}"
-            f"{at_user_line()}"
-        )
 
 
 @recorded(differentiable=False)
 def _one_hot(indices: Value, *, depth: int) -> Value:
-    return catalogue.one_hot(indices, depth=depth, dtype=int64)
-
-
-def _check_below(name: str, indices: Any, size: int) -> None:
-    """Refuse indices outside [0, size).
-
-    Raises:
-        OutOfRangeError: there is one.
-    """
-    if indices.size and not 0 <= indices.min() <= indices.max() < size:
-        raise OutOfRangeError(
-            f"{name}: expected indices from 0 to {size - 1}, got {indices.min()} to "
-            f"{indices.max()}{at_user_line()}"
-        )
+    text = f"one_hot: expected indices from 0 to {depth - 1}"
+    hot = catalogue.one_hot(indices, depth=depth, dtype=int64)
+    return catalogue.check(hot, ops.count_outside(indices, 0, depth - 1), text=text)
 
 
 def one_hot(tensor: Any, num_classes: int = -1) -> Any:
@@ -319,8 +306,7 @@ def one_hot(tensor: Any, num_classes: int = -1) -> Any:
 
     Raises:
         ShapeError: no elements, and no `num_classes`.
-        OutOfRangeError: an index is negative or not below `num_classes`, of a tensor whose values
-            are known; of one that is yet to be computed, its row is 0.
+        OutOfRangeError: when it is computed, an index is negative or not below `num_classes`.
     """
     check_indices("one_hot", tensor)
     if num_classes == -1:
@@ -330,6 +316,4 @@ def one_hot(tensor: Any, num_classes: int = -1) -> Any:
                 f"one_hot: expected num_classes for a tensor without elements{at_user_line()}"
             )
         num_classes = int(values.max()) + 1
-    if tensor.lazy.array is not None:  # no reason to compute what is pending
-        _check_below("one_hot", tensor.lazy.array, num_classes)
     return _one_hot(tensor, depth=num_classes)
