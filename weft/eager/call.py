@@ -13,7 +13,7 @@ from weft.eager import promotion
 from weft.eager.handle import Handle, handle_of
 from weft.eager.lazy import Array, Lazy, array_of, known, trace
 from weft.eager.plan import Plan, function_plan, further_plans, intern, op_plan
-from weft.eager.scalar import Numbers, element, number, numbers_of
+from weft.eager.scalar import Numbers, element, lacks, number, numbers_beside
 from weft.eager.snapshot import loan_of
 from weft.eager.storage import lend
 from weft.errors import DTypeError, ShapeError, nameless
@@ -250,7 +250,7 @@ def binary(op: Op, x: Any, y: Any, floats: bool = False) -> Tensor:
     dtype, called, plan = _plan_binary(op, a, b, floats, rules)
     if op in _COMPARISONS and dtype.is_floating and _are_whole(a, b):
         return _compared.on(like, a, b, name=op.name)
-    if dtype is float16 and rules.wraps and _has_large(a, b):
+    if dtype is float16 and rules.wraps and any([lacks(z) for z in (a, b) if type(z) in _NUMBERS]):
         wide = [wrap(cast(z, float32), like) if isinstance(z, Lazy) else z for z in (a, b)]
         found = binary(op, wide[0], wide[1], floats)
         return found if found.lazy.type.dtype is bool_ else wrap(cast(found.lazy, dtype), like)
@@ -258,21 +258,14 @@ def binary(op: Op, x: Any, y: Any, floats: bool = False) -> Tensor:
     exact = op in _COMPARISONS and int in bare and dtype.is_integer and not rules.wraps
     if exact:
         a, b, dtype = _beyond(a, b, dtype)
-    elif bare and dtype is float16:
-        pass  # a number may be too large
     elif plan is not None and any([isinstance(z, Lazy) and z.type.dtype is dtype for z in (a, b)]):
-        numbers = numbers_of(dtype, bare[0], rules) if bare else None
+        numbers = numbers_beside(dtype, bare[0], rules) if bare else None
         plans_of(op)[rules, kind_a, kind_b] = plan, numbers  # whatever the default type is
     if kind_a in _NUMBERS:
         a = number(a, dtype, rules)
     if kind_b in _NUMBERS:
         b = number(b, dtype, rules)
     return wrap(record(called, (cast(a, dtype), cast(b, dtype)), {})[0], like)
-
-
-def _has_large(*xs: Any) -> bool:
-    """Whether one is a number that float16 lacks, and float32 has; PyTorch computes in that."""
-    return any([not isinstance(x, Lazy) and 65504 < abs(x) < math.inf for x in xs])
 
 
 def _are_whole(a: Any, b: Any) -> bool:

@@ -5,11 +5,13 @@ from __future__ import annotations
 import functools
 import sys
 from collections.abc import Callable
+from types import FrameType
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from weft.eager.call import (
+    Plans,
     binary,
     cast,
     kind_of,
@@ -49,6 +51,16 @@ def _asked(op: Op, x: Any, other: Any, floats: bool) -> Any:
     return binary(op, x, other, floats) if takes(x) and takes(other) else NotImplemented
 
 
+def _with_number_first(plans: Plans, x: Any, other: Handle, at: FrameType) -> Any:
+    """`1.0 - other`, where its plan is known."""
+    b = other.shown if other.window is None else other.lazy
+    plan, numbers = plans.get((other.rules, x.__class__, id(b.type))) or (None, None)
+    a = None if numbers is None else numbers.get(x)
+    if plan is None or a is None:
+        return None
+    return handle_of(other.kind, trace.now.record_one(plan, (a, b), at))
+
+
 def of_two(name: str, floats: bool = False, operator: bool = False) -> Binary:
     """A catalogue operation of two inputs.
 
@@ -78,13 +90,12 @@ def of_two(name: str, floats: bool = False, operator: bool = False) -> Binary:
                     plan, numbers = found
                     if numbers is not None:
                         b = numbers.get(other)
-                    return handle_of(x.kind, now.record_one(plan, (a, b), frame(1)))
-            elif isinstance(other, Handle) and now.autocast is None:  # 1.0 - x
-                b = other.shown if other.window is None else other.lazy
-                found = plans.get((other.rules, x.__class__, id(b.type)))
-                if found is not None and found[1] is not None:
-                    inputs = (found[1].get(x), b)
-                    return handle_of(other.kind, now.record_one(found[0], inputs, frame(1)))
+                    if b is not None:
+                        return handle_of(x.kind, now.record_one(plan, (a, b), frame(1)))
+            elif isinstance(other, Handle) and now.autocast is None:
+                made = _with_number_first(plans, x, other, frame(1))
+                if made is not None:
+                    return made
             return otherwise(op, x, other, floats)
         except REFUSABLE as error:
             refuse(error, name, function, (x, other), {})

@@ -11,7 +11,7 @@ from weft.eager.lazy import Array, Lazy, Number, array_of
 from weft.eager.plan import intern
 from weft.eager.promotion import TORCH, Rules
 from weft.errors import DTypeError, nameless
-from weft.ir.dtype import DType
+from weft.ir.dtype import DType, float16
 from weft.ops.base import at_user_line
 from weft.ops.refusal import shown
 
@@ -29,8 +29,8 @@ class Numbers:
         self._type = intern(dtype, ())
         self._arrays: dict[Any, Array] = {}  # of the numbers so far, which nobody writes to
 
-    def get(self, value: Any) -> Lazy:
-        """A number as an input: see `number`."""
+    def get(self, value: Any) -> Any:
+        """A number as an input: see `number`; `None` only of `HalfNumbers`."""
         array = self._arrays.get(value)
         found = Number()  # without `begun`: this is a quarter of what it takes to record x * 2.0
         found.type = self._type
@@ -57,6 +57,21 @@ class Numbers:
         return array
 
 
+class HalfNumbers(Numbers):
+    """Numbers beside float16, of which PyTorch takes those that it lacks in float32."""
+
+    __slots__ = ()
+
+    def get(self, value: Any) -> Any:
+        """A number as an input; `None` for one that float16 lacks."""
+        return None if lacks(value) else super().get(value)
+
+
+def lacks(value: Any) -> bool:
+    """Whether float16 lacks a number, which float32 has."""
+    return 65504 < abs(value) < math.inf
+
+
 def wrapped(value: Any, dtype: DType) -> Any:
     """A number; a negative one for an unsigned type, as in PyTorch, as its two's complement."""
     if dtype.kind != "u" or type(value) is not int or value >= 0:
@@ -75,8 +90,13 @@ class _AllNumbers(dict[tuple[DType, type[Any], bool], Numbers]):
 _numbers: Final = _AllNumbers()
 
 
-def numbers_of(dtype: DType, kind: type[Any], rules: Rules) -> Numbers:
-    """The numbers of a class beside an element type."""
+_halves: Final[dict[type[Any], HalfNumbers]] = {}
+
+
+def numbers_beside(dtype: DType, kind: type[Any], rules: Rules) -> Numbers:
+    """The numbers of a class beside tensors of an element type."""
+    if dtype is float16 and rules.wraps:
+        return _halves.setdefault(kind, HalfNumbers(dtype, True))
     return _numbers[dtype, kind, rules.wraps]
 
 
@@ -89,7 +109,7 @@ def number(value: Any, dtype: DType, rules: Rules = TORCH) -> Lazy:
     Raises:
         DTypeError: `dtype` cannot hold it.
     """
-    return numbers_of(dtype, value.__class__, rules).get(value)
+    return _numbers[dtype, value.__class__, rules.wraps].get(value)
 
 
 def element(value: Any, dtype: DType, rules: Rules = TORCH) -> Lazy:
