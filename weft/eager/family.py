@@ -24,7 +24,7 @@ from weft.eager.call import (
     wrap,
 )
 from weft.eager.handle import Handle, handle_of
-from weft.eager.lazy import trace
+from weft.eager.lazy import Lazy, trace
 from weft.eager.promotion import TORCH
 from weft.errors import DTypeError
 from weft.ir.dtype import DType, bool_, int64
@@ -51,14 +51,12 @@ def _asked(op: Op, x: Any, other: Any, floats: bool) -> Any:
     return binary(op, x, other, floats) if takes(x) and takes(other) else NotImplemented
 
 
-def _with_number_first(plans: Plans, x: Any, other: Handle, at: FrameType) -> Any:
-    """`1.0 - other`, where its plan is known."""
+def _with_number_first(plans: Plans, x: Any, other: Handle, at: FrameType) -> Lazy | None:
+    """The value of `1.0 - other`, where its plan is known."""
     b = other.shown if other.window is None else other.lazy
     plan, numbers = plans.get((other.rules, x.__class__, id(b.type))) or (None, None)
     a = None if numbers is None else numbers.get(x)
-    if plan is None or a is None:
-        return None
-    return handle_of(other.kind, trace.now.record_one(plan, (a, b), at))
+    return None if plan is None or a is None else trace.now.record_one(plan, (a, b), at)
 
 
 def of_two(name: str, floats: bool = False, operator: bool = False) -> Binary:
@@ -93,9 +91,8 @@ def of_two(name: str, floats: bool = False, operator: bool = False) -> Binary:
                     if b is not None:
                         return handle_of(x.kind, now.record_one(plan, (a, b), frame(1)))
             elif isinstance(other, Handle) and now.autocast is None:
-                made = _with_number_first(plans, x, other, frame(1))
-                if made is not None:
-                    return made
+                b = _with_number_first(plans, x, other, frame(1))
+                return otherwise(op, x, other, floats) if b is None else handle_of(other.kind, b)
             return otherwise(op, x, other, floats)
         except REFUSABLE as error:
             refuse(error, name, function, (x, other), {})
