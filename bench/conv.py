@@ -20,7 +20,7 @@ from weft.codegen import target as targets
 from weft.codegen.family import conv as family
 from weft.ir.dtype import float32
 from weft.ir.graph import Graph
-from weft.ops.convolution import conv_geometry
+from weft.ops.convolution.convolution import conv_geometry
 from weft.passes.group import Group
 from weft.passes.launch import Launch
 

@@ -7,7 +7,7 @@ import time
 from collections.abc import Callable
 
 import weft as wf
-from weft.eager.lazy import trace
+from weft.eager.record.lazy import trace
 
 
 def measure(rounds: int = 30, calls: int = 1000) -> dict[str, float]:

@@ -29,7 +29,7 @@ from weft.ops.base import (
     catalogue,
 )
 from weft.ops.creation import zeros_like
-from weft.ops.knowledge import freeze
+from weft.ops.declaration.attribute import freeze
 from weft.ops.state import constant
 from weft.runtime.engine import Function, State
 from weft.transform.check import check_gradients

@@ -13,7 +13,7 @@ import numpy as np
 import weft as wf
 import weft.numpy as wnp
 import weft.tf1 as tf
-from weft.eager.handle import Handle
+from weft.eager.tensor.handle import Handle
 from weft.errors import WeftError
 
 # They change what the next call sees, or read and write files.

@@ -12,8 +12,8 @@ import weft.func
 import weft.numpy
 import weft.tf1
 from weft.config import KNOBS
-from weft.eager.family import of_op
-from weft.eager.tensor import Tensor
+from weft.eager.functions.elementwise.from_op import of_op
+from weft.eager.tensor.tensor import Tensor
 from weft.ops.base import REGISTRY
 
 ROOT = Path(__file__).resolve().parent.parent

@@ -10,8 +10,8 @@ import pytest
 from tests.test_layers import modules
 from weft.errors import GraphError
 from weft.ops.base import NO_GRADIENT, REGISTRY, Composite, Op, Opaque, Reduce, defop
-from weft.ops.fact import AS_GIVEN, Autocast
-from weft.ops.rule import floating, same_shape
+from weft.ops.declaration.fact import AS_GIVEN, Autocast
+from weft.ops.declaration.rule import floating, same_shape
 
 NAMES = frozenset(REGISTRY)
 NAMED = {"family", "name", "op"}  # what a name of an operation is called

@@ -133,7 +133,7 @@ def test_imports_go_down():
     ("name", "code", "fault"),
     [
         ("weft.ir.x", "from weft.ops.base import Op", "lies above it"),
-        ("weft.eager.x", "import weft.tf1.session", "another front end"),
+        ("weft.eager.x", "import weft.tf1.session.session", "another front end"),
         ("weft.passes.x", "import llvmlite.binding", "imports llvmlite"),
         ("weft.ir.x", "def f():\n    import os", "inside a function"),
     ],

@@ -14,7 +14,7 @@ from weft import signal
 from weft.errors import OutOfMemoryError
 from weft.memory import capacity
 from weft.nn import functional as F
-from weft.ops.room import check_room, check_table
+from weft.ops.declaration.memory_check import check_room, check_table
 from weft.scipy import special
 
 MANY = 1 << 42  # 4 TB of bytes
@@ -127,7 +127,7 @@ def test_the_message_tells_what_was_asked_and_what_there_is():
 def test_a_table_has_to_fit_into_what_is_left(monkeypatch):
     shape = (1 << 27,)
     check_table("table", shape, wf.uint8)
-    monkeypatch.setattr("weft.ops.room.available", lambda: (1 << 27) - 1)
+    monkeypatch.setattr("weft.ops.declaration.memory_check.available", lambda: (1 << 27) - 1)
     check_room("result", shape, wf.uint8)  # others may free what it needs
     with pytest.raises(OutOfMemoryError, match="at most 134,217,727 bytes, got 134,217,728"):
         check_table("table", shape, wf.uint8)

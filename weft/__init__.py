@@ -27,7 +27,7 @@ from weft.version import __version__
 
 if TYPE_CHECKING:
     from weft import datasets, ops, tf1
-    from weft.eager.api import *  # noqa: F403
+    from weft.eager.functions.api import *  # noqa: F403
 
 del _numpy
 __all__ = [
@@ -60,11 +60,11 @@ _METHODS = {"weft.fft": ("istft", "stft"), "weft.special": ("igamma", "igammac",
 
 def _api() -> Any:
     """The define-by-run front end, which then knows where to find what lies above it."""
-    api: Any = sys.modules.get("weft.eager.api")
+    api: Any = sys.modules.get("weft.eager.functions.api")
     if api is None or not hasattr(api.Tensor, "stft"):
-        interchange = importlib.import_module("weft.eager.interchange")
+        interchange = importlib.import_module("weft.eager.tensor.interchange")
         interchange.set_namespace(lambda: importlib.import_module("weft.numpy"))
-        api = importlib.import_module("weft.eager.api")
+        api = importlib.import_module("weft.eager.functions.api")
         refusal = importlib.import_module("weft.ops.refusal")
         for module, names in _METHODS.items():
             for name in names:
@@ -94,12 +94,12 @@ def __getattr__(name: str) -> Any:
         if name.endswith("_") and hasattr(api.Tensor, name):
             return getattr(api.Tensor, name)  # `wf.relu_(x)` is `x.relu_()`
         if name in api.__all__:
-            outlet = importlib.import_module("weft.eager.outlet")
+            outlet = importlib.import_module("weft.eager.functions.out_argument")
             value = globals()[name] = outlet.with_outlet(getattr(api, name), name=name)
             return value
         op = importlib.import_module("weft.ops.base").exported(name)
         if op is not None:
-            return importlib.import_module("weft.eager.family").of_op(op)
+            return importlib.import_module("weft.eager.functions.elementwise.from_op").of_op(op)
     raise AttributeError(f"module 'weft' has no attribute {name!r}")
 
 

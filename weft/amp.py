@@ -8,6 +8,6 @@ weft.bfloat16
 
 from __future__ import annotations
 
-from weft.eager.api import GradScaler, autocast
+from weft.eager.functions.api import GradScaler, autocast
 
 __all__ = ["GradScaler", "autocast"]

@@ -12,26 +12,26 @@ from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
-from weft.eager.argument import axes_of, dims_of
-from weft.eager.call import cast, kind_of, lazy_of, leaf, recorded, wrap
-from weft.eager.creation import as_tensor
-from weft.eager.imaginary import conj, real, view_as_real
-from weft.eager.joining import cat
-from weft.eager.outlet import with_outlet
-from weft.eager.placing import index_add
-from weft.eager.promotion import default_dtype
+from weft.eager.functions.creation.constructor import as_tensor
+from weft.eager.functions.elementwise.complex_number import conj, real, view_as_real
+from weft.eager.functions.indexing.gather import index_add
+from weft.eager.functions.out_argument import with_outlet
+from weft.eager.functions.shape.joining import cat
+from weft.eager.tensor.argument import axes_of, dims_of
+from weft.eager.tensor.dispatch import cast, kind_of, lazy_of, leaf, recorded, wrap
+from weft.eager.tensor.promotion import default_dtype
 from weft.errors import DTypeError, ShapeError
 from weft.ir.dtype import as_dtype, bfloat16, float16, float64
 from weft.ir.node import Value
 from weft.ir.shape import known
 from weft.numpy import fft as transforms
 from weft.ops.base import at_user_line
+from weft.ops.declaration.memory_check import check_table
 from weft.ops.host import call
-from weft.ops.room import check_table
 from weft.ops.warning import warn
 
 if TYPE_CHECKING:
-    from weft.eager.tensor import Tensor
+    from weft.eager.tensor.tensor import Tensor
 
 __all__ = [
     "fft", "fft2", "fftfreq", "fftn", "fftshift", "hfft", "hfft2", "hfftn", "ifft", "ifft2",

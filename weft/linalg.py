@@ -13,54 +13,54 @@ import math
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from weft.eager.argument import axis_of, dims_of, integer
-from weft.eager.call import lazy_of
-from weft.eager.factoring import cholesky as cholesky
-from weft.eager.factoring import cholesky_ex as cholesky_ex
-from weft.eager.factoring import eig as eig
-from weft.eager.factoring import eigh as eigh
-from weft.eager.factoring import eigvals as eigvals
-from weft.eager.factoring import eigvalsh as eigvalsh
-from weft.eager.factoring import ldl_factor as ldl_factor
-from weft.eager.factoring import ldl_factor_ex as ldl_factor_ex
-from weft.eager.factoring import lu_factor as lu_factor
-from weft.eager.factoring import lu_factor_ex as lu_factor_ex
-from weft.eager.factoring import lu_of as lu
-from weft.eager.factoring import orgqr as householder_product
-from weft.eager.factoring import qr_of as qr
-from weft.eager.factoring import svd_of as svd
-from weft.eager.factoring import svdvals as svdvals
-from weft.eager.linear import cross_of
-from weft.eager.linear import matmul as matmul
-from weft.eager.linear import vecdot as vecdot
-from weft.eager.movement import vander as columns_of_powers
-from weft.eager.norming import cond as cond
-from weft.eager.norming import matrix_norm as matrix_norm
-from weft.eager.norming import norm_of as norm
-from weft.eager.norming import vector_norm as vector_norm
-from weft.eager.outlet import with_outlet
-from weft.eager.shaping import diagonal as any_diagonal
-from weft.eager.shaping import movedim, reshape
-from weft.eager.solving import det as det
-from weft.eager.solving import inv_ex as inv_ex
-from weft.eager.solving import inverse as inv
-from weft.eager.solving import ldl_solve as ldl_solve
-from weft.eager.solving import lstsq as lstsq
-from weft.eager.solving import lu_solve_of as lu_solve
-from weft.eager.solving import matrix_exp as matrix_exp
-from weft.eager.solving import matrix_power as matrix_power
-from weft.eager.solving import matrix_rank as matrix_rank
-from weft.eager.solving import pinv as pinv
-from weft.eager.solving import slogdet as slogdet
-from weft.eager.solving import solve as solve
-from weft.eager.solving import solve_ex as solve_ex
-from weft.eager.solving import solve_triangular as solve_triangular
+from weft.eager.functions.linalg.factorization import cholesky as cholesky
+from weft.eager.functions.linalg.factorization import cholesky_ex as cholesky_ex
+from weft.eager.functions.linalg.factorization import eig as eig
+from weft.eager.functions.linalg.factorization import eigh as eigh
+from weft.eager.functions.linalg.factorization import eigvals as eigvals
+from weft.eager.functions.linalg.factorization import eigvalsh as eigvalsh
+from weft.eager.functions.linalg.factorization import ldl_factor as ldl_factor
+from weft.eager.functions.linalg.factorization import ldl_factor_ex as ldl_factor_ex
+from weft.eager.functions.linalg.factorization import lu_factor as lu_factor
+from weft.eager.functions.linalg.factorization import lu_factor_ex as lu_factor_ex
+from weft.eager.functions.linalg.factorization import lu_of as lu
+from weft.eager.functions.linalg.factorization import orgqr as householder_product
+from weft.eager.functions.linalg.factorization import qr_of as qr
+from weft.eager.functions.linalg.factorization import svd_of as svd
+from weft.eager.functions.linalg.factorization import svdvals as svdvals
+from weft.eager.functions.linalg.product import cross_of
+from weft.eager.functions.linalg.product import matmul as matmul
+from weft.eager.functions.linalg.product import vecdot as vecdot
+from weft.eager.functions.linalg.solve import det as det
+from weft.eager.functions.linalg.solve import inv_ex as inv_ex
+from weft.eager.functions.linalg.solve import inverse as inv
+from weft.eager.functions.linalg.solve import ldl_solve as ldl_solve
+from weft.eager.functions.linalg.solve import lstsq as lstsq
+from weft.eager.functions.linalg.solve import lu_solve_of as lu_solve
+from weft.eager.functions.linalg.solve import matrix_exp as matrix_exp
+from weft.eager.functions.linalg.solve import matrix_power as matrix_power
+from weft.eager.functions.linalg.solve import matrix_rank as matrix_rank
+from weft.eager.functions.linalg.solve import pinv as pinv
+from weft.eager.functions.linalg.solve import slogdet as slogdet
+from weft.eager.functions.linalg.solve import solve as solve
+from weft.eager.functions.linalg.solve import solve_ex as solve_ex
+from weft.eager.functions.linalg.solve import solve_triangular as solve_triangular
+from weft.eager.functions.out_argument import with_outlet
+from weft.eager.functions.reduction.norm import cond as cond
+from weft.eager.functions.reduction.norm import matrix_norm as matrix_norm
+from weft.eager.functions.reduction.norm import norm_of as norm
+from weft.eager.functions.reduction.norm import vector_norm as vector_norm
+from weft.eager.functions.shape.movement import vander as columns_of_powers
+from weft.eager.functions.shape.reshape import diagonal as any_diagonal
+from weft.eager.functions.shape.reshape import movedim, reshape
+from weft.eager.tensor.argument import axis_of, dims_of, integer
+from weft.eager.tensor.dispatch import lazy_of
 from weft.errors import DTypeError, ShapeError
 from weft.ops.base import at_user_line
 from weft.ops.state import LinAlgError
 
 if TYPE_CHECKING:
-    from weft.eager.tensor import Tensor
+    from weft.eager.tensor.tensor import Tensor
 
 __all__ = [
     "LinAlgError", "cholesky", "cholesky_ex", "cond", "cross", "det", "diagonal", "eig", "eigh",

@@ -10,33 +10,33 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, Final
 
-from weft.eager.arithmetic import xlogy as xlogy
-from weft.eager.call import kind_of, promoted, wrap
-from weft.eager.elementary import digamma as digamma
-from weft.eager.elementary import erf as erf
-from weft.eager.elementary import erfc as erfc
-from weft.eager.elementary import erfinv as erfinv
-from weft.eager.elementary import exp2 as exp2
-from weft.eager.elementary import expit as expit
-from weft.eager.elementary import expm1 as expm1
-from weft.eager.elementary import i0 as i0
-from weft.eager.elementary import lgamma as gammaln
-from weft.eager.elementary import log1p as log1p
-from weft.eager.elementary import logit as logit
-from weft.eager.elementary import polygamma as polygamma
-from weft.eager.elementary import round as round
-from weft.eager.elementary import sinc as sinc
-from weft.eager.outlet import with_outlet
-from weft.eager.polynomial import polynomial
-from weft.eager.reduction import log_softmax as log_softmax
-from weft.eager.reduction import logsumexp as logsumexp
-from weft.eager.reduction import softmax as softmax
+from weft.eager.functions.elementwise.binary import xlogy as xlogy
+from weft.eager.functions.elementwise.polynomial import polynomial
+from weft.eager.functions.elementwise.unary import digamma as digamma
+from weft.eager.functions.elementwise.unary import erf as erf
+from weft.eager.functions.elementwise.unary import erfc as erfc
+from weft.eager.functions.elementwise.unary import erfinv as erfinv
+from weft.eager.functions.elementwise.unary import exp2 as exp2
+from weft.eager.functions.elementwise.unary import expit as expit
+from weft.eager.functions.elementwise.unary import expm1 as expm1
+from weft.eager.functions.elementwise.unary import i0 as i0
+from weft.eager.functions.elementwise.unary import lgamma as gammaln
+from weft.eager.functions.elementwise.unary import log1p as log1p
+from weft.eager.functions.elementwise.unary import logit as logit
+from weft.eager.functions.elementwise.unary import polygamma as polygamma
+from weft.eager.functions.elementwise.unary import round as round
+from weft.eager.functions.elementwise.unary import sinc as sinc
+from weft.eager.functions.out_argument import with_outlet
+from weft.eager.functions.reduction.reduce import log_softmax as log_softmax
+from weft.eager.functions.reduction.reduce import logsumexp as logsumexp
+from weft.eager.functions.reduction.reduce import softmax as softmax
+from weft.eager.tensor.dispatch import kind_of, promoted, wrap
 from weft.errors import DTypeError
 from weft.ops.base import at_user_line
 from weft.scipy import special
 
 if TYPE_CHECKING:
-    from weft.eager.tensor import Tensor
+    from weft.eager.tensor.tensor import Tensor
 
 __all__ = [
     "bessel_j0", "bessel_j1", "bessel_y0", "bessel_y1", "chebyshev_polynomial_t",

@@ -24,7 +24,7 @@ from weft.errors import ShapeError
 from weft.ir.dtype import as_dtype
 from weft.ir.graph import Graph
 from weft.ir.node import Value
-from weft.ops.convolution import conv_geometry
+from weft.ops.convolution.convolution import conv_geometry
 from weft.passes.group import Group
 from weft.passes.launch import Launch
 

@@ -18,7 +18,7 @@ from weft.ir.graph import Graph
 from weft.ir.node import Value
 from weft.ir.shape import known
 from weft.ops.base import Array
-from weft.ops.convolution import conv_geometry
+from weft.ops.convolution.convolution import conv_geometry
 from weft.passes.group import Group
 from weft.passes.launch import Launch
 

@@ -6,7 +6,7 @@ import pytest
 from weft import ops
 from weft.ir.graph import Graph
 from weft.ops.base import REGISTRY
-from weft.ops.lag import PERIOD
+from weft.ops.indexing.lagged_table import PERIOD
 from weft.runtime.engine import Function, State
 
 ROWS, WIDTH, COUNT = 5000, 70, 3000

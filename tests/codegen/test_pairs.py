@@ -23,7 +23,7 @@ from weft.codegen.family.matmul import matmul
 from weft.ir import dtype as types
 from weft.ir.dtype import as_dtype
 from weft.ops.base import REGISTRY
-from weft.ops.numeric import draw
+from weft.ops.declaration.numeric import draw
 
 INSTRUCTION = microkernel.multiply_pairs
 NAMES = ("pairs",) if machine("native").vector_bits == 512 else ()

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from weft.codegen.family.window import avg_pool, avg_pool_grad, max_pool, max_pool_grad
 from weft.ir.dtype import as_dtype
-from weft.ops.window import pool_geometry
+from weft.ops.pooling.window import pool_geometry
 
 FAMILIES = {
     "max_pool": max_pool, "max_pool_grad": max_pool_grad,

@@ -10,8 +10,8 @@ import pytest
 
 import weft as wf
 from weft import config, nn
-from weft.eager import program, sizes
-from weft.eager.lazy import trace
+from weft.eager.record import dynamic_shape, program
+from weft.eager.record.lazy import trace
 from weft.errors import ArgumentError
 from weft.nn import functional as F
 
@@ -102,7 +102,7 @@ def test_sizes_have_their_own_programs_though_there_is_one_for_many(monkeypatch)
     program._programs.clear()
     for n in range(20, 40):
         scores(n)
-    assert any([family.is_general for family in sizes._families.values()])
+    assert any([family.is_general for family in dynamic_shape._families.values()])
     with config.override(deterministic=True):
         np.testing.assert_array_equal(scores(40), wanted)
     (last,) = [p for p in program._programs.values() if p.executable is not None and p.runs == 1]

@@ -10,7 +10,7 @@ import weft.eager
 
 MODULES = [
     "weft.autograd",
-    *[f"weft.eager.{m.name}" for m in pkgutil.iter_modules(weft.eager.__path__)],
+    *[m.name for m in pkgutil.walk_packages(weft.eager.__path__, "weft.eager.")],
 ]
 
 

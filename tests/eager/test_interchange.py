@@ -11,7 +11,7 @@ import pytest
 
 import weft as wf
 from weft import errors
-from weft.eager import storage
+from weft.eager.record import memory_pool
 
 
 def address(array):
@@ -251,13 +251,13 @@ def test_results_that_live_have_memory_of_their_own():
 
 def test_the_pool_keeps_no_more_than_it_may(monkeypatch):
     wf.empty_cache()
-    monkeypatch.setattr(storage, "MOST_KEPT", 100_000)
-    arrays = [storage.empty((10_000,), np.dtype(np.float32)) for _ in range(4)]
-    assert all(address(a) % storage.ALIGNMENT == 0 for a in arrays)
+    monkeypatch.setattr(memory_pool, "MOST_KEPT", 100_000)
+    arrays = [memory_pool.empty((10_000,), np.dtype(np.float32)) for _ in range(4)]
+    assert all(address(a) % memory_pool.ALIGNMENT == 0 for a in arrays)
     del arrays
-    assert storage._POOL.kept == 80_000
+    assert memory_pool._POOL.kept == 80_000
     wf.empty_cache()
-    assert storage._POOL.kept == 0
+    assert memory_pool._POOL.kept == 0
 
 
 # Errors

@@ -8,8 +8,8 @@ from interruption import interrupted_at, interrupted_everywhere, points_of
 
 import weft as wf
 from weft import config, nn
-from weft.eager import storage
-from weft.eager.lazy import trace
+from weft.eager.record import memory_pool
+from weft.eager.record.lazy import trace
 
 
 @pytest.fixture(params=[False, True], autouse=True)
@@ -242,10 +242,10 @@ def test_a_mode_that_does_not_begin_does_not_stay():
 @pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
 def test_memory_that_is_given_back_can_be_taken_again():
     def take() -> None:
-        storage.empty((8192,), np.dtype(np.float32))  # given back at once, by a finaliser
+        memory_pool.empty((8192,), np.dtype(np.float32))  # given back at once, by a finaliser
 
     def check() -> None:
-        assert storage._POOL.lock.acquire(timeout=1)
-        storage._POOL.lock.release()
+        assert memory_pool._POOL.lock.acquire(timeout=1)
+        memory_pool._POOL.lock.release()
 
     assert interrupted_everywhere(take, check) > 5

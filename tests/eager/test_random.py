@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 
 import weft as wf
 from weft import errors
-from weft.eager import program
-from weft.eager.random import splitmix64
+from weft.eager.functions.random.generator import splitmix64
+from weft.eager.record import program
 
 COUNT = 20_000
 DRAWS = {

@@ -16,8 +16,8 @@ from hypothesis import strategies as st
 
 import weft as wf
 from weft import config, nn
-from weft.eager import program
-from weft.eager.lazy import trace
+from weft.eager.record import program
+from weft.eager.record.lazy import trace
 from weft.errors import OutOfRangeError
 
 BAD = 9

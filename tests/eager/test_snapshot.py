@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 
 import weft as wf
 from weft import config
-from weft.eager import snapshot, storage
-from weft.eager.lazy import trace
+from weft.eager.record import memory_pool, snapshot
+from weft.eager.record.lazy import trace
 
 
 @pytest.fixture(params=[False, True], autouse=True)
@@ -27,7 +27,7 @@ def copies(monkeypatch):
 
     def copied(array, dtype):
         found.append(array.shape)
-        return storage.copied(array, dtype)
+        return memory_pool.copied(array, dtype)
 
     monkeypatch.setattr(snapshot, "copied", copied)
     return found

@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 
 import weft as wf
 from weft import config, nn, optim
-from weft.eager import program
-from weft.eager.lasting import MOST_KEEPING
+from weft.eager.record import program
+from weft.eager.record.parameter_cache import MOST_KEEPING
 from weft.runtime.executable import Executable
 
 

@@ -14,7 +14,7 @@ from weft.ir.dtype import float32, float64
 from weft.ir.graph import Graph
 from weft.ir.node import TensorType, Value
 from weft.ops.call import Subgraph, inline, trace, trace_backward, trace_closure
-from weft.ops.rule import concrete
+from weft.ops.declaration.rule import concrete
 from weft.passes.pipeline import optimise
 from weft.passes.specialise import specialise
 from weft.passes.step import Request

@@ -14,7 +14,7 @@ from slope import cotangents, interpreted
 from weft import ops
 from weft.errors import ShapeError
 from weft.ir.graph import Graph
-from weft.ops.convolution import conv_geometry
+from weft.ops.convolution.convolution import conv_geometry
 
 Array = np.ndarray[Any, Any]
 

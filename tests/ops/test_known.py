@@ -10,7 +10,7 @@ import pytest
 from weft import ops
 from weft.ir.graph import Graph
 from weft.ir.node import Value
-from weft.ops.knowledge import UNKNOWN, known_value
+from weft.ops.declaration.attribute import UNKNOWN, known_value
 
 HIDDEN = "a dimension that is not known"
 

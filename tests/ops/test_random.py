@@ -12,8 +12,8 @@ from running import run
 from weft import ops
 from weft.errors import DTypeError, ShapeError
 from weft.ir.graph import Graph
-from weft.ops.random import philox
-from weft.ops.special import erfinv
+from weft.ops.random.counter_based import philox
+from weft.ops.special.error_function import erfinv
 from weft.transform.interpreter import Memory, evaluate
 
 STEP = np.array(7, np.uint64)

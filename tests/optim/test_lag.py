@@ -8,7 +8,7 @@ import pytest
 import weft as wf
 import weft.nn.functional as F
 from weft import optim
-from weft.ops.lag import NEVER, PERIOD
+from weft.ops.indexing.lagged_table import NEVER, PERIOD
 from weft.optim import lag
 
 ROWS, WIDTH = 300, 12

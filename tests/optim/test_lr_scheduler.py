@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from weft import optim
-from weft.eager.call import leaf, wrap
+from weft.eager.tensor.dispatch import leaf, wrap
 from weft.errors import OptimizerError
 from weft.optim import lr_scheduler
 

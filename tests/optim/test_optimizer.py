@@ -5,8 +5,8 @@ import pytest
 
 import weft as wf
 from weft import optim
-from weft.eager.call import leaf, wrap
-from weft.eager.lazy import trace
+from weft.eager.record.lazy import trace
+from weft.eager.tensor.dispatch import leaf, wrap
 from weft.errors import OptimizerError
 
 

@@ -12,8 +12,8 @@ from weft.ir.dtype import float32
 from weft.ir.graph import Graph
 from weft.ir.node import Value
 from weft.ir.shape import known
-from weft.ops.numeric import draw
-from weft.ops.slicing import cut
+from weft.ops.declaration.numeric import draw
+from weft.ops.indexing.slicing import cut
 from weft.passes.simplify import prune, simplify
 from weft.passes.specialise import expand_composites
 from weft.passes.step import Step

@@ -6,7 +6,7 @@ import pytest
 from weft import ops
 from weft.ir.dtype import as_dtype
 from weft.ir.graph import Graph
-from weft.ops.lag import PERIOD, traced_rule
+from weft.ops.indexing.lagged_table import PERIOD, traced_rule
 from weft.passes.simplify import RULES, cse, fold, prune, simplify
 from weft.passes.step import Step
 from weft.transform.interpreter import evaluate

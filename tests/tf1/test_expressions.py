@@ -5,7 +5,7 @@ import pytest
 from weft.tf1.interpreted import Interpreted
 
 import weft.tf1 as tf
-from weft.tf1 import session as session_module
+from weft.tf1.session import session as session_module
 
 from .expressions import ROWS
 

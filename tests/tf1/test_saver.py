@@ -13,7 +13,7 @@ import pytest
 
 import weft.tf1 as tf
 from weft import errors
-from weft.tf1 import saver as saver_module
+from weft.tf1.train import saver as saver_module
 
 
 def test_save_and_restore(tmp_path):

@@ -2,7 +2,7 @@
 
 import pytest
 
-from weft.eager import program
+from weft.eager.record import program
 
 
 @pytest.fixture(scope="module")

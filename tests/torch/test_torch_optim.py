@@ -7,7 +7,7 @@ torch = pytest.importorskip("torch")
 
 import weft as wf  # noqa: E402
 from weft import optim  # noqa: E402
-from weft.eager.call import leaf, wrap  # noqa: E402
+from weft.eager.tensor.dispatch import leaf, wrap  # noqa: E402
 from weft.errors import OptimizerError  # noqa: E402
 from weft.optim import lr_scheduler  # noqa: E402
 

@@ -16,7 +16,7 @@ from weft.errors import DTypeError, GraphError, NotDifferentiableError, ShapeErr
 from weft.ir.graph import Graph, toposort
 from weft.ir.node import Node, Value
 from weft.ops.base import REGISTRY, Op, defop
-from weft.ops.sparse import RowSparse
+from weft.ops.indexing.row_sparse import RowSparse
 from weft.transform.gradient import dense, gradients
 from weft.transform.interpreter import evaluate
 

@@ -18,9 +18,9 @@ from tools.suites.absent import Absent, Phase
 from tools.suites.mirror import Library
 from tools.suites.raising import RaisingTestCase, warns_once
 from weft import config
-from weft.eager.lazy import trace
+from weft.eager.record.lazy import trace
 from weft.errors import ConfigError
-from weft.nn.hook import GLOBAL
+from weft.nn.module.hook import GLOBAL
 from weft.nn.parameter import Parameter, UninitializedBuffer, UninitializedParameter
 
 MODULES = {
@@ -31,14 +31,14 @@ MODULES = {
     "torch._vmap_internals": "weft.func",
     "torch._functorch.vmap": "weft.func",
     "torch.autograd.forward_ad": "weft.autograd.forward_ad",
-    "torch.autograd.grad_mode": "weft.eager.mode",
+    "torch.autograd.grad_mode": "weft.eager.record.mode",
     "torch.random": "weft",
     "torch.nn.modules": "weft.nn",
     "torch.nn.functional.grad": "weft.nn.grad",
     "torch.nn.modules.activation": "weft.nn",
-    "torch.nn.modules.batchnorm": "weft.nn.normalization",
-    "torch.nn.modules.conv": "weft.nn.convolution",
-    "torch.nn.modules.lazy": "weft.nn.lazy",
+    "torch.nn.modules.batchnorm": "weft.nn.layer.normalization",
+    "torch.nn.modules.conv": "weft.nn.layer.convolution",
+    "torch.nn.modules.lazy": "weft.nn.module.lazy",
     "torch.nn.modules.module": "weft.nn",
     "torch.nn.modules.utils": "weft.nn.utils",
 }

@@ -16,9 +16,9 @@ from typing import Any
 from unittest.case import _AssertRaisesContext  # pyright: ignore[reportPrivateUsage]
 
 import weft
-from weft.eager.lazy import Lazy, State, trace
-from weft.eager.plan import Plan
-from weft.eager.program import compute
+from weft.eager.record.lazy import Lazy, State, trace
+from weft.eager.record.plan import Plan
+from weft.eager.record.program import compute
 from weft.errors import WeftError
 
 REFUSALS = (AssertionError, WeftError, TypeError, ValueError)

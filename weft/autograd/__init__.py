@@ -6,16 +6,16 @@ from weft.autograd import forward_ad, function, functional, graph
 from weft.autograd.gradcheck import gradcheck, gradgradcheck
 from weft.autograd.gradient import grad
 from weft.autograd.variable import Variable
-from weft.eager.anomaly import detect_anomaly, is_anomaly_enabled, set_detect_anomaly
-from weft.eager.autograd import backward
-from weft.eager.custom import Function
-from weft.eager.mode import (
+from weft.eager.record.mode import (
     enable_grad,
     inference_mode,
     is_grad_enabled,
     no_grad,
     set_grad_enabled,
 )
+from weft.eager.tensor.anomaly import detect_anomaly, is_anomaly_enabled, set_detect_anomaly
+from weft.eager.tensor.autograd import backward
+from weft.eager.tensor.custom_function import Function
 
 __all__ = [
     "Function",

@@ -9,13 +9,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, NamedTuple, Self
 
-from weft.eager.call import cast, lazy_of, wrap
-from weft.eager.custom import Call, tensor_of
-from weft.eager.forward import push
-from weft.eager.handle import Handle
-from weft.eager.lazy import Lazy, trace
-from weft.eager.mode import Setting
-from weft.eager.walk import history, zeros
+from weft.eager.record.lazy import Lazy, trace
+from weft.eager.record.mode import Setting
+from weft.eager.tensor.backward import history, zeros
+from weft.eager.tensor.custom_function import Call, tensor_of
+from weft.eager.tensor.dispatch import cast, lazy_of, wrap
+from weft.eager.tensor.forward_mode import push
+from weft.eager.tensor.handle import Handle
 from weft.errors import ArgumentError, GradientError, ShapeError
 from weft.func.gradient import same, untracked
 from weft.func.level import closed, has_gradient, is_differentiated, opened, variable

@@ -1,7 +1,7 @@
 """Derivatives of functions at a point, under the names of PyTorch's `torch.autograd.functional`.
 
 In reverse mode they are, of complex numbers, the conjugates of what `weft.func` gives: see
-`weft.eager.turning`.
+`weft.eager.record.conjugate`.
 """
 
 from __future__ import annotations
@@ -11,18 +11,18 @@ from collections.abc import Callable
 from typing import Any, TypeVar, cast
 
 from weft import func as functions
-from weft.eager.autograd import grad
-from weft.eager.creation import ones_like
-from weft.eager.handle import Handle
-from weft.eager.imaginary import conj
-from weft.eager.mode import Setting
-from weft.eager.structure import expand, structure_of
+from weft.eager.functions.creation.constructor import ones_like
+from weft.eager.functions.elementwise.complex_number import conj
+from weft.eager.record.mode import Setting
+from weft.eager.record.structure import expand, structure_of
+from weft.eager.tensor.autograd import grad
+from weft.eager.tensor.handle import Handle
 from weft.errors import DTypeError, GradientError, ShapeError, TracerError
 from weft.func.derivative import columns_of, rows_of
 from weft.func.level import is_inside
 from weft.func.tree import flatten, map_structure
-from weft.ops.array import broadcast_to
 from weft.ops.base import at_user_line, op_of
+from weft.ops.shape.reshape import broadcast_to
 from weft.ops.state import CONSTANT
 
 Function = Callable[..., Any]

@@ -11,13 +11,13 @@ import numpy as np
 
 from weft.autograd.forward_ad import dual_level, make_dual, unpack_dual
 from weft.autograd.gradient import grad
-from weft.eager.call import leaf, wrap
-from weft.eager.creation import zeros_like
-from weft.eager.handle import Handle
-from weft.eager.joining import stack
-from weft.eager.lazy import Array
-from weft.eager.mode import no_grad
-from weft.eager.shaping import detach
+from weft.eager.functions.creation.constructor import zeros_like
+from weft.eager.functions.shape.joining import stack
+from weft.eager.functions.shape.reshape import detach
+from weft.eager.record.lazy import Array
+from weft.eager.record.mode import no_grad
+from weft.eager.tensor.dispatch import leaf, wrap
+from weft.eager.tensor.handle import Handle
 from weft.errors import GradcheckError, GradientError, WeftError
 from weft.func.vmap import vmap
 from weft.ir.dtype import DType, complex128, float64

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from weft.eager import autograd
-from weft.eager.handle import Handle
+from weft.eager.tensor import autograd
+from weft.eager.tensor.handle import Handle
 from weft.errors import ShapeError
 from weft.func.vmap import vmap
 from weft.ir.shape import show

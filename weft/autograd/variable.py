@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from weft.eager.tensor import Tensor
+from weft.eager.tensor.tensor import Tensor
 
 __all__ = ["Variable"]
 

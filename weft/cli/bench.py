@@ -15,7 +15,7 @@ from typing import Any, Final
 from rich.console import Console
 from rich.table import Table
 
-import weft.eager.api as wf
+import weft.eager.functions.api as wf
 from weft import config, nn
 from weft.cli.workload import inference_step, training_step, workload
 from weft.runtime.peak import Meter, Peak

@@ -11,10 +11,10 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Final
 
-import weft.eager.api as wf
+import weft.eager.functions.api as wf
 from weft import models, nn, optim
-from weft.eager.ahead import synchronize
-from weft.eager.api import Tensor
+from weft.eager.functions.api import Tensor
+from weft.eager.record.async_execution import synchronize
 from weft.errors import ConfigError
 from weft.ir.dtype import bfloat16
 from weft.nn import functional as F

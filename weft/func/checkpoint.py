@@ -5,8 +5,8 @@ from __future__ import annotations
 import functools
 from typing import Any
 
-from weft.eager.lazy import trace
-from weft.eager.tracing import subgraph_plan
+from weft.eager.record.lazy import trace
+from weft.eager.tensor.tracing import subgraph_plan
 from weft.func.function import Function, finished, take_apart, trace_function
 
 

@@ -8,11 +8,11 @@ from typing import Any
 
 import numpy as np
 
-from weft.eager.call import lazy_of, leaf, wrap
-from weft.eager.creation import zeros as no_rows
-from weft.eager.joining import stack
-from weft.eager.lazy import Lazy
-from weft.eager.walk import zeros
+from weft.eager.functions.creation.constructor import zeros as no_rows
+from weft.eager.functions.shape.joining import stack
+from weft.eager.record.lazy import Lazy
+from weft.eager.tensor.backward import zeros
+from weft.eager.tensor.dispatch import lazy_of, leaf, wrap
 from weft.errors import DTypeError
 from weft.func.gradient import Argnums, Function, Run, grad, jvp, positions
 from weft.func.level import kind_of_leaf

@@ -8,12 +8,12 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from weft.eager.handle import Handle
-from weft.eager.indexing import Picked
-from weft.eager.lazy import Lazy, trace
-from weft.eager.plan import intern
-from weft.eager.tracing import subgraph_plan, trace_tensors
-from weft.eager.view import Array, Lens
+from weft.eager.functions.indexing.subscript import Picked
+from weft.eager.record.lazy import Lazy, trace
+from weft.eager.record.plan import intern
+from weft.eager.tensor.handle import Handle
+from weft.eager.tensor.tracing import subgraph_plan, trace_tensors
+from weft.eager.tensor.view import Array, Lens
 from weft.ir.shape import known
 from weft.transform.vmap import batch
 

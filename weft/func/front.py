@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Final
 
-from weft.eager.call import record
-from weft.eager.lazy import Lazy, begun
-from weft.eager.plan import intern
+from weft.eager.record.lazy import Lazy, begun
+from weft.eager.record.plan import intern
+from weft.eager.tensor.dispatch import record
 from weft.errors import ShapeError
 from weft.ir.shape import known
 from weft.ir.shape import show as listed

@@ -7,13 +7,13 @@ from typing import Any, Final, NamedTuple
 
 import numpy as np
 
-from weft.eager.api import Tensor
-from weft.eager.call import lazy_of, record, wrap
-from weft.eager.handle import Handle
-from weft.eager.inplace import rewrite
-from weft.eager.lazy import Lazy
-from weft.eager.tracing import Traced, trace_tensors
-from weft.eager.view import Lens
+from weft.eager.functions.api import Tensor
+from weft.eager.record.lazy import Lazy
+from weft.eager.tensor.dispatch import lazy_of, record, wrap
+from weft.eager.tensor.handle import Handle
+from weft.eager.tensor.inplace import rewrite
+from weft.eager.tensor.tracing import Traced, trace_tensors
+from weft.eager.tensor.view import Lens
 from weft.func.each import lenses_from
 from weft.func.tree import Tree, flatten
 from weft.ops.base import REGISTRY

@@ -7,14 +7,14 @@ from collections.abc import Callable, Hashable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
-from weft.eager.anomaly import check_gradients
-from weft.eager.call import lazy_of
-from weft.eager.handle import Handle
-from weft.eager.lazy import Lazy, Tracer, changes, trace
-from weft.eager.plan import Plan
-from weft.eager.promotion import default_dtype
-from weft.eager.standing import Standing
-from weft.eager.tracing import Traced, subgraph_plan
+from weft.eager.record.lazy import Lazy, Tracer, changes, trace
+from weft.eager.record.plan import Plan
+from weft.eager.record.traced_call import Standing
+from weft.eager.tensor.anomaly import check_gradients
+from weft.eager.tensor.dispatch import lazy_of
+from weft.eager.tensor.handle import Handle
+from weft.eager.tensor.promotion import default_dtype
+from weft.eager.tensor.tracing import Traced, subgraph_plan
 from weft.errors import TracerError
 from weft.func.function import Arguments, Function, finished, take_apart, trace_function
 from weft.ir.node import TensorType

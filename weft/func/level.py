@@ -7,12 +7,12 @@ import threading
 from collections.abc import Collection, Iterator, Sequence
 from typing import Any, Final
 
-from weft.eager.call import lazy_of, wrap
-from weft.eager.handle import Handle
-from weft.eager.lazy import Lazy, Tracer, trace
-from weft.eager.mode import Setting
-from weft.eager.plan import Plan, recall, remember
-from weft.eager.walk import History, history
+from weft.eager.record.lazy import Lazy, Tracer, trace
+from weft.eager.record.mode import Setting
+from weft.eager.record.plan import Plan, recall, remember
+from weft.eager.tensor.backward import History, history
+from weft.eager.tensor.dispatch import lazy_of, wrap
+from weft.eager.tensor.handle import Handle
 from weft.errors import GradientError
 from weft.func.function import changed
 from weft.func.tree import Tree, flatten

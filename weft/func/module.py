@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from typing import Any, Protocol
 
-from weft.eager.joining import stack
+from weft.eager.functions.shape.joining import stack
 from weft.errors import ArgumentError, GradientError, ShapeError
 from weft.ops.base import at_user_line
 

@@ -6,17 +6,17 @@ import functools
 from collections.abc import Sequence
 from typing import Any, Final, NamedTuple
 
-from weft.eager.anomaly import check_gradients
-from weft.eager.call import record
-from weft.eager.handle import Handle
-from weft.eager.inplace import rewrite, write
-from weft.eager.joining import cat
-from weft.eager.lazy import Drawn, Lazy, trace
-from weft.eager.lens import show
-from weft.eager.random import get_rng_state, set_rng_state
-from weft.eager.shaping import movedim
-from weft.eager.tracing import Traced, subgraph_plan
-from weft.eager.view import Lens
+from weft.eager.functions.random.generator import get_rng_state, set_rng_state
+from weft.eager.functions.shape.joining import cat
+from weft.eager.functions.shape.reshape import movedim
+from weft.eager.record.lazy import Drawn, Lazy, trace
+from weft.eager.tensor.anomaly import check_gradients
+from weft.eager.tensor.dispatch import record
+from weft.eager.tensor.handle import Handle
+from weft.eager.tensor.inplace import rewrite, write
+from weft.eager.tensor.tracing import Traced, subgraph_plan
+from weft.eager.tensor.view import Lens
+from weft.eager.tensor.view_transform import show
 from weft.errors import ArgumentError, OutOfRangeError, ShapeError, TracerError, TreeError
 from weft.func.each import Each
 from weft.func.front import example, moved, to_front

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import cast
 
-import weft.eager.api as wf
+import weft.eager.functions.api as wf
 from weft import nn
-from weft.eager.api import Tensor
+from weft.eager.functions.api import Tensor
 from weft.nn import functional as F
 
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from itertools import pairwise
 
-import weft.eager.api as wf
+import weft.eager.functions.api as wf
 from weft import nn
-from weft.eager.api import Tensor
+from weft.eager.functions.api import Tensor
 
 
 class NeuMF(nn.Module):

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from weft import nn
-from weft.eager.api import Tensor
+from weft.eager.functions.api import Tensor
 from weft.nn import functional as F
 
 

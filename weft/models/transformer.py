@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from weft import nn
-from weft.eager.api import Tensor
+from weft.eager.functions.api import Tensor
 from weft.nn import functional as F
 
 

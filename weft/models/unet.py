@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import weft.eager.api as wf
+import weft.eager.functions.api as wf
 from weft import nn
-from weft.eager.api import Tensor
+from weft.eager.functions.api import Tensor
 
 
 def _twice(inputs: int, outputs: int) -> nn.Sequential:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from weft.nn import functional, grad, init, utils
-from weft.nn.activation import (
+from weft.nn.layer.activation import (
     CELU,
     ELU,
     GELU,
@@ -33,10 +33,9 @@ from weft.nn.activation import (
     Tanhshrink,
     Threshold,
 )
-from weft.nn.adaptive import AdaptiveLogSoftmaxWithLoss
-from weft.nn.attention import MultiheadAttention
-from weft.nn.container import ModuleDict, ModuleList, ParameterDict, ParameterList, Sequential
-from weft.nn.convolution import (
+from weft.nn.layer.adaptive_softmax import AdaptiveLogSoftmaxWithLoss
+from weft.nn.layer.attention import MultiheadAttention
+from weft.nn.layer.convolution import (
     Conv1d,
     Conv2d,
     Conv3d,
@@ -44,8 +43,8 @@ from weft.nn.convolution import (
     ConvTranspose2d,
     ConvTranspose3d,
 )
-from weft.nn.distance import CosineSimilarity, PairwiseDistance
-from weft.nn.dropout import (
+from weft.nn.layer.distance import CosineSimilarity, PairwiseDistance
+from weft.nn.layer.dropout import (
     AlphaDropout,
     Dropout,
     Dropout1d,
@@ -53,33 +52,9 @@ from weft.nn.dropout import (
     Dropout3d,
     FeatureAlphaDropout,
 )
-from weft.nn.hook import (
-    register_module_backward_hook,
-    register_module_buffer_registration_hook,
-    register_module_forward_hook,
-    register_module_forward_pre_hook,
-    register_module_full_backward_hook,
-    register_module_full_backward_pre_hook,
-    register_module_module_registration_hook,
-    register_module_parameter_registration_hook,
-)
-from weft.nn.lazy import (
-    LazyBatchNorm1d,
-    LazyBatchNorm2d,
-    LazyBatchNorm3d,
-    LazyConv1d,
-    LazyConv2d,
-    LazyConv3d,
-    LazyConvTranspose1d,
-    LazyConvTranspose2d,
-    LazyConvTranspose3d,
-    LazyInstanceNorm1d,
-    LazyInstanceNorm2d,
-    LazyInstanceNorm3d,
-    LazyLinear,
-)
-from weft.nn.linear import Bilinear, Identity, Linear
-from weft.nn.loss import (
+from weft.nn.layer.embedding import Embedding, EmbeddingBag
+from weft.nn.layer.linear import Bilinear, Identity, Linear
+from weft.nn.layer.loss import (
     BCELoss,
     BCEWithLogitsLoss,
     CosineEmbeddingLoss,
@@ -102,8 +77,7 @@ from weft.nn.loss import (
     TripletMarginLoss,
     TripletMarginWithDistanceLoss,
 )
-from weft.nn.module import Module
-from weft.nn.normalization import (
+from weft.nn.layer.normalization import (
     BatchNorm1d,
     BatchNorm2d,
     BatchNorm3d,
@@ -115,7 +89,7 @@ from weft.nn.normalization import (
     LocalResponseNorm,
     RMSNorm,
 )
-from weft.nn.padding import (
+from weft.nn.layer.padding import (
     CircularPad1d,
     CircularPad2d,
     CircularPad3d,
@@ -132,13 +106,7 @@ from weft.nn.padding import (
     ZeroPad2d,
     ZeroPad3d,
 )
-from weft.nn.parameter import (
-    Buffer,
-    Parameter,
-    UninitializedBuffer,
-    UninitializedParameter,
-)
-from weft.nn.pooling import (
+from weft.nn.layer.pooling import (
     AdaptiveAvgPool1d,
     AdaptiveAvgPool2d,
     AdaptiveAvgPool3d,
@@ -160,18 +128,16 @@ from weft.nn.pooling import (
     MaxUnpool2d,
     MaxUnpool3d,
 )
-from weft.nn.recurrent import GRU, LSTM, RNN, GRUCell, LSTMCell, RNNBase, RNNCell, RNNCellBase
-from weft.nn.shape import Flatten, Unflatten
-from weft.nn.sparse import Embedding, EmbeddingBag
-from weft.nn.summary import Summary, summary
-from weft.nn.transformer import (
+from weft.nn.layer.recurrent import GRU, LSTM, RNN, GRUCell, LSTMCell, RNNBase, RNNCell, RNNCellBase
+from weft.nn.layer.shape import Flatten, Unflatten
+from weft.nn.layer.transformer import (
     Transformer,
     TransformerDecoder,
     TransformerDecoderLayer,
     TransformerEncoder,
     TransformerEncoderLayer,
 )
-from weft.nn.vision import (
+from weft.nn.layer.vision import (
     ChannelShuffle,
     Fold,
     PixelShuffle,
@@ -180,6 +146,46 @@ from weft.nn.vision import (
     Upsample,
     UpsamplingBilinear2d,
     UpsamplingNearest2d,
+)
+from weft.nn.module.container import (
+    ModuleDict,
+    ModuleList,
+    ParameterDict,
+    ParameterList,
+    Sequential,
+)
+from weft.nn.module.hook import (
+    register_module_backward_hook,
+    register_module_buffer_registration_hook,
+    register_module_forward_hook,
+    register_module_forward_pre_hook,
+    register_module_full_backward_hook,
+    register_module_full_backward_pre_hook,
+    register_module_module_registration_hook,
+    register_module_parameter_registration_hook,
+)
+from weft.nn.module.lazy import (
+    LazyBatchNorm1d,
+    LazyBatchNorm2d,
+    LazyBatchNorm3d,
+    LazyConv1d,
+    LazyConv2d,
+    LazyConv3d,
+    LazyConvTranspose1d,
+    LazyConvTranspose2d,
+    LazyConvTranspose3d,
+    LazyInstanceNorm1d,
+    LazyInstanceNorm2d,
+    LazyInstanceNorm3d,
+    LazyLinear,
+)
+from weft.nn.module.module import Module
+from weft.nn.module.summary import Summary, summary
+from weft.nn.parameter import (
+    Buffer,
+    Parameter,
+    UninitializedBuffer,
+    UninitializedParameter,
 )
 
 __all__ = [

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from weft.eager.autograd import grad
-from weft.eager.call import lazy_of
-from weft.eager.creation import zeros
-from weft.eager.mode import Setting
+from weft.eager.functions.creation.constructor import zeros
+from weft.eager.record.mode import Setting
+from weft.eager.tensor.autograd import grad
+from weft.eager.tensor.dispatch import lazy_of
 from weft.nn.functional.convolution import convolve
 
 

@@ -15,9 +15,9 @@ from typing import Any, Final, TypeVar, cast
 
 import numpy as np
 
-from weft.eager import storage
-from weft.eager.call import leaf
-from weft.eager.random import Generator, default_generator
+from weft.eager.functions.random.generator import Generator, default_generator
+from weft.eager.record import memory_pool
+from weft.eager.tensor.dispatch import leaf
 from weft.errors import ArgumentError, ShapeError, WeftError
 from weft.ir.shape import show
 from weft.ops.base import at_user_line
@@ -55,7 +55,7 @@ def _fill(tensor: Any, values: Array | float) -> Any:
     kind = tensor.dtype.numpy
     if not isinstance(values, np.ndarray):
         values = np.full(tensor.shape, values, kind)
-    tensor.replace(leaf(storage.copied(values.reshape(tensor.shape), kind)))
+    tensor.replace(leaf(memory_pool.copied(values.reshape(tensor.shape), kind)))
     return tensor
 
 

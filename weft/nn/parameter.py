@@ -8,14 +8,14 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from weft.eager.call import cast, lazy_of
-from weft.eager.creation import copied, empty
-from weft.eager.handle import Handle
-from weft.eager.lazy import Lazy, trace
-from weft.eager.mode import no_grad
-from weft.eager.shaping import hand_over
-from weft.eager.size import Size
-from weft.eager.tensor import Tensor
+from weft.eager.functions.creation.constructor import copied, empty
+from weft.eager.functions.shape.reshape import hand_over
+from weft.eager.record.lazy import Lazy, trace
+from weft.eager.record.mode import no_grad
+from weft.eager.tensor.dispatch import cast, lazy_of
+from weft.eager.tensor.handle import Handle
+from weft.eager.tensor.size import Size
+from weft.eager.tensor.tensor import Tensor
 from weft.errors import UnknownShapeError
 from weft.ir.dtype import DType
 from weft.ops.base import at_user_line

@@ -10,8 +10,8 @@ from __future__ import annotations
 import sys as _sys
 from typing import Any as _Any
 
-from weft.eager.family import of_op as _of_op
-from weft.eager.interchange import set_namespace as _set_namespace
+from weft.eager.functions.elementwise.from_op import of_op as _of_op
+from weft.eager.tensor.interchange import set_namespace as _set_namespace
 from weft.ir import dtype as _types
 from weft.numpy import fft as fft
 from weft.numpy import linalg as linalg

@@ -8,9 +8,9 @@ from typing import Any
 
 import numpy as np
 
-from weft.eager.device import check_device
-from weft.eager.inplace import write
-from weft.eager.tensor import Tensor
+from weft.eager.tensor.device import check_device
+from weft.eager.tensor.inplace import write
+from weft.eager.tensor.tensor import Tensor
 from weft.errors import DTypeError
 from weft.ir.dtype import as_dtype
 from weft.numpy import elementwise, manipulation, product, searching, statistical

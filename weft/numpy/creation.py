@@ -7,10 +7,13 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from weft.eager import creation, interchange, movement, sequence
-from weft.eager.call import leaf, wrap
-from weft.eager.device import check_device
-from weft.eager.handle import Handle
+from weft.eager.functions.creation import arange as sequence
+from weft.eager.functions.creation import constructor
+from weft.eager.functions.shape import movement
+from weft.eager.tensor import interchange
+from weft.eager.tensor.device import check_device
+from weft.eager.tensor.dispatch import leaf, wrap
+from weft.eager.tensor.handle import Handle
 from weft.errors import ArgumentError, DTypeError, ShapeError
 from weft.ir.dtype import DType, as_dtype, bool_, float64, int64
 from weft.numpy.convert import (
@@ -25,7 +28,7 @@ from weft.numpy.convert import (
     typed,
 )
 from weft.ops.base import at_user_line
-from weft.ops.room import check_table
+from weft.ops.declaration.memory_check import check_table
 
 if TYPE_CHECKING:
     from weft.numpy.array import ndarray
@@ -68,7 +71,7 @@ def asarray(
     if kind is not None and isinstance(obj, (list, tuple, *NUMBERS)):
         return as_type(obj, kind)
     if kind is not None:
-        x = new(leaf(creation.array_from(obj, kind, copy=bool(copy))))
+        x = new(leaf(constructor.array_from(obj, kind, copy=bool(copy))))
         if not copy:
             x.lend()
         return x
@@ -93,7 +96,7 @@ def array(object: Any, dtype: Any = None, *, copy: bool = True, ndmin: int = 0) 
     Args:
         ndmin: the least number of axes; new ones come first.
     """
-    most = creation.MOST_DIMENSIONS
+    most = constructor.MOST_DIMENSIONS
     if ndmin > most:
         raise ShapeError(f"array: expected ndmin of at most {most}, got {ndmin}{at_user_line()}")
     x: Any = asarray(object, dtype)
@@ -130,23 +133,23 @@ def _made(x: Any, device: Any) -> ndarray:
 
 def zeros(shape: Any, dtype: Any = None, *, device: Any = None) -> ndarray:
     """Zeros of a shape: a number or a sequence of numbers."""
-    return _made(creation.zeros(shape, dtype=dtype or float64), device)
+    return _made(constructor.zeros(shape, dtype=dtype or float64), device)
 
 
 def ones(shape: Any, dtype: Any = None, *, device: Any = None) -> ndarray:
     """Ones of a shape: a number or a sequence of numbers."""
-    return _made(creation.ones(shape, dtype=dtype or float64), device)
+    return _made(constructor.ones(shape, dtype=dtype or float64), device)
 
 
 def empty(shape: Any, dtype: Any = None, *, device: Any = None) -> ndarray:
     """An array of a shape whose elements are not said."""
-    return _made(creation.empty(shape, dtype=dtype or float64), device)
+    return _made(constructor.empty(shape, dtype=dtype or float64), device)
 
 
 def full(shape: Any, fill_value: Any, dtype: Any = None, *, device: Any = None) -> ndarray:
     """An array of one number, whose type is that of the number unless `dtype` is given."""
     value = asarray(fill_value, dtype)
-    return _made(movement.broadcast_to(value, creation.dims((shape,), "full")).clone(), device)
+    return _made(movement.broadcast_to(value, constructor.dims((shape,), "full")).clone(), device)
 
 
 def _kind(x: Any, dtype: Any, shape: Any) -> tuple[Any, Any]:

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from weft.eager.handle import Handle
+from weft.eager.tensor.handle import Handle
 from weft.errors import ShapeError
 from weft.ir.dtype import bool_
 from weft.numpy.convert import array_like, floats

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
-from weft.eager import arithmetic, elementary, selection
-from weft.eager.family import of_floats, of_one
+from weft.eager.functions.elementwise import binary, selection, unary
+from weft.eager.functions.elementwise.from_op import of_floats, of_one
 from weft.ir.dtype import DType, as_dtype
 from weft.numpy.convert import NUMBERS, array_like, floats, operands
 from weft.ops import angle as angle_of
@@ -155,47 +155,47 @@ def _two(function: Callable[[Any, Any], Any]) -> Callable[[Any, Any], ndarray]:
 
 # Of one
 
-abs: Final = _one(elementary.abs)
-negative: Final = _one(elementary.negative)
-positive: Final = _one(elementary.positive)
-sign: Final = _one(elementary.sign)
-square: Final = _one(elementary.square)
-sqrt: Final = _one(elementary.sqrt)
-cbrt: Final = _one(elementary.cbrt)
-reciprocal: Final = _one(elementary.reciprocal)
-exp: Final = _one(elementary.exp)
-exp2: Final = _one(elementary.exp2)
-expm1: Final = _one(elementary.expm1)
-log: Final = _one(elementary.log)
-log1p: Final = _one(elementary.log1p)
-log2: Final = _one(elementary.log2)
-log10: Final = _one(elementary.log10)
-sin: Final = _one(elementary.sin)
-cos: Final = _one(elementary.cos)
-tan: Final = _one(elementary.tan)
-asin: Final = _one(elementary.asin)
-acos: Final = _one(elementary.acos)
-atan: Final = _one(elementary.atan)
-sinh: Final = _one(elementary.sinh)
-cosh: Final = _one(elementary.cosh)
-tanh: Final = _one(elementary.tanh)
-asinh: Final = _one(elementary.asinh)
-acosh: Final = _one(elementary.acosh)
-atanh: Final = _one(elementary.atanh)
-sinc: Final = _one(elementary.sinc)
-deg2rad: Final = _one(elementary.deg2rad)
-rad2deg: Final = _one(elementary.rad2deg)
-ceil: Final = _one(elementary.ceil)
-floor: Final = _one(elementary.floor)
-trunc: Final = _one(elementary.trunc)
-isfinite: Final = _one(elementary.isfinite)
-isinf: Final = _one(elementary.isinf)
-isnan: Final = _one(elementary.isnan)
-isneginf: Final = _one(elementary.isneginf)
-isposinf: Final = _one(elementary.isposinf)
-signbit: Final = _one(elementary.signbit)
-logical_not: Final = _one(elementary.logical_not)
-bitwise_invert: Final = _one(elementary.bitwise_not)
+abs: Final = _one(unary.abs)
+negative: Final = _one(unary.negative)
+positive: Final = _one(unary.positive)
+sign: Final = _one(unary.sign)
+square: Final = _one(unary.square)
+sqrt: Final = _one(unary.sqrt)
+cbrt: Final = _one(unary.cbrt)
+reciprocal: Final = _one(unary.reciprocal)
+exp: Final = _one(unary.exp)
+exp2: Final = _one(unary.exp2)
+expm1: Final = _one(unary.expm1)
+log: Final = _one(unary.log)
+log1p: Final = _one(unary.log1p)
+log2: Final = _one(unary.log2)
+log10: Final = _one(unary.log10)
+sin: Final = _one(unary.sin)
+cos: Final = _one(unary.cos)
+tan: Final = _one(unary.tan)
+asin: Final = _one(unary.asin)
+acos: Final = _one(unary.acos)
+atan: Final = _one(unary.atan)
+sinh: Final = _one(unary.sinh)
+cosh: Final = _one(unary.cosh)
+tanh: Final = _one(unary.tanh)
+asinh: Final = _one(unary.asinh)
+acosh: Final = _one(unary.acosh)
+atanh: Final = _one(unary.atanh)
+sinc: Final = _one(unary.sinc)
+deg2rad: Final = _one(unary.deg2rad)
+rad2deg: Final = _one(unary.rad2deg)
+ceil: Final = _one(unary.ceil)
+floor: Final = _one(unary.floor)
+trunc: Final = _one(unary.trunc)
+isfinite: Final = _one(unary.isfinite)
+isinf: Final = _one(unary.isinf)
+isnan: Final = _one(unary.isnan)
+isneginf: Final = _one(unary.isneginf)
+isposinf: Final = _one(unary.isposinf)
+signbit: Final = _one(unary.signbit)
+logical_not: Final = _one(unary.logical_not)
+bitwise_invert: Final = _one(unary.bitwise_not)
 
 absolute = fabs = abs
 fix = trunc
@@ -208,7 +208,7 @@ invert = bitwise_not = bitwise_invert
 def round(x: Any, /, decimals: int = 0) -> ndarray:
     """Rounded to a number of decimals; halves to the even neighbour."""
     x = array_like(x)
-    found: Any = elementary.round(x, decimals=decimals)
+    found: Any = unary.round(x, decimals=decimals)
     return found
 
 
@@ -225,7 +225,7 @@ def nan_to_num(
     Args:
         copy: of no influence.
     """
-    found: Any = elementary.nan_to_num(array_like(x), nan, posinf, neginf)
+    found: Any = unary.nan_to_num(array_like(x), nan, posinf, neginf)
     return found
 
 
@@ -275,39 +275,39 @@ _EPSILON: Final = {"float32": 2.0**-23, "float64": 2.0**-52}
 
 # Of two
 
-add: Final = _two(arithmetic.plain_add)
-subtract: Final = _two(arithmetic.plain_subtract)
-multiply: Final = _two(arithmetic.multiply)
-divide: Final = _two(arithmetic.plain_divide)
-floor_divide: Final = _two(arithmetic.floor_divide)
-remainder: Final = _two(arithmetic.remainder)
-fmod: Final = _two(arithmetic.fmod)
-pow: Final = _two(arithmetic.power)
-maximum: Final = _two(arithmetic.maximum)
-minimum: Final = _two(arithmetic.minimum)
-fmax: Final = _two(arithmetic.fmax)
-fmin: Final = _two(arithmetic.fmin)
-atan2: Final = _two(arithmetic.atan2)
-hypot: Final = _two(arithmetic.hypot)
-copysign: Final = _two(arithmetic.copysign)
-nextafter: Final = _two(arithmetic.nextafter)
-logaddexp: Final = _two(arithmetic.logaddexp)
-logaddexp2: Final = _two(arithmetic.logaddexp2)
-heaviside: Final = _two(arithmetic.heaviside)
-equal: Final = _two(arithmetic.eq)
-not_equal: Final = _two(arithmetic.ne)
-less: Final = _two(arithmetic.lt)
-less_equal: Final = _two(arithmetic.le)
-greater: Final = _two(arithmetic.gt)
-greater_equal: Final = _two(arithmetic.ge)
-logical_and: Final = _two(arithmetic.logical_and)
-logical_or: Final = _two(arithmetic.logical_or)
-logical_xor: Final = _two(arithmetic.logical_xor)
-bitwise_and: Final = _two(arithmetic.bitwise_and)
-bitwise_or: Final = _two(arithmetic.bitwise_or)
-bitwise_xor: Final = _two(arithmetic.bitwise_xor)
-bitwise_left_shift: Final = _two(arithmetic.left_shift)
-bitwise_right_shift: Final = _two(arithmetic.right_shift)
+add: Final = _two(binary.plain_add)
+subtract: Final = _two(binary.plain_subtract)
+multiply: Final = _two(binary.multiply)
+divide: Final = _two(binary.plain_divide)
+floor_divide: Final = _two(binary.floor_divide)
+remainder: Final = _two(binary.remainder)
+fmod: Final = _two(binary.fmod)
+pow: Final = _two(binary.power)
+maximum: Final = _two(binary.maximum)
+minimum: Final = _two(binary.minimum)
+fmax: Final = _two(binary.fmax)
+fmin: Final = _two(binary.fmin)
+atan2: Final = _two(binary.atan2)
+hypot: Final = _two(binary.hypot)
+copysign: Final = _two(binary.copysign)
+nextafter: Final = _two(binary.nextafter)
+logaddexp: Final = _two(binary.logaddexp)
+logaddexp2: Final = _two(binary.logaddexp2)
+heaviside: Final = _two(binary.heaviside)
+equal: Final = _two(binary.eq)
+not_equal: Final = _two(binary.ne)
+less: Final = _two(binary.lt)
+less_equal: Final = _two(binary.le)
+greater: Final = _two(binary.gt)
+greater_equal: Final = _two(binary.ge)
+logical_and: Final = _two(binary.logical_and)
+logical_or: Final = _two(binary.logical_or)
+logical_xor: Final = _two(binary.logical_xor)
+bitwise_and: Final = _two(binary.bitwise_and)
+bitwise_or: Final = _two(binary.bitwise_or)
+bitwise_xor: Final = _two(binary.bitwise_xor)
+bitwise_left_shift: Final = _two(binary.left_shift)
+bitwise_right_shift: Final = _two(binary.right_shift)
 
 power, mod, true_divide, arctan2 = pow, remainder, divide, atan2
 left_shift, right_shift = bitwise_left_shift, bitwise_right_shift

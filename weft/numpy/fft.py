@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
-from weft.eager.argument import axis_of
-from weft.eager.call import leaf, recorded
+from weft.eager.tensor.argument import axis_of
+from weft.eager.tensor.dispatch import leaf, recorded
 from weft.errors import ArgumentError, DTypeError, ShapeError
 from weft.ir import dtype as types
 from weft.ir.dtype import DType, as_dtype

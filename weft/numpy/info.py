@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from weft.eager.device import CPU, Device, check_device
+from weft.eager.tensor.device import CPU, Device, check_device
 from weft.ir import dtype as types
 from weft.ir.dtype import DType
 from weft.numpy.promotion import isdtype

@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 
 from weft import ops
-from weft.eager.call import recorded
-from weft.eager.factoring import QR, SVD, Eigen
-from weft.eager.solving import SlogDet
+from weft.eager.functions.linalg.factorization import QR, SVD, Eigen
+from weft.eager.functions.linalg.solve import SlogDet
+from weft.eager.tensor.dispatch import recorded
 from weft.errors import ShapeError
 from weft.ir.dtype import int64
 from weft.ir.node import Value
@@ -21,10 +21,10 @@ from weft.numpy.convert import alike, array_like, floats, typed
 from weft.numpy.manipulation import matrix_transpose, moveaxis
 from weft.numpy.product import matmul, outer, tensordot, vecdot
 from weft.numpy.statistical import axes_within, max, sum
-from weft.ops import factor
 from weft.ops.base import at_user_line, catalogue
-from weft.ops.matrix import H, column
-from weft.ops.norm import MATRIX_NORMS
+from weft.ops.linalg import factorization
+from weft.ops.linalg.matrix import H, column
+from weft.ops.reduction.norm import MATRIX_NORMS
 from weft.ops.state import LinAlgError
 
 if TYPE_CHECKING:
@@ -56,7 +56,7 @@ def _matrices(name: str, x: Any, square: bool = True) -> Any:
 
 @recorded
 def _cholesky(x: Value, *, upper: bool) -> Value:
-    return H(factor.cholesky(x)) if upper else factor.cholesky(x)
+    return H(factorization.cholesky(x)) if upper else factorization.cholesky(x)
 
 
 def cholesky(x: Any, /, *, upper: bool = False) -> ndarray:
@@ -74,9 +74,9 @@ def cholesky(x: Any, /, *, upper: bool = False) -> ndarray:
     return _cholesky(_matrices("cholesky", x), upper=upper)
 
 
-_eigh = recorded(factor.eigh)
-_eigvalsh = recorded(factor.eigvalsh)
-_eig = recorded(factor.eig)
+_eigh = recorded(factorization.eigh)
+_eigvalsh = recorded(factorization.eigvalsh)
+_eig = recorded(factorization.eig)
 
 
 def eigh(x: Any, /, UPLO: str = "L") -> Eigen:
@@ -101,12 +101,12 @@ def eig(a: Any) -> Eigen:
     return Eigen(*_eig(_matrices("eig", a)))
 
 
-_qr = recorded(factor.qr)
-_svd = recorded(factor.svd)
-_svdvals = recorded(factor.svdvals)
-_slogdet = recorded(factor.slogdet)
-_det = recorded(factor.det)
-_inv = recorded(factor.inv)
+_qr = recorded(factorization.qr)
+_svd = recorded(factorization.svd)
+_svdvals = recorded(factorization.svdvals)
+_slogdet = recorded(factorization.slogdet)
+_det = recorded(factorization.det)
+_inv = recorded(factorization.inv)
 
 
 def qr(x: Any, /, *, mode: Literal["reduced", "complete"] = "reduced") -> QR:
@@ -162,8 +162,8 @@ def inv(x: Any, /) -> ndarray:
 @recorded
 def _solve(a: Value, b: Value, *, vector: bool) -> Value:
     if not vector:
-        return factor.solve(a, b)
-    return catalogue.squeeze(factor.solve(a, column(b)), axes=(-1,))
+        return factorization.solve(a, b)
+    return catalogue.squeeze(factorization.solve(a, column(b)), axes=(-1,))
 
 
 def solve(x1: Any, x2: Any, /) -> ndarray:
@@ -183,7 +183,7 @@ def solve(x1: Any, x2: Any, /) -> ndarray:
     return _solve(a, b, vector=b.ndim == 1)
 
 
-_pinv = recorded(factor.pinv)
+_pinv = recorded(factorization.pinv)
 
 
 def pinv(x: Any, /, *, rtol: Any = None, rcond: Any = None, hermitian: bool = False) -> ndarray:

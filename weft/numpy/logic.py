@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from weft.eager import arithmetic
-from weft.eager.handle import Handle
+from weft.eager.functions.elementwise import binary
+from weft.eager.tensor.handle import Handle
 from weft.numpy.convert import NUMBERS, array_like, operands
 from weft.numpy.elementwise import equal, imag
 
@@ -26,7 +26,7 @@ def isclose(
 ) -> ndarray:
     """Whether `|a - b| <= atol + rtol * |b|`, elementwise."""
     x, y = operands(a, b)
-    found: Any = arithmetic.isclose(x, y, rtol, atol, equal_nan)
+    found: Any = binary.isclose(x, y, rtol, atol, equal_nan)
     return found
 
 

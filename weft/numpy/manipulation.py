@@ -8,18 +8,20 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from weft.eager import joining, movement, placing, shaping
-from weft.eager.argument import axes_of, axis_of, listed
-from weft.eager.call import recorded
-from weft.eager.handle import Handle
+from weft.eager.functions.indexing import gather
+from weft.eager.functions.shape import joining, movement
+from weft.eager.functions.shape import reshape as shaping
+from weft.eager.tensor.argument import axes_of, axis_of, listed
+from weft.eager.tensor.dispatch import recorded
+from weft.eager.tensor.handle import Handle
 from weft.errors import OutOfRangeError, ShapeError
 from weft.ir.dtype import int64
 from weft.ir.node import Value
 from weft.ir.shape import show
 from weft.numpy.convert import alike, array_like, typed
 from weft.ops.base import at_user_line, catalogue, constant_of
-from weft.ops.room import check_table
-from weft.ops.rule import concrete
+from weft.ops.declaration.memory_check import check_table
+from weft.ops.declaration.rule import concrete
 
 if TYPE_CHECKING:
     from weft.numpy.array import ndarray
@@ -421,7 +423,7 @@ def pad(array: Any, pad_width: Any, mode: str = "constant", *, constant_values: 
         options: Any = mode
         check_table("pad", (x.shape[axis] + sum(ends),), int64)
         places = np.pad(np.arange(x.shape[axis]), ends, options)
-        found = placing.take(found, places, axis) if any(ends) else found
+        found = gather.take(found, places, axis) if any(ends) else found
     return found
 
 

@@ -7,8 +7,9 @@ import string
 from typing import TYPE_CHECKING, Any
 
 from weft import ops
-from weft.eager import joining, linear, movement
-from weft.eager.call import recorded
+from weft.eager.functions.linalg import product
+from weft.eager.functions.shape import joining, movement
+from weft.eager.tensor.dispatch import recorded
 from weft.errors import ShapeError
 from weft.ir.dtype import int64, uint64
 from weft.ir.node import Value
@@ -34,7 +35,7 @@ def matmul(x1: Any, x2: Any, /) -> ndarray:
     Raises:
         ShapeError: a scalar, or inner dimensions that differ.
     """
-    found: Any = linear.matmul(*alike(x1, x2))
+    found: Any = product.matmul(*alike(x1, x2))
     return found
 
 
@@ -82,13 +83,13 @@ def vecdot(x1: Any, x2: Any, /, *, axis: int = -1) -> ndarray:
 
 def outer(x1: Any, x2: Any, /) -> ndarray:
     """The product of every element of one array with every one of the other."""
-    found: Any = linear.outer(*[ravel(x) for x in alike(x1, x2)])
+    found: Any = product.outer(*[ravel(x) for x in alike(x1, x2)])
     return found
 
 
 def kron(a: Any, b: Any) -> ndarray:
     """Kronecker's product: `b` times each element of `a`, side by side."""
-    found: Any = linear.kron(*alike(a, b))
+    found: Any = product.kron(*alike(a, b))
     return found
 
 
@@ -108,14 +109,14 @@ def cross(
             f"cross: expected vectors of 3 elements, got shapes {show(x.shape)} and "
             f"{show(y.shape)}{at_user_line()}"
         )
-    found: Any = linear.cross(*movement.broadcast_tensors(x, y), dim=-1)
+    found: Any = product.cross(*movement.broadcast_tensors(x, y), dim=-1)
     return moveaxis(found, -1, places[2])
 
 
 def tensordot(x1: Any, x2: Any, /, axes: Any = 2) -> ndarray:
     """Products summed over axes: the last of `x1` with the first of `x2`, or pairs of axes."""
     x, y = alike(x1, x2)
-    found: Any = linear.tensordot(x, y, axes)
+    found: Any = product.tensordot(x, y, axes)
     return typed(found, x.dtype)
 
 
@@ -130,7 +131,7 @@ def einsum(subscripts: Any, /, *operands: Any) -> ndarray:
     if not isinstance(subscripts, str):
         subscripts, operands = _lettered((subscripts, *operands))
     factors = alike(*operands)
-    found: Any = linear.einsum(subscripts, *factors)
+    found: Any = product.einsum(subscripts, *factors)
     return typed(found, factors[0].dtype)
 
 

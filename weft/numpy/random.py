@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from weft.eager import random as drawn
-from weft.eager.call import wrap
+from weft.eager.functions.random import generator as drawn
+from weft.eager.tensor.dispatch import wrap
 from weft.ir.dtype import float64, int64
 from weft.numpy.convert import NEW
 

@@ -7,9 +7,12 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from weft.eager import counting, placing, reduction, selection, sorting
-from weft.eager.call import kind_of, lazy_of
-from weft.eager.sequence import triangle
+from weft.eager.functions.creation.arange import triangle
+from weft.eager.functions.elementwise import selection
+from weft.eager.functions.indexing import gather
+from weft.eager.functions.reduction import reduce
+from weft.eager.functions.sort import counting, order
+from weft.eager.tensor.dispatch import kind_of, lazy_of
 from weft.ir.dtype import int64
 from weft.numpy.convert import alike, array_like, hosted, operands, typed
 from weft.numpy.manipulation import axis_within, broadcast_arrays, ravel
@@ -29,12 +32,12 @@ __all__ = [
 
 def argmax(x: Any, /, axis: int | None = None, *, keepdims: bool = False) -> ndarray:
     """Where the largest element is along an axis; of all, its number in row-major order."""
-    return _extreme(reduction.argmax, "argmax", x, axis, keepdims)
+    return _extreme(reduce.argmax, "argmax", x, axis, keepdims)
 
 
 def argmin(x: Any, /, axis: int | None = None, *, keepdims: bool = False) -> ndarray:
     """Where the smallest element is along an axis; of all, its number in row-major order."""
-    return _extreme(reduction.argmin, "argmin", x, axis, keepdims)
+    return _extreme(reduce.argmin, "argmin", x, axis, keepdims)
 
 
 def _extreme(find: Callable[..., Any], name: str, x: Any, axis: Any, keepdims: bool) -> Any:
@@ -58,7 +61,7 @@ def sort(
     x = array_like(x)
     x, axis = (ravel(x), 0) if axis is None else (x, axis)
     axis_within("sort", axis, x.ndim)
-    found: Any = sorting.sort(x, axis, descending).values
+    found: Any = order.sort(x, axis, descending).values
     return found
 
 
@@ -73,7 +76,7 @@ def argsort(
     x = array_like(x)
     x, axis = (ravel(x), 0) if axis is None else (x, axis)
     axis_within("argsort", axis, x.ndim)
-    found: Any = sorting.argsort(x, axis, descending)
+    found: Any = order.argsort(x, axis, descending)
     return found
 
 
@@ -136,13 +139,13 @@ def take(x: Any, indices: Any, /, axis: int | None = None) -> ndarray:
     x, places = array_like(x), array_like(indices)
     if axis is None and x.ndim == 1:
         axis = 0
-    found: Any = placing.take(x, typed(places, int64), axis)
+    found: Any = gather.take(x, typed(places, int64), axis)
     return found
 
 
 def take_along_axis(x: Any, indices: Any, /, *, axis: int = -1) -> ndarray:
     """The elements at `indices` along an axis, where other axes broadcast."""
-    found: Any = placing.take_along_axis(array_like(x), typed(indices, int64), axis)
+    found: Any = gather.take_along_axis(array_like(x), typed(indices, int64), axis)
     return found
 
 
@@ -150,18 +153,18 @@ def nonzero(x: Any, /) -> tuple[ndarray, ...]:
     """The places of all elements that are not 0: a vector an axis."""
     x = array_like(x)
     axis_within("nonzero", 0, x.ndim)
-    return placing.nonzero(x, as_tuple=True)
+    return gather.nonzero(x, as_tuple=True)
 
 
 def argwhere(a: Any) -> ndarray:
     """The places of all elements that are not 0: a row each."""
-    found: Any = placing.argwhere(array_like(a))
+    found: Any = gather.argwhere(array_like(a))
     return found
 
 
 def flatnonzero(a: Any) -> ndarray:
     """The numbers, in row-major order, of all elements that are not 0."""
-    found: Any = placing.flatnonzero(array_like(a))
+    found: Any = gather.flatnonzero(array_like(a))
     return found
 
 

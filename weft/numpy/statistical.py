@@ -7,9 +7,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from weft.eager import placing, sorting
-from weft.eager.argument import axes_of
-from weft.eager.call import cast, record, recorded, wrap
+from weft.eager.functions.indexing import gather
+from weft.eager.functions.sort import order
+from weft.eager.tensor.argument import axes_of
+from weft.eager.tensor.dispatch import cast, record, recorded, wrap
 from weft.errors import ShapeError
 from weft.ir.dtype import DType, bool_, int64, uint64
 from weft.ir.node import Value
@@ -17,8 +18,8 @@ from weft.numpy.convert import array_like, floats, hosted, typed
 from weft.numpy.elementwise import isnan
 from weft.numpy.manipulation import axis_within, concat, ravel
 from weft.ops.base import REGISTRY, at_user_line, catalogue, constant_of
-from weft.ops.fact import Autocast
-from weft.ops.rule import concrete
+from weft.ops.declaration.fact import Autocast
+from weft.ops.declaration.rule import concrete
 
 if TYPE_CHECKING:
     from weft.numpy.array import ndarray
@@ -207,7 +208,7 @@ def _lexicographic(name: str, x: Any, axis: Any, keepdims: bool) -> Any:
         return found.reshape(shape)
     find = np.argmax if name == "max" else np.argmin
     places = hosted(lambda a: np.expand_dims(find(a, at[0]), at[0]), x)
-    found = placing.take_along_axis(x, places, at[0])
+    found = gather.take_along_axis(x, places, at[0])
     return found if keepdims else found.squeeze(at[0])
 
 
@@ -232,7 +233,7 @@ def quantile(
     a: Any, q: Any, axis: Any = None, *, keepdims: bool = False, method: str = "linear"
 ) -> ndarray:
     """The numbers below which a part `q` of the elements lies; several `q` give a first axis."""
-    found: Any = sorting.quantile(floats(a), q, axis=axis, keepdims=keepdims, method=method)
+    found: Any = order.quantile(floats(a), q, axis=axis, keepdims=keepdims, method=method)
     return found
 
 

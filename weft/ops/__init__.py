@@ -1,7 +1,8 @@
 """The operation catalogue: importing this package declares every operation.
 
 Every operation is here by its name, as are the functions that a family lists in its `__all__`:
-`ops.tanh(x)`, `ops.dropout_mask(...)`. A new family is a new module; nothing else need change.
+`ops.tanh(x)`, `ops.dropout_mask(...)`. A new family is a new module in the
+room of its field; nothing else need change.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ from weft.ops.base import REGISTRY
 
 def _public() -> dict[str, Any]:
     modules = [
-        importlib.import_module(f"weft.ops.{m.name}") for m in pkgutil.iter_modules(__path__)
+        importlib.import_module(m.name) for m in pkgutil.walk_packages(__path__, "weft.ops.")
     ]
     found: dict[str, Any] = dict(REGISTRY)
     for module in modules:

@@ -4,9 +4,9 @@ Products run in a half-precision type, where hardware is fastest and float32 sum
 small. What loses digits by cancellation, overflows, or adds up many terms runs in float32. Other
 operations take what they are given, promoted to the widest input. Weights stay float32: only the
 casts that feed products round them, and gradients come back through those casts in float32.
-An operation declares which of these it is (`Autocast` in `weft.ops.fact`), as does a function that
-is recorded as one call. (Micikevicius et al., "Mixed Precision Training", 2017; the division is
-PyTorch's.)
+An operation declares which of these it is (`Autocast` in `weft.ops.declaration.fact`), as does
+a function that is recorded as one call. (Micikevicius et al., "Mixed Precision
+Training", 2017; the division is PyTorch's.)
 """
 
 from __future__ import annotations
@@ -18,9 +18,9 @@ from weft.errors import DTypeError
 from weft.ir.dtype import DType, float32, float64
 from weft.ir.node import Value
 from weft.ops.base import Op
-from weft.ops.convert import cast
-from weft.ops.fact import Autocast
-from weft.ops.numeric import HALVES
+from weft.ops.declaration.fact import Autocast
+from weft.ops.declaration.numeric import HALVES
+from weft.ops.elementwise.convert import cast
 
 
 def declared(function: Callable[..., Any]) -> Autocast:

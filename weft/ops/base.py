@@ -16,8 +16,10 @@ The rules of an operation, all pure:
   A rule may use `shape.known(x.shape)`: where that raises, it is asked again when shapes are known.
 - `normal(*shapes, **attrs)` gives the attributes in the one form that passes and the code generator
   see, once shapes are known: axes as sorted numbers from 0, no defaults left to work out.
-- `lower` says how the operation becomes machine code: one of the classes of `weft.ops.lowering`.
-- `facts` are what passes, kernels and front ends have to know besides (`weft.ops.fact`).
+- `lower` says how the operation becomes machine code: one of the classes of
+  `weft.ops.declaration.lowering`.
+- `facts` are what passes, kernels and front ends have to know besides: see
+  `weft.ops.declaration.fact`.
 - `cases()` yields the examples that drive the catalogue tests.
 """
 
@@ -34,16 +36,16 @@ from weft.ir.dtype import DType, as_dtype
 from weft.ir.graph import current_graph
 from weft.ir.node import Literal, Node, TensorType, Value, user_source
 from weft.ir.shape import Shape, is_static
-from weft.ops.fact import PLAIN, Autocast, Facts
-from weft.ops.knowledge import REQUIRED, freeze, is_complete, known_value, signature
-from weft.ops.lowering import Alias as Alias
-from weft.ops.lowering import Boundary as Boundary
-from weft.ops.lowering import Composite as Composite
-from weft.ops.lowering import Elementwise as Elementwise
-from weft.ops.lowering import Lowering as Lowering
-from weft.ops.lowering import Opaque as Opaque
-from weft.ops.lowering import Pull as Pull
-from weft.ops.lowering import Reduce as Reduce
+from weft.ops.declaration.attribute import REQUIRED, freeze, is_complete, known_value, signature
+from weft.ops.declaration.fact import PLAIN, Autocast, Facts
+from weft.ops.declaration.lowering import Alias as Alias
+from weft.ops.declaration.lowering import Boundary as Boundary
+from weft.ops.declaration.lowering import Composite as Composite
+from weft.ops.declaration.lowering import Elementwise as Elementwise
+from weft.ops.declaration.lowering import Lowering as Lowering
+from weft.ops.declaration.lowering import Opaque as Opaque
+from weft.ops.declaration.lowering import Pull as Pull
+from weft.ops.declaration.lowering import Reduce as Reduce
 
 Array = np.ndarray[Any, Any]
 

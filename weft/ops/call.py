@@ -38,10 +38,10 @@ from weft.ops.base import (
     defop,
     op_of,
 )
-from weft.ops.fact import AS_GIVEN, Facts
-from weft.ops.knowledge import REQUIRED, operand_attribute
-from weft.ops.sample import count
-from weft.ops.sparse import RowSparse
+from weft.ops.declaration.attribute import REQUIRED, operand_attribute
+from weft.ops.declaration.example import count
+from weft.ops.declaration.fact import AS_GIVEN, Facts
+from weft.ops.indexing.row_sparse import RowSparse
 
 __all__ = ["Subgraph"]
 

@@ -13,9 +13,10 @@ from weft.ir.dtype import DType, as_dtype, float32, int32, int64
 from weft.ir.node import Value
 from weft.ir.shape import Shape, normal_axis, show
 from weft.ops.base import NO_GRADIENT, Array, Case, Composite, Pull, catalogue, constant_of, defop
-from weft.ops.fact import AS_GIVEN, Facts
-from weft.ops.knowledge import REQUIRED, UNKNOWN
-from weft.ops.rule import (
+from weft.ops.declaration.attribute import REQUIRED, UNKNOWN
+from weft.ops.declaration.example import NUMBERS, count, each_dtype
+from weft.ops.declaration.fact import AS_GIVEN, Facts
+from weft.ops.declaration.rule import (
     attribute_shape,
     checked_shape,
     concrete,
@@ -25,7 +26,6 @@ from weft.ops.rule import (
     scalar_shape,
     shape_argument,
 )
-from weft.ops.sample import NUMBERS, count, each_dtype
 
 __all__ = ["eye", "full", "full_like", "ones_like", "tril", "triu", "zeros_like"]
 

@@ -6,7 +6,7 @@ from typing import Any
 
 from weft.ir.node import Value
 from weft.ops.base import REGISTRY
-from weft.ops.indexing import subscript
+from weft.ops.indexing.subscript import subscript
 
 
 def apply(op: str, *operands: Any) -> Value:

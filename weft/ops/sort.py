@@ -17,10 +17,10 @@ from weft.ir.node import Value
 from weft.ir.shape import Shape, normal_axis, show
 from weft.ops.base import NO_GRADIENT, Array, Case, Composite, Opaque, catalogue, defop
 from weft.ops.creation import full, iota
-from weft.ops.fact import AS_GIVEN, IN_WIDEST
-from weft.ops.knowledge import REQUIRED
-from weft.ops.rule import concrete, front_axis, index_dtype
-from weft.ops.sample import ALL, count
+from weft.ops.declaration.attribute import REQUIRED
+from weft.ops.declaration.example import ALL, count
+from weft.ops.declaration.fact import AS_GIVEN, IN_WIDEST
+from weft.ops.declaration.rule import concrete, front_axis, index_dtype
 
 __all__ = ["argsort", "scatter_along_axis"]
 

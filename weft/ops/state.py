@@ -20,9 +20,9 @@ from weft.ir.dtype import DType, as_dtype, uint64
 from weft.ir.node import Literal, Value
 from weft.ir.shape import Shape, compatible, show
 from weft.ops.base import NO_GRADIENT, Alias, Array, Boundary, Case, Opaque, constant_of, defop
-from weft.ops.fact import AS_GIVEN, CHEAP, Facts
-from weft.ops.knowledge import REQUIRED
-from weft.ops.rule import attribute_shape, same, same_shape, scalar_shape, to_dtype
+from weft.ops.declaration.attribute import REQUIRED
+from weft.ops.declaration.fact import AS_GIVEN, CHEAP, Facts
+from weft.ops.declaration.rule import attribute_shape, same, same_shape, scalar_shape, to_dtype
 
 __all__ = ["constant"]
 

@@ -5,11 +5,11 @@ from __future__ import annotations
 import contextlib
 from collections.abc import Iterable, Iterator, Sequence
 
-from weft.eager.api import Tensor
-from weft.eager.call import Recorded, leaf, wrap
-from weft.eager.lazy import trace
-from weft.eager.plan import op_plan
-from weft.eager.scalar import number
+from weft.eager.functions.api import Tensor
+from weft.eager.record.lazy import trace
+from weft.eager.record.plan import op_plan
+from weft.eager.tensor.dispatch import Recorded, leaf, wrap
+from weft.eager.tensor.scalar import number
 from weft.errors import OptimizerError
 from weft.ir.dtype import float32
 from weft.ir.node import Value

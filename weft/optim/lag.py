@@ -1,4 +1,4 @@
-"""Tables of which an update touches only the rows that have a gradient: see `weft.ops.lag`.
+"""Updates of only those rows of a table that have a gradient (`weft.ops.indexing.lagged_table`).
 
 Parameter and state show what the update of the whole table would give. That value is computed when
 someone looks at all of it; a lookup of rows computes it for these rows only.
@@ -12,19 +12,19 @@ from typing import Any, Final
 
 import numpy as np
 
-from weft.eager.api import Tensor
-from weft.eager.call import Recorded, leaf, looks_up, wrap
-from weft.eager.lazy import Lazy, Record, begun, entry, next_serial, trace
-from weft.eager.scalar import number
-from weft.eager.settling import rows_of
+from weft.eager.functions.api import Tensor
+from weft.eager.record.lazy import Lazy, Record, begun, entry, next_serial, trace
+from weft.eager.record.result import rows_of
+from weft.eager.tensor.dispatch import Recorded, leaf, looks_up, wrap
+from weft.eager.tensor.scalar import number
 from weft.ir.dtype import float32, int32
 from weft.ir.node import Value
 from weft.ir.shape import known, size
 from weft.ops.base import catalogue
 from weft.ops.call import Subgraph
 from weft.ops.creation import iota
-from weft.ops.lag import NEVER, PERIOD, is_elementwise, traced_rule
-from weft.ops.sparse import RowSparse
+from weft.ops.indexing.lagged_table import NEVER, PERIOD, is_elementwise, traced_rule
+from weft.ops.indexing.row_sparse import RowSparse
 
 Flags = tuple[tuple[str, Any], ...]
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from typing import Any, NamedTuple
 
-from weft.eager.api import Tensor, cat, enable_grad, no_grad, zeros_like
+from weft.eager.functions.api import Tensor, cat, enable_grad, no_grad, zeros_like
 from weft.errors import OptimizerError
 from weft.ops.base import at_user_line
 from weft.optim.optimizer import Optimizer

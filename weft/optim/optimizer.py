@@ -12,20 +12,20 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
 from typing import Any, ClassVar, Final, NamedTuple
 
-from weft.eager import storage
-from weft.eager.api import Tensor, enable_grad
-from weft.eager.call import Recorded, leaf, wrap
-from weft.eager.determinism import are_deterministic_algorithms_enabled, end_program
-from weft.eager.hook import RemovableHandle
-from weft.eager.lazy import Lazy, Record, trace
-from weft.eager.scalar import number
-from weft.eager.snapshot import is_open
+from weft.eager.functions.api import Tensor, enable_grad
+from weft.eager.record import memory_pool
+from weft.eager.record.determinism import are_deterministic_algorithms_enabled, end_program
+from weft.eager.record.lazy import Lazy, Record, trace
+from weft.eager.record.snapshot import is_open
+from weft.eager.tensor.dispatch import Recorded, leaf, wrap
+from weft.eager.tensor.hook import RemovableHandle
+from weft.eager.tensor.scalar import number
 from weft.errors import DTypeError, OptimizerError
 from weft.interrupt import Uninterrupted
 from weft.ir.dtype import DType, float32
 from weft.ir.node import Value
 from weft.ops.base import at_user_line, catalogue
-from weft.ops.sparse import RowSparse
+from weft.ops.indexing.row_sparse import RowSparse
 from weft.optim.lag import Lagged, is_large, looked_up, pays, rule_of
 from weft.transform.gradient import dense
 
@@ -426,7 +426,7 @@ class Optimizer:
 
 def _filled(p: Tensor, fill: float) -> Tensor:
     """State of a parameter's shape; at least float32. Both parts of complex state are filled."""
-    state = storage.zeros(p.shape, _arithmetic(p.dtype).numpy)
+    state = memory_pool.zeros(p.shape, _arithmetic(p.dtype).numpy)
     if fill:
         state.fill(complex(fill, fill) if p.dtype.is_complex else fill)
     return wrap(leaf(state))

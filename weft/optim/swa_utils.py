@@ -10,13 +10,13 @@ import itertools
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any, Literal
 
-from weft.eager.api import Tensor, no_grad
-from weft.eager.creation import tensor
-from weft.eager.device import check_device
+from weft.eager.functions.api import Tensor, no_grad
+from weft.eager.functions.creation.constructor import tensor
+from weft.eager.tensor.device import check_device
 from weft.errors import OptimizerError
 from weft.ir.dtype import int64
-from weft.nn.module import Module
-from weft.nn.normalization import BatchNorm1d, BatchNorm2d, BatchNorm3d
+from weft.nn.layer.normalization import BatchNorm1d, BatchNorm2d, BatchNorm3d
+from weft.nn.module.module import Module
 from weft.ops.base import at_user_line
 from weft.optim.lr_scheduler.decay import cosine
 from weft.optim.lr_scheduler.scheduler import LRScheduler

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 
 from weft.ir.node import Node, Value
 from weft.ops.base import Reduce, family_of, op_of
-from weft.ops.fact import Ability
+from weft.ops.declaration.fact import Ability
 from weft.ops.state import CONSTANT
 
 LONGEST_NAME = 6  # operations

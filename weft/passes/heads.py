@@ -11,10 +11,15 @@ from collections.abc import Sequence
 
 from weft.ir.node import Node, Value
 from weft.ir.shape import known
-from weft.ops.array import transpose
+from weft.ops.attention.interleaved_heads import (
+    head_attention,
+    head_attention_grad,
+    heads_of,
+    turned,
+)
 from weft.ops.base import op_of
-from weft.ops.heads import head_attention, head_attention_grad, heads_of, turned
-from weft.ops.slicing import slice_
+from weft.ops.indexing.slicing import slice_
+from weft.ops.shape.reshape import transpose
 
 
 def heads_in_place(node: Node) -> Sequence[Value] | None:

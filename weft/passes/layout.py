@@ -14,10 +14,10 @@ from typing import Any, Final
 from weft.ir.graph import Graph, rewrite
 from weft.ir.node import Node, Value
 from weft.ir.shape import known, size
-from weft.ops.array import broadcast_to, flip, reshape, transpose
 from weft.ops.base import REGISTRY, Elementwise, Reduce, op_of
 from weft.ops.call import barrier
-from weft.ops.joining import concatenate
+from weft.ops.shape.joining import concatenate
+from weft.ops.shape.reshape import broadcast_to, flip, reshape, transpose
 from weft.passes.step import Step
 
 SMALL: Final = 8

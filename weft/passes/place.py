@@ -10,8 +10,8 @@ from weft.ir.node import Node, TensorType, Value
 from weft.ir.shape import known, size
 from weft.ops import state
 from weft.ops.base import op_of
-from weft.ops.gather import gather, scatter_add
-from weft.ops.lag import lag_gather
+from weft.ops.indexing.gather import gather, scatter_add
+from weft.ops.indexing.lagged_table import lag_gather
 from weft.passes import memory
 from weft.passes.blueprint import (
     Argument,
@@ -124,7 +124,8 @@ class Placing:
     ) -> list[tuple[Launch, Group | None]]:
         """Launches that only lay a feed out follow the first reader of it: it is in cache then.
 
-        And whoever leaves the program meanwhile (`weft/eager/ahead.py`) need not copy the feed.
+        And whoever leaves the program meanwhile (`weft.eager.record.async_execution`) need not
+        copy the feed.
         """
         found: list[tuple[Launch, Group | None]] = []
         readers: dict[Value | Scratch, int] = {}  # feed -> its first reader's place in `found`

@@ -21,12 +21,12 @@ from typing import Final
 from weft.ir.graph import Graph
 from weft.ir.node import Node, Value
 from weft.ir.shape import known, size
-from weft.ops.array import transpose
 from weft.ops.base import Alias, Boundary, Elementwise, Pull, op_of
-from weft.ops.compare import greater
-from weft.ops.contraction import matmul
-from weft.ops.convolution import conv_grad_input, conv_grad_weight
-from weft.ops.fact import Cost
+from weft.ops.convolution.convolution import conv_grad_input, conv_grad_weight
+from weft.ops.declaration.fact import Cost
+from weft.ops.elementwise.compare import greater
+from weft.ops.linalg.matmul import matmul
+from weft.ops.shape.reshape import transpose
 from weft.passes.step import Step
 
 LEAST_BYTES: Final = 1 << 20

@@ -19,7 +19,7 @@ from weft.ir.shape import is_static, size
 from weft.ir.shape import known as known_shape
 from weft.ops import state
 from weft.ops.base import Boundary, Composite, Op, as_given, constant_of, op_of
-from weft.ops.knowledge import is_complete, known_value
+from weft.ops.declaration.attribute import is_complete, known_value
 from weft.ops.state import CONSTANT
 from weft.passes.step import Request, Step
 from weft.transform.interpreter import located

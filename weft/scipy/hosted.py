@@ -10,7 +10,7 @@ from typing import Any, Final
 import numpy as np
 
 from weft import ops
-from weft.eager.call import recorded
+from weft.eager.tensor.dispatch import recorded
 from weft.errors import ConfigError, DTypeError, UndefinedRuleError
 from weft.ir.node import Value
 from weft.ir.shape import broadcast, known

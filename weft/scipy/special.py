@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 
 from weft import ops
-from weft.eager import arithmetic, elementary, reduction
-from weft.eager.call import recorded
+from weft.eager.functions.elementwise import binary, unary
+from weft.eager.functions.reduction import reduce
+from weft.eager.tensor.dispatch import recorded
 from weft.errors import DTypeError
 from weft.ir.dtype import DType, float32, float64
 from weft.ir.node import Value
@@ -18,11 +19,11 @@ from weft.numpy.convert import alike, array_like, floats, operands
 from weft.numpy.statistical import axes_within
 from weft.ops.base import at_user_line, catalogue, constant_of
 from weft.ops.creation import iota
-from weft.ops.fact import Autocast
+from weft.ops.declaration.fact import Autocast
+from weft.ops.declaration.memory_check import check_room
+from weft.ops.declaration.rule import concrete
+from weft.ops.reduction.statistic import in_wider
 from weft.ops.refusal import guard
-from weft.ops.room import check_room
-from weft.ops.rule import concrete
-from weft.ops.statistic import in_wider
 from weft.scipy.hosted import function as hosted
 
 if TYPE_CHECKING:
@@ -249,14 +250,14 @@ log_expit: Final = _one(ops.log_sigmoid, "The logarithm of `expit`.")
 
 def logit(x: Any, /) -> ndarray:
     """`log(x / (1 - x))`, the inverse of `expit`."""
-    found: Any = elementary.logit(array_like(x))
+    found: Any = unary.logit(array_like(x))
     return found
 
 
 def xlogy(x: Any, y: Any, /) -> ndarray:
     """`x * log(y)`, and 0 where `x` is 0."""
     a, b = operands(x, y)
-    found: Any = arithmetic.xlogy(a, b)
+    found: Any = binary.xlogy(a, b)
     return found
 
 
@@ -310,7 +311,7 @@ def softmax(x: Any, axis: Any = None) -> ndarray:
     """`exp(x)` divided by its sum over axes (all, if none is given)."""
     x = floats(x)
     if isinstance(axis, int):
-        found: Any = reduction.softmax(x, axis)
+        found: Any = reduce.softmax(x, axis)
         return found
     return (x - logsumexp(x, axis, keepdims=True)).exp()
 

@@ -14,11 +14,11 @@ import math
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from weft.eager.api import Tensor
-from weft.eager.creation import finished, floating
-from weft.eager.device import check_device
-from weft.eager.elementary import abs, cos, exp, i0, sin, sqrt
-from weft.eager.sequence import arange
+from weft.eager.functions.api import Tensor
+from weft.eager.functions.creation.arange import arange
+from weft.eager.functions.creation.constructor import finished, floating
+from weft.eager.functions.elementwise.unary import abs, cos, exp, i0, sin, sqrt
+from weft.eager.tensor.device import check_device
 from weft.errors import ArgumentError, DTypeError
 from weft.ir.dtype import float32, float64
 from weft.ops.base import at_user_line

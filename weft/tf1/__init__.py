@@ -17,47 +17,55 @@ Random numbers come from own streams: reproducible, but other numbers than Tenso
 from __future__ import annotations
 
 from weft.ops.refusal import guard as _guard
-from weft.tf1 import (
-    bitwise, contrib, errors, initializers, layers, linalg, losses, math, nn, random, train,
-)  # fmt: skip
-from weft.tf1.array_ops import (
+from weft.tf1 import bitwise, contrib, errors, initializers, layers, losses, math
+from weft.tf1 import linalg
+from weft.tf1 import nn
+from weft.tf1 import random
+from weft.tf1 import train  # fmt: skip
+from weft.tf1.shape.arrangement import (
     broadcast_static_shape, broadcast_to, concat, ensure_shape, expand_dims, pad, rank, reshape,
     reverse, reverse_v2, roll, shape, shape_n, size, split, squeeze, stack, tile, transpose,
     unstack,
 )  # fmt: skip
-from weft.tf1.clip_ops import (
+from weft.tf1.elementwise.clip import (
     clip_by_average_norm, clip_by_global_norm, clip_by_norm, clip_by_value, global_norm,
 )  # fmt: skip
-from weft.tf1.collection import GraphKeys
-from weft.tf1.control_ops import group, identity, identity_n, no_op, stop_gradient
-from weft.tf1.control_ops import tuple_ as tuple
+from weft.tf1.framework.collection import GraphKeys
+from weft.tf1.control.dependency import group, identity, identity_n, no_op, stop_gradient
+from weft.tf1.control.dependency import tuple_ as tuple
 from weft.ops.base import exported, exports
-from weft.tf1.convert import constant, convert_n_to_tensor, convert_to_tensor, is_tensor, of_op
-from weft.tf1.dtypes import (
+from weft.tf1.framework.convert import (
+    constant,
+    convert_n_to_tensor,
+    convert_to_tensor,
+    is_tensor,
+    of_op,
+)
+from weft.tf1.framework.dtypes import (
     DType, as_dtype, bfloat16, double, float16, float32, float64, half, int8, int16, int32, int64,
     uint8, uint32, uint64,
 )  # fmt: skip
-from weft.tf1.dtypes import bool_ as bool
-from weft.tf1.einsum_ops import einsum, tensordot
+from weft.tf1.framework.dtypes import bool_ as bool
+from weft.tf1.linalg.contraction import einsum, tensordot
 from weft.tf1.errors import OpError
-from weft.tf1.fill_ops import (
+from weft.tf1.creation import (
     eye, fill, lin_space, linspace, meshgrid, one_hot, ones, ones_like, placeholder,
     placeholder_with_default, range, sequence_mask, zeros, zeros_like,
 )  # fmt: skip
-from weft.tf1.gradients_impl import AggregationMethod, UnconnectedGradients, gradients, hessians
-from weft.tf1.graph import (
+from weft.tf1.control.gradient import AggregationMethod, UnconnectedGradients, gradients, hessians
+from weft.tf1.framework.graph import (
     Graph, add_to_collection, add_to_collections, colocate_with, control_dependencies, device,
     get_collection, get_collection_ref, get_default_graph, name_scope, reset_default_graph,
 )  # fmt: skip
-from weft.tf1.indexed_slices import IndexedSlices, IndexedSlicesValue
-from weft.tf1.init_ops import (
+from weft.tf1.framework.indexed_slices import IndexedSlices, IndexedSlicesValue
+from weft.tf1.variable.initializer import (
     constant_initializer, glorot_normal_initializer, glorot_uniform_initializer, ones_initializer,
     orthogonal_initializer, random_normal_initializer, random_uniform_initializer,
     truncated_normal_initializer, uniform_unit_scaling_initializer, variance_scaling_initializer,
     zeros_initializer,
 )  # fmt: skip
-from weft.tf1.linalg_ops import cholesky, matrix_determinant, matrix_inverse, matrix_solve
-from weft.tf1.math_ops import (
+from weft.tf1.linalg.factorization import cholesky, matrix_determinant, matrix_inverse, matrix_solve
+from weft.tf1.elementwise.arithmetic import (
     abs, accumulate_n, acos, acosh, add, add_n, asin, asinh, atan, atan2, atanh, bitcast, cast,
     ceil, cos, cosh, div, div_no_nan, divide, equal, erf, erfc, exp, expm1, floor, floor_div,
     floordiv, floormod, greater, greater_equal, is_finite, is_inf, is_nan, less, less_equal, log,
@@ -66,39 +74,47 @@ from weft.tf1.math_ops import (
     sigmoid, sign, sin, sinh, sqrt, square, squared_difference, subtract, tan, tanh, to_bfloat16,
     to_double, to_float, to_int32, to_int64, truediv, truncatediv, truncatemod,
 )  # fmt: skip
-from weft.tf1.matrix_ops import (
+from weft.tf1.linalg.diagonal import (
     diag, diag_part, matrix_band_part, matrix_diag, matrix_diag_part, matrix_set_diag,
     matrix_transpose, trace,
 )  # fmt: skip
-from weft.tf1.random_ops import (
+from weft.tf1.random.distribution import (
     multinomial, random_normal, random_shuffle, random_uniform, set_random_seed, truncated_normal,
 )  # fmt: skip
-from weft.tf1.reduction_ops import (
+from weft.tf1.reduction import (
     arg_max, arg_min, argmax, argmin, count_nonzero, cumprod, cumsum, norm, reduce_all, reduce_any,
     reduce_logsumexp, reduce_max, reduce_mean, reduce_min, reduce_prod, reduce_sum,
 )  # fmt: skip
-from weft.tf1.script_ops import Print, numpy_function, py_func
-from weft.tf1.segment_ops import (
+from weft.tf1.control.py_func import Print, numpy_function, py_func
+from weft.tf1.indexing.segment import (
     argsort, confusion_matrix, depth_to_space, invert_permutation, segment_sum, sort,
     space_to_depth, unsorted_segment_sum,
 )  # fmt: skip
-from weft.tf1.session import (
+from weft.tf1.session.session import (
     ConfigProto, GPUOptions, InteractiveSession, Session, get_default_session,
 )  # fmt: skip
-from weft.tf1.slice_ops import gather, gather_nd, newaxis, scatter_nd, slice, strided_slice, where
-from weft.tf1.tensor import Operation, Tensor
-from weft.tf1.tensor_shape import Dimension, TensorShape
-from weft.tf1.user_op import Constant, Placeholder, topology_sort
-from weft.tf1.variable import (
+from weft.tf1.indexing.slicing import (
+    gather,
+    gather_nd,
+    newaxis,
+    scatter_nd,
+    slice,
+    strided_slice,
+    where,
+)
+from weft.tf1.framework.tensor import Operation, Tensor
+from weft.tf1.framework.tensor_shape import Dimension, TensorShape
+from weft.tf1.control.user_op import Constant, Placeholder, topology_sort
+from weft.tf1.variable.variable import (
     Variable, assign, assign_add, assign_sub, scatter_add, scatter_sub, scatter_update,
 )  # fmt: skip
-from weft.tf1.variable_list import (
+from weft.tf1.variable.variable_list import (
     all_variables, global_variables, global_variables_initializer, initialize_all_variables,
     initialize_local_variables, initialize_variables, is_variable_initialized, local_variables,
     local_variables_initializer, model_variables, moving_average_variables,
     report_uninitialized_variables, trainable_variables, variables_initializer,
 )  # fmt: skip
-from weft.tf1.variable_scope import (
+from weft.tf1.variable.variable_scope import (
     AUTO_REUSE, VariableScope, get_local_variable, get_variable, get_variable_scope,
     variable_op_scope, variable_scope,
 )  # fmt: skip

@@ -1,6 +1,6 @@
 """`tf.bitwise`: operations on the bits of integers."""
 
-from weft.tf1.math_ops import (
+from weft.tf1.elementwise.arithmetic import (
     bitwise_and,
     bitwise_or,
     bitwise_xor,

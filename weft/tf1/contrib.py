@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from weft.tf1 import math_ops, nn_ops
-from weft.tf1.convert import convert_to_tensor
-from weft.tf1.graph import name_scope
-from weft.tf1.init_ops import VarianceScaling, xavier_initializer
+from weft.tf1.elementwise import arithmetic
+from weft.tf1.framework.convert import convert_to_tensor
+from weft.tf1.framework.graph import name_scope
 from weft.tf1.layers import flatten as _flatten
-from weft.tf1.reduction_ops import reduce_sum
+from weft.tf1.nn import activation
+from weft.tf1.reduction import reduce_sum
+from weft.tf1.variable.initializer import VarianceScaling, xavier_initializer
 
 Regularizer = Callable[[Any], Any]
 
@@ -20,7 +21,7 @@ def _l1_regularizer(scale: float, scope: str | None = None) -> Regularizer:
 
     def regularizer(weights: Any) -> Any:
         with name_scope(scope, "l1_regularizer", [weights]):
-            return scale * reduce_sum(math_ops.abs(convert_to_tensor(weights)))
+            return scale * reduce_sum(arithmetic.abs(convert_to_tensor(weights)))
 
     return regularizer
 
@@ -30,7 +31,7 @@ def _l2_regularizer(scale: float, scope: str | None = None) -> Regularizer:
 
     def regularizer(weights: Any) -> Any:
         with name_scope(scope, "l2_regularizer", [weights]):
-            return scale * nn_ops.l2_loss(weights)
+            return scale * activation.l2_loss(weights)
 
     return regularizer
 

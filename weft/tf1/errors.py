@@ -9,7 +9,7 @@ from weft import errors
 from weft.ops.state import LinAlgError
 
 if TYPE_CHECKING:
-    from weft.tf1.tensor import Operation
+    from weft.tf1.framework.tensor import Operation
 
 OK = 0
 CANCELLED = 1

@@ -1,8 +1,8 @@
 """`tf.initializers` and `tf.keras.initializers`: what fills variables first."""
 
-from weft.tf1.init_ops import Constant as constant
-from weft.tf1.init_ops import Identity as identity
-from weft.tf1.init_ops import (
+from weft.tf1.variable.initializer import Constant as constant
+from weft.tf1.variable.initializer import Identity as identity
+from weft.tf1.variable.initializer import (
     Initializer,
     fans,
     glorot_normal_initializer,
@@ -13,17 +13,17 @@ from weft.tf1.init_ops import (
     lecun_uniform,
     xavier_initializer,
 )  # fmt: skip
-from weft.tf1.init_ops import Ones as ones
-from weft.tf1.init_ops import Orthogonal as orthogonal
-from weft.tf1.init_ops import RandomNormal as random_normal
-from weft.tf1.init_ops import RandomUniform as random_uniform
-from weft.tf1.init_ops import TruncatedNormal as truncated_normal
-from weft.tf1.init_ops import UniformUnitScaling as uniform_unit_scaling
-from weft.tf1.init_ops import VarianceScaling as variance_scaling
-from weft.tf1.init_ops import Zeros as zeros
-from weft.tf1.variable_list import global_variables_initializer as global_variables
-from weft.tf1.variable_list import local_variables_initializer as local_variables
-from weft.tf1.variable_list import variables_initializer as variables
+from weft.tf1.variable.initializer import Ones as ones
+from weft.tf1.variable.initializer import Orthogonal as orthogonal
+from weft.tf1.variable.initializer import RandomNormal as random_normal
+from weft.tf1.variable.initializer import RandomUniform as random_uniform
+from weft.tf1.variable.initializer import TruncatedNormal as truncated_normal
+from weft.tf1.variable.initializer import UniformUnitScaling as uniform_unit_scaling
+from weft.tf1.variable.initializer import VarianceScaling as variance_scaling
+from weft.tf1.variable.initializer import Zeros as zeros
+from weft.tf1.variable.variable_list import global_variables_initializer as global_variables
+from weft.tf1.variable.variable_list import local_variables_initializer as local_variables
+from weft.tf1.variable.variable_list import variables_initializer as variables
 
 glorot_uniform = glorot_uniform_initializer
 glorot_normal = glorot_normal_initializer

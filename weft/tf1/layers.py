@@ -6,23 +6,20 @@ from collections.abc import Callable
 from typing import Any
 
 from weft.errors import GraphError, ShapeError
-from weft.tf1 import (
-    array_ops,
-    conv_ops,
-    einsum_ops,
-    init_ops,
-    math_ops,
-    nn_ops,
-    norm_ops,
-    slice_ops,
-)  # fmt: skip
-from weft.tf1.collection import GraphKeys
-from weft.tf1.control_ops import identity
-from weft.tf1.convert import convert_to_tensor, static_value
-from weft.tf1.graph import fail, get_default_graph
-from weft.tf1.tensor import Tensor
-from weft.tf1.variable import assign
-from weft.tf1.variable_scope import get_variable, variable_scope
+from weft.tf1.control.dependency import identity
+from weft.tf1.elementwise import arithmetic
+from weft.tf1.framework.collection import GraphKeys
+from weft.tf1.framework.convert import convert_to_tensor, static_value
+from weft.tf1.framework.graph import fail, get_default_graph
+from weft.tf1.framework.tensor import Tensor
+from weft.tf1.indexing import slicing  # fmt: skip
+from weft.tf1.linalg import contraction
+from weft.tf1.nn import activation as nn_ops
+from weft.tf1.nn import conv, normalization
+from weft.tf1.shape import arrangement
+from weft.tf1.variable import initializer as init_ops
+from weft.tf1.variable.variable import assign
+from weft.tf1.variable.variable_scope import get_variable, variable_scope
 
 Activation = Callable[..., Any] | None
 
@@ -64,7 +61,11 @@ def dense(
         kernel = _variable("kernel", [size, units], x.dtype, kernel_initializer,
                            regularizer=kernel_regularizer, constraint=kernel_constraint,
                            trainable=trainable)  # fmt: skip
-        y = math_ops.matmul(x, kernel) if len(x.shape) == 2 else einsum_ops.tensordot(x, kernel, 1)
+        y = (
+            arithmetic.matmul(x, kernel)
+            if len(x.shape) == 2
+            else contraction.tensordot(x, kernel, 1)
+        )
         if use_bias:
             bias = _variable("bias", [units], x.dtype, _zeros(bias_initializer),
                              regularizer=bias_regularizer, constraint=bias_constraint,
@@ -97,7 +98,7 @@ def _conv(
         kernel = _variable("kernel", [*window, channels, filters], x.dtype, kernel_initializer,
                            regularizer=kernel_regularizer, constraint=kernel_constraint,
                            trainable=trainable)  # fmt: skip
-        op: Any = (conv_ops.conv1d, conv_ops.conv2d, conv_ops.conv3d)[spatial - 1]
+        op: Any = (conv.conv1d, conv.conv2d, conv.conv3d)[spatial - 1]
         y = op(x, kernel, strides, padding.upper(), data_format=form, dilations=dilation_rate)
         if use_bias:
             bias = _variable("bias", [filters], x.dtype, _zeros(bias_initializer),
@@ -162,9 +163,9 @@ def flatten(inputs: Any, name: str | None = None, data_format: str = "channels_l
     with variable_scope(name, default_name="flatten", values=[x]):
         if data_format == "channels_first" and len(x.shape) > 2:
             order = [0, *range(2, len(x.shape)), 1]
-            x = array_ops.transpose(x, order)
+            x = arrangement.transpose(x, order)
         rest = x.shape[1:].num_elements()
-        return array_ops.reshape(x, [-1 if rest is not None else array_ops.shape(x)[0],
+        return arrangement.reshape(x, [-1 if rest is not None else arrangement.shape(x)[0],
                                      -1 if rest is None else rest])  # fmt: skip
 
 
@@ -183,9 +184,9 @@ def dropout(
         if known is not None:
             if not bool(known):
                 return identity(x)
-            return norm_ops.dropout(x, rate=rate, noise_shape=noise_shape, seed=seed)
-        dropped = norm_ops.dropout(x, rate=rate, noise_shape=noise_shape, seed=seed)
-        return slice_ops.where(convert_to_tensor(training), dropped, x)
+            return normalization.dropout(x, rate=rate, noise_shape=noise_shape, seed=seed)
+        dropped = normalization.dropout(x, rate=rate, noise_shape=noise_shape, seed=seed)
+        return slicing.where(convert_to_tensor(training), dropped, x)
 
 
 def batch_normalization(
@@ -239,10 +240,10 @@ def batch_normalization(
         used = _statistics(x, axes, mean, variance, momentum, training)
         shape = [size if i == channel else 1 for i in range(rank)]
         mu, sigma, beta, gamma = (
-            None if v is None else array_ops.reshape(v, shape)
+            None if v is None else arrangement.reshape(v, shape)
             for v in (*used, made.get("beta"), made.get("gamma"))
         )
-        return norm_ops.batch_normalization(x, mu, sigma, beta, gamma, epsilon)
+        return normalization.batch_normalization(x, mu, sigma, beta, gamma, epsilon)
 
 
 def _statistics(
@@ -251,15 +252,15 @@ def _statistics(
     known = static_value(training)
     if known is not None and not bool(known):
         return mean.value(), variance.value()
-    batch = norm_ops.moments(x, axes)
+    batch = normalization.moments(x, axes)
     flag = None if known is not None else convert_to_tensor(training)
     used: list[Any] = []
     for moving, now in zip((mean, variance), batch, strict=True):
         old = moving.value()
         new = old * momentum + now * (1.0 - momentum)
-        new = new if flag is None else slice_ops.where(flag, new, old)
+        new = new if flag is None else slicing.where(flag, new, old)
         get_default_graph().add_to_collection(GraphKeys.UPDATE_OPS, assign(moving, new).op)
-        used.append(now if flag is None else slice_ops.where(flag, now, old))
+        used.append(now if flag is None else slicing.where(flag, now, old))
     return used[0], used[1]
 
 
@@ -274,7 +275,7 @@ def max_pooling2d(
     """The greatest element of each window."""
     form = _format(2, data_format)
     with variable_scope(name, default_name="max_pooling2d"):
-        return conv_ops.max_pool(inputs, pool_size, strides, padding.upper(), form)
+        return conv.max_pool(inputs, pool_size, strides, padding.upper(), form)
 
 
 def average_pooling2d(
@@ -288,4 +289,4 @@ def average_pooling2d(
     """The mean of each window."""
     form = _format(2, data_format)
     with variable_scope(name, default_name="average_pooling2d"):
-        return conv_ops.avg_pool(inputs, pool_size, strides, padding.upper(), form)
+        return conv.avg_pool(inputs, pool_size, strides, padding.upper(), form)

@@ -7,11 +7,13 @@ from typing import Any
 from weft import ops
 from weft.errors import GraphError, ShapeError
 from weft.ir.node import Value
-from weft.tf1 import array_ops, math_ops, nn_ops
-from weft.tf1.collection import GraphKeys
-from weft.tf1.convert import convert_to_tensor
-from weft.tf1.graph import fail, get_default_graph, name_scope
-from weft.tf1.tensor import Tensor
+from weft.tf1.elementwise import arithmetic
+from weft.tf1.framework.collection import GraphKeys
+from weft.tf1.framework.convert import convert_to_tensor
+from weft.tf1.framework.graph import fail, get_default_graph, name_scope
+from weft.tf1.framework.tensor import Tensor
+from weft.tf1.nn import activation
+from weft.tf1.shape import arrangement
 
 
 class Reduction:
@@ -69,10 +71,10 @@ def compute_weighted_loss(
     with name_scope(scope, "weighted_loss", [losses]):
         tensor = convert_to_tensor(losses)
         if not tensor.dtype.is_floating:
-            tensor = math_ops.to_float(tensor)
+            tensor = arithmetic.to_float(tensor)
         scale = convert_to_tensor(weights)
         if scale.dtype.base_dtype is not tensor.dtype.base_dtype:
-            scale = math_ops.cast(scale, tensor.dtype)
+            scale = arithmetic.cast(scale, tensor.dtype)
         _require_weights(scale, tensor)
         kind, name = ("Mul", "Mul") if reduction == Reduction.NONE else ("DivNoNan", "value")
         graph = get_default_graph()
@@ -114,7 +116,7 @@ def get_regularization_loss(
 ) -> Tensor:
     """The sum of the losses that regularizers gave."""
     found = get_regularization_losses(scope)
-    return math_ops.add_n(found, name=name) if found else convert_to_tensor(0.0)
+    return arithmetic.add_n(found, name=name) if found else convert_to_tensor(0.0)
 
 
 def get_total_loss(
@@ -128,7 +130,7 @@ def get_total_loss(
     found = get_losses(scope)
     if add_regularization_losses:
         found += get_regularization_losses(scope)
-    return math_ops.add_n(found, name=name)
+    return arithmetic.add_n(found, name=name)
 
 
 def _elementwise(
@@ -145,8 +147,8 @@ def _elementwise(
     if first is None or second is None:
         raise fail(GraphError, f"{default}: expected labels and predictions, got None")
     with name_scope(scope, default, [first, second]) as prefix:
-        x = math_ops.to_float(convert_to_tensor(second))
-        t = math_ops.to_float(convert_to_tensor(first))
+        x = arithmetic.to_float(convert_to_tensor(second))
+        t = arithmetic.to_float(convert_to_tensor(first))
         if not x.shape.is_compatible_with(t.shape):
             raise fail(ShapeError, f"{default}: expected labels of shape {x.shape}, got {t.shape}")
         found = get_default_graph().emit("Mul", [x, t], build, name="losses").outputs[0]
@@ -223,13 +225,13 @@ def softmax_cross_entropy(
     """`tf.nn.softmax_cross_entropy_with_logits`, weighted; labels may be smoothed."""
     with name_scope(scope, "softmax_cross_entropy_loss", [logits, onehot_labels]) as prefix:
         x = convert_to_tensor(logits)
-        t = math_ops.cast(convert_to_tensor(onehot_labels), x.dtype)
+        t = arithmetic.cast(convert_to_tensor(onehot_labels), x.dtype)
         if label_smoothing > 0:
             classes = x.shape[-1].value
             if classes is None:
                 raise fail(ShapeError, "label_smoothing: expected a known number of classes")
             t = t * (1.0 - label_smoothing) + label_smoothing / classes
-        found = nn_ops.softmax_cross_entropy_with_logits(labels=t, logits=x, name="xentropy")
+        found = activation.softmax_cross_entropy_with_logits(labels=t, logits=x, name="xentropy")
         return compute_weighted_loss(found, weights, prefix, loss_collection, reduction)
 
 
@@ -242,8 +244,10 @@ def sparse_softmax_cross_entropy(
     with name_scope(scope, "sparse_softmax_cross_entropy_loss", [logits, labels]) as prefix:
         x, t = convert_to_tensor(logits), convert_to_tensor(labels)
         if t.shape.ndims is not None and t.shape.ndims == x.shape.ndims:
-            t = array_ops.squeeze(t, [-1])
-        found = nn_ops.sparse_softmax_cross_entropy_with_logits(labels=t, logits=x, name="xentropy")
+            t = arrangement.squeeze(t, [-1])
+        found = activation.sparse_softmax_cross_entropy_with_logits(
+            labels=t, logits=x, name="xentropy"
+        )
         return compute_weighted_loss(found, weights, prefix, loss_collection, reduction)
 
 
@@ -255,8 +259,8 @@ def sigmoid_cross_entropy(
     """`tf.nn.sigmoid_cross_entropy_with_logits`, weighted; labels may be smoothed."""
     with name_scope(scope, "sigmoid_cross_entropy_loss", [logits, multi_class_labels]) as prefix:
         x = convert_to_tensor(logits)
-        t = math_ops.cast(convert_to_tensor(multi_class_labels), x.dtype)
+        t = arithmetic.cast(convert_to_tensor(multi_class_labels), x.dtype)
         if label_smoothing > 0:
             t = t * (1.0 - label_smoothing) + 0.5 * label_smoothing
-        found = nn_ops.sigmoid_cross_entropy_with_logits(labels=t, logits=x, name="xentropy")
+        found = activation.sigmoid_cross_entropy_with_logits(labels=t, logits=x, name="xentropy")
         return compute_weighted_loss(found, weights, prefix, loss_collection, reduction)

@@ -1,7 +1,6 @@
 """`tf.math`: arithmetic, comparisons, reductions."""
 
-from weft.tf1.lookup_ops import in_top_k, top_k
-from weft.tf1.math_ops import (
+from weft.tf1.elementwise.arithmetic import (
     abs,
     accumulate_n,
     acos,
@@ -64,9 +63,16 @@ from weft.tf1.math_ops import (
     tanh,
     truediv,
 )  # fmt: skip
-from weft.tf1.nn_ops import log_softmax, softmax, softplus, softsign, zero_fraction
-from weft.tf1.norm_ops import l2_normalize
-from weft.tf1.reduction_ops import (
+from weft.tf1.indexing.lookup import in_top_k, top_k
+from weft.tf1.indexing.segment import (
+    confusion_matrix,
+    invert_permutation,
+    segment_sum,
+    unsorted_segment_sum,
+)  # fmt: skip
+from weft.tf1.nn.activation import log_softmax, softmax, softplus, softsign, zero_fraction
+from weft.tf1.nn.normalization import l2_normalize
+from weft.tf1.reduction import (
     argmax,
     argmin,
     count_nonzero,
@@ -83,12 +89,6 @@ from weft.tf1.reduction_ops import (
     reduce_std,
     reduce_sum,
     reduce_variance,
-)  # fmt: skip
-from weft.tf1.segment_ops import (
-    confusion_matrix,
-    invert_permutation,
-    segment_sum,
-    unsorted_segment_sum,
 )  # fmt: skip
 
 __all__ = [

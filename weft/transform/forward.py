@@ -17,9 +17,9 @@ from weft.ir.node import Node, Value
 from weft.ir.shape import compatible, show
 from weft.ops.base import NO_GRADIENT, Op, at_user_line, catalogue, op_of
 from weft.ops.call import Subgraph, call, inline
-from weft.ops.convert import cast
 from weft.ops.creation import zeros_like
-from weft.ops.elementwise import add, add_n, subtract
+from weft.ops.elementwise.arithmetic import add, add_n, subtract
+from weft.ops.elementwise.convert import cast
 from weft.ops.sort import sort, top_k
 from weft.ops.state import identity, read
 from weft.transform.gradient import dense, gradients, pull_back

@@ -41,9 +41,9 @@ from weft.ops.base import (
 )
 from weft.ops.call import Subgraph, barrier, call, inline
 from weft.ops.creation import ones_like, zeros_like
-from weft.ops.fact import IN_WIDEST
-from weft.ops.knowledge import REQUIRED
-from weft.ops.sparse import RowSparse, sum_rows
+from weft.ops.declaration.attribute import REQUIRED
+from weft.ops.declaration.fact import IN_WIDEST
+from weft.ops.indexing.row_sparse import RowSparse, sum_rows
 from weft.transform.interpreter import evaluate, place
 
 Cotangent = Value | RowSparse

@@ -22,7 +22,7 @@ from weft.ir.shape import compatible, show
 from weft.ops import state
 from weft.ops.base import Array, op_of
 from weft.ops.call import Subgraph
-from weft.ops.knowledge import operand_attribute
+from weft.ops.declaration.attribute import operand_attribute
 
 
 class State(Protocol):

@@ -21,7 +21,7 @@ from weft.ir.shape import known, normal_axis, show
 from weft.ops.base import Array, Composite, Elementwise, at_user_line, catalogue, op_of
 from weft.ops.call import Subgraph, inline, trace, trace_closure
 from weft.ops.host import Host
-from weft.ops.random import random_bits
+from weft.ops.random.counter_based import random_bits
 from weft.transform.batching import contraction, movement, position
 from weft.transform.batching.job import Job, Same, Table, entering, job_of, moved, repeated
 from weft.transform.gradient import dense

@@ -6,8 +6,8 @@ from collections.abc import Callable, Generator, Iterable
 from contextlib import contextmanager, nullcontext
 from typing import Any
 
-from weft.eager.lazy import trace
-from weft.eager.random import default_generator
+from weft.eager.functions.random.generator import default_generator
+from weft.eager.record.lazy import trace
 from weft.errors import TracerError, WeftError
 from weft.func import checkpoint as again
 from weft.utils.recomputation import Context, called_again

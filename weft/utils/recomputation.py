@@ -7,20 +7,20 @@ from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from typing import Any, Final
 
-from weft.eager.call import recorded, unowned, wrap
-from weft.eager.custom import Function, tensor_of
-from weft.eager.handle import Handle
-from weft.eager.lazy import Lazy, next_serial, trace
-from weft.eager.mode import Setting
-from weft.eager.random import default_generator
-from weft.eager.turning import turned
-from weft.eager.walk import history, walk
+from weft.eager.functions.random.generator import default_generator
+from weft.eager.record.conjugate import turned
+from weft.eager.record.lazy import Lazy, next_serial, trace
+from weft.eager.record.mode import Setting
+from weft.eager.tensor.backward import history, walk
+from weft.eager.tensor.custom_function import Function, tensor_of
+from weft.eager.tensor.dispatch import recorded, unowned, wrap
+from weft.eager.tensor.handle import Handle
 from weft.errors import GradientError
 from weft.func.tree import Tree, flatten
 from weft.ir.node import TensorType, Value
 from weft.ops.base import at_user_line
 from weft.ops.call import barrier
-from weft.ops.fact import Autocast
+from weft.ops.declaration.fact import Autocast
 
 Context = AbstractContextManager[Any]
 

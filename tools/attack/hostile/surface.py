@@ -11,7 +11,7 @@ from types import ModuleType
 from typing import Any
 
 import weft
-from weft.eager.handle import Handle
+from weft.eager.tensor.handle import Handle
 from weft.ops.base import Op
 
 EAGER = (

@@ -38,8 +38,8 @@ from weft.codegen.winograd.weight_gradient import plan_of as minimal_weight_plan
 from weft.ir.dtype import float32
 from weft.ir.node import Node, Value
 from weft.ir.shape import known, size
-from weft.ops import convolution
 from weft.ops.base import op_of
+from weft.ops.convolution import convolution
 from weft.passes.group import Group
 from weft.passes.launch import Argument, Launch, Scratch
 

@@ -1,4 +1,4 @@
-"""Rows that lag behind: see `weft.ops.lag`. A row's missed steps are made up for in registers.
+"""Rows that lag behind (`weft.ops.indexing.lagged_table`); missed steps are made up in registers.
 
 An update goes through the indices once: who names a row first owns it, adds up the gradients of all
 who name it (in order, along a linked list that one thread makes in some 10 cycles an index), and
@@ -35,7 +35,7 @@ from weft.ir.node import Value
 from weft.ir.shape import known, size
 from weft.ops.base import Elementwise, op_of
 from weft.ops.call import Subgraph
-from weft.ops.lag import NEVER, PERIOD
+from weft.ops.indexing.lagged_table import NEVER, PERIOD
 from weft.ops.state import CONSTANT
 from weft.passes.group import Group
 from weft.passes.launch import ERROR, Kernel, Launch, Scratch

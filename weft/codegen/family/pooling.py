@@ -21,7 +21,7 @@ from weft.codegen.target import Target
 from weft.ir.dtype import DType
 from weft.ir.node import Node
 from weft.ir.shape import Shape, known
-from weft.ops.window import pool_geometry
+from weft.ops.pooling.window import pool_geometry
 
 # Windows up to this size are written out where they lie inside the image; 3 x 3 is the common one.
 WRITTEN_OUT = 16

@@ -27,7 +27,7 @@ from weft.codegen.target import Target
 from weft.ir.node import Node, Value
 from weft.ir.shape import known
 from weft.ops.base import op_of
-from weft.ops.normalization import column_moments
+from weft.ops.layer.normalization import column_moments
 from weft.passes.group import Group, gathers
 from weft.passes.launch import Kernel, Launch, Scratch
 

@@ -7,18 +7,18 @@ import math
 from typing import Any
 
 from weft import ops
-from weft.eager.argument import dims_of
-from weft.eager.call import Recorded, lazy_of, promoted, recorded, unary
-from weft.eager.family import of_one
-from weft.eager.inplace import write
-from weft.eager.random import SEED, next_counter
+from weft.eager.functions.elementwise.from_op import of_one
+from weft.eager.functions.random.generator import SEED, next_counter
+from weft.eager.tensor.argument import dims_of
+from weft.eager.tensor.dispatch import Recorded, lazy_of, promoted, recorded, unary
+from weft.eager.tensor.inplace import write
 from weft.errors import ArgumentError, ShapeError
 from weft.ir.dtype import as_dtype, float32
 from weft.ir.node import Value
 from weft.ir.shape import known, normal_axis, show
-from weft.ops import random as nodes
 from weft.ops.base import REGISTRY, at_user_line, catalogue, constant_of
-from weft.ops.fact import Autocast
+from weft.ops.declaration.fact import Autocast
+from weft.ops.random import counter_based as nodes
 
 
 def settle(function: Recorded, x: Any, inplace: bool, *rest: Any, **static: Any) -> Any:

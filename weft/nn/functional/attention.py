@@ -5,16 +5,16 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from weft.eager.argument import dims_of
-from weft.eager.call import recorded
-from weft.eager.random import SEED, next_counter
+from weft.eager.functions.random.generator import SEED, next_counter
+from weft.eager.tensor.argument import dims_of
+from weft.eager.tensor.dispatch import recorded
 from weft.errors import ArgumentError, DTypeError, GraphError, ShapeError
 from weft.ir import dtype as types
 from weft.ir.node import Value
 from weft.ir.shape import known, show
-from weft.ops import random as nodes
 from weft.ops.base import at_user_line, catalogue, constant_of
-from weft.ops.fact import Autocast
+from weft.ops.declaration.fact import Autocast
+from weft.ops.random import counter_based as nodes
 
 
 def _weights(q: Value, k: Value, mask: Value | None, causal: bool, scale: float | None) -> Value:

@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from weft import ops
-from weft.eager.argument import dims_of
-from weft.eager.call import lazy_of, recorded
+from weft.eager.tensor.argument import dims_of
+from weft.eager.tensor.dispatch import lazy_of, recorded
 from weft.errors import ArgumentError, ShapeError
 from weft.ir.dtype import int64, uint8
 from weft.ir.node import Value
@@ -14,7 +14,7 @@ from weft.ir.shape import known, show
 from weft.nn.functional.common import promoted, reduced, reduction_of
 from weft.nn.functional.embedding import check_indices
 from weft.ops.base import at_user_line, catalogue, constant_of
-from weft.ops.fact import Autocast
+from weft.ops.declaration.fact import Autocast
 
 
 def _classes_last(x: Value) -> Value:

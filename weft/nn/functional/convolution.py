@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from weft.eager.argument import dims_of
-from weft.eager.call import recorded
+from weft.eager.tensor.argument import dims_of
+from weft.eager.tensor.dispatch import recorded
 from weft.errors import ArgumentError, ShapeError
 from weft.ir.node import Value
 from weft.ir.shape import known, show
@@ -13,7 +13,7 @@ from weft.nn.functional.correlation import correlate, spread
 from weft.nn.functional.layout import batched, channels_last, check_image, sizes_of
 from weft.nn.functional.padding import padded
 from weft.ops.base import at_user_line, catalogue
-from weft.ops.fact import Autocast
+from weft.ops.declaration.fact import Autocast
 
 
 def _weights_last(w: Value) -> Value:

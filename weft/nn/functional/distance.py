@@ -7,14 +7,14 @@ from typing import Any
 
 import numpy as np
 
-from weft.eager.argument import dims_of
-from weft.eager.call import recorded
+from weft.eager.tensor.argument import dims_of
+from weft.eager.tensor.dispatch import recorded
 from weft.errors import ArgumentError, ShapeError
 from weft.ir.node import Value
 from weft.ir.shape import known, normal_axis, show
 from weft.nn.functional.common import promoted, refuse_complex
 from weft.ops.base import at_user_line, catalogue, constant_of
-from weft.ops.fact import Autocast
+from weft.ops.declaration.fact import Autocast
 
 
 def p_norm(x: Value, p: float, axis: int, keepdims: bool = False) -> Value:

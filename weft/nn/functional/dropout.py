@@ -4,16 +4,16 @@ from __future__ import annotations
 
 from typing import Any
 
-from weft.eager.argument import dims_of
-from weft.eager.call import recorded, wrap
-from weft.eager.inplace import write
-from weft.eager.random import SEED, next_counter
+from weft.eager.functions.random.generator import SEED, next_counter
+from weft.eager.tensor.argument import dims_of
+from weft.eager.tensor.dispatch import recorded, wrap
+from weft.eager.tensor.inplace import write
 from weft.errors import ArgumentError, ShapeError
 from weft.ir.node import Value
 from weft.ir.shape import known, show
-from weft.ops import random as nodes
-from weft.ops.activation import SELU_ALPHA, SELU_SCALE
 from weft.ops.base import at_user_line, catalogue, constant_of
+from weft.ops.elementwise.activation import SELU_ALPHA, SELU_SCALE
+from weft.ops.random import counter_based as nodes
 
 
 @recorded

@@ -6,9 +6,9 @@ import math
 from typing import Any
 
 from weft import ops
-from weft.eager.argument import dims_of
-from weft.eager.call import lazy_of, recorded
-from weft.eager.mode import no_grad
+from weft.eager.record.mode import no_grad
+from weft.eager.tensor.argument import dims_of
+from weft.eager.tensor.dispatch import lazy_of, recorded
 from weft.errors import ArgumentError, DTypeError, ShapeError
 from weft.ir.dtype import DType, int32, int64
 from weft.ir.node import Value

@@ -10,9 +10,9 @@ from typing import Any
 
 import numpy as np
 
-from weft.eager.argument import dims_of
-from weft.eager.call import recorded
-from weft.eager.random import rand
+from weft.eager.functions.random.generator import rand
+from weft.eager.tensor.argument import dims_of
+from weft.eager.tensor.dispatch import recorded
 from weft.errors import ArgumentError, ShapeError
 from weft.ir.dtype import int64
 from weft.ir.node import Value

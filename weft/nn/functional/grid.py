@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from typing import Any, Final
 
 from weft import ops
-from weft.eager.argument import dims_of
-from weft.eager.call import kind_of, promoted, recorded
+from weft.eager.tensor.argument import dims_of
+from weft.eager.tensor.dispatch import kind_of, promoted, recorded
 from weft.errors import ArgumentError, ShapeError
 from weft.ir.shape import show
 from weft.ops.base import at_user_line

@@ -9,7 +9,7 @@ import functools
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from weft.eager.argument import integer, sizes
+from weft.eager.tensor.argument import integer, sizes
 from weft.errors import ShapeError
 from weft.ir.node import Value
 from weft.ir.shape import known, show

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from typing import Any
 
-from weft.eager.call import lazy_of, recorded
-from weft.eager.linear import WIDE
+from weft.eager.functions.linalg.product import WIDE
+from weft.eager.tensor.dispatch import lazy_of, recorded
 from weft.errors import ShapeError
 from weft.ir.node import Value
 from weft.ir.shape import known, show
 from weft.ops.base import at_user_line, catalogue
-from weft.ops.fact import Autocast
+from weft.ops.declaration.fact import Autocast
 
 
 @recorded(autocast=Autocast.LOW)

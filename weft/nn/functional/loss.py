@@ -7,8 +7,8 @@ from collections.abc import Callable
 from typing import Any, Final
 
 from weft import ops
-from weft.eager.argument import dims_of
-from weft.eager.call import recorded
+from weft.eager.tensor.argument import dims_of
+from weft.eager.tensor.dispatch import recorded
 from weft.errors import ArgumentError, ShapeError
 from weft.ir.dtype import int32
 from weft.ir.node import Value
@@ -22,7 +22,7 @@ from weft.nn.functional.common import (
 )
 from weft.nn.functional.distance import distance
 from weft.ops.base import at_user_line, catalogue, constant_of
-from weft.ops.fact import Autocast
+from weft.ops.declaration.fact import Autocast
 
 
 def _half(x: Value) -> Value:

@@ -7,17 +7,17 @@ from typing import Any
 
 import numpy as np
 
-from weft.eager.argument import dims_of
-from weft.eager.call import recorded
-from weft.eager.creation import ones
-from weft.eager.handle import Handle
+from weft.eager.functions.creation.constructor import ones
+from weft.eager.tensor.argument import dims_of
+from weft.eager.tensor.dispatch import recorded
+from weft.eager.tensor.handle import Handle
 from weft.errors import ArgumentError, ShapeError
 from weft.ir.node import Value
 from weft.ir.shape import known, show
 from weft.nn.functional.layout import channels_last
 from weft.ops import normalize as normalized
 from weft.ops.base import at_user_line, catalogue, constant_of
-from weft.ops.fact import Autocast
+from weft.ops.declaration.fact import Autocast
 
 
 def _filled(like: Value, shape: tuple[int, ...], value: float) -> Value:

@@ -6,14 +6,14 @@ from typing import Any
 
 import numpy as np
 
-from weft.eager.argument import dims_of
-from weft.eager.call import lazy_of, recorded
-from weft.eager.scalar import element
+from weft.eager.tensor.argument import dims_of
+from weft.eager.tensor.dispatch import lazy_of, recorded
+from weft.eager.tensor.scalar import element
 from weft.errors import ShapeError
 from weft.ir.node import Value
 from weft.ir.shape import known, show
 from weft.ops.base import at_user_line, catalogue, constant_of
-from weft.ops.gather import gather
+from weft.ops.indexing.gather import gather
 
 MODES = ("constant", "reflect", "replicate", "circular")
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from weft.eager.outlet import with_outlet
+from weft.eager.functions.out_argument import with_outlet
 from weft.nn.functional.activation import (
     celu,
     celu_,

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from typing import Any
 
-from weft.eager.argument import dims_of
-from weft.eager.call import cast, lazy_of, recorded, wrap
+from weft.eager.tensor.argument import dims_of
+from weft.eager.tensor.dispatch import cast, lazy_of, recorded, wrap
 from weft.errors import ArgumentError, ShapeError
 from weft.ir.dtype import float64
 from weft.ir.node import Value
 from weft.ir.shape import known, show
 from weft.nn.functional.layout import batched, channels_last, check_image, sizes_of, to_last
-from weft.ops import pooling as nodes
 from weft.ops.base import at_user_line, catalogue
+from weft.ops.pooling import pooling as nodes
 
 
 def _image(function: Any, x: Value, spatial: int, *rest: Any, **static: Any) -> Any:

@@ -8,13 +8,13 @@ from __future__ import annotations
 
 import math
 
-from weft.eager.call import recorded
+from weft.eager.tensor.dispatch import recorded
 from weft.ir.dtype import float32
 from weft.ir.node import Value
 from weft.ir.shape import known
 from weft.ops.base import catalogue, constant_of
-from weft.ops.fact import Autocast
-from weft.ops.numeric import HALVES
+from weft.ops.declaration.fact import Autocast
+from weft.ops.declaration.numeric import HALVES
 
 
 def _product(x: Value, weight: Value, bias: Value | None) -> Value:

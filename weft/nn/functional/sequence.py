@@ -7,16 +7,16 @@ from typing import Any, Final
 
 import numpy as np
 
-from weft.eager.argument import dims_of
-from weft.eager.call import lazy_of, leaf, recorded, wrap
-from weft.eager.handle import Handle
+from weft.eager.tensor.argument import dims_of
+from weft.eager.tensor.dispatch import lazy_of, leaf, recorded, wrap
+from weft.eager.tensor.handle import Handle
 from weft.errors import DTypeError, ShapeError
 from weft.ir.dtype import int64
 from weft.ir.node import Value
 from weft.ir.shape import known, show
 from weft.nn.functional.common import reduced, reduction_of
 from weft.ops.base import at_user_line, catalogue, constant_of
-from weft.ops.fact import Autocast
+from weft.ops.declaration.fact import Autocast
 
 _NEVER: Final = -1e30
 """The logarithm of the probability of what cannot be; finite, so that gradients are numbers."""

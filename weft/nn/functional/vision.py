@@ -6,15 +6,15 @@ import math
 from typing import Any
 
 from weft import ops
-from weft.eager.argument import dims_of
-from weft.eager.call import cast, lazy_of, recorded, wrap
+from weft.eager.tensor.argument import dims_of
+from weft.eager.tensor.dispatch import cast, lazy_of, recorded, wrap
 from weft.errors import ArgumentError, ShapeError
 from weft.ir.dtype import float32, uint8
 from weft.ir.node import Value
 from weft.ir.shape import known, show
 from weft.nn.functional.layout import channels_last, sizes_of
 from weft.ops.base import at_user_line, catalogue
-from weft.ops.resample import interpolate_bytes
+from weft.ops.image.resample import interpolate_bytes
 
 # PyTorch's name -> the catalogue's, and how many spatial dimensions it is for
 _MODES = {

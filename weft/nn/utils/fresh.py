@@ -7,7 +7,7 @@ from typing import Any, TypeVar
 
 from weft.errors import StateError
 from weft.nn.init import skipped
-from weft.nn.module import Module
+from weft.nn.module.module import Module
 from weft.ops.base import at_user_line
 
 M = TypeVar("M", bound=Module)

@@ -5,10 +5,10 @@ from __future__ import annotations
 import copy
 from typing import Any, TypeVar
 
-from weft.eager.creation import ones_like, zeros_like
-from weft.eager.elementary import rsqrt
+from weft.eager.functions.creation.constructor import ones_like, zeros_like
+from weft.eager.functions.elementwise.unary import rsqrt
 from weft.errors import ShapeError, StateError
-from weft.nn.module import Module
+from weft.nn.module.module import Module
 from weft.nn.parameter import Parameter
 from weft.ops.base import at_user_line
 

@@ -6,9 +6,9 @@ import math
 from collections.abc import Iterable
 from typing import Any
 
-from weft.eager.call import recorded, wrap
-from weft.eager.creation import zeros
-from weft.eager.handle import Handle
+from weft.eager.functions.creation.constructor import zeros
+from weft.eager.tensor.dispatch import recorded, wrap
+from weft.eager.tensor.handle import Handle
 from weft.errors import GradientError
 from weft.ir.dtype import float32
 from weft.ir.node import Value

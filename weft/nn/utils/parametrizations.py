@@ -4,17 +4,17 @@ from __future__ import annotations
 
 from typing import Any, TypeVar
 
-from weft.eager.creation import zeros
-from weft.eager.factoring import geqrf, orgqr, qr_of
-from weft.eager.handle import Handle
-from weft.eager.joining import cat
-from weft.eager.movement import tril
-from weft.eager.placing import where
-from weft.eager.sequence import eye
-from weft.eager.solving import matrix_exp, solve
+from weft.eager.functions.creation.arange import eye
+from weft.eager.functions.creation.constructor import zeros
+from weft.eager.functions.indexing.gather import where
+from weft.eager.functions.linalg.factorization import geqrf, orgqr, qr_of
+from weft.eager.functions.linalg.solve import matrix_exp, solve
+from weft.eager.functions.shape.joining import cat
+from weft.eager.functions.shape.movement import tril
+from weft.eager.tensor.handle import Handle
 from weft.errors import ArgumentError, ShapeError
 from weft.ir.shape import show
-from weft.nn.module import Module
+from weft.nn.module.module import Module
 from weft.nn.parameter import Buffer
 from weft.nn.utils.parametrize import register_parametrization
 from weft.nn.utils.weight import divided, iterated, leading, norms, sized

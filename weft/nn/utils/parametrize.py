@@ -19,11 +19,11 @@ from collections.abc import Iterator, Sequence
 from functools import lru_cache
 from typing import Any, TypeVar
 
-from weft.eager.mode import no_grad
-from weft.eager.tensor import Tensor
+from weft.eager.record.mode import no_grad
+from weft.eager.tensor.tensor import Tensor
 from weft.errors import ArgumentError
-from weft.nn.container import ModuleDict, ModuleList
-from weft.nn.module import Module
+from weft.nn.module.container import ModuleDict, ModuleList
+from weft.nn.module.module import Module
 from weft.nn.parameter import Buffer, Parameter
 from weft.ops.base import at_user_line
 

@@ -13,13 +13,13 @@ import numbers
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, ClassVar, TypeVar
 
-from weft.eager.creation import ones_like, zeros_like
-from weft.eager.mode import no_grad
-from weft.eager.norming import norm
-from weft.eager.random import rand
+from weft.eager.functions.creation.constructor import ones_like, zeros_like
+from weft.eager.functions.random.generator import rand
+from weft.eager.functions.reduction.norm import norm
+from weft.eager.record.mode import no_grad
 from weft.errors import ArgumentError, ShapeError
 from weft.ir.shape import show
-from weft.nn.module import Module
+from weft.nn.module.module import Module
 from weft.nn.utils.vector import parameters_to_vector
 from weft.ops.base import at_user_line
 

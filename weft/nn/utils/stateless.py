@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from weft import func
-from weft.nn.module import Module
+from weft.nn.module.module import Module
 from weft.ops.warning import warn
 
 

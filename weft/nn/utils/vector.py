@@ -6,8 +6,8 @@ import math
 from collections.abc import Iterable
 from typing import Any
 
-from weft.eager.argument import dims_of
-from weft.eager.call import recorded
+from weft.eager.tensor.argument import dims_of
+from weft.eager.tensor.dispatch import recorded
 from weft.errors import ShapeError
 from weft.ir.node import Value
 from weft.ir.shape import known, show

@@ -7,14 +7,14 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from weft.eager.call import leaf, recorded, wrap
-from weft.eager.custom import Function
-from weft.eager.handle import Handle
-from weft.eager.lazy import compute, trace
+from weft.eager.record.lazy import compute, trace
+from weft.eager.tensor.custom_function import Function
+from weft.eager.tensor.dispatch import leaf, recorded, wrap
+from weft.eager.tensor.handle import Handle
 from weft.errors import ArgumentError
 from weft.ir.node import Value
 from weft.ir.shape import known
-from weft.nn.module import Module
+from weft.nn.module.module import Module
 from weft.nn.parameter import Buffer, Parameter
 from weft.ops.base import at_user_line, catalogue
 

@@ -12,8 +12,8 @@ from typing import Any, Final
 
 from weft.ir.node import Value
 from weft.ops.base import catalogue
-from weft.ops.recurrent import lstm_sequence
-from weft.ops.rule import concrete
+from weft.ops.declaration.rule import concrete
+from weft.ops.sequence.recurrent import lstm_sequence
 from weft.transform.batching.job import Job, Table, entering, leading, moved
 
 RULES: Final[Table] = {}

@@ -10,7 +10,7 @@ from weft.errors import ShapeError
 from weft.ir.node import Node, TensorType, Value
 from weft.ir.shape import Shape, is_static, known, show
 from weft.ops.base import Op, catalogue, op_of
-from weft.ops.knowledge import is_complete, known_value
+from weft.ops.declaration.attribute import is_complete, known_value
 
 
 @dataclass(frozen=True)

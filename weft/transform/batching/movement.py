@@ -9,8 +9,8 @@ import numpy as np
 
 from weft.ir.node import Value
 from weft.ops.base import catalogue, constant_of
-from weft.ops.indexing import LAST
-from weft.ops.rule import same_shape
+from weft.ops.declaration.rule import same_shape
+from weft.ops.indexing.subscript import LAST
 from weft.transform.batching.job import Job, Same, Table, entering, leading
 
 RULES: Final[Table] = {}

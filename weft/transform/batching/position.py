@@ -11,7 +11,7 @@ from weft.ir.dtype import int64
 from weft.ir.node import Value
 from weft.ops.base import catalogue, constant_of
 from weft.ops.creation import iota
-from weft.ops.rule import concrete
+from weft.ops.declaration.rule import concrete
 from weft.transform.batching.job import Job, Table, entering, moved
 
 RULES: Final[Table] = {}

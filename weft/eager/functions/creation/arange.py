@@ -1,0 +1,293 @@
+"""Numbers in order, grids and index pairs."""
+
+from __future__ import annotations
+
+import builtins
+import math
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from weft.eager.functions.creation.constructor import dims, finished, floating
+from weft.eager.record.lazy import Array
+from weft.eager.tensor.device import check_device
+from weft.eager.tensor.dispatch import leaf, recorded, wrap
+from weft.eager.tensor.handle import Handle
+from weft.eager.tensor.promotion import TORCH, complex_of, default_dtype
+from weft.eager.tensor.scalar import element
+from weft.errors import DTypeError, ShapeError
+from weft.ir.dtype import DType, as_dtype, bool_, float64, int64
+from weft.ir.node import Value
+from weft.ir.shape import known
+from weft.ops import creation as nodes
+from weft.ops.base import at_user_line, catalogue
+from weft.ops.declaration.memory_check import check_table
+from weft.ops.warning import warn
+
+if TYPE_CHECKING:
+    from weft.eager.tensor.tensor import Tensor
+
+
+@recorded(differentiable=False)
+def _iota(*, start: int, step: int, count: int, dtype: DType) -> Value:
+    stop = start + step * count
+    found = catalogue.arange(start=start, stop=stop, step=step, dtype=int64)
+    return found if dtype is int64 else catalogue.cast(found, dtype=dtype)
+
+
+@recorded(differentiable=False)
+def _eye(*, rows: int, columns: int, dtype: DType) -> Value:
+    return nodes.eye(rows, columns, dtype)
+
+
+@recorded
+def _grid(*xs: Value, swap: bool) -> tuple[Value, ...]:
+    order = (
+        [1, 0, *builtins.range(2, len(xs))]
+        if swap and len(xs) > 1
+        else list(builtins.range(len(xs)))
+    )
+    sizes = [known(x.shape)[0] if x.shape else 1 for x in xs]
+    shape = tuple([sizes[i] for i in order])
+    found: list[Value] = []
+    for i, x in enumerate(xs):
+        column = tuple([sizes[i] if j == i else 1 for j in order])
+        column = catalogue.reshape(x, shape=column)
+        found.append(catalogue.broadcast_to(column, shape=shape))
+    return tuple(found)
+
+
+def arange(
+    start: Any, end: Any = None, step: Any = 1, *,
+    dtype: Any = None, device: Any = None, requires_grad: bool = False,
+) -> Tensor:  # fmt: skip
+    """Numbers from `start` (0) to before `end`, `step` apart; int64 if all three are integers.
+
+    Raises:
+        ShapeError: `step` is 0, or leads away from `end`, or the limits are not finite.
+        DTypeError: a type of truth values, or ends of whole numbers that int64 does not hold.
+
+    Example:
+        >>> import weft as wf
+        >>> wf.arange(2, 8, 2).tolist()
+        [2, 4, 6]
+    """
+    check_device(device)
+    first, last = (0, start) if end is None else (start, end)
+    first, last, step = (_number(x) for x in (first, last, step))
+    if not (math.isfinite(first) and math.isfinite(last)):
+        raise ShapeError(f"arange: expected finite limits, got {first} and {last}{at_user_line()}")
+    if step == 0 or (last - first) * step < 0:
+        raise ShapeError(
+            f"arange: expected a step that leads from {first} to {last}, got {step}{at_user_line()}"
+        )
+    if dtype is not None and as_dtype(dtype) is int64:
+        first, last, step = int(first), int(last), int(step)
+        if not step:
+            raise ShapeError(f"arange: expected a whole step that is not 0{at_user_line()}")
+    _check_ends("arange", int64, dtype, first, last)
+    if all([isinstance(x, int) for x in (first, last, step)]):
+        kind = int64 if dtype is None else as_dtype(dtype)
+        if kind.is_integer:
+            static = {"start": first, "step": step, "count": len(builtins.range(first, last, step))}
+            return wrap(_iota.record((), {**static, "dtype": kind})[0])
+    else:
+        kind = floating(dtype)
+    count = (last - first) / step if step else 0
+    if math.isfinite(count):
+        check_table("arange", (max(math.ceil(count), 0),), float64)
+    return _from(np.arange(first, last, step), kind, requires_grad)
+
+
+def _check_ends(name: str, held: DType, dtype: Any, *ends: Any) -> None:
+    """Refuse truth values in order, and ends of whole numbers that `held` lacks.
+
+    Raises:
+        DTypeError: names the type or the end.
+    """
+    kind = None if dtype is None else as_dtype(dtype)
+    if kind is bool_:
+        raise DTypeError(f"{name}: expected a type of numbers, got bool{at_user_line()}")
+    whole = all([isinstance(x, int) for x in ends]) if kind is None else kind.is_integer
+    limits = np.iinfo(held.numpy)
+    for end in ends if whole else ():
+        if not limits.min <= end <= limits.max:
+            text = f"{name}: expected numbers that {held} holds, got {end}"
+            raise DTypeError(text + at_user_line())
+
+
+def range(
+    start: Any, end: Any = None, step: Any = 1, *,
+    dtype: Any = None, device: Any = None, requires_grad: bool = False,
+) -> Tensor:  # fmt: skip
+    """Numbers from `start` to `end`, which is among them, `step` apart; `arange` leaves it out.
+
+    Raises:
+        ShapeError: as for `arange`.
+
+    It warns that it does, as in PyTorch.
+    """
+    text = "range: its last number makes it another one than Python's range, use arange()"
+    warn(text)
+    check_device(device)
+    first, last = (0, start) if end is None else (start, end)
+    first, last, step = (_number(x) for x in (first, last, step))
+    if step == 0 or not math.isfinite(first + last) or (last - first) * step < 0:
+        raise ShapeError(
+            f"range: expected finite limits and a step that leads from {first} to {last}, got "
+            f"{step}{at_user_line()}"
+        )
+    count = int((last - first) / step + 1)
+    check_table("range", (count,), float64)
+    return _from(first + np.arange(count) * step, floating(dtype), requires_grad)
+
+
+def _number(x: Any) -> Any:
+    """A Python number, from one or from a tensor or array of one element."""
+    return x.item() if hasattr(x, "item") else x
+
+
+def _from(array: Array, dtype: DType, requires_grad: bool) -> Tensor:
+    with np.errstate(over="ignore"):
+        return finished(leaf(array.astype(dtype.numpy)), requires_grad)
+
+
+def linspace(
+    start: Any, end: Any, steps: int, *,
+    dtype: Any = None, device: Any = None, requires_grad: bool = False,
+) -> Tensor:  # fmt: skip
+    """`steps` numbers equally far apart, from `start` to `end`, both included.
+
+    Raises:
+        DTypeError: a type of truth values, or one that does not hold the ends.
+
+    >>> import weft as wf
+    >>> wf.linspace(0, 1, 5).tolist()
+    [0.0, 0.25, 0.5, 0.75, 1.0]
+    """
+    check_device(device)
+    kind = _kind(dtype, start, end)
+    ends = [_number(x) for x in (start, end)]
+    if kind.is_integer or kind is bool_:
+        _check_ends("linspace", kind, kind, *ends)
+    for x in ends:
+        element(x, kind)  # refuses what the type does not hold
+    return _from(_even("linspace", start, end, steps, kind), kind, requires_grad)
+
+
+def _kind(dtype: Any, *numbers: Any) -> DType:
+    """The type that is given, or the default one: of complex numbers, if one is complex.
+
+    Raises:
+        DTypeError: a number is complex, and the type that is given is not.
+    """
+    if not any([isinstance(_number(x), complex) for x in numbers]):
+        return floating(dtype)
+    kind = complex_of(default_dtype()) if dtype is None else as_dtype(dtype)
+    if not kind.is_complex:
+        text = f"expected a complex type for complex numbers, got {kind}"
+        raise DTypeError(f"{text}{at_user_line()}")
+    return kind
+
+
+def _even(name: str, start: Any, end: Any, steps: Any, kind: DType) -> Array:
+    first, last = _number(start), _number(end)
+    if kind.is_integer:
+        first, last = int(first), int(last)
+    shape = dims((steps,), name)
+    check_table(name, shape, float64)
+    return np.linspace(first, last, shape[0])
+
+
+def logspace(
+    start: Any, end: Any, steps: int, base: Any = 10.0, *,
+    dtype: Any = None, device: Any = None, requires_grad: bool = False,
+) -> Tensor:  # fmt: skip
+    """`base` to the powers `linspace(start, end, steps)`."""
+    check_device(device)
+    kind = _kind(dtype, start, end, base)
+    powers = _even("logspace", start, end, steps, kind)
+    return _from(np.power(base, powers), kind, requires_grad)
+
+
+def eye(
+    n: int, m: int | None = None, *,
+    dtype: Any = None, device: Any = None, requires_grad: bool = False,
+) -> Tensor:  # fmt: skip
+    """The identity matrix of `n` rows and `m` columns (`n`).
+
+    >>> import weft as wf
+    >>> wf.eye(2).tolist()
+    [[1.0, 0.0], [0.0, 1.0]]
+    """
+    check_device(device)
+    rows, columns = dims((n, n if m is None else m), "eye")
+    static = {"rows": rows, "columns": columns, "dtype": floating(dtype)}
+    return finished(_eye.record((), static)[0], requires_grad)
+
+
+def tril_indices(
+    row: int, col: int, offset: int = 0, *, dtype: Any = int64, device: Any = None
+) -> Tensor:
+    """Rows and columns of the lower triangle of a matrix, up to a diagonal: shape (2, count).
+
+    >>> import weft as wf
+    >>> wf.tril_indices(2, 2).tolist()
+    [[0, 1, 1], [0, 0, 1]]
+    """
+    check_device(device)
+    dims((row, col), "tril_indices")
+    return _from(triangle("tril_indices", row, col, offset, True), as_dtype(dtype), False)
+
+
+def triu_indices(
+    row: int, col: int, offset: int = 0, *, dtype: Any = int64, device: Any = None
+) -> Tensor:
+    """Rows and columns of the upper triangle of a matrix, from a diagonal on: shape (2, count)."""
+    check_device(device)
+    dims((row, col), "triu_indices")
+    return _from(triangle("triu_indices", row, col, offset, False), as_dtype(dtype), False)
+
+
+def triangle(name: str, row: int, col: int, offset: int, lower: bool) -> Array:
+    """Rows and columns of what is not above, or not below, a diagonal of a matrix: (2, count).
+
+    Raises:
+        OutOfMemoryError: there are too many.
+    """
+    offset = max(-row, min(offset, col))
+    wide = min(col, row + max(offset, 0)) if lower else col  # further columns have none
+    check_table(name, (4, max(row, 0 if lower or not row else col - max(offset, 0))), int64)
+    edge = np.clip(np.arange(row) + offset + lower, 0, wide)
+    begin, counts = (np.zeros_like(edge), edge) if lower else (edge, wide - edge)
+    total = int(counts.sum(dtype=np.float64))
+    check_table(name, (4, total), int64)
+    rows = np.repeat(np.arange(row), counts)
+    columns = np.arange(total) + np.repeat(begin - (np.cumsum(counts) - counts), counts)
+    return np.stack([rows, columns])
+
+
+def meshgrid(*tensors: Any, indexing: str = "ij") -> tuple[Tensor, ...]:
+    """Coordinates of a grid from the coordinates along each of its axes (vectors or scalars).
+
+    Args:
+        indexing: `"ij"`: the first axis follows the first tensor; `"xy"`: the second does.
+
+    Example:
+        >>> import weft as wf
+        >>> i, j = wf.meshgrid(wf.arange(2), wf.arange(3))
+        >>> i.tolist(), j.tolist()
+        ([[0, 0, 0], [1, 1, 1]], [[0, 1, 2], [0, 1, 2]])
+    """
+    if indexing not in ("ij", "xy"):
+        text = f"meshgrid: expected indexing 'ij' or 'xy', got {indexing!r}"
+        raise ShapeError(text + at_user_line())
+    given = tensors[0] if len(tensors) == 1 and isinstance(tensors[0], list | tuple) else tensors
+    if not given:
+        raise ShapeError(f"meshgrid: expected at least one tensor, got none{at_user_line()}")
+    kinds = {x.lazy.type.dtype for x in given if isinstance(x, Handle) and x.rules is TORCH}
+    if len(kinds) > 1:
+        text = f"meshgrid: expected tensors of one type, got {', '.join(sorted(map(str, kinds)))}"
+        raise DTypeError(text + at_user_line())
+    found = _grid(*given, swap=indexing == "xy")
+    return found if isinstance(found, tuple) else (found,)

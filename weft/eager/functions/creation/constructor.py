@@ -1,0 +1,526 @@
+"""Tensors from data, shapes and numbers."""
+
+from __future__ import annotations
+
+import math
+import operator
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any, Final, cast
+
+import numpy as np
+
+from weft.eager.record import memory_pool
+from weft.eager.record.lazy import Array, Lazy, trace
+from weft.eager.tensor import promotion
+from weft.eager.tensor.device import check_device
+from weft.eager.tensor.dispatch import lazy_of, leaf, record, recorded, wrap
+from weft.eager.tensor.handle import Handle
+from weft.eager.tensor.memory_format import check_arrangement
+from weft.eager.tensor.scalar import number
+from weft.eager.tensor.size import Size
+from weft.errors import DTypeError, ShapeError, WeftError
+from weft.ir.dtype import DType, as_dtype, bfloat16, bool_
+from weft.ir.node import Value
+from weft.ir.shape import known
+from weft.ops import creation as nodes
+from weft.ops.base import REGISTRY, at_user_line, catalogue
+from weft.ops.warning import warn
+
+if TYPE_CHECKING:
+    from weft.eager.tensor.tensor import Tensor
+
+STOP: Final = REGISTRY["stop_gradient"]
+MOST_DIMENSIONS: Final = 64  # NumPy's
+PYTHON: Final = frozenset({bool, int, float, complex})  # numbers without a type as elements
+
+# From data
+
+
+def tensor(data: Any, dtype: Any = None, device: Any = None, requires_grad: bool = False) -> Tensor:
+    """A tensor with a copy of `data`: nested lists, numbers, an array, or a tensor.
+
+    Python's floats become the default type (float32), integers int64; arrays keep their type.
+
+    Raises:
+        ShapeError: nested lists of unequal lengths.
+        DTypeError: no numbers, numbers beside lists, or such as `dtype` cannot hold.
+
+    Example:
+        >>> import weft as wf
+        >>> wf.tensor([[1, 2], [3, 4]]).shape
+        (2, 2)
+    """
+    check_device(device)
+    kind = None if dtype is None else as_dtype(dtype)
+    if isinstance(data, Handle):
+        return finished(copied(data.lazy, kind), requires_grad)
+    return finished(leaf(array_from(data, kind, copy=True)), requires_grad)
+
+
+def as_tensor(data: Any, dtype: Any = None, device: Any = None) -> Tensor:
+    """`data` itself where it is a tensor, an array's memory where the type fits, or a copy.
+
+    >>> import numpy as np
+    >>> import weft as wf
+    >>> x = wf.as_tensor(np.zeros(3))
+    >>> wf.as_tensor(x) is x
+    True
+    """
+    check_device(device)
+    kind = None if dtype is None else as_dtype(dtype)
+    if isinstance(data, Handle):
+        x: Any = data
+        return x if kind is None else x.to(kind)
+    return showing(array_from(data, kind, copy=False))
+
+
+def from_numpy(array: Array) -> Tensor:
+    """A tensor that shares the memory of an array.
+
+    In-place changes of the tensor appear in the array at once. What is computed from the tensor has
+    the elements that the array has when the line runs, even if it is filled again before anybody
+    looks.
+
+    Raises:
+        DTypeError: no array, elements that are no numbers, or another machine's byte order.
+
+    Example:
+        >>> import numpy as np
+        >>> import weft as wf
+        >>> a = np.zeros(2, np.float32)
+        >>> x = wf.from_numpy(a)
+        >>> a[0] = 5
+        >>> x.tolist()
+        [5.0, 0.0]
+    """
+    if not isinstance(array, np.ndarray):  # pyright: ignore[reportUnnecessaryIsInstance]
+        text = f"from_numpy: expected a NumPy array, got {type(array).__name__}; use tensor()"
+        raise DTypeError(text + at_user_line())
+    warn_of_read_only("from_numpy", array)
+    if not array.dtype.isnative:
+        raise DTypeError(
+            f"from_numpy: expected an array in this machine's byte order, got {array.dtype}; use "
+            f"tensor(), which copies{at_user_line()}"
+        )
+    return showing(array_from(array, None, copy=False))
+
+
+def warn_of_read_only(name: str, array: Array) -> None:
+    """Tell who makes a tensor of memory that cannot be written to."""
+    if not array.flags.writeable:
+        text = f"{name}: the memory is read-only: changes of the tensor will not appear in it"
+        warn(text)
+
+
+def showing(array: Array) -> Tensor:
+    """A tensor that shows memory of others, who may write to it."""
+    x = wrap(leaf(array))
+    x.lend()
+    return x
+
+
+def array_from(data: Any, dtype: DType | None, copy: bool) -> Array:
+    """`data` as an array of an element type that tensors have.
+
+    Raises:
+        ShapeError, DTypeError: see `tensor`.
+    """
+    if isinstance(data, list | tuple):
+        data = _values(data, 0)
+    try:
+        with np.errstate(over="ignore"):
+            array = np.array(data, None if dtype is None else dtype.numpy, copy=copy or None)
+    except OverflowError:
+        return _wrapped(data, dtype)
+    except WeftError:
+        raise
+    except (ValueError, TypeError) as error:
+        ragged = "inhomogeneous" in str(error)
+        kind = ShapeError if ragged and not _is_mixed(data) else DTypeError
+        text = "nested lists of equal lengths" if ragged else "numbers"
+        raise kind(f"tensor: expected {text}, got {_shown(data)}{at_user_line()}") from None
+    if array.dtype.byteorder not in "=|":
+        array = array.astype(array.dtype.newbyteorder("="))
+    return _usual(array, data) if dtype is None else array
+
+
+def _values(data: Any, depth: int) -> Any:
+    """Nested lists with the elements of tensors in place of those that NumPy would not read.
+
+    These are tensors that need gradients, and of bfloat16; a tensor of one element is a number.
+
+    Raises:
+        DTypeError: lists nested deeper than any tensor, such as one that contains itself.
+    """
+    if isinstance(data, Handle):
+        shape = known(data.lazy.type.shape)
+        if shape and math.prod(shape) == 1 and data.rules is promotion.TORCH:
+            return data.array.reshape(())
+        return data.array if data.lazy.tracked or data.lazy.type.dtype is bfloat16 else data
+    if isinstance(data, list | tuple):
+        if depth == MOST_DIMENSIONS:
+            text = f"tensor: expected at most {MOST_DIMENSIONS} lists inside one another"
+            raise DTypeError(text + at_user_line())
+        given = cast("Sequence[Any]", data)
+        if any([isinstance(x, Handle | list | tuple) for x in given]):
+            return [_values(x, depth + 1) for x in given]
+    return data
+
+
+def _is_mixed(data: Any) -> bool:
+    """Whether there are numbers beside lists, in one of nested lists."""
+    if not isinstance(data, list | tuple):
+        return False
+    given = cast("Sequence[Any]", data)
+    return len(
+        {
+            np.ndim(x) > 0 if isinstance(x, np.ndarray) else isinstance(x, list | tuple)
+            for x in given
+        }
+    ) > 1 or any([_is_mixed(x) for x in given])
+
+
+def _wrapped(data: Any, dtype: DType | None) -> Array:
+    """Python's integers for an unsigned type, of which those below 0 are two's complements.
+
+    Raises:
+        DTypeError: one is too large.
+    """
+    text = f"tensor: expected numbers that {dtype} holds, got {_shown(data)}{at_user_line()}"
+    try:
+        array = np.array(data, np.int64)
+    except OverflowError:
+        raise DTypeError(text) from None
+    limit = 0 if dtype is None or dtype.kind != "u" else int(np.iinfo(dtype.numpy).max)
+    fraction = np.asarray(data).dtype.kind == "f"
+    if fraction or not array.size or array.min() < -limit or array.max() > limit:
+        raise DTypeError(text)
+    assert dtype is not None
+    return array.astype(dtype.numpy)
+
+
+def _usual(array: Array, data: Any) -> Array:
+    """`array` in the type that PyTorch gives to such data.
+
+    Raises:
+        DTypeError: no numbers, or whole ones beyond int64.
+    """
+    if array.dtype.name in ("float64", "uint64") and _is_huge(array) and _has_huge(data):
+        text = f"tensor: expected whole numbers that int64 holds, got {_shown(data)}"
+        raise DTypeError(text + at_user_line())
+    if array.dtype.name in ("float64", "complex128") and not _is_double(data):
+        usual = promotion.default_dtype()
+        usual = promotion.complex_of(usual) if array.dtype.kind == "c" else usual
+        return array.astype(usual.numpy)
+    try:
+        as_dtype(array.dtype)
+    except DTypeError:
+        text = f"tensor: expected numbers, got {_shown(data)} of type {array.dtype}"
+        raise DTypeError(text + at_user_line()) from None
+    return array
+
+
+_HUGE: Final = 2**63  # the first whole number beyond int64
+
+
+def _is_huge(array: Array) -> bool:
+    return bool(array.size) and bool(np.nanmax(np.abs(array), initial=0) >= _HUGE)
+
+
+def _has_huge(data: Any) -> bool:
+    """Whether it is, or has in it, a Python integer beyond int64."""
+    if isinstance(data, list | tuple):
+        return any(map(_has_huge, cast("Sequence[Any]", data)))
+    return type(data) is int and not -_HUGE <= data < _HUGE
+
+
+def _is_double(data: Any) -> bool:
+    """Whether it is, or has in it, anything of float64 or complex128 that is no Python number."""
+    if not isinstance(data, list | tuple):
+        own: Any = data.lazy.type.dtype.numpy if isinstance(data, Handle) else _own_type(data)
+        return own in (np.float64, np.complex128)
+    given = cast("Sequence[Any]", data)
+    return not set(map(type, given)) <= PYTHON and any(map(_is_double, given))
+
+
+def _own_type(x: Any) -> Any:
+    return getattr(getattr(x, "dtype", None), "type", None)
+
+
+def _shown(data: Any) -> str:
+    text = repr(data)
+    return text if len(text) <= 60 else text[:57] + "..."
+
+
+def copied(lazy: Lazy, dtype: DType | None = None) -> Lazy:
+    """A value of its own with the same elements, through which no gradient flows."""
+    before, trace.now.grad_mode = trace.now.grad_mode, False
+    try:
+        if dtype is None or dtype is lazy.type.dtype:
+            return record(STOP, (lazy,), {})[0]
+        return record(REGISTRY["cast"], (lazy,), {"dtype": dtype})[0]
+    finally:
+        trace.now.grad_mode = before
+
+
+def finished(lazy: Lazy, requires_grad: bool) -> Tensor:
+    """A new tensor, which needs a gradient if that is asked for."""
+    x = wrap(lazy)
+    return x.requires_grad_() if requires_grad else x
+
+
+# From shapes
+
+
+def dims(size: Sequence[Any], name: str) -> tuple[int, ...]:
+    """A shape given as several numbers, or as one sequence of them.
+
+    Raises:
+        DTypeError: something else.
+        ShapeError: a negative number.
+    """
+    found: Any = size[0] if len(size) == 1 and not _is_index(size[0]) else size
+    try:
+        shape = tuple([operator.index(d) for d in found])
+    except TypeError:
+        text = f"{name}: expected integers as dimensions, got {found!r}{at_user_line()}"
+        raise DTypeError(text) from None
+    if any([d < 0 for d in shape]):
+        text = f"{name}: expected dimensions that are not negative, got {found!r}"
+        raise ShapeError(text + at_user_line())
+    return shape
+
+
+def given(shape: Sequence[Any], size: Any, name: str) -> tuple[int, ...]:
+    """A shape that may come under its name, too.
+
+    Raises:
+        ShapeError: as `dims`.
+    """
+    return dims(shape if size is None else (size,), name)
+
+
+def of_type(kind: DType, given: tuple[Any, ...], size: Any, device: Any) -> Tensor:
+    """What PyTorch's oldest constructors make: of a list's elements, or of a shape, not filled.
+
+    A tensor is the same tensor, and an array keeps its memory, where the type is `kind`.
+
+    Raises:
+        DTypeError: a tensor of another type, a number that is no dimension, or too many arguments.
+    """
+    first: Any = given[0] if given else ()
+    if not given or isinstance(first, Size) or all([_is_dimension(n) for n in given]):
+        return empty(
+            *given, size=size if given or size is not None else (0,), dtype=kind, device=device
+        )
+    check_device(device)
+    if len(given) > 1 or not isinstance(first, Handle | np.ndarray | Sequence):
+        text = f"expected dimensions, or one list, array or tensor, got {_shown(given)}"
+        raise DTypeError(f"Tensor of {kind}: {text}{at_user_line()}")
+    if not isinstance(first, Handle):
+        return showing(array_from(first, kind, copy=False))
+    if first.lazy.type.dtype is not kind:
+        text = f"expected elements of {kind}, got {first.lazy.type.dtype}; use to()"
+        raise DTypeError(f"Tensor of {kind}: {text}{at_user_line()}")
+    same: Any = first
+    return same.view_as(same)
+
+
+def _is_dimension(x: Any) -> bool:
+    return _is_index(x) and not isinstance(x, Handle)
+
+
+def _is_index(x: Any) -> bool:
+    return hasattr(x, "__index__") and not isinstance(x, np.ndarray)
+
+
+def floating(dtype: Any) -> DType:
+    """An element type that is given, or the default one."""
+    return promotion.default_dtype() if dtype is None else as_dtype(dtype)
+
+
+@recorded(differentiable=False)
+def _full(*, value: int, shape: tuple[int, ...], dtype: DType) -> Value:
+    return nodes.full(shape, value, dtype)
+
+
+@recorded(differentiable=False)
+def _filled(value: Value, *, shape: tuple[int, ...]) -> Value:
+    return catalogue.broadcast_to(value, shape=shape)
+
+
+def zeros(
+    *shape: Any, size: Any = None, dtype: Any = None, device: Any = None,
+    requires_grad: bool = False, layout: Any = None, pin_memory: bool = False,
+    memory_format: Any = None,
+) -> Tensor:  # fmt: skip
+    """Zeros of a shape, given as numbers or as one sequence.
+
+    >>> import weft as wf
+    >>> wf.zeros(2, 3).shape, wf.zeros((2, 3), dtype=wf.int64).dtype
+    ((2, 3), int64)
+    """
+    check_device(device)
+    check_arrangement(layout, memory_format)
+    static = {"value": 0, "shape": given(shape, size, "zeros"), "dtype": floating(dtype)}
+    lazy = _full.record((), static)
+    return finished(lazy[0], requires_grad)
+
+
+def ones(
+    *shape: Any, size: Any = None, dtype: Any = None, device: Any = None,
+    requires_grad: bool = False, layout: Any = None, pin_memory: bool = False,
+    memory_format: Any = None,
+) -> Tensor:  # fmt: skip
+    """Ones of a shape, given as numbers or as one sequence."""
+    check_device(device)
+    check_arrangement(layout, memory_format)
+    static = {"value": 1, "shape": given(shape, size, "ones"), "dtype": floating(dtype)}
+    lazy = _full.record((), static)
+    return finished(lazy[0], requires_grad)
+
+
+def empty(
+    *shape: Any, size: Any = None, dtype: Any = None, device: Any = None,
+    requires_grad: bool = False, layout: Any = None, pin_memory: bool = False,
+    memory_format: Any = None,
+) -> Tensor:  # fmt: skip
+    """A tensor of a shape whose elements are not said."""
+    check_device(device)
+    check_arrangement(layout, memory_format)
+    if trace.now.depth:  # a traced function may fill what it has made, but nothing from outside
+        return zeros(*shape, size=size, dtype=dtype, requires_grad=requires_grad)
+    # Fresh zeros cost nothing before they are touched, and surprise nobody.
+    array = memory_pool.zeros(given(shape, size, "empty"), floating(dtype).numpy)
+    return finished(leaf(array), requires_grad)
+
+
+def full(
+    size: Any, fill_value: Any, dtype: Any = None, device: Any = None, requires_grad: bool = False,
+    *, layout: Any = None, pin_memory: bool = False, memory_format: Any = None,
+) -> Tensor:  # fmt: skip
+    """A tensor of one number, whose type is that of the number unless `dtype` is given.
+
+    >>> import weft as wf
+    >>> wf.full((2,), 7).tolist()
+    [7, 7]
+    """
+    check_device(device)
+    check_arrangement(layout, memory_format)
+    shape = dims((size,), "full")
+    kind = None if dtype is None else as_dtype(dtype)
+    return finished(filled(fill_value, shape, kind), requires_grad)
+
+
+def filled(value: Any, shape: tuple[int, ...], dtype: DType | None) -> Lazy:
+    """A number, or a tensor of one element, in every place of a shape."""
+    if isinstance(value, Handle):
+        x = copied(value.lazy, dtype)
+        x = record(REGISTRY["reshape"], (x,), {"shape": ()})[0]
+    else:
+        x = number(value, dtype or promotion.TORCH.number(value, bool_))
+    return _filled.record((wrap(x),), {"shape": shape})[0]
+
+
+def _typed_like(x: Any, dtype: Any) -> tuple[tuple[int, ...], DType]:
+    kind = lazy_of(x).type
+    return known(kind.shape), kind.dtype if dtype is None else as_dtype(dtype)
+
+
+def scalar_tensor(
+    s: Any, *, dtype: Any = None, device: Any = None, requires_grad: bool = False
+) -> Tensor:
+    """A tensor of rank 0, of the default floating type unless `dtype` is given.
+
+    >>> import weft as wf
+    >>> wf.scalar_tensor(3)
+    tensor(3.)
+    """
+    return full((), s, floating(dtype), device, requires_grad)
+
+
+def zeros_like(
+    x: Any, dtype: Any = None, device: Any = None, requires_grad: bool = False, *,
+    layout: Any = None, pin_memory: bool = False, memory_format: Any = None,
+) -> Tensor:  # fmt: skip
+    """Zeros with the shape and element type of `x`."""
+    shape, kind = _typed_like(x, dtype)
+    return zeros(
+        shape, dtype=kind, device=device, requires_grad=requires_grad, layout=layout,
+        memory_format=memory_format,
+    )  # fmt: skip
+
+
+def ones_like(
+    x: Any, dtype: Any = None, device: Any = None, requires_grad: bool = False, *,
+    layout: Any = None, pin_memory: bool = False, memory_format: Any = None,
+) -> Tensor:  # fmt: skip
+    """Ones with the shape and element type of `x`."""
+    shape, kind = _typed_like(x, dtype)
+    return ones(
+        shape, dtype=kind, device=device, requires_grad=requires_grad, layout=layout,
+        memory_format=memory_format,
+    )  # fmt: skip
+
+
+def empty_like(
+    x: Any, dtype: Any = None, device: Any = None, requires_grad: bool = False, *,
+    layout: Any = None, pin_memory: bool = False, memory_format: Any = None,
+) -> Tensor:  # fmt: skip
+    """A tensor with the shape and element type of `x` whose elements are not said."""
+    shape, kind = _typed_like(x, dtype)
+    return empty(
+        shape, dtype=kind, device=device, requires_grad=requires_grad, layout=layout,
+        memory_format=memory_format,
+    )  # fmt: skip
+
+
+def full_like(
+    x: Any, fill_value: Any, dtype: Any = None, device: Any = None, requires_grad: bool = False, *,
+    layout: Any = None, pin_memory: bool = False, memory_format: Any = None,
+) -> Tensor:  # fmt: skip
+    """One number in the shape and element type of `x`."""
+    shape, kind = _typed_like(x, dtype)
+    return full(
+        shape, fill_value, kind, device, requires_grad, layout=layout, memory_format=memory_format
+    )
+
+
+class Creation(Handle):
+    """New tensors that take their element type from a tensor."""
+
+    __slots__ = ()
+
+    def new(self, *given: Any, size: Any = None, device: Any = None) -> Tensor:
+        """A tensor of the same element type: of a list's elements, or of a shape, not filled.
+
+        >>> import weft as wf
+        >>> wf.ones(2).new([3, 4]).tolist(), tuple(wf.ones(2).new(2, 3).shape)
+        ([3.0, 4.0], (2, 3))
+        """
+        return of_type(self.lazy.type.dtype, given, size, device)
+
+    def new_tensor(
+        self, data: Any, dtype: Any = None, device: Any = None, requires_grad: bool = False
+    ) -> Tensor:
+        """A tensor with a copy of `data`, of this one's element type."""
+        return tensor(data, dtype or self.lazy.type.dtype, device, requires_grad)
+
+    def new_zeros(self, *size: Any, dtype: Any = None, **options: Any) -> Tensor:
+        """Zeros of another shape and the same element type; `options` are those of `zeros`."""
+        return zeros(*size, dtype=dtype or self.lazy.type.dtype, **options)
+
+    def new_ones(self, *size: Any, dtype: Any = None, **options: Any) -> Tensor:
+        """Ones of another shape and the same element type; `options` are those of `ones`."""
+        return ones(*size, dtype=dtype or self.lazy.type.dtype, **options)
+
+    def new_empty(self, *size: Any, dtype: Any = None, **options: Any) -> Tensor:
+        """A tensor of another shape and the same element type whose elements are not said.
+
+        `options` are those of `empty`.
+        """
+        return empty(*size, dtype=dtype or self.lazy.type.dtype, **options)
+
+    def new_full(self, size: Any, fill_value: Any, dtype: Any = None, **options: Any) -> Tensor:
+        """One number in another shape and the same element type; `options` are those of `full`."""
+        return full(size, fill_value, dtype or self.lazy.type.dtype, **options)

@@ -1,0 +1,158 @@
+"""Tensors that share the memory of other objects, or copy it where that cannot be."""
+
+from __future__ import annotations
+
+import os
+import pathlib
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from weft.eager.functions.creation.constructor import (
+    array_from,
+    finished,
+    floating,
+    showing,
+    warn_of_read_only,
+)
+from weft.eager.record.lazy import Array, flush
+from weft.eager.tensor.device import check_device
+from weft.eager.tensor.dispatch import leaf
+from weft.eager.tensor.handle import Handle
+from weft.eager.tensor.interchange import from_dlpack, is_capsule
+from weft.errors import AliasError, DTypeError
+from weft.ir.dtype import DType, as_dtype
+from weft.ops.base import at_user_line
+
+if TYPE_CHECKING:
+    from weft.eager.tensor.tensor import Tensor
+
+__all__ = ["asarray", "from_file", "frombuffer"]
+
+
+def frombuffer(
+    buffer: Any, *, dtype: Any, count: int = -1, offset: int = 0, requires_grad: bool = False
+) -> Tensor:
+    """A vector that shares the memory of an object with Python's buffer protocol.
+
+    Args:
+        count: how many elements; -1: all that are left.
+        offset: how many bytes are left out at the begin.
+
+    Raises:
+        AliasError: no such object, or not as many bytes as are asked for.
+
+    Example:
+        >>> import weft as wf
+        >>> wf.frombuffer(bytearray(b"abc"), dtype=wf.uint8).tolist()
+        [97, 98, 99]
+    """
+    kind = as_dtype(dtype)
+    try:
+        size = memoryview(buffer).nbytes
+    except TypeError:
+        text = f"expected an object with the buffer protocol, got {type(buffer).__name__}"
+        raise AliasError(f"frombuffer: {text}{at_user_line()}") from None
+    rest = size - offset
+    whole = rest % kind.size == 0 if count < 0 else count * kind.size <= rest
+    if not (count and 0 <= offset < size and whole):
+        raise AliasError(
+            f"frombuffer: expected bytes for at least one {kind}, and for all that are asked for, "
+            f"got {size} of them, count {count} and offset {offset}{at_user_line()}"
+        )
+    array = np.frombuffer(buffer, kind.numpy, count, offset)
+    warn_of_read_only("frombuffer", array)
+    return showing(array).requires_grad_(requires_grad)
+
+
+def from_file(
+    filename: str | os.PathLike[str], shared: bool = False, size: int = 0, *, dtype: Any = None,
+    device: Any = None, requires_grad: bool = False,
+) -> Tensor:  # fmt: skip
+    """A vector whose memory is a file's, mapped.
+
+    Args:
+        shared: whether changes are written to the file, which is made, or grows, to hold `size`.
+        size: how many elements.
+
+    Raises:
+        AliasError: the file holds fewer.
+    """
+    check_device(device)
+    kind = floating(dtype)
+    path = pathlib.Path(filename)
+    flush()  # what others that show the file have yet to write
+    if shared and (not path.exists() or path.stat().st_size < size * kind.size):
+        with path.open("ab") as file:
+            file.truncate(size * kind.size)
+    if path.stat().st_size < size * kind.size:
+        text = f"from_file: expected {size} elements of {kind}, got {path.stat().st_size} bytes"
+        raise AliasError(text + at_user_line())
+    mode: Any = "r+" if shared else "c"
+    mapped = np.memmap(path, np.uint8, mode, shape=(size * kind.size,)) if size else np.empty(0)
+    return showing(np.asarray(mapped).view(kind.numpy)).requires_grad_(requires_grad)
+
+
+def asarray(
+    obj: Any, *, dtype: Any = None, device: Any = None, copy: bool | None = None,
+    requires_grad: bool | None = None,
+) -> Tensor:  # fmt: skip
+    """A tensor from a tensor, an array, a DLPack capsule, a buffer, numbers or lists of them.
+
+    Args:
+        copy: `True` copies, `False` shares memory, `None` shares it where that can be.
+        requires_grad: as a tensor that is given, if not said; `False` detaches the result from it.
+
+    Raises:
+        AliasError: memory is to be shared that cannot be.
+
+    Example:
+        >>> import numpy as np
+        >>> import weft as wf
+        >>> wf.asarray(np.zeros(2), dtype=wf.float32).dtype
+        float32
+    """
+    check_device(device)
+    kind = None if dtype is None else as_dtype(dtype)
+    found = _shared(obj, kind)
+    if found is None:
+        if copy is False:
+            raise AliasError(f"asarray: cannot share memory of {obj!r:.60}{at_user_line()}")
+        return finished(leaf(array_from(obj, kind, copy=True)), bool(requires_grad))
+    if kind is not None and kind is not found.dtype:
+        if copy is False:
+            raise AliasError(
+                f"asarray: cannot share memory of {found.dtype} as {kind}{at_user_line()}"
+            )
+        found = found.to(kind)
+    elif copy:
+        found = found.clone()
+    if found.requires_grad and requires_grad is False:
+        return found.detach()
+    return found.requires_grad_() if requires_grad else found
+
+
+def _shared(obj: Any, dtype: DType | None) -> Any:
+    """A tensor with the memory of an object; `None` where it has none to share."""
+    if isinstance(obj, Handle):
+        return obj
+    if is_capsule(obj):
+        return from_dlpack(obj)
+    array = obj if isinstance(obj, np.ndarray) else _buffered(obj, dtype)
+    if array is None:
+        return None
+    try:
+        return showing(array_from(array, None, copy=False))
+    except DTypeError:
+        return None
+
+
+def _buffered(obj: Any, dtype: DType | None) -> Array | None:
+    """What an object with a buffer holds, as elements of a type, its own if none is given."""
+    if dtype is None or isinstance(obj, np.generic):
+        return None
+    try:
+        view = memoryview(obj)
+    except TypeError:
+        return None
+    return np.frombuffer(view, dtype.numpy)

@@ -1,0 +1,110 @@
+"""Window functions: weights that fade out to both ends."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from weft.eager.functions.creation.arange import arange
+from weft.eager.functions.creation.constructor import finished, floating, full, ones
+from weft.eager.functions.elementwise.binary import subtract
+from weft.eager.functions.elementwise.unary import abs, cos, i0, sqrt, square
+from weft.eager.functions.shape.movement import narrow
+from weft.errors import DTypeError, ShapeError
+from weft.ops.base import at_user_line
+
+if TYPE_CHECKING:
+    from weft.eager.tensor.tensor import Tensor
+
+__all__ = [
+    "bartlett_window", "blackman_window", "hamming_window", "hann_window", "kaiser_window",
+]  # fmt: skip
+_TURN = 6.283185307179586
+
+
+def _window(
+    name: str, length: int, periodic: bool, shape: Any, dtype: Any, requires_grad: bool
+) -> Tensor:
+    """Weights `shape(i, n)` at i = 0 ... n; without the last one where `periodic`.
+
+    Raises:
+        ShapeError: a negative length.
+        DTypeError: a type that is not floating.
+    """
+    kind = floating(dtype)
+    if length < 0:
+        raise ShapeError(f"{name}: expected a length from 0 on, got {length}{at_user_line()}")
+    if not kind.is_floating:
+        raise DTypeError(f"{name}: expected a floating type, got {kind}{at_user_line()}")
+    if length < 2:
+        return ones(length, dtype=kind, requires_grad=requires_grad)
+    count = length + periodic
+    found = shape(arange(count, dtype="float64"), count - 1.0)
+    return finished(narrow(found, 0, 0, length).to(kind).lazy, requires_grad)
+
+
+def hann_window(
+    window_length: int, periodic: bool = True, *,
+    dtype: Any = None, device: Any = None, requires_grad: bool = False,
+) -> Tensor:  # fmt: skip
+    """Half of 1 - cos over a whole turn.
+
+    Args:
+        periodic: as one of a row of windows, whose first weight is also the last; or symmetric.
+
+    >>> import weft as wf
+    >>> wf.hann_window(4).tolist()
+    [0.0, 0.5, 1.0, 0.5]
+    """
+    return hamming_window(
+        window_length, periodic, 0.5, 0.5, dtype=dtype, device=device, requires_grad=requires_grad
+    )
+
+
+def hamming_window(
+    window_length: int, periodic: bool = True, alpha: float = 0.54, beta: float = 0.46, *,
+    dtype: Any = None, device: Any = None, requires_grad: bool = False,
+) -> Tensor:  # fmt: skip
+    """`alpha - beta * cos` over a whole turn; see `hann_window`."""
+
+    def shape(i: Any, n: float) -> Any:
+        return subtract(alpha, cos(i * (_TURN / n)) * beta)
+
+    return _window("window", window_length, periodic, shape, dtype, requires_grad)
+
+
+def blackman_window(
+    window_length: int, periodic: bool = True, *,
+    dtype: Any = None, device: Any = None, requires_grad: bool = False,
+) -> Tensor:  # fmt: skip
+    """`0.42 - 0.5 cos + 0.08 cos` over one turn and over two; see `hann_window`."""
+
+    def shape(i: Any, n: float) -> Any:
+        return cos(i * (2.0 * _TURN / n)) * 0.08 - cos(i * (_TURN / n)) * 0.5 + 0.42
+
+    return _window("blackman_window", window_length, periodic, shape, dtype, requires_grad)
+
+
+def bartlett_window(
+    window_length: int, periodic: bool = True, *,
+    dtype: Any = None, device: Any = None, requires_grad: bool = False,
+) -> Tensor:  # fmt: skip
+    """A triangle, 0 at both ends; see `hann_window`."""
+
+    def shape(i: Any, n: float) -> Any:
+        return subtract(1.0, abs(i * (2.0 / n) - 1.0))
+
+    return _window("bartlett_window", window_length, periodic, shape, dtype, requires_grad)
+
+
+def kaiser_window(
+    window_length: int, periodic: bool = True, beta: float = 12.0, *,
+    dtype: Any = None, device: Any = None, requires_grad: bool = False,
+) -> Tensor:  # fmt: skip
+    """Bessel's `i0(beta * sqrt(1 - x ** 2)) / i0(beta)`, x from -1 to 1; see `hann_window`."""
+
+    def shape(i: Any, n: float) -> Any:
+        rest = subtract(1.0, square(i * (2.0 / n) - 1.0))
+        whole = i0(full((), float(beta), dtype="float64"))
+        return i0(sqrt(rest.clamp(min=0.0)) * beta) / whole
+
+    return _window("kaiser_window", window_length, periodic, shape, dtype, requires_grad)

@@ -1,0 +1,327 @@
+"""Arithmetic, comparison and logic of two tensors, elementwise."""
+
+from __future__ import annotations
+
+import builtins
+from typing import TYPE_CHECKING, Any, Final
+
+import numpy as np
+
+from weft import ops
+from weft.eager.functions.elementwise.division import floor_divide, fmod, remainder, truncated
+from weft.eager.functions.elementwise.from_op import both, logic, of_floats, of_two
+from weft.eager.record.lazy import array_of, trace
+from weft.eager.tensor.dispatch import (
+    cast,
+    check_truths,
+    kind_of,
+    lazy_of,
+    promoted,
+    recorded,
+    wrap,
+)
+from weft.eager.tensor.handle import Handle
+from weft.eager.tensor.promotion import TORCH
+from weft.errors import DTypeError, ShapeError
+from weft.ir.dtype import DType, bool_, complex128, float64
+from weft.ir.node import Value
+from weft.ops.base import at_user_line, catalogue, constant_of
+from weft.ops.declaration.fact import Autocast
+
+if TYPE_CHECKING:
+    from weft.eager.tensor.tensor import Tensor
+
+__all__ = [
+    "add", "allclose", "arctan2", "atan2", "bitwise_and", "bitwise_left_shift", "bitwise_or",
+    "bitwise_right_shift", "bitwise_xor", "copysign", "div", "divide", "eq", "equal", "float_power",
+    "floor_divide", "fmax", "fmin", "fmod", "ge", "greater", "greater_equal", "gt", "heaviside",
+    "hypot", "isclose", "le", "left_shift", "less", "less_equal", "logaddexp", "logaddexp2",
+    "logical_and", "logical_or", "logical_xor", "lt", "maximum", "minimum", "mul", "multiply", "ne",
+    "nextafter", "not_equal", "pow", "power", "remainder", "right_shift", "rsub", "sub", "subtract",
+    "true_divide", "xlogy",
+]  # fmt: skip
+
+# x ** 2 and the like are part of the program's structure, because they have programs of their own
+# (a product, a square root); any other exponent is an input, like every other number.
+EXPONENTS: Final = frozenset({-2, -1, -0.5, 0, 0.5, 1, 2, 3, 4})
+
+
+# Sums and products
+
+plain_add: Final = of_two("add")
+plain_subtract: Final = of_two("subtract")
+multiply: Final = of_two("multiply")
+plain_divide: Final = of_two("divide", floats=True)
+
+
+def add(x: Any, other: Any, *, alpha: float = 1) -> Tensor:
+    """`x + alpha * other`, elementwise with broadcasting."""
+    return plain_add(x, _times("add", x, other, alpha))
+
+
+def _times(name: str, x: Any, other: Any, alpha: Any) -> Any:
+    """`alpha * other`, in the type that the result has.
+
+    Raises:
+        DTypeError: a factor of a kind that the result has not: with a fraction for integers, a
+            complex one for real numbers, a truth value for numbers.
+    """
+    if type(alpha) is int and alpha == 1:
+        return other
+    if name != "add":
+        check_truths(x, other)
+    scaled = promoted(x, other)[1]
+    kind = scaled.type.dtype
+    if isinstance(alpha, builtins.bool) and kind is not bool_:
+        text = f"{name}: expected a number as alpha for a result of {kind}, got {alpha}"
+        raise DTypeError(text + at_user_line())
+    if isinstance(alpha, float) and not kind.is_inexact:
+        text = f"{name}: expected a whole number as alpha for a result of {kind}, got {alpha}"
+        raise DTypeError(text + at_user_line())
+    alpha = factor_of(name, "alpha", alpha, kind)
+    if kind is bool_:
+        alpha = builtins.bool(alpha)
+    return multiply(wrap(scaled, kind_of(x, other)), alpha)
+
+
+def factor_of(function: str, name: str, factor: Any, dtype: DType) -> Any:
+    """A factor of results of `dtype`; a whole one as an integer for integers.
+
+    Raises:
+        DTypeError: one with a fraction for integers, or a complex one for real numbers.
+    """
+    if isinstance(factor, builtins.complex) and not dtype.is_complex:
+        expected = "a real number"
+    elif not isinstance(factor, float) or dtype.is_inexact:
+        return factor
+    elif factor.is_integer():
+        return int(factor)
+    else:
+        expected = "a whole number"
+    raise DTypeError(
+        f"{function}: expected {expected} as {name} for a result of {dtype}, got {factor}"
+        f"{at_user_line()}"
+    )
+
+
+def subtract(x: Any, other: Any, *, alpha: float = 1) -> Tensor:
+    """`x - alpha * other`, elementwise with broadcasting.
+
+    Raises:
+        DTypeError: of booleans, for which there is `logical_xor`.
+    """
+    return plain_subtract(x, _times("subtract", x, other, alpha))
+
+
+def rsub(x: Any, other: Any, *, alpha: float = 1) -> Tensor:
+    """`other - alpha * x`, elementwise with broadcasting."""
+    return plain_subtract(other, _times("rsub", other, x, alpha))
+
+
+def divide(x: Any, other: Any, *, rounding_mode: str | None = None) -> Tensor:
+    """`x / other`, elementwise with broadcasting.
+
+    Args:
+        rounding_mode: `None` (integers become floating first), `"trunc"` or `"floor"`.
+
+    Raises:
+        DTypeError: another rounding mode.
+        DivisionError: whole numbers are divided by 0, and the quotients rounded.
+    """
+    if rounding_mode is None:
+        return plain_divide(x, other)
+    if rounding_mode == "floor":
+        return floor_divide(x, other)
+    if rounding_mode != "trunc":
+        raise DTypeError(
+            f"divide: expected rounding_mode None, 'trunc' or 'floor', got {rounding_mode!r}"
+            f"{at_user_line()}"
+        )
+    return truncated(x, other)
+
+
+sub = subtract
+mul = multiply
+div = true_divide = divide
+
+# Powers
+
+_with_any_exponent: Final = of_two("power")
+
+
+def _raised(x: Value, *, exponent: float) -> Value:
+    return catalogue.power(x, exponent)
+
+
+_small_power: Final = recorded(_raised, autocast=Autocast.FLOAT32)
+
+
+def power(x: Any, exponent: Any) -> Tensor:
+    """`x` to a power, elementwise with broadcasting."""
+    if type(exponent) is int and exponent < 0 and lazy_of(x).type.dtype.kind in "biu":
+        raise DTypeError(
+            f"power: expected an exponent of at least 0 for integers, got {exponent}; convert "
+            f"them first: x.float(){at_user_line()}"
+        )
+    if type(exponent) in (int, float) and exponent in EXPONENTS and isinstance(x, Handle):
+        dtype = x.rules.number(exponent, x.lazy.type.dtype)
+        if dtype is x.lazy.type.dtype and trace.now.autocast is None:
+            return _small_power(x, exponent=exponent)
+    return _with_any_exponent(x, exponent)
+
+
+pow = power
+
+
+def float_power(x: Any, exponent: Any) -> Tensor:
+    """`x` to a power in float64, or complex128 where one is complex."""
+    both = [lazy_of(x), lazy_of(exponent)]
+    dtype = complex128 if any([v.type.dtype.is_complex for v in both]) else float64
+    both = [lazy_of(v, dtype) for v in (x, exponent)]  # a number is not rounded to float32 first
+    return power(*[wrap(cast(v, dtype), kind_of(x, exponent)) for v in both])
+
+
+# Extremes and others of two
+
+plain_maximum: Final = of_two("maximum")
+plain_minimum: Final = of_two("minimum")
+
+
+def _shared(x: Value, y: Value, extreme: Value) -> Value:
+    """Where both are equal, each gets half of the gradient, as in PyTorch and autograd."""
+    half = constant_of(0.5, x.dtype)
+    return catalogue.select(catalogue.equal(x, y), half * x + half * y, extreme)
+
+
+@recorded
+def _maximum(x: Value, y: Value) -> Value:
+    return _shared(x, y, catalogue.maximum(x, y))
+
+
+@recorded
+def _minimum(x: Value, y: Value) -> Value:
+    return _shared(x, y, catalogue.minimum(x, y))
+
+
+def maximum(x: Any, other: Any) -> Tensor:
+    """The larger one, elementwise with broadcasting; equal ones share the gradient."""
+    floats = promoted(x, other)[0].type.dtype.is_floating
+    return both(_maximum, x, other) if floats else plain_maximum(x, other)
+
+
+def minimum(x: Any, other: Any) -> Tensor:
+    """The smaller one, elementwise with broadcasting; equal ones share the gradient."""
+    floats = promoted(x, other)[0].type.dtype.is_floating
+    return both(_minimum, x, other) if floats else plain_minimum(x, other)
+
+
+atan2: Final = of_two("atan2", floats=True)
+hypot: Final = of_two("hypot", floats=True)
+logaddexp: Final = of_two("logaddexp", floats=True)
+copysign: Final = of_two("copysign", floats=True)
+nextafter: Final = of_two("nextafter", floats=True)
+xlogy: Final = of_floats("xlogy", ops.xlogy, 2)
+arctan2 = atan2
+
+
+_fmax: Final = recorded(ops.fmax)
+_fmin: Final = recorded(ops.fmin)
+_heaviside: Final = recorded(ops.heaviside)
+
+
+def _logaddexp2(x: Value, y: Value) -> Value:
+    ln2 = constant_of(0.6931471805599453, x.dtype)
+    found = catalogue.logaddexp(x * ln2, y * ln2) / ln2
+    return catalogue.select(catalogue.equal(x, y), 0.5 * x + 0.5 * y + 1.0, found)
+
+
+def fmax(x: Any, other: Any) -> Tensor:
+    """The larger one, elementwise; where one is NaN, the other."""
+    floats = promoted(x, other)[0].type.dtype.is_floating
+    return both(_fmax, x, other) if floats else plain_maximum(x, other)
+
+
+def fmin(x: Any, other: Any) -> Tensor:
+    """The smaller one, elementwise; where one is NaN, the other."""
+    floats = promoted(x, other)[0].type.dtype.is_floating
+    return both(_fmin, x, other) if floats else plain_minimum(x, other)
+
+
+def heaviside(x: Any, values: Any) -> Tensor:
+    """0 where `x` is negative, 1 where it is positive, `values` where it is 0.
+
+    Raises:
+        DTypeError: complex numbers, or tensors of two types.
+    """
+    kinds = [y.lazy.type.dtype for y in (x, values) if isinstance(y, Handle) and y.rules is TORCH]
+    if len(set(kinds)) > 1 or any([kind.is_complex for kind in kinds]):
+        text = f"heaviside: expected real numbers of one type, got {', '.join(map(str, kinds))}"
+        raise DTypeError(text + at_user_line())
+    true_or_false = promoted(x, values)[0].type.dtype is bool_
+    return logical_or(x, values) if true_or_false else both(_heaviside, x, values)
+
+
+logaddexp2: Final = of_floats("logaddexp2", _logaddexp2, 2)
+logaddexp2.__doc__ = "`log2(2**x + 2**other)`, elementwise with broadcasting."
+
+
+# Comparisons
+
+eq: Final = of_two("equal")
+ne: Final = of_two("not_equal")
+lt: Final = of_two("less")
+le: Final = of_two("less_equal")
+gt: Final = of_two("greater")
+ge: Final = of_two("greater_equal")
+not_equal, less, less_equal, greater, greater_equal = ne, lt, le, gt, ge
+
+
+def equal(x: Any, other: Any) -> builtins.bool:
+    """Whether two tensors have one shape and equal elements; `eq` compares elementwise."""
+    a, b = lazy_of(x), lazy_of(other)
+    return a.type.shape == b.type.shape and builtins.bool(np.all(array_of(a) == array_of(b)))
+
+
+@recorded(differentiable=False)
+def _isclose(x: Value, y: Value, *, rtol: float, atol: float, equal_nan: bool) -> Value:
+    return ops.isclose(x, y, rtol, atol, equal_nan)
+
+
+def isclose(
+    x: Any, other: Any, rtol: float = 1e-5, atol: float = 1e-8, equal_nan: bool = False
+) -> Tensor:
+    """Whether `|x - other| <= atol + rtol * |other|`, elementwise.
+
+    Raises:
+        ShapeError: a negative tolerance.
+    """
+    if rtol < 0 or atol < 0:
+        raise ShapeError(
+            f"isclose: expected tolerances of at least 0, got rtol {rtol} and atol {atol}"
+            f"{at_user_line()}"
+        )
+    like = kind_of(x, other)
+    return _isclose.on(like, *promoted(x, other), rtol=rtol, atol=atol, equal_nan=equal_nan)
+
+
+def allclose(
+    x: Any, other: Any, rtol: float = 1e-5, atol: float = 1e-8, equal_nan: bool = False
+) -> builtins.bool:
+    """Whether all elements are close; see `isclose`."""
+    return builtins.bool(isclose(x, other, rtol, atol, equal_nan).array.all())
+
+
+# Logic and bits
+
+
+logical_and: Final = logic("logical_and")
+logical_or: Final = logic("logical_or")
+logical_xor: Final = logic("logical_xor")
+
+
+bitwise_and: Final = of_two("bitwise_and")
+bitwise_or: Final = of_two("bitwise_or")
+bitwise_xor: Final = of_two("bitwise_xor")
+left_shift: Final = of_two("left_shift")
+right_shift: Final = of_two("right_shift")
+bitwise_left_shift, bitwise_right_shift = left_shift, right_shift

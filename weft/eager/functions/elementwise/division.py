@@ -1,0 +1,82 @@
+"""Quotients and rests of whole numbers, of which a divisor of 0 is an error."""
+
+from __future__ import annotations
+
+from functools import wraps
+from typing import Any, Final
+
+import numpy as np
+
+from weft.eager.functions.elementwise.from_op import Binary, of_two
+from weft.eager.record.lazy import Array
+from weft.eager.tensor.dispatch import kind_of, lazy_of, promoted, recorded
+from weft.eager.tensor.handle import Handle
+from weft.eager.tensor.promotion import TORCH
+from weft.errors import DivisionError
+from weft.ir.node import Value
+from weft.ir.shape import known
+from weft.ops import host
+from weft.ops.base import at_user_line, catalogue
+
+ZERO: Final = "expected divisors of whole numbers other than 0"
+
+
+def dividing(name: str, operator: bool = False) -> Binary:
+    """`of_two` of a quotient or rest; NumPy's arrays give 0 where they divide by 0, as in NumPy.
+
+    The function raises `DivisionError`, for a tensor of divisors when it is computed.
+    """
+    plain = of_two(name, operator=operator)
+
+    @wraps(plain)
+    def function(x: Any, other: Any) -> Any:
+        return plain(x, divisor(name, x, other))
+
+    return function
+
+
+def divisor(name: str, x: Any, other: Any) -> Any:
+    """What `x` is divided by, checked where both are whole numbers.
+
+    Raises:
+        DivisionError: it is 0; of a tensor, when it is computed.
+    """
+    if isinstance(other, Handle):
+        whole = _is_whole(other) and other.rules is TORCH
+        return _checked.on(kind_of(other), lazy_of(other)) if whole and _is_whole(x) else other
+    if type(other) is int and other == 0 and _is_whole(x) and x.rules is TORCH:
+        raise DivisionError(f"{name}: {ZERO}, got 0{at_user_line()}")
+    return other
+
+
+def _is_whole(x: Any) -> bool:
+    return x.lazy.type.dtype.kind in "biu" if isinstance(x, Handle) else isinstance(x, int)
+
+
+@recorded(differentiable=False)
+def _checked(y: Value) -> Value:
+    return host.call(_nonzero, y, types_of=[(y.dtype, known(y.shape))], title="division")[0]
+
+
+def _nonzero(y: Array) -> Array:
+    if not y.all():
+        raise DivisionError(f"{ZERO}, got 0 at {tuple(map(int, np.argwhere(y == 0)[0]))}")
+    return y
+
+
+floor_divide: Final = dividing("floor_divide")
+remainder: Final = dividing("remainder")
+fmod: Final = dividing("fmod")
+
+
+def truncated(x: Any, other: Any) -> Any:
+    """`x / other`, rounded towards 0."""
+    return _cut_off.on(kind_of(x, other), *promoted(x, divisor("divide", x, other)))
+
+
+@recorded
+def _cut_off(x: Value, y: Value) -> Value:
+    if x.dtype.is_floating:
+        return catalogue.trunc(x / y)
+    rest = catalogue.fmod(x, y)
+    return catalogue.floor_divide(x - rest, y)

@@ -1,0 +1,218 @@
+"""Functions of tensors made from catalogue operations, one kind of operation after the other."""
+
+from __future__ import annotations
+
+import functools
+import sys
+from collections.abc import Callable
+from types import FrameType
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from weft.eager.record.lazy import Lazy, trace
+from weft.eager.tensor.dispatch import (
+    Plans,
+    binary,
+    cast,
+    kind_of,
+    lazy_of,
+    plans_of,
+    promoted,
+    record,
+    recorded,
+    unary,
+    wrap,
+)
+from weft.eager.tensor.handle import Handle, handle_of
+from weft.eager.tensor.promotion import TORCH
+from weft.errors import DTypeError
+from weft.ir.dtype import DType, bool_, int64
+from weft.ir.node import Value
+from weft.ops.base import REGISTRY, Elementwise, Op, at_user_line
+from weft.ops.reduction.statistic import in_float32
+from weft.ops.refusal import REFUSABLE, guarded, refuse
+
+if TYPE_CHECKING:
+    from weft.eager.tensor.tensor import Tensor
+
+frame = sys._getframe  # pyright: ignore[reportPrivateUsage]
+Binary = Callable[[Any, Any], "Tensor"]
+Unary = Callable[[Any], "Tensor"]
+
+
+def takes(x: Any) -> bool:
+    """Whether it can stand beside a tensor in an operation."""
+    return isinstance(x, Handle | np.ndarray | np.generic | int | float | complex | list | tuple)
+
+
+def _asked(op: Op, x: Any, other: Any, floats: bool) -> Any:
+    """An operator on operands of any type."""
+    return binary(op, x, other, floats) if takes(x) and takes(other) else NotImplemented
+
+
+def _with_number_first(plans: Plans, x: Any, other: Handle, at: FrameType) -> Lazy | None:
+    """The value of `1.0 - other`, where its plan is known."""
+    b = other.shown if other.window is None else other.lazy
+    plan, numbers = plans.get((other.rules, x.__class__, id(b.type))) or (None, None)
+    a = None if numbers is None else numbers.get(x)
+    return None if plan is None or a is None else trace.now.record_one(plan, (a, b), at)
+
+
+def of_two(name: str, floats: bool = False, operator: bool = False) -> Binary:
+    """A catalogue operation of two inputs.
+
+    Args:
+        floats: integers become floating first.
+        operator: of other operands it is `NotImplemented`, so that Python asks them.
+    """
+    op: Op = REGISTRY[name]
+    plans = plans_of(op)
+    otherwise = _asked if operator else binary
+
+    def function(x: Any, other: Any) -> Tensor:
+        try:
+            now = trace.now
+            if isinstance(x, Handle) and now.autocast is None:
+                a = x.shown if x.window is None else x.lazy
+                b: Any = None
+                if isinstance(other, Handle):
+                    b = other.shown if other.window is None else other.lazy
+                    kind = b.type
+                else:
+                    kind = other.__class__
+                left, right, rules, found = plans.latest
+                if left is not a.type or right is not kind or rules is not x.rules:
+                    found = plans.find(a.type, kind, x.rules)
+                if found is not None:
+                    plan, numbers = found
+                    if numbers is not None:
+                        b = numbers.get(other)
+                    if b is not None:
+                        return handle_of(x.kind, now.record_one(plan, (a, b), frame(1)))
+            elif isinstance(other, Handle) and now.autocast is None:
+                b = _with_number_first(plans, x, other, frame(1))
+                return otherwise(op, x, other, floats) if b is None else handle_of(other.kind, b)
+            return otherwise(op, x, other, floats)
+        except REFUSABLE as error:
+            refuse(error, name, function, (x, other), {})
+
+    function.__name__ = function.__qualname__ = name
+    function.__doc__ = f"`{name}` of two tensors, arrays or numbers, elementwise with broadcasting."
+    return guarded(function)
+
+
+def of_one(name: str, floats: bool = False) -> Unary:
+    """A catalogue operation of one input; `floats`: integers become floating first."""
+    op: Op = REGISTRY[name]
+    plans = plans_of(op)
+
+    def function(x: Any) -> Tensor:
+        try:
+            now = trace.now
+            if isinstance(x, Handle) and now.autocast is None:
+                lazy = x.shown if x.window is None else x.lazy
+                found = plans.get(id(lazy.type))
+                if found is not None:
+                    return handle_of(x.kind, now.record_one(found[0], (lazy,), frame(1)))
+            return unary(op, x, floats)
+        except REFUSABLE as error:
+            refuse(error, name, function, (x,), {})
+
+    function.__name__ = function.__qualname__ = name
+    function.__doc__ = f"`{name}` of every element."
+    return guarded(function)
+
+
+def of_bools(function: Unary, dtype: DType) -> Unary:
+    """`function` also of truth values, as numbers; the result is of `dtype` then, as in PyTorch."""
+
+    def either(x: Any) -> Tensor:
+        if isinstance(x, Handle) and x.lazy.type.dtype is bool_ and x.rules is TORCH:
+            return wrap(cast(function(wrap(cast(x.lazy, int64), x)).lazy, dtype), x)
+        return function(x)
+
+    either.__name__, either.__qualname__ = function.__name__, function.__qualname__
+    either.__doc__ = function.__doc__
+    return either
+
+
+@functools.cache
+def of_op(op: Op) -> Callable[..., Any]:
+    """Any operation of the catalogue as a function of tensors; attributes are keywords.
+
+    Inputs of an elementwise one become of one type first, floating if it takes no integers.
+    """
+    together = isinstance(op.lower, Elementwise)
+    floats = together and not _takes_integers(op)
+
+    def function(*xs: Any, **attrs: Any) -> Any:
+        lazies = promoted(*xs, floats=floats) if together else [lazy_of(x) for x in xs]
+        found = tuple([wrap(y, kind_of(*xs)) for y in record(op, lazies, attrs)])
+        return found[0] if len(found) == 1 else found
+
+    function.__name__ = function.__qualname__ = op.name
+    function.__doc__ = f"`{op.name}` of the catalogue."
+    return function
+
+
+def _takes_integers(op: Op) -> bool:
+    try:
+        op.dtype(*[int64 for _ in op.inputs], **op.attrs)
+    except DTypeError:
+        return False
+    return True
+
+
+def of_floats(name: str, function: Callable[..., Value], arity: int = 1) -> Callable[..., Tensor]:
+    """A composite whose inputs become floating first; half precision is rounded once."""
+    run = recorded(in_float32(function))
+
+    def single(x: Any) -> Tensor:
+        return run.on(kind_of(x), *promoted(x, floats=True))
+
+    def double(x: Any, other: Any) -> Tensor:
+        like = kind_of(x, other)
+        return run.on(like, *promoted(x, other, floats=True))
+
+    found = single if arity == 1 else double
+    found.__name__ = found.__qualname__ = name
+    found.__doc__ = function.__doc__
+    return found
+
+
+def both(run: Any, x: Any, other: Any, floats: bool = False) -> Tensor:
+    """A recorded function of two inputs, which are promoted to their common type first."""
+    like = kind_of(x, other)
+    return run.on(like, *promoted(x, other, floats=floats))
+
+
+def rounding(name: str) -> Unary:
+    """A catalogue operation on floating numbers that leaves whole ones as they are."""
+    op: Op = REGISTRY[name]
+    same = REGISTRY["identity"]
+
+    def function(x: Any) -> Tensor:
+        dtype = lazy_of(x).type.dtype
+        if dtype.is_complex:
+            text = f"{name}: expected real numbers, got {dtype}; take real(x) or imag(x)"
+            raise DTypeError(text + at_user_line())
+        return unary(op if dtype.is_floating else same, x)
+
+    function.__name__ = function.__qualname__ = name
+    function.__doc__ = f"`{name}` of every element; integers stay as they are."
+    return function
+
+
+def logic(name: str) -> Binary:
+    """A catalogue operation on truth values; numbers other than 0 are true."""
+    op: Op = REGISTRY[name]
+
+    def function(x: Any, other: Any) -> Tensor:
+        like = kind_of(x, other)
+        a, b = (cast(lazy_of(v), bool_) for v in (x, other))
+        return wrap(record(op, (a, b), {})[0], like)
+
+    function.__name__ = function.__qualname__ = name
+    function.__doc__ = f"`{name}`, elementwise with broadcasting; numbers other than 0 are true."
+    return function

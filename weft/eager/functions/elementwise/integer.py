@@ -1,0 +1,138 @@
+"""Numbers taken apart: common divisors and multiples, powers of 2, positions in a shape."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
+
+import numpy as np
+
+from weft.eager.functions.elementwise.binary import floor_divide, multiply, pow, remainder
+from weft.eager.tensor.argument import sizes
+from weft.eager.tensor.dispatch import cast as as_type
+from weft.eager.tensor.dispatch import kind_of, lazy_of, promoted, recorded, wrap
+from weft.eager.tensor.handle import Handle
+from weft.eager.tensor.inplace import write
+from weft.errors import DTypeError
+from weft.ir import dtype as types
+from weft.ir.node import Value
+from weft.ir.shape import broadcast, known
+from weft.ops import exp2
+from weft.ops.base import at_user_line
+from weft.ops.elementwise.convert import cast
+from weft.ops.host import call
+
+if TYPE_CHECKING:
+    from weft.eager.tensor.tensor import Tensor
+
+__all__ = ["frexp", "gcd", "lcm", "ldexp", "unravel_index"]
+
+_WHOLE: Final = {"gcd": np.gcd, "lcm": np.lcm}
+
+
+class Frexp(NamedTuple):
+    """Numbers as `mantissa * 2 ** exponent`."""
+
+    mantissa: Tensor
+    exponent: Tensor
+
+
+@recorded(differentiable=False)
+def _whole(x: Value, y: Value, *, name: str) -> Value:
+    shape = known(broadcast(x.shape, y.shape))
+    wide = x.shape == y.shape
+    return call(_WHOLE[name], x, y, types_of=[(x.dtype, shape)], title=name, wide=wide)[0]
+
+
+def _of_integers(name: str) -> Callable[[Any, Any], Tensor]:
+    """A function of two whole numbers.
+
+    Raises:
+        DTypeError: numbers that are not whole.
+    """
+
+    def function(x: Any, other: Any) -> Tensor:
+        pair = promoted(x, other)
+        if not pair[0].type.dtype.is_integer:
+            raise DTypeError(f"{name}: expected integers, got {pair[0].type.dtype}{at_user_line()}")
+        return _whole.on(kind_of(x, other), *pair, name=name)
+
+    function.__name__ = function.__qualname__ = name
+    return function
+
+
+gcd: Final = _of_integers("gcd")
+gcd.__doc__ = """The greatest common divisor of two whole numbers.
+
+>>> import weft as wf
+>>> wf.gcd(wf.tensor([12, 7]), wf.tensor([18, 14])).tolist()
+[6, 7]
+"""
+lcm: Final = _of_integers("lcm")
+lcm.__doc__ = "The least common multiple of two whole numbers."
+
+
+def ldexp(x: Any, other: Any) -> Tensor:
+    """`x * 2 ** other`."""
+    like = kind_of(x, other)
+    dtype = promoted(x, other, floats=True)[0].type.dtype
+    wide = lazy_of(2.0, types.float64 if dtype.size >= 8 else types.float32)
+    return wrap(as_type(multiply(x, pow(wrap(wide, like), other)).lazy, dtype), like)
+
+
+def _frexp_gradient(g: Any, y: Any, x: Value) -> list[Value]:
+    return [g[0] * exp2(-cast(y[1], dtype=x.dtype))]
+
+
+@recorded
+def _frexp(x: Value) -> tuple[Value, ...]:
+    kinds = [(x.dtype, known(x.shape)), (types.int32, known(x.shape))]
+    return call(np.frexp, x, types_of=kinds, gradient=_frexp_gradient)
+
+
+def frexp(x: Any) -> Frexp:
+    """Each number as a mantissa from 0.5 to below 1 times a power of 2.
+
+    >>> import weft as wf
+    >>> found = wf.frexp(wf.tensor([6.0]))
+    >>> found.mantissa.tolist(), found.exponent.tolist()
+    ([0.75], [3])
+    """
+    return Frexp(*_frexp.on(kind_of(x), *promoted(x, floats=True)))
+
+
+def unravel_index(indices: Any, shape: Any) -> tuple[Tensor, ...]:
+    """Positions counted in row-major order as one index for each axis of a shape.
+
+    >>> import weft as wf
+    >>> [i.tolist() for i in wf.unravel_index(wf.tensor([5, 2]), (2, 3))]
+    [[1, 0], [2, 2]]
+    """
+    dims = sizes("unravel_index", (shape,))
+    inner = [math.prod(dims[i + 1 :]) for i in range(len(dims))]
+    parts = zip(inner, dims, strict=True)  # of an empty shape there is no index to take apart
+    return tuple([remainder(floor_divide(indices, n or 1), d or 1) for n, d in parts])
+
+
+class Numbers(Handle):
+    """Numbers taken apart, as methods."""
+
+    __slots__ = ()
+
+    frexp = frexp
+    gcd = gcd
+    lcm = lcm
+    ldexp = ldexp
+
+    def gcd_(self, other: Any) -> Any:
+        """`gcd`, in place."""
+        return write(self, gcd(self, other).lazy, "gcd_")
+
+    def lcm_(self, other: Any) -> Any:
+        """`lcm`, in place."""
+        return write(self, lcm(self, other).lazy, "lcm_")
+
+    def ldexp_(self, other: Any) -> Any:
+        """`ldexp`, in place."""
+        return write(self, ldexp(self, other).lazy, "ldexp_")

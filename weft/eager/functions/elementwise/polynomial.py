@@ -1,0 +1,81 @@
+"""Orthogonal polynomials by their recurrences, where PyTorch has them in `torch.special`."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from functools import partial
+from typing import TYPE_CHECKING, Any, Final
+
+import numpy as np
+
+from weft.eager.record.lazy import Array
+from weft.eager.tensor.dispatch import kind_of, promoted, recorded
+from weft.ir.node import Value
+from weft.ir.shape import broadcast, known
+from weft.ops import host
+
+if TYPE_CHECKING:
+    from weft.eager.tensor.tensor import Tensor
+
+First = Callable[[Any], Any]
+Step = Callable[
+    [int, Any, Any, Any], Any
+]  # from k, x and those of degree k and k - 1, degree k + 1
+
+# Abramowitz and Stegun, table 22.7. Of degree 0 all are 1; here is degree 1, and how it goes on.
+CHEBYSHEV: Final[Step] = lambda k, x, p, q: 2 * x * p - q  # noqa: E731
+RECURRENCES: Final[Mapping[str, tuple[First, Step]]] = {
+    "chebyshev_polynomial_t": (lambda x: x, CHEBYSHEV),
+    "chebyshev_polynomial_u": (lambda x: 2 * x, CHEBYSHEV),
+    "chebyshev_polynomial_v": (lambda x: 2 * x - 1, CHEBYSHEV),
+    "chebyshev_polynomial_w": (lambda x: 2 * x + 1, CHEBYSHEV),
+    "hermite_polynomial_h": (lambda x: 2 * x, lambda k, x, p, q: 2 * x * p - 2 * k * q),
+    "hermite_polynomial_he": (lambda x: x, lambda k, x, p, q: x * p - k * q),
+    "laguerre_polynomial_l": (
+        lambda x: 1 - x,
+        lambda k, x, p, q: ((2 * k + 1 - x) * p - k * q) / (k + 1),
+    ),
+    "legendre_polynomial_p": (
+        lambda x: x,
+        lambda k, x, p, q: ((2 * k + 1) * x * p - k * q) / (k + 1),
+    ),
+}
+
+
+def polynomial(name: str, shifted: bool = False) -> Callable[[Any, Any], Tensor]:
+    """A function of arguments and degrees, which broadcast; of negative degrees, it is 0.
+
+    Args:
+        shifted: of `2 * x - 1` instead of x.
+    """
+
+    def function(input: Any, n: Any) -> Tensor:
+        return _evaluated.on(
+            kind_of(input, n), *promoted(input, n, floats=True), name=name, shifted=shifted
+        )
+
+    begin = "shifted_" if shifted else ""
+    function.__name__ = function.__qualname__ = begin + name
+    function.__doc__ = f"`{begin}{name}` of degrees `n`, elementwise; no gradients flow."
+    return function
+
+
+@recorded(differentiable=False)
+def _evaluated(x: Value, n: Value, *, name: str, shifted: bool) -> Value:
+    shape = known(broadcast(known(x.shape), known(n.shape)))
+    run = partial(_values, name, shifted)
+    return host.call(run, x, n, types_of=[(x.dtype, shape)], title=name)[0]
+
+
+def _values(name: str, shifted: bool, x: Array, n: Array) -> Array:
+    first, step = RECURRENCES[name]
+    degrees = np.trunc(n).astype(np.int64)
+    wide = x.astype(np.float64)
+    wide = 2 * wide - 1 if shifted else wide
+    before, last = np.ones_like(wide), first(wide)
+    found = np.where(degrees == 0, 1.0, np.where(degrees == 1, last, 0.0))
+    with np.errstate(all="ignore"):  # what overflows at the highest degree is not asked for
+        for k in range(1, int(degrees.max(initial=0))):
+            before, last = last, step(k, wide, last, before)
+            found = np.where(degrees == k + 1, last, found)
+        return found.astype(x.dtype)

@@ -1,0 +1,159 @@
+"""Loss scaling for float16, whose smallest numbers are too large for many gradients."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any, Final
+
+from weft.eager.functions.random.generator import scalar
+from weft.eager.record.mode import no_grad
+from weft.eager.tensor.device import check_device
+from weft.eager.tensor.dispatch import recorded
+from weft.errors import OptimizerError
+from weft.ir.dtype import float32
+from weft.ir.node import Value
+from weft.ops.base import at_user_line, catalogue
+
+
+@recorded(differentiable=False)
+def _unscaled(inverse: Value, *gs: Value) -> tuple[Value, ...]:
+    """The gradients times a number, and whether all of them are finite."""
+    found = [g * catalogue.cast(inverse, dtype=g.dtype) for g in gs]
+    finite = catalogue.all(catalogue.isfinite(found[0]))
+    for g in found[1:]:
+        finite = catalogue.logical_and(finite, catalogue.all(catalogue.isfinite(g)))
+    return (*found, finite)
+
+
+_STATE: Final = ("scale", "growth_factor", "backoff_factor", "growth_interval", "_growth_tracker")
+
+
+class GradScaler:
+    """Multiplies the loss, so that gradients are not lost in float16, and divides the gradients.
+
+    Where a gradient is infinite or NaN the step is left out and the factor is made smaller; after
+    many steps that went well it is made larger. bfloat16 needs none of this. A step looks at
+    whether all gradients are finite, so that backward pass and update are two programs.
+
+    Args:
+        device: `"cpu"`.
+        init_scale: the factor at first.
+        growth_factor: by which it grows after `growth_interval` good steps.
+        backoff_factor: by which it changes after a bad one.
+        enabled: whether to do anything.
+
+    Source: Micikevicius et al., "Mixed Precision Training", 2017.
+
+    Example:
+        >>> import weft as wf
+        >>> w = wf.ones(2, requires_grad=True)
+        >>> opt, scaler = wf.optim.SGD([w], lr=0.5), wf.GradScaler(init_scale=8.0)
+        >>> scaler.scale((w * w).sum()).backward()
+        >>> scaler.step(opt)
+        >>> scaler.update()
+        >>> w.tolist()
+        [0.0, 0.0]
+    """
+
+    def __init__(
+        self,
+        device: str = "cpu",
+        init_scale: float = 65536.0,
+        growth_factor: float = 2.0,
+        backoff_factor: float = 0.5,
+        growth_interval: int = 2000,
+        enabled: bool = True,
+    ) -> None:
+        check_device(device)
+        self._enabled = enabled
+        self._scale = float(init_scale)
+        self._growth_factor = growth_factor
+        self._backoff_factor = backoff_factor
+        self._growth_interval = growth_interval
+        self._good_steps = 0
+        self._finite: dict[int, bool] = {}  # of the optimisers whose gradients are divided already
+
+    def scale(self, outputs: Any) -> Any:
+        """The loss, or several, times the factor."""
+        if not self._enabled:
+            return outputs
+        if isinstance(outputs, list | tuple):
+            return type(outputs)([self.scale(y) for y in outputs])
+        return outputs * self._scale
+
+    def unscale_(self, optimizer: Any) -> None:
+        """Divide the gradients of an optimiser's parameters, before they are clipped, say.
+
+        Raises:
+            OptimizerError: they are divided already.
+        """
+        if not self._enabled:
+            return
+        if id(optimizer) in self._finite:
+            raise OptimizerError(
+                "unscale_: the gradients were divided already since the last update(); call "
+                f"update() after each step{at_user_line()}"
+            )
+        grads = [p.grad for p in _parameters(optimizer) if p.grad is not None]
+        finite = True
+        if grads:
+            *found, flag = _unscaled(scalar(1 / self._scale, float32), *grads)
+            with no_grad():
+                for g, new in zip(grads, found, strict=True):
+                    g.copy_(new)
+            finite = bool(flag)
+        self._finite[id(optimizer)] = finite
+
+    def step(self, optimizer: Any, *args: Any, **kwargs: Any) -> Any:
+        """The optimiser's step, unless a gradient is infinite or NaN."""
+        if not self._enabled:
+            return optimizer.step(*args, **kwargs)
+        if id(optimizer) not in self._finite:
+            self.unscale_(optimizer)
+        return optimizer.step(*args, **kwargs) if self._finite[id(optimizer)] else None
+
+    def update(self, new_scale: float | None = None) -> None:
+        """Adapt the factor to how the steps since the last update went, or set it."""
+        if not self._enabled:
+            return
+        finite = all(self._finite.values())
+        self._finite.clear()
+        if new_scale is not None:
+            self._scale = float(new_scale)
+        elif not finite:
+            self._scale *= self._backoff_factor
+            self._good_steps = 0
+        else:
+            self._good_steps += 1
+            if self._good_steps == self._growth_interval:
+                self._scale *= self._growth_factor
+                self._good_steps = 0
+
+    def get_scale(self) -> float:
+        """The factor."""
+        return self._scale if self._enabled else 1.0
+
+    def is_enabled(self) -> bool:
+        """Whether it does anything."""
+        return self._enabled
+
+    def state_dict(self) -> dict[str, Any]:
+        """What `load_state_dict` needs to go on; under PyTorch's names."""
+        values = (
+            self._scale, self._growth_factor, self._backoff_factor, self._growth_interval,
+            self._good_steps,
+        )  # fmt: skip
+        return dict(zip(_STATE, values, strict=True)) if self._enabled else {}
+
+    def load_state_dict(self, state: dict[str, Any]) -> None:
+        """Go on where `state_dict` was called."""
+        if self._enabled:
+            (
+                self._scale, self._growth_factor, self._backoff_factor, self._growth_interval,
+                self._good_steps,
+            ) = [state[name] for name in _STATE]  # fmt: skip
+
+
+def _parameters(optimizer: Any) -> Iterable[Any]:
+    for group in optimizer.param_groups:
+        yield from group["params"]

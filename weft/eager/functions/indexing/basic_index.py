@@ -1,0 +1,113 @@
+"""Integers and slices between brackets, as lenses."""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar
+
+import numpy as np
+
+from weft.eager.record.lazy import Array, Lazy, array_of, trace
+from weft.eager.tensor.dispatch import leaf
+from weft.eager.tensor.view import Lens
+from weft.eager.tensor.view_transform import Cut, Row
+from weft.errors import OutOfRangeError
+from weft.ir.shape import known
+from weft.ir.shape import show as text
+from weft.ops.base import at_user_line
+from weft.ops.indexing.subscript import FIRST
+
+
+def _copied(array: Array, entries: tuple[Any, ...]) -> Lazy:
+    """The part of an array that is there already: nothing needs to be recorded."""
+    try:
+        part = array[entries]
+    except IndexError as error:
+        raise out_of_range(error, array.shape) from None
+    return leaf(np.array(part, order="C"))
+
+
+def out_of_range(error: Exception, dims: tuple[int, ...]) -> OutOfRangeError:
+    """NumPy's error of a subscript as one of ours."""
+    return OutOfRangeError(f"x[...]: {error}, x has shape {text(dims)}{at_user_line()}")
+
+
+class Part:
+    """A basic subscript as a lens; it is read in full only where it is recorded."""
+
+    __slots__ = ("entries",)
+    detached: ClassVar[bool] = False
+
+    def __init__(self, entries: tuple[Any, ...]) -> None:
+        self.entries = entries
+
+    def lay(self, base: Array) -> Array:
+        """See `Lens`."""
+        return base[self.entries if ... in self.entries else (*self.entries, ...)]
+
+    def take(self, base: Lazy) -> Lazy:
+        """See `Lens`."""
+        if base.array is not None and not (
+            (base.tracked and trace.now.grad_mode) or trace.now.depth
+        ):
+            return _copied(array_of(base), self.entries)
+        return lens_of(base, self.entries).take(base)
+
+    def put(self, base: Lazy, part: Lazy) -> Lazy:
+        """See `Lens`."""
+        return lens_of(base, self.entries).put(base, part)
+
+
+def lens_of(x: Lazy, entries: tuple[Any, ...]) -> Lens:
+    """A basic subscript in normal form.
+
+    The index of `x[i]` is an input of the program where `x` is there already, as in a loop over the
+    rows of a parameter; elsewhere its number lets the compiler fuse the slice.
+    """
+    dims = known(x.type.shape)
+    if x.array is not None and len(entries) == 1 and type(entries[0]) is int:
+        return Row(_index(entries[0], dims, 0))
+    full = _filled(entries, dims)
+    begin: list[int] = []
+    end: list[int] = []
+    strides: list[int] = []
+    sizes: list[int] = []
+    shape: list[int] = []
+    for entry in full:
+        if entry is None:
+            shape.append(1)
+            continue
+        axis = len(begin)
+        if isinstance(entry, int):
+            at = _index(entry, dims, axis)
+            where = range(at, at + 1)
+        else:
+            where = range(dims[axis])[entry] or range(0)  # an empty one may start before 0
+            shape.append(len(where))
+        begin.append(where.start)
+        end.append(where.stop if where.stop >= 0 else FIRST)
+        strides.append(where.step)
+        sizes.append(len(where))
+    return Cut(tuple(begin), tuple(end), tuple(strides), tuple(sizes), tuple(shape))
+
+
+def _filled(entries: tuple[Any, ...], dims: tuple[int, ...]) -> list[Any]:
+    """The subscripts with `...` written out as full slices."""
+    named = sum([e is not None and e is not ... for e in entries])
+    dots = [i for i, e in enumerate(entries) if e is ...]
+    if named > len(dims) or len(dots) > 1:
+        raise OutOfRangeError(
+            f"x[...]: expected at most {len(dims)} subscripts and one '...', got {named} and "
+            f"{len(dots)}{at_user_line()}"
+        )
+    at = dots[0] if dots else len(entries)
+    return [*entries[:at], *[slice(None)] * (len(dims) - named), *entries[at + 1 :]]
+
+
+def _index(index: int, dims: tuple[int, ...], axis: int) -> int:
+    size = dims[axis] if axis < len(dims) else 0
+    if not dims or not -size <= index < size:
+        raise OutOfRangeError(
+            f"x[...]: expected {-size} <= index < {size} on axis {axis}, got {index}, x has shape "
+            f"{text(dims)}{at_user_line()}"
+        )
+    return index + size if index < 0 else index

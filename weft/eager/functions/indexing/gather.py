@@ -1,0 +1,431 @@
+"""Elements by their positions: gathering and scattering."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Final
+
+from weft import ops
+from weft.eager.functions.elementwise.binary import factor_of, floor_divide
+from weft.eager.functions.elementwise.selection import chosen
+from weft.eager.functions.indexing.mask import (
+    argwhere,
+    flatnonzero,
+    masked_scatter,
+    masked_select,
+    nonzero,
+    nonzero_static,
+)
+from weft.eager.functions.indexing.subscript import accumulate as add_at
+from weft.eager.functions.indexing.subscript import put
+from weft.eager.functions.reduction.reduce import rank_of
+from weft.eager.functions.shape.movement import broadcast_shapes
+from weft.eager.functions.shape.reshape import broadcast_to, reshape
+from weft.eager.record.lazy import Lazy
+from weft.eager.tensor.argument import axis_of, check_same_type, dims_of, either
+from weft.eager.tensor.dispatch import cast as as_type
+from weft.eager.tensor.dispatch import kind_of, lazy_of, record, recorded, wrap
+from weft.eager.tensor.dtype_info import neutral
+from weft.eager.tensor.handle import Handle
+from weft.eager.tensor.inplace import write
+from weft.eager.tensor.promotion import TORCH
+from weft.errors import DTypeError, ShapeError
+from weft.ir.dtype import bool_, int64, uint8
+from weft.ir.node import Value
+from weft.ir.shape import known, show
+from weft.ops.base import REGISTRY, at_user_line, catalogue
+from weft.ops.declaration.rule import concrete
+
+if TYPE_CHECKING:
+    from weft.eager.tensor.tensor import Tensor
+
+__all__ = [
+    "argwhere", "flatnonzero", "gather", "index_add", "index_copy", "index_fill", "index_select",
+    "masked_scatter", "masked_select", "nonzero", "nonzero_static", "scatter", "scatter_add",
+    "scatter_reduce", "take", "take_along_axis", "take_along_dim", "where",
+]  # fmt: skip
+
+
+def indices(name: str, index: Any) -> Lazy:
+    """Positions as a value.
+
+    Raises:
+        DTypeError: they are no integers.
+    """
+    lazy = lazy_of(index)
+    if not lazy.type.dtype.is_integer:
+        raise DTypeError(
+            f"{name}: expected an index of integers, got one of {lazy.type.dtype}{at_user_line()}"
+        )
+    return lazy
+
+
+# Gathering
+
+
+@recorded
+def _gathered(x: Value, index: Value, *, axis: int, from_end: bool) -> Value:
+    if not index.shape:
+        index = catalogue.reshape(index, shape=(1,))
+        return catalogue.reshape(_along(x, index, 0, from_end), shape=())
+    dims, wanted = concrete(x), concrete(index)
+    begin = (0,) * len(dims)
+    end = tuple([d if i == axis else n for i, (d, n) in enumerate(zip(dims, wanted, strict=True))])
+    if end != dims:
+        x = catalogue.slice(x, begin=begin, end=end)
+    index = ops.wrap_indices(index, dims[axis], from_end)
+    return catalogue.take_along_axis(x, index, axis=axis)
+
+
+def gather(x: Any, dim: Any, index: Any, *, sparse_grad: bool = False) -> Tensor:
+    """The elements of `x` at `index` along an axis, each at its own place of the other axes.
+
+    Args:
+        sparse_grad: of no influence.
+
+    Raises:
+        ShapeError: an index of another rank, or larger than `x` on another axis.
+        OutOfRangeError: when computed, an index outside the axis, such as a negative one.
+    """
+    return _gather(x, dim, index, from_end=False)
+
+
+def _gather(x: Any, dim: Any, index: Any, from_end: bool) -> Tensor:
+    lazy, places = _row(lazy_of(x)), indices("gather", index)
+    at, wanted = axis_of("gather", dim, rank_of(lazy)), known(places.type.shape)
+    if 0 in wanted:
+        return _taken.on(kind_of(x), lazy, places, axis=None, from_end=from_end)
+    check_places("gather", known(lazy.type.shape), wanted or (1,), at)
+    return _gathered.on(kind_of(x), lazy, places, axis=at, from_end=from_end)
+
+
+def _row(lazy: Lazy) -> Lazy:
+    """A scalar as a vector of one element, which is what it is to functions along an axis."""
+    return lazy if lazy.type.shape else lazy_of(wrap(lazy).reshape(1))
+
+
+def check_places(name: str, dims: tuple[int, ...], places: tuple[int, ...], axis: int) -> None:
+    """Positions along an axis must be of the rank of `x`, and fit into its other axes.
+
+    Raises:
+        ShapeError: they are not.
+    """
+    pairs = enumerate(zip(places, dims, strict=False))
+    if len(dims) != len(places) or not all(i == axis or n <= d for i, (n, d) in pairs):
+        raise ShapeError(
+            f"{name}: expected an index that fits into {show(dims)} but for dim {axis}, got shape "
+            f"{show(places)}{at_user_line()}"
+        )
+
+
+def take_along_dim(x: Any, indices: Any, dim: Any = None, *, axis: Any = None) -> Tensor:
+    """The elements at `indices` along an axis, where other axes broadcast; without one, of all.
+
+    Raises:
+        DTypeError: tensors of indices that are not int64, which NumPy's functions take.
+        ShapeError: indices of another rank.
+    """
+    kind = lazy_of(indices).type.dtype
+    if kind is not int64 and isinstance(indices, Handle) and indices.rules is TORCH:
+        raise DTypeError(f"take_along_dim: expected indices of int64, got {kind}{at_user_line()}")
+    at = either("take_along_dim", dim, axis)
+    if at is None:
+        return take(x, reshape(indices, -1))
+    dims, wanted = dims_of(x), dims_of(indices)
+    k = axis_of("take_along_dim", at, len(dims))
+    if len(dims) != len(wanted):
+        raise ShapeError(
+            f"take_along_dim: expected indices of rank {len(dims)}, got shape {show(wanted)}"
+            f"{at_user_line()}"
+        )
+    rest = broadcast_shapes((*dims[:k], 1, *dims[k + 1 :]), (*wanted[:k], 1, *wanted[k + 1 :]))
+    wide = (*rest[:k], dims[k], *rest[k + 1 :]), (*rest[:k], wanted[k], *rest[k + 1 :])
+    return _gather(broadcast_to(x, wide[0]), k, broadcast_to(indices, wide[1]), from_end=True)
+
+
+def take_along_axis(x: Any, indices: Any, axis: Any = -1) -> Tensor:
+    """`take_along_dim`, under NumPy's name."""
+    return take_along_dim(x, indices, axis)
+
+
+@recorded
+def _taken(x: Value, index: Value, *, axis: int | None, from_end: bool) -> Value:
+    if axis is None:
+        x, axis = catalogue.reshape(x, shape=(-1,)), 0
+    return _along(x, index, axis, from_end)
+
+
+def _along(x: Value, index: Value, axis: int, from_end: bool) -> Value:
+    return ops.gather(x, ops.wrap_indices(index, concrete(x)[axis], from_end), axis=axis)
+
+
+def take(x: Any, index: Any, dim: Any = None, *, axis: Any = None) -> Tensor:
+    """The elements at `index`: of all in row-major order, or along an axis as in NumPy.
+
+    Raises:
+        OutOfRangeError: when computed, an index outside the elements.
+    """
+    at = either("take", dim, axis)
+    at = None if at is None else axis_of("take", at, len(dims_of(x)))
+    return _taken.on(kind_of(x, index), lazy_of(x), indices("take", index), axis=at, from_end=True)
+
+
+def index_select(x: Any, dim: Any, index: Any) -> Tensor:
+    """The parts of `x` at a vector of indices along an axis.
+
+    Raises:
+        ShapeError: an index of rank above 1.
+        OutOfRangeError: when computed, an index outside the axis, such as a negative one.
+    """
+    lazy, places = _row(lazy_of(x)), indices("index_select", index)
+    if rank_of(places) > 1:
+        raise ShapeError(
+            f"index_select: expected a vector of indices, got shape {show(places.type.shape)}"
+            f"{at_user_line()}"
+        )
+    at = axis_of("index_select", dim, rank_of(lazy))
+    found = _taken.on(kind_of(x), lazy, _row(places), axis=at, from_end=False)
+    return found if dims_of(x) else found.reshape(())
+
+
+# Scattering
+
+COMBINES: Final = {"add": "add", "multiply": "multiply", "sum": "add", "prod": "multiply",
+                   "amax": "max", "amin": "min"}  # fmt: skip
+
+
+@recorded
+def _scattered(x: Value, index: Value, source: Value, *, axis: int, combine: str) -> Value:
+    places, updates = concrete(index), source
+    if updates.shape != index.shape:
+        zeros = (0,) * len(places)
+        if updates.shape:
+            updates = catalogue.slice(updates, begin=zeros, end=places)
+        updates = catalogue.broadcast_to(updates, shape=places)
+    return ops.put_along_axis(x, index, updates, axis, combine, from_end=False)
+
+
+def _scatter(name: str, x: Any, dim: Any, index: Any, source: Any, combine: str) -> Tensor:
+    check_same_type(name, x, source)
+    if combine != "set" and lazy_of(x).type.dtype is bool_:  # a product is "and", a sum "or"
+        bytes_, put = (wrap(as_type(lazy_of(y, bool_), uint8), kind_of(x)) for y in (x, source))
+        both = {"multiply": "min", "add": "max"}.get(combine, combine)
+        return _scatter(name, bytes_, dim, index, put, both).bool()
+    lazy, places = _row(lazy_of(x)), _row(indices(name, index))
+    at = axis_of(name, dim, rank_of(lazy))
+    if 0 in known(places.type.shape):
+        return wrap(record(REGISTRY["identity"], (lazy_of(x),), {})[0], kind_of(x))
+    check_places(name, known(lazy.type.shape), known(places.type.shape), at)
+    updates = as_type(lazy_of(source, lazy.type.dtype), lazy.type.dtype)
+    dims = known(updates.type.shape)
+    pairs = zip(dims, known(places.type.shape), strict=False)
+    if dims and not (len(dims) == rank_of(places) and all(d >= n for d, n in pairs)):
+        raise ShapeError(
+            f"{name}: expected a source at least as large as the index {show(places.type.shape)}, "
+            f"got {show(dims)}{at_user_line()}"
+        )
+    found = _scattered.on(kind_of(x), lazy, places, updates, axis=at, combine=combine)
+    return found if dims_of(x) else found.reshape(())
+
+
+def scatter(
+    x: Any, dim: Any, index: Any, src: Any = None, *, value: Any = None, reduce: str | None = None
+) -> Tensor:
+    """`x` with the elements of `src` put at `index` along an axis; the counterpart of `gather`.
+
+    Args:
+        reduce: `"add"` or `"multiply"` combines them with what is there.
+
+    Raises:
+        DTypeError: another `reduce`.
+        ShapeError: an index or a source that does not fit.
+    """
+    if reduce is not None and reduce not in COMBINES:
+        raise DTypeError(
+            f"scatter: expected reduce 'add' or 'multiply', got {reduce!r}{at_user_line()}"
+        )
+    combine = "set" if reduce is None else COMBINES[reduce]
+    return _scatter("scatter", x, dim, index, value if src is None else src, combine)
+
+
+def scatter_add(x: Any, dim: Any, index: Any, src: Any) -> Tensor:
+    """`x` with the elements of `src` added at `index` along an axis.
+
+    Raises:
+        ShapeError: an index or a source that does not fit.
+    """
+    return _scatter("scatter_add", x, dim, index, src, "add")
+
+
+def scatter_reduce(
+    x: Any, dim: Any, index: Any, src: Any, reduce: str, *, include_self: bool = True
+) -> Tensor:
+    """`x` with the elements of `src` combined at `index` along an axis.
+
+    Args:
+        reduce: `sum`, `prod`, `mean`, `amax` or `amin`.
+        include_self: whether the elements of `x` that others are put at count as well.
+
+    Raises:
+        DTypeError: another `reduce`.
+    """
+    if reduce not in COMBINES and reduce != "mean":
+        raise DTypeError(
+            f"scatter_reduce: expected sum, prod, mean, amax or amin, got {reduce!r}"
+            f"{at_user_line()}"
+        )
+    lazy = lazy_of(x)
+    if lazy.type.dtype is bool_:
+        small = wrap(lazy, kind_of(x)).to(uint8)
+        check_same_type("scatter_reduce", x, src)
+        put_in = wrap(as_type(lazy_of(src), uint8), small)
+        return scatter_reduce(small, dim, index, put_in, reduce, include_self=include_self).bool()
+    start = x if include_self else scatter(x, dim, index, value=neutral(reduce, lazy.type.dtype))
+    combine = COMBINES.get(reduce, "add")
+    total = _scatter("scatter_reduce", start, dim, index, src, combine)
+    if reduce != "mean":
+        return total
+    none = total.new_zeros(total.shape, dtype=int64)  # a small type may not hold the counts
+    met = _scatter("scatter_reduce", none, dim, index, 1, "add")
+    count = met + 1 if include_self else met.clamp(min=1)
+    return total / count if total.dtype.is_inexact else floor_divide(total, count).to(total.dtype)
+
+
+@recorded
+def _put_rows(
+    x: Value, index: Value, rows: Value, *, axis: int, combine: str, from_end: bool
+) -> Value:
+    front = ops.moveaxis(x, axis, 0)
+    shape = (*concrete(index), *concrete(front)[1:])
+    updates = (
+        ops.moveaxis(rows, axis, 0) if rows.shape else catalogue.broadcast_to(rows, shape=shape)
+    )
+    return ops.moveaxis(ops.put_rows(front, index, updates, combine, from_end), 0, axis)
+
+
+def at_rows(
+    name: str, x: Any, dim: Any, index: Any, source: Any, combine: str, from_end: bool = False
+) -> Tensor:
+    """`x` with parts of `source` put at, or combined with, a vector of indices along an axis."""
+    lazy, places = _row(lazy_of(x)), _row(indices(name, index))
+    at = axis_of(name, dim, rank_of(lazy))
+    updates = as_type(lazy_of(source, lazy.type.dtype), lazy.type.dtype)
+    dims = known(lazy.type.shape)
+    expected = (*dims[:at], *known(places.type.shape), *dims[at + 1 :])
+    if updates.type.shape not in ((), expected) or rank_of(places) != 1:
+        raise ShapeError(
+            f"{name}: expected a vector of indices and a source of shape {show(expected)}, got "
+            f"{show(places.type.shape)} and {show(updates.type.shape)}{at_user_line()}"
+        )
+    how: dict[str, Any] = {"axis": at, "combine": combine, "from_end": from_end}
+    found = _put_rows.on(kind_of(x), lazy, places, updates, **how)
+    return found if dims_of(x) else found.reshape(())
+
+
+def index_add(x: Any, dim: Any, index: Any, source: Any, *, alpha: Any = 1) -> Tensor:
+    """`x` with parts of `source`, times `alpha`, added at a vector of indices along an axis.
+
+    Raises:
+        DTypeError: a source of another element type, or an `alpha` that it cannot be multiplied by.
+    """
+    check_same_type("index_add", x, source)
+    alpha = factor_of("index_add", "alpha", alpha, lazy_of(x).type.dtype)
+    return at_rows("index_add", x, dim, index, source if alpha == 1 else source * alpha, "add")
+
+
+def index_copy(x: Any, dim: Any, index: Any, source: Any) -> Tensor:
+    """`x` with parts of `source` at a vector of indices along an axis.
+
+    Raises:
+        DTypeError: a source of another element type.
+    """
+    check_same_type("index_copy", x, source)
+    return at_rows("index_copy", x, dim, index, source, "set")
+
+
+def index_fill(x: Any, dim: Any, index: Any, value: Any) -> Tensor:
+    """`x` with a number at a vector of indices along an axis."""
+    return at_rows("index_fill", x, dim, index, value, "set", from_end=True)
+
+
+def where(condition: Any, x: Any = None, other: Any = None) -> Any:
+    """`x` where the condition holds, `other` elsewhere; without them, the positions where it does.
+
+    Raises:
+        DTypeError: only one of the two is given.
+    """
+    if x is None and other is None:
+        return nonzero(condition, as_tuple=True)
+    if x is None or other is None:
+        raise DTypeError(f"where: expected x and other, got only one{at_user_line()}")
+    return chosen(condition, x, other)
+
+
+class Placing(Handle):
+    """Elements by their positions, as methods."""
+
+    __slots__ = ()
+
+    argwhere = argwhere
+    gather = gather
+    index_add = index_add
+    index_copy = index_copy
+    index_fill = index_fill
+    index_select = index_select
+    masked_scatter = masked_scatter
+    masked_select = masked_select
+    nonzero = nonzero
+    nonzero_static = nonzero_static
+    scatter = scatter
+    scatter_add = scatter_add
+    scatter_reduce = scatter_reduce
+    take = take
+    take_along_dim = take_along_dim
+
+    def where(self, condition: Any, other: Any) -> Tensor:
+        """The tensor where the condition holds, `other` elsewhere."""
+        return chosen(condition, self, other)
+
+    def scatter_(
+        self, dim: Any, index: Any, src: Any = None, *, value: Any = None, reduce: Any = None
+    ) -> Any:
+        """`scatter` in place."""
+        found = scatter(self, dim, index, src, value=value, reduce=reduce)
+        return write(self, found.lazy, "scatter_")
+
+    def scatter_add_(self, dim: Any, index: Any, src: Any) -> Any:
+        """`scatter_add` in place."""
+        return write(self, scatter_add(self, dim, index, src).lazy, "scatter_add_")
+
+    def index_add_(self, dim: Any, index: Any, source: Any, *, alpha: Any = 1) -> Any:
+        """`index_add` in place."""
+        found = index_add(self, dim, index, source, alpha=alpha)
+        return write(self, found.lazy, "index_add_")
+
+    def index_copy_(self, dim: Any, index: Any, source: Any) -> Any:
+        """`index_copy` in place."""
+        return write(self, index_copy(self, dim, index, source).lazy, "index_copy_")
+
+    def index_fill_(self, dim: Any, index: Any, value: Any) -> Any:
+        """`index_fill` in place."""
+        return write(self, index_fill(self, dim, index, value).lazy, "index_fill_")
+
+    def scatter_reduce_(
+        self, dim: Any, index: Any, src: Any, reduce: str, *, include_self: bool = True
+    ) -> Any:
+        """`scatter_reduce` in place."""
+        found = scatter_reduce(self, dim, index, src, reduce, include_self=include_self)
+        return write(self, found.lazy, "scatter_reduce_")
+
+    def index_put_(self, indices: Any, values: Any, accumulate: bool = False) -> Any:
+        """`self[indices] = values`, or added to what is there.
+
+        Raises:
+            DTypeError: values of another element type.
+        """
+        check_same_type("index_put_", self, values)
+        (add_at if accumulate else put)(self, tuple(indices), values)
+        return self
+
+    def masked_scatter_(self, mask: Any, source: Any) -> Any:
+        """`masked_scatter` in place."""
+        return write(self, masked_scatter(self, mask, source).lazy, "masked_scatter_")

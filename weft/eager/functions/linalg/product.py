@@ -1,0 +1,450 @@
+"""Products of vectors, matrices and arrays of them."""
+
+from __future__ import annotations
+
+import re
+import string
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any, Final
+
+from weft import ops
+from weft.eager.functions.deprecated import older
+from weft.eager.functions.elementwise.binary import factor_of
+from weft.eager.functions.elementwise.from_op import takes
+from weft.eager.functions.reduction.reduce import counted
+from weft.eager.tensor.argument import dims_of, either
+from weft.eager.tensor.dispatch import (
+    Recorded,
+    cast,
+    kind_of,
+    promoted,
+    recorded,
+    under_autocast,
+    wrap,
+)
+from weft.eager.tensor.handle import Handle
+from weft.eager.tensor.promotion import TORCH
+from weft.errors import DTypeError, GraphError, ShapeError
+from weft.ir import dtype as types
+from weft.ir.node import Value
+from weft.ir.shape import show
+from weft.ops.base import at_user_line, catalogue
+from weft.ops.declaration.fact import Autocast
+from weft.ops.declaration.rule import concrete
+
+if TYPE_CHECKING:
+    from weft.eager.tensor.tensor import Tensor
+
+__all__ = [
+    "addbmm", "addmm", "addmv", "addr", "baddbmm", "bmm", "cdist", "chain_matmul", "cross", "dot",
+    "einsum", "ger", "inner", "kron", "matmul", "mm", "mv", "outer", "tensordot", "trace", "vdot",
+]  # fmt: skip
+
+# Matrix products
+
+
+@recorded(autocast=Autocast.LOW)
+def _matmul(x: Value, w: Value) -> Value:
+    """As `numpy.matmul`: vectors count as a row on the left, as a column on the right."""
+    left, right = len(concrete(x)), len(concrete(w))
+    if left == 1:
+        x = catalogue.expand_dims(x, axis=0)
+    if right == 1:
+        w = catalogue.expand_dims(w, axis=1)
+    y = catalogue.matmul(x, w)
+    gone = [axis for axis, rank in ((-2, left), (-1, right)) if rank == 1]
+    return catalogue.squeeze(y, axes=tuple(gone)) if gone else y
+
+
+WIDE: Final = {
+    types.bool_, types.int8, types.int16, types.uint8, types.uint16, types.uint32, types.uint64,
+}  # fmt: skip
+"""Products that have no kernel are computed in int64, whose bits are those of uint64."""
+
+
+def _product(run: Recorded, like: Any, *xs: Any, **static: Any) -> Tensor:
+    """A product of values of one type; of small integers by way of int64."""
+    if not xs:
+        raise ShapeError(f"einsum: expected at least one operand, got none{at_user_line()}")
+    lazies = under_autocast(ops.matmul, promoted(*xs))
+    kind = lazies[0].type.dtype
+    if kind not in WIDE:
+        return run.on(like, *lazies, **static)
+    return run.on(like, *[cast(x, types.int64) for x in lazies], **static).to(kind)
+
+
+def matmul(x: Any, other: Any) -> Tensor:
+    """The matrix product; axes before the last two broadcast, vectors count as a row or a column.
+
+    Raises:
+        ShapeError: a scalar, or inner dimensions that differ.
+    """
+    a, b = promoted(x, other)
+    like = kind_of(x, other)
+    for lazy in (a, b):
+        if lazy.type.shape == ():
+            raise ShapeError(f"matmul: expected tensors of rank 1 or more, got (){at_user_line()}")
+    if a.type.dtype in WIDE:
+        wide = _matmul.on(like, cast(a, types.int64), cast(b, types.int64))
+        return wide.to(a.type.dtype)
+    return _matmul.on(like, a, b)
+
+
+def _ranks(name: str, xs: Sequence[Any], ranks: Sequence[int]) -> None:
+    for x, rank in zip(xs, ranks, strict=True):
+        dims = dims_of(x)
+        if len(dims) != rank:
+            raise ShapeError(
+                f"{name}: expected tensors of ranks {', '.join(map(str, ranks))}, got shape "
+                f"{show(dims)}; matmul() takes all ranks{at_user_line()}"
+            )
+
+
+def mm(x: Any, mat2: Any) -> Tensor:
+    """The product of two matrices.
+
+    Raises:
+        ShapeError: other ranks, or inner dimensions that differ.
+    """
+    _ranks("mm", (x, mat2), (2, 2))
+    return matmul(x, mat2)
+
+
+def bmm(x: Any, mat2: Any) -> Tensor:
+    """The products of as many pairs of matrices.
+
+    Raises:
+        ShapeError: other ranks, or dimensions that differ.
+    """
+    _ranks("bmm", (x, mat2), (3, 3))
+    if dims_of(x)[0] != dims_of(mat2)[0]:
+        raise ShapeError(
+            f"bmm: expected as many matrices, got {dims_of(x)[0]} and {dims_of(mat2)[0]}"
+            f"{at_user_line()}"
+        )
+    return matmul(x, mat2)
+
+
+def mv(x: Any, vec: Any) -> Tensor:
+    """The product of a matrix and a vector."""
+    _ranks("mv", (x, vec), (2, 1))
+    return matmul(x, vec)
+
+
+def dot(x: Any, other: Any) -> Tensor:
+    """The sum of the products of two vectors.
+
+    Raises:
+        ShapeError: other ranks, or lengths that differ.
+    """
+    _ranks("dot", (x, other), (1, 1))
+    return matmul(x, other)
+
+
+def vdot(x: Any, other: Any) -> Tensor:
+    """The sum of the products of two vectors, of which the first is conjugated.
+
+    Raises:
+        ShapeError: other ranks, or lengths that differ.
+    """
+    _ranks("vdot", (x, other), (1, 1))
+    if dims_of(x) != dims_of(other):
+        raise ShapeError(
+            f"vdot: expected vectors of one length, got {dims_of(x)[0]} and {dims_of(other)[0]}"
+            f"{at_user_line()}"
+        )
+    return _product(_vecdot, kind_of(x, other), x, other, axis=0)
+
+
+@recorded(autocast=Autocast.LOW)
+def _added(c: Value, x: Value, y: Value, beta: Value, alpha: Value, *, summed: bool) -> Value:
+    product = _matmul.function(x, y)
+    if summed:
+        product = catalogue.sum(product, axes=(0,))
+    return beta * c + alpha * product
+
+
+@recorded(autocast=Autocast.LOW)
+def _plainly_added(c: Value, x: Value, y: Value, *, summed: bool) -> Value:
+    product = _matmul.function(x, y)
+    return c + (catalogue.sum(product, axes=(0,)) if summed else product)
+
+
+def _with_product(c: Any, x: Any, y: Any, beta: Any, alpha: Any, summed: bool = False) -> Tensor:
+    like = kind_of(c, x, y)
+    if type(beta) in (int, float) and beta == 0:  # what is there counts for nothing, NaN included
+        c, beta = 0, 1
+    dtype = promoted(c, x, y)[0].type.dtype
+    beta = factor_of("addmm", "beta", beta, dtype)
+    alpha = factor_of("addmm", "alpha", alpha, dtype)
+    if beta == 1 and alpha == 1:
+        return _product(_plainly_added, like, c, x, y, summed=summed)
+    return _product(_added, like, c, x, y, beta, alpha, summed=summed)
+
+
+@older("beta", "alpha")
+def addmm(x: Any, mat1: Any, mat2: Any, *, beta: Any = 1, alpha: Any = 1) -> Tensor:
+    """`beta * x + alpha * (mat1 @ mat2)` for two matrices."""
+    _ranks("addmm", (mat1, mat2), (2, 2))
+    return _with_product(x, mat1, mat2, beta, alpha)
+
+
+@older("beta", "alpha")
+def addmv(x: Any, mat: Any, vec: Any, *, beta: Any = 1, alpha: Any = 1) -> Tensor:
+    """`beta * x + alpha * (mat @ vec)` for a matrix and a vector."""
+    _ranks("addmv", (mat, vec), (2, 1))
+    return _with_product(x, mat, vec, beta, alpha)
+
+
+@older("beta", "alpha")
+def baddbmm(x: Any, batch1: Any, batch2: Any, *, beta: Any = 1, alpha: Any = 1) -> Tensor:
+    """`beta * x + alpha * (batch1 @ batch2)` for as many pairs of matrices."""
+    _ranks("baddbmm", (batch1, batch2), (3, 3))
+    return _with_product(x, batch1, batch2, beta, alpha)
+
+
+@older("beta", "alpha")
+def addbmm(x: Any, batch1: Any, batch2: Any, *, beta: Any = 1, alpha: Any = 1) -> Tensor:
+    """`beta * x + alpha * sum(batch1 @ batch2)`, summed over the pairs of matrices."""
+    _ranks("addbmm", (batch1, batch2), (3, 3))
+    return _with_product(x, batch1, batch2, beta, alpha, summed=True)
+
+
+@older("beta", "alpha")
+def addr(x: Any, vec1: Any, vec2: Any, *, beta: Any = 1, alpha: Any = 1) -> Tensor:
+    """`beta * x + alpha * outer(vec1, vec2)`; of booleans, whether that is not 0."""
+    _ranks("addr", (vec1, vec2), (1, 1))
+    dtype = promoted(x, vec1, vec2)[0].type.dtype
+    for name, factor in (("beta", beta), ("alpha", alpha)):
+        fits = {bool: dtype is types.bool_, float: dtype.is_inexact}
+        if not fits.get(type(factor), True):
+            raise DTypeError(
+                f"addr: {name}: expected a number like elements of {dtype}, got {factor!r}"
+                f"{at_user_line()}"
+            )
+    beta, alpha = factor_of("addr", "beta", beta, dtype), factor_of("addr", "alpha", alpha, dtype)
+    added = outer(vec1, vec2) * alpha
+    if type(beta) not in (int, float, bool) or beta != 0:
+        added = added + (x * beta if beta != 1 else x)
+    return added.to(dtype)
+
+
+def chain_matmul(*matrices: Any) -> Tensor:
+    """The product of several matrices, in the order of fewest multiplications."""
+    letters = [chr(ord("a") + i) for i in range(len(matrices) + 1)]
+    terms = ",".join(letters[i] + letters[i + 1] for i in range(len(matrices)))
+    return einsum(f"{terms}->{letters[0]}{letters[-1]}", *matrices)
+
+
+# Other products
+
+
+_outer: Final = recorded(ops.outer)
+_inner: Final = recorded(ops.inner)
+_kron: Final = recorded(ops.kron)
+
+
+@recorded
+def _cross(x: Value, y: Value, *, axis: int) -> Value:
+    return ops.cross(x, y, axis)
+
+
+@recorded(autocast=Autocast.LOW)
+def _einsum(*xs: Value, spec: str) -> Value:
+    return ops.einsum(spec, *xs)
+
+
+@recorded(autocast=Autocast.LOW)
+def _tensordot(x: Value, y: Value, *, axes: Any) -> Value:
+    return ops.tensordot(x, y, axes)
+
+
+@recorded
+def _trace(x: Value, *, offset: int, axes: tuple[int, int]) -> Value:
+    return ops.trace(x, offset, *axes)
+
+
+def outer(x: Any, vec2: Any) -> Tensor:
+    """The product of every element of one vector with every one of the other.
+
+    Raises:
+        ShapeError: other ranks.
+    """
+    _ranks("outer", (x, vec2), (1, 1))
+    return _of_pairs(_outer, x, vec2)
+
+
+ger = outer
+
+
+def inner(x: Any, other: Any) -> Tensor:
+    """The sum of products over the last axes."""
+    return _product(_inner, kind_of(x, other), x, other)
+
+
+def kron(x: Any, other: Any) -> Tensor:
+    """Kronecker's product: `other` times each element of `x`, side by side."""
+    return _of_pairs(_kron, x, other)
+
+
+def _of_pairs(product: Recorded, x: Any, y: Any) -> Tensor:
+    """Products of pairs of elements; of truth values, whether both hold."""
+    pair = promoted(x, y)
+    if pair[0].type.dtype is not types.bool_:
+        return product.on(kind_of(x, y), *pair)
+    (found,) = product.record([cast(z, types.uint8) for z in pair], {})
+    return wrap(cast(found, types.bool_), kind_of(x, y))
+
+
+def cross(x: Any, other: Any, dim: Any = None, *, axis: Any = None) -> Tensor:
+    """The vector product along an axis of 3 elements: the first such, if none is given.
+
+    Raises:
+        ShapeError: no such axis.
+    """
+    at = either("cross", dim, axis)
+    if at is None:
+        at = next((i for i, d in enumerate(dims_of(x)) if d == 3), -1)
+    return cross_of(x, other, at)
+
+
+def cross_of(x: Any, other: Any, dim: int) -> Tensor:
+    """The vector product along an axis of 3 elements; other axes broadcast."""
+    return _cross.on(kind_of(x, other), *promoted(x, other), axis=dim)
+
+
+@recorded
+def _vecdot(x: Value, y: Value, *, axis: int) -> Value:
+    left = catalogue.conj(x) if x.dtype.is_complex else x
+    return catalogue.sum(left * y, axes=(axis,))
+
+
+def vecdot(x: Any, y: Any, *, dim: int = -1) -> Tensor:
+    """The sum of products along an axis; other axes broadcast."""
+    return _product(_vecdot, kind_of(x, y), x, y, axis=dim)
+
+
+def einsum(equation: Any, *operands: Any) -> Tensor:
+    """Einstein's summation: products of elements, summed over letters that the result lacks.
+
+    Instead of an equation, each operand may be followed by a list of numbers that stand for its
+    axes; a last list is for the result.
+
+    Raises:
+        GraphError, ShapeError: an equation that is malformed, or does not fit the operands.
+
+    Example:
+        >>> import weft as wf
+        >>> wf.einsum("ij,jk->ik", wf.ones((2, 3)), wf.ones((3, 4))).shape
+        (2, 4)
+    """
+    if not isinstance(equation, str):
+        equation, operands = _lettered((equation, *operands))
+    if re.search(r"\.\s+\.", equation):
+        raise GraphError(
+            f"einsum: expected the points of an ellipsis side by side, got {equation!r}"
+            f"{at_user_line()}"
+        )
+    if len(operands) == 1 and isinstance(operands[0], list | tuple):
+        operands = tuple(operands[0])
+    return _product(_einsum, kind_of(*operands), *operands, spec=equation.replace(" ", ""))
+
+
+def _lettered(given: tuple[Any, ...]) -> tuple[str, tuple[Any, ...]]:
+    """An equation and its operands, which come with lists of numbers instead of letters."""
+    count = len(given) // 2 * 2
+    letters = {n: letter for n, letter in enumerate(string.ascii_letters)} | {...: "..."}
+    unknown = [n for numbers in given[1::2] for n in numbers if n not in letters]
+    if unknown:
+        raise GraphError(
+            f"einsum: expected axes numbered from 0 to {len(letters) - 2}, got {unknown[0]}"
+            f"{at_user_line()}"
+        )
+    terms = ["".join([letters[n] for n in x]) for x in given[1:count:2]]
+    result = "->" + "".join([letters[n] for n in given[-1]]) if len(given) > count else ""
+    return ",".join(terms) + result, given[:count:2]
+
+
+def tensordot(x: Any, other: Any, dims: Any = 2, *, axes: Any = None) -> Tensor:
+    """Products summed over axes: the last of `x` with the first of `other`, or pairs of axes."""
+    given = dims if axes is None else axes
+    if isinstance(given, Handle):
+        given = given.array.tolist()
+    if not isinstance(given, int):
+        given = tuple([(a,) if isinstance(a, int) else tuple(a) for a in given])
+    return _product(_tensordot, kind_of(x, other), x, other, axes=given)
+
+
+def trace(x: Any, offset: int = 0, axis1: int = 0, axis2: int = 1) -> Tensor:
+    """The sum of a diagonal; of integers as int64.
+
+    Raises:
+        ShapeError: a tensor that is no matrix; arrays may have more axes.
+    """
+    if isinstance(x, Handle) and x.rules is TORCH and len(dims_of(x)) != 2:
+        raise ShapeError(f"trace: expected a matrix, got shape {show(dims_of(x))}{at_user_line()}")
+    return _trace.on(kind_of(x), counted(x), offset=offset, axes=(axis1, axis2))
+
+
+# Distances
+
+
+CDIST_MODES: Final = (
+    None, "use_mm_for_euclid_dist_if_necessary", "use_mm_for_euclid_dist",
+    "donot_use_mm_for_euclid_dist",
+)  # fmt: skip
+
+
+@recorded(autocast=Autocast.FLOAT32)
+def _distances(x: Value, y: Value, *, p: float) -> Value:
+    difference = catalogue.expand_dims(x, axis=-2) - catalogue.expand_dims(y, axis=-3)
+    last = len(concrete(difference)) - 1
+    return ops.vector_norm(difference, ord=p, axes=(last,), keepdims=False)
+
+
+def cdist(x1: Any, x2: Any, p: float = 2.0, compute_mode: str | None = None) -> Tensor:
+    """The `p`-norm of the difference of every row of `x1` with every one of `x2`.
+
+    Args:
+        p: 0 counts the components that differ.
+        compute_mode: as in PyTorch; there is one way here, which subtracts.
+
+    Raises:
+        DTypeError: a `p` below 0, or an unknown mode.
+    """
+    if not p >= 0:
+        raise DTypeError(f"cdist: expected p of at least 0, got {p}{at_user_line()}")
+    if compute_mode not in CDIST_MODES:
+        text = f"cdist: expected compute_mode of {CDIST_MODES}, got {compute_mode!r}"
+        raise DTypeError(text + at_user_line())
+    return _distances.on(kind_of(x1, x2), *promoted(x1, x2, floats=True), p=float(p))
+
+
+class Linear(Handle):
+    """Products, as methods and as `@`."""
+
+    __slots__ = ()
+
+    addbmm = addbmm
+    addmm = addmm
+    addmv = addmv
+    addr = addr
+    baddbmm = baddbmm
+    bmm = bmm
+    cross = cross
+    dot = dot
+    ger = ger
+    inner = inner
+    kron = kron
+    matmul = matmul
+    mm = mm
+    mv = mv
+    outer = outer
+    trace = trace
+    vdot = vdot
+
+    def __matmul__(self, other: Any) -> Tensor:
+        return matmul(self, other) if takes(other) else NotImplemented
+
+    def __rmatmul__(self, other: Any) -> Tensor:
+        return matmul(other, self) if takes(other) else NotImplemented

@@ -1,0 +1,461 @@
+"""Linear equations and what comes with them: inverses, determinants, powers, least squares."""
+
+from __future__ import annotations
+
+import builtins
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+
+from weft import ops
+from weft.eager.functions.creation.constructor import as_tensor
+from weft.eager.functions.elementwise.selection import chosen, maximum
+from weft.eager.functions.elementwise.unary import log
+from weft.eager.functions.linalg.factorization import check_pivots, eigvalsh, svdvals
+from weft.eager.functions.linalg.matrix import are_vectors, equations, matrices
+from weft.eager.functions.linalg.product import matmul
+from weft.eager.functions.reduction.reduce import amax, sum
+from weft.eager.functions.shape.reshape import expand, matrix_transpose
+from weft.eager.record.lazy import array_if_known
+from weft.eager.tensor.argument import dims_of, integer
+from weft.eager.tensor.dispatch import kind_of, lazy_of, recorded, wrap
+from weft.eager.tensor.handle import Handle
+from weft.errors import DTypeError
+from weft.ir.node import Value
+from weft.ops.base import at_user_line, catalogue
+from weft.ops.linalg import elimination, factorization, symmetric_factorization
+from weft.ops.linalg.matrix import H, T, column, dims, eye
+
+if TYPE_CHECKING:
+    from weft.eager.tensor.tensor import Tensor
+
+__all__ = [
+    "cholesky_inverse", "cholesky_solve", "det", "inverse", "logdet", "lu_solve", "matrix_exp",
+    "matrix_power", "pinverse", "slogdet", "triangular_solve",
+]  # fmt: skip
+
+
+class SlogDet(NamedTuple):
+    """The sign of a determinant, and the logarithm of its size."""
+
+    sign: Tensor
+    logabsdet: Tensor
+
+
+class Inverse(NamedTuple):
+    """An inverse, and 0 where there is one, else the first column without a pivot."""
+
+    inverse: Tensor
+    info: Tensor
+
+
+class Solution(NamedTuple):
+    """The solution of equations, and 0 where there is one, else the first column without one."""
+
+    result: Tensor
+    info: Tensor
+
+
+class Triangular(NamedTuple):
+    """The solution of equations, and the matrices that they were of."""
+
+    solution: Tensor
+    cloned_coefficient: Tensor
+
+
+class LeastSquares(NamedTuple):
+    """Solutions, their squared distances, and ranks and singular values of the matrices."""
+
+    solution: Tensor
+    residuals: Tensor
+    rank: Tensor
+    singular_values: Tensor
+
+
+# Inverses
+
+_inv = recorded(factorization.inv)
+_regular_inv = recorded(factorization.inv_where_possible)
+_first_singular = recorded(elimination.first_singular, differentiable=False)
+
+
+def inverse(x: Any) -> Tensor:
+    """Inverses of square matrices.
+
+    Raises:
+        ShapeError: no square matrices.
+        UserOpError: when computed, a matrix that has none.
+    """
+    return _inv.on(kind_of(x), matrices("inv", x, square=True))
+
+
+def inv_ex(A: Any, *, check_errors: bool = False) -> Inverse:
+    """`inverse`, saying where there is none instead of raising: it is infinite there.
+
+    Args:
+        check_errors: raise all the same.
+    """
+    lazy = matrices("inv_ex", A, square=True)
+    run = _inv if check_errors else _regular_inv
+    return Inverse(run.on(kind_of(A), lazy), _first_singular.on(kind_of(A), lazy))
+
+
+_pinv = recorded(factorization.pinv)
+
+
+def pinv(
+    A: Any, rcond: Any = None, hermitian: bool = False, *, atol: Any = None, rtol: Any = None
+) -> Tensor:
+    """Pseudo-inverses of matrices.
+
+    Args:
+        rcond: `rtol`, under its older name.
+        atol: singular values up to this count as 0.
+        rtol: singular values up to this part of the largest one count as 0.
+        hermitian: the matrices are symmetric (Hermitian); only the lower triangle is read.
+    """
+    lazy = matrices("pinv", A, square=hermitian)
+    part = _limit(A, atol, rcond if rtol is None else rtol)
+    if atol is not None:
+        largest = _sizes(A, hermitian)[..., 0]
+        part = chosen(largest > 0, maximum(part, atol / largest), 0.0)
+    spread = _real(A, np.zeros(dims_of(lazy)[:-2])) + part
+    return _pinv.on(kind_of(A), lazy, spread, hermitian=hermitian)
+
+
+pinverse = pinv
+
+
+def _real(x: Any, array: Any) -> Tensor:
+    """An array as a tensor of the real type of `x`."""
+    return as_tensor(array, dtype=lazy_of(x).type.dtype.real)
+
+
+def _limit(x: Any, atol: Any, rtol: Any) -> Any:
+    """The part of the largest singular value that counts as 0.
+
+    Raises:
+        DTypeError: complex limits.
+    """
+    for limit in (atol, rtol):
+        if limit is not None and lazy_of(limit).type.dtype.is_complex:
+            raise DTypeError(f"atol, rtol: expected real numbers, got complex{at_user_line()}")
+    if rtol is not None:
+        return rtol
+    if atol is not None and (not isinstance(atol, int | float) or atol > 0):
+        return 0.0
+    return builtins.max(dims_of(x)[-2:]) * float(np.finfo(lazy_of(x).type.dtype.numpy).eps)
+
+
+def _sizes(x: Any, hermitian: bool) -> Tensor:
+    """Singular values in decreasing order, without a gradient."""
+    if not hermitian:
+        return svdvals(x).detach()
+    return eigvalsh(x).detach().abs().sort(-1, descending=True).values
+
+
+def matrix_rank(
+    A: Any, tol: Any = None, hermitian: bool = False, *, atol: Any = None, rtol: Any = None
+) -> Tensor:
+    """How many singular values count: arguments as of `pinv`.
+
+    Args:
+        tol: `atol`, under its older name.
+    """
+    matrices("matrix_rank", A, square=hermitian)
+    atol = tol if atol is None else atol
+    s = _sizes(A, hermitian)
+    if not s.shape[-1]:
+        return sum(s, -1).long()
+    bound = amax(s, -1) * _limit(A, atol, rtol)
+    bound = bound if atol is None else maximum(bound, _real(A, 0.0) + atol)
+    return sum(s > bound.unsqueeze(-1), -1)
+
+
+# Equations
+
+
+@recorded
+def _solve(a: Value, b: Value, *, vector: bool, left: bool, possible: bool) -> Value:
+    solve = factorization.solve if possible else factorization.solve_where_possible
+    if vector:
+        return catalogue.squeeze(solve(a, column(b)), axes=(-1,))
+    return solve(a, b) if left else T(solve(T(a), T(b)))
+
+
+def solve(A: Any, B: Any, *, left: bool = True) -> Tensor:
+    """`x` such that `A @ x` is `B`, vectors or matrices.
+
+    Args:
+        left: `False`: such that `x @ A` is `B`.
+
+    Raises:
+        ShapeError: no square matrices, or right sides that do not fit.
+        UserOpError: when computed, a matrix that has no inverse.
+    """
+    return _solution("solve", A, B, left, True)
+
+
+def _solution(name: str, A: Any, B: Any, left: bool, possible: bool) -> Tensor:
+    matrices(name, A, square=True)
+    vector = are_vectors(A, B)
+    a, b = equations(name, A, B, vector, left or vector)
+    return _solve.on(kind_of(A, B), a, b, vector=vector, left=left, possible=possible)
+
+
+def solve_ex(A: Any, B: Any, *, left: bool = True, check_errors: bool = False) -> Solution:
+    """`solve`, saying where there is no solution instead of raising: it is infinite there."""
+    info = _first_singular.on(kind_of(A, B), matrices("solve_ex", A, square=True))
+    return Solution(_solution("solve_ex", A, B, left, check_errors), info)
+
+
+@recorded
+def _solve_triangle(a: Value, b: Value, *, upper: bool, left: bool, unit: bool) -> Value:
+    part = elimination.triangle(a, upper, unit)
+    return factorization.solve(part, b) if left else T(factorization.solve(T(part), T(b)))
+
+
+def solve_triangular(
+    A: Any, B: Any, *, upper: bool, left: bool = True, unitriangular: bool = False
+) -> Tensor:
+    """`x` such that `A @ x` is `B`, where only one triangle of `A` counts.
+
+    Args:
+        upper: which triangle.
+        left: `False`: such that `x @ A` is `B`.
+        unitriangular: the diagonal counts as ones.
+    """
+    matrices("solve_triangular", A, square=True)
+    a, b = equations("solve_triangular", A, B, False, left)
+    how = {"upper": upper, "left": left, "unit": unitriangular}
+    return _solve_triangle.on(kind_of(A, B), a, b, **how)
+
+
+def triangular_solve(
+    x: Any, A: Any, upper: bool = True, transpose: bool = False, unitriangular: bool = False
+) -> Triangular:
+    """`linalg.solve_triangular` under its older name, with the right sides first.
+
+    Args:
+        transpose: of the transposed matrices.
+    """
+    turned = matrix_transpose(A) if transpose else A
+    how = {"upper": upper != transpose, "unitriangular": unitriangular}
+    return Triangular(solve_triangular(turned, x, **how), A.clone())
+
+
+@recorded
+def _cholesky_solve(b: Value, factors: Value, *, upper: bool) -> Value:
+    left = elimination.triangle(factors, upper, False)
+    left = H(left) if upper else left
+    return factorization.solve(H(left), factorization.solve(left, b))
+
+
+def cholesky_solve(x: Any, L: Any, upper: bool = False) -> Tensor:
+    """The solution of equations of the matrices whose `cholesky` factors are given.
+
+    Args:
+        x: right sides, matrices.
+        upper: the factors are upper triangular.
+    """
+    matrices("cholesky_solve", L, square=True)
+    a, b = equations("cholesky_solve", L, x, False)
+    return _cholesky_solve.on(kind_of(x, L), b, a, upper=upper)
+
+
+@recorded
+def _cholesky_inverse(factors: Value, *, upper: bool) -> Value:
+    return _cholesky_solve.function(eye(dims(factors)[-1], factors.dtype), factors, upper=upper)
+
+
+def cholesky_inverse(x: Any, upper: bool = False) -> Tensor:
+    """The inverses of the matrices whose `cholesky` factors are given."""
+    lazy = matrices("cholesky_inverse", x, square=True)
+    return _cholesky_inverse.on(kind_of(x), lazy, upper=upper)
+
+
+@recorded
+def _lu_solve(both: Value, pivots: Value, b: Value, *, left: bool, adjoint: bool) -> Value:
+    if not left:
+        turned = _lu_solve.function(both, pivots, H(b), left=True, adjoint=not adjoint)
+        return H(turned)
+    lower, upper = (elimination.triangle(both, side, not side) for side in (False, True))
+    order = elimination.row_order(pivots, dims(both)[-1])
+    lead = np.broadcast_shapes(dims(both)[:-2], dims(b)[:-2])
+    b = catalogue.broadcast_to(b, shape=(*lead, *dims(b)[-2:]))
+    order = catalogue.broadcast_to(order, shape=(*lead, dims(both)[-1]))
+    if adjoint:
+        found = factorization.solve(H(lower), factorization.solve(H(upper), b))
+        return elimination.rows_put_back(found, order)
+    return factorization.solve(
+        upper, factorization.solve(lower, elimination.rows_in_order(b, order))
+    )
+
+
+def lu_solve_of(
+    LU: Any, pivots: Any, B: Any, *, left: bool = True, adjoint: bool = False
+) -> Tensor:
+    """The solution of equations of the matrices whose `linalg.lu_factor` is given.
+
+    Args:
+        left: `False`: such that `x @ A` is `B`.
+        adjoint: of the transposed (and conjugate) matrices.
+
+    Raises:
+        DTypeError: pivots that are not int32.
+        UserOpError: when computed, pivots that are no rows.
+    """
+    matrices("lu_solve", LU, square=True)
+    check_pivots("lu_solve", pivots)
+    a, b = equations("lu_solve", LU, B, False, left)
+    return _lu_solve.on(kind_of(LU, B), a, lazy_of(pivots), b, left=left, adjoint=adjoint)
+
+
+def lu_solve(x: Any, LU_data: Any, LU_pivots: Any) -> Tensor:
+    """`linalg.lu_solve` under its older name, with the right sides first."""
+    return lu_solve_of(LU_data, LU_pivots, x)
+
+
+_ldl_solve = recorded(symmetric_factorization.ldl_solve)
+
+
+def ldl_solve(LD: Any, pivots: Any, B: Any, *, hermitian: bool = False) -> Tensor:
+    """The solution of equations of the matrices whose `linalg.ldl_factor` is given.
+
+    Gradients flow to the right sides alone.
+
+    Args:
+        B: right sides, matrices.
+        hermitian: as of `ldl_factor`.
+
+    Raises:
+        DTypeError: pivots that are not int32.
+    """
+    check_pivots("ldl_solve", pivots)
+    matrices("ldl_solve", LD, square=True)
+    a, b = equations("ldl_solve", LD, B, False)
+    lead = np.broadcast_shapes(dims_of(a)[:-2], dims_of(b)[:-2])
+    shapes = [(*lead, *dims_of(a)[-2:]), (*lead, dims_of(a)[-1]), (*lead, *dims_of(b)[-2:])]
+    wide = [
+        expand(wrap(x), shape).lazy
+        for x, shape in zip((a, lazy_of(pivots), b), shapes, strict=True)
+    ]
+    return _ldl_solve.on(kind_of(LD, B), *wide, hermitian=hermitian)
+
+
+def lstsq(A: Any, B: Any, rcond: float | None = None, *, driver: str | None = None) -> LeastSquares:
+    """`x` such that `A @ x` is as near as possible to `B`; of all such, the smallest.
+
+    Args:
+        rcond: singular values up to this part of the largest one count as 0; a negative one means
+            the element type's precision, as does one that is not below 1 to `"gelsd"`.
+        driver: `"gelsy"`, `"gels"`, `"gelsd"` or `"gelss"`, which say what else is given;
+            `"gels"` takes matrices of full rank and no `rcond`.
+
+    Raises:
+        DTypeError: another driver, or sides of different element types.
+        ShapeError: sides that do not fit each other.
+    """
+    name = driver or "gelsy"
+    if name not in ("gelsy", "gels", "gelsd", "gelss"):
+        text = f"lstsq: expected driver of gelsy, gels, gelsd or gelss, got {driver!r}"
+        raise DTypeError(text + at_user_line())
+    types = [lazy_of(x).type.dtype for x in (A, B)]
+    if types[0] != types[1]:
+        raise DTypeError(
+            f"lstsq: expected both sides of one element type, got {types[0]} and {types[1]}"
+            f"{at_user_line()}"
+        )
+    vector = are_vectors(A, B)
+    equations("lstsq", A, B, vector)
+    right = B.unsqueeze(-1) if vector else B
+    if name == "gels":
+        rcond = None
+    elif rcond is not None and (rcond < 0 or (name == "gelsd" and rcond >= 1)):
+        rcond = float(np.finfo(types[0].numpy).eps)
+    found = matmul(pinv(A, rcond), right)
+    rank = matrix_rank(A, rtol=rcond)
+    m, n = dims_of(A)[-2:]
+    s = _sizes(A, False)
+    residuals = s.new_zeros((0,))
+    ranks = array_if_known(rank.lazy)  # where they are not, they are taken to be full
+    if m > n and name != "gelsy" and (name == "gels" or ranks is None or bool((ranks == n).all())):
+        residuals = sum((matmul(A, found) - right).abs().square(), -2)
+    return LeastSquares(
+        found.squeeze(-1) if vector else found,
+        residuals,
+        rank if name != "gels" else rank.new_zeros((0,)),
+        s if name in ("gelsd", "gelss") else s.new_zeros((0,)),
+    )
+
+
+# Determinants
+
+_det = recorded(factorization.det)
+_slogdet = recorded(factorization.slogdet)
+
+
+def det(x: Any) -> Tensor:
+    """Determinants of square matrices."""
+    return _det.on(kind_of(x), matrices("det", x, square=True))
+
+
+def slogdet(x: Any) -> SlogDet:
+    """Signs of determinants, and logarithms of their sizes."""
+    return SlogDet(*_slogdet.on(kind_of(x), matrices("slogdet", x, square=True)))
+
+
+def logdet(x: Any) -> Tensor:
+    """Logarithms of determinants; NaN of those below 0."""
+    sign, size = slogdet(x)
+    return size + log(sign)
+
+
+# Powers
+
+_exp = recorded(elimination.matrix_exp)
+
+
+def matrix_exp(x: Any) -> Tensor:
+    """`exp` of square matrices: the sum of `x ** k / k!`."""
+    return _exp.on(kind_of(x), matrices("matrix_exp", x, square=True))
+
+
+def matrix_power(x: Any, n: Any) -> Tensor:
+    """Square matrices to a whole power, by repeated squaring; negative ones of the inverse."""
+    count = integer("matrix_power", n)
+    lazy = matrices("matrix_power", x, square=True)
+    if not count:
+        return _one.on(kind_of(x), lazy)
+    base: Any = inverse(x) if count < 0 else x
+    found: Any = None
+    left = builtins.abs(count)
+    while left:
+        if left & 1:
+            found = base if found is None else matmul(found, base)
+        left >>= 1
+        base = matmul(base, base) if left else base
+    return found.clone() if found is x else found
+
+
+@recorded
+def _one(x: Value) -> Value:
+    return catalogue.broadcast_to(eye(dims(x)[-1], x.dtype), shape=dims(x)) + ops.zeros_like(x)
+
+
+class Solving(Handle):
+    """Linear equations, as methods."""
+
+    __slots__ = ()
+
+    cholesky_inverse = cholesky_inverse
+    cholesky_solve = cholesky_solve
+    det = det
+    inverse = inverse
+    logdet = logdet
+    lu_solve = lu_solve
+    matrix_exp = matrix_exp
+    matrix_power = matrix_power
+    pinverse = pinverse
+    slogdet = slogdet
+    triangular_solve = triangular_solve

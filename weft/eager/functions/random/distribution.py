@@ -1,0 +1,180 @@
+"""Random tensors whose elements are drawn with probabilities that tensors give."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from weft.eager.functions.random import probability as chance
+from weft.eager.functions.random.generator import SEED, Generator, next_counter, scalar
+from weft.eager.tensor.dispatch import lazy_of, recorded
+from weft.errors import DTypeError, ShapeError
+from weft.ir.dtype import DType, as_dtype, float32, float64, int64
+from weft.ir.node import Value
+from weft.ir.shape import broadcast, known, show
+from weft.ops.base import at_user_line, catalogue
+from weft.ops.random import counter_based as nodes
+from weft.ops.random import discrete
+
+if TYPE_CHECKING:
+    from weft.eager.tensor.tensor import Tensor
+
+
+@recorded(differentiable=False)
+def bernoulli_node(
+    counter: Value, p: Value, *, shape: Any, dtype: DType, check: bool = False
+) -> Value:
+    """Ones with the probabilities `p`, which broadcast, and zeros.
+
+    Args:
+        check: whether `p` may be no probabilities, which is an error.
+    """
+    p = chance.chances(p, "bernoulli") if check else p
+    p = catalogue.broadcast_to(catalogue.cast(p, dtype=float32), shape=shape)
+    return catalogue.cast(nodes.bernoulli(counter, SEED, shape, p), dtype=dtype)
+
+
+@recorded(differentiable=False)
+def _multinomial(counter: Value, weights: Value, *, count: int, replacement: bool) -> Value:
+    weights = chance.weights(weights, "multinomial")
+    flat = weights if len(known(weights.shape)) == 2 else catalogue.expand_dims(weights, axis=0)
+    logits = catalogue.log(catalogue.cast(flat, dtype=float32))
+    if replacement:
+        drawn = nodes.categorical(counter, SEED, logits, count)
+    else:  # the largest of logits + Gumbel noise are a draw without replacement
+        u = nodes.random_uniform(counter, SEED, known(flat.shape), low=1e-10)
+        noisy = logits - catalogue.log(-catalogue.log(u))
+        order = catalogue.sort.all(catalogue.negative(noisy), axis=1)[1]
+        drawn = order[:, :count]
+    drawn = catalogue.cast(drawn, dtype=int64)
+    return drawn if flat is weights else catalogue.squeeze(drawn, axes=(0,))
+
+
+def bernoulli(
+    x: Any, p: float | None = None, *, generator: Generator | None = None, dtype: Any = None
+) -> Tensor:
+    """Ones with the probabilities in `x` (or `p` everywhere), and zeros else, in the type of `x`.
+
+    Args:
+        dtype: another element type of the result.
+
+    Raises:
+        ShapeError: `p` is not from 0 to 1.
+        OutOfRangeError: when it is computed, an element of `x` is not.
+
+    >>> import weft as wf
+    >>> wf.bernoulli(wf.tensor([0.0, 1.0])).tolist()
+    [0.0, 1.0]
+    """
+    kind = lazy_of(x).type
+    chances = x if p is None else probability(p, "bernoulli")
+    own = kind.dtype if dtype is None else as_dtype(dtype)
+    static = {"shape": known(kind.shape), "dtype": own, "check": p is None}
+    return bernoulli_node(next_counter(generator), chances, **static)
+
+
+def probability(p: float, name: str) -> Tensor:
+    """A number from 0 to 1 as a tensor.
+
+    Raises:
+        ShapeError: it is outside.
+    """
+    if not 0 <= p <= 1:
+        raise ShapeError(f"{name}: expected p from 0 to 1, got {p}{at_user_line()}")
+    return scalar(p, float32)
+
+
+@recorded(differentiable=False)
+def _binomial(counter: Value, count: Value, p: Value, *, shape: Any, dtype: DType) -> Value:
+    count, p = (catalogue.cast(x, dtype=float64) for x in (count, p))
+    return catalogue.cast(discrete.binomial(counter, SEED, count, p, shape), dtype=dtype)
+
+
+def binomial(count: Any, prob: Any, *, generator: Generator | None = None) -> Tensor:
+    """How many of `count` trials succeed, each with probability `prob`; the two broadcast.
+
+    Returns:
+        In the element type of `count`; NaN where that is negative or not whole, or a probability
+        not from 0 to 1.
+
+    Raises:
+        DTypeError: no floating tensors of one element type.
+
+    >>> import weft as wf
+    >>> wf.binomial(wf.tensor([3.0, 4.0]), wf.tensor([0.0, 1.0])).tolist()
+    [0.0, 4.0]
+    """
+    kinds = [lazy_of(x).type for x in (count, prob)]
+    if kinds[0].dtype is not kinds[1].dtype or not kinds[0].dtype.is_floating:
+        raise DTypeError(
+            f"binomial: expected floating tensors of one element type, got {kinds[0].dtype} and "
+            f"{kinds[1].dtype}{at_user_line()}"
+        )
+    shape = known(broadcast(*[known(kind.shape) for kind in kinds]))
+    static = {"shape": shape, "dtype": kinds[0].dtype}
+    return _binomial(next_counter(generator), count, prob, **static)
+
+
+@recorded(differentiable=False)
+def _poisson(counter: Value, rate: Value, *, dtype: DType) -> Value:
+    given = catalogue.cast(chance.rates(rate, "poisson"), dtype=float64)
+    drawn = discrete.poisson(counter, SEED, given, known(rate.shape))
+    return catalogue.cast(drawn, dtype=dtype)
+
+
+def poisson(x: Any, generator: Generator | None = None) -> Tensor:
+    """How many events there are, where `x` are expected on average, in the type of `x`.
+
+    Raises:
+        DTypeError: `x` is not floating.
+        OutOfRangeError: when it is computed, an element is negative or NaN.
+
+    >>> import weft as wf
+    >>> wf.poisson(wf.zeros(2)).tolist()
+    [0.0, 0.0]
+    """
+    kind = lazy_of(x).type
+    if not kind.dtype.is_floating:
+        raise DTypeError(f"poisson: expected floating rates, got {kind.dtype}{at_user_line()}")
+    return _poisson(next_counter(generator), x, dtype=kind.dtype)
+
+
+def multinomial(
+    weights: Any, num_samples: int, replacement: bool = False, *,
+    generator: Generator | None = None,
+) -> Tensor:  # fmt: skip
+    """Draw indices, each with a probability proportional to its weight.
+
+    Args:
+        weights: not negative, shape (classes,) or (rows, classes).
+        replacement: whether an index may be drawn again.
+
+    Returns:
+        int64, shape (num_samples,) or (rows, num_samples).
+
+    Raises:
+        ShapeError: weights of another rank, no samples, or more of them than classes without
+            replacement.
+        DTypeError: weights that are not floating.
+        OutOfRangeError: when it is computed, negative or infinite weights, or all 0 in a row.
+
+    Example:
+        >>> import weft as wf
+        >>> wf.multinomial(wf.tensor([0.0, 3.0, 0.0]), 2, replacement=True).tolist()
+        [1, 1]
+    """
+    shape, kind = known(lazy_of(weights).type.shape), lazy_of(weights).type.dtype
+    if not kind.is_floating:
+        raise DTypeError(f"multinomial: expected floating weights, got {kind}{at_user_line()}")
+    if num_samples < 1:
+        text = f"multinomial: expected at least one sample, got {num_samples}"
+        raise ShapeError(text + at_user_line())
+    if len(shape) not in (1, 2):
+        text = f"multinomial: expected weights of rank 1 or 2, got {show(shape)}"
+        raise ShapeError(text + at_user_line())
+    if not replacement and num_samples > shape[-1]:
+        raise ShapeError(
+            f"multinomial: cannot draw {num_samples} of {shape[-1]} classes without replacement; "
+            f"pass replacement=True{at_user_line()}"
+        )
+    static = {"count": num_samples, "replacement": replacement}
+    return _multinomial(next_counter(generator), weights, **static)

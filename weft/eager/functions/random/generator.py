@@ -1,0 +1,410 @@
+"""Random tensors. Numbers are recorded operations on a counter (`weft.ops.random.counter_based`).
+
+The counter is an input of the program: it carries the seed and the number of the call, so neither
+another seed nor another call is another program, and a result depends on nothing but those two.
+"""
+
+from __future__ import annotations
+
+import math
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from functools import partial
+from typing import TYPE_CHECKING, Any, Final
+
+import numpy as np
+
+from weft.eager.functions.creation.constructor import dims, finished, floating, given
+from weft.eager.functions.random import probability
+from weft.eager.record.lazy import Drawn, Lazy, array_of, begun, next_serial
+from weft.eager.record.plan import intern
+from weft.eager.tensor.device import CPU, check_device
+from weft.eager.tensor.dispatch import lazy_of, leaf, recorded, wrap
+from weft.eager.tensor.dtype_info import check_held
+from weft.eager.tensor.handle import Handle
+from weft.eager.tensor.scalar import number
+from weft.errors import DTypeError, OutOfRangeError, ShapeError
+from weft.ir.dtype import DType, as_dtype, int64, uint8, uint64
+from weft.ir.node import Value
+from weft.ir.shape import broadcast, known
+from weft.ops.base import at_user_line, catalogue, constant_of
+from weft.ops.random import counter_based as nodes
+from weft.runtime.flight import LEAF, new_lock
+
+if TYPE_CHECKING:
+    from weft.eager.tensor.tensor import Tensor
+
+SEED: Final = (0, 0)  # the key of Philox, always: what differs is the counter
+_WORD: Final = (1 << 64) - 1
+
+
+def splitmix64(seed: int) -> int:
+    """A 64-bit number that is far from those of other seeds.
+
+    Source: Steele et al., "Fast splittable pseudorandom number generators", 2014.
+    """
+    z = (seed + 0x9E3779B97F4A7C15) & _WORD
+    z = ((z ^ (z >> 30)) * 0xBF58476D1CE4E5B9) & _WORD
+    z = ((z ^ (z >> 27)) * 0x94D049BB133111EB) & _WORD
+    return z ^ (z >> 31)
+
+
+class Generator:
+    """A stream of random numbers of its own.
+
+    >>> import weft as wf
+    >>> a = wf.rand(3, generator=wf.Generator().manual_seed(1))
+    >>> b = wf.rand(3, generator=wf.Generator().manual_seed(1))
+    >>> a.tolist() == b.tolist()
+    True
+    """
+
+    def __init__(self, device: Any = None) -> None:
+        check_device(device)
+        self.device = CPU
+        self._lock = new_lock(LEAF)
+        self.seed()
+
+    def manual_seed(self, seed: int) -> Generator:
+        """Begin the stream of this seed.
+
+        Raises:
+            OutOfRangeError: 64 bits do not hold it.
+        """
+        if not -(1 << 63) <= int(seed) <= _WORD:
+            text = f"manual_seed: expected a number of 64 bits, got {seed}"
+            raise OutOfRangeError(text + at_user_line())
+        self._seed = int(seed) & _WORD
+        self._start = splitmix64(self._seed)
+        self._calls = 0
+        return self
+
+    def seed(self) -> int:
+        """Begin a stream that nobody can foresee; its seed."""
+        return self.manual_seed(int.from_bytes(os.urandom(8), "little") >> 1)._seed
+
+    def initial_seed(self) -> int:
+        """The seed of the stream."""
+        return self._seed
+
+    def next(self) -> int:
+        """The counter of the next call."""
+        with self._lock:
+            self._calls += 1
+            return (self._start + self._calls) & _WORD
+
+    def get_state(self) -> Tensor:
+        """Where the stream is: the bytes of three numbers, uint8."""
+        state = np.array([self._seed & _WORD, self._start, self._calls], np.uint64)
+        return wrap(leaf(state.view(np.uint8)))
+
+    def set_state(self, state: Any) -> Generator:
+        """Go on where `get_state` was called.
+
+        Raises:
+            DTypeError: not what `get_state` gives.
+        """
+        array = lazy_of(state)
+        if array.type.dtype is not uint8 or array.type.shape != (24,):
+            text = f"set_state: expected 24 numbers of uint8, got {array.type}"
+            raise DTypeError(text + at_user_line())
+        found = np.ascontiguousarray(array_of(array)).view(np.uint64)
+        self._seed, self._start, self._calls = map(int, found)
+        return self
+
+
+default_generator: Final = Generator()
+
+
+def manual_seed(seed: int) -> Generator:
+    """Begin the stream of this seed, for all random functions that are given no generator.
+
+    >>> import weft as wf
+    >>> _ = wf.manual_seed(0)
+    >>> a = wf.randn(2)
+    >>> _ = wf.manual_seed(0)
+    >>> a.tolist() == wf.randn(2).tolist()
+    True
+    """
+    return default_generator.manual_seed(seed)
+
+
+def seed() -> int:
+    """Begin a stream that nobody can foresee; its seed."""
+    return default_generator.seed()
+
+
+def initial_seed() -> int:
+    """The seed of the stream that random functions take from."""
+    return default_generator.initial_seed()
+
+
+def get_rng_state() -> Tensor:
+    """Where the stream is that random functions take from, for `set_rng_state`."""
+    return default_generator.get_state()
+
+
+def set_rng_state(state: Any) -> None:
+    """Go on where `get_rng_state` was called."""
+    default_generator.set_state(state)
+
+
+@contextmanager
+def fork_rng(devices: Any = None, enabled: bool = True) -> Iterator[None]:
+    """A block behind which the stream goes on where it was.
+
+    Args:
+        devices: of no influence; there is one stream.
+        enabled: `False`: the block changes nothing.
+
+    >>> import weft as wf
+    >>> _ = wf.manual_seed(0)
+    >>> with wf.fork_rng():
+    ...     a = wf.rand(2)
+    >>> a.tolist() == wf.rand(2).tolist()
+    True
+    """
+    state = get_rng_state()
+    try:
+        yield
+    finally:
+        if enabled:
+            set_rng_state(state)
+
+
+def next_counter(generator: Generator | None = None) -> Tensor:
+    """The counter of one more random call, for functions of `weft.ops.random.counter_based`."""
+    return wrap(_draw(default_generator if generator is None else generator))
+
+
+def _draw(generator: Generator) -> Drawn:
+    lazy = begun(Drawn(), intern(uint64, ()))
+    lazy.array = np.array(generator.next(), np.uint64)
+    lazy.again = partial(_draw, generator)
+    lazy.serial = next_serial()
+    return lazy
+
+
+# Functions of graph values
+
+
+@recorded(differentiable=False)
+def uniform_node(
+    counter: Value, low: Value | None, high: Value | None, *, shape: Any, dtype: DType
+) -> Value:
+    """Uniform numbers, from 0 to 1 without ends."""
+    if low is None or high is None:
+        return nodes.random_uniform(counter, SEED, shape, dtype)
+    return nodes.random_uniform(counter, SEED, shape, dtype, low, high)
+
+
+@recorded(differentiable=False)
+def normal_node(
+    counter: Value, mean: Value | None, std: Value | None, *, shape: Any, dtype: DType,
+    check: bool = False,
+) -> Value:  # fmt: skip
+    """Normal numbers, of mean 0 and standard deviation 1 where none is given.
+
+    Args:
+        check: whether `std` may be negative, which is an error.
+    """
+    x = nodes.random_normal(counter, SEED, shape, dtype)
+    std = probability.deviations(std, "normal") if check and std is not None else std
+    x = x if std is None else x * catalogue.cast(std, dtype=dtype)
+    return x if mean is None else x + catalogue.cast(mean, dtype=dtype)
+
+
+@recorded(differentiable=False)
+def integers_node(counter: Value, *, shape: Any, low: int, high: int, dtype: DType) -> Value:
+    """Integers from `low` to below `high` as numbers of any type."""
+    if dtype.is_integer:
+        return nodes.random_integers(counter, SEED, shape, low, high, dtype)
+    x = nodes.random_integers(counter, SEED, shape, low, high, int64)
+    return catalogue.cast(x, dtype=dtype)
+
+
+@recorded(differentiable=False)
+def _permutation(counter: Value, *, size: int, dtype: DType) -> Value:
+    return catalogue.cast(nodes.random_permutation(counter, SEED, size), dtype=dtype)
+
+
+# Functions
+
+
+def rand(
+    *shape: Any, size: Any = None, generator: Generator | None = None, dtype: Any = None,
+    device: Any = None, requires_grad: bool = False, layout: Any = None, pin_memory: bool = False,
+) -> Tensor:  # fmt: skip
+    """Uniform numbers from 0 to below 1, in a shape given as numbers or as one sequence.
+
+    >>> import weft as wf
+    >>> x = wf.rand(2, 3)
+    >>> x.shape, bool((x >= 0).numpy().all())
+    ((2, 3), True)
+    """
+    return finished(_unit(given(shape, size, "rand"), generator, dtype, device), requires_grad)
+
+
+def _unit(shape: tuple[int, ...], generator: Generator | None, dtype: Any, device: Any) -> Lazy:
+    check_device(device)
+    if floating(dtype).is_complex:
+        return _parts(shape, floating(dtype), generator, normal=False)
+    static = {"shape": shape, "dtype": floating_kind(dtype, "rand")}
+    return uniform_node.record((next_counter(generator), None, None), static)[0]
+
+
+def _parts(shape: tuple[int, ...], dtype: DType, generator: Generator | None, normal: bool) -> Lazy:
+    static = {"shape": shape, "dtype": dtype, "normal": normal}
+    return _complex.record((next_counter(generator),), static)[0]
+
+
+@recorded(differentiable=False)
+def _complex(counter: Value, *, shape: Any, dtype: DType, normal: bool) -> Value:
+    """Real and imaginary parts that are drawn alike; of normal ones, the variance is 1 together."""
+    both = (2, *shape)
+    if normal:
+        drawn = nodes.random_normal(counter, SEED, both, dtype.real)
+        drawn = drawn * constant_of(math.sqrt(0.5), dtype.real)
+    else:
+        drawn = nodes.random_uniform(counter, SEED, both, dtype.real)
+    return catalogue.complex(drawn[0], drawn[1])
+
+
+def floating_kind(dtype: Any, name: str) -> DType:
+    """A floating element type that is given, or the default one.
+
+    Raises:
+        DTypeError: it is not floating.
+    """
+    found = floating(dtype)
+    if not found.is_floating:
+        text = f"{name}: expected a floating element type, got {found}{at_user_line()}"
+        raise DTypeError(text)
+    return found
+
+
+def randn(
+    *shape: Any, size: Any = None, generator: Generator | None = None, dtype: Any = None,
+    device: Any = None, requires_grad: bool = False, layout: Any = None, pin_memory: bool = False,
+) -> Tensor:  # fmt: skip
+    """Normal numbers of mean 0 and standard deviation 1.
+
+    Complex numbers have real and imaginary parts of variance 1/2 each.
+    """
+    check_device(device)
+    shape = given(shape, size, "randn")
+    if floating(dtype).is_complex:
+        drawn = _parts(shape, floating(dtype), generator, normal=True)
+        return finished(drawn, requires_grad)
+    static = {"shape": shape, "dtype": floating_kind(dtype, "randn")}
+    return finished(
+        normal_node.record((next_counter(generator), None, None), static)[0], requires_grad
+    )
+
+
+def randint(
+    low: int = 0, high: Any = None, size: Any = None, *,
+    generator: Generator | None = None, dtype: Any = None, device: Any = None,
+    requires_grad: bool = False, layout: Any = None, pin_memory: bool = False,
+) -> Tensor:  # fmt: skip
+    """Integers from `low` (0) to below `high`, of equal probability, int64 unless said otherwise.
+
+    Called as `randint(high, size)` or `randint(low, high, size)`.
+
+    Raises:
+        ShapeError: there is no such integer.
+
+    Example:
+        >>> import weft as wf
+        >>> wf.randint(3, 4, (2,)).tolist()
+        [3, 3]
+    """
+    check_device(device)
+    if size is None:
+        low, high, size = 0, low, high
+    elif high is None:
+        low, high = 0, low
+    kind = int64 if dtype is None else as_dtype(dtype)
+    low, high = int(low), int(high)
+    if low >= high:
+        text = f"randint: expected low < high, got {low} and {high}{at_user_line()}"
+        raise ShapeError(text)
+    check_held("randint", kind, low, high - 1)
+    static = {"shape": dims((size,), "randint"), "low": low, "high": high, "dtype": kind}
+    return finished(integers_node.record((next_counter(generator),), static)[0], requires_grad)
+
+
+def randperm(
+    n: int, *, generator: Generator | None = None, dtype: Any = int64, device: Any = None
+) -> Tensor:
+    """The integers from 0 to below `n` in random order.
+
+    >>> import weft as wf
+    >>> sorted(wf.randperm(4).tolist())
+    [0, 1, 2, 3]
+    """
+    check_device(device)
+    kind = as_dtype(dtype)
+    static = {"size": dims((n,), "randperm")[0], "dtype": kind}
+    check_held("randperm", kind, 0, max(n - 1, 0))
+    return _permutation(next_counter(generator), **static)
+
+
+def normal(
+    mean: Any = 0.0, std: Any = 1.0, size: Any = None, *,
+    generator: Generator | None = None, dtype: Any = None, device: Any = None,
+) -> Tensor:  # fmt: skip
+    """Normal numbers of this mean and standard deviation: numbers, or tensors of one per result.
+
+    Raises:
+        ShapeError: `std` is a negative number.
+        OutOfRangeError: when it is computed, an element of `std` is negative.
+
+    >>> import weft as wf
+    >>> wf.normal(wf.zeros(3), 0.1).shape
+    (3,)
+    """
+    check_device(device)
+    if not isinstance(std, Handle) and not std >= 0:
+        raise ShapeError(f"normal: expected std >= 0, got {std}{at_user_line()}")
+    kinds = [x.lazy.type for x in (mean, std) if isinstance(x, Handle)]
+    shape = dims((size,), "normal") if size is not None else ()
+    for kind in kinds:
+        shape = known(broadcast(shape, known(kind.shape)))
+    found = floating_kind(dtype or (kinds[0].dtype if kinds else None), "normal")
+    moments = [x if isinstance(x, Handle) else scalar(x, found) for x in (mean, std)]
+    static = {"shape": shape, "dtype": found, "check": isinstance(std, Handle)}
+    return normal_node(next_counter(generator), *moments, **static)
+
+
+def scalar(value: Any, dtype: DType) -> Tensor:
+    """A number as a tensor, which is an input of the program."""
+    return wrap(number(value, dtype))
+
+
+def rand_like(
+    x: Any, dtype: Any = None, requires_grad: bool = False, *, device: Any = None
+) -> Tensor:
+    """Uniform numbers from 0 to below 1 with the shape and element type of `x`."""
+    check_device(device)
+    kind = lazy_of(x).type
+    return rand(known(kind.shape), dtype=dtype or kind.dtype, requires_grad=requires_grad)
+
+
+def randn_like(
+    x: Any, dtype: Any = None, requires_grad: bool = False, *, device: Any = None
+) -> Tensor:
+    """Normal numbers of mean 0 and standard deviation 1, shaped and typed like `x`."""
+    check_device(device)
+    kind = lazy_of(x).type
+    return randn(known(kind.shape), dtype=dtype or kind.dtype, requires_grad=requires_grad)
+
+
+def randint_like(
+    x: Any, low: int, high: int | None = None, dtype: Any = None, *, device: Any = None
+) -> Tensor:
+    """Integers from `low` (0) to below `high` with the shape and element type of `x`."""
+    check_device(device)
+    kind = lazy_of(x).type
+    return randint(low, high, known(kind.shape), dtype=dtype or kind.dtype)

@@ -1,0 +1,216 @@
+"""Tensors filled with random numbers in place, and draws as methods."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING, Any, Self
+
+import numpy as np
+
+from weft.eager.functions.random.distribution import (
+    bernoulli,
+    bernoulli_node,
+    multinomial,
+    probability,
+)
+from weft.eager.functions.random.generator import (
+    SEED,
+    Generator,
+    floating_kind,
+    integers_node,
+    next_counter,
+    normal_node,
+    randn,
+    scalar,
+    uniform_node,
+)  # fmt: skip
+from weft.eager.tensor.dispatch import cast, recorded
+from weft.eager.tensor.dtype_info import finfo
+from weft.eager.tensor.handle import Handle
+from weft.eager.tensor.inplace import write
+from weft.errors import ShapeError
+from weft.ir.dtype import DType, float32
+from weft.ir.node import Value
+from weft.ir.shape import known
+from weft.ops.base import at_user_line, catalogue, constant_of
+from weft.ops.random import counter_based as nodes
+from weft.ops.warning import warn
+
+if TYPE_CHECKING:
+    from weft.eager.tensor.tensor import Tensor
+
+
+def _uniform(counter: Value, shape: Any, dtype: DType) -> Value:
+    return nodes.random_uniform(counter, SEED, shape, dtype)
+
+
+@recorded(differentiable=False)
+def _exponential(counter: Value, rate: Value, *, shape: Any, dtype: DType) -> Value:
+    return -catalogue.log1p(-_uniform(counter, shape, dtype)) / rate
+
+
+@recorded(differentiable=False)
+def _cauchy(counter: Value, median: Value, sigma: Value, *, shape: Any, dtype: DType) -> Value:
+    turn = (_uniform(counter, shape, dtype) - constant_of(0.5, dtype)) * math.pi
+    return median + sigma * catalogue.tan(turn)
+
+
+@recorded(differentiable=False)
+def _log_normal(counter: Value, mean: Value, std: Value, *, shape: Any, dtype: DType) -> Value:
+    return catalogue.exp(mean + std * nodes.random_normal(counter, SEED, shape, dtype))
+
+
+@recorded(differentiable=False)
+def _geometric(counter: Value, p: Value, *, shape: Any, dtype: DType) -> Value:
+    rest = catalogue.log1p(-_uniform(counter, shape, dtype))
+    return catalogue.maximum(catalogue.ceil(rest / catalogue.log1p(-p)), constant_of(1, dtype))
+
+
+def check_positive(name: str, **given: float) -> None:
+    """Refuse a number that is not above 0.
+
+    Raises:
+        ShapeError: names it.
+    """
+    for what, value in given.items():
+        if not value > 0:
+            raise ShapeError(f"{name}: expected {what} > 0, got {value}{at_user_line()}")
+
+
+class Random(Handle):
+    """Methods that fill a tensor with random numbers."""
+
+    __slots__ = ()
+
+    def _shape(self) -> tuple[int, ...]:
+        return known(self.lazy.type.shape)
+
+    def uniform_(
+        self, low: float = 0.0, high: float = 1.0, *, generator: Generator | None = None
+    ) -> Self:
+        """Fill with uniform numbers from `low` to below `high`.
+
+        Raises:
+            ShapeError: `high` is below `low`, or so far above that the type does not hold it.
+        """
+        kind = floating_kind(self.lazy.type.dtype, "uniform_")
+        if not 0 <= high - low <= float(finfo(kind).max):
+            text = f"uniform_: expected low <= high, no further apart than {kind} holds"
+            raise ShapeError(f"{text}, got {low}, {high}{at_user_line()}")
+        ends = (scalar(low, kind), scalar(high, kind))
+        static = {"shape": self._shape(), "dtype": kind}
+        return write(
+            self, uniform_node.record((next_counter(generator), *ends), static)[0], "uniform_"
+        )
+
+    def normal_(
+        self, mean: float = 0.0, std: float = 1.0, *, generator: Generator | None = None
+    ) -> Self:
+        """Fill with normal numbers of this mean and standard deviation.
+
+        Complex numbers have half of the variance in each of their parts.
+        """
+        if not std >= 0:
+            raise ShapeError(f"normal_: expected std >= 0, got {std}{at_user_line()}")
+        kind = self.lazy.type.dtype
+        if kind.is_complex:
+            drawn: Any = randn(self._shape(), generator=generator, dtype=kind)
+            return write(self, (drawn * std + mean).lazy, "normal_")
+        kind = floating_kind(kind, "normal_")
+        moments = (scalar(mean, kind), scalar(std, kind))
+        static = {"shape": self._shape(), "dtype": kind}
+        found = normal_node.record((next_counter(generator), *moments), static)
+        return write(self, found[0], "normal_")
+
+    def bernoulli_(self, p: Any = 0.5, *, generator: Generator | None = None) -> Self:
+        """Fill with ones, with probability `p` (a number or a tensor), and zeros."""
+        check = isinstance(p, Handle)
+        chance = p if check else probability(p, "bernoulli_")
+        static = {"shape": self._shape(), "dtype": self.lazy.type.dtype, "check": check}
+        found = bernoulli_node.record((next_counter(generator), chance), static)
+        return write(self, found[0], "bernoulli_")
+
+    def exponential_(self, lambd: float = 1.0, *, generator: Generator | None = None) -> Self:
+        """Fill with exponentially distributed numbers of rate `lambd`."""
+        check_positive("exponential_", lambd=lambd)
+        return self._drawn("exponential_", _exponential, (lambd,), generator)
+
+    def cauchy_(
+        self, median: float = 0.0, sigma: float = 1.0, *, generator: Generator | None = None
+    ) -> Self:
+        """Fill with numbers of a Cauchy distribution of this median and half width."""
+        check_positive("cauchy_", sigma=sigma)
+        return self._drawn("cauchy_", _cauchy, (median, sigma), generator)
+
+    def log_normal_(
+        self, mean: float = 1.0, std: float = 2.0, *, generator: Generator | None = None
+    ) -> Self:
+        """Fill with numbers whose logarithms are normal, of this mean and standard deviation."""
+        check_positive("log_normal_", std=std)
+        return self._drawn("log_normal_", _log_normal, (mean, std), generator)
+
+    def geometric_(self, p: float, *, generator: Generator | None = None) -> Self:
+        """Fill with how many trials, each with probability `p`, it takes until one succeeds."""
+        if not 0 < p < 1:
+            raise ShapeError(f"geometric_: expected 0 < p < 1, got {p}{at_user_line()}")
+        return self._drawn("geometric_", _geometric, (p,), generator, to_integers=True)
+
+    def _drawn(
+        self, name: str, function: Any, numbers: tuple[float, ...], generator: Generator | None,
+        to_integers: bool = False,
+    ) -> Self:  # fmt: skip
+        """Fill with what a function draws, in float32 where the elements are smaller."""
+        own = self.lazy.type.dtype
+        if not (to_integers and own.is_integer):
+            floating_kind(own, name)
+        kind = own if own.is_floating and own.size >= 4 else float32
+        given = [scalar(x, kind) for x in numbers]
+        static = {"shape": self._shape(), "dtype": kind}
+        found = function.record((next_counter(generator), *given), static)[0]
+        return write(self, cast(found, own), name)
+
+    def random_(self, *bounds: int | None, generator: Generator | None = None) -> Self:
+        """Fill with integers from `low` (0) to below `high`, or to what the element type holds.
+
+        Called as `random_(high)` or `random_(low, high)`, where `high` may be `None`.
+
+        Raises:
+            ShapeError: no such integers, or some that the element type does not hold.
+        """
+        kind = self.lazy.type.dtype
+        most = _largest(kind)
+        first, last = bounds if len(bounds) == 2 else (0, *bounds, None)[:2]
+        low, high = int(first or 0), most + 1 if last is None else int(last)
+        least = 0 if kind.kind in "bu" else -most - 1 if kind.is_integer else -math.inf
+        within = kind.is_floating or least <= low <= high <= most + 1
+        if not low < high or not within:
+            raise ShapeError(
+                f"random_: expected low < high, within what {kind} holds, got {low}, {high}"
+                f"{at_user_line()}"
+            )
+        if kind.is_floating and max(abs(low), abs(high - 1)) > most:
+            text = f"random_: not all whole numbers from {low} to {high - 1} are numbers of {kind}"
+            warn(text)
+        static = {"shape": self._shape(), "low": int(low), "high": int(high), "dtype": kind}
+        return write(self, integers_node.record((next_counter(generator),), static)[0], "random_")
+
+    def bernoulli(self, p: float | None = None, *, generator: Generator | None = None) -> Tensor:
+        """Ones with these probabilities, and zeros else."""
+        return bernoulli(self, p, generator=generator)
+
+    def multinomial(
+        self, num_samples: int, replacement: bool = False, *,
+        generator: Generator | None = None,
+    ) -> Tensor:  # fmt: skip
+        """Draw indices, each with a probability proportional to its weight."""
+        return multinomial(self, num_samples, replacement, generator=generator)
+
+
+def _largest(dtype: DType) -> int:
+    """The largest integer up to which all integers are held."""
+    if dtype.kind == "b":
+        return 1
+    if dtype.is_integer:
+        return int(np.iinfo(dtype.numpy).max)
+    digits = {"float64": 53, "float32": 24, "float16": 11, "bfloat16": 8}
+    return 1 << digits[dtype.name]

@@ -1,0 +1,1 @@
+"""Sums, extremes, norms and statistics over axes."""

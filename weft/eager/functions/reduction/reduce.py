@@ -1,0 +1,503 @@
+"""Reductions: sums, means, extremes, norms and softmax, over one axis, several or all."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
+
+from weft import ops
+from weft.eager.functions.elementwise.binary import maximum, minimum
+from weft.eager.record.lazy import Lazy
+from weft.eager.tensor.argument import axes_of, axis_of, either
+from weft.eager.tensor.dispatch import (
+    call,
+    cast,
+    converted,
+    kind_of,
+    lazy_of,
+    record,
+    recorded,
+    wrap,
+)
+from weft.eager.tensor.handle import Handle
+from weft.eager.tensor.promotion import TORCH
+from weft.errors import DTypeError, OutOfRangeError, ShapeError
+from weft.ir import dtype as types
+from weft.ir.dtype import as_dtype
+from weft.ir.node import Value
+from weft.ir.shape import known, show
+from weft.ops.base import REGISTRY, Op, at_user_line, catalogue, constant_of
+from weft.ops.declaration.fact import Autocast
+
+if TYPE_CHECKING:
+    from weft.eager.tensor.tensor import Tensor
+
+__all__ = [
+    "all", "amax", "amin", "aminmax", "any", "argmax", "argmin", "count_nonzero", "log_softmax",
+    "logsumexp", "max", "mean", "min", "nanmean", "nansum", "prod", "softmax", "std",
+    "std_mean", "sum", "var", "var_mean",
+]  # fmt: skip
+
+
+class Extreme(NamedTuple):
+    """Values along an axis, and where they are."""
+
+    values: Tensor
+    indices: Tensor
+
+
+class Range(NamedTuple):
+    """The smallest and the largest value."""
+
+    min: Tensor
+    max: Tensor
+
+
+def rank_of(lazy: Lazy) -> int:
+    """The number of dimensions of a value."""
+    shape: Any = lazy.type.shape
+    return len(shape)
+
+
+def floating(x: Any, dtype: Any = None) -> Lazy:
+    """A value as floating numbers: of the given type, of its own, or of the default one."""
+    lazy = lazy_of(x)
+    if dtype is not None:
+        return converted(lazy, as_dtype(dtype))
+    rules = x.rules if isinstance(x, Handle) else TORCH
+    return cast(lazy, rules.floating(lazy.type.dtype))
+
+
+def _reduced(op: Op, lazy: Lazy, x: Any, dim: Any, keepdim: bool, **attrs: Any) -> Tensor:
+    """A reduction of the catalogue."""
+    axes = axes_of(op.name, dim, rank_of(lazy))
+    return wrap(record(op, (lazy,), {"axes": axes, "keepdims": keepdim, **attrs})[0], kind_of(x))
+
+
+def counted(x: Any, dtype: Any = None) -> Lazy:
+    """A value to add up: booleans and integers as int64 if no type is given."""
+    lazy = lazy_of(x)
+    if dtype is not None:
+        return converted(lazy, as_dtype(dtype))
+    return lazy if lazy.type.dtype.is_inexact else cast(lazy, types.int64)
+
+
+def truths(x: Any) -> Tensor:
+    """Whether each element differs from 0."""
+    return wrap(cast(lazy_of(x), types.bool_), kind_of(x))
+
+
+# Sums
+
+
+def sum(
+    x: Any, dim: Any = None, keepdim: bool = False, *, dtype: Any = None, axis: Any = None,
+    keepdims: bool = False,
+) -> Tensor:  # fmt: skip
+    """The sum over `dim` (an axis, several, or `None` for all); integers as int64.
+
+    Raises:
+        OutOfRangeError: an axis outside the rank.
+    """
+    dims = either("sum", dim, axis)
+    if dtype is not None and as_dtype(dtype) is types.bool_:
+        return any(truths(x), dims, keepdim or keepdims)
+    return _reduced(REGISTRY["sum"], counted(x, dtype), x, dims, keepdim or keepdims)
+
+
+def prod(
+    x: Any, dim: Any = None, keepdim: bool = False, *, dtype: Any = None, axis: Any = None,
+    keepdims: bool = False,
+) -> Tensor:  # fmt: skip
+    """The product over `dim`; integers as int64.
+
+    Raises:
+        OutOfRangeError: an axis outside the rank.
+    """
+    dims = either("prod", dim, axis)
+    if dtype is not None and as_dtype(dtype) is types.bool_:
+        return all(truths(x), dims, keepdim or keepdims)
+    return _reduced(REGISTRY["prod"], counted(x, dtype), x, dims, keepdim or keepdims)
+
+
+def mean(
+    x: Any, dim: Any = None, keepdim: bool = False, *, dtype: Any = None, axis: Any = None,
+    keepdims: bool = False,
+) -> Tensor:  # fmt: skip
+    """The mean over `dim`; of integers as the default floating type.
+
+    Raises:
+        OutOfRangeError: an axis outside the rank.
+    """
+    dims = either("mean", dim, axis)
+    return _reduced(REGISTRY["mean"], floating(x, dtype), x, dims, keepdim or keepdims)
+
+
+@recorded(autocast=Autocast.FLOAT32)
+def _nansum(x: Value, *, axes: tuple[int, ...], keepdims: bool) -> Value:
+    return ops.nansum(x, axes, keepdims)
+
+
+@recorded(autocast=Autocast.FLOAT32)
+def _nanmean(x: Value, *, axes: tuple[int, ...], keepdims: bool) -> Value:
+    return ops.nanmean(x, axes, keepdims)
+
+
+def nansum(
+    x: Any, dim: Any = None, keepdim: bool = False, *, dtype: Any = None, axis: Any = None
+) -> Tensor:
+    """The sum of all that are not NaN.
+
+    Raises:
+        DTypeError: complex numbers.
+    """
+    lazy = counted(x, dtype)
+    if lazy.type.dtype.is_complex:
+        raise DTypeError(f"nansum: expected real numbers, got {lazy.type.dtype}{at_user_line()}")
+    axes = axes_of("nansum", either("nansum", dim, axis), rank_of(lazy))
+    return _nansum.on(kind_of(x), lazy, axes=axes, keepdims=keepdim)
+
+
+def nanmean(
+    x: Any, dim: Any = None, keepdim: bool = False, *, dtype: Any = None, axis: Any = None
+) -> Tensor:
+    """The mean of all that are not NaN; NaN where there is none."""
+    lazy = floating(x, dtype)
+    axes = axes_of("nanmean", either("nanmean", dim, axis), rank_of(lazy))
+    return _nanmean.on(kind_of(x), lazy, axes=axes, keepdims=keepdim)
+
+
+# Spread
+
+
+def _ddof(unbiased: Any, correction: Any, ddof: Any) -> float:
+    """How much less than the number of elements is divided by."""
+    if correction is not None:
+        return correction
+    if ddof is not None:
+        return ddof
+    return 1 if unbiased is None or unbiased else 0
+
+
+def var(
+    x: Any, dim: Any = None, unbiased: Any = None, keepdim: bool = False, *, correction: Any = None,
+    axis: Any = None, ddof: Any = None, keepdims: bool = False,
+) -> Tensor:  # fmt: skip
+    """The variance over `dim`: squares summed and divided by the count less `correction` (1).
+
+    Args:
+        unbiased: `False` is a correction of 0.
+        ddof: the correction, under NumPy's name.
+
+    Raises:
+        OutOfRangeError: an axis outside the rank.
+    """
+    return _spread("variance", x, (dim, axis), (unbiased, correction, ddof), keepdim or keepdims)
+
+
+def std(
+    x: Any, dim: Any = None, unbiased: Any = None, keepdim: bool = False, *, correction: Any = None,
+    axis: Any = None, ddof: Any = None, keepdims: bool = False,
+) -> Tensor:  # fmt: skip
+    """The square root of `var`, with the same arguments.
+
+    Raises:
+        OutOfRangeError: an axis outside the rank.
+    """
+    return _spread("std", x, (dim, axis), (unbiased, correction, ddof), keepdim or keepdims)
+
+
+def _spread(name: str, x: Any, dims: tuple[Any, Any], free: tuple[Any, ...], keep: bool) -> Tensor:
+    dim, axis = dims
+    if isinstance(dim, bool):  # var(unbiased)
+        dim, free = None, (dim, *free[1:])
+    ddof = _ddof(*free)
+    ddof = int(ddof) if ddof == int(ddof) else float(ddof)
+    if lazy_of(x).type.dtype.is_complex:  # the parts vary on their own
+        parts = [call(REGISTRY[part], x) for part in ("real", "imag")]
+        one, other = (_spread("variance", part, dims, free, keep) for part in parts)
+        return (one + other).sqrt() if name == "std" else one + other
+    return _reduced(REGISTRY[name], floating(x), x, either(name, dim, axis), keep, ddof=ddof)
+
+
+def var_mean(
+    x: Any, dim: Any = None, unbiased: Any = None, keepdim: bool = False, *, correction: Any = None,
+    axis: Any = None,
+) -> tuple[Tensor, Tensor]:  # fmt: skip
+    """`var` and `mean`."""
+    dim = either("var_mean", dim, axis)
+    found = var(x, dim, unbiased, keepdim, correction=correction)
+    return found, mean(x, None if isinstance(dim, bool) else dim, keepdim)
+
+
+def std_mean(
+    x: Any, dim: Any = None, unbiased: Any = None, keepdim: bool = False, *, correction: Any = None,
+    axis: Any = None,
+) -> tuple[Tensor, Tensor]:  # fmt: skip
+    """`std` and `mean`."""
+    dim = either("std_mean", dim, axis)
+    found = std(x, dim, unbiased, keepdim, correction=correction)
+    return found, mean(x, None if isinstance(dim, bool) else dim, keepdim)
+
+
+# Extremes
+
+
+def shared(x: Any, y: Tensor) -> Tensor:
+    """`y`, one of the elements of `x`, which shares its gradient with all that equal it."""
+    lazy = lazy_of(x)
+    if not lazy.type.dtype.is_floating:
+        return y
+    return wrap(record(REGISTRY["elected"], (lazy, y.lazy), {})[0], y)
+
+
+@recorded
+def _best(x: Value, *, axis: int, keepdims: bool, largest: bool) -> tuple[Value, Value]:
+    find = catalogue.argmax if largest else catalogue.argmin
+    places = find(x, axis=axis, keepdims=True)
+    values = catalogue.take_along_axis(x, places, axis=axis)
+    if keepdims:
+        return values, places
+    return catalogue.squeeze(values, axes=(axis,)), catalogue.squeeze(places, axes=(axis,))
+
+
+def _extreme(largest: bool, x: Any, dim: Any, keepdim: bool) -> Any:
+    name = "max" if largest else "min"
+    lazy = lazy_of(x)
+    if dim is None:
+        return shared(x, _of_ordered(name, x, None, keepdim))
+    rank = rank_of(lazy)
+    at = axis_of(name, dim, rank)
+    if not rank:
+        zero = wrap(cast(lazy_of(0), types.int64), kind_of(x))
+        return Extreme(wrap(record(REGISTRY["identity"], (lazy,), {})[0], kind_of(x)), zero)
+    not_empty(name, lazy, at)
+    return Extreme(*_best.on(kind_of(x), lazy, axis=at, keepdims=keepdim, largest=largest))
+
+
+def not_empty(name: str, lazy: Lazy, axis: int | None) -> None:
+    """Raise `OutOfRangeError` for an axis without elements, `ShapeError` for a tensor without."""
+    dims = known(lazy.type.shape)
+    if 0 in (dims if axis is None else (dims[axis],)):
+        kind = ShapeError if axis is None else OutOfRangeError
+        raise kind(f"{name}: expected at least one element, got shape {show(dims)}{at_user_line()}")
+
+
+def ordered(lazy: Lazy) -> Lazy:
+    """A value as a type with an order that compiled programs know: truth values as bytes."""
+    return cast(lazy, types.uint8) if lazy.type.dtype is types.bool_ else lazy
+
+
+def max(
+    x: Any, dim: Any = None, keepdim: bool = False, *, axis: Any = None, other: Any = None
+) -> Any:
+    """The largest of all elements; along `dim` as `(values, indices)`.
+
+    With a tensor for `dim` (or `other`): the larger one of two, elementwise. `axis` is another
+    name of `dim`; `amax` gives the values alone.
+
+    Raises:
+        OutOfRangeError: an axis outside the rank.
+        ShapeError: no elements.
+    """
+    if other is not None or isinstance(dim, Handle):
+        return maximum(x, dim if other is None else other)
+    return _extreme(True, x, either("max", dim, axis), keepdim)
+
+
+def min(
+    x: Any, dim: Any = None, keepdim: bool = False, *, axis: Any = None, other: Any = None
+) -> Any:
+    """The smallest of all elements; along `dim` as `(values, indices)`; see `max`.
+
+    Raises:
+        OutOfRangeError: an axis outside the rank.
+        ShapeError: no elements.
+    """
+    if other is not None or isinstance(dim, Handle):
+        return minimum(x, dim if other is None else other)
+    return _extreme(False, x, either("min", dim, axis), keepdim)
+
+
+def _of_ordered(name: str, x: Any, dim: Any, keepdim: bool) -> Tensor:
+    lazy = lazy_of(x)
+    for axis in axes_of(name, dim, rank_of(lazy)) if dim is not None and rank_of(lazy) else ():
+        not_empty(name, lazy, axis)
+    y = _reduced(REGISTRY[name], ordered(lazy), x, dim, keepdim)
+    return wrap(cast(y.lazy, types.bool_), y) if lazy.type.dtype is types.bool_ else y
+
+
+def amax(
+    x: Any, dim: Any = None, keepdim: bool = False, *, axis: Any = None, keepdims: bool = False
+) -> Tensor:
+    """The largest element over `dim`; equal ones share the gradient.
+
+    Raises:
+        OutOfRangeError: `dim` has no elements.
+        ShapeError: there are none at all, and no `dim` is given.
+    """
+    return _of_ordered("max", x, either("amax", dim, axis), keepdim or keepdims)
+
+
+def amin(
+    x: Any, dim: Any = None, keepdim: bool = False, *, axis: Any = None, keepdims: bool = False
+) -> Tensor:
+    """The smallest element over `dim`; equal ones share the gradient.
+
+    Raises:
+        OutOfRangeError: `dim` has no elements.
+        ShapeError: there are none at all, and no `dim` is given.
+    """
+    return _of_ordered("min", x, either("amin", dim, axis), keepdim or keepdims)
+
+
+def aminmax(x: Any, *, dim: Any = None, keepdim: bool = False) -> Range:
+    """The smallest and the largest element over `dim`."""
+    return Range(amin(x, dim, keepdim), amax(x, dim, keepdim))
+
+
+@recorded(differentiable=False)
+def _place(x: Value, *, axis: int | None, keepdims: bool, largest: bool) -> Value:
+    find = catalogue.argmax if largest else catalogue.argmin
+    if axis is not None and x.shape:
+        return find(x, axis=axis, keepdims=keepdims)
+    place = find(catalogue.reshape(x, shape=(-1,)), axis=0)
+    shape = (1,) * len(known(x.shape)) if keepdims else ()
+    return catalogue.reshape(place, shape=shape)
+
+
+def _arg(largest: bool, x: Any, dim: Any, keepdim: bool) -> Tensor:
+    name = "argmax" if largest else "argmin"
+    lazy = lazy_of(x)
+    at = None if dim is None else axis_of(name, dim, rank_of(lazy))
+    not_empty(name, lazy, at if rank_of(lazy) else None)
+    return _place.on(kind_of(x), lazy, axis=at, keepdims=keepdim, largest=largest)
+
+
+def argmax(
+    x: Any, dim: Any = None, keepdim: bool = False, *, axis: Any = None, keepdims: bool = False
+) -> Tensor:
+    """Where the largest element is along `dim`; of all elements, its number in row-major order.
+
+    Raises:
+        ShapeError: no elements.
+    """
+    return _arg(True, x, either("argmax", dim, axis), keepdim or keepdims)
+
+
+def argmin(
+    x: Any, dim: Any = None, keepdim: bool = False, *, axis: Any = None, keepdims: bool = False
+) -> Tensor:
+    """Where the smallest element is along `dim`; of all elements, its number in row-major order.
+
+    Raises:
+        ShapeError: no elements.
+    """
+    return _arg(False, x, either("argmin", dim, axis), keepdim or keepdims)
+
+
+# Truth
+
+
+def _truth(name: str, x: Any, dim: Any, keepdim: bool) -> Tensor:
+    """Whether a reduction of truth values holds; of bytes as 0 or 1, as in PyTorch."""
+    lazy = lazy_of(x)
+    found = _reduced(REGISTRY[name], cast(lazy, types.bool_), x, dim, keepdim)
+    bytes_ = lazy.type.dtype is types.uint8 and isinstance(x, Handle) and x.rules is TORCH
+    return found.to(types.uint8) if bytes_ else found
+
+
+def any(
+    x: Any, dim: Any = None, keepdim: bool = False, *, axis: Any = None, keepdims: bool = False
+) -> Tensor:
+    """Whether one of the elements is not 0."""
+    return _truth("any", x, either("any", dim, axis), keepdim or keepdims)
+
+
+def all(
+    x: Any, dim: Any = None, keepdim: bool = False, *, axis: Any = None, keepdims: bool = False
+) -> Tensor:
+    """Whether none of the elements is 0."""
+    return _truth("all", x, either("all", dim, axis), keepdim or keepdims)
+
+
+def count_nonzero(
+    x: Any, dim: Any = None, *, keepdim: bool = False, axis: Any = None, keepdims: bool = False
+) -> Tensor:
+    """How many elements are not 0."""
+    truth = cast(cast(lazy_of(x), types.bool_), types.int64)
+    dims = either("count_nonzero", dim, axis)
+    return _reduced(REGISTRY["sum"], truth, x, dims, keepdim or keepdims)
+
+
+# Softmax
+
+
+@recorded
+def _logsumexp_of_complex(x: Value, *, axes: tuple[int, ...], keepdims: bool) -> Value:
+    top = catalogue.max(catalogue.real(x), axes=axes, keepdims=True)
+    top = catalogue.select(catalogue.isinf(top), constant_of(0, top.dtype), top)
+    top = catalogue.cast(catalogue.stop_gradient(top), dtype=x.dtype)
+    total = catalogue.sum(catalogue.exp(x - top), axes=axes, keepdims=True)
+    y = catalogue.log(total) + top
+    return y if keepdims else catalogue.squeeze(y, axes=axes)
+
+
+def logsumexp(
+    x: Any, dim: Any = None, keepdim: bool = False, *, axis: Any = None, keepdims: bool = False
+) -> Tensor:
+    """`log(sum(exp(x)))` over `dim`, without overflow."""
+    dims = either("logsumexp", dim, axis)
+    if lazy_of(x).type.dtype.is_complex:
+        axes = axes_of("logsumexp", dims, rank_of(lazy_of(x)))
+        return _logsumexp_of_complex.on(kind_of(x), x, axes=axes, keepdims=keepdim or keepdims)
+    return _reduced(REGISTRY["logsumexp"], floating(x), x, dims, keepdim or keepdims)
+
+
+def softmax(x: Any, dim: Any = -1, dtype: Any = None, *, axis: Any = None) -> Tensor:
+    """`exp(x)` divided by its sum along `dim`."""
+    return _soft("softmax", x, either("softmax", dim, axis, -1), dtype)
+
+
+def log_softmax(x: Any, dim: Any = -1, dtype: Any = None, *, axis: Any = None) -> Tensor:
+    """The logarithm of `softmax`, exact where that is tiny."""
+    return _soft("log_softmax", x, either("log_softmax", dim, axis, -1), dtype)
+
+
+_UNIT: Final = {"softmax": 1, "log_softmax": 0}
+
+
+def _soft(name: str, x: Any, dim: Any, dtype: Any) -> Tensor:
+    lazy = floating(x, dtype)
+    rank = rank_of(lazy)
+    at = axis_of(name, -1 if dim is None else dim, rank)
+    if not rank:
+        same = wrap(record(REGISTRY["identity"], (lazy,), {})[0], kind_of(x))
+        return same * 0 + _UNIT[name]
+    return wrap(record(REGISTRY[name], (lazy,), {"axis": at})[0], kind_of(x))
+
+
+class Reductions(Handle):
+    """Reductions, as methods."""
+
+    __slots__ = ()
+
+    all = all
+    amax = amax
+    amin = amin
+    aminmax = aminmax
+    any = any
+    argmax = argmax
+    argmin = argmin
+    count_nonzero = count_nonzero
+    log_softmax = log_softmax
+    logsumexp = logsumexp
+    max = max
+    mean = mean
+    min = min
+    nanmean = nanmean
+    nansum = nansum
+    prod = prod
+    softmax = softmax
+    std = std
+    sum = sum
+    var = var

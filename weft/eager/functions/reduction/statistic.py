@@ -1,0 +1,437 @@
+"""Statistics of samples, integrals over them, and what is made of all their combinations."""
+
+from __future__ import annotations
+
+import itertools
+import math
+from functools import partial
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+
+from weft import ops
+from weft.eager.functions.creation.arange import meshgrid
+from weft.eager.functions.elementwise.binary import multiply
+from weft.eager.functions.elementwise.complex_number import adjoint, complex
+from weft.eager.functions.elementwise.selection import clamp
+from weft.eager.functions.indexing.gather import index_select, take
+from weft.eager.functions.linalg.product import matmul
+from weft.eager.functions.random import probability
+from weft.eager.functions.reduction.reduce import Extreme, floating, rank_of, shared, sum
+from weft.eager.functions.shape.joining import cat, stack
+from weft.eager.functions.shape.movement import diag, narrow
+from weft.eager.functions.shape.reshape import reshape
+from weft.eager.functions.sort.order import cumsum, known_parts, quantile
+from weft.eager.record.lazy import Lazy, array_of
+from weft.eager.tensor.argument import axis_of, dims_of, either, sizes
+from weft.eager.tensor.dispatch import cast, kind_of, lazy_of, leaf, record, recorded, wrap
+from weft.eager.tensor.handle import Handle
+from weft.errors import DTypeError, ShapeError
+from weft.ir import dtype as types
+from weft.ir.dtype import bool_
+from weft.ir.node import Value
+from weft.ir.shape import known, show
+from weft.ops.base import REGISTRY, at_user_line, catalogue, constant_of
+from weft.ops.declaration.memory_check import check_table
+from weft.ops.declaration.rule import concrete
+from weft.ops.host import call
+
+if TYPE_CHECKING:
+    from weft.eager.tensor.tensor import Tensor
+
+__all__ = [
+    "cartesian_prod", "combinations", "corrcoef", "cov", "cumulative_trapezoid", "diff",
+    "histogram", "histogramdd", "mode", "nanmedian", "nanquantile", "trapezoid", "trapz",
+]  # fmt: skip
+
+
+class Histogram(NamedTuple):
+    """How many fall into each part, and the parts' limits."""
+
+    hist: Tensor
+    bin_edges: Tensor
+
+
+class HistogramDD(NamedTuple):
+    """How many fall into each part of a space, and the parts' limits in each dimension."""
+
+    hist: Tensor
+    bin_edges: tuple[Tensor, ...]
+
+
+# The middle and the most frequent
+
+
+@recorded
+def _nanmedian(x: Value, *, axis: int) -> tuple[Value, Value]:
+    values, places = catalogue.sort.all(x, axis=axis)
+    proper = catalogue.cast(catalogue.equal(x, x), dtype=types.int64)
+    count = catalogue.sum(proper, axes=(axis,), keepdims=True)
+    least = constant_of(np.int64(0))
+    rank = catalogue.maximum(catalogue.floor_divide(count - 1, constant_of(np.int64(2))), least)
+    found = [catalogue.take_along_axis(y, rank, axis=axis) for y in (values, places)]
+    return found[0], catalogue.cast(found[1], dtype=types.int64)
+
+
+@recorded
+def _mode(x: Value, *, axis: int) -> tuple[Value, Value]:
+    values, places = catalogue.sort.all(x, axis=axis)
+    dims = concrete(x)
+    shape = tuple([d if i == axis else 1 for i, d in enumerate(dims)])
+    place = catalogue.iota(shape=shape, axis=axis, dtype=types.int64)
+    before = catalogue.take_along_axis(values, catalogue.maximum(place - 1, place * 0), axis=axis)
+    start = catalogue.select(catalogue.equal(values, before), place * 0, place)
+    length = place - catalogue.cummax(start, axis=axis)
+    best = catalogue.expand_dims(catalogue.argmax(length, axis=axis), axis=axis)
+    best = catalogue.cast(best, dtype=types.int64)
+    found = [catalogue.take_along_axis(y, best, axis=axis) for y in (values, places)]
+    return found[0], catalogue.cast(found[1], dtype=types.int64)
+
+
+def _along(name: str, run: Any, x: Any, dim: Any, keepdim: bool) -> Extreme:
+    """Values along an axis and where they are."""
+    lazy = lazy_of(x)
+    at = axis_of(name, dim, rank_of(lazy))
+    if not rank_of(lazy):
+        return Extreme(*[y.reshape(()) for y in run.on(kind_of(x), reshape(x, 1), axis=0)])
+    if not known(lazy.type.shape)[at]:
+        raise ShapeError(f"{name}: expected at least one element, got none{at_user_line()}")
+    found = run.on(kind_of(x), lazy, axis=at)
+    return Extreme(*[y if keepdim else y.squeeze(at) for y in found])
+
+
+def nanmedian(x: Any, dim: Any = None, keepdim: bool = False) -> Any:
+    """The element in the middle of those that are not NaN; along `dim` with its place.
+
+    Raises:
+        ShapeError: no elements.
+    """
+    if dim is None:
+        return shared(x, _along("nanmedian", _nanmedian, reshape(x, -1), 0, False).values)
+    return _along("nanmedian", _nanmedian, x, dim, keepdim)
+
+
+def mode(x: Any, dim: Any = -1, keepdim: bool = False) -> Extreme:
+    """The most frequent element along an axis, of several the smallest, and its last place.
+
+    Raises:
+        ShapeError: no elements.
+    """
+    return _along("mode", _mode, x, dim, keepdim)
+
+
+@recorded
+def _nanquantile(x: Value, q: Value, *, axis: int, method: str) -> Value:
+    proper = catalogue.cast(catalogue.equal(x, x), dtype=types.int64)
+    count = catalogue.sum(proper, axes=(axis,), keepdims=True)
+    ordered = catalogue.sort(x, axis=axis)
+    last = catalogue.maximum(count - 1, constant_of(np.int64(0)))
+    at = catalogue.cast(last, dtype=x.dtype) * probability.chances(q, "nanquantile")
+    low, high = catalogue.floor(at), catalogue.ceil(at)
+    a, b = (
+        catalogue.take_along_axis(ordered, catalogue.cast(k, dtype=types.int64), axis=axis)
+        for k in (low, high)
+    )
+    return ops.lerp(a, b, ops.part_between(at, low, high, method))
+
+
+def nanquantile(
+    x: Any, q: Any, dim: Any = None, keepdim: bool = False, *, interpolation: str = "linear"
+) -> Tensor:
+    """`quantile` of the elements that are not NaN; NaN where there is none."""
+    if dim is None or not dims_of(x):
+        whole = nanquantile(reshape(x, -1), q, 0, interpolation=interpolation)
+        ones = (1,) * len(dims_of(x)) if keepdim else ()
+        return reshape(whole, *dims_of(whole), *ones)
+    at = axis_of("nanquantile", dim, len(dims_of(x)))
+    lazy = floating(x)
+    array = known_parts(q)
+    if array is None:
+        parts = [p.lazy for p in reshape(q, -1).to(lazy.type.dtype).unbind()]
+    else:
+        quantile(reshape(x, -1)[:1], q, interpolation=interpolation)  # raises what is to be raised
+        kind = lazy.type.dtype.numpy
+        parts = [leaf(p.astype(kind)) for p in array.reshape(-1)]
+    found = [
+        _nanquantile.on(kind_of(x, q), lazy, p, axis=at, method=interpolation)
+        for p in parts or [leaf(np.zeros((), lazy.type.dtype.numpy))]
+    ]
+    found = [y if keepdim else y.squeeze(at) for y in found]
+    return stack(found)[: len(parts)] if dims_of(q) else found[0]
+
+
+# Together
+
+
+def _weights(x: Any, fweights: Any, aweights: Any) -> Any:
+    """The weight of each observation, `None` where all are 1; real, whatever is observed.
+
+    Raises:
+        DTypeError: frequencies that are not whole, or other weights that are.
+        ShapeError: not one for each observation.
+    """
+    for name, w in (("fweights", fweights), ("aweights", aweights)):
+        if w is not None:
+            _check_weights(name, lazy_of(w), dims_of(x)[1])
+    dtype = lazy_of(x).type.dtype.real
+    pairs = [(cast(lazy_of(w), dtype), w) for w in (fweights, aweights) if w is not None]
+    given = [_shares.on(kind_of(w), lazy, name="cov") for lazy, w in pairs]
+    return None if not given else given[0] if len(given) == 1 else multiply(*given)
+
+
+_shares = recorded(probability.shares)
+
+
+def _check_weights(name: str, w: Lazy, count: int) -> None:
+    dtype: Any = w.type.dtype
+    if dims_of(w) != (count,) and not (count == 1 and dims_of(w) == ()):
+        raise ShapeError(
+            f"cov: {name}: expected one for each of {count} observations, got shape "
+            f"{show(dims_of(w))}{at_user_line()}"
+        )
+    if not (dtype.is_integer if name == "fweights" else dtype.is_floating):
+        kind = "an integer" if name == "fweights" else "a floating"
+        raise DTypeError(f"cov: {name}: expected {kind} type, got {dtype}{at_user_line()}")
+
+
+def cov(x: Any, *, correction: int = 1, fweights: Any = None, aweights: Any = None) -> Tensor:
+    """The covariances of variables, a row each, of which columns are observations.
+
+    Args:
+        correction: how many observations fewer the mean counts.
+        fweights: how often each observation occurs.
+        aweights: how much each observation counts.
+
+    Raises:
+        DTypeError: truth values; `fweights` that are not integers, `aweights` that are.
+        OutOfRangeError: when computed, negative weights.
+        ShapeError: a tensor of rank above 2, or not one weight for each observation.
+    """
+    if lazy_of(x).type.dtype is bool_:
+        raise DTypeError(f"cov: expected numbers, got bool{at_user_line()}")
+    if len(dims_of(x)) > 2:
+        raise ShapeError(f"cov: expected rank 2 or less, got {show(dims_of(x))}{at_user_line()}")
+    rows: Any = wrap(floating(x), kind_of(x))
+    rows = reshape(rows, 1, -1) if rows.ndim < 2 else rows
+    weights = _weights(rows, fweights, aweights)
+    weighted = rows if weights is None else rows * weights
+    total: Any = rows.shape[1] if weights is None else weights.sum()
+    apart = rows - weighted.sum(1, keepdim=True) / total
+    lost: Any = correction
+    if aweights is not None:
+        lost = correction * (weights * aweights).sum() / total
+    count: Any = total - lost
+    count = clamp(count, min=0) if isinstance(count, Handle) else max(count, 0)
+    other = apart if weights is None else apart * weights
+    found = matmul(other, adjoint(apart)) / count
+    return reshape(found, ()) if len(found) == 1 else found
+
+
+def corrcoef(x: Any) -> Tensor:
+    """The correlations of variables, a row each, of which columns are observations."""
+    found: Any = cov(x)
+    if not found.ndim:
+        return found / found
+    spread = diag(found).sqrt()
+    found = found / spread[:, None] / spread[None, :]
+    if found.dtype.is_complex:
+        return complex(clamp(found.real, -1, 1), clamp(found.imag, -1, 1))
+    return clamp(found, -1, 1)
+
+
+def histogram(
+    x: Any, bins: Any, *, range: Any = None, weight: Any = None, density: bool = False
+) -> Histogram:
+    """How many elements fall into each part, or the sum of their weights.
+
+    Args:
+        bins: how many parts, or their limits.
+        range: the limits of all; those of the elements, if not given.
+        density: so that the integral is 1.
+    """
+    limits = None if isinstance(bins, int) else lazy_of(bins)
+    weights = None if weight is None else lazy_of(weight)
+    span = None if range is None else tuple(range)
+    how = {"bins": bins if limits is None else None, "span": span, "density": density}
+    return Histogram(*_histogram.on(kind_of(x), floating(x), limits, weights, **how))
+
+
+@recorded(differentiable=False)
+def _histogram(
+    x: Value, limits: Value | None, weights: Value | None, *, bins: Any, span: Any, density: bool
+) -> tuple[Value, ...]:
+    count = bins if limits is None else known(limits.shape)[0] - 1
+    given = [v for v in (x, limits, weights) if v is not None]
+    counted = partial(_counted, bins, span, density, weights is not None)
+    return call(
+        counted, *given, types_of=[(x.dtype, (count,)), (x.dtype, (count + 1,))], title="histogram"
+    )
+
+
+def _counted(bins: Any, span: Any, density: bool, weighted: bool, *arrays: Any) -> Any:
+    """What `histogram` gives, of elements, limits in place of a number of parts, and weights."""
+    x, *rest = arrays
+    weights = rest.pop().reshape(-1) if weighted else None
+    with np.errstate(invalid="ignore"):  # the density of nothing is NaN
+        cuts = rest[0] if rest else bins
+        return np.histogram(x.reshape(-1), cuts, span, density, weights)
+
+
+def histogramdd(
+    x: Any, bins: Any, *, range: Any = None, weight: Any = None, density: bool = False
+) -> HistogramDD:
+    """How many points, the rows of `x`, fall into each part of a space of several dimensions.
+
+    Args:
+        bins: how many parts each dimension has (one number for all, or one of each), or their
+            limits.
+        range: the limits of all, two numbers of each dimension one after the other; those of the
+            elements, if not given.
+        density: so that the integral is 1.
+
+    Raises:
+        ShapeError: a scalar, or bins or limits for another number of dimensions.
+
+    Example:
+        >>> import weft as wf
+        >>> wf.histogramdd(wf.tensor([[0.0, 1.0], [2.0, 1.0]]), [2, 1]).hist.tolist()
+        [[1.0], [1.0]]
+    """
+    points = array_of(floating(x))
+    if points.ndim:
+        points = points.reshape(math.prod(points.shape[:-1]), points.shape[-1])
+    cuts = [bins] * points.shape[-1] if isinstance(bins, int) else list(bins)
+    limits: Any = None if range is None else np.reshape(range, (-1, 2))
+    count = points.shape[-1] if points.ndim == 2 else -1
+    if len(cuts) != count or (limits is not None and len(limits) != count):
+        raise ShapeError(
+            f"histogramdd: expected points along the last axis, and bins and limits for each of "
+            f"its elements, got shape {show(points.shape)}, {len(cuts)} bins and limits {range}"
+            f"{at_user_line()}"
+        )
+    check_table("histogramdd", [c if isinstance(c, int) else len(c) for c in cuts], types.float64)
+    edges: Any = [array_of(lazy_of(e)) if isinstance(e, Handle) else e for e in cuts]
+    weights = None if weight is None else array_of(lazy_of(weight)).reshape(-1)
+    hist, found = np.histogramdd(points, edges, limits, density=density, weights=weights)
+    like = kind_of(x)
+    several = tuple([wrap(leaf(e.astype(points.dtype)), like) for e in found])
+    return HistogramDD(wrap(leaf(hist.astype(points.dtype)), like), several)
+
+
+# Differences and integrals
+
+
+@recorded
+def _difference(x: Value, *, n: int, axis: int) -> Value:
+    return ops.diff(x, n, axis)
+
+
+def diff(
+    x: Any, n: int = 1, dim: Any = -1, prepend: Any = None, append: Any = None, *, axis: Any = None
+) -> Tensor:
+    """The `n`-th difference of neighbours along an axis.
+
+    Raises:
+        ShapeError: an `n` below 0.
+    """
+    if n < 0:
+        raise ShapeError(f"diff: expected n of 0 or more, got {n}{at_user_line()}")
+    at = axis_of("diff", either("diff", dim, axis, -1), len(dims_of(x)))
+    if not n:
+        return wrap(record(REGISTRY["identity"], (lazy_of(x),), {})[0], kind_of(x))
+    if prepend is not None or append is not None:
+        x = cat([v for v in (prepend, x, append) if v is not None], at)
+    return _difference.on(kind_of(x), lazy_of(x), n=n, axis=at)
+
+
+def _steps(name: str, y: Any, x: Any, dx: Any, dim: Any) -> Any:
+    """The areas between neighbours along an axis."""
+    dims = dims_of(y)
+    at = axis_of(name, dim, len(dims))
+    count = dims[at]
+    one, other = (narrow(y, at, k, max(count - 1, 0)) for k in (0, 1 if count else 0))
+    width: Any = 1 if dx is None else dx
+    if x is not None:
+        spaced = x
+        if len(dims_of(x)) == 1 and len(dims) > 1:
+            spaced = reshape(x, *[-1 if i == at else 1 for i in range(len(dims))])
+        width = diff(spaced, dim=at - len(dims))
+    return (one + other) * width / 2, at
+
+
+def trapezoid(y: Any, x: Any = None, *, dx: Any = None, dim: Any = -1) -> Tensor:
+    """The integral of `y` along an axis by the trapezoidal rule.
+
+    Args:
+        x: where the samples are; `dx` apart if it is not given, 1 by default.
+    """
+    areas, at = _steps("trapezoid", y, x, dx, dim)
+    return sum(areas, at)
+
+
+trapz = trapezoid
+
+
+def cumulative_trapezoid(y: Any, x: Any = None, *, dx: Any = None, dim: Any = -1) -> Tensor:
+    """The integrals of `y` up to each sample but the first; arguments as of `trapezoid`."""
+    areas, at = _steps("cumulative_trapezoid", y, x, dx, dim)
+    return cumsum(areas, at)
+
+
+# Combinations
+
+
+def combinations(x: Any, r: int = 2, with_replacement: bool = False) -> Tensor:
+    """Every choice of `r` elements of a vector, in the order of the elements, a row each.
+
+    Raises:
+        ShapeError: no vector.
+    """
+    dims = dims_of(x)
+    if len(dims) != 1:
+        raise ShapeError(f"combinations: expected a vector, got {show(dims)}{at_user_line()}")
+    choose = itertools.combinations_with_replacement if with_replacement else itertools.combinations
+    rows = math.comb(max(dims[0] + r - 1, 0) if with_replacement and r else dims[0], r)
+    check_table("combinations", (rows, r), types.int64)
+    chosen = itertools.chain.from_iterable(choose(range(dims[0]), r)) if rows else ()
+    places = np.fromiter(chosen, np.int64, rows * r).reshape(rows, r)
+    return take(x, wrap(leaf(places))) if r else index_select(x, 0, wrap(leaf(places[0])))
+
+
+def cartesian_prod(*tensors: Any) -> Tensor:
+    """Every choice of one element of each vector, a row each."""
+    if len(tensors) == 1:
+        return reshape(tensors[0], -1)
+    return stack([reshape(y, -1) for y in meshgrid(*tensors, indexing="ij")], 1)
+
+
+def sum_to_size(x: Any, *size: Any) -> Tensor:
+    """The sum over the axes along which a tensor of this size is repeated to the shape of `x`.
+
+    Raises:
+        ShapeError: it would not.
+    """
+    dims, wanted = dims_of(x), sizes("sum_to_size", size)
+    extra = len(dims) - len(wanted)
+    if extra < 0 or any(n not in (1, d) for n, d in zip(wanted, dims[extra:], strict=True)):
+        raise ShapeError(
+            f"sum_to_size: expected a size that broadcasts to {show(dims)}, got {show(wanted)}"
+            f"{at_user_line()}"
+        )
+    repeated = [i for i, d in enumerate(dims) if i < extra or wanted[i - extra] != d]
+    return reshape(sum(x, repeated), *wanted) if repeated else x
+
+
+class Statistics(Handle):
+    """Statistics, as methods."""
+
+    __slots__ = ()
+
+    corrcoef = corrcoef
+    cov = cov
+    diff = diff
+    histogram = histogram
+    mode = mode
+    nanmedian = nanmedian
+    nanquantile = nanquantile
+    sum_to_size = sum_to_size

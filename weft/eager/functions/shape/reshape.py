@@ -1,0 +1,481 @@
+"""Views of all elements: other shapes, axes in another order, axes repeated."""
+
+from __future__ import annotations
+
+import math
+import weakref
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from weft.eager.functions.shape.bit_view import view_bits
+from weft.eager.tensor.argument import axes_of, axis_of, dims_of, either, filled, integer, sizes
+from weft.eager.tensor.dispatch import lazy_of, record, wrap
+from weft.eager.tensor.handle import Handle
+from weft.eager.tensor.inplace import become
+from weft.eager.tensor.memory_format import ORDERS, check_format
+from weft.eager.tensor.view import View
+from weft.eager.tensor.view_transform import (
+    Detached,
+    Diagonal,
+    Expanded,
+    Permuted,
+    Shaped,
+    is_dense,
+    layout,
+    reshaped,
+    show,
+)  # fmt: skip
+from weft.errors import DTypeError, GradientError, ShapeError
+from weft.ir.dtype import DType, as_dtype
+from weft.ir.shape import show as text
+from weft.ops.base import REGISTRY, at_user_line
+
+if TYPE_CHECKING:
+    from weft.eager.tensor.tensor import Tensor
+
+__all__ = [
+    "broadcast_to", "detach", "diagonal", "expand", "expand_dims", "flatten", "moveaxis",
+    "movedim", "permute", "permute_dims", "ravel", "reshape", "squeeze", "swapaxes", "swapdims",
+    "t", "transpose", "unflatten", "unsqueeze",
+]  # fmt: skip
+
+# Another shape
+
+
+def reshape(x: Any, *shape: Any) -> Tensor:
+    """The elements in row-major order in another shape; one dimension may be -1.
+
+    Raises:
+        ShapeError: a shape of another number of elements.
+    """
+    old = dims_of(x)
+    return _of_shape(x, filled("reshape", sizes("reshape", shape), math.prod(old), old))
+
+
+def _of_shape(x: Any, shape: tuple[int, ...]) -> Tensor:
+    """A view where the elements lie in memory in their order, else a copy."""
+    lens = Shaped(shape)
+    if isinstance(x, Handle) and x.view_of is not None and not _fits(x, shape):
+        return wrap(lens.take(x.lazy), x)
+    return show(x, lens)
+
+
+def _fits(x: Handle, shape: tuple[int, ...]) -> bool:
+    """Whether elements can be seen in another shape where they lie."""
+    there = layout(x)
+    return np.may_share_memory(there, reshaped(there, shape)) or not there.size
+
+
+def view(x: Any, *shape: Any) -> Tensor:
+    """`reshape` that never copies; with an element type, the same bits as numbers of it.
+
+    Raises:
+        ShapeError: a shape of another number of elements, or elements that lie in another order.
+        DTypeError: an element type of another size, where the last axis cannot be cut or joined so.
+    """
+    if len(shape) == 1 and isinstance(shape[0], DType | type):
+        return view_bits(x, as_dtype(shape[0]))
+    old = dims_of(x)
+    new = filled("view", sizes("view", shape), math.prod(old), old)
+    if isinstance(x, Handle) and x.view_of is not None and not _fits(x, new):
+        raise ShapeError(
+            f"view: the elements of this tensor of shape {text(old)} do not lie in memory so that "
+            f"{text(new)} shows them without a copy; use reshape(), or contiguous() first"
+            f"{at_user_line()}"
+        )
+    return show(x, Shaped(new))
+
+
+def contiguous(x: Handle) -> Tensor:
+    """The tensor itself if its elements lie in memory in their order, else a copy."""
+    if is_dense(x):
+        same: Any = x
+        return same
+    return wrap(record(REGISTRY["identity"], (x.lazy,), {})[0], x)
+
+
+def ravel(x: Any) -> Tensor:
+    """All elements in one axis; a copy where they do not lie in memory in their order."""
+    x = x if not isinstance(x, Handle) or is_dense(x) else contiguous(x)
+    return _of_shape(x, (math.prod(dims_of(x)),))
+
+
+def flatten(x: Any, start_dim: int = 0, end_dim: int = -1) -> Tensor:
+    """The axes from `start_dim` to `end_dim` as one.
+
+    Raises:
+        OutOfRangeError, ShapeError: axes outside the rank, or the wrong way round.
+    """
+    dims = dims_of(x) or (1,)
+    first, last = (axis_of("flatten", d, len(dims)) for d in (start_dim, end_dim))
+    if first > last:
+        raise ShapeError(
+            f"flatten: expected start_dim before end_dim, got {start_dim} and {end_dim}"
+            f"{at_user_line()}"
+        )
+    if first == last and isinstance(x, Handle) and dims_of(x):
+        same: Any = x
+        return same
+    middle = math.prod(dims[first : last + 1])
+    return _of_shape(x, (*dims[:first], middle, *dims[last + 1 :]))
+
+
+def unflatten(x: Any, dim: int, sizes: Any) -> Tensor:
+    """One axis as several, of the given sizes; one may be -1.
+
+    Raises:
+        OutOfRangeError, ShapeError: an axis outside the rank, or sizes that do not fit.
+    """
+    dims = dims_of(x)
+    at = axis_of("unflatten", dim, len(dims))
+    if not tuple(sizes):
+        raise ShapeError(f"unflatten: expected at least one size, got none{at_user_line()}")
+    inner = filled("unflatten", tuple(sizes), dims[at], dims)
+    return show(x, Shaped((*dims[:at], *inner, *dims[at + 1 :])))
+
+
+def squeeze(x: Any, dim: Any = None, *, axis: Any = None) -> Tensor:
+    """Without the axes of one element; if `dim` is given, only without those of it.
+
+    Raises:
+        OutOfRangeError: an axis outside the rank.
+    """
+    dims, at = dims_of(x), either("squeeze", dim, axis)
+    gone = () if at == () else axes_of("squeeze", at, len(dims))
+    return show(x, Shaped(tuple([d for i, d in enumerate(dims) if d != 1 or i not in gone])))
+
+
+def unsqueeze(x: Any, dim: Any) -> Tensor:
+    """With an axis of one element put in at `dim`.
+
+    Raises:
+        OutOfRangeError: a place outside the rank.
+    """
+    dims = dims_of(x)
+    at = axis_of("unsqueeze", dim, len(dims) + 1)
+    return show(x, Shaped((*dims[:at], 1, *dims[at:])))
+
+
+def expand_dims(x: Any, axis: Any) -> Tensor:
+    """`unsqueeze`, under NumPy's name."""
+    return unsqueeze(x, axis)
+
+
+# The axes in another order
+
+
+def permute(x: Any, *dims: Any) -> Tensor:
+    """The axes in the order `dims`.
+
+    Raises:
+        ShapeError: `dims` is no order of all axes.
+    """
+    order = sizes("permute", dims)
+    rank = len(dims_of(x))
+    perm = tuple([d + rank if d < 0 else d for d in order])
+    if sorted(perm) != list(range(rank)):
+        raise ShapeError(
+            f"permute: expected an order of all {rank} dims, got {order}{at_user_line()}"
+        )
+    return show(x, Permuted(perm))
+
+
+def permute_dims(x: Any, axes: Any) -> Tensor:
+    """`permute`, under the Array API's name."""
+    return permute(x, axes)
+
+
+def transpose(x: Any, *dims: Any, dim0: Any = None, dim1: Any = None, axes: Any = None) -> Tensor:
+    """Two axes in each other's place; as in NumPy all axes reversed, or in a given order.
+
+    `transpose(x, 0, 1)` swaps; `transpose(x)` reverses; `transpose(x, (2, 0, 1))` orders.
+
+    Raises:
+        OutOfRangeError, ShapeError: axes outside the rank, or no order of all axes.
+    """
+    rank = len(dims_of(x))
+    if dim0 is not None:
+        dims = (dim0, dim1 if dim1 is not None else dims[0])
+    elif dim1 is not None:
+        dims = (*dims, dim1)
+    if axes is not None:
+        dims = (axes,)
+    if not dims or dims == (None,):
+        return show(x, Permuted(tuple(range(rank))[::-1]))
+    if len(dims) != 2 or not all(isinstance(d, int) for d in dims):
+        return permute(x, *dims)
+    a, b = (axis_of("transpose", d, rank) for d in dims)
+    order = list(range(rank))
+    if rank:
+        order[a], order[b] = b, a
+    return show(x, Permuted(tuple(order)))
+
+
+def swapaxes(x: Any, axis0: Any, axis1: Any) -> Tensor:
+    """Two axes in each other's place."""
+    return transpose(x, integer("swapaxes", axis0), integer("swapaxes", axis1))
+
+
+def swapdims(x: Any, dim0: Any, dim1: Any) -> Tensor:
+    """Two axes in each other's place."""
+    return transpose(x, integer("swapdims", dim0), integer("swapdims", dim1))
+
+
+def t(x: Any) -> Tensor:
+    """A matrix transposed; of a lower rank as it is.
+
+    Raises:
+        ShapeError: a rank above 2.
+    """
+    rank = len(dims_of(x))
+    if rank > 2:
+        raise ShapeError(
+            f"t: expected rank 2 or less, got {rank}; use x.mT or transpose(){at_user_line()}"
+        )
+    return show(x, Permuted(tuple(range(rank))[::-1]))
+
+
+def matrix_transpose(x: Any) -> Tensor:
+    """Matrices transposed: the last two axes in each other's place.
+
+    Raises:
+        ShapeError: a rank below 2.
+    """
+    rank = len(dims_of(x))
+    if rank < 2:
+        raise ShapeError(f"mT: expected rank 2 or more, got {rank}{at_user_line()}")
+    return show(x, Permuted((*range(rank - 2), rank - 1, rank - 2)))
+
+
+def moveaxis(x: Any, source: Any, destination: Any) -> Tensor:
+    """The axes `source` moved to the places `destination`; the others keep their order.
+
+    Raises:
+        ShapeError: axes named twice, or not as many places.
+    """
+    rank = len(dims_of(x))
+    old, new = (
+        [axis_of("moveaxis", d, rank) for d in ((given,) if isinstance(given, int) else given)]
+        for given in (source, destination)
+    )
+    if len(old) != len(new) or len(set(old)) != len(old) or len(set(new)) != len(new):
+        raise ShapeError(
+            f"moveaxis: expected as many different sources as destinations, got {source} and "
+            f"{destination}{at_user_line()}"
+        )
+    places = dict(zip(new, old, strict=True))
+    rest = iter([i for i in range(rank) if i not in old])
+    return show(x, Permuted(tuple([places[i] if i in places else next(rest) for i in range(rank)])))
+
+
+def movedim(x: Any, source: Any, destination: Any) -> Tensor:
+    """`moveaxis`, under PyTorch's name."""
+    return moveaxis(x, source, destination)
+
+
+def diagonal(
+    x: Any, offset: int = 0, dim1: Any = 0, dim2: Any = 1, *, axis1: Any = None, axis2: Any = None
+) -> Tensor:
+    """The elements `i, i + offset` along two axes, as the last axis.
+
+    Raises:
+        OutOfRangeError, ShapeError: axes outside the rank, or the same twice.
+    """
+    rank = len(dims_of(x))
+    a = axis_of("diagonal", dim1 if axis1 is None else axis1, rank)
+    b = axis_of("diagonal", dim2 if axis2 is None else axis2, rank)
+    return show(x, Diagonal(offset, a, b))
+
+
+# Axes repeated
+
+
+def expand(x: Any, *shape: Any) -> Tensor:
+    """Axes of one element repeated to `shape`, in which -1 keeps an axis as it is.
+
+    Raises:
+        ShapeError: the shape does not follow by repetition.
+    """
+    wanted, old = sizes("expand", shape), dims_of(x)
+    lead = len(wanted) - len(old)
+    full = [old[i - lead] if d == -1 and i >= lead else d for i, d in enumerate(wanted)]
+    return broadcast_to(x, tuple(full))
+
+
+def expand_as(x: Any, other: Any) -> Tensor:
+    """Expanded to the shape of another tensor."""
+    return broadcast_to(x, dims_of(other))
+
+
+def broadcast_to(x: Any, shape: Any) -> Tensor:
+    """Axes of one element repeated to `shape`.
+
+    Raises:
+        ShapeError: the shape does not follow by repetition.
+    """
+    wanted = sizes("broadcast_to", (shape,))
+    old = dims_of(x)
+    lead = len(wanted) - len(old)
+    if lead < 0 or any(d not in (1, w) for d, w in zip(old, wanted[lead:], strict=True)):
+        raise ShapeError(
+            f"expand: shape {text(old)} does not broadcast to {text(wanted)}{at_user_line()}"
+        )
+    return show(x, Expanded(wanted))
+
+
+# Without gradient
+
+
+def detach(x: Any) -> Tensor:
+    """The same memory, through which no gradient flows."""
+    tensor = show(x, Detached())
+    found = tensor.view_of
+    assert found is not None
+    _note_detached(found)
+    return tensor
+
+
+def _note_detached(view: View) -> None:
+    if not hasattr(view.base, "detached"):
+        view.base.detached = weakref.WeakSet()
+    view.base.detached.add(view)
+
+
+def hand_over(x: Handle, new: Handle) -> None:
+    """Have a new tensor take over the memory of a constant, which is its `detach()` from now on."""
+    _note_detached(x.hand_over(new, Detached()))
+
+
+class Shaping(Handle):
+    """Views of all elements, as methods."""
+
+    __slots__ = ()
+
+    reshape = reshape
+    view = view
+    ravel = ravel
+    flatten = flatten
+    unflatten = unflatten
+    squeeze = squeeze
+    unsqueeze = unsqueeze
+    permute = permute
+    transpose = transpose
+    swapaxes = swapaxes
+    swapdims = swapdims
+    t = t
+    moveaxis = moveaxis
+    movedim = movedim
+    diagonal = diagonal
+    expand = expand
+    expand_as = expand_as
+    broadcast_to = broadcast_to
+    detach = detach
+
+    def unsqueeze_(self, dim: Any) -> Any:
+        """`unsqueeze` in place."""
+        return become(self, unsqueeze(self, dim), "unsqueeze_")
+
+    def squeeze_(self, dim: Any = None) -> Any:
+        """`squeeze` in place."""
+        return become(self, squeeze(self, dim), "squeeze_")
+
+    def t_(self) -> Any:
+        """`t` in place."""
+        return become(self, t(self), "t_")
+
+    def transpose_(self, dim0: Any, dim1: Any) -> Any:
+        """`transpose` in place."""
+        return become(self, transpose(self, dim0, dim1), "transpose_")
+
+    def swapaxes_(self, axis0: Any, axis1: Any) -> Any:
+        """`swapaxes` in place."""
+        return become(self, swapaxes(self, axis0, axis1), "swapaxes_")
+
+    swapdims_ = swapaxes_
+
+    def detach_(self) -> Any:
+        """`detach` in place: from now on a constant; what was made of it still has its gradient.
+
+        Raises:
+            GradientError: it is a view, whose gradient flows to its base.
+        """
+        if self.view_of is not None and self.lazy.tracked:
+            raise GradientError(
+                f"detach_: a view cannot be detached in place; use detach(){at_user_line()}"
+            )
+        return self.let_go(detach(self))
+
+    def as_subclass(self, cls: type[Any]) -> Any:
+        """The same memory as a tensor of another class, without a call of its `__init__`.
+
+        Raises:
+            DTypeError: it is no class of tensors.
+        """
+        if not issubclass(cls, Handle):
+            text = f"as_subclass: expected a class of tensors, got {cls.__name__}"
+            raise DTypeError(text + at_user_line())
+        found: Any = self.view_as(self)
+        found.__class__ = cls
+        return found
+
+    def view_as(self, other: Any) -> Tensor:
+        """`view` in the shape of another tensor."""
+        return view(self, dims_of(other))
+
+    def reshape_as(self, other: Any) -> Tensor:
+        """`reshape` to the shape of another tensor."""
+        return reshape(self, dims_of(other))
+
+    def is_contiguous(self, *, memory_format: Any = None) -> bool:
+        """Whether the elements lie in memory in their order: they do, but in some views.
+
+        Args:
+            memory_format: another order of the axes to ask for.
+        """
+        check_format(memory_format)
+        order = ORDERS.get(memory_format)
+        if order is None:
+            return is_dense(self)
+        return len(order) == len(dims_of(self)) and is_dense(permute(self, order))
+
+    def contiguous(self, *, memory_format: Any = None) -> Tensor:
+        """The tensor itself if its elements lie in memory in their order, else a copy.
+
+        Args:
+            memory_format: of no influence; see `weft.eager.tensor.memory_format`.
+        """
+        check_format(memory_format)
+        return contiguous(self)
+
+    @property
+    def T(self) -> Tensor:
+        """All axes reversed."""
+        return transpose(self)
+
+    @property
+    def mT(self) -> Tensor:
+        """The last two axes in each other's place."""
+        return matrix_transpose(self)
+
+    @property
+    def data(self) -> Tensor:
+        """The same memory without gradient.
+
+        Assigning gives the tensor a copy of a value in memory of its own: what was taken as `data`
+        or detached before keeps the old one.
+
+        Raises:
+            DTypeError: what is assigned has no gradient, but the tensor needs one.
+        """
+        return detach(self)
+
+    @data.setter
+    def data(self, value: Any) -> None:
+        lazy = lazy_of(value)
+        if self.shown.tracked and not lazy.type.dtype.is_inexact:
+            raise DTypeError(
+                f"data: expected floating-point numbers, as the tensor needs a gradient, got "
+                f"{lazy.type.dtype}{at_user_line()}"
+            )
+        self.depart(Detached().take(lazy))

@@ -1,0 +1,289 @@
+"""Elements chosen by strides, and tensors that change their size: views and changes in place."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, ClassVar
+
+import numpy as np
+
+from weft import ops
+from weft.eager.functions.shape.reshape import detach, reshape
+from weft.eager.record.lazy import Lazy, trace
+from weft.eager.tensor.argument import axis_of, dims_of, sizes
+from weft.eager.tensor.dispatch import lazy_of, leaf, recorded, wrap
+from weft.eager.tensor.handle import Handle
+from weft.eager.tensor.inplace import become, check_writable
+from weft.eager.tensor.memory_format import check_format
+from weft.eager.tensor.view import Array, RepeatedError, View
+from weft.eager.tensor.view_transform import apply, placed, put_at, show
+from weft.errors import GradientError, OutOfRangeError, ShapeError
+from weft.ir.dtype import int64
+from weft.ir.node import Value
+from weft.ir.shape import known
+from weft.ops.base import at_user_line, catalogue, constant_of
+from weft.ops.declaration.memory_check import check_table
+from weft.ops.declaration.rule import concrete
+
+if TYPE_CHECKING:
+    from weft.eager.tensor.tensor import Tensor
+
+__all__ = ["as_strided"]
+
+
+def _windows(x: Value, *, axis: int, size: int, step: int) -> Value:
+    if not x.shape:
+        return catalogue.reshape(x, shape=(1,))[:size]
+    first = np.arange(0, concrete(x)[axis] - size + 1, step)
+    check_table("unfold", (len(first), size), int64)
+    places = constant_of(first[:, None] + np.arange(size))
+    return ops.moveaxis(ops.take_nd(x, [*[None] * axis, places]), axis + 1, -1)
+
+
+def _chosen(x: Value, places: Value) -> Value:
+    return ops.take_nd(catalogue.reshape(x, shape=(-1,)), [places])
+
+
+@dataclass(frozen=True, slots=True)
+class Strided:
+    """The elements at `offset + sum(index * stride)` of a tensor that is no view."""
+
+    shape: tuple[int, ...]
+    stride: tuple[int, ...]
+    offset: int
+    detached: ClassVar[bool] = False
+
+    def lay(self, base: Array) -> Array:
+        """See `Lens`."""
+        flat = base.reshape(-1)[self.offset :]
+        steps = tuple([n * base.dtype.itemsize for n in self.stride])
+        return np.lib.stride_tricks.as_strided(flat, self.shape, steps)
+
+    def take(self, base: Lazy) -> Lazy:
+        """See `Lens`."""
+        return apply(_chosen, (base, leaf(self.places())))
+
+    def put(self, base: Lazy, part: Lazy) -> Lazy:
+        """See `Lens`.
+
+        Raises:
+            RepeatedError: several elements of the view are one of the base.
+        """
+        return put_once("as_strided", base, self.places(), part)
+
+    def places(self) -> Array:
+        """The positions of the elements in the base, counted in row-major order."""
+        check_table("as_strided", self.shape, int64)
+        found = np.full(self.shape, self.offset, np.int64)
+        for axis, (n, step) in enumerate(zip(self.shape, self.stride, strict=True)):
+            found += (np.arange(n) * step).reshape(n, *[1] * (len(self.shape) - axis - 1))
+        return found
+
+
+@dataclass(frozen=True, slots=True)
+class Windows:
+    """Windows of `size` elements, `step` apart, along an axis: they are a new last axis."""
+
+    axis: int
+    size: int
+    step: int
+    detached: ClassVar[bool] = False
+
+    def lay(self, base: Array) -> Array:
+        """See `Lens`."""
+        if not base.ndim:
+            return base.reshape(1)[: self.size]
+        steps = [n * (self.step if a == self.axis else 1) for a, n in enumerate(base.strides)]
+        sizes = list(base.shape)
+        sizes[self.axis] = (sizes[self.axis] - self.size) // self.step + 1
+        return np.lib.stride_tricks.as_strided(
+            base, [*sizes, self.size], [*steps, base.strides[self.axis]]
+        )
+
+    def take(self, base: Lazy) -> Lazy:
+        """See `Lens`."""
+        return apply(_windows, (base,), axis=self.axis, size=self.size, step=self.step)
+
+    def put(self, base: Lazy, part: Lazy) -> Lazy:
+        """See `Lens`.
+
+        Raises:
+            RepeatedError: windows overlap.
+        """
+        shape = known(base.type.shape)
+        places = np.arange(math.prod(shape)).reshape(shape)
+        return put_once("unfold", base, np.ascontiguousarray(self.lay(places)), part)
+
+
+def put_once(name: str, base: Lazy, places: Array, part: Lazy) -> Lazy:
+    """`base` with the elements of `part` at `places`, counted in row-major order.
+
+    Raises:
+        RepeatedError: a place occurs twice.
+    """
+    if np.unique(places).size != places.size:
+        raise RepeatedError(name, put_at)
+    return put_at(base, places, part)
+
+
+def strided(name: str, x: Any, size: Any, stride: Any, offset: int) -> Strided:
+    """What sizes and strides choose of a tensor.
+
+    Raises:
+        ShapeError: as many strides as sizes are needed, and nothing is negative.
+        OutOfRangeError: a position outside the tensor.
+    """
+    shape, steps = sizes(name, (size,)), sizes(name, (stride,))
+    if len(shape) != len(steps):
+        raise ShapeError(
+            f"{name}: expected a stride for each size, got {shape} and {steps}{at_user_line()}"
+        )
+    if min((*shape, *steps), default=0) < 0:
+        text = f"{name}: expected sizes and strides that are not negative, got {shape} and {steps}"
+        raise ShapeError(f"{text}; flip() turns axes round{at_user_line()}")
+    count, reach = math.prod(dims_of(x)), [(n - 1) * s for n, s in zip(shape, steps, strict=True)]
+    last = offset + sum(reach)
+    if math.prod(shape) and not (offset >= 0 and last < count):
+        raise OutOfRangeError(
+            f"{name}: expected positions from 0 to {count - 1}, got {offset} to {last}"
+            f"{at_user_line()}"
+        )
+    return Strided(shape, steps, offset)
+
+
+def _offset(x: Handle, base: Handle | None = None) -> int:
+    """How many elements behind the begin of `base`, or of its root, a view begins."""
+    start = 0 if base is None else placed(base)[2]
+    return (placed(x)[2] - start) // x.lazy.type.dtype.size
+
+
+def as_strided(x: Any, size: Any, stride: Any, storage_offset: Any = None) -> Tensor:
+    """A view of the elements at `storage_offset + sum(index * stride)`.
+
+    They are counted in the memory of the tensor that `x` shows, in row-major order; a view begins
+    where it does by itself.
+
+    Raises:
+        OutOfRangeError: an element outside the tensor.
+
+    Example:
+        >>> import weft as wf
+        >>> x = wf.zeros(3)
+        >>> _ = wf.as_strided(x, (2,), (2,)).add_(1.0)
+        >>> x.tolist()
+        [1.0, 0.0, 1.0]
+    """
+    tensor: Any = x if isinstance(x, Handle) else wrap(lazy_of(x))
+    base, is_detached = tensor, False
+    whole: Lazy | None = None  # the base with a view put in that takes a gradient of its own
+    while base.view_of is not None and base.view_of.base.dtype is tensor.dtype:
+        view = base.view_of
+        if whole is None and base.lazy.tracked and base.lazy.leaf is not None:
+            whole = base.lazy
+        if whole is not None and not view.lens.detached:
+            whole = view.lens.put(view.base.lazy, whole)
+        is_detached |= view.lens.detached
+        base = view.base
+    offset = _offset(tensor, base) if storage_offset is None else int(storage_offset)
+    lens = strided("as_strided", base, size, stride, offset)
+    if whole is None:
+        return show(detach(base) if is_detached else base, lens)
+    found = wrap(lens.take(whole), tensor)
+    found.look(View(base, lens))
+    return found
+
+
+def unfold(x: Any, dimension: int, size: int, step: int) -> Tensor:
+    """A view: windows of `size` elements, `step` apart, along an axis; they are a new last axis.
+
+    Raises:
+        ShapeError: a window longer than the axis, or a step below 1.
+
+    Example:
+        >>> import weft as wf
+        >>> wf.arange(5).unfold(0, 3, 2).tolist()
+        [[0, 1, 2], [2, 3, 4]]
+    """
+    at = axis_of("unfold", dimension, len(dims_of(x)))
+    count = dims_of(x)[at] if dims_of(x) else 1
+    if not 0 <= size <= count or step < 1:
+        raise ShapeError(
+            f"unfold: expected 0 <= size <= {count} and step >= 1, got {size} and {step}"
+            f"{at_user_line()}"
+        )
+    return show(x, Windows(at, size, step))
+
+
+@recorded
+def _resized(x: Value, *, shape: tuple[int, ...]) -> Value:
+    flat = catalogue.reshape(x, shape=(-1,))
+    count, wanted = concrete(flat)[0], math.prod(shape)
+    if wanted > count:
+        flat = catalogue.pad(flat, paddings=((0, wanted - count),))
+    elif wanted < count:
+        flat = catalogue.slice(flat, begin=(0,), end=(wanted,))
+    return catalogue.reshape(flat, shape=shape)
+
+
+class Striding(Handle):
+    """Strides, and changes of size in place, as methods."""
+
+    __slots__ = ()
+
+    as_strided = as_strided
+    unfold = unfold
+
+    def as_strided_(self, size: Any, stride: Any, storage_offset: Any = None) -> Any:
+        """`as_strided` in place."""
+        return become(self, as_strided(self, size, stride, storage_offset), "as_strided_")
+
+    def storage_offset(self) -> int:
+        """Position of the first element in the memory of the tensor that a view shows."""
+        return _offset(self)
+
+    def resize_(self, *size: Any, memory_format: Any = None) -> Any:
+        """Another shape in place: elements are cut off at the end, or zeros come behind them.
+
+        Raises:
+            GradientError: the tensor needs a gradient.
+            ShapeError: a view of other size, unless it is none; or more elements than lie in
+                memory that others see (`numpy()`, `from_numpy`).
+
+        Example:
+            >>> import weft as wf
+            >>> wf.tensor([1, 2, 3]).resize_(2, 2).tolist()
+            [[1, 2], [3, 0]]
+        """
+        check_format(memory_format)
+        check_writable(self, "resize_")
+        if self.lazy.tracked and not trace.now.inference:
+            raise GradientError(
+                f"resize_: a tensor that needs a gradient keeps its size{at_user_line()}"
+            )
+        shape = sizes("resize_", size)
+        if min(shape, default=0) < 0 or math.prod(shape) * self.lazy.type.dtype.size >= 1 << 63:
+            raise ShapeError(
+                f"resize_: expected a shape that memory can hold, got {shape}{at_user_line()}"
+            )
+        count = math.prod(shape)
+        if count > math.prod(dims_of(self)) and getattr(self, "lent", False):
+            text = "resize_: others see the memory, which cannot grow; clone() the tensor first"
+            raise ShapeError(text + at_user_line())
+        if self.view_of is not None and count not in (0, math.prod(dims_of(self))):
+            raise ShapeError(
+                f"resize_: a view keeps its number of elements; clone() it first{at_user_line()}"
+            )
+        if self.view_of is not None and not count:
+            whole: Any = self
+            self.become(whole[None])
+            self.become(whole[:0])
+        if count == math.prod(dims_of(self)):
+            return self if shape == dims_of(self) else self.become(reshape(self, shape))
+        self.become(_resized(self, shape=shape))
+        self.lose_views()
+        return self
+
+    def resize_as_(self, other: Any, *, memory_format: Any = None) -> Any:
+        """`resize_` to the shape of another tensor."""
+        return self.resize_(dims_of(other), memory_format=memory_format)

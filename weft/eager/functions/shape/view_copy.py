@@ -1,0 +1,48 @@
+"""What views show, as tensors with memory of their own: `narrow_copy` and its kin."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+from weft.eager.tensor.dispatch import lazy_of, wrap
+from weft.eager.tensor.handle import Handle
+
+if TYPE_CHECKING:
+    from weft.eager.tensor.tensor import Tensor
+
+__all__ = [
+    "as_strided_copy", "detach_copy", "diagonal_copy", "expand_copy", "narrow_copy", "permute_copy",
+    "select_copy", "split_copy", "squeeze_copy", "t_copy", "transpose_copy", "unbind_copy",
+    "unfold_copy", "unsqueeze_copy", "view_copy",
+]  # fmt: skip
+
+
+def _copying(name: str) -> Callable[..., Any]:
+    """The function that copies what the method `name` shows; several views are a tuple."""
+
+    def copied(x: Any, *args: Any, **options: Any) -> Tensor:
+        tensor: Any = x if isinstance(x, Handle) else wrap(lazy_of(x))
+        found = getattr(tensor, name)(*args, **options)
+        return tuple([y.clone() for y in found]) if isinstance(found, tuple) else found.clone()  # pyright: ignore
+
+    copied.__name__ = copied.__qualname__ = f"{name}_copy"
+    copied.__doc__ = f"`{name}` with memory of its own."
+    return copied
+
+
+as_strided_copy = _copying("as_strided")
+detach_copy = _copying("detach")
+diagonal_copy = _copying("diagonal")
+expand_copy = _copying("expand")
+narrow_copy = _copying("narrow")
+permute_copy = _copying("permute")
+select_copy = _copying("select")
+split_copy = _copying("split")
+squeeze_copy = _copying("squeeze")
+t_copy = _copying("t")
+transpose_copy = _copying("transpose")
+unbind_copy = _copying("unbind")
+unfold_copy = _copying("unfold")
+unsqueeze_copy = _copying("unsqueeze")
+view_copy = _copying("view")

@@ -1,0 +1,1 @@
+"""Order, and what follows from it: sorting, ranks, counts, sets."""

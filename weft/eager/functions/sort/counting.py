@@ -1,0 +1,245 @@
+"""Counting and sets of elements. What the values decide the shape of looks at them."""
+
+from __future__ import annotations
+
+import functools
+import math
+from typing import TYPE_CHECKING, Any, cast
+
+import numpy as np
+
+from weft import ops
+from weft.eager.functions.indexing.gather import gather, indices
+from weft.eager.record.lazy import Array, array_of
+from weft.eager.tensor.argument import dims_of
+from weft.eager.tensor.custom_function import undefined
+from weft.eager.tensor.dispatch import cast as as_type
+from weft.eager.tensor.dispatch import kind_of, lazy_of, leaf, promoted, recorded, wrap
+from weft.eager.tensor.handle import Handle
+from weft.eager.tensor.promotion import TORCH
+from weft.errors import DTypeError, ShapeError
+from weft.ir import dtype as types
+from weft.ir.node import Value
+from weft.ops.base import at_user_line, catalogue, constant_of
+from weft.ops.host import call
+from weft.ops.linalg.matrix import dims
+from weft.ops.sort import comes_before
+
+if TYPE_CHECKING:
+    from weft.eager.tensor.tensor import Tensor
+
+__all__ = [
+    "bincount",
+    "bucketize",
+    "histc",
+    "isin",
+    "searchsorted",
+    "unique",
+    "unique_consecutive",
+]
+
+
+def bincount(x: Any, weights: Any = None, minlength: int = 0) -> Tensor:
+    """How often each number from 0 on occurs, or the sum of its weights.
+
+    Raises:
+        DTypeError: numbers that are negative or no integers.
+        ShapeError: no vector, not as many weights as numbers, or a negative `minlength`.
+    """
+    array = array_of(indices("bincount", x))
+    if array.ndim != 1 or (weights is not None and dims_of(weights) != array.shape):
+        shapes = array.shape if weights is None else (array.shape, dims_of(weights))
+        raise ShapeError(
+            f"bincount: expected a vector, and weights of its shape, got {shapes}{at_user_line()}"
+        )
+    if minlength < 0:
+        raise ShapeError(f"bincount: expected minlength >= 0, got {minlength}{at_user_line()}")
+    if array.size and int(array.min()) < 0:
+        raise DTypeError(
+            f"bincount: expected numbers that are not negative, got {int(array.min())}"
+            f"{at_user_line()}"
+        )
+    length = max(int(array.max()) + 1 if array.size else 0, minlength)
+    values = None if weights is None else lazy_of(weights)
+    if values is not None and not values.type.dtype.is_floating:
+        values = as_type(values, types.float64)
+    return _counted.on(kind_of(x, weights), leaf(array), values, length=length)
+
+
+@recorded
+def _counted(x: Value, weights: Value | None, *, length: int) -> Value:
+    return ops.bincount(x, length, weights)
+
+
+def histc(x: Any, bins: int = 100, min: float = 0, max: float = 0) -> Tensor:
+    """How many elements fall into each of `bins` equal parts between two limits.
+
+    Args:
+        min, max: the limits; those of the elements, if both are 0.
+
+    Raises:
+        ShapeError: no bins, or limits that are not finite or in the wrong order; if they are those
+            of the elements, when computed.
+    """
+    if bins < 1 or not -math.inf < min <= max < math.inf:
+        raise ShapeError(_wrong_bins(bins, min, max) + at_user_line())
+    return _histc.on(kind_of(x), lazy_of(x), bins=bins, limits=(min, max))
+
+
+@recorded(differentiable=False)
+def _histc(x: Value, *, bins: int, limits: tuple[float, float]) -> Value:
+    count = functools.partial(_fallen, bins, limits)
+    return call(count, x, types_of=[(x.dtype, (bins,))], title="histc")[0]
+
+
+def _fallen(bins: int, limits: tuple[float, float], array: Array) -> Array:
+    """How many elements fall into each bin between the limits, or theirs if both are 0."""
+    low, high = limits
+    if low == high == 0 and array.size:
+        low, high = float(array.min()), float(array.max())
+    if not -math.inf < low <= high < math.inf:
+        raise ShapeError(_wrong_bins(bins, low, high))
+    if low == high:
+        low, high = low - 1, high + 1
+    return np.histogram(array.astype(np.float64), bins, (low, high))[0]
+
+
+def _wrong_bins(bins: int, low: float, high: float) -> str:
+    return (
+        f"histc: expected at least one bin and finite limits min <= max, got {bins} bins from "
+        f"{low} to {high}"
+    )
+
+
+def unique(
+    x: Any, sorted: bool = True, return_inverse: bool = False, return_counts: bool = False,
+    dim: Any = None,
+) -> Any:  # fmt: skip
+    """The different elements in order; with the place of each element in them, and how often.
+
+    A NaN equals none.
+
+    Args:
+        sorted: of no influence: they are.
+        dim: an axis whose parts are compared as a whole.
+    """
+    array = array_of(lazy_of(x))
+    found: Any = np.unique(
+        array, return_inverse=return_inverse, return_counts=return_counts, axis=dim, equal_nan=False
+    )
+    return _several(found, x, array.shape if dim is None and return_inverse else None)
+
+
+def _several(found: Any, x: Any, shape: tuple[int, ...] | None) -> Any:
+    if not isinstance(found, tuple):
+        return _values("unique", found, x)
+    arrays = list(cast("tuple[Array, ...]", found))
+    if shape is not None:
+        arrays[1] = arrays[1].reshape(shape)
+    return _values("unique", arrays[0], x), *[wrap(leaf(a), kind_of(x)) for a in arrays[1:]]
+
+
+def _values(name: str, found: Array, x: Any) -> Any:
+    """Different elements; of a tensor, of which PyTorch would, a gradient is refused."""
+    like = kind_of(x)
+    y = wrap(leaf(found), like)
+    return undefined(name, y, x) if like is None or like.rules is TORCH else y
+
+
+def unique_consecutive(
+    x: Any, return_inverse: bool = False, return_counts: bool = False, dim: Any = None
+) -> Any:
+    """The elements without those that equal the one before."""
+    array = array_of(lazy_of(x))
+    rows = array.reshape(-1) if dim is None else np.moveaxis(array, dim, 0)
+    flat = rows.reshape(len(rows), math.prod(rows.shape[1:]))
+    new = np.ones(len(rows), bool)
+    new[1:] = (flat[1:] != flat[:-1]).any(1)
+    kept = rows[new] if dim is None else np.moveaxis(rows[new], 0, dim)
+    found: list[Array] = [np.array(kept, order="C")]
+    if return_inverse:
+        place = np.cumsum(new) - 1
+        found.append(place.reshape(array.shape) if dim is None else place)
+    if return_counts:
+        found.append(np.diff(np.append(np.flatnonzero(new), len(rows))))
+    values = _values("unique_consecutive", found[0], x)
+    rest = [wrap(leaf(a), kind_of(x)) for a in found[1:]]
+    return (values, *rest) if rest else values
+
+
+def isin(
+    elements: Any, test_elements: Any, *, assume_unique: bool = False, invert: bool = False
+) -> Tensor:
+    """Whether each element is among `test_elements`.
+
+    Args:
+        assume_unique: of no influence.
+    """
+    like = kind_of(elements, test_elements)
+    return _isin.on(like, lazy_of(elements), lazy_of(test_elements), invert=invert)
+
+
+@recorded(differentiable=False)
+def _isin(x: Value, among: Value, *, invert: bool) -> Value:
+    run = functools.partial(np.isin, invert=invert)
+    return call(run, x, among, types_of=[(types.bool_, dims(x))], title="isin")[0]
+
+
+@recorded(differentiable=False)
+def places_in_order(
+    ordered: Value, values: Value, *, side: str, int32: bool = False, nan_last: bool = False
+) -> Value:
+    """Where values go in sorted rows; `nan_last`: each NaN behind those that are there."""
+    if len(ordered.shape or ()) == 1:
+        places = catalogue.searchsorted(ordered, values, side=side)
+    else:
+        row, column = (
+            catalogue.expand_dims(ordered, axis=-2),
+            catalogue.expand_dims(values, axis=-1),
+        )
+        before = catalogue.cast(comes_before(row, column, side), dtype=types.int32)
+        places = catalogue.sum(before, axes=(-1,))
+    if nan_last and values.dtype.is_floating:
+        end = constant_of(dims(ordered)[-1], types.int32)
+        places = catalogue.select(catalogue.not_equal(values, values), end, places)
+    return catalogue.cast(places, dtype=types.int32 if int32 else types.int64)
+
+
+def searchsorted(
+    sorted_sequence: Any, values: Any, *, out_int32: bool = False, right: bool = False,
+    side: str | None = None, sorter: Any = None,
+) -> Tensor:  # fmt: skip
+    """Where each value would go in a sorted row so that it stays sorted; NaN goes to the end.
+
+    NaN in a row counts as larger than every number.
+
+    Args:
+        sorter: the order in which the sequence is sorted, as `argsort` gives it.
+        right: after equal elements; `side` says the same as `"left"` or `"right"`.
+
+    Raises:
+        OutOfRangeError: when it is computed, the sorter names no place.
+    """
+    if sorter is not None:
+        sorted_sequence = gather(sorted_sequence, -1, sorter)
+    pair = promoted(sorted_sequence, values)
+    where = side or ("right" if right else "left")
+    return places_in_order.on(
+        kind_of(sorted_sequence, values), *pair, side=where, int32=out_int32, nan_last=True
+    )
+
+
+def bucketize(x: Any, boundaries: Any, *, out_int32: bool = False, right: bool = False) -> Tensor:
+    """The number of the interval between sorted boundaries that each element is in."""
+    return searchsorted(boundaries, x, out_int32=out_int32, right=right)
+
+
+class Counting(Handle):
+    """Counting and sets, as methods."""
+
+    __slots__ = ()
+
+    bincount = bincount
+    histc = histc
+    unique = unique
+    unique_consecutive = unique_consecutive

@@ -1,0 +1,311 @@
+"""Order along an axis: sorting, ranks, quantiles, running sums and extremes."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from weft import ops
+from weft.eager.functions.random import probability
+from weft.eager.functions.reduction.reduce import (
+    Extreme,
+    floating,
+    not_empty,
+    ordered,
+    rank_of,
+    shared,
+)
+from weft.eager.functions.shape.reshape import reshape
+from weft.eager.record.lazy import Array, array_if_known, trace
+from weft.eager.tensor.argument import axis_of, dims_of, either, integer
+from weft.eager.tensor.dispatch import cast, converted, kind_of, lazy_of, recorded
+from weft.eager.tensor.handle import Handle
+from weft.errors import DTypeError, ShapeError
+from weft.ir import dtype as types
+from weft.ir.node import Value
+from weft.ir.shape import known
+from weft.ops.base import at_user_line, catalogue, constant_of
+from weft.ops.declaration.fact import Autocast
+from weft.ops.declaration.rule import concrete
+from weft.ops.indexing.slicing import cut
+
+if TYPE_CHECKING:
+    from weft.eager.tensor.tensor import Tensor
+
+__all__ = [
+    "argsort", "cummax", "cummin", "cumprod", "cumsum", "kthvalue", "logcumsumexp", "median",
+    "msort", "quantile", "sort", "topk",
+]  # fmt: skip
+
+# Sorted
+
+
+@recorded
+def _sorted(x: Value, *, axis: int, descending: bool) -> tuple[Value, Value]:
+    if not x.shape:
+        return catalogue.identity(x), constant_of(0, types.int64)
+    values, places = catalogue.sort.all(x, axis=axis, descending=descending)
+    return values, catalogue.cast(places, dtype=types.int64)
+
+
+def sort(
+    x: Any, dim: Any = -1, descending: bool = False, stable: bool = True, *, axis: Any = None
+) -> Extreme:
+    """The elements in order along an axis, and where they were; NaN counts as the largest.
+
+    Args:
+        stable: of no influence: equal elements keep their order.
+
+    Raises:
+        OutOfRangeError: an axis outside the rank.
+    """
+    lazy = lazy_of(x)
+    at = axis_of("sort", either("sort", dim, axis, -1), rank_of(lazy))
+    return Extreme(*_sorted.on(kind_of(x), lazy, axis=at, descending=descending))
+
+
+def argsort(
+    x: Any, dim: Any = -1, descending: bool = False, stable: bool = True, *, axis: Any = None
+) -> Tensor:
+    """Positions that sort the elements along an axis."""
+    return sort(x, dim, descending, stable, axis=axis).indices
+
+
+def msort(x: Any) -> Tensor:
+    """The elements in order along the first axis."""
+    return sort(x, 0).values
+
+
+@recorded
+def _top(x: Value, *, k: int, axis: int, largest: bool) -> tuple[Value, Value]:
+    if not x.shape:
+        return catalogue.identity(x), constant_of(0, types.int64)
+    last = len(x.shape) - 1
+    rows = ops.moveaxis(x, axis, last)
+    if largest:
+        values, places = catalogue.top_k.all(rows, k=k)
+    else:
+        ordered = catalogue.sort.all(rows, axis=-1)
+        values, places = (cut(y, last, 0, k) for y in ordered)
+    places = catalogue.cast(places, dtype=types.int64)
+    return ops.moveaxis(values, last, axis), ops.moveaxis(places, last, axis)
+
+
+def topk(
+    x: Any, k: Any, dim: Any = -1, largest: bool = True, sorted: bool = True, *, axis: Any = None
+) -> Extreme:
+    """The `k` largest (or smallest) elements along an axis, in order, and where they are.
+
+    Args:
+        sorted: of no influence: they are.
+
+    Raises:
+        DTypeError: a boolean as `k` or `dim`, where `largest` was meant.
+        ShapeError: the axis has fewer elements.
+    """
+    if isinstance(k, bool) or isinstance(dim, bool):
+        raise DTypeError(f"topk: expected whole numbers k, dim, got {k}, {dim}{at_user_line()}")
+    lazy = lazy_of(x)
+    dims = known(lazy.type.shape)
+    at = axis_of("topk", either("topk", dim, axis, -1), len(dims))
+    count = integer("topk", k)
+    size = dims[at] if dims else 1
+    if not 0 <= count <= size:
+        raise ShapeError(f"topk: expected 0 <= k <= {size}, got {count}{at_user_line()}")
+    return Extreme(*_top.on(kind_of(x), lazy, k=count, axis=at, largest=largest))
+
+
+@recorded
+def _ranked(x: Value, *, rank: int, axis: int, keepdims: bool, nan: bool) -> tuple[Value, Value]:
+    """The element of a rank in the order along an axis; NaN if there is one and `nan` is set."""
+    if not x.shape:
+        return catalogue.identity(x), constant_of(0, types.int64)
+    values, places = catalogue.sort.all(x, axis=axis)
+    size = concrete(x)[axis]
+    found = [cut(y, axis, rank, rank + 1) for y in (values, places)]
+    if nan and x.dtype.is_floating:
+        last = [cut(y, axis, size - 1, size) for y in (values, places)]
+        missing = ops.isnan(last[0])
+        found = [catalogue.select(missing, y, z) for y, z in zip(last, found, strict=True)]
+    if not keepdims:
+        found = [catalogue.squeeze(y, axes=(axis,)) for y in found]
+    return found[0], catalogue.cast(found[1], dtype=types.int64)
+
+
+def kthvalue(x: Any, k: Any, dim: Any = -1, keepdim: bool = False) -> Extreme:
+    """The `k`-th smallest element along an axis, counted from 1, and where it is.
+
+    Raises:
+        ShapeError: the axis has fewer elements.
+    """
+    lazy = lazy_of(x)
+    dims = known(lazy.type.shape)
+    at, count = axis_of("kthvalue", dim, len(dims)), integer("kthvalue", k)
+    size = dims[at] if dims else 1
+    if not 1 <= count <= size:
+        raise ShapeError(f"kthvalue: expected 1 <= k <= {size}, got {count}{at_user_line()}")
+    found = _ranked.on(kind_of(x), lazy, rank=count - 1, axis=at, keepdims=keepdim, nan=False)
+    return Extreme(*found)
+
+
+def median(x: Any, dim: Any = None, keepdim: bool = False, *, axis: Any = None) -> Any:
+    """The element in the middle of the order, the lower one of two; along `dim` with its place.
+
+    Raises:
+        ShapeError: no elements.
+    """
+    return _median(x, either("median", dim, axis), keepdim)
+
+
+def _median(x: Any, dim: Any, keepdim: bool) -> Any:
+    lazy = lazy_of(x)
+    whole = dim is None
+    if whole:
+        x = reshape(x, -1)
+        lazy = x.lazy
+    dims = known(lazy.type.shape)
+    at = axis_of("median", 0 if whole else dim, len(dims))
+    size = dims[at] if dims else 1
+    if whole and not size and lazy.type.dtype.is_floating:
+        return x.new_full((), math.nan)
+    not_empty("median", lazy, at if dims else None)
+    rank = (size - 1) // 2
+    found = _ranked.on(kind_of(x), lazy, rank=rank, axis=at, keepdims=keepdim, nan=True)
+    return shared(x, found[0]) if whole else Extreme(*found)
+
+
+@recorded
+def _quantile(x: Value, *, q: Any, axes: Any, keepdims: bool, method: str) -> Value:
+    return ops.quantile(x, q, axes, keepdims, method)
+
+
+@recorded
+def _quantile_at(x: Value, q: Value, *, axes: Any, keepdims: bool, method: str) -> Value:
+    if len(known(q.shape)) > 1:
+        raise ShapeError(f"quantile: expected a number or a vector as q{at_user_line()}")
+    return ops.quantile_at(x, probability.chances(q, "quantile"), axes, keepdims, method)
+
+
+def quantile(
+    x: Any, q: Any, dim: Any = None, keepdim: bool = False, *, interpolation: str = "linear",
+    axis: Any = None, method: str | None = None, keepdims: bool = False,
+) -> Tensor:  # fmt: skip
+    """The numbers below which a part `q` of the elements lies; several `q` give a first axis.
+
+    Args:
+        interpolation: `linear`, `lower`, `higher`, `nearest` or `midpoint`.
+
+    Raises:
+        GraphError: a `q` outside [0, 1].
+        ShapeError: no elements.
+    """
+    at = either("quantile", dim, axis)
+    dims = dims_of(x)
+    how: dict[str, Any] = {
+        "axes": (axis_of("quantile", at, len(dims)),) if dims and at is not None else None,
+        "keepdims": keepdim or keepdims, "method": method or interpolation,
+    }  # fmt: skip
+    array = known_parts(q)
+    if array is None:
+        lazy = floating(x)
+        return _quantile_at.on(kind_of(x, q), lazy, converted(floating(q), lazy.type.dtype), **how)
+    parts = float(array) if not array.ndim else tuple(array.tolist())
+    found = _quantile.on(kind_of(x), floating(x), q=(0.0,) if parts == () else parts, **how)
+    return found[:0] if parts == () else found
+
+
+def known_parts(q: Any) -> Array | None:
+    """Which quantiles; `None` where their values depend on an argument or take a gradient."""
+    if not isinstance(q, Handle):
+        return np.asarray(q)
+    is_moving = q.lazy.tracked and trace.now.grad_mode and dims_of(q) != (0,)
+    return None if is_moving else array_if_known(q.lazy)
+
+
+# Running
+
+
+def _running(name: str, x: Any, dim: Any, dtype: Any = None) -> Tensor:
+    """A running operation of the catalogue along an axis."""
+    lazy = lazy_of(x)
+    if dtype is not None:
+        lazy = converted(lazy, types.as_dtype(dtype))
+    elif not lazy.type.dtype.is_inexact:
+        lazy = cast(lazy, types.int64)
+    at = axis_of(name, dim, rank_of(lazy))
+    return _accumulated.on(kind_of(x), lazy, name=name, axis=at)
+
+
+@recorded(autocast=Autocast.FLOAT32)
+def _accumulated(x: Value, *, name: str, axis: int) -> Value:
+    return getattr(ops, name)(x, axis=axis) if x.shape else catalogue.identity(x)
+
+
+def cumsum(x: Any, dim: Any = None, *, dtype: Any = None, axis: Any = None) -> Tensor:
+    """Running sums along an axis; of integers as int64."""
+    return _running("cumsum", x, either("cumsum", dim, axis, 0), dtype)
+
+
+def cumprod(x: Any, dim: Any = None, *, dtype: Any = None, axis: Any = None) -> Tensor:
+    """Running products along an axis; of integers as int64."""
+    return _running("cumprod", x, either("cumprod", dim, axis, 0), dtype)
+
+
+def logcumsumexp(x: Any, dim: Any = None, *, axis: Any = None) -> Tensor:
+    """The logarithm of running sums of `exp(x)` along an axis, without overflow."""
+    return _running("cumlogsumexp", floating(x), either("logcumsumexp", dim, axis, 0))
+
+
+@recorded
+def _running_extreme(x: Value, *, axis: int, largest: bool) -> tuple[Value, Value]:
+    """The running extreme, and the last place where it was met."""
+    if not x.shape:
+        return catalogue.identity(x), constant_of(0, types.int64)
+    best = (ops.cummax if largest else ops.cummin)(x, axis=axis)
+    met = catalogue.equal(x, best)
+    if x.dtype.is_floating:
+        met = catalogue.logical_or(met, ops.isnan(x))
+    dims = concrete(x)
+    shape = tuple([d if i == axis else 1 for i, d in enumerate(dims)])
+    place = catalogue.iota(shape=shape, axis=axis, dtype=types.int64)
+    places = catalogue.cummax(catalogue.select(met, place, constant_of(0, types.int64)), axis=axis)
+    return catalogue.take_along_axis(x, places, axis=axis), places
+
+
+def cummax(x: Any, dim: Any = None, *, axis: Any = None) -> Extreme:
+    """The largest so far along an axis, and the last place where it was met."""
+    return _extreme("cummax", x, either("cummax", dim, axis))
+
+
+def _extreme(name: str, x: Any, dim: Any) -> Extreme:
+    lazy = lazy_of(x)
+    at = axis_of(name, dim, rank_of(lazy))
+    largest = name == "cummax"
+    values, places = _running_extreme.on(kind_of(x), ordered(lazy), axis=at, largest=largest)
+    return Extreme(values.to(lazy.type.dtype), places)
+
+
+def cummin(x: Any, dim: Any = None, *, axis: Any = None) -> Extreme:
+    """The smallest so far along an axis, and the last place where it was met."""
+    return _extreme("cummin", x, either("cummin", dim, axis))
+
+
+class Sorting(Handle):
+    """Order along an axis, as methods."""
+
+    __slots__ = ()
+
+    argsort = argsort
+    cummax = cummax
+    cummin = cummin
+    cumprod = cumprod
+    cumsum = cumsum
+    kthvalue = kthvalue
+    logcumsumexp = logcumsumexp
+    median = median
+    msort = msort
+    quantile = quantile
+    sort = sort
+    topk = topk

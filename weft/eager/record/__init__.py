@@ -1,0 +1,1 @@
+"""What was called: lazy values, plans, cached programs, dynamic shapes, execution, recovery."""

@@ -1,0 +1,72 @@
+"""Running ahead: a caller goes on once what it looks at is done, and the team does the rest.
+
+That must not be seen. Tensors' memory is read through `array_of`, which waits for the rest where it
+has to; every program and interpretation waits first. Where the rest would read memory that others
+can see, or write to it, the caller stays; mostly such memory was copied when it was recorded.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from weft.eager.record.lazy import Lazy, flush
+from weft.eager.record.memory_pool import is_lent
+from weft.eager.record.snapshot import Borrowed
+from weft.runtime.executable import Departure, Executable
+from weft.runtime.flight import land
+
+Array = np.ndarray[Any, Any]
+
+
+def synchronize() -> None:
+    """Compute what this thread has recorded, and wait until all of it is done, to read a clock.
+
+    >>> import time
+    >>> import weft as wf
+    >>> x, start = wf.ones(100, 100), time.perf_counter()
+    >>> y = x @ x
+    >>> wf.synchronize()
+    >>> time.perf_counter() > start
+    True
+    """
+    flush()
+    land()
+
+
+class Ahead:
+    """Where callers may leave a program.
+
+    Args:
+        keys: of the outputs.
+        homes: for each output the position of the leaf whose memory it takes over, or -1.
+    """
+
+    def __init__(self, executable: Executable, keys: Sequence[str], homes: Sequence[int]) -> None:
+        self._executable = executable
+        self._keys = keys
+        self._homes = [home for home in homes if home >= 0]
+        self._known: dict[int, Departure | None] = {}
+
+    def departure(
+        self, wanted: int, lazies: Sequence[Lazy], leaves: Sequence[Array]
+    ) -> Departure | None:
+        """Where to leave, if at all, what works on these leaves.
+
+        Args:
+            wanted: the position of the output that someone looks at; -1 if nobody does.
+        """
+        found = self._departure(wanted)
+        if found is None or any([is_lent(leaves[home]) for home in self._homes]):
+            return None
+        count = len(lazies)  # feeds behind those are nobody else's
+        seen = any([i < count and type(lazies[i]) is Borrowed for i in found.feeds])
+        return None if seen else found
+
+    def _departure(self, wanted: int) -> Departure | None:
+        if wanted not in self._known:
+            keys = () if wanted < 0 else (self._keys[wanted],)
+            self._known[wanted] = self._executable.departure(keys)
+        return self._known[wanted]

@@ -1,0 +1,25 @@
+"""Gradients of complex numbers, as users see them and as the graph has them.
+
+The graph pairs a cotangent `g` with a change `dz` as the real part of `g * dz` (see
+`weft.ops.elementwise.complex_number`). PyTorch's gradient is the conjugate of that, the direction
+of steepest ascent: `z -= rate * z.grad` descends. So whatever enters a backward pass from outside
+or leaves it is conjugated: the gradients it starts from, those it ends with, those that hooks and functions of the
+user's own see. `weft.func` has the graph's.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+from weft.eager.record.lazy import Lazy, trace
+from weft.eager.record.plan import op_plan
+from weft.ops.base import REGISTRY
+
+_CONJ: Final = REGISTRY["conj"]
+
+
+def turned(g: Lazy) -> Lazy:
+    """From the one to the other, either way; a gradient of real numbers is itself."""
+    if not g.type.dtype.is_complex:
+        return g
+    return trace.now.record(op_plan(_CONJ, (g.type,), {}), (g,))[0]

@@ -1,0 +1,217 @@
+"""Structures that differ in sizes only, and what interpreting some of them tells of the others.
+
+The loop over sentences of ever new lengths records the same calls each time. Their graphs are
+expanded and planned for a few lengths; from then on what is interpreted for another length is
+written down from those (`weft.transform.resize`).
+"""
+
+from __future__ import annotations
+
+import contextlib
+from collections import OrderedDict
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+
+from weft.collection import collection_waits
+from weft.eager.record.attribute_pattern import without
+from weft.eager.record.dynamic_program import Case, General
+from weft.eager.record.lazy import Record
+from weft.eager.record.plan import Plan
+from weft.eager.record.structure import Structure
+from weft.errors import WeftError
+from weft.ir.node import TensorType
+from weft.ir.shape import known
+from weft.passes.sized import sized
+from weft.passes.step import Step
+from weft.runtime import compiler, driver
+from weft.transform.interpretation import Interpretation
+from weft.transform.resize import GROWING, ROOM, SAMPLES, Fit, Sizes, Template, UnfitError
+
+MOST_FAMILIES: Final = 64  # the one that was not used for longest goes first
+MOST_PATTERNS: Final = 1 << 12  # forgotten together
+MOST_GENERALS: Final = 8  # programs for many sizes, each for larger ones
+MOST_TRIALS: Final = 2  # at making one, should the first not suit
+ATTEMPTS: Final = 8  # at a template; where sizes decide what is called, there is none
+_UNSUITED: Final = (
+    UnfitError, WeftError, TypeError, ValueError, AssertionError, ArithmeticError, LookupError,
+    AttributeError, RuntimeError,
+)  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Sample:
+    """What was prepared for some sizes.
+
+    Attributes:
+        run: `None` before the first run, and where it is compiled.
+        rows: positions of the outputs that are two values, as in `Expanded`.
+        nodes: of the graph.
+        seconds: that interpreting takes, as estimated.
+        interpreted: whether it is never compiled.
+    """
+
+    sizes: Sizes
+    run: Interpretation | None
+    rows: frozenset[int]
+    nodes: int
+    seconds: float
+    interpreted: bool
+
+
+class Family:
+    """Structures with the same calls, attributes that are no whole numbers, and wiring."""
+
+    def __init__(self) -> None:
+        self._samples: list[Sample] = []
+        self._template: Template | None = None
+        self._attempts = ATTEMPTS
+        self._smallest: Sizes = ()
+        self._largest: Sizes = ()
+        self._recent: list[Sizes] = []
+        self._generals: list[General] = []  # the latest first
+        self._trials = MOST_TRIALS
+        self.shapes = 0
+        self.spent = 0.0  # seconds, interpreting what a general program could do
+        self.unpaid = 0.0  # the same, since one of them was compiled for its sizes alone
+
+    def meet(self, sizes: Sizes) -> None:
+        """Take note of sizes that were not met before."""
+        self.shapes += 1
+        self._smallest = tuple(map(min, self._smallest or sizes, sizes))
+        self._largest = tuple(map(max, self._largest or sizes, sizes))
+        self._recent = [*self._recent, sizes][-SAMPLES:]
+
+    @property
+    def is_general(self) -> bool:
+        """Whether there is a program for many sizes."""
+        return bool(self._generals)
+
+    @property
+    def rows(self) -> frozenset[int]:
+        """Which outputs are two values; only where there is a program for many sizes."""
+        return self._samples[-1].rows
+
+    def general(self, sizes: Sizes, leaves: Sequence[TensorType]) -> tuple[General, Case] | None:
+        """The program for many sizes, if there is one, and what it needs for these."""
+        for found in self._generals:
+            case = found.at(sizes, leaves)
+            if case is not None:
+                return found, case
+        return None
+
+    @collection_waits()
+    def generalise(self, sizes: Sizes, threads: int, step_at: Callable[[Sizes], Step]) -> None:
+        """Make a program for many sizes, if there is none that is planned for as large ones.
+
+        Args:
+            step_at: the simplified step for other sizes; raises `UnfitError` where there is none.
+        """
+        known = self._generals
+        if self._template is None or not self._trials or len(known) == MOST_GENERALS:
+            return
+        if any([general.is_planned_for(sizes) for general in known]):
+            return
+        if not compiler.available():
+            return
+        # Code that was written for numbers may want one where it gets an extent, in any way.
+        with contextlib.suppress(*_UNSUITED):
+            fit = Fit(self._recent)
+            self._trials -= 1
+            driver.prestart()  # where nothing is cached, compilers start while we plan
+            rooms = GROWING if known else ROOM
+            probes = fit.probes(self._smallest, self._largest, rooms)
+            self._generals = [General(_samples(probes, fit, step_at), threads), *known]
+            self._trials = MOST_TRIALS
+
+    def distrust(self) -> None:
+        """Do without a program for many sizes."""
+        self._generals, self._trials = [], 0
+
+    def learn(self, sample: Sample) -> None:
+        """Take what was prepared without a template."""
+        if not self._attempts:
+            return
+        self._samples = [*self._samples, sample][-SAMPLES:]
+        if len(self._samples) < SAMPLES:
+            return
+        self._attempts -= 1
+        if len({s.rows for s in self._samples}) == 1:
+            try:
+                self._template = Template([(s.sizes, s.run) for s in self._samples if s.run])
+            except UnfitError:
+                if not self._attempts and self._template is None:
+                    self._samples.clear()
+
+    def at(self, sizes: Sizes) -> Sample | None:
+        """What would be prepared for these sizes, if that is known."""
+        if self._template is None:
+            return None
+        try:
+            run = self._template.at(sizes)
+        except UnfitError:
+            return None
+        last = self._samples[-1]
+        growth = max([a / max(b, 1) for a, b in zip(sizes, last.sizes, strict=True)], default=1.0)
+        seconds = last.seconds * max(growth, 1.0) ** 2  # attention grows with the square
+        return Sample(sizes, run, last.rows, last.nodes, seconds, last.interpreted)
+
+
+def _samples(
+    candidates: Iterable[Sequence[Sizes]], fit: Fit, step_at: Callable[[Sizes], Step]
+) -> list[tuple[Sizes, Step]]:
+    """Steps for three sizes: what they have in common holds for all between the first and last.
+
+    Raises:
+        UnfitError: they do not do the same.
+    """
+    for probes in candidates:
+        with contextlib.suppress(*_UNSUITED):
+            samples = [(sizes, step_at(sizes)) for sizes in map(fit.sizes, probes)]
+            sized(samples)
+            return samples
+    raise UnfitError
+
+
+_families: Final[OrderedDict[Any, Family]] = OrderedDict()
+_patterns: Final[dict[Any, object]] = {}
+
+
+def family_of(structure: Structure, as_rows: bool) -> tuple[Family, Sizes]:
+    """The family of a structure, and the sizes that tell it from others in it."""
+    pattern: list[Any] = [as_rows]
+    sizes: list[int] = []
+    records = iter(structure.records)
+    for item in structure.key:
+        if isinstance(item, Plan):
+            record = next(records)
+            kind, own = item.general or _generalise(record)
+            pattern.append(kind)
+            sizes += own
+        else:
+            pattern.append(item)
+    key = tuple(pattern)
+    found = _families.get(key)
+    if found is None:
+        found = _families[key] = Family()
+        if len(_families) > MOST_FAMILIES:
+            _families.popitem(last=False)
+    else:
+        _families.move_to_end(key)
+    return found, tuple(sizes)
+
+
+def _generalise(record: Record) -> tuple[object, Sizes]:
+    """What a record's plan has in common with those for other sizes, and its sizes."""
+    plan = record.plan
+    if plan.kind is None:
+        plan.general = (plan, ())
+        return plan.general
+    sizes: list[int] = []
+    types = [*[x.type for x in record.inputs], *plan.types]
+    kinds = [(t.dtype, without(known(t.shape), sizes)) for t in types]
+    pattern = (without(plan.kind, sizes), len(plan.types), *kinds)
+    if len(_patterns) >= MOST_PATTERNS:
+        _patterns.clear()
+    plan.general = (_patterns.setdefault(pattern, object()), tuple(sizes))
+    return plan.general

@@ -1,0 +1,38 @@
+"""What is made before the first of many steps, and had better not be a part of it."""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+from weft.eager.record.determinism import are_deterministic_algorithms_enabled
+from weft.eager.record.lazy import Lazy, Record
+from weft.eager.record.structure import Structure
+
+MOST: Final = 512  # forgotten together
+_begun: Final[set[tuple[Any, ...]]] = set()  # structures of training steps that were met once
+
+
+def made_once(structure: Structure) -> list[Lazy]:
+    """What is made of numbers alone, as data or states are before the first of many steps.
+
+    Computed beforehand, it leaves a program for the first step that is the others' too. Where it
+    is made again at every step, it is a part of the step's program from the second time on, unless
+    results are to depend on nothing that was before.
+    """
+    key, records = structure.key, structure.records
+    met = key in _begun and not are_deterministic_algorithms_enabled()
+    if met or not any([r.plan.follows for r in records]):
+        return []
+    if len(_begun) >= MOST:
+        _begun.clear()
+    _begun.add(key)
+    made: set[Record] = set()
+    for record in records:
+        if all([x.record in made if x.array is None else _is_number(x) for x in record.inputs]):
+            made.add(record)
+    found = [y for y in structure.outputs if y.record in made and not y.tracked]
+    return found if len(found) < len(structure.outputs) else []
+
+
+def _is_number(lazy: Lazy) -> bool:
+    return lazy.type.shape == () and not lazy.tracked

@@ -1,0 +1,204 @@
+"""Memory for results: blocks that are used again once nobody refers to them.
+
+Fresh memory costs a page fault for every 4 KB, which is slower than most arithmetic; so the blocks
+of arrays that are gone are kept and handed out again, newest first, because it may still be cached.
+"""
+
+from __future__ import annotations
+
+import math
+import weakref
+from collections.abc import Callable
+from functools import partial
+from typing import Any, Final
+
+import numpy as np
+
+from weft.errors import OutOfMemoryError
+from weft.ops.declaration.memory_check import check_room
+from weft.runtime.arena import no_room, refuse_too_much
+from weft.runtime.flight import LEAF, land, new_lock
+
+Array = np.ndarray[Any, Any]
+ALIGNMENT: Final = 64  # bytes: one cache line, and the widest vector
+SMALLEST: Final = 16 << 10  # bytes; below, NumPy's own cache is as good
+MOST_KEPT: Final = 1 << 29  # bytes of free blocks
+LARGE: Final = 1 << 28  # bytes; asking the system whether it has them takes no time beside them
+
+
+class _Pool:
+    """Free memory by size."""
+
+    def __init__(self) -> None:
+        self.free: dict[int, list[Array]] = {}
+        self.kept = 0
+        self.lock = new_lock(
+            LEAF
+        )  # entered again by a finaliser that runs while this thread holds it
+
+    def take(self, size: int) -> Array | None:
+        with self.lock:
+            blocks = self.free.get(size)
+            if not blocks:
+                return None
+            self.kept -= size
+            return blocks.pop()
+
+    def give(self, size: int, raw: Array) -> None:
+        with self.lock:  # Ctrl-C comes after calls: it may not come after acquire()
+            if self.kept + size <= MOST_KEPT:
+                blocks = self.free.setdefault(size, [])
+                self.kept += size
+                blocks.append(raw)
+
+    def clear(self) -> None:
+        with self.lock:
+            self.free.clear()
+            self.kept = 0
+
+
+_POOL: Final = _Pool()
+
+
+class _Block:
+    """The owner of a block; every array on it keeps it alive.
+
+    It is no array itself: NumPy lets an array that shows another one refer to what that one shows,
+    past owners that are arrays.
+    """
+
+    __slots__ = ("__array_interface__", "__weakref__", "_raw", "_size")
+
+    def __init__(self, raw: Array, size: int) -> None:
+        address = raw.__array_interface__["data"][0]
+        start = address + -address % ALIGNMENT
+        self.__array_interface__: dict[str, Any] = {
+            "data": (start, False), "shape": (size,), "typestr": "|u1", "version": 3
+        }  # fmt: skip
+        self._size, self._raw = size, raw
+
+    def __del__(self, give: Any = _POOL.give) -> None:
+        raw = getattr(self, "_raw", None)
+        if raw is not None:  # it was made to the end
+            give(self._size, raw)
+
+
+def empty(shape: tuple[int, ...], dtype: np.dtype[Any]) -> Array:
+    """An uninitialised C-contiguous array whose data starts on a cache line if it is not tiny."""
+    size = math.prod(shape) * dtype.itemsize
+    if size < SMALLEST:
+        return np.empty(shape, dtype)
+    raw = _POOL.take(size)
+    if raw is None:
+        if size >= LARGE:
+            refuse_too_much(size, "tensor")
+        raw = _allocated(np.empty, size + ALIGNMENT)
+    return np.ndarray(shape, dtype, np.asarray(_Block(raw, size)))
+
+
+def _allocated(make: Callable[..., Array], size: int) -> Array:
+    try:
+        return make(size, np.uint8)
+    except MemoryError:
+        raise OutOfMemoryError(no_room("tensor", size)) from None
+
+
+def zeros(shape: tuple[int, ...], dtype: np.dtype[Any]) -> Array:
+    """Zeros on a cache line; pages that nobody writes to take no memory."""
+    check_room("empty", shape, dtype)
+    size = math.prod(shape) * dtype.itemsize
+    block = _allocated(np.zeros, size + ALIGNMENT)
+    start = -block.__array_interface__["data"][0] % ALIGNMENT
+    return block[start : start + size].view(dtype).reshape(shape)
+
+
+def copied(array: Array, dtype: np.dtype[Any]) -> Array:
+    """A C-contiguous copy as another type, on a cache line if it is not tiny.
+
+    What is read at every step is worth it: reading off the line touches two of them every time.
+    """
+    found = empty(array.shape, dtype)
+    found[...] = array
+    return found
+
+
+class _Lease:
+    """What others hold of memory that they were given; every array on it keeps it alive."""
+
+    __slots__ = ("__array_interface__", "__weakref__", "array")
+
+    def __init__(self, array: Array) -> None:
+        self.array = array
+        self.__array_interface__ = array.__array_interface__
+
+
+class _Lent:
+    """Memory that others may read or write to at any time."""
+
+    def __init__(self) -> None:
+        self._roots: dict[int, weakref.ref[Any]] = {}
+        self._leases: dict[int, list[weakref.ref[Any]]] = {}  # of memory that is ours, by root
+        self._shown: weakref.WeakValueDictionary[int, Array] = weakref.WeakValueDictionary()
+
+    def add(self, array: Array) -> None:
+        root = _root(array)
+        key = id(root)
+        if key not in self._roots:
+            self._roots[key] = weakref.ref(root, lambda _: self._roots.pop(key, None))
+
+    def lease(self, array: Array) -> Array:
+        found = self._shown.get(id(array))
+        if found is None:
+            lease = _Lease(array)
+            key = id(_root(array))  # which the lease keeps alive, as it does the array
+            self._leases.setdefault(key, []).append(weakref.ref(lease, partial(self._end, key)))
+            found = self._shown[id(array)] = np.asarray(lease).view(array.dtype)
+        return found
+
+    def _end(self, key: int, reference: weakref.ref[Any]) -> None:
+        leases = self._leases[key]
+        leases.remove(reference)
+        if not leases:
+            del self._leases[key]
+
+    def has(self, array: Array) -> bool:
+        if not (self._roots or self._leases):
+            return False
+        base: Any = array.base
+        key = id(base if type(base) is _Block else _root(array))
+        return key in self._roots or key in self._leases
+
+
+def _root(array: Array) -> Any:
+    """What owns an array's memory, as far as can be told."""
+    while True:
+        base: Any = array.base
+        if type(base) is _Block:
+            return base
+        if type(base) is _Lease:
+            base = base.array
+        if not isinstance(base, np.ndarray):
+            return array
+        array = base
+
+
+_LENT: Final = _Lent()
+
+
+def lend(array: Array) -> None:
+    """Say that others can see the memory of an array, as it came from them."""
+    _LENT.add(array)
+
+
+lease: Final = _LENT.lease
+"""An array for others on the memory of one of ours; they can see it as long as they hold that."""
+
+
+is_lent: Final = _LENT.has
+"""Whether others may see the memory of an array."""
+
+
+def empty_cache() -> None:
+    """Give the free blocks back to the system."""
+    land()  # what a step that goes on works on is not free yet
+    _POOL.clear()

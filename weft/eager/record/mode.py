@@ -1,0 +1,239 @@
+"""Modes of a thread: whether operations are recorded for gradients, and in which precision."""
+
+from __future__ import annotations
+
+import contextlib
+import functools
+import inspect
+import warnings
+from collections.abc import Callable, Generator
+from typing import Any, Self
+
+from weft.eager.record.lazy import inferring, trace
+from weft.errors import DTypeError
+from weft.ir.dtype import DType, as_dtype, bfloat16
+from weft.ops.base import at_user_line
+from weft.ops.declaration.numeric import HALVES
+
+
+class Setting(contextlib.ContextDecorator):
+    """A field of `trace.now` that is another inside; a context manager, and a decorator."""
+
+    def __init__(self, field: str, value: Any) -> None:
+        self._field = field
+        self._value = value
+        self._before: list[Any] = []
+
+    def _recreate_cm(self) -> Setting:
+        """What a decorated call enters: its own, so that threads do not share one."""
+        return Setting(self._field, self._value)
+
+    def __call__(self, function: Any) -> Any:
+        """Decorate a function; a generator function has the mode whenever it runs."""
+        if isinstance(function, type):
+            text = "a mode decorates the making of objects of a class, not its methods: name these"
+            warnings.warn(text, FutureWarning, stacklevel=2)
+        if not inspect.isgeneratorfunction(function):
+            return super().__call__(function)
+
+        @functools.wraps(function)
+        def generator(*args: Any, **kwargs: Any) -> Generator[Any, Any, Any]:
+            return self._driven(function(*args, **kwargs))
+
+        return generator
+
+    def _driven(self, inner: Generator[Any, Any, Any]) -> Generator[Any, Any, Any]:
+        """Run a generator; whatever it is sent, and its end too, meets it in this mode."""
+        resume: Callable[[Any], Any] = inner.send
+        given: Any = None
+        while True:
+            with self._recreate_cm():
+                try:
+                    found = resume(given)
+                except StopIteration as end:
+                    return end.value
+            try:
+                resume, given = inner.send, (yield found)
+            except GeneratorExit:
+                with self._recreate_cm():
+                    inner.close()
+                raise
+            except BaseException as error:
+                resume, given = inner.throw, error
+
+    def _meant(self) -> Any:
+        """What the field becomes where it is entered."""
+        return self._value
+
+    def __enter__(self) -> Self:
+        value = self._meant()
+        self._before.append(getattr(trace.now, self._field))
+        try:
+            setattr(trace.now, self._field, value)
+        except BaseException:  # Ctrl-C comes after calls: here nobody else would end the mode
+            self.__exit__()
+            raise
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        setattr(trace.now, self._field, self._before[-1])
+        self._before.pop()
+
+
+class Switched(Setting):
+    """A setting that holds at once, and until the end of its `with` where it has one."""
+
+    def __init__(self, field: str, value: Any) -> None:
+        super().__init__(field, value)
+        super().__enter__()
+
+    def __call__(self, function: Any) -> Any:
+        """Decorate a function; outside it, the setting is what it was."""
+        self.__exit__()
+        return self._recreate_cm()(function)
+
+    def __enter__(self) -> Self:
+        return self
+
+
+class _Recording(Setting):
+    """Whether results are recorded for gradients; in inference mode they never are."""
+
+    def __init__(self, value: bool) -> None:
+        super().__init__("grad_mode", value)
+
+    def _recreate_cm(self) -> _Recording:
+        return _Recording(self._value)
+
+    def _meant(self) -> bool:
+        return self._value and not trace.now.inference
+
+
+class _SwitchedRecording(_Recording, Switched):
+    """The same, at once."""
+
+
+def _mode(value: bool, function: Callable[..., Any] | None) -> Any:
+    setting = _Recording(value)
+    return setting if function is None else setting(function)
+
+
+def no_grad(function: Callable[..., Any] | None = None) -> Any:
+    """Results computed inside need no gradient; a context manager, or a decorator.
+
+    >>> import weft as wf
+    >>> x = wf.ones(2, requires_grad=True)
+    >>> with wf.no_grad():
+    ...     y = x * 2
+    >>> y.requires_grad
+    False
+    """
+    return _mode(False, function)
+
+
+def enable_grad(function: Callable[..., Any] | None = None) -> Any:
+    """Ends the effect of `no_grad` inside, not that of `inference_mode`.
+
+    A context manager, or a decorator.
+    """
+    return _mode(True, function)
+
+
+class _Inference(Setting):
+    """Whether tensors are made that no gradient ever needs."""
+
+    def __init__(self, mode: bool) -> None:
+        super().__init__("inference", mode)
+        self._grads = Setting("grad_mode", not mode)
+
+    def _recreate_cm(self) -> _Inference:
+        return _Inference(self._value)
+
+    def __enter__(self) -> Self:
+        self._grads.__enter__()
+        inferring.used = True
+        inferring.open.append(None)
+        return super().__enter__()
+
+    def __exit__(self, *problem: object) -> None:
+        super().__exit__(*problem)
+        inferring.open.pop()
+        self._grads.__exit__(*problem)
+
+
+def inference_mode(mode: Any = True) -> Any:
+    """`no_grad()` for tensors that no gradient ever needs: outside they cannot be changed in place.
+
+    A context manager, or a decorator; with `mode=False`, it ends that of another around it, which
+    `enable_grad()` does not.
+
+    >>> import weft as wf
+    >>> with wf.inference_mode():
+    ...     x = wf.ones(2)
+    >>> x.is_inference(), x.clone().is_inference()
+    (True, False)
+    """
+    return _Inference(True)(mode) if callable(mode) else _Inference(bool(mode))
+
+
+def is_inference_mode_enabled() -> bool:
+    """Whether `inference_mode` is on."""
+    return trace.now.inference
+
+
+def set_grad_enabled(mode: bool) -> Setting:
+    """Whether results need gradients from now on, or inside where it is used as a context manager.
+
+    >>> import weft as wf
+    >>> with wf.set_grad_enabled(False):
+    ...     wf.is_grad_enabled()
+    False
+    """
+    return _SwitchedRecording(bool(mode))
+
+
+def is_grad_enabled() -> bool:
+    """Whether results need gradients where their inputs do."""
+    return trace.now.grad_mode
+
+
+def autocast(
+    device_type: Any = "cpu", dtype: Any = None, enabled: bool = True, cache_enabled: bool = True
+) -> Setting:
+    """Mixed precision inside: products run in half precision; a context manager, or a decorator.
+
+    Which operation runs in which type is said in `weft.ops.autocast`. Parameters stay float32, and
+    so do their gradients.
+
+    Args:
+        device_type: the type, as `autocast(bfloat16)`; or `"cpu"`, as PyTorch has it.
+        dtype: bfloat16 (by default) or float16.
+        enabled: whether to do anything.
+        cache_enabled: of no influence: what is computed twice is computed once anyway.
+
+    Raises:
+        DTypeError: no half-precision type.
+
+    Example:
+        >>> import weft as wf
+        >>> with wf.autocast(wf.bfloat16):
+        ...     wf.is_autocast_enabled()
+        True
+    """
+    del cache_enabled
+    given = device_type if dtype is None and device_type != "cpu" else dtype
+    kind = bfloat16 if given is None else as_dtype(given)
+    if kind not in HALVES:
+        raise DTypeError(f"autocast: expected bfloat16 or float16, got {kind}{at_user_line()}")
+    return Setting("autocast", kind if enabled else None)
+
+
+def is_autocast_enabled(device_type: str = "cpu") -> bool:
+    """Whether products run in half precision."""
+    return device_type == "cpu" and trace.now.autocast is not None
+
+
+def get_autocast_dtype(device_type: str = "cpu") -> DType:
+    """The half-precision type that products run in, or would."""
+    found: DType | None = trace.now.autocast if device_type == "cpu" else None
+    return bfloat16 if found is None else found

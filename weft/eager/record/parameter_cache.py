@@ -1,0 +1,100 @@
+"""What stays from one run to the next: parameters and buffers of modules, until they are changed.
+
+What a program computes from them alone is kept between its runs. So every way to change a tensor
+has to show here: an in-place change, an optimiser's step and `load_state_dict` give it another
+value, an assignment to some elements another version; memory that NumPy or another library may
+write to counts as changed at every run.
+"""
+
+from __future__ import annotations
+
+import weakref
+from collections import OrderedDict
+from collections.abc import Callable, Sequence
+from typing import Any, Final
+
+from weft.eager.record.lazy import Alias, Lazy
+from weft.eager.record.structure import Structure
+from weft.eager.tensor.handle import Handle
+
+MOST_KEEPING: Final = 4
+"""Programs that keep something; where shapes change, each shape would have its own weights."""
+
+
+def lasting_leaves(structure: Structure) -> tuple[int, ...]:
+    """Positions of the leaves that stay; none beside a gradient, as training changes them."""
+    if any([record.plan.follows for record in structure.records]):
+        return ()
+    taken = set(structure.homes)
+    return tuple(
+        [i for i, leaf in enumerate(structure.leaves) if i not in taken and _is_lasting(leaf)]
+    )
+
+
+def _is_lasting(leaf: Lazy) -> bool:
+    handle = _keeper(leaf)
+    return handle is not None and getattr(handle, "lasting", False)
+
+
+def _keeper(leaf: Lazy) -> Handle | None:
+    """The tensor whose version tells of every change of a leaf, if there is one."""
+    handle = None if leaf.owner is None or type(leaf) is Alias else leaf.owner()
+    return handle if handle is not None and handle.tells_changes() else None
+
+
+class Watch:
+    """Tells whether leaves are what they were when it was last asked.
+
+    Args:
+        positions: which of a structure's leaves to look at.
+        release: called when what was computed from them is of no more use.
+    """
+
+    def __init__(self, positions: Sequence[int], release: Callable[[], None]) -> None:
+        self._positions = positions
+        self._release = release
+        self._seen: list[tuple[weakref.ref[Handle], int, int]] = []
+        """Of each leaf the tensor that shows it, its version, and the identity of its value."""
+        self._first: weakref.ref[Handle] | None = None
+
+    def is_fresh(self, leaves: Sequence[Lazy], still: bool = False) -> bool:
+        """Whether no leaf has changed; `still` where that is known already."""
+        if still and self._seen:
+            return True
+        for i, (owner, version, identity) in zip(self._positions, self._seen, strict=False):
+            leaf, handle = leaves[i], owner()
+            if handle is None or id(leaf) != identity or not handle.is_still(leaf, version):
+                break
+        else:
+            if self._seen:
+                return True
+        self._look([leaves[i] for i in self._positions])
+        _recent[self] = None
+        _recent.move_to_end(self)
+        if len(_recent) > MOST_KEEPING:
+            _recent.popitem(last=False)[0].end()
+        return False
+
+    def _look(self, leaves: Sequence[Lazy]) -> None:
+        """Note what the leaves are; nothing where one of them may change unseen."""
+        keepers = [_keeper(leaf) for leaf in leaves]
+        self._seen, self._first = [], None
+        for leaf, keeper in zip(leaves, keepers, strict=True):
+            if keeper is None:
+                self._seen = []
+                return
+            self._seen.append((weakref.ref(keeper), keeper.version, id(leaf)))
+        if keepers[0] is not None:
+            self._first = weakref.ref(keepers[0], self._gone)
+
+    def _gone(self, _: Any) -> None:
+        """A tensor is gone, and with it most likely all of the model."""
+        self.end()
+
+    def end(self) -> None:
+        """Take nothing for fresh, and keep nothing, until asked again."""
+        self._seen, self._first = [], None
+        self._release()
+
+
+_recent: Final[OrderedDict[Watch, None]] = OrderedDict()

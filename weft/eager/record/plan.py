@@ -1,0 +1,260 @@
+"""What a recorded call does: types of its results, checked once per signature, and its nodes.
+
+Plans are interned: the same operation on the same types with the same attributes is the same
+object, so that a recording's structure is compared by identity.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Sequence
+from typing import Any, Final
+
+from weft.eager.record.type_inference import foreseen
+from weft.ir.dtype import DType
+from weft.ir.graph import Graph, current_graph
+from weft.ir.node import TensorType, Value, user_source
+from weft.ir.shape import known
+from weft.ops.base import NO_GRADIENT, Op
+from weft.ops.creation import zeros_like
+from weft.ops.declaration.attribute import freeze
+from weft.ops.declaration.memory_check import check_room, has_room, in_memory
+from weft.ops.indexing.row_sparse import RowSparse
+from weft.transform.gradient import Cotangent, dense, gradients
+
+MOST_PLANS: Final = 1 << 13
+"""About 10 MB; shapes that change at every step bring new ones each time."""
+
+
+class Plan:
+    """One kind of recorded call.
+
+    Attributes:
+        types: of the results.
+        boundless: whether a result is a view that no memory holds, as of an expanded tensor.
+        differentiable: whether a gradient may flow through it.
+        inexact: whether a result has floating elements.
+        flows: of each result, the inputs that a gradient may reach through it, as bits.
+        single: whether it has one result, and a gradient reaches all inputs through it or none.
+        continuous: whether it has one such result, and a gradient reaches them.
+        follows: how many leading inputs it sees with all that led to them, as gradients do.
+        traced: whether it is a call of a function that was traced.
+        expand: adds the nodes to the current graph, given the inputs' values.
+        kind: all that decides it besides the inputs' types; `None` where it is one of its kind.
+    """
+
+    __slots__ = (
+        "boundless",
+        "continuous",
+        "differentiable",
+        "expand",
+        "flows",
+        "follows",
+        "general",
+        "inexact",
+        "kind",
+        "lasting",
+        "name",
+        "single",
+        "takes_rows",
+        "traced",
+        "types",
+        "variable",
+    )
+
+    def __init__(
+        self,
+        name: str,
+        types: Sequence[TensorType],
+        expand: Callable[..., Sequence[Cotangent]],
+        differentiable: bool = True,
+        follows: int = 0,
+        takes_rows: bool = False,
+        kind: Any = None,
+        flows: Sequence[int] | None = None,
+        view: bool = False,
+    ) -> None:
+        for dtype, shape in types:
+            check_room(name, known(shape), dtype, view)
+        self.boundless = view and not all([has_room(known(t.shape), t.dtype) for t in types])
+        self.name = name
+        self.types = tuple([intern(t.dtype, known(t.shape)) for t in types])
+        self.expand = expand
+        self.differentiable = differentiable
+        self.inexact = any([t.dtype.is_inexact for t in self.types])
+        self.single = len(self.types) == 1 and flows is None
+        if flows is None:
+            flows = [-1 if differentiable and t.dtype.is_inexact else 0 for t in self.types]
+        self.flows = tuple(flows)
+        self.continuous = self.single and self.flows[0] != 0
+        self.follows = follows
+        self.lasting = False  # whether its types stay while those of other calls change
+        self.traced = False
+        self.variable = False  # whether it marks what a derivative is taken by
+        self.takes_rows = takes_rows  # whether inputs may be `RowSparse`
+        self.kind = kind
+        self.general: tuple[object, tuple[int, ...]] | None = None  # kind and sizes apart
+
+    @property
+    def called(self) -> Any:
+        """The operation or the function that is called; `None` where it is one of its kind."""
+        return None if self.kind is None else self.kind[0]
+
+    def __repr__(self) -> str:
+        return f"<Plan {self.name}>"
+
+
+_types: dict[tuple[DType, tuple[int, ...]], TensorType] = {}
+_plans: dict[Any, Plan] = {}
+
+
+def intern(dtype: DType, shape: tuple[int, ...]) -> TensorType:
+    """The one `TensorType` of this element type and shape; its `id` may serve as a key."""
+    key = (dtype, shape)
+    found = _types.get(key)
+    return _types.setdefault(key, TensorType(dtype, shape)) if found is None else found
+
+
+def remember(key: Any, plan: Plan) -> Plan:
+    """Enter a plan; those that nothing uses are forgotten when there are too many."""
+    if len(_plans) >= MOST_PLANS:
+        _forget()
+    _plans[key] = plan
+    return plan
+
+
+def _forget() -> None:
+    """Forget plans, but not those of programs that are kept: they would be compiled again."""
+    for further in further_plans:
+        further.clear()
+    for key in list(_plans):
+        plan = _plans[key]
+        if sys.getrefcount(plan) <= 3:  # of `_plans`, of the local variable, of the call
+            del _plans[key]
+    if len(_plans) > MOST_PLANS // 2:
+        _plans.clear()
+
+
+further_plans: Final[list[dict[Any, Any]]] = []
+"""Where else plans are remembered."""
+
+
+recall: Final = _plans.get
+"""The plan that was remembered under a key, or `None`."""
+
+
+def placeholders(types: Sequence[TensorType]) -> list[Value]:
+    """Stand-ins for inputs of these types, in the current graph."""
+    add = current_graph().add  # not through the catalogue: nothing is to be checked
+    return [
+        add("placeholder", (), {"dtype": t.dtype, "shape": t.shape}, (t,)).outputs[0] for t in types
+    ]
+
+
+def op_plan(op: Op, types: Sequence[TensorType], attrs: dict[str, Any]) -> Plan:
+    """The plan of a catalogue operation.
+
+    Raises:
+        WeftError: the inputs do not fit; the message names the user's line.
+    """
+    ids = tuple(map(id, types))
+    try:
+        found = recall((op, ids, tuple(attrs.items())))
+    except TypeError:  # attributes that need to be frozen
+        found = None
+    if found is not None:
+        return found
+    frozen = {k: freeze(v) for k, v in attrs.items()}
+    key = (op, ids, tuple(frozen.items()))
+    found = recall(key)
+    if found is not None:
+        return found
+    found = op.types(tuple(types), frozen)
+
+    def expand(*values: Value) -> Sequence[Cotangent]:
+        return op.node(values, frozen).outputs
+
+    kind = (op, *frozen.items())
+    return remember(
+        key, Plan(op.name, found, expand, op.vjp is not NO_GRADIENT, kind=kind, view=op.facts.view)
+    )
+
+
+def function_plan(
+    function: Callable[..., Any],
+    types: Sequence[TensorType],
+    static: dict[str, Any],
+    differentiable: bool = True,
+    takes_rows: bool = False,
+    view: bool = False,
+) -> Plan:
+    """The plan of a function from graph values to one or several graph values.
+
+    Args:
+        function: pure; called as `function(*values, **static)` whenever nodes are needed.
+        static: hashable arguments that decide the structure.
+        view: whether it gives a part of its first input, which takes no memory of its own.
+
+    Raises:
+        WeftError: whatever the function's operations raise on these types.
+    """
+    key = (function, tuple(map(id, types)), tuple(static.items()))
+    found = recall(key)
+    if found is not None:
+        return found
+
+    def expand(*values: Cotangent) -> Sequence[Cotangent]:
+        result = function(*values, **static)
+        return tuple(result) if isinstance(result, tuple | list) else (result,)
+
+    name = getattr(function, "__name__", type(function).__name__).strip("_")
+    with in_memory(name):
+        outputs = foreseen(function, types, static, _derived)
+    kind = (function, *static.items())
+    return remember(
+        key, Plan(name, outputs, expand, differentiable, 0, takes_rows, kind, view=view)
+    )
+
+
+def _derived(
+    function: Callable[..., Any], types: Sequence[TensorType], static: dict[str, Any]
+) -> tuple[TensorType, ...]:
+    """Types of a function's results."""
+    graph = Graph()
+    with graph.as_default(), graph.at(user_source()):  # looked up once, not for every node
+        found = function(*placeholders(types), **static)
+        ys = found if isinstance(found, tuple | list) else (found,)
+        return tuple([dense(y).type for y in ys])
+
+
+def gradient_plan(
+    ys: Sequence[TensorType],
+    given: tuple[bool, ...],
+    xs: Sequence[TensorType],
+    stop: int,
+) -> Plan:
+    """The plan of a backward pass.
+
+    Its inputs are `ys`, then the cotangents that are given, then `xs`, then values that are to be
+    taken as constants. Its results are the gradients, zeros where nothing reaches an x.
+    """
+    key = ("gradients", tuple(map(id, ys)), given, tuple(map(id, xs)), stop)
+    found = recall(key)
+    if found is not None:
+        return found
+    first = len(ys) + sum(given)
+
+    def expand(*values: Value) -> Sequence[Cotangent]:
+        starts = iter(values[len(ys) : first])
+        grad_ys = [next(starts) if g else None for g in given]
+        targets = values[first : first + len(xs)]
+        found = gradients(values[: len(ys)], targets, grad_ys, stop=values[first + len(xs) :])
+        return [zeros_like(x) if g is None else g for g, x in zip(found, targets, strict=True)]
+
+    kind = ("gradients", given, len(ys), stop)
+    return remember(key, Plan("gradients", xs, expand, follows=len(ys), kind=kind))
+
+
+def settled(value: Cotangent, plan: Plan) -> Cotangent:
+    """An input as a plan takes it: rows only where it knows what to do with them."""
+    return value.dense() if isinstance(value, RowSparse) and not plan.takes_rows else value

@@ -1,0 +1,163 @@
+"""Recordings that come back, as every step of a training loop does: recognised by one comparison.
+
+Walking back from what is wanted, numbering values and hashing the result takes as long as recording
+did. Once there is a program, the same calls on the same values in the same order need none of that:
+what was found the last time is checked in one pass over the records.
+"""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from collections.abc import Sequence
+from typing import Final
+
+from weft.eager.record.lazy import Alias, Lazy, Number, Record
+from weft.eager.record.plan import Plan
+from weft.eager.record.structure import Structure
+
+MOST: Final = 64  # sequences of calls; the one that was not met for longest goes first
+MOST_CHANGES: Final = 8  # of a sequence whose calls are linked in ever other ways
+_LEAF: Final = -1
+
+
+class _Step:
+    """One record: where its inputs are from, which results are wanted, whether one is tracked.
+
+    An input is a record's number and the number of its result, or `_LEAF` and that of a leaf.
+    """
+
+    __slots__ = ("inputs", "tracked", "wanted")
+
+    def __init__(self, inputs: tuple[tuple[int, int], ...], wanted: int, tracked: bool) -> None:
+        self.inputs = inputs
+        self.wanted = wanted  # a bit for each result
+        self.tracked = tracked
+
+
+class Recurrence:
+    """What was found about a structure, without any of its values."""
+
+    def __init__(self, structure: Structure) -> None:
+        self.key = structure.key
+        self.homes = structure.homes
+        self.changes = 0
+        number = {record: i for i, record in enumerate(structure.records)}
+        leaves = {leaf: i for i, leaf in enumerate(structure.leaves)}
+        wanted = dict.fromkeys(structure.records, 0)
+        for y in structure.outputs:
+            if y.record is not None:
+                wanted[y.record] |= 1 << y.index
+        self._steps = [
+            _Step(
+                tuple([
+                    (_LEAF, leaves[x]) if x.array is not None or x.record is None
+                    else (number[x.record], x.index)
+                    for x in record.inputs
+                ]),
+                wanted[record],
+                any([y.tracked for y in record.outputs]),
+            )
+            for record in structure.records
+        ]  # fmt: skip
+
+    def structure(self, records: Sequence[Record]) -> Structure | None:
+        """The structure of all that is pending, if it is this one."""
+        leaves: list[Lazy] = []
+        outputs: list[Lazy] = []
+        for record, step in zip(records, self._steps, strict=True):
+            for lazy, (place, index) in zip(record.inputs, step.inputs, strict=True):
+                if place != _LEAF:
+                    if lazy.record is not records[place] or lazy.index != index:
+                        return None
+                elif index < len(leaves):
+                    if lazy is not leaves[index]:
+                        return None
+                elif _is_leaf(lazy):
+                    leaves.append(lazy)
+                else:
+                    return None
+            if not _collect(record, step, outputs):
+                return None
+        if not _apart(leaves) or not self._at_home(outputs, leaves):
+            return None
+        return Structure(self.key, tuple(records), tuple(leaves), tuple(outputs), self.homes, ())
+
+    def _at_home(self, outputs: Sequence[Lazy], leaves: Sequence[Lazy]) -> bool:
+        """Whether outputs take over the memory of the same leaves as before, and may do so."""
+        for y, place in zip(outputs, self.homes, strict=True):
+            home = y.home
+            if home is None:
+                if place >= 0:
+                    return False
+            elif place < 0 or home is not leaves[place] or not _is_free(home):
+                return False
+        return True
+
+
+def _is_free(home: Lazy) -> bool:
+    """Whether the memory of a value may be written to, and no tensor shows it."""
+    return home.owner is None and home.array is not None and home.array.flags.writeable
+
+
+def _is_leaf(lazy: Lazy) -> bool:
+    """Whether a value is there, and nothing needs to know where it is from."""
+    if lazy.array is None or (lazy.record is not None and lazy.leaf is None):
+        return False
+    return type(lazy) is not Alias or lazy.base.array is lazy.array
+
+
+def _collect(record: Record, step: _Step, outputs: list[Lazy]) -> bool:
+    """Add what is shown of a record's results; whether that and what is tracked are as before."""
+    wanted, tracked = 0, False
+    for result in record.results:
+        y = result()
+        if y is None:
+            continue
+        if y.array is not None:
+            return False
+        tracked = tracked or y.tracked
+        if y.owner is not None and y.owner() is not None:
+            wanted |= 1 << y.index
+            outputs.append(y)
+    return wanted == step.wanted and tracked is step.tracked
+
+
+def _apart(leaves: Sequence[Lazy]) -> bool:
+    """Whether no two leaves share an array."""
+    places = {id(x) if type(x) is Number else id(x.array) for x in leaves}
+    return len(places) == len(leaves)
+
+
+_met: Final[OrderedDict[tuple[Plan, ...], Recurrence]] = OrderedDict()
+
+
+def recurring(records: Sequence[Record]) -> Structure | None:
+    """The structure of all that is pending, if it is one that was learnt."""
+    found = _met.get(tuple([record.plan for record in records]))
+    return None if found is None else found.structure(records)
+
+
+def learn(structure: Structure) -> None:
+    """Note a structure that has a program, before it runs, where it is simple enough."""
+    plans = tuple([record.plan for record in structure.records])
+    found = _met.get(plans)
+    if found is not None and (found.key == structure.key or found.changes >= MOST_CHANGES):
+        return
+    if not _is_simple(structure):
+        return
+    _met[plans] = new = Recurrence(structure)
+    new.changes = 0 if found is None else found.changes + 1
+    if len(_met) > MOST:
+        _met.popitem(last=False)
+
+
+def _is_simple(structure: Structure) -> bool:
+    """Whether leaves are inputs that share nothing, in order, and no call has ways of its own."""
+    if structure.same:
+        return False
+    if any([hasattr(record, "standing") for record in structure.records]):
+        return False
+    inputs = dict.fromkeys([
+        x for r in structure.records for x in r.inputs if x.array is not None or x.record is None
+    ])  # fmt: skip
+    return tuple(inputs) == structure.leaves and all(map(_is_leaf, structure.leaves))

@@ -1,0 +1,66 @@
+"""After a failure: the program of a user goes on as if the call that failed had raised at once.
+
+A label out of range is found when its loss is looked at; by then the backward pass and the update
+are recorded too. What was recorded before that call stays to be computed. What was changed in place
+behind it is what it was.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+
+from weft.eager.record.lazy import Change, Lazy, Pending, Record, trace
+from weft.eager.record.structure import Structure, expand
+from weft.errors import WeftError
+
+
+def blame(error: WeftError, structure: Structure) -> None:
+    """Note which of the recorded calls failed, unless that is known."""
+    if error.serial is None:
+        error.serial = _failed(error.node or "", structure).serial
+
+
+def _failed(name: str, structure: Structure) -> Record:
+    """The record that a node is part of; the first one where that cannot be told.
+
+    What an operation is replaced by carries its name as a prefix: `softmax/exp`.
+    """
+    expanded = expand(structure)
+    positions = {node.name: i for i, node in enumerate(expanded.graph.nodes)}
+    while name and name not in positions:
+        name = name.rpartition("/")[0]
+    return structure.records[max(bisect_right(expanded.begins, positions.get(name, 0)) - 1, 0)]
+
+
+def recover(error: BaseException, pending: Pending) -> None:
+    """Have pending what can still be computed of what was, and take the rest back."""
+    keep(pending, _since(error, pending))
+
+
+def keep(pending: Pending, before: float) -> None:
+    """Have pending the records before this number, and take the rest back."""
+    kept: list[Change] = []
+    for change in reversed(pending.changes):
+        if _is_behind(change.value, before):
+            change.take_back()
+        else:
+            kept.append(change)
+    now = trace.now
+    taken = now.pending is not pending.records  # Ctrl-C may come before that
+    later = now.waiting() if taken else Pending([], [])
+    now.pending = [r for r in pending.records if r.serial < before] + later.records
+    now.changes = kept[::-1] + later.changes
+
+
+def _since(error: BaseException, pending: Pending) -> float:
+    """The number of the first record that is not to be computed."""
+    if isinstance(error, WeftError) and error.serial is not None:
+        return error.serial
+    if isinstance(error, Exception) and not isinstance(error, MemoryError):
+        return pending.records[0].serial
+    return float("inf")  # it may well succeed the next time
+
+
+def _is_behind(lazy: Lazy, since: float) -> bool:
+    """Whether a value is not to be computed."""
+    return lazy.array is None and lazy.record is not None and lazy.record.serial >= since

@@ -1,0 +1,86 @@
+"""What would have been recorded for other sizes: the same calls on other types.
+
+Each call is planned again, so operations check the sizes as they would if they had been recorded,
+and whatever a function does differently for them shows.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from copy import copy
+from dataclasses import replace
+from typing import Any
+from weakref import ref
+
+from weft.eager.record.attribute_pattern import refilled
+from weft.eager.record.lazy import Lazy, Record
+from weft.eager.record.plan import Plan, function_plan, intern, op_plan
+from weft.eager.record.structure import Structure
+from weft.errors import WeftError
+from weft.ir.node import TensorType
+from weft.ir.shape import known
+from weft.ops.base import Op
+from weft.transform.resize import Sizes, UnfitError
+
+
+def resized(structure: Structure, sizes: Sizes) -> Structure:
+    """The structure with other sizes, in the order of `weft.eager.record.dynamic_shape.family_of`.
+
+    Raises:
+        UnfitError: the calls cannot be made in these sizes.
+    """
+    left = iter(sizes)
+    new: dict[Lazy, Lazy] = {}
+    records = tuple([_record(record, left, new) for record in structure.records])
+
+    def of(lazy: Lazy) -> Lazy:
+        return new.get(lazy, lazy)
+
+    return replace(
+        structure,
+        records=records,
+        leaves=tuple(map(of, structure.leaves)),
+        outputs=tuple(map(of, structure.outputs)),
+        same=tuple([(of(a), of(b)) for a, b in structure.same]),
+    )
+
+
+def _record(record: Record, left: Iterator[int], new: dict[Lazy, Lazy]) -> Record:
+    plan, results = record.plan, [result() for result in record.results]
+    types = [*[x.type for x in record.inputs], *plan.types]
+    if plan.kind is not None:
+        types = [intern(t.dtype, refilled(known(t.shape), left)) for t in types]
+        plan = _plan(plan, refilled(plan.kind, left), types[: len(record.inputs)])
+    if list(plan.types) != types[len(record.inputs) :]:
+        raise UnfitError
+    for lazy, kind in zip((*record.inputs, *results), types, strict=True):
+        if lazy is None:
+            continue
+        if lazy not in new:
+            new[lazy] = copy(lazy)
+            new[lazy].type = kind
+        elif new[lazy].type != kind:
+            raise UnfitError
+    found = copy(record)
+    found.plan = plan
+    found.inputs = tuple([new[x] for x in record.inputs])
+    pairs = zip(record.results, results, strict=True)
+    found.results = tuple([gone if y is None else ref(new[y]) for gone, y in pairs])
+    return found
+
+
+def _plan(plan: Plan, kind: Any, types: Sequence[TensorType]) -> Plan:
+    """The plan of the same call on inputs of these types."""
+    head, *rest = kind
+    try:
+        if isinstance(head, Op):
+            return op_plan(head, types, dict(rest))
+        if callable(head):
+            return function_plan(head, types, dict(rest), plan.differentiable, plan.takes_rows)
+    except WeftError:
+        raise UnfitError from None
+    found = copy(plan)  # a backward pass: its rules are asked when it is expanded
+    given, ys, _ = rest
+    first = ys + sum(given)
+    found.types = tuple(types[first : first + len(plan.types)])
+    return found

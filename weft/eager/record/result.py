@@ -1,0 +1,75 @@
+"""What was computed becomes the values of the records."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from weft.eager.record.lazy import Lazy, entry
+from weft.eager.record.plan import function_plan
+from weft.eager.record.structure import Structure
+from weft.eager.tensor.dispatch import leaf
+from weft.ir.node import Value
+from weft.ir.shape import known
+from weft.ops.indexing.row_sparse import RowSparse
+from weft.runtime.flight import land
+
+Array = np.ndarray[Any, Any]
+
+
+def settle(structure: Structure, found: Sequence[Array], rows: frozenset[int]) -> None:
+    """Give the outputs of a structure their arrays.
+
+    Args:
+        rows: positions of those that are two arrays, as in `Expanded`.
+    """
+    arrays = iter(found)
+    for i, lazy in enumerate(structure.outputs):
+        if i in rows:
+            _settle_rows(lazy, next(arrays), next(arrays))
+        else:
+            _settle(lazy, next(arrays))
+
+
+def _settle(lazy: Lazy, array: Array) -> None:
+    """Give a value its array; what it took the memory of has none any more.
+
+    That is computed again if a gradient needs it.
+    """
+    home = lazy.home
+    if home is not None:
+        assert home.array is not None
+        if home.array is not array:  # it was interpreted, or the memory is not contiguous
+            land()
+            home.array[...] = array
+            array = home.array
+        home.array = None
+        lazy.loan = home.loan
+        _forget(home, home.leaf is not None)
+        lazy.home = None
+    lazy.array = array
+    _forget(lazy)
+
+
+def _forget(lazy: Lazy, ends: bool = False) -> None:
+    """Forget what led to a value, where no gradient may ask for it or where the graph `ends`."""
+    if lazy.record is not None and (ends or not lazy.tracked or lazy.record.freed):
+        lazy.record = None
+
+
+def _settle_rows(lazy: Lazy, indices: Array, rows: Array) -> None:
+    """Give a value a record that makes it from its rows; who takes rows gets them as they are."""
+    inputs = (leaf(indices), leaf(rows))
+    static = {"shape": known(lazy.type.shape)}
+    plan = function_plan(rows_of, [x.type for x in inputs], static, differentiable=False)
+    assert lazy.record is not None
+    record = entry(plan, inputs, lazy.record.serial)  # before all that reads the value
+    record.outputs = (lazy,)
+    lazy.record, lazy.index = record, 0
+
+
+def rows_of(indices: Value, rows: Value, *, shape: tuple[int, ...]) -> RowSparse:
+    """A row-sparse array from its parts."""
+    return RowSparse(indices, rows, shape)

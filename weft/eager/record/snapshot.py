@@ -1,0 +1,199 @@
+"""Memory that others may write to: what is recorded reads it as it is when the line runs.
+
+A NumPy array that a tensor shares memory with may be filled again at the very next line, while what
+was recorded is computed later. So a record reads a copy, taken when it is recorded. Whoever reads
+the same elements again while that copy is in use reads the same copy. What is large but gives
+little, as rows of a table do, is not copied but computed at once. What changes such memory in place
+is computed at once, too: see `State.keep_up`.
+"""
+
+from __future__ import annotations
+
+import math
+import sys
+from collections.abc import Iterable
+from types import FrameType
+from typing import Final
+from weakref import WeakValueDictionary, ref
+
+import numpy as np
+
+from weft.eager.record.lazy import (
+    Array,
+    Lazy,
+    Loan,
+    Record,
+    begun,
+    compute,
+    entry,
+    flush,
+    next_serial,
+    set_reader,
+    trace,
+)
+from weft.eager.record.memory_pool import copied, is_lent
+from weft.eager.record.plan import Plan, intern, op_plan
+from weft.ir.dtype import bool_
+from weft.ir.shape import known, size
+from weft.ops.base import REGISTRY
+
+IDENTITY: Final = REGISTRY["identity"]
+# A copy of 400 KB takes 11 us, of 9.6 MB 0.7 ms, of 31 MB 3.5 ms (Zen 4); a program of its own for
+# one record 0.1 to 0.2 ms. So from here on a record is computed at once if its result is small.
+LARGE: Final = 8 << 20  # bytes
+SMALL: Final = 4  # times the result is less than what is read
+
+
+class Borrowed(Lazy):
+    """Memory of others that a record reads itself, as it is computed before they can go on."""
+
+    __slots__ = ()
+
+
+class _Late:
+    """Whether there are gradients, anywhere, that read the memory of others themselves."""
+
+    met = False
+
+
+_loans: Final[WeakValueDictionary[int, Loan]] = WeakValueDictionary()
+
+
+def loan_of(array: Array) -> Loan:
+    """The loan of an array; tensors that show the same one have it in common."""
+    found = _loans.get(id(array))
+    if found is None:
+        found = _loans[id(array)] = Loan()
+    return found
+
+
+def is_open(lazy: Lazy) -> bool:
+    """Whether others may write to a value's array; they may not any more once they let it go."""
+    if lazy.loan is None or lazy.array is None:
+        return False
+    if _references(lazy) <= _OWN[0] or not is_lent(lazy.array):
+        lazy.loan = None
+    return lazy.loan is not None
+
+
+def _references(lazy: Lazy) -> float:
+    """How often others refer to an array that owns its memory, as it counts for a value's own."""
+    array = lazy.array
+    return math.inf if array is None or array.base is not None else sys.getrefcount(array)
+
+
+def _references_of_own() -> float:
+    """What that is where only the value refers to the array."""
+    lazy = begun(Lazy(), intern(bool_, ()))
+    lazy.array = np.zeros((), np.bool_)
+    return _references(lazy)
+
+
+_OWN: Final = [_references_of_own()]
+
+
+def as_now(lazy: Lazy) -> Lazy:
+    """A value that others may write to as it is now; any other one itself."""
+    return lazy if lazy.loan is None else recorded_copy(lazy)
+
+
+def recorded_copy(lazy: Lazy) -> Lazy:
+    """The same value, newly recorded."""
+    return trace.now.record(op_plan(IDENTITY, (lazy.type,), {}), (lazy,))[0]
+
+
+def settle_readers(array: Array) -> None:
+    """Compute what is pending, before others may write to an array that it reads."""
+    now = trace.now
+    if not now.depth and any([x.array is array for r in now.pending for x in r.inputs]):
+        flush()
+
+
+def settle_late(records: Iterable[Record]) -> None:
+    """Compute gradients that were just recorded, if `records`, which they follow, read memory."""
+    if _Late.met and not trace.now.depth and any([_is_late(x) for r in records for x in r.inputs]):
+        flush()
+
+
+def note_late() -> None:
+    """Say that there is a value in memory of others that gradients may flow through."""
+    _Late.met = True
+
+
+def _is_late(lazy: Lazy) -> bool:
+    return type(lazy) is Borrowed or (lazy.loan is not None and lazy.record is not None)
+
+
+def _read(plan: Plan, inputs: tuple[Lazy, ...], frame: FrameType | None) -> tuple[Lazy, ...]:
+    """Record a call some inputs of which others may write to."""
+    now = trace.now
+    lent = [x for x in inputs if x.loan is not None and is_open(x)]
+    if not lent:
+        return now.record_at(plan, inputs, frame)
+    flows = plan.differentiable and now.grad_mode
+    at_once = now.prompt or _gives_little(plan, lent)
+    stand_in = _borrowed if at_once else _copied
+    safe = tuple([x if x.loan is None else stand_in(x, flows and x.tracked) for x in inputs])
+    found = now.record_at(plan, safe, frame)
+    if now.prompt:
+        now.due = True
+    elif at_once:
+        _Late.met = _Late.met or any([y.tracked for y in found])
+        compute(found)
+    return found
+
+
+set_reader(_read)
+
+
+def _gives_little(plan: Plan, lazies: Iterable[Lazy]) -> bool:
+    """Whether what is read is large, and the result is not."""
+    read = sum([x.array.nbytes for x in lazies if x.array is not None])
+    if read <= LARGE:
+        return False
+    return read >= SMALL * sum([size(known(t.shape)) * t.dtype.size for t in plan.types])
+
+
+def _borrowed(lazy: Lazy, flows: bool) -> Lazy:
+    """The memory of a value to be read at once."""
+    found = begun(Borrowed(), lazy.type)
+    found.array = lazy.array
+    return _joined(found, lazy) if flows else found
+
+
+def _copied(lazy: Lazy, flows: bool) -> Lazy:
+    """A copy of a value as it is now: the last one, if that has the same elements yet."""
+    loan, array = lazy.loan, lazy.array
+    assert loan is not None and array is not None
+    last = None if loan.last is None else loan.last()
+    if last is None or last.type is not lazy.type or not _are_same(last.array, array):
+        last, same = None, copied(array, array.dtype)
+    else:
+        same = last.array
+    if last is not None and (_is_joined(last, lazy) if flows else not last.tracked):
+        return last
+    found = begun(Lazy(), lazy.type)
+    found.array = same
+    loan.last = ref(found)
+    return _joined(found, lazy) if flows else found
+
+
+def _joined(copy: Lazy, lazy: Lazy) -> Lazy:
+    """A copy through which gradients flow back to the value."""
+    copy.record = record = entry(op_plan(IDENTITY, (lazy.type,), {}), (lazy,), next_serial())
+    copy.tracked, record.outputs = True, (copy,)
+    return copy
+
+
+def _is_joined(copy: Lazy, lazy: Lazy) -> bool:
+    record = copy.record
+    return record is not None and not record.freed and record.inputs[0] is lazy
+
+
+def _are_same(copy: Array | None, array: Array) -> bool:
+    """Whether a copy has the same bits as an array."""
+    if copy is None:
+        return False
+    words = np.uint64 if array.nbytes % 8 == 0 else np.uint8
+    now = np.ascontiguousarray(array)
+    return np.array_equal(copy.reshape(-1).view(words), now.reshape(-1).view(words))

@@ -1,0 +1,311 @@
+"""The structure of what is to be computed: a key for the program cache, and the graph behind it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, Final, NamedTuple
+
+import numpy as np
+
+from weft.eager.record.lazy import Alias, Array, Lazy, Number, Record, refuse
+from weft.eager.record.plan import placeholders, settled
+from weft.ir.graph import Graph
+from weft.ir.node import Value
+from weft.ir.shape import known, size
+from weft.ops.base import catalogue, op_of
+from weft.ops.indexing.row_sparse import RowSparse
+from weft.runtime.flight import land
+from weft.transform.gradient import Cotangent, dense
+
+
+@dataclass(frozen=True)
+class Structure:
+    """Records in order, the leaves that they read, and what is wanted of them.
+
+    Attributes:
+        key: equal for recordings that run the same program.
+        leaves: values that are there, in order of first use; inner values among them are fed.
+        homes: for each output the position of the leaf whose memory it takes over, or -1.
+        known: what an earlier call found out about all leaves but the first ones.
+    """
+
+    key: tuple[Any, ...]
+    records: tuple[Record, ...]
+    leaves: tuple[Lazy, ...]
+    outputs: tuple[Lazy, ...]
+    homes: tuple[int, ...]
+    same: tuple[tuple[Lazy, Lazy], ...]  # leaves that share the array of another one
+    known: Known | None = None
+
+    @property
+    def calls(self) -> tuple[str, ...]:
+        """What is called in which order, whatever the shapes."""
+        return tuple([r.plan.name for r in self.records])
+
+    @property
+    def outline(self) -> list[str]:
+        """What is called in which order, and what it gives; as text, for other processes."""
+        plans = [r.plan for r in self.records]
+        return [f"{p.name}{[(t.dtype.name, t.shape) for t in p.types]}" for p in plans]
+
+    def arrays(self) -> list[Array]:
+        """The arrays of the leaves, C-contiguous."""
+        known = self.known
+        if known is None:
+            return [_contiguous(x.array) for x in self.leaves]
+        return [*[_contiguous(x.array) for x in self.leaves[: known.arguments]], *known.arrays]
+
+
+class Known(NamedTuple):
+    """What a call of a traced function has found out for the next ones."""
+
+    key: tuple[Any, ...]
+    arguments: int  # how many leaves are not captured by the function; these come first
+    arrays: tuple[Array, ...]  # of the captured ones
+    taken: frozenset[int]  # the identities of these arrays
+    wanted: tuple[int, ...]  # which results
+    token: object  # of no other call
+
+
+def _contiguous(array: Array | None) -> Array:
+    assert array is not None
+    if array.flags.c_contiguous:
+        return array
+    land()
+    return np.ascontiguousarray(array)
+
+
+def structure_of(outputs: Sequence[Lazy]) -> Structure:
+    """What it takes to compute `outputs`.
+
+    Raises:
+        WeftError: a value that is needed was overwritten by an in-place change.
+    """
+    records = needed(outputs)
+    number: dict[Lazy, int] = {}
+    leaves: list[Lazy] = []
+    position: dict[int, int] = {}  # among the leaves, by the identity of the array
+    same: list[tuple[Lazy, Lazy]] = []
+    key: list[Any] = []
+    count = 0
+    for record in records:
+        key.append(record.plan)
+        for lazy in record.inputs:
+            found = number.get(lazy)
+            if found is None:
+                found = number[lazy] = count
+                count += 1
+                place = position.setdefault(_identity(lazy, record), len(leaves))
+                if place < len(leaves):
+                    first = leaves[place]
+                    same.append((lazy, first))
+                    key += ["same", number[first], lazy.tracked, first.tracked]
+                else:
+                    leaves.append(lazy)
+            key.append(found)
+        tracked = False
+        for place, result in enumerate(record.results, count):
+            lazy = result()
+            if lazy is None:
+                continue
+            number[lazy] = place
+            tracked = tracked or lazy.tracked
+            if lazy.array is not None:
+                position[id(lazy.array)] = len(leaves)
+                leaves.append(lazy)
+                key += ["fed", place]
+        key.append(tracked)
+        count += len(record.results)
+    homes = [-1 if y.home is None else _home(y, position, leaves) for y in outputs]
+    key.append(len(leaves))
+    key += [number[y] for y in outputs]
+    key += homes
+    return Structure(tuple(key), records, tuple(leaves), tuple(outputs), tuple(homes), tuple(same))
+
+
+def _home(output: Lazy, position: dict[int, int], leaves: list[Lazy]) -> int:
+    """The position of the leaf whose memory the output takes over; -1 where it may not."""
+    home = output.home
+    assert home is not None
+    if home.array is None or not home.array.flags.writeable or home.is_live:
+        output.home = None
+        return -1
+    place = position.setdefault(id(home.array), len(leaves))
+    if place == len(leaves):
+        leaves.append(home)
+    return place
+
+
+def _identity(lazy: Lazy, record: Record) -> int:
+    """The identity of a leaf's array, which is there."""
+    if type(lazy) is Alias and lazy.base.array is not lazy.array:
+        lazy.array = None
+    if lazy.array is None:
+        refuse(lazy, record)
+    return id(lazy) if type(lazy) is Number else id(lazy.array)
+
+
+SHALLOW: Final = 1 << 62
+
+
+def needed(outputs: Sequence[Lazy], since: int = 0) -> tuple[Record, ...]:
+    """The records that must run, in order; without those before number `since`.
+
+    A gradient sees its ys with all that led to them, whether already computed or not; but where a
+    function is traced (`since`), no further than to what it differentiates by, and to what outer
+    derivatives differentiate by: there the way goes on outside.
+    """
+    found: dict[Record, int] = {}  # -> the number of the variable at which its history ends
+    stack = [(y.record, SHALLOW) for y in outputs if y.record and _is_pending(y, since)]
+    while stack:
+        record, end = stack.pop()
+        if found.get(record, SHALLOW + 1) <= end:
+            continue
+        found[record] = end
+        follows = record.plan.follows
+        own = _end(record, since) if follows else SHALLOW
+        for position, lazy in enumerate(record.inputs):
+            inner = lazy.record
+            if inner is None:
+                continue
+            deep = own if position < follows else end if lazy.tracked else SHALLOW
+            if lazy.leaf is not None or (inner.plan.variable and inner.serial <= deep):
+                deep = SHALLOW
+            if deep < SHALLOW or _is_pending(lazy, since):
+                stack.append((inner, deep))
+    return tuple(sorted(found, key=_serial))
+
+
+def _end(record: Record, since: int) -> int:
+    """The last variable among what a gradient is taken by, if it comes from before `since`."""
+    variables = [
+        x.record.serial
+        for x in record.inputs[record.plan.follows :]
+        if x.record is not None and x.record.plan.variable and x.record.serial < since
+    ]
+    return max(variables, default=-1)
+
+
+def _is_pending(lazy: Lazy, since: int) -> bool:
+    return lazy.array is None and lazy.record is not None and lazy.record.serial >= since
+
+
+def _serial(record: Record) -> int:
+    return record.serial
+
+
+@dataclass(frozen=True)
+class Expanded:
+    """The graph of a structure: one value per leaf and per output.
+
+    Attributes:
+        begins: for each record the position of its first node.
+        rows: positions of the outputs that are two values, indices and rows of a row-sparse array.
+    """
+
+    graph: Graph
+    feeds: tuple[Value, ...]
+    outputs: tuple[Value, ...]
+    begins: tuple[int, ...]
+    rows: frozenset[int] = frozenset()
+
+
+def expand(structure: Structure, as_rows: bool = False) -> Expanded:
+    """The nodes of a structure, in a graph of their own.
+
+    Args:
+        as_rows: leave outputs that are row-sparse as they are, where no gradient flows through.
+    """
+    graph = Graph()
+    memory = _Memory(structure)
+    env = memory.env
+    produced = {y for r in structure.records for y in r.outputs}
+    with graph.as_default():
+        with graph.at(structure.records[0].source if structure.records else None):
+            for lazy in structure.leaves:
+                if lazy not in produced:
+                    memory.enter(lazy)
+        begins: list[int] = []
+        last = max([r.serial for r in structure.records if r.plan.follows], default=-1)
+        stop = catalogue.stop_gradient
+        for record in structure.records:
+            begins.append(len(graph.nodes))
+            values = [settled(memory.value(lazy), record.plan) for lazy in record.inputs]
+            with graph.at(record.source):
+                found = record.plan.expand(*values)
+                if record.serial < last and is_cut(record):
+                    found = [stop(y) if isinstance(y, Value) else y for y in found]
+            env.update(record.paired(found))
+        outputs: list[Value] = []
+        rows: set[int] = set()
+        for i, y in enumerate(structure.outputs):
+            found = env[y]
+            if as_rows and isinstance(found, RowSparse) and y.home is None and not y.tracked:
+                outputs += [found.indices, found.values]
+                rows.add(i)
+            else:
+                outputs.append(dense(found))
+        feeds = tuple([memory.fed(lazy) for lazy in structure.leaves])
+    return Expanded(graph, feeds, tuple(outputs), tuple(begins), frozenset(rows))
+
+
+def is_cut(record: Record) -> bool:
+    """Whether no gradient may flow back through a record, though its nodes have one."""
+    return (
+        record.plan.inexact
+        and not any([y.tracked for y in record.outputs])
+        and any([x.tracked for x in record.inputs])
+    )
+
+
+class _Memory:
+    """The nodes of values. Those that share memory share a placeholder, but not their gradient.
+
+    None flows through one that is detached from another.
+    """
+
+    def __init__(self, structure: Structure) -> None:
+        self.env: dict[Lazy, Cotangent] = {}
+        self._placeholders: dict[Lazy, Value] = {}
+        self._first = dict(structure.same)
+        self._shown_by_tracked = {first for x, first in structure.same if x.tracked}
+
+    def enter(self, leaf: Lazy) -> None:
+        """Add the placeholder of a leaf."""
+        (found,) = placeholders((leaf.type,))
+        self._placeholders[leaf] = found
+        is_detached = leaf in self._shown_by_tracked and not leaf.tracked
+        self.env[leaf] = catalogue.stop_gradient(found) if is_detached else found
+
+    def value(self, lazy: Lazy) -> Cotangent:
+        """The node of a value that a record reads."""
+        found = self.env.get(lazy)
+        if found is None:
+            first = self._first[lazy]
+            found = self.fed(first)
+            if not lazy.tracked and (first.tracked or first in self._shown_by_tracked):
+                found = catalogue.stop_gradient(found)
+            self.env[lazy] = found
+        return found
+
+    def fed(self, leaf: Lazy) -> Value:
+        """The node that a leaf's array is fed to."""
+        found = self._placeholders.get(leaf)
+        return dense(self.env[leaf]) if found is None else found
+
+
+ELEMENT_NS: Final = 1.0
+"""Nanoseconds that NumPy takes for an element of a result, besides what products take."""
+
+
+def interpreted_seconds(graph: Graph) -> float:
+    """About how long the references take for a graph, without what a call of each costs."""
+    total = 0.0
+    for node in graph.nodes:
+        total += sum([size(kind.shape) for kind in node.types]) * ELEMENT_NS
+        work = op_of(node).facts.work
+        if work is not None:
+            shapes = [known(v.shape) for v in (*node.data_inputs, *node.outputs)]
+            total += work.products(*shapes, **{**op_of(node).attrs, **node.attrs}) * work.ns
+    return total * 1e-9

@@ -1,0 +1,1 @@
+"""What a tensor is: handle, views, in-place changes, autograd, hooks, tracing, printing."""

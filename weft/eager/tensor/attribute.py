@@ -1,0 +1,430 @@
+"""What a tensor is: element type, shape, place; conversions; its elements as Python numbers."""
+
+from __future__ import annotations
+
+import builtins
+import math
+from typing import TYPE_CHECKING, Any, Self
+
+import numpy as np
+
+from weft.eager.functions.creation.typed_tensor import dtype_meant, name_of
+from weft.eager.record.lazy import needs_gradient, trace
+from weft.eager.tensor.argument import tensor_of
+from weft.eager.tensor.device import CPU, Device, check_device
+from weft.eager.tensor.dispatch import converted, record, wrap
+from weft.eager.tensor.handle import Handle
+from weft.eager.tensor.memory_format import check_format, layout, strided
+from weft.eager.tensor.size import Size
+from weft.eager.tensor.view_transform import layout as laid
+from weft.eager.tensor.view_transform import memory_of, placed
+from weft.errors import DTypeError, GradientError, ShapeError, nameless
+from weft.ir import dtype as types
+from weft.ir.dtype import DType, as_dtype
+from weft.ir.shape import known, normal_axis, show
+from weft.ops.base import REGISTRY, at_user_line
+from weft.ops.refusal import REFUSABLE, guarded, refuse
+
+if TYPE_CHECKING:
+    from weft.eager.tensor.tensor import Tensor
+
+
+def clone(x: Tensor, *, memory_format: Any = None) -> Tensor:
+    """A tensor of its own with the same elements; gradients flow through."""
+    return x.clone(memory_format=memory_format)
+
+
+def is_tensor(x: Any) -> bool:
+    """Whether something is a tensor."""
+    return isinstance(x, Handle)
+
+
+def is_inference(x: Tensor) -> bool:
+    """Whether a tensor was made in `inference_mode`."""
+    return tensor_of("is_inference", x).is_inference()
+
+
+def is_floating_point(x: Tensor) -> bool:
+    """Whether the elements of a tensor are floating-point numbers."""
+    return tensor_of("is_floating_point", x).dtype.is_floating
+
+
+def is_complex(x: Tensor) -> bool:
+    """Whether the elements of a tensor are complex numbers."""
+    return tensor_of("is_complex", x).dtype.is_complex
+
+
+def is_signed(x: Tensor) -> bool:
+    """Whether the element type of a tensor has negative numbers."""
+    return tensor_of("is_signed", x).is_signed()
+
+
+def is_nonzero(x: Tensor) -> bool:
+    """Whether the one element of a tensor is not 0."""
+    return bool(tensor_of("is_nonzero", x))
+
+
+def numel(x: Tensor) -> int:
+    """Number of elements of a tensor."""
+    return tensor_of("numel", x).numel()
+
+
+class Attributes(Handle):
+    """Attributes, conversions and values."""
+
+    __slots__ = ()
+
+    # -- what it is
+
+    @property
+    def dtype(self) -> DType:
+        """Element type."""
+        return self.shown.type.dtype
+
+    @property
+    def shape(self) -> Size:
+        """Dimensions."""
+        return tuple.__new__(Size, known(self.shown.type.shape))
+
+    @property
+    def ndim(self) -> builtins.int:
+        """Number of dimensions."""
+        return len(self.shape)
+
+    @property
+    def device(self) -> Device:
+        """Where it lives."""
+        return CPU
+
+    @property
+    def is_leaf(self) -> builtins.bool:
+        """Whether its gradient accumulates in `.grad`, or would if it needed one."""
+        lazy = self.lazy
+        return lazy.leaf is not None or not needs_gradient(lazy)
+
+    @property
+    def is_cpu(self) -> builtins.bool:
+        """Yes: tensors live in this computer's memory."""
+        return True
+
+    @property
+    def is_mps(self) -> builtins.bool:
+        """No."""
+        return False
+
+    @property
+    def is_xpu(self) -> builtins.bool:
+        """No."""
+        return False
+
+    @property
+    def is_meta(self) -> builtins.bool:
+        """No: a tensor has elements."""
+        return False
+
+    @property
+    def is_quantized(self) -> builtins.bool:
+        """No."""
+        return False
+
+    @property
+    def _base(self) -> Tensor | None:
+        """The tensor whose elements a view shows; `None` where it is no view."""
+        base: Any = None
+        view = self.view_of
+        while view is not None:
+            base, view = view.base, view.base.view_of
+        return base
+
+    def _is_view(self) -> builtins.bool:
+        return self.view_of is not None
+
+    @property
+    def layout(self) -> layout:
+        """All elements are kept."""
+        return strided
+
+    @property
+    def is_sparse(self) -> builtins.bool:
+        """No: what most elements are 0 of is kept in full."""
+        return False
+
+    @property
+    def is_cuda(self) -> builtins.bool:
+        """Whether it lives on a GPU of NVIDIA."""
+        return False
+
+    @property
+    def nbytes(self) -> builtins.int:
+        """Bytes of all elements."""
+        return self.numel() * self.dtype.size
+
+    @property
+    def itemsize(self) -> builtins.int:
+        """Bytes of one element."""
+        return self.dtype.size
+
+    def element_size(self) -> builtins.int:
+        """Bytes of one element."""
+        return self.dtype.size
+
+    @guarded
+    def size(self, dim: builtins.int | None = None) -> Any:
+        """Dimensions, or one of them."""
+        shape = self.shape
+        try:
+            return shape if dim is None else shape[normal_axis(dim, len(shape))]
+        except REFUSABLE as error:
+            refuse(error, "size", self.size, (dim,), {})
+
+    def dim(self) -> builtins.int:
+        """Number of dimensions."""
+        return len(self.shape)
+
+    def numel(self) -> builtins.int:
+        """Number of elements."""
+        return math.prod(self.shape)
+
+    def nelement(self) -> builtins.int:
+        """Number of elements."""
+        return math.prod(self.shape)
+
+    def stride(self, dim: builtins.int | None = None) -> Any:
+        """Elements from one index of a dimension to the next, or those of all dimensions."""
+        shape = self.shape
+        if self.view_of is not None and 0 not in shape:
+            found = tuple([n // self.dtype.size for n in laid(self).strides])
+        else:
+            found = tuple(
+                [math.prod([max(d, 1) for d in shape[i + 1 :]]) for i in range(len(shape))]
+            )
+        return found if dim is None else found[normal_axis(dim, len(shape))]
+
+    def is_pinned(self) -> builtins.bool:
+        """No: there is no device that would gain by it."""
+        return False
+
+    def pin_memory(self) -> Self:
+        """The tensor itself; see `is_pinned`."""
+        return self
+
+    def data_ptr(self) -> builtins.int:
+        """Where the first element lies in memory; the value is computed first.
+
+        A view lies in the memory of the tensor that it shows.
+        """
+        root, _, start = placed(self)
+        return root.array.ctypes.data + start if self.numel() else 0
+
+    def is_inference(self) -> builtins.bool:
+        """Whether it was made in `inference_mode`, and is no view of what was not."""
+        return getattr(self, "inferred", False)
+
+    def is_floating_point(self) -> builtins.bool:
+        """Whether the elements are floating-point numbers."""
+        return self.dtype.is_floating
+
+    def is_complex(self) -> builtins.bool:
+        """Whether the elements are complex numbers."""
+        return self.dtype.is_complex
+
+    def is_signed(self) -> builtins.bool:
+        """Whether the element type has negative numbers."""
+        return self.dtype.kind in "ifc"
+
+    def is_nonzero(self) -> builtins.bool:
+        """Whether the one element is not 0."""
+        return builtins.bool(self)
+
+    def is_same_size(self, other: Handle) -> builtins.bool:
+        """Whether another tensor has the same dimensions."""
+        return self.shape == known(other.lazy.type.shape)
+
+    def ndimension(self) -> builtins.int:
+        """Number of dimensions."""
+        return len(self.shape)
+
+    def get_device(self) -> builtins.int:
+        """The number of the device; -1 is the processor."""
+        return -1
+
+    # -- conversions
+
+    def to(
+        self, *what: Any, dtype: Any = None, device: Any = None,
+        copy: builtins.bool = False, non_blocking: builtins.bool = False,
+        memory_format: Any = None,
+    ) -> Tensor:  # fmt: skip
+        """The tensor as another element type; itself where nothing changes and no `copy` is asked.
+
+        Args:
+            what: an element type, a device, or a tensor to take the type of.
+            non_blocking, memory_format: of no influence; see `weft.eager.tensor.memory_format`.
+
+        Example:
+            >>> import weft as wf
+            >>> wf.tensor([1.5]).to(wf.int64).tolist()
+            [1]
+        """
+        check_device(device)
+        check_format(memory_format)
+        flags = [x for x in what if isinstance(x, builtins.bool)]  # non_blocking, copy
+        for x in what:
+            if isinstance(x, Handle):
+                dtype = x.lazy.type.dtype
+            elif isinstance(x, Device) or (isinstance(x, str) and x not in types.DTYPES):
+                check_device(x)
+            elif x is not None and not isinstance(x, builtins.bool):
+                dtype = x
+        kind = self.dtype if dtype is None else as_dtype(dtype)
+        if kind is self.dtype:
+            same: Any = self
+            return self.clone() if copy or flags[1:] == [True] else same
+        return wrap(converted(self.lazy, kind), self)
+
+    def type(self, dtype: Any = None) -> Any:
+        """The tensor as another element type; PyTorch's name of its type where none is given.
+
+        Args:
+            dtype: or the tensors of one, such as `wf.IntTensor`, or their name.
+
+        >>> import weft as wf
+        >>> wf.ones(1).type(), wf.ones(1).type("torch.LongTensor").dtype
+        ('torch.FloatTensor', int64)
+        """
+        if dtype is None:
+            return name_of(self.dtype)
+        return self.to(dtype_meant(dtype) or as_dtype(dtype))
+
+    def type_as(self, other: Handle) -> Tensor:
+        """The tensor as the element type of another one."""
+        return self.to(other.lazy.type.dtype)
+
+    def float(self, *, memory_format: Any = None) -> Tensor:
+        """As float32."""
+        return self.to(types.float32, memory_format=memory_format)
+
+    def double(self, *, memory_format: Any = None) -> Tensor:
+        """As float64."""
+        return self.to(types.float64, memory_format=memory_format)
+
+    def half(self, *, memory_format: Any = None) -> Tensor:
+        """As float16."""
+        return self.to(types.float16, memory_format=memory_format)
+
+    def bfloat16(self, *, memory_format: Any = None) -> Tensor:
+        """As bfloat16."""
+        return self.to(types.bfloat16, memory_format=memory_format)
+
+    def long(self, *, memory_format: Any = None) -> Tensor:
+        """As int64."""
+        return self.to(types.int64, memory_format=memory_format)
+
+    def int(self, *, memory_format: Any = None) -> Tensor:
+        """As int32."""
+        return self.to(types.int32, memory_format=memory_format)
+
+    def short(self, *, memory_format: Any = None) -> Tensor:
+        """As int16."""
+        return self.to(types.int16, memory_format=memory_format)
+
+    def char(self, *, memory_format: Any = None) -> Tensor:
+        """As int8."""
+        return self.to(types.int8, memory_format=memory_format)
+
+    def byte(self, *, memory_format: Any = None) -> Tensor:
+        """As uint8."""
+        return self.to(types.uint8, memory_format=memory_format)
+
+    def bool(self, *, memory_format: Any = None) -> Tensor:
+        """As truth values: whether an element differs from 0."""
+        return self.to(types.bool_, memory_format=memory_format)
+
+    def cfloat(self) -> Tensor:
+        """As complex64."""
+        return self.to(types.complex64)
+
+    def cdouble(self) -> Tensor:
+        """As complex128."""
+        return self.to(types.complex128)
+
+    def cpu(self) -> Self:
+        """The tensor itself, which is in this computer's memory."""
+        return self
+
+    def clone(self, *, memory_format: Any = None) -> Tensor:
+        """A tensor of its own with the same elements; gradients flow through.
+
+        >>> import weft as wf
+        >>> x = wf.zeros(2)
+        >>> y = x.clone().normal_()
+        >>> x.tolist()
+        [0.0, 0.0]
+        """
+        check_format(memory_format)
+        return wrap(record(REGISTRY["identity"], (self.lazy,), {})[0], self)
+
+    # -- values
+
+    def numpy(self, *, force: builtins.bool = False) -> np.ndarray[Any, Any]:
+        """The memory of the tensor as a NumPy array; not a copy.
+
+        Args:
+            force: also where the tensor needs a gradient, which NumPy would not carry on.
+
+        Raises:
+            GradientError: the tensor needs a gradient, and gradients are not off (`no_grad`).
+        """
+        if self.shown.tracked and trace.now.grad_mode and not force:
+            raise GradientError(
+                "numpy: the tensor needs a gradient, which NumPy does not carry on; call "
+                f"detach().numpy(){at_user_line()}"
+            )
+        return memory_of(self)
+
+    def item(self) -> Any:
+        """The one element, as a Python number.
+
+        Raises:
+            ShapeError: there are several, or none.
+        """
+        array = self.array
+        if array.size != 1:
+            raise ShapeError(
+                f"item: expected one element, got {array.size} in shape {show(self.shape)}; "
+                f"index the tensor, or call tolist(){at_user_line()}"
+            )
+        return array.item()
+
+    def tolist(self) -> Any:
+        """The elements as Python numbers, in nested lists."""
+        return self.array.tolist()
+
+    def __float__(self) -> builtins.float:
+        return float(self._real_item("float"))
+
+    def _real_item(self, name: str) -> Any:
+        item = self.item()
+        if isinstance(item, complex) and item.imag:
+            raise DTypeError(f"{name}: expected a real number, got {item}{at_user_line()}")
+        return item.real if isinstance(item, complex) else item
+
+    def __int__(self) -> builtins.int:
+        return int(self._real_item("int"))
+
+    def __complex__(self) -> complex:
+        return complex(self.item())
+
+    def __index__(self) -> builtins.int:
+        if self.dtype.is_floating:
+            text = f"expected an integer tensor as an index, got one of {self.dtype}"
+            raise nameless(DTypeError(text + at_user_line()))
+        return int(self.item())
+
+    def __bool__(self) -> builtins.bool:
+        if self.numel() != 1:
+            raise ShapeError(
+                f"bool: a tensor of shape {show(self.shape)} is neither true nor false; "
+                f"use any() or all(), or compare one element{at_user_line()}"
+            )
+        return bool(self.item())

@@ -1,0 +1,217 @@
+"""Backward passes: gradients of tensors by tensors, accumulated in `.grad` or returned."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from weft.eager.functions.creation.constructor import zeros_like
+from weft.eager.record.conjugate import turned
+from weft.eager.record.lazy import Lazy, trace
+from weft.eager.record.snapshot import settle_late
+from weft.eager.tensor.anomaly import check_gradients
+from weft.eager.tensor.backward import Given, History, Starts, add_to, history, seen, walk
+from weft.eager.tensor.call_hook import around
+from weft.eager.tensor.custom_function import Custom
+from weft.eager.tensor.dispatch import cast, lazy_of, unowned, wrap
+from weft.eager.tensor.gradient_dependence import depended_on
+from weft.eager.tensor.handle import Handle
+from weft.eager.tensor.hook import Afterwards, backward_pass
+from weft.errors import ArgumentError, GradientError, ShapeError
+from weft.ir.shape import known, show, size
+from weft.ops.base import at_user_line
+
+
+def backward(
+    tensors: Handle | Sequence[Handle],
+    grad_tensors: Any = None,
+    retain_graph: bool | None = None,
+    create_graph: bool = False,
+    inputs: Sequence[Handle] | None = None,
+) -> None:
+    """Add the gradients of the sum of `tensors` to `.grad` of the leaves that led to them.
+
+    Args:
+        grad_tensors: cotangents to start from; may be left out for scalars.
+        retain_graph: keep what led to `tensors`, for another backward pass; `create_graph` does.
+        create_graph: record the backward pass so that it can be differentiated.
+        inputs: the only tensors whose `.grad` is to change.
+
+    Raises:
+        GradientError: a tensor needs no gradient, is no scalar and has no cotangent, or its graph
+            was freed; or there are no `inputs`.
+    """
+    ys = [tensors] if isinstance(tensors, Handle) else list(tensors)
+    if inputs is not None and not isinstance(inputs, Handle) and not inputs:
+        raise GradientError(f"backward: expected inputs, got none{at_user_line()}")
+    now, before = trace.now, trace.now.grad_mode
+    try:  # no `with`: Ctrl-C at the begin of its end would leave the mode as it is
+        now.grad_mode = create_graph
+        with backward_pass():
+            starts = _starts(ys, grad_tensors)
+            past = _past(starts)
+            if inputs is None:
+                targets = [x for x in past.values if x.leaf is not None]
+            else:
+                targets = [x.lazy for x in ([inputs] if isinstance(inputs, Handle) else inputs)]
+            found = walk(starts, targets, past, begins=inputs is not None)
+            _inspect(found)
+            _accumulate_all(targets, found)
+    finally:
+        now.grad_mode = before
+    if not (create_graph if retain_graph is None else retain_graph):
+        _free(past if inputs is None else past.towards(targets))
+    settle_late(past.records)
+    trace.now.end_backward()
+
+
+def grad(
+    outputs: Handle | Sequence[Handle],
+    inputs: Handle | Sequence[Handle],
+    grad_outputs: Any = None,
+    retain_graph: bool | None = None,
+    create_graph: bool = False,
+    allow_unused: bool | None = None,
+    materialize_grads: bool = False,
+) -> tuple[Any, ...]:
+    """Gradients of the sum of `outputs` by `inputs`; see `weft.autograd.grad`."""
+    ys = [outputs] if isinstance(outputs, Handle) else list(outputs)
+    xs = [inputs] if isinstance(inputs, Handle) else list(inputs)
+    if not xs:
+        raise ArgumentError(f"grad: expected inputs, got none{at_user_line()}")
+    targets = [x.lazy for x in xs]
+    if materialize_grads and allow_unused is False:
+        raise ArgumentError(
+            f"grad: expected allow_unused to be left out or True with materialize_grads, got False"
+            f"{at_user_line()}"
+        )
+    allow_unused = allow_unused or materialize_grads
+    now, before = trace.now, trace.now.grad_mode
+    try:  # as in `backward`
+        now.grad_mode = create_graph
+        with backward_pass():
+            starts = _starts(ys, grad_outputs)
+            past = _past(starts)
+            for i, x in enumerate(targets):
+                if not (x in past.values or allow_unused):
+                    raise _unused(i)
+            found = walk(starts, targets, past)
+            _inspect(found)
+            found = [
+                None if g is None else turned(seen(x, g) if x.leaf else g)
+                for x, g in zip(targets, found, strict=True)
+            ]
+    finally:
+        now.grad_mode = before
+    for i, g in enumerate(found):
+        if g is None and not allow_unused:
+            raise _unused(i)
+    if not (create_graph if retain_graph is None else retain_graph):
+        _free(past.towards(targets))
+    grads = [None if g is None else wrap(unowned(g), x) for g, x in zip(found, xs, strict=True)]
+    if materialize_grads:
+        grads = [
+            zeros_like(x, requires_grad=create_graph) if g is None else g
+            for g, x in zip(grads, xs, strict=True)
+        ]
+    settle_late(past.records)
+    return tuple(grads)
+
+
+def _past(starts: Starts) -> History:
+    ys = [y for y, _ in starts]
+    return depended_on(history(ys), ys)
+
+
+def _inspect(found: Sequence[Lazy | None]) -> None:
+    check_gradients([g for g in found if g is not None])
+
+
+def _unused(i: int) -> GradientError:
+    return GradientError(
+        f"grad: input {i} does not lead to the outputs; pass allow_unused=True to get None for it"
+        f"{at_user_line()}"
+    )
+
+
+def _starts(ys: Sequence[Handle], given: Any) -> Starts:
+    """Values to differentiate, with their cotangents."""
+    if given is None or isinstance(given, Handle | np.ndarray | int | float):
+        given = [given] * len(ys) if given is None else [given]
+    if len(given) != len(ys):
+        raise GradientError(
+            f"backward: expected {len(ys)} cotangents, got {len(given)}{at_user_line()}"
+        )
+    return [_start(y.lazy, g) for y, g in zip(ys, given, strict=True)]
+
+
+def _start(y: Lazy, given: Any) -> tuple[Lazy, Lazy | None]:
+    shape = known(y.type.shape)
+    if not y.tracked:
+        raise GradientError(
+            "backward: the tensor needs no gradient: nothing that led to it has "
+            f"requires_grad=True, or it was computed under no_grad(){at_user_line()}"
+        )
+    if given is None:
+        if size(shape) != 1:
+            raise GradientError(
+                f"backward: expected a scalar, got a tensor of shape {show(shape)}; sum() it, or "
+                f"pass a gradient of its shape{at_user_line()}"
+            )
+        if y.type.dtype.is_complex:
+            raise GradientError(
+                f"backward: expected a real scalar, got one of {y.type.dtype}; take its real part, "
+                f"or pass a gradient{at_user_line()}"
+            )
+        return y, None
+    g = cast(lazy_of(given, y.type.dtype), y.type.dtype)
+    if g.type.shape != shape:
+        raise ShapeError(
+            f"backward: expected a gradient of shape {show(shape)}, got {show(g.type.shape)}"
+            f"{at_user_line()}"
+        )
+    return y, turned(g)
+
+
+def _accumulate_all(targets: Sequence[Lazy], found: Sequence[Lazy | None]) -> None:
+    """Add gradients to `.grad` of the tensors that show the targets."""
+    given = Given()
+    for x, g in zip(targets, found, strict=True):
+        if g is None:
+            continue
+        tensor = None if x.leaf is None or x.hooks is not None else x.leaf()
+        if tensor is not None and tensor._grad is None and g.owner is None:
+            given.give(tensor, turned(g))
+        else:
+            _accumulate(x, g)
+            given = Given()  # a hook may have had all that is pending computed
+
+
+def _accumulate(x: Lazy, g: Lazy) -> None:
+    """Add a gradient to `.grad` of the tensor that shows a value."""
+    reference = x.owner if x.leaf is None else x.leaf
+    tensor = None if reference is None else reference()
+    if tensor is None:
+        return
+    node = None if x.leaf is None else around(x)
+    if x.leaf is not None:
+        g = seen(x, g)
+    for part in [g] if node is None else node.begin([g]):
+        if part is not None:
+            add_to(tensor, turned(part))
+            g = part
+    for hook in list((x.hooks or {}).values()):
+        if isinstance(hook, Afterwards):
+            hook.function(tensor)
+    if node is not None:
+        node.end((), [g])
+
+
+def _free(past: History) -> None:
+    for record in past.records:
+        record.freed = True
+        for y in record.outputs:
+            if isinstance(y, Custom):
+                y.call.free()

@@ -1,0 +1,351 @@
+"""The way back: what led to some values, and the records of gradients by it.
+
+A gradient is one recorded call, which adds the backward graph when it is expanded. Where hooks or
+functions of the user want to see what flows, the way is cut there into several.
+"""
+
+from __future__ import annotations
+
+import weakref
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from weft.eager.record.conjugate import turned
+from weft.eager.record.lazy import Lazy, Record, Tracer, trace
+from weft.eager.record.mode import Setting
+from weft.eager.record.plan import function_plan, gradient_plan, op_plan
+from weft.eager.record.snapshot import as_now
+from weft.eager.tensor.call_hook import Around, around, call_of, fitting
+from weft.eager.tensor.custom_function import Custom
+from weft.eager.tensor.dispatch import unowned, wrap
+from weft.eager.tensor.handle import Retain
+from weft.eager.tensor.hook import Afterwards, backward_pass
+from weft.errors import GradientError
+from weft.ir.node import Value
+from weft.ops.base import REGISTRY, at_user_line
+from weft.ops.creation import zeros_like
+
+Starts = Sequence[tuple[Lazy, Lazy | None]]
+"""Values to differentiate, with their cotangents; ones where missing."""
+
+
+@dataclass(frozen=True)
+class History:
+    """What led to some values, as far as gradients flow; latest first."""
+
+    records: dict[Record, None]
+    values: dict[Lazy, None]
+
+    def towards(self, xs: Sequence[Lazy], stops: Collection[Lazy] = ()) -> History:
+        """The part through which gradients flow to `xs`, but not through `stops`."""
+        values = dict.fromkeys(xs)
+        records: dict[Record, None] = {}
+        for record in sorted(self.records, key=lambda r: r.serial):
+            if any([x in values for x in record.inputs]):
+                records[record] = None
+                values.update(dict.fromkeys([y for y in record.outputs if y not in stops]))
+        return History(records, values)
+
+
+def history(ys: Sequence[Lazy], ends: Sequence[Lazy] = ()) -> History:
+    """Walk back from `ys` to the leaves that need gradients, or to where it `ends`.
+
+    Raises:
+        GradientError: an earlier backward pass has freed the graph.
+    """
+    records: dict[Record, None] = {}
+    values: dict[Lazy, None] = {}
+    last = set(ends)
+    stack = [y for y in ys if y.tracked]
+    while stack:
+        lazy = stack.pop()
+        if lazy in values:
+            continue
+        values[lazy] = None
+        if lazy.leaf is not None or isinstance(lazy, Tracer) or lazy in last:
+            continue
+        record = lazy.record
+        if record is None or record.freed:
+            raise GradientError(
+                "backward: the graph behind this value was freed by an earlier backward pass; "
+                f"call that one with retain_graph=True{at_user_line()}"
+            )
+        if record not in records:
+            records[record] = None
+            stack += [x for x in record.inputs if x.tracked]
+    return History(records, values)
+
+
+def pull(starts: Starts, xs: Sequence[Lazy], past: History, create_graph: bool) -> list[Lazy]:
+    """Record the gradients by `xs`, zeros where nothing reaches one."""
+    with backward_pass(), Setting("grad_mode", create_graph):
+        found = walk(starts, xs, past)
+        return [zeros(x) if g is None else g for g, x in zip(found, xs, strict=True)]
+
+
+def _zeros(x: Value) -> Value:
+    return zeros_like(x)
+
+
+def zeros(x: Lazy) -> Lazy:
+    """Zeros of the type of a value."""
+    return trace.now.record(function_plan(_zeros, (x.type,), {}, differentiable=False), (x,))[0]
+
+
+class _Pieces:
+    """A walk back in pieces: what has reached each value that someone wants to know."""
+
+    def __init__(
+        self, xs: Sequence[Lazy], cuts: Sequence[Lazy], past: History, outside: Sequence[Lazy]
+    ) -> None:
+        self.past = past
+        self.ends = dict.fromkeys(outside)
+        self.stops = dict.fromkeys(cuts)  # where a piece ends: what hooks or functions want to see
+        self.wanted = {**dict.fromkeys(xs), **self.stops}
+        self.parts: dict[Lazy, list[Lazy]] = {}
+
+    def spread(self, starts: Starts, skip: Lazy | None = None) -> None:
+        """Record the gradients of `starts` by what is wanted, up to where the piece ends."""
+        walked: list[tuple[Lazy, Lazy | None]] = []
+        for y, g in starts:
+            if g is not None and y is not skip and (self._ends(y) or y.leaf is not None):
+                if y in self.wanted:
+                    self.parts.setdefault(y, []).append(g)
+            else:
+                walked.append((y, g))
+        reached = self._reached([y for y, _ in walked])
+        targets = [x for x in self.wanted if x in reached and x is not skip]
+        if targets:
+            ends = [*self.stops, *self.ends]
+            for x, g in zip(targets, _record(walked, targets, ends), strict=True):
+                self.parts.setdefault(x, []).append(g)
+
+    def _ends(self, x: Lazy) -> bool:
+        return x in self.stops or x in self.ends
+
+    def _reached(self, ys: Sequence[Lazy]) -> set[Lazy]:
+        """What the piece may depend on: up to its end, and whatever recorded gradients read.
+
+        These read what led to the values that they are of, also behind the end of the piece.
+        """
+        found: set[Lazy] = set()
+        behind: set[Lazy] = set()
+        stack = [(y, False) for y in ys]
+        while stack:
+            x, read = stack.pop()
+            if x in behind or (x in found and not read):
+                continue
+            found.add(x)
+            if read:
+                behind.add(x)
+            if x.leaf is None and x.record is not None and (read or not self._ends(x)):
+                inputs, follows = x.record.inputs, x.record.plan.follows
+                stack += [(v, read or i < follows) for i, v in enumerate(inputs) if v.tracked]
+        return found.intersection(self.past.values)
+
+    def total(self, x: Lazy) -> Lazy | None:
+        """The whole gradient of a value, as its hooks leave it; later the same."""
+        parts = self.parts.get(x)
+        if parts is None:
+            return None
+        total = parts[0]
+        for part in parts[1:]:
+            total = add(total, part)
+        if x in self.stops:
+            total = seen(x, total)
+            del self.stops[x]
+        self.parts[x] = [total]
+        return total
+
+
+def is_watched(x: Lazy) -> bool:
+    """Whether hooks or a function of the user want to see the gradient of a value on its way."""
+    if type(x) is Custom and not x.call.passed:
+        return True
+    return bool(x.hooks) and x.leaf is None
+
+
+def walk(
+    starts: Starts,
+    xs: Sequence[Lazy],
+    past: History,
+    begins: bool = False,
+    outside: Sequence[Lazy] = (),
+) -> list[Lazy | None]:
+    """Record the gradients by `xs`, in pieces where hooks or functions want to see what flows.
+
+    Args:
+        outside: those of `xs` behind which nothing is followed, and whose hooks are not called.
+        begins: whether hooks before a node see what reaches one of `xs`, and goes no further.
+    """
+    cuts = [x for x in past.values if is_watched(x) and x not in outside]
+    ways = past.towards(xs) if cuts else past
+    cuts = [x for x in cuts if x in ways.values]
+    if not cuts:
+        targets = [x for x in xs if x in past.values]
+        ends = [x for x in targets if x in outside]
+        found = dict(zip(targets, _record(starts, targets, ends), strict=True)) if targets else {}
+        return [found.get(x) for x in xs]
+    pieces = _Pieces(xs, cuts, past, outside)
+    pieces.spread(starts)
+    for group in _groups(cuts):  # the latest first: then all that flows into it is known
+        known = {x.index: g for x in group if (g := pieces.total(x)) is not None}
+        first = group[0]
+        if not known:
+            continue
+        hooks = around(first)
+        if first.record not in ways.records:  # it is one of `xs`, and behind it is none
+            if begins and hooks is not None:
+                hooks.begin(_reaching(group, known))
+            continue
+        if hooks is not None:
+            pieces.spread(_through(group, known, hooks))
+        elif isinstance(first, Custom):
+            pieces.spread(pull_call(group, known))
+        else:
+            pieces.spread([(first, known[first.index])], skip=first)
+    return [pieces.total(x) for x in xs]
+
+
+def pull_call(group: Sequence[Lazy], gs: Mapping[int, Lazy]) -> list[tuple[Lazy, Lazy]]:
+    """Record the gradients of the inputs of one call, results of which are `group`."""
+    first = group[0]
+    if isinstance(first, Custom):
+        return first.call.pull({x.index: x for x in group}, gs)
+    assert first.record is not None
+    inputs = list(dict.fromkeys([x for x in first.record.inputs if x.tracked]))
+    starts = [(y, gs[y.index]) for y in group if y.index in gs]
+    return list(zip(inputs, _record(starts, inputs, inputs), strict=True))
+
+
+def arguments(y: Lazy) -> Sequence[Lazy | None]:
+    """What a value was computed from, `None` where no gradient flows; of a leaf, nothing."""
+    if isinstance(y, Custom):
+        return y.call.inputs
+    if y.leaf is not None or y.record is None:
+        return ()
+    return [x if x.tracked else None for x in y.record.inputs]
+
+
+def results(y: Lazy) -> Sequence[int | None]:
+    """For each result of what gave a value, which it is among those that gradients flow through."""
+    if isinstance(y, Custom):
+        return y.call.places
+    call = call_of(y)
+    return (y.index,) if isinstance(call, Lazy) else range(len(call.plan.types))
+
+
+def pull_all(group: Sequence[Lazy], gs: Sequence[Lazy | None]) -> list[Lazy | None]:
+    """Record the gradient of each argument of one call from those of all its results.
+
+    An argument that is there twice has its whole gradient at its first place, unless a function of
+    the user's own says otherwise.
+    """
+    places = results(group[0])
+    given = {p: g for p, g in zip(places, gs, strict=True) if p is not None and g is not None}
+    pairs = pull_call(group, given) if given else []
+    found: list[Lazy | None] = []
+    for x in arguments(group[0]):
+        at = next((i for i, (y, _) in enumerate(pairs) if y is x), None)
+        found.append(None if at is None else pairs.pop(at)[1])
+    return found
+
+
+def _through(
+    group: Sequence[Lazy], known: Mapping[int, Lazy], hooks: Around
+) -> list[tuple[Lazy, Lazy]]:
+    """The gradients of the inputs of one call as the hooks around it leave them."""
+    gs = hooks.begin(_reaching(group, known))
+    found = hooks.end(pull_all(group, gs), gs)
+    pairs = zip(arguments(group[0]), found, strict=True)
+    return [(x, g) for x, g in pairs if x is not None and g is not None]
+
+
+def _reaching(group: Sequence[Lazy], known: Mapping[int, Lazy]) -> list[Lazy | None]:
+    """The gradient of each result of a call, of which `group` are some."""
+    return [None if p is None else known.get(p) for p in results(group[0])]
+
+
+def _groups(cuts: Sequence[Lazy]) -> list[list[Lazy]]:
+    """Values where pieces begin, latest first; results of one function together."""
+    groups: dict[Any, list[Lazy]] = {}
+    for x in cuts:
+        together = isinstance(x, Custom) or around(x) is not None
+        groups.setdefault(call_of(x) if together else x, []).append(x)
+
+    def serial(group: list[Lazy]) -> int:
+        record = group[0].record
+        return -1 if record is None else record.serial
+
+    return sorted(groups.values(), key=serial, reverse=True)
+
+
+def _record(starts: Starts, xs: Sequence[Lazy], stop: Sequence[Lazy]) -> tuple[Lazy, ...]:
+    given = [as_now(g) for _, g in starts if g is not None]
+    plan = gradient_plan(
+        [y.type for y, _ in starts],
+        tuple([g is not None for _, g in starts]),
+        [x.type for x in xs],
+        len(stop),
+    )
+    return trace.now.record(plan, (*[y for y, _ in starts], *given, *xs, *stop))
+
+
+def seen(x: Lazy, g: Lazy) -> Lazy:
+    """The gradient of a value as its hooks leave it."""
+    if x.hooks is None:
+        return g
+    hooks = list(x.hooks.values())
+    for hook in hooks:
+        if not isinstance(hook, Retain | Afterwards | Around):
+            g = _changed(hook, g)
+    for hook in hooks:
+        tensor = hook.tensor() if isinstance(hook, Retain) else None
+        if tensor is not None:
+            add_to(tensor, turned(g))
+    return g
+
+
+def _changed(hook: Callable[[Any], Any], g: Lazy) -> Lazy:
+    """What a hook makes of a gradient."""
+    tensor = wrap(unowned(turned(g)))
+    found = hook(tensor)
+    return turned(tensor.lazy) if found is None else fitting("a hook", found, g)
+
+
+def add(x: Lazy, y: Lazy) -> Lazy:
+    """The sum of two values of one type."""
+    return trace.now.record(op_plan(REGISTRY["add"], (x.type, y.type), {}), (x, y))[0]
+
+
+def add_to(tensor: Any, g: Lazy) -> None:
+    """Add a gradient to `.grad` of a tensor."""
+    if tensor._grad is None:
+        Given().give(tensor, unowned(g))
+    elif trace.now.grad_mode:  # what the gradient was until now may be part of a recorded graph
+        Given().give(tensor, add(tensor._grad.lazy, g))
+    else:
+        tensor._grad.replace(add(tensor._grad.lazy, g))
+
+
+class Given:
+    """Gradients that tensors were given, to be taken back together."""
+
+    def __init__(self) -> None:
+        self._given: list[tuple[weakref.ref[Any], weakref.ref[Any], Any]] = []
+
+    def give(self, tensor: Any, g: Lazy) -> None:
+        """Have `.grad` of a tensor show a value that no other tensor shows."""
+        before = tensor._grad
+        trace.now.expect(g)
+        tensor._grad = found = wrap(g)
+        if not self._given:
+            trace.now.on_failure(g, self._take_back)
+        self._given.append((weakref.ref(tensor), weakref.ref(found), before))
+
+    def _take_back(self) -> None:
+        for reference, gradient, before in self._given:
+            tensor = reference()
+            if tensor is not None and tensor._grad is gradient():
+                tensor._grad = before

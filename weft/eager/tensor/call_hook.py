@@ -1,0 +1,126 @@
+"""Hooks of a call: functions that see all gradients of its results at once, or of its inputs."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from weft.eager.record.conjugate import turned
+from weft.eager.record.lazy import Lazy, Record
+from weft.eager.tensor.dispatch import cast, lazy_of, unowned, wrap
+from weft.eager.tensor.hook import RemovableHandle, add
+from weft.errors import GradientError, ShapeError
+from weft.ir.shape import show
+from weft.ops.base import at_user_line
+
+Gradients = tuple[Any, ...]
+
+
+class Around:
+    """What a node of the graph was given by a user; one for all results of a call.
+
+    It is among the hooks of each of these values, or of the leaf whose gradient accumulates.
+
+    Attributes:
+        before: called with the gradients of the results, before the call's own are computed.
+        after: called with the gradients of the inputs, and with those of the results.
+        metadata: of the user's own.
+    """
+
+    def __init__(self) -> None:
+        self.before: dict[int, Callable[[Gradients], Any]] = {}
+        self.after: dict[int, Callable[[Gradients, Gradients], Any]] = {}
+        self.metadata: dict[Any, Any] = {}
+
+    def begin(self, gs: Sequence[Lazy | None]) -> list[Lazy | None]:
+        """The gradients of the results as the hooks leave them."""
+        now = list(gs)
+        for hook in list(self.before.values()):
+            now = _settled("a hook before a node", hook(_shown(now)), now)
+        return now
+
+    def end(self, xs: Sequence[Lazy | None], gs: Sequence[Lazy | None]) -> list[Lazy | None]:
+        """The gradients `xs` of the inputs as the hooks leave them."""
+        now = list(xs)
+        for hook in list(self.after.values()):
+            now = _settled("a hook of a node", hook(_shown(now), _shown(gs)), now)
+        return now
+
+
+def around(lazy: Lazy) -> Around | None:
+    """The hooks of what a value is the result of, if there are any."""
+    for hook in (lazy.hooks or {}).values():
+        if isinstance(hook, Around):
+            return hook
+    return None
+
+
+def around_of(lazy: Lazy) -> Around:
+    """The hooks of what a value is the result of; new ones where there were none."""
+    found = around(lazy)
+    if found is None:
+        found = Around()
+        for y in siblings(lazy):
+            add(y, found)
+    return found
+
+
+def call_of(lazy: Lazy) -> Record | Lazy:
+    """What stands for the node of a value: its call, or itself where it has a node of its own.
+
+    That is so for a leaf, and for each result of a traced function: there it follows from other
+    operations than the next one.
+    """
+    record = lazy.record
+    return lazy if lazy.leaf is not None or record is None or record.plan.traced else record
+
+
+def siblings(lazy: Lazy) -> Sequence[Lazy]:
+    """The results of the node of a value."""
+    call = call_of(lazy)
+    return (call,) if isinstance(call, Lazy) else call.outputs
+
+
+def entered(hooks: dict[int, Any], hook: Any) -> RemovableHandle:
+    """Enter a hook among others."""
+    handle = RemovableHandle(hooks)
+    hooks[handle.id] = hook
+    return handle
+
+
+def _shown(gs: Sequence[Lazy | None]) -> Gradients:
+    return tuple([None if g is None else wrap(unowned(turned(g))) for g in gs])
+
+
+def _settled(what: str, given: Any, before: list[Lazy | None]) -> list[Lazy | None]:
+    """The gradients that a hook gave instead of those it saw; these where it gave none."""
+    if given is None:
+        return before
+    found = given if isinstance(given, tuple | list) else (given,)
+    if len(found) != len(before):
+        raise GradientError(
+            f"backward: expected {what} to return {len(before)} gradients, or None, got "
+            f"{len(found)}{at_user_line()}"
+        )
+    return [_fitting(what, g, x) for g, x in zip(found, before, strict=True)]
+
+
+def _fitting(what: str, given: Any, before: Lazy | None) -> Lazy | None:
+    if given is None:
+        return None
+    return turned(lazy_of(given)) if before is None else fitting(what, given, before)
+
+
+def fitting(what: str, given: Any, before: Lazy) -> Lazy:
+    """The gradient that a hook gave instead of the one it saw.
+
+    Raises:
+        ShapeError: it has another shape.
+    """
+    g = cast(lazy_of(given, before.type.dtype), before.type.dtype)
+    if g.type.shape != before.type.shape:
+        raise ShapeError(
+            f"backward: expected {what} to return a gradient of shape {show(before.type.shape)}, "
+            f"or None, got {show(g.type.shape)}{at_user_line()}"
+        )
+    return turned(g)

@@ -1,0 +1,477 @@
+"""Operations of the user's own: a forward and a backward function, both written with tensors."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
+from typing import Any, ClassVar, Final, NamedTuple, NoReturn
+
+from weft.eager.functions.creation.constructor import zeros
+from weft.eager.record.conjugate import turned
+from weft.eager.record.lazy import Lazy, begun, trace
+from weft.eager.record.mode import no_grad
+from weft.eager.record.plan import Plan, recall, remember
+from weft.eager.tensor.dispatch import cast, kind_of, lazy_of, record, recorded, wrap
+from weft.eager.tensor.handle import Handle
+from weft.errors import GradientError, ShapeError, UndefinedRuleError
+from weft.ir.node import TensorType, Value
+from weft.ir.shape import known, show
+from weft.ops.base import REGISTRY, at_user_line, catalogue
+from weft.ops.host import call
+from weft.ops.warning import warn
+
+_SUM_TO: Final = REGISTRY["sum_to"]
+
+
+class _Saved(NamedTuple):
+    """What was saved, and for a tensor, what it was then."""
+
+    tensor: Any
+    lazy: Lazy | None
+    version: int
+
+
+class Context:
+    """What the forward function hands to the backward function; further attributes are welcome.
+
+    Attributes:
+        needs_input_grad: for each argument of `apply`, whether it needs a gradient.
+    """
+
+    def __init__(self, needs_input_grad: tuple[bool, ...]) -> None:
+        self.needs_input_grad = needs_input_grad
+        self.materialize = True
+        self.constants: tuple[Any, ...] = ()
+        self.dirty: tuple[Any, ...] = ()
+        self.saved: list[_Saved] | None = []
+        self.saved_for_forward: list[_Saved] | None = None
+        self.forwards = False  # whether jvp runs
+        self.public: Mapping[Lazy, Lazy] = {}  # results inside -> outside, while backward runs
+
+    def save_for_backward(self, *tensors: Any) -> None:
+        """Keep tensors (or `None`) for the backward function."""
+        self.saved = _kept(tensors)
+
+    def save_for_forward(self, *tensors: Any) -> None:
+        """Keep tensors (or `None`) for `jvp`, which else has those for the backward function."""
+        self.saved_for_forward = _kept(tensors)
+
+    @property
+    def saved_tensors(self) -> tuple[Any, ...]:
+        """What `save_for_backward` was given or, in `jvp`, `save_for_forward`.
+
+        Raises:
+            GradientError: a backward pass freed them, or one was changed in place.
+        """
+        saved = self.saved_for_forward if self.forwards else None
+        saved = self.saved if saved is None else saved
+        if saved is None:
+            raise GradientError(
+                "saved_tensors: they were freed by an earlier backward pass; call that one with "
+                f"retain_graph=True{at_user_line()}"
+            )
+        return tuple([self._seen(*each) for each in saved])
+
+    @property
+    def saved_variables(self) -> tuple[Any, ...]:
+        """The old name of `saved_tensors`."""
+        text = "saved_variables: deprecated, the old name of saved_tensors; write that"
+        warn(text, DeprecationWarning)
+        return self.saved_tensors
+
+    def _seen(self, x: Any, lazy: Lazy | None, version: int) -> Any:
+        if lazy is None:
+            return x
+        outside = self.public.get(lazy)
+        if outside is not None:
+            return tensor_of(outside)
+        if x.version != version:
+            raise GradientError(
+                "saved_tensors: one was changed in place after it was saved; save a clone() of it"
+                f"{at_user_line()}"
+            )
+        # It was detached in place, or is a view of memory that others see: taken at every look.
+        return x if x.lazy is lazy else wrap(lazy)
+
+    def mark_non_differentiable(self, *tensors: Any) -> None:
+        """No gradient flows through these results."""
+        self.constants = tensors
+
+    def mark_dirty(self, *tensors: Any) -> None:
+        """These arguments were changed in place."""
+        self.dirty = tensors
+
+    def set_materialize_grads(self, value: bool) -> None:
+        """Whether gradients that nothing has reached are zeros; otherwise they are `None`."""
+        self.materialize = value
+
+
+def _kept(tensors: Sequence[Any]) -> list[_Saved]:
+    return [
+        _Saved(x, x.lazy, x.version) if isinstance(x, Handle) else _Saved(x, None, 0)
+        for x in tensors
+    ]
+
+
+def tensor_of(lazy: Lazy) -> Any:
+    """The tensor that shows a value, or a new one."""
+    owner = None if lazy.owner is None else lazy.owner()
+    return wrap(lazy) if owner is None else owner
+
+
+class Custom(Lazy):
+    """A result whose gradient a function of the user gives."""
+
+    __slots__ = ("call",)
+    call: Call
+
+
+class Call:
+    """One call of a `Function`: what its backward pass needs."""
+
+    def __init__(
+        self,
+        function: type[Function],
+        context: Context,
+        inputs: Sequence[Lazy | None],
+        types: Sequence[TensorType | None],
+    ) -> None:
+        self.function = function
+        self.context = context
+        self.types = types  # of each argument that is a floating tensor
+        self.inputs = inputs  # of each argument, its value if a gradient flows to it
+        self.places: list[int | None] = []  # of each result of forward, its index among `raw`
+        self.kinds: list[TensorType | None] = []  # of each that is a tensor
+        self.raw: tuple[Lazy, ...] = ()  # results that gradients flow through, as forward made them
+        self.passed = False  # whether gradients flow to `raw`: a rule for many examples has made it
+
+    def pull(self, outputs: Mapping[int, Lazy], gs: Mapping[int, Lazy]) -> list[tuple[Lazy, Lazy]]:
+        """Gradients of the inputs, from those of the results that something has reached."""
+        name = f"{self.function.__name__}.backward"
+        context = self.context
+        # What forward returns as it was given is saved as an argument: not its gradient is here.
+        context.public = {r: y for i, y in outputs.items() if (r := self.raw[i]) not in self.inputs}
+        try:
+            seen = {i: turned(g) for i, g in gs.items()}
+            reached = [None if p is None else seen.get(p) for p in self.places]
+            found = self._rule()(context, *map(self._or_zeros, reached, self.kinds))
+        finally:
+            context.public = {}
+        grads = found if isinstance(found, tuple) else (found,)
+        if len(grads) < len(self.inputs) or any([g is not None for g in grads[len(self.inputs) :]]):
+            raise GradientError(
+                f"{name}: expected {len(self.inputs)} gradients, one for each argument of forward "
+                f"(None where there is none), got {len(grads)}{at_user_line()}"
+            )
+        pairs = zip(self.inputs, grads, strict=False)
+        return [
+            (x, turned(_fitting(g, x, name, "gradient", "argument")))
+            for x, g in pairs
+            if x is not None and g is not None
+        ]
+
+    def _rule(self) -> Callable[..., Any]:
+        """The backward function, under the one name or the other."""
+        function = self.function
+        rule: Callable[..., Any] | None = getattr(function, "backward", None)
+        if rule is not None and function.vjp is not None:
+            raise GradientError(
+                f"{function.__name__}: has both backward and vjp, which are two names of one "
+                f"function; define one{at_user_line()}"
+            )
+        rule = function.vjp if rule is None else rule
+        if rule is None:
+            raise _undefined(function, "backward(ctx, *gradients)")
+        return rule
+
+    def push(self, tangents: Sequence[Lazy | None]) -> dict[int, Lazy]:
+        """Tangents of the results that move, from those of the inputs.
+
+        Raises:
+            GradientError: the user has not said how.
+        """
+        name = f"{self.function.__name__}.jvp"
+        if self.function.jvp is None:
+            raise UndefinedRuleError(
+                f"{name}: is needed for derivatives in forward mode; define jvp(ctx, *tangents), "
+                f"or differentiate in reverse mode{at_user_line()}"
+            )
+        self.context.forwards = True
+        try:
+            given = map(self._or_zeros, tangents, self.types)
+            found = self.function.jvp(self.context, *given)
+        finally:
+            self.context.forwards = False
+        moves = found if isinstance(found, tuple) else (found,)
+        if len(moves) != len(self.places):
+            raise GradientError(
+                f"{name}: expected {len(self.places)} tangents, one for each result of forward "
+                f"(None where there is none), got {len(moves)}{at_user_line()}"
+            )
+        for n, (p, t) in enumerate(zip(self.places, moves, strict=True)):
+            if p is None and t is not None:
+                raise GradientError(
+                    f"{name}: expected None for result {n}, which is not differentiable, got a "
+                    f"tangent{at_user_line()}"
+                )
+        return {
+            p: _fitting(t, self.raw[p], name, "tangent", "result")
+            for p, t in zip(self.places, moves, strict=True)
+            if p is not None and t is not None
+        }
+
+    def _or_zeros(self, x: Lazy | None, kind: TensorType | None) -> Any:
+        """What flows as a tensor; where nothing does, zeros, or `None` if the user wants that."""
+        if x is not None:
+            return tensor_of(x)
+        if kind is None or not self.context.materialize:
+            return None
+        return zeros(known(kind.shape), dtype=kind.dtype)
+
+    def free(self) -> None:
+        """Forget what was saved."""
+        self.context.saved = None
+
+
+def _fitting(g: Any, x: Lazy, name: str, kind: str, of: str) -> Lazy:
+    found = cast(lazy_of(g, x.type.dtype), x.type.dtype)
+    shape, wanted = known(found.type.shape), known(x.type.shape)
+    if kind == "gradient" and shape != wanted and _broadcasts(wanted, shape):
+        found = record(_SUM_TO, (found,), {"shape": wanted})[0]  # what was repeated is summed
+    if found.type.shape != x.type.shape:
+        raise ShapeError(
+            f"{name}: expected a {kind} of shape {show(x.type.shape)}, that of the {of}, "
+            f"got {show(found.type.shape)}{at_user_line()}"
+        )
+    return found
+
+
+def _broadcasts(shape: tuple[int, ...], wide: tuple[int, ...]) -> bool:
+    """Whether one shape becomes another by repeating."""
+    ends = zip(reversed(shape), reversed(wide), strict=False)
+    return len(shape) <= len(wide) and all([d in (1, e) for d, e in ends])
+
+
+def _undefined(function: type[Function], rule: str) -> UndefinedRuleError:
+    return UndefinedRuleError(
+        f"{function.__name__}: expected a static method {rule}, got none; define it{at_user_line()}"
+    )
+
+
+class Function:
+    """An operation with a gradient of its own; inherit from it, and call `apply`.
+
+    `forward(ctx, *args)` computes the results; `backward(ctx, *gradients)` returns a gradient for
+    each argument, `None` where there is none. Alternatively `forward(*args)` takes no context, and
+    `setup_context(ctx, inputs, output)` keeps what the backward function needs. Neither is recorded
+    for gradients, except that `create_graph=True` records the backward function. Derivatives in
+    forward mode need `jvp(ctx, *tangents)`, which returns the tangents of the results. `vjp` is
+    another name of `backward`.
+
+    Under `vmap`, the forward function is traced for one example, unless there is a static method
+    `vmap(info, in_dims, *args)`: that computes all `info.batch_size` of them, from arguments that
+    have them at the axes `in_dims` (`None` where they share one), and returns the results and the
+    axes of these.
+
+    In a traced function (`weft.func.jit`) both are recorded once and look at no values.
+
+    Example:
+        >>> import weft as wf
+        >>> class Double(wf.autograd.Function):
+        ...     @staticmethod
+        ...     def forward(ctx, x):
+        ...         return x * 2
+        ...     @staticmethod
+        ...     def backward(ctx, g):
+        ...         return g * 2
+        >>> x = wf.ones(3, requires_grad=True)
+        >>> Double.apply(x).backward(wf.ones(3))
+        >>> x.grad.tolist()
+        [2.0, 2.0, 2.0]
+    """
+
+    forward: ClassVar[Callable[..., Any]]
+    backward: ClassVar[Callable[..., Any]]
+    setup_context: ClassVar[Callable[..., None] | None] = None
+    vjp: ClassVar[Callable[..., Any] | None] = None
+    jvp: ClassVar[Callable[..., Any] | None] = None
+    vmap: ClassVar[Callable[..., Any] | None] = None
+    generate_vmap_rule: ClassVar[bool] = False
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        """Refuse: functions are not called, and have no instances of use."""
+        name = type(self).__name__
+        raise GradientError(f"{name}: call {name}.apply(...){at_user_line()}")
+
+    @classmethod
+    def apply(cls, *args: Any) -> Any:
+        """Call the operation.
+
+        Raises:
+            UndefinedRuleError: there is no forward function.
+            GradientError: what was marked as changed in place is no result, or is a leaf that needs
+                a gradient.
+        """
+        if getattr(cls, "forward", None) is None:
+            raise _undefined(cls, "forward(ctx, *args)")
+        inputs = [x.lazy if isinstance(x, Handle) and x.lazy.tracked else None for x in args]
+        maps = trace.now.maps
+        mapped = maps[-1].call(cls, args) if maps and cls.vmap is not None else None
+        if mapped is not None and not mapped.differentiated:
+            return mapped.found
+        context = Context(tuple([x is not None for x in inputs]))
+        with no_grad():
+            if mapped is not None:
+                found = mapped.found
+            else:
+                found = cls.forward(*([] if cls.setup_context else [context]), *args)
+            if cls.setup_context is not None:
+                cls.setup_context(context, args, found)
+        results = found if isinstance(found, tuple) else (found,)
+        _check_dirty(cls.__name__, context.dirty, results)
+        if not (trace.now.grad_mode and any(context.needs_input_grad)):
+            return found
+        kinds = [x.lazy.type if isinstance(x, Handle) else None for x in args]
+        types = [t if t is not None and t.dtype.is_inexact else None for t in kinds]
+        call = Call(cls, context, inputs, types)
+        if mapped is not None:
+            maps[-1].calls.append(call)
+        results = _connected(call, results)
+        return results if isinstance(found, tuple) else results[0]
+
+
+def _check_dirty(name: str, dirty: Sequence[Any], results: Sequence[Any]) -> None:
+    for x in dirty:
+        if not any([x is y for y in results]):
+            raise GradientError(
+                f"{name}.forward: expected what mark_dirty names among its results; return it"
+                f"{at_user_line()}"
+            )
+        if trace.now.grad_mode and isinstance(x, Handle) and x.lazy.leaf is not None:
+            raise GradientError(
+                f"{name}.forward: a leaf that needs a gradient was changed in place; give it a "
+                f"clone(){at_user_line()}"
+            )
+
+
+def _connected(call: Call, found: Sequence[Any]) -> tuple[Any, ...]:
+    """The results of a forward function, with the user's gradient behind them."""
+    passed: list[Any] = []
+    for y in found:
+        flows = isinstance(y, Handle) and y.lazy.type.dtype.is_inexact
+        flows = flows and not any([y is x for x in call.context.constants])
+        call.places.append(len(passed) if flows else None)
+        call.kinds.append(y.lazy.type if isinstance(y, Handle) else None)
+        if flows:
+            passed.append(y)
+    if not passed:
+        return tuple(found)
+    call.raw = tuple([y.lazy for y in passed])
+    sources = tuple([x for x in call.inputs if x is not None])
+    lazies = _record(call, sources)
+    for level in reversed(trace.now.duals):
+        level.follow(call, lazies)
+    dirty = call.context.dirty
+    shown: dict[int, Any] = {}  # what forward gives twice is one result
+    for y, p in zip(found, call.places, strict=True):
+        if id(y) not in shown:
+            new = y if p is None else _shown(y, lazies[p], any([y is x for x in dirty]))
+            shown[id(y)] = new
+    return tuple([shown[id(y)] for y in found])
+
+
+def _shown(y: Any, lazy: Lazy, dirty: bool) -> Any:
+    if not dirty:
+        return wrap(lazy, y)
+    y.replace(lazy)
+    return y
+
+
+def _same(values: Sequence[Value]) -> list[Value]:
+    """The values as others: what forward made may be an argument, which moves otherwise."""
+    return [catalogue.identity(x) for x in values]
+
+
+def _record(call: Call, sources: tuple[Lazy, ...]) -> tuple[Custom, ...]:
+    """Record that the results of `call` depend on `sources`; they are what forward made."""
+    types = tuple([y.type for y in call.raw])
+    key = ("custom", call.function.__name__, tuple(map(id, types)), len(sources))
+    count: Final = len(types)
+    plan = recall(key)
+    if plan is None:
+        plan = remember(
+            key, Plan(call.function.__name__, types, lambda *values: _same(values[:count]))
+        )
+        plan.variable = True
+    record = trace.now.record(plan, (*call.raw, *sources))[0].record
+    assert record is not None
+    outputs: list[Custom] = []
+    for i, kind in enumerate(types):
+        lazy = begun(Custom(), kind, record, i, True)
+        lazy.call = call
+        outputs.append(lazy)
+    record.outputs = outputs
+    return tuple(outputs)
+
+
+def once_differentiable(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Decorate a `backward` that is not to be differentiated, as where it is written in NumPy.
+
+    Differentiating its results raises `GradientError`, instead of taking them for constants.
+    """
+
+    @functools.wraps(function)
+    def once(context: Context, *gs: Any) -> Any:
+        with no_grad():
+            found = function(context, *gs)
+        tracked = [g for g in gs if isinstance(g, Handle) and g.lazy.tracked]
+        if not tracked:
+            return found
+        results = found if isinstance(found, tuple) else (found,)
+        text = (
+            "backward: a function marked with @once_differentiable cannot be differentiated twice"
+        )
+        ends = [x if x is None else _End.apply(GradientError, text, x, *tracked) for x in results]
+        return tuple(ends) if isinstance(found, tuple) else ends[0]
+
+    return once
+
+
+def undefined(name: str, y: Any, x: Any) -> Any:
+    """What `name` has made of `x`: a backward pass through it is refused, and not just left out."""
+    if not (trace.now.grad_mode and isinstance(x, Handle) and x.lazy.tracked):
+        return y
+    text = f"{name}: has no gradient; detach() its input"
+    if trace.now.depth:  # refused where the traced function is differentiated, if it ever is
+        return _end.on(kind_of(y), lazy_of(y), x.lazy, text=text + at_user_line())
+    return _End.apply(UndefinedRuleError, text, y, x)
+
+
+@recorded
+def _end(y: Value, x: Value, *, text: str) -> Value:
+    kind = (y.dtype, known(y.shape))
+    return call(_first, y, x, types_of=[kind], gradient=partial(_refuse, text), wide=True)[0]
+
+
+def _first(y: Any, x: Any) -> Any:
+    return y
+
+
+def _refuse(text: str, *_: Any) -> NoReturn:
+    raise UndefinedRuleError(text)
+
+
+class _End(Function):
+    """A value that depends on others in a way that nobody knows."""
+
+    @staticmethod
+    def forward(ctx: Any, error: type[Exception], text: str, x: Any, *others: Any) -> Any:
+        """The value."""
+        ctx.error, ctx.text = error, text + at_user_line()
+        return x.view_as(x)
+
+    @staticmethod
+    def backward(ctx: Any, *gs: Any) -> Any:
+        """Refuse."""
+        raise ctx.error(ctx.text)

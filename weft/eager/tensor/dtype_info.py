@@ -1,0 +1,153 @@
+"""What element types hold, and which of two holds the numbers of both."""
+
+from __future__ import annotations
+
+import math
+from typing import Any, Final
+
+import ml_dtypes
+import numpy as np
+
+from weft.eager.tensor.dispatch import lazy_of
+from weft.eager.tensor.handle import Handle
+from weft.eager.tensor.promotion import TORCH, default_dtype, promote
+from weft.errors import DTypeError, OutOfRangeError
+from weft.ir.dtype import DType, as_dtype
+from weft.ops.base import at_user_line
+
+_RANKS: Final = {"b": 0, "u": 1, "i": 1, "f": 2, "c": 3}
+
+
+class finfo:
+    """The limits of a floating element type.
+
+    Attributes:
+        min, max: the smallest and the largest number.
+        eps: from 1 to the next number.
+        tiny, smallest_normal: the smallest positive number of full precision.
+        resolution: 10 to the power of the digits that are kept.
+        bits: of one number.
+        dtype: the name of the type.
+
+    Raises:
+        DTypeError: a type of whole numbers or truth values.
+
+    Example:
+        >>> import weft as wf
+        >>> wf.finfo(wf.bfloat16).eps
+        0.0078125
+    """
+
+    def __init__(self, dtype: Any = None) -> None:
+        kind = default_dtype() if dtype is None else as_dtype(dtype)
+        if not kind.is_inexact:
+            text = f"finfo: expected a floating element type, got {kind}; use iinfo()"
+            raise DTypeError(text + at_user_line())
+        found = ml_dtypes.finfo(kind.real.numpy)
+        self.min, self.max = float(found.min), float(found.max)
+        self.eps, self.resolution = float(found.eps), 10.0**-found.precision
+        self.tiny = self.smallest_normal = float(found.tiny)
+        self.bits: int = found.bits
+        self.dtype = kind.real.name
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, finfo) and self.dtype == other.dtype
+
+    def __hash__(self) -> int:
+        return hash(self.dtype)
+
+    def __repr__(self) -> str:
+        return (
+            f"finfo(resolution={self.resolution:g}, min={self.min:g}, max={self.max:g}, "
+            f"eps={self.eps:g}, smallest_normal={self.tiny:g}, tiny={self.tiny:g}, "
+            f"dtype={self.dtype})"
+        )
+
+
+class iinfo:
+    """The limits of an element type of whole numbers: `min`, `max`, `bits` and `dtype`, its name.
+
+    Raises:
+        DTypeError: another type.
+
+    Example:
+        >>> import weft as wf
+        >>> wf.iinfo(wf.int8).max
+        127
+    """
+
+    def __init__(self, dtype: Any) -> None:
+        kind = as_dtype(dtype)
+        if not kind.is_integer:
+            text = f"iinfo: expected an element type of whole numbers, got {kind}"
+            raise DTypeError(text + at_user_line())
+        found = np.iinfo(kind.numpy)
+        self.min, self.max, self.bits = int(found.min), int(found.max), int(found.bits)
+        self.dtype = kind.name
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, iinfo) and self.dtype == other.dtype
+
+    def __hash__(self) -> int:
+        return hash(self.dtype)
+
+    def __repr__(self) -> str:
+        return f"iinfo(min={self.min}, max={self.max}, dtype={self.dtype})"
+
+
+def promote_types(type1: Any, type2: Any) -> DType:
+    """The element type that results have of two such types.
+
+    >>> import weft as wf
+    >>> wf.promote_types(wf.int32, wf.float32)
+    float32
+    """
+    return promote(as_dtype(type1), as_dtype(type2))
+
+
+def result_type(tensor1: Any, tensor2: Any) -> DType:
+    """The element type that results have of two tensors or numbers.
+
+    >>> import weft as wf
+    >>> wf.result_type(wf.tensor([1, 2]), 1.0)
+    float32
+    """
+    tensors = [x for x in (tensor1, tensor2) if isinstance(x, Handle)]
+    if len(tensors) == 1:
+        number = tensor2 if tensors[0] is tensor1 else tensor1
+        return TORCH.number(number, tensors[0].lazy.type.dtype)
+    return TORCH.result([lazy_of(x).type for x in (tensor1, tensor2)])
+
+
+def can_cast(from_: Any, to: Any) -> bool:
+    """Whether numbers of a type may become numbers of another: not from floating to whole ones.
+
+    >>> import weft as wf
+    >>> wf.can_cast(wf.float32, wf.int64)
+    False
+    """
+    a, b = as_dtype(from_), as_dtype(to)
+    return _RANKS[a.kind] <= _RANKS[b.kind]
+
+
+def check_held(name: str, dtype: DType, low: int, high: int) -> None:
+    """Refuse whole numbers that an element type does not hold.
+
+    Raises:
+        OutOfRangeError: names the numbers and the type.
+    """
+    limits = np.iinfo(dtype.numpy) if dtype.is_integer else None
+    if limits is not None and not limits.min <= low <= high <= limits.max:
+        raise OutOfRangeError(
+            f"{name}: expected numbers that {dtype} holds, got {low} to {high}{at_user_line()}"
+        )
+
+
+def neutral(reduce: str, dtype: DType) -> Any:
+    """What changes nothing where it is combined with another number: summed, multiplied, ..."""
+    if reduce not in ("amax", "amin"):
+        return int(reduce == "prod")
+    if dtype.is_floating:
+        return -math.inf if reduce == "amax" else math.inf
+    limits = np.iinfo(dtype.numpy)
+    return int(limits.min if reduce == "amax" else limits.max)

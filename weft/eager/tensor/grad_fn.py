@@ -1,0 +1,156 @@
+"""The graph behind a tensor, as PyTorch shows it: `x.grad_fn` and what that goes on to."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable
+from typing import Any
+
+from weft.eager.record.conjugate import turned
+from weft.eager.record.lazy import Lazy, flush
+from weft.eager.tensor.backward import pull_all, results
+from weft.eager.tensor.call_hook import around_of, call_of, entered, siblings
+from weft.eager.tensor.custom_function import Custom
+from weft.eager.tensor.dispatch import lazy_of, unowned, wrap
+from weft.eager.tensor.hook import RemovableHandle, backward_pass
+
+
+class Node:
+    """What a value is the result of; of a leaf, what accumulates its gradient.
+
+    Two are equal that stand for the same call. The class of each is named after the operation.
+    """
+
+    def __init__(self, lazy: Lazy) -> None:
+        self._lazy = lazy
+
+    def name(self) -> str:
+        """That of the operation, with `Backward` behind it."""
+        return type(self).__name__
+
+    @property
+    def next_functions(self) -> tuple[tuple[Node | None, int], ...]:
+        """What each argument is the result of, and which; `None` where no gradient flows."""
+        record = self._lazy.record
+        if self._lazy.leaf is not None or record is None:
+            return ()
+        return tuple([(node_of(x), _place(x)) for x in record.inputs])
+
+    @property
+    def variable(self) -> Any:
+        """The leaf whose gradient accumulates here, while there is one."""
+        leaf = self._lazy.leaf
+        if leaf is None:
+            raise AttributeError
+        return leaf()
+
+    @property
+    def metadata(self) -> dict[Any, Any]:
+        """A dictionary for whatever a program wants to remember here.
+
+        What is pending is computed first, as it would keep this and what it remembers alive.
+        """
+        flush()
+        return around_of(self._lazy).metadata
+
+    def register_prehook(self, hook: Callable[[tuple[Any, ...]], Any]) -> RemovableHandle:
+        """Call `hook(gradients)` in each backward pass that goes through here, before it does.
+
+        The gradients are those of the results, `None` where there is none; a tuple that the hook
+        returns replaces them.
+
+        Example:
+            >>> import weft as wf
+            >>> x = wf.ones(2, requires_grad=True)
+            >>> y = x * 3
+            >>> handle = y.grad_fn.register_prehook(lambda gs: (gs[0] * 10,))
+            >>> y.sum().backward()
+            >>> x.grad.tolist()
+            [30.0, 30.0]
+        """
+        return entered(around_of(self._lazy).before, hook)
+
+    def register_hook(self, hook: Callable[[tuple[Any, ...], tuple[Any, ...]], Any]) -> Any:
+        """Call `hook(inputs, results)` in each backward pass that has gone through here.
+
+        It is given the gradients of the inputs, which a tuple that it returns replaces, and those
+        of the results. An input that was there twice has its whole gradient at its first place.
+
+        Example:
+            >>> import weft as wf
+            >>> x = wf.ones(1, requires_grad=True)
+            >>> y = x * 3
+            >>> handle = y.grad_fn.register_hook(lambda xs, ys: print(xs[0], ys[0]))
+            >>> y.backward()
+            tensor([3.]) tensor([1.])
+        """
+        return entered(around_of(self._lazy).after, hook)
+
+    def __call__(self, *gradients: Any) -> Any:
+        """Pull gradients of the results back to the inputs, of which `None` have none.
+
+        Raises:
+            TypeError: not one for each result.
+        """
+        record = self._lazy.record
+        if self._lazy.leaf is not None or record is None:
+            raise TypeError(f"{self.name()}: accumulates a gradient, and gives none")
+        places = results(self._lazy)
+        if len(gradients) != len(places):
+            text = f"{self.name()}: expected {len(places)} arguments, got {len(gradients)}"
+            raise TypeError(text)
+        given = [None if g is None else turned(lazy_of(g)) for g in gradients]
+        with backward_pass():
+            gs = pull_all(siblings(self._lazy), given)
+        shown = tuple([None if g is None else wrap(unowned(turned(g))) for g in gs])
+        return shown[0] if len(shown) == 1 else shown
+
+    def __getattr__(self, name: str) -> Any:
+        """Of a function of the user's own, what its context has: `saved_tensors`, and its own."""
+        lazy = self.__dict__.get("_lazy")
+        if isinstance(lazy, Custom) and hasattr(lazy.call.context, name):
+            return getattr(lazy.call.context, name)
+        raise AttributeError(
+            f"{type(self).__name__!r} object has no attribute {name!r}: only AccumulateGrad has a "
+            "variable, and a node of a function of one's own what its context has"
+        )
+
+    def _identity(self) -> int:
+        return id(call_of(self._lazy))
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Node) and self._identity() == other._identity()
+
+    def __hash__(self) -> int:
+        return self._identity()
+
+    def __repr__(self) -> str:
+        return f"<{self.name()}>"
+
+
+def _place(x: Lazy) -> int:
+    """Which of the results of its node a value is."""
+    return x.index if x.tracked and call_of(x) is not x else 0
+
+
+@functools.cache
+def _kind(name: str) -> type[Node]:
+    return type(name, (Node,), {})
+
+
+def node_of(lazy: Lazy) -> Node | None:
+    """The node of a value; `None` where no gradient flows through it.
+
+    >>> import weft as wf
+    >>> y = wf.ones(2, requires_grad=True) * 2
+    >>> y.grad_fn, y.grad_fn.next_functions
+    (<MultiplyBackward>, ((<AccumulateGrad>, 0), (None, 0)))
+    """
+    if not lazy.tracked:
+        return None
+    if lazy.leaf is not None:
+        return _kind("AccumulateGrad")(lazy)
+    name = "value" if lazy.record is None else lazy.record.plan.name
+    # An operation is called log_softmax, a function of the user's LogSoftmax.
+    words = name.split("_") if name.islower() else [name]
+    return _kind("".join([word[:1].upper() + word[1:] for word in words]) + "Backward")(lazy)

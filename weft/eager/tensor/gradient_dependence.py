@@ -1,0 +1,84 @@
+"""What values depend on where gradients led to them: as `a` alone does for that of `x * a` by `x`.
+
+A recorded gradient has all that it was asked for among its inputs: what it differentiates, and by
+what. On which of them it depends, only its nodes tell.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, Final
+
+from weft.eager.record.lazy import Lazy, Record
+from weft.eager.record.plan import placeholders, settled
+from weft.eager.tensor.backward import History
+from weft.eager.tensor.custom_function import Custom
+from weft.ir.graph import Graph
+from weft.ir.node import Value
+from weft.transform.gradient import Cotangent
+
+MOST_KNOWN: Final = 256
+
+_known: dict[Any, frozenset[int]] = {}  # structure of a history -> numbers of what is reached
+
+
+def depended_on(past: History, ys: Sequence[Lazy]) -> History:
+    """The history of `ys` with those values alone that these depend on, if only by comparisons.
+
+    The records are all there: a gradient begins at what it was taken of.
+    """
+    if not any([record.plan.follows for record in past.records]):
+        return past
+    records = sorted(past.records, key=lambda r: r.serial)
+    number: dict[Lazy, int] = {}
+    key: list[Any] = []
+    for record in records:
+        inputs = [number.setdefault(x, len(number)) for x in record.inputs]
+        results = [(i, number.setdefault(y, len(number))) for i, y in _results(record, past)]
+        key += [record.plan, *inputs, *results]
+    key += [number.setdefault(y, len(number)) for y in ys]
+    structure = tuple(key)
+    found = _known.get(structure)
+    if found is None:
+        if len(_known) >= MOST_KNOWN:
+            _known.clear()
+        reached = _reached(records, past, ys)
+        found = _known[structure] = frozenset([number[x] for x in reached if x in number])
+    return History(
+        past.records, {x: None for x in past.values if number.get(x) in found or x in ys}
+    )
+
+
+def _results(record: Record, past: History) -> list[tuple[int, Lazy]]:
+    return [(y.index, y) for y in record.outputs if y in past.values]
+
+
+def _reached(records: Sequence[Record], past: History, ys: Sequence[Lazy]) -> set[Lazy]:
+    """Of a history, what is among what the nodes of `ys` read."""
+    env: dict[Lazy, Cotangent] = {}
+    behind: dict[Value, list[Cotangent]] = {}  # what results of the user's own functions depend on
+    with Graph().as_default():
+        for record in records:
+            for x in record.inputs:
+                if x not in env:
+                    env[x] = placeholders([x.type])[0]
+            values = [settled(env[x], record.plan) for x in record.inputs]
+            if any([isinstance(y, Custom) for y in record.outputs]):
+                for y in record.outputs:
+                    (env[y],) = found = placeholders([y.type])
+                    behind[found[0]] = values
+            else:
+                env.update(record.paired(record.plan.expand(*values)))
+    read: set[Value] = set()
+    stack = [part for y in ys if y in env for part in _parts(env[y])]
+    while stack:
+        value = stack.pop()
+        if value not in read:
+            read.add(value)
+            stack += value.node.inputs
+            stack += [part for x in behind.get(value, ()) for part in _parts(x)]
+    return {x for x in past.values if x in env and read.issuperset(_parts(env[x]))}
+
+
+def _parts(value: Cotangent) -> tuple[Value, ...]:
+    return (value,) if isinstance(value, Value) else (value.indices, value.values)

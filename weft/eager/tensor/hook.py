@@ -1,0 +1,219 @@
+"""Hooks: functions that see the gradient of a tensor on its way back, and may change it."""
+
+from __future__ import annotations
+
+import contextlib
+import itertools
+import threading
+from collections.abc import Callable, Generator, Hashable, Sequence
+from typing import Any, Final, Self
+
+from weft.eager.record.lazy import Lazy
+from weft.eager.tensor.handle import Handle, Retain
+from weft.errors import DTypeError, GradientError, ShapeError
+from weft.ir.shape import show
+from weft.ops.base import at_user_line
+from weft.ops.warning import warn
+
+_numbers: Final = itertools.count(1)
+
+
+class RemovableHandle:
+    """What registering a hook returns: `remove()` takes it away; also a context manager."""
+
+    def __init__(self, hooks: dict[int, Callable[..., Any]]) -> None:
+        self._hooks = hooks
+        self.id = next(_numbers)
+
+    def hooks_dict_ref(self) -> dict[int, Callable[..., Any]]:
+        """All hooks among which this one is, by the numbers of their handles."""
+        return self._hooks
+
+    def remove(self) -> None:
+        """Take the hook away, if it is still there."""
+        self._hooks.pop(self.id, None)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.remove()
+
+
+class RemovableHandles(RemovableHandle):
+    """The handle of a hook that several values have: `remove()` takes it away from all."""
+
+    def __init__(self, handles: Sequence[RemovableHandle]) -> None:
+        super().__init__({})
+        self._handles = tuple(handles)
+
+    def remove(self) -> None:
+        """Take the hook away, wherever it is still there."""
+        for handle in self._handles:
+            handle.remove()
+
+
+class BackwardPass:
+    """What hooks that see several gradients have seen in one backward pass.
+
+    Attributes:
+        gradients: by the hook's key.
+        ends: called one after another when the pass has ended, unless it failed.
+    """
+
+    def __init__(self) -> None:
+        self.gradients: dict[Hashable, list[Any]] = {}
+        self.ends: list[Callable[[], Any]] = []
+
+
+class _Passes(threading.local):
+    def __init__(self) -> None:
+        self.open: list[BackwardPass] = []
+
+
+_passes: Final = _Passes()
+
+
+@contextlib.contextmanager
+def backward_pass() -> Generator[None, None, None]:
+    """Inside, gradients of one backward pass are computed; hooks may begin others."""
+    now = BackwardPass()
+    _passes.open.append(now)
+    try:
+        yield
+    finally:
+        _passes.open.remove(now)
+    for end in now.ends:
+        end()
+
+
+def this_pass() -> BackwardPass:
+    """The backward pass that calls a hook."""
+    return _passes.open[-1]
+
+
+class Afterwards:
+    """A hook that is called with the tensor once its gradient has been accumulated."""
+
+    def __init__(self, function: Callable[[Any], Any]) -> None:
+        self.function = function
+
+
+def add(lazy: Lazy, hook: Any) -> RemovableHandle:
+    """Enter a hook for the gradient of a value."""
+    if lazy.hooks is None:
+        lazy.hooks = {}
+    handle = RemovableHandle(lazy.hooks)
+    lazy.hooks[handle.id] = hook
+    return handle
+
+
+class Hooked(Handle):
+    """Methods that register hooks."""
+
+    __slots__ = ()
+
+    @property
+    def grad(self) -> Any:
+        """What `backward` has accumulated; `None` where it has not, or for `del x.grad`.
+
+        The result of an operation has none, unless `retain_grad` was called: a warning says so.
+
+        Raises:
+            TypeError, DTypeError, ShapeError: what is assigned is no gradient of this tensor.
+        """
+        lazy = self.shown
+        if self._grad is None and lazy.tracked and lazy.leaf is None and not self.retains_grad:
+            text = "the result of an operation keeps no gradient in .grad; call retain_grad() on it"
+            warn(text)
+        return self._grad
+
+    @grad.setter
+    def grad(self, value: Any) -> None:
+        if value is not None:
+            self._check_gradient(value)
+        self._grad = value
+
+    @grad.deleter
+    def grad(self) -> None:
+        self._grad = None
+
+    def _check_gradient(self, value: Any) -> None:
+        if not isinstance(value, Handle):
+            raise TypeError(f"grad: expected a tensor or None, got {type(value).__name__}")
+        kind, found = self.shown.type, value.shown.type
+        if value is self:
+            raise GradientError(f"grad: a tensor is not its own gradient{at_user_line()}")
+        if found.shape != kind.shape:
+            raise ShapeError(
+                f"grad: expected shape {show(kind.shape)}, that of the tensor, got "
+                f"{show(found.shape)}{at_user_line()}"
+            )
+        if found.dtype is not kind.dtype:
+            raise DTypeError(
+                f"grad: expected {kind.dtype}, the type of the tensor, got {found.dtype}"
+                f"{at_user_line()}"
+            )
+
+    def register_hook(self, hook: Callable[[Any], Any]) -> RemovableHandle:
+        """Call `hook(gradient)` in each backward pass; what it returns replaces the gradient.
+
+        Raises:
+            GradientError: the tensor needs no gradient.
+
+        Example:
+            >>> import weft as wf
+            >>> x = wf.ones(2, requires_grad=True)
+            >>> handle = x.register_hook(lambda g: g * 10)
+            >>> (x * 3).backward(wf.ones(2))
+            >>> x.grad.tolist()
+            [30.0, 30.0]
+        """
+        return add(self._needing("register_hook"), hook)
+
+    def register_post_accumulate_grad_hook(self, hook: Callable[[Any], Any]) -> RemovableHandle:
+        """Call `hook(tensor)` whenever a backward pass has added to `tensor.grad`.
+
+        Raises:
+            GradientError: the tensor is no leaf, or needs no gradient.
+        """
+        lazy = self._needing("register_post_accumulate_grad_hook")
+        if lazy.leaf is None:
+            raise GradientError(
+                "register_post_accumulate_grad_hook: expected a leaf, got the result of an "
+                f"operation; use register_hook{at_user_line()}"
+            )
+        return add(lazy, Afterwards(hook))
+
+    def retain_grad(self) -> None:
+        """Keep the gradient in `.grad` though the tensor is no leaf.
+
+        Raises:
+            GradientError: the tensor needs no gradient.
+
+        Example:
+            >>> import weft as wf
+            >>> y = wf.ones(1, requires_grad=True) * 2
+            >>> y.retain_grad()
+            >>> (y * 5).backward()
+            >>> y.grad.tolist()
+            [5.0]
+        """
+        lazy = self._needing("retain_grad")
+        if lazy.leaf is None and not self.retains_grad:
+            add(lazy, Retain(self))
+
+    @property
+    def retains_grad(self) -> bool:
+        """Whether the tensor is no leaf, and keeps its gradient nevertheless."""
+        hooks = self.lazy.hooks
+        return hooks is not None and any([isinstance(h, Retain) for h in hooks.values()])
+
+    def _needing(self, name: str) -> Lazy:
+        lazy = self.lazy
+        if not lazy.tracked:
+            raise GradientError(
+                f"{name}: expected a tensor that needs a gradient; call requires_grad_() on it, "
+                f"or on what it is computed from{at_user_line()}"
+            )
+        return lazy

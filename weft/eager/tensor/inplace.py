@@ -1,0 +1,112 @@
+"""In-place changes: what every method with a trailing underscore goes through."""
+
+from __future__ import annotations
+
+from typing import TypeVar
+
+from weft.eager.record.lazy import Lazy, inferring, trace
+from weft.eager.tensor.dispatch import cast
+from weft.eager.tensor.handle import Handle
+from weft.eager.tensor.view_transform import Shaped
+from weft.eager.tensor.view_transform import show as view_of
+from weft.errors import DTypeError, GradientError, ShapeError
+from weft.ir.shape import known, show
+from weft.ops.base import at_user_line
+
+T = TypeVar("T", bound=Handle)
+_KINDS = "biufc"  # a value of a later kind does not fit into a tensor of an earlier one
+
+
+def check_writable(x: Handle, name: str) -> None:
+    """Refuse to change what a gradient is to be taken by.
+
+    Raises:
+        GradientError: `x` is a leaf that needs a gradient, or a view of one, outside `no_grad()`;
+            it is a view made inside of `no_grad()`, of what needs a gradient, outside; or it was
+            made in inference mode, which has ended.
+    """
+    if inferring.used and getattr(x, "inferred", False) and not trace.now.inference:
+        raise GradientError(
+            f"{name}: a tensor of inference_mode() cannot be changed in place outside it; work on "
+            f"x.clone(){at_user_line()}"
+        )
+    if not trace.now.grad_mode:
+        return
+    root = x.root.lazy
+    if root.leaf is not None:
+        what = "a leaf" if x.root is x else "a view of a leaf"
+        raise GradientError(
+            f"{name}: {what} that needs a gradient cannot be changed in place; change it inside "
+            f"no_grad(), or work on x.clone(){at_user_line()}"
+        )
+    if root.tracked and not _flows(x):
+        raise GradientError(
+            f"{name}: a view that was made under no_grad() or inference_mode(), of what needs a "
+            f"gradient; make the view where it is changed, or change it there{at_user_line()}"
+        )
+
+
+def _flows(x: Handle) -> bool:
+    """Whether gradients flow from a view to the tensor that it shows in the end."""
+    view = x.window
+    while view is not None and not view.lens.detached:
+        if not view.flows:
+            return False
+        view = view.base.window
+    return True
+
+
+def become(x: T, view: Handle, name: str) -> T:
+    """Make `x` what a view of it is: the same elements in another shape; returns `x`.
+
+    Raises:
+        GradientError: see `check_writable`.
+    """
+    check_writable(x, name)
+    x.become(view)
+    return x
+
+
+def rewrite(x: Handle, lazy: Lazy, name: str) -> None:
+    """`write` what a function has made of `x` in place, of another shape, too.
+
+    Raises:
+        ShapeError: another shape of a tensor whose memory others show.
+    """
+    old, new = known(x.lazy.type.shape), known(lazy.type.shape)
+    if [n for n in old if n > 1] == [n for n in new if n > 1]:
+        write(x, lazy if old == new else Shaped(old).take(lazy), name)
+        if old != new:
+            x.become(view_of(x, Shaped(new)))
+        return
+    check_writable(x, name)
+    if x.window is not None or x.views:
+        raise ShapeError(
+            f"{name}: a function changes the shape of an argument in place that is a view, or has "
+            f"views; clone() it first{at_user_line()}"
+        )
+    x.replace(lazy)
+
+
+def write(x: T, lazy: Lazy, name: str) -> T:
+    """Give `x` a newly recorded value, cast to its element type; returns `x`.
+
+    Raises:
+        GradientError: see `check_writable`.
+        DTypeError: the value is of a kind that does not fit, floating into integers for example.
+        ShapeError: the value has another shape.
+    """
+    check_writable(x, name)
+    old, new = x.lazy.type, lazy.type
+    if old.shape != new.shape:
+        raise ShapeError(
+            f"{name}: the result has to have the shape of the tensor that it is written to: "
+            f"expected {show(known(old.shape))}, got {show(known(new.shape))}{at_user_line()}"
+        )
+    if _KINDS.index(new.dtype.kind) > max(_KINDS.index(old.dtype.kind), 2 * old.dtype.is_integer):
+        raise DTypeError(
+            f"{name}: a result of {new.dtype} does not fit into a tensor of {old.dtype}; "
+            f"convert the tensor first: x = x.to({new.dtype}){at_user_line()}"
+        )
+    x.replace(cast(lazy, old.dtype))
+    return x

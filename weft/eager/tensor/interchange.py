@@ -1,0 +1,205 @@
+"""Tensors for other libraries: NumPy, DLPack, copying, other processes."""
+
+from __future__ import annotations
+
+import copy
+import ctypes
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, Final
+
+import ml_dtypes
+import numpy as np
+
+from weft.eager.functions.creation.constructor import array_from, copied, showing
+from weft.eager.record.lazy import Array
+from weft.eager.tensor.dispatch import leaf, wrap
+from weft.eager.tensor.handle import Handle
+from weft.eager.tensor.view_transform import memory_of
+from weft.errors import ConfigError, DTypeError, GradientError
+from weft.ops.base import at_user_line
+
+if TYPE_CHECKING:
+    from weft.eager.tensor.tensor import Tensor
+
+_CPU: Final = 1  # kDLCPU
+# Where the element type lies in what a capsule points to, in bytes: behind the data's address, the
+# device (two int32) and the rank (int32); a versioned one begins with 32 bytes about itself.
+_TYPE_AT: Final = {b"dltensor": 20, b"dltensor_versioned": 52}
+_UNSIGNED: Final = 1
+_BFLOAT: Final = 4
+_SIXTEEN: Final = 16
+
+_namespace: list[Callable[[], Any]] = []
+
+
+def set_namespace(load: Callable[[], Any]) -> None:
+    """Called once, by the package: how to get the module of the array API standard."""
+    _namespace[:] = [load]
+
+
+class _Element:
+    """The element type inside a DLPack capsule, which NumPy cannot be told: bfloat16."""
+
+    def __init__(self, capsule: Any) -> None:
+        for name, place in _TYPE_AT.items():
+            if _is_valid(capsule, name):
+                self._code = ctypes.c_uint8.from_address(_pointer(capsule, name) + place)
+                self._bits = ctypes.c_uint8.from_address(_pointer(capsule, name) + place + 1)
+
+    def exchange(self, old: int, new: int) -> bool:
+        """Say that it is of another kind, if it is of 16 bits and the kind `old`."""
+        found = self._code.value == old and self._bits.value == _SIXTEEN
+        if found:
+            self._code.value = new
+        return found
+
+
+_is_valid: Final = ctypes.pythonapi.PyCapsule_IsValid
+_is_valid.argtypes = [ctypes.py_object, ctypes.c_char_p]
+_pointer: Final = ctypes.pythonapi.PyCapsule_GetPointer
+_pointer.restype = ctypes.c_void_p
+_pointer.argtypes = [ctypes.py_object, ctypes.c_char_p]
+
+
+class _Held:
+    """A capsule that was already taken from its owner."""
+
+    def __init__(self, capsule: Any) -> None:
+        self._capsule = capsule
+
+    def __dlpack__(self, **_: Any) -> Any:
+        return self._capsule
+
+    def __dlpack_device__(self) -> tuple[int, int]:
+        return (_CPU, 0)
+
+
+def from_dlpack(x: Any) -> Tensor:
+    """A tensor that shares the memory of another library's array, or of a DLPack capsule.
+
+    What is said of `from_numpy` about changes holds here.
+
+    Raises:
+        ConfigError: it is not in this computer's memory.
+        DTypeError: it has elements that tensors cannot have.
+
+    Example:
+        >>> import numpy as np
+        >>> import weft as wf
+        >>> wf.from_dlpack(np.arange(3)).tolist()
+        [0, 1, 2]
+    """
+    if is_capsule(x):
+        return _opened(x)
+    kind, _ = x.__dlpack_device__()
+    if kind != _CPU:
+        text = f"from_dlpack: expected memory of the CPU, got device type {int(kind)}"
+        raise ConfigError(text + at_user_line())
+    try:
+        capsule = x.__dlpack__(max_version=(1, 0))
+    except TypeError:  # written before there were versions
+        capsule = x.__dlpack__()
+    return _opened(capsule)
+
+
+def is_capsule(x: Any) -> bool:
+    """Whether it is a capsule of DLPack, as `__dlpack__` gives it."""
+    return any(_is_valid(x, name) for name in _TYPE_AT)
+
+
+def _opened(capsule: Any) -> Tensor:
+    """A tensor that shares the memory that a capsule holds."""
+    bfloat = _Element(capsule).exchange(_BFLOAT, _UNSIGNED)
+    try:
+        array = np.from_dlpack(_Held(capsule))
+    except (BufferError, RuntimeError) as error:
+        raise DTypeError(f"from_dlpack: {error}{at_user_line()}") from None
+    array = array.view(ml_dtypes.bfloat16) if bfloat else array
+    return showing(array_from(array, None, copy=False))
+
+
+class Interchange(Handle):
+    """Protocols by which other libraries take tensors."""
+
+    __slots__ = ()
+    __array_priority__ = 1000  # NumPy's operators leave the work to the tensor's
+
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> Array:
+        return np.array(_plain(self, "numpy"), dtype, copy=copy)
+
+    def __array_wrap__(
+        self, array: Array, context: Any = None, return_scalar: bool = False
+    ) -> Tensor:
+        return wrap(leaf(array_from(array, None, copy=False)), self)
+
+    def __array_namespace__(self, *, api_version: str | None = None) -> Any:
+        return _namespace[0]()
+
+    def __dlpack__(
+        self, *, stream: Any = None, max_version: Any = None, dl_device: Any = None,
+        copy: bool | None = None,
+    ) -> Any:  # fmt: skip
+        if stream is not None and not isinstance(stream, int):
+            text = f"__dlpack__: expected a stream's number or None, got {stream!r}"
+            raise DTypeError(text + at_user_line())
+        array = _plain(self, "__dlpack__")
+        options: dict[str, Any] = {"max_version": max_version, "dl_device": dl_device, "copy": copy}
+        given: dict[str, Any] = {k: v for k, v in options.items() if v is not None}
+        if array.dtype != ml_dtypes.bfloat16:
+            return array.__dlpack__(**given)  # of streams, the CPU has none
+        capsule = array.view(np.uint16).__dlpack__(**given)
+        _Element(capsule).exchange(_UNSIGNED, _BFLOAT)
+        return capsule
+
+    def __dlpack_device__(self) -> tuple[int, int]:
+        return (_CPU, 0)
+
+    def __copy__(self) -> Tensor:
+        x: Any = self
+        found: Any = x.detach().requires_grad_(self.lazy.tracked)
+        found.__dict__.update(x.__dict__)
+        return found
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> Any:
+        lazy = _leaf_only(self, "deepcopy").lazy
+        found: Any = type(self).__new__(type(self))
+        memo[id(self)] = found
+        found.adopt(copied(lazy))
+        found.requires_grad_(lazy.tracked)
+        if getattr(self, "lasting", False):
+            found.lasting = True
+        found._grad = copy.deepcopy(self._grad, memo)
+        found.__dict__.update(copy.deepcopy(self.__dict__, memo))
+        return found
+
+    def __reduce_ex__(self, protocol: Any) -> tuple[Any, ...]:
+        lazy = _leaf_only(self, "passing to another process").lazy
+        state = getattr(self, "__dict__", None) or None
+        return _rebuilt, (type(self), self.array, lazy.tracked), state
+
+
+def _plain(x: Handle, name: str) -> Array:
+    """The memory of a tensor that needs no gradient."""
+    memory = memory_of(x)  # first: there is none while a function is traced, whatever is needed
+    if x.lazy.tracked:
+        raise GradientError(
+            f"{name}: the tensor needs a gradient, which other libraries do not carry on; pass "
+            f"its detach(){at_user_line()}"
+        )
+    return memory
+
+
+def _leaf_only(x: Handle, what: str) -> Handle:
+    if x.lazy.tracked and x.lazy.leaf is None:
+        raise GradientError(
+            f"{what}: expected a leaf, got the result of an operation that gradients flow through; "
+            f"detach() it first{at_user_line()}"
+        )
+    return x
+
+
+def _rebuilt(kind: type[Handle], array: Array, requires_grad: bool) -> Any:
+    """A tensor that came from another process."""
+    x: Any = kind.__new__(kind)
+    x.adopt(leaf(array))
+    return x.requires_grad_(requires_grad)

@@ -1,0 +1,127 @@
+"""Python numbers as inputs of programs, so that another number is not another program."""
+
+from __future__ import annotations
+
+import math
+from typing import Any, Final
+
+import numpy as np
+
+from weft.eager.record.lazy import Array, Lazy, Number, array_of
+from weft.eager.record.plan import intern
+from weft.eager.tensor.promotion import TORCH, Rules
+from weft.errors import DTypeError, nameless
+from weft.ir.dtype import DType, float16
+from weft.ops.base import at_user_line
+from weft.ops.refusal import shown
+
+MOST_NUMBERS: Final = 4096  # of one class and element type
+
+
+class Numbers:
+    """Python numbers of one class as inputs of one element type."""
+
+    __slots__ = ("_arrays", "_dtype", "_type", "_wraps")
+
+    def __init__(self, dtype: DType, wraps: bool) -> None:
+        self._dtype = dtype
+        self._wraps = wraps
+        self._type = intern(dtype, ())
+        self._arrays: dict[Any, Array] = {}  # of the numbers so far, which nobody writes to
+
+    def get(self, value: Any) -> Any:
+        """A number as an input: see `number`; `None` only of `HalfNumbers`."""
+        array = self._arrays.get(value)
+        found = Number()  # without `begun`: this is a quarter of what it takes to record x * 2.0
+        found.type = self._type
+        found.array = self._enter(value) if array is None else array
+        found.index = 0
+        found.tracked = False
+        found.record = found.owner = found.leaf = found.hooks = found.home = None
+        found.loan = None
+        return found
+
+    def _enter(self, value: Any) -> Array:
+        try:
+            given = wrapped(value, self._dtype) if self._wraps else value
+            with np.errstate(over="ignore"):
+                array = np.array(given, self._dtype.numpy)
+        except (OverflowError, TypeError):  # too large, or complex for a real type
+            text = f"expected a number that {self._dtype} holds, got {shown(value)}"
+            raise nameless(DTypeError(text + at_user_line())) from None
+        array.flags.writeable = False
+        if value and value.__class__ is not complex:  # 0.0 equals -0.0
+            if len(self._arrays) >= MOST_NUMBERS:
+                self._arrays.clear()
+            self._arrays[value] = array
+        return array
+
+
+class HalfNumbers(Numbers):
+    """Numbers beside float16, of which PyTorch takes those that it lacks in float32."""
+
+    __slots__ = ()
+
+    def get(self, value: Any) -> Any:
+        """A number as an input; `None` for one that float16 lacks."""
+        return None if lacks(value) else super().get(value)
+
+
+def lacks(value: Any) -> bool:
+    """Whether float16 lacks a number, which float32 has."""
+    return 65504 < abs(value) < math.inf
+
+
+def wrapped(value: Any, dtype: DType) -> Any:
+    """A number; a negative one for an unsigned type, as in PyTorch, as its two's complement."""
+    if dtype.kind != "u" or type(value) is not int or value >= 0:
+        return value
+    count = 1 << 8 * dtype.size
+    return value + count if -value < count else value
+
+
+class _AllNumbers(dict[tuple[DType, type[Any], bool], Numbers]):
+    """By element type, class and whether they wrap: equal numbers may be different values."""
+
+    def __missing__(self, key: tuple[DType, type[Any], bool]) -> Numbers:
+        return self.setdefault(key, Numbers(key[0], key[2]))
+
+
+_numbers: Final = _AllNumbers()
+
+
+_halves: Final[dict[type[Any], HalfNumbers]] = {}
+
+
+def numbers_beside(dtype: DType, kind: type[Any], rules: Rules) -> Numbers:
+    """The numbers of a class beside tensors of an element type."""
+    if dtype is float16 and rules.wraps:
+        return _halves.setdefault(kind, HalfNumbers(dtype, True))
+    return _numbers[dtype, kind, rules.wraps]
+
+
+def number(value: Any, dtype: DType, rules: Rules = TORCH) -> Lazy:
+    """A Python number as an input of the program, so that another number is not another program.
+
+    Args:
+        rules: say whether a negative one may stand beside an unsigned type.
+
+    Raises:
+        DTypeError: `dtype` cannot hold it.
+    """
+    return _numbers[dtype, value.__class__, rules.wraps].get(value)
+
+
+def element(value: Any, dtype: DType, rules: Rules = TORCH) -> Lazy:
+    """A Python number that becomes an element as it is: see `number`.
+
+    Raises:
+        DTypeError: `dtype` cannot hold it, be it only that it is too large.
+    """
+    found = number(value, dtype, rules)
+    if not dtype.is_floating or isinstance(value, complex) or not math.isfinite(value):
+        return found
+    if not np.isfinite(array_of(found)):
+        text = f"expected a number that {dtype} holds, got {value!r}"
+        raise DTypeError(text + at_user_line())
+    return found

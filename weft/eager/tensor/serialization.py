@@ -1,0 +1,81 @@
+"""`save` and `load`: tensors in a safetensors file, by name or in nested dicts and lists."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, Final
+
+import numpy as np
+
+from weft.checkpoint.arrays import read_arrays, write_arrays
+from weft.checkpoint.header import METADATA
+from weft.checkpoint.structure import built, parts
+from weft.eager.record.lazy import Array
+from weft.eager.tensor.dispatch import leaf, wrap
+from weft.eager.tensor.handle import Handle
+from weft.errors import DataError
+
+TREE: Final = "weft.tree"  # in the metadata: how the arrays are nested, and what else there is
+
+
+def save(obj: Any, path: str | os.PathLike[str]) -> None:
+    """Write tensors to a safetensors file, which is complete or not changed at all.
+
+    A dict of tensors becomes a file that other libraries read by the same names. Dicts, lists and
+    tuples may be nested, and hold numbers, texts, truth values and `None` as well; keys are texts
+    or integers. Whether a tensor needs a gradient is not saved.
+
+    A link is followed; a file that is replaced leaves its permissions, and its owner where the
+    system allows that.
+
+    Raises:
+        DTypeError: something else is in there.
+        TreeError: a dict or list contains itself.
+        FileError: the path is a folder, a device or a pipe.
+        OSError: the folder is missing or full, or may not be written to.
+
+    Example:
+        >>> import tempfile, weft as wf
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     wf.save({"w": wf.ones(2), "epoch": 3}, folder + "/model.safetensors")
+        ...     wf.load(folder + "/model.safetensors")
+        {'w': tensor([1., 1.]), 'epoch': 3}
+    """
+    if isinstance(obj, Mapping) and all([_is_named(k, v) for k, v in obj.items()]):
+        write_arrays(Path(path), {k: _array(v) for k, v in obj.items()})
+        return
+    arrays: dict[str, Array] = {}
+    tree = list(parts(obj, _is_tensor, _array, arrays))
+    write_arrays(Path(path), arrays, {TREE: json.dumps(tree, separators=(",", ":"))})
+
+
+def _is_named(key: Any, value: Any) -> bool:
+    return isinstance(key, str) and key != METADATA and isinstance(value, Handle | np.ndarray)
+
+
+def _is_tensor(x: Any) -> bool:
+    return isinstance(x, Handle | np.ndarray | np.generic)
+
+
+def _array(x: Any) -> Array:
+    return x.array if isinstance(x, Handle) else np.asarray(x)
+
+
+def load(path: str | os.PathLike[str]) -> Any:
+    """What `save` has written, or the tensors by name of any other safetensors file.
+
+    Raises:
+        DataError: the file is damaged, or no safetensors file.
+        OSError: there is no such file, or it may not be read.
+    """
+    found = read_arrays(Path(path))
+    tensors = {name: wrap(leaf(array)) for name, array in found.arrays.items()}
+    if TREE not in found.metadata:
+        return tensors
+    try:
+        return built(json.loads(found.metadata[TREE]), tensors)
+    except (ValueError, LookupError, TypeError, RecursionError) as error:
+        raise DataError(f"load: {path} is damaged: its {TREE!r}: {error!r}") from None

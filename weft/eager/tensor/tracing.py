@@ -1,0 +1,222 @@
+"""Functions of tensors as graphs: recorded once, on arguments without values."""
+
+from __future__ import annotations
+
+import contextlib
+import sys
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any, NamedTuple, NoReturn, TypeVar
+
+from weft.eager.record.lazy import Drawn, Lazy, Tracer, array_of, begun, next_serial, trace
+from weft.eager.record.mode import Setting
+from weft.eager.record.plan import Plan, intern, recall, remember, settled
+from weft.eager.record.structure import is_cut, needed
+from weft.eager.tensor.backward import history, is_watched, walk
+from weft.eager.tensor.custom_function import Custom
+from weft.eager.tensor.handle import Handle
+from weft.errors import GradientError
+from weft.interrupt import Uninterrupted
+from weft.ir.graph import Graph, toposort
+from weft.ir.node import TensorType
+from weft.ir.shape import known
+from weft.ops.base import at_user_line, catalogue, constant_of, op_of
+from weft.ops.call import Subgraph, TracedBackward
+from weft.ops.state import placeholder
+from weft.transform.gradient import Cotangent, dense
+
+T = TypeVar("T")
+
+
+class Traced(NamedTuple):
+    """A function of tensors as a graph.
+
+    Attributes:
+        function: its inputs are the arguments, then the captured values.
+        captured: values from outside that it uses.
+        result: what the function returned beside its outputs.
+        changed: tensors from outside that it changed in place; their new values are the last
+            outputs.
+    """
+
+    function: Subgraph
+    captured: tuple[Lazy, ...]
+    result: Any
+    changed: tuple[Handle, ...]
+
+
+def _no_second(*_: Any) -> NoReturn:
+    raise GradientError(
+        "backward: the gradient that a Function gives inside a traced function has none of its "
+        f"own; take both derivatives inside the traced function{at_user_line()}"
+    )
+
+
+def tracers(types: Sequence[TensorType]) -> tuple[Tracer, ...]:
+    """Arguments of these types of a function that is to be traced."""
+    kinds = [intern(t.dtype, known(t.shape)) for t in types]
+    return tuple([begun(Tracer(), t, None, 0, t.dtype.is_inexact) for t in kinds])
+
+
+def trace_tensors(
+    run: Callable[[tuple[Lazy, ...]], tuple[Sequence[Lazy], Any]],
+    types: Sequence[TensorType],
+    constants: bool = False,
+) -> Traced:
+    """Record `run` on stand-ins for arguments of these types.
+
+    Args:
+        run: from the arguments to its outputs and whatever else its caller wants to know.
+        constants: values from outside through which no gradient flows become part of the
+            function, instead of being captured.
+
+    Raises:
+        TracerError: the function looks at the value of an argument.
+    """
+    arguments = tracers(types)
+    since = next_serial()
+    (outputs, result), changed = _aside(lambda: run(arguments), arguments, since)
+    results = (*outputs, *changed.values())
+    subgraph, captured = _closed(arguments, results, since, constants)
+    inputs = (*arguments, *captured)
+    backward = _ruled(results, inputs, since)
+    if backward is not None:
+        subgraph = subgraph.with_gradient(backward)
+    return Traced(subgraph, captured, result, tuple(changed))
+
+
+def _aside(run: Callable[[], T], own: Sequence[Lazy], since: int) -> tuple[T, dict[Handle, Lazy]]:
+    """What `run` gives, recorded apart from the rest, and tensors from outside that it changed.
+
+    What is from outside is neither of its `own` arguments nor recorded `since` it began.
+    """
+    now = trace.now
+    handles: dict[Handle, Lazy] = {}
+    now.outer = now.pending, now.limit, now.changed, now.outer
+    now.pending, now.limit, now.changed = [], sys.maxsize, handles
+    now.depth += 1
+    try:
+        found = run()
+    finally:  # no call comes before the thread's state is what it was, as Ctrl-C comes after calls
+        now.pending, now.limit, now.changed, now.outer = now.outer
+        now.depth -= 1
+        with Uninterrupted():
+            changed = _restored(handles, own, since)
+    return found, changed
+
+
+@contextlib.contextmanager
+def outside() -> Iterator[None]:
+    """What is recorded inside is so where the innermost function that is traced was called."""
+    now = trace.now
+    inside = now.pending, now.limit, now.changed
+    now.pending, now.limit, now.changed, now.outer = now.outer
+    now.depth -= 1
+    try:
+        yield
+    finally:
+        now.depth += 1
+        now.outer = now.pending, now.limit, now.changed, now.outer
+        now.pending, now.limit, now.changed = inside
+
+
+def so_far(outputs: tuple[Lazy, ...], since: int) -> tuple[Subgraph, tuple[Lazy, ...]]:
+    """Of a function that is being traced, the part that led to some values, and what it uses."""
+    subgraph, captured = _closed((), outputs, since, False)
+    backward = _ruled(outputs, captured, since)
+    return (subgraph if backward is None else subgraph.with_gradient(backward)), captured
+
+
+def _ruled(
+    results: tuple[Lazy, ...], inputs: tuple[Lazy, ...], since: int
+) -> TracedBackward | None:
+    """The gradient of a traced function, if hooks or the user's own gradients are part of it.
+
+    Raises:
+        GradientError: these use tensors from outside, or the function uses results from there.
+    """
+    ys = [y for y in results if y.type.dtype.is_inexact]
+    own = [y for r in needed(results, since) for y in r.outputs]
+    if not any([is_watched(x) for x in (*own, *[x for x in inputs if isinstance(x, Tracer)])]):
+        return None
+    xs = [x for x in inputs if x.tracked]
+    past = history(ys).towards(xs)
+    outer = [x for x in xs if not isinstance(x, Tracer)]  # their hooks are called outside
+    gs, stand_ins = tracers([y.type for y in ys]), tracers([y.type for y in results])
+
+    def run() -> list[Lazy | None]:
+        starts = [(y, g) for y, g in zip(ys, gs, strict=True) if y in past.values]
+        with Setting("grad_mode", True):
+            return walk(starts, xs, past, outside=outer)
+
+    found, _ = _aside(run, (*gs, *stand_ins, *inputs), since)
+    pulled = {x: g for x, g in zip(xs, found, strict=True) if g is not None}
+    function, captured = _closed((*gs, *stand_ins, *inputs), tuple(pulled.values()), since, True)
+    if captured:
+        raise GradientError(
+            "backward: a hook or a gradient of one's own uses tensors that the traced function "
+            f"was not given; pass them as arguments{at_user_line()}"
+        )
+    if any([isinstance(y, Custom) for y in own]):
+        function = function.with_gradient(_no_second)
+    return TracedBackward(function, tuple([x in pulled for x in inputs]))
+
+
+def _restored(changed: dict[Handle, Lazy], own: Sequence[Lazy], since: int) -> dict[Handle, Lazy]:
+    """Give tensors from outside their values back; the values that the function gave them."""
+    found: dict[Handle, Lazy] = {}
+    for handle, old in changed.items():
+        inside = old.record is not None and old.record.serial >= since
+        if not inside and old not in own:
+            found[handle] = handle.exchange(old)
+    return found
+
+
+def _closed(
+    arguments: tuple[Lazy, ...], outputs: tuple[Lazy, ...], since: int, constants: bool
+) -> tuple[Subgraph, tuple[Lazy, ...]]:
+    """The graph from arguments to outputs, and the other values that it begins with."""
+    records = needed(outputs, since)
+    produced = {y for r in records for y in r.outputs}
+    used = [x for r in records for x in r.inputs] + list(outputs)
+    outside = dict.fromkeys(x for x in used if x not in produced and x not in arguments)
+    graph = Graph()
+    env: dict[Lazy, Cotangent] = {}
+    with graph.as_default():
+        for lazy in [x for x in outside if constants and _is_constant(x)]:
+            env[lazy] = constant_of(array_of(lazy))
+            del outside[lazy]
+        for lazy in (*arguments, *outside):
+            env[lazy] = catalogue.placeholder(dtype=lazy.type.dtype, shape=lazy.type.shape)
+        for record in records:
+            values = [settled(env[x], record.plan) for x in record.inputs]
+            with graph.at(record.source):
+                found = record.plan.expand(*values)
+                # A gradient is differentiated from outside, whatever it was recorded for.
+                if is_cut(record) and not record.plan.follows:
+                    found = [catalogue.stop_gradient(dense(y)) for y in found]
+            env.update(record.paired(found))
+        results = tuple([dense(env[y]) for y in outputs])
+        order = toposort(graph, [y.node for y in results])
+    nodes = tuple([n for n in order if op_of(n) is not placeholder])
+    inputs = tuple([dense(env[x]) for x in (*arguments, *outside)])
+    return Subgraph(inputs, results, nodes, len(outside)), tuple(outside)
+
+
+def _is_constant(lazy: Lazy) -> bool:
+    return not (lazy.tracked or isinstance(lazy, Drawn | Tracer)) and (
+        lazy.array is not None or lazy.record is not None
+    )
+
+
+def subgraph_plan(function: Subgraph) -> Plan:
+    """The plan of a call of a traced function."""
+    found = recall(function)
+    if found is None:
+
+        def expand(*values: Any) -> Sequence[Cotangent]:
+            return catalogue.call.all(*values, function=function)
+
+        flows = function.flowing
+        found = remember(function, Plan("call", function.output_types, expand, flows=flows))
+        found.traced = True
+    return found

@@ -1,0 +1,367 @@
+"""The lenses of views: the same elements in another shape or order, and some of the elements."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import asdict, dataclass
+from typing import TYPE_CHECKING, Any, ClassVar, Final
+
+import numpy as np
+
+from weft import ops
+from weft.eager.record.lazy import Lazy, Loan, detached, trace
+from weft.eager.record.plan import function_plan, op_plan
+from weft.eager.record.snapshot import is_open
+from weft.eager.tensor.dispatch import lazy_of, leaf, wrap
+from weft.eager.tensor.handle import Handle
+from weft.eager.tensor.view import Array, Lens, RepeatedError, View
+from weft.ir.node import Value
+from weft.ir.shape import known
+from weft.ops.base import REGISTRY, catalogue
+from weft.ops.declaration.rule import concrete
+
+if TYPE_CHECKING:
+    from weft.eager.tensor.tensor import Tensor
+
+RESHAPE: Final = REGISTRY["reshape"]
+TRANSPOSE: Final = REGISTRY["transpose"]
+BROADCAST: Final = REGISTRY["broadcast_to"]
+STOP: Final = REGISTRY["stop_gradient"]
+
+
+def show(x: Any, lens: Lens) -> Tensor:
+    """A view of a tensor; of anything else, a tensor that shares no memory with it."""
+    base = x if isinstance(x, Handle) else wrap(lazy_of(x))
+    tensor = wrap(lens.take(base.lazy), base)
+    tensor.look(View(base, lens))
+    return tensor
+
+
+def layout(x: Handle) -> Array:
+    """An array that lies in memory as the tensor does, or as the view does in that of its base.
+
+    Only where its elements lie has a meaning; it is an array even where it has one element.
+    """
+    return placed(x)[1]
+
+
+def placed(x: Handle) -> tuple[Handle, Array, int]:
+    """The tensor that a view shows in the end, `layout`, and how many bytes into it that begins."""
+    chain: list[Lens] = []
+    root, view = x, x.view_of
+    while view is not None:
+        chain.append(view.lens)
+        root, view = view.base, view.base.view_of
+    kind = root.lazy.type
+    there = start = np.empty(known(kind.shape), np.dtype((np.void, kind.dtype.size)))
+    for lens in reversed(chain):
+        there = lens.lay(there)
+    return root, there, there.ctypes.data - start.ctypes.data
+
+
+def memory_of(x: Handle) -> Array:
+    """The memory of a tensor, of a view its part of what it shows, for others to write to.
+
+    A copy only where the memory of the view's base itself came from others in another order.
+    """
+    root, there, start = placed(x)
+    memory = root.memory
+    if root is x or not there.size or not memory.flags.c_contiguous:
+        return x.memory
+    part = np.ndarray(there.shape, x.lazy.type.dtype.numpy, memory, start, there.strides)
+    same = (part.shape, part.strides, part.dtype) == (memory.shape, memory.strides, memory.dtype)
+    return memory if same else part
+
+
+def is_dense(x: Handle) -> bool:
+    """Whether the elements follow each other in the memory of the tensor that a view shows."""
+    return x.view_of is None or layout(x).flags.c_contiguous
+
+
+def apply(function: Callable[..., Value], lazies: tuple[Lazy, ...], **static: Any) -> Lazy:
+    """Record a function of graph values that gives one value; `static` is hashable."""
+    plan = function_plan(function, [x.type for x in lazies], static)
+    return trace.now.record(plan, lazies)[0]
+
+
+def seen(function: Callable[..., Value], base: Lazy, *places: Lazy, **static: Any) -> Lazy:
+    """Record a function that gives a part of a value, which takes no memory of its own."""
+    lazies = (base, *places)
+    plan = function_plan(function, [x.type for x in lazies], static, view=True)
+    return trace.now.record(plan, lazies)[0]
+
+
+def reshaped(array: Array, shape: tuple[int, ...]) -> Array:
+    """The same memory in another shape; a copy where the elements do not lie in their order."""
+    found = array.view()
+    try:
+        found.shape = shape  # tells without copying
+    except AttributeError:
+        return array.reshape(shape)
+    return found
+
+
+def _placed(x: Value, places: Value, part: Value) -> Value:
+    flat, to = (catalogue.reshape(v, shape=(-1,)) for v in (x, places))
+    part = catalogue.broadcast_to(part, shape=concrete(places))
+    changed = ops.put_rows(flat, to, catalogue.reshape(part, shape=(-1,)), "set")
+    return catalogue.reshape(changed, shape=concrete(x))
+
+
+def part_of(base: Lazy, lens: Lens) -> Lazy | None:
+    """What a lens shows of memory that others may write to: that part of it, not yet read.
+
+    `None` where the base is no such memory, gradients flow, or the part is more than the whole.
+    """
+    if base.loan is None or base.tracked or trace.now.depth or not is_open(base):
+        return None
+    assert base.array is not None
+    part = lens.lay(base.array)
+    if part.size > base.array.size or not np.may_share_memory(part, base.array):
+        return None
+    found = leaf(part)
+    found.loan = Loan()
+    return found
+
+
+def put_at(base: Lazy, places: Array, part: Lazy) -> Lazy:
+    """`base` with the elements of `part` at `places`, counted in row-major order."""
+    return apply(_placed, (base, leaf(places), part))
+
+
+@dataclass(frozen=True, slots=True)
+class Shaped:
+    """All elements in row-major order in another shape."""
+
+    shape: tuple[int, ...]
+    detached: ClassVar[bool] = False
+
+    def lay(self, base: Array) -> Array:
+        """See `Lens`."""
+        return reshaped(base, self.shape)
+
+    def take(self, base: Lazy) -> Lazy:
+        """See `Lens`."""
+        shape = {"shape": self.shape}
+        there = part_of(base, self)
+        return there or trace.now.record(op_plan(RESHAPE, (base.type,), shape), (base,))[0]
+
+    def put(self, base: Lazy, part: Lazy) -> Lazy:
+        """See `Lens`."""
+        shape = base.type.shape
+        return trace.now.record(op_plan(RESHAPE, (part.type,), {"shape": shape}), (part,))[0]
+
+
+@dataclass(frozen=True, slots=True)
+class Permuted:
+    """The axes in another order; `perm` has numbers from 0."""
+
+    perm: tuple[int, ...]
+    detached: ClassVar[bool] = False
+
+    def lay(self, base: Array) -> Array:
+        """See `Lens`."""
+        return base.transpose(self.perm)
+
+    def take(self, base: Lazy) -> Lazy:
+        """See `Lens`."""
+        perm = {"perm": self.perm}
+        there = part_of(base, self)
+        return there or trace.now.record(op_plan(TRANSPOSE, (base.type,), perm), (base,))[0]
+
+    def put(self, base: Lazy, part: Lazy) -> Lazy:
+        """See `Lens`."""
+        back = tuple([self.perm.index(i) for i in range(len(self.perm))])
+        return trace.now.record(op_plan(TRANSPOSE, (part.type,), {"perm": back}), (part,))[0]
+
+
+@dataclass(frozen=True, slots=True)
+class Expanded:
+    """Axes of one element repeated; a change in place has no meaning."""
+
+    shape: tuple[int, ...]
+    detached: ClassVar[bool] = False
+
+    def lay(self, base: Array) -> Array:
+        """See `Lens`."""
+        return np.broadcast_to(base, self.shape)
+
+    def take(self, base: Lazy) -> Lazy:
+        """See `Lens`."""
+        return trace.now.record(op_plan(BROADCAST, (base.type,), {"shape": self.shape}), (base,))[0]
+
+    def put(self, base: Lazy, part: Lazy) -> Lazy:
+        """See `Lens`.
+
+        Raises:
+            RepeatedError: always, but for an expansion that repeats nothing.
+        """
+        shape = known(base.type.shape)
+        if (
+            self.shape[len(self.shape) - len(shape) :] == shape
+            and _size(self.shape[: len(self.shape) - len(shape)]) == 1
+        ):
+            return Shaped(shape).take(part)
+        raise RepeatedError("an expanded tensor", put_at)
+
+
+def _size(shape: tuple[int, ...]) -> int:
+    size = 1
+    for d in shape:
+        size *= d
+    return size
+
+
+@dataclass(frozen=True, slots=True)
+class Detached:
+    """The same value, through which no gradient flows."""
+
+    detached: ClassVar[bool] = True
+
+    def lay(self, base: Array) -> Array:
+        """See `Lens`."""
+        return base
+
+    def take(self, base: Lazy) -> Lazy:
+        """See `Lens`."""
+        there = detached(base)
+        return _stopped(base) if there is None else there
+
+    def put(self, base: Lazy, part: Lazy) -> Lazy:
+        """See `Lens`; the base keeps its own gradient."""
+        return _stopped(part)
+
+
+def _stopped(x: Lazy) -> Lazy:
+    before, trace.now.grad_mode = trace.now.grad_mode, False
+    try:
+        return trace.now.record(op_plan(STOP, (x.type,), {}), (x,))[0]
+    finally:
+        trace.now.grad_mode = before
+
+
+def cut(x: Value, *, begin: Any, end: Any, strides: Any, sizes: Any, shape: Any) -> Value:
+    """A strided slice of `sizes`, in another shape."""
+    part = catalogue.slice(x, begin=begin, end=end, strides=strides)
+    return part if sizes == shape else catalogue.reshape(part, shape=shape)
+
+
+def pasted(
+    x: Value, part: Value, *, begin: Any, end: Any, strides: Any, sizes: Any, shape: Any
+) -> Value:
+    """`x` with a strided slice replaced by `part`, which broadcasts to `shape`."""
+    update = part if sizes == shape else catalogue.reshape(spread(part, shape), shape=sizes)
+    return catalogue.slice_update(x, update, begin=begin, end=end, strides=strides)
+
+
+def spread(part: Value, shape: tuple[int, ...]) -> Value:
+    """A value that is assigned broadcast to where it goes; NumPy forgives leading ones."""
+    dims = concrete(part)
+    while len(dims) > len(shape) and dims[0] == 1:
+        dims = dims[1:]
+    part = catalogue.reshape(part, shape=dims) if dims != part.shape else part
+    return catalogue.broadcast_to(part, shape=shape) if dims != shape else part
+
+
+@dataclass(frozen=True, slots=True)
+class Cut:
+    """A strided slice, with axes dropped or added.
+
+    Attributes:
+        sizes: of the slice.
+        shape: of the view: `sizes` without the axes that are dropped, with those that are added.
+    """
+
+    begin: tuple[int, ...]
+    end: tuple[int, ...]
+    strides: tuple[int, ...]
+    sizes: tuple[int, ...]
+    shape: tuple[int, ...]
+    detached: ClassVar[bool] = False
+
+    def lay(self, base: Array) -> Array:
+        """See `Lens`."""
+        slices = map(slice, self.begin, self.end, self.strides)
+        return base[(*slices, ...)].reshape(self.shape)
+
+    def take(self, base: Lazy) -> Lazy:
+        """See `Lens`."""
+        return part_of(base, self) or seen(cut, base, **self._static())
+
+    def put(self, base: Lazy, part: Lazy) -> Lazy:
+        """See `Lens`."""
+        return apply(pasted, (base, part), **self._static())
+
+    def _static(self) -> dict[str, Any]:
+        return {
+            "begin": self.begin, "end": self.end, "strides": self.strides, "sizes": self.sizes,
+            "shape": self.shape,
+        }  # fmt: skip
+
+
+def _row(x: Value, start: Value) -> Value:
+    dims = concrete(x)
+    part = catalogue.dynamic_slice(x, start, sizes=(1, *dims[1:]))
+    return catalogue.reshape(part, shape=dims[1:])
+
+
+def with_row(x: Value, start: Value, part: Value) -> Value:
+    """`x` with the row at `start[0]` replaced."""
+    dims = concrete(x)
+    row = catalogue.reshape(spread(part, dims[1:]), shape=(1, *dims[1:]))
+    return catalogue.dynamic_update_slice(x, row, start)
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """`x[index]`, where the index is an input of the program: another row is no other program."""
+
+    index: int
+    detached: ClassVar[bool] = False
+
+    def lay(self, base: Array) -> Array:
+        """See `Lens`."""
+        return base[self.index, ...]
+
+    def take(self, base: Lazy) -> Lazy:
+        """See `Lens`."""
+        return part_of(base, self) or seen(_row, base, self._start(base))
+
+    def put(self, base: Lazy, part: Lazy) -> Lazy:
+        """See `Lens`."""
+        return apply(with_row, (base, self._start(base), part))
+
+    def _start(self, base: Lazy) -> Lazy:
+        start = np.zeros(len(known(base.type.shape)), np.int64)
+        start[0] = self.index
+        return leaf(start)
+
+
+def _diagonal(x: Value, *, offset: int, axis1: int, axis2: int) -> Value:
+    return ops.diagonal(x, offset, axis1, axis2)
+
+
+def _with_diagonal(x: Value, part: Value, *, offset: int, axis1: int, axis2: int) -> Value:
+    return ops.diagonal_update(x, part, offset, axis1, axis2)
+
+
+@dataclass(frozen=True, slots=True)
+class Diagonal:
+    """The elements `i, i + offset` along two axes."""
+
+    offset: int
+    axis1: int
+    axis2: int
+    detached: ClassVar[bool] = False
+
+    def lay(self, base: Array) -> Array:
+        """See `Lens`."""
+        return base.diagonal(self.offset, self.axis1, self.axis2)
+
+    def take(self, base: Lazy) -> Lazy:
+        """See `Lens`."""
+        return part_of(base, self) or seen(_diagonal, base, **asdict(self))
+
+    def put(self, base: Lazy, part: Lazy) -> Lazy:
+        """See `Lens`."""
+        return apply(_with_diagonal, (base, part), **asdict(self))

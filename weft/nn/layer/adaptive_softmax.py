@@ -1,0 +1,140 @@
+"""`AdaptiveLogSoftmaxWithLoss`: classes of which most are rare."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+from weft.eager.functions.shape.joining import cat
+from weft.eager.tensor.argument import dims_of
+from weft.errors import ArgumentError, ShapeError
+from weft.ir.shape import show
+from weft.nn.functional import plain as F
+from weft.nn.layer.linear import Linear
+from weft.nn.module.container import ModuleList, Sequential
+from weft.nn.module.module import Module
+from weft.ops.base import at_user_line
+
+
+class AdaptiveResult(NamedTuple):
+    """The log probability of each example's target, and the loss: their mean, negated."""
+
+    output: Any
+    loss: Any
+
+
+class AdaptiveLogSoftmaxWithLoss(Module):
+    """A softmax over many classes, frequent ones first, in which rare ones cost less.
+
+    The head is a softmax over the most frequent classes and one entry for each cluster of rarer
+    ones; each cluster is a softmax on fewer features.
+
+    Args:
+        in_features: size of the input's last dimension.
+        n_classes: how many classes there are.
+        cutoffs: where the clusters begin, in ascending order.
+        div_value: the features of each cluster are so many times fewer than of the one before it.
+        head_bias: whether the head has a bias.
+
+    Raises:
+        ArgumentError: cutoffs that do not ascend from 1 to `n_classes` - 1.
+
+    Source: Grave et al., "Efficient softmax approximation for GPUs" (2017).
+
+    >>> import weft as wf
+    >>> layer = AdaptiveLogSoftmaxWithLoss(8, 20, cutoffs=[5, 10])
+    >>> tuple(layer(wf.randn(3, 8), wf.tensor([1, 7, 19])).output.shape)
+    (3,)
+    >>> tuple(layer.log_prob(wf.ones(1, 8)).shape)
+    (1, 20)
+    """
+
+    def __init__(
+        self,
+        in_features: int,
+        n_classes: int,
+        cutoffs: Sequence[int],
+        div_value: float = 4.0,
+        head_bias: bool = False,
+        device: Any = None,
+        dtype: Any = None,
+    ) -> None:
+        super().__init__()
+        ends = [*cutoffs, n_classes]
+        ascending = all(a < b for a, b in zip([0, *ends], ends, strict=False))
+        if len(ends) < 2 or not ascending or any(int(c) != c for c in ends):
+            raise ArgumentError(
+                f"AdaptiveLogSoftmaxWithLoss: expected cutoffs that ascend from 1 to "
+                f"{n_classes - 1}, got {list(cutoffs)}{at_user_line()}"
+            )
+        self.in_features = in_features
+        self.n_classes = n_classes
+        self.cutoffs = ends
+        self.div_value = div_value
+        self.head_bias = head_bias
+        self.shortlist_size = ends[0]
+        self.n_clusters = len(ends) - 1
+        self.head_size = self.shortlist_size + self.n_clusters
+        options = {"device": device, "dtype": dtype}
+        self.head = Linear(in_features, self.head_size, bias=head_bias, **options)
+        self.tail = ModuleList()
+        for i in range(self.n_clusters):
+            width = int(in_features // div_value ** (i + 1))
+            narrow = Linear(in_features, width, bias=False, **options)
+            wide = Linear(width, ends[i + 1] - ends[i], bias=False, **options)
+            self.tail.append(Sequential(narrow, wide))
+
+    def reset_parameters(self) -> None:
+        """The values that training starts from."""
+        self.head.reset_parameters()
+        for narrow, wide in self.tail:
+            narrow.reset_parameters()
+            wide.reset_parameters()
+
+    def forward(self, input_: Any, target_: Any) -> AdaptiveResult:
+        """(N, in_features) and targets (N), or one example of each without N.
+
+        Raises:
+            ShapeError: other shapes.
+            ArgumentError: a target that is no class.
+        """
+        x, t = dims_of(input_), dims_of(target_)
+        if (len(x), len(t)) not in ((2, 1), (1, 0)) or x[:-1] != t:
+            raise ShapeError(
+                f"AdaptiveLogSoftmaxWithLoss: expected inputs (N, {self.in_features}) and targets "
+                f"(N), or without N, got {show(x)} and {show(t)}{at_user_line()}"
+            )
+        if not t:
+            found = self.forward(input_.unsqueeze(0), target_.unsqueeze(0))
+            return AdaptiveResult(found.output.squeeze(0), found.loss)
+        if ((target_ < 0) | (target_ >= self.n_classes)).any():
+            raise ArgumentError(
+                f"AdaptiveLogSoftmaxWithLoss: expected targets from 0 to {self.n_classes - 1}, got "
+                f"{target_.min().item()} to {target_.max().item()}{at_user_line()}"
+            )
+        entry = target_  # of the head
+        within = input_.new_zeros(t)  # a target's log probability within its cluster
+        for i, (low, high) in enumerate(zip(self.cutoffs, self.cutoffs[1:], strict=False)):
+            here = (target_ >= low) & (target_ < high)
+            rows = here.nonzero().reshape(-1)
+            entry = entry.masked_fill(here, self.shortlist_size + i)
+            if rows.numel():
+                scores = F.log_softmax(self.tail[i](input_[rows]), dim=1)
+                found = scores.gather(1, (target_[rows] - low).unsqueeze(1)).squeeze(1)
+                within = within.index_copy(0, rows, found.to(within.dtype))
+        head = F.log_softmax(self.head(input_), dim=1)
+        output = within + head.gather(1, entry.unsqueeze(1)).squeeze(1)
+        return AdaptiveResult(output, (-output).mean())
+
+    def log_prob(self, input: Any) -> Any:
+        """The log probabilities (N, n_classes) of all classes."""
+        head = F.log_softmax(self.head(input), dim=1)
+        parts = [head[:, : self.shortlist_size]]
+        for i, cluster in enumerate(self.tail):
+            place = self.shortlist_size + i
+            parts.append(F.log_softmax(cluster(input), dim=1) + head[:, place : place + 1])
+        return cat(parts, 1)
+
+    def predict(self, input: Any) -> Any:
+        """The most probable class (N) of each example."""
+        return self.log_prob(input).argmax(1)

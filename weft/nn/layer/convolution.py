@@ -1,0 +1,227 @@
+"""Convolution layers of 1, 2 and 3 spatial dimensions, and their transposes."""
+
+from __future__ import annotations
+
+import math
+from typing import Any, ClassVar
+
+from weft.eager.functions.creation.constructor import empty
+from weft.errors import ArgumentError, ShapeError
+from weft.nn import init
+from weft.nn.functional.convolution import convolve, transpose
+from weft.nn.functional.layout import sizes_of
+from weft.nn.module.module import Module
+from weft.nn.parameter import Parameter
+from weft.ops.base import at_user_line
+
+_AROUND = ("zeros", "reflect", "replicate", "circular")
+
+
+class _Convolution(Module):
+    """Weights, options and their checks; what `Conv2d` and its like share."""
+
+    spatial: ClassVar[int]
+    transposed: ClassVar[bool] = False
+
+    def __init__(self, options: dict[str, Any], bias: bool, device: Any, dtype: Any) -> None:
+        super().__init__()
+        name = type(self).__name__
+        self.in_channels: int = options["in_channels"]
+        self.out_channels: int = options["out_channels"]
+        self.groups: int = options["groups"]
+        self.padding_mode: str = options["padding_mode"]
+        self.kernel_size = sizes_of(f"{name}: kernel_size", options["kernel_size"], self.spatial)
+        self.stride = sizes_of(f"{name}: stride", options["stride"], self.spatial)
+        given = options["padding"]
+        whole = isinstance(given, str)
+        self.padding = given if whole else sizes_of(f"{name}: padding", given, self.spatial)
+        self.dilation = sizes_of(f"{name}: dilation", options["dilation"], self.spatial)
+        extra = options.get("output_padding", 0)
+        self.output_padding = sizes_of(f"{name}: output_padding", extra, self.spatial)
+        self._check(name)
+        shape = (*self._channels(), *self.kernel_size)
+        self.weight = Parameter(empty(shape, dtype=dtype, device=device))
+        outputs = empty(self.out_channels, dtype=dtype, device=device)
+        self.bias = Parameter(outputs) if bias else None
+        self.reset_parameters()
+
+    def _channels(self) -> tuple[int, int]:
+        first, second = self.out_channels, self.in_channels
+        if self.transposed:
+            first, second = second, first
+        return first, second // self.groups
+
+    def _check(self, name: str) -> None:
+        groups = self.groups
+        if groups < 1 or self.in_channels % groups or self.out_channels % groups:
+            raise ShapeError(
+                f"{name}: expected groups that divide in_channels {self.in_channels} and "
+                f"out_channels {self.out_channels}, got {groups}{at_user_line()}"
+            )
+        if isinstance(self.padding, str):
+            if self.padding not in ("same", "valid") or self.transposed:
+                raise ArgumentError(
+                    f"{name}: expected padding 'same', 'valid' or numbers, got {self.padding!r}"
+                    f"{at_user_line()}"
+                )
+            if self.padding == "same" and max(self.stride) > 1:
+                raise ArgumentError(
+                    f"{name}: padding 'same' goes with stride 1, got {self.stride}{at_user_line()}"
+                )
+        if self.padding_mode not in _AROUND or (self.transposed and self.padding_mode != "zeros"):
+            raise ArgumentError(
+                f"{name}: expected padding_mode {', '.join(_AROUND)} (zeros for transposes), got "
+                f"{self.padding_mode!r}{at_user_line()}"
+            )
+
+    def reset_parameters(self) -> None:
+        """Uniform in +-1 / sqrt(inputs of an output)."""
+        init.kaiming_uniform_(self.weight, a=math.sqrt(5))
+        if self.bias is not None:
+            inputs = math.prod(self.weight.shape[1:])
+            bound = 1 / math.sqrt(inputs) if inputs else 0
+            init.uniform_(self.bias, -bound, bound)
+
+    def extra_repr(self) -> str:
+        """The sizes, and the options that are not the default."""
+        count = self.spatial
+        parts = [
+            f"{self.in_channels}, {self.out_channels}, kernel_size={self.kernel_size}, "
+            f"stride={self.stride}"
+        ]
+        if self.padding != (0,) * count:
+            parts.append(f"padding={self.padding}")
+        if self.dilation != (1,) * count:
+            parts.append(f"dilation={self.dilation}")
+        if self.output_padding != (0,) * count:
+            parts.append(f"output_padding={self.output_padding}")
+        if self.groups != 1:
+            parts.append(f"groups={self.groups}")
+        if self.bias is None:
+            parts.append("bias=False")
+        if self.padding_mode != "zeros":
+            parts.append(f"padding_mode={self.padding_mode}")
+        return ", ".join(parts)
+
+
+class _Conv(_Convolution):
+    def __init__(
+        self,
+        in_channels: int,
+        out_channels: int,
+        kernel_size: Any,
+        stride: Any = 1,
+        padding: Any = 0,
+        dilation: Any = 1,
+        groups: int = 1,
+        bias: bool = True,
+        padding_mode: str = "zeros",
+        device: Any = None,
+        dtype: Any = None,
+    ) -> None:
+        options = {
+            "in_channels": in_channels, "out_channels": out_channels, "kernel_size": kernel_size,
+            "stride": stride, "padding": padding, "dilation": dilation, "groups": groups,
+            "padding_mode": padding_mode,
+        }  # fmt: skip
+        super().__init__(options, bias, device, dtype)
+
+    def forward(self, input: Any) -> Any:
+        """(N, in_channels, spatial...) to (N, out_channels, spatial...); N may be left out."""
+        return convolve(
+            self.spatial, input, self.weight, self.bias, self.stride, self.padding, self.dilation,
+            self.groups, self.padding_mode,
+        )  # fmt: skip
+
+
+class Conv1d(_Conv):
+    """Cross-correlation of (N, C, L) with learned weights (out, in / groups, k)."""
+
+    spatial = 1
+
+
+class Conv2d(_Conv):
+    """Cross-correlation of (N, C, H, W) with learned weights (out, in / groups, kh, kw)."""
+
+    spatial = 2
+
+
+class Conv3d(_Conv):
+    """Cross-correlation of (N, C, D, H, W) with learned weights (out, in / groups, kd, kh, kw)."""
+
+    spatial = 3
+
+
+class _ConvTranspose(_Convolution):
+    transposed = True
+
+    def __init__(
+        self,
+        in_channels: int,
+        out_channels: int,
+        kernel_size: Any,
+        stride: Any = 1,
+        padding: Any = 0,
+        output_padding: Any = 0,
+        groups: int = 1,
+        bias: bool = True,
+        dilation: Any = 1,
+        padding_mode: str = "zeros",
+        device: Any = None,
+        dtype: Any = None,
+    ) -> None:
+        options = {
+            "in_channels": in_channels, "out_channels": out_channels, "kernel_size": kernel_size,
+            "stride": stride, "padding": padding, "output_padding": output_padding,
+            "dilation": dilation, "groups": groups, "padding_mode": padding_mode,
+        }  # fmt: skip
+        super().__init__(options, bias, device, dtype)
+
+    def forward(self, input: Any, output_size: Any = None) -> Any:
+        """(N, in_channels, spatial...) to (N, out_channels, spatial...); N may be left out.
+
+        Args:
+            output_size: the spatial sizes wanted, in place of `output_padding`.
+        """
+        extra = self.output_padding if output_size is None else self._missing(input, output_size)
+        return transpose(
+            self.spatial, input, self.weight, self.bias, self.stride, self.padding, extra,
+            self.groups, self.dilation,
+        )  # fmt: skip
+
+    def _missing(self, input: Any, output_size: Any) -> tuple[int, ...]:
+        """The output padding that leads to the size wanted."""
+        wanted = tuple(output_size)[-self.spatial :]
+        pads: Any = self.padding
+        axes = zip(
+            wanted, input.shape[-self.spatial :], self.stride, pads, self.dilation,
+            self.kernel_size, strict=True,
+        )  # fmt: skip
+        found: list[int] = []
+        for want, size, s, p, d, k in axes:
+            least = (size - 1) * s - 2 * p + d * (k - 1) + 1
+            if not least <= want < least + s:
+                raise ShapeError(
+                    f"{type(self).__name__}: expected an output_size from {least} to "
+                    f"{least + s - 1}, got {want}{at_user_line()}"
+                )
+            found.append(want - least)
+        return tuple(found)
+
+
+class ConvTranspose1d(_ConvTranspose):
+    """The transpose of `Conv1d`: weights (in, out / groups, k)."""
+
+    spatial = 1
+
+
+class ConvTranspose2d(_ConvTranspose):
+    """The transpose of `Conv2d`: weights (in, out / groups, kh, kw)."""
+
+    spatial = 2
+
+
+class ConvTranspose3d(_ConvTranspose):
+    """The transpose of `Conv3d`: weights (in, out / groups, kd, kh, kw)."""
+
+    spatial = 3

@@ -1,0 +1,146 @@
+"""Layers that look rows up in a table: `Embedding`, `EmbeddingBag`."""
+
+from __future__ import annotations
+
+from typing import Any, Self
+
+from weft.eager.functions.creation.constructor import empty
+from weft.eager.tensor.dispatch import leaf
+from weft.errors import ShapeError
+from weft.ir.shape import show
+from weft.nn import init
+from weft.nn.functional import plain as F
+from weft.nn.functional.embedding import table_row
+from weft.nn.module.module import Module
+from weft.nn.parameter import Parameter
+from weft.ops.base import at_user_line
+
+
+class _Table(Module):
+    padding_idx: int | None
+
+    def __init__(
+        self, rows: int, width: int, padding_idx: int | None, weight: Any, options: Any,
+        freeze: bool = False,
+    ) -> None:  # fmt: skip
+        super().__init__()
+        self.num_embeddings = rows
+        self.embedding_dim = width
+        self.padding_idx = table_row(type(self).__name__, padding_idx, rows)
+        if weight is None:
+            self.weight = Parameter(empty(rows, width, **options))
+            self.reset_parameters()
+        else:
+            if tuple(weight.shape) != (rows, width):
+                raise ShapeError(
+                    f"{type(self).__name__}: expected a weight {show((rows, width))}, got "
+                    f"{show(weight.shape)}{at_user_line()}"
+                )
+            given = isinstance(weight, Parameter)
+            self.weight = weight if given else Parameter(weight, requires_grad=not freeze)
+        if freeze:
+            self.weight.requires_grad_(False)
+
+    def reset_parameters(self) -> None:
+        """Standard normal, the padding row zero."""
+        init.normal_(self.weight)
+        if self.padding_idx is not None:
+            array = self.weight.array.copy()
+            array[self.padding_idx] = 0
+            self.weight.replace(leaf(array))
+
+    def _sizes(self) -> str:
+        extra = "" if self.padding_idx is None else f", padding_idx={self.padding_idx}"
+        return f"{self.num_embeddings}, {self.embedding_dim}{extra}"
+
+
+class Embedding(_Table):
+    """A table of which the input names rows."""
+
+    def __init__(
+        self,
+        num_embeddings: int,
+        embedding_dim: int,
+        padding_idx: int | None = None,
+        max_norm: float | None = None,
+        norm_type: float = 2.0,
+        scale_grad_by_freq: bool = False,
+        sparse: bool = False,
+        _weight: Any = None,
+        _freeze: bool = False,
+        device: Any = None,
+        dtype: Any = None,
+    ) -> None:
+        options = {"device": device, "dtype": dtype}
+        super().__init__(num_embeddings, embedding_dim, padding_idx, _weight, options, _freeze)
+        self.max_norm = max_norm
+        self.norm_type = norm_type
+        self.scale_grad_by_freq = scale_grad_by_freq
+        self.sparse = sparse
+
+    def forward(self, input: Any) -> Any:
+        """Integers of any shape (...) to (..., embedding_dim)."""
+        return F.embedding(
+            input, self.weight, self.padding_idx, self.max_norm, self.norm_type,
+            self.scale_grad_by_freq, self.sparse,
+        )  # fmt: skip
+
+    def extra_repr(self) -> str:
+        """The sizes."""
+        return self._sizes()
+
+    @classmethod
+    def from_pretrained(
+        cls, embeddings: Any, freeze: bool = True, padding_idx: int | None = None, **options: Any
+    ) -> Self:
+        """A layer with this table, which is not trained unless `freeze` is unset."""
+        rows, width = embeddings.shape
+        return cls(rows, width, padding_idx, _weight=embeddings, _freeze=freeze, **options)
+
+
+class EmbeddingBag(_Table):
+    """Sums, means or maxima over bags of rows of a table."""
+
+    def __init__(
+        self,
+        num_embeddings: int,
+        embedding_dim: int,
+        max_norm: float | None = None,
+        norm_type: float = 2.0,
+        scale_grad_by_freq: bool = False,
+        mode: str = "mean",
+        sparse: bool = False,
+        _weight: Any = None,
+        include_last_offset: bool = False,
+        padding_idx: int | None = None,
+        device: Any = None,
+        dtype: Any = None,
+    ) -> None:
+        options = {"device": device, "dtype": dtype}
+        super().__init__(num_embeddings, embedding_dim, padding_idx, _weight, options)
+        self.max_norm = max_norm
+        self.norm_type = norm_type
+        self.scale_grad_by_freq = scale_grad_by_freq
+        self.mode = mode
+        self.sparse = sparse
+        self.include_last_offset = include_last_offset
+
+    def forward(self, input: Any, offsets: Any = None, per_sample_weights: Any = None) -> Any:
+        """Integers (bags, size), or (n) with offsets (bags), to (bags, embedding_dim)."""
+        return F.embedding_bag(
+            input, self.weight, offsets, self.max_norm, self.norm_type, self.scale_grad_by_freq,
+            self.mode, self.sparse, per_sample_weights, self.include_last_offset,
+            self.padding_idx,
+        )  # fmt: skip
+
+    def extra_repr(self) -> str:
+        """The sizes."""
+        return f"{self._sizes()}, mode={self.mode!r}"
+
+    @classmethod
+    def from_pretrained(cls, embeddings: Any, freeze: bool = True, **options: Any) -> Self:
+        """A layer with this table, which is not trained unless `freeze` is unset."""
+        rows, width = embeddings.shape
+        found = cls(rows, width, _weight=embeddings, **options)
+        found.weight.requires_grad_(not freeze)
+        return found

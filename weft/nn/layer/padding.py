@@ -1,0 +1,195 @@
+"""Layers that pad the last 1, 2 or 3 dimensions."""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar
+
+from weft.nn.functional import plain as F
+from weft.nn.functional.layout import sizes_of
+from weft.nn.module.module import Module
+
+
+class _Pad(Module):
+    spatial: ClassVar[int]
+    mode: ClassVar[str]
+
+    def __init__(self, padding: Any) -> None:
+        super().__init__()
+        self.padding = sizes_of(type(self).__name__, padding, 2 * self.spatial)
+
+    def forward(self, input: Any) -> Any:
+        """The input with larger last dimensions."""
+        return F.pad(input, self.padding, self.mode)
+
+    def extra_repr(self) -> str:
+        """The sizes."""
+        return str(self.padding)
+
+
+class _ConstantPad(_Pad):
+    mode = "constant"
+
+    def __init__(self, padding: Any, value: float) -> None:
+        super().__init__(padding)
+        self.value = value
+
+    def forward(self, input: Any) -> Any:
+        """The input with larger last dimensions."""
+        return F.pad(input, self.padding, self.mode, self.value)
+
+    def extra_repr(self) -> str:
+        """The sizes and the value."""
+        return f"padding={self.padding}, value={self.value}"
+
+
+class _ZeroPad(_ConstantPad):
+    def __init__(self, padding: Any) -> None:
+        super().__init__(padding, 0)
+
+    def extra_repr(self) -> str:
+        """The sizes."""
+        return str(self.padding)
+
+
+class ConstantPad1d(_ConstantPad):
+    """A number around the last dimension.
+
+    Takes one size, or those of `functional.pad`.
+    """
+
+    spatial = 1
+
+
+class ConstantPad2d(_ConstantPad):
+    """A number around the last 2 dimensions.
+
+    Takes one size, or those of `functional.pad`.
+    """
+
+    spatial = 2
+
+
+class ConstantPad3d(_ConstantPad):
+    """A number around the last 3 dimensions.
+
+    Takes one size, or those of `functional.pad`.
+    """
+
+    spatial = 3
+
+
+class ZeroPad1d(_ZeroPad):
+    """Zeros around the last dimension.
+
+    Takes one size, or those of `functional.pad`.
+    """
+
+    spatial = 1
+
+
+class ZeroPad2d(_ZeroPad):
+    """Zeros around the last 2 dimensions.
+
+    Takes one size, or those of `functional.pad`.
+    """
+
+    spatial = 2
+
+
+class ZeroPad3d(_ZeroPad):
+    """Zeros around the last 3 dimensions.
+
+    Takes one size, or those of `functional.pad`.
+    """
+
+    spatial = 3
+
+
+class ReflectionPad1d(_Pad):
+    """The image mirrored at its edge around the last dimension.
+
+    Takes one size, or those of `functional.pad`.
+    """
+
+    spatial = 1
+    mode = "reflect"
+
+
+class ReflectionPad2d(_Pad):
+    """The image mirrored at its edge around the last 2 dimensions.
+
+    Takes one size, or those of `functional.pad`.
+    """
+
+    spatial = 2
+    mode = "reflect"
+
+
+class ReflectionPad3d(_Pad):
+    """The image mirrored at its edge around the last 3 dimensions.
+
+    Takes one size, or those of `functional.pad`.
+    """
+
+    spatial = 3
+    mode = "reflect"
+
+
+class ReplicationPad1d(_Pad):
+    """The edge repeated around the last dimension.
+
+    Takes one size, or those of `functional.pad`.
+    """
+
+    spatial = 1
+    mode = "replicate"
+
+
+class ReplicationPad2d(_Pad):
+    """The edge repeated around the last 2 dimensions.
+
+    Takes one size, or those of `functional.pad`.
+    """
+
+    spatial = 2
+    mode = "replicate"
+
+
+class ReplicationPad3d(_Pad):
+    """The edge repeated around the last 3 dimensions.
+
+    Takes one size, or those of `functional.pad`.
+    """
+
+    spatial = 3
+    mode = "replicate"
+
+
+class CircularPad1d(_Pad):
+    """The other end of the image around the last dimension.
+
+    Takes one size, or those of `functional.pad`.
+    """
+
+    spatial = 1
+    mode = "circular"
+
+
+class CircularPad2d(_Pad):
+    """The other end of the image around the last 2 dimensions.
+
+    Takes one size, or those of `functional.pad`.
+    """
+
+    spatial = 2
+    mode = "circular"
+
+
+class CircularPad3d(_Pad):
+    """The other end of the image around the last 3 dimensions.
+
+    Takes one size, or those of `functional.pad`.
+    """
+
+    spatial = 3
+    mode = "circular"

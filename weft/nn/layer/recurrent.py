@@ -1,0 +1,461 @@
+"""Recurrent layers and their cells: `RNN`, `LSTM`, `GRU`."""
+
+from __future__ import annotations
+
+import math
+from typing import Any, Final
+
+from weft.eager.functions.creation.constructor import empty
+from weft.eager.functions.indexing.gather import index_select
+from weft.eager.tensor.argument import dims_of
+from weft.errors import ArgumentError, ShapeError
+from weft.ir.shape import show
+from weft.nn import init
+from weft.nn.functional import plain as F
+from weft.nn.functional import recurrent as nodes
+from weft.nn.layer.packed_sequence import PackedSequence, run_backwards, run_forwards
+from weft.nn.module.module import Module
+from weft.nn.parameter import Parameter
+from weft.ops.base import at_user_line
+
+_GATES: Final = {"RNN_TANH": 1, "RNN_RELU": 1, "GRU": 3, "LSTM": 4}  # rows of weights, by mode
+
+
+class RNNBase(Module):
+    """Weights of several layers, and how they are run one after another."""
+
+    mode: str
+
+    def __init__(
+        self,
+        mode: str,
+        input_size: int,
+        hidden_size: int,
+        num_layers: int = 1,
+        bias: bool = True,
+        batch_first: bool = False,
+        dropout: float = 0.0,
+        bidirectional: bool = False,
+        proj_size: int = 0,
+        device: Any = None,
+        dtype: Any = None,
+    ) -> None:
+        super().__init__()
+        self.mode = mode
+        self.input_size = input_size
+        self.hidden_size = hidden_size
+        self.num_layers = num_layers
+        self.bias = bias
+        self.batch_first = batch_first
+        self.dropout = float(dropout)
+        self.bidirectional = bidirectional
+        self.proj_size = proj_size
+        self._check_options()
+        self._names: list[list[str]] = []
+        for layer in range(num_layers):
+            for reverse in range(1 + bidirectional):
+                self._make_layer(layer, bool(reverse), {"device": device, "dtype": dtype})
+        self.reset_parameters()
+
+    def _check_options(self) -> None:
+        name = type(self).__name__
+        if self.mode not in _GATES:
+            raise ArgumentError(
+                f"{name}: expected mode {', '.join(_GATES)}, got {self.mode!r}{at_user_line()}"
+            )
+        if min(self.input_size, self.hidden_size, self.num_layers) < 1:
+            raise ShapeError(
+                f"{name}: expected positive sizes, got input_size {self.input_size}, hidden_size "
+                f"{self.hidden_size}, num_layers {self.num_layers}{at_user_line()}"
+            )
+        if not 0 <= self.dropout <= 1 or not 0 <= self.proj_size < self.hidden_size:
+            raise ArgumentError(
+                f"{name}: expected dropout from 0 to 1 and proj_size below hidden_size, got "
+                f"{self.dropout} and {self.proj_size}{at_user_line()}"
+            )
+        if self.proj_size and self.mode != "LSTM":
+            raise ArgumentError(f"{name}: proj_size goes with LSTM only{at_user_line()}")
+
+    @property
+    def _directions(self) -> int:
+        return 1 + self.bidirectional
+
+    @property
+    def _output(self) -> int:
+        return self.proj_size or self.hidden_size
+
+    def _make_layer(self, layer: int, reverse: bool, options: dict[str, Any]) -> None:
+        rows = _GATES[self.mode] * self.hidden_size
+        width = self.input_size if layer == 0 else self._output * self._directions
+        shapes: dict[str, tuple[int, ...]] = {
+            "weight_ih": (rows, width), "weight_hh": (rows, self._output),
+        }  # fmt: skip
+        if self.bias:
+            shapes |= {"bias_ih": (rows,), "bias_hh": (rows,)}
+        if self.proj_size:
+            shapes["weight_hr"] = (self.proj_size, self.hidden_size)
+        suffix = f"_l{layer}{'_reverse' if reverse else ''}"
+        for name, shape in shapes.items():
+            self.register_parameter(name + suffix, Parameter(empty(shape, **options)))
+        kinds = ("weight_ih", "weight_hh", "bias_ih", "bias_hh", "weight_hr")
+        self._names.append([kind + suffix if kind in shapes else "" for kind in kinds])
+
+    def reset_parameters(self) -> None:
+        """Uniform in +-1 / sqrt(hidden_size)."""
+        bound = 1 / math.sqrt(self.hidden_size)
+        for weight in self.parameters():
+            init.uniform_(weight, -bound, bound)
+
+    @property
+    def all_weights(self) -> list[list[Parameter]]:
+        """The weights of each layer and direction."""
+        return [[getattr(self, name) for name in names if name] for names in self._names]
+
+    @property
+    def _flat_weights(self) -> list[Any]:
+        """The weights of all layers, which pruning and the like may compute from others."""
+        return [weight for weights in self.all_weights for weight in weights]
+
+    def flatten_parameters(self) -> None:
+        """Nothing: weights are where they are; there for PyTorch's programs."""
+
+    def _weights(self, number: int) -> list[Any]:
+        return [getattr(self, name) if name else None for name in self._names[number]]
+
+    def _direction(
+        self, x: Any, number: int, states: list[Any], reverse: bool, batch_first: bool
+    ) -> tuple[Any, ...]:
+        """All outputs of one direction of one layer, and its last states."""
+        raise NotImplementedError
+
+    def _run(self, input: Any, states: list[Any]) -> tuple[Any, list[Any]]:
+        """The last layer's outputs, and all layers' last states, as (N) was given.
+
+        Args:
+            states: of each kind, (layers * directions, N, width), or `None`.
+        """
+        if isinstance(input, PackedSequence):
+            return self._run_packed(input, states)
+        shape = dims_of(input)
+        if len(shape) not in (2, 3) or shape[-1] != self.input_size:
+            order = "(N, L, " if self.batch_first else "(L, N, "
+            raise ShapeError(
+                f"{type(self).__name__}: expected an input {order}{self.input_size}) or (L, "
+                f"{self.input_size}), got {show(shape)}{at_user_line()}"
+            )
+        single, axis = len(shape) == 2, 0 if self.batch_first else 1
+        x = nodes.widened(input, axis=axis) if single else input
+        if single:
+            states = [None if s is None else nodes.widened(s, axis=1) for s in states]
+        self._check_states(states, dims_of(x)[axis])
+        count = self.num_layers * self._directions
+        parts = [(None,) * count if s is None else _several(nodes.unstacked(s)) for s in states]
+        y, last = self._layers(x, parts)
+        found = [nodes.stacked(*kind) for kind in zip(*last, strict=True)]
+        if single:
+            return nodes.narrowed(y, axis=axis), [nodes.narrowed(s, axis=1) for s in found]
+        return y, found
+
+    def _run_packed(self, packed: PackedSequence, states: list[Any]) -> tuple[Any, list[Any]]:
+        """`_run` over sequences of different lengths."""
+        if dims_of(packed.data)[1:] != (self.input_size,):
+            raise ShapeError(
+                f"{type(self).__name__}: expected packed entries (N, {self.input_size}), got "
+                f"{show(dims_of(packed.data))}{at_user_line()}"
+            )
+        order, back = packed.sorted_indices, packed.unsorted_indices
+        sizes: list[int] = packed.batch_sizes.tolist()
+        self._check_states(states, sizes[0])
+        if order is not None:
+            states = [None if s is None else index_select(s, 1, order) for s in states]
+        count = self.num_layers * self._directions
+        parts = [(None,) * count if s is None else _several(nodes.unstacked(s)) for s in states]
+        y, last = self._layers(packed.data, parts, sizes)
+        found = [nodes.stacked(*kind) for kind in zip(*last, strict=True)]
+        if back is not None:
+            found = [index_select(s, 1, back) for s in found]
+        return packed._replace(data=y), found
+
+    def _packed_direction(
+        self, x: Any, number: int, states: list[Any], reverse: bool, sizes: list[int]
+    ) -> tuple[Any, ...]:
+        def direction(x: Any, states: list[Any]) -> tuple[Any, ...]:
+            return self._direction(x, number, states, reverse, False)
+
+        return (run_backwards if reverse else run_forwards)(x, sizes, states, direction)
+
+    def _check_states(self, states: list[Any], n: int) -> None:
+        widths = (self._output, self.hidden_size)
+        for state, width in zip(states, widths, strict=False):
+            expected = (self.num_layers * self._directions, n, width)
+            if state is not None and dims_of(state) != expected:
+                raise ShapeError(
+                    f"{type(self).__name__}: expected a state of shape {show(expected)}, got "
+                    f"{show(dims_of(state))}{at_user_line()}"
+                )
+
+    def _layers(
+        self, x: Any, parts: list[Any], sizes: list[int] | None = None
+    ) -> tuple[Any, list[tuple[Any, ...]]]:
+        last: list[tuple[Any, ...]] = []
+        for layer in range(self.num_layers):
+            outputs: list[Any] = []
+            for reverse in range(self._directions):
+                number = layer * self._directions + reverse
+                own = [kind[number] for kind in parts]
+                if sizes is None:
+                    y, *final = self._direction(x, number, own, bool(reverse), self.batch_first)
+                else:
+                    y, *final = self._packed_direction(x, number, own, bool(reverse), sizes)
+                outputs.append(y)
+                last.append(tuple(final))
+            x = outputs[0] if len(outputs) == 1 else nodes.joined(*outputs)
+            if self.dropout and layer < self.num_layers - 1:
+                x = F.dropout(x, self.dropout, self.training)
+        return x, last
+
+    def extra_repr(self) -> str:
+        """The sizes, and the options that are not the default."""
+        parts = [f"{self.input_size}, {self.hidden_size}"]
+        defaults: dict[str, Any] = {
+            "proj_size": 0, "num_layers": 1, "bias": True, "batch_first": False, "dropout": 0.0,
+            "bidirectional": False,
+        }  # fmt: skip
+        for name, default in defaults.items():
+            value = getattr(self, name)
+            if value != default:
+                parts.append(f"{name}={value}")
+        return ", ".join(parts)
+
+
+def _several(x: Any) -> tuple[Any, ...]:
+    return x if isinstance(x, tuple) else (x,)
+
+
+class RNN(RNNBase):
+    """`h = tanh(W x + b + V h + c)`, step by step.
+
+    Args:
+        nonlinearity: `tanh` or `relu`.
+        num_layers: each one takes the outputs of the one before it.
+        batch_first: sequences are (N, L, width), not (L, N, width).
+        dropout: of the outputs of every layer but the last, in training.
+        bidirectional: a second set of weights runs backwards in time.
+    """
+
+    def __init__(
+        self,
+        input_size: int,
+        hidden_size: int,
+        num_layers: int = 1,
+        nonlinearity: str = "tanh",
+        bias: bool = True,
+        batch_first: bool = False,
+        dropout: float = 0.0,
+        bidirectional: bool = False,
+        device: Any = None,
+        dtype: Any = None,
+    ) -> None:
+        mode = f"RNN_{nonlinearity.upper()}"
+        if mode not in ("RNN_TANH", "RNN_RELU"):
+            raise ArgumentError(
+                f"RNN: expected nonlinearity 'tanh' or 'relu', got {nonlinearity!r}{at_user_line()}"
+            )
+        super().__init__(
+            mode, input_size, hidden_size, num_layers, bias, batch_first, dropout,
+            bidirectional, 0, device, dtype,
+        )  # fmt: skip
+        self.nonlinearity = nonlinearity
+
+    def _direction(
+        self, x: Any, number: int, states: list[Any], reverse: bool, batch_first: bool
+    ) -> tuple[Any, ...]:
+        relu = self.mode == "RNN_RELU"
+        weights = self._weights(number)[:4]
+        return nodes.rnn(x, *states, *weights, reverse=reverse, batch_first=batch_first, relu=relu)
+
+    def forward(self, input: Any, hx: Any = None) -> tuple[Any, Any]:
+        """Outputs (L, N, directions * hidden_size), and the last states of each layer.
+
+        Of a `PackedSequence`, the outputs are one too.
+        """
+        y, (h,) = self._run(input, [hx])
+        return y, h
+
+
+class GRU(RNNBase):
+    """Gated recurrent units (Cho et al., 2014); options as in `RNN`."""
+
+    def __init__(
+        self,
+        input_size: int,
+        hidden_size: int,
+        num_layers: int = 1,
+        bias: bool = True,
+        batch_first: bool = False,
+        dropout: float = 0.0,
+        bidirectional: bool = False,
+        device: Any = None,
+        dtype: Any = None,
+    ) -> None:
+        super().__init__(
+            "GRU", input_size, hidden_size, num_layers, bias, batch_first, dropout, bidirectional,
+            0, device, dtype,
+        )  # fmt: skip
+
+    def _direction(
+        self, x: Any, number: int, states: list[Any], reverse: bool, batch_first: bool
+    ) -> tuple[Any, ...]:
+        weights = self._weights(number)[:4]
+        return nodes.gru(x, *states, *weights, reverse=reverse, batch_first=batch_first)
+
+    def forward(self, input: Any, hx: Any = None) -> tuple[Any, Any]:
+        """Outputs (L, N, directions * hidden_size), and the last states of each layer.
+
+        Of a `PackedSequence`, the outputs are one too.
+        """
+        y, (h,) = self._run(input, [hx])
+        return y, h
+
+
+class LSTM(RNNBase):
+    """Long short-term memory (Hochreiter and Schmidhuber, 1997); options as in `RNN`.
+
+    Args:
+        proj_size: width of the states h if they are to be narrower than `hidden_size`.
+    """
+
+    def __init__(
+        self,
+        input_size: int,
+        hidden_size: int,
+        num_layers: int = 1,
+        bias: bool = True,
+        batch_first: bool = False,
+        dropout: float = 0.0,
+        bidirectional: bool = False,
+        proj_size: int = 0,
+        device: Any = None,
+        dtype: Any = None,
+    ) -> None:
+        super().__init__(
+            "LSTM", input_size, hidden_size, num_layers, bias, batch_first, dropout, bidirectional,
+            proj_size, device, dtype,
+        )  # fmt: skip
+
+    def _direction(
+        self, x: Any, number: int, states: list[Any], reverse: bool, batch_first: bool
+    ) -> tuple[Any, ...]:
+        weights = self._weights(number)
+        return nodes.lstm(x, *states, *weights, reverse=reverse, batch_first=batch_first)
+
+    def forward(self, input: Any, hx: Any = None) -> tuple[Any, tuple[Any, Any]]:
+        """Outputs (L, N, directions * width), and the last states h and c of each layer.
+
+        Of a `PackedSequence`, the outputs are one too.
+        """
+        y, (h, c) = self._run(input, [None, None] if hx is None else list(hx))
+        return y, (h, c)
+
+
+class RNNCellBase(Module):
+    """Weights of one step, of `num_chunks` times the rows that a state has."""
+
+    def __init__(
+        self, input_size: int, hidden_size: int, bias: bool, num_chunks: int, device: Any = None,
+        dtype: Any = None,
+    ) -> None:  # fmt: skip
+        super().__init__()
+        self.input_size = input_size
+        self.hidden_size = hidden_size
+        self.bias = bias
+        rows, options = num_chunks * hidden_size, {"device": device, "dtype": dtype}
+        self.weight_ih = Parameter(empty(rows, input_size, **options))
+        self.weight_hh = Parameter(empty(rows, hidden_size, **options))
+        self.bias_ih = Parameter(empty(rows, **options)) if bias else None
+        self.bias_hh = Parameter(empty(rows, **options)) if bias else None
+        self.reset_parameters()
+
+    def reset_parameters(self) -> None:
+        """Uniform in +-1 / sqrt(hidden_size)."""
+        bound = 1 / math.sqrt(self.hidden_size) if self.hidden_size else 0
+        for weight in self.parameters():
+            init.uniform_(weight, -bound, bound)
+
+    def _step(self, cell: Any, input: Any, states: list[Any], **static: Any) -> tuple[Any, ...]:
+        shape = dims_of(input)
+        if len(shape) not in (1, 2) or shape[-1] != self.input_size:
+            raise ShapeError(
+                f"{type(self).__name__}: expected an input (N, {self.input_size}) or "
+                f"({self.input_size}), got {show(shape)}{at_user_line()}"
+            )
+        single = len(shape) == 1
+        expected = (*shape[:-1], self.hidden_size)
+        for state in states:
+            if state is not None and dims_of(state) != expected:
+                raise ShapeError(
+                    f"{type(self).__name__}: expected a state of shape {show(expected)}, got "
+                    f"{show(dims_of(state))}{at_user_line()}"
+                )
+        if single:
+            input = nodes.widened(input, axis=0)
+            states = [None if s is None else nodes.widened(s, axis=0) for s in states]
+        weights = (self.weight_ih, self.weight_hh, self.bias_ih, self.bias_hh)
+        found = _several(cell(input, *states, *weights, **static))
+        return tuple([nodes.narrowed(y, axis=0) for y in found]) if single else found
+
+    def extra_repr(self) -> str:
+        """The sizes."""
+        extra = "" if self.bias else ", bias=False"
+        kind = getattr(self, "nonlinearity", "tanh")
+        extra += "" if kind == "tanh" else f", nonlinearity={kind}"
+        return f"{self.input_size}, {self.hidden_size}{extra}"
+
+
+class RNNCell(RNNCellBase):
+    """One step of `RNN`."""
+
+    def __init__(
+        self, input_size: int, hidden_size: int, bias: bool = True, nonlinearity: str = "tanh",
+        device: Any = None, dtype: Any = None,
+    ) -> None:  # fmt: skip
+        super().__init__(input_size, hidden_size, bias, 1, device, dtype)
+        if nonlinearity not in ("tanh", "relu"):
+            raise ArgumentError(
+                f"RNNCell: expected nonlinearity 'tanh' or 'relu', got {nonlinearity!r}"
+                f"{at_user_line()}"
+            )
+        self.nonlinearity = nonlinearity
+
+    def forward(self, input: Any, hx: Any = None) -> Any:
+        """(N, input_size) to the next state (N, hidden_size)."""
+        return self._step(nodes.rnn_cell, input, [hx], relu=self.nonlinearity == "relu")[0]
+
+
+class LSTMCell(RNNCellBase):
+    """One step of `LSTM`."""
+
+    def __init__(
+        self, input_size: int, hidden_size: int, bias: bool = True, device: Any = None,
+        dtype: Any = None,
+    ) -> None:  # fmt: skip
+        super().__init__(input_size, hidden_size, bias, 4, device, dtype)
+
+    def forward(self, input: Any, hx: Any = None) -> tuple[Any, Any]:
+        """(N, input_size) to the next states h and c (N, hidden_size)."""
+        h, c = self._step(nodes.lstm_cell, input, [None, None] if hx is None else list(hx))
+        return h, c
+
+
+class GRUCell(RNNCellBase):
+    """One step of `GRU`."""
+
+    def __init__(
+        self, input_size: int, hidden_size: int, bias: bool = True, device: Any = None,
+        dtype: Any = None,
+    ) -> None:  # fmt: skip
+        super().__init__(input_size, hidden_size, bias, 3, device, dtype)
+
+    def forward(self, input: Any, hx: Any = None) -> Any:
+        """(N, input_size) to the next state (N, hidden_size)."""
+        return self._step(nodes.gru_cell, input, [hx])[0]

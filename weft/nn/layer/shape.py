@@ -1,0 +1,90 @@
+"""Layers that change shapes only: `Flatten`, `Unflatten`."""
+
+from __future__ import annotations
+
+import math
+from typing import Any, Final
+
+from weft.eager.tensor.argument import dims_of
+from weft.eager.tensor.dispatch import recorded
+from weft.errors import DTypeError, ShapeError
+from weft.ir.node import Value
+from weft.ir.shape import show
+from weft.nn.module.module import Module
+from weft.ops.base import at_user_line, catalogue
+
+
+def _reshaped(x: Value, *, shape: tuple[int, ...]) -> Value:
+    return catalogue.reshape(x, shape=shape)
+
+
+_reshape: Final = recorded(_reshaped)
+
+
+def _axis(name: str, dim: int, shape: tuple[int, ...]) -> int:
+    rank = max(len(shape), 1)
+    if not -rank <= dim < rank:
+        raise ShapeError(
+            f"{name}: expected a dimension from {-rank} to {rank - 1}, got {dim}{at_user_line()}"
+        )
+    return dim % rank
+
+
+class Flatten(Module):
+    """Makes one dimension of several: all but the first by default."""
+
+    def __init__(self, start_dim: int = 1, end_dim: int = -1) -> None:
+        super().__init__()
+        self.start_dim = start_dim
+        self.end_dim = end_dim
+
+    def forward(self, input: Any) -> Any:
+        """The input in its new shape."""
+        shape = dims_of(input)
+        first, last = _axis("Flatten", self.start_dim, shape), _axis("Flatten", self.end_dim, shape)
+        if first > last:
+            raise ShapeError(
+                f"Flatten: expected start_dim before end_dim, got {self.start_dim} and "
+                f"{self.end_dim} for shape {show(shape)}{at_user_line()}"
+            )
+        inner = math.prod(shape[first : last + 1])
+        return _reshape(input, shape=(*shape[:first], inner, *shape[last + 1 :]))
+
+    def extra_repr(self) -> str:
+        """The dimensions."""
+        return f"start_dim={self.start_dim}, end_dim={self.end_dim}"
+
+
+class Unflatten(Module):
+    """Makes several dimensions of one; one size may be -1.
+
+    Raises:
+        DTypeError: sizes that are no integers.
+    """
+
+    def __init__(self, dim: int, unflattened_size: Any) -> None:
+        super().__init__()
+        self.dim = dim
+        self.unflattened_size = tuple(unflattened_size)
+        if not all(isinstance(size, int) for size in self.unflattened_size):
+            raise DTypeError(
+                f"Unflatten: expected integers, got {unflattened_size!r}{at_user_line()}"
+            )
+
+    def forward(self, input: Any) -> Any:
+        """The input in its new shape."""
+        shape = dims_of(input)
+        axis, sizes = _axis("Unflatten", self.dim, shape), self.unflattened_size
+        rest = -math.prod(sizes) if -1 in sizes else 0
+        if rest and shape[axis] % rest == 0:
+            sizes = tuple([shape[axis] // rest if d == -1 else d for d in sizes])
+        if math.prod(sizes) != shape[axis]:
+            raise ShapeError(
+                f"Unflatten: expected sizes whose product is {shape[axis]}, got "
+                f"{show(self.unflattened_size)}{at_user_line()}"
+            )
+        return _reshape(input, shape=(*shape[:axis], *sizes, *shape[axis + 1 :]))
+
+    def extra_repr(self) -> str:
+        """The dimension and the sizes."""
+        return f"dim={self.dim}, unflattened_size={self.unflattened_size}"

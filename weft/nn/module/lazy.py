@@ -1,0 +1,293 @@
+"""Layers that take the size of their input from the first one that they see."""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar
+
+from weft.eager.record.mode import no_grad
+from weft.eager.tensor.argument import dims_of
+from weft.errors import StateError
+from weft.nn.layer.convolution import (
+    Conv1d,
+    Conv2d,
+    Conv3d,
+    ConvTranspose1d,
+    ConvTranspose2d,
+    ConvTranspose3d,
+)
+from weft.nn.layer.linear import Linear
+from weft.nn.layer.normalization import (
+    BatchNorm1d,
+    BatchNorm2d,
+    BatchNorm3d,
+    InstanceNorm1d,
+    InstanceNorm2d,
+    InstanceNorm3d,
+)
+from weft.nn.module.module import Module
+from weft.nn.parameter import UninitializedBuffer, UninitializedParameter, is_lazy
+from weft.ops.base import at_user_line
+
+
+class LazyModuleMixin(Module):
+    """A module with parameters or buffers whose shapes are known with its first input.
+
+    A subclass sets `cls_to_become`, the class that the module has from then on (or leaves it
+    `None`), and defines `initialize_parameters`, which gets the first call's arguments.
+
+    >>> import weft as wf
+    >>> class Scale(LazyModuleMixin):
+    ...     def __init__(self):
+    ...         super().__init__()
+    ...         self.factor = wf.nn.UninitializedParameter()
+    ...     def initialize_parameters(self, input):
+    ...         self.factor.materialize(input.shape[-1])
+    ...         wf.nn.init.ones_(self.factor)
+    ...     def forward(self, input):
+    ...         return input * self.factor
+    >>> Scale()(wf.ones(2)).tolist()
+    [1.0, 1.0]
+    """
+
+    cls_to_become: ClassVar[type[Module] | None] = None
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self._initialize_hook = self.register_forward_pre_hook(_settle, with_kwargs=True)
+
+    def initialize_parameters(self, *args: Any, **kwargs: Any) -> None:
+        """Give the parameters shapes and values; for subclasses."""
+        raise NotImplementedError(f"{type(self).__name__}: initialize_parameters is not defined")
+
+    def has_uninitialized_params(self) -> bool:
+        """Whether a parameter or a buffer of this module, not of those below, has no shape yet."""
+        return any(map(is_lazy, [*self._parameters.values(), *self._buffers.values()]))
+
+
+def _settle(module: LazyModuleMixin, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
+    """Before the first forward: shapes and values, and the class that is to stay."""
+    with no_grad():
+        module.initialize_parameters(*args, **kwargs)
+    if module.has_uninitialized_params():
+        raise StateError(
+            f"{type(module).__name__}: initialize_parameters has left parameters uninitialized"
+            f"{at_user_line()}"
+        )
+    module._initialize_hook.remove()  # pyright: ignore[reportPrivateUsage]
+    del module._initialize_hook  # pyright: ignore[reportPrivateUsage]
+    if module.cls_to_become is not None:
+        module.__class__ = module.cls_to_become  # type: ignore[assignment]
+
+
+class _Lazy(LazyModuleMixin):
+    """A layer made for inputs of size 0, whose parameters get their shapes later."""
+
+    size: ClassVar[str]  # the attribute that says the size of the input
+    waiting: ClassVar[tuple[str, ...]] = ("weight", "bias")  # whose shapes are not known
+
+    def __init__(self, *args: Any, device: Any = None, dtype: Any = None, **kwargs: Any) -> None:
+        super().__init__(0, *args, device=device, dtype=dtype, **kwargs)
+        for name in self.waiting:
+            for entries, kind in (
+                (self._parameters, UninitializedParameter),
+                (self._buffers, UninitializedBuffer),
+            ):
+                if entries.get(name) is not None:
+                    entries[name] = kind(device=device, dtype=dtype)  # type: ignore[index]
+
+    def reset_parameters(self) -> None:
+        """The values that training starts from, once there are shapes."""
+        if getattr(self, self.size):
+            super().reset_parameters()  # type: ignore[misc]
+
+    def initialize_parameters(self, input: Any) -> None:
+        """Take the size from the first input."""
+        setattr(self, self.size, self._size_of(dims_of(input)))
+        if self.has_uninitialized_params():
+            for name in self.waiting:
+                made = getattr(self, name)
+                if is_lazy(made):
+                    made.materialize(self._shape(name))
+            self.reset_parameters()
+
+    def _size_of(self, dims: tuple[int, ...]) -> int:
+        """The size that an input shows."""
+        return dims[-1]
+
+    def _shape(self, name: str) -> tuple[int, ...]:
+        """The shape of a parameter or buffer."""
+        return (getattr(self, self.size),)
+
+
+class LazyLinear(_Lazy, Linear):
+    """`Linear` that takes `in_features` from its first input.
+
+    >>> import weft as wf
+    >>> layer = wf.nn.LazyLinear(2)
+    >>> tuple(layer(wf.ones(3, 4)).shape), layer
+    ((3, 2), Linear(in_features=4, out_features=2, bias=True))
+    """
+
+    size, cls_to_become = "in_features", Linear
+
+    def __init__(
+        self, out_features: int, bias: bool = True, device: Any = None, dtype: Any = None
+    ) -> None:
+        super().__init__(out_features, bias, device=device, dtype=dtype)
+
+    def _shape(self, name: str) -> tuple[int, ...]:
+        return (self.out_features, *([self.in_features] if name == "weight" else []))
+
+
+class _LazyConvolution(_Lazy):
+    size = "in_channels"
+    spatial: ClassVar[int]
+
+    def _size_of(self, dims: tuple[int, ...]) -> int:
+        return dims[-1 - self.spatial]
+
+    def _shape(self, name: str) -> tuple[int, ...]:
+        layer: Any = self
+        return (
+            (*layer._channels(), *layer.kernel_size) if name == "weight" else (layer.out_channels,)
+        )
+
+
+class _LazyConv(_LazyConvolution):
+    def __init__(
+        self,
+        out_channels: int,
+        kernel_size: Any,
+        stride: Any = 1,
+        padding: Any = 0,
+        dilation: Any = 1,
+        groups: int = 1,
+        bias: bool = True,
+        padding_mode: str = "zeros",
+        device: Any = None,
+        dtype: Any = None,
+    ) -> None:
+        super().__init__(
+            out_channels, kernel_size, stride, padding, dilation, groups, bias, padding_mode,
+            device=device, dtype=dtype,
+        )  # fmt: skip
+
+
+class LazyConv1d(_LazyConv, Conv1d):  # type: ignore[misc]
+    """`Conv1d` that takes `in_channels` from its first input."""
+
+    cls_to_become = Conv1d
+
+
+class LazyConv2d(_LazyConv, Conv2d):  # type: ignore[misc]
+    """`Conv2d` that takes `in_channels` from its first input."""
+
+    cls_to_become = Conv2d
+
+
+class LazyConv3d(_LazyConv, Conv3d):  # type: ignore[misc]
+    """`Conv3d` that takes `in_channels` from its first input."""
+
+    cls_to_become = Conv3d
+
+
+class _LazyConvTranspose(_LazyConvolution):
+    def __init__(
+        self,
+        out_channels: int,
+        kernel_size: Any,
+        stride: Any = 1,
+        padding: Any = 0,
+        output_padding: Any = 0,
+        groups: int = 1,
+        bias: bool = True,
+        dilation: Any = 1,
+        padding_mode: str = "zeros",
+        device: Any = None,
+        dtype: Any = None,
+    ) -> None:
+        super().__init__(
+            out_channels, kernel_size, stride, padding, output_padding, groups, bias, dilation,
+            padding_mode, device=device, dtype=dtype,
+        )  # fmt: skip
+
+
+class LazyConvTranspose1d(_LazyConvTranspose, ConvTranspose1d):  # type: ignore[misc]
+    """`ConvTranspose1d` that takes `in_channels` from its first input."""
+
+    cls_to_become = ConvTranspose1d
+
+
+class LazyConvTranspose2d(_LazyConvTranspose, ConvTranspose2d):  # type: ignore[misc]
+    """`ConvTranspose2d` that takes `in_channels` from its first input."""
+
+    cls_to_become = ConvTranspose2d
+
+
+class LazyConvTranspose3d(_LazyConvTranspose, ConvTranspose3d):  # type: ignore[misc]
+    """`ConvTranspose3d` that takes `in_channels` from its first input."""
+
+    cls_to_become = ConvTranspose3d
+
+
+class _LazyStatistics(_Lazy):
+    size = "num_features"
+    waiting = ("weight", "bias", "running_mean", "running_var")
+
+    def __init__(
+        self,
+        eps: float = 1e-5,
+        momentum: float | None = 0.1,
+        affine: bool = True,
+        track_running_stats: bool = True,
+        device: Any = None,
+        dtype: Any = None,
+        bias: bool = True,
+    ) -> None:
+        super().__init__(
+            eps, momentum, affine, track_running_stats, device=device, dtype=dtype, bias=bias
+        )
+
+    def _size_of(self, dims: tuple[int, ...]) -> int:
+        layer: Any = self
+        single = isinstance(self, _ONE_OR_MANY) and len(dims) == layer.ranks[0]
+        return dims[0 if single else 1]
+
+
+class LazyBatchNorm1d(_LazyStatistics, BatchNorm1d):
+    """`BatchNorm1d` that takes `num_features` from its first input."""
+
+    cls_to_become = BatchNorm1d
+
+
+class LazyBatchNorm2d(_LazyStatistics, BatchNorm2d):
+    """`BatchNorm2d` that takes `num_features` from its first input."""
+
+    cls_to_become = BatchNorm2d
+
+
+class LazyBatchNorm3d(_LazyStatistics, BatchNorm3d):
+    """`BatchNorm3d` that takes `num_features` from its first input."""
+
+    cls_to_become = BatchNorm3d
+
+
+class LazyInstanceNorm1d(_LazyStatistics, InstanceNorm1d):
+    """`InstanceNorm1d` that takes `num_features` from its first input."""
+
+    cls_to_become = InstanceNorm1d
+
+
+class LazyInstanceNorm2d(_LazyStatistics, InstanceNorm2d):
+    """`InstanceNorm2d` that takes `num_features` from its first input."""
+
+    cls_to_become = InstanceNorm2d
+
+
+class LazyInstanceNorm3d(_LazyStatistics, InstanceNorm3d):
+    """`InstanceNorm3d` that takes `num_features` from its first input."""
+
+    cls_to_become = InstanceNorm3d
+
+
+_ONE_OR_MANY = (InstanceNorm1d, InstanceNorm2d, InstanceNorm3d)

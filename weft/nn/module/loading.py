@@ -1,0 +1,104 @@
+"""Values of a state dict put into tensors of a module, and taken back if another does not fit."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from weft.eager.record import memory_pool
+from weft.eager.tensor.dispatch import leaf
+from weft.eager.tensor.handle import Handle
+from weft.ir.shape import show
+from weft.nn.parameter import Parameter, Uninitialized, is_lazy
+
+ASSIGN = (
+    "assign_to_params_buffers"  # PyTorch's word in the metadata, for those who override loading
+)
+
+_undo: ContextVar[list[Callable[[], None]] | None] = ContextVar("undo", default=None)
+
+
+@contextmanager
+def taken_back_on_failure() -> Iterator[None]:
+    """Inside, what `put` changes is as before if an error leaves the block."""
+    back: list[Callable[[], None]] = []
+    token = _undo.set(back)
+    try:
+        yield
+    except BaseException:
+        for undo in reversed(back):
+            undo()
+        raise
+    finally:
+        _undo.reset(token)
+
+
+def put(module: Any, name: str, tensor: Any, value: Any, assign: bool) -> str | None:
+    """Give a parameter or buffer of a module the value that a state dict has for it.
+
+    Args:
+        assign: the given tensor takes its place; else it keeps its type and identity.
+
+    Returns:
+        What is wrong with the value, if something is.
+    """
+    if is_lazy(value):
+        if is_lazy(tensor):
+            return None
+        return (
+            f"expected a value {show(tensor.shape)}, got an uninitialized parameter; "
+            "call the module that the state comes from with an input first"
+        )
+    if not is_lazy(tensor):
+        shape = tuple(getattr(value, "shape", np.shape(value)))
+        if shape == () and tensor.shape == (1,):  # old files hold scalars where now is one element
+            value, shape = np.reshape(_array(value), (1,)), (1,)
+        if shape != tensor.shape:
+            return (
+                f"expected {show(tensor.shape)} as in the model, got {show(shape)} from the state "
+                "dict"
+            )
+    change = _assign if assign else _copy
+    back = change(module, name, tensor, value)
+    undo = _undo.get()
+    if undo is not None:
+        undo.append(back)
+    return None
+
+
+def _copy(_: Any, __: str, tensor: Any, value: Any) -> Callable[[], None]:
+    if isinstance(tensor, Uninitialized):
+        back: Callable[[], None] = partial(
+            _unsettle, tensor, type(tensor), tensor.requires_grad, tensor.dtype
+        )
+        tensor.materialize(np.shape(_array(value)))
+    else:
+        back = partial(tensor.replace, tensor.lazy)
+    tensor.replace(leaf(memory_pool.copied(_array(value), tensor.dtype.numpy)))
+    return back
+
+
+def _unsettle(tensor: Any, kind: type[Uninitialized], trained: bool, dtype: Any) -> None:
+    tensor.__class__ = kind
+    kind.__init__(tensor, trained, None, dtype)
+
+
+def _assign(module: Any, name: str, tensor: Any, value: Any) -> Callable[[], None]:
+    entries = module._parameters if isinstance(tensor, Parameter) else module._buffers
+    if isinstance(tensor, Parameter) and not isinstance(value, Parameter):
+        given = value if isinstance(value, Handle) else _array(value)
+        value = Parameter(given, tensor.requires_grad)
+    entries[name] = value
+    return partial(entries.__setitem__, name, tensor)
+
+
+def _array(value: Any) -> Any:
+    if isinstance(value, Handle):
+        return value.array
+    detach = getattr(value, "detach", None)  # another framework's tensor
+    return np.asarray(value if detach is None else detach())

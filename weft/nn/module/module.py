@@ -1,0 +1,240 @@
+"""`Module`: what layers and models are made of."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, Final, Literal, Self
+
+from weft.eager.record.lazy import trace
+from weft.eager.record.loop_cut import kept_whole
+from weft.eager.record.mode import no_grad
+from weft.eager.tensor.device import Device, check_device
+from weft.eager.tensor.dispatch import converted, wrap
+from weft.eager.tensor.tensor import Tensor
+from weft.errors import ArgumentError, DTypeError
+from weft.ir.dtype import NAMED, DType, as_dtype
+from weft.ir.dtype import bfloat16 as _bfloat16
+from weft.ir.dtype import float16 as _float16
+from weft.ir.dtype import float32 as _float32
+from weft.ir.dtype import float64 as _float64
+from weft.nn.module.hook import GLOBAL, with_global
+from weft.nn.module.state_dict import Stateful
+from weft.nn.module.summary import Summary, summary
+from weft.nn.parameter import Uninitialized
+from weft.ops.base import at_user_line
+from weft.ops.refusal import REFUSABLE, guard_making, refuse
+
+_TO: Final = {"device", "dtype", "memory_format", "non_blocking"}  # arguments of `Module.to`
+
+
+class Module(Stateful):
+    """A layer or a model: parameters, buffers and submodules, and a `forward` that uses them.
+
+    Assigning a `Parameter` or a `Module` to an attribute registers it.
+
+    >>> import weft.nn as nn
+    >>> class Net(nn.Module):
+    ...     def __init__(self):
+    ...         super().__init__()
+    ...         self.linear = nn.Linear(3, 2)
+    ...     def forward(self, x):
+    ...         return self.linear(x)
+    >>> Net()
+    Net(
+      (linear): Linear(in_features=3, out_features=2, bias=True)
+    )
+    """
+
+    def __init__(self) -> None:
+        super().__init__()
+
+    def __init_subclass__(cls, **options: Any) -> None:
+        super().__init_subclass__(**options)
+        if cls.__module__.startswith("weft."):
+            guard_making(cls)
+
+    def forward(self, *_: Any, **__: Any) -> Any:
+        """Compute the output; what a subclass defines."""
+        raise NotImplementedError(f"{type(self).__name__}: forward is not defined{at_user_line()}")
+
+    @kept_whole
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        """Call `forward`, between the hooks if there are any."""
+        called = trace.now.called
+        if called is not None:
+            called[self] = self.training
+        hooks = with_global(self._hooks) if GLOBAL else self._hooks
+        try:
+            if hooks is None:
+                return self.forward(*args, **kwargs)
+            return self._call_hooked(hooks, args, kwargs)
+        except REFUSABLE as error:
+            refuse(error, type(self).__name__, self.forward, args, kwargs)
+
+    # -- modes
+
+    def train(self, mode: bool = True) -> Self:
+        """Training mode (dropout, batch statistics), or not, here and in all submodules."""
+        if not isinstance(mode, bool):  # pyright: ignore[reportUnnecessaryIsInstance]
+            raise ArgumentError(f"train: expected True or False, got {mode!r}{at_user_line()}")
+        self.training = mode
+        for module in self.children():
+            module.train(mode)
+        return self
+
+    def eval(self) -> Self:
+        """The opposite of `train`."""
+        return self.train(False)
+
+    def requires_grad_(self, requires_grad: bool = True) -> Self:
+        """Whether the parameters are trained."""
+        for parameter in self.parameters():
+            parameter.requires_grad_(requires_grad)
+        return self
+
+    def zero_grad(self, set_to_none: bool = True) -> None:
+        """Forget the parameters' gradients, or make them zero."""
+        for parameter in self.parameters():
+            if set_to_none or parameter.grad is None:
+                parameter.grad = None
+            else:
+                parameter.grad = wrap((parameter.grad * 0).lazy)
+
+    # -- walks
+
+    def apply(self, fn: Callable[[Module], Any]) -> Self:
+        """Call `fn` with every submodule, then with this module; to initialise weights."""
+        for module in self.children():
+            module.apply(fn)
+        fn(self)
+        return self
+
+    # -- element types
+
+    def to(self, *args: Any, **kwargs: Any) -> Self:
+        """Convert floating and complex parameters and buffers to an element type.
+
+        Takes what PyTorch takes: a type (`dtype`), a device (only `"cpu"`), a device and a type, or
+        a tensor to be like; `non_blocking` and `memory_format` are of no influence.
+
+        Raises:
+            DTypeError: the type is neither floating nor complex; or none of this.
+        """
+        check_device(kwargs.get("device"))
+        given = list(args)
+        has_device = bool(given) and (given[0] is None or _is_device(given[0]))
+        if has_device:
+            check_device(given.pop(0))
+        target = given.pop(0) if given else kwargs.get("dtype")
+        not_here = bool | Tensor if has_device else bool
+        odd = [*[x for x in given if not isinstance(x, bool)], *sorted(kwargs.keys() - _TO)]
+        if odd or isinstance(target, not_here):
+            text = f"to: expected a device, an element type or a tensor, got {[*args, *odd]}"
+            raise DTypeError(text + at_user_line())
+        return self if target is None else self._cast(_target(target), "inexact")
+
+    def type(self, dst_type: Any) -> Self:
+        """Convert all parameters and buffers to an element type."""
+        return self._cast(as_dtype(dst_type), "all")
+
+    def float(self) -> Self:
+        """Convert floating parameters and buffers to float32."""
+        return self._cast(_float32)
+
+    def double(self) -> Self:
+        """Convert floating parameters and buffers to float64."""
+        return self._cast(_float64)
+
+    def half(self) -> Self:
+        """Convert floating parameters and buffers to float16."""
+        return self._cast(_float16)
+
+    def bfloat16(self) -> Self:
+        """Convert floating parameters and buffers to bfloat16."""
+        return self._cast(_bfloat16)
+
+    def cpu(self) -> Self:
+        """Itself: all tensors are in main memory."""
+        return self
+
+    def to_empty(self, *, device: Any = None, recurse: bool = True) -> Self:
+        """Itself: tensors have memory from the start."""
+        check_device(device)
+        return self
+
+    def _cast(
+        self, dtype: DType, which: Literal["floating", "inexact", "all"] = "floating"
+    ) -> Self:
+        with no_grad():
+            for tensor in self._tensors():
+                if which != "all" and not getattr(tensor.dtype, f"is_{which}"):
+                    continue
+                if isinstance(tensor, Uninitialized):
+                    tensor.recast(dtype)
+                else:
+                    tensor.depart(converted(tensor.lazy, dtype))
+        return self
+
+    def _apply(self, fn: Callable[[Any], Any], recurse: bool = True) -> Self:
+        """Give parameters, their gradients and buffers the values that `fn` makes of them.
+
+        Args:
+            recurse: also those of the modules below.
+        """
+        for tensor in self._tensors(recurse):
+            with no_grad():
+                found = fn(tensor)
+            if found is not tensor:
+                tensor.data = found
+        return self
+
+    def _tensors(self, recurse: bool = True) -> list[Any]:
+        """Parameters, buffers and gradients."""
+        parameters = list(self.parameters(recurse))
+        grads = [p.grad for p in parameters if p.grad is not None]
+        return [*parameters, *self.buffers(recurse), *grads]
+
+    # -- printing
+
+    def summary(
+        self, *inputs: Any, depth: int | None = None, show: bool = True, **kwargs: Any
+    ) -> Summary:
+        """Print a table of layers, output shapes, parameters and memory; see `nn.summary`."""
+        return summary(self, *inputs, depth=depth, show=show, **kwargs)
+
+    def extra_repr(self) -> str:
+        """What the printed form says in the parentheses; for subclasses."""
+        return ""
+
+    def _get_name(self) -> str:
+        return type(self).__name__
+
+    def __repr__(self) -> str:
+        extra = self.extra_repr()
+        return shown(
+            self._get_name(),
+            extra.split("\n") if extra else [],
+            [f"({name}): {module!r}" for name, module in self._modules.items()],
+        )
+
+
+def shown(name: str, extra: list[str], children: list[str]) -> str:
+    """The printed form of a module."""
+    if not children and len(extra) <= 1:
+        return f"{name}({''.join(extra)})"
+    lines = [line for entry in (*extra, *children) for line in entry.split("\n")]
+    return "\n".join([f"{name}(", *[f"  {line}" for line in lines], ")"])
+
+
+def _is_device(given: Any) -> bool:
+    """Whether an argument of `to` is a device, such as Weft may not have."""
+    return isinstance(given, Device) or (isinstance(given, str) and given not in NAMED)
+
+
+def _target(given: Any) -> DType:
+    """The element type that an argument of `to` asks for."""
+    found = as_dtype(given.dtype if isinstance(given, Tensor) else given)
+    if not (found.is_floating or found.is_complex):
+        text = f"to: expected a floating or complex element type, got {found}"
+        raise DTypeError(text + at_user_line())
+    return found

@@ -1,0 +1,319 @@
+"""State dicts: every parameter and buffer by its path, to be saved and loaded."""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from collections.abc import Mapping
+from contextlib import nullcontext
+from functools import partial
+from typing import Any, ClassVar, NamedTuple
+
+import numpy as np
+
+from weft.eager.record.determinism import end_program
+from weft.eager.tensor.handle import Handle
+from weft.eager.tensor.hook import RemovableHandle
+from weft.errors import StateError
+from weft.nn.module.hook import Hook, Hooked, enter
+from weft.nn.module.loading import ASSIGN, put, taken_back_on_failure
+from weft.nn.parameter import is_lazy
+from weft.ops.base import at_user_line
+
+EXTRA = "_extra_state"
+
+
+class IncompatibleKeys(NamedTuple):
+    """What `load_state_dict(strict=False)` did not find, and did not want."""
+
+    missing_keys: list[str]
+    unexpected_keys: list[str]
+
+    def __repr__(self) -> str:
+        if not (self.missing_keys or self.unexpected_keys):
+            return "<All keys matched successfully>"
+        return (
+            f"IncompatibleKeys(missing_keys={self.missing_keys}, "
+            f"unexpected_keys={self.unexpected_keys})"
+        )
+
+
+class StateHooks:
+    """The hooks of a module's state dict."""
+
+    def __init__(self) -> None:
+        self.before_save: dict[int, Hook] = {}
+        self.after_save: dict[int, Hook] = {}
+        self.before_load: dict[int, Hook] = {}
+        self.after_load: dict[int, Hook] = {}
+
+
+class Stateful(Hooked):
+    """Saving and loading.
+
+    A subclass whose state has changed raises `_version`, which state dicts keep in their
+    `_metadata`, and overrides `_load_from_state_dict` to turn older states into today's.
+    """
+
+    _version: ClassVar[int] = 1
+    _state_hooks: StateHooks | None = None
+
+    def _all_state_hooks(self) -> StateHooks:
+        if self._state_hooks is None:
+            object.__setattr__(self, "_state_hooks", StateHooks())
+        assert self._state_hooks is not None
+        return self._state_hooks
+
+    def register_state_dict_pre_hook(self, hook: Hook) -> RemovableHandle:
+        """Call `hook(module, prefix, keep_vars)` before the state is gathered."""
+        return enter(self._all_state_hooks().before_save, hook)
+
+    def register_state_dict_post_hook(self, hook: Hook) -> RemovableHandle:
+        """Call `hook(module, state_dict, prefix, local_metadata)`, which may change the dict."""
+        return enter(self._all_state_hooks().after_save, hook)
+
+    def _register_state_dict_hook(self, hook: Hook) -> RemovableHandle:
+        """The same for a hook that may return another dict, which takes the place of the first."""
+        return self.register_state_dict_post_hook(hook)
+
+    def _register_load_state_dict_pre_hook(
+        self, hook: Hook, with_module: bool = False
+    ) -> RemovableHandle:
+        """`register_load_state_dict_pre_hook` for a hook that does not get the module, or does."""
+        given = hook if with_module else partial(_without_module, hook)
+        return self.register_load_state_dict_pre_hook(given)
+
+    def register_load_state_dict_pre_hook(self, hook: Hook) -> RemovableHandle:
+        """Call a hook before the module's own state is loaded.
+
+        It is `hook(module, state_dict, prefix, local_metadata, strict, missing_keys,
+        unexpected_keys, error_msgs)`, and may change the dict, of which it gets a copy.
+        """
+        return enter(self._all_state_hooks().before_load, hook)
+
+    def register_load_state_dict_post_hook(self, hook: Hook) -> RemovableHandle:
+        """Call `hook(module, incompatible_keys)`, which may change both lists, after loading.
+
+        The module and all below it have their new values then.
+        """
+        return enter(self._all_state_hooks().after_load, hook)
+
+    # -- saving
+
+    def get_extra_state(self) -> Any:
+        """State besides parameters and buffers, for modules that define it."""
+        raise NotImplementedError(f"{type(self).__name__}: get_extra_state is not defined")
+
+    def set_extra_state(self, state: Any) -> None:
+        """Take over what `get_extra_state` gave."""
+        raise NotImplementedError(f"{type(self).__name__}: set_extra_state is not defined")
+
+    def state_dict(
+        self, *args: Any, destination: Any = None, prefix: str = "", keep_vars: bool = False
+    ) -> dict[str, Any]:
+        """Parameters and persistent buffers by path.
+
+        The dict's `_metadata` holds, by path of module, the version of its class's state.
+
+        Args:
+            args: `destination`, `prefix` and `keep_vars` by position, as older code gives them.
+            destination: a dict to add to.
+            prefix: what comes before each path.
+            keep_vars: give the parameters themselves; else tensors that show the same values,
+                without gradients.
+        """
+        given = dict(zip(("destination", "prefix", "keep_vars"), args, strict=False))
+        destination = given.get("destination", destination)
+        prefix, keep_vars = given.get("prefix", prefix), given.get("keep_vars", keep_vars)
+        found = _dict_with_metadata() if destination is None else destination
+        local = {"version": self._version}
+        if hasattr(found, "_metadata"):
+            found._metadata[prefix[:-1]] = local
+        hooks = self._state_hooks
+        for hook in list(hooks.before_save.values()) if hooks else ():
+            hook(self, prefix, keep_vars)
+        self._save_to_state_dict(found, prefix, keep_vars)
+        for name, module in self._modules.items():
+            if module is not None:
+                module.state_dict(  # type: ignore[attr-defined]
+                    destination=found, prefix=f"{prefix}{name}.", keep_vars=keep_vars
+                )
+        for hook in list(hooks.after_save.values()) if hooks else ():
+            changed = hook(self, found, prefix, local)
+            found = found if changed is None else changed
+        return found
+
+    def _own_state(self) -> dict[str, Any]:
+        """This module's own parameters and persistent buffers that are there."""
+        hidden = self._non_persistent_buffers_set
+        entries = [
+            *self._parameters.items(),
+            *[(name, b) for name, b in self._buffers.items() if name not in hidden],
+        ]
+        return {name: tensor for name, tensor in entries if tensor is not None}
+
+    def _save_to_state_dict(self, destination: Any, prefix: str, keep_vars: bool) -> None:
+        """Enter this module's own state, not that of those below; for subclasses to extend."""
+        for name, tensor in self._own_state().items():
+            destination[prefix + name] = tensor if keep_vars or is_lazy(tensor) else tensor.detach()
+        if type(self).get_extra_state is not Stateful.get_extra_state:
+            destination[prefix + EXTRA] = self.get_extra_state()
+
+    # -- loading
+
+    def load_state_dict(
+        self, state_dict: Mapping[str, Any], strict: bool = True, assign: bool = False
+    ) -> IncompatibleKeys:
+        """Take over values by path: tensors, or whatever NumPy makes an array of.
+
+        Args:
+            strict: every path must be there, and no other.
+            assign: put the given tensors in place of the module's, whose types they then keep.
+
+        Raises:
+            StateError: keys are missing, not expected (when strict), or values have other shapes;
+                all parameters and buffers are as before then. The message lists them all.
+        """
+        if not isinstance(state_dict, Mapping):  # pyright: ignore[reportUnnecessaryIsInstance]
+            raise TypeError(
+                f"load_state_dict: expected a dict, got {type(state_dict).__name__}{at_user_line()}"
+            )
+        state = _dict_with_metadata(state_dict)
+        keys, errors = IncompatibleKeys([], []), list[str]()
+        # What is sure to fit is not kept until the end: that would be memory for a second model.
+        with nullcontext() if _fits(self, state) else taken_back_on_failure():
+            _load(self, "", state, assign, keys, errors)
+            _refuse(type(self).__name__, keys if strict else None, errors)
+        end_program()
+        return keys
+
+    def _loads_plainly(self) -> bool:
+        """Whether its own state is loaded by what is here alone."""
+        own = type(self)
+        return (
+            self._state_hooks is None
+            and own._load_from_state_dict is Stateful._load_from_state_dict
+            and own.set_extra_state is Stateful.set_extra_state
+        )
+
+    def _renew_state(self, state_dict: Any, prefix: str, local_metadata: Mapping[str, Any]) -> None:
+        """Turn the module's own entries in a dict of an older version into today's."""
+
+    def _load_from_state_dict(
+        self,
+        state_dict: dict[str, Any],
+        prefix: str,
+        local_metadata: dict[str, Any],
+        strict: bool,
+        missing_keys: list[str],
+        unexpected_keys: list[str],
+        error_msgs: list[str],
+    ) -> None:
+        """Take over this module's own state, not that of those below; for subclasses to extend.
+
+        Args:
+            state_dict: of the whole model; keys may be added, changed and taken out.
+            prefix: this module's path, with a dot behind it.
+            local_metadata: what the state dict says of this module: its `version`.
+            strict: whether keys that are missing or not expected are noted.
+            missing_keys: takes the paths that are not there.
+            unexpected_keys: takes the paths below `prefix` that nothing here belongs to.
+            error_msgs: takes a message for each value that does not fit.
+        """
+        hooks = self._state_hooks
+        rest = (strict, missing_keys, unexpected_keys, error_msgs)
+        for hook in list(hooks.before_load.values()) if hooks else ():
+            hook(self, state_dict, prefix, local_metadata, *rest)
+        self._renew_state(state_dict, prefix, local_metadata)
+        own = self._own_state()
+        for name, tensor in own.items():
+            key = prefix + name
+            if key in state_dict:
+                fault = put(self, name, tensor, state_dict[key], local_metadata.get(ASSIGN, False))
+                if fault is not None:
+                    error_msgs.append(f"size mismatch for {key}: {fault}")
+            elif strict:
+                missing_keys.append(key)
+        if type(self).set_extra_state is not Stateful.set_extra_state:
+            if prefix + EXTRA in state_dict:
+                self.set_extra_state(state_dict[prefix + EXTRA])
+            elif strict:
+                missing_keys.append(prefix + EXTRA)
+            own[EXTRA] = None
+        if strict:
+            unexpected_keys += _strangers(state_dict, prefix, own, self._modules)
+
+
+def _without_module(hook: Hook, _: Any, *rest: Any) -> None:
+    hook(*rest)
+
+
+def _dict_with_metadata(given: Mapping[str, Any] | None = None) -> Any:
+    """A new dict with the entries and the `_metadata` of another."""
+    found: Any = OrderedDict(given or {})
+    found._metadata = OrderedDict(getattr(given, "_metadata", None) or {})
+    return found
+
+
+def _fits(model: Any, state: Mapping[str, Any]) -> bool:
+    """Whether loading cannot fail, nor does anybody see a part of it: no hooks, no other ways."""
+    places = dict(model.named_modules(remove_duplicate=False))
+    if not all(module._loads_plainly() for module in places.values()):
+        return False
+    own = {
+        f"{path}.{name}" if path else name: tensor
+        for path, module in places.items()
+        for name, tensor in module._own_state().items()
+    }
+    return own.keys() == state.keys() and all(
+        not is_lazy(tensor) and _is_at_hand(state[key]) and state[key].shape == tensor.shape
+        for key, tensor in own.items()
+    )
+
+
+def _is_at_hand(value: Any) -> bool:
+    """Whether it is numbers that need not be computed first, which may fail."""
+    if isinstance(value, Handle):
+        return not is_lazy(value) and value.lazy.array is not None
+    return isinstance(value, np.ndarray | np.generic) and value.dtype.kind not in "OUSMm"
+
+
+def _load(
+    module: Any, prefix: str, state: Any, assign: bool, keys: IncompatibleKeys, errors: list[str]
+) -> None:
+    """Load a module and all below it."""
+    local = dict(state._metadata.get(prefix[:-1], {}))
+    if assign:
+        local[ASSIGN] = True
+    module._load_from_state_dict(state, prefix, local, True, *keys, errors)
+    for name, child in module._modules.items():
+        if child is not None:
+            _load(child, f"{prefix}{name}.", state, assign, keys, errors)
+    hooks: StateHooks | None = module._state_hooks
+    for hook in list(hooks.after_load.values()) if hooks else ():
+        hook(module, keys)
+
+
+def _strangers(
+    state: Mapping[str, Any], prefix: str, own: Mapping[str, Any], modules: Mapping[str, Any]
+) -> list[str]:
+    """The paths below a prefix that neither a module's own state nor a module below it takes."""
+    found: list[str] = []
+    for key in state:
+        if key.startswith(prefix):
+            first, *rest = key[len(prefix) :].split(".", 1)
+            if first not in (modules if rest else own):
+                found.append(key)
+    return found
+
+
+def _refuse(name: str, keys: IncompatibleKeys | None, errors: list[str]) -> None:
+    """Raise what was found, if anything was."""
+    parts = list(errors)
+    if keys is not None:
+        for label, listed in (("Unexpected", keys[1]), ("Missing", keys[0])):
+            if listed:
+                quoted = ", ".join(f'"{k}"' for k in listed)
+                parts.insert(0, f"{label} key(s) in state_dict: {quoted}.")
+    if parts:
+        text = "\n\t".join([f"Error(s) in loading state_dict for {name}:", *parts])
+        raise StateError(text + at_user_line())

@@ -1,0 +1,326 @@
+"""Modules as trees: what is registered under which name, and walks over it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import AbstractContextManager
+from typing import Any, Self, TypeVar
+
+from weft.eager.record.lazy import changes
+from weft.eager.tensor.tensor import Tensor
+from weft.nn.module.parameter_swap import swapped
+from weft.nn.parameter import Buffer, Parameter
+from weft.ops.base import at_user_line
+
+T = TypeVar("T")
+Named = Iterator[tuple[str, T]]
+_KINDS = ("_parameters", "_buffers", "_modules")
+
+ON_REGISTRATION: dict[str, dict[int, Callable[..., Any]]] = {kind: {} for kind in _KINDS}
+"""Hooks of all modules by what is registered: `hook(module, name, entry)`."""
+
+
+class Tree:
+    """Parameters, buffers and submodules by name, as attributes."""
+
+    _parameters: dict[str, Parameter | None]
+    _buffers: dict[str, Tensor | None]
+    _modules: dict[str, Tree | None]
+    _non_persistent_buffers_set: set[str]
+    training: bool
+
+    def __init__(self) -> None:
+        fields = self.__dict__
+        fields["training"] = True
+        fields["_parameters"] = {}
+        fields["_buffers"] = {}
+        fields["_modules"] = {}
+        fields["_non_persistent_buffers_set"] = set()
+
+    # -- attributes
+
+    def __getattr__(self, name: str) -> Any:
+        fields = self.__dict__
+        try:
+            found = fields["_parameters"]
+            if name in found:
+                return found[name]
+            found = fields["_modules"]
+            if name in found:
+                return found[name]
+            found = fields["_buffers"]
+            if name in found:
+                return found[name]
+        except KeyError:
+            if not name.startswith("__"):
+                raise self._not_begun(f"read {name!r}") from None
+        raise AttributeError(
+            f"{type(self).__name__}: there is no attribute {name!r}{at_user_line()}"
+        )
+
+    def _not_begun(self, what: str) -> AttributeError:
+        return AttributeError(
+            f"{type(self).__name__}: cannot {what} before the module is set up; call "
+            f"super().__init__() first in its __init__{at_user_line()}"
+        )
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        if isinstance(value, Tensor):
+            if isinstance(value, Parameter):
+                self._release(name, "_parameters")
+                self.register_parameter(name, value)
+                return
+            if isinstance(value, Buffer):
+                self._release(name, "_buffers")
+                self.register_buffer(name, value, value.persistent)
+                return
+            if name in self.__dict__.get("_buffers", ()):
+                self._buffers[name] = self._on_registration("_buffers", name, value)
+                return
+            if name in self.__dict__.get("_parameters", ()):
+                raise TypeError(
+                    f"{type(self).__name__}.{name}: expected a Parameter or None in place of a "
+                    f"parameter, got a Tensor; wrap it in Parameter(...){at_user_line()}"
+                )
+        elif isinstance(value, Tree):
+            self._release(name, "_modules")
+            self.add_module(name, value)
+            return
+        elif value is None and self._forget(name):
+            return
+        try:
+            object.__setattr__(self, name, value)
+        finally:  # Ctrl-C comes after calls
+            if name == "training":
+                changes.modes = object()
+
+    def _forget(self, name: str) -> bool:
+        """Set a registered name to `None`, if it is one."""
+        for kind in _KINDS:
+            entries = self.__dict__.get(kind, ())
+            if name in entries:
+                self.__dict__[kind][name] = None
+                return True
+        return False
+
+    def __delattr__(self, name: str) -> None:
+        for kind in _KINDS:
+            if name in self.__dict__.get(kind, ()):
+                del self.__dict__[kind][name]
+                self._non_persistent_buffers_set.discard(name)
+                return
+        object.__delattr__(self, name)
+
+    def __dir__(self) -> list[str]:
+        names = {*super().__dir__(), *self._parameters, *self._buffers, *self._modules}
+        return sorted(name for name in names if name.isidentifier())
+
+    # -- registration
+
+    def register_parameter(self, name: str, param: Parameter | None) -> None:
+        """Add a parameter under a name, or reserve the name with `None`."""
+        self._check_name(name, "_parameters", "parameter")
+        if param is not None and not isinstance(param, Parameter):  # pyright: ignore[reportUnnecessaryIsInstance]
+            raise self._wrong_kind(name, "a Parameter or None", param)
+        self._parameters[name] = self._on_registration("_parameters", name, param)
+
+    def register_buffer(self, name: str, tensor: Tensor | None, persistent: bool = True) -> None:
+        """Add a tensor that is no parameter; a persistent one is part of the state dict."""
+        self._check_name(name, "_buffers", "buffer")
+        if tensor is not None and not isinstance(tensor, Tensor):  # pyright: ignore[reportUnnecessaryIsInstance]
+            raise self._wrong_kind(name, "a Tensor or None", tensor)
+        if tensor is not None:
+            tensor.lasting = True
+        self._buffers[name] = self._on_registration("_buffers", name, tensor)
+        if persistent:
+            self._non_persistent_buffers_set.discard(name)
+        else:
+            self._non_persistent_buffers_set.add(name)
+
+    def add_module(self, name: str, module: Tree | None) -> None:
+        """Add a submodule under a name, or reserve the name with `None`."""
+        self._check_name(name, "_modules", "module")
+        if module is not None and not isinstance(module, Tree):  # pyright: ignore[reportUnnecessaryIsInstance]
+            raise self._wrong_kind(name, "a Module or None", module)
+        self._modules[name] = self._on_registration("_modules", name, module)
+
+    def register_module(self, name: str, module: Tree | None) -> None:
+        """The same as `add_module`."""
+        self.add_module(name, module)
+
+    def _on_registration(self, kind: str, name: str, entry: Any) -> Any:
+        """The entry, or what the hooks of all modules give in its place."""
+        for hook in list(ON_REGISTRATION[kind].values()) if entry is not None else ():
+            changed = hook(self, name, entry)
+            entry = entry if changed is None else changed
+        return entry
+
+    def _wrong_kind(self, name: str, expected: str, got: Any) -> TypeError:
+        return TypeError(
+            f"{type(self).__name__}.{name}: expected {expected}, got {type(got).__name__}"
+            f"{at_user_line()}"
+        )
+
+    def _check_name(self, name: Any, kind: str, what: str) -> None:
+        """The name is free, or taken by something of the same kind, which is to be replaced."""
+        fields = self.__dict__
+        if kind not in fields:
+            raise self._not_begun(f"assign the {what} {name!r}")
+        if not isinstance(name, str):
+            raise TypeError(f"{what}: expected a name, got {name!r}{at_user_line()}")
+        if "." in name or name == "":
+            raise KeyError(
+                f"{what}: expected a name that is not empty and has no dot, got {name!r}"
+                f"{at_user_line()}"
+            )
+        if name in fields[kind]:
+            return
+        taken = name in fields or any(name in fields[k] for k in _KINDS)
+        if taken or hasattr(type(self), name):
+            raise KeyError(f"{what}: the name {name!r} is taken already{at_user_line()}")
+
+    def _release(self, name: str, kind: str) -> None:
+        """Forget what else has this name, as it is assigned something of a kind."""
+        fields = self.__dict__
+        fields.pop(name, None)
+        for other in _KINDS:
+            if other != kind and other in fields:
+                fields[other].pop(name, None)
+
+    # -- walks
+
+    def named_modules(
+        self, memo: set[Any] | None = None, prefix: str = "", remove_duplicate: bool = True
+    ) -> Named[Self]:
+        """This module and all below it, each once, with their paths."""
+        seen: set[Any] = set() if memo is None else memo
+        if self in seen:
+            return
+        if remove_duplicate:
+            seen.add(self)
+        yield prefix, self
+        for name, module in self._modules.items():
+            if module is not None:
+                path = f"{prefix}.{name}" if prefix else name
+                yield from module.named_modules(seen, path, remove_duplicate)  # type: ignore[misc]
+
+    def modules(self, remove_duplicate: bool = True) -> Iterator[Any]:
+        """This module and all below it, each once."""
+        for _, module in self.named_modules(remove_duplicate=remove_duplicate):
+            yield module
+
+    def named_children(self) -> Named[Any]:
+        """The modules right below this one, each once, with their names."""
+        seen: set[Any] = set()
+        for name, module in self._modules.items():
+            if module is not None and module not in seen:
+                seen.add(module)
+                yield name, module
+
+    def children(self) -> Iterator[Any]:
+        """The modules right below this one, each once."""
+        for _, module in self.named_children():
+            yield module
+
+    def _named(self, kind: str, prefix: str, recurse: bool, remove_duplicate: bool) -> Named[Any]:
+        seen: set[int] = set()
+        walk: Any = [(prefix, self)]
+        if recurse:
+            walk = self.named_modules(prefix=prefix, remove_duplicate=remove_duplicate)
+        for path, module in walk:
+            for name, tensor in module.__dict__[kind].items():
+                if tensor is None or id(tensor) in seen:
+                    continue
+                if remove_duplicate:
+                    seen.add(id(tensor))
+                yield f"{path}.{name}" if path else name, tensor
+
+    def named_parameters(
+        self, prefix: str = "", recurse: bool = True, remove_duplicate: bool = True
+    ) -> Named[Parameter]:
+        """Parameters with their paths, a shared one once."""
+        return self._named("_parameters", prefix, recurse, remove_duplicate)
+
+    def parameters(self, recurse: bool = True) -> Iterator[Parameter]:
+        """Parameters, a shared one once; what an optimiser takes."""
+        for _, parameter in self.named_parameters(recurse=recurse):
+            yield parameter
+
+    def named_buffers(
+        self, prefix: str = "", recurse: bool = True, remove_duplicate: bool = True
+    ) -> Named[Tensor]:
+        """Buffers with their paths, a shared one once."""
+        return self._named("_buffers", prefix, recurse, remove_duplicate)
+
+    def buffers(self, recurse: bool = True) -> Iterator[Tensor]:
+        """Buffers, a shared one once."""
+        for _, buffer in self.named_buffers(recurse=recurse):
+            yield buffer
+
+    # -- by path
+
+    def get_submodule(self, target: str) -> Any:
+        """The module at a path such as `"encoder.layers.0"`.
+
+        Raises:
+            AttributeError: there is none.
+        """
+        module: Any = self
+        for name in filter(None, target.split(".")):
+            found = module._modules.get(name)
+            if found is None:
+                raise AttributeError(
+                    f"get_submodule: {type(module).__name__} has no submodule {name!r} "
+                    f"(of the path {target!r}){at_user_line()}"
+                )
+            module = found
+        return module
+
+    def set_submodule(self, target: str, module: Tree, strict: bool = False) -> None:
+        """Put a module at a path; with `strict`, in place of one that is there.
+
+        Raises:
+            AttributeError: there is none.
+        """
+        path, _, name = target.rpartition(".")
+        if strict:
+            self.get_submodule(target)
+        setattr(self.get_submodule(path), name, module)
+
+    def get_parameter(self, target: str) -> Parameter:
+        """The parameter at a path."""
+        return self._at(target, "_parameters", "parameter")
+
+    def get_buffer(self, target: str) -> Tensor:
+        """The buffer at a path."""
+        return self._at(target, "_buffers", "buffer")
+
+    def swapped(
+        self, tensors: Mapping[str, Tensor], tie_weights: bool = True, strict: bool = False
+    ) -> AbstractContextManager[None]:
+        """Inside, other tensors stand in place of the parameters and buffers at their paths.
+
+        What else has such a path is an attribute meanwhile. If `tensors` may be changed, it holds
+        afterwards what stood there at the end.
+
+        Args:
+            tie_weights: whether a tensor that has several paths is replaced at all of them.
+            strict: whether all parameters and buffers must be named, and nothing else.
+
+        Raises:
+            AttributeError: a path to no module.
+            StateError: with `strict`, a path that there is not or is missing.
+            TypeError: something that is no tensor, in `tensors` or in the module.
+            ValueError: with `tie_weights`, different tensors for paths of one.
+        """
+        return swapped(self, tensors, tie_weights, strict)
+
+    def _at(self, target: str, kind: str, what: str) -> Any:
+        path, _, name = target.rpartition(".")
+        module = self.get_submodule(path)
+        found = module.__dict__[kind].get(name)
+        if found is None:
+            raise AttributeError(
+                f"get_{what}: {type(module).__name__} has no {what} {name!r}{at_user_line()}"
+            )
+        return found

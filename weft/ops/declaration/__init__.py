@@ -1,0 +1,1 @@
+"""What declarations of operations share: rules, attributes, short forms."""

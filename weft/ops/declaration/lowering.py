@@ -1,0 +1,78 @@
+"""How an operation becomes machine code: what `defop(lower=...)` takes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from weft.ir.node import Node
+from weft.ops.declaration.fact import Ability
+
+
+@dataclass(frozen=True)
+class Elementwise:
+    """`rule(b, *scalars, **attrs)` computes one element from one element of each input.
+
+    Inputs broadcast. `b` is the emitter of `weft.ops.emitter`.
+    """
+
+    rule: Callable[..., Any]
+
+
+@dataclass(frozen=True)
+class Pull:
+    """`rule(b, index, *inputs, **attrs)` computes the output element at `index`.
+
+    `index` is a tuple of `Index`; each input is a function from a tuple of `Index` or int to a
+    scalar, with `.shape` (concrete) and `.dtype`. Movement, iota and random bits are of this kind.
+    """
+
+    rule: Callable[..., Any]
+
+
+@dataclass(frozen=True)
+class Reduce:
+    """A reduction over `attrs["axes"]` with `attrs["keepdims"]`.
+
+    `combine` is `add`, `multiply`, `maximum` or `minimum`.
+    """
+
+    combine: str
+
+
+@dataclass(frozen=True)
+class Opaque:
+    """A kernel family of the code generator, by name (matmul, convolution, sort, ...).
+
+    `expand`, where there is one, says the same in other operations: a gradient `BY_EXPANSION`
+    goes through it. `combine` is what it does with elements, where families share that: as of
+    `Reduce`, or "" where the last one stays. `abilities` are what its kernels do besides.
+    `fault(node, position, value)` says what is wrong with a value that the kernel has reported.
+    """
+
+    family: str
+    expand: Callable[..., Any] | None = None
+    abilities: Ability = Ability.NONE
+    combine: str = ""
+    fault: Callable[[Node, int, int], str] | None = None
+
+
+@dataclass(frozen=True)
+class Alias:
+    """The output is the first input's memory seen with another shape (reshape, identity, read)."""
+
+
+@dataclass(frozen=True)
+class Boundary:
+    """Not computed: it comes from outside (placeholder, constant) or only orders others."""
+
+
+@dataclass(frozen=True)
+class Composite:
+    """`expand(*values, **attrs)` rewrites the operation in others, once shapes are concrete."""
+
+    expand: Callable[..., Any]
+
+
+Lowering = Elementwise | Pull | Reduce | Opaque | Alias | Boundary | Composite

@@ -1,0 +1,232 @@
+"""Dtype and shape rules that many operations share; errors say what was expected and what came."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from weft.errors import DTypeError, ShapeError
+from weft.ir.dtype import DType, as_dtype, bool_
+from weft.ir.node import Value
+from weft.ir.shape import (
+    Dim,
+    Dims,
+    Shape,
+    broadcast,
+    is_static,
+    known,
+    merge,
+    normal_axes,
+    normal_axis,
+)
+from weft.ops.base import catalogue
+from weft.ops.declaration.attribute import UNKNOWN
+
+# Dtype rules: rule(*dtypes, **attrs) -> dtype
+
+
+def same(*dtypes: DType, **_: Any) -> DType:
+    """All inputs, of which there is at least one, have one type, which is the output's."""
+    if not dtypes:
+        raise DTypeError("expected at least one input")
+    first = dtypes[0]
+    for d in dtypes:
+        if d is not first:
+            raise DTypeError(f"expected one element type, got {_listed(dtypes)}")
+    return first
+
+
+def inexact(*dtypes: DType, **_: Any) -> DType:
+    """One floating or complex type."""
+    return _of_kind(dtypes, "fc", "floating")
+
+
+def floating(*dtypes: DType, **_: Any) -> DType:
+    """One floating type."""
+    return _of_kind(dtypes, "f", "floating")
+
+
+def numeric(*dtypes: DType, **_: Any) -> DType:
+    """One type of numbers: anything but bool."""
+    return _of_kind(dtypes, "iuf", "numeric")
+
+
+def arithmetic(*dtypes: DType, **_: Any) -> DType:
+    """One type of numbers, complex ones among them."""
+    return _of_kind(dtypes, "iufc", "numeric")
+
+
+def ordered(*dtypes: DType, **_: Any) -> DType:
+    """One type whose elements have an order: anything but complex."""
+    return _of_kind(dtypes, "biuf", "real")
+
+
+def signed(*dtypes: DType, **_: Any) -> DType:
+    """One type of numbers with a sign."""
+    return _of_kind(dtypes, "if", "signed numeric")
+
+
+def integer(*dtypes: DType, **_: Any) -> DType:
+    """One integer type."""
+    return _of_kind(dtypes, "iu", "integer")
+
+
+def boolean(*dtypes: DType, **_: Any) -> DType:
+    """All inputs are bool, and so is the output."""
+    return _of_kind(dtypes, "b", "bool")
+
+
+def bits(*dtypes: DType, **_: Any) -> DType:
+    """One type of integers or booleans."""
+    return _of_kind(dtypes, "biu", "integer or bool")
+
+
+def comparison(*dtypes: DType, **_: Any) -> DType:
+    """All inputs have one type; the output is bool."""
+    same(*dtypes)
+    return bool_
+
+
+def to_dtype(*_: DType, dtype: Any, **__: Any) -> DType:
+    """The type that the attribute `dtype` names."""
+    return as_dtype(dtype)
+
+
+def index_dtype(dtype: DType, name: str = "indices") -> DType:
+    """Check that an input holds integers."""
+    if not dtype.is_integer:
+        raise DTypeError(f"{name}: expected an integer element type, got {dtype}")
+    return dtype
+
+
+def _of_kind(dtypes: tuple[DType, ...], kinds: str, label: str) -> DType:
+    dtype = same(*dtypes)
+    if dtype.kind not in kinds:
+        raise DTypeError(f"expected a {label} element type, got {dtype}")
+    return dtype
+
+
+def _listed(dtypes: tuple[DType, ...]) -> str:
+    return ", ".join(map(repr, dtypes[:-1])) + f" and {dtypes[-1]}"
+
+
+# Shape rules: rule(*shapes, **attrs) -> shape. Where a rank may be unknown, that is said.
+
+
+def same_shape(*shapes: Shape, **_: Any) -> Shape:
+    """All inputs have one shape, which is the output's; ranks may be unknown."""
+    found = shapes[0]
+    for shape in shapes[1:]:
+        found = merge(found, shape)
+    return found
+
+
+def broadcast_shape(*shapes: Shape, **_: Any) -> Shape:
+    """Inputs broadcast against each other, as in NumPy; ranks may be unknown."""
+    return broadcast(*shapes)
+
+
+def scalar_shape(*_: Shape, **__: Any) -> Shape:
+    """The output is a scalar."""
+    return ()
+
+
+def reduced_shape(x: Shape, axes: Any = None, keepdims: bool = False, **_: Any) -> Shape:
+    """The shape after reducing `axes` (`None`: all); the rank must be known."""
+    assert x is not None
+    gone = normal_axes(axes, len(x))
+    if keepdims:
+        return tuple(1 if i in gone else d for i, d in enumerate(x))
+    return tuple(d for i, d in enumerate(x) if i not in gone)
+
+
+def attribute_shape(*_: Shape, shape: Any, **__: Any) -> Shape:
+    """The shape that the attribute `shape` gives, of which entries or all may be unknown."""
+    return None if shape is UNKNOWN else checked_shape(shape)
+
+
+def checked_shape(shape: Any) -> Shape:
+    """`shape` as dimensions: an int or a tuple of ints that are not negative, or `None`s.
+
+    Raises:
+        ShapeError: a dimension is negative or no integer.
+    """
+    dims = (shape,) if isinstance(shape, int) else tuple(shape)
+    for d in dims:
+        if d is not None and (not isinstance(d, int) or isinstance(d, bool) or d < 0):
+            raise ShapeError(f"shape: expected dimensions that are not negative, got {dims}")
+    return dims
+
+
+def add_dims(*dims: Dim) -> Dim:
+    """The sum of dimensions, unknown where one is."""
+    total = 0
+    for d in dims:
+        if d is None:
+            return None
+        total += d
+    return total
+
+
+def mul_dims(*dims: Dim) -> Dim:
+    """The product of dimensions; zero wins over unknown."""
+    total = 1
+    for d in dims:
+        if d == 0:
+            return 0
+    for d in dims:
+        if d is None:
+            return None
+        total *= d
+    return total
+
+
+def per_axis(rule: Callable[..., Shape]) -> Callable[..., Shape]:
+    """A partial shape rule of one input from one that needs the rank: unknown gives unknown."""
+
+    def partial(x: Shape, *rest: Shape, **attrs: Any) -> Shape:
+        if x is None or any(s is None for s in rest) or UNKNOWN in attrs.values():
+            return None
+        return rule(x, *rest, **attrs)
+
+    return partial
+
+
+def concrete(x: Any) -> tuple[int, ...]:
+    """The shape of a value (or of anything with one), all of it known; see `shape.known`."""
+    return known(x.shape)
+
+
+def shape_argument(x: Value) -> Any:
+    """`x`'s shape as an attribute: numbers where it is known, else the value that computes it."""
+    return x.shape if is_static(x.shape) else catalogue.shape_of(x)
+
+
+def sum_like(g: Value, x: Value) -> Value:
+    """Sum a cotangent over the axes along which `x` was broadcast, back to the shape of `x`."""
+    if g.shape == x.shape and is_static(x.shape):
+        return g
+    return catalogue.sum_to(g, shape=shape_argument(x))
+
+
+def reshape_like(g: Value, x: Value) -> Value:
+    """`g` with the shape of `x`."""
+    return catalogue.reshape(g, shape=shape_argument(x))
+
+
+# Normal forms: rule(*shapes, **attrs) -> attrs
+
+
+def front_axis(x: Dims, *_: Shape, axis: int, **attrs: Any) -> Mapping[str, Any]:
+    """The attribute `axis` counted from the front."""
+    return {**attrs, "axis": normal_axis(axis, len(x))}
+
+
+def front_new_axis(x: Dims, *_: Shape, axis: int, **attrs: Any) -> Mapping[str, Any]:
+    """The attribute `axis`, that of a dimension to be added, counted from the front."""
+    return {**attrs, "axis": normal_axis(axis, len(x) + 1)}
+
+
+def whole_shape(*_: Shape, shape: Any, **attrs: Any) -> Mapping[str, Any]:
+    """The attribute `shape` as a tuple."""
+    return {**attrs, "shape": checked_shape(shape)}

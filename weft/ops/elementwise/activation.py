@@ -1,0 +1,130 @@
+"""Activation functions: each one kernel-fusable step with its own gradient.
+
+At a kink the slope is the one that TensorFlow and PyTorch take: 0 for `relu` at 0.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any, Final
+
+import numpy as np
+
+from weft.ops.base import Array, constant_of
+from weft.ops.declaration.fact import CHEAP
+from weft.ops.declaration.numeric import elementwise
+from weft.ops.elementwise.compare import greater, less, logical_and, select
+from weft.ops.elementwise.transcendental import erf, exp, fast_erf, sigmoid, tanh
+
+# Klambauer et al., "Self-Normalizing Neural Networks" (2017), equation 14
+SELU_ALPHA: Final = 1.6732632423543772
+SELU_SCALE: Final = 1.0507009873554805
+# Hendrycks and Gimpel, "Gaussian Error Linear Units" (2016), section 2
+_GELU_CUBIC: Final = 0.044715
+_GELU_SCALE: Final = math.sqrt(2.0 / math.pi)
+
+
+def _zero(b: Any, x: Any) -> Any:
+    return b.const(0, x.dtype)
+
+
+def _where_positive(g: Any, x: Any, otherwise: Any) -> Any:
+    return select(greater(x, constant_of(0, x.dtype)), g, otherwise)
+
+
+def _relu6_vjp(g: Any, y: Any, x: Any) -> tuple[Any, ...]:
+    zero, six = constant_of(0, x.dtype), constant_of(6, x.dtype)
+    return (select(logical_and(greater(x, zero), less(x, six)), g, zero),)
+
+
+relu = elementwise(
+    "relu", lambda b, x: b.maximum(x, _zero(b, x)), lambda x: np.maximum(x, x.dtype.type(0)),
+    lambda g, y, x: (_where_positive(g, y, constant_of(0, x.dtype)),), kinds="iuf",
+    facts=CHEAP,
+)  # fmt: skip
+relu6 = elementwise(
+    "relu6", lambda b, x: b.minimum(b.maximum(x, _zero(b, x)), b.const(6, x.dtype)),
+    lambda x: np.clip(x, 0, 6).astype(x.dtype), _relu6_vjp, kinds="iuf", low=-4, high=9,
+)  # fmt: skip
+leaky_relu = elementwise(
+    "leaky_relu",
+    lambda b, x, alpha: b.select(b.less(_zero(b, x), x), x, x * alpha),
+    lambda x, alpha: np.where(x > 0, x, x.dtype.type(alpha) * x),
+    lambda g, y, x, alpha: (_where_positive(g, x, g * alpha),),
+    attrs={"alpha": 0.2},
+    variants=({"alpha": 0.5},),
+)
+
+
+def _elu_reference(x: Array, alpha: float) -> Array:
+    return np.where(x > 0, x, x.dtype.type(alpha) * np.expm1(np.minimum(x, 0)))
+
+
+elu = elementwise(
+    "elu",
+    lambda b, x, alpha: b.select(b.less(_zero(b, x), x), x, b.expm1(x) * alpha),
+    _elu_reference,
+    lambda g, y, x, alpha: (_where_positive(g, x, g * (y + alpha)),),
+    attrs={"alpha": 1.0},
+    variants=({"alpha": 2.5},),
+)
+selu = elementwise(
+    "selu",
+    lambda b, x: b.select(b.less(_zero(b, x), x), x, b.expm1(x) * SELU_ALPHA) * SELU_SCALE,
+    lambda x: x.dtype.type(SELU_SCALE) * _elu_reference(x, SELU_ALPHA),
+    lambda g, y, x: (_where_positive(g * SELU_SCALE, x, g * (y + SELU_SCALE * SELU_ALPHA)),),
+)
+
+
+# x * sigmoid(x)
+def _silu_vjp(g: Any, y: Any, x: Any) -> tuple[Any, ...]:
+    s = sigmoid(x)
+    return (g * (s + y * (1 - s)),)
+
+
+silu = elementwise(
+    "silu", lambda b, x: x * b.sigmoid(x), lambda x: x * np.exp(-np.logaddexp(0, -x)), _silu_vjp,
+    rtol=4e-6, specials=(0.0, -0.0, 1.0, -50.0, np.inf, np.nan),
+    fast=lambda x: x / (1 + np.exp(-x)),
+)  # fmt: skip
+
+
+# x * Phi(x), Phi the normal distribution function, or its approximation by tanh
+def _gelu_rule(b: Any, x: Any, approximate: bool) -> Any:
+    if approximate:
+        inner = (x + x * x * x * _GELU_CUBIC) * _GELU_SCALE
+        return x * 0.5 * (b.tanh(inner) + 1.0)
+    return x * 0.5 * (b.erf(x * math.sqrt(0.5)) + 1.0)
+
+
+def _gelu_reference(x: Array, approximate: bool) -> Array:
+    wide = x.astype(np.float64)
+    if approximate:
+        phi = 0.5 * (1 + np.tanh(_GELU_SCALE * (wide + _GELU_CUBIC * wide**3)))
+    else:
+        phi = 0.5 * (1 + np.vectorize(math.erf, otypes=[np.float64])(wide * math.sqrt(0.5)))
+    return (wide * phi).astype(x.dtype)
+
+
+def _fast_gelu(x: Array, approximate: bool) -> Array:
+    if approximate:
+        return 0.5 * x * (1 + np.tanh(_GELU_SCALE * (x + _GELU_CUBIC * (x * x * x))))
+    return 0.5 * x * (1 + fast_erf(x * x.dtype.type(math.sqrt(0.5))))
+
+
+def _gelu_vjp(g: Any, y: Any, x: Any, approximate: bool) -> tuple[Any, ...]:
+    if approximate:
+        t = tanh((x + x * x * x * _GELU_CUBIC) * _GELU_SCALE)
+        slope = (1 - t * t) * (x * x * (3 * _GELU_CUBIC) + 1) * _GELU_SCALE
+        return (g * 0.5 * (t + 1 + x * slope),)
+    phi = (erf(x * math.sqrt(0.5)) + 1) * 0.5
+    density = exp(x * x * -0.5) * (1 / math.sqrt(2 * math.pi))
+    return (g * (phi + x * density),)
+
+
+_GELU_SPECIALS: Final = (0.0, -0.0, 1.0, 30.0, np.inf, np.nan)
+gelu = elementwise(
+    "gelu", _gelu_rule, _gelu_reference, _gelu_vjp, attrs={"approximate": False},
+    variants=({"approximate": True},),
+    specials=_GELU_SPECIALS, rtol=1e-5, fast=_fast_gelu,
+)  # fmt: skip

@@ -1,0 +1,1 @@
+"""Images read at other places or in other sizes."""

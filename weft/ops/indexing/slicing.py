@@ -1,0 +1,426 @@
+"""Operations that cut arrays and fill them: slice, unslice, slice_update, pad, mirror_pad."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from weft.errors import ShapeError
+from weft.ir.node import Value
+from weft.ir.shape import Dim, Dims, Shape, known, merge, show
+from weft.ops.base import BY_EXPANSION, Array, Case, Composite, Pull, catalogue, constant_of, defop
+from weft.ops.declaration.attribute import REQUIRED, UNKNOWN
+from weft.ops.declaration.example import count, each_dtype
+from weft.ops.declaration.fact import Autocast, Facts
+from weft.ops.declaration.rule import (
+    add_dims,
+    attribute_shape,
+    checked_shape,
+    concrete,
+    per_axis,
+    same,
+    shape_argument,
+    sum_like,
+)
+from weft.ops.indexing.subscript import FIRST, LAST
+
+# slice and its transpose, unslice
+
+
+class _Range(NamedTuple):
+    """Positions as those of Python's `range`, which takes plain numbers only."""
+
+    start: int
+    stop: int
+    step: int
+
+    @property
+    def length(self) -> int:
+        """How many there are."""
+        count = -((self.start - self.stop) // self.step)
+        return count if count > 0 else 0
+
+
+def _ranges(dims: Dims, begin: Any, end: Any, strides: Any) -> list[Any]:
+    """A range of positions for each axis, by Python's rules; `None` where it is unknown."""
+    strides = (1,) * len(begin) if strides == () else strides
+    if not len(begin) == len(end) == len(strides) == len(dims):
+        raise ShapeError(
+            f"expected begin, end and strides of {len(dims)} entries, one an axis of {show(dims)},"
+            f" got {len(begin)}, {len(end)} and {len(strides)}"
+        )
+    if 0 in strides:
+        raise ShapeError(f"strides: expected no zero, got {tuple(strides)}")
+    return [_range(*entry) for entry in zip(dims, begin, end, strides, strict=True)]
+
+
+def _range(dim: Dim, begin: int | None, end: int | None, stride: int | None) -> _Range | None:
+    if begin is None or end is None or stride is None:
+        return None
+    if dim is not None:
+        return _Range(_inside(begin, dim, stride), _inside(end, dim, stride), stride)
+    # The length may be known all the same: a whole axis is not, but x[2:5] may still be shorter.
+    return _Range(0, 0, 1) if begin == end else None
+
+
+def _inside(position: int, dim: int, step: int) -> int:
+    """Where a slice begins or ends: counted from the front, and at most just outside."""
+    low, high = (0, dim) if step > 0 else (-1, dim - 1)
+    if position < 0:
+        position = position + dim
+    if position < low:
+        return low
+    return position if position < high else high
+
+
+def _slice_shape(x: Shape, *, begin: Any, end: Any, strides: Any) -> Shape:
+    if UNKNOWN in (begin, end, strides):
+        return None if x is None else (None,) * len(x)
+    dims: Dims = (None,) * len(begin) if x is None else x
+    found = _ranges(dims, begin, end, strides)
+    return tuple(None if r is None else r.length for r in found)
+
+
+def _slices(x: tuple[int, ...], attrs: dict[str, Any]) -> tuple[slice, ...]:
+    """The slices as NumPy takes them, in which -1 would mean the last element."""
+    return tuple(
+        slice(r.start, None if r.stop < 0 else r.stop, r.step) if r.length else slice(0, 0)
+        for r in _ranges(x, **attrs)
+    )
+
+
+def _slice_normal(x: Dims, **attrs: Any) -> Mapping[str, Any]:
+    """Bounds inside the array; the end just past the last element, strides of 1 where it is one."""
+    found: list[tuple[int, int, int]] = []
+    for r in _ranges(x, **attrs):
+        if r.length > 1:
+            past = r.start + (r.length - 1) * r.step + (1 if r.step > 0 else -1)
+            found.append((r.start, past if past >= 0 else FIRST, r.step))
+        else:
+            found.append((r.start, r.start + 1, 1) if r.length else (0, 0, 1))
+    names = ("begin", "end", "strides")
+    return {name: tuple(entry[i] for entry in found) for i, name in enumerate(names)}
+
+
+def _slice_pull(b: Any, index: Any, x: Any, **attrs: Any) -> Any:
+    ranges = _ranges(x.shape, **attrs)
+    return x(tuple(i * r.step + r.start for i, r in zip(index, ranges, strict=True)))
+
+
+def _slice_cases() -> Iterator[Case]:
+    yield from each_dtype((4, 7), begin=(1, -2), end=(3, FIRST), strides=(1, -2))
+    for begin, end, strides in (
+        ((0, 0), (LAST, LAST), ()),
+        ((-3, 5), (-1, 1), (1, -1)),
+        ((2, 2), (2, 5), (1, 1)),
+        ((LAST, LAST), (FIRST, FIRST), (-2, -3)),
+    ):
+        yield Case((count((5, 9)),), {"begin": begin, "end": end, "strides": strides})
+    yield Case((count((0, 3)),), {"begin": (0, 1), "end": (LAST, LAST)})
+    yield Case((count(()),), {"begin": (), "end": ()})
+
+
+slice_ = defop(
+    "slice",
+    inputs="x",
+    attrs={"begin": REQUIRED, "end": REQUIRED, "strides": ()},
+    dtype=same,
+    shape=_slice_shape,
+    reference=lambda x, **attrs: np.array(x[_slices(x.shape, attrs)], order="C"),
+    fast=lambda x, **attrs: x[(*_slices(x.shape, attrs), ...)],
+    vjp=lambda g, y, x, **attrs: (unslice(g, shape=shape_argument(x), **attrs),),
+    normal=_slice_normal,
+    lower=Pull(_slice_pull),
+    cases=_slice_cases,
+    partial=True,
+    facts=Facts(linear=True, view=True),
+)
+
+
+def _unslice_shape(x: Shape, *, shape: Any, begin: Any, end: Any, strides: Any) -> Shape:
+    whole = attribute_shape(shape=shape)
+    if whole is not None:
+        merge(x, _slice_shape(whole, begin=begin, end=end, strides=strides))
+    return whole
+
+
+def _unslice_reference(x: Array, *, shape: Any, **attrs: Any) -> Array:
+    y = np.zeros(shape, x.dtype)
+    y[_slices(shape, attrs)] = x
+    return y
+
+
+def _unslice_normal(_: Dims, *, shape: Any, **attrs: Any) -> Mapping[str, Any]:
+    dims = checked_shape(shape)
+    return {"shape": dims, **_slice_normal(dims or (), **attrs)}
+
+
+def _positions(b: Any, index: Any, ranges: list[_Range]) -> tuple[tuple[Any, ...], list[Any]]:
+    """Where in the slice, clamped, each of `index` is found, and the conditions that it is there.
+
+    No range may be empty.
+    """
+    found: list[Any] = []
+    conditions: list[Any] = []
+    for i, r in zip(index, ranges, strict=True):
+        low = r if r.step > 0 else _Range(r.start + (r.length - 1) * r.step, r.start + 1, -r.step)
+        distance = i - low.start
+        conditions.append(b.inside(i, low.start, low.stop))
+        if low.step > 1:
+            conditions.append(b.inside(distance % low.step, 0, 1))
+        step = b.clamp(distance // low.step, 0, r.length)
+        found.append(step if r.step > 0 else r.length - 1 - step)
+    return tuple(found), conditions
+
+
+def _unslice_pull(b: Any, index: Any, x: Any, *, shape: Any, **attrs: Any) -> Any:
+    zero = b.const(0, x.dtype)
+    if 0 in x.shape:
+        return zero
+    found, conditions = _positions(b, index, _ranges(shape, **attrs))
+    value = x(found)
+    for condition in conditions:
+        value = b.select(condition, value, zero)
+    return value
+
+
+def _unslice_cases() -> Iterator[Case]:
+    for case in _slice_cases():
+        (x,) = case.inputs
+        attrs = {"strides": (), **case.attrs}
+        y = x[_slices(x.shape, attrs)]
+        yield Case((np.array(y),), {**attrs, "shape": x.shape})
+
+
+unslice = defop(
+    "unslice",
+    inputs="x",
+    attrs={"shape": REQUIRED, "begin": REQUIRED, "end": REQUIRED, "strides": ()},
+    dtype=same,
+    shape=_unslice_shape,
+    reference=_unslice_reference,
+    vjp=lambda g, y, x, *, shape, **attrs: (slice_(g, **attrs),),
+    normal=_unslice_normal,
+    lower=Pull(_unslice_pull),
+    cases=_unslice_cases,
+    partial=True,
+    facts=Facts(linear=True),
+)
+
+# slice_update
+
+
+def _update_shape(x: Shape, update: Shape, **attrs: Any) -> Shape:
+    if x is not None:
+        part = _slice_shape(x, **attrs)
+        if update is not None and part is not None and not _spreads(update, part):
+            raise ShapeError(
+                f"update: expected a shape that broadcasts to that of the slice, {show(part)},"
+                f" got {show(update)}"
+            )
+    return x
+
+
+def _spreads(update: Dims, part: Dims) -> bool:
+    lead = len(part) - len(update)
+    pairs = zip(update, part[max(lead, 0) :], strict=False)
+    return lead >= 0 and all(d in (1, None) or p in (d, None) for d, p in pairs)
+
+
+def _update_reference(x: Array, update: Array, **attrs: Any) -> Array:
+    y = np.array(x)
+    y[_slices(x.shape, attrs)] = update
+    return y
+
+
+def _update_vjp(g: Value, y: Value, x: Value, update: Value, **attrs: Any) -> tuple[Value, Value]:
+    nothing = constant_of(0, g.dtype)
+    return slice_update(g, nothing, **attrs), sum_like(slice_(g, **attrs), update)
+
+
+def _update_pull(b: Any, index: Any, x: Any, update: Any, **attrs: Any) -> Any:
+    old, ranges = x(index), _ranges(x.shape, **attrs)
+    if not all(ranges) or 0 in update.shape:
+        return old
+    found, conditions = _positions(b, index, ranges)
+    tail = found[len(found) - len(update.shape) :]
+    new = update(tuple(0 if d == 1 else i for d, i in zip(update.shape, tail, strict=True)))
+    for condition in conditions:
+        new = b.select(condition, new, old)
+    return new
+
+
+def _update_cases() -> Iterator[Case]:
+    for case in _slice_cases():
+        (x,) = case.inputs
+        part = x[_slices(x.shape, {"strides": (), **case.attrs})]
+        yield Case((x, np.array(part[::-1] if part.ndim else part)), case.attrs)
+    attrs = {"begin": (LAST, 1), "end": (FIRST, 6), "strides": (-2, 2)}
+    for shape in ((), (1,), (3,), (2, 1), (2, 3), (1, 3)):
+        yield Case((count((4, 7)), -count(shape)), attrs)
+    yield Case((count((4, 7)), count((1,))), {"begin": (0, 5), "end": (2, 5)})
+
+
+slice_update = defop(
+    "slice_update",
+    inputs="x update",
+    attrs={"begin": REQUIRED, "end": REQUIRED, "strides": ()},
+    dtype=same,
+    shape=_update_shape,
+    reference=_update_reference,
+    vjp=_update_vjp,
+    normal=lambda x, update, **attrs: _slice_normal(x, **attrs),
+    lower=Pull(_update_pull),
+    cases=_update_cases,
+    partial=True,
+    facts=Facts(autocast=Autocast.KEPT, linear=True),
+)
+"""`x` with the elements that `slice` gives replaced by `update`, which broadcasts to them."""
+
+# pad
+
+
+@per_axis
+def _pad_shape(x: Shape, *, paddings: Any, **_: Any) -> Shape:
+    assert x is not None
+    if len(paddings) != len(x) or any(len(p) != 2 for p in paddings):
+        raise ShapeError(
+            f"paddings: expected {len(x)} pairs (before, after) for x of shape {show(x)},"
+            f" got {paddings}"
+        )
+    if any(n is not None and n < 0 for pair in paddings for n in pair):
+        raise ShapeError(f"paddings: expected numbers that are not negative, got {paddings}")
+    return tuple(add_dims(d, *pair) for d, pair in zip(x, paddings, strict=True))
+
+
+def _pad_pull(b: Any, index: Any, x: Any, *, paddings: Any, value: Any) -> Any:
+    filler = b.const(value, x.dtype)
+    if 0 in x.shape:
+        return filler
+    conditions = [
+        b.inside(i, low, low + d)
+        for i, (low, high), d in zip(index, paddings, x.shape, strict=True)
+        if low or high
+    ]
+    found = x(
+        tuple(
+            b.clamp(i - low, 0, d) if low or high else i
+            for i, (low, high), d in zip(index, paddings, x.shape, strict=True)
+        )
+    )
+    for condition in conditions:
+        found = b.select(condition, found, filler)
+    return found
+
+
+def _pad_vjp(g: Value, y: Value, x: Value, *, paddings: Any, **_: Any) -> tuple[Value]:
+    begin = tuple(low for low, _ in paddings)
+    end = tuple(-high if high else LAST for _, high in paddings)
+    return (slice_(g, begin=begin, end=end),)
+
+
+def _pad_cases() -> Iterator[Case]:
+    yield from each_dtype((2, 3), paddings=((1, 0), (2, 1)), value=1)
+    for shape, paddings in (
+        ((17,), ((3, 4),)),
+        ((2, 3, 2), ((0, 0), (1, 1), (0, 5))),
+        ((), ()),
+        ((0, 2), ((1, 1), (0, 0))),
+    ):
+        yield Case((count(shape),), {"paddings": paddings})
+
+
+pad = defop(
+    "pad",
+    inputs="x",
+    attrs={"paddings": REQUIRED, "value": 0},
+    dtype=same,
+    shape=_pad_shape,
+    reference=lambda x, paddings, value: _padded(x, paddings, value),
+    vjp=_pad_vjp,
+    lower=Pull(_pad_pull),
+    cases=_pad_cases,
+    partial=True,
+    facts=Facts(linear=True),
+)
+
+
+def _padded(x: Array, paddings: Any, value: Any) -> Array:
+    y = np.full(known(_pad_shape(x.shape, paddings=paddings)), value, x.dtype)
+    inner = tuple(slice(low, low + d) for (low, _), d in zip(paddings, x.shape, strict=True))
+    y[inner] = x
+    return y
+
+
+def _mirror_shape(x: Shape, *, paddings: Any, mode: str) -> Shape:
+    if mode not in ("reflect", "symmetric"):
+        raise ShapeError(f"mode: expected reflect or symmetric, got {mode!r}")
+    y = _pad_shape(x, paddings=paddings)
+    if x is None or y is None:
+        return y
+    edge = 1 if mode == "reflect" else 0
+    for i, (d, pair) in enumerate(zip(x, paddings, strict=True)):
+        if d is not None and any(n is not None and n > max(d - edge, 0) for n in pair):
+            raise ShapeError(
+                f"paddings: expected at most {max(d - edge, 0)} on axis {i} of {show(x)}"
+                f" in mode {mode}, got {pair}"
+            )
+    return y
+
+
+def _mirror_expand(x: Value, *, paddings: Any, mode: str) -> Value:
+    edge = 1 if mode == "reflect" else 0
+    for axis, (low, high) in enumerate(paddings):
+        d = concrete(x)[axis]
+        parts = [x]
+        if low:
+            parts.insert(0, catalogue.flip(cut(x, axis, edge, edge + low), axes=(axis,)))
+        if high:
+            last = d - edge
+            parts.append(catalogue.flip(cut(x, axis, last - high, last), axes=(axis,)))
+        x = catalogue.concatenate(*parts, axis=axis) if len(parts) > 1 else x
+    return x
+
+
+def cut(x: Value, axis: int, begin: int, end: int) -> Value:
+    """The part of `x` from `begin` to `end` along one axis; the shape must be known."""
+    rank = len(concrete(x))
+    return slice_(
+        x,
+        begin=tuple(begin if i == axis else 0 for i in range(rank)),
+        end=tuple(end if i == axis else LAST for i in range(rank)),
+    )
+
+
+def _mirror_cases() -> Iterator[Case]:
+    for mode in ("reflect", "symmetric"):
+        yield Case((count((3, 5)),), {"paddings": ((2, 1), (0, 4)), "mode": mode})
+        yield Case((count((1, 2)),), {"paddings": ((0, 0), (1, 1)), "mode": mode})
+
+
+mirror_pad = defop(
+    "mirror_pad",
+    inputs="x",
+    attrs={"paddings": REQUIRED, "mode": "reflect"},
+    dtype=same,
+    shape=_mirror_shape,
+    reference=lambda x, paddings, mode: np.pad(x, paddings, mode) if x.ndim else x,
+    vjp=BY_EXPANSION,
+    lower=Composite(_mirror_expand),
+    cases=_mirror_cases,
+    partial=True,
+    facts=Facts(autocast=Autocast.KEPT, linear=True),
+)
+
+
+def moved(x: Value, axis: int, by: int) -> Value:
+    """`y[i] = x[i - by]` along an axis, zeros where that is outside; the shape must be known."""
+    size = concrete(x)[axis]
+    if abs(by) >= size:
+        return catalogue.broadcast_to(constant_of(0, x.dtype), shape=concrete(x))
+    kept = cut(x, axis, max(-by, 0), min(size, size - by))
+    rank = len(concrete(x))
+    pair = (max(by, 0), max(-by, 0))
+    return pad(kept, paddings=tuple(pair if i == axis else (0, 0) for i in range(rank)))

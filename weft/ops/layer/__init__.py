@@ -1,0 +1,1 @@
+"""Inner operations of layers: softmax, normalization, losses."""

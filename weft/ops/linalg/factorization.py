@@ -1,0 +1,436 @@
+"""Factorisations by LAPACK as nodes of a graph, with their gradients.
+
+A cotangent `g` of `z` is paired with a change `dz` as the real part of `sum(g * dz)`, so that rules
+of holomorphic functions have plain transposes; the others take the conjugate of what comes in, work
+with adjoints, and give the conjugate of what goes out.
+
+Sources: Giles, "Collected Matrix Derivative Results for Forward and Reverse Mode Algorithmic
+Differentiation" (2008); Murray, "Differentiation of the Cholesky decomposition" (2016); Townsend,
+"Differentiating the Singular Value Decomposition" (2016); Walter and Lehmann, "Algorithmic
+Differentiation of Linear Algebra Functions" (2010); Roberts and Roberts, "QR and LQ Decomposition
+Matrix Backpropagation Algorithms" (2020); Boeddeker et al., "On the Computation of Complex-valued
+Gradients" (2017).
+"""
+
+from __future__ import annotations
+
+import functools
+from typing import Any, Final
+
+import numpy as np
+
+from weft.errors import GraphError
+from weft.ir.dtype import complex64, complex128, float32, int32
+from weft.ir.node import Value
+from weft.ops.base import catalogue
+from weft.ops.host import call as host_call
+from weft.ops.linalg.matrix import (
+    H,
+    T,
+    column,
+    conj,
+    constant,
+    diagonal,
+    dims,
+    eye,
+    like,
+    lower,
+    mm,
+    on_diagonal,
+    row,
+    symmetric,
+)
+
+call = functools.partial(host_call, wide=True)  # LAPACK's functions take any leading axes
+
+# Equations
+
+
+def inv(a: Value) -> Value:
+    """Inverse matrices."""
+    return _inverse(a, _inv)
+
+
+def _inv(a: Any) -> Any:
+    try:
+        return np.linalg.inv(a)
+    except np.linalg.LinAlgError as error:
+        text = f"{error}, which has no inverse; pinv() takes any, inv_ex() says which it is"
+        raise np.linalg.LinAlgError(text) from error
+
+
+def _solve(a: Any, b: Any) -> Any:
+    try:
+        return np.linalg.solve(a, b)
+    except np.linalg.LinAlgError as error:
+        text = f"{error}: no solution or many; lstsq() takes any, solve_ex() says which it is"
+        raise np.linalg.LinAlgError(text) from error
+
+
+def inv_where_possible(a: Value) -> Value:
+    """Inverse matrices, infinite where there is none."""
+    return _inverse(a, _inv_where_possible)
+
+
+def _inverse(a: Value, run: Any) -> Value:
+    def gradient(g: Any, y: Any, a: Value) -> list[Value]:
+        return [-mm(T(y[0]), g[0], T(y[0]))]
+
+    return call(run, a, types_of=[(a.dtype, dims(a))], gradient=gradient, title="inv")[0]
+
+
+def _inv_where_possible(a: Any) -> Any:
+    try:
+        return np.linalg.inv(a)
+    except np.linalg.LinAlgError:
+        if a.ndim == 2:
+            return np.full_like(a, np.inf)
+        return np.stack([_inv_where_possible(x) for x in a])
+
+
+def solve(a: Value, b: Value) -> Value:
+    """`x` such that `a @ x` is `b`, for matrices."""
+    return _solution(a, b, _solve)
+
+
+def solve_where_possible(a: Value, b: Value) -> Value:
+    """`solve`, infinite where there is no solution, or more than one."""
+    return _solution(a, b, _solve_where_possible)
+
+
+def _solution(a: Value, b: Value, run: Any) -> Value:
+    def gradient(g: Any, y: Any, a: Value, b: Value) -> list[Value]:
+        to_b = _solution(T(a), g[0], run)
+        return [-mm(to_b, T(y[0])), to_b]
+
+    lead = np.broadcast_shapes(dims(a)[:-2], dims(b)[:-2])
+    a, b = (
+        x if dims(x)[:-2] == lead else catalogue.broadcast_to(x, shape=(*lead, *dims(x)[-2:]))
+        for x in (a, b)
+    )
+    return call(run, a, b, types_of=[(a.dtype, dims(b))], gradient=gradient, title="solve")[0]
+
+
+def _solve_where_possible(a: Any, b: Any) -> Any:
+    try:
+        return np.linalg.solve(a, b)
+    except np.linalg.LinAlgError:
+        if a.ndim == 2:
+            return np.full_like(b, np.inf)
+        return np.stack([_solve_where_possible(*pair) for pair in zip(a, b, strict=True)])
+
+
+def pinv(a: Value, limit: Value, hermitian: bool) -> Value:
+    """Pseudo-inverses; singular values up to a part `limit` of the largest count as 0.
+
+    (Golub and Pereyra, "The Differentiation of Pseudo-Inverses", 1973.)
+    """
+
+    def gradient(g: Any, y: Any, a: Value, limit: Value) -> list[Value | None]:
+        p, to_p = y[0], conj(g[0])
+        m, n = dims(a)[-2:]
+        left, right = eye(m, a.dtype) - mm(a, p), eye(n, a.dtype) - mm(p, a)
+        found = mm(left, H(to_p), p, H(p)) + mm(H(p), p, H(to_p), right) - mm(H(p), to_p, H(p))
+        return [conj(found), None]
+
+    def run(a: Any, limit: Any) -> Any:
+        return _hermitian_pinv(a, limit) if hermitian else np.linalg.pinv(a, rcond=limit)
+
+    *lead, m, n = dims(a)
+    return call(run, a, limit, types_of=[(a.dtype, (*lead, n, m))], gradient=gradient)[0]
+
+
+def _hermitian_pinv(a: Any, limit: Any) -> Any:
+    w, v = np.linalg.eigh(a)
+    size = np.abs(w)
+    kept = size > np.asarray(limit)[..., None] * size.max(-1, keepdims=True, initial=0)
+    inverse = np.where(kept, 1 / np.where(kept, w, 1), 0).astype(a.dtype)
+    return (v * inverse[..., None, :]) @ np.conj(np.swapaxes(v, -1, -2))
+
+
+# Determinants
+
+
+def _cofactors(a: Any) -> Any:
+    """The derivatives of the determinant, also where that is 0."""
+    u, s, v = np.linalg.svd(a)
+    n = s.shape[-1]
+    others = np.where(np.eye(n, dtype=bool), 1, s[..., None, :]).prod(-1).astype(a.dtype)
+    sign = np.linalg.det(u) * np.linalg.det(v)
+    found = np.conj(u * others[..., None, :] @ v)
+    return np.asarray(sign)[..., None, None] * found
+
+
+def _cofactor(a: Value) -> Value:
+    def gradient(g: Any, y: Any, a: Value) -> list[Value]:
+        # The derivative of det(a) * inv(a).T, for regular matrices.
+        inverse = T(inv(a))
+        total = catalogue.sum(g[0] * y[0], axes=(-2, -1), keepdims=True)
+        return [total * inverse - mm(inverse, T(g[0]), y[0])]
+
+    return call(_cofactors, a, types_of=[(a.dtype, dims(a))], gradient=gradient)[0]
+
+
+def det(a: Value) -> Value:
+    """Determinants."""
+
+    def gradient(g: Any, y: Any, a: Value) -> list[Value]:
+        return [column(column(g[0])) * _cofactor(a)]
+
+    return call(np.linalg.det, a, types_of=[(a.dtype, dims(a)[:-2])], gradient=gradient)[0]
+
+
+def slogdet(a: Value) -> tuple[Value, ...]:
+    """Signs of determinants, and logarithms of their sizes."""
+
+    def gradient(g: Any, y: Any, a: Value) -> list[Value]:
+        scale = like(g[1], a)
+        if a.dtype.is_complex:
+            turn = catalogue.real(g[0] * y[0] * constant(1j, a.dtype))
+            scale = scale - constant(1j, a.dtype) * like(turn, a)
+        return [column(column(scale)) * T(inv(a))]
+
+    lead = dims(a)[:-2]
+    kinds = [(a.dtype, lead), (a.dtype.real, lead)]
+    return call(lambda x: tuple(np.linalg.slogdet(x)), a, types_of=kinds, gradient=gradient)
+
+
+# Symmetric matrices
+
+
+def cholesky(a: Value) -> Value:
+    """Lower triangular `l` with `l @ l.T` equal to each positive definite matrix."""
+    kind = (a.dtype, dims(a))
+    return call(np.linalg.cholesky, a, types_of=[kind], gradient=_of_cholesky, title="cholesky")[0]
+
+
+def cholesky_where_possible(a: Value) -> tuple[Value, ...]:
+    """`cholesky`, and as int32 the order of the first minor that is not positive, else 0."""
+    kinds = [(a.dtype, dims(a)), (int32, dims(a)[:-2])]
+    return call(_cholesky_where_possible, a, types_of=kinds, gradient=_of_cholesky)
+
+
+def _of_cholesky(g: Any, y: Any, a: Value) -> list[Value]:
+    factor = y[0]
+    inner = lower(mm(H(factor), conj(g[0])))
+    half = inner - on_diagonal(diagonal(inner)) * constant(0.5, a.dtype)
+    inverse = inv_where_possible(factor)
+    return [conj(symmetric(mm(H(inverse), half, inverse)))]
+
+
+def _cholesky_where_possible(a: Any) -> tuple[Any, Any]:
+    factors, faults = np.zeros_like(a), np.zeros(a.shape[:-2], np.int32)
+    for at in np.ndindex(*a.shape[:-2]):
+        faults[at] = _first_fault(a[at])
+        if not faults[at]:
+            factors[at] = np.linalg.cholesky(a[at])
+    return factors, faults
+
+
+def _first_fault(a: Any) -> int:
+    for k in (len(a), *range(1, len(a))):  # most have none
+        try:
+            np.linalg.cholesky(a[:k, :k])
+        except np.linalg.LinAlgError:
+            if k < len(a):
+                return k
+        else:
+            if k == len(a):
+                return 0
+    return len(a)
+
+
+def eigh(a: Value, uplo: Any, whole: bool = False) -> tuple[Value, ...]:
+    """Eigenvalues in increasing order, and eigenvectors as columns.
+
+    Args:
+        uplo: which triangle is read, `"L"` or `"U"`.
+        whole: the gradient is symmetric, not that of the triangle that is read.
+    """
+
+    def gradient(g: Any, y: Any, a: Value) -> list[Value]:
+        w, v = y
+        by_vectors = mm(H(v), conj(g[1]))
+        inner = by_vectors * like(_reciprocal(row(w) - column(w)), a)
+        found = mm(v, inner + on_diagonal(like(g[0], a)), H(v))
+        found = _of_phases("eigh", diagonal(by_vectors), found)
+        return [conj(symmetric(found)) if whole else _triangle(found, uplo)]
+
+    kinds = [(a.dtype.real, dims(a)[:-1]), (a.dtype, dims(a))]
+    return call(lambda x: tuple(np.linalg.eigh(x, uplo)), a, types_of=kinds, gradient=gradient)
+
+
+def eigvalsh(a: Value, uplo: Any, whole: bool = False) -> Value:
+    """Eigenvalues in increasing order; arguments as of `eigh`."""
+
+    def gradient(g: Any, y: Any, a: Value) -> list[Value]:
+        v = eigh(a, uplo, whole)[1]
+        found = mm(v * row(like(g[0], a)), H(v))
+        return [conj(found) if whole else _triangle(found, uplo)]
+
+    run = functools.partial(np.linalg.eigvalsh, UPLO=uplo)
+    return call(run, a, types_of=[(a.dtype.real, dims(a)[:-1])], gradient=gradient)[0]
+
+
+def _triangle(x: Value, uplo: str) -> Value:
+    """The cotangent of the triangle that is read, from the one of a Hermitian matrix."""
+    both = x + H(x)
+    half = lower(both) if uplo == "L" else T(lower(T(both)))
+    return conj(half - on_diagonal(diagonal(both)) * constant(0.5, x.dtype))
+
+
+def _of_phases(name: str, x: Value, found: Value) -> Value:
+    """A gradient by vectors that are known up to their phase, which is `x` to the phases.
+
+    Raises:
+        ValueError: when run, the phases matter: there is no gradient.
+    """
+    if not x.dtype.is_complex:
+        return found
+
+    def check(x: Any, found: Any) -> Any:
+        if x.size and np.abs(x.imag).max() > MOST_BY_PHASE:
+            raise ValueError(
+                "the result depends on the phases of vectors, which are arbitrary, so it has no "
+                "gradient"
+            )
+        return found
+
+    again: Any = lambda g, *_: [None, g[0]]  # noqa: E731
+    kind = (found.dtype, dims(found))
+    return call(check, x, found, types_of=[kind], gradient=again, title=name)[0]
+
+
+MOST_BY_PHASE: Final = 1e-2
+"""Gradients by phases count as none up to this; PyTorch's limit."""
+
+
+def _reciprocal(x: Value) -> Value:
+    """1 / x off the diagonal, 0 on it."""
+    n = dims(x)[-1]
+    return constant(1 - np.eye(n), x.dtype) / (x + eye(n, x.dtype))
+
+
+# Other matrices
+
+
+def eig(a: Value) -> tuple[Value, ...]:
+    """Eigenvalues and eigenvectors of square matrices, complex."""
+    dtype = complex64 if a.dtype in (float32, complex64) else complex128
+
+    def gradient(g: Any, y: Any, a: Value) -> list[Value]:
+        w, v = y
+        to_w, to_v = conj(g[0]), conj(g[1])
+        inner = by_vectors = mm(H(v), to_v)
+        # Vectors have length 1, so changes along themselves do not count.
+        along = like(catalogue.real(diagonal(inner)), inner)
+        inner = inner - mm(H(v), v) * row(along)
+        inner = inner * conj(_reciprocal(row(w) - column(w))) + on_diagonal(to_w)
+        found = conj(solve(H(v), mm(inner, H(v))))
+        found = _of_phases("eig", diagonal(by_vectors), found)
+        return [
+            found if a.dtype.is_complex else catalogue.cast(catalogue.real(found), dtype=a.dtype)
+        ]
+
+    kinds = [(dtype, dims(a)[:-1]), (dtype, dims(a))]
+    return call(lambda x: tuple(np.linalg.eig(x)), a, types_of=kinds, gradient=gradient)
+
+
+def svd(a: Value, full_matrices: bool) -> tuple[Value, ...]:
+    """`u, s, vh` with `a == u * s @ vh`; gradients of `u` and `vh` need `full_matrices` false."""
+
+    def gradient(g: Any, y: Any, a: Value) -> list[Value]:
+        u, s, vh = y
+        k = dims(s)[-1]
+        u, vh = u[..., :, :k], vh[..., :k, :]
+        to_u, to_s, to_v = conj(g[0])[..., :, :k], g[1], H(conj(g[2])[..., :k, :])
+        return [conj(_svd_vjp(u, s, H(vh), to_u, to_s, to_v))]
+
+    *lead, m, n = dims(a)
+    k = min(m, n)
+    wide = (m, n) if full_matrices else (k, k)
+    kinds = [
+        (a.dtype, (*lead, m, wide[0])),
+        (a.dtype.real, (*lead, k)),
+        (a.dtype, (*lead, wide[1], n)),
+    ]
+    run = functools.partial(np.linalg.svd, full_matrices=full_matrices)
+    return call(lambda x: tuple(run(x)), a, types_of=kinds, gradient=gradient)
+
+
+def _svd_vjp(u: Value, s: Value, v: Value, to_u: Value, to_s: Value, to_v: Value) -> Value:
+    k, dtype = dims(s)[-1], u.dtype
+    sizes = like(s, u)
+    gaps = like(_reciprocal((row(s) - column(s)) * (row(s) + column(s))), u)
+    left, right = mm(H(u), to_u), mm(H(v), to_v)
+    inner = (left - H(left)) * gaps * row(sizes) + column(sizes) * (right - H(right)) * gaps
+    middle = like(to_s, u)
+    if dtype.is_complex:
+        turned = diagonal(left)
+        middle = middle + (turned - conj(turned)) / (sizes + sizes)
+    found = mm(u, inner + on_diagonal(middle), H(v))
+    if dims(u)[-2] > k:
+        scaled = to_u / row(sizes)
+        found = found + mm(scaled - mm(u, H(u), scaled), H(v))
+    if dims(v)[-2] > k:
+        scaled = to_v / row(sizes)
+        found = found + mm(u, H(scaled - mm(v, H(v), scaled)))
+    return _of_phases("svd", diagonal(left + right), found)
+
+
+def svdvals(a: Value) -> Value:
+    """Singular values in decreasing order."""
+
+    def gradient(g: Any, y: Any, a: Value) -> list[Value]:
+        u, _, vh = svd(a, False)
+        return [conj(mm(u * row(like(g[0], a)), vh))]
+
+    *lead, m, n = dims(a)
+    run = functools.partial(np.linalg.svd, compute_uv=False)
+    return call(run, a, types_of=[(a.dtype.real, (*lead, min(m, n)))], gradient=gradient)[0]
+
+
+def qr(a: Value, mode: str) -> tuple[Value, ...]:
+    """`q, r` with `a == q @ r`; of tall matrices a gradient needs the mode `reduced`."""
+
+    def gradient(g: Any, y: Any, a: Value) -> list[Value]:
+        (q, r), to_q, to_r = y, conj(g[0]), conj(g[1])
+        m, n = dims(a)[-2:]
+        if m > n and mode == "complete":
+            raise GraphError(
+                "qr: no gradient of mode 'complete' for matrices of more rows than columns, got "
+                f"{m} rows and {n} columns; use mode 'reduced'"
+            )
+        if m >= n:
+            return [conj(_qr_vjp(q, r, to_q, to_r))]
+        rest = a[..., :, m:]
+        found = _qr_vjp(q, r[..., :, :m], to_q + mm(rest, H(to_r[..., :, m:])), to_r[..., :, :m])
+        return [conj(catalogue.concatenate(found, mm(q, to_r[..., :, m:]), axis=-1))]
+
+    *lead, m, n = dims(a)
+    k = m if mode == "complete" else min(m, n)
+    kinds = [(a.dtype, (*lead, m, k)), (a.dtype, (*lead, k, n))]
+    whole: Any = mode
+    return call(lambda x: tuple(np.linalg.qr(x, whole)), a, types_of=kinds, gradient=gradient)
+
+
+def reflections(a: Value) -> tuple[Value, ...]:
+    """Reflections below the diagonal of an upper triangular matrix, and their scales."""
+
+    def run(x: Any) -> tuple[Any, Any]:
+        found, scale = np.linalg.qr(x, "raw")
+        return np.swapaxes(found, -1, -2), scale
+
+    *lead, m, n = dims(a)
+    kinds = [(a.dtype, (*lead, m, n)), (a.dtype, (*lead, min(m, n)))]
+    return call(run, a, types_of=kinds)
+
+
+def _qr_vjp(q: Value, r: Value, to_q: Value, to_r: Value) -> Value:
+    inner = mm(r, H(to_r)) - mm(H(to_q), q)
+    under = lower(inner, -1)
+    level = (
+        like(catalogue.real(diagonal(inner)), inner) if inner.dtype.is_complex else diagonal(inner)
+    )
+    whole = under + H(under) + on_diagonal(level)
+    return H(solve(r, H(to_q + mm(q, whole))))

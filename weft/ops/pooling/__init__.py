@@ -1,0 +1,1 @@
+"""Windows of images reduced to one element."""

@@ -1,0 +1,167 @@
+"""Running sums, products, extremes and logarithms of sums along an axis."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+
+from weft.ir.dtype import int32
+from weft.ir.node import Value
+from weft.ir.shape import Shape, normal_axis
+from weft.ops.base import Array, Case, Op, Opaque, catalogue, defop
+from weft.ops.creation import iota
+from weft.ops.declaration.example import ARITHMETIC, NUMBERS
+from weft.ops.declaration.fact import AS_GIVEN, IN_FLOAT32, Autocast, Facts
+from weft.ops.declaration.numeric import draw, widened
+from weft.ops.declaration.rule import arithmetic, concrete, front_axis, numeric
+from weft.ops.indexing.slicing import cut, moved
+from weft.ops.shape.reshape import axis_of
+from weft.ops.sort import scatter_along_axis
+
+__all__ = ["cumlogsumexp", "cummin"]
+
+
+def _shape(x: Shape, *, axis: int, **_: Any) -> Shape:
+    assert x is not None
+    normal_axis(axis, len(x))
+    return x
+
+
+def _reference(accumulate: Any, neutral: Any) -> Any:
+    @widened
+    def reference(x: Array, *, axis: int, exclusive: bool, reverse: bool) -> Array:
+        at = normal_axis(axis, x.ndim)
+        found = np.flip(x, at) if reverse else x
+        y = accumulate(found, axis=at, dtype=x.dtype)
+        if exclusive and x.shape[at]:
+            first = np.full_like(np.take(y, [0], at), neutral(x.dtype))
+            y = np.concatenate([first, np.delete(y, -1, at)], at)
+        return np.array(np.flip(y, at) if reverse else y, order="C")
+
+    return reference
+
+
+def _cases(finite: bool) -> Iterator[Case]:
+    """Examples; where the first of an exclusive run is not `finite`, it has no slope to check."""
+    for dtype in ARITHMETIC if finite else NUMBERS:
+        yield Case((draw((2, 4), dtype, 1, 5),), {"axis": 1})
+    x = np.array([[1.5, -2.0, 0.5], [3.0, 0.25, -1.0]], np.float32)
+    for axis in (0, 1, -1):
+        for exclusive in (False, True):
+            for reverse in (False, True):
+                attrs = {"axis": axis, "exclusive": exclusive, "reverse": reverse}
+                yield Case((x,), attrs, differentiate=finite or not exclusive)
+    yield Case((np.zeros((2, 0), np.float32),), {"axis": 1, "exclusive": True})
+    yield Case((np.linspace(0.5, 1.5, 67, dtype=np.float32),), {"axis": 0}, rtol=1e-5)
+
+
+def _cumulative(
+    name: str, combine: str, accumulate: Any, neutral: Any, vjp: Any, facts: Facts
+) -> Op:
+    return defop(
+        name,
+        inputs="x",
+        attrs={"axis": 0, "exclusive": False, "reverse": False},
+        dtype=numeric if name == "cummax" else arithmetic,
+        shape=_shape,
+        reference=_reference(accumulate, neutral),
+        vjp=vjp,
+        normal=front_axis,
+        lower=Opaque("cumulative", combine=combine),
+        cases=lambda: _cases(name != "cummax"),
+        facts=facts,
+    )
+
+
+def _sum_vjp(
+    g: Value, y: Value, x: Value, *, axis: int, exclusive: bool, reverse: bool
+) -> tuple[Value]:
+    return (cumsum(g, axis=axis, exclusive=exclusive, reverse=not reverse),)
+
+
+def _recurrence(a: Value, b: Value, axis: int, step: int) -> Value:
+    """`s[i] = b[i] + a[i] * s[i + step]` along an axis, in a logarithmic number of steps.
+
+    Without a division, so that zeros do no harm. Doubling: after each round, `a` and `b` express
+    `s[i]` by the `s` that is twice as far away.
+    """
+    distance = 1
+    while distance < concrete(b)[axis]:
+        b = b + a * moved(b, axis, -step * distance)
+        a = a * moved(a, axis, -step * distance)
+        distance *= 2
+    return b
+
+
+def _prod_vjp(
+    g: Value, y: Value, x: Value, *, axis: int, exclusive: bool, reverse: bool
+) -> tuple[Value]:
+    at = normal_axis(axis, len(concrete(x)))
+    step = -1 if reverse else 1
+    if exclusive:
+        g = moved(g, at, -step)
+    # x[k] is a factor of y[k], y[k + step], ...; before it come the factors that all of them share.
+    before = cumprod(x, axis=at, exclusive=True, reverse=reverse)
+    return (before * _recurrence(moved(x, at, -step), g, at, step),)
+
+
+def _max_vjp(
+    g: Value, y: Value, x: Value, *, axis: int, exclusive: bool, reverse: bool
+) -> tuple[Value]:
+    dims = concrete(x)
+    at = normal_axis(axis, len(dims))
+    place = iota(shape=tuple(d if i == at else 1 for i, d in enumerate(dims)), axis=at, dtype=int32)
+    if reverse:
+        place = dims[at] - 1 - place  # counted from where the running maximum starts
+    before = cummax(x, axis=at, exclusive=True, reverse=reverse)
+    new = catalogue.logical_or(catalogue.greater(x, before), catalogue.equal(place, 0))
+    zero = catalogue.multiply(place, 0)
+    winner = cummax(catalogue.select(new, place, zero), axis=at, reverse=reverse)
+    if reverse:
+        winner = dims[at] - 1 - winner
+    if exclusive:
+        g = moved(g, at, 1 if reverse else -1)
+    return (scatter_along_axis(g, winner, dims[at], at),)
+
+
+def _lowest(dtype: Any) -> Any:
+    return -np.inf if dtype.kind == "f" else np.iinfo(dtype).min
+
+
+cumsum = _cumulative(
+    "cumsum", "add", np.cumsum, lambda _: 0, _sum_vjp,
+    Facts(autocast=Autocast.FLOAT32, linear=True, cancels=True),
+)  # fmt: skip
+cumprod = _cumulative("cumprod", "multiply", np.cumprod, lambda _: 1, _prod_vjp, IN_FLOAT32)
+cummax = _cumulative("cummax", "maximum", np.maximum.accumulate, _lowest, _max_vjp, AS_GIVEN)
+"""The largest so far; NaN stays. Where `exclusive`, the first is the lowest number of the type."""
+
+
+def cummin(x: Value, axis: int = 0, exclusive: bool = False, reverse: bool = False) -> Value:
+    """The smallest so far; NaN stays. Where `exclusive`, the first is the type's highest number."""
+    turn = catalogue.negative if x.dtype.is_floating else catalogue.bitwise_not
+    return turn(cummax(turn(x), axis=axis, exclusive=exclusive, reverse=reverse))
+
+
+def cumlogsumexp(x: Value, axis: int = 0, reverse: bool = False) -> Value:
+    """The logarithm of the sum of exponentials so far, whatever their sizes.
+
+    In a logarithmic number of rounds, each of which doubles what an element has seen.
+
+    Raises:
+        ShapeError: an axis outside the rank; the shape must be known.
+    """
+    at = axis_of("cumlogsumexp", x, axis)
+    size, rank = concrete(x)[at], len(concrete(x))
+    distance = 1
+    while distance < size:
+        start = distance if reverse else 0
+        kept = cut(x, at, start, start + size - distance)
+        pair = (0, distance) if reverse else (distance, 0)
+        paddings = tuple(pair if i == at else (0, 0) for i in range(rank))
+        x = catalogue.logaddexp(x, catalogue.pad(kept, paddings=paddings, value=-math.inf))
+        distance *= 2
+    return x

@@ -1,0 +1,78 @@
+"""Norms of vectors and of matrices, over whichever axes hold them."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import Any, Final
+
+from weft.ir.node import Value
+from weft.ops.base import catalogue, constant_of
+from weft.ops.declaration.fact import Autocast, autocasting
+from weft.ops.linalg.factorization import svdvals
+from weft.ops.linalg.matrix import dims
+
+__all__ = ["matrix_norm", "vector_norm"]
+
+Reduction = Callable[..., Value]
+
+
+@autocasting(Autocast.FLOAT32)
+def vector_norm(x: Value, *, ord: float, axes: tuple[int, ...], keepdims: bool) -> Value:
+    """`sum(abs(x) ** ord) ** (1 / ord)` over axes; 0 counts what is not 0."""
+    how: dict[str, Any] = {"axes": axes, "keepdims": keepdims}
+    size = catalogue.abs(x) if x.dtype.is_complex or ord not in (1, 2, math.inf) else x
+    if ord in (1, 2, math.inf):
+        return catalogue.norm(size, **how, ord=ord)
+    if ord == -math.inf:
+        return catalogue.min(size, **how)
+    if ord == 0:
+        nonzero = catalogue.not_equal(size, constant_of(0, size.dtype))
+        return catalogue.sum(catalogue.cast(nonzero, dtype=size.dtype), **how)
+    return _power(catalogue.sum(_power(size, ord), **how), 1 / ord)
+
+
+def _power(x: Value, exponent: float) -> Value:
+    """`x ** exponent` of numbers from 0 on, with the slope 0 at 0."""
+    if exponent < 0:
+        return catalogue.power(x, exponent)
+    zero, one = constant_of(0, x.dtype), constant_of(1, x.dtype)
+    above = catalogue.not_equal(x, zero)
+    return catalogue.select(above, catalogue.power(catalogue.select(above, x, one), exponent), zero)
+
+
+def _sum(x: Value, axis: int) -> Value:
+    return catalogue.sum(x, axes=(axis,), keepdims=True)
+
+
+def _largest(x: Value, axis: int) -> Value:
+    return catalogue.max(x, axes=(axis,), keepdims=True)
+
+
+def _smallest(x: Value, axis: int) -> Value:
+    return catalogue.min(x, axes=(axis,), keepdims=True)
+
+
+_OF_SINGULAR: Final[dict[Any, Reduction]] = {"nuc": _sum, 2: _largest, -2: _smallest}
+_OF_SUMS: Final[dict[Any, tuple[int, Reduction]]] = {
+    1: (0, _largest), -1: (0, _smallest), math.inf: (1, _largest), -math.inf: (1, _smallest),
+}  # fmt: skip
+MATRIX_NORMS: Final = ("fro", *_OF_SINGULAR, *_OF_SUMS)
+
+
+@autocasting(Autocast.FLOAT32)
+def matrix_norm(x: Value, *, ord: Any, axes: tuple[int, int], keepdims: bool) -> Value:
+    """One of `MATRIX_NORMS` of the matrices whose rows and columns lie along `axes`."""
+    if ord == "fro":
+        return vector_norm(x, ord=2, axes=tuple(sorted(axes)), keepdims=keepdims)
+    if ord in _OF_SINGULAR:
+        rank = len(dims(x))
+        others = [i for i in range(rank) if i not in axes]
+        s = svdvals(catalogue.transpose(x, perm=(*others, *axes)))
+        found = catalogue.expand_dims(_OF_SINGULAR[ord](s, -1), axis=-1)
+        back = sorted(range(rank), key=(*others, *axes).__getitem__)
+        found = catalogue.transpose(found, perm=tuple(back))
+    else:
+        first, over = _OF_SUMS[ord]
+        found = over(_sum(catalogue.abs(x), axes[first]), axes[1 - first])
+    return found if keepdims else catalogue.squeeze(found, axes=axes)

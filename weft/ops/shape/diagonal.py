@@ -1,0 +1,126 @@
+"""Diagonals of matrices: taken out, put in, and summed."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from weft.errors import ShapeError
+from weft.ir.node import Value
+from weft.ir.shape import show
+from weft.ops.base import at_user_line, catalogue
+from weft.ops.declaration.rule import concrete
+from weft.ops.indexing.slicing import slice_, slice_update, unslice
+from weft.ops.shape.reshape import axis_of
+
+__all__ = ["diag", "diag_embed", "diagonal", "diagonal_update", "trace"]
+
+
+def diagonal(x: Value, offset: int = 0, axis1: int = 0, axis2: int = 1) -> Value:
+    """Elements `i, i + offset` along two axes, as a last axis in place of them; as in NumPy.
+
+    Raises:
+        ShapeError: a rank below 2, or the same axis twice; the shape must be known.
+    """
+    flat, along, _ = _flattened("diagonal", x, offset, axis1, axis2)
+    return slice_(flat, **along)
+
+
+def diagonal_update(
+    x: Value, update: Value, offset: int = 0, axis1: int = 0, axis2: int = 1
+) -> Value:
+    """`x` with what `diagonal` gives replaced by `update`, which broadcasts to it.
+
+    Raises:
+        ShapeError: as `diagonal`, or an update that does not fit.
+    """
+    flat, along, order = _flattened("diagonal_update", x, offset, axis1, axis2)
+    dims = concrete(x)
+    replaced = slice_update(flat, update, **along)
+    moved = catalogue.reshape(replaced, shape=tuple(dims[i] for i in order))
+    back = tuple(order.index(i) for i in range(len(dims)))
+    return catalogue.transpose(moved, perm=back)
+
+
+def _flattened(
+    name: str, x: Value, offset: int, axis1: int, axis2: int
+) -> tuple[Value, dict[str, Any], tuple[int, ...]]:
+    """`x` with the two axes flattened at the end, where a diagonal is then, and the axes' order."""
+    dims = concrete(x)
+    a, b = _two_axes(name, x, axis1, axis2)
+    rest = [i for i in range(len(dims)) if i not in (a, b)]
+    rows, columns = dims[a], dims[b]
+    order = (*rest, a, b)
+    lead = tuple(dims[i] for i in rest)
+    first, count = _span(rows, columns, offset)
+    moved = catalogue.transpose(x, perm=order)
+    flat = catalogue.reshape(moved, shape=(*lead, rows * columns))
+    along = {
+        "begin": (*[0] * len(lead), first),
+        "end": (*lead, first + count * (columns + 1)),
+        "strides": (*[1] * len(lead), columns + 1),
+    }
+    return flat, along, order
+
+
+def _two_axes(name: str, x: Value, axis1: int, axis2: int) -> tuple[int, int]:
+    if len(concrete(x)) < 2:
+        raise ShapeError(
+            f"{name}: expected x of rank at least 2, got shape {show(x.shape)}{at_user_line()}"
+        )
+    a, b = axis_of(name, x, axis1), axis_of(name, x, axis2)
+    if a == b:
+        raise ShapeError(
+            f"{name}: expected two different axes, got {axis1} and {axis2}{at_user_line()}"
+        )
+    return a, b
+
+
+def _span(rows: int, columns: int, offset: int) -> tuple[int, int]:
+    """The first element of a diagonal of a matrix in row-major order, and how many it has."""
+    first = offset if offset >= 0 else -offset * columns
+    count = min(rows, columns - offset) if offset >= 0 else min(rows + offset, columns)
+    return (first, count) if count > 0 else (0, 0)
+
+
+def diag_embed(x: Value, offset: int = 0) -> Value:
+    """Square matrices, zero but for the last axis of `x` on their diagonals.
+
+    Raises:
+        ShapeError: a rank of 0; the shape must be known.
+    """
+    dims = concrete(x)
+    if not dims:
+        raise ShapeError(f"diag_embed: expected x of rank at least 1, got shape (){at_user_line()}")
+    lead, count = dims[:-1], dims[-1]
+    size = count + abs(offset)
+    first, _ = _span(size, size, offset)
+    flat = unslice(
+        x,
+        shape=(*lead, size * size),
+        begin=(*[0] * len(lead), first),
+        end=(*lead, first + count * (size + 1)),
+        strides=(*[1] * len(lead), size + 1),
+    )
+    return catalogue.reshape(flat, shape=(*lead, size, size))
+
+
+def diag(x: Value, k: int = 0) -> Value:
+    """The `k`-th diagonal of a matrix, or the matrix with that diagonal of a vector.
+
+    Raises:
+        ShapeError: a rank other than 1 and 2; the shape must be known.
+    """
+    rank = len(concrete(x))
+    if rank not in (1, 2):
+        shape = show(x.shape)
+        raise ShapeError(f"diag: expected x of rank 1 or 2, got shape {shape}{at_user_line()}")
+    return diag_embed(x, k) if rank == 1 else diagonal(x, k)
+
+
+def trace(x: Value, offset: int = 0, axis1: int = 0, axis2: int = 1) -> Value:
+    """The sum of a diagonal along two axes.
+
+    Raises:
+        ShapeError: as `diagonal`.
+    """
+    return catalogue.sum(diagonal(x, offset, axis1, axis2), axes=(-1,))

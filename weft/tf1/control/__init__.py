@@ -1,0 +1,1 @@
+"""Order, gradients and Python inside a graph."""

@@ -1,0 +1,94 @@
+"""Operations that only order others, and those that pass a tensor on."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+from weft.errors import DTypeError, GraphError
+from weft.tf1.framework.convert import unary
+from weft.tf1.framework.graph import (
+    control_dependencies,
+    fail,
+    get_default_graph,
+    graph_of,
+    name_scope,
+)
+from weft.tf1.framework.indexed_slices import IndexedSlices
+from weft.tf1.framework.tensor import Operation, Tensor
+
+
+def no_op(name: str | None = None) -> Operation:
+    """An operation that does nothing."""
+    return get_default_graph().emit("NoOp", (), "group", name=name or "NoOp")
+
+
+def _flat(inputs: Iterable[Any]) -> list[Any]:
+    found: list[Any] = []
+    for item in inputs:
+        found.extend(_flat(item) if isinstance(item, list | tuple) else [item])
+    return found
+
+
+def group(*inputs: Any, name: str | None = None) -> Operation:
+    """An operation that has run when all of `inputs` have."""
+    items = [item for item in _flat(inputs) if item is not None]
+    graph = graph_of(items)
+    found = [graph.as_graph_element(_element(item)) for item in items]
+    with graph.as_default(), control_dependencies(found):
+        return no_op(name or ("group_deps" if found or name is None else name))
+
+
+def _element(item: Any) -> Any:
+    if isinstance(item, IndexedSlices):
+        return item.values
+    if not hasattr(item, "graph"):
+        raise fail(DTypeError, f"group: expected tensors and operations, got {item!r}")
+    return item
+
+
+def tuple_(
+    tensors: Sequence[Any], name: str | None = None, control_inputs: Sequence[Any] | None = None
+) -> list[Any]:
+    """The same tensors, available once all of them and `control_inputs` have been computed."""
+    gates = [t for t in tensors if t is not None]
+    if not gates:
+        raise fail(GraphError, "tuple: expected at least one tensor")
+    with name_scope(name, "tuple", gates):
+        ops = [_element(t) for t in gates] + list(control_inputs or ())
+        gate = group(*ops)
+        return [None if t is None else with_dependencies([gate], t) for t in tensors]
+
+
+def with_dependencies(dependencies: Sequence[Any], output: Any, name: str | None = None) -> Any:
+    """`output`, available once `dependencies` have run."""
+    with (
+        name_scope(name, "control_dependency", [output]) as scope,
+        control_dependencies(dependencies),
+    ):
+        if isinstance(output, IndexedSlices):
+            return IndexedSlices(identity(output.values), output.indices, output.dense_shape)
+        return identity(output, name=scope)
+
+
+def identity(input: Any, name: str | None = None) -> Any:
+    """A tensor of the same value."""
+    if isinstance(input, IndexedSlices):
+        return IndexedSlices(identity(input.values), identity(input.indices), input.dense_shape)
+    return unary("Identity", "identity", input, name)
+
+
+def identity_n(input: Sequence[Any], name: str | None = None) -> list[Tensor]:
+    """Tensors of the same values, all computed before any is used."""
+    return tuple_(input, name or "IdentityN")
+
+
+def stop_gradient(input: Any, name: str | None = None) -> Tensor:
+    """The same value, through which no gradient flows."""
+    return unary("StopGradient", "stop_gradient", input, name)
+
+
+__all__ = [
+    "group", "identity", "identity_n", "no_op", "stop_gradient", "tuple_",
+    "with_dependencies",
+]  # fmt: skip

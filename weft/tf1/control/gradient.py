@@ -1,0 +1,171 @@
+"""`tf.gradients`: adds the backward graph to the graph."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from weft.errors import DTypeError, NotDifferentiableError
+from weft.ir.node import Value
+from weft.ops.indexing.row_sparse import RowSparse
+from weft.tf1 import creation
+from weft.tf1.framework.convert import convert_to_tensor
+from weft.tf1.framework.graph import Graph, fail, graph_of, name_scope
+from weft.tf1.framework.indexed_slices import IndexedSlices
+from weft.tf1.framework.tensor import Tensor
+from weft.tf1.shape import arrangement
+from weft.tf1.variable.variable import Variable
+from weft.transform import gradient
+
+_TYPES = {
+    "add": "AddV2", "subtract": "Sub", "multiply": "Mul", "divide": "RealDiv", "negative": "Neg",
+    "matmul": "MatMul", "reshape": "Reshape", "sum": "Sum", "add_n": "AddN", "select": "Select",
+    "broadcast_to": "BroadcastTo", "transpose": "Transpose", "identity": "Identity",
+    "conv_grad_input": "Conv2DBackpropInput", "conv_grad_weight": "Conv2DBackpropFilter",
+    "constant": "Const", "max_pool_grad": "MaxPoolGrad", "avg_pool_grad": "AvgPoolGrad",
+    "concatenate": "ConcatV2", "slice": "StridedSlice", "cast": "Cast", "square": "Square",
+}  # fmt: skip
+
+
+class AggregationMethod:
+    """How gradients are summed: accepted, there is one way."""
+
+    ADD_N = 0
+    DEFAULT = ADD_N
+    EXPERIMENTAL_TREE = 1
+    EXPERIMENTAL_ACCUMULATE_N = 2
+
+
+class UnconnectedGradients:
+    """What the gradient is where no path leads: `NONE` or `ZERO`."""
+
+    NONE = "none"
+    ZERO = "zero"
+
+
+def gradients(
+    ys: Any,
+    xs: Any,
+    grad_ys: Any = None,
+    name: str = "gradients",
+    colocate_gradients_with_ops: bool = False,
+    gate_gradients: bool = False,
+    aggregation_method: Any = None,
+    stop_gradients: Any = None,
+    unconnected_gradients: Any = UnconnectedGradients.NONE,
+) -> list[Any]:
+    """Derivatives of the sum of `ys` by each of `xs`.
+
+    Args:
+        ys: a tensor or several.
+        xs: a tensor or variable, or several.
+        grad_ys: what to start from at each y; ones by default.
+        name: the name scope of the new operations.
+        colocate_gradients_with_ops, gate_gradients, aggregation_method: accepted for old programs.
+        stop_gradients: tensors to take as constants.
+        unconnected_gradients: `'none'` or `'zero'`, for an x that no y depends on.
+
+    Returns:
+        One gradient an x: a tensor, `IndexedSlices` where it comes from lookups only, or `None`.
+
+    Raises:
+        NotDifferentiableError: a path leads through an operation that has no gradient.
+    """
+    del colocate_gradients_with_ops, gate_gradients, aggregation_method
+    outputs, inputs = _listed(ys), _listed(xs)
+    graph = graph_of([*outputs, *inputs])
+    with graph.as_default(), name_scope(name, "gradients", [*outputs, *inputs]) as scope:
+        y_tensors = [convert_to_tensor(y) for y in outputs]
+        for y in y_tensors:
+            if not y.dtype.is_floating:
+                return [None] * len(inputs)
+        edges = [edge_of(x) for x in inputs]
+        stops = [edge_of(s) for s in _listed(stop_gradients)] if stop_gradients is not None else []
+        starts = _starts(y_tensors, grad_ys)
+        found = _backward(graph, scope, y_tensors, edges, starts, stops)
+        results = [_wrapped(graph, g) for g in found]
+        if unconnected_gradients == UnconnectedGradients.ZERO:
+            pairs = zip(results, inputs, strict=True)
+            return [creation.zeros_like(x) if g is None else g for g, x in pairs]
+        return results
+
+
+def _listed(items: Any) -> list[Any]:
+    return list(items) if isinstance(items, list | tuple) else [items]
+
+
+def edge_of(x: Any) -> Value:
+    """The edge to differentiate by: a variable's handle, so that all its reads count."""
+    if isinstance(x, Variable):
+        return x.handle
+    if isinstance(x, IndexedSlices):
+        return x.values.used
+    tensor = convert_to_tensor(x)
+    owner = tensor.graph.keys.get(tensor.op.name)
+    if isinstance(owner, Variable) and tensor.op.type == "VariableV2":
+        return owner.handle
+    return tensor.used
+
+
+def _starts(ys: Sequence[Tensor], grad_ys: Any) -> list[Value | None]:
+    given = [None] * len(ys) if grad_ys is None else _listed(grad_ys)
+    if len(given) != len(ys):
+        raise fail(DTypeError, f"gradients: expected {len(ys)} grad_ys, got {len(given)}")
+    starts: list[Value | None] = []
+    for y, g in zip(ys, given, strict=True):
+        if g is None:
+            starts.append(None)
+            continue
+        tensor = convert_to_tensor(g, y.dtype.base_dtype, name="grad_ys")
+        starts.append(tensor.used)
+    return starts
+
+
+def _backward(
+    graph: Graph,
+    scope: str,
+    ys: Sequence[Tensor],
+    xs: Sequence[Value],
+    starts: Sequence[Value | None],
+    stops: Sequence[Value],
+) -> list[Any]:
+    outer = scope[:-1].rpartition("/")[0]  # the transformation opens a scope `gradients` itself
+    with graph.building(outer, graph.control):
+        return list(gradient.gradients([y.used for y in ys], xs, starts, stops))
+
+
+def _wrapped(graph: Graph, g: Any) -> Any:
+    if g is None:
+        return None
+    if isinstance(g, RowSparse):
+        return IndexedSlices(
+            wrap(graph, g.values), wrap(graph, g.indices), _shape_tensor(graph, g.shape)
+        )
+    return wrap(graph, g)
+
+
+def wrap(graph: Graph, value: Value) -> Tensor:
+    """The tensor for an edge that a transformation made."""
+    return graph.wrap(value, _TYPES.get(value.node.op, value.node.op))
+
+
+def _shape_tensor(graph: Graph, shape: Any) -> Tensor:
+    if isinstance(shape, Value):
+        return wrap(graph, shape)
+    return convert_to_tensor(list(shape), name="Shape")
+
+
+def hessians(ys: Any, xs: Any, name: str = "hessians", **options: Any) -> list[Tensor]:
+    """Second derivatives of `ys` by each x, of shape x.shape + x.shape."""
+    found: list[Tensor] = []
+    with name_scope(name):
+        for x in _listed(xs):
+            first = gradients(ys, x, **options)[0]
+            count = x.shape.num_elements()
+            if first is None or count is None:
+                raise fail(NotDifferentiableError, f"hessians: expected a known shape, got {x!r}")
+            flat = arrangement.reshape(first, [-1])
+            rows = [arrangement.reshape(gradients(flat[i], x)[0], [-1]) for i in range(count)]
+            dims = x.shape.as_list()
+            found.append(arrangement.reshape(arrangement.stack(rows), dims + dims))
+    return found

@@ -1,0 +1,181 @@
+"""Python inside a graph: `py_func`, `Print`."""
+
+from __future__ import annotations
+
+import functools
+import sys
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from weft import ops
+from weft.ir.node import Value
+from weft.ir.shape import Shape
+from weft.tf1.framework.convert import convert_to_tensor
+from weft.tf1.framework.dtypes import as_dtype
+from weft.tf1.framework.dynamic_shape import dimension
+from weft.tf1.framework.graph import get_default_graph, name_scope
+from weft.tf1.framework.tensor import Operation, Tensor
+
+
+def py_func(
+    func: Callable[..., Any],
+    inp: Sequence[Any],
+    Tout: Any,
+    stateful: bool = True,
+    name: str | None = None,
+) -> Any:
+    """An operation that calls a Python function on arrays.
+
+    Args:
+        func: gets an array an input and returns an array an output.
+        inp: its inputs.
+        Tout: the element type of its output, or a list of them.
+
+    Call `set_shape` on the results: a run that needs a result of unknown shape is not compiled
+    but interpreted, slowly.
+
+    Raises:
+        UnknownError: when it runs, if the function raises; that exception is its cause.
+    """
+    several = isinstance(Tout, list | tuple)
+    kinds = [as_dtype(t) for t in (Tout if several else [Tout])]
+    found = host_function(
+        "PyFunc" if stateful else "PyFuncStateless", func, inp, kinds, [None] * len(kinds), name
+    )
+    return found.outputs if several else found.outputs[0]
+
+
+def host_function(
+    kind: str,
+    function: Callable[..., Any],
+    inputs: Sequence[Any],
+    dtypes: Sequence[Any],
+    shapes: Sequence[Any],
+    name: str | None = None,
+    gradient: Callable[..., Any] | None = None,
+    into: Operation | None = None,
+) -> Operation:
+    """An operation that calls Python, with what is known of its outputs.
+
+    A shape is `None`, or dimensions: a number, `None`, or a pair (input, axis) for a dimension
+    that is the same as one of an input.
+    """
+    kinds = tuple(as_dtype(d).ir for d in dtypes)
+
+    def build(*values: Value, dims: Sequence[Any] = shapes) -> tuple[Value, ...]:
+        found = [_shape_for(d, values) for d in dims]
+        return ops.host_call.all(
+            *values, function=function, dtypes=kinds, shapes=_packed(found), gradient=gradient
+        )
+
+    with name_scope(name, kind, [t for t in inputs if isinstance(t, Tensor)]) as scope:
+        tensors = [convert_to_tensor(t, name=f"input_{i}") for i, t in enumerate(inputs)]
+        graph = get_default_graph()
+        op = graph.emit(kind, tensors, build, name=scope, into=into)
+    rebuilders = graph.keys.setdefault("set_shape", {})
+    rebuilders[op] = functools.partial(_rebuild, build)
+    return op
+
+
+def _rebuild(build: Callable[..., Any], tensor: Tensor, shape: Shape) -> None:
+    """Call Python with a better known output shape: such a call needs it before it runs."""
+    op, graph = tensor.op, tensor.graph
+    dims = [shape if t is tensor else t.used.shape for t in op.outputs]
+    with graph.building(op.name, op.control_inputs):
+        values = build(*[t.used for t in op.inputs], dims=dims)
+    for output, value in zip(op.outputs, values, strict=True):
+        graph.rebind(output, value)
+    op.finish(op.outputs, (values[0].node,))
+
+
+def _shape_for(dims: Any, values: Sequence[Value]) -> Any:
+    """Dimensions, with values for those that an input decides when the graph runs.
+
+    An unknown dimension is taken to be that of the first input which leaves the same one open.
+    """
+    if dims is None:
+        return None
+    found: list[Any] = []
+    for axis, size in enumerate(dims):
+        if isinstance(size, tuple):
+            found.append(dimension(values[size[0]], size[1]))
+        elif size is None:
+            open_ = [
+                v for v in values if (v.rank or 0) > axis and v.shape and v.shape[axis] is None
+            ]
+            found.append(dimension(open_[0], axis) if open_ else None)
+        else:
+            found.append(size)
+    return found
+
+
+def _packed(shapes: list[Any]) -> Any:
+    """Shapes as one attribute: plain, or of equal ranks where a dimension is a value."""
+    computed = any(isinstance(d, Value) for s in shapes if s is not None for d in s)
+    ranks = {None if s is None else len(s) for s in shapes}
+    if computed and (len(ranks) > 1 or None in ranks):
+        return tuple(
+            None if s is None else tuple(None if isinstance(d, Value) else d for d in s)
+            for s in shapes
+        )
+    return tuple(None if s is None else tuple(s) for s in shapes)
+
+
+numpy_function = py_func
+
+
+def Print(
+    input_: Any,
+    data: Sequence[Any],
+    message: str | None = None,
+    first_n: int | None = None,
+    summarize: int | None = None,
+    name: str | None = None,
+) -> Tensor:
+    """`input_`; when it is computed, `message` and `data` are printed to standard error.
+
+    Args:
+        first_n: print only so many times.
+        summarize: how many entries of each tensor to print; 3 by default.
+    """
+    printed = 0
+    entries = 3 if summarize is None else summarize
+
+    def show(x: Any, *arrays: Any) -> Any:
+        nonlocal printed
+        if first_n is None or first_n < 0 or printed < first_n:
+            printed += 1
+            text = "".join(_brief(a, entries) for a in arrays)
+            print((message or "") + text, file=sys.stderr)
+        return x
+
+    with name_scope(name, "Print", [input_]) as scope:
+        tensor = convert_to_tensor(input_, name="input")
+        items = [convert_to_tensor(d) for d in data]
+        return _passed_through("Print", tensor, items, show, scope)
+
+
+def _passed_through(
+    kind: str, tensor: Tensor, data: Sequence[Tensor], function: Callable[..., Any], scope: str
+) -> Tensor:
+    """An operation that hands on its first input after calling Python, transparent to gradients."""
+
+    def build(x: Any, *more: Any) -> Any:
+        return ops.host_call(
+            x, *more, function=function, dtypes=(x.dtype,), shapes=(x.shape,), gradient=_first_only
+        )
+
+    return get_default_graph().emit(kind, [tensor, *data], build, name=scope).outputs[0]
+
+
+def _first_only(g: Any, y: Any, x: Any, *more: Any) -> tuple[Any, ...]:
+    return (g[0] if isinstance(g, tuple) else g, *[None] * len(more))
+
+
+def _brief(array: Any, entries: int) -> str:
+    flat = np.ravel(array)
+    shown = flat if entries < 0 else flat[:entries]
+    dots = "..." if len(shown) < len(flat) else ""
+    return "[" + " ".join(str(v) for v in shown) + dots + "]"

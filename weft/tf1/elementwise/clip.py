@@ -1,0 +1,116 @@
+"""Clipping of values and of norms."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from weft import ops
+from weft.errors import DTypeError
+from weft.ir.node import Value
+from weft.tf1.control.dependency import identity
+from weft.tf1.elementwise import arithmetic
+from weft.tf1.framework.convert import convert_to_tensor
+from weft.tf1.framework.graph import fail, get_default_graph, name_scope
+from weft.tf1.framework.indexed_slices import IndexedSlices
+from weft.tf1.framework.tensor import Tensor
+from weft.tf1.reduction import static_axes
+
+
+def clip_by_value(t: Any, clip_value_min: Any, clip_value_max: Any, name: str | None = None) -> Any:
+    """Values below the minimum or above the maximum replaced by them."""
+    if isinstance(t, IndexedSlices):
+        rows = clip_by_value(t.values, clip_value_min, clip_value_max, name)
+        return IndexedSlices(rows, t.indices, t.dense_shape)
+    with name_scope(name, "clip_by_value", [t]) as scope:
+        x = convert_to_tensor(t, name="t")
+        low = convert_to_tensor(clip_value_min, x.dtype.base_dtype)
+        high = convert_to_tensor(clip_value_max, x.dtype.base_dtype)
+        smaller = arithmetic.minimum(x, high)
+        graph = get_default_graph()
+        return graph.emit("Maximum", [smaller, low], "maximum", name=scope).outputs[0]
+
+
+def _scaled_to(x: Value, clip: Value, axes: Any, average: bool) -> Value:
+    squares = ops.sum(ops.square(x), axes=axes, keepdims=True)
+    norm = ops.sqrt(ops.select(ops.greater(squares, 0), squares, 1))
+    norm = ops.select(ops.greater(squares, 0), norm, 0)
+    if average:
+        norm = norm / ops.cast(ops.size_of(x), dtype=x.dtype)
+    return x * clip / ops.maximum(norm, clip)
+
+
+def _clip(t: Any, clip_norm: Any, axes: Any, name: str | None, default: str, average: bool) -> Any:
+    if isinstance(t, IndexedSlices):
+        rows = _clip(t.values, clip_norm, axes, name, default, average)
+        return IndexedSlices(rows, t.indices, t.dense_shape)
+    with name_scope(name, default, [t]) as scope:
+        x = convert_to_tensor(t, name="t")
+        limit = convert_to_tensor(clip_norm, x.dtype.base_dtype, name="clip_norm")
+        along = static_axes(axes, default)
+        op = get_default_graph().emit(
+            "Identity", [x, limit], _scaled_to, along, average, name=scope
+        )
+    return op.outputs[0]
+
+
+def clip_by_norm(t: Any, clip_norm: Any, axes: Any = None, name: str | None = None) -> Any:
+    """`t`, scaled down where its norm is above `clip_norm`."""
+    return _clip(t, clip_norm, axes, name, "clip_by_norm", False)
+
+
+def clip_by_average_norm(t: Any, clip_norm: Any, name: str | None = None) -> Any:
+    """`t`, scaled down where its norm divided by its size is above `clip_norm`."""
+    return _clip(t, clip_norm, None, name, "clip_by_average_norm", True)
+
+
+def global_norm(t_list: Sequence[Any], name: str | None = None) -> Tensor:
+    """The square root of the sum of all squares; `None` entries do not count."""
+    _require_list("global_norm", t_list)
+    rows = [t.values if isinstance(t, IndexedSlices) else t for t in t_list if t is not None]
+    with name_scope(name, "global_norm", rows):
+        tensors = [convert_to_tensor(t) for t in rows]
+
+        def build(*values: Value) -> Value:
+            halves = [ops.l2_loss(v) for v in values]
+            total = halves[0] if len(halves) == 1 else ops.add_n(*halves)
+            return ops.sqrt(total * 2.0)
+
+        return get_default_graph().emit("Sqrt", tensors, build, name="global_norm").outputs[0]
+
+
+def _require_list(kind: str, t_list: Any) -> None:
+    if not isinstance(t_list, list | tuple):
+        raise fail(DTypeError, f"{kind}: expected a list of tensors, got {t_list!r}")
+
+
+def clip_by_global_norm(
+    t_list: Sequence[Any], clip_norm: Any, use_norm: Any = None, name: str | None = None
+) -> tuple[list[Any], Tensor]:
+    """All tensors scaled by one factor such that their global norm is at most `clip_norm`.
+
+    Returns:
+        The scaled tensors, and the norm before.
+    """
+    _require_list("clip_by_global_norm", t_list)
+    norm = global_norm(t_list, name) if use_norm is None else convert_to_tensor(use_norm)
+    with name_scope(name, "clip_by_global_norm", [t for t in t_list if t is not None]):
+        limit = convert_to_tensor(clip_norm, norm.dtype.base_dtype)
+        scale = get_default_graph().emit("Mul", [norm, limit], _factor, name="mul").outputs[0]
+        clipped = [_times(t, scale, i) for i, t in enumerate(t_list)]
+    return clipped, norm
+
+
+def _factor(norm: Value, limit: Value) -> Value:
+    """limit / max(norm, limit); NaN where the norm is not finite, so that it shows."""
+    factor = limit * ops.minimum(1.0 / norm, 1.0 / limit)
+    return ops.select(ops.isfinite(norm), factor, float("nan"))
+
+
+def _times(t: Any, scale: Tensor, index: int) -> Any:
+    if t is None:
+        return None
+    if isinstance(t, IndexedSlices):
+        return IndexedSlices(t.values * scale, t.indices, t.dense_shape)
+    scaled = arithmetic.multiply(t, scale)
+    return identity(scaled, name=f"clip_by_global_norm/_{index}")

@@ -1,0 +1,1 @@
+"""Graphs, tensors, shapes and element types, as TensorFlow has them."""

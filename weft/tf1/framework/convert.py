@@ -1,0 +1,398 @@
+"""From Python's values to tensors: TensorFlow's conversion rules, and constants."""
+
+from __future__ import annotations
+
+import contextlib
+import functools
+import math
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from weft.errors import DTypeError, ShapeError, nameless
+from weft.ops.base import Op, op_of
+from weft.ops.declaration.memory_check import check_table
+from weft.ops.state import CONSTANT
+from weft.tf1.framework.dtypes import DType, as_dtype, float32, int32
+from weft.tf1.framework.graph import fail, get_default_graph, graph_of, name_scope
+from weft.tf1.framework.tensor import Operation, Tensor
+from weft.tf1.framework.tensor_shape import Dimension, TensorShape
+
+Array = np.ndarray[Any, Any]
+
+
+def is_tensor(value: Any) -> bool:
+    """Whether `value` is a tensor, a variable or a user-written operation."""
+    if isinstance(value, Operation):
+        return type(value) is not Operation
+    return hasattr(value, "_as_graph_tensor")
+
+
+def convert_to_tensor(
+    value: Any,
+    dtype: Any = None,
+    name: str | None = None,
+    preferred_dtype: Any = None,
+    dtype_hint: Any = None,
+) -> Tensor:
+    """`value` as a tensor of the default graph.
+
+    Args:
+        value: a tensor, a variable, a number, an array, or nested lists of any of these.
+        dtype: the element type it must have.
+        name: the name of a new constant.
+        preferred_dtype: the type that a plain value takes if it can.
+        dtype_hint: the same.
+
+    Raises:
+        DTypeError: the value is of another type, or is no tensor.
+    """
+    wanted = None if dtype is None else as_dtype(dtype).base_dtype
+    hint = preferred_dtype if dtype_hint is None else dtype_hint
+    found = _symbolic(value, wanted or (None if hint is None else as_dtype(hint).base_dtype), name)
+    if found is not None:
+        if wanted is not None and found.dtype.base_dtype is not wanted:
+            raise fail(DTypeError, f"expected a tensor of type {wanted.name}, got {found}")
+        return found
+    if wanted is None and hint is not None:
+        with contextlib.suppress(TypeError, ValueError):  # a hint is no more than that
+            return constant(value, hint, name=name or "Const")
+    return constant(value, wanted, name=name or "Const")
+
+
+internal_convert_to_tensor = convert_to_tensor
+
+
+def _symbolic(value: Any, wanted: DType | None, name: str | None) -> Tensor | None:
+    """The tensor that `value` is or contains; `None` if it is plain."""
+    if is_tensor(value):
+        return value._as_graph_tensor()
+    if isinstance(value, Operation):
+        raise fail(DTypeError, f"expected a tensor, got operation {value.name!r}")
+    if isinstance(value, list | tuple) and _contains_tensor(value):
+        return _packed(value, wanted, name)
+    return None
+
+
+def _contains_tensor(value: Any) -> bool:
+    return any(is_tensor(v) or (isinstance(v, list | tuple) and _contains_tensor(v)) for v in value)
+
+
+def _packed(items: Sequence[Any], wanted: DType | None, name: str | None) -> Tensor:
+    like = wanted or next(t for t in map(_dtype_of, items) if t is not None)
+    with name_scope(name, "packed", [v for v in items if is_tensor(v)]) as scope:
+        tensors = [convert_to_tensor(v, like, name=str(i)) for i, v in enumerate(items)]
+        op = get_default_graph().emit(
+            "Pack", tensors, "stack", axis=0, name=scope, attrs={"N": len(tensors), "axis": 0}
+        )
+    return op.outputs[0]
+
+
+def _dtype_of(value: Any) -> DType | None:
+    if is_tensor(value):
+        return value._as_graph_tensor().dtype.base_dtype
+    if isinstance(value, list | tuple):
+        return next((t for t in map(_dtype_of, value) if t is not None), None)
+    return None
+
+
+def convert_n_to_tensor(
+    values: Sequence[Any], dtype: Any = None, name: str | None = None, hint: Any = None
+) -> list[Tensor]:
+    """Each value as a tensor, all of the type of the first that has one."""
+    wanted = dtype
+    if wanted is None:
+        wanted = next((t for t in map(_dtype_of, values) if t is not None), None)
+    return [
+        convert_to_tensor(v, wanted, None if name is None else f"{name}_{i}", hint)
+        for i, v in enumerate(values)
+    ]
+
+
+# Constants
+def constant(
+    value: Any,
+    dtype: Any = None,
+    shape: Any = None,
+    name: str = "Const",
+    verify_shape: bool = False,
+) -> Tensor:
+    """A tensor whose value is known now.
+
+    Args:
+        value: a number, nested lists, or an array.
+        dtype: its element type; without it, Python's numbers become float32 and int32.
+        shape: a shape to fill; the last element is repeated.
+        name: the operation's name.
+        verify_shape: refuse a value of another shape instead of filling.
+
+    Raises:
+        DTypeError: `dtype` cannot hold the value.
+        ShapeError: the lists are ragged, or there are more elements than `shape` holds.
+    """
+    array = as_array(value, None if dtype is None else as_dtype(dtype).base_dtype)
+    if shape is not None:
+        array = _filled(array, tuple(TensorShape(shape).as_list()), verify_shape)
+    return emit_constant(array, name)
+
+
+def emit_constant(array: Array, name: str) -> Tensor:
+    """A constant operation in the default graph."""
+    graph = get_default_graph()
+    kind = as_dtype(array.dtype)
+    op = graph.emit(
+        "Const", (), "constant", array, name=name, attrs={"value": array, "dtype": kind}
+    )
+    return op.outputs[0]
+
+
+def _filled(array: Array, shape: tuple[Any, ...], verify: bool) -> Array:
+    if array.shape == shape:
+        return array
+    total = math.prod(shape)
+    if verify:
+        raise fail(DTypeError, f"constant: expected shape {shape}, got {array.shape}")
+    if array.size > total:
+        raise fail(
+            ShapeError,
+            f"constant: expected at most {total} elements for shape {shape}, got {array.size}",
+        )
+    if array.size == 0 and total:
+        raise fail(ShapeError, f"constant: expected elements to fill shape {shape}, got none")
+    check_table("constant", shape, array.dtype)
+    flat = array.ravel()
+    return np.concatenate([flat, np.repeat(flat[-1:], total - flat.size)]).reshape(shape)
+
+
+def as_array(value: Any, dtype: DType | None) -> Array:
+    """`value` as an array of `dtype`, by TensorFlow's rules for what may become what."""
+    if isinstance(value, TensorShape):
+        value = value.as_list()
+    if isinstance(value, Dimension):
+        value = value.value
+    plain = not isinstance(value, np.ndarray | np.generic)
+    array = _numeric(value, dtype)
+    if dtype is None:
+        return _narrowed(array) if plain and _is_python(value) else _supported(array, value)
+    if plain:
+        _refuse_lossy(array, dtype, value)
+    with np.errstate(all="ignore"):
+        return np.asarray(array, order="C").astype(dtype.ir.numpy, copy=False)
+
+
+def _numeric(value: Any, dtype: DType | None) -> Array:
+    if value is None:
+        raise fail(ShapeError, "constant: expected a value, got None")
+    if isinstance(value, list | tuple):
+        value = [v.value if isinstance(v, Dimension) else v for v in value]
+    try:
+        array = np.asarray(value)
+        if array.dtype.kind in "fO" and _has_wide(value):
+            array = _whole(value, dtype)
+    except ValueError:
+        raise fail(
+            ShapeError, f"constant: expected lists of equal lengths, got {value!r}"
+        ) from None
+    except OverflowError:
+        raise fail(DTypeError, f"constant: {value!r} is too large") from None
+    if array.dtype.kind not in "biufV" or (array.dtype.kind == "V" and array.dtype.fields):
+        raise fail(DTypeError, f"constant: expected numbers, got {value!r}")
+    return array
+
+
+def _has_wide(value: Any) -> bool:
+    """Whether it is, or has in it, a Python integer beyond int64, which NumPy makes floating."""
+    if isinstance(value, list | tuple):
+        return any(map(_has_wide, value))
+    return type(value) is int and not -(2**63) <= value < 2**63
+
+
+def _whole(value: Any, dtype: DType | None) -> Array:
+    """Integers beyond int64 as an array of the type that is given.
+
+    Raises:
+        DTypeError: there is none, or it does not hold them.
+    """
+    if dtype is None:
+        raise fail(DTypeError, f"constant: expected a dtype for {value!r}, which int64 cannot hold")
+    return np.asarray(value, dtype.ir.numpy)
+
+
+def _supported(array: Array, value: Any) -> Array:
+    try:
+        as_dtype(array.dtype)
+    except TypeError:
+        raise fail(
+            DTypeError, f"constant: expected numbers of a known type, got {value!r}"
+        ) from None
+    return array
+
+
+def _is_python(value: Any) -> bool:
+    """Whether the first leaf is a bare number, whose type is for us to choose."""
+    while isinstance(value, list | tuple):
+        if not value:
+            return True
+        value = value[0]
+    return isinstance(value, bool | int | float) and not isinstance(value, np.generic)
+
+
+def _narrowed(array: Array) -> Array:
+    if array.dtype == np.float64:
+        return array.astype(np.float32)
+    if array.dtype == np.int64 and array.size:
+        limits = np.iinfo(np.int32)
+        if limits.min <= array.min() and array.max() <= limits.max:
+            return array.astype(np.int32)
+    elif array.dtype == np.int64:
+        return array.astype(np.int32)
+    return array
+
+
+def _refuse_lossy(array: Array, dtype: DType, value: Any) -> None:
+    if array.size == 0:
+        return
+    kind = array.dtype.kind
+    lossy = (
+        (dtype.is_integer and kind not in "iu")
+        or (dtype.is_bool and kind != "b")
+        or (dtype.is_floating and kind == "b")
+    )
+    if lossy:
+        shown = value if np.ndim(value) == 0 else array.ravel()[0].item()
+        text = f"expected {dtype.name}, got {shown!r} of type {type(shown).__name__!r}"
+        raise nameless(fail(DTypeError, text))
+    if dtype.is_integer:
+        limits = np.iinfo(dtype.ir.numpy)
+        if array.min() < limits.min or array.max() > limits.max:
+            raise fail(DTypeError, f"expected {dtype.name}, got {value!r}, which it cannot hold")
+
+
+# What most operations do
+def unary(
+    kind: str,
+    build: Any,
+    x: Any,
+    name: str | None,
+    default: str | None = None,
+    attrs: dict[str, Any] | None = None,
+    **options: Any,
+) -> Tensor:
+    """An operation with one input."""
+    with name_scope(name, default or kind, [x]) as scope:
+        tensor = convert_to_tensor(x, name="x")
+        graph = get_default_graph()
+        return graph.emit(kind, [tensor], build, name=scope, attrs=attrs, **options).outputs[0]
+
+
+def binary(
+    kind: str,
+    build: Any,
+    x: Any,
+    y: Any,
+    name: str | None,
+    default: str | None = None,
+    **options: Any,
+) -> Tensor:
+    """An operation with two inputs of one type; a plain value takes the type of the other."""
+    with name_scope(name, default or kind, [x, y]) as scope:
+        a, b = same_type(kind, x, y)
+        graph = get_default_graph()
+        return graph.emit(kind, [a, b], build, name=scope, **options).outputs[0]
+
+
+@functools.cache
+def of_op(op: Op) -> Callable[..., Any]:
+    """Any operation of the catalogue; plain values take the type of the first tensor."""
+    kind = "".join([part.capitalize() for part in op.name.split("_")])
+
+    def function(*xs: Any, name: str | None = None, **attrs: Any) -> Any:
+        like = next((x.dtype.base_dtype for x in xs if is_tensor(x)), None)
+        with name_scope(name, kind, list(xs)) as scope:
+            tensors = [convert_to_tensor(x, preferred_dtype=like) for x in xs]
+            graph = get_default_graph()
+            found = graph.emit(kind, tensors, op, name=scope, **attrs).outputs
+        return found[0] if len(found) == 1 else tuple(found)
+
+    function.__name__ = function.__qualname__ = op.name
+    function.__doc__ = f"`{op.name}` of the catalogue."
+    return function
+
+
+def same_type(kind: str, x: Any, y: Any) -> tuple[Tensor, Tensor]:
+    """Two tensors of one type.
+
+    Raises:
+        DTypeError: they are of different types.
+    """
+    if is_tensor(y) and not is_tensor(x):
+        b = convert_to_tensor(y)
+        a = convert_to_tensor(x, name="x", preferred_dtype=b.dtype)
+    else:
+        a = convert_to_tensor(x, name="x")
+        b = convert_to_tensor(y, name="y", preferred_dtype=a.dtype)
+    require_type(kind, "y", b, a.dtype)
+    return a, b
+
+
+def require_type(kind: str, role: str, tensor: Tensor, dtype: DType) -> None:
+    """Check the type of an input.
+
+    Raises:
+        DTypeError: it differs.
+    """
+    if tensor.dtype.base_dtype is not dtype.base_dtype:
+        raise fail(
+            DTypeError,
+            f"{kind}: expected {role} of type {dtype.base_dtype.name} as the first input, "
+            f"got {tensor.dtype.base_dtype.name} ({tensor.name})",
+        )
+
+
+def require_kind(kind: str, tensor: Tensor, allowed: Callable[[DType], bool], what: str) -> None:
+    """Check what kind of number a tensor holds.
+
+    Raises:
+        DTypeError: another kind.
+    """
+    if not allowed(tensor.dtype):
+        raise fail(DTypeError, f"{kind}: expected {what}, got {tensor.dtype.name} ({tensor.name})")
+
+
+def static_value(value: Any) -> Any:
+    """A plain value, or that of a constant tensor, as an array; `None` if only a run tells."""
+    if not is_tensor(value) and not (isinstance(value, list | tuple) and _contains_tensor(value)):
+        return as_array(value, None)
+    if is_tensor(value):
+        node = convert_to_tensor(value).used.node
+        if op_of(node) is CONSTANT:
+            return node.attrs["value"].array
+    return None
+
+
+def shape_operand(value: Any, name: str, wanted: DType = int32) -> Any:
+    """An integer argument such as a shape: a tuple or int where plain, else its graph value.
+
+    The constant that TensorFlow would make of a plain one is made too, so that names agree.
+    """
+    tensor = convert_to_tensor(value, name=name, preferred_dtype=wanted)
+    if not tensor.dtype.is_integer:
+        if op_of(tensor.used.node) is CONSTANT and tensor.used.node.attrs["value"].array.size == 0:
+            return tensor, ()
+        raise fail(DTypeError, f"{name}: expected integers, got {tensor}")
+    known = static_value(tensor)
+    if known is not None:
+        return tensor, (int(known) if known.ndim == 0 else _nested(known.tolist()))
+    return tensor, tensor.used
+
+
+def _nested(items: Any) -> Any:
+    return tuple([_nested(v) if isinstance(v, list) else v for v in items])
+
+
+__all__ = [
+    "as_array", "binary", "constant", "convert_n_to_tensor", "convert_to_tensor", "emit_constant",
+    "float32", "graph_of", "is_tensor", "require_kind", "require_type", "same_type",
+    "shape_operand", "static_value", "unary",
+]  # fmt: skip

@@ -1,0 +1,469 @@
+"""The graph that a program defines before it runs anything: names, scopes, collections."""
+
+from __future__ import annotations
+
+import contextlib
+import threading
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from typing import Any
+
+from weft import ops
+from weft.errors import DTypeError, GraphError, WeftError
+from weft.ir.graph import Graph as IRGraph
+from weft.ir.node import Node, TensorType, Value, user_source
+from weft.ir.shape import Shape, is_static, known
+from weft.ops.base import Op
+from weft.ops.declaration.memory_check import check_room, in_memory
+from weft.tf1.errors import FinalizedError, NameError_
+from weft.tf1.framework.collection import Collections, GraphKeys
+from weft.tf1.framework.naming import VALID_NAME, Names
+from weft.tf1.framework.tensor import Operation, Tensor
+
+Build = str | Op | Callable[..., Any]
+
+
+class Graph(Names, Collections):
+    """Operations, their names, and the collections of a program."""
+
+    def __init__(self) -> None:
+        Names.__init__(self)
+        Collections.__init__(self)
+        self.ir = IRGraph()
+        self.seed: int | None = None
+        self.epoch = 0  # grows when built operations change: sessions then plan anew
+        self._operations: dict[str, Operation] = {}
+        self._tensors: dict[Value, Tensor] = {}
+        self._finalized = False
+        self._lock = threading.RLock()
+        self.variable_scopes: Any = None  # the store of weft.tf1.variable.variable_scope
+        self.keys: dict[str, Any] = {}  # variables by their key in a session's state
+        self._op_seeds = 0
+
+    # What the program may ask
+    @property
+    def version(self) -> int:
+        """Grows with every operation."""
+        return len(self._operations)
+
+    @property
+    def finalized(self) -> bool:
+        """Whether the graph takes no more operations."""
+        return self._finalized
+
+    def finalize(self) -> None:
+        """Take no more operations."""
+        self._finalized = True
+
+    def as_default(self) -> contextlib.AbstractContextManager[Graph]:
+        """Make this the default graph of the thread, in a `with` block."""
+        return _as_default(self)
+
+    def get_operations(self) -> list[Operation]:
+        """All operations, in the order in which they were made."""
+        return list(self._operations.values())
+
+    def get_operation_by_name(self, name: str) -> Operation:
+        """The operation called `name`.
+
+        Raises:
+            GraphError: there is none (also a `KeyError`).
+        """
+        if not _is_name(name):
+            raise DTypeError(f"operation names are strings, got {name!r}")
+        return self.as_graph_element(name, allow_tensor=False)
+
+    def get_tensor_by_name(self, name: str) -> Tensor:
+        """The tensor called `operation:index`.
+
+        Raises:
+            GraphError: there is none (also a `KeyError`), or this is no tensor's name.
+        """
+        if not _is_name(name):
+            raise DTypeError(f"tensor names are strings, got {name!r}")
+        return self.as_graph_element(name, allow_operation=False)
+
+    def as_graph_element(
+        self, obj: Any, allow_tensor: bool = True, allow_operation: bool = True
+    ) -> Any:
+        """The tensor or operation of this graph that `obj` (or its name) stands for.
+
+        Raises:
+            GraphError: it belongs to another graph, or there is no such name.
+            DTypeError: `obj` is nothing of the kind.
+        """
+        if isinstance(obj, str):
+            return self._named(obj, allow_tensor, allow_operation)
+        convert: Any = getattr(obj, "_as_graph_element", getattr(obj, "_as_graph_tensor", None))
+        if type(obj) is Operation:
+            if not allow_operation:
+                raise DTypeError(f"expected a tensor, got operation {obj.name!r}")
+            element: Any = obj
+        elif convert is not None:
+            element = convert()
+        else:
+            raise DTypeError(f"expected a tensor or an operation, got {obj!r}")
+        if element.graph is not self:
+            raise GraphError(f"{element.name} is not an element of this graph")
+        return element
+
+    def _named(self, name: str, allow_tensor: bool, allow_operation: bool) -> Any:
+        if ":" in name and allow_tensor:
+            op_name, _, index = name.rpartition(":")
+            if not index.isdigit():
+                raise GraphError(f"expected a tensor's name such as 'x:0', got {name!r}")
+            op = self._operations.get(op_name)
+            if op is None:
+                raise NameError_(
+                    f"there is no tensor {name!r}: the graph has no operation {op_name!r}"
+                )
+            if int(index) >= len(op.outputs):
+                raise NameError_(
+                    f"there is no tensor {name!r}: {op_name!r} has {len(op.outputs)} outputs"
+                )
+            return op.outputs[int(index)]
+        if not allow_operation:
+            raise GraphError(
+                f"{name!r} is an operation's name; a tensor's is '<operation>:<index>'"
+            )
+        if ":" in name:
+            raise GraphError(f"{name!r} is a tensor's name, expected an operation's")
+        op = self._operations.get(name)
+        if op is None:
+            raise NameError_(f"there is no operation {name!r} in the graph")
+        return op
+
+    def is_feedable(self, tensor: Tensor) -> bool:
+        """Whether `tensor` may be fed: always."""
+        return tensor.graph is self
+
+    def is_fetchable(self, element: Any) -> bool:
+        """Whether `element` may be fetched: always."""
+        return element.graph is self
+
+    # Contexts
+    @property
+    def control(self) -> tuple[Operation, ...]:
+        """Operations that those built now wait for."""
+        return getattr(self._local, "control", ())
+
+    @contextlib.contextmanager
+    def control_dependencies(self, control_inputs: Iterable[Any] | None) -> Iterator[None]:
+        """Operations built inside run after these; `None` clears what is in force."""
+        before = self.control
+        if control_inputs is None:
+            self._local.control = ()
+        else:
+            found = [_operation_of(self.as_graph_element(item)) for item in control_inputs]
+            self._local.control = tuple(dict.fromkeys((*before, *found)))
+        try:
+            yield
+        finally:
+            self._local.control = before
+
+    @contextlib.contextmanager
+    def device(self, name: Any) -> Iterator[None]:
+        """Operations built inside ask for a device; kept for inspection, there is one CPU."""
+        before: str = getattr(self._local, "device", "")
+        self._local.device = name if isinstance(name, str) else before
+        try:
+            yield
+        finally:
+            self._local.device = before
+
+    @contextlib.contextmanager
+    def colocate_with(self, op: Any, ignore_existing: bool = False) -> Iterator[None]:
+        """Accepted for old programs; there is one device."""
+        del op, ignore_existing
+        yield
+
+    def next_op_seed(self) -> int:
+        """The seed of the next operation where only the graph's was set."""
+        self._op_seeds += 1
+        return self._op_seeds
+
+    # Building
+    def emit(
+        self,
+        kind: str,
+        inputs: Sequence[Tensor],
+        build: Build,
+        *args: Any,
+        name: str,
+        attrs: Mapping[str, Any] | None = None,
+        ref: bool = False,
+        into: Operation | None = None,
+        values: Sequence[Value] | None = None,
+        **options: Any,
+    ) -> Operation:
+        """Add an operation.
+
+        Args:
+            kind: TensorFlow's name for it.
+            inputs: tensors, whose values are the first arguments of `build`.
+            build: an op of the catalogue, or its name, or a function from values to values.
+            args: further positional arguments of `build`.
+            name: its name; one that ends in a slash is taken as it is.
+            attrs: what `get_attr` tells.
+            ref: whether the outputs are references to a variable.
+            into: the instance to fill in, of a subclass of `Operation`.
+            values: edges for `build`, where they are not those of `inputs`.
+            options: keyword arguments of `build`.
+        """
+        make: Op | Callable[..., Any] = getattr(ops, build) if isinstance(build, str) else build
+        with self._lock:
+            op, full = self._begin(kind, inputs, name, attrs or {}, into)
+            with self.building("" if isinstance(make, Op) else full, self.control):
+                values = [t.used for t in inputs] if values is None else values
+                with in_memory(kind):
+                    if isinstance(make, Op):
+                        node = make.node((*values, *args), options, full)
+                        made, nodes = node.outputs, (node,)
+                    else:
+                        made, nodes = _made(make(*values, *args, **options))
+                for value in made:
+                    if is_static(value.shape):
+                        check_room(kind, known(value.shape), value.dtype)
+                outputs = [self._tensor(op, i, v, ref) for i, v in enumerate(made)]
+            op.finish(outputs, _distinct([*(t.value.node for t in outputs), *nodes]))
+            self._operations[full] = op
+            return op
+
+    def _begin(
+        self,
+        kind: str,
+        inputs: Sequence[Tensor],
+        name: str,
+        attrs: Mapping[str, Any],
+        into: Operation | None,
+    ) -> tuple[Operation, str]:
+        if self._finalized:
+            raise FinalizedError("the graph is finalized and cannot be modified")
+        for tensor in inputs:
+            if tensor.graph is not self:
+                raise GraphError(
+                    f"{kind}: input {tensor.name} belongs to another graph{created_here()}"
+                )
+        full = name[:-1] if name.endswith("/") else self.unique_name(name)
+        if not VALID_NAME.match(full):
+            raise GraphError(f"{kind}: {full!r} is not a valid operation name")
+        if full in self._operations:
+            full = self.unique(full)
+        op = Operation.__new__(Operation) if into is None else into
+        op.setup(self, kind, full, inputs, self.control, attrs)
+        return op, full
+
+    def _tensor(self, op: Operation, index: int, value: Value, ref: bool = False) -> Tensor:
+        if value in self._tensors:  # a tensor of its own, so that feeding it feeds no other
+            value = ops.identity(value)
+        tensor = Tensor(op, index, value)
+        if ref:
+            tensor = Tensor(op, index, value, tensor.dtype._as_ref)  # pyright: ignore[reportPrivateUsage]
+        self._tensors[value] = tensor
+        return tensor
+
+    @contextlib.contextmanager
+    def building(self, scope: str = "", control: Sequence[Operation] = ()) -> Iterator[None]:
+        """Nodes that `weft.ops` makes inside go to this graph, under `scope`, after `control`."""
+        nodes = [node for op in control for node in op.nodes]
+        device: str = getattr(self._local, "device", "")
+        with (
+            self._lock,
+            self.ir.as_default(),
+            self.ir.prefix(scope + "/" if scope else ""),
+            self.ir.control_dependencies(nodes),
+            self.ir.device(device),
+        ):
+            yield
+
+    def narrow(self, value: Value, shape: Shape) -> Value:
+        """A view of `value` of which more is known."""
+        with self.building("", ()):
+            kind = TensorType(value.dtype, shape)
+            return self.ir.add(
+                "identity", (value,), {}, (kind,), value.node.name + "/shaped"
+            ).outputs[0]
+
+    def rebind(self, tensor: Tensor, value: Value) -> None:
+        """Let a tensor stand for another edge from now on."""
+        tensor.rebind(value)
+        self._tensors[value] = tensor
+
+    def wrap(self, value: Value, kind: str = "") -> Tensor:
+        """The tensor for an edge; edges that a transformation made become operations."""
+        found = self._tensors.get(value)
+        if found is not None:
+            return found
+        node = value.node
+        inputs = [self._tensors[v] for v in node.inputs if v in self._tensors]
+        name = self.unique(node.name)
+        op = Operation.__new__(Operation)
+        op.setup(self, kind or node.op, name, inputs, (), {})
+        tensors: list[Tensor] = []
+        for index, output in enumerate(node.outputs):
+            tensors.append(self._tensors.setdefault(output, Tensor(op, index, output)))
+        op.finish(tensors, (node,))
+        self._operations[name] = op
+        return self._tensors[value]
+
+    def add_control_edge(self, op: Operation, before: Operation) -> None:
+        """Make a built operation wait for another one."""
+        if before.graph is not self:
+            raise GraphError(f"{before.name} is not an element of this graph")
+        for node in op.nodes:
+            for earlier in before.nodes:
+                self.ir.add_control_edge(node, earlier)
+        self.epoch += 1
+
+    def __repr__(self) -> str:
+        return f"<tf.Graph of {len(self._operations)} operations>"
+
+
+def _is_name(name: Any) -> bool:
+    return isinstance(name, str)
+
+
+def _made(result: Any) -> tuple[tuple[Value, ...], tuple[Node, ...]]:
+    """What a build function returned: a value, several, or a node without outputs."""
+    if isinstance(result, Value):
+        return (result,), ()
+    if isinstance(result, Node):
+        return result.outputs, (result,)
+    return tuple(result), ()
+
+
+def _distinct(nodes: Iterable[Node]) -> tuple[Node, ...]:
+    return tuple(dict.fromkeys(nodes))
+
+
+def _operation_of(element: Tensor | Operation) -> Operation:
+    return element.op if isinstance(element, Tensor) else element
+
+
+def created_here() -> str:
+    """` (created at file.py:3)`: the user's line, for messages."""
+    source = user_source()
+    return "" if source is None else f" (created at {source})"
+
+
+def fail(kind: type[WeftError], message: str) -> WeftError:
+    """An error of class `kind` that names the user's line."""
+    return kind(message + created_here())
+
+
+# The default graph
+_local = threading.local()
+
+
+class _Default:
+    graph = Graph()
+
+
+def _graphs() -> list[Graph]:
+    stack: list[Graph] | None = getattr(_local, "stack", None)
+    if stack is None:
+        stack = _local.stack = []
+    return stack
+
+
+@contextlib.contextmanager
+def _as_default(graph: Graph) -> Iterator[Graph]:
+    stack = _graphs()
+    stack.append(graph)
+    try:
+        yield graph
+    finally:
+        stack.reverse()
+        stack.remove(graph)
+        stack.reverse()
+
+
+def get_default_graph() -> Graph:
+    """The innermost `as_default` graph of the thread, else the one that the process shares."""
+    stack = _graphs()
+    return stack[-1] if stack else _Default.graph
+
+
+def reset_default_graph() -> None:
+    """Start over with an empty default graph.
+
+    Raises:
+        GraphError: called inside an `as_default` block.
+    """
+    if _graphs():
+        raise GraphError("reset_default_graph: not inside a `with graph.as_default()` block")
+    _Default.graph = Graph()
+
+
+def control_dependencies(control_inputs: Iterable[Any] | None) -> Any:
+    """`Graph.control_dependencies` of the default graph."""
+    return get_default_graph().control_dependencies(control_inputs)
+
+
+def device(name: Any) -> Any:
+    """`Graph.device` of the default graph."""
+    return get_default_graph().device(name)
+
+
+def colocate_with(op: Any, ignore_existing: bool = False) -> Any:
+    """`Graph.colocate_with` of the default graph."""
+    return get_default_graph().colocate_with(op, ignore_existing)
+
+
+def add_to_collection(name: str, value: Any) -> None:
+    """`Graph.add_to_collection` of the default graph."""
+    get_default_graph().add_to_collection(name, value)
+
+
+def add_to_collections(names: str | Iterable[str], value: Any) -> None:
+    """`Graph.add_to_collections` of the default graph."""
+    get_default_graph().add_to_collections(names, value)
+
+
+def get_collection(key: str, scope: str | None = None) -> list[Any]:
+    """`Graph.get_collection` of the default graph."""
+    return get_default_graph().get_collection(key, scope)
+
+
+def get_collection_ref(key: str) -> list[Any]:
+    """`Graph.get_collection_ref` of the default graph."""
+    return get_default_graph().get_collection_ref(key)
+
+
+@contextlib.contextmanager
+def name_scope(
+    name: str | None, default_name: str | None = None, values: Iterable[Any] = ()
+) -> Iterator[str]:
+    """Prefix names of operations built inside.
+
+    Args:
+        name: the scope; `None` means `default_name`, or the root where there is none.
+        default_name: used where `name` is `None`.
+        values: tensors whose graph is meant.
+    """
+    graph = graph_of(values)
+    chosen = default_name if name is None else name  # neither: the root scope
+    with graph.as_default(), graph.name_scope(chosen) as scope:
+        yield scope
+
+
+def graph_of(values: Iterable[Any] | None) -> Graph:
+    """The graph of the first tensor among `values`, else the default graph.
+
+    Raises:
+        GraphError: two of them belong to different graphs.
+    """
+    found: Any = None
+    for value in values or ():
+        if isinstance(value, Tensor | Operation) or hasattr(value, "_as_graph_element"):
+            if found is None:
+                found = value
+            elif value.graph is not found.graph:
+                raise fail(GraphError, f"{value.name} and {found.name} belong to different graphs")
+    return get_default_graph() if found is None else found.graph
+
+
+__all__ = [
+    "Graph", "GraphKeys", "add_to_collection", "add_to_collections", "colocate_with",
+    "control_dependencies", "created_here", "device", "fail", "get_collection",
+    "get_collection_ref", "get_default_graph", "graph_of", "name_scope", "reset_default_graph",
+]  # fmt: skip

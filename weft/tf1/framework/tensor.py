@@ -1,0 +1,391 @@
+"""Operations and the tensors that they produce: TensorFlow's view of the nodes of a graph."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, NoReturn
+
+from weft.errors import DTypeError, GraphError
+from weft.ir.node import Node, Value
+from weft.ir.shape import merge, show
+from weft.tf1.framework.dtypes import DType, as_dtype
+from weft.tf1.framework.tensor_shape import TensorShape, as_shape
+
+if TYPE_CHECKING:
+    from weft.tf1.framework.graph import Graph
+    from weft.tf1.session.session import Session
+
+OPERATORS: dict[str, Callable[..., Any]] = {}
+"""What Python's operators do; filled in by the modules of operations, the layer above."""
+
+
+class OperatorNotAllowedInGraphError(DTypeError):
+    """A symbolic tensor was used where Python needs a value, as a condition or an iterable."""
+
+
+class SymbolicArrayError(DTypeError, NotImplementedError):
+    """A symbolic tensor was given to NumPy, which needs numbers."""
+
+
+class Overloads:
+    """Python's operators on tensors, variables and user-written operations."""
+
+    __array_priority__ = 100  # np.ndarray + tensor asks the tensor
+
+    def __array__(self, *_: Any, **__: Any) -> NoReturn:
+        raise SymbolicArrayError(
+            f"cannot convert the symbolic {self!r} to a NumPy array: use the function of weft.tf1 "
+            "instead of NumPy's, or run it in a session"
+        )
+
+    def __add__(self, other: Any) -> Tensor:
+        return OPERATORS["add"](self, other)
+
+    def __radd__(self, other: Any) -> Tensor:
+        return OPERATORS["add"](other, self)
+
+    def __sub__(self, other: Any) -> Tensor:
+        return OPERATORS["sub"](self, other)
+
+    def __rsub__(self, other: Any) -> Tensor:
+        return OPERATORS["sub"](other, self)
+
+    def __mul__(self, other: Any) -> Tensor:
+        return OPERATORS["mul"](self, other)
+
+    def __rmul__(self, other: Any) -> Tensor:
+        return OPERATORS["mul"](other, self)
+
+    def __truediv__(self, other: Any) -> Tensor:
+        return OPERATORS["truediv"](self, other)
+
+    def __rtruediv__(self, other: Any) -> Tensor:
+        return OPERATORS["truediv"](other, self)
+
+    def __floordiv__(self, other: Any) -> Tensor:
+        return OPERATORS["floordiv"](self, other)
+
+    def __rfloordiv__(self, other: Any) -> Tensor:
+        return OPERATORS["floordiv"](other, self)
+
+    def __mod__(self, other: Any) -> Tensor:
+        return OPERATORS["mod"](self, other)
+
+    def __rmod__(self, other: Any) -> Tensor:
+        return OPERATORS["mod"](other, self)
+
+    def __pow__(self, other: Any) -> Tensor:
+        return OPERATORS["pow"](self, other)
+
+    def __rpow__(self, other: Any) -> Tensor:
+        return OPERATORS["pow"](other, self)
+
+    def __matmul__(self, other: Any) -> Tensor:
+        return OPERATORS["matmul"](self, other)
+
+    def __rmatmul__(self, other: Any) -> Tensor:
+        return OPERATORS["matmul"](other, self)
+
+    def __and__(self, other: Any) -> Tensor:
+        return OPERATORS["and"](self, other)
+
+    def __rand__(self, other: Any) -> Tensor:
+        return OPERATORS["and"](other, self)
+
+    def __or__(self, other: Any) -> Tensor:
+        return OPERATORS["or"](self, other)
+
+    def __ror__(self, other: Any) -> Tensor:
+        return OPERATORS["or"](other, self)
+
+    def __xor__(self, other: Any) -> Tensor:
+        return OPERATORS["xor"](self, other)
+
+    def __rxor__(self, other: Any) -> Tensor:
+        return OPERATORS["xor"](other, self)
+
+    def __lt__(self, other: Any) -> Tensor:
+        return OPERATORS["less"](self, other)
+
+    def __le__(self, other: Any) -> Tensor:
+        return OPERATORS["less_equal"](self, other)
+
+    def __gt__(self, other: Any) -> Tensor:
+        return OPERATORS["greater"](self, other)
+
+    def __ge__(self, other: Any) -> Tensor:
+        return OPERATORS["greater_equal"](self, other)
+
+    def __neg__(self) -> Tensor:
+        return OPERATORS["neg"](self)
+
+    def __invert__(self) -> Tensor:
+        return OPERATORS["invert"](self)
+
+    def __abs__(self) -> Tensor:
+        return OPERATORS["abs"](self)
+
+    def __getitem__(self, key: Any) -> Tensor:
+        return OPERATORS["getitem"](self, key)
+
+    # Equality stays identity, so that tensors can be keys of a feed_dict.
+
+
+class Tensor(Overloads):
+    """One output of an operation: a value that a session computes."""
+
+    __slots__ = ("_dtype", "_name", "_op", "_used", "_value", "_value_index")
+
+    def __init__(self, op: Operation, index: int, value: Value, dtype: DType | None = None) -> None:
+        self._op = op
+        self._value_index = index
+        self._value = value
+        self._used = value  # what operations read: `value`, or a better known view of it
+        self._dtype = as_dtype(value.dtype) if dtype is None else dtype
+        self._name = f"{op.name}:{index}"
+
+    @property
+    def op(self) -> Operation:
+        """The operation that produces this tensor."""
+        return self._op
+
+    @property
+    def name(self) -> str:
+        """`operation:index`."""
+        return self._name
+
+    @property
+    def value_index(self) -> int:
+        """Which output of the operation this is."""
+        return self._value_index
+
+    @property
+    def graph(self) -> Graph:
+        """The graph that holds this tensor."""
+        return self._op.graph
+
+    @property
+    def dtype(self) -> DType:
+        """The element type."""
+        return self._dtype
+
+    @property
+    def device(self) -> str:
+        """The device of the operation."""
+        return self._op.device
+
+    @property
+    def shape(self) -> TensorShape:
+        """What is known of the shape before anything runs."""
+        return TensorShape(self._used.shape)
+
+    def get_shape(self) -> TensorShape:
+        """The same as `shape`."""
+        return self.shape
+
+    @property
+    def value(self) -> Value:
+        """The edge of Weft's graph that carries this tensor: what is fetched and fed."""
+        return self._value
+
+    @property
+    def used(self) -> Value:
+        """The edge that operations read."""
+        return self._used
+
+    def set_shape(self, shape: Any) -> None:
+        """Add what the program knows of the shape.
+
+        Raises:
+            ShapeError: it contradicts what was known.
+        """
+        merged = merge(self._used.shape, as_shape(shape).as_dims())
+        if merged == self._used.shape:
+            return
+        rebuild = self.graph.keys.get("set_shape", {}).get(self._op)
+        if rebuild is not None:
+            rebuild(self, merged)
+        else:
+            self._used = self.graph.narrow(self._used, merged)
+
+    def rebind(self, value: Value) -> None:
+        """Let the tensor stand for another edge: a variable's reference for what it holds."""
+        self._value = self._used = value
+
+    def consumers(self) -> list[Operation]:
+        """The operations that read this tensor."""
+        return [op for op in self.graph.get_operations() if any(t is self for t in op.inputs)]
+
+    def eval(
+        self, feed_dict: Mapping[Any, Any] | None = None, session: Session | None = None
+    ) -> Any:
+        """The value, computed by `session` or the default session."""
+        return _session(session, self.graph, "eval()").run(self, feed_dict)
+
+    def _as_graph_tensor(self) -> Tensor:
+        return self
+
+    def __iter__(self) -> Iterator[Tensor]:
+        raise OperatorNotAllowedInGraphError(
+            f"{self.name}: a symbolic tensor cannot be iterated over; use tf.unstack"
+        )
+
+    def __bool__(self) -> bool:
+        raise OperatorNotAllowedInGraphError(
+            f"{self.name}: a symbolic tensor has no truth value while the graph is built; "
+            "use `if t is not None`, or run it in a session"
+        )
+
+    def __len__(self) -> int:
+        raise DTypeError(f"len is not defined for symbolic tensor {self.name}; use tf.shape(x)[0]")
+
+    def __repr__(self) -> str:
+        return f"<tf.Tensor '{self.name}' shape={self.shape} dtype={self._dtype.name}>"
+
+    def __str__(self) -> str:
+        shape = "" if self._used.shape is None else f", shape={show(self._used.shape)}"
+        return f'Tensor("{self.name}"{shape}, dtype={self._dtype.name})'
+
+
+class Operation(Overloads):
+    """One operation of a graph. Subclasses are user-written: see `weft.tf1.control.user_op`."""
+
+    construct: Callable[..., None] | None = None  # set by weft.tf1.control.user_op, the layer above
+    _control_inputs: list[Operation]
+
+    def __init__(self, inputs: Sequence[Any] = (), name: str | None = None, **options: Any) -> None:
+        if type(self) is Operation or Operation.construct is None:
+            raise GraphError(
+                "Operation: write a subclass with `forward`; tf functions make the rest"
+            )
+        Operation.construct(self, inputs, name, **options)
+
+    def setup(
+        self,
+        graph: Graph,
+        kind: str,
+        name: str,
+        inputs: Sequence[Tensor],
+        control: Sequence[Operation],
+        attrs: Mapping[str, Any],
+    ) -> None:
+        """Fill in a new operation, before its nodes are built."""
+        self._graph = graph
+        self._type = kind
+        self._name = name
+        self._inputs = list(inputs)
+        self._control_inputs = list(control)
+        self._attrs = attrs
+        self._outputs: list[Tensor] = []
+        self._nodes: tuple[Node, ...] = ()
+
+    def finish(self, outputs: Sequence[Tensor], nodes: tuple[Node, ...]) -> None:
+        """Attach what was built."""
+        self._outputs = list(outputs)
+        self._nodes = nodes
+
+    @property
+    def name(self) -> str:
+        """The unique name in the graph."""
+        return self._name
+
+    @property
+    def type(self) -> str:
+        """TensorFlow's name for what the operation does, such as `MatMul`."""
+        return self._type
+
+    @property
+    def graph(self) -> Graph:
+        """The graph that holds the operation."""
+        return self._graph
+
+    @property
+    def inputs(self) -> list[Tensor]:
+        """The tensors that the operation reads."""
+        return list(self._inputs)
+
+    @property
+    def outputs(self) -> list[Tensor]:
+        """The tensors that the operation produces."""
+        return list(self._outputs)
+
+    @property
+    def control_inputs(self) -> list[Operation]:
+        """Operations that run before this one without passing it a value."""
+        return list(self._control_inputs)
+
+    @property
+    def nodes(self) -> tuple[Node, ...]:
+        """The nodes of Weft's graph that must have run when this operation has."""
+        return self._nodes
+
+    @property
+    def device(self) -> str:
+        """The device that was asked for, or an empty string."""
+        return self._nodes[0].device if self._nodes else ""
+
+    def get_attr(self, name: str) -> Any:
+        """The attribute `name`, such as `transpose_a` of a `MatMul`.
+
+        Raises:
+            GraphError: the operation has no such attribute.
+        """
+        if name in self._attrs:
+            return self._attrs[name]
+        if name in ("T", "dtype") and self._outputs:
+            return self._outputs[0].dtype.base_dtype
+        raise GraphError(f"operation {self._name!r} has no attribute {name!r}")
+
+    def values(self) -> tuple[Tensor, ...]:
+        """The outputs, as a tuple."""
+        return tuple(self._outputs)
+
+    def run(
+        self, feed_dict: Mapping[Any, Any] | None = None, session: Session | None = None
+    ) -> None:
+        """Run the operation in `session` or the default session."""
+        _session(session, self._graph, "run()").run(self, feed_dict)
+
+    def _add_control_input(self, op: Operation) -> None:
+        """Make this operation wait for `op`, although both are already built."""
+        self._control_inputs.append(op)
+        self._graph.add_control_edge(self, op)
+
+    def _add_control_inputs(self, ops: Sequence[Operation]) -> None:
+        for op in ops:
+            self._add_control_input(op)
+
+    def _as_graph_tensor(self) -> Tensor:
+        if type(self) is Operation or not self._outputs:
+            raise DTypeError(
+                f"expected a tensor, got operation {self._name!r}; did you mean .outputs?"
+            )
+        return self._outputs[0]
+
+    def __repr__(self) -> str:
+        return f"<tf.Operation '{self._name}' type={self._type}>"
+
+    def __str__(self) -> str:
+        inputs = ", ".join(t.name for t in self._inputs)
+        return f"{self._name} = {self._type}({inputs})"
+
+
+class _Hooks:
+    """What the session module, the layer above, supplies."""
+
+    default_session: Callable[[], Session | None] = staticmethod(lambda: None)
+
+
+HOOKS = _Hooks()
+
+
+def _session(session: Session | None, graph: Graph, what: str) -> Session:
+    found = HOOKS.default_session() if session is None else session
+    if found is None:
+        raise GraphError(
+            f"{what}: there is no default session; use `with sess.as_default()` "
+            f"or pass {what[:-1]}session=sess)"
+        )
+    if found.graph is not graph:
+        raise GraphError(f"{what}: the session's graph is not the graph of this operation")
+    return found

@@ -1,0 +1,256 @@
+"""Parts of tensors: slices, subscripts, gathers, scatters, selections."""
+
+from __future__ import annotations
+
+import builtins
+from typing import Any
+
+import numpy as np
+
+from weft import ops
+from weft.errors import DTypeError, GraphError, OutOfRangeError, ShapeError
+from weft.ir.node import Value
+from weft.tf1.framework import dtypes
+from weft.tf1.framework.convert import (
+    convert_to_tensor,
+    emit_constant,
+    is_tensor,
+    same_type,
+    shape_operand,
+    static_value,
+)  # fmt: skip
+from weft.tf1.framework.dynamic_shape import first_inputs, plain
+from weft.tf1.framework.graph import fail, get_default_graph, name_scope
+from weft.tf1.framework.tensor import OPERATORS, Tensor
+from weft.tf1.reduction import static_axis
+
+newaxis = None
+
+
+def tf_slice(input_: Any, begin: Any, size: Any, name: str | None = None) -> Tensor:
+    """The block that starts at `begin` and has `size` (-1: up to the end)."""
+    with name_scope(name, "Slice", [input_]) as scope:
+        tensor = convert_to_tensor(input_, name="input")
+        start, extent = convert_to_tensor(begin, name="begin"), convert_to_tensor(size, name="size")
+        items = zip(_entries(start, begin), _entries(extent, size), strict=True)
+        key = tuple([_block(b, s) for b, s in items])
+        for axis, (item, dim) in enumerate(zip(key, tensor.shape.dims or key, strict=False)):
+            _check_block(item, dim, axis)
+        graph = get_default_graph()
+        op = graph.emit("Slice", [tensor, start, extent], _subscripted(key), name=scope)
+    return op.outputs[0]
+
+
+slice = tf_slice
+
+
+def _subscripted(key: tuple[Any, ...]) -> Any:
+    """A build function that takes `key` of its first input."""
+
+    def build(x: Value, *_: Value) -> Value:
+        try:
+            return ops.subscript(x, key)
+        except OutOfRangeError as error:  # a ValueError in TensorFlow
+            raise ShapeError(str(error)) from None
+
+    return build
+
+
+def _entries(tensor: Tensor, given: Any) -> list[Any]:
+    """Entries of a vector of positions: integers, or values."""
+    known = static_value(tensor)
+    if known is not None:
+        return [int(v) for v in known]
+    if isinstance(given, list | tuple):
+        return [_position(v) for v in given]
+    count = tensor.shape[0].value
+    if count is None:
+        raise fail(ShapeError, f"expected a vector of known length, got {tensor}")
+    with get_default_graph().building():
+        return [tensor.used[i] for i in builtins.range(count)]
+
+
+def _position(value: Any) -> Any:
+    if is_tensor(value):
+        known = static_value(value)
+        return value._as_graph_tensor().used if known is None else int(known)
+    return int(plain(value))
+
+
+def _block(begin: Any, size: Any) -> builtins.slice:
+    if isinstance(size, int) and size == -1:
+        return builtins.slice(begin, None)
+    if isinstance(begin, int) and isinstance(size, int):
+        return builtins.slice(begin, begin + size)
+    with get_default_graph().building():
+        return builtins.slice(begin, begin + size)
+
+
+def _check_block(item: Any, dim: Any, axis: int) -> None:
+    size = getattr(dim, "value", None)
+    ends = [v for v in (item.start, item.stop) if isinstance(v, int)]
+    if size is not None and any(not 0 <= v <= size for v in ends):
+        raise fail(ShapeError, f"slice: expected a block inside {size} on axis {axis}, got {ends}")
+
+
+def strided_slice(
+    input_: Any,
+    begin: Any,
+    end: Any,
+    strides: Any = None,
+    begin_mask: int = 0,
+    end_mask: int = 0,
+    ellipsis_mask: int = 0,
+    new_axis_mask: int = 0,
+    shrink_axis_mask: int = 0,
+    var: Any = None,
+    name: str | None = None,
+) -> Tensor:
+    """Elements from `begin` to `end` by `strides`; bits of masks change the meaning of an axis."""
+    del var
+    with name_scope(name, "StridedSlice", [input_]) as scope:
+        tensor = convert_to_tensor(input_, name="input")
+        first, last = convert_to_tensor(begin, name="begin"), convert_to_tensor(end, name="end")
+        starts, stops = _entries(first, begin), _entries(last, end)
+        steps = [1] * len(starts)
+        if strides is not None:
+            steps = _entries(convert_to_tensor(strides, name="strides"), strides)
+        key: list[Any] = []
+        for i, (b, e, s) in enumerate(zip(starts, stops, steps, strict=True)):
+            bit = 1 << i
+            if ellipsis_mask & bit:
+                key.append(...)
+            elif new_axis_mask & bit:
+                key.append(None)
+            elif shrink_axis_mask & bit:
+                key.append(b)
+            else:
+                key.append(
+                    builtins.slice(
+                        None if begin_mask & bit else b, None if end_mask & bit else e, s
+                    )
+                )
+        graph = get_default_graph()
+        build = _subscripted(tuple(key))
+        return graph.emit("StridedSlice", [tensor, first, last], build, name=scope).outputs[0]
+
+
+def _getitem(x: Any, key: Any) -> Tensor:
+    items = key if isinstance(key, tuple) else (key,)
+    with name_scope("strided_slice", None, [x, *[i for i in items if is_tensor(i)]]) as scope:
+        tensor = convert_to_tensor(x)
+        found = tuple([_subscript(item) for item in items])
+        for label, position in (("stack", 0), ("stack_1", 1), ("stack_2", 2)):
+            emit_constant(np.array([_written(i, position) for i in found], np.int32), label)
+        graph = get_default_graph()
+        op = graph.emit("StridedSlice", [tensor], _subscripted(found), name=scope)
+    return op.outputs[0]
+
+
+def _written(item: Any, position: int) -> int:
+    """What TensorFlow writes down of a subscript in its vectors of begins, ends and strides."""
+    if isinstance(item, builtins.slice):
+        part = (item.start, item.stop, item.step)[position]
+        return part if isinstance(part, int) else int(position == 2)
+    if isinstance(item, int):
+        return (item, item + 1, 1)[position]
+    return int(position == 2)
+
+
+def _subscript(item: Any) -> Any:
+    if item is None or item is ...:
+        return item
+    if isinstance(item, builtins.slice):
+        parts = [None if p is None else _position(p) for p in (item.start, item.stop, item.step)]
+        return builtins.slice(*parts)
+    if isinstance(item, np.ndarray) and item.ndim:
+        raise fail(
+            DTypeError, f"expected an integer or a slice as subscript, got {item!r}; use tf.gather"
+        )
+    if is_tensor(item):
+        found = convert_to_tensor(item)
+        if found.dtype.is_bool:
+            raise fail(
+                DTypeError, "boolean masks have shapes that depend on data; use tf.where(c, x, y)"
+            )
+        return _position(found)
+    if isinstance(item, bool) or not hasattr(plain(item), "__index__"):
+        raise fail(DTypeError, f"expected an integer or a slice as subscript, got {item!r}")
+    return int(plain(item))
+
+
+def gather(
+    params: Any,
+    indices: Any,
+    validate_indices: Any = None,
+    name: str | None = None,
+    axis: Any = None,
+    batch_dims: int = 0,
+) -> Tensor:
+    """The rows (or slices along `axis`) of `params` at `indices`."""
+    del validate_indices
+    with name_scope(name, "GatherV2", [params, indices]) as scope:
+        tensor = convert_to_tensor(params, name="params")
+        where = convert_to_tensor(indices, name="indices")
+        along = batch_dims if axis is None else static_axis(axis, "gather")
+        emit_constant(np.array(along, np.int32), "axis")
+        graph = get_default_graph()
+        op = graph.emit(
+            "GatherV2", [tensor, where], "gather", axis=along, batch_dims=batch_dims, name=scope
+        )
+    return op.outputs[0]
+
+
+def gather_nd(params: Any, indices: Any, name: str | None = None, batch_dims: int = 0) -> Tensor:
+    """The elements of `params` at the positions in the last axis of `indices`."""
+    if batch_dims:
+        raise fail(GraphError, "gather_nd: batch_dims is not supported")
+    with name_scope(name, "GatherNd", [params, indices]) as scope:
+        tensor = convert_to_tensor(params, name="params")
+        where = convert_to_tensor(indices, name="indices")
+        return (
+            get_default_graph()
+            .emit("GatherNd", [tensor, where], "gather_nd", name=scope)
+            .outputs[0]
+        )
+
+
+def scatter_nd(indices: Any, updates: Any, shape: Any, name: str | None = None) -> Tensor:
+    """Zeros of `shape` with `updates` added at the positions in the last axis of `indices`."""
+    with name_scope(name, "ScatterNd", [indices, updates]) as scope:
+        where = convert_to_tensor(indices, name="indices")
+        new = convert_to_tensor(updates, name="updates")
+        dims, target = shape_operand(shape, "shape")
+        graph = get_default_graph()
+        build = first_inputs(2, "scatter_nd")
+        return graph.emit("ScatterNd", [where, new, dims], build, shape=target, name=scope).outputs[
+            0
+        ]
+
+
+def where(condition: Any, x: Any = None, y: Any = None, name: str | None = None) -> Tensor:
+    """`x` where `condition` is true, else `y`; a vector of conditions picks whole rows.
+
+    Raises:
+        GraphError: without x and y the shape would depend on data, which is not supported.
+    """
+    if x is None or y is None:
+        raise fail(
+            GraphError, "where: expected x and y; positions alone have a shape that data decides"
+        )
+    with name_scope(name, "Select", [condition, x, y]) as scope:
+        flags = convert_to_tensor(condition, name="condition", dtype=dtypes.bool_)
+        a, b = same_type("where", x, y)
+        return get_default_graph().emit("Select", [flags, a, b], _select, name=scope).outputs[0]
+
+
+def _select(condition: Value, x: Value, y: Value) -> Value:
+    if condition.rank == 1 and (x.rank or 0) > 1:
+        for _ in builtins.range((x.rank or 1) - 1):
+            condition = ops.expand_dims(condition, axis=-1)
+    return ops.select(condition, x, y)
+
+
+where_v2 = where
+select = where
+OPERATORS["getitem"] = _getitem

@@ -1,0 +1,38 @@
+"""Sums of products over any axes: `tensordot` and `einsum`."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from weft import ops
+from weft.tf1.framework.convert import convert_n_to_tensor, same_type
+from weft.tf1.framework.graph import get_default_graph, name_scope
+from weft.tf1.framework.tensor import Tensor
+
+
+def tensordot(a: Any, b: Any, axes: Any, name: str | None = None) -> Tensor:
+    """The sum of products over `axes`: a count, or a pair of lists of axes."""
+    with name_scope(name, "Tensordot", [a, b]):
+        x, y = same_type("tensordot", a, b)
+
+        def build(u: Any, v: Any) -> Any:
+            return ops.tensordot(u, v, axes)
+
+        return get_default_graph().emit("MatMul", [x, y], build, name="MatMul").outputs[0]
+
+
+def einsum(equation: str, *inputs: Any, name: str | None = None) -> Tensor:
+    """Sums of products by Einstein's convention, such as `'bij,bjk->bik'`: see `ops.einsum`.
+
+    Raises:
+        GraphError: a malformed equation, or one that does not fit the ranks of the inputs.
+    """
+    with name_scope(name, "einsum", list(inputs)):
+        tensors = convert_n_to_tensor(inputs, name="inputs")
+
+        def build(*values: Any) -> Any:
+            return ops.einsum(equation, *values)
+
+        graph = get_default_graph()
+        attrs = {"equation": equation}
+        return graph.emit("Einsum", tensors, build, name="Einsum", attrs=attrs).outputs[0]

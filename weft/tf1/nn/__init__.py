@@ -1,0 +1,70 @@
+"""`tf.nn`: what neural networks are made of."""
+
+from weft.tf1.elementwise.arithmetic import log_sigmoid, sigmoid, tanh
+from weft.tf1.indexing.lookup import embedding_lookup, in_top_k, top_k
+from weft.tf1.indexing.segment import depth_to_space, space_to_depth
+from weft.tf1.nn.activation import (
+    bias_add,
+    crelu,
+    elu,
+    l2_loss,
+    leaky_relu,
+    log_poisson_loss,
+    log_softmax,
+    relu,
+    relu6,
+    relu_layer,
+    selu,
+    sigmoid_cross_entropy_with_logits,
+    softmax,
+    softmax_cross_entropy_with_logits,
+    softmax_cross_entropy_with_logits_v2,
+    softplus,
+    softsign,
+    sparse_softmax_cross_entropy_with_logits,
+    swish,
+    weighted_cross_entropy_with_logits,
+    xw_plus_b,
+    zero_fraction,
+)  # fmt: skip
+from weft.tf1.nn.conv import (
+    avg_pool,
+    avg_pool3d,
+    conv1d,
+    conv2d,
+    conv2d_transpose,
+    conv3d,
+    conv3d_transpose,
+    convolution,
+    depthwise_conv2d,
+    depthwise_conv2d_native,
+    max_pool,
+    max_pool3d,
+    pool,
+    separable_conv2d,
+)  # fmt: skip
+from weft.tf1.nn.normalization import (
+    batch_normalization,
+    dropout,
+    fused_batch_norm,
+    l2_normalize,
+    local_response_normalization,
+    lrn,
+    moments,
+)  # fmt: skip
+
+__all__ = [
+    "avg_pool", "avg_pool2d", "avg_pool3d", "batch_normalization", "bias_add", "conv1d", "conv2d",
+    "conv2d_transpose", "conv3d", "conv3d_transpose", "convolution", "crelu", "depth_to_space",
+    "depthwise_conv2d", "depthwise_conv2d_native", "dropout", "elu", "embedding_lookup",
+    "fused_batch_norm", "in_top_k", "l2_loss", "l2_normalize", "leaky_relu",
+    "local_response_normalization", "log_poisson_loss", "log_sigmoid", "log_softmax", "lrn",
+    "max_pool", "max_pool2d", "max_pool3d", "moments", "pool", "relu", "relu6",
+    "relu_layer", "selu", "separable_conv2d", "sigmoid", "sigmoid_cross_entropy_with_logits",
+    "softmax", "softmax_cross_entropy_with_logits", "softmax_cross_entropy_with_logits_v2",
+    "softplus", "softsign", "space_to_depth", "sparse_softmax_cross_entropy_with_logits", "swish",
+    "tanh", "top_k", "weighted_cross_entropy_with_logits", "xw_plus_b", "zero_fraction",
+]  # fmt: skip
+
+max_pool2d = max_pool
+avg_pool2d = avg_pool

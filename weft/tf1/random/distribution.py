@@ -1,0 +1,222 @@
+"""Random tensors: own streams, one per operation, reproducible from graph and operation seeds.
+
+The numbers differ from TensorFlow's. As there, an operation with a seed (its own, or the graph's
+with its position) gives the same sequence in every session; without one, in none.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import secrets
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+from weft import ops
+from weft.errors import DTypeError, GraphError
+from weft.ir.node import Value
+from weft.tf1.framework import dtypes
+from weft.tf1.framework.convert import convert_to_tensor, is_tensor, shape_operand, static_value
+from weft.tf1.framework.dtypes import DType, as_dtype
+from weft.tf1.framework.graph import fail, get_default_graph, name_scope
+from weft.tf1.framework.tensor import Tensor
+
+DEFAULT_GRAPH_SEED = 87654321
+
+
+def set_random_seed(seed: int | None) -> None:
+    """Set the seed of the default graph."""
+    get_default_graph().seed = seed
+
+
+def get_seed(op_seed: int | None) -> tuple[int | None, int | None]:
+    """The seeds of an operation that is about to be made: the graph's and its own."""
+    graph = get_default_graph()
+    if graph.seed is None:
+        return (None, None) if op_seed is None else (DEFAULT_GRAPH_SEED, op_seed)
+    return graph.seed, graph.version if op_seed is None else op_seed
+
+
+def key_of(op_seed: int | None) -> tuple[int, int]:
+    """The two 32-bit words that start the stream of an operation."""
+    seeds = get_seed(op_seed)
+    if seeds[0] is None:
+        return secrets.randbits(32), secrets.randbits(32)
+    digest = hashlib.sha256(repr(tuple(int(s or 0) for s in seeds)).encode()).digest()
+    return int.from_bytes(digest[:4], "little"), int.from_bytes(digest[4:8], "little")
+
+
+class Dims(NamedTuple):
+    """A shape as a tensor, and as an operand: numbers, or the value that computes it."""
+
+    tensor: Tensor
+    operand: Any
+
+
+Draw = Callable[[Value, tuple[int, int], Any], Value]  # (counter, key, dims) -> value
+
+
+def draw(kind: str, shape: Any, seed: int | None, name: str, make: Draw) -> Tensor:
+    """A random operation: `make` gets a counter of the steps, the stream's key, and the shape."""
+    key = key_of(seed)
+    tensor, dims = shape if isinstance(shape, Dims) else Dims(*shape_operand(shape, "shape"))
+    graph = get_default_graph()
+    stream = stream_name(name)
+    attrs = {"seed": seed, "key": key}
+
+    def build(_: Value) -> Value:
+        return make(ops.counter(key=stream), key, dims)
+
+    return graph.emit(kind, [tensor], build, name=name, attrs=attrs).outputs[0]
+
+
+def stream_name(name: str) -> str:
+    """The name that the counter of an operation has in a session's state."""
+    full = name[:-1] if name.endswith("/") else get_default_graph().unique_name(name, False)
+    return full + "/steps"
+
+
+def _floating(dtype: Any, kind: str) -> DType:
+    found = as_dtype(dtype)
+    if not found.is_floating:
+        raise fail(DTypeError, f"{kind}: expected a floating type, got {found.name}")
+    return found
+
+
+def random_uniform(
+    shape: Any,
+    minval: Any = 0,
+    maxval: Any = None,
+    dtype: Any = dtypes.float32,
+    seed: int | None = None,
+    name: str | None = None,
+) -> Tensor:
+    """Uniform in [minval, maxval); [0, 1) by default. Integers need a `maxval`."""
+    kind = as_dtype(dtype)
+    if maxval is None:
+        if kind.is_integer:
+            raise fail(GraphError, f"random_uniform: expected maxval for {kind.name}, got None")
+        maxval = 1
+    with name_scope(name, "random_uniform", [shape, minval, maxval]) as scope:
+        shape = Dims(*shape_operand(shape, "shape"))
+        low = convert_to_tensor(minval, kind, name="min")
+        high = convert_to_tensor(maxval, kind, name="max")
+        if kind.is_integer:
+            return _random_int(shape, low, high, kind, seed, scope)
+        unit = draw(
+            "RandomUniform", shape, seed, "RandomUniform",
+            lambda counter, key, dims: ops.random_uniform(counter, key, dims, kind.ir),
+        )  # fmt: skip
+        if not is_tensor(minval) and not is_tensor(maxval) and (minval, maxval) == (0, 1):
+            return unit
+        return _scaled(unit, high - low, low, scope)
+
+
+def _random_int(
+    shape: Any, low: Tensor, high: Tensor, kind: DType, seed: int | None, scope: str
+) -> Tensor:
+    bounds = [static_value(low), static_value(high)]
+    if bounds[0] is None or bounds[1] is None:
+        raise fail(GraphError, "random_uniform: expected integer bounds that are known now")
+    first, last = int(bounds[0]), int(bounds[1])
+    if first >= last:
+        raise fail(GraphError, f"random_uniform: expected minval < maxval, got {first} and {last}")
+    return draw(
+        "RandomUniformInt", shape, seed, scope,
+        lambda counter, key, dims: ops.random_integers(counter, key, dims, first, last, kind.ir),
+    )  # fmt: skip
+
+
+def _scaled(unit: Tensor, scale: Any, offset: Any, scope: str) -> Tensor:
+    graph = get_default_graph()
+    product = graph.emit("Mul", [unit, scale], "multiply", name="mul").outputs[0]
+    return graph.emit("AddV2", [product, offset], "add", name=scope).outputs[0]
+
+
+def random_normal(
+    shape: Any,
+    mean: Any = 0.0,
+    stddev: Any = 1.0,
+    dtype: Any = dtypes.float32,
+    seed: int | None = None,
+    name: str | None = None,
+) -> Tensor:
+    """Normally distributed."""
+    kind = _floating(dtype, "random_normal")
+    with name_scope(name, "random_normal", [shape, mean, stddev]) as scope:
+        shape = Dims(*shape_operand(shape, "shape"))
+        center = convert_to_tensor(mean, kind, name="mean")
+        scale = convert_to_tensor(stddev, kind, name="stddev")
+        unit = draw(
+            "RandomStandardNormal", shape, seed, "RandomStandardNormal",
+            lambda counter, key, dims: ops.random_normal(counter, key, dims, kind.ir),
+        )  # fmt: skip
+        return _scaled(unit, scale, center, scope)
+
+
+def truncated_normal(
+    shape: Any,
+    mean: Any = 0.0,
+    stddev: Any = 1.0,
+    dtype: Any = dtypes.float32,
+    seed: int | None = None,
+    name: str | None = None,
+) -> Tensor:
+    """Normally distributed within two standard deviations of the mean."""
+    kind = _floating(dtype, "truncated_normal")
+    with name_scope(name, "truncated_normal", [shape, mean, stddev]) as scope:
+        shape = Dims(*shape_operand(shape, "shape"))
+        center = convert_to_tensor(mean, kind, name="mean")
+        scale = convert_to_tensor(stddev, kind, name="stddev")
+        unit = draw(
+            "TruncatedNormal", shape, seed, "TruncatedNormal",
+            lambda counter, key, dims: ops.truncated_normal(counter, key, dims, kind.ir),
+        )  # fmt: skip
+        return _scaled(unit, scale, center, scope)
+
+
+def random_shuffle(value: Any, seed: int | None = None, name: str | None = None) -> Tensor:
+    """The rows in random order."""
+    with name_scope(name, "RandomShuffle", [value]) as scope:
+        tensor = convert_to_tensor(value, name="value")
+        key, stream = key_of(seed), stream_name(scope)
+
+        def build(x: Value) -> Value:
+            rows: Any = None if x.shape is None else x.shape[0]
+            rows = ops.shape_of(x)[0] if rows is None else rows
+            order = ops.random_permutation(ops.counter(key=stream), key, rows)
+            return ops.gather(x, order, axis=0)
+
+        graph = get_default_graph()
+        return graph.emit("RandomShuffle", [tensor], build, name=scope).outputs[0]
+
+
+def multinomial(
+    logits: Any,
+    num_samples: int,
+    seed: int | None = None,
+    name: str | None = None,
+    output_dtype: Any = None,
+) -> Tensor:
+    """`num_samples` class numbers a row, drawn with probabilities softmax(logits)."""
+    with name_scope(name, "multinomial", [logits]):
+        tensor = convert_to_tensor(logits, name="logits")
+        kind = as_dtype(output_dtype or dtypes.int64).ir
+        key, stream = key_of(seed), stream_name("Multinomial")
+
+        def build(x: Value) -> Value:
+            found = ops.categorical(ops.counter(key=stream), key, x, int(num_samples))
+            return found if found.dtype is kind else ops.cast(found, dtype=kind)
+
+        graph = get_default_graph()
+        return graph.emit("Multinomial", [tensor], build, name="Multinomial").outputs[0]
+
+
+def categorical(
+    logits: Any,
+    num_samples: int,
+    dtype: Any = None,
+    seed: int | None = None,
+    name: str | None = None,
+) -> Tensor:
+    """The newer name of `multinomial`."""
+    return multinomial(logits, num_samples, seed, name, dtype)

@@ -1,0 +1,297 @@
+"""Reductions, cumulative sums, and what is made of them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from weft import ops
+from weft.errors import DTypeError, GraphError, nameless
+from weft.tf1.elementwise import arithmetic
+from weft.tf1.framework import dtypes
+from weft.tf1.framework.convert import convert_to_tensor, emit_constant, static_value
+from weft.tf1.framework.dtypes import as_dtype
+from weft.tf1.framework.graph import fail, get_default_graph, name_scope
+from weft.tf1.framework.tensor import Tensor
+
+Axes = tuple[int, ...] | None
+
+
+def static_axes(axis: Any, kind: str) -> Axes:
+    """Axes as a tuple, `None` for all.
+
+    Raises:
+        GraphError: they are known only when the graph runs.
+        DTypeError: they are not integers.
+    """
+    if axis is None:
+        return None
+    known = static_value(axis)
+    if known is None:
+        raise fail(GraphError, f"{kind}: expected axes that are known now, got {axis!r}")
+    found = np.atleast_1d(known)
+    if found.size and found.dtype.kind not in "iu":
+        raise fail(DTypeError, f"{kind}: expected integers as axes, got {axis!r}")
+    return tuple(int(a) for a in found)
+
+
+def static_axis(axis: Any, kind: str) -> int:
+    """One axis, as an integer."""
+    found = static_axes(axis, kind)
+    if found is None or len(found) != 1:
+        raise fail(GraphError, f"{kind}: expected one axis, got {axis!r}")
+    return found[0]
+
+
+def _reduce(
+    kind: str, build: Any, x: Any, axis: Any, keepdims: Any, name: str | None, default: Any = None
+) -> Tensor:
+    tensor = convert_to_tensor(x)
+    axes = static_axes(axis, kind)
+    if axes is None and tensor.shape.ndims is not None:
+        emit_constant(np.arange(tensor.shape.ndims, dtype=np.int32), "Const")
+    with name_scope(name, default or kind, [tensor]) as scope:
+        tensor = convert_to_tensor(x, name="input_tensor")
+        if axes is not None:
+            emit_constant(np.array(axis_array(axes, axis), np.int32), "reduction_indices")
+        keep = bool(keepdims)
+        op = get_default_graph().emit(
+            kind, [tensor], build, axes=axes, keepdims=keep, name=scope, attrs={"keep_dims": keep}
+        )
+    return op.outputs[0]
+
+
+def axis_array(axes: tuple[int, ...], axis: Any) -> Any:
+    """Axes as TensorFlow writes them down: a scalar where one was given as such."""
+    return axes[0] if np.ndim(static_value(axis)) == 0 else axes
+
+
+def _reduction(kind: str, build: Any, doc: str) -> Callable[..., Tensor]:
+    def function(
+        input_tensor: Any,
+        axis: Any = None,
+        keepdims: bool | None = None,
+        name: str | None = None,
+        reduction_indices: Any = None,
+        keep_dims: bool | None = None,
+    ) -> Tensor:
+        chosen = _either("axis", axis, "reduction_indices", reduction_indices)
+        keep = _either("keepdims", keepdims, "keep_dims", keep_dims)
+        return _reduce(kind, build, input_tensor, chosen, keep, name)
+
+    function.__doc__ = f"{doc} over `axis` (all by default), kept as 1 with `keepdims`."
+    function.__name__ = function.__qualname__ = "reduce_" + kind.lower()
+    return function
+
+
+def _either(new: str, value: Any, old: str, old_value: Any) -> Any:
+    if value is not None and old_value is not None:
+        raise nameless(fail(GraphError, f"expected one of {new} and {old}, got both"))
+    return old_value if value is None else value
+
+
+def _mean(x: Any, axes: Axes, keepdims: bool) -> Any:
+    if x.dtype.is_floating:
+        return ops.mean(x, axes=axes, keepdims=keepdims)
+    total = ops.sum(x, axes=axes, keepdims=keepdims)
+    ones = ops.ones_like(x)
+    return ops.floor_divide(total, ops.sum(ones, axes=axes, keepdims=keepdims))
+
+
+reduce_sum = _reduction("Sum", "sum", "The sum")
+reduce_mean = _reduction("Mean", _mean, "The mean")
+reduce_prod = _reduction("Prod", "prod", "The product")
+reduce_max = _reduction("Max", "max", "The greatest")
+reduce_min = _reduction("Min", "min", "The least")
+reduce_all = _reduction("All", "all", "Whether all are true,")
+reduce_any = _reduction("Any", "any", "Whether one is true,")
+
+
+def reduce_logsumexp(
+    input_tensor: Any,
+    axis: Any = None,
+    keepdims: bool | None = None,
+    name: str | None = None,
+    reduction_indices: Any = None,
+    keep_dims: bool | None = None,
+) -> Tensor:
+    """log(sum(exp(x))), without overflow."""
+    chosen = _either("axis", axis, "reduction_indices", reduction_indices)
+    keep = _either("keepdims", keepdims, "keep_dims", keep_dims)
+    return _unnamed("AddV2", "logsumexp", input_tensor, chosen, keep, name, "ReduceLogSumExp")
+
+
+def _unnamed(
+    kind: str, build: Any, x: Any, axis: Any, keep: Any, name: str | None, default: str, **more: Any
+) -> Tensor:
+    with name_scope(name, default, [x]) as scope:
+        tensor = convert_to_tensor(x, name="input_tensor")
+        op = get_default_graph().emit(
+            kind, [tensor], build, axes=static_axes(axis, default), keepdims=bool(keep),
+            name=scope, **more,
+        )  # fmt: skip
+    return op.outputs[0]
+
+
+def reduce_variance(
+    input_tensor: Any, axis: Any = None, keepdims: bool = False, name: str | None = None
+) -> Tensor:
+    """The variance."""
+    with name_scope(name, "reduce_variance", [input_tensor]):
+        return _unnamed("Mean", "variance", input_tensor, axis, keepdims, None, "Mean")
+
+
+def reduce_std(
+    input_tensor: Any, axis: Any = None, keepdims: bool = False, name: str | None = None
+) -> Tensor:
+    """The standard deviation."""
+    with name_scope(name, "reduce_std", [input_tensor]):
+        return _unnamed("Sqrt", "std", input_tensor, axis, keepdims, None, "Sqrt")
+
+
+def reduce_euclidean_norm(
+    input_tensor: Any, axis: Any = None, keepdims: bool = False, name: str | None = None
+) -> Tensor:
+    """The square root of the sum of squares."""
+    return _unnamed("EuclideanNorm", "norm", input_tensor, axis, keepdims, name, "EuclideanNorm")
+
+
+def count_nonzero(
+    input_tensor: Any = None,
+    axis: Any = None,
+    keepdims: bool | None = None,
+    dtype: Any = dtypes.int64,
+    name: str | None = None,
+    reduction_indices: Any = None,
+    keep_dims: bool | None = None,
+    input: Any = None,
+) -> Tensor:
+    """How many elements are not zero."""
+    chosen = _either("axis", axis, "reduction_indices", reduction_indices)
+    keep = _either("keepdims", keepdims, "keep_dims", keep_dims)
+    with name_scope(name, "count_nonzero", [input_tensor]):
+        tensor = convert_to_tensor(input if input_tensor is None else input_tensor)
+        there = arithmetic.not_equal(tensor, np.zeros((), tensor.dtype.ir.numpy))
+        return reduce_sum(arithmetic.cast(there, dtype), chosen, keep)
+
+
+def norm(
+    tensor: Any,
+    ord: Any = "euclidean",
+    axis: Any = None,
+    keepdims: bool | None = None,
+    name: str | None = None,
+    keep_dims: bool | None = None,
+) -> Tensor:
+    """The norm of vectors (`axis` an integer), or of all elements.
+
+    Args:
+        ord: `'euclidean'`, `'fro'`, 1, 2, infinity, or another positive number.
+    """
+    keep = bool(_either("keepdims", keepdims, "keep_dims", keep_dims))
+    axes = static_axes(axis, "norm")
+    if axes is not None and len(axes) == 2 and ord not in ("euclidean", "fro"):
+        raise fail(GraphError, f"norm: expected 'fro' or 'euclidean' for matrices, got {ord!r}")
+    with name_scope(name, "norm", [tensor]):
+        x = convert_to_tensor(tensor)
+
+        def build(v: Any) -> Any:
+            return _norm(v, ord, axes, keep)
+
+        return get_default_graph().emit("Squeeze", [x], build, name="Squeeze").outputs[0]
+
+
+def _norm(x: Any, order: Any, axes: Axes, keepdims: bool) -> Any:
+    reduced = {"axes": axes, "keepdims": keepdims}
+    size = ops.abs(x)
+    if order in ("euclidean", "fro", 2):
+        return ops.sqrt(ops.sum(ops.square(x), **reduced))
+    if order == 1:
+        return ops.sum(size, **reduced)
+    if order in ("inf", np.inf):
+        return ops.max(size, **reduced)
+    if isinstance(order, int | float) and order > 0:
+        return ops.power(ops.sum(ops.power(size, float(order)), **reduced), 1.0 / order)
+    raise fail(GraphError, f"norm: expected a known order, got {order!r}")
+
+
+# Arguments of extremes
+def _arg(kind: str, build: str, x: Any, axis: Any, dtype: Any, name: str | None) -> Tensor:
+    with name_scope(name, kind, [x]) as scope:
+        tensor = convert_to_tensor(x, name="input")
+        along = 0 if axis is None else static_axis(axis, kind)
+        emit_constant(np.array(along, np.int32), "dimension")
+        wanted = as_dtype(dtype).ir
+        op = get_default_graph().emit(
+            kind, [tensor], lambda v: _as_index(build, v, along, wanted), name=scope
+        )
+    return op.outputs[0]
+
+
+def _as_index(build: str, x: Any, axis: int, dtype: Any) -> Any:
+    found = getattr(ops, build)(x, axis=axis)
+    return found if found.dtype is dtype else ops.cast(found, dtype=dtype)
+
+
+def argmax(
+    input: Any,
+    axis: Any = None,
+    name: str | None = None,
+    dimension: Any = None,
+    output_type: Any = dtypes.int64,
+) -> Tensor:
+    """Where the greatest element along `axis` (0 by default) is; the first of equal ones."""
+    chosen = _either("axis", axis, "dimension", dimension)
+    return _arg("ArgMax", "argmax", input, chosen, output_type, name)
+
+
+def argmin(
+    input: Any,
+    axis: Any = None,
+    name: str | None = None,
+    dimension: Any = None,
+    output_type: Any = dtypes.int64,
+) -> Tensor:
+    """Where the least element along `axis` (0 by default) is; the first of equal ones."""
+    chosen = _either("axis", axis, "dimension", dimension)
+    return _arg("ArgMin", "argmin", input, chosen, output_type, name)
+
+
+def arg_max(
+    input: Any, dimension: Any, output_type: Any = dtypes.int64, name: str | None = None
+) -> Tensor:
+    """The old form of `argmax`."""
+    return argmax(input, dimension, name, output_type=output_type)
+
+
+def arg_min(
+    input: Any, dimension: Any, output_type: Any = dtypes.int64, name: str | None = None
+) -> Tensor:
+    """The old form of `argmin`."""
+    return argmin(input, dimension, name, output_type=output_type)
+
+
+# Cumulative
+def _cumulative(kind: str, build: str, x: Any, axis: Any, name: Any, **flags: Any) -> Tensor:
+    with name_scope(name, kind, [x]) as scope:
+        tensor = convert_to_tensor(x, name="x")
+        along = static_axis(axis, kind)
+        emit_constant(np.array(along, np.int32), "axis")
+        op = get_default_graph().emit(kind, [tensor], build, axis=along, name=scope, **flags)
+    return op.outputs[0]
+
+
+def cumsum(
+    x: Any, axis: Any = 0, exclusive: bool = False, reverse: bool = False, name: str | None = None
+) -> Tensor:
+    """Sums of all elements up to each (`exclusive`: before each; `reverse`: from the end)."""
+    return _cumulative("Cumsum", "cumsum", x, axis, name, exclusive=exclusive, reverse=reverse)
+
+
+def cumprod(
+    x: Any, axis: Any = 0, exclusive: bool = False, reverse: bool = False, name: str | None = None
+) -> Tensor:
+    """Products of all elements up to each."""
+    return _cumulative("Cumprod", "cumprod", x, axis, name, exclusive=exclusive, reverse=reverse)

@@ -1,0 +1,1 @@
+"""Sessions: feeds, fetches, runs."""

@@ -1,0 +1,366 @@
+"""Sessions: running parts of a graph. A repeated run is a look-up and one call of the engine."""
+
+from __future__ import annotations
+
+import contextlib
+import threading
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any
+
+from numpy import ndarray
+
+from weft.config import MAX_THREADS
+from weft.errors import ConfigError, DTypeError, GraphError, WeftError
+from weft.ir.node import Node, Value
+from weft.runtime.engine import Function, State
+from weft.runtime.executable import Executable
+from weft.runtime.flight import new_lock
+from weft.runtime.interpreted import Interpreted
+from weft.tf1.errors import (
+    ClosedSessionError,
+    FailedPreconditionError,
+    InvalidArgumentError,
+    translate,
+)  # fmt: skip
+from weft.tf1.framework.graph import Graph, get_default_graph
+from weft.tf1.framework.tensor import HOOKS
+from weft.tf1.session.feed import Feed, Implicit, calls_of_unknown_shape, implicit_feeds
+from weft.tf1.session.fetch import Fetch, structure_key
+from weft.tf1.variable.variable import Variable
+
+_NOTHING: Mapping[Any, Any] = {}
+
+
+class GPUOptions:
+    """Accepted for old programs; there is no GPU."""
+
+    def __init__(self, **options: Any) -> None:
+        self.options = options
+        self.allow_growth = bool(options.get("allow_growth", False))
+        self.per_process_gpu_memory_fraction = options.get("per_process_gpu_memory_fraction", 1.0)
+
+
+class ConfigProto:
+    """Options of a session. `intra_op_parallelism_threads`: threads, 256 at most; 0 is all."""
+
+    def __init__(
+        self,
+        intra_op_parallelism_threads: int = 0,
+        inter_op_parallelism_threads: int = 0,
+        allow_soft_placement: bool = False,
+        log_device_placement: bool = False,
+        device_count: Mapping[str, int] | None = None,
+        gpu_options: GPUOptions | None = None,
+        graph_options: Any = None,
+        **others: Any,
+    ) -> None:
+        self.intra_op_parallelism_threads = intra_op_parallelism_threads
+        self.inter_op_parallelism_threads = inter_op_parallelism_threads
+        self.allow_soft_placement = allow_soft_placement
+        self.log_device_placement = log_device_placement
+        self.device_count = dict(device_count or {})
+        self.gpu_options = gpu_options or GPUOptions()
+        self.graph_options = graph_options
+        self.others = others
+
+
+class _Plan:
+    """What a run with these fetches and these feed keys does."""
+
+    __slots__ = ("build", "direct", "epoch", "feeds", "function", "implicit", "reads_variables")
+
+    def __init__(
+        self, function: Any, fetch: Fetch, feeds: list[Feed], implicit: list[Implicit], epoch: int
+    ) -> None:
+        self.function = function
+        self.build = fetch.build
+        self.reads_variables = fetch.reads_variables
+        self.feeds = feeds
+        self.implicit = implicit
+        self.epoch = epoch
+        self.direct = fetch.direct
+
+
+class BaseSession:
+    """Runs operations of one graph over one set of variable values."""
+
+    def __init__(
+        self, target: str = "", graph: Graph | None = None, config: ConfigProto | None = None
+    ) -> None:
+        if graph is not None and not isinstance(graph, Graph):  # pyright: ignore[reportUnnecessaryIsInstance]
+            raise DTypeError(f"Session: expected graph to be a tf.Graph, got {graph!r}")
+        if config is not None and not hasattr(config, "intra_op_parallelism_threads"):
+            raise DTypeError(f"Session: expected config to be a tf.ConfigProto, got {config!r}")
+        self._target = target
+        self._graph = get_default_graph() if graph is None else graph
+        self._threads = 0 if config is None else config.intra_op_parallelism_threads
+        if self._threads < 0:
+            raise ConfigError(f"intra_op_parallelism_threads: expected >= 0, got {self._threads}")
+        self._state = State()
+        self._plans: dict[Any, _Plan] = {}
+        self._lock = new_lock()
+        self._closed = False
+
+    @property
+    def graph(self) -> Graph:
+        """The graph that the session runs."""
+        return self._graph
+
+    @property
+    def graph_def(self) -> Graph:
+        """The graph itself; it prints well."""
+        return self._graph
+
+    @property
+    def sess_str(self) -> str:
+        """The execution target: always this process."""
+        return self._target
+
+    @property
+    def state(self) -> State:
+        """The values of the variables, by name."""
+        return self._state
+
+    def run(
+        self,
+        fetches: Any,
+        feed_dict: Mapping[Any, Any] | None = None,
+        options: Any = None,
+        run_metadata: Any = None,
+    ) -> Any:
+        """Compute `fetches`.
+
+        Args:
+            fetches: a tensor, operation, variable or name, or any nesting of lists, tuples, dicts
+                and namedtuples of them.
+            feed_dict: values for tensors, by tensor or name; any tensor may be fed.
+
+        A variable that is fetched gives what it holds when the step is over; tensors computed from
+        it see what it held before, unless control dependencies say otherwise.
+
+        Returns:
+            Arrays (NumPy scalars for rank 0) in the nesting of `fetches`; `None` for operations.
+
+        Raises:
+            InvalidArgumentError: a feed is missing or does not fit.
+            FailedPreconditionError: a variable has no value yet.
+            ClosedSessionError: the session is closed.
+        """
+        feeds = feed_dict or _NOTHING
+        kind = fetches.__class__
+        try:
+            if kind is list or kind is tuple:
+                plan = self._plans[(kind, *fetches, None, *feeds)]
+            else:
+                plan = self._plans[(kind, fetches, None, *feeds)]
+            if plan.epoch != self._graph.epoch:
+                raise KeyError
+        except (KeyError, TypeError):
+            plan = self._find_plan(fetches, feeds)
+        arrays: list[Any] = []
+        for feed, value in zip(plan.feeds, feeds.values()):  # noqa: B905 -- equal by the key
+            # An array of the right type goes as it is: the engine knows the shapes that fit.
+            if value.__class__ is ndarray and value.dtype is feed.numpy:
+                arrays.append(value)
+            else:
+                arrays.append(feed.convert(value))
+        if plan.implicit:
+            arrays.extend([item.value(self._state) for item in plan.implicit])
+        try:
+            if plan.reads_variables:  # what a variable holds when the step is over
+                with self._state.lock:
+                    return plan.build(plan.function(arrays, self._state), self)
+            results = plan.function(arrays, self._state)
+        except WeftError as error:
+            translated = translate(error)
+            if translated is error:
+                raise
+            raise translated from error
+        return results if plan.direct else plan.build(results, self)
+
+    def _find_plan(self, fetches: Any, feeds: Mapping[Any, Any]) -> _Plan:
+        """The plan for a run that the fast look-up does not know, made if need be."""
+        if self._closed:
+            raise ClosedSessionError("session: expected an open session, got a closed one")
+        if not isinstance(feeds, Mapping):  # pyright: ignore[reportUnnecessaryIsInstance]
+            raise DTypeError(f"feed_dict: expected a dict, got {type(feeds).__name__}")
+        key = (structure_key(fetches), tuple(feeds))
+        with self._lock:
+            plan = self._plans.get(key)
+            if plan is None or plan.epoch != self._graph.epoch:
+                plan = self._plan(fetches, tuple(feeds))
+                self._plans[key] = plan
+                self._remember(fetches, feeds, plan)
+        return plan
+
+    def _remember(self, fetches: Any, feeds: Mapping[Any, Any], plan: _Plan) -> None:
+        """Enter the plan under the key that `run` builds, where that key tells enough."""
+        kind = type(fetches)
+        if kind is list or kind is tuple:
+            if not any(isinstance(item, tuple) for item in fetches):
+                with contextlib.suppress(TypeError):
+                    self._plans[(kind, *fetches, None, *feeds)] = plan
+        elif not isinstance(fetches, tuple):
+            with contextlib.suppress(TypeError):
+                self._plans[(kind, fetches, None, *feeds)] = plan
+
+    def _plan(self, fetches: Any, feed_keys: Sequence[Any]) -> _Plan:
+        feeds = [Feed(self._graph, key) for key in feed_keys]
+        _refuse_twice(feeds)
+        fed = [feed.tensor.value for feed in feeds]
+        fetch = Fetch(self._graph, fetches, fed)
+        roots = [*(v.node for v in fetch.values if v not in fed), *fetch.targets]
+        try:
+            implicit = implicit_feeds(self._graph, roots, fed)
+            fed.extend(item.placeholder for item in implicit)
+            function = self._function(fetch, roots, fed)
+        except WeftError as error:
+            raise translate(error) from error
+        return _Plan(function, fetch, feeds, implicit, self._graph.epoch)
+
+    def profile(
+        self, fetches: Any, feed_dict: Mapping[Any, Any] | None = None, runs: int = 5
+    ) -> str:
+        """Where the time and the memory of a run go, as text; runs it `runs` times."""
+        plan, arrays = self._prepare(fetches, feed_dict or {})
+        return plan.function.profile(arrays, self._state, runs)
+
+    def program(self, fetches: Any, feed_dict: Mapping[Any, Any] | None = None) -> Executable:
+        """The compiled program of a run: its graph, calls and memory."""
+        plan, arrays = self._prepare(fetches, feed_dict or {})
+        return plan.function.program(arrays, self._state)
+
+    def _prepare(self, fetches: Any, feeds: Mapping[Any, Any]) -> tuple[_Plan, list[Any]]:
+        plan = self._find_plan(fetches, feeds)
+        arrays = [f.convert(v) for f, v in zip(plan.feeds, feeds.values(), strict=True)]
+        arrays.extend(item.value(self._state) for item in plan.implicit)
+        return plan, arrays
+
+    def _function(self, fetch: Fetch, roots: Sequence[Node], fed: Sequence[Value]) -> Any:
+        if calls_of_unknown_shape(self._graph, roots):
+            return Interpreted(self._graph.ir, fetch.values, fetch.targets, fed)
+        threads = min(self._threads, MAX_THREADS) or None
+        return Function(self._graph.ir, fetch.values, fetch.targets, fed, threads)
+
+    def value_of(self, variable: Variable) -> Any:
+        """What a variable holds now.
+
+        Raises:
+            FailedPreconditionError: nothing yet.
+        """
+        if variable.key not in self._state:
+            raise FailedPreconditionError(
+                None,
+                variable.op,
+                f"variable {variable.key!r} is used before it has a value; run its initializer "
+                f"first: {variable.handle.node.describe()}",
+            )
+        array = self._state[variable.key]
+        return array if array.ndim else array[()]
+
+    def make_callable(
+        self, fetches: Any, feed_list: Sequence[Any] | None = None, accept_options: bool = False
+    ) -> Callable[..., Any]:
+        """A function of the values for `feed_list`, in order, that returns `fetches`."""
+        if feed_list is not None and not isinstance(feed_list, list | tuple):
+            raise DTypeError(f"feed_list: expected a list, got {feed_list!r}")
+        del accept_options
+        keys = tuple(feed_list or ())
+        self._find_plan(fetches, dict.fromkeys(keys))
+
+        def call(*values: Any, options: Any = None, run_metadata: Any = None) -> Any:
+            del options, run_metadata
+            if len(values) != len(keys):
+                raise GraphError(f"callable: expected {len(keys)} values, got {len(values)}")
+            return self.run(fetches, dict(zip(keys, values, strict=True)))
+
+        return call
+
+    def list_devices(self) -> list[str]:
+        """The devices: one CPU."""
+        return ["/job:localhost/replica:0/task:0/device:CPU:0"]
+
+    def close(self) -> None:
+        """Give the variables back; the session cannot run any more."""
+        self._closed = True
+        self._plans = {}
+        self._state = State()
+
+    def as_default(self) -> contextlib.AbstractContextManager[BaseSession]:
+        """Make this the session of `eval()` and `run()`, in a `with` block."""
+        return _as_default(self)
+
+
+def _refuse_twice(feeds: Sequence[Feed]) -> None:
+    seen: set[Value] = set()
+    for feed in feeds:
+        if feed.tensor.value in seen:
+            raise InvalidArgumentError(None, None, f"{feed.tensor.name}: fed twice")
+        seen.add(feed.tensor.value)
+
+
+class Session(BaseSession):
+    """Runs a graph; in a `with` block, the graph and the session are the default ones."""
+
+    _contexts: list[contextlib.ExitStack]
+
+    def __enter__(self) -> Session:
+        stack = contextlib.ExitStack()
+        stack.enter_context(self._graph.as_default())
+        stack.enter_context(self.as_default())
+        stacks: list[contextlib.ExitStack] = self.__dict__.setdefault("_contexts", [])
+        stacks.append(stack)
+        return self
+
+    def __exit__(self, *exc: Any) -> None:
+        self._contexts.pop().close()
+        self.close()
+
+
+class InteractiveSession(BaseSession):
+    """A session that is the default one from when it is made until it is closed."""
+
+    def __init__(
+        self, target: str = "", graph: Graph | None = None, config: ConfigProto | None = None
+    ) -> None:
+        super().__init__(target, graph, config)
+        self._stack = contextlib.ExitStack()
+        if graph is not None:
+            self._stack.enter_context(graph.as_default())
+        self._stack.enter_context(self.as_default())
+
+    def close(self) -> None:
+        """End the session, which then is the default one no more."""
+        super().close()
+        self._stack.close()
+
+
+_local = threading.local()
+
+
+def _sessions() -> list[BaseSession]:
+    stack: list[BaseSession] | None = getattr(_local, "stack", None)
+    if stack is None:
+        stack = _local.stack = []
+    return stack
+
+
+@contextlib.contextmanager
+def _as_default(session: BaseSession) -> Iterator[BaseSession]:
+    stack = _sessions()
+    stack.append(session)
+    try:
+        yield session
+    finally:
+        stack.reverse()
+        stack.remove(session)
+        stack.reverse()
+
+
+def get_default_session() -> Any:
+    """The innermost default session of this thread, or `None`."""
+    stack = _sessions()
+    return stack[-1] if stack else None
+
+
+HOOKS.default_session = get_default_session

@@ -1,0 +1,40 @@
+"""`tf.train`: optimizers, learning rates, the global step."""
+
+from weft.tf1.train.checkpoint_state import (
+    CheckpointState,
+    checkpoint_exists,
+    get_checkpoint_state,
+    latest_checkpoint,
+)  # fmt: skip
+from weft.tf1.train.learning_rate import (
+    ExponentialMovingAverage,
+    cosine_decay,
+    create_global_step,
+    exponential_decay,
+    get_global_step,
+    get_or_create_global_step,
+    global_step,
+    inverse_time_decay,
+    natural_exp_decay,
+    piecewise_constant,
+    piecewise_constant_decay,
+    polynomial_decay,
+)  # fmt: skip
+from weft.tf1.train.optimizer import (
+    AdagradOptimizer,
+    AdamOptimizer,
+    GradientDescentOptimizer,
+    MomentumOptimizer,
+    Optimizer,
+    RMSPropOptimizer,
+)  # fmt: skip
+from weft.tf1.train.saver import Saver
+
+__all__ = [
+    "AdagradOptimizer", "AdamOptimizer", "CheckpointState", "ExponentialMovingAverage",
+    "GradientDescentOptimizer", "MomentumOptimizer", "Optimizer", "RMSPropOptimizer", "Saver",
+    "checkpoint_exists", "cosine_decay", "create_global_step", "exponential_decay",
+    "get_checkpoint_state", "get_global_step", "get_or_create_global_step", "global_step",
+    "inverse_time_decay", "latest_checkpoint", "natural_exp_decay", "piecewise_constant",
+    "piecewise_constant_decay", "polynomial_decay",
+]  # fmt: skip

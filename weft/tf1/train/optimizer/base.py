@@ -1,0 +1,310 @@
+"""What all optimizers share: gradients, slots, and the operation that applies them.
+
+An update is written once, on values: `update(g, var, *slots, *rates)` gives the new values. For a
+row-sparse gradient equal rows are added up and the same formula runs; where TensorFlow's sparse
+kernels leave other rows alone although the formula would change them (momentum, RMSProp), the
+update is lazy and keeps them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from weft import ops
+from weft.errors import DTypeError, GraphError
+from weft.ir.dtype import int32
+from weft.ir.node import Value
+from weft.tf1.control import dependency
+from weft.tf1.control.gradient import gradients
+from weft.tf1.framework.collection import GraphKeys
+from weft.tf1.framework.convert import convert_to_tensor
+from weft.tf1.framework.graph import (
+    control_dependencies,
+    fail,
+    get_collection,
+    get_default_graph,
+    name_scope,
+)  # fmt: skip
+from weft.tf1.framework.indexed_slices import IndexedSlices
+from weft.tf1.framework.tensor import Operation, Tensor
+from weft.tf1.variable import initializer as init_ops
+from weft.tf1.variable.variable import Variable
+from weft.tf1.variable.variable_list import trainable_variables as all_trainable
+
+Update = Callable[..., Sequence[Value]]
+
+
+class Optimizer:
+    """Base class. A subclass names its slots and rates, and says how they make an update."""
+
+    GATE_NONE = 0
+    GATE_OP = 1
+    GATE_GRAPH = 2
+
+    def __init__(self, use_locking: bool, name: str) -> None:
+        if not name:
+            raise GraphError("Optimizer: expected a name")
+        self._name = name
+        self._use_locking = use_locking
+        self._slots: dict[str, dict[Any, Variable]] = {}
+        self._extra: dict[tuple[str, Any], Variable] = {}
+        self._rates: dict[str, Tensor] = {}
+
+    # What a subclass says
+    def _hyperparameters(self) -> dict[str, Any]:
+        """Names and values (numbers, tensors or functions) of the rates."""
+        raise NotImplementedError
+
+    def _create_slots(self, var_list: Sequence[Variable]) -> None:
+        """Make the variables that the updates keep."""
+
+    def _apply(self, grad: Any, var: Variable) -> Operation:
+        """The operation that updates `var`."""
+        raise NotImplementedError
+
+    def _finish(self, update_ops: list[Operation], name_scope: str) -> Operation:
+        """The operation that has run when all updates have."""
+        return dependency.group(*update_ops, name=name_scope)
+
+    # What programs call
+    def get_name(self) -> str:
+        """The name of the optimizer."""
+        return self._name
+
+    def minimize(
+        self,
+        loss: Any,
+        global_step: Any = None,
+        var_list: Any = None,
+        gate_gradients: int = 1,
+        aggregation_method: Any = None,
+        colocate_gradients_with_ops: bool = False,
+        name: str | None = None,
+        grad_loss: Any = None,
+    ) -> Operation:
+        """An operation that takes one step down the gradient of `loss` (the sum of a vector).
+
+        Raises:
+            GraphError: no variable has a gradient.
+        """
+        pairs = self.compute_gradients(
+            loss,
+            var_list,
+            gate_gradients,
+            aggregation_method,
+            colocate_gradients_with_ops,
+            grad_loss,
+        )
+        if not any(g is not None for g, _ in pairs):
+            raise fail(
+                GraphError,
+                f"minimize: expected a gradient for at least one of "
+                f"{[str(v) for _, v in pairs]}, {loss} depends on none of them",
+            )
+        return self.apply_gradients(pairs, global_step, name)
+
+    def compute_gradients(
+        self,
+        loss: Any,
+        var_list: Any = None,
+        gate_gradients: int = 1,
+        aggregation_method: Any = None,
+        colocate_gradients_with_ops: bool = False,
+        grad_loss: Any = None,
+    ) -> list[tuple[Any, Variable]]:
+        """Pairs (gradient or `None`, variable) for all trainable variables or those given."""
+        del aggregation_method, colocate_gradients_with_ops
+        if gate_gradients not in (self.GATE_NONE, self.GATE_OP, self.GATE_GRAPH):
+            raise fail(GraphError, f"gate_gradients: expected GATE_*, got {gate_gradients!r}")
+        tensor = convert_to_tensor(loss() if callable(loss) else loss)
+        if not tensor.dtype.is_floating:
+            raise fail(GraphError, f"minimize: expected a loss of a floating type, got {tensor}")
+        if var_list is None:
+            var_list = all_trainable() + get_collection(GraphKeys.TRAINABLE_RESOURCE_VARIABLES)
+        variables = list(var_list) if isinstance(var_list, list | tuple) else [var_list]
+        if not variables:
+            raise fail(GraphError, "minimize: expected variables to optimize, there are none")
+        for variable in variables:
+            if not isinstance(variable, Variable):
+                raise fail(DTypeError, f"minimize: expected variables, got {variable!r}")
+        found = gradients(tensor, variables, None if grad_loss is None else [grad_loss])
+        return list(zip(found, variables, strict=True))
+
+    def apply_gradients(
+        self, grads_and_vars: Any, global_step: Any = None, name: str | None = None
+    ) -> Operation:
+        """An operation that updates each variable by its gradient, then counts the step.
+
+        Raises:
+            GraphError: all gradients are `None`.
+        """
+        pairs = [(_gradient(g, v), v) for g, v in tuple(grads_and_vars)]
+        if not pairs:
+            raise fail(GraphError, "apply_gradients: expected variables, got none")
+        present = [(g, v) for g, v in pairs if g is not None]
+        if not present:
+            raise fail(
+                GraphError, f"apply_gradients: expected gradients for {[v for _, v in pairs]}"
+            )
+        graph = present[0][1].graph
+        with graph.as_default():
+            with control_dependencies(None):
+                self._create_slots([v for _, v in present])
+            with name_scope(name, self._name) as scope:
+                self._prepare()
+                updates = [self._update(g, v) for g, v in present]
+                if global_step is None:
+                    train = self._finish(updates, scope)
+                else:
+                    with control_dependencies([self._finish(updates, "update")]):
+                        step = _global_step(global_step)
+                        train = step.assign_add(1, name=scope).op
+            if train not in graph.get_collection_ref(GraphKeys.TRAIN_OP):
+                graph.add_to_collection(GraphKeys.TRAIN_OP, train)
+            return train
+
+    def _prepare(self) -> None:
+        self._rates = {}
+        for name, value in self._hyperparameters().items():
+            self._rates[name] = convert_to_tensor(value() if callable(value) else value, name=name)
+
+    def rate(self, name: str, var: Variable) -> Tensor:
+        """A rate in the type of `var`."""
+        tensor = self._rates[name]
+        kind = var.dtype.base_dtype
+        if tensor.dtype.base_dtype is kind:
+            return tensor
+        return (
+            get_default_graph()
+            .emit("Cast", [tensor], "cast", dtype=kind.ir, name="Cast")
+            .outputs[0]
+        )
+
+    def _update(self, grad: Any, var: Variable) -> Operation:
+        with name_scope("update_" + var.op.name.replace("/", "_")):
+            op = self._apply(grad, var)
+            if var.constraint is None:
+                return op
+            with control_dependencies([op]):
+                return var.assign(var.constraint(var.read_value())).op
+
+    # Slots
+    def get_slot(self, var: Any, name: str) -> Variable | None:
+        """The variable that the optimizer keeps for `var` under `name`, or `None`."""
+        return self._slots.get(name, {}).get(var)
+
+    def get_slot_names(self) -> list[str]:
+        """Names of the slots, sorted."""
+        return sorted(self._slots)
+
+    def variables(self) -> list[Variable]:
+        """All variables that the optimizer made, sorted by name."""
+        found = [v for slot in self._slots.values() for v in slot.values()]
+        found += list(self._extra.values())
+        graph = get_default_graph()
+        return sorted((v for v in found if v.graph is graph), key=lambda v: v.name)
+
+    def slot(self, var: Variable, name: str, op_name: str, initializer: Any = None) -> Variable:
+        """The slot `name` of `var`: zeros in its shape, or what `initializer` gives."""
+        slots = self._slots.setdefault(name, {})
+        if var not in slots:
+            make = initializer or init_ops.zeros_initializer()
+            shape, kind = var.shape.as_list(), var.dtype.base_dtype
+            with name_scope(""):
+                slots[var] = Variable(
+                    lambda: make(shape, dtype=kind), trainable=False,
+                    name=f"{var.op.name}/{op_name}", dtype=kind,
+                )  # fmt: skip
+        return slots[var]
+
+    def extra(self, name: str, value: Any, like: Variable) -> Variable:
+        """A variable of the optimizer itself, such as a power that every step updates."""
+        key = (name, like.graph)
+        if key not in self._extra:
+            with name_scope(""):
+                self._extra[key] = Variable(
+                    value, trainable=False, name=name, dtype=like.dtype.base_dtype
+                )
+        return self._extra[key]
+
+    # Updates
+    def emit(
+        self, kind: str, grad: Any, var: Variable, slots: Sequence[Variable],
+        rates: Sequence[Tensor], update: Update, lazy: bool = False,
+    ) -> Operation:  # fmt: skip
+        """One update operation: new values of `var` and its slots, all from their latest ones.
+
+        Args:
+            update: from (g, var, *slots, *rates) to the new values of var and slots.
+            lazy: leave rows alone that a sparse gradient does not mention.
+        """
+        graph = get_default_graph()
+        handles = [var, *slots]
+        refs = [v._ref() for v in handles]  # pyright: ignore[reportPrivateUsage]
+        if isinstance(grad, IndexedSlices):
+            inputs = [*refs, *rates, grad.values, grad.indices]
+            build = _sparse_build(handles, len(rates), update, lazy)
+            name = kind.replace("Apply", "SparseApply", 1)
+        else:
+            inputs = [*refs, *rates, grad]
+            build, name = _dense_build(handles, len(rates), update), kind
+        return graph.emit(name, inputs, build, name=name)
+
+
+def _gradient(g: Any, v: Any) -> Any:
+    if not isinstance(v, Variable):
+        raise fail(DTypeError, f"apply_gradients: expected a variable, got {v!r}")
+    if g is None or isinstance(g, IndexedSlices):
+        return g
+    tensor = convert_to_tensor(g, v.dtype.base_dtype)
+    if not tensor.shape.is_compatible_with(v.shape):
+        raise fail(
+            GraphError,
+            f"apply_gradients: expected a gradient of shape {v.shape} for {v.name}, "
+            f"got {tensor.shape}",
+        )
+    return tensor
+
+
+def _global_step(step: Any) -> Variable:
+    if not isinstance(step, Variable):
+        raise fail(DTypeError, f"global_step: expected a variable, got {step!r}")
+    return step
+
+
+def _dense_build(handles: Sequence[Variable], rates: int, update: Update) -> Callable[..., Any]:
+    def build(*values: Value) -> tuple[Value, ...]:
+        count = len(handles)
+        old = [ops.read(v.handle, latest=True) for v in handles]
+        new = update(values[-1], *old, *values[count : count + rates])
+        return tuple(ops.assign(v.handle, n) for v, n in zip(handles, new, strict=True))
+
+    return build
+
+
+def _sparse_build(
+    handles: Sequence[Variable], rates: int, update: Update, lazy: bool
+) -> Callable[..., Any]:
+    def build(*values: Value) -> tuple[Value, ...]:
+        count = len(handles)
+        rows, indices = values[-2], values[-1]
+        old = [ops.read(v.handle, latest=True) for v in handles]
+        total = ops.scatter_add(ops.zeros_like(old[0]), indices, rows)
+        new = update(total, *old, *values[count : count + rates])
+        if lazy:
+            touched = touched_rows(old[0], indices)
+            new = [ops.select(touched, n, o) for n, o in zip(new, old, strict=True)]
+        return tuple(ops.assign(v.handle, n) for v, n in zip(handles, new, strict=True))
+
+    return build
+
+
+def touched_rows(table: Value, indices: Value) -> Value:
+    """Which rows of `table` are among `indices`, in a shape that broadcasts against it."""
+    if table.shape is None or table.shape[0] is None:
+        raise fail(GraphError, "expected a table of known shape")
+    zeros = ops.full((table.shape[0],), 0, int32)
+    ones = ops.ones_like(ops.cast(indices, dtype=int32))
+    found = ops.greater(ops.scatter_add(zeros, indices, ones), 0)
+    return ops.reshape(found, shape=(table.shape[0], *(1,) * (len(table.shape) - 1)))

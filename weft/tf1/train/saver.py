@@ -1,0 +1,176 @@
+"""`tf.train.Saver`: variables to a safetensors file and back; never a half-written file."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import re
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from weft.checkpoint.arrays import read_arrays, write_arrays
+from weft.errors import DataError, DTypeError, GraphError
+from weft.ir.shape import compatible, show
+from weft.tf1.errors import FailedPreconditionError, InvalidArgumentError, NotFoundError
+from weft.tf1.framework.graph import fail
+from weft.tf1.train.checkpoint_state import (
+    STATE,
+    SUFFIX,
+    checkpoint_exists,
+    read_state,
+    write_state,
+)  # fmt: skip
+from weft.tf1.variable.variable import Variable
+from weft.tf1.variable.variable_list import global_variables
+
+
+class Saver:
+    """Saves and restores variables.
+
+    The file `checkpoint` of a folder lists what is kept there. A saver that begins to save where
+    there is one manages, with its own, what is listed of the same name but for the step; savers
+    with other plans (one for the best, say) take names of their own.
+
+    Args:
+        var_list: variables, or a dict from names in the file to variables; all global ones by
+            default.
+        max_to_keep: how many checkpoints to keep; 0 or `None` keeps all.
+    """
+
+    def __init__(
+        self,
+        var_list: Mapping[str, Variable] | Sequence[Variable] | None = None,
+        reshape: bool = False,
+        sharded: bool = False,
+        max_to_keep: int | None = 5,
+        **others: Any,
+    ) -> None:
+        del reshape, sharded, others
+        chosen = global_variables() if var_list is None else var_list
+        if not chosen:
+            raise fail(GraphError, "Saver: expected variables to save, there are none")
+        if isinstance(chosen, Mapping):
+            self._variables = dict(chosen)
+        else:
+            self._variables = {v.op.name: v for v in chosen}
+        for variable in self._variables.values():
+            if not isinstance(variable, Variable):  # pyright: ignore[reportUnnecessaryIsInstance]
+                raise fail(DTypeError, f"Saver: expected variables, got {variable!r}")
+        self._keep = max_to_keep or 0
+        self._paths: list[str] = []
+        self._taken_over: set[tuple[Path, str]] = set()
+
+    @property
+    def last_checkpoints(self) -> list[str]:
+        """Paths of the checkpoints that are kept, the oldest first."""
+        return list(self._paths)
+
+    def set_last_checkpoints(self, last_checkpoints: Sequence[str]) -> None:
+        """Manage these checkpoints, the oldest first, and no others of before."""
+        self._paths = list(last_checkpoints)
+
+    def recover_last_checkpoints(self, checkpoint_paths: Sequence[str]) -> None:
+        """Manage those of these checkpoints that are there, the oldest first."""
+        self.set_last_checkpoints([p for p in checkpoint_paths if checkpoint_exists(p)])
+
+    def save(
+        self,
+        sess: Any,
+        save_path: str,
+        global_step: Any = None,
+        latest_filename: str | None = None,
+        **others: Any,
+    ) -> str:
+        """Write the variables' values in `sess`; returns the path to give to `restore`.
+
+        Raises:
+            FailedPreconditionError: a variable has no value.
+            NotFoundError: the folder does not exist.
+        """
+        del others
+        name = path = os.fspath(save_path)
+        if global_step is not None:
+            step = sess.run(global_step) if hasattr(global_step, "graph") else global_step
+            path = f"{path}-{int(step)}"
+        folder = Path(path).parent
+        if not folder.is_dir():
+            raise NotFoundError(None, None, f"Saver: expected a folder at {folder} to save {path}")
+        with sess.state.lock:  # all values are of one moment
+            arrays = self._values(sess)
+        state = folder / (latest_filename or STATE)
+        self._take_over(name, state)
+        latest = read_state(state).model_checkpoint_path
+        if path not in self._paths:  # listed before it is there: what is there is always listed
+            write_state(state, latest, [*self._paths, path])
+        write_arrays(Path(path + SUFFIX), arrays)
+        self._paths = [p for p in self._paths if p != path] + [path]
+        write_state(state, path, self._paths)
+        self._remove_old()
+        return path
+
+    def _values(self, sess: Any) -> dict[str, Any]:
+        arrays: dict[str, Any] = {}
+        for name, variable in self._variables.items():
+            if variable.key not in sess.state:
+                raise FailedPreconditionError(None, None, f"Saver: variable {name!r} has no value")
+            arrays[name] = np.array(sess.state[variable.key])  # a copy: the next step overwrites it
+        return arrays
+
+    def _take_over(self, name: str, state: Path) -> None:
+        """Manage what an earlier saver listed under this name."""
+        if (state, name) in self._taken_over:
+            return
+        self._taken_over.add((state, name))
+        ours = re.compile(re.escape(os.path.basename(name)) + r"(-\d+)?")
+        listed = map(os.path.basename, read_state(state).all_model_checkpoint_paths)
+        found = [os.path.join(os.path.dirname(name), p) for p in listed if ours.fullmatch(p)]
+        new = [p for p in found if p not in self._paths and checkpoint_exists(p)]
+        self._paths = [*new, *self._paths]
+        if self._keep and len(self._paths) > self._keep:  # it was killed before it removed one
+            write_state(state, self._paths[-1], self._paths)
+            self._remove_old()
+
+    def _remove_old(self) -> None:
+        """Remove what is too many; what cannot be removed is tried again after the next."""
+        old = self._paths[: -self._keep] if self._keep else []
+        for path in old:
+            with contextlib.suppress(OSError):
+                Path(path + SUFFIX).unlink(missing_ok=True)
+        self._paths = [p for p in self._paths if p not in old or checkpoint_exists(p)]
+
+    def restore(self, sess: Any, save_path: str) -> None:
+        """Give the variables the values of a checkpoint; all of them or, on an error, none.
+
+        Raises:
+            NotFoundError: there is no such checkpoint, or it lacks a variable.
+            InvalidArgumentError: a value of another shape or type, or a damaged file.
+        """
+        found = _read(Path(os.fspath(save_path) + SUFFIX))
+        values: dict[str, Any] = {}
+        for name, variable in self._variables.items():
+            if name not in found:
+                raise NotFoundError(None, None, f"restore: {name!r} is not in {save_path}")
+            array, shape = found[name], variable.shape.as_dims()
+            kind = variable.dtype.ir
+            if array.dtype != kind.numpy or not compatible(array.shape, shape):
+                raise InvalidArgumentError(
+                    None,
+                    None,
+                    f"restore: expected {kind}{show(shape)} for {name!r}, "
+                    f"got {array.dtype}{show(array.shape)} in {save_path}",
+                )
+            values[variable.key] = array
+        for key, array in values.items():
+            sess.state[key] = array
+
+
+def _read(path: Path) -> dict[str, Any]:
+    if not path.is_file():
+        raise NotFoundError(None, None, f"restore: there is no checkpoint {path}")
+    try:
+        return read_arrays(path).arrays
+    except DataError as error:
+        raise InvalidArgumentError(None, None, f"restore: {error}") from error

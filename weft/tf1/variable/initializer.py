@@ -1,0 +1,313 @@
+"""Initializers: functions of a shape and an element type that give a variable's first value."""
+
+from __future__ import annotations
+
+import inspect
+import math
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from weft import ops
+from weft.errors import DTypeError, GraphError, ShapeError
+from weft.tf1 import creation
+from weft.tf1.framework import dtypes
+from weft.tf1.framework.convert import as_array, constant
+from weft.tf1.framework.dtypes import DType, as_dtype
+from weft.tf1.framework.graph import fail, get_default_graph
+from weft.tf1.framework.tensor import Tensor
+from weft.tf1.random import distribution as random_ops
+
+
+def call(initializer: Any, shape: Sequence[int], dtype: DType | None) -> Any:
+    """Call an initializer of whatever signature programs give it."""
+    try:
+        parameters = inspect.signature(initializer).parameters
+    except (TypeError, ValueError):
+        return initializer(shape, dtype)
+    if any(p.kind is p.VAR_KEYWORD for p in parameters.values()):
+        return initializer(shape, dtype=dtype)
+    if not parameters:
+        return initializer()
+    return initializer(shape, dtype=dtype) if "dtype" in parameters else initializer(shape)
+
+
+class Initializer:
+    """Base class: `initializer(shape, dtype=None)` gives a tensor."""
+
+    dtype: DType = dtypes.float32
+
+    def __call__(self, shape: Any, dtype: Any = None, partition_info: Any = None) -> Tensor:
+        """A tensor of `shape`; of the initializer's own type where `dtype` is `None`."""
+        del partition_info
+        return self._fill(shape, self.dtype if dtype is None else as_dtype(dtype))
+
+    def _fill(self, shape: Any, kind: DType) -> Tensor:
+        raise NotImplementedError
+
+    def get_config(self) -> dict[str, Any]:
+        """The arguments it was made with."""
+        return {k: v.name if isinstance(v, DType) else v for k, v in vars(self).items()}
+
+    @classmethod
+    def from_config(cls, config: dict[str, Any]) -> Initializer:
+        """An initializer from `get_config`."""
+        return cls(**{k: v for k, v in config.items() if k in inspect.signature(cls).parameters})
+
+
+class Zeros(Initializer):
+    """Zeros."""
+
+    def __init__(self, dtype: Any = dtypes.float32) -> None:
+        self.dtype = as_dtype(dtype)
+
+    def _fill(self, shape: Any, kind: DType) -> Tensor:
+        return creation.zeros(shape, kind)
+
+
+class Ones(Initializer):
+    """Ones."""
+
+    def __init__(self, dtype: Any = dtypes.float32) -> None:
+        self.dtype = as_dtype(dtype)
+
+    def _fill(self, shape: Any, kind: DType) -> Tensor:
+        return creation.ones(shape, kind)
+
+
+class Constant(Initializer):
+    """One number everywhere, or the values of a list or array."""
+
+    def __init__(
+        self, value: Any = 0, dtype: Any = dtypes.float32, verify_shape: bool = False
+    ) -> None:
+        self.value = value
+        self.dtype = as_dtype(dtype)
+        self.verify_shape = verify_shape
+
+    def _fill(self, shape: Any, kind: DType) -> Tensor:
+        check = self.verify_shape
+        if np.ndim(self.value) == 0 and not check:
+            number = as_array(self.value, kind)
+            dims = tuple(int(d) for d in shape)
+            op = get_default_graph().emit(
+                "Const", (), ops.full, shape=dims, value=number, dtype=kind.ir, name="Const"
+            )
+            return op.outputs[0]
+        return constant(self.value, kind, shape, verify_shape=bool(check))
+
+
+class RandomUniform(Initializer):
+    """Uniform in [minval, maxval)."""
+
+    def __init__(
+        self, minval: Any = 0, maxval: Any = None, seed: int | None = None,
+        dtype: Any = dtypes.float32,
+    ) -> None:  # fmt: skip
+        self.minval = minval
+        self.maxval = maxval
+        self.seed = seed
+        self.dtype = as_dtype(dtype)
+
+    def _fill(self, shape: Any, kind: DType) -> Tensor:
+        return random_ops.random_uniform(shape, self.minval, self.maxval, kind, seed=self.seed)
+
+
+class RandomNormal(Initializer):
+    """Normally distributed."""
+
+    def __init__(
+        self, mean: float = 0.0, stddev: float = 1.0, seed: int | None = None,
+        dtype: Any = dtypes.float32,
+    ) -> None:  # fmt: skip
+        self.mean = mean
+        self.stddev = stddev
+        self.seed = seed
+        self.dtype = _floating(dtype)
+
+    def _fill(self, shape: Any, kind: DType) -> Tensor:
+        return random_ops.random_normal(shape, self.mean, self.stddev, kind, seed=self.seed)
+
+
+class TruncatedNormal(RandomNormal):
+    """Normally distributed within two standard deviations."""
+
+    def _fill(self, shape: Any, kind: DType) -> Tensor:
+        return random_ops.truncated_normal(shape, self.mean, self.stddev, kind, seed=self.seed)
+
+
+class VarianceScaling(Initializer):
+    """A scale that keeps the variance of what flows through a layer.
+
+    Args:
+        scale: the variance times the fan.
+        mode: the fan: `fan_in`, `fan_out` or `fan_avg`.
+        distribution: `truncated_normal` (or `normal`), `untruncated_normal` or `uniform`.
+    """
+
+    def __init__(
+        self,
+        scale: float = 1.0,
+        mode: str = "fan_in",
+        distribution: str = "truncated_normal",
+        seed: int | None = None,
+        dtype: Any = dtypes.float32,
+    ) -> None:
+        if scale <= 0:
+            raise fail(GraphError, f"variance_scaling: expected scale > 0, got {scale}")
+        if mode not in ("fan_in", "fan_out", "fan_avg"):
+            raise fail(GraphError, f"variance_scaling: unknown mode {mode!r}")
+        if distribution not in ("normal", "uniform", "truncated_normal", "untruncated_normal"):
+            raise fail(GraphError, f"variance_scaling: unknown distribution {distribution!r}")
+        self.scale = scale
+        self.mode = mode
+        self.distribution = distribution
+        self.seed = seed
+        self.dtype = _floating(dtype)
+
+    def _fill(self, shape: Any, kind: DType) -> Tensor:
+        fan_in, fan_out = fans([int(d) for d in shape])
+        fan = {"fan_in": fan_in, "fan_out": fan_out, "fan_avg": (fan_in + fan_out) / 2}[self.mode]
+        variance = self.scale / max(1.0, fan)
+        if self.distribution == "uniform":
+            limit = math.sqrt(3.0 * variance)
+            return random_ops.random_uniform(shape, -limit, limit, kind, seed=self.seed)
+        if self.distribution == "untruncated_normal":
+            return random_ops.random_normal(shape, 0.0, math.sqrt(variance), kind, seed=self.seed)
+        # 0.8796...: the standard deviation of a normal truncated at two standard deviations
+        spread = math.sqrt(variance) / 0.87962566103423978
+        return random_ops.truncated_normal(shape, 0.0, spread, kind, seed=self.seed)
+
+
+def fans(shape: Sequence[int]) -> tuple[float, float]:
+    """How many inputs and outputs a unit has: weights are (spatial..., in, out)."""
+    if len(shape) == 0:
+        return 1.0, 1.0
+    if len(shape) == 1:
+        return float(shape[0]), float(shape[0])
+    field = math.prod(shape[:-2])
+    return float(shape[-2] * field), float(shape[-1] * field)
+
+
+class GlorotUniform(VarianceScaling):
+    """Glorot and Bengio (2010): uniform, variance 2 / (fan_in + fan_out)."""
+
+    def __init__(self, seed: int | None = None, dtype: Any = dtypes.float32) -> None:
+        super().__init__(1.0, "fan_avg", "uniform", seed, dtype)
+
+
+class GlorotNormal(VarianceScaling):
+    """Glorot and Bengio (2010): truncated normal, variance 2 / (fan_in + fan_out)."""
+
+    def __init__(self, seed: int | None = None, dtype: Any = dtypes.float32) -> None:
+        super().__init__(1.0, "fan_avg", "truncated_normal", seed, dtype)
+
+
+class UniformUnitScaling(Initializer):
+    """Uniform, variance 1 / fan_in times `factor` squared."""
+
+    def __init__(
+        self, factor: float = 1.0, seed: int | None = None, dtype: Any = dtypes.float32
+    ) -> None:
+        self.factor = factor
+        self.seed = seed
+        self.dtype = _floating(dtype)
+
+    def _fill(self, shape: Any, kind: DType) -> Tensor:
+        inputs = math.prod([int(d) for d in shape][:-1]) or 1
+        limit = math.sqrt(3.0 / inputs) * self.factor
+        return random_ops.random_uniform(shape, -limit, limit, kind, seed=self.seed)
+
+
+class Orthogonal(Initializer):
+    """Orthogonal rows or columns times `gain` (Saxe et al., 2013), from a QR decomposition."""
+
+    def __init__(
+        self, gain: float = 1.0, seed: int | None = None, dtype: Any = dtypes.float32
+    ) -> None:
+        self.gain = gain
+        self.seed = seed
+        self.dtype = _floating(dtype)
+
+    def _fill(self, shape: Any, kind: DType) -> Tensor:
+        dims = [int(d) for d in shape]
+        if len(dims) < 2:
+            raise fail(ShapeError, f"orthogonal: expected a rank of 2 or more, got shape {dims}")
+        rows, columns = math.prod(dims[:-1]), dims[-1]
+        flat = (max(rows, columns), min(rows, columns))
+        normal = random_ops.random_normal(flat, dtype=kind, seed=self.seed)
+
+        def build(x: Any) -> Any:
+            found = ops.host_call(x, function=_orthonormal, dtypes=(kind.ir,), shapes=(flat,))
+            q = ops.transpose(found, perm=(1, 0)) if rows < columns else found
+            return ops.reshape(q, shape=tuple(dims)) * self.gain
+
+        return get_default_graph().emit("Mul", [normal], build, name="mul").outputs[0]
+
+
+def _orthonormal(x: Any) -> Any:
+    q, r = np.linalg.qr(x)
+    return (q * np.where(np.diag(r) < 0, -1, 1)).astype(x.dtype)
+
+
+class Identity(Initializer):
+    """The identity matrix times `gain`."""
+
+    def __init__(self, gain: float = 1.0, dtype: Any = dtypes.float32) -> None:
+        self.gain = gain
+        self.dtype = _floating(dtype)
+
+    def _fill(self, shape: Any, kind: DType) -> Tensor:
+        if len(shape) != 2:
+            raise fail(ShapeError, f"identity: expected a matrix, got shape {list(shape)}")
+        found = creation.eye(int(shape[0]), int(shape[1]), dtype=kind)
+        return found if self.gain == 1.0 else found * self.gain
+
+
+def _floating(dtype: Any) -> DType:
+    kind = as_dtype(dtype)
+    if not kind.is_floating:
+        raise fail(DTypeError, f"initializer: expected a floating type, got {kind.name}")
+    return kind
+
+
+def lecun_normal(seed: int | None = None) -> VarianceScaling:
+    """Truncated normal, variance 1 / fan_in."""
+    return VarianceScaling(1.0, "fan_in", "truncated_normal", seed)
+
+
+def lecun_uniform(seed: int | None = None) -> VarianceScaling:
+    """Uniform, variance 1 / fan_in."""
+    return VarianceScaling(1.0, "fan_in", "uniform", seed)
+
+
+def he_normal(seed: int | None = None) -> VarianceScaling:
+    """He et al. (2015): truncated normal, variance 2 / fan_in."""
+    return VarianceScaling(2.0, "fan_in", "truncated_normal", seed)
+
+
+def he_uniform(seed: int | None = None) -> VarianceScaling:
+    """He et al. (2015): uniform, variance 2 / fan_in."""
+    return VarianceScaling(2.0, "fan_in", "uniform", seed)
+
+
+def xavier_initializer(
+    uniform: bool = True, seed: int | None = None, dtype: Any = dtypes.float32
+) -> Initializer:
+    """`tf.contrib.layers.xavier_initializer`: Glorot's."""
+    return GlorotUniform(seed, dtype) if uniform else GlorotNormal(seed, dtype)
+
+
+zeros_initializer = Zeros
+ones_initializer = Ones
+constant_initializer = Constant
+random_uniform_initializer = RandomUniform
+random_normal_initializer = RandomNormal
+truncated_normal_initializer = TruncatedNormal
+uniform_unit_scaling_initializer = UniformUnitScaling
+variance_scaling_initializer = VarianceScaling
+orthogonal_initializer = Orthogonal
+glorot_uniform_initializer = GlorotUniform
+glorot_normal_initializer = GlorotNormal
+identity_initializer = Identity

@@ -1,0 +1,470 @@
+"""Variables: values that live in a session from run to run."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from weft import ops
+from weft.errors import DTypeError, GraphError, ShapeError
+from weft.ir.node import Value
+from weft.ir.shape import compatible, show
+from weft.ir.shape import known as known_shape
+from weft.tf1.framework.collection import GraphKeys
+from weft.tf1.framework.convert import convert_to_tensor, is_tensor
+from weft.tf1.framework.dtypes import DType, as_dtype, int32
+from weft.tf1.framework.graph import (
+    Graph,
+    control_dependencies,
+    fail,
+    get_default_graph,
+    name_scope,
+)
+from weft.tf1.framework.indexed_slices import IndexedSlices
+from weft.tf1.framework.tensor import HOOKS, Operation, Overloads, Tensor
+from weft.tf1.framework.tensor_shape import TensorShape, as_shape
+
+
+class Variable(Overloads):
+    """A tensor whose value a session keeps.
+
+    Args:
+        initial_value: anything that converts to a tensor, or a function that returns it.
+        trainable: whether optimizers change it by default.
+        collections: collections to enter it in; `[GraphKeys.GLOBAL_VARIABLES]` by default.
+        validate_shape: refuse an initial value of unknown shape.
+        caching_device: accepted, there is one device.
+        name: the name of its operation.
+        dtype: its element type; that of the initial value by default.
+        expected_shape: accepted for old programs.
+        constraint: applied by optimizers after each update.
+        use_resource: accepted; reads are well ordered either way.
+        shape: its shape, where the initial value's says less or too much.
+    """
+
+    def __init__(
+        self,
+        initial_value: Any = None,
+        trainable: bool | None = None,
+        collections: Sequence[str] | None = None,
+        validate_shape: bool = True,
+        caching_device: Any = None,
+        name: str | None = None,
+        variable_def: Any = None,
+        dtype: Any = None,
+        expected_shape: Any = None,
+        import_scope: str | None = None,
+        constraint: Callable[[Any], Any] | None = None,
+        use_resource: bool | None = None,
+        synchronization: Any = None,
+        aggregation: Any = None,
+        shape: Any = None,
+    ) -> None:
+        del caching_device, variable_def, expected_shape, import_scope, use_resource
+        del synchronization, aggregation
+        if initial_value is None:
+            raise fail(GraphError, "Variable: expected an initial_value, got None")
+        keys = [GraphKeys.GLOBAL_VARIABLES] if collections is None else list(collections)
+        if isinstance(collections, str):
+            raise fail(GraphError, f"Variable: expected a list of collections, got {collections!r}")
+        self._trainable = trainable is None or bool(trainable)
+        if self._trainable and GraphKeys.TRAINABLE_VARIABLES not in keys:
+            keys.append(GraphKeys.TRAINABLE_VARIABLES)
+        self._constraint = constraint
+        self._validate_shape = validate_shape
+        self._save_slice_info = None
+        self._reads: list[Tensor] = []
+        self._probe: tuple[Tensor, Tensor] | None = None
+        with control_dependencies(None):
+            self._build(initial_value, name, None if dtype is None else as_dtype(dtype), shape)
+        self._graph.add_to_collections(keys, self)
+
+    def _build(self, initial: Any, name: str | None, dtype: DType | None, shape: Any) -> None:
+        values = [initial] if is_tensor(initial) else []
+        with name_scope(name, "Variable", values) as scope:
+            self._graph = get_default_graph()
+            self._initial_value = _initial_tensor(initial, dtype)
+            self._shape = _declared_shape(self._initial_value, shape, self._validate_shape)
+            self._dtype = self._initial_value.dtype.base_dtype
+            self._make_handle(scope)
+            self._initializer_op = _assign(self, self._initial_value, "Assign").op
+            self._snapshot = self._read("read", latest=False)
+        self._variable.rebind(self._snapshot.value)
+
+    def _make_handle(self, scope: str) -> None:
+        op = self._graph.emit(
+            "VariableV2", (), lambda: self._state_node(scope[:-1]), name=scope, ref=True,
+            attrs={"shape": self._shape, "dtype": self._dtype},
+        )  # fmt: skip
+        self._variable = op.outputs[0]
+        self._handle = self._variable.value
+        self._graph.keys[op.name] = self
+
+    def _state_node(self, key: str) -> Value:
+        with self._graph.ir.prefix(""):
+            return ops.variable(
+                key=key, dtype=self._dtype.ir, shape=self._shape.as_dims(), name=key
+            )
+
+    def _read(self, name: str, latest: bool) -> Tensor:
+        op = self._graph.emit(
+            "Identity", [self._variable], "read", name=name, values=[self._handle], latest=latest
+        )
+        self._reads.append(op.outputs[0])
+        return op.outputs[0]
+
+    # What it is
+    @property
+    def name(self) -> str:
+        """The name of its reference, such as `v:0`."""
+        return self._variable.name
+
+    @property
+    def op(self) -> Operation:
+        """The operation that holds it."""
+        return self._variable.op
+
+    @property
+    def graph(self) -> Graph:
+        """The graph that holds it."""
+        return self._graph
+
+    @property
+    def dtype(self) -> DType:
+        """The element type, as a reference (`float32_ref`)."""
+        return self._variable.dtype
+
+    @property
+    def shape(self) -> TensorShape:
+        """The shape."""
+        return self._shape
+
+    def get_shape(self) -> TensorShape:
+        """The shape."""
+        return self._shape
+
+    @property
+    def device(self) -> str:
+        """The device that was asked for."""
+        return self.op.device
+
+    @property
+    def trainable(self) -> bool:
+        """Whether optimizers change it by default."""
+        return self._trainable
+
+    @property
+    def constraint(self) -> Callable[[Any], Any] | None:
+        """What optimizers apply after each update."""
+        return self._constraint
+
+    @property
+    def initializer(self) -> Operation:
+        """The operation that assigns the initial value."""
+        return self._initializer_op
+
+    @property
+    def initial_value(self) -> Tensor:
+        """The tensor that it is initialised with."""
+        return self._initial_value
+
+    @property
+    def handle(self) -> Value:
+        """The node of Weft's graph that stands for it."""
+        return self._handle
+
+    @property
+    def key(self) -> str:
+        """Its name in a session's state."""
+        return self.op.name
+
+    @property
+    def reads(self) -> list[Tensor]:
+        """Every tensor through which the graph reads it."""
+        return list(self._reads)
+
+    # Its value
+    def value(self) -> Tensor:
+        """The value at the start of the step, or after the control dependencies in force."""
+        return self._as_graph_tensor()
+
+    def read_value(self) -> Tensor:
+        """A new operation that reads it, after the control dependencies in force."""
+        with self._graph.as_default():
+            return self._read("read", latest=False)
+
+    def latest(self) -> Tensor:
+        """The value after every assignment of the step so far; what updates build on."""
+        with self._graph.as_default():
+            return self._read("read", latest=True)
+
+    def initialized_value(self) -> Tensor:
+        """The value if it has one, else the initial value: for initialising other variables."""
+        flag, held = self.probe()
+        with self._graph.as_default(), control_dependencies(None), name_scope("cond"):
+            op = self._graph.emit(
+                "Merge", [flag, held, self._initial_value], "select", name="Merge"
+            )
+        return op.outputs[0]
+
+    def probe(self) -> tuple[Tensor, Tensor]:
+        """Whether it has a value, and the value (or zeros): fed by the session itself."""
+        if self._probe is None:
+            self._probe = _make_probe(self)
+        return self._probe
+
+    def eval(self, session: Any = None) -> Any:
+        """The value in `session` or the default session."""
+        return self._variable.eval(session=session)
+
+    def load(self, value: Any, session: Any = None) -> None:
+        """Set the value in `session` or the default session.
+
+        Raises:
+            ShapeError: `value` has another shape.
+        """
+        session = HOOKS.default_session() if session is None else session
+        if session is None:
+            raise GraphError("load: there is no default session; pass load(value, session)")
+        session.run(self._initializer_op, {self._initial_value: value})
+
+    def assign(
+        self,
+        value: Any,
+        use_locking: bool = False,
+        name: str | None = None,
+        read_value: bool = True,
+    ) -> Any:
+        """Set the value; the tensor that is returned is the new value."""
+        del use_locking
+        found = _assign(self, value, name or "Assign")
+        return found if read_value else found.op
+
+    def assign_add(
+        self,
+        delta: Any,
+        use_locking: bool = False,
+        name: str | None = None,
+        read_value: bool = True,
+    ) -> Any:
+        """Add `delta`; the tensor that is returned is the new value."""
+        del use_locking
+        found = _assign_by(self, delta, "AssignAdd", "add", name)
+        return found if read_value else found.op
+
+    def assign_sub(
+        self,
+        delta: Any,
+        use_locking: bool = False,
+        name: str | None = None,
+        read_value: bool = True,
+    ) -> Any:
+        """Subtract `delta`; the tensor that is returned is the new value."""
+        del use_locking
+        found = _assign_by(self, delta, "AssignSub", "subtract", name)
+        return found if read_value else found.op
+
+    def scatter_add(self, sparse_delta: IndexedSlices, use_locking: bool = False, name: Any = None):
+        """Add rows."""
+        return scatter_add(self, sparse_delta.indices, sparse_delta.values, use_locking, name)
+
+    def scatter_sub(self, sparse_delta: IndexedSlices, use_locking: bool = False, name: Any = None):
+        """Subtract rows."""
+        return scatter_sub(self, sparse_delta.indices, sparse_delta.values, use_locking, name)
+
+    def scatter_update(
+        self, sparse_delta: IndexedSlices, use_locking: bool = False, name: Any = None
+    ):
+        """Set rows."""
+        return scatter_update(self, sparse_delta.indices, sparse_delta.values, use_locking, name)
+
+    def set_shape(self, shape: Any) -> None:
+        """Add what the program knows of the shape."""
+        self._shape = self._shape.merge_with(shape)
+        self._snapshot.set_shape(shape)
+
+    def _as_graph_tensor(self) -> Tensor:
+        if not self._graph.control:
+            return self._snapshot
+        with self._graph.as_default(), self._graph.name_scope(self.op.name + "/"):
+            return self._read("read", latest=False)
+
+    def _as_graph_element(self) -> Tensor:
+        return self._variable
+
+    def _ref(self) -> Tensor:
+        return self._variable
+
+    def __iter__(self) -> Any:
+        raise DTypeError(f"{self.name}: a variable cannot be iterated over; use tf.unstack")
+
+    def __repr__(self) -> str:
+        return f"<tf.Variable '{self.name}' shape={self._shape} dtype={self.dtype.name}>"
+
+
+RefVariable = Variable
+
+
+def _initial_tensor(initial: Any, dtype: DType | None) -> Tensor:
+    if not callable(initial) or is_tensor(initial):
+        return convert_to_tensor(initial, name="initial_value", dtype=dtype)
+    with name_scope("Initializer"):
+        return convert_to_tensor(initial(), name="initial_value", dtype=dtype)
+
+
+def _declared_shape(initial: Tensor, shape: Any, validate: bool) -> TensorShape:
+    if shape is not None:
+        return as_shape(shape)
+    if not validate and initial.shape.ndims is not None:
+        return TensorShape([None] * initial.shape.ndims)
+    if not initial.shape.is_fully_defined():
+        raise fail(
+            ShapeError,
+            f"Variable: expected an initial value of known shape, got {initial}; "
+            "or pass validate_shape=False",
+        )
+    return initial.shape
+
+
+def _make_probe(variable: Variable) -> tuple[Tensor, Tensor]:
+    graph, key = variable.graph, variable.key
+    shape = known_shape(variable.shape.as_dims())
+    kind = variable.dtype.base_dtype
+    with graph.as_default(), control_dependencies(None), graph.name_scope(key + "/"):
+        flag = graph.emit("IsVariableInitialized", (), "placeholder", name="is_initialized",
+                          dtype="bool", shape=()).outputs[0]  # fmt: skip
+        held = graph.emit("Switch", (), "placeholder", name="held", dtype=kind.ir,
+                          shape=shape).outputs[0]  # fmt: skip
+    feeds = graph.keys.setdefault("implicit", {})
+    feeds[flag.value] = lambda state: np.array(key in state)
+    feeds[held.value] = lambda state: (
+        np.asarray(state[key]) if key in state else np.zeros(shape, kind.ir.numpy)
+    )
+    return flag, held
+
+
+# Assignments
+def variable_of(ref: Any, kind: str) -> Variable:
+    """The variable that a variable, or the tensor of its reference, stands for.
+
+    Raises:
+        DTypeError: it is no variable.
+    """
+    if isinstance(ref, Variable):
+        return ref
+    if isinstance(ref, Tensor):
+        name = ref.op.name
+        found = ref.graph.keys.get(name)
+        if isinstance(found, Variable):
+            return found
+        source = next((t for t in ref.op.inputs if t.dtype.name.endswith("_ref")), None)
+        if source is not None:
+            return variable_of(source, kind)
+    raise fail(DTypeError, f"{kind}: expected a variable, got {ref!r}")
+
+
+def _assign(variable: Variable, value: Any, name: str, validate_shape: bool = True) -> Tensor:
+    with name_scope(name, None, [variable._ref()]) as scope:  # pyright: ignore[reportPrivateUsage]
+        new = convert_to_tensor(value, variable.dtype.base_dtype, name="value")
+        _check_shape("Assign", variable, new)
+        inputs = [variable._ref(), new]  # pyright: ignore[reportPrivateUsage]
+        values = [variable.handle, new.used]
+        op = variable.graph.emit("Assign", inputs, "assign", name=scope, ref=True, values=values)
+    return op.outputs[0]
+
+
+def _check_shape(kind: str, variable: Variable, value: Tensor) -> None:
+    expected = variable.shape.as_dims()
+    if not compatible(expected, value.used.shape):
+        raise fail(
+            ShapeError,
+            f"{kind}: expected a value of shape {show(expected)} for {variable.name}, "
+            f"got {show(value.used.shape)}",
+        )
+
+
+def _assign_by(variable: Variable, delta: Any, kind: str, op: str, name: str | None) -> Tensor:
+    with name_scope(name, kind, [variable._ref()]) as scope:  # pyright: ignore[reportPrivateUsage]
+        value = convert_to_tensor(delta, variable.dtype.base_dtype, name="value")
+        _check_shape(kind, variable, value)
+        combine = getattr(ops, op)
+        found = variable.graph.emit(
+            kind,
+            [variable._ref(), value],  # pyright: ignore[reportPrivateUsage]
+            lambda _, v: ops.assign(
+                variable.handle, combine(ops.read(variable.handle, latest=True), v)
+            ),
+            name=scope,
+            ref=True,
+        )
+    return found.outputs[0]
+
+
+def assign(
+    ref: Any,
+    value: Any,
+    validate_shape: bool | None = None,
+    use_locking: Any = None,
+    name: Any = None,
+) -> Tensor:
+    """Set `ref`; the tensor that is returned is the new value."""
+    del validate_shape, use_locking
+    return variable_of(ref, "assign").assign(value, name=name)
+
+
+def assign_add(ref: Any, value: Any, use_locking: Any = None, name: Any = None) -> Tensor:
+    """Add to `ref`; the tensor that is returned is the new value."""
+    del use_locking
+    return variable_of(ref, "assign_add").assign_add(value, name=name)
+
+
+def assign_sub(ref: Any, value: Any, use_locking: Any = None, name: Any = None) -> Tensor:
+    """Subtract from `ref`; the tensor that is returned is the new value."""
+    del use_locking
+    return variable_of(ref, "assign_sub").assign_sub(value, name=name)
+
+
+def _scatter(kind: str, combine: Any, ref: Any, indices: Any, updates: Any, name: Any) -> Tensor:
+    variable = variable_of(ref, kind)
+    with name_scope(name, kind, [variable._ref()]) as scope:  # pyright: ignore[reportPrivateUsage]
+        where = convert_to_tensor(indices, name="indices")
+        rows = convert_to_tensor(updates, variable.dtype.base_dtype, name="updates")
+        found = variable.graph.emit(
+            kind,
+            [variable._ref(), where, rows],  # pyright: ignore[reportPrivateUsage]
+            lambda _, i, r: ops.assign(
+                variable.handle, combine(ops.read(variable.handle, latest=True), i, r)
+            ),
+            name=scope,
+            ref=True,
+        )
+    return found.outputs[0]
+
+
+def scatter_add(ref: Any, indices: Any, updates: Any, use_locking: Any = None, name: Any = None):
+    """Add `updates[i]` to row `indices[i]` of `ref`; equal rows add up."""
+    del use_locking
+    return _scatter("ScatterAdd", ops.scatter_add, ref, indices, updates, name)
+
+
+def scatter_sub(ref: Any, indices: Any, updates: Any, use_locking: Any = None, name: Any = None):
+    """Subtract `updates[i]` from row `indices[i]` of `ref`; equal rows add up."""
+    del use_locking
+    negated = -convert_to_tensor(updates, variable_of(ref, "ScatterSub").dtype.base_dtype)
+    return _scatter("ScatterSub", ops.scatter_add, ref, indices, negated, name)
+
+
+def _set_rows(table: Value, indices: Value, rows: Value) -> Value:
+    dims = table.shape or (0,)
+    ones = ops.ones_like(ops.cast(indices, dtype=int32.ir))
+    named = ops.greater(ops.scatter_add(ops.full(dims[:1], 0, int32.ir), indices, ones), 0)
+    named = ops.reshape(named, shape=(dims[0], *(1,) * (len(dims) - 1)))
+    return ops.select(named, ops.scatter_add(ops.zeros_like(table), indices, rows), table)
+
+
+def scatter_update(ref: Any, indices: Any, updates: Any, use_locking: Any = None, name: Any = None):
+    """Set row `indices[i]` of `ref` to `updates[i]`; no row may be named twice."""
+    del use_locking
+    return _scatter("ScatterUpdate", _set_rows, ref, indices, updates, name)

@@ -1,0 +1,427 @@
+"""`variable_scope` and `get_variable`: variables by name, made once and shared."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
+
+from weft.errors import GraphError
+from weft.ir.shape import known as known_shape
+from weft.tf1.framework.collection import GraphKeys
+from weft.tf1.framework.convert import is_tensor
+from weft.tf1.framework.dtypes import DType, as_dtype, float32
+from weft.tf1.framework.graph import (
+    Graph,
+    control_dependencies,
+    fail,
+    get_default_graph,
+    graph_of,
+    name_scope,
+)  # fmt: skip
+from weft.tf1.framework.tensor_shape import TensorShape, as_shape
+from weft.tf1.variable import initializer as init_ops
+from weft.tf1.variable.variable import Variable
+
+
+class _Reuse:
+    """`AUTO_REUSE`: make what is missing, share what exists."""
+
+    def __repr__(self) -> str:
+        return "AUTO_REUSE"
+
+    def __bool__(self) -> bool:
+        return True
+
+
+AUTO_REUSE = _Reuse()
+_UNSET: Any = object()
+
+
+class VariableScope:
+    """Defaults for `get_variable`: a prefix, whether to share, initializer, regularizer, type."""
+
+    def __init__(
+        self,
+        reuse: Any,
+        name: str = "",
+        initializer: Any = None,
+        regularizer: Callable[[Any], Any] | None = None,
+        caching_device: Any = None,
+        partitioner: Any = None,
+        custom_getter: Callable[..., Any] | None = None,
+        name_scope: str = "",
+        dtype: Any = float32,
+        use_resource: bool | None = None,
+        constraint: Callable[[Any], Any] | None = None,
+    ) -> None:
+        del caching_device, partitioner
+        self._reuse = reuse
+        self._name = name
+        self.initializer = initializer
+        self.regularizer = regularizer
+        self.custom_getter = custom_getter
+        self._name_scope = name_scope
+        self.dtype: DType = as_dtype(dtype)
+        self.use_resource = use_resource
+        self.constraint = constraint
+
+    @property
+    def name(self) -> str:
+        """The prefix of variables, without a slash."""
+        return self._name
+
+    @property
+    def original_name_scope(self) -> str:
+        """The name scope that was opened with it, with a slash."""
+        return self._name_scope
+
+    @property
+    def reuse(self) -> Any:
+        """Whether variables are shared: `False`, `True` or `AUTO_REUSE`."""
+        return self._reuse
+
+    def reuse_variables(self) -> None:
+        """Share variables from now on."""
+        self._reuse = True
+
+    def set_initializer(self, initializer: Any) -> None:
+        """Set the default initializer."""
+        self.initializer = initializer
+
+    def set_regularizer(self, regularizer: Any) -> None:
+        """Set the default regularizer."""
+        self.regularizer = regularizer
+
+    def set_dtype(self, dtype: Any) -> None:
+        """Set the default element type."""
+        self.dtype = as_dtype(dtype)
+
+    def set_custom_getter(self, custom_getter: Any) -> None:
+        """Set what is called in place of `get_variable`."""
+        self.custom_getter = custom_getter
+
+    def set_use_resource(self, use_resource: bool) -> None:
+        """Accepted; reads are well ordered either way."""
+        self.use_resource = use_resource
+
+    def get_collection(self, name: str) -> list[Any]:
+        """Items of a collection that belong to this scope."""
+        prefix = self._name + "/" if self._name else None
+        return get_default_graph().get_collection(name, prefix)
+
+    def trainable_variables(self) -> list[Any]:
+        """The trainable variables of this scope."""
+        return self.get_collection(GraphKeys.TRAINABLE_VARIABLES)
+
+    def global_variables(self) -> list[Any]:
+        """The global variables of this scope."""
+        return self.get_collection(GraphKeys.GLOBAL_VARIABLES)
+
+    def local_variables(self) -> list[Any]:
+        """The local variables of this scope."""
+        return self.get_collection(GraphKeys.LOCAL_VARIABLES)
+
+    def derived(self, **changes: Any) -> VariableScope:
+        """A scope with these settings changed."""
+        settings: dict[str, Any] = {
+            "reuse": self._reuse, "name": self._name, "initializer": self.initializer,
+            "regularizer": self.regularizer, "custom_getter": self.custom_getter,
+            "name_scope": self._name_scope, "dtype": self.dtype,
+            "use_resource": self.use_resource, "constraint": self.constraint,
+        }  # fmt: skip
+        settings.update(changes)
+        return VariableScope(**settings)
+
+
+class _Store:
+    """The variables of a graph by name, the scope in force, and how often each was opened."""
+
+    def __init__(self) -> None:
+        self.variables: dict[str, Variable] = {}
+        self.scope = VariableScope(False)
+        self.counts: dict[str, int] = {}
+
+    def opened(self, name: str) -> None:
+        self.counts[name] = self.counts.get(name, 0) + 1
+        self.forget_inside(name)
+
+    def forget_inside(self, name: str) -> None:
+        for key in self.counts:
+            if not name or key.startswith(name + "/"):
+                self.counts[key] = 0
+
+    def unique(self, prefix: str) -> str:
+        base = f"{self.scope.name}/{prefix}" if self.scope.name else prefix
+        if not self.counts.get(base, 0):
+            return prefix
+        index = 1
+        while self.counts.get(f"{base}_{index}", 0):
+            index += 1
+        return f"{prefix}_{index}"
+
+
+def _store(graph: Graph | None = None) -> _Store:
+    graph = graph or get_default_graph()
+    if graph.variable_scopes is None:
+        graph.variable_scopes = _Store()
+    return graph.variable_scopes
+
+
+def get_variable_scope() -> VariableScope:
+    """The scope in force."""
+    return _store().scope
+
+
+@contextlib.contextmanager
+def variable_scope(
+    name_or_scope: Any,
+    default_name: str | None = None,
+    values: Sequence[Any] | None = None,
+    initializer: Any = None,
+    regularizer: Callable[[Any], Any] | None = None,
+    caching_device: Any = None,
+    partitioner: Any = None,
+    custom_getter: Callable[..., Any] | None = None,
+    reuse: Any = None,
+    dtype: Any = None,
+    use_resource: bool | None = None,
+    constraint: Callable[[Any], Any] | None = None,
+    auxiliary_name_scope: bool = True,
+) -> Iterator[VariableScope]:
+    """Prefix variables made by `get_variable` inside, and operations too.
+
+    Args:
+        name_or_scope: a name, a scope to enter again, or `None` for a unique `default_name`.
+        default_name: used where `name_or_scope` is `None`, made unique.
+        values: tensors whose graph is meant.
+        initializer, regularizer, custom_getter, dtype, use_resource, constraint: defaults inside.
+        caching_device, partitioner: accepted for old programs.
+        reuse: `True` to share existing variables, `AUTO_REUSE` to make what is missing; `None` or
+            `False` to inherit.
+        auxiliary_name_scope: whether operations are prefixed too.
+    """
+    del caching_device
+    if partitioner is not None:
+        raise fail(GraphError, "variable_scope: partitioned variables are not supported")
+    if name_or_scope is None and default_name is None:
+        raise fail(GraphError, "variable_scope: expected a name or a default_name")
+    if name_or_scope is None and reuse:
+        raise fail(GraphError, "variable_scope: reuse needs a name, default_name is always fresh")
+    graph = graph_of(values)
+    changes = {
+        "initializer": initializer, "regularizer": regularizer, "custom_getter": custom_getter,
+        "dtype": dtype, "use_resource": use_resource, "constraint": constraint,
+    }  # fmt: skip
+    given = {key: value for key, value in changes.items() if value is not None}
+    with graph.as_default():
+        store = _store(graph)
+        if name_or_scope is None:
+            name_or_scope = store.unique(str(default_name))
+        with (
+            _name_scope_for(name_or_scope, auxiliary_name_scope) as scope,
+            _entered(store, name_or_scope, scope, reuse, given) as inside,
+        ):
+            yield inside
+
+
+@contextlib.contextmanager
+def _name_scope_for(name_or_scope: Any, auxiliary: bool) -> Iterator[str]:
+    graph = get_default_graph()
+    if not auxiliary:
+        yield graph.scope
+        return
+    name = name_or_scope
+    if isinstance(name, VariableScope):
+        name = name.name.rsplit("/", 1)[-1]
+    if not name:
+        yield graph.scope
+        return
+    with graph.name_scope(name) as scope:
+        yield scope
+
+
+@contextlib.contextmanager
+def _entered(
+    store: _Store, name_or_scope: Any, scope: str, reuse: Any, given: dict[str, Any]
+) -> Iterator[VariableScope]:
+    before, counts = store.scope, dict(store.counts)
+    if isinstance(name_or_scope, VariableScope):
+        name = name_or_scope.name
+        store.scope = name_or_scope.derived(reuse=reuse or name_or_scope.reuse, **given)
+    else:
+        name = f"{before.name}/{name_or_scope}" if before.name else str(name_or_scope)
+        name = name if name_or_scope else before.name
+        store.scope = before.derived(
+            name=name, name_scope=scope, reuse=reuse or before.reuse, **_merged(before, given)
+        )
+        store.opened(name)
+    try:
+        yield store.scope
+    finally:
+        if isinstance(name_or_scope, VariableScope):
+            store.counts = counts
+        else:
+            store.forget_inside(name)
+        store.scope = before
+
+
+def _merged(before: VariableScope, given: dict[str, Any]) -> dict[str, Any]:
+    """Settings of an inner scope; custom getters nest."""
+    inner, outer = given.get("custom_getter"), before.custom_getter
+    if inner is None or outer is None:
+        return given
+
+    def both(getter: Callable[..., Any], *args: Any, **options: Any) -> Any:
+        def through(*more: Any, **others: Any) -> Any:
+            return outer(getter, *more, **others)
+
+        return inner(through, *args, **options)
+
+    return {**given, "custom_getter": both}
+
+
+variable_op_scope = variable_scope
+
+
+def get_variable(
+    name: str,
+    shape: Any = None,
+    dtype: Any = None,
+    initializer: Any = None,
+    regularizer: Callable[[Any], Any] | None = None,
+    trainable: bool | None = None,
+    collections: Sequence[str] | None = None,
+    caching_device: Any = None,
+    partitioner: Any = None,
+    validate_shape: bool = True,
+    use_resource: bool | None = None,
+    custom_getter: Callable[..., Any] | None = None,
+    constraint: Callable[[Any], Any] | None = None,
+    synchronization: Any = None,
+    aggregation: Any = None,
+) -> Any:
+    """The variable called `name` in the scope in force: made, or shared where the scope says so.
+
+    Args:
+        name: its name; the scope's is put before it.
+        shape: its shape, unless the initializer is a value.
+        dtype: its element type; the scope's by default, which is float32.
+        initializer: a function of shape and dtype, or a value; glorot_uniform by default.
+        regularizer: a function of the variable whose result is added to `REGULARIZATION_LOSSES`.
+        trainable, collections, validate_shape, use_resource, constraint: see `Variable`.
+        caching_device, partitioner, synchronization, aggregation: accepted for old programs.
+        custom_getter: called with the real getter and these arguments.
+
+    Raises:
+        GraphError: it exists and sharing is off, or the other way round.
+        ShapeError: it exists with another shape.
+    """
+    del caching_device, partitioner, synchronization, aggregation
+    scope = get_variable_scope()
+    getter = custom_getter or scope.custom_getter
+    options: dict[str, Any] = {
+        "shape": shape,
+        "dtype": scope.dtype if dtype is None else as_dtype(dtype).base_dtype,
+        "initializer": initializer if initializer is not None else scope.initializer,
+        "regularizer": regularizer if regularizer is not None else scope.regularizer,
+        "reuse": scope.reuse,
+        "trainable": trainable,
+        "collections": collections,
+        "validate_shape": validate_shape,
+        "use_resource": use_resource,
+        "constraint": constraint if constraint is not None else scope.constraint,
+    }
+    if dtype is None and initializer is not None and not callable(initializer):
+        options["dtype"] = None
+    full = f"{scope.name}/{name}" if scope.name else name
+    with name_scope(""):
+        if getter is not None:
+            return getter(_get, full, **options)
+        return _get(full, **options)
+
+
+def get_local_variable(name: str, *args: Any, **options: Any) -> Any:
+    """`get_variable` for a variable outside the model: not trainable, in `LOCAL_VARIABLES`."""
+    options["trainable"] = False
+    options["collections"] = [*(options.get("collections") or ()), GraphKeys.LOCAL_VARIABLES]
+    return get_variable(name, *args, **options)
+
+
+def _get(name: str, **options: Any) -> Variable:
+    store = _store()
+    reuse = options.pop("reuse", False)
+    existing = store.variables.get(name)
+    if existing is not None:
+        if not reuse:
+            raise fail(
+                GraphError,
+                f"get_variable: {name!r} exists already: {existing.handle.node.describe()}; "
+                "did you mean reuse=True or reuse=tf.AUTO_REUSE?",
+            )
+        _check_shared(existing, name, options)
+        return existing
+    if reuse and reuse is not AUTO_REUSE:
+        raise fail(
+            GraphError,
+            f"get_variable: there is no variable {name!r} to reuse; did you mean tf.AUTO_REUSE?",
+        )
+    variable = store.variables[name] = _make(name, **options)
+    return variable
+
+
+def _check_shared(existing: Variable, name: str, options: dict[str, Any]) -> None:
+    shape, dtype = options.get("shape"), options.get("dtype")
+    if shape is not None and not existing.shape.is_compatible_with(as_shape(shape)):
+        raise fail(
+            GraphError,
+            f"get_variable: {name!r} has shape {existing.shape}, expected {as_shape(shape)}",
+        )
+    if dtype is not None and existing.dtype.base_dtype is not as_dtype(dtype):
+        raise fail(
+            GraphError,
+            f"get_variable: {name!r} has type {existing.dtype.base_dtype.name}, "
+            f"expected {as_dtype(dtype).name}",
+        )
+
+
+def _make(
+    name: str,
+    shape: Any = None,
+    dtype: DType | None = None,
+    initializer: Any = None,
+    regularizer: Any = None,
+    **options: Any,
+) -> Variable:
+    if isinstance(initializer, type):
+        initializer = initializer()
+    if initializer is None:
+        initializer = _default_initializer(name, dtype or float32)
+    initial = initializer
+    if callable(initializer) and not is_tensor(initializer):
+        dims = None if shape is None else as_shape(shape)
+        if dims is None or not dims.is_fully_defined():
+            raise fail(
+                GraphError,
+                f"get_variable: {name!r} needs a known shape, got {TensorShape(dims)}",
+            )
+        sizes = known_shape(dims.as_dims())
+        initial = lambda: init_ops.call(initializer, list(sizes), dtype)  # noqa: E731
+    elif shape is not None and not is_tensor(initializer):
+        raise fail(GraphError, f"get_variable: {name!r} has a value as initializer, omit the shape")
+    with control_dependencies(None):
+        variable = Variable(initial_value=initial, name=name, dtype=dtype, **options)
+        if regularizer is not None:
+            with name_scope(name + "/Regularizer/"):
+                loss = regularizer(variable)
+            if loss is not None:
+                get_default_graph().add_to_collection(GraphKeys.REGULARIZATION_LOSSES, loss)
+    return variable
+
+
+def _default_initializer(name: str, dtype: DType) -> Any:
+    if dtype.is_floating:
+        return init_ops.glorot_uniform_initializer()
+    if dtype.is_integer or dtype.is_bool:
+        return init_ops.zeros_initializer()
+    raise fail(GraphError, f"get_variable: {name!r} of type {dtype.name} needs an initializer")
