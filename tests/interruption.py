@@ -3,15 +3,27 @@
 from __future__ import annotations
 
 import dis
+import functools
 import gc
 import signal
 import sys
 from collections.abc import Callable
-from types import FrameType
+from types import CodeType, FrameType
 from typing import Any
 
 LOOKS = {dis.opmap[n] for n in ("CALL", "CALL_FUNCTION_EX", "JUMP_BACKWARD") if n in dis.opmap}
 """After these, and where a function begins: see `CHECK_EVAL_BREAKER` in CPython's `ceval.c`."""
+
+
+@functools.cache
+def _ranges(code: CodeType) -> list[Any]:
+    return list(dis._parse_exception_table(code))  # pyright: ignore
+
+
+def _handler(code: CodeType, place: int) -> int | None:
+    """Where an exception at an instruction is handled."""
+    found = [r.target for r in _ranges(code) if r.start <= place < r.end]
+    return found[0] if found else None
 
 
 class _Interruption:
@@ -26,7 +38,11 @@ class _Interruption:
         if event == "opcode":
             last = self._last[frame]
             self._last[frame] = frame.f_lasti
-            if last is not None and frame.f_code.co_code[last] in LOOKS:
+            code = frame.f_code
+            # What is raised here comes from this instruction, in CPython from the one before: at
+            # the end of a `with`, that is inside, this may be behind it.
+            looks = last is not None and code.co_code[last] in LOOKS
+            if looks and _handler(code, last) == _handler(code, frame.f_lasti):
                 self._come(frame)
         elif event == "call":
             frame.f_trace_opcodes, frame.f_trace_lines = True, False

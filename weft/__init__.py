@@ -95,7 +95,9 @@ def __getattr__(name: str) -> Any:
             return getattr(api.Tensor, name)  # `wf.relu_(x)` is `x.relu_()`
         if name in api.__all__:
             outlet = importlib.import_module("weft.eager.functions.out_argument")
-            value = globals()[name] = outlet.with_outlet(getattr(api, name), name=name)
+            rule = api.OUT.get(name, outlet.Out.SAME_KIND)
+            value = outlet.with_outlet(getattr(api, name), name=name, rule=rule)
+            globals()[name] = value
             return value
         op = importlib.import_module("weft.ops.base").exported(name)
         if op is not None:

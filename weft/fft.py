@@ -19,7 +19,7 @@ from weft.eager.functions.out_argument import with_outlet
 from weft.eager.functions.shape.joining import cat
 from weft.eager.tensor.argument import axes_of, dims_of
 from weft.eager.tensor.dispatch import cast, kind_of, lazy_of, leaf, recorded, wrap
-from weft.eager.tensor.promotion import default_dtype
+from weft.eager.tensor.promotion import get_default_dtype
 from weft.errors import DTypeError, ShapeError
 from weft.ir.dtype import as_dtype, bfloat16, float16, float64
 from weft.ir.node import Value
@@ -55,7 +55,7 @@ def _numbers(name: str, x: Any) -> Any:
     if dtype in (float16, bfloat16):
         text = f"{name}: there are no complex numbers of half precision; convert {dtype} to float32"
         raise DTypeError(text + at_user_line())
-    return wrap(lazy if dtype.is_inexact else cast(lazy, default_dtype()), kind_of(x))
+    return wrap(lazy if dtype.is_inexact else cast(lazy, get_default_dtype()), kind_of(x))
 
 
 def _axes(name: str, input: Any, s: Any, dim: Any) -> tuple[Any, Any]:
@@ -167,7 +167,7 @@ def rfftfreq(n: int, d: float = 1.0, *, dtype: Any = None, device: Any = None) -
 
 
 def _frequencies(found: Any, dtype: Any) -> Tensor:
-    kind = default_dtype() if dtype is None else as_dtype(dtype)
+    kind = get_default_dtype() if dtype is None else as_dtype(dtype)
     if not kind.is_floating:
         raise DTypeError(f"fftfreq: expected a floating type, got {kind}{at_user_line()}")
     return wrap(leaf(found.astype(kind.numpy)))

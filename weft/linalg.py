@@ -11,7 +11,7 @@ import builtins
 import itertools
 import math
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 from weft.eager.functions.linalg.factorization import cholesky as cholesky
 from weft.eager.functions.linalg.factorization import cholesky_ex as cholesky_ex
@@ -45,7 +45,7 @@ from weft.eager.functions.linalg.solve import slogdet as slogdet
 from weft.eager.functions.linalg.solve import solve as solve
 from weft.eager.functions.linalg.solve import solve_ex as solve_ex
 from weft.eager.functions.linalg.solve import solve_triangular as solve_triangular
-from weft.eager.functions.out_argument import with_outlet
+from weft.eager.functions.out_argument import Out, with_outlet
 from weft.eager.functions.reduction.norm import cond as cond
 from weft.eager.functions.reduction.norm import matrix_norm as matrix_norm
 from weft.eager.functions.reduction.norm import norm_of as norm
@@ -180,5 +180,10 @@ def tensorsolve(A: Any, B: Any, dims: Any = None) -> Tensor:
     return reshape(solve(reshape(whole, count, count), reshape(B, -1)), *rest)
 
 
+_OUT: Final = {
+    "diagonal": Out.EXACT, "eig": Out.CASTABLE, "matrix_norm": Out.OWN_TYPE,
+    "multi_dot": Out.EXACT, "norm": Out.OWN_TYPE, "vector_norm": Out.OWN_TYPE,
+}  # fmt: skip
 for _name in __all__:
-    globals()[_name] = with_outlet(globals()[_name], __name__, _name)
+    _rule = _OUT.get(_name, Out.SAME_KIND)
+    globals()[_name] = with_outlet(globals()[_name], __name__, _name, _rule)

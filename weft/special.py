@@ -26,7 +26,7 @@ from weft.eager.functions.elementwise.unary import logit as logit
 from weft.eager.functions.elementwise.unary import polygamma as polygamma
 from weft.eager.functions.elementwise.unary import round as round
 from weft.eager.functions.elementwise.unary import sinc as sinc
-from weft.eager.functions.out_argument import with_outlet
+from weft.eager.functions.out_argument import Out, with_outlet
 from weft.eager.functions.reduction.reduce import log_softmax as log_softmax
 from weft.eager.functions.reduction.reduce import logsumexp as logsumexp
 from weft.eager.functions.reduction.reduce import softmax as softmax
@@ -126,5 +126,7 @@ def multigammaln(input: Any, p: int) -> Tensor:
 
 mvlgamma = multigammaln
 
+_OUT: Final = {"round": Out.EXACT}
 for _name in __all__:
-    globals()[_name] = with_outlet(globals()[_name], __name__, _name)
+    _rule = _OUT.get(_name, Out.SAME_KIND)
+    globals()[_name] = with_outlet(globals()[_name], __name__, _name, _rule)

@@ -11,10 +11,12 @@ from harness import Array
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
+from weft.codegen.family import cumulative as module
 from weft.codegen.family.argreduce import argreduce
-from weft.codegen.family.cumulative import COMBINE, cumulative
+from weft.codegen.family.cumulative import cumulative
 from weft.codegen.family.sort import sort, top_k
 from weft.ir.dtype import DTYPES, as_dtype
+from weft.ops.base import Opaque
 
 RUNNING = ("cumsum", "cumprod", "cummax")
 
@@ -124,6 +126,7 @@ def test_sort_of_wild_values(dtype: str) -> None:
 
 
 def test_the_test_can_fail(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(COMBINE, "cumsum", "multiply")
+    wrong = Opaque("cumulative", combine="multiply")
+    monkeypatch.setattr(module, "family_of", lambda node: wrong)
     with pytest.raises(AssertionError):
         check(cumulative, "cumsum", (np.arange(6.0),), {"axis": 0})

@@ -91,7 +91,7 @@ def test_errors_name_the_shapes_of_their_own_structure():
         assert pick(n, n - 1) == n - 1
     with pytest.raises(wf.errors.WeftError, match="7") as caught:
         pick(7, 7)
-    assert "test_sizes.py" in str(caught.value)
+    assert "test_dynamic_shape.py" in str(caught.value)
 
 
 def test_what_depends_on_sizes_in_python_is_another_program():

@@ -262,6 +262,19 @@ def test_rows_of_a_large_table_are_read_at_once(copies, monkeypatch):
     assert not copies and not trace.now.pending
 
 
+def test_a_traced_function_reads_what_it_captures_when_it_is_called():
+    captured, x = wf.tensor([2.0, 2.0]), wf.ones(2)
+    function = wf.func.jit(lambda x: x * captured)
+    for _ in range(5):
+        assert function(x).tolist() == [2.0, 2.0]
+    before = function(x)
+    memory = captured.numpy()
+    memory[:] = 3.0
+    later = function(x)
+    memory[:] = 4.0
+    assert [y.tolist()[0] for y in (before, later, function(x))] == [2.0, 3.0, 4.0]
+
+
 def test_a_program_that_fails_leaves_the_memory_as_it_was():
     a = _filled(3, 1.0)
     x, bad = wf.from_numpy(a), wf.zeros(3)[wf.tensor([3])]

@@ -2,9 +2,9 @@
 
 import numpy as np
 import pytest
-from weft.tf1.interpreted import Interpreted
 
 import weft.tf1 as tf
+from weft.runtime.interpreted import Interpreted
 from weft.tf1.session import session as session_module
 
 from .expressions import ROWS

@@ -159,14 +159,14 @@ def believes_the_cache() -> None:
 
 def raises_under_limits() -> None:
     """An error of the system's, wherever something is short."""
-    right = memory.result
+    right = memory.measured
 
-    def result(name, size, **settings):
+    def measured(name, size, **settings):
         if settings:
             raise OSError("cannot do it")
         return right(name, size)
 
-    memory.result = result
+    memory.measured = measured
 
 
 def computes_wrongly() -> None:

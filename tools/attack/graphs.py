@@ -32,6 +32,8 @@ def begin() -> Case:
     kinds: list[Callable[[int, int], None]] = [lambda s, n: _graph(graphs, s, n)]
     if importlib.util.find_spec("torch") is not None:
         programs: Any = importlib.import_module("beside_torch")
+        # A forked process has none of the threads that OpenMP believes to have.
+        importlib.import_module("torch").set_num_threads(1)
         kinds.append(lambda s, n: _program(programs, s, n))
 
     def case(random: np.random.Generator) -> Verdict:

@@ -16,12 +16,13 @@ import numpy as np
 
 from tools.attack import identity
 from tools.attack.isolated import Ended, forked
-from tools.attack.program import PROGRAMS, result
+from tools.attack.program import PROGRAMS, measured
 from tools.attack.verdict import DEATH, HANG, PLAIN, WRONG, Case, Verdict
 from weft.errors import WeftError
 
 SIZES = (9, 40, 150)
 PATIENCE = 60.0
+INTERPRETED = "nothing is compiled"  # what Weft tells where it has no compiler
 PAGE = os.sysconf("SC_PAGE_SIZE")
 
 Shorten = Callable[[], Callable[[], None]]  # makes something short; returns what ends that
@@ -30,10 +31,10 @@ Limit = Callable[[np.random.Generator], tuple[Shorten, str]]
 
 def begin() -> Case:
     """Notes what the programs give where nothing is short."""
-    wanted: dict[tuple[str, int], str] = {}
+    wanted: dict[tuple[str, int], list[Any]] = {}
     for name in PROGRAMS:
-        found = forked(lambda name=name: [result(name, size) for size in SIZES], PATIENCE)
-        wanted |= {(name, size): text for size, text in zip(SIZES, found.value, strict=True)}
+        found = forked(lambda name=name: [measured(name, size) for size in SIZES], PATIENCE)
+        wanted |= {(name, size): each for size, each in zip(SIZES, found.value, strict=True)}
 
     def case(random: np.random.Generator) -> Verdict:
         name, size = str(random.choice(list(PROGRAMS))), int(random.choice(SIZES))
@@ -54,35 +55,46 @@ class Unusable(Exception):
     """What failed for want of something fails still, with all that it needs."""
 
 
-def _short(shorten: Shorten, name: str, size: int, threads: int, cache: str) -> str:
-    """What a program gives: now, or once there is enough, after an error."""
-    warnings.simplefilter("ignore")  # that kernels are not kept
+def _short(
+    shorten: Shorten, name: str, size: int, threads: int, cache: str
+) -> tuple[str, list[float], bool]:
+    """What a program gives, now or once there is enough, after an error; if it was interpreted."""
     settings = {"cache": cache} if cache else {}
-    relieve = shorten()
-    try:
-        return result(name, size, threads=threads, **settings)
-    except (WeftError, MemoryError):
-        relieve()
-        return _again(name, size, threads=threads, **settings)
-    finally:
-        relieve()  # there is room to tell what happened
+    with warnings.catch_warnings(record=True) as said:
+        warnings.simplefilter("always")
+        relieve = shorten()
+        try:
+            found = measured(name, size, threads=threads, **settings)
+        except (WeftError, MemoryError):
+            relieve()
+            found = _again(name, size, threads=threads, **settings)
+        finally:
+            relieve()  # there is room to tell what happened
+    return *found, any(INTERPRETED in str(warning.message) for warning in said)
 
 
-def _again(name: str, size: int, **settings: Any) -> str:
+def _again(name: str, size: int, **settings: Any) -> tuple[str, list[float]]:
     try:
-        return result(name, size, **settings)
+        return measured(name, size, **settings)
     except Exception as error:
         raise Unusable(repr(error)) from error
 
 
-def judged(ended: Ended, wanted: str, told: str) -> Verdict:
+def _is_right(found: Any, wanted: list[Any]) -> bool:
+    """The same bits; where it was told that nothing is compiled, about the same numbers."""
+    bits, means, interpreted = found
+    return bits == wanted[0] or (interpreted and np.allclose(means, wanted[1], rtol=1e-3))
+
+
+def judged(ended: Ended, wanted: list[Any], told: str) -> Verdict:
     """The verdict on a program that was short of something."""
     if ended.hung:
         return Verdict(HANG, "hangs", told)
     if ended.signal:
         return Verdict(DEATH, f"signal {ended.signal}", told)
     if ended.value is not None:
-        return Verdict() if ended.value == wanted else Verdict(WRONG, "another result", told)
+        right = _is_right(ended.value, wanted)
+        return Verdict() if right else Verdict(WRONG, "another result", told)
     last = (ended.text.strip().splitlines() or ["no words"])[-1]
     kind = WRONG if "tools.attack.memory.Unusable" in ended.error else PLAIN
     return Verdict(kind, last[:100], f"{told}\n{ended.text}")

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 import weft
-from tools.attack.training import Loop, Training, digest
+from tools.attack.training import Loop, Training, array_of, digest
 from weft import config
 
 Program = Callable[[int], list[Any]]
@@ -60,7 +60,13 @@ PROGRAMS: dict[str, Program] = {
 }  # fmt: skip
 
 
-def result(name: str, size: int, **settings: Any) -> str:
-    """The digest of what a program gives, compiled, on one thread or the settings' number."""
+def measured(name: str, size: int, **settings: Any) -> tuple[str, list[float]]:
+    """Of what a program gives on one thread or the settings' number: digest, mean magnitudes."""
     with config.override(**{"compile": True, "threads": 1, **settings}):
-        return digest(PROGRAMS[name](size))
+        values = PROGRAMS[name](size)
+        return digest(values), [float(np.abs(array_of(x)).mean()) for x in values]
+
+
+def result(name: str, size: int, **settings: Any) -> str:
+    """The digest of what a program gives."""
+    return measured(name, size, **settings)[0]

@@ -88,7 +88,7 @@ class Training:
         told = self.optimizer.state_dict()["state"]
         moments = [value for key in sorted(told) for _, value in sorted(told[key].items())]
         parts = (self.model.parameters(), moments, self.model.buffers())
-        return {name: [_array(x) for x in xs] for name, xs in zip(PARTS, parts, strict=True)}
+        return {name: [array_of(x) for x in xs] for name, xs in zip(PARTS, parts, strict=True)}
 
     def put_back(self, step: int, state: State) -> None:
         """Go on from a step, with the statistics that it had."""
@@ -114,7 +114,8 @@ def _optimizer(loop: Loop, model: nn.Module) -> Any:
     return weft.optim.SGD(model.parameters(), lr=0.01, momentum=0.9)
 
 
-def _array(x: Any) -> np.ndarray[Any, Any]:
+def array_of(x: Any) -> np.ndarray[Any, Any]:
+    """The values of a tensor, an array or a number."""
     return np.array(x.numpy(force=True) if isinstance(x, weft.Tensor) else x)
 
 
@@ -122,5 +123,5 @@ def digest(values: Iterable[Any]) -> str:
     """Of the bits of tensors, arrays and numbers."""
     text = hashlib.sha256()
     for value in values:
-        text.update(_array(value).tobytes())
+        text.update(array_of(value).tobytes())
     return text.hexdigest()[:16]

@@ -13,7 +13,7 @@ from weft.eager.record.traced_call import Standing
 from weft.eager.tensor.anomaly import check_gradients
 from weft.eager.tensor.dispatch import lazy_of
 from weft.eager.tensor.handle import Handle
-from weft.eager.tensor.promotion import default_dtype
+from weft.eager.tensor.promotion import get_default_dtype
 from weft.eager.tensor.tracing import Traced, subgraph_plan
 from weft.errors import TracerError
 from weft.func.function import Arguments, Function, finished, take_apart, trace_function
@@ -76,7 +76,7 @@ class _Last(NamedTuple):
 def _mode() -> Hashable:
     """What else decides how a function is traced."""
     now = trace.now
-    return now.grad_mode, now.autocast, default_dtype()
+    return now.grad_mode, now.autocast, get_default_dtype()
 
 
 class Jitted:
@@ -110,8 +110,10 @@ class Jitted:
             trace.now.called.update(entry.modes)
         standing = entry.standing()
         found = trace.now.record(entry.plan, (*lazies, *standing.values))
-        if found and found[0].record is not None:
-            found[0].record.standing = standing
+        record = found[0].record if found else None
+        # Where others may write to what is captured, a copy of it was recorded.
+        if record is not None and record.inputs[len(lazies) :] == standing.values:
+            record.standing = standing
         if trace.now.anomaly:
             check_gradients(found, only=False)
         return finished(entry.traced, found, tensors)

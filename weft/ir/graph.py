@@ -7,7 +7,7 @@ import threading
 from collections.abc import Callable, Iterable, Iterator, Sequence
 
 from weft.errors import GraphError
-from weft.ir.node import Attrs, Node, Source, TensorType, Value, user_source
+from weft.ir.node import Attrs, Node, Region, Source, TensorType, Value, user_source
 
 Context = tuple[str, str, Source | None]
 """Name scope, device and source of the nodes that are being built."""
@@ -42,7 +42,7 @@ class Graph:
         types: tuple[TensorType, ...],
         name: str | None = None,
         operands: tuple[str, ...] = (),
-        regions: tuple[Graph, ...] = (),
+        regions: tuple[Region, ...] = (),
         source: Source | None = None,
     ) -> Node:
         """Append a new node in the current name scope, device and control context.
@@ -230,7 +230,7 @@ def current_graph() -> Graph:
 
 
 def toposort(
-    graph: Graph,
+    graph: Region,
     roots: Iterable[Node],
     predecessors: Callable[[Node], list[Node]] | None = None,
 ) -> list[Node]:

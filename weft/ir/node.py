@@ -13,15 +13,12 @@ import sys
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from types import CodeType
-from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from typing import Any, Final, NamedTuple, Protocol
 
 import numpy as np
 
 from weft.ir.dtype import DType
 from weft.ir.shape import Shape, show
-
-if TYPE_CHECKING:
-    from weft.ir.graph import Graph
 
 PACKAGE: Final = str(Path(__file__).resolve().parent.parent) + "/"
 NOT_THE_USER: Final = (PACKAGE, contextlib.__file__)
@@ -125,6 +122,18 @@ class Literal:
         return f"Literal({text})"
 
 
+class Region(Protocol):
+    """What a node may hold inside: a graph (`weft.ir.graph`), as nodes and graphs see it."""
+
+    nodes: list[Node]
+    outputs: tuple[Value, ...]
+    edges: dict[Node, tuple[Node, ...]]
+
+    def predecessors(self, node: Node) -> list[Node]:
+        """Nodes that must run before `node`."""
+        ...
+
+
 class _Fields:
     """The fields of a node while it is being built."""
 
@@ -141,7 +150,7 @@ class _Fields:
     control: tuple[Node, ...]
     device: str
     source: Source | None
-    regions: tuple[Graph, ...]
+    regions: tuple[Region, ...]
     outputs: tuple[Value, ...]
 
 
@@ -164,7 +173,7 @@ class Node(_Fields):
         control: tuple[Node, ...] = (),
         device: str = "",
         source: Source | None = None,
-        regions: tuple[Graph, ...] = (),
+        regions: tuple[Region, ...] = (),
     ) -> Node:
         """A node; it freezes by changing class, far cheaper than `object.__setattr__` by field."""
         fields: Any = _Fields()

@@ -18,14 +18,13 @@ from typing import Any
 import numpy as np
 
 from weft.ir.dtype import DType, as_dtype
-from weft.ir.graph import Graph
-from weft.ir.node import Literal, Node
+from weft.ir.node import Literal, Node, Region
 
 # Arrays up to this many elements are written as numbers, larger ones as base64 of their bytes.
 READABLE = 16
 
 
-def format_graph(graph: Graph, indent: str = "") -> str:
+def format_graph(graph: Region, indent: str = "") -> str:
     """The whole graph as text that parses back."""
     inner = indent + "  "
     lines = [indent + "graph {"]

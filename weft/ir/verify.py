@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Set as AbstractSet
 
 from weft.errors import GraphError
-from weft.ir.graph import Graph, toposort
-from weft.ir.node import Node
+from weft.ir.graph import toposort
+from weft.ir.node import Node, Region
 
 
-def verify(graph: Graph) -> None:
+def verify(graph: Region) -> None:
     """Check names, order, edges, outputs and regions of a graph.
 
     Raises:

@@ -15,10 +15,11 @@ from weft.eager.tensor.interchange import set_namespace as _set_namespace
 from weft.ir import dtype as _types
 from weft.numpy import fft as fft
 from weft.numpy import linalg as linalg
+from weft.numpy import method as method
 from weft.numpy import random as random
-from weft.numpy.array import astype as astype
 from weft.numpy.array import ndarray as ndarray
 from weft.numpy.constant import *  # noqa: F403
+from weft.numpy.convert import astype as astype
 from weft.numpy.convert import of_arrays as _arrays
 from weft.numpy.creation import *  # noqa: F403
 from weft.numpy.difference import *  # noqa: F403

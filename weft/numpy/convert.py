@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
-from weft.eager.functions.creation.constructor import array_from, copied
 from weft.eager.record.lazy import Lazy
+from weft.eager.tensor.conversion import array_from, copied
+from weft.eager.tensor.device import check_device
 from weft.eager.tensor.dispatch import SEQUENCE, cast, lazy_of, leaf, record, wrap
 from weft.eager.tensor.handle import Handle
 from weft.errors import DTypeError, ShapeError, nameless
@@ -206,3 +207,18 @@ def of_arrays(function: Callable[..., Any]) -> Callable[..., Any]:
         return function(*operands(*xs), **attrs)
 
     return run
+
+
+def astype(x: Any, dtype: Any, /, *, copy: bool = True, device: Any = None) -> ndarray:
+    """An array as another element type; itself where nothing changes and no copy is asked for.
+
+    Raises:
+        DTypeError: complex numbers to real ones; take `real(x)`.
+    """
+    check_device(device)
+    x, kind = array_like(x), as_dtype(dtype)
+    if x.dtype.is_complex and not kind.is_complex and kind.name != "bool":
+        raise DTypeError(
+            f"astype: expected a complex type, got {kind}; take real(x) first{at_user_line()}"
+        )
+    return x.clone() if copy and kind is x.dtype else typed(x, kind)

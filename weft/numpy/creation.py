@@ -10,7 +10,7 @@ import numpy as np
 from weft.eager.functions.creation import arange as sequence
 from weft.eager.functions.creation import constructor
 from weft.eager.functions.shape import movement
-from weft.eager.tensor import interchange
+from weft.eager.tensor import conversion, interchange
 from weft.eager.tensor.device import check_device
 from weft.eager.tensor.dispatch import leaf, wrap
 from weft.eager.tensor.handle import Handle
@@ -71,7 +71,7 @@ def asarray(
     if kind is not None and isinstance(obj, (list, tuple, *NUMBERS)):
         return as_type(obj, kind)
     if kind is not None:
-        x = new(leaf(constructor.array_from(obj, kind, copy=bool(copy))))
+        x = new(leaf(conversion.array_from(obj, kind, copy=bool(copy))))
         if not copy:
             x.lend()
         return x
@@ -96,7 +96,7 @@ def array(object: Any, dtype: Any = None, *, copy: bool = True, ndmin: int = 0) 
     Args:
         ndmin: the least number of axes; new ones come first.
     """
-    most = constructor.MOST_DIMENSIONS
+    most = conversion.MOST_DIMENSIONS
     if ndmin > most:
         raise ShapeError(f"array: expected ndmin of at most {most}, got {ndmin}{at_user_line()}")
     x: Any = asarray(object, dtype)

@@ -23,7 +23,7 @@ import numpy as np
 from weft.errors import DTypeError, GraphError, ShapeError, WeftError
 from weft.ir.dtype import DType, float64, int32
 from weft.ir.graph import Graph, current_graph, toposort
-from weft.ir.node import Attrs, Node, Source, TensorType, Value
+from weft.ir.node import Attrs, Node, Region, Source, TensorType, Value
 from weft.ir.shape import Shape, compatible, merge, show, size
 from weft.ops.base import (
     BY_EXPANSION,
@@ -185,7 +185,7 @@ class _Tracing(Graph):
 
     def add(
         self, op: str, inputs: tuple[Value, ...], attrs: Attrs, types: tuple[TensorType, ...],
-        name: str | None = None, operands: tuple[str, ...] = (), regions: tuple[Graph, ...] = (),
+        name: str | None = None, operands: tuple[str, ...] = (), regions: tuple[Region, ...] = (),
         source: Source | None = None,
     ) -> Node:  # fmt: skip
         """Add a node; what touches variables is added outside, where it belongs."""

@@ -245,7 +245,7 @@ def shown(value: Any, depth: int = 2) -> str:
         return f"[{inside}]" if kind is list else f"({inside})"
     if isinstance(value, type):
         return value.__name__
-    if kind is np.ndarray or kind.__module__.startswith("weft."):
+    if kind is np.ndarray or kind.__module__.partition(".")[0] == "weft":
         dtype, shape = getattr(value, "dtype", None), getattr(value, "shape", None)
         if shape is not None:
             return f"{dtype}{show(shape) if isinstance(shape, tuple) else shape}"

@@ -3,13 +3,10 @@
 from __future__ import annotations
 
 import functools
-from typing import TYPE_CHECKING
+from typing import Protocol
 
 from weft import errors
 from weft.ops.state import LinAlgError
-
-if TYPE_CHECKING:
-    from weft.tf1.framework.tensor import Operation
 
 OK = 0
 CANCELLED = 1
@@ -28,6 +25,15 @@ INTERNAL = 13
 UNAVAILABLE = 14
 DATA_LOSS = 15
 UNAUTHENTICATED = 16
+
+
+class Operation(Protocol):
+    """What an error keeps of the operation that failed."""
+
+    @property
+    def name(self) -> str:
+        """Its unique name in the graph."""
+        ...
 
 
 class OpError(errors.WeftError):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 import inspect
 from collections.abc import Callable, Container
+from enum import Enum, auto
 from types import FunctionType
 from typing import Any, Final, NoReturn, cast
 
@@ -27,31 +28,28 @@ PLAIN: Final = frozenset(
 RENAMED: Final = (("axis", "dim"), ("keepdims", "keepdim"))
 """NumPy's names of parameters, and PyTorch's."""
 
-CASTABLE: Final = frozenset({"eig"})
-"""Functions of several results, which go into tensors of any element type that holds them."""
 
-OWN: Final = frozenset({"matrix_norm", "nansum", "norm", "norm_of", "vector_norm"})
-"""Functions that do not compute in the type of the tensor that is written to.
+class Out(Enum):
+    """How results go into the tensors that are given as `out=`."""
 
-Norms of complex numbers are real; whole numbers have no NaN.
-"""
+    SAME_KIND = auto()
+    """Converted, if the tensor's kind holds them; several results, without conversion."""
+    CASTABLE = auto()
+    """Several results, each into any element type that holds it."""
+    OWN_TYPE = auto()
+    """Computed in their own type, not in that of `out`.
 
-VECTORS: Final = frozenset({"arange", "linspace", "logspace", "range"})
-"""Functions whose numbers fill any shape in row-major order."""
-
-EXACT: Final = frozenset({
-    "all", "amax", "amin", "any", "argmax", "argmin", "argsort", "argwhere", "bucketize", "ceil",
-    "complex", "count_nonzero", "diag", "diagonal", "floor", "heaviside", "isneginf", "isposinf",
-    "logcumsumexp", "median", "multi_dot", "nanmedian", "neg", "negative", "nonzero", "polar",
-    "positive", "round", "searchsorted", "sgn", "sign", "trace", "tril", "triu", "trunc",
-})  # fmt: skip
-"""Functions whose results go into tensors of the very same element type only.
-
-So do those of functions that give several. Those of `all` and `any` go into bytes, too.
-"""
+    Norms of complex numbers are real; integers have no NaN.
+    """
+    ANY_SHAPE = auto()
+    """Into any shape of as many elements, in row-major order."""
+    EXACT = auto()
+    """Only into a tensor of the same element type; those of `all` and `any` also into uint8."""
 
 
-def with_outlet(function: Any, module: str = "weft", name: str = "") -> Any:
+def with_outlet(
+    function: Any, module: str = "weft", name: str = "", rule: Out = Out.SAME_KIND
+) -> Any:
     """A function of a public module behind a door (`refusing`), which takes `out=` for tensors.
 
     It takes its first argument under PyTorch's name, `input`, as well, and `dim` and `keepdim`
@@ -75,7 +73,7 @@ def with_outlet(function: Any, module: str = "weft", name: str = "") -> Any:
                 args = _renamed(args, options, parameters)
             if out is None:
                 return inner(*args, **options)
-            return _into(inner, parameters, out, args, options)
+            return _into(inner, parameters, out, args, options, rule)
         except REFUSABLE as error:
             refuse(error, name, inner, args, options)
 
@@ -97,14 +95,14 @@ def _renamed(
 
 def _into(
     function: Callable[..., Any], parameters: Container[str], out: Any, args: tuple[Any, ...],
-    options: dict[str, Any],
+    options: dict[str, Any], rule: Out,
 ) -> Any:  # fmt: skip
     """The results of a function in the tensors that are given for them."""
     name = function.__name__
-    if "dtype" in parameters and isinstance(out, Handle) and name not in OWN:
+    if "dtype" in parameters and isinstance(out, Handle) and rule is not Out.OWN_TYPE:
         options["dtype"] = _common(name, options.get("dtype"), out.lazy.type.dtype)
     given = (*args, *options.values())
-    return _written(name, _apart(function(*args, **options), given), out)
+    return _written(name, _apart(function(*args, **options), given), out, rule)
 
 
 def _apart(found: Any, given: tuple[Any, ...]) -> Any:
@@ -130,11 +128,8 @@ def _refuse(name: str, wanted: Any, got: DType) -> NoReturn:
     raise DTypeError(text)
 
 
-def _written(name: str, found: Any, out: Any, exact: bool = False) -> Any:
+def _written(name: str, found: Any, out: Any, rule: Out) -> Any:
     """Results in the tensors that are given for them, which are returned.
-
-    Args:
-        exact: only in tensors of the very same element type.
 
     Raises:
         DTypeError: not a tensor for each result, or one of a kind that does not hold it.
@@ -144,8 +139,8 @@ def _written(name: str, found: Any, out: Any, exact: bool = False) -> Any:
         results, targets = cast("tuple[Any, ...]", found), cast("list[Any]", out)
         if len(results) == len(targets):
             pairs = zip(results, targets, strict=True)
-            exact = name not in CASTABLE
-            written = [_written(name, result, target, exact) for result, target in pairs]
+            each = Out.SAME_KIND if rule is Out.CASTABLE else Out.EXACT
+            written = [_written(name, result, target, each) for result, target in pairs]
             make = getattr(type(results), "_make", tuple)
             return make(written)
     if not isinstance(found, Handle) or not isinstance(out, Handle):
@@ -158,9 +153,9 @@ def _written(name: str, found: Any, out: Any, exact: bool = False) -> Any:
     target: Any = out
     result: Any = found
     bytes_ = name in ("all", "any") and target.dtype is uint8
-    if (exact or name in EXACT) and target.dtype is not result.dtype and not bytes_:
+    if rule is Out.EXACT and target.dtype is not result.dtype and not bytes_:
         _refuse(name, result.dtype, target.dtype)
-    if name in VECTORS and target.numel() == result.numel():
+    if rule is Out.ANY_SHAPE and target.numel() == result.numel():
         result = result.reshape(target.shape)
     if target.shape != result.shape:
         if target.numel():

@@ -3,8 +3,8 @@
 The graph pairs a cotangent `g` with a change `dz` as the real part of `g * dz` (see
 `weft.ops.elementwise.complex_number`). PyTorch's gradient is the conjugate of that, the direction
 of steepest ascent: `z -= rate * z.grad` descends. So whatever enters a backward pass from outside
-or leaves it is conjugated: the gradients it starts from, those it ends with, those that hooks and functions of the
-user's own see. `weft.func` has the graph's.
+or leaves it is conjugated: the gradients it starts from, those it ends with, those that hooks and
+functions of the user's own see. `weft.func` has the graph's.
 """
 
 from __future__ import annotations

@@ -11,14 +11,30 @@ from __future__ import annotations
 import weakref
 from collections import OrderedDict
 from collections.abc import Callable, Sequence
-from typing import Any, Final
+from typing import Any, Final, Protocol
 
 from weft.eager.record.lazy import Alias, Lazy
 from weft.eager.record.structure import Structure
-from weft.eager.tensor.handle import Handle
 
 MOST_KEEPING: Final = 4
 """Programs that keep something; where shapes change, each shape would have its own weights."""
+
+
+class Keeper(Protocol):
+    """What is asked of the tensor that shows a value: `weft.eager.tensor.handle`."""
+
+    @property
+    def version(self) -> int:
+        """How often it was changed in place."""
+        ...
+
+    def tells_changes(self) -> bool:
+        """Whether every change of the value gives it another value or version."""
+        ...
+
+    def is_still(self, lazy: Lazy, version: int) -> bool:
+        """Whether it shows this value in this version, and tells changes."""
+        ...
 
 
 def lasting_leaves(structure: Structure) -> tuple[int, ...]:
@@ -36,7 +52,7 @@ def _is_lasting(leaf: Lazy) -> bool:
     return handle is not None and getattr(handle, "lasting", False)
 
 
-def _keeper(leaf: Lazy) -> Handle | None:
+def _keeper(leaf: Lazy) -> Keeper | None:
     """The tensor whose version tells of every change of a leaf, if there is one."""
     handle = None if leaf.owner is None or type(leaf) is Alias else leaf.owner()
     return handle if handle is not None and handle.tells_changes() else None
@@ -53,9 +69,9 @@ class Watch:
     def __init__(self, positions: Sequence[int], release: Callable[[], None]) -> None:
         self._positions = positions
         self._release = release
-        self._seen: list[tuple[weakref.ref[Handle], int, int]] = []
+        self._seen: list[tuple[weakref.ref[Keeper], int, int]] = []
         """Of each leaf the tensor that shows it, its version, and the identity of its value."""
-        self._first: weakref.ref[Handle] | None = None
+        self._first: weakref.ref[Keeper] | None = None
 
     def is_fresh(self, leaves: Sequence[Lazy], still: bool = False) -> bool:
         """Whether no leaf has changed; `still` where that is known already."""

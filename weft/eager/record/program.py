@@ -404,23 +404,26 @@ def compute_apart(lazies: Sequence[Lazy]) -> None:
     """
     with _lock:
         for lazy in lazies:
-            lazy.home = None
             if lazy.array is None and lazy.record is None:
                 refuse(lazy)
-        compute(lazies)
+        compute(lazies, apart=True)
 
 
-def compute(outputs: Sequence[Lazy], as_rows: bool = False, wanted: Lazy | None = None) -> None:
+def compute(
+    outputs: Sequence[Lazy], as_rows: bool = False, wanted: Lazy | None = None, apart: bool = False
+) -> None:
     """Compute these values.
 
     Args:
         as_rows: of row-sparse ones only the rows; the rest when somebody looks.
+        apart: in memory of their own, whatever they were to take over. Nothing that is noted at the
+            value can say so: the thread that has recorded it may just be about to note that memory.
     """
     with _lock:
         outputs = [y for y in outputs if y.array is None]  # another thread may have been here
         if not outputs:
             return
-        _compute_whole(_recurring(outputs) or _remaining(outputs), as_rows, wanted)
+        _compute_whole(_recurring(outputs) or _remaining(outputs, apart), as_rows, wanted)
 
 
 def _compute_whole(structure: Structure, as_rows: bool, wanted: Lazy | None) -> None:
@@ -456,20 +459,21 @@ def _recurring(outputs: Sequence[Lazy]) -> Structure | None:
     return None if record is None or standing is None else standing.structure(record, outputs)
 
 
-def _remaining(outputs: Sequence[Lazy]) -> Structure:
+def _remaining(outputs: Sequence[Lazy], apart: bool) -> Structure:
     """The structure of what is to be computed, after what had better be computed before it."""
-    structure = structure_of(outputs)
+    structure = structure_of(outputs, apart)
     made = made_once(structure)
     if made:
         compute(made)
         outputs = [y for y in outputs if y.array is None]
-        structure = structure_of(outputs)
+        structure = structure_of(outputs, apart)
     update = _separate(structure)
     if update is not None:
         later = set(update.outputs)
         pending = [x for x in update.inputs if x.array is None]
-        compute(list(dict.fromkeys([*pending, *[y for y in outputs if y not in later]])))
-        structure = structure_of([y for y in outputs if y in later])
+        first = dict.fromkeys([*pending, *[y for y in outputs if y not in later]])
+        compute(list(first), apart=apart)
+        structure = structure_of([y for y in outputs if y in later], apart)
     standing: Standing | None = getattr(structure.records[-1], "standing", None)
     if standing is not None:
         standing.learn(structure)

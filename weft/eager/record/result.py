@@ -7,10 +7,10 @@ from typing import Any
 
 import numpy as np
 
+from weft.eager.record.array_value import leaf
 from weft.eager.record.lazy import Lazy, entry
 from weft.eager.record.plan import function_plan
 from weft.eager.record.structure import Structure
-from weft.eager.tensor.dispatch import leaf
 from weft.ir.node import Value
 from weft.ir.shape import known
 from weft.ops.indexing.row_sparse import RowSparse
@@ -26,7 +26,9 @@ def settle(structure: Structure, found: Sequence[Array], rows: frozenset[int]) -
         rows: positions of those that are two arrays, as in `Expanded`.
     """
     arrays = iter(found)
-    for i, lazy in enumerate(structure.outputs):
+    for i, (lazy, home) in enumerate(zip(structure.outputs, structure.homes, strict=True)):
+        if home < 0:
+            lazy.home = None  # even if another thread has just noted one
         if i in rows:
             _settle_rows(lazy, next(arrays), next(arrays))
         else:

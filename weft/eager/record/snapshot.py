@@ -38,9 +38,10 @@ from weft.ir.shape import known, size
 from weft.ops.base import REGISTRY
 
 IDENTITY: Final = REGISTRY["identity"]
-# A copy of 400 KB takes 11 us, of 9.6 MB 0.7 ms, of 31 MB 3.5 ms (Zen 4); a program of its own for
-# one record 0.1 to 0.2 ms. So from here on a record is computed at once if its result is small.
-LARGE: Final = 8 << 20  # bytes
+# A program of its own for one record takes 40 us, a copy of 400 KB 11, of 3 MB 230. So from here on
+# a record is computed at once if its result is small: a step of logistic regression on 7.8 MB takes
+# 1.0 ms so, 1.2 with a copy.
+LARGE: Final = 1 << 20  # bytes
 SMALL: Final = 4  # times the result is less than what is read
 
 

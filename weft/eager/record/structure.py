@@ -76,8 +76,8 @@ def _contiguous(array: Array | None) -> Array:
     return np.ascontiguousarray(array)
 
 
-def structure_of(outputs: Sequence[Lazy]) -> Structure:
-    """What it takes to compute `outputs`.
+def structure_of(outputs: Sequence[Lazy], apart: bool = False) -> Structure:
+    """What it takes to compute `outputs`; `apart`: none of them in memory of old values.
 
     Raises:
         WeftError: a value that is needed was overwritten by an in-place change.
@@ -117,7 +117,7 @@ def structure_of(outputs: Sequence[Lazy]) -> Structure:
                 key += ["fed", place]
         key.append(tracked)
         count += len(record.results)
-    homes = [-1 if y.home is None else _home(y, position, leaves) for y in outputs]
+    homes = [-1 if apart or y.home is None else _home(y, position, leaves) for y in outputs]
     key.append(len(leaves))
     key += [number[y] for y in outputs]
     key += homes

@@ -12,11 +12,11 @@ from typing import Any, Final
 
 import numpy as np
 
-from weft.eager.functions.random.generator import default_generator
 from weft.eager.record.lazy import Array, Lazy, Record, compute, flush, next_serial, trace
 from weft.eager.record.mode import Setting, Switched
 from weft.eager.record.recovery import keep
 from weft.eager.record.structure import Expanded, Structure, expand
+from weft.eager.tensor.generator import default_generator
 from weft.errors import GradientError
 from weft.ir.dtype import as_dtype
 from weft.ir.node import Node, Source, Value

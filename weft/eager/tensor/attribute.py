@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import builtins
 import math
-from typing import TYPE_CHECKING, Any, Self
+from typing import Any, Self
 
 import numpy as np
 
-from weft.eager.functions.creation.typed_tensor import dtype_meant, name_of
 from weft.eager.record.lazy import needs_gradient, trace
 from weft.eager.tensor.argument import tensor_of
 from weft.eager.tensor.device import CPU, Device, check_device
 from weft.eager.tensor.dispatch import converted, record, wrap
+from weft.eager.tensor.dtype_name import dtype_meant, name_of
 from weft.eager.tensor.handle import Handle
 from weft.eager.tensor.memory_format import check_format, layout, strided
 from weft.eager.tensor.size import Size
@@ -25,11 +25,8 @@ from weft.ir.shape import known, normal_axis, show
 from weft.ops.base import REGISTRY, at_user_line
 from weft.ops.refusal import REFUSABLE, guarded, refuse
 
-if TYPE_CHECKING:
-    from weft.eager.tensor.tensor import Tensor
 
-
-def clone(x: Tensor, *, memory_format: Any = None) -> Tensor:
+def clone(x: Any, *, memory_format: Any = None) -> Any:
     """A tensor of its own with the same elements; gradients flow through."""
     return x.clone(memory_format=memory_format)
 
@@ -39,32 +36,32 @@ def is_tensor(x: Any) -> bool:
     return isinstance(x, Handle)
 
 
-def is_inference(x: Tensor) -> bool:
+def is_inference(x: Any) -> bool:
     """Whether a tensor was made in `inference_mode`."""
     return tensor_of("is_inference", x).is_inference()
 
 
-def is_floating_point(x: Tensor) -> bool:
+def is_floating_point(x: Any) -> bool:
     """Whether the elements of a tensor are floating-point numbers."""
     return tensor_of("is_floating_point", x).dtype.is_floating
 
 
-def is_complex(x: Tensor) -> bool:
+def is_complex(x: Any) -> bool:
     """Whether the elements of a tensor are complex numbers."""
     return tensor_of("is_complex", x).dtype.is_complex
 
 
-def is_signed(x: Tensor) -> bool:
+def is_signed(x: Any) -> bool:
     """Whether the element type of a tensor has negative numbers."""
     return tensor_of("is_signed", x).is_signed()
 
 
-def is_nonzero(x: Tensor) -> bool:
+def is_nonzero(x: Any) -> bool:
     """Whether the one element of a tensor is not 0."""
     return bool(tensor_of("is_nonzero", x))
 
 
-def numel(x: Tensor) -> int:
+def numel(x: Any) -> int:
     """Number of elements of a tensor."""
     return tensor_of("numel", x).numel()
 
@@ -128,7 +125,7 @@ class Attributes(Handle):
         return False
 
     @property
-    def _base(self) -> Tensor | None:
+    def _base(self) -> Any:
         """The tensor whose elements a view shows; `None` where it is no view."""
         base: Any = None
         view = self.view_of
@@ -254,7 +251,7 @@ class Attributes(Handle):
         self, *what: Any, dtype: Any = None, device: Any = None,
         copy: builtins.bool = False, non_blocking: builtins.bool = False,
         memory_format: Any = None,
-    ) -> Tensor:  # fmt: skip
+    ) -> Self:  # fmt: skip
         """The tensor as another element type; itself where nothing changes and no `copy` is asked.
 
         Args:
@@ -296,55 +293,55 @@ class Attributes(Handle):
             return name_of(self.dtype)
         return self.to(dtype_meant(dtype) or as_dtype(dtype))
 
-    def type_as(self, other: Handle) -> Tensor:
+    def type_as(self, other: Handle) -> Self:
         """The tensor as the element type of another one."""
         return self.to(other.lazy.type.dtype)
 
-    def float(self, *, memory_format: Any = None) -> Tensor:
+    def float(self, *, memory_format: Any = None) -> Self:
         """As float32."""
         return self.to(types.float32, memory_format=memory_format)
 
-    def double(self, *, memory_format: Any = None) -> Tensor:
+    def double(self, *, memory_format: Any = None) -> Self:
         """As float64."""
         return self.to(types.float64, memory_format=memory_format)
 
-    def half(self, *, memory_format: Any = None) -> Tensor:
+    def half(self, *, memory_format: Any = None) -> Self:
         """As float16."""
         return self.to(types.float16, memory_format=memory_format)
 
-    def bfloat16(self, *, memory_format: Any = None) -> Tensor:
+    def bfloat16(self, *, memory_format: Any = None) -> Self:
         """As bfloat16."""
         return self.to(types.bfloat16, memory_format=memory_format)
 
-    def long(self, *, memory_format: Any = None) -> Tensor:
+    def long(self, *, memory_format: Any = None) -> Self:
         """As int64."""
         return self.to(types.int64, memory_format=memory_format)
 
-    def int(self, *, memory_format: Any = None) -> Tensor:
+    def int(self, *, memory_format: Any = None) -> Self:
         """As int32."""
         return self.to(types.int32, memory_format=memory_format)
 
-    def short(self, *, memory_format: Any = None) -> Tensor:
+    def short(self, *, memory_format: Any = None) -> Self:
         """As int16."""
         return self.to(types.int16, memory_format=memory_format)
 
-    def char(self, *, memory_format: Any = None) -> Tensor:
+    def char(self, *, memory_format: Any = None) -> Self:
         """As int8."""
         return self.to(types.int8, memory_format=memory_format)
 
-    def byte(self, *, memory_format: Any = None) -> Tensor:
+    def byte(self, *, memory_format: Any = None) -> Self:
         """As uint8."""
         return self.to(types.uint8, memory_format=memory_format)
 
-    def bool(self, *, memory_format: Any = None) -> Tensor:
+    def bool(self, *, memory_format: Any = None) -> Self:
         """As truth values: whether an element differs from 0."""
         return self.to(types.bool_, memory_format=memory_format)
 
-    def cfloat(self) -> Tensor:
+    def cfloat(self) -> Self:
         """As complex64."""
         return self.to(types.complex64)
 
-    def cdouble(self) -> Tensor:
+    def cdouble(self) -> Self:
         """As complex128."""
         return self.to(types.complex128)
 
@@ -352,7 +349,7 @@ class Attributes(Handle):
         """The tensor itself, which is in this computer's memory."""
         return self
 
-    def clone(self, *, memory_format: Any = None) -> Tensor:
+    def clone(self, *, memory_format: Any = None) -> Self:
         """A tensor of its own with the same elements; gradients flow through.
 
         >>> import weft as wf

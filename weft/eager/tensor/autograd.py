@@ -7,13 +7,13 @@ from typing import Any
 
 import numpy as np
 
-from weft.eager.functions.creation.constructor import zeros_like
 from weft.eager.record.conjugate import turned
 from weft.eager.record.lazy import Lazy, trace
 from weft.eager.record.snapshot import settle_late
 from weft.eager.tensor.anomaly import check_gradients
 from weft.eager.tensor.backward import Given, History, Starts, add_to, history, seen, walk
 from weft.eager.tensor.call_hook import around
+from weft.eager.tensor.conversion import zeros_of
 from weft.eager.tensor.custom_function import Custom
 from weft.eager.tensor.dispatch import cast, lazy_of, unowned, wrap
 from weft.eager.tensor.gradient_dependence import depended_on
@@ -113,8 +113,7 @@ def grad(
     grads = [None if g is None else wrap(unowned(g), x) for g, x in zip(found, xs, strict=True)]
     if materialize_grads:
         grads = [
-            zeros_like(x, requires_grad=create_graph) if g is None else g
-            for g, x in zip(grads, xs, strict=True)
+            _zeros_like(x, create_graph) if g is None else g for g, x in zip(grads, xs, strict=True)
         ]
     settle_late(past.records)
     return tuple(grads)
@@ -215,3 +214,8 @@ def _free(past: History) -> None:
         for y in record.outputs:
             if isinstance(y, Custom):
                 y.call.free()
+
+
+def _zeros_like(x: Any, requires_grad: bool) -> Any:
+    found = zeros_of(known(x.lazy.type.shape), x.lazy.type.dtype)
+    return found.requires_grad_() if requires_grad else found

@@ -7,11 +7,11 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import Any, ClassVar, Final, NamedTuple, NoReturn
 
-from weft.eager.functions.creation.constructor import zeros
 from weft.eager.record.conjugate import turned
 from weft.eager.record.lazy import Lazy, begun, trace
 from weft.eager.record.mode import no_grad
 from weft.eager.record.plan import Plan, recall, remember
+from weft.eager.tensor.conversion import zeros_of
 from weft.eager.tensor.dispatch import cast, kind_of, lazy_of, record, recorded, wrap
 from weft.eager.tensor.handle import Handle
 from weft.errors import GradientError, ShapeError, UndefinedRuleError
@@ -227,7 +227,7 @@ class Call:
             return tensor_of(x)
         if kind is None or not self.context.materialize:
             return None
-        return zeros(known(kind.shape), dtype=kind.dtype)
+        return zeros_of(known(kind.shape), kind.dtype)
 
     def free(self) -> None:
         """Forget what was saved."""

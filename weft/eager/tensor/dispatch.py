@@ -5,19 +5,18 @@ from __future__ import annotations
 import functools
 import math
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 import numpy as np
 
-from weft.eager.record.lazy import Array, Lazy, array_of, known, trace
-from weft.eager.record.memory_pool import lend
+from weft.eager.record.array_value import borrowed, leaf
+from weft.eager.record.lazy import Array, Lazy, array_of, trace
 from weft.eager.record.plan import Plan, function_plan, further_plans, intern, op_plan
-from weft.eager.record.snapshot import loan_of
 from weft.eager.tensor import promotion
 from weft.eager.tensor.handle import Handle, handle_of
 from weft.eager.tensor.scalar import Numbers, element, lacks, number, numbers_beside
 from weft.errors import DTypeError, ShapeError, nameless
-from weft.ir.dtype import DType, as_dtype, bool_, float16, float32, float64, uint8
+from weft.ir.dtype import DType, bool_, float16, float32, float64, uint8
 from weft.ir.node import TensorType
 from weft.ops.autocast import declared, input_dtypes
 from weft.ops.base import REGISTRY, Op, at_user_line
@@ -26,37 +25,14 @@ from weft.ops.elementwise.compare import whole_comparison
 from weft.ops.refusal import shown
 from weft.ops.warning import warn
 
-if TYPE_CHECKING:
-    from weft.eager.tensor.tensor import Tensor
-
 CAST: Final[Op] = REGISTRY["cast"]
 REAL: Final[Op] = REGISTRY["real"]
 DISCARDED: Final = "Casting complex values to real discards the imaginary part"
-_tensor: list[type[Tensor]] = []
 
 
-def set_tensor(cls: type[Tensor]) -> None:
-    """Called once, by the module that defines the tensor."""
-    _tensor[:] = [cls]
-
-
-def wrap(lazy: Lazy, like: Any = None) -> Tensor:
+def wrap(lazy: Lazy, like: Any = None) -> Any:
     """A new tensor that shows a value; of the kind of `like`, a tensor, if given."""
-    cls: type[Tensor] = _tensor[0] if like is None else like.kind
-    return handle_of(cls, lazy)
-
-
-def leaf(array: Array) -> Lazy:
-    """An array as a value; it is not copied."""
-    return known(array, intern(as_dtype(array.dtype), array.shape))
-
-
-def borrowed(array: Array) -> Lazy:
-    """An array of others, who may write to it; it is not copied."""
-    found = leaf(array)
-    lend(array)
-    found.loan = loan_of(array)
-    return found
+    return handle_of(Handle.default if like is None else like.kind, lazy)
 
 
 def lazy_of(x: Any, dtype: DType | None = None, rules: promotion.Rules = promotion.TORCH) -> Lazy:
@@ -147,7 +123,7 @@ def record(op: Op, lazies: Sequence[Lazy], attrs: dict[str, Any]) -> tuple[Lazy,
     return trace.now.record(plan, tuple(lazies))
 
 
-def call(op: Op, *xs: Any, **attrs: Any) -> Tensor:
+def call(op: Op, *xs: Any, **attrs: Any) -> Any:
     """Call an operation with one result on tensors, arrays or numbers.
 
     Raises:
@@ -210,7 +186,7 @@ def plans_of(op: Op) -> Plans:
     return found
 
 
-def unary(op: Op, x: Any, floats: bool = False) -> Tensor:
+def unary(op: Op, x: Any, floats: bool = False) -> Any:
     """An elementwise operation of one input; `floats`: integers become floating first."""
     like = x if isinstance(x, Handle) else None
     lazy = lazy_of(x)
@@ -237,7 +213,7 @@ _ORDERINGS: Final = frozenset(
 _COMPARISONS: Final = _ORDERINGS | {REGISTRY["equal"], REGISTRY["not_equal"]}
 
 
-def binary(op: Op, x: Any, y: Any, floats: bool = False) -> Tensor:
+def binary(op: Op, x: Any, y: Any, floats: bool = False) -> Any:
     """An elementwise operation of two inputs, promoted to one type; numbers are inputs.
 
     Args:

@@ -10,7 +10,7 @@ import numpy as np
 
 from weft.eager.tensor.dispatch import lazy_of
 from weft.eager.tensor.handle import Handle
-from weft.eager.tensor.promotion import TORCH, default_dtype, promote
+from weft.eager.tensor.promotion import TORCH, get_default_dtype, promote
 from weft.errors import DTypeError, OutOfRangeError
 from weft.ir.dtype import DType, as_dtype
 from weft.ops.base import at_user_line
@@ -39,7 +39,7 @@ class finfo:
     """
 
     def __init__(self, dtype: Any = None) -> None:
-        kind = default_dtype() if dtype is None else as_dtype(dtype)
+        kind = get_default_dtype() if dtype is None else as_dtype(dtype)
         if not kind.is_inexact:
             text = f"finfo: expected a floating element type, got {kind}; use iinfo()"
             raise DTypeError(text + at_user_line())

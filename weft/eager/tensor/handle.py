@@ -48,6 +48,7 @@ class Handle:
         "views", "window",
     )  # fmt: skip
     kind: ClassVar[type[Any]]  # of results of operations on it
+    default: ClassVar[type[Any]]  # of results where no operand is a tensor
     rules: ClassVar[Rules] = TORCH
     detached: weakref.WeakSet[View]  # only set where there have been views without gradient
     _grad: Any  # what `backward` has accumulated
@@ -268,7 +269,8 @@ class Handle:
         if old.type is lazy.type and lazy.array is None and (not is_read or is_open(old)):
             lazy.home = old if old.array is not None else old.home
         old.home = None
-        if lazy.home is not None and is_open(lazy.home):  # nothing recorded reads that memory
+        home = lazy.home  # another thread may take it away
+        if home is not None and is_open(home):  # nothing recorded reads that memory
             trace.now.due = True
             if is_read:
                 note_late()

@@ -5,21 +5,18 @@ from __future__ import annotations
 import copy
 import ctypes
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final, Self
 
 import ml_dtypes
 import numpy as np
 
-from weft.eager.functions.creation.constructor import array_from, copied, showing
 from weft.eager.record.lazy import Array
+from weft.eager.tensor.conversion import array_from, copied, showing
 from weft.eager.tensor.dispatch import leaf, wrap
 from weft.eager.tensor.handle import Handle
 from weft.eager.tensor.view_transform import memory_of
 from weft.errors import ConfigError, DTypeError, GradientError
 from weft.ops.base import at_user_line
-
-if TYPE_CHECKING:
-    from weft.eager.tensor.tensor import Tensor
 
 _CPU: Final = 1  # kDLCPU
 # Where the element type lies in what a capsule points to, in bytes: behind the data's address, the
@@ -74,7 +71,7 @@ class _Held:
         return (_CPU, 0)
 
 
-def from_dlpack(x: Any) -> Tensor:
+def from_dlpack(x: Any) -> Any:
     """A tensor that shares the memory of another library's array, or of a DLPack capsule.
 
     What is said of `from_numpy` about changes holds here.
@@ -107,7 +104,7 @@ def is_capsule(x: Any) -> bool:
     return any(_is_valid(x, name) for name in _TYPE_AT)
 
 
-def _opened(capsule: Any) -> Tensor:
+def _opened(capsule: Any) -> Any:
     """A tensor that shares the memory that a capsule holds."""
     bfloat = _Element(capsule).exchange(_BFLOAT, _UNSIGNED)
     try:
@@ -129,7 +126,7 @@ class Interchange(Handle):
 
     def __array_wrap__(
         self, array: Array, context: Any = None, return_scalar: bool = False
-    ) -> Tensor:
+    ) -> Self:
         return wrap(leaf(array_from(array, None, copy=False)), self)
 
     def __array_namespace__(self, *, api_version: str | None = None) -> Any:
@@ -154,7 +151,7 @@ class Interchange(Handle):
     def __dlpack_device__(self) -> tuple[int, int]:
         return (_CPU, 0)
 
-    def __copy__(self) -> Tensor:
+    def __copy__(self) -> Self:
         x: Any = self
         found: Any = x.detach().requires_grad_(self.lazy.tracked)
         found.__dict__.update(x.__dict__)

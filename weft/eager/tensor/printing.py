@@ -198,7 +198,7 @@ def _notes(lazy: Lazy) -> list[str]:
     notes: list[str] = []
     if 0 in shape and len(shape) > 1:
         notes.append(f"size={show(shape)}")
-    usual = promotion.default_dtype()
+    usual = promotion.get_default_dtype()
     looks = [] if 0 in shape else [promotion.complex_of(usual), int64, bool_]
     evident = [usual, *looks]
     if kind.dtype not in evident:

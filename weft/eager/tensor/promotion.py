@@ -28,7 +28,7 @@ class _Default(threading.local):
 _default: Final = _Default()
 
 
-def default_dtype() -> DType:
+def get_default_dtype() -> DType:
     """The type of floating numbers that nothing else gives a type: float32 at first."""
     return _default.dtype
 
@@ -119,7 +119,7 @@ class Rules:
 
     def floating(self, dtype: DType) -> DType:
         """`dtype`, or the default floating type for integers and booleans."""
-        return dtype if _kind(dtype) >= 2 else default_dtype()
+        return dtype if _kind(dtype) >= 2 else get_default_dtype()
 
 
 TORCH: Final = Rules()

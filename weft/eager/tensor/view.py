@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, ClassVar, NoReturn, Protocol
+from typing import Any, ClassVar, NoReturn, Protocol
 
 import numpy as np
 
@@ -19,8 +19,43 @@ from weft.ops.base import at_user_line
 
 Array = np.ndarray[Any, Any]
 
-if TYPE_CHECKING:
-    from weft.eager.tensor.handle import Handle
+
+class Base(Protocol):
+    """What a view asks of the tensor that it shows: `weft.eager.tensor.handle`."""
+
+    views: int
+    window: View | None
+    shown: Lazy
+    detached: Any  # views without gradient, where there have been any
+
+    @property
+    def view_of(self) -> View | None:
+        """What it shows itself, if it is a view."""
+        ...
+
+    @property
+    def root(self) -> Any:
+        """The tensor that it is differentiated through to."""
+        ...
+
+    @property
+    def memory(self) -> Array:
+        """Its memory, for others to write to."""
+        ...
+
+    @property
+    def lazy(self) -> Lazy:
+        """The value now."""
+        ...
+
+    @property
+    def version(self) -> int:
+        """How often it was changed in place."""
+        ...
+
+    def replace_soon(self, lazy: Lazy) -> None:
+        """Change it in place."""
+        ...
 
 
 class Lens(Protocol):
@@ -90,7 +125,7 @@ class View:
     __slots__ = ("__weakref__", "_version", "base", "flows", "lens")
     flows: bool  # whether gradients may flow back through it
 
-    def __init__(self, base: Handle, lens: Lens) -> None:
+    def __init__(self, base: Base, lens: Lens) -> None:
         self.base = base
         self.lens = lens
         self.flows = trace.now.grad_mode

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import asdict, dataclass
-from typing import TYPE_CHECKING, Any, ClassVar, Final
+from typing import Any, ClassVar, Final
 
 import numpy as np
 
@@ -20,16 +20,13 @@ from weft.ir.shape import known
 from weft.ops.base import REGISTRY, catalogue
 from weft.ops.declaration.rule import concrete
 
-if TYPE_CHECKING:
-    from weft.eager.tensor.tensor import Tensor
-
 RESHAPE: Final = REGISTRY["reshape"]
 TRANSPOSE: Final = REGISTRY["transpose"]
 BROADCAST: Final = REGISTRY["broadcast_to"]
 STOP: Final = REGISTRY["stop_gradient"]
 
 
-def show(x: Any, lens: Lens) -> Tensor:
+def show(x: Any, lens: Lens) -> Any:
     """A view of a tensor; of anything else, a tensor that shares no memory with it."""
     base = x if isinstance(x, Handle) else wrap(lazy_of(x))
     tensor = wrap(lens.take(base.lazy), base)
@@ -45,7 +42,7 @@ def layout(x: Handle) -> Array:
     return placed(x)[1]
 
 
-def placed(x: Handle) -> tuple[Handle, Array, int]:
+def placed(x: Handle) -> tuple[Any, Array, int]:
     """The tensor that a view shows in the end, `layout`, and how many bytes into it that begins."""
     chain: list[Lens] = []
     root, view = x, x.view_of

@@ -3,17 +3,53 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, NoReturn
+from typing import Any, NoReturn, Protocol
 
 from weft.errors import DTypeError, GraphError
 from weft.ir.node import Node, Value
-from weft.ir.shape import merge, show
+from weft.ir.shape import Shape, merge, show
 from weft.tf1.framework.dtypes import DType, as_dtype
 from weft.tf1.framework.tensor_shape import TensorShape, as_shape
 
-if TYPE_CHECKING:
-    from weft.tf1.framework.graph import Graph
-    from weft.tf1.session.session import Session
+
+class Graph(Protocol):
+    """What an operation asks of the graph that holds it: `weft.tf1.framework.graph`."""
+
+    keys: dict[str, Any]
+
+    def narrow(self, value: Value, shape: Shape) -> Value:
+        """The same value, of which a more exact shape is known."""
+        ...
+
+    def building(self, scope: str = "", control: Sequence[Operation] = ()) -> Any:
+        """A block in which nodes are added."""
+        ...
+
+    def rebind(self, tensor: Tensor, value: Value) -> None:
+        """Let a tensor stand for another value."""
+        ...
+
+    def get_operations(self) -> list[Operation]:
+        """All operations, in the order in which they were made."""
+        ...
+
+    def add_control_edge(self, op: Operation, before: Operation) -> None:
+        """Make an operation wait for another one."""
+        ...
+
+
+class Session(Protocol):
+    """What `eval()` and `run()` ask of a session: `weft.tf1.session.session`."""
+
+    @property
+    def graph(self) -> Any:
+        """The graph that it runs."""
+        ...
+
+    def run(self, fetches: Any, feed_dict: Mapping[Any, Any] | None = None) -> Any:
+        """Compute values."""
+        ...
+
 
 OPERATORS: dict[str, Callable[..., Any]] = {}
 """What Python's operators do; filled in by the modules of operations, the layer above."""
@@ -371,7 +407,7 @@ class Operation(Overloads):
 
 
 class _Hooks:
-    """What the session module, the layer above, supplies."""
+    """What the session module, the layer above, supplies once it is loaded."""
 
     default_session: Callable[[], Session | None] = staticmethod(lambda: None)
 

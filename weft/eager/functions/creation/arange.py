@@ -13,7 +13,7 @@ from weft.eager.record.lazy import Array
 from weft.eager.tensor.device import check_device
 from weft.eager.tensor.dispatch import leaf, recorded, wrap
 from weft.eager.tensor.handle import Handle
-from weft.eager.tensor.promotion import TORCH, complex_of, default_dtype
+from weft.eager.tensor.promotion import TORCH, complex_of, get_default_dtype
 from weft.eager.tensor.scalar import element
 from weft.errors import DTypeError, ShapeError
 from weft.ir.dtype import DType, as_dtype, bool_, float64, int64
@@ -183,7 +183,7 @@ def _kind(dtype: Any, *numbers: Any) -> DType:
     """
     if not any([isinstance(_number(x), complex) for x in numbers]):
         return floating(dtype)
-    kind = complex_of(default_dtype()) if dtype is None else as_dtype(dtype)
+    kind = complex_of(get_default_dtype()) if dtype is None else as_dtype(dtype)
     if not kind.is_complex:
         text = f"expected a complex type for complex numbers, got {kind}"
         raise DTypeError(f"{text}{at_user_line()}")

@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from weft.eager.functions.creation.constructor import of_type
-from weft.eager.tensor import promotion
 from weft.eager.tensor.handle import Handle
 from weft.ir import dtype as types
 from weft.ir.dtype import DType
@@ -101,27 +100,3 @@ class BoolTensor(metaclass=_Typed):
     """Tensors of truth values."""
 
     dtype = types.bool_
-
-
-NAMES = {  # of all types, also of those that have no such class
-    types.complex64: "torch.ComplexFloatTensor",
-    types.complex128: "torch.ComplexDoubleTensor",
-    types.uint16: "torch.UInt16Tensor",
-    types.uint32: "torch.UInt32Tensor",
-    types.uint64: "torch.UInt64Tensor",
-} | {kind.dtype: f"torch.{name}" for name, kind in list(globals().items()) if name in __all__}
-DTYPES = {name.rpartition(".")[2]: dtype for dtype, name in NAMES.items()}
-
-
-def dtype_meant(tensors: Any) -> DType | None:
-    """The element type of a class of tensors, or of its name such as `"torch.FloatTensor"`."""
-    if isinstance(tensors, type) and issubclass(tensors, Handle):
-        return promotion.default_dtype()
-    if isinstance(tensors, str):
-        return DTYPES.get(tensors.rpartition(".")[2])
-    return tensors.dtype if isinstance(tensors, _Typed) else None
-
-
-def name_of(dtype: DType) -> str:
-    """PyTorch's name of the tensors of an element type: `"torch.FloatTensor"`."""
-    return NAMES[dtype]

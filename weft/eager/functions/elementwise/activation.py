@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Any
 from weft import ops
 from weft.eager.functions.elementwise.from_op import of_floats, of_one
 from weft.eager.tensor.dispatch import kind_of, promoted, recorded
-from weft.eager.tensor.handle import Handle
 from weft.errors import DTypeError
 from weft.ir.node import Value
 from weft.ops.base import at_user_line, catalogue
@@ -82,19 +81,3 @@ def gelu(x: Any, approximate: str = "none") -> Tensor:
 def hardshrink(x: Any, lambd: float = 0.5) -> Tensor:
     """`x`, or 0 where it is between `-lambd` and `lambd`."""
     return _hardshrink.on(kind_of(x), *promoted(x, floats=True), limit=float(lambd))
-
-
-class Activations(Handle):
-    """Activations, as methods."""
-
-    __slots__ = ()
-
-    celu = celu
-    elu = elu
-    gelu = gelu
-    hardshrink = hardshrink
-    leaky_relu = leaky_relu
-    relu6 = relu6
-    selu = selu
-    silu = silu
-    softplus = softplus

@@ -173,20 +173,8 @@ def resolve_conj(x: Tensor) -> Tensor:
 resolve_neg = resolve_conj
 
 
-class Imaginary(Handle):
+class Methods(Handle):
     """Complex numbers, as methods."""
-
-    __slots__ = ()
-
-    adjoint = adjoint
-    angle = angle
-    conj = conj
-    conj_physical = conj_physical
-    is_conj = is_conj
-    is_neg = is_neg
-    isreal = isreal
-    resolve_conj = resolve_conj
-    resolve_neg = resolve_neg
 
     @property
     def real(self) -> Tensor:

@@ -115,15 +115,8 @@ def unravel_index(indices: Any, shape: Any) -> tuple[Tensor, ...]:
     return tuple([remainder(floor_divide(indices, n or 1), d or 1) for n, d in parts])
 
 
-class Numbers(Handle):
+class Methods(Handle):
     """Numbers taken apart, as methods."""
-
-    __slots__ = ()
-
-    frexp = frexp
-    gcd = gcd
-    lcm = lcm
-    ldexp = ldexp
 
     def gcd_(self, other: Any) -> Any:
         """`gcd`, in place."""

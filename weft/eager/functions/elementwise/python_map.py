@@ -46,10 +46,8 @@ def _mapped(x: Handle, name: str, others: tuple[Any, ...], function: Callable[..
     return write(x, leaf(found), name)
 
 
-class Mapping(Handle):
+class Methods(Handle):
     """Functions of Python for each element, as methods."""
-
-    __slots__ = ()
 
     def apply_(self, function: Callable[[Any], Any]) -> Any:
         """Each element becomes `function(element)`.

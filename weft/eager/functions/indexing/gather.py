@@ -360,26 +360,8 @@ def where(condition: Any, x: Any = None, other: Any = None) -> Any:
     return chosen(condition, x, other)
 
 
-class Placing(Handle):
+class Methods(Handle):
     """Elements by their positions, as methods."""
-
-    __slots__ = ()
-
-    argwhere = argwhere
-    gather = gather
-    index_add = index_add
-    index_copy = index_copy
-    index_fill = index_fill
-    index_select = index_select
-    masked_scatter = masked_scatter
-    masked_select = masked_select
-    nonzero = nonzero
-    nonzero_static = nonzero_static
-    scatter = scatter
-    scatter_add = scatter_add
-    scatter_reduce = scatter_reduce
-    take = take
-    take_along_dim = take_along_dim
 
     def where(self, condition: Any, other: Any) -> Tensor:
         """The tensor where the condition holds, `other` elsewhere."""

@@ -127,18 +127,8 @@ def index_reduce(
     return scatter_reduce(x, at, places, source, reduce, include_self=include_self)
 
 
-class Replacing(Handle):
+class Methods(Handle):
     """Tensors with one part replaced, as methods."""
-
-    __slots__ = ()
-
-    as_strided_scatter = as_strided_scatter
-    diagonal_scatter = diagonal_scatter
-    index_put = index_put
-    index_reduce = index_reduce
-    put = put
-    select_scatter = select_scatter
-    slice_scatter = slice_scatter
 
     def put_(self, index: Any, source: Any, accumulate: bool = False) -> Any:
         """`put` in place."""

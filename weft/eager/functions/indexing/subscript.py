@@ -422,10 +422,8 @@ def _updates(lazy: Lazy) -> int:
     return count
 
 
-class Indexing(Handle):
+class Methods(Handle):
     """Subscripts."""
-
-    __slots__ = ()
 
     def __getitem__(self, key: Any) -> Tensor:
         return get(self, key)

@@ -9,7 +9,6 @@ from weft.eager.functions.linalg.matrix import matrices
 from weft.eager.tensor.argument import dims_of
 from weft.eager.tensor.custom_function import undefined
 from weft.eager.tensor.dispatch import kind_of, lazy_of, recorded
-from weft.eager.tensor.handle import Handle
 from weft.errors import DTypeError, ShapeError
 from weft.ir.dtype import int32
 from weft.ir.node import Value
@@ -397,17 +396,3 @@ def lu_unpack(
 def lu_of(A: Any, *, pivot: bool = True) -> PLU:
     """`p, l, u` with `A == p @ l @ u`: a permutation, a lower and an upper triangular matrix."""
     return lu_unpack(*lu_factor(A, pivot=pivot))
-
-
-class Factoring(Handle):
-    """Factorisations, as methods."""
-
-    __slots__ = ()
-
-    cholesky = cholesky
-    geqrf = geqrf
-    lu = lu
-    orgqr = orgqr
-    ormqr = ormqr
-    qr = qr
-    svd = svd

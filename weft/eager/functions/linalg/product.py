@@ -420,28 +420,8 @@ def cdist(x1: Any, x2: Any, p: float = 2.0, compute_mode: str | None = None) -> 
     return _distances.on(kind_of(x1, x2), *promoted(x1, x2, floats=True), p=float(p))
 
 
-class Linear(Handle):
+class Methods(Handle):
     """Products, as methods and as `@`."""
-
-    __slots__ = ()
-
-    addbmm = addbmm
-    addmm = addmm
-    addmv = addmv
-    addr = addr
-    baddbmm = baddbmm
-    bmm = bmm
-    cross = cross
-    dot = dot
-    ger = ger
-    inner = inner
-    kron = kron
-    matmul = matmul
-    mm = mm
-    mv = mv
-    outer = outer
-    trace = trace
-    vdot = vdot
 
     def __matmul__(self, other: Any) -> Tensor:
         return matmul(self, other) if takes(other) else NotImplemented

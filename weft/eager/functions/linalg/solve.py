@@ -19,7 +19,6 @@ from weft.eager.functions.shape.reshape import expand, matrix_transpose
 from weft.eager.record.lazy import array_if_known
 from weft.eager.tensor.argument import dims_of, integer
 from weft.eager.tensor.dispatch import kind_of, lazy_of, recorded, wrap
-from weft.eager.tensor.handle import Handle
 from weft.errors import DTypeError
 from weft.ir.node import Value
 from weft.ops.base import at_user_line, catalogue
@@ -441,21 +440,3 @@ def matrix_power(x: Any, n: Any) -> Tensor:
 @recorded
 def _one(x: Value) -> Value:
     return catalogue.broadcast_to(eye(dims(x)[-1], x.dtype), shape=dims(x)) + ops.zeros_like(x)
-
-
-class Solving(Handle):
-    """Linear equations, as methods."""
-
-    __slots__ = ()
-
-    cholesky_inverse = cholesky_inverse
-    cholesky_solve = cholesky_solve
-    det = det
-    inverse = inverse
-    logdet = logdet
-    lu_solve = lu_solve
-    matrix_exp = matrix_exp
-    matrix_power = matrix_power
-    pinverse = pinverse
-    slogdet = slogdet
-    triangular_solve = triangular_solve

@@ -7,7 +7,6 @@ another seed nor another call is another program, and a result depends on nothin
 from __future__ import annotations
 
 import math
-import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import partial
@@ -17,104 +16,25 @@ import numpy as np
 
 from weft.eager.functions.creation.constructor import dims, finished, floating, given
 from weft.eager.functions.random import probability
-from weft.eager.record.lazy import Drawn, Lazy, array_of, begun, next_serial
+from weft.eager.record.lazy import Drawn, Lazy, begun, next_serial
 from weft.eager.record.plan import intern
-from weft.eager.tensor.device import CPU, check_device
-from weft.eager.tensor.dispatch import lazy_of, leaf, recorded, wrap
+from weft.eager.tensor.device import check_device
+from weft.eager.tensor.dispatch import lazy_of, recorded, wrap
 from weft.eager.tensor.dtype_info import check_held
+from weft.eager.tensor.generator import Generator, default_generator
 from weft.eager.tensor.handle import Handle
 from weft.eager.tensor.scalar import number
-from weft.errors import DTypeError, OutOfRangeError, ShapeError
-from weft.ir.dtype import DType, as_dtype, int64, uint8, uint64
+from weft.errors import DTypeError, ShapeError
+from weft.ir.dtype import DType, as_dtype, int64, uint64
 from weft.ir.node import Value
 from weft.ir.shape import broadcast, known
 from weft.ops.base import at_user_line, catalogue, constant_of
 from weft.ops.random import counter_based as nodes
-from weft.runtime.flight import LEAF, new_lock
 
 if TYPE_CHECKING:
     from weft.eager.tensor.tensor import Tensor
 
 SEED: Final = (0, 0)  # the key of Philox, always: what differs is the counter
-_WORD: Final = (1 << 64) - 1
-
-
-def splitmix64(seed: int) -> int:
-    """A 64-bit number that is far from those of other seeds.
-
-    Source: Steele et al., "Fast splittable pseudorandom number generators", 2014.
-    """
-    z = (seed + 0x9E3779B97F4A7C15) & _WORD
-    z = ((z ^ (z >> 30)) * 0xBF58476D1CE4E5B9) & _WORD
-    z = ((z ^ (z >> 27)) * 0x94D049BB133111EB) & _WORD
-    return z ^ (z >> 31)
-
-
-class Generator:
-    """A stream of random numbers of its own.
-
-    >>> import weft as wf
-    >>> a = wf.rand(3, generator=wf.Generator().manual_seed(1))
-    >>> b = wf.rand(3, generator=wf.Generator().manual_seed(1))
-    >>> a.tolist() == b.tolist()
-    True
-    """
-
-    def __init__(self, device: Any = None) -> None:
-        check_device(device)
-        self.device = CPU
-        self._lock = new_lock(LEAF)
-        self.seed()
-
-    def manual_seed(self, seed: int) -> Generator:
-        """Begin the stream of this seed.
-
-        Raises:
-            OutOfRangeError: 64 bits do not hold it.
-        """
-        if not -(1 << 63) <= int(seed) <= _WORD:
-            text = f"manual_seed: expected a number of 64 bits, got {seed}"
-            raise OutOfRangeError(text + at_user_line())
-        self._seed = int(seed) & _WORD
-        self._start = splitmix64(self._seed)
-        self._calls = 0
-        return self
-
-    def seed(self) -> int:
-        """Begin a stream that nobody can foresee; its seed."""
-        return self.manual_seed(int.from_bytes(os.urandom(8), "little") >> 1)._seed
-
-    def initial_seed(self) -> int:
-        """The seed of the stream."""
-        return self._seed
-
-    def next(self) -> int:
-        """The counter of the next call."""
-        with self._lock:
-            self._calls += 1
-            return (self._start + self._calls) & _WORD
-
-    def get_state(self) -> Tensor:
-        """Where the stream is: the bytes of three numbers, uint8."""
-        state = np.array([self._seed & _WORD, self._start, self._calls], np.uint64)
-        return wrap(leaf(state.view(np.uint8)))
-
-    def set_state(self, state: Any) -> Generator:
-        """Go on where `get_state` was called.
-
-        Raises:
-            DTypeError: not what `get_state` gives.
-        """
-        array = lazy_of(state)
-        if array.type.dtype is not uint8 or array.type.shape != (24,):
-            text = f"set_state: expected 24 numbers of uint8, got {array.type}"
-            raise DTypeError(text + at_user_line())
-        found = np.ascontiguousarray(array_of(array)).view(np.uint64)
-        self._seed, self._start, self._calls = map(int, found)
-        return self
-
-
-default_generator: Final = Generator()
 
 
 def manual_seed(seed: int) -> Generator:

@@ -77,10 +77,8 @@ def check_positive(name: str, **given: float) -> None:
             raise ShapeError(f"{name}: expected {what} > 0, got {value}{at_user_line()}")
 
 
-class Random(Handle):
+class Methods(Handle):
     """Methods that fill a tensor with random numbers."""
-
-    __slots__ = ()
 
     def _shape(self) -> tuple[int, ...]:
         return known(self.lazy.type.shape)

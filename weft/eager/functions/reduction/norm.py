@@ -15,7 +15,6 @@ from weft.eager.functions.reduction.reduce import floating, rank_of
 from weft.eager.record.lazy import Lazy
 from weft.eager.tensor.argument import axes_of, axis_of, dims_of, either
 from weft.eager.tensor.dispatch import kind_of, promoted, recorded, wrap
-from weft.eager.tensor.handle import Handle
 from weft.errors import DTypeError, ShapeError
 from weft.ir.node import Value
 from weft.ir.shape import show
@@ -202,13 +201,3 @@ def cond(A: Any, p: Any = None) -> Tensor:
     inverse, info = inv_ex(A)
     found = matrix_norm(A, p) * matrix_norm(inverse, p)
     return where(info == 0, found, math.inf)
-
-
-class Norming(Handle):
-    """Norms, as methods."""
-
-    __slots__ = ()
-
-    dist = dist
-    norm = norm
-    renorm = renorm

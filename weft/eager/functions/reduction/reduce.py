@@ -474,30 +474,3 @@ def _soft(name: str, x: Any, dim: Any, dtype: Any) -> Tensor:
         same = wrap(record(REGISTRY["identity"], (lazy,), {})[0], kind_of(x))
         return same * 0 + _UNIT[name]
     return wrap(record(REGISTRY[name], (lazy,), {"axis": at})[0], kind_of(x))
-
-
-class Reductions(Handle):
-    """Reductions, as methods."""
-
-    __slots__ = ()
-
-    all = all
-    amax = amax
-    amin = amin
-    aminmax = aminmax
-    any = any
-    argmax = argmax
-    argmin = argmin
-    count_nonzero = count_nonzero
-    log_softmax = log_softmax
-    logsumexp = logsumexp
-    max = max
-    mean = mean
-    min = min
-    nanmean = nanmean
-    nansum = nansum
-    prod = prod
-    softmax = softmax
-    std = std
-    sum = sum
-    var = var

@@ -420,18 +420,3 @@ def sum_to_size(x: Any, *size: Any) -> Tensor:
         )
     repeated = [i for i, d in enumerate(dims) if i < extra or wanted[i - extra] != d]
     return reshape(sum(x, repeated), *wanted) if repeated else x
-
-
-class Statistics(Handle):
-    """Statistics, as methods."""
-
-    __slots__ = ()
-
-    corrcoef = corrcoef
-    cov = cov
-    diff = diff
-    histogram = histogram
-    mode = mode
-    nanmedian = nanmedian
-    nanquantile = nanquantile
-    sum_to_size = sum_to_size

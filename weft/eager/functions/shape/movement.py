@@ -452,33 +452,3 @@ def vander(x: Any, N: int | None = None, increasing: bool = False) -> Tensor:
             f"vander: expected a vector and N >= 0, got {dims_of(x)} and {N}{at_user_line()}"
         )
     return _vander.on(kind_of(x), counted(x), columns=N, increasing=increasing)
-
-
-class Movement(Handle):
-    """Elements in other places, as methods."""
-
-    __slots__ = ()
-
-    chunk = chunk
-    diag = diag
-    diag_embed = diag_embed
-    diagflat = diagflat
-    dsplit = dsplit
-    flip = flip
-    fliplr = fliplr
-    flipud = flipud
-    hsplit = hsplit
-    narrow = narrow
-    repeat = repeat
-    repeat_interleave = repeat_interleave
-    roll = roll
-    rot90 = rot90
-    select = select
-    split = split
-    split_with_sizes = split_with_sizes
-    tensor_split = tensor_split
-    tile = tile
-    tril = tril
-    triu = triu
-    unbind = unbind
-    vsplit = vsplit

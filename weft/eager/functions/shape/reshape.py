@@ -347,30 +347,8 @@ def hand_over(x: Handle, new: Handle) -> None:
     _note_detached(x.hand_over(new, Detached()))
 
 
-class Shaping(Handle):
+class Methods(Handle):
     """Views of all elements, as methods."""
-
-    __slots__ = ()
-
-    reshape = reshape
-    view = view
-    ravel = ravel
-    flatten = flatten
-    unflatten = unflatten
-    squeeze = squeeze
-    unsqueeze = unsqueeze
-    permute = permute
-    transpose = transpose
-    swapaxes = swapaxes
-    swapdims = swapdims
-    t = t
-    moveaxis = moveaxis
-    movedim = movedim
-    diagonal = diagonal
-    expand = expand
-    expand_as = expand_as
-    broadcast_to = broadcast_to
-    detach = detach
 
     def unsqueeze_(self, dim: Any) -> Any:
         """`unsqueeze` in place."""

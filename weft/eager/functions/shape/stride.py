@@ -226,13 +226,8 @@ def _resized(x: Value, *, shape: tuple[int, ...]) -> Value:
     return catalogue.reshape(flat, shape=shape)
 
 
-class Striding(Handle):
+class Methods(Handle):
     """Strides, and changes of size in place, as methods."""
-
-    __slots__ = ()
-
-    as_strided = as_strided
-    unfold = unfold
 
     def as_strided_(self, size: Any, stride: Any, storage_offset: Any = None) -> Any:
         """`as_strided` in place."""

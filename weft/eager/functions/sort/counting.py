@@ -15,7 +15,6 @@ from weft.eager.tensor.argument import dims_of
 from weft.eager.tensor.custom_function import undefined
 from weft.eager.tensor.dispatch import cast as as_type
 from weft.eager.tensor.dispatch import kind_of, lazy_of, leaf, promoted, recorded, wrap
-from weft.eager.tensor.handle import Handle
 from weft.eager.tensor.promotion import TORCH
 from weft.errors import DTypeError, ShapeError
 from weft.ir import dtype as types
@@ -232,14 +231,3 @@ def searchsorted(
 def bucketize(x: Any, boundaries: Any, *, out_int32: bool = False, right: bool = False) -> Tensor:
     """The number of the interval between sorted boundaries that each element is in."""
     return searchsorted(boundaries, x, out_int32=out_int32, right=right)
-
-
-class Counting(Handle):
-    """Counting and sets, as methods."""
-
-    __slots__ = ()
-
-    bincount = bincount
-    histc = histc
-    unique = unique
-    unique_consecutive = unique_consecutive

@@ -290,22 +290,3 @@ def _extreme(name: str, x: Any, dim: Any) -> Extreme:
 def cummin(x: Any, dim: Any = None, *, axis: Any = None) -> Extreme:
     """The smallest so far along an axis, and the last place where it was met."""
     return _extreme("cummin", x, either("cummin", dim, axis))
-
-
-class Sorting(Handle):
-    """Order along an axis, as methods."""
-
-    __slots__ = ()
-
-    argsort = argsort
-    cummax = cummax
-    cummin = cummin
-    cumprod = cumprod
-    cumsum = cumsum
-    kthvalue = kthvalue
-    logcumsumexp = logcumsumexp
-    median = median
-    msort = msort
-    quantile = quantile
-    sort = sort
-    topk = topk

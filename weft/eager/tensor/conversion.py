@@ -1,0 +1,187 @@
+"""Data of Python and of other libraries as arrays and values, as `weft.tensor` takes them."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any, Final, cast
+
+import numpy as np
+
+from weft.eager.record.lazy import Array, Lazy, trace
+from weft.eager.tensor import promotion
+from weft.eager.tensor.dispatch import leaf, record, recorded, wrap
+from weft.eager.tensor.handle import Handle
+from weft.errors import DTypeError, ShapeError, WeftError
+from weft.ir.dtype import DType, as_dtype, bfloat16
+from weft.ir.node import Value
+from weft.ir.shape import known
+from weft.ops import creation as nodes
+from weft.ops.base import REGISTRY, at_user_line
+
+STOP: Final = REGISTRY["stop_gradient"]
+MOST_DIMENSIONS: Final = 64  # NumPy's
+PYTHON: Final = frozenset({bool, int, float, complex})  # numbers without a type as elements
+
+
+def showing(array: Array) -> Any:
+    """A tensor that shows memory of others, who may write to it."""
+    x = wrap(leaf(array))
+    x.lend()
+    return x
+
+
+def array_from(data: Any, dtype: DType | None, copy: bool) -> Array:
+    """`data` as an array of an element type that tensors have.
+
+    Raises:
+        ShapeError, DTypeError: see `tensor`.
+    """
+    if isinstance(data, list | tuple):
+        data = _values(data, 0)
+    try:
+        with np.errstate(over="ignore"):
+            array = np.array(data, None if dtype is None else dtype.numpy, copy=copy or None)
+    except OverflowError:
+        return _wrapped(data, dtype)
+    except WeftError:
+        raise
+    except (ValueError, TypeError) as error:
+        ragged = "inhomogeneous" in str(error)
+        kind = ShapeError if ragged and not _is_mixed(data) else DTypeError
+        text = "nested lists of equal lengths" if ragged else "numbers"
+        raise kind(f"tensor: expected {text}, got {shown(data)}{at_user_line()}") from None
+    if array.dtype.byteorder not in "=|":
+        array = array.astype(array.dtype.newbyteorder("="))
+    return _usual(array, data) if dtype is None else array
+
+
+def _values(data: Any, depth: int) -> Any:
+    """Nested lists with the elements of tensors in place of those that NumPy would not read.
+
+    These are tensors that need gradients, and of bfloat16; a tensor of one element is a number.
+
+    Raises:
+        DTypeError: lists nested deeper than any tensor, such as one that contains itself.
+    """
+    if isinstance(data, Handle):
+        shape = known(data.lazy.type.shape)
+        if shape and math.prod(shape) == 1 and data.rules is promotion.TORCH:
+            return data.array.reshape(())
+        return data.array if data.lazy.tracked or data.lazy.type.dtype is bfloat16 else data
+    if isinstance(data, list | tuple):
+        if depth == MOST_DIMENSIONS:
+            text = f"tensor: expected at most {MOST_DIMENSIONS} lists inside one another"
+            raise DTypeError(text + at_user_line())
+        given = cast("Sequence[Any]", data)
+        if any([isinstance(x, Handle | list | tuple) for x in given]):
+            return [_values(x, depth + 1) for x in given]
+    return data
+
+
+def _is_mixed(data: Any) -> bool:
+    """Whether there are numbers beside lists, in one of nested lists."""
+    if not isinstance(data, list | tuple):
+        return False
+    given = cast("Sequence[Any]", data)
+    return len(
+        {
+            np.ndim(x) > 0 if isinstance(x, np.ndarray) else isinstance(x, list | tuple)
+            for x in given
+        }
+    ) > 1 or any([_is_mixed(x) for x in given])
+
+
+def _wrapped(data: Any, dtype: DType | None) -> Array:
+    """Python's integers for an unsigned type, of which those below 0 are two's complements.
+
+    Raises:
+        DTypeError: one is too large.
+    """
+    text = f"tensor: expected numbers that {dtype} holds, got {shown(data)}{at_user_line()}"
+    try:
+        array = np.array(data, np.int64)
+    except OverflowError:
+        raise DTypeError(text) from None
+    limit = 0 if dtype is None or dtype.kind != "u" else int(np.iinfo(dtype.numpy).max)
+    fraction = np.asarray(data).dtype.kind == "f"
+    if fraction or not array.size or array.min() < -limit or array.max() > limit:
+        raise DTypeError(text)
+    assert dtype is not None
+    return array.astype(dtype.numpy)
+
+
+def _usual(array: Array, data: Any) -> Array:
+    """`array` in the type that PyTorch gives to such data.
+
+    Raises:
+        DTypeError: no numbers, or whole ones beyond int64.
+    """
+    if array.dtype.name in ("float64", "uint64") and _is_huge(array) and _has_huge(data):
+        text = f"tensor: expected whole numbers that int64 holds, got {shown(data)}"
+        raise DTypeError(text + at_user_line())
+    if array.dtype.name in ("float64", "complex128") and not _is_double(data):
+        usual = promotion.get_default_dtype()
+        usual = promotion.complex_of(usual) if array.dtype.kind == "c" else usual
+        return array.astype(usual.numpy)
+    try:
+        as_dtype(array.dtype)
+    except DTypeError:
+        text = f"tensor: expected numbers, got {shown(data)} of type {array.dtype}"
+        raise DTypeError(text + at_user_line()) from None
+    return array
+
+
+_HUGE: Final = 2**63  # the first whole number beyond int64
+
+
+def _is_huge(array: Array) -> bool:
+    return bool(array.size) and bool(np.nanmax(np.abs(array), initial=0) >= _HUGE)
+
+
+def _has_huge(data: Any) -> bool:
+    """Whether it is, or has in it, a Python integer beyond int64."""
+    if isinstance(data, list | tuple):
+        return any(map(_has_huge, cast("Sequence[Any]", data)))
+    return type(data) is int and not -_HUGE <= data < _HUGE
+
+
+def _is_double(data: Any) -> bool:
+    """Whether it is, or has in it, anything of float64 or complex128 that is no Python number."""
+    if not isinstance(data, list | tuple):
+        own: Any = data.lazy.type.dtype.numpy if isinstance(data, Handle) else _own_type(data)
+        return own in (np.float64, np.complex128)
+    given = cast("Sequence[Any]", data)
+    return not set(map(type, given)) <= PYTHON and any(map(_is_double, given))
+
+
+def _own_type(x: Any) -> Any:
+    return getattr(getattr(x, "dtype", None), "type", None)
+
+
+def shown(data: Any) -> str:
+    """Data as short text, for messages."""
+    text = repr(data)
+    return text if len(text) <= 60 else text[:57] + "..."
+
+
+def copied(lazy: Lazy, dtype: DType | None = None) -> Lazy:
+    """A value of its own with the same elements, through which no gradient flows."""
+    before, trace.now.grad_mode = trace.now.grad_mode, False
+    try:
+        if dtype is None or dtype is lazy.type.dtype:
+            return record(STOP, (lazy,), {})[0]
+        return record(REGISTRY["cast"], (lazy,), {"dtype": dtype})[0]
+    finally:
+        trace.now.grad_mode = before
+
+
+@recorded(differentiable=False)
+def filled_with(*, value: int, shape: tuple[int, ...], dtype: DType) -> Value:
+    """A number in every place of a shape."""
+    return nodes.full(shape, value, dtype)
+
+
+def zeros_of(shape: tuple[int, ...], dtype: DType) -> Any:
+    """A tensor of zeros."""
+    return wrap(filled_with.record((), {"value": 0, "shape": shape, "dtype": dtype})[0])

@@ -1,0 +1,99 @@
+"""Streams of random numbers: a seed, and the number of the next call.
+
+Every random operation takes a counter from its stream; what it draws depends on that alone.
+"""
+
+from __future__ import annotations
+
+import os
+from typing import Any, Final
+
+import numpy as np
+
+from weft.eager.record.lazy import array_of
+from weft.eager.tensor.device import CPU, check_device
+from weft.eager.tensor.dispatch import lazy_of, leaf, wrap
+from weft.errors import DTypeError, OutOfRangeError
+from weft.ir.dtype import uint8
+from weft.ops.base import at_user_line
+from weft.runtime.flight import LEAF, new_lock
+
+_WORD: Final = (1 << 64) - 1
+
+
+def splitmix64(seed: int) -> int:
+    """A 64-bit number that is far from those of other seeds.
+
+    Source: Steele et al., "Fast splittable pseudorandom number generators", 2014.
+    """
+    z = (seed + 0x9E3779B97F4A7C15) & _WORD
+    z = ((z ^ (z >> 30)) * 0xBF58476D1CE4E5B9) & _WORD
+    z = ((z ^ (z >> 27)) * 0x94D049BB133111EB) & _WORD
+    return z ^ (z >> 31)
+
+
+class Generator:
+    """A stream of random numbers of its own.
+
+    >>> import weft as wf
+    >>> a = wf.rand(3, generator=wf.Generator().manual_seed(1))
+    >>> b = wf.rand(3, generator=wf.Generator().manual_seed(1))
+    >>> a.tolist() == b.tolist()
+    True
+    """
+
+    def __init__(self, device: Any = None) -> None:
+        check_device(device)
+        self.device = CPU
+        self._lock = new_lock(LEAF)
+        self.seed()
+
+    def manual_seed(self, seed: int) -> Generator:
+        """Begin the stream of this seed.
+
+        Raises:
+            OutOfRangeError: 64 bits do not hold it.
+        """
+        if not -(1 << 63) <= int(seed) <= _WORD:
+            text = f"manual_seed: expected a number of 64 bits, got {seed}"
+            raise OutOfRangeError(text + at_user_line())
+        self._seed = int(seed) & _WORD
+        self._start = splitmix64(self._seed)
+        self._calls = 0
+        return self
+
+    def seed(self) -> int:
+        """Begin a stream that nobody can foresee; its seed."""
+        return self.manual_seed(int.from_bytes(os.urandom(8), "little") >> 1)._seed
+
+    def initial_seed(self) -> int:
+        """The seed of the stream."""
+        return self._seed
+
+    def next(self) -> int:
+        """The counter of the next call."""
+        with self._lock:
+            self._calls += 1
+            return (self._start + self._calls) & _WORD
+
+    def get_state(self) -> Any:
+        """Where the stream is: the bytes of three numbers, uint8."""
+        state = np.array([self._seed & _WORD, self._start, self._calls], np.uint64)
+        return wrap(leaf(state.view(np.uint8)))
+
+    def set_state(self, state: Any) -> Generator:
+        """Go on where `get_state` was called.
+
+        Raises:
+            DTypeError: not what `get_state` gives.
+        """
+        array = lazy_of(state)
+        if array.type.dtype is not uint8 or array.type.shape != (24,):
+            text = f"set_state: expected 24 numbers of uint8, got {array.type}"
+            raise DTypeError(text + at_user_line())
+        found = np.ascontiguousarray(array_of(array)).view(np.uint64)
+        self._seed, self._start, self._calls = map(int, found)
+        return self
+
+
+default_generator: Final = Generator()

@@ -1,0 +1,122 @@
+"""NumPy's methods of arrays: functions of the other modules, attached to `ndarray`."""
+
+# pyright: reportAssignmentType=false, reportIncompatibleMethodOverride=false
+# pyright: reportIncompatibleVariableOverride=false
+# NumPy's methods take other arguments than PyTorch's of the same name.
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable
+from typing import Any, Final
+
+from weft.eager.tensor.inplace import write
+from weft.eager.tensor.tensor import Tensor
+from weft.numpy import convert, elementwise, manipulation, product, searching, statistical
+from weft.numpy.array import ndarray
+from weft.numpy.convert import NEW, array_like
+from weft.ops.refusal import guard_methods
+
+
+def _sequence(function: Callable[..., Any]) -> Callable[..., Any]:
+    """A function of a sequence of numbers as a method that takes them one by one as well."""
+
+    def method(self: Any, *numbers: Any, **options: Any) -> Any:
+        given = numbers[0] if len(numbers) == 1 else numbers
+        return function(self, given, **options) if numbers else function(self, **options)
+
+    method.__doc__ = function.__doc__
+    return method
+
+
+def _method(function: Callable[..., Any]) -> Callable[..., Any]:
+    """A function as a method that NumPy's own functions call, which name an output they lack."""
+
+    @functools.wraps(function)
+    def method(self: Any, *args: Any, out: None = None, **options: Any) -> Any:
+        return function(self, *args, **options)
+
+    return method
+
+
+class Methods(Tensor):
+    """Methods of NumPy's arrays that are not PyTorch's."""
+
+    def __init__(self, data: Any) -> None:
+        Tensor.__init__(self, array_like(data))
+
+    @property
+    def real(self) -> ndarray:
+        """The real parts."""
+        return elementwise.real(self)
+
+    @property
+    def imag(self) -> ndarray:
+        """The imaginary parts."""
+        return elementwise.imag(self)
+
+    @property
+    def flat(self) -> Any:
+        """The elements in row-major order."""
+        return iter(manipulation.ravel(self))
+
+    astype = convert.astype
+
+    # -- arithmetic
+
+    conj = elementwise.conj
+    conjugate = elementwise.conj
+    clip = _method(elementwise.clip)
+    round = _method(elementwise.round)
+
+    # -- reductions
+
+    all = _method(statistical.all)
+    any = _method(statistical.any)
+    argmax = _method(searching.argmax)
+    argmin = _method(searching.argmin)
+    cumprod = _method(statistical.cumprod)
+    cumsum = _method(statistical.cumsum)
+    max = _method(statistical.max)
+    mean = _method(statistical.mean)
+    min = _method(statistical.min)
+    prod = _method(statistical.prod)
+    ptp = _method(statistical.ptp)
+    std = _method(statistical.std)
+    sum = _method(statistical.sum)
+    trace = _method(product.trace)
+    var = _method(statistical.var)
+
+    # -- shapes
+
+    diagonal = manipulation.diagonal
+    ravel = manipulation.ravel
+    repeat = manipulation.repeat
+    reshape = _sequence(manipulation.reshape)
+    squeeze = manipulation.squeeze
+    swapaxes = manipulation.swapaxes
+    transpose = _sequence(manipulation.transpose)
+
+    def flatten(self, order: str = "C") -> ndarray:
+        """All elements in one axis, as an array of its own."""
+        return manipulation.ravel(self, order).clone()  # pyright: ignore[reportReturnType]
+
+    argsort = searching.argsort
+    choose = searching.choose
+    dot = product.dot
+    nonzero = searching.nonzero
+    searchsorted = searching.searchsorted
+    take = searching.take
+
+    def sort(self, axis: int = -1) -> None:
+        """Put the elements in order along an axis, in place."""
+        write(self, searching.sort(self, axis).lazy, "sort")
+
+
+_OF_CLASSES: Final = frozenset(vars(type("Methods", (), {}))) | {"__annotations__"}
+
+for _name, _member in vars(Methods).items():
+    if _name not in _OF_CLASSES:
+        setattr(ndarray, _name, _member)
+guard_methods(ndarray, Tensor)
+NEW.kind = ndarray
