@@ -316,3 +316,15 @@ def test_elements_that_tensors_cannot_have():
     with pytest.raises((errors.DTypeError, BufferError)):
         wf.from_dlpack(Strange())
     assert wf.tensor([1.0], dtype=wf.bfloat16).numpy().dtype == ml_dtypes.bfloat16
+
+
+def test_a_buffer_that_is_filled_again_is_trained_on_once():
+    w = wf.nn.Parameter(wf.tensor(1.0))
+    opt = wf.optim.SGD([w], 0.1)
+    buffer = np.zeros(1, np.float32)
+    for value in (1, 2, 3):
+        buffer[:] = value
+        (w * wf.from_numpy(buffer)).sum().backward()
+        opt.step()
+        opt.zero_grad()
+    np.testing.assert_allclose(w.item(), 1.0 - 0.1 * (1 + 2 + 3), rtol=1e-6)

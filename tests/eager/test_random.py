@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 
 import weft as wf
 from weft import errors
-from weft.eager.functions.random.generator import splitmix64
 from weft.eager.record import program
+from weft.eager.tensor.generator import splitmix64
 
 COUNT = 20_000
 DRAWS = {

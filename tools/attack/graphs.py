@@ -30,7 +30,8 @@ def begin() -> Case:
     sys.path[:0] = [str(TESTS), str(TESTS / "torch")]
     graphs: Any = importlib.import_module("drawn_graph")
     kinds: list[Callable[[int, int], None]] = [lambda s, n: _graph(graphs, s, n)]
-    if importlib.util.find_spec("torch") is not None:
+    found = importlib.util.find_spec("torch")
+    if found is not None and found.origin is not None:  # not the folder of tests of that name
         programs: Any = importlib.import_module("beside_torch")
         # A forked process has none of the threads that OpenMP believes to have.
         importlib.import_module("torch").set_num_threads(1)
