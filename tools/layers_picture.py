@@ -1,0 +1,87 @@
+"""The picture of the packages in docs/ARCHITECTURE.md: `python -m tools.layers_picture` renews it.
+
+An arrow leads from a package to one that it imports. Arrows that follow from others are left out.
+"""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Final
+
+ROOT: Final = Path(__file__).resolve().parent.parent
+PAGE: Final = ROOT / "docs" / "ARCHITECTURE.md"
+BLOCK: Final = re.compile(r"^```mermaid\n.*?^```\n", re.MULTILINE | re.DOTALL)
+
+Arrows = dict[str, set[str]]
+"""For each package those that it imports."""
+
+
+def package_of(module: str) -> str:
+    """`ops` for `weft.ops.base`; the parts of `eager` count as packages."""
+    parts = module.split(".")[1:]
+    if parts[:1] != ["eager"]:
+        return "".join(parts[:1])
+    return ".".join(["eager", *parts[1:2]]) if parts[1:] else "eager.functions"
+
+
+def _modules() -> Iterator[tuple[str, ast.Module]]:
+    for path in sorted((ROOT / "weft").rglob("*.py")):
+        name = ".".join(path.relative_to(ROOT).with_suffix("").parts)
+        yield name.removesuffix(".__init__"), ast.parse(path.read_text())
+
+
+def _imported(tree: ast.Module) -> Iterator[str]:
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Import):
+            yield from (alias.name for alias in node.names)
+        elif isinstance(node, ast.ImportFrom) and node.module:
+            yield from (f"{node.module}.{alias.name}" for alias in node.names)
+
+
+def arrows() -> Arrows:
+    """What the packages of Weft import of each other."""
+    found: Arrows = {}
+    for name, tree in _modules():
+        if name in ("weft", "weft.__main__"):  # they offer everything
+            continue
+        targets = {package_of(t) for t in _imported(tree) if t.startswith("weft.")}
+        found.setdefault(package_of(name), set()).update(targets - {package_of(name)})
+    return found
+
+
+def _reached(graph: Arrows, start: str) -> set[str]:
+    seen: set[str] = set()
+    left = [*graph[start]]
+    while left:
+        name = left.pop()
+        if name not in seen:
+            seen.add(name)
+            left += graph[name]
+    return seen
+
+
+def reduced(graph: Arrows) -> Arrows:
+    """The transitive reduction of a graph without cycles."""
+    below = {name: _reached(graph, name) for name in graph}
+    return {
+        name: {t for t in targets if not any(t in below[other] for other in targets)}
+        for name, targets in graph.items()
+    }
+
+
+def picture(graph: Arrows) -> str:
+    """A Mermaid block of a graph."""
+    lines = [f"    {a} --> {b}" for a, targets in sorted(graph.items()) for b in sorted(targets)]
+    return "\n".join(["```mermaid", "flowchart TD", *lines, "```", ""])
+
+
+def main() -> None:
+    """Write the picture into the document."""
+    PAGE.write_text(BLOCK.sub(lambda _: picture(reduced(arrows())), PAGE.read_text()))
+
+
+if __name__ == "__main__":
+    main()
