@@ -147,6 +147,20 @@ def test_what_led_to_the_failure_fails_again_and_nothing_else_does():
     assert not trace.now.pending
 
 
+@pytest.mark.parametrize("compiled", [False, True])
+def test_of_several_failures_the_first_raises_and_the_others_where_they_are_looked_at(compiled):
+    with config.override(compile=compiled):
+        x, y = wf.arange(4.0), wf.ones(3)
+        first, second = x[wf.tensor([7])], (x * 2)[wf.tensor([9])]
+        with pytest.raises(OutOfRangeError, match="got 7"):
+            second.tolist()
+        for _ in range(2):
+            assert (y + 1).tolist() == [2.0, 2.0, 2.0]
+            for bad, index in ((first, 7), (second, 9)):
+                with pytest.raises(OutOfRangeError, match=f"got {index}"):
+                    bad.tolist()
+
+
 def test_the_failure_of_a_function_in_numpy_is_one_of_its_call():
     @wf.func.primitive
     def root(x: Any) -> Any:

@@ -371,6 +371,8 @@ def flush(wanted: Lazy | None = None) -> None:
                 compute(outputs, as_rows=True, wanted=wanted)
     except BaseException as error:
         recover(error, pending)
+        if isinstance(error, WeftError):
+            flush()  # programs have an order of their own: an earlier call may have failed as well
         raise
 
 
