@@ -1,8 +1,12 @@
 """The array itself: attributes, methods, conversions, subscripts, text."""
 
+import contextlib
 import doctest
 import importlib
+import inspect
+import itertools
 import pkgutil
+import re
 
 import numpy as np
 import pytest
@@ -12,6 +16,7 @@ import weft.numpy as wnp
 import weft.scipy
 from tests.numpy.numpy_case import same
 from weft import func
+from weft.eager.tensor.handle import Handle
 from weft.errors import DTypeError, OutOfRangeError, ShapeError
 
 X = np.arange(6.0).reshape(2, 3)
@@ -60,6 +65,46 @@ METHODS = [
 def test_methods_are_numpys(name, args):
     expected = np.ptp(X, *args) if name == "ptp" else getattr(X, name)(*args)
     same(getattr(wnp.asarray(X), name)(*args), expected)
+
+
+INHERITED = [
+    name
+    for name, member in inspect.getmembers_static(wf.Tensor, callable)
+    if name[0] != "_" and inspect.getattr_static(wnp.ndarray, name) is member
+    if not hasattr(Handle, name)
+]
+DRAWN = "empty|bernoulli|multinomial|normal|uniform|random|cauchy|exponential|geometric|resize"
+ARGUMENTS = [(), (0,), (1,), (0, 1), ("x",), ("x", "x"), (0, "x", "x"), ((0,),)]
+
+
+def _computed(kind, name, args, values):
+    """The arrays that a method gives."""
+    x = kind(values)
+    found = getattr(x, name)(*[kind(values) if a == "x" else a for a in args])
+    ys = found if isinstance(found, tuple) else (found,)
+    return [y.detach().numpy() for y in ys if isinstance(y, wf.Tensor)]
+
+
+def test_methods_that_numpy_has_not_compute_what_those_of_tensors_do():
+    count = 0
+    for name, args in itertools.product(INHERITED, ARGUMENTS):
+        for values in (X, X[:, :2] + 1):
+            with contextlib.suppress(Exception):
+                expected = _computed(wf.tensor, name, args, values)
+                break
+        else:
+            continue
+        found = _computed(wnp.array, name, args, values)
+        count += 1
+        if not re.search(DRAWN, name):
+            for y, wanted in zip(found, expected, strict=True):
+                np.testing.assert_allclose(y, wanted, 1e-6, err_msg=name)
+    assert count > 500
+
+
+def test_functions_of_tensors_take_arrays_that_they_call_methods_of():
+    x = wnp.asarray([[2.0, 1.0], [1.0, 0.5]])
+    assert wf.linalg.matrix_rank(x, hermitian=True).item() == 1
 
 
 def test_changes_in_place():

@@ -16,6 +16,7 @@ from weft.eager.functions.linalg.matrix import are_vectors, equations, matrices
 from weft.eager.functions.linalg.product import matmul
 from weft.eager.functions.reduction.reduce import amax, sum
 from weft.eager.functions.shape.reshape import expand, matrix_transpose
+from weft.eager.functions.sort.order import sort
 from weft.eager.record.lazy import array_if_known
 from weft.eager.tensor.argument import dims_of, integer
 from weft.eager.tensor.dispatch import kind_of, lazy_of, recorded, wrap
@@ -150,7 +151,7 @@ def _sizes(x: Any, hermitian: bool) -> Tensor:
     """Singular values in decreasing order, without a gradient."""
     if not hermitian:
         return svdvals(x).detach()
-    return eigvalsh(x).detach().abs().sort(-1, descending=True).values
+    return sort(eigvalsh(x).detach().abs(), descending=True).values
 
 
 def matrix_rank(

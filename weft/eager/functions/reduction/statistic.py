@@ -216,7 +216,7 @@ def cov(x: Any, *, correction: int = 1, fweights: Any = None, aweights: Any = No
     weights = _weights(rows, fweights, aweights)
     weighted = rows if weights is None else rows * weights
     total: Any = rows.shape[1] if weights is None else weights.sum()
-    apart = rows - weighted.sum(1, keepdim=True) / total
+    apart = rows - sum(weighted, 1, True) / total
     lost: Any = correction
     if aweights is not None:
         lost = correction * (weights * aweights).sum() / total
