@@ -151,3 +151,23 @@ def test_warnings_that_are_errors_stay_warnings():
         warnings.simplefilter("error")
         with pytest.raises(UserWarning):
             wf.nn.functional.mse_loss(wf.ones(2, 1), wf.ones(2))
+
+
+@pytest.mark.parametrize(
+    ("call", "told"),
+    [
+        (
+            lambda: wf.tensor(1.0).nanmean(keepdim=("3",)),
+            r"sum: keepdims: expected a bool, got \('3",
+        ),
+        (lambda: wf.tensor([1]).any(keepdims=[]), r"any: keepdims: expected a bool, got \(\)"),
+        (lambda: wnp.ones(2).all(keepdims="no"), "all: keepdims: expected a bool, got 'no'"),
+        (
+            lambda: wf.ops.sum(wf.ops.constant([1.0]), keepdims="no"),
+            "sum: keepdims: expected a bool",
+        ),
+    ],
+)
+def test_what_is_no_truth_value_is_refused_where_it_is_recorded(call, told):
+    with pytest.raises(errors.DTypeError, match=told):
+        call()

@@ -204,6 +204,10 @@ class Op:
                 )
             operand = None if exact else _operand(value)
             if operand is None:
+                if type(full[key]) is bool and not isinstance(value, _TRUTHS):
+                    raise DTypeError(
+                        f"{self.name}: {key}: expected a bool, got {value!r}{at_user_line()}"
+                    )
                 full[key] = _attribute(key, value, exact)
                 continue
             if key == "axes" and operand.rank == 0:
@@ -254,6 +258,7 @@ class Op:
         return f"<Op {self.name}>"
 
 
+_TRUTHS: Final = bool | np.bool_ | int  # NumPy takes numbers for them
 _MOST_PLANS: Final = 1024  # an operation; forgotten all at once, so that nothing is kept in order
 
 

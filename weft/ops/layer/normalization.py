@@ -187,11 +187,16 @@ def _layer_norm_shape(x: Shape, scale: Shape, offset: Shape, epsilon: float) -> 
 
 
 def _fast_layer_norm(x: Array, scale: Array, offset: Array, epsilon: float) -> Array:
-    hat, inverse = _fast_hat(x.reshape(-1, x.shape[-1]), epsilon)
+    hat, inverse = _fast_hat(_rows(x), epsilon)
     hat *= inverse
     hat *= scale
     hat += offset
     return hat.reshape(x.shape)
+
+
+def _rows(x: Array) -> Array:
+    """All axes but the last as one."""
+    return x.reshape(math.prod(x.shape[:-1]), x.shape[-1])
 
 
 def _fast_hat(rows: Array, epsilon: float) -> tuple[Array, Array]:
@@ -233,7 +238,7 @@ layer_norm = defop(
     fast=_fast_layer_norm,
     vjp=_layer_norm_vjp,
     lower=Composite(in_float32(_layer_norm_expand)),
-    cases=_cases_over(((3, 5), (2, 3, 17), (7,), (4, 130))),
+    cases=_cases_over(((3, 5), (2, 3, 17), (7,), (4, 130), (2, 3, 0))),
     facts=IN_FLOAT32,
 )
 
@@ -245,9 +250,8 @@ def _layer_norm_grad_shape(g: Shape, x: Shape, scale: Shape, epsilon: float) -> 
 
 
 def _fast_layer_norm_grad(g: Array, x: Array, scale: Array, epsilon: float) -> tuple[Array, Array]:
-    n = x.shape[-1]
-    gs = g.reshape(-1, n)
-    hat, inverse = _fast_hat(x.reshape(-1, n), epsilon)
+    n, gs = x.shape[-1], _rows(g)
+    hat, inverse = _fast_hat(_rows(x), epsilon)
     hat *= inverse
     inner = gs * hat
     d_scale = np.ones(len(gs), x.dtype) @ inner
@@ -271,7 +275,7 @@ def _layer_norm_grad_expand(
 
 
 def _layer_norm_grad_cases() -> Iterator[Case]:
-    for case in _cases_over(((3, 5), (2, 3, 17), (7,), (4, 130)))():
+    for case in _cases_over(((3, 5), (2, 3, 17), (7,), (4, 130), (2, 3, 0)))():
         x, scale, g = case.inputs[0], case.inputs[1], draw(case.inputs[0].shape, FLOATS[0], seed=2)
         yield Case((g.astype(x.dtype), x, scale), rtol=1e-5, atol=1e-4)
 
