@@ -10,6 +10,7 @@ import weft as wf
 from weft import config, nn
 from weft.eager.record import memory_pool
 from weft.eager.record.lazy import trace
+from weft.eager.tensor.custom_function import once_differentiable
 
 
 @pytest.fixture(params=[False, True], autouse=True)
@@ -38,6 +39,32 @@ def test_changes_in_place_are_whole():
     for _ in range(4):
         step()
     assert interrupted_everywhere(step, check, stride=3) > 50
+
+
+class Plain(wf.autograd.Function):
+    @staticmethod
+    def forward(ctx, x):
+        return x * 2
+
+    @staticmethod
+    @once_differentiable
+    def backward(ctx, g):
+        return g * 2
+
+
+def test_gradients_are_recorded_after_a_function_of_ones_own():
+    x, g = wf.ones(2, requires_grad=True), wf.ones(2)
+
+    def run() -> None:
+        Plain.apply(x)
+        Plain.backward(None, g)
+
+    def check() -> None:
+        found, trace.now.grad_mode = trace.now.grad_mode, True
+        assert found
+
+    run()
+    assert interrupted_everywhere(run, check) > 20
 
 
 def test_an_optimisers_step_changes_parameters_state_and_counts_or_nothing():

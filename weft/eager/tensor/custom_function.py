@@ -9,7 +9,6 @@ from typing import Any, ClassVar, Final, NamedTuple, NoReturn
 
 from weft.eager.record.conjugate import turned
 from weft.eager.record.lazy import Lazy, begun, trace
-from weft.eager.record.mode import no_grad
 from weft.eager.record.plan import Plan, recall, remember
 from weft.eager.tensor.conversion import zeros_of
 from weft.eager.tensor.dispatch import cast, kind_of, lazy_of, record, recorded, wrap
@@ -321,13 +320,17 @@ class Function:
         if mapped is not None and not mapped.differentiated:
             return mapped.found
         context = Context(tuple([x is not None for x in inputs]))
-        with no_grad():
+        now, before = trace.now, trace.now.grad_mode
+        now.grad_mode = False  # not `no_grad()`: Ctrl-C may come as that ends, and it stays
+        try:
             if mapped is not None:
                 found = mapped.found
             else:
                 found = cls.forward(*([] if cls.setup_context else [context]), *args)
             if cls.setup_context is not None:
                 cls.setup_context(context, args, found)
+        finally:
+            now.grad_mode = before
         results = found if isinstance(found, tuple) else (found,)
         _check_dirty(cls.__name__, context.dirty, results)
         if not (trace.now.grad_mode and any(context.needs_input_grad)):
@@ -423,8 +426,12 @@ def once_differentiable(function: Callable[..., Any]) -> Callable[..., Any]:
 
     @functools.wraps(function)
     def once(context: Context, *gs: Any) -> Any:
-        with no_grad():
+        now, before = trace.now, trace.now.grad_mode
+        now.grad_mode = False
+        try:
             found = function(context, *gs)
+        finally:
+            now.grad_mode = before
         tracked = [g for g in gs if isinstance(g, Handle) and g.lazy.tracked]
         if not tracked:
             return found
