@@ -253,3 +253,12 @@ def test_no_folder_ends_a_program(tmp_path, case):
     assert done.stderr.count("RuntimeWarning: kernels are not kept between runs") == 1
     assert not Path("/nonexistent").exists()
     assert (tmp_path / "file").read_text() == "in the way"
+
+
+def test_an_entry_too_large_for_memory_is_ignored(tmp_path):
+    cache = Cache(str(tmp_path / "cache"))
+    cache.store({"ab" * 32: b"code"})
+    (path,) = (tmp_path / "cache").glob("*.o")
+    with path.open("r+b") as file:
+        file.truncate(1 << 40)  # takes no room on the disk
+    assert cache.load("ab" * 32) is None

@@ -59,7 +59,7 @@ def begin() -> Case:
     names = list(PROGRAMS)
     found = forked(lambda: [_given(name, "clean", None) for name in names], PATIENCE * len(names))
     wanted: dict[str, str] = dict(zip(names, found.value, strict=True))
-    entries = {path.name: path.read_bytes() for path in sorted(Path("clean").iterdir())}
+    entries = {path.name: path.read_bytes() for path in sorted(Path("clean").glob("*.o"))}
 
     def case(random: Random) -> Verdict:
         stage, name = STAGES[int(random.integers(len(STAGES)))], str(random.choice(names))

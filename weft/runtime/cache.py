@@ -75,7 +75,10 @@ class Cache:
             with _opened(path) as file:
                 if not is_trusted(file.fileno()):
                     return None
-                modified = os.fstat(file.fileno()).st_mtime
+                status = os.fstat(file.fileno())
+                if status.st_size > LIMIT_BYTES:  # no entry is: it need not fit in memory
+                    return None
+                modified = status.st_mtime
                 entry = file.readall()
         except OSError:
             return None
