@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable
-from typing import Any, Final
+from typing import Any
 
+from weft.eager.functions.table import members
 from weft.eager.tensor.inplace import write
 from weft.eager.tensor.tensor import Tensor
 from weft.numpy import convert, elementwise, manipulation, product, searching, statistical
@@ -113,10 +114,7 @@ class Methods(Tensor):
         write(self, searching.sort(self, axis).lazy, "sort")
 
 
-_OF_CLASSES: Final = frozenset(vars(type("Methods", (), {}))) | {"__annotations__"}
-
-for _name, _member in vars(Methods).items():
-    if _name not in _OF_CLASSES:
-        setattr(ndarray, _name, _member)
+for _name, _member in members(Methods).items():
+    setattr(ndarray, _name, _member)
 guard_methods(ndarray, Tensor)
 NEW.kind = ndarray

@@ -317,10 +317,13 @@ def methods() -> dict[str, Any]:
             if Form.IN_PLACE in row.forms:
                 found[f"{name}_"] = inplace.changing(function, f"{name}_")
     for module in METHODS:
-        for name, method in vars(module.Methods).items():
-            if name not in _OF_CLASSES:
-                found[name] = method
+        found |= members(module.Methods)
     return found
+
+
+def members(cls: type[Any]) -> dict[str, Any]:
+    """What a class defines, without what Python gives every class."""
+    return {name: member for name, member in vars(cls).items() if name not in _OF_CLASSES}
 
 
 _OF_CLASSES: Final = frozenset(vars(type("Methods", (), {}))) | {"__annotations__"}
