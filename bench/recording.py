@@ -10,7 +10,7 @@ import weft as wf
 from weft.eager.record.lazy import trace
 
 
-def measure(rounds: int = 30, calls: int = 1000) -> dict[str, float]:
+def measure(rounds: int = 400, calls: int = 60) -> dict[str, float]:
     """Median seconds to record one operation, by what is recorded."""
     x, w = wf.ones(3), wf.ones(3, requires_grad=True)
     work: dict[str, Callable[[], object]] = {

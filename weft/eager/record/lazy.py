@@ -321,21 +321,24 @@ class State:
         That is after an optimiser's step, where there is very much, and where a loop comes round
         that no backward pass will go through: this one needs all of a step in one program.
         """
-        count, limit = len(self.pending), self.limit
+        count, limit, turn = len(self.pending), self.limit, None
         if count < limit:
             return
-        turn = None
         if limit and count < MOST_PENDING:
-            first = count == limit or self.turn is None
-            new = self.pending if first else self.pending[-1:]
+            turn, behind = self.turn, self.pending[-1].plan.name
+            if turn is None:
+                self.turn = turn = Turn()
+            elif not turn.may_begin(count, behind):
+                return
+            new, turn.seen = self.pending[turn.seen :], count
             if any([y.tracked and y.leaf is None for record in new for y in record.outputs]):
                 self.limit = MOST_PENDING
                 return
-            self.turn = turn = self.turn or Turn()
-            if not turn.begins(count, new[-1].plan.name, frame):
+            if not turn.begins(count, behind, frame):
                 return
         flush()
-        self.turn = turn
+        if turn is not None:
+            self.turn, turn.seen = turn, 0
 
     def record(self, plan: Plan, inputs: tuple[Lazy, ...]) -> tuple[Lazy, ...]:
         """Record one call; its results."""

@@ -32,13 +32,20 @@ class Turn:
     nothing that was before.
     """
 
-    __slots__ = ("_behind", "_found_at", "_least", "_place")
+    __slots__ = ("_behind", "_found_at", "_least", "_place", "seen")
 
     def __init__(self) -> None:
         self._place: list[tuple[CodeType, int | None]] = []
         self._behind = ""  # what was called before it: a line may do the same several times
         self._found_at = 0
         self._least = FEW
+        self.seen = 0  # how many pending records were looked at for gradients
+
+    def may_begin(self, count: int, behind: str) -> bool:
+        """Whether it is worth to ask `begins`: asked for every record, this has to be cheap."""
+        if behind == self._behind:
+            return count >= self._least
+        return count >= LATER * self._found_at
 
     def begins(self, count: int, behind: str, frame: FrameType | None) -> bool:
         """Whether the record to be made in `frame` begins another turn.
