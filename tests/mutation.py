@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import json
 import random
+from collections.abc import Callable, Sequence
+
+Way = Callable[[bytearray, random.Random], None]
 
 
 def _flip(data: bytearray, draw: random.Random) -> None:
@@ -75,13 +78,15 @@ def _length(data: bytearray) -> int:
     return int.from_bytes(data[:8], "little")
 
 
-WAYS = (_flip, _change, _cut, _remove, _insert, _swap, _clear, _reword, _rewrite)
+ANY = (_flip, _change, _cut, _remove, _insert, _swap, _clear)
+"""Ways to damage any file."""
+WAYS = (*ANY, _reword, _rewrite)
 
 
-def mutated(whole: bytes, draw: random.Random) -> bytes:
+def mutated(whole: bytes, draw: random.Random, ways: Sequence[Way] = WAYS) -> bytes:
     """Another content than `whole`, damaged in one of many ways."""
     while True:
         data = bytearray(whole)
-        draw.choice(WAYS)(data, draw)
+        draw.choice(ways)(data, draw)
         if bytes(data) != whole:
             return bytes(data)
