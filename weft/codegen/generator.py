@@ -7,8 +7,7 @@ from dataclasses import dataclass
 from weft.codegen.copy import copy
 from weft.codegen.lower import lower
 from weft.codegen.target import Target
-from weft.ops.base import op_of
-from weft.ops.state import host_call
+from weft.ops.base import is_hosted
 from weft.passes.group import Group
 from weft.passes.launch import Argument, Kernel, Launch
 
@@ -22,10 +21,10 @@ class Generator:
     def lower(self, group: Group) -> tuple[Launch, ...]:
         """The group's launches; a call into Python is one launch that is never compiled."""
         node = group.nodes[0]
-        if op_of(node) is not host_call:
+        if not is_hosted(node):
             return lower(group, self.target)
         writes = tuple(range(len(node.inputs), len(node.inputs) + len(node.outputs)))
-        kernel = Kernel(host_call.name, "")
+        kernel = Kernel(node.op, "")
         return (Launch(kernel, (*node.inputs, *node.outputs), writes, check=True),)
 
     def copy(self, source: Argument, target: Argument, size: int) -> Launch:

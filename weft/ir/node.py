@@ -217,6 +217,13 @@ class Node(_Fields):
             self.device, self.source, self.regions,
         )  # fmt: skip
 
+    def with_attrs(self, attrs: Attrs) -> Node:
+        """The same operation with other attributes, of the same types."""
+        return Node(
+            self.op, self.inputs, attrs, self.types, self.name, self.operands, self.control,
+            self.device, self.source, self.regions,
+        )  # fmt: skip
+
     def describe(self) -> str:
         """`name (created at file.py:3)`, for messages."""
         return self.name if self.source is None else f"{self.name} (created at {self.source})"

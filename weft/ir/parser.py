@@ -11,6 +11,7 @@ import numpy as np
 
 from weft.errors import GraphError
 from weft.ir.dtype import NAMED, DType
+from weft.ir.function import BUILDERS, Function
 from weft.ir.graph import Graph
 from weft.ir.node import Literal, Node, Source, TensorType, Value
 from weft.ir.shape import Shape
@@ -96,6 +97,11 @@ class _Parser:
         self.take(text="graph")
         self.take(text="{")
         graph = Graph()
+        self._nodes(graph)
+        return graph
+
+    def _nodes(self, graph: Graph) -> None:
+        """Nodes and outputs, up to the brace that closes them."""
         late: list[tuple[Node, str]] = []
         while self.peek() not in ("}", "return"):
             self._node(graph, late)
@@ -107,7 +113,6 @@ class _Parser:
         self.take(text="}")
         for node, before in late:
             graph.add_control_edge(node, graph.find(before))
-        return graph
 
     def _node(self, graph: Graph, late: list[tuple[Node, str]]) -> None:
         name = self.take("name")[1:]
@@ -206,7 +211,27 @@ class _Parser:
             return self._array()
         if self.accept("bytes"):
             return self._bytes()
+        if self.accept("function"):
+            return self._function()
         raise GraphError(f"parse: line {line}: no attribute value begins with {text!r}")
+
+    def _function(self) -> Function:
+        graph = Graph()
+        self.take(text="(")
+        inputs = self.listing(")", lambda: self._parameter(graph))
+        details = dict(self.listing("]", self._attribute)) if self.accept("[") else {}
+        self.take(text="{")
+        self._nodes(graph)
+        nodes = tuple(graph.nodes[len(inputs) :])
+        return BUILDERS[-1](tuple(inputs), graph.outputs, nodes, **details)
+
+    def _parameter(self, graph: Graph) -> Value:
+        """An input of a function, as `%x: float32[3]`."""
+        name = self.take("name")[1:]
+        self.take(text=":")
+        kind = self._type()
+        attrs = {"dtype": kind.dtype, "shape": kind.shape}
+        return graph.append(Node("placeholder", (), attrs, (kind,), name)).outputs[0]
 
     def _array(self) -> Literal:
         dtype, shape = self._array_head()

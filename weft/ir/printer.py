@@ -7,7 +7,13 @@
     }
 
 `^` marks control dependencies, `@` the device, `!` the user's line. Operands that supply attributes
-are written `shape=%s:0` among the inputs. Regions follow in braces.
+are written `shape=%s:0` among the inputs. Regions follow in braces. An attribute that is a function
+is written with its inputs, and what else it has in brackets:
+
+    {body: function(%x: float32[3], %w: float32[]) [captured: 1] {
+      %multiply: float32[3] = multiply(%x:0, %w:0)
+      return %multiply:0
+    }}
 """
 
 from __future__ import annotations
@@ -18,6 +24,7 @@ from typing import Any
 import numpy as np
 
 from weft.ir.dtype import DType, as_dtype
+from weft.ir.function import Function
 from weft.ir.node import Literal, Node, Region
 
 # Arrays up to this many elements are written as numbers, larger ones as base64 of their bytes.
@@ -46,7 +53,7 @@ def format_node(node: Node, extra: tuple[Node, ...] = (), indent: str = "") -> s
     head = f"%{node.name}: {types} = " if types else f"%{node.name} = "
     parts = [f"{head}{node.op}({inputs})"]
     if node.attrs:
-        attrs = ", ".join(f"{k}: {format_attribute(v)}" for k, v in node.attrs.items())
+        attrs = ", ".join(f"{k}: {format_attribute(v, indent)}" for k, v in node.attrs.items())
         parts.append("{" + attrs + "}")
     parts.extend(f"^%{before.name}" for before in (*node.control, *extra))
     if node.device:
@@ -58,8 +65,10 @@ def format_node(node: Node, extra: tuple[Node, ...] = (), indent: str = "") -> s
     return " ".join(parts)
 
 
-def format_attribute(value: Any) -> str:
+def format_attribute(value: Any, indent: str = "") -> str:
     """An attribute value as text; Python objects that have none become `opaque(...)`."""
+    if isinstance(value, Function):
+        return _format_function(value, indent)
     if isinstance(value, str):
         return quote(value)
     if isinstance(value, DType):
@@ -67,11 +76,26 @@ def format_attribute(value: Any) -> str:
     if isinstance(value, Literal):
         return _format_array(value.array)
     if isinstance(value, tuple):
-        items: list[str] = [format_attribute(v) for v in value]
+        items: list[str] = [format_attribute(v, indent) for v in value]
         return "(" + ", ".join(items) + ("," if len(items) == 1 else "") + ")"
     if value is None or isinstance(value, bool | int | float):
         return repr(value)
     return f"opaque({quote(type(value).__name__)})"
+
+
+def _format_function(function: Function, indent: str) -> str:
+    details = function.details
+    if details is None:
+        return f"opaque({quote(type(function).__name__)})"
+    inner = indent + "  "
+    inputs = ", ".join([f"%{v.node.name}: {v.type}" for v in function.inputs])
+    more = ", ".join([f"{k}: {format_attribute(v, indent)}" for k, v in details.items()])
+    lines = [f"function({inputs}) " + (f"[{more}] " if more else "") + "{"]
+    lines += [inner + format_node(node, (), inner) for node in function.nodes]
+    if function.outputs:
+        lines.append(inner + "return " + ", ".join([f"%{v.name}" for v in function.outputs]))
+    lines.append(indent + "}")
+    return "\n".join(lines)
 
 
 def _format_array(array: np.ndarray[Any, Any]) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Set as AbstractSet
 
 from weft.errors import GraphError
+from weft.ir.function import Function, functions
 from weft.ir.graph import toposort
 from weft.ir.node import Node, Region
 
@@ -25,11 +26,37 @@ def verify(graph: Region) -> None:
         seen.add(node)
         for region in node.regions:
             verify(region)
+        for function in functions(node):
+            verify_function(function)
     for value in graph.outputs:
         if value.node not in seen:
             raise GraphError(f"verify: the output {value.name} is not in the graph")
     if graph.edges:
         toposort(graph, graph.nodes)
+
+
+def verify_function(function: Function) -> None:
+    """Check names, order and edges of a function: it reads its inputs only.
+
+    Raises:
+        GraphError: the first fault found.
+    """
+    inputs = [v.node for v in function.inputs]
+    seen = set(inputs)
+    names = {node.name for node in inputs}
+    if len(names) < len(inputs):
+        raise GraphError("verify: two inputs of a function have the same name")
+    for node in function.nodes:
+        if node.name in names:
+            raise GraphError(f"verify: the name {node.name!r} is used twice in a function")
+        names.add(node.name)
+        _verify_edges(node, seen)
+        seen.add(node)
+        for inner in functions(node):
+            verify_function(inner)
+    for value in function.outputs:
+        if value.node not in seen:
+            raise GraphError(f"verify: the output {value.name} is not in its function")
 
 
 def _verify_edges(node: Node, seen: AbstractSet[Node]) -> None:

@@ -365,6 +365,15 @@ def op_of(node: Node) -> Op:
         raise GraphError(f"{node.describe()}: the catalogue has no operation {node.op!r}") from None
 
 
+HOSTED: Final = "host_call"
+"""The family of what the program calls Python for, in the middle of a step."""
+
+
+def is_hosted(node: Node) -> bool:
+    """Whether a node is computed by its reference, in Python, whatever is compiled around it."""
+    return family_of(node).family == HOSTED
+
+
 _NO_FAMILY: Final = Opaque("")
 
 

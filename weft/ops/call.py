@@ -13,15 +13,16 @@ True
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, Final, cast
 
 import numpy as np
 
-from weft.errors import DTypeError, GraphError, ShapeError, WeftError
-from weft.ir.dtype import DType, float64, int32
+from weft.errors import DTypeError, GraphError, ShapeError
+from weft.ir.dtype import DType, as_dtype, float64
+from weft.ir.function import BUILDERS, Function
 from weft.ir.graph import Graph, current_graph, toposort
 from weft.ir.node import Attrs, Node, Region, Source, TensorType, Value
 from weft.ir.shape import Shape, compatible, merge, show, size
@@ -38,9 +39,10 @@ from weft.ops.base import (
     defop,
     op_of,
 )
-from weft.ops.declaration.attribute import REQUIRED, operand_attribute
+from weft.ops.declaration.attribute import REQUIRED
 from weft.ops.declaration.example import count
 from weft.ops.declaration.fact import AS_GIVEN, Facts
+from weft.ops.function_reference import prepared
 from weft.ops.indexing.row_sparse import RowSparse
 
 __all__ = ["Subgraph"]
@@ -48,7 +50,6 @@ __all__ = ["Subgraph"]
 Backward = Callable[[Sequence[Any], Sequence[Value], Sequence[Value]], Sequence[Any]]
 """`backward(gs, ys, xs)` gives a cotangent or `None` per input; see `Subgraph.backward`."""
 
-Function = Callable[..., Any]
 # Constants of more elements are passed in, so that their bytes are no part of the structure.
 COPIED: Final = 64
 # Operations on what lives outside a function: it sees their results.
@@ -57,7 +58,7 @@ EFFECTS: Final = frozenset({"assign", "group"})
 
 
 @dataclass(frozen=True, eq=False)
-class Subgraph:
+class Subgraph(Function):
     """A pure function of values; equal if structure and gradient are, so that programs are reused.
 
     Args:
@@ -73,22 +74,21 @@ class Subgraph:
             inside is kept from the forward to the backward pass.
     """
 
-    inputs: tuple[Value, ...]
-    outputs: tuple[Value, ...]
-    nodes: tuple[Node, ...]
     captured: int = 0
     backward: Backward | None = None
     rematerialise: bool = False
 
     @property
-    def input_types(self) -> tuple[TensorType, ...]:
-        """Types of the inputs."""
-        return tuple(v.type for v in self.inputs)
-
-    @property
-    def output_types(self) -> tuple[TensorType, ...]:
-        """Types of the outputs."""
-        return tuple(v.type for v in self.outputs)
+    def details(self) -> Mapping[str, Any] | None:
+        """How many values are captured, and the gradient where it is not that of the nodes."""
+        found: dict[str, Any] = {}
+        if self.captured:
+            found["captured"] = self.captured
+        if self.rematerialise:
+            found["rematerialise"] = True
+        if isinstance(self.backward, TracedBackward):
+            return {**found, "backward": self.backward.function, "given": self.backward.given}
+        return found if self.backward is None else None
 
     @cached_property
     def flowing(self) -> tuple[int, ...]:
@@ -175,6 +175,19 @@ class TracedBackward:
         return [next(found) if given else None for given in self.given]
 
 
+def _built(
+    inputs: tuple[Value, ...], outputs: tuple[Value, ...], nodes: tuple[Node, ...],
+    captured: int = 0, rematerialise: bool = False, backward: Subgraph | None = None,
+    given: tuple[bool, ...] = (),
+) -> Subgraph:  # fmt: skip
+    """A function as it was printed."""
+    rule = None if backward is None else TracedBackward(backward, given)
+    return Subgraph(inputs, outputs, nodes, captured, rule, rematerialise)
+
+
+BUILDERS.append(_built)
+
+
 class _Tracing(Graph):
     """The graph of a function being traced; with an `outer` graph, it may use values of that."""
 
@@ -230,7 +243,7 @@ class _Tracing(Graph):
 
 
 def trace(
-    function: Function,
+    function: Callable[..., Any],
     types: Sequence[TensorType],
     backward: Backward | None = None,
     rematerialise: bool = False,
@@ -244,7 +257,7 @@ def trace(
 
 
 def trace_closure(
-    function: Function,
+    function: Callable[..., Any],
     types: Sequence[TensorType],
     backward: Backward | None = None,
     rematerialise: bool = False,
@@ -265,7 +278,7 @@ def trace_closure(
 
 
 def _trace(
-    function: Function,
+    function: Callable[..., Any],
     types: Sequence[TensorType],
     outer: Graph | None,
     backward: Backward | None,
@@ -345,6 +358,29 @@ def _rebuilt(graph: Graph, node: Node, inputs: tuple[Value, ...]) -> Node:
         return op_of(node).node(data, {**node.attrs, **supplied})
 
 
+def retyped(function: Subgraph, shapes: Sequence[Shape]) -> Subgraph:
+    """The function for inputs of these shapes, of which more may be known than when it was traced.
+
+    Raises:
+        ShapeError: a shape contradicts that of an input.
+    """
+    for i, (shape, kind) in enumerate(zip(shapes, function.input_types, strict=True)):
+        if not compatible(shape, kind.shape):
+            raise ShapeError(f"expected input {i} of shape {show(kind.shape)}, got {show(shape)}")
+    merged = [merge(s, t.shape) for s, t in zip(shapes, function.input_types, strict=True)]
+    if all(s == t.shape for s, t in zip(merged, function.input_types, strict=True)):
+        return function
+    graph = Graph()
+    with graph.as_default():
+        pairs = zip(function.inputs, merged, strict=True)
+        xs = [catalogue.placeholder(dtype=x.dtype, shape=s, name=x.node.name) for x, s in pairs]
+        ys = inline(function, xs)
+    order = toposort(graph, [y.node for y in ys])
+    inputs = {x.node for x in xs}
+    nodes = tuple([node for node in order if node not in inputs])
+    return replace(function, inputs=tuple(xs), outputs=ys, nodes=nodes)
+
+
 # call
 
 
@@ -359,54 +395,27 @@ def _call_dtype(*dtypes: DType, function: Subgraph) -> tuple[DType, ...]:
 
 
 def _call_shape(*shapes: Shape, function: Subgraph) -> tuple[Shape, ...]:
-    for i, (shape, kind) in enumerate(zip(shapes, function.input_types, strict=True)):
-        if not compatible(shape, kind.shape):
-            raise ShapeError(f"expected input {i} of shape {show(kind.shape)}, got {show(shape)}")
-    merged = [merge(s, t.shape) for s, t in zip(shapes, function.input_types, strict=True)]
-    if all(s == t.shape for s, t in zip(merged, function.input_types, strict=True)):
-        return tuple(t.shape for t in function.output_types)
-    with Graph().as_default():
-        dtypes = [t.dtype for t in function.input_types]
-        pairs = zip(dtypes, merged, strict=True)
-        xs = [catalogue.placeholder(dtype=d, shape=s) for d, s in pairs]
-        return tuple(y.shape for y in inline(function, xs))
+    return tuple([t.shape for t in retyped(function, shapes).output_types])
 
 
 def _call_reference(*arrays: Array, function: Subgraph) -> tuple[Array, ...]:
-    found = dict(zip(function.inputs, arrays, strict=True))
-    for node in function.nodes:
-        values = [found[v] for v in node.inputs]
-        found.update(zip(node.outputs, _computed(node, values), strict=True))
-    return tuple(found[y] for y in function.outputs)
+    return tuple(prepared(function)(arrays))
 
 
-def _computed(node: Node, values: Sequence[Array]) -> list[Array]:
-    """One node by its reference; an error names it."""
-    op, data = op_of(node), len(node.data_inputs)
-    supplied = map(operand_attribute, values[data:])
-    attrs = {**op.attrs, **node.attrs, **dict(zip(node.operands, supplied, strict=True))}
-    try:
-        result = op.reference(*values[:data], **attrs)
-    except WeftError as error:
-        raise type(error)(f"{node.op}: {error}: {node.describe()}") from error.__cause__
-    several = (result,) if op.outputs == 1 else result
-    return [np.asarray(y) for y in several]
-
-
-def _typed(*arrays: Array) -> list[TensorType]:
-    kinds = {np.dtype(np.float64): float64, np.dtype(np.int32): int32}
-    return [TensorType(kinds[a.dtype], a.shape) for a in arrays]
+def types_of(arrays: Sequence[Array]) -> list[TensorType]:
+    """The types of arrays."""
+    return [TensorType(as_dtype(a.dtype), a.shape) for a in arrays]
 
 
 def _call_cases() -> Iterator[Case]:
     x, w = count((2, 3), float64) * 0.25, count((3,), float64) * 0.5
     n = np.array([2, 0], np.int32)
-    smooth = trace(lambda x, w: (catalogue.tanh(x * w), catalogue.sum(x)), _typed(x, w))
+    smooth = trace(lambda x, w: (catalogue.tanh(x * w), catalogue.sum(x)), types_of([x, w]))
     yield Case((x, w), {"function": smooth})
     yield Case((x, w), {"function": smooth.with_gradient(rematerialise=True)})
-    nested = trace(lambda x, w: catalogue.call(x, w, function=smooth) * w, _typed(x, w))
+    nested = trace(lambda x, w: catalogue.call(x, w, function=smooth) * w, types_of([x, w]))
     yield Case((x, w), {"function": nested})
-    yield Case((x, n), {"function": trace(_picked, _typed(x, n))})
+    yield Case((x, n), {"function": trace(_picked, types_of([x, n]))})
 
 
 def _picked(x: Value, n: Value) -> tuple[Value, Value]:

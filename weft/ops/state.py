@@ -19,7 +19,17 @@ from weft.errors import (
 from weft.ir.dtype import DType, as_dtype, uint64
 from weft.ir.node import Literal, Value
 from weft.ir.shape import Shape, compatible, show
-from weft.ops.base import NO_GRADIENT, Alias, Array, Boundary, Case, Opaque, constant_of, defop
+from weft.ops.base import (
+    HOSTED,
+    NO_GRADIENT,
+    Alias,
+    Array,
+    Boundary,
+    Case,
+    Opaque,
+    constant_of,
+    defop,
+)
 from weft.ops.declaration.attribute import REQUIRED
 from weft.ops.declaration.fact import AS_GIVEN, CHEAP, Facts
 from weft.ops.declaration.rule import attribute_shape, same, same_shape, scalar_shape, to_dtype
@@ -245,7 +255,7 @@ host_call = defop(
     shape=lambda *_, shapes, **__: shapes,
     reference=_call,
     vjp=_call_vjp,
-    lower=Opaque("host_call"),
+    lower=Opaque(HOSTED),
     cases=no_cases,
     outputs=-1,
     stateful=True,

@@ -8,8 +8,7 @@ from typing import Any
 import numpy as np
 
 from weft.ir.node import TensorType
-from weft.ops import state
-from weft.ops.base import op_of
+from weft.ops.base import is_hosted
 from weft.passes import memory
 from weft.passes.group import Fused, Group
 from weft.passes.launch import Launch, Scratch
@@ -106,4 +105,4 @@ class Blueprint:
 
 def is_host(placed: Placed) -> bool:
     """Whether it is a call into Python."""
-    return placed.group is not None and op_of(placed.group.nodes[0]) is state.host_call
+    return placed.group is not None and is_hosted(placed.group.nodes[0])

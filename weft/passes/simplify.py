@@ -14,6 +14,7 @@ import numpy as np
 
 from weft.errors import WeftError
 from weft.ir.dtype import float32
+from weft.ir.function import functions
 from weft.ir.graph import Graph, rewrite, toposort
 from weft.ir.node import Node, Value
 from weft.ir.shape import known, size
@@ -84,8 +85,8 @@ def fold(step: Step) -> Step:
         op = op_of(node)
         if op.stateful or isinstance(op.lower, Boundary) or not node.inputs:
             return None
-        if any(op_of(v.node) is not CONSTANT for v in node.inputs):
-            return None
+        if any(op_of(v.node) is not CONSTANT for v in node.inputs) or functions(node):
+            return None  # nobody knows how long a loop takes
         if sum(size(kind.shape) for kind in node.types) > FOLD_LIMIT:
             return None
         arrays = [v.node.attrs["value"].array for v in node.inputs]

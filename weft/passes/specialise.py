@@ -8,17 +8,20 @@ tracked as an ordinary value, so reads and assigns vanish, and with them control
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
 from weft.errors import CompileError, DTypeError, FeedError, ShapeError, WeftError
+from weft.ir.function import functions, map_functions
 from weft.ir.graph import Graph, rewrite, toposort
 from weft.ir.node import Literal, Node, TensorType, Value
 from weft.ir.shape import is_static, size
 from weft.ir.shape import known as known_shape
 from weft.ops import state
 from weft.ops.base import Boundary, Composite, Op, as_given, constant_of, op_of
+from weft.ops.call import Subgraph
 from weft.ops.declaration.attribute import is_complete, known_value
 from weft.ops.state import CONSTANT
 from weft.passes.step import Request, Step
@@ -279,10 +282,34 @@ def _fold_small(op: Op, node: Node) -> Value | None:
 def expand_composites(step: Step) -> Step:
     """Rewrite every composite in primitives, composites of composites included."""
 
-    def rule(node: Node, out: Graph) -> Sequence[Value] | None:
-        return _expanded(node, out) if isinstance(op_of(node).lower, Composite) else None
+    def rule(node: Node, out: Graph) -> Sequence[Value]:
+        return _primitive(node, out)
 
     return step.with_graph(rewrite(step.graph, rule))
+
+
+def _in_primitives(function: Subgraph) -> Subgraph:
+    """A body or a branch without composites."""
+    if not any([isinstance(op_of(n).lower, Composite) or functions(n) for n in function.nodes]):
+        return function
+    graph = Graph([v.node for v in function.inputs])
+    mapped = {v: v for v in function.inputs}
+    with graph.as_default():
+        for node in function.nodes:
+            new = node.with_inputs(tuple([mapped[v] for v in node.inputs]))
+            mapped.update(zip(node.outputs, _primitive(new, graph), strict=True))
+    outputs = tuple([mapped[v] for v in function.outputs])
+    order = toposort(graph, [v.node for v in outputs])
+    inputs = {v.node for v in function.inputs}
+    nodes = tuple([node for node in order if node not in inputs])
+    return replace(function, outputs=outputs, nodes=nodes)
+
+
+def _primitive(node: Node, out: Graph) -> Sequence[Value]:
+    """Outputs of a node in primitives, whatever it holds inside as well, added to `out`."""
+    if isinstance(op_of(node).lower, Composite):
+        return _expanded(node, out)
+    return out.append(map_functions(node, _in_primitives)).outputs
 
 
 def _expanded(node: Node, out: Graph) -> Sequence[Value]:
@@ -293,15 +320,12 @@ def _expanded(node: Node, out: Graph) -> Sequence[Value]:
     with out.on_behalf_of(node):
         found = lower.expand(*node.inputs, **node.attrs)
     results: tuple[Value, ...] = found if isinstance(found, tuple) else (found,)
-    if not any([isinstance(op_of(n).lower, Composite) for n in out.nodes[before:]]):
+    added = out.nodes[before:]
+    if not any([isinstance(op_of(n).lower, Composite) or functions(n) for n in added]):
         return results
     # Taken back and added again, those among them that are composites in primitives.
     mapped: dict[Value, Value] = {}
     for inner in out.truncate(before):
         new = inner.with_inputs(tuple([mapped.get(v, v) for v in inner.inputs]))
-        if isinstance(op_of(new).lower, Composite):
-            outputs = _expanded(new, out)
-        else:
-            outputs = out.append(new).outputs
-        mapped.update(zip(inner.outputs, outputs, strict=True))
+        mapped.update(zip(inner.outputs, _primitive(new, out), strict=True))
     return [mapped.get(v, v) for v in results]

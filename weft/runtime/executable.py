@@ -122,6 +122,7 @@ class Executable:
         assert placed.group is not None
         node = placed.group.nodes[0]
         op, attrs = op_of(node), dict(node.attrs)
+        run = op.fast or op.reference
         count = len(node.inputs)
         inputs = [
             self._view(_placed(a), v.type)
@@ -134,7 +135,7 @@ class Executable:
 
         def call() -> None:
             try:
-                results = op.reference(*[read() for read in inputs], **attrs)
+                results = run(*[read() for read in inputs], **attrs)
             except WeftError as error:
                 raise type(error)(f"{node.op}: {error}: {node.describe()}") from error.__cause__
             for write, array, value in zip(outputs, results, node.outputs, strict=True):

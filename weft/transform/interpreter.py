@@ -16,12 +16,12 @@ from weft.errors import (
     WeftError,
 )  # fmt: skip
 from weft.ir.dtype import as_dtype
+from weft.ir.function import functions
 from weft.ir.graph import Graph, toposort
 from weft.ir.node import Node, TensorType, Value
 from weft.ir.shape import compatible, show
 from weft.ops import state
 from weft.ops.base import Array, op_of
-from weft.ops.call import Subgraph
 from weft.ops.declaration.attribute import operand_attribute
 
 
@@ -84,9 +84,7 @@ def needs_interpreter(graph: Graph) -> bool:
 
 def _is_complex(nodes: Iterable[Node]) -> bool:
     for node in nodes:
-        function = node.attrs.get("function")
-        parts = [r.nodes for r in node.regions]
-        parts += [function.nodes] if isinstance(function, Subgraph) else []
+        parts = [*[r.nodes for r in node.regions], *[f.nodes for f in functions(node)]]
         if any(kind.dtype.is_complex for kind in node.types) or any(map(_is_complex, parts)):
             return True
     return False

@@ -1,0 +1,74 @@
+"""Functions as attributes of nodes: the bodies of loops, branches and calls."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any, Final, cast
+
+from weft.ir.node import Node, TensorType, Value
+
+
+@dataclass(frozen=True, eq=False)
+class Function:
+    """A function of values: placeholders, what is computed, and the nodes that this needs.
+
+    Its nodes are in order, without the placeholders, and read nothing from outside.
+    """
+
+    inputs: tuple[Value, ...]
+    outputs: tuple[Value, ...]
+    nodes: tuple[Node, ...]
+
+    @property
+    def input_types(self) -> tuple[TensorType, ...]:
+        """Types of the inputs."""
+        return tuple([v.type for v in self.inputs])
+
+    @property
+    def output_types(self) -> tuple[TensorType, ...]:
+        """Types of the outputs."""
+        return tuple([v.type for v in self.outputs])
+
+    @property
+    def details(self) -> Mapping[str, Any] | None:
+        """What else makes it what it is, as attributes; `None` where that has no text."""
+        return {}
+
+
+BUILDERS: Final[list[Callable[..., Function]]] = [Function]
+"""The last one makes what the parser reads, from inputs, outputs, nodes and details by name."""
+
+
+def functions(node: Node) -> list[Function]:
+    """The functions among a node's attributes, in order."""
+    return [f for value in node.attrs.values() for f in _among(value)]
+
+
+def _among(value: Any) -> Iterator[Function]:
+    if isinstance(value, Function):
+        yield value
+    elif isinstance(value, tuple):
+        for item in cast("tuple[Any, ...]", value):
+            yield from _among(item)
+
+
+def map_functions(node: Node, change: Callable[[Any], Any]) -> Node:
+    """The node with each function among its attributes replaced; itself where none changes."""
+    if not functions(node):
+        return node
+    attrs = {name: _mapped(value, change) for name, value in node.attrs.items()}
+    if all([attrs[name] is value for name, value in node.attrs.items()]):
+        return node
+    return node.with_attrs(attrs)
+
+
+def _mapped(value: Any, change: Callable[[Any], Any]) -> Any:
+    if isinstance(value, Function):
+        return change(value)
+    if isinstance(value, tuple):
+        items = cast("tuple[Any, ...]", value)
+        found = tuple([_mapped(item, change) for item in items])
+        same = all([a is b for a, b in zip(found, items, strict=True)])
+        return items if same else found
+    return value

@@ -1,0 +1,1 @@
+"""Branches and loops: operations whose attributes hold what they run."""

@@ -1,0 +1,115 @@
+"""while_loop: a body applied to a carry for as long as a condition of it holds."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+import numpy as np
+
+from weft.errors import DTypeError, ShapeError
+from weft.ir.dtype import DType, bool_, float64
+from weft.ir.shape import Shape, compatible, show
+from weft.ops.base import HOSTED, NO_GRADIENT, Array, Case, Opaque, catalogue, defop
+from weft.ops.call import Subgraph, retyped, trace, types_of
+from weft.ops.control.agreement import merged_shapes, same_dtypes
+from weft.ops.declaration.attribute import REQUIRED
+from weft.ops.declaration.example import count
+from weft.ops.declaration.fact import AS_GIVEN
+from weft.ops.function_reference import prepared
+
+
+def _dtype(
+    *dtypes: DType, condition: Subgraph, body: Subgraph, carried: int, **_: Any
+) -> tuple[DType, ...]:
+    for name, function in (("condition", condition), ("body", body)):
+        taken = [t.dtype for t in function.input_types]
+        same_dtypes(f"inputs as the {name} takes them (inputs | {name})", dtypes, taken)
+    told = [t.dtype for t in condition.output_types]
+    if told != [bool_]:
+        raise DTypeError(f"expected a condition that gives one bool, got {_in_a_row(told)}")
+    given = [t.dtype for t in body.output_types]
+    what = "a body that gives its carry back as it got it (before | after)"
+    same_dtypes(what, dtypes[:carried], given)
+    return tuple(given)
+
+
+def _in_a_row(dtypes: list[DType]) -> str:
+    return ", ".join(map(str, dtypes)) or "nothing"
+
+
+def _shape(
+    *shapes: Shape, condition: Subgraph, body: Subgraph, carried: int, maximum: Any
+) -> tuple[Shape, ...]:
+    if isinstance(maximum, int) and maximum < 0:
+        raise ShapeError(f"expected a maximum of 0 or more, got {maximum}")
+    told = retyped(condition, shapes).output_types[0].shape
+    if not compatible(told, ()):
+        raise ShapeError(f"expected a condition of shape (), got {show(told)}")
+    found = retyped(body, shapes)
+    before = [t.shape for t in found.input_types[:carried]]
+    what = "a body that gives its carry back as it got it (before | after)"
+    return merged_shapes(what, before, [t.shape for t in found.output_types])
+
+
+def _normal(*shapes: Shape, condition: Subgraph, body: Subgraph, **attrs: Any) -> Mapping[str, Any]:
+    return {"condition": retyped(condition, shapes), "body": retyped(body, shapes), **attrs}
+
+
+def _reference(
+    *arrays: Array, condition: Subgraph, body: Subgraph, carried: int, maximum: int | None,
+    fast: bool = False,
+) -> tuple[Array, ...]:  # fmt: skip
+    holds, turn = prepared(condition, fast), prepared(body, fast)
+    carry, captured = list(arrays[:carried]), arrays[carried:]
+    left = -1 if maximum is None else maximum
+    while left and holds([*carry, *captured])[0]:
+        carry = turn([*carry, *captured])
+        left -= 1
+    return tuple(carry)
+
+
+def _fast(*arrays: Array, **attrs: Any) -> tuple[Array, ...]:
+    return _reference(*arrays, **attrs, fast=True)
+
+
+def _cases() -> Iterator[Case]:
+    i, x = np.array(0, np.int32), count((2, 3), float64) * 0.1
+    w = np.array([0.9, 1.1, 0.8])
+    for arrays in ((i, x, w), (i, x.astype(np.float32), w.astype(np.float32))):
+        kinds = types_of(arrays)
+        body = trace(lambda i, x, w: (i + 1, catalogue.sin(x) * w), kinds)
+        counted = trace(lambda i, x, w: catalogue.less(i, 3), kinds)
+        small = trace(
+            lambda i, x, w: catalogue.less(catalogue.sum(x), catalogue.cast(i, dtype=x.dtype)),
+            kinds,
+        )
+        smooth = arrays[1].dtype == np.float64  # as the body was traced for
+        for condition, maximum in ((counted, 5), (counted, 2), (small, 4), (counted, 0)):
+            attrs = {"condition": condition, "body": body, "carried": 2, "maximum": maximum}
+            yield Case(arrays, attrs, differentiate=smooth)
+        attrs = {"condition": counted, "body": body, "carried": 2}
+        yield Case(arrays, attrs, differentiate=False)
+
+
+while_loop = defop(
+    "while_loop",
+    inputs="*xs",
+    attrs={"condition": REQUIRED, "body": REQUIRED, "carried": REQUIRED, "maximum": None},
+    dtype=_dtype,
+    shape=_shape,
+    reference=_reference,
+    fast=_fast,
+    vjp=NO_GRADIENT,
+    lower=Opaque(HOSTED),
+    cases=_cases,
+    outputs=-1,
+    partial=True,
+    normal=_normal,
+    facts=AS_GIVEN,
+)
+"""The carry once `condition(*carry, *captured)` does not hold any more.
+
+Inputs: `carried` values to begin with, then what condition and body take as it is. The body gives
+the next carry. It ends after `maximum` turns, where that is given.
+"""
