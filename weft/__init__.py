@@ -62,7 +62,7 @@ def _api() -> Any:
     """The define-by-run front end, which then knows where to find what lies above it."""
     api: Any = sys.modules.get("weft.eager.functions.api")
     if api is None or not hasattr(api.Tensor, "stft"):
-        interchange = importlib.import_module("weft.eager.tensor.interchange")
+        interchange = importlib.import_module("weft.eager.tensor.interchange.interchange")
         interchange.set_namespace(lambda: importlib.import_module("weft.numpy"))
         api = importlib.import_module("weft.eager.functions.api")
         refusal = importlib.import_module("weft.ops.refusal")

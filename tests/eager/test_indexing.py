@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 import weft as wf
 from weft.eager.record import program
-from weft.eager.tensor.view import View
+from weft.eager.tensor.view.view import View
 from weft.errors import DTypeError, OutOfRangeError, ShapeError, SubscriptError
 
 drawn = settings(max_examples=30, deadline=None)

@@ -13,9 +13,13 @@ from weft.eager.record.mode import (
     no_grad,
     set_grad_enabled,
 )
-from weft.eager.tensor.anomaly import detect_anomaly, is_anomaly_enabled, set_detect_anomaly
-from weft.eager.tensor.autograd import backward
-from weft.eager.tensor.custom_function import Function
+from weft.eager.tensor.autograd.anomaly import (
+    detect_anomaly,
+    is_anomaly_enabled,
+    set_detect_anomaly,
+)
+from weft.eager.tensor.autograd.autograd import backward
+from weft.eager.tensor.autograd.custom_function import Function
 
 __all__ = [
     "Function",

@@ -11,10 +11,10 @@ from typing import Any, NamedTuple, Self
 
 from weft.eager.record.lazy import Lazy, trace
 from weft.eager.record.mode import Setting
-from weft.eager.tensor.backward import history, zeros
-from weft.eager.tensor.custom_function import Call, tensor_of
+from weft.eager.tensor.autograd.backward import history, zeros
+from weft.eager.tensor.autograd.custom_function import Call, tensor_of
+from weft.eager.tensor.autograd.forward_mode import push
 from weft.eager.tensor.dispatch import cast, lazy_of, wrap
-from weft.eager.tensor.forward_mode import push
 from weft.eager.tensor.handle import Handle
 from weft.errors import ArgumentError, GradientError, ShapeError
 from weft.func.gradient import same, untracked

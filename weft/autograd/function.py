@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from weft.eager.tensor.custom_function import Function, once_differentiable
+from weft.eager.tensor.autograd.custom_function import Function, once_differentiable
 
 __all__ = ["Function", "InplaceFunction", "once_differentiable"]
 

@@ -15,7 +15,7 @@ from weft.eager.functions.creation.constructor import ones_like
 from weft.eager.functions.elementwise.complex_number import conj
 from weft.eager.record.mode import Setting
 from weft.eager.record.structure import expand, structure_of
-from weft.eager.tensor.autograd import grad
+from weft.eager.tensor.autograd.autograd import grad
 from weft.eager.tensor.handle import Handle
 from weft.errors import DTypeError, GradientError, ShapeError, TracerError
 from weft.func.derivative import columns_of, rows_of

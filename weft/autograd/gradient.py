@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from weft.eager.tensor import autograd
+from weft.eager.tensor.autograd import autograd
 from weft.eager.tensor.handle import Handle
 from weft.errors import ShapeError
 from weft.func.vmap import vmap

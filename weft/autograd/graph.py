@@ -6,8 +6,8 @@ from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any
 
-from weft.eager.tensor.grad_fn import Node
-from weft.eager.tensor.hook import RemovableHandle, RemovableHandles, this_pass
+from weft.eager.tensor.autograd.grad_fn import Node
+from weft.eager.tensor.autograd.hook import RemovableHandle, RemovableHandles, this_pass
 from weft.ops.base import at_user_line
 
 __all__ = ["Node", "register_multi_grad_hook"]

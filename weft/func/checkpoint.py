@@ -6,7 +6,7 @@ import functools
 from typing import Any
 
 from weft.eager.record.lazy import trace
-from weft.eager.tensor.tracing import subgraph_plan
+from weft.eager.tensor.autograd.tracing import subgraph_plan
 from weft.func.function import Function, finished, take_apart, trace_function
 
 

@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 
 from weft.eager.record.lazy import Lazy, trace
+from weft.eager.tensor.autograd.tracing import Traced, subgraph_plan, trace_tensors
 from weft.eager.tensor.dispatch import cast, lazy_of
-from weft.eager.tensor.tracing import Traced, subgraph_plan, trace_tensors
 from weft.errors import GradientError
 from weft.func.function import Arguments, Function, take_apart, trace_function
 from weft.func.tree import Tree, flatten

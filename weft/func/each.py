@@ -11,9 +11,9 @@ import numpy as np
 from weft.eager.functions.indexing.subscript import Picked
 from weft.eager.record.lazy import Lazy, trace
 from weft.eager.record.plan import intern
+from weft.eager.tensor.autograd.tracing import subgraph_plan, trace_tensors
 from weft.eager.tensor.handle import Handle
-from weft.eager.tensor.tracing import subgraph_plan, trace_tensors
-from weft.eager.tensor.view import Array, Lens
+from weft.eager.tensor.view.view import Array, Lens
 from weft.ir.shape import known
 from weft.transform.vmap import batch
 

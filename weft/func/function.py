@@ -9,11 +9,11 @@ import numpy as np
 
 from weft.eager.functions.api import Tensor
 from weft.eager.record.lazy import Lazy
+from weft.eager.tensor.autograd.tracing import Traced, trace_tensors
 from weft.eager.tensor.dispatch import lazy_of, record, wrap
 from weft.eager.tensor.handle import Handle
-from weft.eager.tensor.inplace import rewrite
-from weft.eager.tensor.tracing import Traced, trace_tensors
-from weft.eager.tensor.view import Lens
+from weft.eager.tensor.view.inplace import rewrite
+from weft.eager.tensor.view.view import Lens
 from weft.func.each import lenses_from
 from weft.func.tree import Tree, flatten
 from weft.ops.base import REGISTRY

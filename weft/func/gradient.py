@@ -10,12 +10,12 @@ import numpy as np
 
 from weft.eager.record.lazy import Lazy, trace
 from weft.eager.record.plan import op_plan
-from weft.eager.tensor.anomaly import check_gradients
-from weft.eager.tensor.backward import history, pull, zeros
+from weft.eager.tensor.autograd.anomaly import check_gradients
+from weft.eager.tensor.autograd.backward import history, pull, zeros
+from weft.eager.tensor.autograd.forward_mode import push
 from weft.eager.tensor.dispatch import cast, lazy_of, wrap
-from weft.eager.tensor.forward_mode import push
 from weft.eager.tensor.handle import Handle
-from weft.eager.tensor.inplace import rewrite
+from weft.eager.tensor.view.inplace import rewrite
 from weft.errors import DTypeError, GradientError, ShapeError, TreeError
 from weft.func.level import Variables, is_differentiated, kind_of_leaf
 from weft.func.tree import flatten, leaves_like

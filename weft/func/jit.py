@@ -10,11 +10,11 @@ from typing import Any, NamedTuple
 from weft.eager.record.lazy import Lazy, Tracer, changes, trace
 from weft.eager.record.plan import Plan
 from weft.eager.record.traced_call import Standing
-from weft.eager.tensor.anomaly import check_gradients
+from weft.eager.tensor.autograd.anomaly import check_gradients
+from weft.eager.tensor.autograd.tracing import Traced, subgraph_plan
 from weft.eager.tensor.dispatch import lazy_of
+from weft.eager.tensor.dtype.promotion import get_default_dtype
 from weft.eager.tensor.handle import Handle
-from weft.eager.tensor.promotion import get_default_dtype
-from weft.eager.tensor.tracing import Traced, subgraph_plan
 from weft.errors import TracerError
 from weft.func.function import Arguments, Function, finished, take_apart, trace_function
 from weft.ir.node import TensorType

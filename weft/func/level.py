@@ -10,7 +10,7 @@ from typing import Any, Final
 from weft.eager.record.lazy import Lazy, Tracer, trace
 from weft.eager.record.mode import Setting
 from weft.eager.record.plan import Plan, recall, remember
-from weft.eager.tensor.backward import History, history
+from weft.eager.tensor.autograd.backward import History, history
 from weft.eager.tensor.dispatch import lazy_of, wrap
 from weft.eager.tensor.handle import Handle
 from weft.errors import GradientError

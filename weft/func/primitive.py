@@ -11,9 +11,9 @@ import numpy as np
 
 from weft.eager.record.lazy import Lazy, array_of, known, trace
 from weft.eager.record.plan import Plan, intern
+from weft.eager.tensor.autograd.tracing import trace_tensors
 from weft.eager.tensor.dispatch import lazy_of, wrap
 from weft.eager.tensor.handle import Handle
-from weft.eager.tensor.tracing import trace_tensors
 from weft.errors import GradientError, TracerError, UndefinedRuleError
 from weft.func.function import take_apart
 from weft.ir.dtype import as_dtype

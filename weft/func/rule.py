@@ -11,9 +11,9 @@ from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple
 
 from weft.eager.record.lazy import Lazy, next_serial, trace
-from weft.eager.tensor.custom_function import Call
+from weft.eager.tensor.autograd.custom_function import Call
+from weft.eager.tensor.autograd.tracing import Traced, outside, so_far, subgraph_plan, tracers
 from weft.eager.tensor.dispatch import wrap
-from weft.eager.tensor.tracing import Traced, outside, so_far, subgraph_plan, tracers
 from weft.errors import GradientError, TreeError
 from weft.func.front import example, to_front
 from weft.func.function import DATA, Arguments, Function, take_apart, trace_function

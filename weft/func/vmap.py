@@ -10,13 +10,13 @@ from weft.eager.functions.random.generator import get_rng_state, set_rng_state
 from weft.eager.functions.shape.joining import cat
 from weft.eager.functions.shape.reshape import movedim
 from weft.eager.record.lazy import Drawn, Lazy, trace
-from weft.eager.tensor.anomaly import check_gradients
+from weft.eager.tensor.autograd.anomaly import check_gradients
+from weft.eager.tensor.autograd.tracing import Traced, subgraph_plan
 from weft.eager.tensor.dispatch import record
 from weft.eager.tensor.handle import Handle
-from weft.eager.tensor.inplace import rewrite, write
-from weft.eager.tensor.tracing import Traced, subgraph_plan
-from weft.eager.tensor.view import Lens
-from weft.eager.tensor.view_transform import show
+from weft.eager.tensor.view.inplace import rewrite, write
+from weft.eager.tensor.view.view import Lens
+from weft.eager.tensor.view.view_transform import show
 from weft.errors import ArgumentError, OutOfRangeError, ShapeError, TracerError, TreeError
 from weft.func.each import Each
 from weft.func.front import example, moved, to_front

@@ -12,9 +12,9 @@ from weft.eager.functions.creation.constructor import empty
 from weft.eager.functions.shape.reshape import hand_over
 from weft.eager.record.lazy import Lazy, trace
 from weft.eager.record.mode import no_grad
-from weft.eager.tensor.conversion import copied
 from weft.eager.tensor.dispatch import cast, lazy_of
 from weft.eager.tensor.handle import Handle
+from weft.eager.tensor.interchange.conversion import copied
 from weft.eager.tensor.size import Size
 from weft.eager.tensor.tensor import Tensor
 from weft.errors import UnknownShapeError

@@ -11,7 +11,7 @@ import sys as _sys
 from typing import Any as _Any
 
 from weft.eager.functions.elementwise.from_op import of_op as _of_op
-from weft.eager.tensor.interchange import set_namespace as _set_namespace
+from weft.eager.tensor.interchange.interchange import set_namespace as _set_namespace
 from weft.ir import dtype as _types
 from weft.numpy import fft as fft
 from weft.numpy import linalg as linalg

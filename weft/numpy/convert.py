@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 
 from weft.eager.record.lazy import Lazy
-from weft.eager.tensor.conversion import array_from, copied
 from weft.eager.tensor.device import check_device
 from weft.eager.tensor.dispatch import SEQUENCE, cast, lazy_of, leaf, record, wrap
 from weft.eager.tensor.handle import Handle
+from weft.eager.tensor.interchange.conversion import array_from, copied
 from weft.errors import DTypeError, ShapeError, nameless
 from weft.ir.dtype import DType, as_dtype
 from weft.ir.shape import known, show

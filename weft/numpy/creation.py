@@ -10,10 +10,10 @@ import numpy as np
 from weft.eager.functions.creation import arange as sequence
 from weft.eager.functions.creation import constructor
 from weft.eager.functions.shape import movement
-from weft.eager.tensor import conversion, interchange
 from weft.eager.tensor.device import check_device
 from weft.eager.tensor.dispatch import leaf, wrap
 from weft.eager.tensor.handle import Handle
+from weft.eager.tensor.interchange import conversion, interchange
 from weft.errors import ArgumentError, DTypeError, ShapeError
 from weft.ir.dtype import DType, as_dtype, bool_, float64, int64
 from weft.numpy.convert import (

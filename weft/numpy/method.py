@@ -11,8 +11,8 @@ from collections.abc import Callable
 from typing import Any
 
 from weft.eager.functions.table import members
-from weft.eager.tensor.inplace import write
 from weft.eager.tensor.tensor import Tensor
+from weft.eager.tensor.view.inplace import write
 from weft.numpy import convert, elementwise, manipulation, product, searching, statistical
 from weft.numpy.array import ndarray
 from weft.numpy.convert import NEW, array_like

@@ -13,8 +13,8 @@ from typing import Any, Final, NamedTuple
 import ml_dtypes
 import numpy as np
 
+from weft.eager.tensor.dtype.promotion import Rules
 from weft.eager.tensor.handle import Handle
-from weft.eager.tensor.promotion import Rules
 from weft.errors import DTypeError
 from weft.ir import dtype as types
 from weft.ir.dtype import DType, as_dtype

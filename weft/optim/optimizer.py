@@ -17,8 +17,8 @@ from weft.eager.record import memory_pool
 from weft.eager.record.determinism import are_deterministic_algorithms_enabled, end_program
 from weft.eager.record.lazy import Lazy, Record, trace
 from weft.eager.record.snapshot import is_open
+from weft.eager.tensor.autograd.hook import RemovableHandle
 from weft.eager.tensor.dispatch import Recorded, leaf, wrap
-from weft.eager.tensor.hook import RemovableHandle
 from weft.eager.tensor.scalar import number
 from weft.errors import DTypeError, OptimizerError
 from weft.interrupt import Uninterrupted

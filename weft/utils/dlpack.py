@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from weft.eager.tensor.interchange import from_dlpack
+from weft.eager.tensor.interchange.interchange import from_dlpack
 
 __all__ = ["from_dlpack", "to_dlpack"]
 

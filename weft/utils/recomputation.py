@@ -11,8 +11,8 @@ from weft.eager.functions.random.generator import default_generator
 from weft.eager.record.conjugate import turned
 from weft.eager.record.lazy import Lazy, next_serial, trace
 from weft.eager.record.mode import Setting
-from weft.eager.tensor.backward import history, walk
-from weft.eager.tensor.custom_function import Function, tensor_of
+from weft.eager.tensor.autograd.backward import history, walk
+from weft.eager.tensor.autograd.custom_function import Function, tensor_of
 from weft.eager.tensor.dispatch import recorded, unowned, wrap
 from weft.eager.tensor.handle import Handle
 from weft.errors import GradientError

@@ -11,7 +11,7 @@ from typing import Any, Final, NoReturn, cast
 
 from weft.eager.tensor.dispatch import Recorded
 from weft.eager.tensor.handle import Handle
-from weft.eager.tensor.inplace import write
+from weft.eager.tensor.view.inplace import write
 from weft.errors import DTypeError, GradientError
 from weft.ir.dtype import DType, as_dtype, uint8
 from weft.ir.shape import show

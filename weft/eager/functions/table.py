@@ -34,20 +34,13 @@ from weft.eager.functions.reduction import norm, numerical_gradient, reduce, sta
 from weft.eager.functions.shape import joining, movement, reshape, stride, view_copy
 from weft.eager.functions.sort import counting, order
 from weft.eager.record import async_execution, determinism, memory_pool, mode
-from weft.eager.tensor import (
-    anomaly,
-    attribute,
-    device,
-    dtype_info,
-    interchange,
-    memory_format,
-    printing,
-    promotion,
-    serialization,
-    size,
-)
+from weft.eager.tensor import attribute, device, size
+from weft.eager.tensor.autograd import anomaly
+from weft.eager.tensor.dtype import dtype_info, promotion
 from weft.eager.tensor.handle import Handle
+from weft.eager.tensor.interchange import interchange, printing, serialization
 from weft.eager.tensor.tensor import Tensor
+from weft.eager.tensor.view import memory_format
 from weft.ops.base import REGISTRY, Elementwise, Op, declared
 from weft.ops.refusal import guard_methods
 

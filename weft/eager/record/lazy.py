@@ -133,7 +133,7 @@ class Lazy:
     array: Array | None
     owner: Callable[[], Any] | None  # the tensor that shows it, if one does
     leaf: Callable[[], Any] | None  # the tensor whose gradient accumulates
-    hooks: dict[int, Any] | None  # see its gradient: `weft.eager.tensor.hook`
+    hooks: dict[int, Any] | None  # see its gradient: `weft.eager.tensor.autograd.hook`
     home: Lazy | None  # the value whose memory it takes over
     loan: Loan | None  # where others may write to its array: see `weft.eager.record.snapshot`
 
@@ -268,9 +268,13 @@ class State:
         self.grad_mode = True
         self.inference = False  # whether tensors are made that no gradient ever needs
         self.autocast: Any = None  # the element type of mixed precision
-        self.inspect: Any = None  # runs programs and checks each value: `weft.eager.tensor.anomaly`
+        self.inspect: Any = (
+            None  # runs programs and checks each value: `weft.eager.tensor.autograd.anomaly`
+        )
         self.anomaly = False  # whether backward passes are inspected
-        self.depth = 0  # how many functions are being traced: see `weft.eager.tensor.tracing`
+        self.depth = (
+            0  # how many functions are being traced: see `weft.eager.tensor.autograd.tracing`
+        )
         self.duals: list[Any] = []  # levels of tangents: see `weft.autograd.forward_ad`
         self.maps: list[Any] = []  # calls of `vmap` that are being traced: see `weft.func.rule`
         self.outer: Any = None  # what was pending where the innermost trace was begun

@@ -7,8 +7,8 @@ from collections.abc import Iterable
 from typing import Any, cast
 
 from weft.eager.tensor.dispatch import lazy_of
+from weft.eager.tensor.dtype.promotion import TORCH
 from weft.eager.tensor.handle import Handle
-from weft.eager.tensor.promotion import TORCH
 from weft.errors import DTypeError, OutOfRangeError, ShapeError
 from weft.ir.shape import show
 from weft.ops.base import at_user_line

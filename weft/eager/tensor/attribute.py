@@ -12,12 +12,12 @@ from weft.eager.record.lazy import needs_gradient, trace
 from weft.eager.tensor.argument import tensor_of
 from weft.eager.tensor.device import CPU, Device, check_device
 from weft.eager.tensor.dispatch import converted, record, wrap
-from weft.eager.tensor.dtype_name import dtype_meant, name_of
+from weft.eager.tensor.dtype.dtype_name import dtype_meant, name_of
 from weft.eager.tensor.handle import Handle
-from weft.eager.tensor.memory_format import check_format, layout, strided
 from weft.eager.tensor.size import Size
-from weft.eager.tensor.view_transform import layout as laid
-from weft.eager.tensor.view_transform import memory_of, placed
+from weft.eager.tensor.view.memory_format import check_format, layout, strided
+from weft.eager.tensor.view.view_transform import layout as laid
+from weft.eager.tensor.view.view_transform import memory_of, placed
 from weft.errors import DTypeError, GradientError, ShapeError, nameless
 from weft.ir import dtype as types
 from weft.ir.dtype import DType, as_dtype
@@ -256,7 +256,7 @@ class Attributes(Handle):
 
         Args:
             what: an element type, a device, or a tensor to take the type of.
-            non_blocking, memory_format: of no influence; see `weft.eager.tensor.memory_format`.
+            non_blocking, memory_format: of no influence; see `view.memory_format`.
 
         Example:
             >>> import weft as wf

@@ -15,8 +15,8 @@ from weft.eager.record.lazy import Array, Lazy, array_of, changes, inferring, kn
 from weft.eager.record.memory_pool import lease, lend
 from weft.eager.record.snapshot import is_open, loan_of, note_late, recorded_copy, settle_readers
 from weft.eager.record.untracked_change import with_history
-from weft.eager.tensor.promotion import TORCH, Rules
-from weft.eager.tensor.view import Lens, Lost, View
+from weft.eager.tensor.dtype.promotion import TORCH, Rules
+from weft.eager.tensor.view.view import Lens, Lost, View
 from weft.errors import WeftError
 from weft.interrupt import Uninterrupted
 from weft.ir.dtype import float64

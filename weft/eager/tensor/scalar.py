@@ -9,7 +9,7 @@ import numpy as np
 
 from weft.eager.record.lazy import Array, Lazy, Number, array_of
 from weft.eager.record.plan import intern
-from weft.eager.tensor.promotion import TORCH, Rules
+from weft.eager.tensor.dtype.promotion import TORCH, Rules
 from weft.errors import DTypeError, nameless
 from weft.ir.dtype import DType, float16
 from weft.ops.base import at_user_line

@@ -10,12 +10,12 @@ from typing import Any
 
 from weft.eager.record import program
 from weft.eager.record.lazy import needs_gradient, set_runner, trace
-from weft.eager.tensor import autograd
 from weft.eager.tensor.attribute import Attributes
+from weft.eager.tensor.autograd import autograd
+from weft.eager.tensor.autograd.hook import Hooked
 from weft.eager.tensor.handle import Handle
-from weft.eager.tensor.hook import Hooked
-from weft.eager.tensor.interchange import Interchange
-from weft.eager.tensor.printing import Printing
+from weft.eager.tensor.interchange.interchange import Interchange
+from weft.eager.tensor.interchange.printing import Printing
 from weft.errors import GradientError
 from weft.ops.base import at_user_line
 

@@ -5,9 +5,9 @@ import builtins
 from typing import Any
 
 from weft.eager.tensor.attribute import Attributes
-from weft.eager.tensor.hook import Hooked
-from weft.eager.tensor.interchange import Interchange
-from weft.eager.tensor.printing import Printing
+from weft.eager.tensor.autograd.hook import Hooked
+from weft.eager.tensor.interchange.interchange import Interchange
+from weft.eager.tensor.interchange.printing import Printing
 
 class Tensor(Attributes, Hooked, Interchange, Printing):
     @property

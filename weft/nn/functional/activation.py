@@ -11,7 +11,7 @@ from weft.eager.functions.elementwise.from_op import of_one
 from weft.eager.functions.random.generator import SEED, next_counter
 from weft.eager.tensor.argument import dims_of
 from weft.eager.tensor.dispatch import Recorded, lazy_of, promoted, recorded, unary
-from weft.eager.tensor.inplace import write
+from weft.eager.tensor.view.inplace import write
 from weft.errors import ArgumentError, ShapeError
 from weft.ir.dtype import as_dtype, float32
 from weft.ir.node import Value

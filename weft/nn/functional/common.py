@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from weft.eager.tensor.dispatch import cast, lazy_of, wrap
-from weft.eager.tensor.promotion import TORCH
+from weft.eager.tensor.dtype.promotion import TORCH
 from weft.errors import ArgumentError, DTypeError
 from weft.ir.node import Value
 from weft.ir.shape import show

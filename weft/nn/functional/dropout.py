@@ -7,7 +7,7 @@ from typing import Any
 from weft.eager.functions.random.generator import SEED, next_counter
 from weft.eager.tensor.argument import dims_of
 from weft.eager.tensor.dispatch import recorded, wrap
-from weft.eager.tensor.inplace import write
+from weft.eager.tensor.view.inplace import write
 from weft.errors import ArgumentError, ShapeError
 from weft.ir.node import Value
 from weft.ir.shape import known, show

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, Final
 
-from weft.eager.tensor.call_hook import around_of, entered
+from weft.eager.tensor.autograd.call_hook import around_of, entered
+from weft.eager.tensor.autograd.hook import RemovableHandle
 from weft.eager.tensor.dispatch import recorded, wrap
 from weft.eager.tensor.handle import Handle
-from weft.eager.tensor.hook import RemovableHandle
 from weft.errors import GradientError
 from weft.ir.node import Value
 from weft.nn.module.tree import ON_REGISTRATION, Tree

@@ -11,8 +11,8 @@ from typing import Any, ClassVar, NamedTuple
 import numpy as np
 
 from weft.eager.record.determinism import end_program
+from weft.eager.tensor.autograd.hook import RemovableHandle
 from weft.eager.tensor.handle import Handle
-from weft.eager.tensor.hook import RemovableHandle
 from weft.errors import StateError
 from weft.nn.module.hook import Hook, Hooked, enter
 from weft.nn.module.loading import ASSIGN, put, taken_back_on_failure

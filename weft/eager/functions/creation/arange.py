@@ -12,8 +12,8 @@ from weft.eager.functions.creation.constructor import dims, finished, floating
 from weft.eager.record.lazy import Array
 from weft.eager.tensor.device import check_device
 from weft.eager.tensor.dispatch import leaf, recorded, wrap
+from weft.eager.tensor.dtype.promotion import TORCH, complex_of, get_default_dtype
 from weft.eager.tensor.handle import Handle
-from weft.eager.tensor.promotion import TORCH, complex_of, get_default_dtype
 from weft.eager.tensor.scalar import element
 from weft.errors import DTypeError, ShapeError
 from weft.ir.dtype import DType, as_dtype, bool_, float64, int64

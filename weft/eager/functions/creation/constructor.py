@@ -10,20 +10,20 @@ import numpy as np
 
 from weft.eager.record import memory_pool
 from weft.eager.record.lazy import Array, Lazy, trace
-from weft.eager.tensor import promotion
-from weft.eager.tensor.conversion import (
+from weft.eager.tensor.device import check_device
+from weft.eager.tensor.dispatch import lazy_of, leaf, record, recorded, wrap
+from weft.eager.tensor.dtype import promotion
+from weft.eager.tensor.handle import Handle
+from weft.eager.tensor.interchange.conversion import (
     array_from,
     copied,
     filled_with,
     showing,
     shown,
 )
-from weft.eager.tensor.device import check_device
-from weft.eager.tensor.dispatch import lazy_of, leaf, record, recorded, wrap
-from weft.eager.tensor.handle import Handle
-from weft.eager.tensor.memory_format import check_arrangement
 from weft.eager.tensor.scalar import number
 from weft.eager.tensor.size import Size
+from weft.eager.tensor.view.memory_format import check_arrangement
 from weft.errors import DTypeError, ShapeError
 from weft.ir.dtype import DType, as_dtype, bool_
 from weft.ir.node import Value

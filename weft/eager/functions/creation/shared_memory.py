@@ -19,7 +19,7 @@ from weft.eager.record.lazy import Array, flush
 from weft.eager.tensor.device import check_device
 from weft.eager.tensor.dispatch import leaf
 from weft.eager.tensor.handle import Handle
-from weft.eager.tensor.interchange import from_dlpack, is_capsule
+from weft.eager.tensor.interchange.interchange import from_dlpack, is_capsule
 from weft.errors import AliasError, DTypeError
 from weft.ir.dtype import DType, as_dtype
 from weft.ops.base import at_user_line

@@ -20,8 +20,8 @@ from weft.eager.tensor.dispatch import (
     recorded,
     wrap,
 )
+from weft.eager.tensor.dtype.promotion import TORCH
 from weft.eager.tensor.handle import Handle
-from weft.eager.tensor.promotion import TORCH
 from weft.errors import DTypeError, ShapeError
 from weft.ir.dtype import DType, bool_, complex128, float64
 from weft.ir.node import Value

@@ -13,7 +13,7 @@ from weft.eager.functions.shape.reshape import matrix_transpose
 from weft.eager.tensor.argument import dims_of, tensor_of
 from weft.eager.tensor.dispatch import call, kind_of, promoted, recorded
 from weft.eager.tensor.handle import Handle
-from weft.eager.tensor.view_transform import show as show_view
+from weft.eager.tensor.view.view_transform import show as show_view
 from weft.errors import DTypeError, ShapeError
 from weft.ir.dtype import bool_
 from weft.ir.node import Value

@@ -24,8 +24,8 @@ from weft.eager.tensor.dispatch import (
     unary,
     wrap,
 )
+from weft.eager.tensor.dtype.promotion import TORCH
 from weft.eager.tensor.handle import Handle, handle_of
-from weft.eager.tensor.promotion import TORCH
 from weft.errors import DTypeError
 from weft.ir.dtype import DType, bool_, int64
 from weft.ir.node import Value

@@ -12,8 +12,8 @@ from weft.eager.functions.elementwise import operator, selection
 from weft.eager.tensor.argument import dims_of
 from weft.eager.tensor.dispatch import cast, converted, lazy_of, recorded
 from weft.eager.tensor.handle import Handle
-from weft.eager.tensor.inplace import write
 from weft.eager.tensor.scalar import element
+from weft.eager.tensor.view.inplace import write
 from weft.errors import DTypeError, ShapeError
 from weft.ir.node import Value
 from weft.ir.shape import show

@@ -13,7 +13,7 @@ from weft.eager.tensor.argument import sizes
 from weft.eager.tensor.dispatch import cast as as_type
 from weft.eager.tensor.dispatch import kind_of, lazy_of, promoted, recorded, wrap
 from weft.eager.tensor.handle import Handle
-from weft.eager.tensor.inplace import write
+from weft.eager.tensor.view.inplace import write
 from weft.errors import DTypeError
 from weft.ir import dtype as types
 from weft.ir.node import Value

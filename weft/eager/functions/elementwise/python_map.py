@@ -11,7 +11,7 @@ from weft.eager.record.lazy import Array, array_of
 from weft.eager.tensor.argument import dims_of
 from weft.eager.tensor.dispatch import lazy_of, leaf
 from weft.eager.tensor.handle import Handle
-from weft.eager.tensor.inplace import write
+from weft.eager.tensor.view.inplace import write
 from weft.errors import DTypeError, GradientError, ShapeError
 from weft.ir.shape import show
 from weft.ops.base import at_user_line

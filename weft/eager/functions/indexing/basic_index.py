@@ -8,8 +8,8 @@ import numpy as np
 
 from weft.eager.record.lazy import Array, Lazy, array_of, trace
 from weft.eager.tensor.dispatch import leaf
-from weft.eager.tensor.view import Lens
-from weft.eager.tensor.view_transform import Cut, Row
+from weft.eager.tensor.view.view import Lens
+from weft.eager.tensor.view.view_transform import Cut, Row
 from weft.errors import OutOfRangeError
 from weft.ir.shape import known
 from weft.ir.shape import show as text

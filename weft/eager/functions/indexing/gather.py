@@ -24,10 +24,10 @@ from weft.eager.record.lazy import Lazy
 from weft.eager.tensor.argument import axis_of, check_same_type, dims_of, either
 from weft.eager.tensor.dispatch import cast as as_type
 from weft.eager.tensor.dispatch import kind_of, lazy_of, record, recorded, wrap
-from weft.eager.tensor.dtype_info import neutral
+from weft.eager.tensor.dtype.dtype_info import neutral
+from weft.eager.tensor.dtype.promotion import TORCH
 from weft.eager.tensor.handle import Handle
-from weft.eager.tensor.inplace import write
-from weft.eager.tensor.promotion import TORCH
+from weft.eager.tensor.view.inplace import write
 from weft.errors import DTypeError, ShapeError
 from weft.ir.dtype import bool_, int64, uint8
 from weft.ir.node import Value

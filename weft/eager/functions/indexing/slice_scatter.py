@@ -13,7 +13,7 @@ from weft.eager.functions.shape.stride import strided
 from weft.eager.tensor.argument import axis_of, check_same_type, dims_of
 from weft.eager.tensor.dispatch import lazy_of, leaf, wrap
 from weft.eager.tensor.handle import Handle
-from weft.eager.tensor.inplace import write
+from weft.eager.tensor.view.inplace import write
 from weft.errors import DTypeError, ShapeError
 from weft.ir.shape import show
 from weft.ops.base import at_user_line

@@ -17,12 +17,12 @@ from weft.eager.functions.indexing.basic_index import Part, lens_of, out_of_rang
 from weft.eager.record.lazy import Array, Lazy, array_of, trace
 from weft.eager.tensor.argument import check_same_type
 from weft.eager.tensor.dispatch import converted, lazy_of, leaf, record, recorded
+from weft.eager.tensor.dtype.promotion import TORCH
 from weft.eager.tensor.handle import Handle
-from weft.eager.tensor.inplace import check_writable
-from weft.eager.tensor.promotion import TORCH
 from weft.eager.tensor.scalar import number
-from weft.eager.tensor.view import View
-from weft.eager.tensor.view_transform import pasted, show, with_row
+from weft.eager.tensor.view.inplace import check_writable
+from weft.eager.tensor.view.view import View
+from weft.eager.tensor.view.view_transform import pasted, show, with_row
 from weft.errors import DTypeError, OutOfRangeError, ShapeError, SubscriptError
 from weft.ir.dtype import bool_, uint8
 from weft.ir.node import Value

@@ -22,8 +22,8 @@ from weft.eager.tensor.dispatch import (
     under_autocast,
     wrap,
 )
+from weft.eager.tensor.dtype.promotion import TORCH
 from weft.eager.tensor.handle import Handle
-from weft.eager.tensor.promotion import TORCH
 from weft.errors import DTypeError, GraphError, ShapeError
 from weft.ir import dtype as types
 from weft.ir.node import Value

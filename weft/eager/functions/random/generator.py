@@ -20,7 +20,7 @@ from weft.eager.record.lazy import Drawn, Lazy, begun, next_serial
 from weft.eager.record.plan import intern
 from weft.eager.tensor.device import check_device
 from weft.eager.tensor.dispatch import lazy_of, recorded, wrap
-from weft.eager.tensor.dtype_info import check_held
+from weft.eager.tensor.dtype.dtype_info import check_held
 from weft.eager.tensor.generator import Generator, default_generator
 from weft.eager.tensor.handle import Handle
 from weft.eager.tensor.scalar import number

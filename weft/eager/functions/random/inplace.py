@@ -25,9 +25,9 @@ from weft.eager.functions.random.generator import (
     uniform_node,
 )  # fmt: skip
 from weft.eager.tensor.dispatch import cast, recorded
-from weft.eager.tensor.dtype_info import finfo
+from weft.eager.tensor.dtype.dtype_info import finfo
 from weft.eager.tensor.handle import Handle
-from weft.eager.tensor.inplace import write
+from weft.eager.tensor.view.inplace import write
 from weft.errors import ShapeError
 from weft.ir.dtype import DType, float32
 from weft.ir.node import Value

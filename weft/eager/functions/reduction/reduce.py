@@ -18,8 +18,8 @@ from weft.eager.tensor.dispatch import (
     recorded,
     wrap,
 )
+from weft.eager.tensor.dtype.promotion import TORCH
 from weft.eager.tensor.handle import Handle
-from weft.eager.tensor.promotion import TORCH
 from weft.errors import DTypeError, OutOfRangeError, ShapeError
 from weft.ir import dtype as types
 from weft.ir.dtype import as_dtype

@@ -11,8 +11,8 @@ from weft.eager.record.lazy import Lazy, array_of, trace
 from weft.eager.record.plan import op_plan
 from weft.eager.tensor.dispatch import lazy_of, leaf, wrap
 from weft.eager.tensor.handle import Handle
-from weft.eager.tensor.view import Array
-from weft.eager.tensor.view_transform import apply, placed, show
+from weft.eager.tensor.view.view import Array
+from weft.eager.tensor.view.view_transform import apply, placed, show
 from weft.errors import DTypeError
 from weft.ir.dtype import DType, bool_
 from weft.ir.node import Value

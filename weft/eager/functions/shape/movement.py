@@ -14,8 +14,8 @@ from weft.eager.functions.reduction.reduce import counted
 from weft.eager.functions.shape.reshape import broadcast_to, reshape
 from weft.eager.tensor.argument import axes_of, axis_of, dims_of, either, integer, sizes
 from weft.eager.tensor.dispatch import kind_of, lazy_of, record, recorded, wrap
+from weft.eager.tensor.dtype.promotion import TORCH
 from weft.eager.tensor.handle import Handle
-from weft.eager.tensor.promotion import TORCH
 from weft.errors import DTypeError, OutOfRangeError, ShapeError
 from weft.ir.dtype import int64
 from weft.ir.node import Value

@@ -12,10 +12,10 @@ from weft.eager.functions.shape.bit_view import view_bits
 from weft.eager.tensor.argument import axes_of, axis_of, dims_of, either, filled, integer, sizes
 from weft.eager.tensor.dispatch import lazy_of, record, wrap
 from weft.eager.tensor.handle import Handle
-from weft.eager.tensor.inplace import become
-from weft.eager.tensor.memory_format import ORDERS, check_format
-from weft.eager.tensor.view import View
-from weft.eager.tensor.view_transform import (
+from weft.eager.tensor.view.inplace import become
+from weft.eager.tensor.view.memory_format import ORDERS, check_format
+from weft.eager.tensor.view.view import View
+from weft.eager.tensor.view.view_transform import (
     Detached,
     Diagonal,
     Expanded,
@@ -421,7 +421,7 @@ class Methods(Handle):
         """The tensor itself if its elements lie in memory in their order, else a copy.
 
         Args:
-            memory_format: of no influence; see `weft.eager.tensor.memory_format`.
+            memory_format: of no influence; see `view.memory_format`.
         """
         check_format(memory_format)
         return contiguous(self)

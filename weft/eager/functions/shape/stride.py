@@ -14,10 +14,10 @@ from weft.eager.record.lazy import Lazy, trace
 from weft.eager.tensor.argument import axis_of, dims_of, sizes
 from weft.eager.tensor.dispatch import lazy_of, leaf, recorded, wrap
 from weft.eager.tensor.handle import Handle
-from weft.eager.tensor.inplace import become, check_writable
-from weft.eager.tensor.memory_format import check_format
-from weft.eager.tensor.view import Array, RepeatedError, View
-from weft.eager.tensor.view_transform import apply, placed, put_at, show
+from weft.eager.tensor.view.inplace import become, check_writable
+from weft.eager.tensor.view.memory_format import check_format
+from weft.eager.tensor.view.view import Array, RepeatedError, View
+from weft.eager.tensor.view.view_transform import apply, placed, put_at, show
 from weft.errors import GradientError, OutOfRangeError, ShapeError
 from weft.ir.dtype import int64
 from weft.ir.node import Value

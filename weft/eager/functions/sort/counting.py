@@ -12,10 +12,10 @@ from weft import ops
 from weft.eager.functions.indexing.gather import gather, indices
 from weft.eager.record.lazy import Array, array_of
 from weft.eager.tensor.argument import dims_of
-from weft.eager.tensor.custom_function import undefined
+from weft.eager.tensor.autograd.custom_function import undefined
 from weft.eager.tensor.dispatch import cast as as_type
 from weft.eager.tensor.dispatch import kind_of, lazy_of, leaf, promoted, recorded, wrap
-from weft.eager.tensor.promotion import TORCH
+from weft.eager.tensor.dtype.promotion import TORCH
 from weft.errors import DTypeError, ShapeError
 from weft.ir import dtype as types
 from weft.ir.node import Value

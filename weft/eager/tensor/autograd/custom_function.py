@@ -10,9 +10,9 @@ from typing import Any, ClassVar, Final, NamedTuple, NoReturn
 from weft.eager.record.conjugate import turned
 from weft.eager.record.lazy import Lazy, begun, trace
 from weft.eager.record.plan import Plan, recall, remember
-from weft.eager.tensor.conversion import zeros_of
 from weft.eager.tensor.dispatch import cast, kind_of, lazy_of, record, recorded, wrap
 from weft.eager.tensor.handle import Handle
+from weft.eager.tensor.interchange.conversion import zeros_of
 from weft.errors import GradientError, ShapeError, UndefinedRuleError
 from weft.ir.node import TensorType, Value
 from weft.ir.shape import known, show

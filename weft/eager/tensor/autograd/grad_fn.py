@@ -8,11 +8,11 @@ from typing import Any
 
 from weft.eager.record.conjugate import turned
 from weft.eager.record.lazy import Lazy, flush
-from weft.eager.tensor.backward import pull_all, results
-from weft.eager.tensor.call_hook import around_of, call_of, entered, siblings
-from weft.eager.tensor.custom_function import Custom
+from weft.eager.tensor.autograd.backward import pull_all, results
+from weft.eager.tensor.autograd.call_hook import around_of, call_of, entered, siblings
+from weft.eager.tensor.autograd.custom_function import Custom
+from weft.eager.tensor.autograd.hook import RemovableHandle, backward_pass
 from weft.eager.tensor.dispatch import lazy_of, unowned, wrap
-from weft.eager.tensor.hook import RemovableHandle, backward_pass
 
 
 class Node:

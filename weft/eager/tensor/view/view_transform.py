@@ -14,7 +14,7 @@ from weft.eager.record.plan import function_plan, op_plan
 from weft.eager.record.snapshot import is_open
 from weft.eager.tensor.dispatch import lazy_of, leaf, wrap
 from weft.eager.tensor.handle import Handle
-from weft.eager.tensor.view import Array, Lens, RepeatedError, View
+from weft.eager.tensor.view.view import Array, Lens, RepeatedError, View
 from weft.ir.node import Value
 from weft.ir.shape import known
 from weft.ops.base import REGISTRY, catalogue

@@ -9,8 +9,8 @@ import ml_dtypes
 import numpy as np
 
 from weft.eager.tensor.dispatch import lazy_of
+from weft.eager.tensor.dtype.promotion import TORCH, get_default_dtype, promote
 from weft.eager.tensor.handle import Handle
-from weft.eager.tensor.promotion import TORCH, get_default_dtype, promote
 from weft.errors import DTypeError, OutOfRangeError
 from weft.ir.dtype import DType, as_dtype
 from weft.ops.base import at_user_line

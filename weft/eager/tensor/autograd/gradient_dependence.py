@@ -11,8 +11,8 @@ from typing import Any, Final
 
 from weft.eager.record.lazy import Lazy, Record
 from weft.eager.record.plan import placeholders, settled
-from weft.eager.tensor.backward import History
-from weft.eager.tensor.custom_function import Custom
+from weft.eager.tensor.autograd.backward import History
+from weft.eager.tensor.autograd.custom_function import Custom
 from weft.ir.graph import Graph
 from weft.ir.node import Value
 from weft.transform.gradient import Cotangent

@@ -10,15 +10,15 @@ import numpy as np
 from weft.eager.record.conjugate import turned
 from weft.eager.record.lazy import Lazy, trace
 from weft.eager.record.snapshot import settle_late
-from weft.eager.tensor.anomaly import check_gradients
-from weft.eager.tensor.backward import Given, History, Starts, add_to, history, seen, walk
-from weft.eager.tensor.call_hook import around
-from weft.eager.tensor.conversion import zeros_of
-from weft.eager.tensor.custom_function import Custom
+from weft.eager.tensor.autograd.anomaly import check_gradients
+from weft.eager.tensor.autograd.backward import Given, History, Starts, add_to, history, seen, walk
+from weft.eager.tensor.autograd.call_hook import around
+from weft.eager.tensor.autograd.custom_function import Custom
+from weft.eager.tensor.autograd.gradient_dependence import depended_on
+from weft.eager.tensor.autograd.hook import Afterwards, backward_pass
 from weft.eager.tensor.dispatch import cast, lazy_of, unowned, wrap
-from weft.eager.tensor.gradient_dependence import depended_on
 from weft.eager.tensor.handle import Handle
-from weft.eager.tensor.hook import Afterwards, backward_pass
+from weft.eager.tensor.interchange.conversion import zeros_of
 from weft.errors import ArgumentError, GradientError, ShapeError
 from weft.ir.shape import known, show, size
 from weft.ops.base import at_user_line

@@ -6,7 +6,7 @@ import numpy as np
 
 import weft as wf
 from weft import nn
-from weft.eager.tensor.autograd import backward as run_backward
+from weft.eager.tensor.autograd.autograd import backward as run_backward
 
 torch = __import__("pytest").importorskip("torch")
 

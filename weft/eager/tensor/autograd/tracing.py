@@ -11,8 +11,8 @@ from weft.eager.record.lazy import Drawn, Lazy, Tracer, array_of, begun, next_se
 from weft.eager.record.mode import Setting
 from weft.eager.record.plan import Plan, intern, recall, remember, settled
 from weft.eager.record.structure import is_cut, needed
-from weft.eager.tensor.backward import history, is_watched, walk
-from weft.eager.tensor.custom_function import Custom
+from weft.eager.tensor.autograd.backward import history, is_watched, walk
+from weft.eager.tensor.autograd.custom_function import Custom
 from weft.eager.tensor.handle import Handle
 from weft.errors import GradientError
 from weft.interrupt import Uninterrupted

@@ -9,8 +9,8 @@ from typing import Any, Final, cast
 import numpy as np
 
 from weft.eager.record.lazy import Array, Lazy, trace
-from weft.eager.tensor import promotion
 from weft.eager.tensor.dispatch import leaf, record, recorded, wrap
+from weft.eager.tensor.dtype import promotion
 from weft.eager.tensor.handle import Handle
 from weft.errors import DTypeError, ShapeError, WeftError
 from weft.ir.dtype import DType, as_dtype, bfloat16

@@ -16,11 +16,11 @@ from weft.eager.record.lazy import Lazy, Record, Tracer, trace
 from weft.eager.record.mode import Setting
 from weft.eager.record.plan import function_plan, gradient_plan, op_plan
 from weft.eager.record.snapshot import as_now
-from weft.eager.tensor.call_hook import Around, around, call_of, fitting
-from weft.eager.tensor.custom_function import Custom
+from weft.eager.tensor.autograd.call_hook import Around, around, call_of, fitting
+from weft.eager.tensor.autograd.custom_function import Custom
+from weft.eager.tensor.autograd.hook import Afterwards, backward_pass
 from weft.eager.tensor.dispatch import unowned, wrap
 from weft.eager.tensor.handle import Retain
-from weft.eager.tensor.hook import Afterwards, backward_pass
 from weft.errors import GradientError
 from weft.ir.node import Value
 from weft.ops.base import REGISTRY, at_user_line

@@ -7,8 +7,8 @@ from typing import TypeVar
 from weft.eager.record.lazy import Lazy, inferring, trace
 from weft.eager.tensor.dispatch import cast
 from weft.eager.tensor.handle import Handle
-from weft.eager.tensor.view_transform import Shaped
-from weft.eager.tensor.view_transform import show as view_of
+from weft.eager.tensor.view.view_transform import Shaped
+from weft.eager.tensor.view.view_transform import show as view_of
 from weft.errors import DTypeError, GradientError, ShapeError
 from weft.ir.shape import known, show
 from weft.ops.base import at_user_line

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, Final
 
-from weft.eager.tensor import promotion
+from weft.eager.tensor.dtype import promotion
 from weft.eager.tensor.handle import Handle
 from weft.ir import dtype as types
 from weft.ir.dtype import DType

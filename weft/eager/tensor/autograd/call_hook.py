@@ -7,8 +7,8 @@ from typing import Any
 
 from weft.eager.record.conjugate import turned
 from weft.eager.record.lazy import Lazy, Record
+from weft.eager.tensor.autograd.hook import RemovableHandle, add
 from weft.eager.tensor.dispatch import cast, lazy_of, unowned, wrap
-from weft.eager.tensor.hook import RemovableHandle, add
 from weft.errors import GradientError, ShapeError
 from weft.ir.shape import show
 from weft.ops.base import at_user_line

@@ -11,8 +11,8 @@ from collections.abc import Mapping, Sequence
 from weft.eager.record.lazy import Lazy, trace
 from weft.eager.record.mode import Setting
 from weft.eager.record.plan import Plan, recall, remember
-from weft.eager.tensor.backward import History, zeros
-from weft.eager.tensor.custom_function import Custom
+from weft.eager.tensor.autograd.backward import History, zeros
+from weft.eager.tensor.autograd.custom_function import Custom
 from weft.ir.node import TensorType, Value
 from weft.ops.creation import zeros_like
 from weft.transform.forward import pushforward

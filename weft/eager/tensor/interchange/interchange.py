@@ -11,10 +11,10 @@ import ml_dtypes
 import numpy as np
 
 from weft.eager.record.lazy import Array
-from weft.eager.tensor.conversion import array_from, copied, showing
 from weft.eager.tensor.dispatch import leaf, wrap
 from weft.eager.tensor.handle import Handle
-from weft.eager.tensor.view_transform import memory_of
+from weft.eager.tensor.interchange.conversion import array_from, copied, showing
+from weft.eager.tensor.view.view_transform import memory_of
 from weft.errors import ConfigError, DTypeError, GradientError
 from weft.ops.base import at_user_line
 

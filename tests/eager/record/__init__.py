@@ -1,0 +1,1 @@
+"""Tests of what is recorded, and of when it is computed."""

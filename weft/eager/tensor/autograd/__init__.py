@@ -1,0 +1,1 @@
+"""Gradients: backward passes, hooks, functions of the user, tracing, anomaly mode."""

@@ -1,0 +1,1 @@
+"""Tensors from data and as data: arrays, other libraries, text, files."""
