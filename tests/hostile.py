@@ -15,6 +15,7 @@ import weft.numpy as wnp
 import weft.tf1 as tf
 from weft.eager.tensor.handle import Handle
 from weft.errors import WeftError
+from weft.ops.refusal import GuardedMaking
 
 # They change what the next call sees, or read and write files.
 LEFT_OUT = {
@@ -67,18 +68,23 @@ def _methods(cls: type) -> Iterator[Any]:
             yield partial(method, _ones(2, 3))
 
 
-def _layers() -> Iterator[Any]:
-    for name in sorted(wf.nn.__all__):
-        cls = getattr(wf.nn, name)
-        if isinstance(cls, type) and issubclass(cls, wf.nn.Module) and cls is not wf.nn.Module:
+def _classes(module: ModuleType, base: type) -> Iterator[Any]:
+    for name in sorted(module.__all__):
+        cls = getattr(module, name)
+        if isinstance(cls, type) and issubclass(cls, base) and cls is not base:
             yield cls
+
+
+def _declared(module: ModuleType) -> Iterator[Any]:
+    """The functions that stand in a module itself."""
+    return (f for f in _functions(module) if f.__module__ == module.__name__)
 
 
 FRONT_ENDS: dict[str, Callable[[], Iterator[Any]]] = {
     "eager": lambda: _functions(wf),
     "tensor": lambda: _methods(wf.Tensor),
     "functional": lambda: _functions(wf.nn.functional),
-    "layers": _layers,
+    "layers": lambda: _classes(wf.nn, wf.nn.Module),
     "linalg": lambda: _functions(wf.linalg),
     "fft": lambda: _functions(wf.fft),
     "special": lambda: _functions(wf.special),
@@ -87,6 +93,11 @@ FRONT_ENDS: dict[str, Callable[[], Iterator[Any]]] = {
     "scipy": lambda: _functions(wf.scipy.special),
     "tf1": lambda: _functions(tf),
     "func": lambda: _functions(wf.func),
+    "ops": lambda: _functions(wf.ops),
+    "init": lambda: _declared(wf.nn.init),
+    "utils": lambda: _functions(wf.nn.utils),
+    "optimizers": lambda: _classes(wf.optim, wf.optim.Optimizer),
+    "schedulers": lambda: _classes(wf.optim.lr_scheduler, GuardedMaking),
 }
 
 

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import functools
 from typing import Any
 
 from weft.eager.record.lazy import trace
 from weft.eager.tensor.autograd.tracing import subgraph_plan
 from weft.func.function import Function, finished, take_apart, trace_function
+from weft.func.transformed import transformed
 
 
 def checkpoint(fun: Function) -> Function:
@@ -25,7 +25,7 @@ def checkpoint(fun: Function) -> Function:
     >>> checkpoint(lambda x: wf.exp(wf.tanh(x)))(x).sum().backward()
     """
 
-    @functools.wraps(fun)
+    @transformed(fun)
     def again(*args: Any, **kwargs: Any) -> Any:
         apart = take_apart((args, kwargs))
         traced = trace_function(fun, apart)

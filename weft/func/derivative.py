@@ -16,6 +16,7 @@ from weft.eager.tensor.dispatch import lazy_of, leaf, wrap
 from weft.errors import DTypeError
 from weft.func.gradient import Argnums, Function, Run, grad, jvp, positions
 from weft.func.level import kind_of_leaf
+from weft.func.transformed import transformed
 from weft.func.tree import LEAF, flatten
 from weft.func.vmap import vmap
 from weft.ir.shape import known, size
@@ -51,7 +52,7 @@ def rows_of(
 ) -> Function:  # fmt: skip
     """`jacobian`; of complex numbers, unless all have to be `real`, what `vjp` gives for ones."""
 
-    @functools.wraps(fun)
+    @transformed(fun)
     def matrix(*args: Any, **kwargs: Any) -> Any:
         run = Run(fun, args, kwargs, argnums, has_aux, "jacobian")
         if real:
@@ -126,7 +127,7 @@ def columns_of(
 ) -> Function:  # fmt: skip
     """`jacfwd`; of complex numbers, unless all have to be `real`, what `jvp` gives for ones."""
 
-    @functools.wraps(fun)
+    @transformed(fun)
     def matrix(*args: Any, **kwargs: Any) -> Any:
         columns = _Columns(fun, args, kwargs, argnums, has_aux)
         if real:

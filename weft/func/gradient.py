@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import functools
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -18,6 +17,7 @@ from weft.eager.tensor.handle import Handle
 from weft.eager.tensor.view.inplace import rewrite
 from weft.errors import DTypeError, GradientError, ShapeError, TreeError
 from weft.func.level import Variables, is_differentiated, kind_of_leaf
+from weft.func.transformed import transformed
 from weft.func.tree import flatten, leaves_like
 from weft.ir.shape import show, size
 from weft.ops.base import REGISTRY, at_user_line
@@ -216,7 +216,7 @@ def grad(fun: Function, argnums: Argnums = 0, has_aux: bool = False) -> Function
     """
     both = value_and_grad(fun, argnums, has_aux)
 
-    @functools.wraps(fun)
+    @transformed(fun)
     def gradient(*args: Any, **kwargs: Any) -> Any:
         value, found = both(*args, **kwargs)
         return (found, value[1]) if has_aux else found
@@ -233,7 +233,7 @@ def value_and_grad(fun: Function, argnums: Argnums = 0, has_aux: bool = False) -
     (5.0, [2.0, 4.0])
     """
 
-    @functools.wraps(fun)
+    @transformed(fun)
     def both(*args: Any, **kwargs: Any) -> Any:
         run = Run(fun, args, kwargs, argnums, has_aux, "grad")
         _scalar(run, "grad")
@@ -248,7 +248,7 @@ def grad_and_value(fun: Function, argnums: Argnums = 0, has_aux: bool = False) -
     """PyTorch's form of `value_and_grad`: the gradient comes first."""
     both = value_and_grad(fun, argnums, has_aux)
 
-    @functools.wraps(fun)
+    @transformed(fun)
     def turned(*args: Any, **kwargs: Any) -> Any:
         value, found = both(*args, **kwargs)
         return found, value
@@ -259,7 +259,7 @@ def grad_and_value(fun: Function, argnums: Argnums = 0, has_aux: bool = False) -
 def elementwise_grad(fun: Function, argnums: Argnums = 0) -> Function:
     """The derivative of a function that works element by element: the gradient of its sum."""
 
-    @functools.wraps(fun)
+    @transformed(fun)
     def derivative(*args: Any, **kwargs: Any) -> Any:
         run = Run(fun, args, kwargs, argnums, False, "elementwise_grad")
         return run.arguments(run.pull([None] * len(run.ys)))
@@ -292,7 +292,7 @@ def vjp(fun: Function, *primals: Any, has_aux: bool = False) -> tuple[Any, ...]:
 def make_vjp(fun: Function, argnum: Argnums = 0) -> Function:
     """autograd's form of `vjp`: a function that gives (pull, result) for one argument."""
 
-    @functools.wraps(fun)
+    @transformed(fun)
     def made(*args: Any, **kwargs: Any) -> Any:
         run = Run(fun, args, kwargs, argnum, False, "make_vjp")
 

@@ -19,6 +19,7 @@ from weft.errors import TracerError
 from weft.func.function import Arguments, Function, finished, take_apart, trace_function
 from weft.ir.node import TensorType
 from weft.ops.base import at_user_line
+from weft.ops.refusal import REFUSABLE, refuse
 
 
 @dataclass
@@ -104,19 +105,22 @@ class Jitted:
             TracerError: it looks at the value of an argument that is not static, or a static
                 argument cannot be hashed.
         """
-        again = self._again(args) if not kwargs else None
-        entry, lazies, tensors = again or self._entry(args, kwargs)
-        if trace.now.called is not None:
-            trace.now.called.update(entry.modes)
-        standing = entry.standing()
-        found = trace.now.record(entry.plan, (*lazies, *standing.values))
-        record = found[0].record if found else None
-        # Where others may write to what is captured, a copy of it was recorded.
-        if record is not None and record.inputs[len(lazies) :] == standing.values:
-            record.standing = standing
-        if trace.now.anomaly:
-            check_gradients(found, only=False)
-        return finished(entry.traced, found, tensors)
+        try:
+            again = self._again(args) if not kwargs else None
+            entry, lazies, tensors = again or self._entry(args, kwargs)
+            if trace.now.called is not None:
+                trace.now.called.update(entry.modes)
+            standing = entry.standing()
+            found = trace.now.record(entry.plan, (*lazies, *standing.values))
+            record = found[0].record if found else None
+            # Where others may write to what is captured, a copy of it was recorded.
+            if record is not None and record.inputs[len(lazies) :] == standing.values:
+                record.standing = standing
+            if trace.now.anomaly:
+                check_gradients(found, only=False)
+            return finished(entry.traced, found, tensors)
+        except REFUSABLE as error:
+            refuse(error, getattr(self, "__name__", "jit"), self.function, args, kwargs)
 
     def _again(
         self, args: tuple[Any, ...]

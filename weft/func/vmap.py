@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import functools
 from collections.abc import Sequence
 from typing import Any, Final, NamedTuple
 
@@ -22,6 +21,7 @@ from weft.func.each import Each
 from weft.func.front import example, moved, to_front
 from weft.func.function import DATA, Arguments, Function, Result, take_apart
 from weft.func.rule import Given, Mapping
+from weft.func.transformed import transformed
 from weft.func.tree import Tree, flatten, prefix
 from weft.ir.shape import known
 from weft.ir.shape import show as listed
@@ -79,7 +79,7 @@ def vmap(
     taken = in_axes if in_dims is _UNSAID else in_dims
     placed = out_axes if out_dims is _UNSAID else out_dims
 
-    @functools.wraps(fun)
+    @transformed(fun)
     def mapped(*args: Any, **kwargs: Any) -> Any:
         apart = take_apart((args, kwargs), numbers=False)
         axes = _axes(taken, args, kwargs, None if torch else 0)

@@ -21,6 +21,7 @@ from weft.eager.tensor.dispatch import leaf
 from weft.errors import ArgumentError, ShapeError, WeftError
 from weft.ir.shape import show
 from weft.ops.base import at_user_line
+from weft.ops.refusal import refusing
 from weft.ops.warning import warn
 
 Array = np.ndarray[Any, Any]
@@ -47,7 +48,7 @@ def initialiser(function: F) -> F:
     def run(tensor: Any, *args: Any, **kwargs: Any) -> Any:
         return tensor if _skipping.get() else function(tensor, *args, **kwargs)
 
-    return cast(F, run)
+    return refusing(cast(F, run))
 
 
 def _fill(tensor: Any, values: Array | float) -> Any:
@@ -70,6 +71,7 @@ def _width(tensor: Any) -> Any:
     return np.float64 if tensor.dtype.size == 8 else np.float32
 
 
+@refusing
 def calculate_gain(nonlinearity: str, param: Any = None) -> float:
     """The factor that keeps the size of activations through a nonlinearity.
 
@@ -305,7 +307,7 @@ def _by_old_name(function: Callable[..., Any]) -> Callable[..., Any]:
 
     old.__name__ = old.__qualname__ = name[:-1]
     old.__doc__ = f"`{name}` by its old name, which warns."
-    return old
+    return refusing(old)
 
 
 constant = _by_old_name(constant_)

@@ -12,6 +12,7 @@ import pkgutil
 from typing import Any
 
 from weft.ops.base import REGISTRY
+from weft.ops.refusal import guard
 
 
 def _public() -> dict[str, Any]:
@@ -26,6 +27,7 @@ def _public() -> dict[str, Any]:
 
 _PUBLIC = _public()
 globals().update(_PUBLIC)
+guard(globals())
 
 
 def __getattr__(name: str) -> Any:

@@ -128,7 +128,12 @@ class Op:
         key = (types, signature(attrs)) if attrs else types
         plan = self._plans.get(key)
         if plan is None:
-            return self._planned(args, data, types, attrs, key, name)
+            try:
+                return self._planned(args, data, types, attrs, key, name)
+            except WeftError:
+                raise
+            except _PLAIN as error:
+                raise self._senseless(attrs, error) from error
         return current_graph().add(self.name, data, plan[0], plan[1], name)
 
     def _planned(
@@ -204,10 +209,7 @@ class Op:
                 )
             operand = None if exact else _operand(value)
             if operand is None:
-                if type(full[key]) is bool and not isinstance(value, _TRUTHS):
-                    raise DTypeError(
-                        f"{self.name}: {key}: expected a bool, got {value!r}{at_user_line()}"
-                    )
+                self._check_kind(key, value, type(full[key]))
                 full[key] = _attribute(key, value, exact)
                 continue
             if key == "axes" and operand.rank == 0:
@@ -219,6 +221,16 @@ class Op:
             if value is REQUIRED:
                 raise GraphError(f"{self.name}: attribute {key!r} is missing{at_user_line()}")
         return full, supplied
+
+    def _check_kind(self, key: str, value: Any, kind: type) -> None:
+        """Where the default is a bool, a bool is expected; an axis is none."""
+        if kind is bool and not isinstance(value, _TRUTHS):
+            expected = "a bool"
+        elif key == "axis" and isinstance(value, bool | np.bool_):
+            expected = "a whole number"
+        else:
+            return
+        raise DTypeError(f"{self.name}: {key}: expected {expected}, got {value!r}{at_user_line()}")
 
     def infer(
         self, types: tuple[TensorType, ...], attrs: Mapping[str, Any]
@@ -234,9 +246,13 @@ class Op:
             raise type(error)(f"{self.name}: {error}{at_user_line()}") from None
         except WeftError:
             raise
-        except (TypeError, ValueError, LookupError, ArithmeticError) as error:
-            text = f"{self.name}: cannot make sense of {_shown(attrs)}: {error}{at_user_line()}"
-            raise GraphError(text) from error
+        except _PLAIN as error:
+            raise self._senseless(attrs, error) from error
+
+    def _senseless(self, attrs: Mapping[str, Any], error: Exception) -> GraphError:
+        """What a rule's plain exception becomes."""
+        text = f"cannot make sense of {_shown(attrs)}: {error}{at_user_line()}"
+        return GraphError(f"{self.name}: {text}")
 
     def derive(
         self, types: tuple[TensorType, ...], attrs: Mapping[str, Any]
@@ -258,6 +274,7 @@ class Op:
         return f"<Op {self.name}>"
 
 
+_PLAIN: Final = (TypeError, ValueError, LookupError, ArithmeticError, AttributeError)
 _TRUTHS: Final = bool | np.bool_ | int  # NumPy takes numbers for them
 _MOST_PLANS: Final = 1024  # an operation; forgotten all at once, so that nothing is kept in order
 

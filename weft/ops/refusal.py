@@ -126,6 +126,15 @@ def guard_making(cls: type[Any]) -> None:
     cls.__init__ = made
 
 
+class GuardedMaking:
+    """Base of classes of the package whose objects are made behind a door."""
+
+    def __init_subclass__(cls, **options: Any) -> None:
+        super().__init_subclass__(**options)
+        if cls.__module__.startswith("weft."):
+            guard_making(cls)
+
+
 def _takes_more(function: FunctionType) -> bool:
     """Whether a method has arguments to refuse besides its object, and no `guarded` body."""
     code = function.__code__

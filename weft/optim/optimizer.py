@@ -26,6 +26,7 @@ from weft.ir.dtype import DType, float32
 from weft.ir.node import Value
 from weft.ops.base import at_user_line, catalogue
 from weft.ops.indexing.row_sparse import RowSparse
+from weft.ops.refusal import GuardedMaking
 from weft.optim.lag import Lagged, is_large, looked_up, pays, rule_of
 from weft.transform.gradient import dense
 
@@ -87,7 +88,7 @@ def _of_all(kind: str, hook: Callable[..., Any]) -> RemovableHandle:
     return handle
 
 
-class Optimizer:
+class Optimizer(GuardedMaking):
     """Base class: a subclass gives a rule in graph operations and the numbers that go into it.
 
     Args:

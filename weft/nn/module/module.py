@@ -22,12 +22,12 @@ from weft.nn.module.state_dict import Stateful
 from weft.nn.module.summary import Summary, summary
 from weft.nn.parameter import Uninitialized
 from weft.ops.base import at_user_line
-from weft.ops.refusal import REFUSABLE, guard_making, refuse
+from weft.ops.refusal import REFUSABLE, GuardedMaking, refuse
 
 _TO: Final = {"device", "dtype", "memory_format", "non_blocking"}  # arguments of `Module.to`
 
 
-class Module(Stateful):
+class Module(Stateful, GuardedMaking):
     """A layer or a model: parameters, buffers and submodules, and a `forward` that uses them.
 
     Assigning a `Parameter` or a `Module` to an attribute registers it.
@@ -47,11 +47,6 @@ class Module(Stateful):
 
     def __init__(self) -> None:
         super().__init__()
-
-    def __init_subclass__(cls, **options: Any) -> None:
-        super().__init_subclass__(**options)
-        if cls.__module__.startswith("weft."):
-            guard_making(cls)
 
     def forward(self, *_: Any, **__: Any) -> Any:
         """Compute the output; what a subclass defines."""

@@ -17,6 +17,7 @@ from weft.nn.utils.weight import (
     spectral_norm,
     weight_norm,
 )
+from weft.ops.refusal import guard
 
 __all__ = [
     "clip_grad_norm_",
@@ -40,3 +41,5 @@ __all__ = [
     "vector_to_parameters",
     "weight_norm",
 ]
+
+guard(globals())

@@ -19,6 +19,7 @@ from weft.nn.parameter import Buffer
 from weft.nn.utils.parametrize import register_parametrization
 from weft.nn.utils.weight import divided, iterated, leading, norms, sized
 from weft.ops.base import at_user_line
+from weft.ops.refusal import guard
 
 __all__ = ["orthogonal", "spectral_norm", "weight_norm"]
 
@@ -224,3 +225,6 @@ def orthogonal(
         )
     made = _Orthogonal(weight, kind, use_trivialization)
     return register_parametrization(module, name, made, unsafe=True)
+
+
+guard(globals())

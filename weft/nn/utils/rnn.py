@@ -17,6 +17,7 @@ from weft.nn.layer.packed_sequence import (
     pad_packed_sequence,
 )
 from weft.ops.base import at_user_line, catalogue
+from weft.ops.refusal import guard
 
 __all__ = [
     "PackedSequence", "invert_permutation", "pack_padded_sequence", "pack_sequence",
@@ -101,3 +102,6 @@ def unpack_sequence(packed_sequences: PackedSequence) -> list[Any]:
     """The sequences that were packed."""
     padded, lengths = pad_packed_sequence(packed_sequences, batch_first=True)
     return unpad_sequence(padded, lengths, batch_first=True)
+
+
+guard(globals())

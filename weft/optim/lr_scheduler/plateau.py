@@ -7,11 +7,12 @@ from typing import Any, Literal
 
 from weft.errors import OptimizerError
 from weft.ops.base import at_user_line
+from weft.ops.refusal import GuardedMaking
 from weft.optim.lr_scheduler.scheduler import figures, of_each_group
 from weft.optim.optimizer import Optimizer
 
 
-class ReduceLROnPlateau:
+class ReduceLROnPlateau(GuardedMaking):
     """Multiplies the rates by `factor` when the metric did not improve for over `patience` steps.
 
     Args:

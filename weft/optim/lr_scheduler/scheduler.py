@@ -8,6 +8,7 @@ from typing import Any, ClassVar, Final
 
 from weft.errors import OptimizerError
 from weft.ops.base import at_user_line
+from weft.ops.refusal import GuardedMaking
 from weft.optim.optimizer import Optimizer
 
 
@@ -23,7 +24,7 @@ EPOCH_DEPRECATION_WARNING: Final = (
 )
 
 
-class LRScheduler:
+class LRScheduler(GuardedMaking):
     """Base class: a subclass says the rate of a group after `t` steps.
 
     Making a scheduler sets the rates for t = 0. `last_epoch` is t. Where `chains` is set a step
