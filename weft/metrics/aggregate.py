@@ -1,0 +1,78 @@
+"""Figures of plain numbers: their mean, sum, smallest and largest."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, ClassVar
+
+from weft.eager.functions.api import ones_like
+from weft.ir.dtype import float64
+from weft.metrics.metric import Merge, Metric, Totals, given, number
+
+
+class Mean(Metric):
+    """The weighted mean of all numbers.
+
+    >>> mean = Mean()
+    >>> mean.update([1.0, 2.0, 3.0])
+    >>> mean.update(8.0, weight=3)
+    >>> mean.compute()
+    5.0
+    """
+
+    merges: ClassVar[Mapping[str, Merge]] = {"total": "sum", "weight": "sum"}
+
+    def part(self, value: Any, weight: Any = None) -> dict[str, Any]:
+        """Numbers of any shape, and a weight for all or for each."""
+        x = given(value).to(float64)
+        if weight is None:
+            return {"total": x.sum(), "weight": float(x.numel())}
+        w = given(weight).to(float64) * ones_like(x)
+        return {"total": (x * w).sum(), "weight": w.sum()}
+
+    def value(self, totals: Totals) -> float:
+        """The mean; NaN where all weights are 0."""
+        weight = totals["weight"].item()
+        return totals["total"].item() / weight if weight else float("nan")
+
+
+class Sum(Metric):
+    """The sum of all numbers, in float64."""
+
+    merges: ClassVar[Mapping[str, Merge]] = {"total": "sum"}
+
+    def part(self, value: Any) -> dict[str, Any]:
+        """Numbers of any shape."""
+        return {"total": given(value).to(float64).sum()}
+
+    def value(self, totals: Totals) -> float:
+        """The sum."""
+        return totals["total"].item()
+
+
+class Min(Metric):
+    """The smallest of all numbers; NaN if any is."""
+
+    merges: ClassVar[Mapping[str, Merge]] = {"least": "min"}
+
+    def part(self, value: Any) -> dict[str, Any]:
+        """Numbers of any shape."""
+        return {"least": given(value).min()}
+
+    def value(self, totals: Totals) -> Any:
+        """The smallest."""
+        return number(totals["least"])
+
+
+class Max(Metric):
+    """The largest of all numbers; NaN if any is."""
+
+    merges: ClassVar[Mapping[str, Merge]] = {"most": "max"}
+
+    def part(self, value: Any) -> dict[str, Any]:
+        """Numbers of any shape."""
+        return {"most": given(value).max()}
+
+    def value(self, totals: Totals) -> Any:
+        """The largest."""
+        return number(totals["most"])

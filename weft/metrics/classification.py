@@ -1,0 +1,272 @@
+"""Figures of how often the right class is found."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, ClassVar, Final, Literal, NamedTuple
+
+import numpy as np
+
+from weft.eager.functions.api import Tensor, arange, ones_like, where, zeros
+from weft.errors import ArgumentError, OutOfRangeError, ShapeError
+from weft.ir.dtype import int64
+from weft.metrics.metric import Array, Merge, Metric, Totals, given, number, quotient
+from weft.ops.base import at_user_line
+
+Average = Literal["binary", "micro", "macro", "weighted"] | None
+_AVERAGES: Final = ("binary", "micro", "macro", "weighted", None)
+
+
+class _Labels(NamedTuple):
+    """Predicted and true classes, flat, and which of them count."""
+
+    predicted: Tensor
+    true: Tensor
+    counted: Tensor
+
+
+def _checked(name: str, preds: Any, target: Any) -> tuple[Tensor, Tensor]:
+    """Predictions and targets, if their shapes fit."""
+    p, t = given(preds), given(target)
+    scores = p.ndim == t.ndim + 1
+    if (p.shape[:1] + p.shape[2:] if scores else p.shape) != t.shape or not p.ndim:
+        raise ShapeError(
+            f"{name}: expected predictions of the targets' shape {tuple(t.shape)}, or with classes "
+            f"as second dimension, got {tuple(p.shape)}{at_user_line()}"
+        )
+    return p, t.to(int64)
+
+
+def _labels(
+    name: str, preds: Any, target: Any, threshold: float, ignore_index: int | None
+) -> _Labels:
+    """Classes from scores, probabilities or classes."""
+    p, t = _checked(name, preds, target)
+    if p.ndim > t.ndim:
+        p = p.argmax(1)
+    elif p.dtype.is_floating:
+        p = p > threshold
+    t = t.reshape(-1)
+    counted = ones_like(t).bool() if ignore_index is None else t != ignore_index
+    return _Labels(p.to(int64).reshape(-1), t, counted)
+
+
+class Accuracy(Metric):
+    """Which part of the predictions is right.
+
+    Predictions (N, C, ...) are scores of classes for targets (N, ...). Predictions of the targets'
+    shape are classes, or, if floating, scores of class 1.
+
+    Args:
+        top_k: how many of the best scores may be that of the true class; of equal scores, that of
+            the class with the smaller number is better.
+        threshold: scores above it mean class 1: 0.5 for probabilities, 0 for logits.
+        ignore_index: targets that are not counted.
+
+    Raises:
+        OutOfRangeError: a target that is no class.
+
+    >>> accuracy = Accuracy()
+    >>> accuracy.update([[0.1, 0.9], [0.8, 0.2], [0.3, 0.7]], [1, 0, 0])
+    >>> accuracy.update([[0.6, 0.4]], [0])
+    >>> accuracy.compute()
+    0.75
+    """
+
+    merges: ClassVar[Mapping[str, Merge]] = {"right": "sum", "count": "sum", "odd": "sum"}
+
+    def __init__(
+        self, top_k: int = 1, threshold: float = 0.5, ignore_index: int | None = None
+    ) -> None:
+        super().__init__()
+        if top_k < 1:
+            raise ArgumentError(f"Accuracy: expected top_k from 1 on, got {top_k}{at_user_line()}")
+        self.top_k, self.threshold, self.ignore_index = top_k, threshold, ignore_index
+
+    def part(self, preds: Any, target: Any) -> dict[str, Any]:
+        """Scores or classes, and the true classes."""
+        p, t = _checked("Accuracy", preds, target)
+        if p.ndim == t.ndim + 1:
+            return self._of_scores(p, t)
+        found = _labels("Accuracy", p, t, self.threshold, self.ignore_index)
+        right = (found.predicted == found.true) & found.counted
+        return {"right": right.sum(), "count": found.counted.sum(), "odd": 0}
+
+    def _of_scores(self, p: Tensor, t: Tensor) -> dict[str, Any]:
+        """The true class is found if fewer than `top_k` classes are better; NaN is always."""
+        classes = p.shape[1]
+        if self.top_k > classes:
+            raise ArgumentError(
+                f"Accuracy: expected top_k up to the number of classes {classes}, got {self.top_k}"
+                f"{at_user_line()}"
+            )
+        counted = ones_like(t).bool() if self.ignore_index is None else t != self.ignore_index
+        fits = (t >= 0) & (t < classes)
+        places = where(fits, t, 0).unsqueeze(1)
+        own = p.gather(1, places)
+        order = arange(classes).reshape([-1] + [1] * (p.ndim - 2))
+        better = ~(p <= own) | ((p == own) & (order < places))
+        right = (better.sum(1) < self.top_k) & fits & counted
+        odd = (~fits & counted).sum()
+        return {"right": right.sum(), "count": counted.sum(), "odd": odd}
+
+    def check(self, totals: Totals) -> None:
+        """Refuse targets that are no class."""
+        _check_odd("Accuracy", totals["odd"].item())
+
+    def value(self, totals: Totals) -> float:
+        """The right part; 0 of nothing."""
+        return quotient(totals["right"], totals["count"]).item()
+
+
+def _check_odd(name: str, odd: float) -> None:
+    if odd:
+        raise OutOfRangeError(
+            f"{name}: expected classes from 0 on below their number, got {int(odd)} predictions or "
+            f"targets that are none; set num_classes or ignore_index{at_user_line()}"
+        )
+
+
+def _counts(index: Tensor, counted: Tensor, size: int) -> Tensor:
+    """How often each number from 0 to size - 1 occurs; behind them, how many others."""
+    fits = (index >= 0) & (index < size)
+    places = where(fits, index, size)
+    return zeros(size + 1, dtype=int64).scatter_add(0, places, counted.to(int64))
+
+
+class ConfusionMatrix(Metric):
+    """How often each class was taken for each: rows are true classes, columns predicted ones.
+
+    Args:
+        num_classes: how many there are.
+        threshold: as of `Accuracy`.
+        ignore_index: targets that are not counted.
+
+    Raises:
+        OutOfRangeError: a prediction or a target that is no class.
+
+    >>> matrix = ConfusionMatrix(3)
+    >>> matrix.update([0, 2, 1, 2], [0, 1, 1, 2])
+    >>> matrix.compute()
+    array([[1, 0, 0],
+           [0, 1, 1],
+           [0, 0, 1]])
+    """
+
+    merges: ClassVar[Mapping[str, Merge]] = {"counts": "sum"}
+
+    def __init__(
+        self, num_classes: int, threshold: float = 0.5, ignore_index: int | None = None
+    ) -> None:
+        super().__init__()
+        self.num_classes, self.threshold = num_classes, threshold
+        self.ignore_index = ignore_index
+
+    def part(self, preds: Any, target: Any) -> dict[str, Any]:
+        """Scores or classes, and the true classes."""
+        p, t, counted = _labels("ConfusionMatrix", preds, target, self.threshold, self.ignore_index)
+        n = self.num_classes
+        fits = (t >= 0) & (t < n) & (p >= 0) & (p < n)
+        return {"counts": _counts(where(fits, t * n + p, n * n), counted, n * n)}
+
+    def check(self, totals: Totals) -> None:
+        """Refuse what is no class."""
+        _check_odd("ConfusionMatrix", totals["counts"][-1])
+
+    def value(self, totals: Totals) -> Array:
+        """The matrix, int64 (num_classes, num_classes)."""
+        return totals["counts"][:-1].reshape(self.num_classes, self.num_classes).copy()
+
+
+class _PerClass(Metric):
+    """Figures from how often a class was true, predicted, and both."""
+
+    merges: ClassVar[Mapping[str, Merge]] = {"both": "sum", "predicted": "sum", "true": "sum"}
+
+    def __init__(
+        self,
+        num_classes: int = 2,
+        average: Average = "macro",
+        threshold: float = 0.5,
+        ignore_index: int | None = None,
+    ) -> None:
+        super().__init__()
+        if average not in _AVERAGES:
+            raise ArgumentError(
+                f"{type(self).__name__}: expected average of {_AVERAGES}, got {average!r}"
+                f"{at_user_line()}"
+            )
+        self.num_classes, self.average = num_classes, average
+        self.threshold, self.ignore_index = threshold, ignore_index
+
+    def part(self, preds: Any, target: Any) -> dict[str, Any]:
+        """Scores or classes, and the true classes."""
+        name, n = type(self).__name__, self.num_classes
+        p, t, counted = _labels(name, preds, target, self.threshold, self.ignore_index)
+        return {
+            "both": _counts(t, counted & (p == t), n),
+            "predicted": _counts(p, counted, n),
+            "true": _counts(t, counted, n),
+        }
+
+    def check(self, totals: Totals) -> None:
+        """Refuse what is no class."""
+        _check_odd(type(self).__name__, totals["predicted"][-1] + totals["true"][-1])
+
+    def value(self, totals: Totals) -> Any:
+        """One number, or one for each class where `average` is `None`."""
+        both, predicted, true = [totals[name][:-1] for name in ("both", "predicted", "true")]
+        if self.average == "micro":
+            return number(self.figure(both.sum(), predicted.sum(), true.sum()))
+        found = self.figure(both, predicted, true)
+        if self.average == "binary":
+            return number(found[1])
+        if self.average is None:
+            return found
+        weights = true if self.average == "weighted" else (predicted + true > 0)
+        return number(quotient((found * weights).sum(), weights.sum()))
+
+    def figure(self, both: Any, predicted: Any, true: Any) -> Array:
+        """The figure of each class."""
+        raise NotImplementedError
+
+
+class Precision(_PerClass):
+    """Which part of what was taken for a class is of it; 0 where nothing was.
+
+    Args:
+        num_classes: how many there are.
+        average: `"macro"` is the mean of the classes that occur, `"weighted"` by how often they
+            are true, `"micro"` of all classes together, `"binary"` of class 1 alone; `None` gives
+            an array.
+        threshold: as of `Accuracy`.
+        ignore_index: targets that are not counted.
+
+    Raises:
+        OutOfRangeError: a prediction or a target that is no class.
+
+    >>> precision = Precision(average="binary")
+    >>> precision.update([0.9, 0.8, 0.7, 0.1], [1, 1, 0, 1])
+    >>> precision.compute() == 2 / 3
+    True
+    """
+
+    def figure(self, both: Any, predicted: Any, true: Any) -> Array:
+        """Of each class."""
+        return quotient(both, predicted)
+
+
+class Recall(_PerClass):
+    """Which part of a class was found; 0 where there is none. Arguments as of `Precision`."""
+
+    def figure(self, both: Any, predicted: Any, true: Any) -> Array:
+        """Of each class."""
+        return quotient(both, true)
+
+
+class F1Score(_PerClass):
+    """The harmonic mean of precision and recall. Arguments as of `Precision`."""
+
+    def figure(self, both: Any, predicted: Any, true: Any) -> Array:
+        """Of each class."""
+        return quotient(2 * both, np.add(predicted, true))

@@ -1,0 +1,185 @@
+"""`Metric`: what is counted over batches, and the figure that is made of it at the end."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, ClassVar, Final, Literal, Self
+
+import numpy as np
+
+from weft.eager.functions.api import Tensor, as_tensor, no_grad, tensor
+from weft.errors import ArgumentError, StateError
+from weft.ops.base import at_user_line
+
+Array = np.ndarray[Any, Any]
+Totals = Mapping[str, Array]
+Merge = Literal["sum", "min", "max", "concatenate"]
+
+MOST_WAITING: Final = 64  # batches; then what they gave is added up, and their memory is free
+
+
+_MERGES: Final[dict[str, Callable[[Sequence[Array]], Array]]] = {
+    "sum": lambda parts: np.array(functools.reduce(np.add, parts)),
+    "min": lambda parts: np.array(functools.reduce(np.minimum, parts)),
+    "max": lambda parts: np.array(functools.reduce(np.maximum, parts)),
+    "concatenate": np.concatenate,
+}
+
+
+class Metric:
+    """Base class: a subclass says what a batch adds, and what the totals mean.
+
+    Totals are integers or float64, so the figure of many batches is that of all their elements at
+    once, however uneven the batches are. What a batch adds is recorded, not computed: `update`
+    inside a training step leaves the step one program.
+
+    Metrics of several processes become one by `merge`, or by adding up their `state_dict`s.
+    """
+
+    merges: ClassVar[Mapping[str, Merge]]
+    """Totals by name, and how those of two parts become one."""
+
+    def __init__(self) -> None:
+        self._waiting: list[dict[str, Any]] = []
+        self._totals: dict[str, Array] = {}
+        self.updates = 0
+
+    # -- what a subclass says
+
+    def part(self, *args: Any, **kwargs: Any) -> dict[str, Any]:
+        """What a batch adds to the totals; gradients are off."""
+        raise NotImplementedError
+
+    def value(self, totals: Totals) -> Any:
+        """The figure that the totals mean."""
+        raise NotImplementedError
+
+    def check(self, totals: Totals) -> None:
+        """Refuse totals that tell of a wrong argument; called before `value`."""
+
+    # -- what everybody calls
+
+    def update(self, *args: Any, **kwargs: Any) -> None:
+        """Count a batch."""
+        with no_grad():
+            self._waiting.append(self.part(*args, **kwargs))
+        self.updates += 1
+        if len(self._waiting) > MOST_WAITING:
+            self._add_up()
+
+    def compute(self) -> Any:
+        """The figure of all batches since the last `reset`.
+
+        Raises:
+            StateError: there was none.
+        """
+        totals = self.totals()
+        if not totals:
+            raise StateError(
+                f"{type(self).__name__}.compute: expected update() before it, got no batch since "
+                f"the last reset(){at_user_line()}"
+            )
+        self.check(totals)
+        return self.value(totals)
+
+    def reset(self) -> None:
+        """Forget all batches."""
+        self._waiting, self._totals, self.updates = [], {}, 0
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        """Count a batch; its own figure."""
+        whole, self._waiting = self._waiting, []
+        totals, self._totals = self._totals, {}
+        try:
+            self.update(*args, **kwargs)
+            found = self.compute()
+        finally:
+            own, self._totals, self._waiting = self._totals, totals, whole
+        self._add(own)
+        return found
+
+    def merge(self, *others: Self) -> Self:
+        """Add what other metrics have counted, of other processes, say.
+
+        >>> from weft.metrics import Mean
+        >>> a, b = Mean(), Mean()
+        >>> a.update([1.0, 2.0, 3.0])
+        >>> b.update(10.0)
+        >>> a.merge(b).compute()
+        4.0
+        """
+        for other in others:
+            if type(other) is not type(self):
+                raise ArgumentError(
+                    f"{type(self).__name__}.merge: expected metrics of the same class, got "
+                    f"{type(other).__name__}{at_user_line()}"
+                )
+            self._add(other.totals())
+            self.updates += other.updates
+        return self
+
+    def totals(self) -> Totals:
+        """What was counted, by name; empty before the first batch."""
+        self._add_up()
+        return self._totals
+
+    def state_dict(self) -> dict[str, Any]:
+        """What was counted, to be saved."""
+        return {
+            "updates": self.updates,
+            "totals": {name: tensor(total) for name, total in self.totals().items()},
+        }
+
+    def load_state_dict(self, state: Mapping[str, Any]) -> None:
+        """Go on counting where `state_dict` was called.
+
+        Raises:
+            StateError: the state is that of another metric.
+        """
+        totals = {name: np.array(_array(x)) for name, x in state["totals"].items()}
+        if totals and totals.keys() != self.merges.keys():
+            raise StateError(
+                f"{type(self).__name__}.load_state_dict: expected totals {sorted(self.merges)}, "
+                f"got {sorted(totals)}{at_user_line()}"
+            )
+        self._waiting, self._totals, self.updates = [], totals, int(state["updates"])
+
+    def _add_up(self) -> None:
+        parts = [{name: _array(x) for name, x in part.items()} for part in self._waiting]
+        self._waiting = []
+        self._add(*parts)
+
+    def _add(self, *parts: Totals) -> None:
+        known = [part for part in (self._totals, *parts) if part]
+        if len(known) > bool(self._totals):
+            self._totals = {
+                name: _MERGES[merge]([part[name] for part in known])
+                for name, merge in self.merges.items()
+            }
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}()"
+
+
+def given(x: Any) -> Tensor:
+    """An argument as a tensor, which no gradient flows through.
+
+    A list is copied; an array's memory is shared.
+    """
+    return x.detach() if isinstance(x, Tensor) else as_tensor(x)
+
+
+def number(x: Any) -> Any:
+    """A figure: a Python number, or an array where there are several."""
+    return x.item() if np.ndim(x) == 0 else x
+
+
+def quotient(a: Any, b: Any) -> Array:
+    """a / b, and 0 where b is 0."""
+    a, b = np.asarray(a, np.float64), np.asarray(b, np.float64)
+    return np.divide(a, b, out=np.zeros(np.broadcast(a, b).shape), where=b != 0)
+
+
+def _array(x: Any) -> Array:
+    return x.numpy() if isinstance(x, Tensor) else np.asarray(x)

@@ -1,0 +1,96 @@
+"""Figures of the order in which scores put things."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, ClassVar, Literal
+
+import numpy as np
+
+from weft.errors import ArgumentError, OutOfRangeError, ShapeError
+from weft.ir.dtype import int64
+from weft.metrics.metric import Array, Merge, Metric, Totals, given, number, quotient
+from weft.ops.base import at_user_line
+
+
+class AUROC(Metric):
+    """The area under the curve of true over false positives, exact: no bins.
+
+    It is the chance that a random positive scores above a random negative, where equal scores count
+    half. Scores and targets of all batches are kept until `reset`.
+
+    Predictions (N,) are scores for targets of 0 and 1; predictions (N, C) are scores of classes,
+    each against all others.
+
+    Args:
+        average: over classes: `"macro"`, `"weighted"` by how often they are true, or `None` for an
+            array. Classes without a positive or without a negative are NaN in the array, and are
+            left out of averages.
+
+    Source: Hanley and McNeil, "The Meaning and Use of the Area under a ROC Curve", 1982.
+
+    >>> area = AUROC()
+    >>> area.update([0.1, 0.4], [0, 0])
+    >>> area.update([0.35, 0.8], [1, 1])
+    >>> area.compute()
+    0.75
+    """
+
+    merges: ClassVar[Mapping[str, Merge]] = {"scores": "concatenate", "targets": "concatenate"}
+
+    def __init__(self, average: Literal["macro", "weighted"] | None = "macro") -> None:
+        super().__init__()
+        if average not in ("macro", "weighted", None):
+            raise ArgumentError(
+                f"AUROC: expected average 'macro', 'weighted' or None, got {average!r}"
+                f"{at_user_line()}"
+            )
+        self.average = average
+
+    def part(self, preds: Any, target: Any) -> dict[str, Any]:
+        """Scores (N,) or (N, C), and targets (N,)."""
+        p, t = given(preds), given(target)
+        if p.ndim not in (1, 2) or t.shape != p.shape[:1]:
+            raise ShapeError(
+                f"AUROC: expected scores (N,) or (N, C) and targets (N,), got {tuple(p.shape)} and "
+                f"{tuple(t.shape)}{at_user_line()}"
+            )
+        return {"scores": p.clone(), "targets": t.to(int64).clone()}
+
+    def check(self, totals: Totals) -> None:
+        """Refuse targets that are no class, and scores that have no order."""
+        scores, targets = totals["scores"], totals["targets"]
+        classes = 2 if scores.ndim == 1 else scores.shape[1]
+        if targets.size and not (targets.min() >= 0 and targets.max() < classes):
+            raise OutOfRangeError(
+                f"AUROC: expected targets from 0 to {classes - 1}, got {targets.min()} to "
+                f"{targets.max()}{at_user_line()}"
+            )
+        if np.isnan(scores.astype(np.float64, copy=False)).any():
+            raise ArgumentError(f"AUROC: expected scores, got NaN{at_user_line()}")
+
+    def value(self, totals: Totals) -> Any:
+        """The area, or the areas of all classes; NaN where there is none."""
+        scores, targets = totals["scores"], totals["targets"]
+        if scores.ndim == 1:
+            return _area(scores, targets == 1)
+        areas = np.array([_area(x, targets == i) for i, x in enumerate(scores.T)])
+        if self.average is None:
+            return areas
+        known = ~np.isnan(areas)
+        counts = np.bincount(targets, minlength=len(areas)) if self.average == "weighted" else known
+        weights = np.where(known, counts, 0)
+        if not weights.sum():
+            return float("nan")
+        return number(quotient((np.where(known, areas, 0) * weights).sum(), weights.sum()))
+
+
+def _area(scores: Array, positive: Array) -> float:
+    """Pairs in the right order, counted from the left, over all pairs: whole numbers up to here."""
+    _, places = np.unique(scores, return_inverse=True)
+    places = places.reshape(-1)
+    above = np.bincount(places, positive).astype(np.int64)
+    below = np.bincount(places, ~positive).astype(np.int64)
+    twice = int((above * (2 * (np.cumsum(below) - below) + below)).sum())
+    pairs = int(above.sum()) * int(below.sum())
+    return twice / (2 * pairs) if pairs else float("nan")

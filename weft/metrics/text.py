@@ -1,0 +1,139 @@
+"""Figures of text: how well it was foreseen, and how near a translation is to others."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, ClassVar
+
+import numpy as np
+
+from weft.eager.functions.api import log_softmax, ones_like, where
+from weft.errors import ArgumentError, ShapeError
+from weft.ir.dtype import float64, int64
+from weft.metrics.metric import Array, Merge, Metric, Totals, given
+from weft.ops.base import at_user_line
+
+Tokens = str | Sequence[Any]
+
+
+class Perplexity(Metric):
+    """e to the mean negative log-likelihood of all tokens.
+
+    Args:
+        ignore_index: targets that are not counted, as padding.
+
+    >>> import weft as wf
+    >>> perplexity = Perplexity()
+    >>> perplexity.update(wf.zeros(2, 3, 8), wf.ones(2, 3, dtype=wf.int64))
+    >>> round(perplexity.compute(), 4)
+    8.0
+    """
+
+    merges: ClassVar[Mapping[str, Merge]] = {"total": "sum", "count": "sum"}
+
+    def __init__(self, ignore_index: int | None = None) -> None:
+        super().__init__()
+        self.ignore_index = ignore_index
+
+    def part(self, preds: Any, target: Any) -> dict[str, Any]:
+        """Logits (..., V) and tokens (...)."""
+        p, t = given(preds), given(target).to(int64)
+        if p.shape[:-1] != t.shape or not p.ndim:
+            raise ShapeError(
+                f"Perplexity: expected logits (..., V) for targets {tuple(t.shape)}, got "
+                f"{tuple(p.shape)}{at_user_line()}"
+            )
+        counted = ones_like(t).bool() if self.ignore_index is None else t != self.ignore_index
+        places = where(counted, t, 0).unsqueeze(-1)
+        logs = log_softmax(p, -1).gather(-1, places).squeeze(-1).to(float64)
+        return {"total": where(counted, -logs, 0.0).sum(), "count": counted.sum()}
+
+    def value(self, totals: Totals) -> float:
+        """The perplexity; infinite where it is too large for a number, NaN of no token."""
+        if not totals["count"]:
+            return math.nan
+        with np.errstate(over="ignore"):
+            return float(np.exp(totals["total"].item() / totals["count"].item()))
+
+
+class BLEU(Metric):
+    """How many words, pairs, triples and quadruples of translations are in references.
+
+    Counted over the whole corpus, not per sentence. Texts are split at white space; or give lists
+    of tokens.
+
+    Args:
+        n_gram: the longest pieces that are compared.
+        smooth: whether 1 is added to the counts of pieces of more than one word.
+
+    Source: Papineni et al., "BLEU: a Method for Automatic Evaluation of Machine Translation", 2002;
+    smoothing: Lin and Och, "ORANGE", 2004.
+
+    >>> bleu = BLEU()
+    >>> bleu.update(["the cat sat on the mat"], [["a cat sat on the mat", "the cat was there"]])
+    >>> round(bleu.compute(), 4)
+    0.8034
+    """
+
+    merges: ClassVar[Mapping[str, Merge]] = {"found": "sum", "pieces": "sum", "lengths": "sum"}
+
+    def __init__(self, n_gram: int = 4, smooth: bool = False) -> None:
+        super().__init__()
+        if n_gram < 1:
+            raise ArgumentError(f"BLEU: expected n_gram from 1 on, got {n_gram}{at_user_line()}")
+        self.n_gram, self.smooth = n_gram, smooth
+
+    def part(self, preds: Sequence[Tokens], target: Sequence[Sequence[Tokens]]) -> dict[str, Any]:
+        """Translations, and for each a list of references."""
+        if isinstance(preds, str) or len(preds) != len(target):
+            raise ShapeError(
+                f"BLEU: expected a list of references for each of {len(preds)} translations, got "
+                f"{len(target)}{at_user_line()}"
+            )
+        found, pieces = np.zeros((2, self.n_gram), np.int64)
+        lengths = np.zeros(2, np.int64)
+        for text, references in zip(preds, target, strict=True):
+            self._count(_tokens(text), [_tokens(r) for r in references], found, pieces, lengths)
+        return {"found": found, "pieces": pieces, "lengths": lengths}
+
+    def _count(
+        self, text: list[Any], references: list[list[Any]], found: Array, pieces: Array,
+        lengths: Array,
+    ) -> None:  # fmt: skip
+        """Add one translation; the reference nearest in length counts, the shorter of two."""
+        if not references:
+            raise ArgumentError(
+                f"BLEU: expected references of every translation, got none{at_user_line()}"
+            )
+        nearest = min((abs(len(r) - len(text)), len(r)) for r in references)[1]
+        lengths += (len(text), nearest)
+        for i in range(self.n_gram):
+            own = _pieces(text, i + 1)
+            most: Counter[tuple[Any, ...]] = Counter()
+            for reference in references:
+                most |= _pieces(reference, i + 1)
+            found[i] += (own & most).total()
+            pieces[i] += own.total()
+
+    def value(self, totals: Totals) -> float:
+        """From 0 to 1."""
+        found, pieces = totals["found"].astype(float), totals["pieces"].astype(float)
+        own, reference = totals["lengths"].tolist()
+        if self.smooth:
+            found[1:] += 1
+            pieces[1:] += 1
+        if not found.all():
+            return 0.0
+        brevity = min(0.0, 1 - reference / own)
+        return math.exp(brevity + float(np.log(found / pieces).mean()))
+
+
+def _tokens(text: Tokens) -> list[Any]:
+    return text.split() if isinstance(text, str) else list(text)
+
+
+def _pieces(tokens: Sequence[Any], length: int) -> Counter[tuple[Any, ...]]:
+    rows: Iterable[tuple[Any, ...]] = zip(*[tokens[i:] for i in range(length)], strict=False)
+    return Counter(rows)
