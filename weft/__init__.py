@@ -37,8 +37,8 @@ __all__ = [
 
 # Loaded on first use, so that `import weft` stays instant.
 _MODULES = (
-    "amp", "autograd", "datasets", "fft", "func", "linalg", "metrics", "models", "nn", "numpy",
-    "ops", "optim", "scipy", "signal", "special", "tf1", "utils",
+    "amp", "autograd", "data", "datasets", "fft", "func", "linalg", "metrics", "models", "nn",
+    "numpy", "ops", "optim", "scipy", "signal", "special", "tf1", "utils",
 )  # fmt: skip
 # Functions that PyTorch offers without the name of their module, too
 _FUNCTIONAL = (
