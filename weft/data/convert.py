@@ -7,9 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from weft.eager.functions.api import tensor
+from weft.eager.functions.api import Tensor, tensor
 from weft.eager.tensor.dispatch import leaf, wrap
-from weft.eager.tensor.handle import Handle
 from weft.errors import DTypeError
 from weft.ir.dtype import as_dtype
 from weft.pipeline.structure import map_leaves
@@ -22,7 +21,7 @@ def to_tensors(element: Any) -> Any:
 
 def to_arrays(element: Any) -> Any:
     """An element with arrays in place of tensors."""
-    return map_leaves(lambda x: x.numpy() if isinstance(x, Handle) else x, element)
+    return map_leaves(lambda x: x.detach().numpy() if isinstance(x, Tensor) else x, element)
 
 
 def _tensor(x: Any) -> Any:
