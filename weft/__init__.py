@@ -52,7 +52,16 @@ _FUNCTIONAL = (
 _ELSEWHERE = {
     "weft.nn.functional": _FUNCTIONAL,
     "weft.fft": ("istft", "stft"),
-    "weft.func": ("vmap",),
+    "weft.func": (
+        "associative_scan",
+        "cond",
+        "fori_loop",
+        "map",
+        "scan",
+        "switch",
+        "vmap",
+        "while_loop",
+    ),
     "weft.special": ("igamma", "igammac", "mvlgamma"),
 }
 _METHODS = {"weft.fft": ("istft", "stft"), "weft.special": ("igamma", "igammac", "mvlgamma")}
