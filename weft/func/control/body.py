@@ -10,9 +10,9 @@ import numpy as np
 
 from weft.eager.functions.creation.constructor import tensor
 from weft.eager.record.lazy import Drawn, Lazy, next_serial, trace
+from weft.eager.tensor.autograd.tracing import tracers
 from weft.eager.tensor.dispatch import cast, lazy_of, wrap
 from weft.eager.tensor.handle import Handle
-from weft.eager.tensor.tracing import tracers
 from weft.errors import TreeError
 from weft.func.function import DATA, Arguments, Function, trace_function
 from weft.func.tree import Tree, flatten

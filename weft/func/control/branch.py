@@ -8,7 +8,7 @@ from typing import Any, Final
 from weft.eager.record.lazy import Lazy
 from weft.eager.tensor.dispatch import cast, lazy_of, record
 from weft.eager.tensor.handle import Handle
-from weft.eager.tensor.inplace import rewrite
+from weft.eager.tensor.view.inplace import rewrite
 from weft.errors import DTypeError, ShapeError, TreeError
 from weft.func.control.body import Body, agree, body_of, nest, tensors, union
 from weft.func.function import Function
