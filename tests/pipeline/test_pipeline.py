@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from weft.errors import ArgumentError, ShapeError, TreeError, UserOpError
+from weft.errors import ArgumentError, DataError, DTypeError, ShapeError, TreeError, UserOpError
 from weft.pipeline import AUTOTUNE, INFINITE, UNKNOWN, Permutation, Pipeline, element_random
 
 
@@ -100,6 +100,115 @@ def test_padded_batches():
     assert batch["n"].tolist() == [0, 1, 2, 3]
     with pytest.raises(ShapeError, match=r"expected element\['x'\] within \(2,\), got \(3,\)"):
         list(lengths.padded_batch(4, {"x": [2], "n": []}))
+
+
+def test_interleaving_takes_turns_as_tensorflow_does():
+    def repeated(n):
+        return Pipeline.from_tensors(n).repeat(6)
+
+    found = listed(Pipeline.range(1, 6).interleave(repeated, cycle_length=2, block_length=4))
+    assert "".join(map(str, found)) == "111122221122333344443344555555"
+    threads = Pipeline.range(1, 6).interleave(repeated, 2, 4, num_parallel_calls=AUTOTUNE)
+    assert listed(threads) == found
+    assert listed(Pipeline.range(1, 4).flat_map(repeated))[5:8] == [1, 2, 2]
+    with pytest.raises(DataError, match="expected abs to return a dataset, got int64 for element"):
+        list(Pipeline.range(3).flat_map(abs))
+
+
+def test_windows():
+    def windows(*args):
+        windows = Pipeline.range(7).window(*args)
+        found = [listed(w) for w in windows]
+        assert len(windows) == len(found)
+        return found
+
+    assert windows(3) == [[0, 1, 2], [3, 4, 5], [6]]
+    assert windows(3, None, 1, True) == [[0, 1, 2], [3, 4, 5]]
+    assert windows(3, 2, 1, True) == [[0, 1, 2], [2, 3, 4], [4, 5, 6]]
+    assert windows(2, 3, 2) == [[0, 2], [3, 5], [6]]
+    assert windows(2, 4) == [[0, 1], [4, 5]]
+    pairs = next(iter(Pipeline.from_tensor_slices((np.arange(4), np.ones(4))).window(2)))
+    assert listed(pairs[0]) == [0, 1]
+
+
+def test_buckets():
+    lengths = Pipeline.range(1, 9).map(lambda n: np.ones(n, int))
+    bucketed = lengths.bucket_by_sequence_length(len, [3, 6], [2, 2, 2])
+    assert [b.shape for b in bucketed] == [(2, 2), (2, 4), (2, 7), (1, 5), (1, 8)]
+    bounded = lengths.take(5).bucket_by_sequence_length(
+        len, [3, 6], [2, 2, 2], pad_to_bucket_boundary=True, drop_remainder=True
+    )
+    assert [b.shape for b in bounded] == [(2, 2), (2, 5)]
+    with pytest.raises(ShapeError, match="as long as the last boundary"):
+        list(lengths.bucket_by_sequence_length(len, [3], [2, 2], pad_to_bucket_boundary=True))
+    with pytest.raises(ArgumentError, match="expected 3 batch sizes of 1 or more for 2"):
+        lengths.bucket_by_sequence_length(len, [3, 6], [2, 2])
+
+
+def test_samples_follow_weights_and_choices():
+    zeros, ones = (Pipeline.from_tensors(n).repeat() for n in (0, 1))
+    drawn = listed(Pipeline.sample_from_datasets([zeros, ones], [0.2, 0.8], seed=1).take(2000))
+    assert abs(np.mean(drawn) - 0.8) < 0.03
+    chosen = Pipeline.choose_from_datasets([zeros, ones], Pipeline.range(2).repeat(2))
+    assert listed(chosen) == [0, 1, 0, 1]
+    ended = Pipeline.sample_from_datasets([Pipeline.range(3), Pipeline.range(10, 13)], seed=3)
+    assert sorted(listed(ended)) == [0, 1, 2, 10, 11, 12]
+
+
+@pytest.mark.parametrize("threads", [None, 2])
+def test_a_cache_is_filled_once(threads, tmp_path):
+    calls = []
+
+    def counted(x):
+        calls.append(x)
+        return {"x": np.full(3, x), "t": (str(x), b"b")}
+
+    stored = Pipeline.range(9).map(counted, threads).cache()
+    assert next(iter(stored))["t"] == ("0", b"b")
+    first = [e["x"].tolist() for e in stored]
+    calls.clear()
+    assert [e["x"].tolist() for e in stored] == first == [[n] * 3 for n in range(9)]
+    assert calls == []
+
+    path = tmp_path / "elements"
+    filed = Pipeline.range(9).map(counted, threads).cache(path)
+    next(iter(filed))
+    assert not path.exists()
+    assert [e["t"] for e in filed] == [(str(n), b"b") for n in range(9)]
+    assert path.exists()
+    calls.clear()
+    again = Pipeline.range(9).map(counted, threads).cache(path)
+    assert len(again) == 9
+    assert [e["x"].tolist() for e in again] == first
+    assert calls == []
+    path.write_bytes(path.read_bytes()[:-30])
+    with pytest.raises(DataError, match="elements: expected a whole cache"):
+        Pipeline.range(9).cache(path)
+    with pytest.raises(DTypeError, match="expected arrays, numbers, texts or bytes"):
+        list(Pipeline.range(2).map(lambda x: object()).cache(tmp_path / "other"))
+
+
+def test_what_cannot_be_made_is_skipped_and_counted(capsys):
+    source = Pipeline.range(6).map(lambda x: 6 // (x % 3)).ignore_errors(log_warning=True)
+    assert listed(source) == [6, 3, 6, 3]
+    assert source.skipped == 2
+    assert source.batch(2).skipped == 2
+    told = capsys.readouterr().err.splitlines()
+    assert len(told) == 2 or "skipped" in told[0]
+
+
+def test_the_profile_names_the_slowest_stage():
+    def slow(x):
+        time.sleep(2e-3)
+        return x
+
+    for threads in (None, 2):
+        pipeline = Pipeline.range(30).map(abs).map(slow, threads).batch(5).prefetch(2)
+        profile = pipeline.profile()
+        assert profile.slowest.name.startswith("map(slow")
+        assert profile.slowest.calls == (30 if threads else 6)  # 6 batches at once
+        assert "<- slowest" in str(profile)
+        assert profile.elements == 6
 
 
 def test_bad_elements_are_named():

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import Any, Self
 
 from weft.data.convert import to_arrays, to_tensors
+from weft.data.mapped import Mapped
 from weft.eager.tensor.generator import default_generator
 from weft.pipeline.pipeline import Pipeline
 
@@ -40,8 +41,29 @@ class Dataset(Pipeline):
     def _shown(self) -> Callable[[Any], Any] | None:
         return to_tensors
 
-    def _function(self, function: Callable[..., Any]) -> Callable[..., Any]:
-        return function
+    def map(
+        self,
+        map_func: Callable[..., Any],
+        num_parallel_calls: int | None = None,
+        deterministic: bool | None = None,
+    ) -> Self:
+        """`map_func` of each element, which gets a tuple's parts as arguments.
+
+        It gets NumPy arrays. If what it returns for the first element are tensors, it is a function
+        of Weft operations: then it gets tensors, is traced once and compiled, and is called on
+        whole batches where `batch` follows. Python code in it runs while it is traced only;
+        random numbers of Weft are drawn from the global generator.
+
+        Args:
+            num_parallel_calls: threads that call it; `AUTOTUNE` finds their number.
+            deterministic: accepted; the order never depends on threads.
+
+        >>> import weft as wf
+        >>> pixels = Dataset.range(6).map(lambda x: wf.exp(x * -0.5)).batch(3)
+        >>> [batch.shape for batch in pixels]
+        [Size([3]), Size([3])]
+        """
+        return super().map(Mapped(map_func), num_parallel_calls, deterministic)
 
     def _fresh_seed(self) -> int:
         return default_generator.next()

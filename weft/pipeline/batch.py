@@ -137,6 +137,26 @@ def padded(elements: list[Any], shapes: Any = None, values: Any = None) -> Any:
     return joined(elements, lambda column, where: _pad(column, next(wanted), next(fill), where))
 
 
+def bounded(elements: list[Any], shapes: Any, boundary: int | None) -> Any:
+    """Shapes whose unknown sizes are what the boundary of a bucket allows.
+
+    Raises:
+        ShapeError: there is no boundary above.
+    """
+    if boundary is None:
+        raise ShapeError(
+            "bucket_by_sequence_length: pad_to_bucket_boundary, but an element is as long as the "
+            "last boundary or longer; filter such elements or add a boundary"
+        )
+    ranks = [np.ndim(x) for x in leaves(elements[0])]
+    given = _per_leaf(shapes, len(ranks), "padded_shapes")
+    filled = [
+        [boundary - 1 if n is None or n < 0 else n for n in (shape or [None] * rank)]
+        for shape, rank in zip(given, ranks, strict=True)
+    ]
+    return filled[0] if len(filled) == 1 else tuple(filled)
+
+
 def _per_leaf(given: Any, count: int, what: str) -> list[Any]:
     if given is None or not isinstance(given, tuple | dict | list):
         return [given] * count

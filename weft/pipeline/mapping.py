@@ -11,7 +11,8 @@ from weft.errors import ArgumentError
 from weft.pipeline.call import called_with_key, title
 from weft.pipeline.ledger import Ledger
 from weft.pipeline.permutation import mix
-from weft.pipeline.stage import Behind, Context, Counting, Cursor, Stage, State, View
+from weft.pipeline.stage import Array, Behind, Context, Counting, Cursor, Stage, State, View
+from weft.pipeline.structure import stack
 from weft.pipeline.tuning import ThreadTuner
 from weft.pipeline.worker import Task, Workers
 
@@ -47,14 +48,14 @@ class Map(Stage):
     def indexed(self, context: Context) -> View | None:
         """Results by number."""
         view = self.inputs[0].view(context)
-        return None if view is None else _Mapped(view, self._function(context))
+        return None if view is None else _Mapped(view, self._function(context), self.batched)
 
     def stream(self, context: Context) -> Cursor:
         """Results in order."""
         function = self._function(context)
         source = self.inputs[0].open(context)
         if self.threads is None:
-            return _Map(source, function)
+            return _Map(source, function, self.batched)
         return Ahead(source, function, self.threads)
 
     def _function(self, context: Context) -> Callable[[Any, int], Any]:
@@ -62,40 +63,74 @@ class Map(Stage):
         seed = mix(self.seed_of(None, context), context.epoch)
         return functools.partial(_call, self.function, self.what, seed)
 
+    @property
+    def batched(self) -> Callable[[Any], Any]:
+        """What a function may bring as `batched`: the results for a batch, or None."""
+        return getattr(self.function, "batched", _none)
+
     def count(self) -> int:
         """The input's."""
         return self.inputs[0].count()
+
+
+def _none(batch: Any) -> None:
+    """Of functions that take one element at a time."""
 
 
 def _call(function: Any, what: str, seed: int, element: Any, position: int) -> Any:
     return called_with_key(function, element, what, position, seed)
 
 
+Function = Callable[[Any, int], Any]
+Batched = Callable[[Any], Any]
+
+
 class _Mapped(View):
-    def __init__(self, view: View, function: Callable[[Any, int], Any]) -> None:
+    def __init__(self, view: View, function: Function, batched: Batched) -> None:
         self.view = view
         self.function = function
+        self.batched = batched
         self.size = view.size
 
     def item(self, index: int) -> Any:
         return self.function(self.view.item(index), index)
 
+    def gather(self, indices: Array) -> Any:
+        if self.batched is not _none:
+            batch = self.batched(self.view.gather(indices))
+            if batch is not None:
+                return batch
+        return super().gather(indices)
+
 
 class _Map(Counting):
-    def __init__(self, source: Cursor, function: Callable[[Any, int], Any]) -> None:
+    def __init__(self, source: Cursor, function: Function, batched: Batched) -> None:
         super().__init__(source)
         self.function = function
+        self.batched = batched
 
     def __next__(self) -> Any:
         element = next(self.source)
         self.position += 1
         return self.function(element, self.position - 1)
 
+    def gather(self, count: int) -> tuple[Any, int]:
+        if self.batched is _none or self.position == 0:  # the first tells what the function does
+            return super().gather(count)
+        rows = [element for _, element in zip(range(count), self.source, strict=False)]
+        if not rows:
+            return None, 0
+        first, self.position = self.position, self.position + len(rows)
+        batch = self.batched(stack(rows))
+        if batch is None:
+            batch = stack([self.function(x, first + i) for i, x in enumerate(rows)])
+        return batch, len(rows)
+
 
 class Ahead(Behind):
     """Elements are read here, threads call the function, results come in the elements' order."""
 
-    def __init__(self, source: Cursor, function: Callable[[Any, int], Any], threads: int) -> None:
+    def __init__(self, source: Cursor, function: Function, threads: int) -> None:
         super().__init__(source)
         self.function = function
         self.threads = threads

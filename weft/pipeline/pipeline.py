@@ -9,21 +9,20 @@ from typing import Any, Self
 import numpy as np
 
 from weft.errors import ArgumentError
-from weft.pipeline.batch import Batch, PaddedBatch, Unbatch
-from weft.pipeline.combination import Concatenate, Sample, Zip
+from weft.pipeline.combination import Sample, Zip
+from weft.pipeline.failure import IgnoreErrors
 from weft.pipeline.iterator import Iterator, check_state
 from weft.pipeline.mapping import Map
-from weft.pipeline.order import Repeat, Shuffle
-from weft.pipeline.prefetching import Prefetch
-from weft.pipeline.selection import Enumerate, Filter, Span
+from weft.pipeline.profile import Profile, measured
 from weft.pipeline.source import Items, Made, Numbers, Slices
 from weft.pipeline.stage import INFINITE, Context, Stage, State
 from weft.pipeline.structure import map_leaves
+from weft.pipeline.transformable import Transformable
 
 _range = range
 
 
-class Pipeline:
+class Pipeline(Transformable):
     """A source and transformations of its elements; iterating it begins an epoch.
 
     Elements are NumPy arrays, numbers, texts and other objects in nested tuples and dicts. Every
@@ -35,18 +34,11 @@ class Pipeline:
     """
 
     def __init__(self, stage: Stage) -> None:
-        self.stage = stage
+        super().__init__(stage)
         self._epoch = 0
         self._seed: int | None = None
         self._pass: weakref.ref[Iterator] | None = None
         self._waiting: State | None = None
-
-    def _with(self, stage: Stage) -> Self:
-        return type(self)(stage)
-
-    def _function(self, function: Callable[..., Any]) -> Callable[..., Any]:
-        """A user's function as stages call it; faces that show other elements translate."""
-        return function
 
     def _shown(self) -> Callable[[Any], Any] | None:
         """What elements are turned into before the user gets them."""
@@ -128,97 +120,21 @@ class Pipeline:
         stages = [d.stage for d in datasets]
         return cls(Sample(stages, None, 0, stop_on_empty_dataset, choice.stage))
 
-    # order and selection
-
-    def shuffle(
-        self, buffer_size: int, seed: int | None = None, reshuffle_each_iteration: bool = True
-    ) -> Self:
-        """Elements in another order each epoch.
-
-        Where elements have numbers, this is a permutation of all of them, computed from the seed
-        and the epoch, and needs no memory. Else each is drawn from a buffer of `buffer_size`.
-        """
-        return self._with(Shuffle(self.stage, buffer_size, seed, reshuffle_each_iteration))
-
-    def repeat(self, count: int | None = None) -> Self:
-        """All elements `count` times, by default without end."""
-        return self._with(Repeat(self.stage, -1 if count is None else count))
-
-    def take(self, count: int) -> Self:
-        """The first `count` elements; all for -1."""
-        return self._with(Span(self.stage, "take", 0, None if count < 0 else count))
-
-    def skip(self, count: int) -> Self:
-        """All but the first `count` elements; none for -1."""
-        if count < 0:
-            return self.take(0)
-        return self._with(Span(self.stage, "skip", count))
-
-    def shard(self, num_shards: int, index: int) -> Self:
-        """Elements `index`, `index + num_shards`, ...: the part of one of several ranks."""
-        return self._with(Span(self.stage, "shard", index, None, num_shards))
-
-    def filter(self, predicate: Callable[..., Any]) -> Self:
-        """The elements for which `predicate` is true."""
-        return self._with(Filter(self.stage, self._function(predicate)))
-
-    def enumerate(self, start: int = 0) -> Self:
-        """Pairs of a number and an element."""
-        return self._with(Enumerate(self.stage, start))
-
-    def concatenate(self, dataset: Pipeline) -> Self:
-        """The elements of this, then those of another."""
-        return self._with(Concatenate([self.stage, dataset.stage]))
-
-    # transformations
-
-    def map(
-        self,
-        map_func: Callable[..., Any],
-        num_parallel_calls: int | None = None,
-        deterministic: bool | None = None,
-    ) -> Self:
-        """`map_func` of each element, which gets a tuple's parts as arguments.
-
-        Args:
-            num_parallel_calls: threads that call it; `AUTOTUNE` finds their number.
-            deterministic: accepted; the order never depends on threads.
-        """
-        del deterministic
-        return self._with(Map(self.stage, self._function(map_func), num_parallel_calls))
-
-    def batch(self, batch_size: int, drop_remainder: bool = False) -> Self:
-        """`batch_size` elements as one, with a new first axis.
-
-        Raises:
-            ShapeError, TreeError: while iterating, elements differ in shape or structure.
-        """
-        return self._with(Batch(self.stage, batch_size, drop_remainder))
-
-    def padded_batch(
-        self,
-        batch_size: int,
-        padded_shapes: Any = None,
-        padding_values: Any = None,
-        drop_remainder: bool = False,
-    ) -> Self:
-        """Batches of elements of various shapes, padded to the longest or to `padded_shapes`."""
-        stage = PaddedBatch(self.stage, batch_size, padded_shapes, padding_values, drop_remainder)
-        return self._with(stage)
-
-    def unbatch(self) -> Self:
-        """The rows of each element as elements."""
-        return self._with(Unbatch(self.stage))
-
-    def prefetch(self, buffer_size: int) -> Self:
-        """The same elements, made ahead by a thread; `AUTOTUNE` finds how many."""
-        return self._with(Prefetch(self.stage, buffer_size))
-
-    def apply(self, transformation_func: Callable[[Self], Any]) -> Any:
-        """`transformation_func(self)`."""
-        return transformation_func(self)
-
     # iteration
+
+    @property
+    def skipped(self) -> int:
+        """How many elements `ignore_errors` has left out so far."""
+        return sum(s.skipped for s in self.stage.walk() if isinstance(s, IgnoreErrors))
+
+    def profile(self, count: int = -1) -> Profile:
+        """Take `count` elements, by default an epoch, and tell where the time goes.
+
+        >>> found = Pipeline.range(1000).map(lambda x: x * x).batch(10).profile()
+        >>> found.slowest.name
+        'map(<lambda>)'
+        """
+        return measured(self.stage, Context(self._epoch, self._seed or 0), count)
 
     def cardinality(self) -> int:
         """How many elements there are: INFINITE is -1, UNKNOWN is -2."""

@@ -7,6 +7,7 @@ iterating it opens a `Cursor`, which has a position, and gives and takes it as `
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Iterator
 from typing import Any, Final, NamedTuple, Protocol
 
 import numpy as np
@@ -147,6 +148,12 @@ class Stage(ABC):
     @abstractmethod
     def count(self) -> int:
         """How many elements there are: a number, INFINITE or UNKNOWN."""
+
+    def walk(self) -> Iterator[Stage]:
+        """This stage and all under it."""
+        yield self
+        for stage in self.inputs:
+            yield from stage.walk()
 
     def signature(self) -> list[Any]:
         """What a state has to be of to be this pipeline's: names of stages, inputs nested."""
