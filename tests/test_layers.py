@@ -37,6 +37,7 @@ LAYERS = [
         "weft.numpy",
         "weft.scipy",
         "weft.signal",
+        "weft.sparse",
         "weft.special",
     ),
     ("weft.data",),

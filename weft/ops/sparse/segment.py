@@ -9,20 +9,30 @@ from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
+from ml_dtypes import finfo
 
+from weft.errors import ShapeError
 from weft.ir.dtype import DType
 from weft.ir.node import Node, Value
 from weft.ir.shape import Shape, known
 from weft.ops.base import Array, Case, Op, Opaque, catalogue, constant_of, defop
+from weft.ops.creation import full
 from weft.ops.declaration.example import NUMBERS, count
 from weft.ops.declaration.fact import Autocast, Facts
 from weft.ops.declaration.numeric import widened
 from weft.ops.declaration.rule import index_dtype, numeric
 from weft.ops.indexing.gather import gather
 from weft.ops.shape.reshape import dimension
-from weft.ops.sparse.index import check_indptr, check_indptr_shape, csr_rows, indptr_text
+from weft.ops.sparse.index import (
+    check_indptr,
+    check_indptr_shape,
+    csr_indptr,
+    csr_order,
+    csr_rows,
+    indptr_text,
+)
 
-__all__ = ["segment_mean", "segment_softmax"]
+__all__ = ["identity_of", "reduce_by_ids", "softmax_by_ids"]
 
 
 def _dtype(x: DType, indptr: DType, **_: Any) -> DType:
@@ -31,8 +41,11 @@ def _dtype(x: DType, indptr: DType, **_: Any) -> DType:
 
 
 def _shape(x: Shape, indptr: Shape, **_: Any) -> Shape:
-    assert x is not None
-    return (check_indptr_shape(indptr), *x[1:])
+    if x is None:
+        return None
+    if not x:
+        raise ShapeError("x: expected rank at least 1, got shape ()")
+    return (None if indptr is None else check_indptr_shape(indptr), *x[1:])
 
 
 def _fault(node: Node, position: int, value: int) -> str:
@@ -102,6 +115,7 @@ def _segment(name: str, combine: str, ufunc: np.ufunc, vjp: Any) -> Op:
         reference=_reference(ufunc),
         vjp=vjp,
         lower=Opaque("segment", combine=combine, fault=_fault),
+        partial=True,
         cases=lambda: _cases({} if linear else {"initial": 5}),
         facts=Facts(autocast=Autocast.WIDEST, linear=linear, cancels=linear),
     )
@@ -114,26 +128,68 @@ segment_max = _segment("segment_max", "maximum", np.maximum, _extreme_vjp)
 segment_min = _segment("segment_min", "minimum", np.minimum, _extreme_vjp)
 
 
-# Written in others
+# Written in others: reductions by ids, one a row, which need not be sorted
 
 
-def _counts(x: Value, indptr: Value) -> Value:
-    """How many rows each segment has, beside a row of `x`, and at least 1."""
-    ends = catalogue.slice(indptr, begin=(1,), end=(dimension(indptr, 0),))
-    starts = catalogue.slice(indptr, begin=(0,), end=(dimension(indptr, 0) - 1,))
-    most = catalogue.maximum(ends - starts, constant_of(1, indptr.dtype))
-    wide = catalogue.reshape(most, shape=(-1, *[1] * (len(x.shape or ()) - 1)))
-    return catalogue.cast(wide, dtype=x.dtype)
+def _counts(x: Value, ids: Value, size: Any) -> Value:
+    """How many rows each segment has, and at least 1; beside a row of `x`."""
+    ones = full([dimension(ids, 0)], 1, x.dtype)
+    found = catalogue.scatter_add(full([size], 0, x.dtype), ids, ones)
+    most = catalogue.maximum(found, constant_of(1, x.dtype))
+    return catalogue.reshape(most, shape=(-1, *[1] * ((x.rank or 1) - 1)))
 
 
-def segment_mean(x: Value, indptr: Value) -> Value:
-    """Means by segment; an empty one is 0."""
-    return segment_sum(x, indptr) / _counts(x, indptr)
+def _filled(x: Value, size: Any, value: float) -> Value:
+    return full([size, *[dimension(x, a) for a in range(1, x.rank or 1)]], value, x.dtype)
 
 
-def segment_softmax(x: Value, indptr: Value) -> Value:
+def _extreme(
+    op: Op, x: Value, ids: Value, size: Any, is_sorted: bool, initial: float | None
+) -> Value:
+    if initial is None:
+        initial = identity_of("max" if op is segment_max else "min", x.dtype)
+    if is_sorted:
+        return op(x, csr_indptr(ids, size=size), initial=initial)
+    indptr, order = csr_order.all(ids, size=size)
+    return op(gather(x, order), indptr, initial=initial)
+
+
+def identity_of(reduce: str, dtype: DType) -> float:
+    """What a reduction of nothing is; of `max` and `min`, the type's lowest or highest number."""
+    if reduce not in ("max", "min"):
+        return 1 if reduce == "prod" else 0
+    if dtype.is_floating:
+        highest = float(finfo(dtype.numpy).max)
+        return -highest if reduce == "max" else highest
+    bounds = np.iinfo(dtype.numpy)
+    return int(bounds.min if reduce == "max" else bounds.max)
+
+
+def reduce_by_ids(
+    x: Value, ids: Value, size: Any, reduce: str, is_sorted: bool = False, initial: float | None = 0
+) -> Value:
+    """Rows of `x` with one id, combined: `sum`, `mean`, `prod`, `max` or `min`.
+
+    Args:
+        ids: shape (rows,); one outside [0, size) is an error when computed, and so is a decrease
+            if they are said to be sorted.
+        size: how many segments there are.
+        initial: of empty segments, for `max` and `min`; `None`: the lowest or highest number.
+    """
+    if reduce in ("max", "min"):
+        op = segment_max if reduce == "max" else segment_min
+        return _extreme(op, x, ids, size, is_sorted, initial)
+    if reduce == "prod":
+        return catalogue.scatter_multiply(_filled(x, size, 1), ids, x)
+    if is_sorted:
+        total = segment_sum(x, csr_indptr(ids, size=size))
+    else:
+        total = catalogue.scatter_add(_filled(x, size, 0), ids, x)
+    return total / _counts(x, ids, size) if reduce == "mean" else total
+
+
+def softmax_by_ids(x: Value, ids: Value, size: Any, is_sorted: bool = False) -> Value:
     """`x`, of which every column of a segment becomes its softmax."""
-    rows = _rows(x, indptr)
-    highest = catalogue.stop_gradient(segment_max(x, indptr))
-    powers = catalogue.exp(x - gather(highest, rows))
-    return powers / gather(segment_sum(powers, indptr), rows)
+    highest = reduce_by_ids(catalogue.stop_gradient(x), ids, size, "max", is_sorted)
+    powers = catalogue.exp(x - gather(highest, ids))
+    return powers / gather(reduce_by_ids(powers, ids, size, "sum", is_sorted), ids)
