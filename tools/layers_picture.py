@@ -14,14 +14,18 @@ from typing import Final
 ROOT: Final = Path(__file__).resolve().parent.parent
 PAGE: Final = ROOT / "docs" / "ARCHITECTURE.md"
 BLOCK: Final = re.compile(r"^```mermaid\n.*?^```\n", re.MULTILINE | re.DOTALL)
+ABOVE_TENSORS: Final = ("checkpointer", "random_state", "restoring")
+"""Of `weft.checkpoint`; its other modules know arrays only, and lie below tensors."""
 
 Arrows = dict[str, set[str]]
 """For each package those that it imports."""
 
 
 def package_of(module: str) -> str:
-    """`ops` for `weft.ops.base`; the parts of `eager` count as packages."""
+    """`ops` for `weft.ops.base`; the parts of `eager` count as packages, and files of arrays."""
     parts = module.split(".")[1:]
+    if parts[:1] == ["checkpoint"] and parts[1:2] and parts[1] not in ABOVE_TENSORS:
+        return "checkpoint.arrays"
     if parts[:1] != ["eager"]:
         return "".join(parts[:1])
     return ".".join(["eager", *parts[1:2]]) if parts[1:] else "eager.functions"

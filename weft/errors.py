@@ -166,5 +166,13 @@ class DataError(WeftError, ValueError):
     """A data file that is missing, damaged or of another format."""
 
 
+class NewerFormatError(DataError):
+    """A data file that a later version of Weft wrote."""
+
+
+class CheckpointError(WeftError, RuntimeError):
+    """A checkpoint that cannot be written, or does not belong to what is to be restored."""
+
+
 class FileError(WeftError, OSError):
     """A path that is no file: a folder, a device, a pipe."""

@@ -1,1 +1,28 @@
-"""Files of arrays: written whole or not at all, checked when they are read."""
+"""Files of arrays, and folders of checkpoints: written whole or not at all, checked when read."""
+
+from __future__ import annotations
+
+import importlib
+from typing import TYPE_CHECKING, Any, Final
+
+if TYPE_CHECKING:
+    from weft.checkpoint.checkpointer import Checkpointer
+    from weft.checkpoint.random_state import RandomState
+    from weft.checkpoint.restoring import Restored
+
+__all__ = ["Checkpointer", "RandomState", "Restored"]
+
+# Loaded on first use: what is in the files beside these lies below tensors, and these above.
+_MODULES: Final = {
+    "Checkpointer": "checkpointer", "RandomState": "random_state", "Restored": "restoring"
+}  # fmt: skip
+
+
+def __getattr__(name: str) -> Any:
+    if name in _MODULES:
+        return getattr(importlib.import_module(f"weft.checkpoint.{_MODULES[name]}"), name)
+    raise AttributeError(f"module 'weft.checkpoint' has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return sorted([*globals(), *__all__])

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from weft.checkpoint.file import open_file, write_file
-from weft.checkpoint.header import METADATA, Entry, damaged, read_header, written
+from weft.checkpoint.header import METADATA, Entry, damaged, digest_of, read_header, written
 from weft.errors import ArgumentError, DTypeError
 from weft.ir.dtype import DType, as_dtype
 
@@ -20,8 +20,11 @@ Array = np.ndarray[Any, Any]
 
 def write_arrays(
     path: Path, arrays: Mapping[str, Array], metadata: Mapping[str, str] | None = None
-) -> None:
+) -> str:
     """Write arrays; the file is complete, or is not changed.
+
+    Returns:
+        A digest of the whole content, which `read_arrays` gives again.
 
     Raises:
         ArgumentError: an array has the name that the format keeps for itself.
@@ -39,14 +42,20 @@ def write_arrays(
     for name in order:
         # The format knows row-major arrays of little-endian numbers only.
         array = np.asarray(arrays[name], order="C")
-        dtype = _known_dtype(name, array)
+        dtype = known_dtype(name, array)
         raw.append(array.reshape(-1).view(np.uint8).data)
         entries[name] = Entry(dtype, array.shape, end, end := end + array.nbytes)
     head = written(entries, [zlib.crc32(data) for data in raw], metadata or {})
     write_file(path, [head, *raw])
+    return digest_of(head)
 
 
-def _known_dtype(name: str, array: Array) -> DType:
+def known_dtype(name: str, array: Array) -> DType:
+    """The element type of an array that is to be saved.
+
+    Raises:
+        DTypeError: the format, or Weft, does not have it.
+    """
     try:
         return as_dtype(array.dtype)
     except DTypeError:
@@ -54,10 +63,15 @@ def _known_dtype(name: str, array: Array) -> DType:
 
 
 class Stored(NamedTuple):
-    """What a file holds."""
+    """What a file holds.
+
+    Attributes:
+        digest: what `write_arrays` returned; empty where another library wrote the file.
+    """
 
     arrays: dict[str, Array]
     metadata: dict[str, str]
+    digest: str = ""
 
 
 def read_arrays(path: Path) -> Stored:
@@ -83,7 +97,7 @@ def read_arrays(path: Path) -> Stored:
             sums = header.checksums
             if sums is not None and zlib.crc32(content) != sums[number]:
                 raise damaged(path, f"the bytes of {name!r} are not those saved")
-    return Stored(arrays, header.metadata)
+    return Stored(arrays, header.metadata, header.digest)
 
 
 def _empty(name: str, entry: Entry, path: Path) -> Array:

@@ -64,7 +64,7 @@ def write_file(path: Path, parts: Iterable[Bytes]) -> None:
                 os.replace(temporary, target)  # while it is locked
         finally:
             temporary.unlink(missing_ok=True)
-        _sync_folder(target.parent)
+        sync_folder(target.parent)
     except OSError as error:
         if error.errno is not None and error.filename is None:
             error.filename = str(path)
@@ -160,7 +160,7 @@ def _remove_if_dead(path: str, ours: bool) -> None:
         os.close(descriptor)
 
 
-def _sync_folder(path: Path) -> None:
+def sync_folder(path: Path) -> None:
     """Make a renaming last; where a folder may not be read, or be synced, it lasts soon."""
     try:
         folder = os.open(path, os.O_RDONLY)

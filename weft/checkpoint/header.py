@@ -66,11 +66,13 @@ class Header(NamedTuple):
     Attributes:
         checksums: of the arrays, in order; `None` where another library wrote the file.
         metadata: without what this module adds.
+        digest: of header and checksums, so of the whole file; empty where there is none.
     """
 
     entries: dict[str, Entry]
     checksums: list[int] | None
     metadata: dict[str, str]
+    digest: str = ""
 
 
 # -- to bytes
@@ -100,6 +102,12 @@ def written(
     raw = len(text).to_bytes(LENGTH, "little") + text
     start = LENGTH + len(_BEGIN)
     return raw[:start] + _digest(raw).encode() + raw[start + len(_BLANK) :]
+
+
+def digest_of(raw: bytes) -> str:
+    """The digest that length and header say."""
+    start = LENGTH + len(_BEGIN)
+    return raw[start : start + len(_BLANK)].decode("ascii")
 
 
 def _digest(raw: bytes) -> str:
@@ -134,7 +142,7 @@ def read_header(file: BufferedReader, size: int, path: Path) -> Header:
     ours = sealed or any([key.startswith(_OWN) for key in metadata])
     ours = ours or any([next(iter(given)) == _FIRST for given in fields.values()])
     checksums = _checksums(metadata, sealed, len(entries), path) if ours else None
-    return Header(entries, checksums, metadata)
+    return Header(entries, checksums, metadata, digest_of(raw) if sealed else "")
 
 
 def damaged(path: Path, why: str) -> DataError:

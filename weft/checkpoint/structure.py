@@ -17,6 +17,7 @@ from weft.errors import DTypeError, TreeError
 from weft.ops.base import at_user_line
 
 Array = np.ndarray[Any, Any]
+TREE: Final = "weft.tree"  # in the metadata: how the arrays are nested, and what else there is
 LONGEST_NAME: Final = 1000  # letters; what lies deeper has a number for a name
 MOST_BITS: Final = 4096  # of an integer: Python reads 4300 digits, and no more
 _TENSOR: Final = "tensor"
@@ -51,11 +52,13 @@ def parts(
     is_tensor: Callable[[Any], bool],
     array_of: Callable[[Any], Array],
     arrays: dict[str, Array],
+    unfold: Callable[[Any], Any] | None = None,
 ) -> Iterator[tuple[str, Any]]:
     """The structure as a list; the arrays in it are collected by name.
 
     Args:
         is_tensor: whether something is kept as an array, which `array_of` gives.
+        unfold: what is saved in place of an object, or the object itself.
 
     Raises:
         DTypeError: something is neither tensor, number nor text, or a key neither text nor integer.
@@ -68,7 +71,9 @@ def parts(
         if isinstance(item, _End):
             around.remove(id(item.container))
             yield item.part
-        elif is_tensor(item):
+            continue
+        item = item if unfold is None else unfold(item)
+        if is_tensor(item):
             name = _free_name(place, letters, arrays)
             arrays[name] = array_of(item)
             yield _TENSOR, name

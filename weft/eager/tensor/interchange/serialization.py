@@ -6,19 +6,17 @@ import json
 import os
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, Final
+from typing import Any
 
 import numpy as np
 
-from weft.checkpoint.arrays import read_arrays, write_arrays
+from weft.checkpoint.arrays import Stored, read_arrays, write_arrays
 from weft.checkpoint.header import METADATA
-from weft.checkpoint.structure import built, parts
+from weft.checkpoint.structure import TREE, built, parts
 from weft.eager.record.lazy import Array
 from weft.eager.tensor.dispatch import leaf, wrap
 from weft.eager.tensor.handle import Handle
 from weft.errors import DataError
-
-TREE: Final = "weft.tree"  # in the metadata: how the arrays are nested, and what else there is
 
 
 def save(obj: Any, path: str | os.PathLike[str]) -> None:
@@ -45,10 +43,10 @@ def save(obj: Any, path: str | os.PathLike[str]) -> None:
         {'w': tensor([1., 1.]), 'epoch': 3}
     """
     if isinstance(obj, Mapping) and all([_is_named(k, v) for k, v in obj.items()]):
-        write_arrays(Path(path), {k: _array(v) for k, v in obj.items()})
+        write_arrays(Path(path), {k: array_of(v) for k, v in obj.items()})
         return
     arrays: dict[str, Array] = {}
-    tree = list(parts(obj, _is_tensor, _array, arrays))
+    tree = list(parts(obj, is_tensor, array_of, arrays))
     write_arrays(Path(path), arrays, {TREE: json.dumps(tree, separators=(",", ":"))})
 
 
@@ -56,11 +54,13 @@ def _is_named(key: Any, value: Any) -> bool:
     return isinstance(key, str) and key != METADATA and isinstance(value, Handle | np.ndarray)
 
 
-def _is_tensor(x: Any) -> bool:
+def is_tensor(x: Any) -> bool:
+    """Whether something is saved as an array."""
     return isinstance(x, Handle | np.ndarray | np.generic)
 
 
-def _array(x: Any) -> Array:
+def array_of(x: Any) -> Array:
+    """The array that is saved of it."""
     return x.array if isinstance(x, Handle) else np.asarray(x)
 
 
@@ -71,7 +71,15 @@ def load(path: str | os.PathLike[str]) -> Any:
         DataError: the file is damaged, or no safetensors file.
         OSError: there is no such file, or it may not be read.
     """
-    found = read_arrays(Path(path))
+    return nested(read_arrays(Path(path)), Path(path))
+
+
+def nested(found: Stored, path: Path) -> Any:
+    """The tensors of a file as they were nested when they were saved.
+
+    Raises:
+        DataError: what the file says of that makes no sense.
+    """
     tensors = {name: wrap(leaf(array)) for name, array in found.arrays.items()}
     if TREE not in found.metadata:
         return tensors

@@ -1,0 +1,241 @@
+"""`Checkpointer`: a run's state in a folder, saved in the background, found after a crash."""
+
+from __future__ import annotations
+
+import json
+import os
+import warnings
+from collections.abc import Mapping
+from functools import partial
+from pathlib import Path
+from types import TracebackType
+from typing import Any
+
+import numpy as np
+
+from weft.checkpoint.arrays import Stored
+from weft.checkpoint.folder.background import Background
+from weft.checkpoint.folder.manifest import Manifest, best_of
+from weft.checkpoint.folder.reader import Damaged, read_parts, readable
+from weft.checkpoint.folder.snapshot import Snapshot
+from weft.checkpoint.folder.writer import FolderWriter, Place, Policy
+from weft.checkpoint.restoring import Restored, has_state, put_back
+from weft.checkpoint.structure import parts
+from weft.eager.tensor.interchange.serialization import array_of, is_tensor, nested
+from weft.errors import ArgumentError, DataError
+
+Array = np.ndarray[Any, Any]
+
+
+class Checkpointer:
+    """Saves the state of a training run to a folder, and restores it.
+
+    `save` copies the arrays and returns; a thread writes them while training goes on. A checkpoint
+    is there as a whole or not at all, whenever the process or the machine stops; one that was
+    damaged later is found by its checksums, and the one before it is used.
+
+    Args:
+        folder: made by the first save.
+        keep: how many of the newest checkpoints are kept; `None` keeps all.
+        best: a metric; the checkpoint that is best by it is kept as well.
+        mode: `"min"` or `"max"`: whether the smallest or the largest value of that metric is best.
+        background: `False`: `save` returns when the checkpoint is on the disk.
+        rank: which of `world_size` processes this is; they save and restore together.
+        timeout: seconds to wait for other ranks.
+
+    Raises:
+        ArgumentError: arguments that make no sense.
+
+    Example:
+        >>> import tempfile, weft as wf
+        >>> model = wf.nn.Linear(2, 1)
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     with wf.checkpoint.Checkpointer(folder, best="loss") as checkpoints:
+        ...         checkpoints.save(100, {"model": model, "epoch": 1}, {"loss": 0.5})
+        ...     found = wf.checkpoint.Checkpointer(folder).restore({"model": model})
+        >>> found.step, found.state["epoch"], found.metrics
+        (100, 1, {'loss': 0.5})
+    """
+
+    def __init__(
+        self,
+        folder: str | os.PathLike[str],
+        keep: int | None = 3,
+        best: str | None = None,
+        mode: str = "min",
+        background: bool = True,
+        rank: int = 0,
+        world_size: int = 1,
+        timeout: float = 600.0,
+    ) -> None:
+        if keep is not None and keep < 1:
+            raise ArgumentError(f"Checkpointer: expected keep from 1, or None, got {keep}")
+        if mode not in ("min", "max"):
+            raise ArgumentError(f"Checkpointer: expected mode 'min' or 'max', got {mode!r}")
+        if not 0 <= rank < world_size:
+            raise ArgumentError(f"Checkpointer: expected a rank below {world_size}, got {rank}")
+        self._folder = Path(folder)
+        self._policy = Policy(keep, best, mode == "max")
+        self._place = Place(rank, world_size, timeout)
+        self._writer = FolderWriter(self._folder, self._policy, self._place)
+        self._background = Background() if background else None
+        self._snapshot = Snapshot()
+
+    def save(
+        self, step: int, state: Mapping[str, Any], metrics: Mapping[str, Any] | None = None
+    ) -> None:
+        """Save the state of a step.
+
+        Args:
+            state: objects with `state_dict` and `load_state_dict`, tensors, arrays, numbers, texts
+                and `None`, and dicts and lists of these.
+            metrics: numbers that tell how good the state is.
+
+        Raises:
+            DTypeError: something else is in there.
+            FileError: another process writes to the folder.
+            CheckpointError: another rank did not do its part in time.
+            OSError: the folder is full, or may not be written to. What the thread meets is raised
+                by the next call, here or of another method; older checkpoints are as they were.
+        """
+        if step < 0:
+            raise ArgumentError(f"save: expected a step from 0, got {step}")
+        self.wait()
+        self._writer.open()
+        arrays: dict[str, Array] = {}
+        tree = list(parts(dict(state), is_tensor, array_of, arrays, _unfolded))
+        text = json.dumps(tree, separators=(",", ":"))
+        numbers = {name: float(value) for name, value in (metrics or {}).items()}
+        if self._background is None:
+            self._writer.write(int(step), arrays, text, numbers)
+        else:
+            copies = self._snapshot.take(arrays)
+            work = partial(self._writer.write, int(step), copies, text, numbers)
+            self._background.start(work)
+
+    def restore(self, into: Mapping[str, Any] | None = None, step: int | None = None) -> Any:
+        """Read a checkpoint, the latest by default.
+
+        A damaged one is passed over with a warning that tells the reason, if no step is asked for.
+
+        Args:
+            into: objects, tensors and arrays by the names they were saved by; they take over what
+                was saved. Names that are not in here are only in the result.
+
+        Returns:
+            `Restored`: step, state, metrics and path; `None` where nothing has been saved yet.
+
+        Raises:
+            CheckpointError: what was saved belongs to other objects; the message lists the keys
+                that are missing, not expected, or of other shapes.
+            DataError: the checkpoint of this step is damaged, or every one is; there is none of
+                this step.
+            NewerFormatError: a later version of Weft wrote it.
+        """
+        self.wait()
+        found = self._read_latest() if step is None else self._read_step(step)
+        if found is not None and into is not None:
+            put_back(into, found)
+        return found
+
+    def _read_step(self, step: int) -> Restored:
+        found, damaged = readable(self._folder)
+        chosen = [(path, manifest) for path, manifest in found if manifest.step == step]
+        if not chosen:
+            reasons = [str(d.error) for d in damaged]
+            steps = [m.step for _, m in found]
+            raise DataError(
+                "; ".join([f"restore: expected step {step} to be one of {steps}", *reasons])
+            )
+        return self._read(*chosen[-1])
+
+    def _read_latest(self) -> Restored | None:
+        found, damaged = readable(self._folder)
+        while found:
+            path, manifest = found.pop()
+            try:
+                restored = self._read(path, manifest)
+            except DataError as error:
+                damaged.append(Damaged(path, error))
+            else:
+                _tell(damaged, restored.step)
+                return restored
+        if damaged:
+            reasons = "; ".join([str(d.error) for d in damaged])
+            raise DataError(f"restore: no checkpoint in {self._folder} can be read: {reasons}")
+        return None
+
+    def _read(self, path: Path, manifest: Manifest) -> Restored:
+        stored = read_parts(path, manifest)
+        names = list(manifest.files)
+        state = self._state(path / names[0], stored[0])
+        return Restored(manifest.step, state, manifest.metrics, path)
+
+    def _state(self, path: Path, stored: Stored) -> dict[str, Any]:
+        return nested(stored, path)
+
+    def steps(self) -> list[int]:
+        """The steps that can be restored, in the order in which they were saved."""
+        self.wait()
+        return list(dict.fromkeys([m.step for m in self._manifests()]))
+
+    def latest(self) -> int | None:
+        """The step that was saved last, or `None`."""
+        self.wait()
+        manifests = self._manifests()
+        return manifests[-1].step if manifests else None
+
+    def best(self) -> int | None:
+        """The step with the best value of the metric `best`, or `None`.
+
+        Raises:
+            ArgumentError: no such metric was chosen.
+        """
+        if self._policy.best is None:
+            raise ArgumentError("best: expected a Checkpointer with best='name of a metric'")
+        self.wait()
+        found = best_of(self._manifests(), self._policy.best, self._policy.largest)
+        return None if found is None else found.step
+
+    def _manifests(self) -> list[Manifest]:
+        return [manifest for _, manifest in readable(self._folder)[0]]
+
+    def wait(self) -> None:
+        """Wait until what was saved is on the disk.
+
+        Raises:
+            Exception: what the thread has met.
+        """
+        if self._background is not None:
+            self._background.wait()
+
+    def close(self) -> None:
+        """Wait, and let others write to the folder.
+
+        Raises:
+            Exception: what the thread has met.
+        """
+        try:
+            self.wait()
+        finally:
+            self._writer.close()
+
+    def __enter__(self) -> Checkpointer:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:  # fmt: skip
+        self.close()
+
+
+def _unfolded(x: Any) -> Any:
+    return x.state_dict() if has_state(x) else x
+
+
+def _tell(damaged: list[Damaged], used: int) -> None:
+    for one in damaged:
+        warnings.warn(
+            f"restore: {one.path} is passed over, step {used} is used: {one.error}", stacklevel=4
+        )

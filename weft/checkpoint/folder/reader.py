@@ -1,0 +1,61 @@
+"""Reading checkpoints: which there are, and what is in one."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from weft.checkpoint.arrays import Stored, read_arrays
+from weft.checkpoint.folder.layout import step_folders
+from weft.checkpoint.folder.manifest import Manifest, read_manifest
+from weft.errors import DataError, NewerFormatError
+
+Array = np.ndarray[Any, Any]
+
+
+class Damaged(NamedTuple):
+    """A checkpoint that cannot be read, and why."""
+
+    path: Path
+    error: DataError
+
+
+def readable(folder: Path) -> tuple[list[tuple[Path, Manifest]], list[Damaged]]:
+    """The checkpoints in a folder, the oldest save first, and those without a good manifest.
+
+    Raises:
+        NewerFormatError: a later version of Weft wrote one.
+    """
+    found: list[tuple[Path, Manifest]] = []
+    damaged: list[Damaged] = []
+    for path in step_folders(folder):
+        try:
+            found.append((path, read_manifest(path)))
+        except NewerFormatError:
+            raise
+        except DataError as error:
+            if path.is_dir():  # else it has just been removed
+                damaged.append(Damaged(path, error))
+    return sorted(found, key=lambda pair: pair[1].serial), damaged
+
+
+def read_parts(path: Path, manifest: Manifest) -> list[Stored]:
+    """What each rank saved.
+
+    Raises:
+        DataError: a file is missing, damaged, or another one.
+        OSError: a file may not be read.
+    """
+    return [_read_part(path / name, digest) for name, digest in manifest.files.items()]
+
+
+def _read_part(path: Path, digest: str) -> Stored:
+    try:
+        found = read_arrays(path)
+    except FileNotFoundError:
+        raise DataError(f"checkpoint: {path} is missing") from None
+    if found.digest != digest:
+        raise DataError(f"checkpoint: {path} is another file than the one saved")
+    return found

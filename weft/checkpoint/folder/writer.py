@@ -1,0 +1,193 @@
+"""Writing a checkpoint: files, then the manifest, then the name that readers look for.
+
+Where several ranks save, each writes its file, and says so in a note beside it. Rank 0 waits for
+all notes and commits; the others wait for the commit, so that a save that has returned lasts.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import secrets
+import time
+from collections.abc import Callable, Mapping
+from io import FileIO
+from pathlib import Path
+from typing import Any, Final, NamedTuple, TypeVar
+
+import numpy as np
+
+from weft.checkpoint.arrays import write_arrays
+from weft.checkpoint.file import sync_folder, write_file
+from weft.checkpoint.folder.layout import (
+    LOCK,
+    TEMPORARY,
+    free_folder,
+    part_name,
+    remove_folder,
+    remove_unfinished,
+)
+from weft.checkpoint.folder.lock import lock_folder
+from weft.checkpoint.folder.manifest import Manifest, best_of, write_manifest
+from weft.checkpoint.folder.reader import readable
+from weft.checkpoint.structure import TREE
+from weft.errors import CheckpointError
+
+Array = np.ndarray[Any, Any]
+T = TypeVar("T")
+SESSION: Final = "session"
+POLL_SECONDS: Final = 0.01
+
+
+class Policy(NamedTuple):
+    """What is kept: the newest, so many, and the best by a metric."""
+
+    keep: int | None
+    best: str | None
+    largest: bool
+
+
+class Place(NamedTuple):
+    """Which of how many ranks writes, and how many seconds it waits for the others."""
+
+    rank: int
+    ranks: int
+    timeout: float
+
+
+class FolderWriter:
+    """The only writer of a folder, from its first save until it is closed."""
+
+    def __init__(self, folder: Path, policy: Policy, place: Place) -> None:
+        self._folder, self._policy, self._place = folder, policy, place
+        self._lock: FileIO | None = None
+        self._saves = 0
+
+    def open(self) -> None:
+        """Lock the folder, if that is still to be done.
+
+        Raises:
+            FileError: another process writes there.
+            OSError: the folder may not be written to.
+        """
+        if self._lock is not None or self._place.rank > 0:
+            return
+        self._folder.mkdir(parents=True, exist_ok=True)
+        self._lock = lock_folder(self._folder)
+        remove_unfinished(self._folder)
+        if self._place.ranks > 1:
+            write_file(self._folder / SESSION, [secrets.token_hex(8).encode()])
+
+    def close(self) -> None:
+        """Let others write to the folder."""
+        if self._lock is not None:
+            self._lock.close()
+            self._lock = None
+
+    def write(
+        self, step: int, arrays: Mapping[str, Array], tree: str, metrics: Mapping[str, float]
+    ) -> None:
+        """Write a checkpoint; it is there when this returns, and not at all when this raises.
+
+        Raises:
+            CheckpointError: another rank did not do its part in time.
+            OSError: the folder is full, or may not be written to.
+        """
+        self._saves += 1
+        save = self._name_of_save()
+        temporary = self._folder / f"step-{step}{TEMPORARY}"
+        try:
+            temporary.mkdir(exist_ok=True)
+            part = part_name(self._place.rank, self._place.ranks)
+            digest = write_arrays(temporary / part, arrays, {TREE: tree})
+            if self._place.rank > 0:
+                self._note(temporary, save, digest)
+                self._until("rank 0 commits", lambda: self._committed(step, save))
+            else:
+                files = {part: digest, **self._of_others(temporary, save)}
+                self._commit(temporary, Manifest(step, 0, files, dict(metrics), save))
+        except BaseException:
+            if self._place.rank == 0:
+                remove_folder(temporary)
+            raise
+
+    # -- among ranks
+
+    def _name_of_save(self) -> str:
+        if self._place.ranks == 1:
+            return ""
+        path = self._folder / SESSION
+        token = path.read_text() if self._place.rank == 0 else self._session(path)
+        return f"{token}-{self._saves}"
+
+    def _session(self, path: Path) -> str:
+        lock = self._folder / LOCK
+        self._until("rank 0 begins to save", lambda: lock.exists() and path.exists())
+        return path.read_text()
+
+    def _note(self, temporary: Path, save: str, digest: str) -> None:
+        path = temporary / _note_name(self._place.rank)
+        write_file(path, [json.dumps({"save": save, "digest": digest}).encode()])
+
+    def _of_others(self, temporary: Path, save: str) -> dict[str, str]:
+        """The files of the other ranks, with their digests."""
+        found: dict[str, str] = {}
+        for rank in range(1, self._place.ranks):
+            path = temporary / _note_name(rank)
+            note = self._until(f"rank {rank} saves its part", lambda p=path: _read_note(p, save))
+            found[part_name(rank, self._place.ranks)] = note["digest"]
+            path.unlink()
+        return found
+
+    def _committed(self, step: int, save: str) -> bool:
+        manifests, _ = readable(self._folder)
+        return any([(m.step, m.save) == (step, save) for _, m in manifests])
+
+    def _until(self, what: str, check: Callable[[], T | None]) -> T:
+        """What `check` gives once it is true of something."""
+        deadline = time.monotonic() + self._place.timeout
+        while not (found := check()):
+            if time.monotonic() > deadline:
+                raise CheckpointError(
+                    f"checkpoint: rank {self._place.rank} of {self._place.ranks} waited "
+                    f"{self._place.timeout:g} s in {self._folder} until {what}, in vain"
+                )
+            time.sleep(POLL_SECONDS)
+        return found
+
+    # -- the commit
+
+    def _commit(self, temporary: Path, manifest: Manifest) -> None:
+        before, _ = readable(self._folder)
+        serial = 1 + max([m.serial for _, m in before], default=0)
+        manifest = manifest._replace(serial=serial)
+        write_manifest(temporary, manifest)
+        target = free_folder(self._folder, manifest.step)
+        os.rename(temporary, target)
+        sync_folder(self._folder)
+        self._prune([*before, (target, manifest)])
+
+    def _prune(self, found: list[tuple[Path, Manifest]]) -> None:
+        """Remove what is too old, and what was saved again."""
+        manifests = [m for _, m in sorted(found, key=lambda pair: pair[1].serial)]
+        latest = {m.step: m for m in manifests}
+        kept = sorted(latest.values(), key=lambda m: m.serial)
+        policy = self._policy
+        best = best_of(kept, policy.best, policy.largest) if policy.best else None
+        if policy.keep is not None:
+            kept = kept[-policy.keep :]
+        serials = {m.serial for m in kept} | ({best.serial} if best else set[int]())
+        for path, manifest in found:
+            if manifest.serial not in serials:
+                remove_folder(path)
+
+
+def _note_name(rank: int) -> str:
+    return f"rank-{rank:05}.json"
+
+
+def _read_note(path: Path, save: str) -> dict[str, str] | None:
+    if not path.exists():
+        return None
+    note: dict[str, str] = json.loads(path.read_bytes())
+    return note if note["save"] == save else None

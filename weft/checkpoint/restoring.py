@@ -1,0 +1,142 @@
+"""Putting back what a checkpoint holds, after a look at whether it belongs there."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any, Final, NamedTuple
+
+import numpy as np
+
+from weft.eager.record.mode import no_grad
+from weft.eager.tensor.interchange.serialization import array_of, is_tensor
+from weft.eager.tensor.tensor import Tensor
+from weft.errors import CheckpointError
+from weft.ir.shape import show
+
+MOST_NAMED: Final = 20  # faults of each kind that a message lists
+
+
+class Restored(NamedTuple):
+    """A checkpoint that was read.
+
+    Attributes:
+        state: what was saved, as nested dicts and lists with tensors in them.
+        path: the folder of this step.
+    """
+
+    step: int
+    state: dict[str, Any]
+    metrics: dict[str, float]
+    path: Path
+
+
+class _Fault(NamedTuple):
+    kind: str
+    place: str
+
+
+_MISSING: Final = "missing in the checkpoint"
+_UNEXPECTED: Final = "not expected"
+_MISMATCH: Final = "of another kind, shape or type"
+
+
+def put_back(into: Mapping[str, Any], found: Restored) -> None:
+    """Load what was saved into objects, tensors and arrays of the same names.
+
+    Raises:
+        CheckpointError: the checkpoint is another one's; nothing has been changed then, but where
+            an object's own `load_state_dict` refused: what comes before it in `into` is loaded.
+    """
+    faults = list(_faults(into, found.state, ""))
+    if faults:
+        raise CheckpointError(_message(found.path, faults))
+    for name, target in into.items():
+        try:
+            _load(target, found.state[name])
+        except Exception as error:
+            raise CheckpointError(f"restore: {found.path}: {name!r}: {error}") from error
+
+
+def has_state(x: Any) -> bool:
+    """Whether something gives a state dict and takes one."""
+    return hasattr(x, "state_dict") and hasattr(x, "load_state_dict")
+
+
+# -- the look
+
+
+def _faults(into: Any, saved: Any, place: str) -> Iterator[_Fault]:
+    if has_state(into):
+        yield from _faults_of_object(into, saved, place)
+    elif isinstance(into, Mapping):
+        yield from _faults_of_dict(into, saved, place)
+    elif isinstance(into, list | tuple):
+        if not isinstance(saved, list | tuple) or len(saved) != len(into):
+            yield _Fault(_MISMATCH, f"{place}: expected {len(into)} entries, got {_kind(saved)}")
+            return
+        for number, (one, other) in enumerate(zip(into, saved, strict=True)):
+            yield from _faults(one, other, f"{place}.{number}")
+    elif isinstance(into, Tensor | np.ndarray) and _kind(into) != _kind(saved):
+        yield _Fault(_MISMATCH, f"{place}: expected {_kind(into)}, got {_kind(saved)}")
+
+
+def _faults_of_dict(into: Mapping[Any, Any], saved: Any, place: str) -> Iterator[_Fault]:
+    if not isinstance(saved, Mapping):
+        yield _Fault(_MISMATCH, f"{place}: expected a dict, got {_kind(saved)}")
+        return
+    for key, one in into.items():
+        where = f"{place}.{key}" if place else str(key)
+        if key in saved:
+            yield from _faults(one, saved[key], where)
+        else:
+            yield _Fault(_MISSING, where)
+
+
+def _faults_of_object(into: Any, saved: Any, place: str) -> Iterator[_Fault]:
+    """Those of a model, whose tensors all have names; other objects look for themselves."""
+    own = into.state_dict()
+    if not isinstance(own, Mapping) or not own or not all(map(is_tensor, own.values())):
+        return
+    yield from _faults_of_dict(own, saved, place)
+    if isinstance(saved, Mapping):
+        for key in saved:
+            if key not in own:
+                yield _Fault(_UNEXPECTED, f"{place}.{key}")
+
+
+def _kind(x: Any) -> str:
+    if is_tensor(x):
+        array = array_of(x)
+        return f"{array.dtype}{show(array.shape)}"
+    return f"{len(x)} entries" if isinstance(x, Sequence | Mapping) else type(x).__name__
+
+
+def _message(path: Path, faults: list[_Fault]) -> str:
+    lines = [f"restore: {path} holds another state than the one that is to be restored:"]
+    for kind in (_MISSING, _UNEXPECTED, _MISMATCH):
+        places = [fault.place for fault in faults if fault.kind == kind]
+        if places:
+            more = len(places) - MOST_NAMED
+            rest = f", and {more} more" if more > 0 else ""
+            lines.append(f"  {kind}: {', '.join(places[:MOST_NAMED])}{rest}")
+    return "\n".join(lines)
+
+
+# -- the deed
+
+
+def _load(into: Any, saved: Any) -> None:
+    if has_state(into):
+        into.load_state_dict(saved)
+    elif isinstance(into, Mapping):
+        for key, one in into.items():
+            _load(one, saved[key])
+    elif isinstance(into, list | tuple):
+        for one, other in zip(into, saved, strict=True):
+            _load(one, other)
+    elif isinstance(into, Tensor):
+        with no_grad():
+            into.copy_(saved)
+    elif isinstance(into, np.ndarray):
+        np.copyto(into, array_of(saved))

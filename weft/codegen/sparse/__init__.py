@@ -1,1 +1,0 @@
-"""Kernels of sparse matrices in compressed rows."""

@@ -1,1 +1,0 @@
-"""Sparse matrices in compressed rows (CSR), and reductions of rows by segments."""

@@ -1,0 +1,183 @@
+"""Sums by segment, order, permutations, and blocks of pixels."""
+
+from __future__ import annotations
+
+import builtins
+from typing import Any
+
+from weft import ops
+from weft.errors import GraphError, nameless
+from weft.ir.node import Value
+from weft.ops.refusal import shown
+from weft.tf1.creation import one_hot
+from weft.tf1.framework import dtypes
+from weft.tf1.framework.convert import convert_to_tensor, shape_operand, static_value, unary
+from weft.tf1.framework.dtypes import as_dtype
+from weft.tf1.framework.dynamic_shape import dimension
+from weft.tf1.framework.graph import fail, get_default_graph, name_scope
+from weft.tf1.framework.tensor import Tensor
+from weft.tf1.shape.arrangement import expand_dims
+
+
+# Segments, order, sets
+def unsorted_segment_sum(
+    data: Any, segment_ids: Any, num_segments: Any, name: str | None = None
+) -> Tensor:
+    """Row i is the sum of the rows of `data` whose id is i; rows of negative ids do not count."""
+    with name_scope(name, "UnsortedSegmentSum", [data, segment_ids]) as scope:
+        rows = convert_to_tensor(data, name="data")
+        ids = convert_to_tensor(segment_ids, name="segment_ids")
+        count, target = shape_operand(num_segments, "num_segments")
+        lead = ids.shape.ndims or 1
+
+        def build(x: Value, i: Value, _: Value) -> Value:
+            if lead > 1:
+                tail = [dimension(x, a) for a in builtins.range(lead, x.rank or lead)]
+                x = ops.reshape(x, shape=[-1, *tail])
+                i = ops.reshape(i, shape=(-1,))
+            tail = [dimension(x, a) for a in builtins.range(1, x.rank or 1)]
+            counts = ops.greater_equal(i, 0)
+            beside = ops.reshape(counts, shape=[-1, *(1,) * len(tail)])
+            rows = ops.select(beside, x, 0)
+            i = ops.select(counts, i, 0)
+            return ops.scatter_add(ops.full([target, *tail], 0, x.dtype), i, rows)
+
+        graph = get_default_graph()
+        return graph.emit("UnsortedSegmentSum", [rows, ids, count], build, name=scope).outputs[0]
+
+
+def segment_sum(data: Any, segment_ids: Any, name: str | None = None) -> Tensor:
+    """`unsorted_segment_sum` for sorted ids that are known now."""
+    known = static_value(segment_ids)
+    if known is None:
+        raise fail(
+            GraphError, "segment_sum: expected ids that are known now; use unsorted_segment_sum"
+        )
+    with name_scope(name, "SegmentSum", [data]) as scope:
+        rows = convert_to_tensor(data, name="data")
+        count = int(known.max()) + 1 if known.size else 0
+
+        def build(x: Value) -> Value:
+            tail = [dimension(x, a) for a in builtins.range(1, x.rank or 1)]
+            return ops.scatter_add(ops.full([count, *tail], 0, x.dtype), known, x)
+
+        return get_default_graph().emit("SegmentSum", [rows], build, name=scope).outputs[0]
+
+
+def invert_permutation(x: Any, name: str | None = None) -> Tensor:
+    """The permutation that undoes `x`, which holds every number from 0 to below its length."""
+
+    def build(p: Value) -> Value:
+        order, places = ops.sort.all(p, axis=0)
+        counted = ops.cumsum(ops.ones_like(p), axis=0, exclusive=True)
+        wrong = ops.sum(ops.cast(ops.not_equal(order, counted), dtype=dtypes.int32.ir))
+        text = "invert_permutation: expected every number from 0 to below the length"
+        return ops.check(ops.cast(places, dtype=p.dtype), wrong, text=text)
+
+    return unary("InvertPermutation", build, x, name)
+
+
+def sort(
+    values: Any, axis: int = -1, direction: str = "ASCENDING", name: str | None = None
+) -> Tensor:
+    """The elements in order along `axis`."""
+    descending = _descending(direction)
+    with name_scope(name, "sort", [values]):
+        return unary(
+            "Sort", lambda x: ops.sort.all(x, axis=axis, descending=descending)[0], values, None
+        )
+
+
+def argsort(
+    values: Any,
+    axis: int = -1,
+    direction: str = "ASCENDING",
+    stable: bool = False,
+    name: str | None = None,
+) -> Tensor:
+    """The positions that put the elements in order along `axis`; equal ones keep theirs."""
+    del stable
+    descending = _descending(direction)
+
+    def build(x: Value) -> Value:
+        found = ops.argsort(x, axis=axis, descending=descending)
+        return found if found.dtype is dtypes.int32.ir else ops.cast(found, dtype=dtypes.int32.ir)
+
+    with name_scope(name, "argsort", [values]):
+        return unary("TopKV2", build, values, None)
+
+
+def _descending(direction: str) -> bool:
+    if direction not in ("ASCENDING", "DESCENDING"):
+        text = f"direction: expected ASCENDING or DESCENDING, got {shown(direction)}"
+        raise nameless(fail(GraphError, text))
+    return direction == "DESCENDING"
+
+
+def confusion_matrix(
+    labels: Any,
+    predictions: Any,
+    num_classes: int | None = None,
+    dtype: Any = dtypes.int32,
+    name: str | None = None,
+    weights: Any = None,
+) -> Tensor:
+    """How often each label (row) was predicted as each class (column)."""
+    if num_classes is None:
+        raise fail(GraphError, "confusion_matrix: expected num_classes")
+    kind = as_dtype(dtype)
+    with name_scope(name, "confusion_matrix", [labels, predictions]):
+        rows = one_hot(labels, num_classes, dtype=kind)
+        columns = one_hot(predictions, num_classes, dtype=kind)
+        if weights is not None:
+            rows = rows * expand_dims(convert_to_tensor(weights, kind), -1)
+        pairs = expand_dims(rows, -1) * expand_dims(columns, 1)
+        classes = [convert_to_tensor(x) for x in (labels, predictions)]
+
+        def build(x: Value, *given: Value) -> Value:
+            total = ops.sum(x, axes=(0,))
+            for what, numbers in zip(("labels", "predictions"), given, strict=True):
+                text = f"confusion_matrix: expected {what} from 0 to {num_classes - 1}"
+                wrong = ops.count_outside(numbers, 0, num_classes - 1)
+                total = ops.check(total, wrong, text=text)
+            return total
+
+        return get_default_graph().emit("Sum", [pairs, *classes], build, name="Sum").outputs[0]
+
+
+# Images
+def space_to_depth(
+    input: Any, block_size: int, name: str | None = None, data_format: str = "NHWC"
+) -> Tensor:
+    """Blocks of pixels become channels."""
+    _require_nhwc("space_to_depth", data_format)
+
+    def build(x: Value) -> Value:
+        n, h, w, c = [dimension(x, i) for i in builtins.range(4)]
+        b = block_size
+        x = ops.reshape(x, shape=[n, h // b, b, w // b, b, c])
+        x = ops.transpose(x, perm=(0, 1, 3, 2, 4, 5))
+        return ops.reshape(x, shape=[n, h // b, w // b, b * b * c])
+
+    return unary("SpaceToDepth", build, input, name)
+
+
+def depth_to_space(
+    input: Any, block_size: int, name: str | None = None, data_format: str = "NHWC"
+) -> Tensor:
+    """Channels become blocks of pixels."""
+    _require_nhwc("depth_to_space", data_format)
+
+    def build(x: Value) -> Value:
+        n, h, w, c = [dimension(x, i) for i in builtins.range(4)]
+        b = block_size
+        x = ops.reshape(x, shape=[n, h, w, b, b, c // (b * b)])
+        x = ops.transpose(x, perm=(0, 1, 3, 2, 4, 5))
+        return ops.reshape(x, shape=[n, h * b, w * b, c // (b * b)])
+
+    return unary("DepthToSpace", build, input, name)
+
+
+def _require_nhwc(kind: str, data_format: str) -> None:
+    if data_format != "NHWC":
+        raise fail(GraphError, f"{kind}: expected data_format NHWC, got {data_format!r}")
