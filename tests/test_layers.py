@@ -43,6 +43,7 @@ LAYERS = [
         "weft.numpy",
         "weft.scipy",
         "weft.signal",
+        "weft.sparse",
         "weft.special",
     ),
     ("weft.checkpoint",),  # what knows tensors

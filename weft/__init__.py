@@ -37,8 +37,8 @@ __all__ = [
 
 # Loaded on first use, so that `import weft` stays instant.
 _MODULES = (
-    "amp", "autograd", "checkpoint", "datasets", "fft", "func", "linalg", "metrics", "models", "nn",
-    "numpy", "ops", "optim", "scipy", "signal", "special", "tf1", "utils",
+    "amp", "autograd", "checkpoint", "data", "datasets", "fft", "func", "linalg", "metrics",
+    "models", "nn", "numpy", "ops", "optim", "scipy", "signal", "sparse", "special", "tf1", "utils",
 )  # fmt: skip
 # Functions that PyTorch offers without the name of their module, too
 _FUNCTIONAL = (
@@ -52,7 +52,17 @@ _FUNCTIONAL = (
 _ELSEWHERE = {
     "weft.nn.functional": _FUNCTIONAL,
     "weft.fft": ("istft", "stft"),
-    "weft.func": ("vmap",),
+    "weft.sparse": ("sparse_csr_tensor",),
+    "weft.func": (
+        "associative_scan",
+        "cond",
+        "fori_loop",
+        "map",
+        "scan",
+        "switch",
+        "vmap",
+        "while_loop",
+    ),
     "weft.special": ("igamma", "igammac", "mvlgamma"),
 }
 _METHODS = {"weft.fft": ("istft", "stft"), "weft.special": ("igamma", "igammac", "mvlgamma")}

@@ -76,3 +76,37 @@ def test_whole_numbers_keep_their_digits(session):
     for wrong, dtype in (([0, 2**63 + 1], None), ([0, 2**63 + 1], tf.int64), ([0, 2**64], None)):
         with pytest.raises(TypeError):
             tf.constant(wrong, dtype)
+
+
+IDS = np.array([0, 0, 3, 3])
+REDUCTIONS = {"sum": np.sum, "mean": np.mean, "prod": np.prod, "max": np.max, "min": np.min}
+
+
+@pytest.mark.parametrize("name", REDUCTIONS)
+def test_sorted_segments(session, name):
+    found = fed(session, getattr(tf, f"segment_{name}"), ROWS, IDS)
+    expected = np.full((4, 3), name == "prod", np.float32)
+    for i in (0, 3):
+        expected[i] = REDUCTIONS[name](ROWS[i == IDS], axis=0)
+    np.testing.assert_allclose(found, expected)
+    assert session.run(getattr(tf, f"segment_{name}")(ROWS, IDS)).tolist() == found.tolist()
+    with pytest.raises(errors.InvalidArgumentError, match=r"expected sorted ids|expected 0 <="):
+        fed(session, getattr(tf, f"segment_{name}"), ROWS, IDS[::-1] - 1)
+
+
+@pytest.mark.parametrize("name", [*REDUCTIONS, "sqrt_n"])
+def test_unsorted_segments(session, name):
+    ids = np.array([3, 1, -1, 3])
+    function = getattr(tf, f"unsorted_segment_{name}")
+    found = fed(session, lambda x, i: function(x, i, 4), ROWS, ids)
+    least = {"max": -np.finfo(np.float32).max, "min": np.finfo(np.float32).max, "prod": 1}
+    expected = np.full((4, 3), least.get(name, 0), np.float32)
+    expected[1] = ROWS[1]
+    three = ROWS[[0, 3]]
+    expected[3] = three.sum(0) / 2**0.5 if name == "sqrt_n" else REDUCTIONS[name](three, axis=0)
+    np.testing.assert_allclose(found, expected, rtol=1e-6)
+
+
+def test_no_segments(session):
+    found = fed(session, tf.segment_sum, ROWS[:0], IDS[:0])
+    assert found.shape == (0, 3)

@@ -23,6 +23,8 @@ from weft.codegen.family.window import avg_pool, avg_pool_grad, max_pool, max_po
 from weft.codegen.loop.schedule import loops
 from weft.codegen.recurrent.backward import lstm_sequence_grad
 from weft.codegen.recurrent.forward import lstm_sequence
+from weft.codegen.sparse.index import csr_indptr, csr_order, csr_rows
+from weft.codegen.sparse.product import csr_matmul, csr_sampled_matmul, segment
 from weft.codegen.target import Target
 from weft.errors import CompileError
 from weft.ir.node import Value
@@ -56,6 +58,12 @@ FAMILIES: Final[dict[str, Family]] = {
     "flash_attention_grad": flash_attention_grad,
     "lstm_sequence": lstm_sequence,
     "lstm_sequence_grad": lstm_sequence_grad,
+    "csr_indptr": csr_indptr,
+    "csr_order": csr_order,
+    "csr_rows": csr_rows,
+    "csr_matmul": csr_matmul,
+    "csr_sampled_matmul": csr_sampled_matmul,
+    "segment": segment,
 }
 """Kernel families by the name that `Opaque` carries."""
 FOR_MANY: Final = frozenset({matmul, gather, scatter, flash_attention, flash_attention_grad})

@@ -24,7 +24,7 @@ POLYNOMIAL: Final = 0x82F63B78  # reflected: the lowest bit is the highest coeff
 FOLD: Final = (6293, 6677, 6777)
 """x^(64 * 6777) + x^(64 * 484) + x^(64 * 100) + 1 is a multiple of the polynomial."""
 MASK_DELTA: Final = 0xA282EAD8
-ROW: Final = 1024  # bytes looked up by their distance; their table takes 1 MB
+ROW: Final = 1024  # bytes looked up by their distance; a power of 2; their table takes 1 MB
 ROWS: Final = 64  # rows that are added up at once
 _BLOCK, _SECOND, _THIRD = FOLD
 _ONES: Final = 0xFFFFFFFF
@@ -78,6 +78,16 @@ def masked_crc32c(data: Any) -> int:
     return masked(crc32c(data))
 
 
+def after_zeros(states: np.ndarray, counts: np.ndarray) -> np.ndarray:
+    """Remainders (uint32) moved by so many bytes each: what they become over bytes of 0."""
+    number = 0
+    while (left := counts >> number).any():
+        moved = _applied(_power(number), states)
+        states = np.where(left & 1, moved, states)
+        number += 1
+    return states
+
+
 # -- long messages
 
 
@@ -127,10 +137,10 @@ def _short(content: np.ndarray, state: int) -> int:
     return int(np.bitwise_xor.reduce(_applied(_moves()[-rows:], sums)))
 
 
-def _applied(tables: np.ndarray, states: np.ndarray) -> np.ndarray:
-    """States moved, each by its own table: [state, byte, value]."""
-    number = np.arange(len(states))
-    parts = [tables[number, i, states >> np.uint32(8 * i) & np.uint32(255)] for i in range(4)]
+def _applied(table: np.ndarray, states: np.ndarray) -> np.ndarray:
+    """States moved by a table: [byte, value], or a table for each state in front."""
+    each = () if table.ndim == 2 else (np.arange(len(states)),)
+    parts = [table[(*each, i, states >> np.uint32(8 * i) & np.uint32(255))] for i in range(4)]
     return parts[0] ^ parts[1] ^ parts[2] ^ parts[3]
 
 
@@ -168,14 +178,26 @@ def _offsets() -> np.ndarray:
 
 
 @functools.cache
+def _power(number: int) -> np.ndarray:
+    """What each byte of a state becomes by 2 ** number bytes of 0: [byte, value]."""
+    if number == 0:
+        return _after_zero(_unmoved())
+    half = _power(number - 1)
+    return _applied(half, half.reshape(-1)).reshape(4, 256)
+
+
+@functools.cache
 def _moves() -> np.ndarray:
     """What a state's bytes become by as many rows of zeros as follow: [row, byte, value]."""
-    values = np.arange(256, dtype=np.uint32)
     found = np.empty((ROWS, 4, 256), np.uint32)
-    state = found[-1] = np.stack([values << np.uint32(8 * i) for i in range(4)])
-    for _ in range(ROW):
-        state = _after_zero(state)
-    one = np.broadcast_to(state, (4 * 256, 4, 256))
+    found[-1] = _unmoved()
+    row_of_zeros = _power(ROW.bit_length() - 1)
     for row in range(ROWS - 1, 0, -1):
-        found[row - 1] = _applied(one, found[row].reshape(-1)).reshape(4, 256)
+        found[row - 1] = _applied(row_of_zeros, found[row].reshape(-1)).reshape(4, 256)
     return found
+
+
+def _unmoved() -> np.ndarray:
+    """Each byte of a state, as a state: [byte, value]."""
+    values = np.arange(256, dtype=np.uint32)
+    return np.stack([values << np.uint32(8 * i) for i in range(4)])

@@ -9,6 +9,7 @@ is wrong is passed over where the reader is told to, and counted.
 
 from __future__ import annotations
 
+import itertools
 import os
 import struct
 import zlib
@@ -18,16 +19,13 @@ from typing import Any, Final, Literal
 
 from weft.errors import ArgumentError, ClosedError, DataError
 from weft.formats.crc32c import masked_crc32c
+from weft.formats.record_block import FOOTER, HEAD, HEADER, Block, head_is_right
 
 Compression = Literal["", "GZIP", "ZLIB"]
 Broken = Literal["raise", "skip"]
-HEADER: Final = 12
-FOOTER: Final = 4
 PIECE: Final = 1 << 20  # bytes read at once: a length that is wrong allocates no more than is there
 _COMPRESSIONS: Final = ("", "GZIP", "ZLIB")
 _WBITS: Final = {"GZIP": 31, "ZLIB": 15}
-_HEAD: Final = struct.Struct("<QI")
-_FOOT: Final = struct.Struct("<I")
 
 
 def framed(record: Any) -> bytes:
@@ -133,6 +131,11 @@ class RecordReader:
         self.offset = offset
         self._skip = broken == "skip"
         self._ended = False
+        self._error: DataError | None = None
+        self._cut = ""  # why no more can be read, where that is not the end of the file
+        self._start = offset  # of the buffer
+        self._buffer = bytearray()
+        self._records: Iterator[bytes] = iter(())
         self._file = open(path, "rb")  # noqa: SIM115  (closed by close)
         self._read = _reader(self._file, compression, offset)
 
@@ -140,20 +143,36 @@ class RecordReader:
         return self
 
     def __next__(self) -> bytes:
-        while not self._ended:
-            try:
-                return self._next()
-            except DataError:
-                if not self._skip:
-                    self.close()
-                    raise
-                self.skipped += 1
-        self.close()
-        raise StopIteration
+        for record in self._records:
+            self.offset += HEADER + len(record) + FOOTER
+            return record
+        found = self.read(1)
+        if not found:
+            raise StopIteration
+        return found[0]
+
+    def read(self, count: int) -> list[bytes]:
+        """The next `count` records; fewer at the end of the file, or before a damaged one.
+
+        Raises:
+            DataError: the next record is damaged.
+        """
+        found: list[bytes] = []
+        while len(found) < count:
+            more = list(itertools.islice(self._records, count - len(found)))
+            if more:
+                found += more
+                self.offset += sum(map(len, more)) + (HEADER + FOOTER) * len(more)
+            elif not self._refilled():
+                break
+        if self._error is not None and not found:
+            raise self._error
+        return found
 
     def close(self) -> None:
         """Close the file; nothing more is read from it."""
         self._ended = True
+        self._records = iter(())
         self._file.close()
 
     def __enter__(self) -> RecordReader:
@@ -162,45 +181,79 @@ class RecordReader:
     def __exit__(self, *_: object) -> None:
         self.close()
 
-    def _next(self) -> bytes:
-        """The next record. Whether more can follow a damaged one is in `_ended`."""
-        head = self._take(HEADER)
-        if not head:
-            self.close()
-            raise StopIteration
-        self._ended = True
-        length, checksum = _HEAD.unpack(head) if len(head) == HEADER else (0, 0)
-        if len(head) < HEADER or masked_crc32c(head[:8]) != checksum:
-            raise self._damaged("its length" + self._hint(head))
-        record = self._take(length)
-        foot = self._take(FOOTER)
-        if len(record) < length or len(foot) < FOOTER:
-            raise self._damaged(f"the file ends within it: expected {length} bytes")
-        self._ended = False
-        if masked_crc32c(record) != _FOOT.unpack(foot)[0]:
-            error = self._damaged("its checksum is another one")
-            self.offset += HEADER + length + FOOTER
-            raise error
-        self.offset += HEADER + length + FOOTER
-        return record
+    def _refilled(self) -> bool:
+        """Whether there are more records; they are in `_records` then."""
+        while not self._ended:
+            try:
+                self._load()
+            except DataError as error:
+                if not self._skip:
+                    self._error = error
+                    self.close()
+                self.skipped += 1
+            else:
+                return True
+        self.close()
+        return False
+
+    def _load(self) -> None:
+        """Read a block of records, or raise what is wrong with the first one and drop it."""
+        self.offset = self._start
+        more = self._take(PIECE - len(self._buffer))
+        self._buffer += more
+        block = Block(self._buffer)
+        if not block.starts and (self._buffer or self._cut):
+            self._complete()
+            block = Block(self._buffer)
+        self._records = iter(block.records())
+        if block.good or not block.starts:
+            whole = block.good == len(block.starts)
+            self._drop(block.end if whole else block.starts[block.good] - HEADER)
+            self._ended = not block.starts
+        elif not head_is_right(self._buffer, 0):
+            raise self._lost("its length")
+        else:
+            self._drop(HEADER + block.lengths[0] + FOOTER)
+            raise self._damaged("its checksum is another one")
+
+    def _complete(self) -> None:
+        """Read the rest of a record that is longer than a block."""
+        head = self._buffer[:HEADER]
+        if len(head) < HEADER or not head_is_right(head, 0):
+            raise self._lost(self._cut or "its length" + self._hint(head))
+        length = HEAD.unpack(head)[0]
+        missing = HEADER + length + FOOTER - len(self._buffer)
+        more = self._take(missing)
+        if len(more) < missing:
+            raise self._lost(self._cut or f"the file ends within it: expected {length} bytes")
+        self._buffer += more
+
+    def _drop(self, size: int) -> None:
+        del self._buffer[:size]
+        self._start += size
 
     def _take(self, size: int) -> bytes:
         """So many bytes, or what is left of the file."""
+        parts: list[bytes] = []
         try:
-            parts = [self._read(min(size, PIECE))]
-            size -= len(parts[0])
-            while size and parts[-1]:
+            while size > 0:
                 parts.append(self._read(min(size, PIECE)))
                 size -= len(parts[-1])
+                if not parts[-1]:
+                    break
         except (zlib.error, EOFError) as error:
-            self._ended = True
-            raise self._damaged(f"its compression: {error}") from None
+            self._cut = f"its compression: {error}"
         return parts[0] if len(parts) == 1 else b"".join(parts)
+
+    def _lost(self, why: str) -> DataError:
+        """The error for damage behind which nothing can be found."""
+        self._ended = True
+        return self._damaged(why)
 
     def _damaged(self, why: str) -> DataError:
         return DataError(f"TFRecord: {self.path}: record at byte {self.offset} is damaged: {why}")
 
-    def _hint(self, head: bytes) -> str:
+    def _hint(self, head: bytes | bytearray) -> str:
         if self.offset == 0 and head.startswith(b"\x1f\x8b"):
             return " (the file looks compressed: give compression='GZIP')"
         return ""
@@ -244,15 +297,27 @@ class _Inflated:
         """
         parts: list[bytes] = []
         while size:
-            data = self._left or self._file.read(PIECE)
-            if self._stream.eof:
-                if not data:
-                    break
-                self._stream = zlib.decompressobj(self._wbits)  # one stream behind the other
-            part = self._stream.decompress(data, size)
-            if not data and not part and not self._stream.eof:
-                raise EOFError("the stream does not end")
-            self._left = self._stream.unused_data or self._stream.unconsumed_tail
+            try:
+                part = self._more(size)
+            except (EOFError, zlib.error):
+                if not parts:  # with what there is, the damage is met at the next call
+                    raise
+                break
+            if part is None:
+                break
             size -= len(part)
             parts.append(part)
         return b"".join(parts)
+
+    def _more(self, size: int) -> bytes | None:
+        """Some of the next bytes, perhaps none; `None` at the end."""
+        data = self._left or self._file.read(PIECE)
+        if self._stream.eof:
+            if not data:
+                return None
+            self._stream = zlib.decompressobj(self._wbits)  # one stream behind the other
+        part = self._stream.decompress(data, size)
+        if not data and not part and not self._stream.eof:
+            raise EOFError("the stream does not end")
+        self._left = self._stream.unused_data or self._stream.unconsumed_tail
+        return part

@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 from weft.func.checkpoint import checkpoint
+from weft.func.control.associative_scan import associative_scan
+from weft.func.control.branch import cond, switch
+from weft.func.control.loop import fori_loop, map, scan, while_loop
 from weft.func.custom import custom_vjp
 from weft.func.derivative import hessian, hessian_vector_product, jacfwd, jacobian
 from weft.func.gradient import (
@@ -30,10 +33,13 @@ from weft.ops.refusal import guard
 jacrev = jacobian
 
 __all__ = [
+    "associative_scan",
     "checkpoint",
+    "cond",
     "custom_vjp",
     "defvjp",
     "elementwise_grad",
+    "fori_loop",
     "functional_call",
     "grad",
     "grad_and_value",
@@ -47,13 +53,17 @@ __all__ = [
     "linearize",
     "make_jvp",
     "make_vjp",
+    "map",
     "map_structure",
     "primitive",
     "replace_all_batch_norm_modules_",
+    "scan",
     "stack_module_state",
+    "switch",
     "value_and_grad",
     "vjp",
     "vmap",
+    "while_loop",
 ]
 
 guard(globals())

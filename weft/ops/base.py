@@ -33,6 +33,7 @@ import numpy as np
 
 from weft.errors import DTypeError, GraphError, ShapeError, WeftError
 from weft.ir.dtype import DType, as_dtype
+from weft.ir.function import functions
 from weft.ir.graph import current_graph
 from weft.ir.node import Literal, Node, TensorType, Value, user_source
 from weft.ir.shape import Shape, is_static
@@ -386,9 +387,14 @@ HOSTED: Final = "host_call"
 """The family of what the program calls Python for, in the middle of a step."""
 
 
+REGION: Final = "region"
+"""The family of loops and branches, which the passes write out."""
+
+
 def is_hosted(node: Node) -> bool:
     """Whether a node is computed by its reference, in Python, whatever is compiled around it."""
-    return family_of(node).family == HOSTED
+    inner = [n for function in functions(node) for n in function.nodes]
+    return family_of(node).family == HOSTED or any(map(is_hosted, inner))
 
 
 _NO_FAMILY: Final = Opaque("")

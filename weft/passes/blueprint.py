@@ -10,6 +10,7 @@ import numpy as np
 from weft.ir.node import TensorType
 from weft.ops.base import is_hosted
 from weft.passes import memory
+from weft.passes.control.record import Steer
 from weft.passes.group import Fused, Group
 from weft.passes.launch import Launch, Scratch
 from weft.passes.step import Step
@@ -76,6 +77,7 @@ class Placed:
     args: tuple[Argument, ...]
     guard: bool
     group: Group | None  # for messages and profiles; `None` for copies
+    steer: Steer | None = None  # of a record, at which the program may go on elsewhere
 
 
 @dataclass(frozen=True)

@@ -9,10 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from collections.abc import Set as AbstractSet
 
-from weft.ir.node import Value
-from weft.passes.launch import ERROR, Launch, Scratch
-
-Buffer = Value | Scratch
+from weft.passes.launch import ERROR, Buffer, Launch, Scratch
 
 
 def kept_launches(
@@ -20,6 +17,7 @@ def kept_launches(
     buffer_of: Callable[[Buffer], Buffer],
     lasting: Callable[[Buffer], bool],
     external: Callable[[Buffer], bool],
+    moves: Callable[[Buffer], bool] = lambda buffer: False,
 ) -> set[int]:
     """Positions of the launches of the prelude.
 
@@ -27,13 +25,19 @@ def kept_launches(
         buffer_of: the memory behind an argument.
         lasting: whether external memory stays as it is.
         external: whether memory is there before the step or outlives it.
+        moves: whether an argument is another part of memory from turn to turn of a loop.
     """
     reads, writes = zip(*[_touched(x, buffer_of) for x in launches], strict=True)
     writers: dict[Buffer, list[int]] = {}
     for position, buffers in enumerate(writes):
         for buffer in buffers:
             writers.setdefault(buffer, []).append(position)
-    kept = {i for i, x in enumerate(launches) if not x.check and x.kernel.ir}
+    kept = {
+        i
+        for i, x in enumerate(launches)
+        if not (x.check or any([moves(a) for a in x.args if not isinstance(a, int)]))
+        and x.kernel.ir
+    }
 
     def stays(buffer: Buffer) -> bool:
         if external(buffer):

@@ -13,11 +13,12 @@ therefore bitwise equal on any number of threads.
 from __future__ import annotations
 
 import hashlib
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Final, Protocol
 
-from weft.ir.node import Value
+from weft.ir.node import Node, Value
+from weft.passes.control.record import Control, Loop
 from weft.passes.group import Group
 
 SYMBOL: Final = "weft_kernel"
@@ -49,7 +50,8 @@ class Scratch:
     per_thread: bool = False
 
 
-Argument = Value | Scratch | int
+Buffer = Value | Scratch
+Argument = Buffer | int
 """A buffer of the plan, scratch memory, or an integer slot."""
 
 
@@ -71,6 +73,62 @@ class Launch:
     flops: float = 0.0
     bytes: float = 0.0
     check: bool = False  # may set the step's error cell: see ERROR
+    control: Control | None = None  # no kernel, but where the program goes on
+    inside: Flat | None = None  # what a loop or a choice consists of, in its place
+
+
+@dataclass(frozen=True)
+class Slice:
+    """At turn t of a loop, the memory `start + stride * t` bytes into that of `whole`."""
+
+    whole: Buffer
+    loop: Loop
+    start: int
+    stride: int
+
+
+@dataclass(frozen=True)
+class Swapped:
+    """The memory of `even` at even turns of a loop, that of `odd` at odd ones."""
+
+    even: Scratch
+    odd: Scratch
+    loop: Loop
+
+
+View = Slice | Swapped
+
+
+@dataclass(frozen=True)
+class Flat:
+    """Launches in order, loops and choices among them written out, each with its group.
+
+    Attributes:
+        aliases: values of bodies that share the memory of another value.
+        views: buffers whose memory differs from turn to turn.
+        constants: nodes of bodies whose arrays are read.
+    """
+
+    launches: list[tuple[Launch, Group | None]] = field(
+        default_factory=list["tuple[Launch, Group | None]"]
+    )
+    aliases: dict[Value, Value] = field(default_factory=dict[Value, Value])
+    views: dict[Buffer, View] = field(default_factory=dict[Buffer, View])
+    constants: dict[Node, None] = field(default_factory=dict[Node, None])
+
+    def include(self, other: Flat) -> None:
+        """Know the buffers of another one, too."""
+        self.aliases.update(other.aliases)
+        self.views.update(other.views)
+        self.constants.update(other.constants)
+
+    def add(self, launch: Launch, group: Group | None = None) -> None:
+        """Append a launch; one of a loop or a choice is written out."""
+        if launch.inside is None:
+            self.launches.append((launch, group))
+        else:
+            self.launches.extend(launch.inside.launches)
+            self.include(launch.inside)
 
 
 ERROR: Final = Scratch(32)

@@ -21,6 +21,8 @@ from weft.ir.verify import verify
 from weft.ops.base import Boundary, op_of
 from weft.passes import memory
 from weft.passes.blueprint import Blueprint
+from weft.passes.control.body import Planner
+from weft.passes.control.region import is_region, lower_region, within
 from weft.passes.fuse import fuse
 from weft.passes.group import Fused, Group
 from weft.passes.launch import Generator, Kernel, Launch
@@ -35,6 +37,12 @@ from weft.passes.simplify import cse, fold, prune, simplify
 from weft.passes.specialise import specialise as specialise
 from weft.passes.step import Step
 
+
+def bodies(step: Step) -> Step:
+    """The same for what loops and branches hold."""
+    return within(step, optimise)
+
+
 PASSES: tuple[Callable[[Step], Step], ...] = (
     prune,  # what no output needs
     fold,  # arithmetic on constants
@@ -42,6 +50,7 @@ PASSES: tuple[Callable[[Step], Step], ...] = (
     layout,  # images with their channels last
     cse,  # the same thing computed twice
     prune,  # what became unused
+    bodies,  # all of this inside loops and branches
     rematerialise,  # what is cheap to compute again
 )
 
@@ -93,8 +102,7 @@ def plan(
         fusing: whether nodes may share a kernel.
         announce: called with every kernel as soon as its text is known.
     """
-    fused = grouped(step, fusing)
-    lowered = _lowered(fused, generator, announce)  # what computes each group
+    fused, lowered = _lowered(step, generator, fusing, announce)  # what computes each group
     placing = Placing(step, threads, fused, lowered, generator.copy)
     placing.order(schedule(fused, *placing.wishes()))  # which launch comes when
     placing.settle()  # copies of what cannot be updated in place
@@ -103,11 +111,16 @@ def plan(
 
 
 def _lowered(
-    fused: Fused, generator: Generator, announce: Callable[[Kernel], None] | None
-) -> dict[Group, tuple[Launch, ...]]:
+    step: Step, generator: Generator, fusing: bool, announce: Callable[[Kernel], None] | None
+) -> tuple[Fused, dict[Group, tuple[Launch, ...]]]:
+    fused = grouped(step, fusing)
+    planner = Planner(lambda body: _lowered(body, generator, fusing, announce), generator.copy)
     lowered: dict[Group, tuple[Launch, ...]] = {}
     told: set[int] = set()
     for group in fused.groups:
+        if is_region(group.nodes[0]):
+            lowered[group] = lower_region(group, planner)
+            continue
         lowered[group] = launches = generator.lower(group)
         if announce is None:
             continue
@@ -115,7 +128,7 @@ def _lowered(
         for kernel in [kernel for kernel in kernels if id(kernel) not in told]:
             told.add(id(kernel))
             announce(kernel)
-    return lowered
+    return fused, lowered
 
 
 def verify_types(graph: Graph) -> None:

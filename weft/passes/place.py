@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import Final, cast
 
 from weft.ir.extent import planned
+from weft.ir.function import functions
 from weft.ir.node import Node, TensorType, Value
 from weft.ir.shape import known, size
 from weft.ops import state
@@ -26,9 +27,11 @@ from weft.passes.blueprint import (
     Source,
     Variable,
 )
+from weft.passes.control.body import owner
+from weft.passes.control.cursor import moves, steered, steers
 from weft.passes.group import Fused, Group
 from weft.passes.keep import handed_on, kept_launches
-from weft.passes.launch import ERROR, Launch, Scratch
+from weft.passes.launch import ERROR, Flat, Launch, Scratch
 from weft.passes.schedule import Schedule
 from weft.passes.step import Step
 
@@ -67,7 +70,11 @@ class Placing:
         self.externals: dict[Value | Scratch, Source] = {}
         self.states: dict[str, Value] = {}  # key -> the variable's node's output
         self._feed_of = {name: i for i, name in enumerate(step.feeds)}
-        for node in step.graph.nodes:
+        self.flat = Flat(aliases=dict(fused.aliases))  # with what loops and branches hold
+        for launch in [launch for launches in lowered.values() for launch in launches]:
+            if launch.inside is not None:
+                self.flat.include(launch.inside)
+        for node in (*step.graph.nodes, *self.flat.constants):
             self._external(node)
         self.checks = self._checks()
         self.adopted: dict[Value, str] = {}  # new value -> variable whose memory it is written to
@@ -102,14 +109,17 @@ class Placing:
 
     def order(self, plan: Schedule) -> None:
         """Put the launches in order, and decide which updates are in place."""
-        self.launches = self._copies_early([
+        for launch, group in self._copies_early([
             (x, g) for g in plan.groups for x in self.lowered[g]
             if g in self.checks or not only_checks(x)
-        ])  # fmt: skip
+        ]):  # fmt: skip
+            self.flat.add(launch, group)
+        self.launches = self.flat.launches
         for position, (launch, _) in enumerate(self.launches):
             for slot, argument in enumerate(launch.args):
-                if isinstance(argument, Value):
-                    places = self.uses.setdefault(self.fused.root(argument), {})
+                value = None if isinstance(argument, int) else owner(argument, self.flat)
+                if isinstance(value, Value):
+                    places = self.uses.setdefault(value, {})
                     places.setdefault(position, []).append(slot)
         for key, value in self._updates().items():
             if value is self.states.get(key):
@@ -157,7 +167,7 @@ class Placing:
         The gradient of a lookup comes at the end of a step, where no update should wait for it, nor
         a caller that waits for the loss: what only checks is left out there.
         """
-        checks = {g for g, ls in self.lowered.items() if any(x.check for x in ls)}
+        checks = {g for g, ls in self.lowered.items() if any(x.check or x.inside for x in ls)}
         looked_up = {
             (self.fused.root(x.inputs[1]), known(x.inputs[0].shape)[x.attrs.get("axis", 0)])
             for g in checks
@@ -171,9 +181,12 @@ class Placing:
         }
 
     def _adoptable(self, key: str, value: Value) -> bool:
-        """Whether `value` may be computed straight into the variable's memory."""
+        """Whether `value` may be computed straight into the variable's memory.
+
+        What a loop gives may not: it writes several times, and may be stopped in between.
+        """
         old = self.states.get(key)
-        if value in self.externals or value in self.adopted:
+        if value in self.externals or value in self.adopted or functions(value.node):
             return False
         if old is not None and (
             old.type.dtype is not value.dtype or size(old.shape) != size(value.shape)
@@ -239,7 +252,13 @@ class Placing:
         if not self.step.lasting:
             return
         launches = [launch for launch, _ in self.launches]
-        found = kept_launches(launches, self._buffer, self._stays, self.externals.__contains__)
+        found = kept_launches(
+            [launch for launch in launches],
+            self._buffer,
+            self._stays,
+            self.externals.__contains__,
+            lambda buffer: moves(buffer, self.flat),
+        )
         for buffer in handed_on(launches, found, self._buffer):
             self.externals[buffer] = Kept(-(-self._size(buffer) // LINE) * LINE)
         kept = {launches[i] for i in found}
@@ -277,10 +296,20 @@ class Placing:
                 return cast(Argument, argument)
             return place(argument)
 
-        calls = tuple(
-            Placed(launch, tuple(map(placement, launch.args)), self._guarded(launch, writable), g)
-            for launch, g in self.launches
-        )
+        main = [launch for launch, _ in self.launches[self.kept :]]
+        records = steers(main, self.flat, place)
+
+        def placed(position: int, launch: Launch, group: Group | None) -> Placed:
+            control = launch.control
+            args = [
+                placement(a)
+                for slot, a in enumerate(launch.args)
+                if control is None or steered(control, slot)
+            ]
+            steer = records.get(position - self.kept)
+            return Placed(launch, tuple(args), self._guarded(launch, writable), group, steer)
+
+        calls = tuple([placed(i, *pair) for i, pair in enumerate(self.launches)])
         fetches = tuple(
             (place(buffer), TensorType(v.dtype, known(v.shape)))
             for buffer, v in zip(self._fetched(), self.step.fetches, strict=True)
@@ -305,10 +334,10 @@ class Placing:
     def states_read(self) -> Iterable[str]:
         """Variables that must have a value before the step."""
         read = {
-            self.fused.root(a)
+            owner(a, self.flat)
             for launch, _ in self.launches
             for i, a in enumerate(launch.args)
-            if isinstance(a, Value) and i not in launch.writes
+            if not isinstance(a, int) and i not in launch.writes
         }
         read.update(self.fused.root(v) for v in self.step.fetches)
         read.update(self.copied.values())
@@ -318,17 +347,17 @@ class Placing:
         """Whether a launch changes a variable and so must not run after a fault."""
         for i in launch.writes:
             argument = launch.args[i]
-            if isinstance(argument, Value):
-                external = self.externals.get(cast(Value, self._buffer(argument)))
+            if isinstance(argument, Value) and launch.control is None:
+                external = self.externals.get(self._buffer(argument))
                 if isinstance(external, Variable) and external.key in writable:
                     return True
         return False
 
     def _buffer(self, argument: Value | Scratch) -> Value | Scratch:
         """The memory behind an argument: a variable's for an update in place."""
-        if isinstance(argument, Scratch):
-            return argument
-        root = self.fused.root(argument)
+        root = owner(argument, self.flat)
+        if isinstance(root, Scratch):
+            return root
         return self.states[self.adopted[root]] if root in self.adopted else root
 
     def _memory_step(self, launch: Launch) -> memory.Step:

@@ -2,19 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import Final
 
 from weft.passes.blueprint import Argument as Argument
 from weft.passes.blueprint import External as External
 from weft.passes.blueprint import InArena as InArena
 from weft.passes.blueprint import Place as Place
+from weft.passes.control.record import Kind, Steer
 from weft.passes.launch import Kernel
 
 
 @dataclass(frozen=True, eq=False)
 class Call:
-    """One kernel, or one Python function, on places.
+    """One kernel, one Python function, or a record of where the program goes on, on places.
 
     `writes` are the positions in `args` that are written, scratch memory among them. A call with
     `check` may set the error cell; one with `guard` ends the program if it is set, so that what
@@ -24,7 +26,7 @@ class Call:
     of the program up to the next guard still runs, then `run` raises.
     """
 
-    function: Kernel | Callable[[], None]
+    function: Kernel | Callable[[], None] | Steer
     args: tuple[Argument, ...]
     writes: tuple[int, ...]
     chunks: int = 1
@@ -38,6 +40,8 @@ class Call:
         """For people."""
         if isinstance(self.function, Kernel):
             return self.function.name
+        if isinstance(self.function, Steer):
+            return self.function.kind.name.lower()
         return getattr(self.function, "__qualname__", "host call")
 
     @property
@@ -49,3 +53,22 @@ class Call:
 def estimate_ns(call: Call) -> float:
     """A guess, on the low side, of a call's time on one thread: 100 GFLOP/s and 20 GB/s."""
     return max(call.flops / 100, call.traffic / 20)
+
+
+UNKNOWN_TURNS: Final = 16
+"""How often a loop is thought to run of which nobody knows."""
+
+
+def turns(calls: Sequence[Call]) -> list[float]:
+    """How often each call is made in a step, as far as is known."""
+    found: list[float] = []
+    times: list[float] = [1.0]
+    for call in calls:
+        steer = call.function if isinstance(call.function, Steer) else None
+        if steer and steer.kind is Kind.END:
+            times.pop()
+        found.append(times[-1])
+        if steer and steer.kind is Kind.BEGIN:
+            known = steer.most if steer.most >= 0 else UNKNOWN_TURNS
+            times.append(times[-1] * known)
+    return found

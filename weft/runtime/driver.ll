@@ -12,8 +12,11 @@
 
 ;                 0 calls, 1 count, 2 units, 3 segments, 4 count, 5 threads, 6 patches, 7 count,
 ;                 8 externals, 9 slots, 10 error cell, 11 team, 12 record, 13 host call unfinished,
-;                 14 the segment from which on the caller may leave, 15 whether it has left
-%Program = type { ptr, i64, ptr, ptr, i64, i64, ptr, i64, ptr, ptr, ptr, ptr, ptr, i64, i64, i64 }
+;                 14 the segment from which on the caller may leave, 15 whether it has left,
+;                 16 the call and 17 the segment to go on at after a pause, 0 if there was none,
+;                 18 nanoseconds after which a loop pauses, 0 if there is no loop, 19 when that is
+%Program = type { ptr, i64, ptr, ptr, i64, i64, ptr, i64, ptr, ptr, ptr, ptr, ptr, i64, i64, i64,
+                  i64, i64, i64, i64 }
 ;              0 function, 1 args, 2 begin, 3 end, 4 flags, 5 position in its table
 %Unit = type { ptr, ptr, i32, i32, i32, i32 }
 ;                 0 first unit, 1 units, 2 flags, 3 unused
@@ -32,9 +35,17 @@
 %Worker = type { ptr, i64 }
 ;                 0 start, 1 end in nanoseconds, 2 thread, 3 unused
 %Record = type { i64, i64, i64, i64 }
+;                 0 kind, 1 how many items, 2 target in calls, 3 in segments, 4 items (cursors of a
+;                 loop, targets of a choice: pairs of call and segment), 5 loop
+%Steer = type { i32, i32, i32, i32, ptr, ptr }
+;               0 turns done, 1 most turns
+%Loop = type { i64, i64 }
+;               0 slot, 1 start, 2 stride, 3 what to change it with at each turn
+%Cursor = type { ptr, i64, i64, i64 }
 
 ; Flags: 1 guard (ends the program if the error cell is set), 2 host (Python, on the caller's thread),
-; 4 timed, 8 wake (enough work to wake sleeping threads). A head: segment << 32 | (threads - 1) << 24 |
+; 4 timed, 8 wake (enough work to wake sleeping threads), 16 control (a %Steer instead of a function,
+; alone in its segment). A head: segment << 32 | (threads - 1) << 24 |
 ; caller only << 23 | units left.
 
 @$SYMBOL = constant [4 x ptr] [ptr @run, ptr @worker, ptr @stop, ptr @land]
@@ -206,8 +217,142 @@ other:
   ret void
 }
 
-; All calls in order, on this thread.
-define internal void @serial(ptr %program) nounwind {
+; Move the arguments that move with a loop: so many starts, so many strides, and the changing places.
+define internal void @shift(ptr %steer, i64 %starts, i64 %strides, i64 %mask) nounwind {
+entry:
+  %count.p = getelementptr %Steer, ptr %steer, i64 0, i32 1
+  %count32 = load i32, ptr %count.p
+  %count = zext i32 %count32 to i64
+  %items.p = getelementptr %Steer, ptr %steer, i64 0, i32 4
+  %items = load ptr, ptr %items.p
+  br label %head
+head:
+  %i = phi i64 [ 0, %entry ], [ %next, %body ]
+  %more = icmp ult i64 %i, %count
+  br i1 %more, label %body, label %done
+body:
+  %cursor = getelementptr %Cursor, ptr %items, i64 %i
+  %slot = load ptr, ptr %cursor
+  %start.p = getelementptr %Cursor, ptr %cursor, i64 0, i32 1
+  %start = load i64, ptr %start.p
+  %stride.p = getelementptr %Cursor, ptr %cursor, i64 0, i32 2
+  %stride = load i64, ptr %stride.p
+  %swap.p = getelementptr %Cursor, ptr %cursor, i64 0, i32 3
+  %swap = load i64, ptr %swap.p
+  %address = load i64, ptr %slot
+  %change = and i64 %swap, %mask
+  %other = xor i64 %address, %change
+  %by.start = mul i64 %start, %starts
+  %by.stride = mul i64 %stride, %strides
+  %far = add i64 %by.start, %by.stride
+  %new = add i64 %other, %far
+  store i64 %new, ptr %slot
+  %next = add i64 %i, 1
+  br label %head
+done:
+  ret void
+}
+
+; A record of control flow at %here of the table of calls (%table 0) or of segments (1): gives where
+; the program goes on there, beyond its end where it stops or pauses.
+define internal i64 @control(ptr %program, ptr %unit, i64 %here, i32 %table) nounwind {
+entry:
+  %steer = load ptr, ptr %unit
+  %kind = load i32, ptr %steer
+  %loop.p = getelementptr %Steer, ptr %steer, i64 0, i32 5
+  %loop = load ptr, ptr %loop.p
+  %next = add i64 %here, 1
+  %calls.p = getelementptr %Steer, ptr %steer, i64 0, i32 2
+  %calls32 = load i32, ptr %calls.p
+  %segments.p = getelementptr %Steer, ptr %steer, i64 0, i32 3
+  %segments32 = load i32, ptr %segments.p
+  %in.calls = icmp eq i32 %table, 0
+  %target32 = select i1 %in.calls, i32 %calls32, i32 %segments32
+  %target = zext i32 %target32 to i64
+  %args.p = getelementptr %Unit, ptr %unit, i64 0, i32 1
+  %args = load ptr, ptr %args.p
+  %most.p = getelementptr %Loop, ptr %loop, i64 0, i32 1
+  switch i32 %kind, label %jump [
+    i32 0, label %begin
+    i32 1, label %test
+    i32 2, label %holds
+    i32 3, label %turn
+    i32 4, label %end
+    i32 5, label %choose
+  ]
+begin:
+  store i64 0, ptr %loop
+  call void @shift(ptr %steer, i64 1, i64 0, i64 0)
+  ret i64 %next
+holds:
+  %flag.p = load ptr, ptr %args
+  %flag = load i8, ptr %flag.p
+  %off = icmp eq i8 %flag, 0
+  br i1 %off, label %jump, label %test
+test:
+  %done = load i64, ptr %loop
+  %most = load i64, ptr %most.p
+  %left = icmp ult i64 %done, %most
+  br i1 %left, label %stay, label %jump
+stay:
+  ret i64 %next
+turn:
+  %error.p = getelementptr %Program, ptr %program, i64 0, i32 10
+  %error = load ptr, ptr %error.p
+  %state = load atomic i64, ptr %error seq_cst, align 8
+  %clear = icmp eq i64 %state, 0
+  br i1 %clear, label %again, label %out
+again:
+  %before = load i64, ptr %loop
+  %after = add i64 %before, 1
+  store i64 %after, ptr %loop
+  call void @shift(ptr %steer, i64 0, i64 1, i64 -1)
+  %now = call i64 @now()
+  %deadline.p = getelementptr %Program, ptr %program, i64 0, i32 19
+  %deadline = load i64, ptr %deadline.p
+  %late = icmp sgt i64 %now, %deadline
+  br i1 %late, label %pause, label %jump
+pause:
+  %calls = zext i32 %calls32 to i64
+  %resume.call = getelementptr %Program, ptr %program, i64 0, i32 16
+  store i64 %calls, ptr %resume.call
+  %segments = zext i32 %segments32 to i64
+  %resume.segment = getelementptr %Program, ptr %program, i64 0, i32 17
+  store i64 %segments, ptr %resume.segment
+  br label %out
+out:
+  ret i64 4611686018427387904
+end:
+  %turns = load i64, ptr %loop
+  %back = sub i64 0, %turns
+  %odd = and i64 %turns, 1
+  %mask = sub i64 0, %odd
+  call void @shift(ptr %steer, i64 -1, i64 %back, i64 %mask)
+  ret i64 %next
+choose:
+  %index.p = load ptr, ptr %args
+  %index = load i32, ptr %index.p
+  %count.p = getelementptr %Steer, ptr %steer, i64 0, i32 1
+  %count = load i32, ptr %count.p
+  %last = sub i32 %count, 1
+  %low = call i32 @llvm.smax.i32(i32 %index, i32 0)
+  %chosen32 = call i32 @llvm.smin.i32(i32 %low, i32 %last)
+  %chosen = zext i32 %chosen32 to i64
+  %items.p = getelementptr %Steer, ptr %steer, i64 0, i32 4
+  %items = load ptr, ptr %items.p
+  %which = zext i32 %table to i64
+  %goal.p = getelementptr [2 x i32], ptr %items, i64 %chosen, i64 %which
+  %goal32 = load i32, ptr %goal.p
+  %goal = zext i32 %goal32 to i64
+  ret i64 %goal
+jump:
+  ret i64 %target
+}
+declare i32 @llvm.smax.i32(i32, i32)
+declare i32 @llvm.smin.i32(i32, i32)
+
+; All calls in order from %from on, on this thread.
+define internal void @serial(ptr %program, i64 %from) nounwind {
 entry:
   %calls = load ptr, ptr %program
   %count.p = getelementptr %Program, ptr %program, i64 0, i32 1
@@ -216,13 +361,20 @@ entry:
   %error = load ptr, ptr %error.p
   br label %head
 head:
-  %i = phi i64 [ 0, %entry ], [ %next, %go ]
+  %i = phi i64 [ %from, %entry ], [ %next, %go ], [ %elsewhere, %steer ]
   %more = icmp ult i64 %i, %count
   br i1 %more, label %body, label %done
 body:
   %unit = getelementptr %Unit, ptr %calls, i64 %i
   %flags.p = getelementptr %Unit, ptr %unit, i64 0, i32 4
   %flags = load i32, ptr %flags.p
+  %steering = and i32 %flags, 16
+  %onward = icmp eq i32 %steering, 0
+  br i1 %onward, label %plain, label %steer
+steer:
+  %elsewhere = call i64 @control(ptr %program, ptr %unit, i64 %i, i32 0)
+  br label %head
+plain:
   %guard = and i32 %flags, 1
   %free = icmp eq i32 %guard, 0
   br i1 %free, label %go, label %test
@@ -258,7 +410,7 @@ entry:
   %parting = getelementptr %Team, ptr %team, i64 0, i32 1, i32 2
   br label %head
 head:
-  %i = phi i64 [ %from, %entry ], [ %next, %single ]
+  %i = phi i64 [ %from, %entry ], [ %next, %single ], [ %elsewhere.to, %steer ]
   %more = icmp ult i64 %i, %count
   br i1 %more, label %look, label %finish
 look:
@@ -270,6 +422,14 @@ look:
   %size = zext i32 %size32 to i64
   %flags.p = getelementptr %Segment, ptr %segment, i64 0, i32 2
   %flags = load i32, ptr %flags.p
+  %steering = and i32 %flags, 16
+  %onward = icmp eq i32 %steering, 0
+  br i1 %onward, label %plain, label %steer
+steer:
+  %record = getelementptr %Unit, ptr %units, i64 %first
+  %elsewhere.to = call i64 @control(ptr %program, ptr %record, i64 %i, i32 1)
+  br label %head
+plain:
   %guard = and i32 %flags, 1
   %free = icmp eq i32 %guard, 0
   br i1 %free, label %choose, label %test
@@ -527,6 +687,22 @@ define internal i64 @run(ptr %program) nounwind {
 
 define internal i64 @step(ptr %program) nounwind {
 entry:
+  %resume.call.p = getelementptr %Program, ptr %program, i64 0, i32 16
+  %resume.call = load i64, ptr %resume.call.p
+  %resume.segment.p = getelementptr %Program, ptr %program, i64 0, i32 17
+  %resume.segment = load i64, ptr %resume.segment.p
+  %patience.p = getelementptr %Program, ptr %program, i64 0, i32 18
+  %patience = load i64, ptr %patience.p
+  %hasty = icmp eq i64 %patience, 0
+  br i1 %hasty, label %fresh, label %timed
+timed:
+  %now = call i64 @now()
+  %deadline = add i64 %now, %patience
+  %deadline.p = getelementptr %Program, ptr %program, i64 0, i32 19
+  store i64 %deadline, ptr %deadline.p
+  %resumed = icmp ne i64 %resume.call, 0
+  br i1 %resumed, label %whole.again, label %fresh
+fresh:
   %patches.p = getelementptr %Program, ptr %program, i64 0, i32 6
   %patches = load ptr, ptr %patches.p
   %count.p = getelementptr %Program, ptr %program, i64 0, i32 7
@@ -537,7 +713,7 @@ entry:
   %slots = load ptr, ptr %slots.p
   br label %head
 head:
-  %i = phi i64 [ 0, %entry ], [ %next, %put ]
+  %i = phi i64 [ 0, %fresh ], [ %next, %put ]
   %more = icmp ult i64 %i, %count
   br i1 %more, label %body, label %ready
 body:
@@ -563,6 +739,8 @@ ready:
   %error.p = getelementptr %Program, ptr %program, i64 0, i32 10
   %error = load ptr, ptr %error.p
   store atomic i64 0, ptr %error seq_cst, align 8
+  br label %whole.again
+whole.again:
   %segments.p = getelementptr %Program, ptr %program, i64 0, i32 4
   %segments = load i64, ptr %segments.p
   %short = icmp eq i64 %segments, 0
@@ -594,7 +772,9 @@ together:
   store atomic i64 0, ptr %finished seq_cst, align 8
   %parting = getelementptr %Team, ptr %team, i64 0, i32 1, i32 2
   store atomic i64 0, ptr %parting seq_cst, align 8
-  call void @advance(ptr %program, ptr %team, i64 0, i64 0)
+  store i64 0, ptr %resume.call.p
+  store i64 0, ptr %resume.segment.p
+  call void @advance(ptr %program, ptr %team, i64 %resume.segment, i64 0)
   call void @work(ptr %team, i64 0, ptr %parting)
   %leave.p = getelementptr %Program, ptr %program, i64 0, i32 14
   store i64 4611686018427387904, ptr %leave.p
@@ -609,10 +789,20 @@ dismissed:
   store atomic i64 0, ptr %team release, align 8
   br label %done
 alone:
-  call void @serial(ptr %program)
+  store i64 0, ptr %resume.call.p
+  store i64 0, ptr %resume.segment.p
+  call void @serial(ptr %program, i64 %resume.call)
   br label %done
 done:
-  %state = load atomic i64, ptr %error seq_cst, align 8
+  %resume.next = load i64, ptr %resume.call.p
+  %through = icmp eq i64 %resume.next, 0
+  br i1 %through, label %through.all, label %paused
+paused:
+  ret i64 -9223372036854775807
+through.all:
+  %error.end = getelementptr %Program, ptr %program, i64 0, i32 10
+  %error.cell = load ptr, ptr %error.end
+  %state = load atomic i64, ptr %error.cell seq_cst, align 8
   ret i64 %state
 }
 

@@ -23,9 +23,16 @@ TIMED: Final = 4
 """Flag of a call whose start and end are recorded."""
 WAKE: Final = 8
 """Flag of a segment that wakes sleeping threads: enough work is left for them."""
+CONTROL: Final = 16
+"""Flag of a record of control flow, which stands where others have a function."""
 
 UNDERSTAFFED: Final = -(1 << 63)
 """What `run` gives, having done nothing, if the team has fewer threads than the program wants."""
+
+PAUSED: Final = UNDERSTAFFED + 1
+"""What `run` gives if a loop takes long: called again, it goes on."""
+PATIENCE_NS: Final = 50_000_000
+"""After so long a program with loops comes back, so that Ctrl-C has its effect."""
 
 MAX_THREADS: Final = 256
 
@@ -35,6 +42,13 @@ UNIT: Final = np.dtype(
 )  # fmt: skip
 SEGMENT: Final = np.dtype([("first", "u4"), ("units", "u4"), ("flags", "u4"), ("unused", "u4")])
 PATCH: Final = np.dtype([("slot", "u4"), ("external", "u4")])
+STEER: Final = np.dtype(
+    [("kind", "u4"), ("count", "u4"), ("call", "u4"), ("segment", "u4"), ("items", "u8"),
+     ("loop", "u8")]
+)  # fmt: skip
+CURSOR: Final = np.dtype([("slot", "u8"), ("start", "i8"), ("stride", "i8"), ("swap", "i8")])
+LOOP: Final = np.dtype([("turns", "i8"), ("most", "i8")])
+TARGET: Final = np.dtype([("call", "u4"), ("segment", "u4")])
 RECORD: Final = np.dtype([("start", "i8"), ("end", "i8"), ("thread", "i8"), ("unused", "i8")])
 
 
@@ -49,6 +63,8 @@ class ProgramTable(ctypes.Structure):
         ("externals", ctypes.c_void_p), ("slots", ctypes.c_void_p), ("error", ctypes.c_void_p),
         ("team", ctypes.c_void_p), ("records", ctypes.c_void_p), ("unfinished", ctypes.c_int64),
         ("leave", ctypes.c_int64), ("aloft", ctypes.c_int64),
+        ("resume_call", ctypes.c_int64), ("resume_segment", ctypes.c_int64),
+        ("patience", ctypes.c_int64), ("deadline", ctypes.c_int64),
     ]  # fmt: skip
 
 

@@ -60,7 +60,7 @@ class Executable:
         functions = [call.function for call in (*recipe.prelude, *recipe.calls)]
         kernels = dict.fromkeys(f for f in functions if isinstance(f, Kernel))
         # Python called in the middle of a step may run another program.
-        shared = all([isinstance(call.function, Kernel) for call in recipe.calls])
+        shared = not any([callable(call.function) for call in recipe.calls])
         self.arena, lock = arena_of(recipe.arena, shared)  # resident when the program is made
         addresses = compile_kernels([*kernels, driver.kernel()], target or current())
         watch.lap("kernels")
@@ -113,7 +113,7 @@ class Executable:
     # -- building
 
     def _bound_call(self, number: int, call: Call) -> Call:
-        if isinstance(call.function, Kernel):
+        if not callable(call.function):
             return call
         return replace(call, function=self._host(self.blueprint.calls[number]))
 

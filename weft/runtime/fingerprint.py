@@ -6,7 +6,7 @@ import functools
 import hashlib
 import os
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final
 
@@ -15,6 +15,7 @@ import numpy as np
 from weft.codegen import llvm
 from weft.codegen.target import Target
 from weft.ir.dtype import DType
+from weft.ir.function import Function
 from weft.ir.node import Literal, Node, Value
 from weft.passes.step import Step
 from weft.runtime.cache import digest
@@ -29,21 +30,28 @@ def fingerprint(step: Step, threads: int, target: Target) -> str | None:
 
     Names and lines of the user's do not count, but names of variables and the order of feeds do.
     """
-    number: dict[Value, int] = {}
-    lines: list[str] = []
     feeds = {
         name: f"{i}{' lasting' * (name in step.lasting)} " for i, name in enumerate(step.feeds)
     }
-    for node in step.graph.nodes:
+    graph = _nodes(step.graph.nodes, step.graph.outputs, feeds)
+    if graph is None:
+        return None
+    return digest(_compiler(), repr(target), str(threads), graph, repr(step.updates))
+
+
+def _nodes(nodes: Sequence[Node], outputs: Sequence[Value], feeds: Mapping[str, str]) -> str | None:
+    """Nodes in order and what they give, as text, if there is one."""
+    number: dict[Value, int] = {}
+    lines: list[str] = []
+    for node in nodes:
         attrs = [f"{name}={_text(value)}" for name, value in node.attrs.items()]
         if node.regions or not all([attr[-1] != _UNKNOWN for attr in attrs]):
             return None
         lines.append(_line(node, number, attrs, feeds.get(node.name, "")))
         for value in node.outputs:
             number[value] = len(number)
-    results = ",".join([str(number[value]) for value in step.graph.outputs])
-    graph = "\n".join(lines)
-    return digest(_compiler(), repr(target), str(threads), graph, results, repr(step.updates))
+    results = ",".join([str(number[value]) for value in outputs])
+    return "\n".join([*lines, results])
 
 
 def _line(node: Node, number: dict[Value, int], attrs: list[str], feed: str) -> str:
@@ -59,6 +67,11 @@ def _text(value: Any) -> str:
     """An attribute as text, which ends in `_UNKNOWN` where it has none."""
     if isinstance(value, DType):
         return value.name
+    if isinstance(value, Function):
+        feeds = {v.node.name: f"{i} " for i, v in enumerate(value.inputs)}
+        inside = [*[v.node for v in value.inputs], *value.nodes]
+        text = _nodes(inside, value.outputs, feeds)
+        return _UNKNOWN if text is None else f"[{text}]"
     if isinstance(value, Literal):
         content = hashlib.sha256(value.array.tobytes()).hexdigest()
         return f"{value.array.dtype.str}{value.array.dtype.name}{value.array.shape}{content}"

@@ -22,12 +22,14 @@ import numpy as np
 from weft import config
 from weft.errors import ConfigError, WeftError
 from weft.ir.extent import Extent
+from weft.passes.control.record import Steer
 from weft.passes.launch import ERROR, Kernel, Scratch
 from weft.runtime import driver
 from weft.runtime.arena import Arena
-from weft.runtime.call import Call, External, InArena, estimate_ns
+from weft.runtime.call import Call, External, InArena, estimate_ns, turns
 from weft.runtime.flight import STEP, Flight, begin, end, land, landing, new_lock
 from weft.runtime.segment import Segmented, cut
+from weft.runtime.steering import Steering
 from weft.runtime.team import TEAM
 
 SERIAL_NS: Final = 10_000.0  # shorter programs gain nothing from a second thread
@@ -77,7 +79,10 @@ class Program:
         self._table = driver.ProgramTable()
         self._fill(functions, externals)
         self._pointer = ctypes.c_void_p(ctypes.addressof(self._table))
-        self.estimate_ns: Final = sum(map(estimate_ns, self.calls))
+        times = turns(self.calls)
+        self.estimate_ns: Final = sum([
+            estimate_ns(call) * n for call, n in zip(self.calls, times, strict=True)
+        ])  # fmt: skip
         self.parallel: Final = self.threads > 1 and self.estimate_ns >= SERIAL_NS
         self._segments()
         entries = driver.entries()
@@ -100,6 +105,8 @@ class Program:
         patches: list[tuple[int, int]] = []
         slots = memoryview(cast(Any, self._slots))
         units = np.zeros(len(self.calls), driver.UNIT)
+        arena = self.arena.address
+        self._steering = Steering(self.calls, self._slots, starts, arena, _address)
         for number, (call, start) in enumerate(zip(self.calls, starts, strict=False)):
             for slot, argument in enumerate(call.args, start):
                 if isinstance(argument, External):
@@ -109,6 +116,8 @@ class Program:
             flags = driver.GUARD * call.guard
             if isinstance(call.function, Kernel):
                 function = functions[call.function]
+            elif isinstance(call.function, Steer):
+                function, flags = self._steering.address_of(number), driver.CONTROL
             else:
                 function, flags = self._host(call.function), flags | driver.HOST
             units[number] = (function, base + 8 * start, 0, int(call.chunks), flags, number)
@@ -124,6 +133,9 @@ class Program:
         table.error, table.team = _address(self._error), TEAM.address
         table.threads = self.threads
         table.leave = NEVER
+        if self._steering.records:
+            table.patience = driver.PATIENCE_NS
+            self._untouched = self._slots.copy()
 
     def _value(self, argument: InArena | Scratch | int) -> int:
         if isinstance(argument, InArena):
@@ -159,6 +171,8 @@ class Program:
         table.units = _address(self.segmented.units)
         table.segments = _address(self.segmented.segments)
         table.segment_count = len(self.segmented.segments)
+        if self._steering.records:
+            self._steering.in_segments(_segments_of(self.segmented))
 
     def resize(self, values: Sequence[int]) -> None:
         """Make the next runs be of other sizes.
@@ -189,7 +203,25 @@ class Program:
         if state == driver.UNDERSTAFFED:  # a forked child has no threads
             TEAM.grow(self.threads)
             return self.run()
+        if state == driver.PAUSED:
+            state = self._go_on()
         return self._fault(state) if state else None
+
+    def _go_on(self) -> int:
+        """Run what is left of a step with a long loop, looking in between for Ctrl-C."""
+        state = driver.PAUSED
+        try:
+            while state == driver.PAUSED:
+                state = self._enter(self._pointer)
+        finally:
+            if state == driver.PAUSED:
+                self._rewind()
+        return state
+
+    def _rewind(self) -> None:
+        """Forget a step that was stopped within a loop."""
+        self._table.resume_call = self._table.resume_segment = 0
+        self._slots[:] = self._untouched
 
     @functools.cached_property
     def _shares(self) -> tuple[Any, ...]:
@@ -209,7 +241,7 @@ class Program:
     @functools.cached_property
     def ends(self) -> Ends | None:
         """When the program is done with what; `None` where nobody may leave it."""
-        if self.segmented is None or self._callbacks:
+        if self.segmented is None or self._callbacks or self._steering.records:
             return None
         last = np.full(len(self._externals) - 1, -1, np.int64)
         checked = -1
@@ -257,6 +289,8 @@ class Program:
             self._running = False
 
     def _fault(self, state: int) -> Fault:
+        if self._steering.records:
+            self._rewind()
         if self._raised:
             error = self._raised[0]
             self._raised.clear()

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import astuple, dataclass
 from typing import Any, Final
 
 import numpy as np
@@ -22,6 +22,7 @@ from weft.ir.shape import known
 from weft.ops.base import op_of
 from weft.ops.state import variable
 from weft.passes.blueprint import Blueprint, Constant, Feed, Kept, Placed, Source, Variable, is_host
+from weft.passes.control.record import Cursor, Kind, Steer
 from weft.passes.launch import ERROR, Kernel, Scratch
 from weft.runtime.call import Argument, Call, External, InArena, Place
 
@@ -72,6 +73,8 @@ def recipe_of(blueprint: Blueprint) -> Recipe:
 
 def _call(number: int, placed: Placed) -> Call:
     launch, args, host = placed.launch, placed.args, is_host(placed)
+    if placed.steer is not None:
+        return Call(placed.steer, args, ())
     if launch.check and not host:  # the integer after the cell tells which call found a fault
         tag = args.index(ERROR) + 1
         args = (*args[:tag], number, *args[tag + 1 :])
@@ -97,9 +100,10 @@ def dump(
     functions = [call.function for call in (*recipe.prelude, *recipe.calls)]
     number: dict[Kernel, int] = {}
     for function in functions:
-        if not isinstance(function, Kernel):
+        if isinstance(function, Kernel):
+            number.setdefault(function, len(number))
+        elif not isinstance(function, Steer):
             return None
-        number.setdefault(function, len(number))
     if sum([array.nbytes for array in arrays]) > MOST_CONSTANTS:
         return None
     head = {
@@ -123,11 +127,22 @@ def _extent(number: Extent) -> dict[str, int]:
 
 
 def _call_as_data(call: Call, number: dict[Kernel, int]) -> tuple[Any, ...]:
-    assert isinstance(call.function, Kernel)
+    function = call.function
+    assert isinstance(function, Kernel | Steer)
+    which = number[function] if isinstance(function, Kernel) else _steer(function)
     return (
-        number[call.function], [_argument(a) for a in call.args], call.writes, call.chunks,
-        call.flops, call.bytes, call.check, call.guard,
+        which, [_argument(a) for a in call.args], call.writes, call.chunks, call.flops, call.bytes,
+        call.check, call.guard,
     )  # fmt: skip
+
+
+def _steer(steer: Steer) -> tuple[Any, ...]:
+    return (*astuple(steer)[:-1], [astuple(cursor) for cursor in steer.cursors])
+
+
+def _read_steer(kind: int, loop: int, most: int, targets: Any, cursors: Any) -> Steer:
+    moving = tuple([Cursor(*row, swap=tuple(swap)) for *row, swap in cursors])
+    return Steer(Kind(kind), loop, most, tuple(targets), moving)
 
 
 def _argument(argument: Argument) -> Any:
@@ -182,10 +197,11 @@ def load(data: bytes, extents: Extents | None = None) -> Recipe:
     calls, prelude = (
         tuple([
             Call(
-                kernels[kernel], tuple([_read(a, places) for a in args]), tuple(writes), chunks,
-                flops, bytes_, check, guard,
+                kernels[which] if isinstance(which, int) else _read_steer(*which),
+                tuple([_read(a, places) for a in args]), tuple(writes), chunks, flops, bytes_,
+                check, guard,
             )
-            for kernel, args, writes, chunks, flops, bytes_, check, guard in head[side]
+            for which, args, writes, chunks, flops, bytes_, check, guard in head[side]
         ])
         for side in ("calls", "prelude")
     )  # fmt: skip

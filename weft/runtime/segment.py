@@ -9,7 +9,7 @@ import numpy as np
 
 from weft.passes.launch import Kernel
 from weft.runtime import driver
-from weft.runtime.call import Call, External, InArena, estimate_ns
+from weft.runtime.call import Call, External, InArena, estimate_ns, turns
 
 UNIT_NS: Final = 500.0  # handing work to another core costs 100 to 200 ns
 UNITS_PER_THREAD: Final = 8  # enough for the others to take over from one that is held up
@@ -64,11 +64,11 @@ def group(calls: Sequence[Call]) -> list[list[int]]:
     current = _Open()
     for number, call in enumerate(calls):
         reads, writes = _ranges(call)
-        alone = _is_host(call)
+        alone = _is_alone(call)
         if current.calls and (
             alone
             or call.guard
-            or _is_host(calls[current.calls[-1]])
+            or _is_alone(calls[current.calls[-1]])
             or not current.admits(reads, writes)
         ):
             groups.append(current.calls)
@@ -79,7 +79,8 @@ def group(calls: Sequence[Call]) -> list[list[int]]:
     return groups
 
 
-def _is_host(call: Call) -> bool:
+def _is_alone(call: Call) -> bool:
+    """Whether it is a call into Python, or a record of control flow."""
     return not isinstance(call.function, Kernel)
 
 
@@ -114,7 +115,7 @@ def cut(calls: Sequence[Call], serial: np.ndarray[Any, Any], threads: int) -> Se
     units = serial[owner]
     units["begin"] = chunks[owner] * part // parts[owner]
     units["end"] = chunks[owner] * (part + 1) // parts[owner]
-    units["flags"] &= driver.HOST
+    units["flags"] &= driver.HOST | driver.CONTROL
     units["position"] = len(calls) + np.arange(len(owner))
     groups = group(calls)
     starts = [members[0] for members in groups]  # calls keep their order
@@ -123,7 +124,7 @@ def cut(calls: Sequence[Call], serial: np.ndarray[Any, Any], threads: int) -> Se
         table["first"] = firsts[starts]
         table["units"] = np.add.reduceat(parts, starts)
         table["flags"] = np.bitwise_or.reduceat(serial["flags"], starts)
-        work = np.add.reduceat(costs, starts)
+        work = np.add.reduceat(np.array(costs) * np.array(turns(calls)), starts)
         shared = table["units"] > 1
         left = np.cumsum((work * shared)[::-1])[::-1]
         table["flags"][shared & (left >= WAKE_NS)] |= driver.WAKE

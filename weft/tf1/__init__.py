@@ -86,9 +86,21 @@ from weft.tf1.reduction import (
     reduce_logsumexp, reduce_max, reduce_mean, reduce_min, reduce_prod, reduce_sum,
 )  # fmt: skip
 from weft.tf1.control.py_func import Print, numpy_function, py_func
-from weft.tf1.indexing.segment import (
-    argsort, confusion_matrix, depth_to_space, invert_permutation, segment_sum, sort,
-    space_to_depth, unsorted_segment_sum,
+from weft.tf1.indexing.order import (
+    argsort, confusion_matrix, depth_to_space, invert_permutation, sort, space_to_depth,
+)  # fmt: skip
+from weft.tf1.indexing.segment_reduction import (
+    segment_max,
+    segment_mean,
+    segment_min,
+    segment_prod,
+    segment_sum,
+    unsorted_segment_max,
+    unsorted_segment_mean,
+    unsorted_segment_min,
+    unsorted_segment_prod,
+    unsorted_segment_sqrt_n,
+    unsorted_segment_sum,
 )  # fmt: skip
 from weft.tf1.session.session import (
     ConfigProto, GPUOptions, InteractiveSession, Session, get_default_session,
@@ -161,14 +173,17 @@ __all__ = [
     "reduce_max", "reduce_mean", "reduce_min", "reduce_prod", "reduce_sum",
     "report_uninitialized_variables", "reset_default_graph", "reshape", "reverse", "reverse_v2",
     "rint", "roll", "round", "rsqrt", "saturate_cast", "scatter_add", "scatter_nd", "scatter_sub",
-    "scatter_update", "segment_sum", "sequence_mask", "set_random_seed", "shape", "shape_n",
+    "scatter_update", "segment_max", "segment_mean", "segment_min", "segment_prod",
+    "segment_sum", "sequence_mask", "set_random_seed", "shape", "shape_n",
     "sigmoid", "sign", "sin", "sinh", "size", "slice", "sort", "space_to_depth", "split", "sqrt",
     "square", "squared_difference", "squeeze", "stack", "stop_gradient", "strided_slice", "sub",
     "subtract", "tan", "tanh", "tensordot", "tile", "to_bfloat16", "to_double", "to_float",
     "to_int32", "to_int64", "topology_sort", "trace", "train", "trainable_variables", "transpose",
     "truediv", "truncated_normal", "truncated_normal_initializer", "truncatediv", "truncatemod",
     "tuple", "uint8", "uint32", "uint64", "uniform_unit_scaling_initializer", "unpack",
-    "unsorted_segment_sum", "unstack", "variable_op_scope", "variable_scope",
+    "unsorted_segment_max", "unsorted_segment_mean", "unsorted_segment_min",
+    "unsorted_segment_prod", "unsorted_segment_sqrt_n", "unsorted_segment_sum", "unstack",
+    "variable_op_scope", "variable_scope",
     "variables_initializer", "variance_scaling_initializer", "where", "zeros", "zeros_initializer",
     "zeros_like",
 ]  # fmt: skip

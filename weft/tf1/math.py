@@ -64,10 +64,21 @@ from weft.tf1.elementwise.arithmetic import (
     truediv,
 )  # fmt: skip
 from weft.tf1.indexing.lookup import in_top_k, top_k
-from weft.tf1.indexing.segment import (
+from weft.tf1.indexing.order import (
     confusion_matrix,
     invert_permutation,
+)  # fmt: skip
+from weft.tf1.indexing.segment_reduction import (
+    segment_max,
+    segment_mean,
+    segment_min,
+    segment_prod,
     segment_sum,
+    unsorted_segment_max,
+    unsorted_segment_mean,
+    unsorted_segment_min,
+    unsorted_segment_prod,
+    unsorted_segment_sqrt_n,
     unsorted_segment_sum,
 )  # fmt: skip
 from weft.tf1.nn.activation import log_softmax, softmax, softplus, softsign, zero_fraction
@@ -102,7 +113,9 @@ __all__ = [
     "negative", "not_equal", "pow", "reciprocal", "reduce_all", "reduce_any",
     "reduce_euclidean_norm", "reduce_logsumexp", "reduce_max", "reduce_mean", "reduce_min",
     "reduce_prod", "reduce_std", "reduce_sum", "reduce_variance", "rint", "round", "rsqrt",
-    "segment_sum", "sigmoid", "sign", "sin", "sinh", "softmax", "softplus", "softsign", "sqrt",
+    "segment_max", "segment_mean", "segment_min", "segment_prod", "segment_sum", "sigmoid",
+    "sign", "sin", "sinh", "softmax", "softplus", "softsign", "sqrt",
     "square", "squared_difference", "subtract", "tan", "tanh", "top_k", "truediv",
-    "unsorted_segment_sum", "zero_fraction",
+    "unsorted_segment_max", "unsorted_segment_mean", "unsorted_segment_min",
+    "unsorted_segment_prod", "unsorted_segment_sqrt_n", "unsorted_segment_sum", "zero_fraction",
 ]  # fmt: skip

@@ -2,7 +2,7 @@
 
 from weft.tf1.elementwise.arithmetic import log_sigmoid, sigmoid, tanh
 from weft.tf1.indexing.lookup import embedding_lookup, in_top_k, top_k
-from weft.tf1.indexing.segment import depth_to_space, space_to_depth
+from weft.tf1.indexing.order import depth_to_space, space_to_depth
 from weft.tf1.nn.activation import (
     bias_add,
     crelu,

@@ -1,4 +1,4 @@
-"""Sums by segment, order, permutations, and blocks of pixels."""
+"""Order, permutations, and blocks of pixels."""
 
 from __future__ import annotations
 
@@ -11,57 +11,12 @@ from weft.ir.node import Value
 from weft.ops.refusal import shown
 from weft.tf1.creation import one_hot
 from weft.tf1.framework import dtypes
-from weft.tf1.framework.convert import convert_to_tensor, shape_operand, static_value, unary
+from weft.tf1.framework.convert import convert_to_tensor, unary
 from weft.tf1.framework.dtypes import as_dtype
 from weft.tf1.framework.dynamic_shape import dimension
 from weft.tf1.framework.graph import fail, get_default_graph, name_scope
 from weft.tf1.framework.tensor import Tensor
 from weft.tf1.shape.arrangement import expand_dims
-
-
-# Segments, order, sets
-def unsorted_segment_sum(
-    data: Any, segment_ids: Any, num_segments: Any, name: str | None = None
-) -> Tensor:
-    """Row i is the sum of the rows of `data` whose id is i; rows of negative ids do not count."""
-    with name_scope(name, "UnsortedSegmentSum", [data, segment_ids]) as scope:
-        rows = convert_to_tensor(data, name="data")
-        ids = convert_to_tensor(segment_ids, name="segment_ids")
-        count, target = shape_operand(num_segments, "num_segments")
-        lead = ids.shape.ndims or 1
-
-        def build(x: Value, i: Value, _: Value) -> Value:
-            if lead > 1:
-                tail = [dimension(x, a) for a in builtins.range(lead, x.rank or lead)]
-                x = ops.reshape(x, shape=[-1, *tail])
-                i = ops.reshape(i, shape=(-1,))
-            tail = [dimension(x, a) for a in builtins.range(1, x.rank or 1)]
-            counts = ops.greater_equal(i, 0)
-            beside = ops.reshape(counts, shape=[-1, *(1,) * len(tail)])
-            rows = ops.select(beside, x, 0)
-            i = ops.select(counts, i, 0)
-            return ops.scatter_add(ops.full([target, *tail], 0, x.dtype), i, rows)
-
-        graph = get_default_graph()
-        return graph.emit("UnsortedSegmentSum", [rows, ids, count], build, name=scope).outputs[0]
-
-
-def segment_sum(data: Any, segment_ids: Any, name: str | None = None) -> Tensor:
-    """`unsorted_segment_sum` for sorted ids that are known now."""
-    known = static_value(segment_ids)
-    if known is None:
-        raise fail(
-            GraphError, "segment_sum: expected ids that are known now; use unsorted_segment_sum"
-        )
-    with name_scope(name, "SegmentSum", [data]) as scope:
-        rows = convert_to_tensor(data, name="data")
-        count = int(known.max()) + 1 if known.size else 0
-
-        def build(x: Value) -> Value:
-            tail = [dimension(x, a) for a in builtins.range(1, x.rank or 1)]
-            return ops.scatter_add(ops.full([count, *tail], 0, x.dtype), known, x)
-
-        return get_default_graph().emit("SegmentSum", [rows], build, name=scope).outputs[0]
 
 
 def invert_permutation(x: Any, name: str | None = None) -> Tensor:

@@ -1,0 +1,218 @@
+"""Compressed rows from ids, and ids from compressed rows; the check of row bounds.
+
+Ids in any order are sorted by counting: blocks of ids count on their own, a sum over counts tells
+where each block puts what it has of each id, and blocks write there. Blocks follow from sizes
+alone, and equal ids keep their order.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+from weft.codegen.builder import Builder, Reg, integer, kernel_builder
+from weft.codegen.contraction.emit import larger, smaller, subtract
+from weft.codegen.family.emit import (
+    check_index,
+    chunks_of,
+    load_index,
+    over_rows,
+    report_fault,
+)
+from weft.codegen.target import Target
+from weft.ir.dtype import DType
+from weft.ir.node import Value
+from weft.ir.shape import known
+from weft.passes.group import Group
+from weft.passes.launch import ERROR, Kernel, Launch, Scratch
+
+MOST_BLOCKS: Final = 4  # the sum over counts is one thread's work
+BLOCK: Final = 1 << 16  # ids below which another block costs more than it saves
+
+
+def count_of(value: Value) -> int:
+    """The first dimension."""
+    return known(value.shape)[0]
+
+
+def csr_order(group: Group, target: Target) -> tuple[Launch, ...]:
+    """Count, sum up, place."""
+    (ids,), (indptr, order) = group.nodes[0].data_inputs, group.nodes[0].outputs
+    count, size = count_of(ids), count_of(indptr) - 1
+    blocks = max(1, min(MOST_BLOCKS, count // BLOCK, count // max(1, size)))
+    counts = Scratch(max(8, 4 * blocks * size))
+    label, bytes_ = f"{count}_below_{size}", float(count * (ids.dtype.size + 4))
+    counting = Kernel(f"csr_count_{label}", _count(count, size, blocks, ids.dtype))
+    summing = Kernel(f"csr_sum_{label}", _sum(size, blocks))
+    placing = Kernel(f"csr_place_{label}", _place(count, size, blocks, ids.dtype))
+    return (
+        Launch(counting, (ids, counts, ERROR, 0), (1,), blocks, bytes=bytes_, check=True),
+        Launch(summing, (counts, indptr), (0, 1)),
+        Launch(placing, (ids, counts, order), (1, 2), blocks, bytes=bytes_),
+    )
+
+
+def _block(f: Builder, count: int, size: int, blocks: int, number: Reg) -> tuple[Reg, Reg, Reg]:
+    """Where a block's ids begin and end, and where its counts begin."""
+    each = -(-count // blocks)
+    first = f.mul(number, each)
+    return first, smaller(f, f.add(first, each), count), f.mul(number, size)
+
+
+def _count(count: int, size: int, blocks: int, dtype: DType) -> str:
+    f = kernel_builder()
+    ids, counts = f.argument(0), f.argument(1)
+    with f.loop(f.params[1], f.params[2]) as chunk:
+        first, last, base = _block(f, count, size, blocks, chunk.index)
+        with f.loop(0, size) as loop:
+            f.store(integer(0, "i32"), f.offset(counts, f.add(base, loop.index), "i32"), 4)
+        with f.loop(first, last) as loop:
+            index = load_index(f, ids, loop.index, dtype)
+            inside = check_index(f, index, size, loop.index, slot=2)
+            if size:
+                _next(f, counts, f.add(base, inside))
+    return f.module()
+
+
+def _next(f: Builder, counts: Reg, at: Reg) -> Reg:
+    """A counter, which goes on by one."""
+    place = f.offset(counts, at, "i32")
+    old = f.load("i32", place, 4)
+    f.store(f.binary("add", old, integer(1, "i32")), place, 4)
+    return f.emit("i64", f"zext {old} to i64")
+
+
+def _sum(size: int, blocks: int) -> str:
+    f = kernel_builder()
+    counts, indptr = f.argument(0), f.argument(1)
+    with f.loop(0, size, carried=[integer(0, "i32")]) as loop:
+        total = loop.carried[0]
+        f.store(total, f.offset(indptr, loop.index, "i32"), 4)
+        for block in range(blocks):
+            place = f.offset(counts, f.add(loop.index, block * size), "i32")
+            here = f.load("i32", place, 4)
+            f.store(total, place, 4)
+            total = f.binary("add", total, here)
+        loop.next = [total]
+    f.store(loop.results[0], f.offset(indptr, size, "i32"), 4)
+    return f.module()
+
+
+def _place(count: int, size: int, blocks: int, dtype: DType) -> str:
+    f = kernel_builder()
+    ids, counts, order = (f.argument(i) for i in range(3))
+    if not size:
+        return f.module()
+    with f.loop(f.params[1], f.params[2]) as chunk:
+        first, last, base = _block(f, count, size, blocks, chunk.index)
+        with f.loop(first, last) as loop:
+            index = load_index(f, ids, loop.index, dtype)
+            wrong = f.compare("icmp uge", index, integer(size))
+            inside = f.emit("i64", f"select {wrong}, i64 0, {index}")
+            at = _next(f, counts, f.add(base, inside))
+            number = f.emit("i32", f"trunc {loop.index} to i32")
+            f.store(number, f.offset(order, at, "i32"), 4)
+    return f.module()
+
+
+def csr_indptr(group: Group, target: Target) -> tuple[Launch, ...]:
+    """Between an id and the one before it, rows begin."""
+    ids, indptr = group.nodes[0].data_inputs[0], group.nodes[0].outputs[0]
+    count, size = count_of(ids), count_of(indptr) - 1
+    per_chunk, chunks = chunks_of(count + 1, 8)
+    f = kernel_builder()
+    source, rows = f.argument(0), f.argument(1)
+    with over_rows(f, count + 1, per_chunk) as row:
+        before, here = _neighbors(f, source, row, count, size, ids.dtype)
+        start = larger(f, before, integer(-1))
+        stop = smaller(f, here, size)
+        with f.loop(f.add(start, 1), f.add(stop, 1)) as loop:
+            number = f.emit("i32", f"trunc {row} to i32")
+            f.store(number, f.offset(rows, loop.index, "i32"), 4)
+        unsorted = f.compare("icmp slt", here, before)
+        limit = f.add(integer(size), f.emit("i64", f"zext {_is(f, row, count)} to i64"))
+        outside = f.compare("icmp uge", here, limit)
+        with f.when(f.binary("or", unsorted, outside)):
+            report_fault(f, here, row, slot=2)
+    kernel = Kernel(f"csr_indptr_{count}_below_{size}", f.module())
+    size_ = float(count * ids.dtype.size + 4 * size)
+    return (Launch(kernel, (ids, indptr, ERROR, 0), (1,), chunks, bytes=size_, check=True),)
+
+
+def _is(f: Builder, x: Reg, number: int) -> Reg:
+    return f.compare("icmp eq", x, integer(number))
+
+
+def _neighbors(
+    f: Builder, ids: Reg, at: Reg, count: int, size: int, dtype: DType
+) -> tuple[Reg, Reg]:
+    """The id before a position, -1 at first, and the one there, `size` behind the last."""
+    if not count:
+        return integer(-1), integer(size)
+    left = load_index(f, ids, larger(f, f.add(at, -1), integer(0)), dtype)
+    right = load_index(f, ids, smaller(f, at, count - 1), dtype)
+    before = f.emit("i64", f"select {_is(f, at, 0)}, i64 -1, {left}")
+    return before, f.emit("i64", f"select {_is(f, at, count)}, i64 {size}, {right}")
+
+
+def csr_rows(group: Group, target: Target) -> tuple[Launch, ...]:
+    """Every row's number at its positions."""
+    indptr, rows = group.nodes[0].data_inputs[0], group.nodes[0].outputs[0]
+    size, count = count_of(indptr) - 1, count_of(rows)
+    per_chunk, chunks = chunks_of(size, 8 + 4 * count // max(1, size))
+    f = kernel_builder()
+    bounds, y = f.argument(0), f.argument(1)
+    with over_rows(f, size, per_chunk) as row:
+        first, last = row_bounds(f, bounds, row, count, indptr.dtype)
+        number = f.emit("i32", f"trunc {row} to i32")
+        with f.loop(first, last) as loop:
+            f.store(number, f.offset(y, loop.index, "i32"), 4)
+    kernel = Kernel(f"csr_rows_{size}_{count}", f.module())
+    fill = Launch(kernel, (indptr, rows), (1,), max(1, chunks), bytes=4.0 * (size + count))
+    return (check_bounds(indptr, count, 0), fill)
+
+
+def row_bounds(f: Builder, indptr: Reg, row: Reg, count: int, dtype: DType) -> tuple[Reg, Reg]:
+    """Where a row begins and ends, inside of `count` positions whatever `indptr` holds."""
+    ends = [load_index(f, indptr, f.add(row, i), dtype) for i in range(2)]
+    first, last = (larger(f, smaller(f, end, count), integer(0)) for end in ends)
+    return first, last
+
+
+def check_bounds(indptr: Value, count: int, offset: int) -> Launch:
+    """Report an entry of `indptr`, its position counted from `offset`, that cannot be one."""
+    entries = count_of(indptr)
+    f = kernel_builder()
+    bounds = f.argument(0)
+    with f.loop(f.params[1], f.params[2]), f.loop(0, entries) as loop:
+        here = load_index(f, bounds, loop.index, indptr.dtype)
+        before = load_index(f, bounds, larger(f, f.add(loop.index, -1), integer(0)), indptr.dtype)
+        is_first, is_last = _is(f, loop.index, 0), _is(f, loop.index, entries - 1)
+        low = f.emit("i64", f"select {is_last}, i64 {count}, {before}")
+        high = f.emit("i64", f"select {is_first}, i64 0, i64 {count}")
+        wrong = f.binary("or", f.compare("icmp slt", here, low), f.compare("icmp sgt", here, high))
+        with f.when(wrong):
+            report_fault(f, here, f.add(loop.index, offset), slot=1)
+    kernel = Kernel(f"check_rows_{entries}_of_{count}", f.module())
+    size = float(entries * indptr.dtype.size)
+    return Launch(kernel, (indptr, ERROR, 0), (), bytes=size, check=True)
+
+
+def first_row(f: Builder, indptr: Reg, key: Reg, rows: int, dtype: DType) -> Reg:
+    """The first of all rows that begins at position `key` or later, found by bisection."""
+    steps = rows.bit_length()
+    if not steps:
+        return integer(0)
+    with f.loop(0, steps, carried=[integer(0), integer(rows)]) as loop:
+        low, many = loop.carried
+        half = f.binary("lshr", many, integer(1))
+        middle = smaller(f, f.add(low, half), rows)
+        some = f.compare("icmp ne", many, integer(0))
+        below = f.compare("icmp slt", load_index(f, indptr, middle, dtype), key)
+        beyond = f.binary("and", below, some)
+        rest = subtract(f, subtract(f, many, half), integer(1))
+        above = f.add(middle, 1)
+        loop.next = [
+            f.emit("i64", f"select {beyond}, {above}, {low}"),
+            f.emit("i64", f"select {beyond}, {rest}, {half}"),
+        ]
+    return smaller(f, loop.results[0], rows)

@@ -1,0 +1,306 @@
+"""Walks over compressed rows: sums and extremes by segment, products with dense matrices.
+
+A chunk owns the rows that begin among its positions, so that chunks have about as much to do where
+rows have very different lengths. A row's result stays in registers, and follows its entries in
+their order: it does not depend on the number of threads.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from weft.codegen.builder import Builder, Reg, integer, kernel_builder
+from weft.codegen.contraction.emit import read, smaller, write
+from weft.codegen.family.emit import (
+    UNROLL,
+    Part,
+    check_index,
+    chunks_of,
+    compute_dtype,
+    constant_mask,
+    load_index,
+    over_vectors,
+    vector_lanes,
+)
+from weft.codegen.loop.arithmetic import across, combine, identity, literal
+from weft.codegen.loop.convert import choose
+from weft.codegen.microkernel import fma, prefetch
+from weft.codegen.sparse.index import check_bounds, count_of, first_row, row_bounds
+from weft.codegen.target import Target
+from weft.ir.dtype import DType
+from weft.ir.node import Value
+from weft.ir.shape import known
+from weft.ops.base import family_of
+from weft.passes.group import Group
+from weft.passes.launch import ERROR, Kernel, Launch
+
+AHEAD: Final = 8  # entries whose rows are asked for before they are read: some 100 ns of work
+LINE: Final = 64
+CHUNK: Final = 1 << 18  # bytes read: much longer than two bisections take
+NEAR: Final = 3  # the first level of caches, as `prefetch` counts
+
+
+@dataclass(frozen=True)
+class Rows:
+    """`rows` rows of `entries` entries, each with rows of `heads * depth` elements of an array."""
+
+    rows: int
+    entries: int
+    heads: int
+    depth: int
+    source: int  # rows of the array that indices point into
+    dtype: DType
+    indptr: DType
+    index: DType
+    lanes: int
+
+    @property
+    def width(self) -> int:
+        """Elements of a row of the dense arrays."""
+        return self.heads * self.depth
+
+    @property
+    def kind(self) -> DType:
+        """The type of the arithmetic."""
+        return compute_dtype(self.dtype)
+
+    @property
+    def label(self) -> str:
+        """Sizes, for people."""
+        return f"{self.dtype.name}_{self.rows}_{self.entries}x{self.heads}x{self.depth}"
+
+
+def _rows_of(indptr: Value, index: Value, x: Value, heads: int, target: Target) -> Rows:
+    width = math.prod(known(x.shape)[1:])
+    depth = width // heads if heads else 0
+    lanes = 1 if depth == 1 else vector_lanes(x.dtype, target.vector_bits)
+    return Rows(
+        count_of(indptr) - 1, count_of(index), heads, depth, count_of(x), x.dtype, indptr.dtype,
+        index.dtype, lanes,
+    )  # fmt: skip
+
+
+def segment(group: Group, target: Target) -> tuple[Launch, ...]:
+    """Rows of an array that follow each other, combined."""
+    node = group.nodes[0]
+    (x, indptr), y = node.data_inputs, node.outputs[0]
+    problem = _rows_of(indptr, x, x, 1, target)
+    f = kernel_builder()
+    walk = _Walk(f, problem, f.argument(0))
+    walk.segments(family_of(node).combine, node.attrs.get("initial", 0))
+    kernel = Kernel(f"{node.op}_{problem.label}", f.module())
+    moved = float((problem.entries + problem.rows) * problem.width * x.dtype.size)
+    launch = Launch(kernel, (indptr, x, y), (2,), walk.chunks, bytes=moved)
+    return check_bounds(indptr, problem.entries, 0), launch
+
+
+def csr_matmul(group: Group, target: Target) -> tuple[Launch, ...]:
+    """Rows of an array that indices name, times values, added."""
+    node = group.nodes[0]
+    (indptr, indices, values, x), y = node.data_inputs, node.outputs[0]
+    problem = _rows_of(indptr, indices, x, math.prod(known(values.shape)[1:]), target)
+    f = kernel_builder()
+    walk = _Walk(f, problem, f.argument(0))
+    walk.products()
+    kernel = Kernel(f"{node.op}_{problem.label}", f.module())
+    args = (indptr, indices, values, x, y, ERROR, 0)
+    return check_bounds(indptr, problem.entries, problem.entries), Launch(
+        kernel, args, (4,), walk.chunks, flops=2.0 * problem.entries * problem.width,
+        bytes=float((problem.entries + problem.rows) * problem.width * x.dtype.size), check=True,
+    )  # fmt: skip
+
+
+def csr_sampled_matmul(group: Group, target: Target) -> tuple[Launch, ...]:
+    """Products of rows of two arrays, the one by row and the other by index."""
+    node = group.nodes[0]
+    (indptr, indices, g, x), y = node.data_inputs, node.outputs[0]
+    problem = _rows_of(indptr, indices, x, math.prod(known(y.shape)[1:]), target)
+    f = kernel_builder()
+    walk = _Walk(f, problem, f.argument(0))
+    walk.samples()
+    kernel = Kernel(f"{node.op}_{problem.label}", f.module())
+    args = (indptr, indices, g, x, y, ERROR, 0)
+    return check_bounds(indptr, problem.entries, problem.entries), Launch(
+        kernel, args, (4,), walk.chunks, flops=2.0 * problem.entries * problem.width,
+        bytes=float((problem.entries + problem.rows) * problem.width * x.dtype.size), check=True,
+    )  # fmt: skip
+
+
+class _Walk:
+    """Writes a kernel that goes through rows."""
+
+    def __init__(self, f: Builder, problem: Rows, indptr: Reg) -> None:
+        self.f = f
+        self.problem = problem
+        self.indptr = indptr
+        work = problem.width * problem.dtype.size + 8
+        self.per_chunk, chunks = chunks_of(problem.entries, work, CHUNK)
+        self.chunks = max(1, chunks)
+
+    def rows(self, body: Callable[[Reg, Reg, Reg], None]) -> None:
+        """Call `body(row, begin, end)` for the rows of this call's chunks."""
+        f, problem = self.f, self.problem
+        with f.loop(f.params[1], f.params[2]) as chunk:
+            begin = f.mul(chunk.index, self.per_chunk)
+            first, last = (
+                first_row(f, self.indptr, key, problem.rows, problem.indptr)
+                for key in (begin, f.add(begin, self.per_chunk))
+            )
+            final = f.compare("icmp eq", chunk.index, integer(self.chunks - 1))
+            last = f.emit("i64", f"select {final}, i64 {problem.rows}, {last}")
+            with f.loop(first, last) as loop:
+                bounds = row_bounds(f, self.indptr, loop.index, problem.entries, problem.indptr)
+                body(loop.index, *bounds)
+
+    def place(self, array: Reg, row: Reg, head: Reg, at: Reg | int = 0) -> Reg:
+        """The address of an element of a head of a row."""
+        f, problem = self.f, self.problem
+        start = f.add(f.mul(row, problem.width), f.mul(head, problem.depth))
+        return f.offset(array, f.mul(f.add(start, at), problem.dtype.size))
+
+    def load(self, pointer: Reg, part: Part) -> Reg:
+        """A vector in the type of the arithmetic."""
+        f, problem = self.f, self.problem
+        place = f.offset(pointer, part.first * problem.dtype.size)
+        return read(f, place, problem.lanes, problem.dtype, problem.kind, part.mask)
+
+    def store(self, value: Reg, pointer: Reg, part: Part) -> None:
+        """A vector, rounded."""
+        place = self.f.offset(pointer, part.first * self.problem.dtype.size)
+        write(self.f, value, place, self.problem.dtype, part.mask)
+
+    def segments(self, op: str, initial: float) -> None:
+        """Rows that follow each other, combined."""
+        f, problem = self.f, self.problem
+        x, y = f.argument(1), f.argument(2)
+        start = literal(identity(op, problem.kind), problem.kind, problem.lanes)
+        none = literal(initial, problem.kind, problem.lanes)
+
+        def row(number: Reg, begin: Reg, end: Reg) -> None:
+            def block(first: Reg, parts: Sequence[Part]) -> None:
+                with f.loop(begin, end, carried=[start] * len(parts)) as loop:
+                    pointer = self.place(x, loop.index, integer(0), first)
+                    loop.next = [
+                        combine(f, op, problem.kind, old, self.load(pointer, part))
+                        for old, part in zip(loop.carried, parts, strict=True)
+                    ]
+                empty = f.compare("icmp sge", begin, end)
+                to = self.place(y, number, integer(0), first)
+                for total, part in zip(loop.results, parts, strict=True):
+                    self.store(choose(f, empty, none, total), to, part)
+
+            over_vectors(f, problem.depth, problem.lanes, block)
+
+        self.rows(row)
+
+    def each_head(self, body: Callable[[Reg], None]) -> None:
+        """Call `body(head)` for all heads."""
+        if self.problem.heads == 1:
+            body(integer(0))
+            return
+        with self.f.loop(0, self.problem.heads) as loop:
+            body(loop.index)
+
+    def index(self, indices: Reg, entry: Reg, ahead: Reg) -> Reg:
+        """Which row an entry names; the row of a later entry is asked for."""
+        f, problem = self.f, self.problem
+        later = smaller(f, f.add(entry, AHEAD), problem.entries - 1)
+        row = load_index(f, indices, later, problem.index)
+        size = problem.width * problem.dtype.size
+        for line in range(0, min(size, 4 * LINE), LINE):
+            prefetch(f, f.offset(ahead, f.add(f.mul(row, size), line)), NEAR)
+        found = load_index(f, indices, entry, problem.index)
+        return check_index(f, found, problem.source, entry, slot=5)
+
+    def products(self) -> None:
+        """Rows by index, times values, added."""
+        f, problem = self.f, self.problem
+        indices, values, x, y = (f.argument(i) for i in range(1, 5))
+        zero = literal(0, problem.kind, problem.lanes)
+
+        def weight(entry: Reg, head: Reg) -> Reg:
+            at = f.add(f.mul(entry, problem.heads), head)
+            place = f.offset(values, f.mul(at, problem.dtype.size))
+            value = read(f, place, 1, problem.dtype, problem.kind, None)
+            return f.splat(value, problem.lanes)
+
+        def row(number: Reg, begin: Reg, end: Reg) -> None:
+            def head(number_: Reg) -> None:
+                def block(first: Reg, parts: Sequence[Part]) -> None:
+                    with f.loop(begin, end, carried=[zero] * len(parts)) as loop:
+                        source = self.index(indices, loop.index, x)
+                        if problem.source:
+                            pointer = self.place(x, source, number_, first)
+                            factor = weight(loop.index, number_)
+                            loop.next = [
+                                fma(f, factor, self.load(pointer, part), old)
+                                for old, part in zip(loop.carried, parts, strict=True)
+                            ]
+                    to = self.place(y, number, number_, first)
+                    for total, part in zip(loop.results, parts, strict=True):
+                        self.store(total, to, part)
+
+                over_vectors(f, problem.depth, problem.lanes, block)
+
+            self.each_head(head)
+
+        self.rows(row)
+
+    def samples(self) -> None:
+        """For each entry and head, the product of two rows."""
+        f, problem = self.f, self.problem
+        indices, g, x, y = (f.argument(i) for i in range(1, 5))
+
+        def row(number: Reg, begin: Reg, end: Reg) -> None:
+            with f.loop(begin, end) as loop:
+                source = self.index(indices, loop.index, x)
+                if not problem.source:
+                    return
+
+                def head(number_: Reg) -> None:
+                    left, right = self.place(g, number, number_), self.place(x, source, number_)
+                    at = f.add(f.mul(loop.index, problem.heads), number_)
+                    place = f.offset(y, f.mul(at, problem.dtype.size))
+                    write(f, self.dot(left, right), place, problem.dtype, None)
+
+                self.each_head(head)
+
+        self.rows(row)
+
+    def dot(self, left: Reg, right: Reg) -> Reg:
+        """The product of two rows of `depth` elements."""
+        f, problem = self.f, self.problem
+        lanes, size = problem.lanes, problem.dtype.size
+        block = UNROLL * lanes
+        whole = problem.depth // block * block
+        sums = [literal(0, problem.kind, lanes)] * UNROLL
+
+        def add(at: Reg, parts: Sequence[Part], old: Sequence[Reg]) -> list[Reg]:
+            start = f.mul(at, size)
+            p, q = f.offset(left, start), f.offset(right, start)
+            found = list(old)
+            for i, part in enumerate(parts):
+                found[i] = fma(f, self.load(p, part), self.load(q, part), found[i])
+            return found
+
+        if whole:
+            with f.loop(0, whole, block, carried=sums) as loop:
+                parts = [Part(i * lanes, None) for i in range(UNROLL)]
+                loop.next = add(loop.index, parts, loop.carried)
+            sums = loop.results
+        sums = add(integer(whole), _rest(problem.depth - whole, lanes), sums)
+        total = sums[0]
+        for one in sums[1:]:
+            total = combine(f, "add", problem.kind, total, one)
+        return across(f, "add", problem.kind, total)
+
+
+def _rest(count: int, lanes: int) -> list[Part]:
+    """Vectors that cover the end of a row."""
+    parts = [Part(at, None) for at in range(0, count // lanes * lanes, lanes)]
+    if count % lanes:
+        parts.append(Part(count // lanes * lanes, constant_mask(lanes, count % lanes)))
+    return parts

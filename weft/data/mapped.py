@@ -1,0 +1,74 @@
+"""Functions of Weft operations in `map`: compiled, and called on whole batches."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from weft.data.convert import to_arrays, to_tensors
+from weft.eager.functions.api import Tensor
+from weft.errors import TracerError, TreeError
+from weft.func.jit import jit
+from weft.func.vmap import vmap
+from weft.pipeline.call import title
+from weft.pipeline.structure import leaves
+
+
+class Mapped:
+    """A user's function, called with arrays, and with tensors if tensors are what it returns.
+
+    The first element tells. A function that returns tensors is traced for one element; where
+    `batch` follows, it is called once on a batch.
+    """
+
+    def __init__(self, function: Callable[..., Any]) -> None:
+        self.function = function
+        self.__name__ = title(function)
+        self.returns_tensors: bool | None = None
+        self.vectorized = True
+        self._one = jit(function)
+        self._many = jit(vmap(function, randomness="different"))
+
+    def __call__(self, *parts: Any) -> Any:
+        """The result for an element, as arrays."""
+        if self.returns_tensors:
+            return self._with_tensors(parts)
+        result = self.function(*parts)
+        if self.returns_tensors is None:
+            self.returns_tensors = _any_tensor(result)
+            if self.returns_tensors:  # what it was given decides the results' types
+                return self._with_tensors(parts)
+        return to_arrays(result)
+
+    def _with_tensors(self, parts: tuple[Any, ...]) -> Any:
+        given = tuple(to_tensors(part) for part in parts)
+        if self.vectorized and all(_all_tensors(part) for part in given):
+            try:
+                return to_arrays(self._one(*given))
+            except (TracerError, TreeError):  # it looks at values
+                self.vectorized = False
+        return to_arrays(self.function(*given))
+
+    def batched(self, batch: Any) -> Any:
+        """The results for a batch of elements as one; None where they are to be made singly."""
+        if not (self.returns_tensors and self.vectorized):
+            return None
+        given = to_tensors(batch)
+        parts = given if isinstance(given, tuple) else (given,)
+        if not all(_all_tensors(part) for part in parts):
+            return None
+        try:
+            return to_arrays(self._many(*parts))
+        except (TracerError, TreeError):
+            self.vectorized = False
+            return None
+        except Exception:  # raised again for the element that is the cause
+            return None
+
+
+def _any_tensor(element: Any) -> bool:
+    return any(isinstance(leaf, Tensor) for leaf in leaves(element))
+
+
+def _all_tensors(element: Any) -> bool:
+    return all(isinstance(leaf, Tensor) for leaf in leaves(element))

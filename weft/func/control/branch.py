@@ -1,0 +1,150 @@
+"""cond and switch: one of several functions runs, chosen when the program does."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, Final
+
+from weft.eager.record.lazy import Lazy
+from weft.eager.tensor.dispatch import cast, lazy_of, record
+from weft.eager.tensor.handle import Handle
+from weft.eager.tensor.view.inplace import rewrite
+from weft.errors import DTypeError, ShapeError, TreeError
+from weft.func.control.body import Body, agree, body_of, nest, tensors, union
+from weft.func.function import Function
+from weft.func.tree import flatten
+from weft.ir.dtype import bool_, int32
+from weft.ir.node import Value
+from weft.ir.shape import show
+from weft.ops.base import REGISTRY, at_user_line
+from weft.ops.call import Subgraph
+from weft.ops.call import trace as traced
+
+_SWITCH: Final = REGISTRY["switch"]
+
+
+def cond(pred: Any, true_fun: Function, false_fun: Function, *operands: Any) -> Any:
+    """What `true_fun(*operands)` gives where `pred` holds, and `false_fun(*operands)` elsewhere.
+
+    Both functions are recorded, and the program runs one of them: the value of `pred` is never
+    looked at in Python. They may use tensors from outside, with gradients, and change them in
+    place.
+
+    Args:
+        pred: a scalar; a number counts as true unless it is 0.
+        operands: nested tensors, arrays and numbers.
+
+    Raises:
+        TreeError: the functions' results differ in structure, shape or type.
+        ShapeError: `pred` is no scalar.
+
+    >>> import weft as wf
+    >>> x = wf.tensor(-3.0)
+    >>> cond(x > 0, lambda x: x, lambda x: -x, x).item()
+    3.0
+    """
+    lazy = _scalar(pred, "cond: pred")
+    if lazy.type.dtype is not bool_:
+        zero = lazy_of(0, lazy.type.dtype)
+        lazy = record(REGISTRY["not_equal"], (lazy, zero), {})[0]
+    return _switch("cond", cast(lazy, int32), (false_fun, true_fun), operands)
+
+
+def switch(index: Any, branches: Sequence[Function], *operands: Any) -> Any:
+    """What `branches[index](*operands)` gives.
+
+    An index outside of the range counts as its nearest end. Otherwise it is as with `cond`.
+
+    Args:
+        index: a scalar of integers.
+
+    Raises:
+        TreeError: there is no branch, or their results differ in structure, shape or type.
+        DTypeError: the index is no integer.
+
+    >>> import weft as wf
+    >>> fs = [lambda x: x, lambda x: x * x, lambda x: -x]
+    >>> [switch(wf.tensor(i), fs, 3.0).item() for i in (0, 1, 2, 9)]
+    [3.0, 9.0, -3.0, -3.0]
+    """
+    lazy = _scalar(index, "switch: index")
+    if not lazy.type.dtype.is_integer:
+        raise DTypeError(
+            f"switch: index: expected an integer, got {lazy.type.dtype}{at_user_line()}"
+        )
+    last = len(branches) - 1
+    if lazy.type.dtype is not int32 and last >= 0:  # as a smaller type, it might wrap around
+        lazy = record(REGISTRY["minimum"], (lazy, lazy_of(last, lazy.type.dtype)), {})[0]
+        if lazy.type.dtype.kind != "u":
+            lazy = record(REGISTRY["maximum"], (lazy, lazy_of(0, lazy.type.dtype)), {})[0]
+    return _switch("switch", cast(lazy, int32), branches, operands)
+
+
+def _scalar(x: Any, what: str) -> Lazy:
+    lazy = lazy_of(x)
+    if lazy.type.shape != ():
+        raise ShapeError(f"{what}: expected a scalar, got {show(lazy.type.shape)}{at_user_line()}")
+    return lazy
+
+
+def _switch(what: str, index: Lazy, functions: Sequence[Function], operands: Sequence[Any]) -> Any:
+    if not functions:
+        raise TreeError(f"{what}: expected at least one branch, got none{at_user_line()}")
+    given = nest(tuple(operands), f"{what}: operands")
+    bodies = [body_of(what, f, given.arguments()) for f in functions]
+    first = bodies[0]
+    for i, other in enumerate(bodies):
+        names = _names(what, i)
+        text = (
+            f"{what}: expected branches whose results have the same structure and types ({names})"
+        )
+        agree(text, (first.tree, first.types), (other.tree, other.types))
+    written = sorted({i for b in bodies for i in b.written})
+    changed = tuple(dict.fromkeys(h for b in bodies for h in b.changed))
+    outside = union(*[b.captured for b in bodies], [h.lazy for h in changed])
+    attrs = {
+        "branches": tuple([_branch(b, given.types, outside, written, changed) for b in bodies])
+    }
+    found = record(_SWITCH, (index, *given.lazies, *outside), attrs)
+    return _finished(found, first, written, changed, flatten(operands)[0])
+
+
+def _names(what: str, i: int) -> str:
+    """How the first branch and another one are called, for messages."""
+    return "false | true" if what == "cond" else f"branch 0 | branch {i}"
+
+
+def _branch(
+    body: Body, types: Sequence[Any], outside: Sequence[Lazy], written: Sequence[int],
+    changed: Sequence[Handle],
+) -> Subgraph:  # fmt: skip
+    """A branch that takes and changes what any of them does."""
+
+    def run(*xs: Value) -> list[Value]:
+        arguments = xs[: len(types)]
+        held = dict(zip(outside, xs[len(types) :], strict=True))
+        found = body.apply(arguments, held)
+        after = dict(zip(body.written, found.written, strict=True))
+        become = dict(zip(body.changed, found.changed, strict=True))
+        return [
+            *found.result,
+            *[after.get(i, arguments[i]) for i in written],
+            *[become.get(h, held[h.lazy]) for h in changed],
+        ]
+
+    return traced(run, [*types, *[x.type for x in outside]])
+
+
+def _finished(
+    found: Sequence[Lazy], body: Body, written: Sequence[int], changed: Sequence[Handle],
+    given: Sequence[Any],
+) -> Any:  # fmt: skip
+    """The result, after the changes in place that the branch has made."""
+    count = body.tree.size
+    behind = iter(found[count:])
+    for i, lazy in zip(written, behind, strict=False):
+        if isinstance(given[i], Handle):
+            rewrite(given[i], lazy, "an operand")
+    if changed:
+        Handle.replace_all(changed, list(behind))
+    return tensors(body.tree, found[:count])

@@ -1,0 +1,329 @@
+"""scan, while_loop, fori_loop, map: loops that stay in the program."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Iterable, Sequence
+from typing import Any, Final, NamedTuple
+
+import numpy as np
+
+from weft.eager.record.array_value import leaf
+from weft.eager.record.lazy import Lazy
+from weft.eager.record.plan import intern
+from weft.eager.tensor.dispatch import record
+from weft.eager.tensor.handle import Handle
+from weft.errors import ArgumentError, DTypeError, ShapeError, TreeError
+from weft.func.control.body import Body, Nest, agree, body_of, described, nest, tensors, union
+from weft.func.function import Function
+from weft.func.tree import Tree
+from weft.func.vmap import vmap
+from weft.ir.dtype import bool_, uint64
+from weft.ir.node import TensorType, Value
+from weft.ir.shape import known
+from weft.ops.base import REGISTRY, at_user_line
+from weft.ops.call import Subgraph
+from weft.ops.call import trace as traced
+
+_SCAN: Final = REGISTRY["scan"]
+_WHILE: Final = REGISTRY["while_loop"]
+_TURN: Final = np.uint64(0x9E3779B97F4A7C15)
+"""How far apart the random numbers of two turns begin: 2**64 over the golden ratio, so that those
+of all turns are far from each other, and from those of the calls around the loop."""
+
+
+def scan(
+    f: Function,
+    init: Any,
+    xs: Any = None,
+    length: int | None = None,
+    reverse: bool = False,
+    unroll: int | bool = 1,
+    *,
+    rematerialize: int = 0,
+) -> tuple[Any, Any]:
+    """Call `carry, y = f(carry, x)` for the slices of `xs`, one after the other.
+
+    `f` is recorded once and runs in the program. It may use tensors from outside, with gradients,
+    and change them in place. Random numbers differ from step to step.
+
+    Args:
+        init: the first carry: nested tensors, arrays and numbers.
+        xs: nested tensors whose first axes have the same length; `None` with a `length` for none.
+        length: how many steps, where `xs` does not say.
+        reverse: begin with the last slice; `ys` stay in the order of `xs`.
+        unroll: accepted; the compiler decides.
+        rematerialize: keep the carry of every so many steps only for the gradient, and compute
+            what is between again; 0 keeps what the gradient needs of every step.
+
+    Returns:
+        The last carry, and all `y` stacked along the first axis.
+
+    Raises:
+        TreeError: the carry comes back in another structure or with other types.
+        ShapeError: slices of different lengths, or no length.
+
+    >>> import weft as wf
+    >>> total, sums = scan(lambda c, x: (c + x, c + x), 0.0, wf.tensor([1.0, 2.0, 3.0]))
+    >>> total.item(), sums.tolist()
+    (6.0, [1.0, 3.0, 6.0])
+    """
+    return _scan("scan", f, init, xs, length, reverse, rematerialize)
+
+
+def _scan(
+    what: str, f: Function, init: Any, xs: Any, length: int | None, reverse: bool,
+    rematerialize: int,
+) -> tuple[Any, Any]:  # fmt: skip
+    if rematerialize < 0:
+        raise ArgumentError(
+            f"{what}: rematerialize: expected 0 or more, got {rematerialize}{at_user_line()}"
+        )
+    carry, mapped = nest(init, f"{what}: init"), nest(xs, f"{what}: xs")
+    steps = _length(what, mapped, length)
+    rows = [intern(x.type.dtype, known(x.type.shape)[1:]) for x in mapped.lazies]
+    body = body_of(what, f, [(carry.tree, carry.types), (mapped.tree, rows)], carry.types)
+    tree, ys = _pair(what, body)
+    count = tree.size
+    _keeps(what, carry, tree, body.types[:count], body.line)
+    loop = _loop([body], body.changed)
+    turns = [_turns(steps)] if loop.draws else []
+    attrs = {
+        "body": _turn(body, loop, carry.types, rows),
+        "length": steps,
+        "carried": count + len(loop.changed),
+        "mapped": len(rows) + len(turns),
+        "reverse": bool(reverse),
+        "rematerialize": rematerialize,
+    }
+    held = [h.lazy for h in loop.changed]
+    found = record(_SCAN, (*carry.lazies, *held, *mapped.lazies, *turns, *loop.captured), attrs)
+    behind = count + len(held)
+    loop.change(found[count:behind])
+    return tensors(tree, found[:count]), tensors(ys, found[behind:])
+
+
+def _length(what: str, mapped: Nest, length: int | None) -> int:
+    """How many steps there are.
+
+    Raises:
+        ShapeError: nothing tells, or not the same.
+    """
+    if () in [x.shape for x in mapped.types]:
+        raise ShapeError(f"{what}: xs: expected tensors of rank 1 or more, got a scalar")
+    told = {known(t.shape)[0] for t in mapped.types}
+    if length is not None:
+        told.add(int(length))
+    if len(told) == 1 and min(told) >= 0:
+        return told.pop()
+    if not told:
+        raise ShapeError(f"{what}: expected xs or a length{at_user_line()}")
+    shown = "".join([f"\n  xs{line}" for line in described(mapped.tree, mapped.types)])
+    said = "" if length is None else f"\n  length {length}"
+    raise ShapeError(f"{what}: expected one length of 0 or more, got{shown}{said}{at_user_line()}")
+
+
+def _pair(what: str, body: Body) -> tuple[Tree, Tree]:
+    """The structures of the new carry and of y."""
+    if body.tree.kind is not tuple or len(body.tree.children) != 2:
+        raise TreeError(
+            f"{what}: expected a function{body.line} that returns a pair (carry, y), got"
+            f" {', '.join(described(body.tree, body.types)) or 'nothing'}{at_user_line()}"
+        )
+    return body.tree.children[0], body.tree.children[1]
+
+
+def _keeps(what: str, carry: Nest, tree: Tree, types: Sequence[TensorType], line: str) -> None:
+    text = f"{what}: expected the carry back as the function{line} got it (carry | result)"
+    agree(text, (carry.tree, carry.types), (tree, types))
+
+
+class _Loop(NamedTuple):
+    """What the functions of a loop take from outside.
+
+    Attributes:
+        captured: values that stay the same in all turns.
+        changed: tensors that they change in place: carried.
+        draws: random counters, of which every turn makes others.
+    """
+
+    captured: tuple[Lazy, ...]
+    changed: tuple[Handle, ...]
+    draws: frozenset[Lazy]
+
+    def held(
+        self, captured: Sequence[Value], now: Sequence[Value], turn: Value | None
+    ) -> dict[Lazy, Value]:
+        """What stands for values from outside in a turn."""
+        pairs = zip(self.captured, captured, strict=True)
+        found = {x: v + turn if turn is not None and x in self.draws else v for x, v in pairs}
+        return found | {h.lazy: v for h, v in zip(self.changed, now, strict=True)}
+
+    def change(self, found: Sequence[Lazy]) -> None:
+        """Give changed tensors the values that they have after the loop."""
+        if self.changed:
+            Handle.replace_all(self.changed, found)
+
+
+def _loop(bodies: Sequence[Body], changed: tuple[Handle, ...]) -> _Loop:
+    carried = {h.lazy for h in changed}
+    captured = [x for x in union(*[b.captured for b in bodies]) if x not in carried]
+    drawn = [x for b in bodies for x, d in zip(b.captured, b.drawn, strict=True) if d]
+    return _Loop(tuple(captured), changed, frozenset(drawn))
+
+
+def _turns(steps: int) -> Lazy:
+    """What is added to random counters in each turn."""
+    return leaf(np.arange(steps, dtype=np.uint64) * _TURN)
+
+
+def _turn(
+    body: Body, loop: _Loop, carry: Sequence[TensorType], rows: Sequence[TensorType]
+) -> Subgraph:
+    """The body of a scan: of carry, changed tensors, slices, turn if needed, captured values."""
+    count, held = len(carry), len(loop.changed)
+    inside = [*carry, *[h.lazy.type for h in loop.changed], *rows]
+    turn = [intern(uint64, ())] if loop.draws else []
+
+    def run(*xs: Value) -> list[Value]:
+        now, slices = xs[count : count + held], xs[count + held : len(inside)]
+        captured = xs[len(inside) + len(turn) :]
+        outside = loop.held(captured, now, xs[len(inside)] if turn else None)
+        found = body.apply([*xs[:count], *slices], outside)
+        return [*found.result[:count], *found.changed, *found.result[count:]]
+
+    return traced(run, [*inside, *turn, *[x.type for x in loop.captured]])
+
+
+def while_loop(
+    cond_fun: Function, body_fun: Function, init_val: Any, *, maximum: int | None = None
+) -> Any:
+    """Call `val = body_fun(val)` for as long as `cond_fun(val)` holds.
+
+    Both are recorded once and run in the program, as with `scan`.
+
+    Args:
+        init_val: nested tensors, arrays and numbers.
+        maximum: how many turns at most. Reverse-mode gradients need one: it is what they plan
+            memory for.
+
+    Raises:
+        TreeError: `body_fun` gives another structure, or other types.
+        DTypeError: `cond_fun` gives something else than one bool.
+
+    >>> import weft as wf
+    >>> while_loop(lambda x: x < 100, lambda x: x * 2, wf.tensor(3)).item()
+    192
+    """
+    if maximum is not None and maximum < 0:
+        raise ArgumentError(
+            f"while_loop: maximum: expected 0 or more, got {maximum}{at_user_line()}"
+        )
+    carry = nest(init_val, "while_loop: init_val")
+    arguments = [(carry.tree, carry.types)]
+    condition = body_of("while_loop", cond_fun, arguments)
+    body = body_of("while_loop", body_fun, arguments, carry.types)
+    _checked(condition)
+    _keeps("while_loop", carry, body.tree, body.types, body.line)
+    loop = _loop([condition, body], body.changed)
+    held = [h.lazy for h in loop.changed]
+    turn = [leaf(np.zeros((), np.uint64))] if loop.draws else []
+    inits = (*carry.lazies, *held, *turn)
+    types = [x.type for x in (*inits, *loop.captured)]
+    attrs = {
+        "condition": traced(_while(condition, loop, len(carry.types), True), types),
+        "body": traced(_while(body, loop, len(carry.types), False), types),
+        "carried": len(inits),
+        "maximum": maximum,
+    }
+    found = record(_WHILE, (*inits, *loop.captured), attrs)
+    count = len(carry.types)
+    loop.change(found[count : count + len(held)])
+    return tensors(carry.tree, found[:count])
+
+
+def _checked(condition: Body) -> None:
+    """Refuse a condition that gives anything else than one bool, or changes something."""
+    if condition.types != (intern(bool_, ()),) or condition.tree.kind is not None:
+        raise DTypeError(
+            f"while_loop: expected cond_fun{condition.line} to give one bool, got"
+            f" {', '.join(described(condition.tree, condition.types)) or 'nothing'}{at_user_line()}"
+        )
+    if condition.changed:
+        raise ArgumentError(
+            f"while_loop: cond_fun{condition.line} changes a tensor in place; only body_fun may"
+            f"{at_user_line()}"
+        )
+
+
+def _while(body: Body, loop: _Loop, count: int, only_result: bool) -> Any:
+    """A function of carry, changed tensors, turn if needed, captured values."""
+    held = count + len(loop.changed)
+    first = held + bool(loop.draws)
+
+    def run(*xs: Value) -> Iterable[Value]:
+        turn = xs[held] if loop.draws else None
+        found = body.apply(xs[:count], loop.held(xs[first:], xs[count:held], turn))
+        if only_result:
+            return list(found.result)
+        more = [] if turn is None else [turn + _TURN]
+        return [*found.result, *found.changed, *more]
+
+    return run
+
+
+def fori_loop(
+    lower: Any, upper: Any, body_fun: Function, init_val: Any, *, unroll: int | bool | None = None
+) -> Any:
+    """Call `val = body_fun(i, val)` for `i` from `lower` to below `upper`.
+
+    Where both ends are Python integers it is a `scan`, with gradients of every kind, else a
+    `while_loop`.
+
+    Args:
+        unroll: accepted; the compiler decides.
+
+    Raises:
+        TreeError: `body_fun` gives another structure, or other types.
+
+    >>> import weft as wf
+    >>> fori_loop(1, 5, lambda i, x: x * i, wf.tensor(1)).item()
+    24
+    """
+    if isinstance(lower, int) and isinstance(upper, int):
+
+        @functools.wraps(body_fun)
+        def step(val: Any, i: Any) -> tuple[Any, None]:
+            return body_fun(i, val), None
+
+        numbers = np.arange(lower, max(lower, upper), dtype=np.int64)
+        return _scan("fori_loop", step, init_val, numbers, None, False, 0)[0]
+
+    def turn(state: Any) -> Any:
+        i, end, val = state
+        return i + 1, end, body_fun(i, val)
+
+    return while_loop(lambda state: state[0] < state[1], turn, (lower, upper, init_val))[2]
+
+
+def map(f: Function, xs: Any, *, batch_size: int | None = None) -> Any:
+    """`f` of each slice of `xs` along the first axis, one after the other, stacked.
+
+    Less memory than `vmap(f)(xs)`, which computes them all at once.
+
+    Args:
+        xs: nested tensors whose first axes have the same length.
+        batch_size: how many slices at once, by `vmap`; one by default.
+
+    >>> import weft as wf
+    >>> map(lambda x: x * x, wf.tensor([1.0, 2.0, 3.0])).tolist()
+    [1.0, 4.0, 9.0]
+    """
+
+    @functools.wraps(f)
+    def step(_: None, x: Any) -> tuple[None, Any]:
+        return None, f(x)
+
+    if batch_size is None:
+        return _scan("map", step, None, xs, None, False, 0)[1]
+    return vmap(f, chunk_size=batch_size)(xs)

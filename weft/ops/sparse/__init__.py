@@ -1,0 +1,1 @@
+"""Sparse matrices in compressed rows (CSR), and reductions of rows by segments."""

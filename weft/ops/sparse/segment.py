@@ -1,0 +1,195 @@
+"""Reductions of rows by segments: `y[r] = reduce(x[indptr[r] : indptr[r + 1]])`.
+
+Rows are taken in their order, so the result does not depend on the number of threads.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+from ml_dtypes import finfo
+
+from weft.errors import ShapeError
+from weft.ir.dtype import DType
+from weft.ir.node import Node, Value
+from weft.ir.shape import Shape, known
+from weft.ops.base import Array, Case, Op, Opaque, catalogue, constant_of, defop
+from weft.ops.creation import full
+from weft.ops.declaration.example import NUMBERS, count
+from weft.ops.declaration.fact import Autocast, Facts
+from weft.ops.declaration.numeric import widened
+from weft.ops.declaration.rule import index_dtype, numeric
+from weft.ops.indexing.gather import gather
+from weft.ops.shape.reshape import dimension
+from weft.ops.sparse.index import (
+    check_indptr,
+    check_indptr_shape,
+    csr_indptr,
+    csr_order,
+    csr_rows,
+    indptr_text,
+)
+
+__all__ = ["identity_of", "reduce_by_ids", "softmax_by_ids"]
+
+
+def _dtype(x: DType, indptr: DType, **_: Any) -> DType:
+    index_dtype(indptr, "indptr")
+    return numeric(x)
+
+
+def _shape(x: Shape, indptr: Shape, **_: Any) -> Shape:
+    if x is None:
+        return None
+    if not x:
+        raise ShapeError("x: expected rank at least 1, got shape ()")
+    return (None if indptr is None else check_indptr_shape(indptr), *x[1:])
+
+
+def _fault(node: Node, position: int, value: int) -> str:
+    return indptr_text(position, value, known(node.inputs[0].shape)[0])
+
+
+# Gradients
+
+
+def _rows(x: Value, indptr: Value) -> Value:
+    return csr_rows(indptr, size=dimension(x, 0))
+
+
+def _sum_vjp(g: Value, y: Value, x: Value, indptr: Value, **_: Any) -> tuple[Any, ...]:
+    return gather(g, _rows(x, indptr)), None
+
+
+def _extreme_vjp(g: Value, y: Value, x: Value, indptr: Value, **_: Any) -> tuple[Any, ...]:
+    """Winners share alike, as in a reduction."""
+    rows = _rows(x, indptr)
+    won = catalogue.cast(catalogue.equal(x, gather(y, rows)), dtype=g.dtype)
+    shares = catalogue.maximum(segment_sum(won, indptr), constant_of(1, g.dtype))
+    return gather(g / shares, rows) * won, None
+
+
+# References and cases
+
+
+def _reference(reduce: np.ufunc) -> Any:
+    @widened
+    def reference(x: Array, indptr: Array, *, initial: float = 0) -> Array:
+        bounds = check_indptr(indptr, len(x))
+        y = np.full((len(bounds) - 1, *x.shape[1:]), initial, x.dtype)
+        full = np.flatnonzero(np.diff(bounds))
+        if full.size and y.size:
+            y[full] = reduce.reduceat(x, bounds[full], axis=0, dtype=x.dtype)
+        return y
+
+    return reference
+
+
+def _cases(attrs: dict[str, Any]) -> Iterator[Case]:
+    indptr = np.array([0, 2, 2, 3, 7], np.int32)
+    for dtype in NUMBERS:
+        x = count((7, 5), dtype)
+        if dtype.is_floating:
+            x = (x * 7 % 36 * x.dtype.type(0.25)).astype(x.dtype)
+        yield Case((x, indptr), rtol=2e-6)
+    yield Case((count((7,)), indptr.astype(np.int64)), attrs)
+    yield Case((count((7, 2, 3)), indptr))
+    yield Case((count((0, 3)), np.zeros((3,), np.int32)))
+    yield Case((count((7, 0)), indptr))
+    yield Case((count((3, 40)), np.array([0, 3], np.int32)))
+    yield Case((count((3, 67)), np.array([0, 1, 3], np.int32)))
+    long = np.minimum(np.arange(400) * 5, 1500).astype(np.int32)
+    yield Case((count((1500, 3)), long), differentiate=False)
+
+
+def _segment(name: str, combine: str, ufunc: np.ufunc, vjp: Any) -> Op:
+    linear = combine == "add"
+    return defop(
+        name,
+        inputs="x indptr:int32",
+        attrs={} if linear else {"initial": 0},
+        dtype=_dtype,
+        shape=_shape,
+        reference=_reference(ufunc),
+        vjp=vjp,
+        lower=Opaque("segment", combine=combine, fault=_fault),
+        partial=True,
+        cases=lambda: _cases({} if linear else {"initial": 5}),
+        facts=Facts(autocast=Autocast.WIDEST, linear=linear, cancels=linear),
+    )
+
+
+segment_sum = _segment("segment_sum", "add", np.add, _sum_vjp)
+"""Sums by segment; an empty one is 0."""
+segment_max = _segment("segment_max", "maximum", np.maximum, _extreme_vjp)
+"""The largest of every column of a segment; an empty one is `initial`."""
+segment_min = _segment("segment_min", "minimum", np.minimum, _extreme_vjp)
+
+
+# Written in others: reductions by ids, one a row, which need not be sorted
+
+
+def _counts(x: Value, ids: Value, size: Any) -> Value:
+    """How many rows each segment has, and at least 1; beside a row of `x`."""
+    ones = full([dimension(ids, 0)], 1, x.dtype)
+    found = catalogue.scatter_add(full([size], 0, x.dtype), ids, ones)
+    most = catalogue.maximum(found, constant_of(1, x.dtype))
+    return catalogue.reshape(most, shape=(-1, *[1] * ((x.rank or 1) - 1)))
+
+
+def _filled(x: Value, size: Any, value: float) -> Value:
+    return full([size, *[dimension(x, a) for a in range(1, x.rank or 1)]], value, x.dtype)
+
+
+def _extreme(
+    op: Op, x: Value, ids: Value, size: Any, is_sorted: bool, initial: float | None
+) -> Value:
+    if initial is None:
+        initial = identity_of("max" if op is segment_max else "min", x.dtype)
+    if is_sorted:
+        return op(x, csr_indptr(ids, size=size), initial=initial)
+    indptr, order = csr_order.all(ids, size=size)
+    return op(gather(x, order), indptr, initial=initial)
+
+
+def identity_of(reduce: str, dtype: DType) -> float:
+    """What a reduction of nothing is; of `max` and `min`, the type's lowest or highest number."""
+    if reduce not in ("max", "min"):
+        return 1 if reduce == "prod" else 0
+    if dtype.is_floating:
+        highest = float(finfo(dtype.numpy).max)
+        return -highest if reduce == "max" else highest
+    bounds = np.iinfo(dtype.numpy)
+    return int(bounds.min if reduce == "max" else bounds.max)
+
+
+def reduce_by_ids(
+    x: Value, ids: Value, size: Any, reduce: str, is_sorted: bool = False, initial: float | None = 0
+) -> Value:
+    """Rows of `x` with one id, combined: `sum`, `mean`, `prod`, `max` or `min`.
+
+    Args:
+        ids: shape (rows,); one outside [0, size) is an error when computed, and so is a decrease
+            if they are said to be sorted.
+        size: how many segments there are.
+        initial: of empty segments, for `max` and `min`; `None`: the lowest or highest number.
+    """
+    if reduce in ("max", "min"):
+        op = segment_max if reduce == "max" else segment_min
+        return _extreme(op, x, ids, size, is_sorted, initial)
+    if reduce == "prod":
+        return catalogue.scatter_multiply(_filled(x, size, 1), ids, x)
+    if is_sorted:
+        total = segment_sum(x, csr_indptr(ids, size=size))
+    else:
+        total = catalogue.scatter_add(_filled(x, size, 0), ids, x)
+    return total / _counts(x, ids, size) if reduce == "mean" else total
+
+
+def softmax_by_ids(x: Value, ids: Value, size: Any, is_sorted: bool = False) -> Value:
+    """`x`, of which every column of a segment becomes its softmax."""
+    highest = reduce_by_ids(catalogue.stop_gradient(x), ids, size, "max", is_sorted)
+    powers = catalogue.exp(x - gather(highest, ids))
+    return powers / gather(reduce_by_ids(powers, ids, size, "sum", is_sorted), ids)

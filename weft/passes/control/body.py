@@ -1,0 +1,147 @@
+"""A body or a branch as launches of its own, on values of its own."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from collections.abc import Set as AbstractSet
+from dataclasses import dataclass, field
+from itertools import count
+from typing import Final
+
+from weft.ir.function import Function
+from weft.ir.graph import Graph
+from weft.ir.node import Node, Value
+from weft.ops.base import op_of
+from weft.ops.state import CONSTANT
+from weft.passes.group import Fused, Group
+from weft.passes.launch import Buffer, Flat, Launch, Slice
+from weft.passes.schedule import schedule
+from weft.passes.step import Step
+
+Lower = Callable[[Step], tuple[Fused, dict[Group, tuple[Launch, ...]]]]
+"""The groups of a step, and the launches of each."""
+Copy = Callable[[Buffer, Buffer, int], Launch]
+
+
+@dataclass(frozen=True)
+class Planner:
+    """What makes launches of bodies."""
+
+    lower: Lower
+    copy: Copy
+
+
+@dataclass(frozen=True)
+class Body:
+    """Launches of a body, in order.
+
+    Attributes:
+        inputs: what stands for its inputs.
+        outputs: the values that own the memory of its outputs.
+        written: what its launches write.
+        in_place: the outputs that are written after all reading of the input of the same place.
+    """
+
+    inputs: tuple[Value, ...]
+    outputs: tuple[Value, ...]
+    flat: Flat
+    written: AbstractSet[Value]
+    in_place: AbstractSet[int] = field(default=frozenset[int]())
+
+    @property
+    def checks(self) -> bool:
+        """Whether it may find a bad index."""
+        return any([launch.check for launch, _ in self.flat.launches])
+
+
+def plan_body(function: Function, planner: Planner, carried: int = 0) -> Body:
+    """The launches of a function whose first outputs take the place of as many inputs, in turn."""
+    graph, inputs = _copied(function)
+    step = Step(graph, tuple([v.node.name for v in inputs]), ())
+    fused, lowered = planner.lower(step)
+    roots = tuple([fused.root(v) for v in graph.outputs])
+    pairs = [(inputs[i], roots[i]) for i in range(carried)]
+    order = schedule(fused, pairs)
+    flat = Flat(aliases=dict(fused.aliases))
+    for node in graph.nodes:
+        if op_of(node) is CONSTANT:
+            flat.constants[node] = None
+    for group in order.groups:
+        for launch in lowered[group]:
+            flat.add(launch, group)
+    uses = Uses(flat)
+    candidates = [i for i, (_, new) in enumerate(pairs) if new in order.in_place]
+    safe = {i for i in candidates if uses.overwrites(*pairs[i])}
+    return Body(inputs, roots, flat, uses.written, frozenset(safe))
+
+
+_serial: Final = count()
+
+
+def _copied(function: Function) -> tuple[Graph, tuple[Value, ...]]:
+    """The function's nodes once more: one body may be that of several loops."""
+    graph = Graph()
+    mapped: dict[Value, Value] = {}
+    mark = f"@{next(_serial)}"
+
+    def copy(node: Node) -> None:
+        inputs = tuple([mapped[v] for v in node.inputs])
+        new = Node(
+            node.op, inputs, node.attrs, node.types, node.name + mark, node.operands,
+            device=node.device, source=node.source,
+        )  # fmt: skip
+        mapped.update(zip(node.outputs, graph.append(new).outputs, strict=True))
+
+    for value in function.inputs:
+        copy(value.node)
+    for node in function.nodes:
+        copy(node)
+    graph.outputs = tuple([mapped[v] for v in function.outputs])
+    return graph, tuple([mapped[v] for v in function.inputs])
+
+
+class Uses:
+    """Which launches read and write which memory."""
+
+    def __init__(self, flat: Flat) -> None:
+        self._flat = flat
+        self.reads: dict[Buffer, dict[int, list[int]]] = {}  # buffer -> launch -> argument slots
+        self.writes: dict[Buffer, dict[int, list[int]]] = {}
+        for position, (launch, _) in enumerate(flat.launches):
+            for slot, argument in enumerate(launch.args):
+                if not isinstance(argument, int):
+                    side = self.writes if slot in launch.writes else self.reads
+                    places = side.setdefault(owner(argument, flat), {})
+                    places.setdefault(position, []).append(slot)
+
+    @property
+    def written(self) -> frozenset[Value]:
+        """The values that are written."""
+        return frozenset([buffer for buffer in self.writes if isinstance(buffer, Value)])
+
+    def overwrites(self, old: Value, new: Value) -> bool:
+        """Whether `new` may be written where `old` lies: after all reading, or element by element.
+
+        Else memory of its own is needed. Its writers may stand in inner loops, after whose first
+        deed nobody reads `old`.
+        """
+        readings, writings = self.reads.get(old, {}), self.writes.get(new, {})
+        if not writings or old in self.writes or old.type != new.type:
+            return False
+        first = min(writings)
+        launch = self._flat.launches[first][0]
+        if any(position > first for position in readings):
+            return False
+        pairs = [(w, r) for w in writings[first] for r in readings.get(first, ())]
+        return all(pair in launch.inplace for pair in pairs)
+
+
+def owner(buffer: Buffer, flat: Flat) -> Buffer:
+    """The buffer whose memory, or a part of it, another one is."""
+    while True:
+        while isinstance(buffer, Value) and buffer in flat.aliases:
+            buffer = flat.aliases[buffer]
+        view = flat.views.get(buffer)
+        if view is None:
+            return buffer
+        buffer = view.whole if isinstance(view, Slice) else view.even

@@ -1,0 +1,157 @@
+"""Loops as launches: where carried values lie, and slices of what is mapped and stacked."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from weft.ir.function import Function
+from weft.ir.node import Node, Value
+from weft.ir.shape import known, size
+from weft.ops.base import op_of
+from weft.ops.control.scan import scan
+from weft.passes.control.body import Body, Planner, owner, plan_body
+from weft.passes.control.record import Control, Kind, Loop
+from weft.passes.launch import Argument, Buffer, Flat, Kernel, Launch, Scratch, Slice, Swapped
+
+
+def flat_loop(node: Node, planner: Planner) -> Flat:
+    """The launches of a `scan` or a `while_loop`."""
+    attrs = node.attrs
+    if op_of(node) is scan:
+        found = _Loop(node, attrs["body"], planner, attrs["length"], attrs["mapped"])
+        found.slices(attrs["length"], attrs["reverse"])
+        return found.finish()
+    return _Loop(node, attrs["body"], planner, attrs["maximum"], 0).finish(attrs["condition"])
+
+
+class _Loop:
+    """A loop under construction."""
+
+    def __init__(
+        self, node: Node, body: Function, planner: Planner, most: int | None, mapped: int
+    ) -> None:
+        self.node = node
+        self.planner = planner
+        self.loop = Loop(most)
+        self.carried: int = node.attrs["carried"]
+        self.mapped = mapped
+        self.body: Body = plan_body(body, planner, self.carried)
+        self.flat = Flat()
+        self.flat.include(self.body.flat)
+        self.claimed: set[Value] = set()  # outputs of the body that have their place
+        self.before: list[Launch] = []  # of the body's launches, at every turn
+        self.after: list[Launch] = []
+        self.leaving: list[Launch] = []
+        self.homes: list[Buffer] = []  # memory of carried values, before the first turn
+        self.spare: list[Buffer] = []  # the other half of those that change places
+        for i in range(self.carried):
+            self._carry(i)
+        self._capture(self.body)
+
+    # -- where things lie
+
+    def _capture(self, body: Body) -> None:
+        """What the loop only reads is where it is."""
+        first = self.carried + self.mapped
+        self.flat.aliases.update(zip(body.inputs[first:], self.node.inputs[first:], strict=True))
+
+    def _carry(self, i: int) -> None:
+        """Carried in the memory of the result, or in two places in turn."""
+        old, new, result = self.body.inputs[i], self.body.outputs[i], self.node.outputs[i]
+        if new is old or (i in self.body.in_place and new not in self.claimed):
+            self.claimed.add(new)
+            self.flat.aliases[old] = result
+            if new is not old:
+                self.flat.aliases[new] = result
+            self.homes.append(result)
+            return
+        even, odd = Scratch(_bytes(old)), Scratch(_bytes(old))
+        self.flat.views[old] = Swapped(even, odd, self.loop)
+        home = self._claim(new)
+        self.flat.views[home] = Swapped(odd, even, self.loop)
+        self.homes.append(even)
+        self.spare.append(odd)
+        self.leaving.append(self._copied(old, result, _bytes(old)))
+
+    def _claim(self, value: Value) -> Buffer:
+        """The value itself, if it may be computed in a place of ours; else what it is copied to."""
+        made = value in self.body.written
+        if made and value not in self.claimed:
+            self.claimed.add(value)
+            return value
+        home = Scratch(_bytes(value))
+        # Of an input, before something is written in its place.
+        (self.after if made else self.before).append(self._copied(value, home, home.size))
+        return home
+
+    def slices(self, length: int, reverse: bool) -> None:
+        """Mapped inputs and stacked outputs: one row a turn."""
+        rows = self.body.inputs[self.carried : self.carried + self.mapped]
+        wholes = self.node.inputs[self.carried : self.carried + self.mapped]
+        views = self.flat.views
+        for row, whole in zip(rows, wholes, strict=True):
+            views[row] = self._slice(whole, _bytes(row), length, reverse)
+        results = self.node.outputs[self.carried :]
+        for row, whole in zip(self.body.outputs[self.carried :], results, strict=True):
+            views[self._claim(row)] = self._slice(whole, _bytes(row), length, reverse)
+
+    def _slice(self, whole: Value, row: int, length: int, reverse: bool) -> Slice:
+        if reverse:
+            return Slice(whole, self.loop, (length - 1) * row, -row)
+        return Slice(whole, self.loop, 0, row)
+
+    # -- in order
+
+    def finish(self, condition: Function | None = None) -> Flat:
+        """All launches."""
+        begin = Control(Kind.BEGIN, self.loop)
+        turn = Control(Kind.TURN, self.loop, (begin,))
+        kept = [*self.homes, *self.spare, *self.node.outputs]
+        for init, home in zip(self.node.inputs, self.homes, strict=False):
+            copy = self._copied(init, home, _bytes(init))
+            self.flat.add(replace(copy, inplace=((1, 0),)))
+        self.flat.add(record(begin, kept, range(len(kept))))
+        self._test(condition, turn)
+        for launch in self.before:
+            self.flat.add(launch)
+        self.flat.launches.extend(self.body.flat.launches)
+        for launch in self.after:
+            self.flat.add(launch)
+        self.flat.add(record(turn))
+        for launch in self.leaving:
+            self.flat.add(launch)
+        # Until here, nothing of it is overwritten: the next turn reads it again.
+        self.flat.add(record(Control(Kind.END, self.loop), [*kept, *self._read()]))
+        return self.flat
+
+    def _test(self, condition: Function | None, turn: Control) -> None:
+        if condition is None:
+            self.flat.add(record(Control(Kind.TEST, self.loop, (turn,))))
+            return
+        found = plan_body(condition, self.planner)
+        self.flat.include(found.flat)
+        carried = self.carried
+        self.flat.aliases.update(
+            zip(found.inputs[:carried], self.body.inputs[:carried], strict=True)
+        )
+        self._capture(found)
+        self.flat.launches.extend(found.flat.launches)
+        self.flat.add(record(Control(Kind.HOLDS, self.loop, (turn,)), found.outputs))
+
+    def _read(self) -> list[Buffer]:
+        return [owner(v, self.flat) for v in self.node.inputs[self.carried :]]
+
+    def _copied(self, source: Buffer, target: Buffer, size: int) -> Launch:
+        return self.planner.copy(source, target, size)
+
+
+def record(control: Control, args: Sequence[Argument] = (), writes: Sequence[int] = ()) -> Launch:
+    """A record as a launch, so that it has its place among the others."""
+    return Launch(
+        Kernel(control.kind.name.lower(), ""), tuple(args), tuple(writes), control=control
+    )
+
+
+def _bytes(value: Value) -> int:
+    return int(size(known(value.shape))) * value.dtype.size

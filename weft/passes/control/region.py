@@ -1,0 +1,57 @@
+"""Loops and branches: what they hold is simplified, planned and written out in their place."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+
+from weft.ir.function import functions, map_functions
+from weft.ir.graph import Graph, rewrite
+from weft.ir.node import Node, Value
+from weft.ops.base import is_hosted, op_of
+from weft.ops.call import Subgraph
+from weft.ops.control.switch import switch
+from weft.passes.control.body import Planner
+from weft.passes.control.branch import flat_switch
+from weft.passes.control.loop import flat_loop
+from weft.passes.group import Group
+from weft.passes.launch import Kernel, Launch
+from weft.passes.step import Step
+
+
+def is_region(node: Node) -> bool:
+    """Whether a node is a loop or a choice that is compiled."""
+    return bool(functions(node)) and not is_hosted(node)
+
+
+def within(step: Step, run: Callable[[Step], Step]) -> Step:
+    """The step with `run` applied to all bodies and branches, which are steps of their own."""
+    if not any(map(is_region, step.graph.nodes)):
+        return step
+
+    def rule(node: Node, out: Graph) -> tuple[Value, ...] | None:
+        if not is_region(node):
+            return None
+        return out.append(map_functions(node, lambda f: _changed(f, run))).outputs
+
+    return step.with_graph(rewrite(step.graph, rule))
+
+
+def _changed(function: Subgraph, run: Callable[[Step], Step]) -> Subgraph:
+    names = tuple([v.node.name for v in function.inputs])
+    graph = Graph([*[v.node for v in function.inputs], *function.nodes], function.outputs)
+    found = run(Step(graph, names, ())).graph
+    inputs = tuple([found.find(name).outputs[0] for name in names])
+    given = {v.node for v in inputs}
+    nodes = tuple([node for node in found.nodes if node not in given])
+    return replace(function, inputs=inputs, outputs=found.outputs, nodes=nodes)
+
+
+def lower_region(group: Group, planner: Planner) -> tuple[Launch, ...]:
+    """A loop or a choice as one launch that holds those it consists of."""
+    node = group.nodes[0]
+    flat = flat_switch(node, planner) if op_of(node) is switch else flat_loop(node, planner)
+    args = (*node.inputs, *node.outputs)
+    writes = tuple(range(len(node.inputs), len(args)))
+    check = any([launch.check for launch, _ in flat.launches])
+    return (Launch(Kernel(node.op, ""), args, writes, check=check, inside=flat),)

@@ -1,0 +1,99 @@
+"""A pass over a pipeline that a user holds, with a state that says where it is."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, Final
+
+from weft.errors import StateError
+from weft.pipeline.stage import Context, Stage, State
+
+VERSION: Final = 1
+
+
+class Iterator:
+    """The elements of one epoch.
+
+    Args:
+        shown: what elements are turned into before the user gets them.
+    """
+
+    def __init__(
+        self, stage: Stage, context: Context, shown: Callable[[Any], Any] | None = None
+    ) -> None:
+        self._stage = stage
+        self._shown = shown
+        self.context = context
+        self.ended = False
+        self._cursor = stage.open(context)
+
+    def __iter__(self) -> Iterator:
+        return self
+
+    def __next__(self) -> Any:
+        try:
+            element = next(self._cursor)
+        except StopIteration:
+            self.ended = True
+            raise
+        return element if self._shown is None else self._shown(element)
+
+    def state_dict(self) -> State:
+        """Where this pass is, exact between any two elements.
+
+        What was read ahead and not used comes again. It holds numbers, and the elements in the
+        buffers of `shuffle` on inputs that have no numbers.
+        """
+        return {
+            "version": VERSION,
+            "epoch": self.context.epoch,
+            "seed": self.context.seed,
+            "ended": self.ended,
+            "stages": self._stage.signature(),
+            "position": self._cursor.state(),
+        }
+
+    def load_state_dict(self, state: State) -> None:
+        """Go to where `state_dict` was taken, of this pipeline built anew.
+
+        Raises:
+            StateError: the state is of another pipeline or of a newer version.
+        """
+        check_state(self._stage, state)
+        self._cursor.close()
+        self.context = self.context._replace(epoch=state["epoch"], seed=state["seed"])
+        self._cursor = self._stage.open(self.context)
+        self._cursor.restore(state["position"])
+        self.ended = state["ended"]
+
+    def close(self) -> None:
+        """End threads that read ahead."""
+        self.ended = True
+        self._cursor.close()
+
+
+def check_state(stage: Stage, state: State) -> None:
+    """Refuse what is no state of this pipeline.
+
+    Raises:
+        StateError: see above.
+    """
+    if not isinstance(state, dict) or "version" not in state:  # pyright: ignore
+        raise StateError(f"load_state_dict: expected a pipeline's state, got {state!r:.80}")
+    if state["version"] > VERSION:
+        text = f"version {VERSION} or older, got version {state['version']}"
+        raise StateError(f"load_state_dict: expected {text}; a newer Weft reads it")
+    expected = stage.signature()
+    if state["stages"] != expected:
+        raise StateError(
+            "load_state_dict: expected the state of this pipeline, "
+            f"{_shown(expected)}, got one of {_shown(state['stages'])}"
+        )
+
+
+def _shown(signature: list[Any]) -> str:
+    """`batch(32) < shuffle < range`."""
+    name, *inputs = signature
+    if len(inputs) > 1:
+        return f"{name} < ({', '.join(map(_shown, inputs))})"
+    return f"{name} < {_shown(inputs[0])}" if inputs else name

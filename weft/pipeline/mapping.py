@@ -1,0 +1,200 @@
+"""A function of each element: in place, or by threads that work ahead, in the same order."""
+
+from __future__ import annotations
+
+import functools
+from collections import deque
+from collections.abc import Callable
+from typing import Any, Final
+
+from weft.errors import ArgumentError
+from weft.pipeline.call import called_with_key, title
+from weft.pipeline.ledger import Ledger
+from weft.pipeline.permutation import mix
+from weft.pipeline.stage import Array, Behind, Context, Counting, Cursor, Stage, State, View
+from weft.pipeline.structure import stack
+from weft.pipeline.tuning import ThreadTuner
+from weft.pipeline.worker import Task, Workers
+
+AUTOTUNE: Final = -1
+AHEAD: Final = 2  # elements read ahead for each thread
+
+
+class Map(Stage):
+    """`function(element)` for each element, of a tuple with its parts as arguments.
+
+    Args:
+        threads: how many call the function; None for the caller's own, AUTOTUNE as measured.
+        what: what messages call it.
+    """
+
+    def __init__(
+        self,
+        source: Stage,
+        function: Callable[..., Any],
+        threads: int | None = None,
+        what: str = "map",
+    ) -> None:
+        if threads is not None and threads < 1 and threads != AUTOTUNE:
+            raise ArgumentError(f"{what}: expected 1 thread or more, or AUTOTUNE, got {threads}")
+        self.inputs = (source,)
+        self.function = function
+        self.threads = threads
+        self.what = what
+        ahead = ", ahead" if threads is not None else ""  # it has a state of another form
+        self.name = f"{what}({title(function)}{ahead})"
+        self.ahead = threads is not None
+
+    def indexed(self, context: Context) -> View | None:
+        """Results by number."""
+        view = self.inputs[0].view(context)
+        return None if view is None else _Mapped(view, self._function(context), self.batched)
+
+    def stream(self, context: Context) -> Cursor:
+        """Results in order."""
+        function = self._function(context)
+        source = self.inputs[0].open(context)
+        if self.threads is None:
+            return _Map(source, function, self.batched)
+        return Ahead(source, function, self.threads)
+
+    def _function(self, context: Context) -> Callable[[Any, int], Any]:
+        """The call of an element and its position."""
+        seed = mix(self.seed_of(None, context), context.epoch)
+        return functools.partial(_call, self.function, self.what, seed)
+
+    @property
+    def batched(self) -> Callable[[Any], Any]:
+        """What a function may bring as `batched`: the results for a batch, or None."""
+        return getattr(self.function, "batched", _none)
+
+    def count(self) -> int:
+        """The input's."""
+        return self.inputs[0].count()
+
+
+def _none(batch: Any) -> None:
+    """Of functions that take one element at a time."""
+
+
+def _call(function: Any, what: str, seed: int, element: Any, position: int) -> Any:
+    return called_with_key(function, element, what, position, seed)
+
+
+Function = Callable[[Any, int], Any]
+Batched = Callable[[Any], Any]
+
+
+class _Mapped(View):
+    def __init__(self, view: View, function: Function, batched: Batched) -> None:
+        self.view = view
+        self.function = function
+        self.batched = batched
+        self.size = view.size
+
+    def item(self, index: int) -> Any:
+        return self.function(self.view.item(index), index)
+
+    def gather(self, indices: Array) -> Any:
+        if self.batched is not _none:
+            batch = self.batched(self.view.gather(indices))
+            if batch is not None:
+                return batch
+        return super().gather(indices)
+
+
+class _Map(Counting):
+    def __init__(self, source: Cursor, function: Function, batched: Batched) -> None:
+        super().__init__(source)
+        self.function = function
+        self.batched = batched
+
+    def __next__(self) -> Any:
+        element = next(self.source)
+        self.position += 1
+        return self.function(element, self.position - 1)
+
+    def gather(self, count: int) -> tuple[Any, int]:
+        if self.batched is _none or self.position == 0:  # the first tells what the function does
+            return super().gather(count)
+        rows = [element for _, element in zip(range(count), self.source, strict=False)]
+        if not rows:
+            return None, 0
+        first, self.position = self.position, self.position + len(rows)
+        batch = self.batched(stack(rows))
+        if batch is None:
+            batch = stack([self.function(x, first + i) for i, x in enumerate(rows)])
+        return batch, len(rows)
+
+
+class Ahead(Behind):
+    """Elements are read here, threads call the function, results come in the elements' order."""
+
+    def __init__(self, source: Cursor, function: Function, threads: int) -> None:
+        super().__init__(source)
+        self.function = function
+        self.threads = threads
+        self.first = 0  # position where the ledger begins
+        self.tasks: deque[Task] = deque()
+        self.ended = False
+        self.ledger: Ledger | None = None
+        self.workers: Workers | None = None
+        self.tuner: ThreadTuner | None = None
+
+    def _start(self) -> tuple[Ledger, Workers]:
+        if self.ledger is None:
+            self.ledger = Ledger(self.source)
+        if self.workers is None:
+            tuned = self.threads == AUTOTUNE
+            self.workers = Workers(0 if tuned else self.threads, "map")
+            self.tuner = ThreadTuner(self.workers) if tuned else None
+        return self.ledger, self.workers
+
+    def __next__(self) -> Any:
+        ledger, workers = self._start()
+        self._fill(ledger, workers)
+        if not self.tasks:
+            raise StopIteration
+        self.tasks[0].wait()  # Ctrl-C here loses nothing
+        task = self.tasks.popleft()
+        ledger.use()
+        if self.tuner is not None:
+            self.tuner.note()
+        return task.value()
+
+    def _fill(self, ledger: Ledger, workers: Workers) -> None:
+        wanted = max(workers.count * AHEAD, 1)
+        while len(self.tasks) < wanted and not self.ended:
+            position = self.first + ledger.read
+            try:
+                element = ledger.next()
+            except StopIteration:
+                self.ended = True
+            except Exception as error:
+                ledger.failed()
+                self.tasks.append(Task.failed(error))
+            else:
+                task = Task(functools.partial(self.function, element, position))
+                self.tasks.append(task)
+                workers.submit(task)
+
+    def state(self) -> State:
+        """Where the input was before what was read ahead."""
+        if self.ledger is None:
+            return {"input": self.source.state(), "used": 0, "position": self.first}
+        return {**self.ledger.state(), "position": self.first + self.ledger.used}
+
+    def restore(self, state: State) -> None:
+        """Read again from the last mark; the function is not called on what had been used."""
+        self.ledger = Ledger(self.source)
+        self.ledger.restore(state)
+        self.first = state["position"] - self.ledger.used
+
+    def close(self) -> None:
+        """Let the threads end."""
+        if self.workers is not None:
+            self.workers.close()
+            self.workers = None
+        self.tasks.clear()
+        self.ended = True
+        super().close()

@@ -1,0 +1,103 @@
+"""Orders that are functions: place i of an epoch is `permutation(seed, epoch)[i]`, nothing is kept.
+
+A Feistel network permutes the numbers of some bits; numbers beyond the length are sent through it
+again until they fall below (cycle walking: Black and Rogaway, "Ciphers with arbitrary finite
+domains", 2002).
+"""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+import numpy as np
+
+Array = np.ndarray[Any, Any]
+ROUNDS: Final = 6  # four make a Feistel network pseudorandom (Luby and Rackoff, 1988)
+BLOCK: Final = 4096  # places computed at once: 45 ns each, alone 200 us
+_WORD: Final = (1 << 64) - 1
+_ODD: Final = 0x9E3779B97F4A7C15
+
+
+def mix(*words: int) -> int:
+    """A 64-bit number that changes wholly with each bit of the words.
+
+    Source: the finalizer of Steele et al., "Fast splittable pseudorandom number generators", 2014.
+
+    >>> mix(1, 2) == mix(1, 2), mix(1, 2) == mix(2, 1)
+    (True, False)
+    """
+    z = 0
+    for word in words:
+        z = (z * 3 + (word & _WORD) + _ODD) & _WORD
+        z = ((z ^ (z >> 30)) * 0xBF58476D1CE4E5B9) & _WORD
+        z = ((z ^ (z >> 27)) * 0x94D049BB133111EB) & _WORD
+        z ^= z >> 31
+    return z
+
+
+class Permutation:
+    """An order of `size` places, in constant memory.
+
+    >>> order = Permutation(10, seed=1, epoch=0)
+    >>> sorted(order[i] for i in range(10)) == list(range(10))
+    True
+    """
+
+    def __init__(self, size: int, seed: int, epoch: int) -> None:
+        self.size = size
+        bits = max(size - 1, 1).bit_length()
+        self._low = bits // 2  # bits of the right half
+        self._high = bits - self._low
+        self._keys = [np.uint64(mix(seed, epoch, r)) for r in range(ROUNDS)]
+        self._block: tuple[int, Array] = -1, np.empty(0, np.int64)
+
+    def __len__(self) -> int:
+        return self.size
+
+    def __getitem__(self, place: int) -> int:
+        """Which element stands at a place.
+
+        Raises:
+            IndexError: there is no such place.
+        """
+        if not 0 <= place < self.size:
+            raise IndexError(f"permutation: expected 0 <= place < {self.size}, got {place}")
+        number, block = self._block
+        if number != place // BLOCK:
+            number = place // BLOCK
+            block = self._walk(np.arange(number * BLOCK, min((number + 1) * BLOCK, self.size)))
+            self._block = number, block  # one object, so that threads see both or neither
+        return int(block[place - number * BLOCK])
+
+    def take(self, places: Array) -> Array:
+        """Which elements stand at these places; all must lie in range."""
+        if not len(places):
+            return places
+        number = int(places[0]) // BLOCK
+        first, last = number * BLOCK, (number + 1) * BLOCK
+        if places.min() >= first and places.max() < last:
+            self[first]  # computes the block
+            known, block = self._block
+            if known == number:
+                return block[places - first]
+        return self._walk(places)
+
+    def _walk(self, places: Array) -> Array:
+        found = self._permuted(places.astype(np.uint64))
+        beyond = np.flatnonzero(found >= self.size)
+        while len(beyond):
+            found[beyond] = self._permuted(found[beyond])
+            beyond = beyond[found[beyond] >= self.size]
+        return found.astype(np.int64)
+
+    def _permuted(self, x: Array) -> Array:
+        """Each round, one half of the bits is changed by a function of the other."""
+        low, high = self._low, self._high
+        for key in self._keys:
+            right = x & np.uint64((1 << low) - 1)
+            noise = (right + key) * np.uint64(_ODD)
+            noise = (noise ^ (noise >> np.uint64(29))) * np.uint64(0xBF58476D1CE4E5B9)
+            left = (x >> np.uint64(low)) ^ (noise >> np.uint64(64 - high))
+            x = (right << np.uint64(high)) | left
+            low, high = high, low
+        return x

@@ -1,0 +1,190 @@
+"""Stages put together by methods, with the names of tf.data: what all faces offer."""
+
+from __future__ import annotations
+
+import weakref
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any, Self
+
+import numpy as np
+
+from weft.errors import ArgumentError
+from weft.pipeline.combination import Sample, Zip
+from weft.pipeline.failure import IgnoreErrors
+from weft.pipeline.iterator import Iterator, check_state
+from weft.pipeline.mapping import Map
+from weft.pipeline.profile import Profile, measured
+from weft.pipeline.source import Items, Made, Numbers, Slices
+from weft.pipeline.stage import INFINITE, Context, Stage, State
+from weft.pipeline.structure import map_leaves
+from weft.pipeline.transformable import Transformable
+
+_range = range
+
+
+class Pipeline(Transformable):
+    """A source and transformations of its elements; iterating it begins an epoch.
+
+    Elements are NumPy arrays, numbers, texts and other objects in nested tuples and dicts. Every
+    method gives a new pipeline. Functions must not change the arrays that they are given.
+
+    >>> squares = Pipeline.range(10).map(lambda x: x * x).batch(4)
+    >>> [batch.tolist() for batch in squares]
+    [[0, 1, 4, 9], [16, 25, 36, 49], [64, 81]]
+    """
+
+    def __init__(self, stage: Stage) -> None:
+        super().__init__(stage)
+        self._epoch = 0
+        self._seed: int | None = None
+        self._pass: weakref.ref[Iterator] | None = None
+        self._waiting: State | None = None
+
+    def _shown(self) -> Callable[[Any], Any] | None:
+        """What elements are turned into before the user gets them."""
+        return None
+
+    def _fresh_seed(self) -> int:
+        """The seed of stages that were given none."""
+        return int(np.random.SeedSequence().generate_state(1, np.uint64)[0])
+
+    # sources
+
+    @classmethod
+    def from_tensor_slices(cls, tensors: Any) -> Self:
+        """Row i of each array is element i; arrays may be nested in tuples and dicts.
+
+        Raises:
+            ShapeError: first dimensions differ.
+        """
+        return cls(Slices(tensors))
+
+    @classmethod
+    def from_tensors(cls, tensors: Any) -> Self:
+        """One element, as it is given."""
+        return cls(Items([tensors]))
+
+    @classmethod
+    def from_sequence(cls, items: Sequence[Any]) -> Self:
+        """Whatever has `__getitem__` and `__len__`; `map` then loads what an item only names."""
+        return cls(Items(items))
+
+    @classmethod
+    def from_generator(cls, generator: Callable[[], Iterable[Any]], *args: Any, **_: Any) -> Self:
+        """What a function yields that is called anew in each epoch.
+
+        `args` may be TensorFlow's `output_types` and `output_shapes`, which are not needed.
+
+        Raises:
+            ArgumentError: a running generator in place of the function.
+        """
+        if not callable(generator):
+            got = type(generator).__name__
+            raise ArgumentError(
+                f"from_generator: expected a function that returns something to iterate, got {got}"
+            )
+        return cls(Made(generator))
+
+    @classmethod
+    def range(cls, *args: int, output_type: Any = None) -> Self:
+        """Whole numbers, int64, as Python's `range` counts."""
+        numbers = cls(Numbers(_range(*args)))
+        if output_type is None:
+            return numbers
+        kind = np.dtype(getattr(output_type, "numpy", output_type))
+        return numbers._with(Map(numbers.stage, kind.type))
+
+    @classmethod
+    def zip(cls, *datasets: Any) -> Self:
+        """Elements side by side, as many as the shortest has: `zip(a, b)` or `zip((a, b))`."""
+        shape = datasets[0] if len(datasets) == 1 else datasets
+        return cls(Zip(map_leaves(lambda d: d.stage, shape)))
+
+    @classmethod
+    def sample_from_datasets(
+        cls,
+        datasets: Sequence[Pipeline],
+        weights: Sequence[float] | None = None,
+        seed: int | None = None,
+        stop_on_empty_dataset: bool = False,
+    ) -> Self:
+        """Each element from a dataset drawn by `weights`; those that have ended are left out."""
+        stages = [d.stage for d in datasets]
+        return cls(Sample(stages, weights, seed, stop_on_empty_dataset))
+
+    @classmethod
+    def choose_from_datasets(
+        cls, datasets: Sequence[Pipeline], choice: Pipeline, stop_on_empty_dataset: bool = True
+    ) -> Self:
+        """Each element from the dataset whose number `choice` gives."""
+        stages = [d.stage for d in datasets]
+        return cls(Sample(stages, None, 0, stop_on_empty_dataset, choice.stage))
+
+    # iteration
+
+    @property
+    def skipped(self) -> int:
+        """How many elements `ignore_errors` has left out so far."""
+        return sum(s.skipped for s in self.stage.walk() if isinstance(s, IgnoreErrors))
+
+    def profile(self, count: int = -1) -> Profile:
+        """Take `count` elements, by default an epoch, and tell where the time goes.
+
+        >>> found = Pipeline.range(1000).map(lambda x: x * x).batch(10).profile()
+        >>> found.slowest.name
+        'map(<lambda>)'
+        """
+        return measured(self.stage, Context(self._epoch, self._seed or 0), count)
+
+    def cardinality(self) -> int:
+        """How many elements there are: INFINITE is -1, UNKNOWN is -2."""
+        return self.stage.count()
+
+    def __len__(self) -> int:
+        count = self.stage.count()
+        if count < 0:
+            what = "without end" if count == INFINITE else "of unknown length"
+            raise TypeError(f"len: the dataset is {what}")
+        return count
+
+    def __bool__(self) -> bool:
+        return True
+
+    def __iter__(self) -> Iterator:
+        return self._iterate(self._shown())
+
+    def as_numpy_iterator(self) -> Iterator:
+        """A pass whose elements are NumPy arrays."""
+        return self._iterate(None)
+
+    def _iterate(self, shown: Callable[[Any], Any] | None) -> Iterator:
+        state, self._waiting = self._waiting, None
+        if self._seed is None:
+            self._seed = self._fresh_seed()
+        running = Iterator(self.stage, Context(self._epoch, self._seed), shown)
+        if state is not None:
+            running.load_state_dict(state)
+            self._seed = running.context.seed
+        self._epoch = running.context.epoch + 1
+        self._pass = weakref.ref(running)
+        return running
+
+    def state_dict(self) -> State:
+        """Where the running pass is; between passes, where the next will begin."""
+        if self._waiting is not None:
+            return self._waiting
+        running = self._pass() if self._pass is not None else None
+        if running is not None and not running.ended:
+            return running.state_dict()
+        if self._seed is None:
+            self._seed = self._fresh_seed()
+        return Iterator(self.stage, Context(self._epoch, self._seed)).state_dict()
+
+    def load_state_dict(self, state: State) -> None:
+        """Let the next pass go on where `state_dict` was taken.
+
+        Raises:
+            StateError: the state is of another pipeline.
+        """
+        check_state(self.stage, state)
+        self._waiting = state

@@ -1,0 +1,137 @@
+"""A thread that reads ahead while the caller does something else."""
+
+from __future__ import annotations
+
+import threading
+import weakref
+from collections import deque
+from typing import Any, Final
+
+from weft.errors import ArgumentError
+from weft.pipeline.ledger import Ledger
+from weft.pipeline.mapping import AUTOTUNE
+from weft.pipeline.stage import Behind, Context, Cursor, Stage, State, View
+from weft.pipeline.worker import Task
+
+FIRST: Final = 2  # elements, where the size is AUTOTUNE
+MOST: Final = 64
+
+
+class Prefetch(Stage):
+    """The same elements, of which up to `size` are made ahead."""
+
+    ahead = True
+
+    def __init__(self, source: Stage, size: int) -> None:
+        if size < 0 and size != AUTOTUNE:
+            raise ArgumentError(f"prefetch: expected 0 elements or more, or AUTOTUNE, got {size}")
+        self.inputs = (source,)
+        self.size = size
+        self.ahead = size != 0
+
+    def indexed(self, context: Context) -> View | None:
+        """The input's."""
+        return self.inputs[0].view(context)
+
+    def stream(self, context: Context) -> Cursor:
+        """Elements in order."""
+        source = self.inputs[0].open(context)
+        return _Prefetch(source, self.size) if self.size else source
+
+    def count(self) -> int:
+        """The input's."""
+        return self.inputs[0].count()
+
+
+class _Channel:
+    """What the thread and the cursor share; the thread does not know the cursor."""
+
+    def __init__(self, ledger: Ledger, size: int) -> None:
+        self.ledger = ledger
+        self.limit = FIRST if size == AUTOTUNE else size
+        self.tuned = size == AUTOTUNE
+        self.was_full = False
+        self.changed = threading.Condition()
+        self.elements: deque[Any] = deque()  # errors as failed tasks
+        self.ended = False
+        self.closed = False
+
+    def fill(self) -> None:
+        """Read until the input ends or the channel is closed: the thread's work."""
+        while True:
+            with self.changed:
+                while len(self.elements) >= self.limit and not self.closed:
+                    self.was_full = True
+                    self.changed.wait()
+                if self.closed:
+                    return
+            element, ended = self._read()
+            with self.changed:
+                self.ended = ended
+                if not ended:
+                    self.elements.append(element)
+                self.changed.notify_all()
+                if ended:
+                    return
+
+    def _read(self) -> tuple[Any, bool]:
+        try:
+            return self.ledger.next(), False
+        except StopIteration:
+            return None, True
+        except BaseException as error:  # raised where the element is asked for
+            self.ledger.failed()
+            return Task.failed(error), False
+
+    def take(self) -> Any:
+        """The next element, or StopIteration raised."""
+        with self.changed:
+            if not self.elements and self.tuned and self.was_full:
+                self.limit, self.was_full = min(2 * self.limit, MOST), False
+            while not self.elements and not self.ended and not self.closed:
+                self.changed.wait()
+            if not self.elements:
+                raise StopIteration
+            element = self.elements.popleft()
+            self.ledger.use()
+            self.changed.notify_all()
+        return element
+
+    def close(self) -> None:
+        """Let the thread end after the element that it is at."""
+        with self.changed:
+            self.closed = True
+            self.elements.clear()
+            self.changed.notify_all()
+
+
+class _Prefetch(Behind):
+    def __init__(self, source: Cursor, size: int) -> None:
+        super().__init__(source)
+        self.size = size
+        self.ledger = Ledger(source)
+        self.channel: _Channel | None = None
+        self.thread: threading.Thread | None = None
+
+    def __next__(self) -> Any:
+        if self.channel is None:
+            self.channel = _Channel(self.ledger, self.size)
+            weakref.finalize(self, self.channel.close)
+            self.thread = threading.Thread(
+                target=self.channel.fill, name="weft-prefetch", daemon=True
+            )
+            self.thread.start()
+        element = self.channel.take()
+        return element.value() if isinstance(element, Task) else element
+
+    def state(self) -> State:
+        return self.ledger.state()
+
+    def restore(self, state: State) -> None:
+        self.ledger.restore(state)
+
+    def close(self) -> None:
+        if self.channel is not None and self.thread is not None:
+            self.channel.close()
+            self.thread.join()  # it uses the input
+        super().close()

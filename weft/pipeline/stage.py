@@ -1,0 +1,231 @@
+"""What all stages of a pipeline share.
+
+A `Stage` is a description without state. Where its elements can be had by number it has a `View`;
+iterating it opens a `Cursor`, which has a position, and gives and takes it as `state`.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Iterator
+from typing import Any, Final, NamedTuple, Protocol
+
+import numpy as np
+
+from weft.pipeline.permutation import mix
+from weft.pipeline.structure import stack
+
+Array = np.ndarray[Any, Any]
+State = dict[str, Any]
+INFINITE: Final = -1  # TensorFlow's numbers
+UNKNOWN: Final = -2
+_FAR: Final = 1 << 32
+
+
+class Timing(Protocol):
+    """Puts itself between stages."""
+
+    def view(self, stage: Any, view: Any) -> Any:
+        """A view that is measured."""
+        ...
+
+    def cursor(self, stage: Any, cursor: Any) -> Any:
+        """A cursor that is measured."""
+        ...
+
+
+class Context(NamedTuple):
+    """What a pipeline is opened with: the epoch, and the seed of stages without one."""
+
+    epoch: int = 0
+    seed: int = 0
+    timing: Timing | None = None  # what measures stages, where that is wanted
+
+    def at(self, turn: int, turns: int) -> Context:
+        """For a repetition: turn so and so of so many, -1 if without end."""
+        epoch = self.epoch * turns + turn if turns >= 0 else self.epoch * _FAR + turn
+        return self._replace(epoch=epoch)
+
+
+class View(ABC):
+    """Elements by number, for one epoch; threads may share it."""
+
+    size: int
+
+    @abstractmethod
+    def item(self, index: int) -> Any:
+        """The element of a number in [0, size)."""
+
+    def gather(self, indices: Array) -> Any:
+        """A batch of elements."""
+        return stack([self.item(int(i)) for i in indices])
+
+
+class Cursor(ABC):
+    """A running pass over a stage's elements.
+
+    After an error other than StopIteration it goes on behind the element that failed.
+    """
+
+    def __iter__(self) -> Cursor:
+        return self
+
+    @abstractmethod
+    def __next__(self) -> Any: ...
+
+    def gather(self, count: int) -> tuple[Any, int]:
+        """The next elements as a batch, `count` or as many as there are, with their number."""
+        found: list[Any] = []
+        for element in self:
+            found.append(element)
+            if len(found) == count:
+                break
+        return (stack(found) if found else None), len(found)
+
+    def left(self) -> int:
+        """How many elements are to come, where that is known without looking."""
+        return UNKNOWN
+
+    @abstractmethod
+    def state(self) -> State:
+        """Where it is; later changes of the cursor leave this as it is."""
+
+    @abstractmethod
+    def restore(self, state: State) -> None:
+        """Go to where `state` was taken; only before the first element."""
+
+    def close(self) -> None:  # noqa: B027
+        """Stop what runs in the background."""
+
+
+class Stage(ABC):
+    """A source of elements or a transformation of others."""
+
+    name: str  # what profiles, messages and states call it
+    inputs: tuple[Stage, ...] = ()
+    ahead = False  # whether its cursor works ahead, in threads or processes
+
+    def __init_subclass__(cls) -> None:
+        if "name" not in cls.__dict__:
+            cls.name = cls.__name__.lower()
+
+    @property
+    def depth(self) -> int:
+        """How many stages lie under it: tells stages without a seed from one another."""
+        return sum(1 + stage.depth for stage in self.inputs)
+
+    @property
+    def streams(self) -> bool:
+        """Whether it is to be read element by element, although there may be a view."""
+        return self.ahead or any(stage.streams for stage in self.inputs)
+
+    def seed_of(self, seed: int | None, context: Context) -> int:
+        """The seed that this stage was given, or one of its own."""
+        return mix(context.seed, self.depth) if seed is None else seed
+
+    def view(self, context: Context) -> View | None:
+        """Its elements by number, if there is such an order."""
+        view = self.indexed(context)
+        timing = context.timing
+        return view if timing is None or view is None else timing.view(self, view)
+
+    def indexed(self, context: Context) -> View | None:
+        """What `view` gives, for subclasses to define."""
+        return None
+
+    def open(self, context: Context) -> Cursor:
+        """A pass over its elements."""
+        view = None if self.streams else self.view(context)
+        if view is not None:
+            return IndexedCursor(view)
+        cursor = self.stream(context)
+        return cursor if context.timing is None else context.timing.cursor(self, cursor)
+
+    @abstractmethod
+    def stream(self, context: Context) -> Cursor:
+        """A pass over its elements in order, from its inputs' passes."""
+
+    @abstractmethod
+    def count(self) -> int:
+        """How many elements there are: a number, INFINITE or UNKNOWN."""
+
+    def walk(self) -> Iterator[Stage]:
+        """This stage and all under it."""
+        yield self
+        for stage in self.inputs:
+            yield from stage.walk()
+
+    def signature(self) -> list[Any]:
+        """What a state has to be of to be this pipeline's: names of stages, inputs nested."""
+        return [self.name, *[stage.signature() for stage in self.inputs]]
+
+
+class IndexedCursor(Cursor):
+    """The elements of a view in order; its state is a position."""
+
+    def __init__(self, view: View) -> None:
+        self.view = view
+        self.position = 0
+
+    def __next__(self) -> Any:
+        position = self.position
+        if position >= self.view.size:
+            raise StopIteration
+        self.position = position + 1
+        return self.view.item(position)
+
+    def gather(self, count: int) -> tuple[Any, int]:
+        """The next elements, taken at once."""
+        first = self.position
+        self.position = last = max(first, min(first + count, self.view.size))
+        if last == first:
+            return None, 0
+        return self.view.gather(np.arange(first, last)), last - first
+
+    def left(self) -> int:
+        """All behind the position."""
+        return self.view.size - self.position
+
+    def state(self) -> State:
+        """The position."""
+        return {"position": self.position}
+
+    def restore(self, state: State) -> None:
+        """Go to a position."""
+        self.position = state["position"]
+
+
+class Behind(Cursor):
+    """A cursor with one input, whose position is the input's."""
+
+    def __init__(self, source: Cursor) -> None:
+        self.source = source
+
+    def state(self) -> State:
+        """The input's, and fields of its own where a subclass adds some."""
+        return {"input": self.source.state()}
+
+    def restore(self, state: State) -> None:
+        """Go to where the input was."""
+        self.source.restore(state["input"])
+
+    def close(self) -> None:
+        """Close the input."""
+        self.source.close()
+
+
+class Counting(Behind):
+    """A cursor with one input that also counts the elements it has given."""
+
+    def __init__(self, source: Cursor) -> None:
+        super().__init__(source)
+        self.position = 0
+
+    def state(self) -> State:
+        """The input's state and the count."""
+        return {**super().state(), "position": self.position}
+
+    def restore(self, state: State) -> None:
+        """Go to where the input was, with the count."""
+        super().restore(state)
+        self.position = state["position"]

@@ -1,0 +1,130 @@
+"""Elements are nested tuples and dicts; everything else in them is a leaf."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from weft.errors import ShapeError, TreeError
+
+Array = np.ndarray[Any, Any]
+
+
+def rebuilt(like: Any, parts: Sequence[Any]) -> Any:
+    """A tuple, named tuple or dict like another, of other parts."""
+    if isinstance(like, dict):
+        return dict(zip(like, parts, strict=True))
+    return type(like)(*parts) if hasattr(like, "_fields") else tuple(parts)
+
+
+def map_leaves(function: Callable[[Any], Any], element: Any) -> Any:
+    """The element with `function` of each leaf.
+
+    >>> map_leaves(lambda x: x + 1, {"a": 1, "b": (2, 3)})
+    {'a': 2, 'b': (3, 4)}
+    """
+    if isinstance(element, tuple):
+        return rebuilt(element, [map_leaves(function, x) for x in element])
+    if isinstance(element, dict):
+        return {key: map_leaves(function, x) for key, x in element.items()}
+    return function(element)
+
+
+def leaves(element: Any) -> list[Any]:
+    """The leaves of an element, in order."""
+    if isinstance(element, tuple):
+        return [leaf for x in element for leaf in leaves(x)]
+    if isinstance(element, dict):
+        return [leaf for x in element.values() for leaf in leaves(x)]
+    return [element]
+
+
+Joined = Callable[[list[Any], str], Any]
+
+
+def joined(elements: Sequence[Any], join: Joined, where: str = "element") -> Any:
+    """One element of which each leaf is `join` of the leaves in its place, and of where that is.
+
+    Raises:
+        TreeError: an element has another structure than the first.
+    """
+    first = elements[0]
+    if isinstance(first, tuple):
+        _alike(elements, where, lambda x: isinstance(x, tuple) and len(x) == len(first))
+        columns = zip(*elements, strict=True)
+        return rebuilt(first, [joined(c, join, f"{where}[{i}]") for i, c in enumerate(columns)])
+    if isinstance(first, dict):
+        _alike(elements, where, lambda x: isinstance(x, dict) and x.keys() == first.keys())
+        return {key: joined([x[key] for x in elements], join, f"{where}[{key!r}]") for key in first}
+    return join(list(elements), where)
+
+
+def _alike(elements: Sequence[Any], where: str, fits: Callable[[Any], bool]) -> None:
+    for number, x in enumerate(elements):
+        if not fits(x):
+            raise TreeError(
+                f"batch: expected {where} to be like the first, {_shown(elements[0])}, "
+                f"got {_shown(x)} in place {number}"
+            )
+
+
+def _shown(element: Any) -> str:
+    if isinstance(element, tuple):
+        return f"a tuple of {len(element)}"
+    if isinstance(element, dict):
+        return f"a dict of {sorted(map(str, element))}"
+    return f"{type(element).__name__} of shape {np.shape(element)}"
+
+
+def stack(elements: Sequence[Any]) -> Any:
+    """Elements as one, with a new first axis; texts and other objects are put into object arrays.
+
+    Raises:
+        TreeError, ShapeError: an element differs from the first in structure or shape.
+
+    >>> stack([(1, "a"), (2, "b")])
+    (array([1, 2]), array(['a', 'b'], dtype=object))
+    """
+    return joined(elements, _stacked)
+
+
+def _stacked(column: list[Any], where: str) -> Any:
+    first = column[0]
+    if isinstance(first, np.ndarray):
+        return _arrays(column, where)
+    if isinstance(first, bool | int | float | complex | np.generic) and not isinstance(
+        first, np.str_ | np.bytes_
+    ):
+        return _arrays(column, where)
+    if isinstance(first, list):
+        return _arrays([np.asarray(x) for x in column], where)
+    found = np.empty(len(column), object)
+    found[:] = column
+    return found
+
+
+def _arrays(column: list[Any], where: str) -> Array:
+    try:
+        return np.array(column) if np.ndim(column[0]) == 0 else np.stack(column)
+    except (ValueError, TypeError):
+        expected = np.shape(column[0])
+        for number, x in enumerate(column):
+            if np.shape(x) != expected:
+                raise ShapeError(
+                    f"batch: expected {where} of shape {expected} as the first, got shape "
+                    f"{np.shape(x)} in place {number}; padded_batch takes other shapes"
+                ) from None
+        raise
+
+
+def split(batch: Any) -> list[Any]:
+    """The elements of a batch: what `stack` made one."""
+    columns = leaves(batch)
+    if not columns:
+        return []
+    counts = {len(column) for column in columns}
+    if len(counts) != 1:
+        raise ShapeError(f"unbatch: expected leaves of one length, got {sorted(counts)}")
+    return [map_leaves(lambda column, i=i: column[i], batch) for i in range(counts.pop())]

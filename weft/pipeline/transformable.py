@@ -1,0 +1,200 @@
+"""The transformations of pipelines as methods, with the names of tf.data."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any, Self
+
+from weft.pipeline.batch import Batch, PaddedBatch, Unbatch, bounded, padded
+from weft.pipeline.caching import Cache
+from weft.pipeline.combination import Concatenate
+from weft.pipeline.failure import IgnoreErrors
+from weft.pipeline.grouping import Bucket, Window
+from weft.pipeline.mapping import Map
+from weft.pipeline.nested import FlatMap, Interleave
+from weft.pipeline.order import Repeat, Shuffle
+from weft.pipeline.prefetching import Prefetch
+from weft.pipeline.selection import Enumerate, Filter, Span
+from weft.pipeline.source import Items
+from weft.pipeline.stage import Stage
+from weft.pipeline.structure import joined, stack
+
+
+class Transformable:
+    """What has a stage; each method gives a new one of the same kind with one stage more."""
+
+    def __init__(self, stage: Stage) -> None:
+        self.stage = stage
+
+    def _with(self, stage: Stage) -> Self:
+        return type(self)(stage)
+
+    def _function(self, function: Callable[..., Any]) -> Callable[..., Any]:
+        """A user's function as stages call it; faces that show other elements translate."""
+        return function
+
+    def shuffle(
+        self, buffer_size: int, seed: int | None = None, reshuffle_each_iteration: bool = True
+    ) -> Self:
+        """Elements in another order each epoch.
+
+        Where elements have numbers, this is a permutation of all of them, computed from the seed
+        and the epoch, and needs no memory. Else each is drawn from a buffer of `buffer_size`.
+        """
+        return self._with(Shuffle(self.stage, buffer_size, seed, reshuffle_each_iteration))
+
+    def repeat(self, count: int | None = None) -> Self:
+        """All elements `count` times, by default without end."""
+        return self._with(Repeat(self.stage, -1 if count is None else count))
+
+    def take(self, count: int) -> Self:
+        """The first `count` elements; all for -1."""
+        return self._with(Span(self.stage, "take", 0, None if count < 0 else count))
+
+    def skip(self, count: int) -> Self:
+        """All but the first `count` elements; none for -1."""
+        if count < 0:
+            return self.take(0)
+        return self._with(Span(self.stage, "skip", count))
+
+    def shard(self, num_shards: int, index: int) -> Self:
+        """Elements `index`, `index + num_shards`, ...: the part of one of several ranks."""
+        return self._with(Span(self.stage, "shard", index, None, num_shards))
+
+    def filter(self, predicate: Callable[..., Any]) -> Self:
+        """The elements for which `predicate` is true."""
+        return self._with(Filter(self.stage, self._function(predicate)))
+
+    def enumerate(self, start: int = 0) -> Self:
+        """Pairs of a number and an element."""
+        return self._with(Enumerate(self.stage, start))
+
+    def concatenate(self, dataset: Transformable) -> Self:
+        """The elements of this, then those of another."""
+        return self._with(Concatenate([self.stage, dataset.stage]))
+
+    def map(
+        self,
+        map_func: Callable[..., Any],
+        num_parallel_calls: int | None = None,
+        deterministic: bool | None = None,
+    ) -> Self:
+        """`map_func` of each element, which gets a tuple's parts as arguments.
+
+        Args:
+            num_parallel_calls: threads that call it; `AUTOTUNE` finds their number.
+            deterministic: accepted; the order never depends on threads.
+        """
+        del deterministic
+        return self._with(Map(self.stage, self._function(map_func), num_parallel_calls))
+
+    def batch(self, batch_size: int, drop_remainder: bool = False) -> Self:
+        """`batch_size` elements as one, with a new first axis.
+
+        Raises:
+            ShapeError, TreeError: while iterating, elements differ in shape or structure.
+        """
+        return self._with(Batch(self.stage, batch_size, drop_remainder))
+
+    def padded_batch(
+        self,
+        batch_size: int,
+        padded_shapes: Any = None,
+        padding_values: Any = None,
+        drop_remainder: bool = False,
+    ) -> Self:
+        """Batches of elements of various shapes, padded to the longest or to `padded_shapes`."""
+        stage = PaddedBatch(self.stage, batch_size, padded_shapes, padding_values, drop_remainder)
+        return self._with(stage)
+
+    def unbatch(self) -> Self:
+        """The rows of each element as elements."""
+        return self._with(Unbatch(self.stage))
+
+    def prefetch(self, buffer_size: int) -> Self:
+        """The same elements, made ahead by a thread; `AUTOTUNE` finds how many."""
+        return self._with(Prefetch(self.stage, buffer_size))
+
+    def flat_map(self, map_func: Callable[..., Any]) -> Self:
+        """The elements of the datasets that `map_func` makes of elements, one after the other."""
+        return self._with(FlatMap(self.stage, self._function(map_func)))
+
+    def interleave(
+        self,
+        map_func: Callable[..., Any],
+        cycle_length: int | None = None,
+        block_length: int = 1,
+        num_parallel_calls: int | None = None,
+        deterministic: bool | None = None,
+    ) -> Self:
+        """The elements of `cycle_length` (4) such datasets in turns, `block_length` at a time.
+
+        Args:
+            num_parallel_calls: if given, each of them is read ahead by a thread.
+            deterministic: accepted; the order never depends on threads.
+        """
+        del deterministic
+        function = self._function(map_func)
+        return self._with(
+            Interleave(self.stage, function, cycle_length, block_length, num_parallel_calls)
+        )
+
+    def window(
+        self, size: int, shift: int | None = None, stride: int = 1, drop_remainder: bool = False
+    ) -> Self:
+        """Datasets of `size` elements, `stride` apart, which begin `shift` apart.
+
+        As in TensorFlow, a window of tuples is a tuple of datasets.
+        """
+
+        def made(elements: list[Any]) -> Any:
+            return joined(elements, lambda column, where: self._with(Items(column)))
+
+        return self._with(Window(self.stage, size, shift, stride, drop_remainder, made))
+
+    def bucket_by_sequence_length(
+        self,
+        element_length_func: Callable[..., Any],
+        bucket_boundaries: Sequence[int],
+        bucket_batch_sizes: Sequence[int],
+        padded_shapes: Any = None,
+        padding_values: Any = None,
+        pad_to_bucket_boundary: bool = False,
+        no_padding: bool = False,
+        drop_remainder: bool = False,
+    ) -> Self:
+        """Batches of elements of similar length, padded to the longest of the batch.
+
+        Raises:
+            ArgumentError: not one batch size more than boundaries.
+            ShapeError: while iterating, an element that no boundary holds is to be padded to one.
+        """
+
+        def join(elements: list[Any], boundary: int | None) -> Any:
+            if no_padding:
+                return stack(elements)
+            shapes = padded_shapes
+            if pad_to_bucket_boundary:
+                shapes = bounded(elements, shapes, boundary)
+            return padded(elements, shapes, padding_values)
+
+        function = self._function(element_length_func)
+        sizes, drop = bucket_batch_sizes, drop_remainder
+        return self._with(Bucket(self.stage, function, bucket_boundaries, sizes, drop, join))
+
+    def cache(self, filename: str | Path = "") -> Self:
+        """The elements of the first epoch, kept in memory or in a file, in all epochs.
+
+        A file is written while a pass runs and gets its name when that is complete; later
+        processes read it. It holds arrays, numbers, texts and bytes.
+        """
+        return self._with(Cache(self.stage, filename))
+
+    def ignore_errors(self, log_warning: bool = False) -> Self:
+        """The elements that can be made; `skipped` counts those that raise an error."""
+        return self._with(IgnoreErrors(self.stage, log_warning))
+
+    def apply(self, transformation_func: Callable[[Self], Any]) -> Any:
+        """`transformation_func(self)`."""
+        return transformation_func(self)

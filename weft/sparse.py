@@ -1,0 +1,269 @@
+"""Sparse matrices in compressed rows (CSR), and reductions of rows by segments.
+
+>>> import weft as wf
+>>> edges = wf.tensor([0, 2, 2, 0])  # whom each of four messages goes to
+>>> wf.sparse.segment_sum(wf.tensor([1.0, 2.0, 3.0, 4.0]), edges, 3)
+tensor([5., 0., 5.])
+
+Every row is summed in the order of its entries by one thread, so that results are bitwise equal on
+any number of threads. Kernels are native, and gradients are products and sums of the same kinds.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
+
+from weft import ops
+from weft.eager.functions.creation.constructor import tensor
+from weft.eager.tensor.argument import dims_of
+from weft.eager.tensor.dispatch import lazy_of, recorded
+from weft.errors import DTypeError, ShapeError
+from weft.ir.node import Value
+from weft.ir.shape import show
+from weft.ops.base import at_user_line
+from weft.ops.declaration.fact import Autocast
+
+if TYPE_CHECKING:
+    from weft.eager.tensor.tensor import Tensor
+
+__all__ = [
+    "SparseCSR", "csr_matmul", "csr_order", "csr_rows", "mm", "sampled_addmm", "segment_max",
+    "segment_mean", "segment_min", "segment_prod", "segment_softmax", "segment_sum",
+    "sparse_csr_tensor",
+]  # fmt: skip
+
+# Segments
+
+
+@recorded(autocast=Autocast.WIDEST)
+def _reduced(x: Value, ids: Value, *, size: int, reduce: str, is_sorted: bool) -> Value:
+    return ops.reduce_by_ids(x, ids, size, reduce, is_sorted)
+
+
+@recorded(autocast=Autocast.FLOAT32)
+def _softmax(x: Value, ids: Value, *, size: int, is_sorted: bool) -> Value:
+    return ops.softmax_by_ids(x, ids, size, is_sorted)
+
+
+def _segments(name: str, data: Any, ids: Any, size: int | None) -> int:
+    """How many segments there are, after checks of what is known before anything is computed."""
+    if not lazy_of(ids).type.dtype.is_integer:
+        kind = lazy_of(ids).type.dtype
+        raise DTypeError(f"{name}: expected ids of integers, got {kind}{at_user_line()}")
+    rows = dims_of(data)[:1]
+    if not rows or dims_of(ids) != rows:
+        raise ShapeError(
+            f"{name}: expected an id for each row of data, of shape {show(rows)}, got "
+            f"{show(dims_of(ids))}{at_user_line()}"
+        )
+    if size is not None:
+        return int(size)
+    return int(tensor(ids).max()) + 1 if rows[0] else 0
+
+
+def _reduction(name: str, reduce: str, doc: str) -> Callable[..., Tensor]:
+    def function(
+        data: Any,
+        segment_ids: Any,
+        num_segments: int | None = None,
+        indices_are_sorted: bool = False,
+    ) -> Tensor:
+        size = _segments(name, data, segment_ids, num_segments)
+        return _reduced(data, segment_ids, size=size, reduce=reduce, is_sorted=indices_are_sorted)
+
+    function.__name__ = function.__qualname__ = name
+    function.__doc__ = f"""{doc}
+
+    Args:
+        data: (rows, ...).
+        segment_ids: (rows), integers.
+        num_segments: how many rows the result has; looked up in the ids where it is not given.
+        indices_are_sorted: whether the ids are sorted, which is faster.
+
+    Raises:
+        OutOfRangeError: when computed, an id outside [0, num_segments), or a decrease of ids that
+            are said to be sorted.
+    """
+    return function
+
+
+segment_sum: Final = _reduction("segment_sum", "sum", "Sums of the rows of each id.")
+segment_mean: Final = _reduction("segment_mean", "mean", "Means of rows; 0 where there are none.")
+segment_prod: Final = _reduction("segment_prod", "prod", "Products of the rows of each id.")
+segment_max: Final = _reduction("segment_max", "max", "The largest of each column; 0 for no row.")
+segment_min: Final = _reduction("segment_min", "min", "The smallest of each column; 0 for no row.")
+
+
+def segment_softmax(
+    data: Any, segment_ids: Any, num_segments: int | None = None, indices_are_sorted: bool = False
+) -> Tensor:
+    """Each column's softmax over the rows of one id; arguments as of `segment_sum`.
+
+    Example:
+        >>> import weft as wf
+        >>> wf.sparse.segment_softmax(wf.tensor([1.0, 1.0, 5.0]), wf.tensor([0, 0, 1]), 2)
+        tensor([0.5000, 0.5000, 1.0000])
+    """
+    size = _segments("segment_softmax", data, segment_ids, num_segments)
+    return _softmax(data, segment_ids, size=size, is_sorted=indices_are_sorted)
+
+
+# Compressed rows
+
+
+@recorded(differentiable=False)
+def _ordered(ids: Value, *, size: int) -> tuple[Value, Value]:
+    indptr, order = ops.csr_order.all(ids, size=size)
+    return indptr, order
+
+
+def csr_order(ids: Any, size: int) -> tuple[Tensor, Tensor]:
+    """Compressed rows of ids in any order: where each id's positions begin, and the positions.
+
+    Args:
+        ids: (n), integers in [0, size).
+
+    Returns:
+        `indptr`, (size + 1), and `order`, (n), int32: ids[order] is sorted, and id `i` is at
+        `order[indptr[i]:indptr[i + 1]]`.
+    """
+    return _ordered(ids, size=int(size))
+
+
+@recorded(differentiable=False)
+def _rows(indptr: Value, *, size: int) -> Value:
+    return ops.csr_rows(indptr, size=size)
+
+
+def csr_rows(indptr: Any, size: int) -> Tensor:
+    """The row of each of `size` entries, int32: what `csr_order` sorted."""
+    return _rows(indptr, size=int(size))
+
+
+@recorded(autocast=Autocast.WIDEST)
+def _product(indptr: Value, indices: Value, values: Value, x: Value) -> Value:
+    heads = max(0, (values.rank or 1) - 1)
+    return ops.csr_matmul(indptr, indices, values, x, heads=heads)
+
+
+def csr_matmul(indptr: Any, indices: Any, values: Any, x: Any) -> Tensor:
+    """The product of a sparse matrix and a dense one: y[r] = sum of values[e] * x[indices[e]].
+
+    Args:
+        indptr: (rows + 1); the entries of row `r` are `indptr[r]` to `indptr[r + 1]`.
+        indices: (entries), the column of each.
+        values: (entries), or (entries, heads) where x is (columns, heads, ...).
+        x: (columns, ...).
+
+    Raises:
+        ShapeError: shapes that do not fit each other.
+        OutOfRangeError: when computed, a column that `x` has no row for, or a wrong `indptr`.
+    """
+    return _product(indptr, indices, values, x)
+
+
+@recorded(autocast=Autocast.WIDEST)
+def _sampled(indptr: Value, indices: Value, left: Value, right: Value) -> Value:
+    return ops.csr_sampled_matmul(indptr, indices, left, right)
+
+
+class SparseCSR(NamedTuple):
+    """A sparse matrix in compressed rows, as `sparse_csr_tensor` makes it."""
+
+    indptr: Any
+    indices: Any
+    data: Any
+    shape: tuple[int, int]
+
+    def crow_indices(self) -> Any:
+        """Where each row begins, and the end of the last one."""
+        return self.indptr
+
+    def col_indices(self) -> Any:
+        """The column of each entry."""
+        return self.indices
+
+    def values(self) -> Any:
+        """The entries."""
+        return self.data
+
+    def to_dense(self) -> Tensor:
+        """The whole matrix; entries of one place are added."""
+        rows, columns = self.shape
+        places = csr_rows(self.indptr, dims_of(self.indices)[0]).long() * columns + self.indices
+        return _reduction("to_dense", "sum", "")(self.data, places, rows * columns).reshape(
+            rows, columns
+        )
+
+    def __matmul__(self, x: Any) -> Tensor:
+        return mm(self, x)
+
+
+def sparse_csr_tensor(
+    crow_indices: Any, col_indices: Any, values: Any, size: tuple[int, int]
+) -> SparseCSR:
+    """A sparse matrix in compressed rows.
+
+    Args:
+        crow_indices: (rows + 1), where each row begins, and the number of entries.
+        col_indices: (entries), the column of each.
+        values: (entries), of a floating type.
+        size: rows and columns.
+
+    Raises:
+        ShapeError: arguments that do not fit each other.
+
+    Example:
+        >>> import weft as wf
+        >>> a = wf.sparse_csr_tensor([0, 1, 3], [2, 0, 1], [1.0, 2.0, 3.0], size=(2, 3))
+        >>> a @ wf.eye(3)
+        tensor([[0., 0., 1.],
+                [2., 3., 0.]])
+    """
+    indptr, indices, data = map(tensor_of, (crow_indices, col_indices, values))
+    rows, columns = (int(n) for n in size)
+    if dims_of(indptr) != (rows + 1,) or dims_of(data) != dims_of(indices):
+        raise ShapeError(
+            f"sparse_csr_tensor: expected crow_indices of shape ({rows + 1},) and a value a column "
+            f"index, got {show(dims_of(indptr))}, {show(dims_of(data))} and "
+            f"{show(dims_of(indices))}{at_user_line()}"
+        )
+    return SparseCSR(indptr, indices, data, (rows, columns))
+
+
+def tensor_of(x: Any) -> Any:
+    """`x`, as a tensor if it is none."""
+    return x if hasattr(x, "lazy") else tensor(x)
+
+
+def mm(sparse: SparseCSR, dense: Any) -> Tensor:
+    """The product of a sparse matrix and a dense one, (columns, n) or (columns).
+
+    Raises:
+        ShapeError: not as many rows as the sparse matrix has columns.
+    """
+    _check_columns("mm", sparse, dims_of(dense))
+    return csr_matmul(sparse.indptr, sparse.indices, sparse.data, dense)
+
+
+def _check_columns(name: str, sparse: SparseCSR, dims: tuple[int, ...]) -> None:
+    if dims[:1] != sparse.shape[1:]:
+        raise ShapeError(
+            f"{name}: expected {sparse.shape[1]} rows for a matrix of shape {sparse.shape}, got "
+            f"{show(dims)}{at_user_line()}"
+        )
+
+
+def sampled_addmm(
+    input: SparseCSR, mat1: Any, mat2: Any, *, beta: float = 1, alpha: float = 1
+) -> SparseCSR:
+    """`beta * input + alpha * (mat1 @ mat2)` where `input` has entries.
+
+    Args:
+        mat1: (rows, n).
+        mat2: (n, columns).
+    """
+    _check_columns("sampled_addmm", input, dims_of(mat2)[1:])
+    found = _sampled(input.indptr, input.indices, mat1, tensor_of(mat2).T)
+    return input._replace(data=found * alpha + input.data * beta)
