@@ -11,7 +11,7 @@ import argparse
 import sys
 from collections.abc import Callable, Sequence
 
-from bench import conv, matmul, overhead, recording, sections, startup
+from bench import conv, data, matmul, overhead, recording, sections, startup
 from bench.contest import contest, report
 from bench.depth import compile_seconds
 
@@ -120,6 +120,11 @@ def depth(threads: int) -> None:
     print(f"  {compile_seconds(2000):.1f} s")
 
 
+def pipelines(threads: int) -> None:
+    del threads
+    data.report()
+
+
 def start(threads: int) -> None:
     times = startup.imports()
     print("\nImport (bar: 1.6x numpy)")
@@ -134,7 +139,7 @@ def start(threads: int) -> None:
 WORK: dict[str, Callable[[int], None]] = {
     "softmax": softmax, "perceptron": perceptron, "eager": eager, "record": record,
     "decoder": decoder, "lengths": lengths, "products": products, "chain": chain,
-    "convs": convs, "start": start, "depth": depth,
+    "convs": convs, "data": pipelines, "start": start, "depth": depth,
 }  # fmt: skip
 
 

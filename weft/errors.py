@@ -176,3 +176,7 @@ class CheckpointError(WeftError, RuntimeError):
 
 class FileError(WeftError, OSError):
     """A path that is no file: a folder, a device, a pipe."""
+
+
+class WorkerError(WeftError, RuntimeError):
+    """A worker process that died, or that gave no result in time."""

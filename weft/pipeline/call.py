@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any, Final
 
 import numpy as np
@@ -45,6 +46,19 @@ def called_with_key(
     _local.generator = None
     try:
         return called(function, element, what, position)
+    finally:
+        _local.key = before
+        _local.generator = None
+
+
+@contextlib.contextmanager
+def keyed(seed: int, position: int) -> Iterator[None]:
+    """`element_random()` keyed by the seed and the position."""
+    before = getattr(_local, "key", None)
+    _local.key = seed, position
+    _local.generator = None
+    try:
+        yield
     finally:
         _local.key = before
         _local.generator = None

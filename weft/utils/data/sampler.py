@@ -1,0 +1,244 @@
+"""Samplers: in which order samples come, by PyTorch's names.
+
+Orders are functions of a seed and a place, so that a loader can go on anywhere.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Any, Generic, TypeVar
+
+import numpy as np
+
+from weft.eager.tensor.generator import Generator, default_generator
+from weft.errors import ArgumentError
+from weft.pipeline.permutation import Permutation, mix
+
+T = TypeVar("T", covariant=True)
+Array = np.ndarray[Any, Any]
+_BLOCK = 1024
+
+
+class Sampler(Generic[T]):
+    """Gives numbers of samples, or lists of them; a subclass has `__iter__`."""
+
+    def __init__(self, data_source: Any = None) -> None:
+        del data_source
+
+    def __iter__(self) -> Iterator[T]:
+        raise NotImplementedError(f"{type(self).__name__} has no __iter__")
+
+
+class OrderSampler(Sampler[int]):
+    """An order that can be asked for any place, given a seed."""
+
+    generator: Generator | None = None
+
+    def __len__(self) -> int:
+        raise NotImplementedError
+
+    def take(self, places: Array, seed: int) -> Array:
+        """The numbers of the samples at these places of the pass with this seed."""
+        raise NotImplementedError
+
+    def fresh_seed(self) -> int:
+        """The seed of the next pass, drawn from the generator."""
+        return (self.generator or default_generator).next()
+
+    def __iter__(self) -> Iterator[int]:
+        seed, size = self.fresh_seed(), len(self)
+        for start in range(0, size, _BLOCK):
+            yield from self.take(np.arange(start, min(start + _BLOCK, size)), seed).tolist()
+
+
+class SequentialSampler(OrderSampler):
+    """0, 1, 2, ..."""
+
+    def __init__(self, data_source: Any) -> None:
+        self.data_source = data_source
+
+    def __len__(self) -> int:
+        return len(self.data_source)
+
+    def fresh_seed(self) -> int:
+        """None is needed."""
+        return 0
+
+    def take(self, places: Array, seed: int) -> Array:
+        """The places themselves."""
+        return places
+
+
+class _Permuted(OrderSampler):
+    """Permutations of so many numbers, one after the other."""
+
+    def __init__(self, generator: Generator | None) -> None:
+        self.generator = generator
+        self._last: tuple[int, int, Permutation] | None = None
+
+    def permuted(self, places: Array, count: int, seed: int) -> Array:
+        """The numbers at places in permutations of `count` numbers."""
+        found = np.empty(len(places), np.int64)
+        turns = places // max(count, 1)
+        for turn in np.unique(turns):
+            key = int(turn)
+            last = self._last
+            if last is None or last[:2] != (seed, key) or last[2].size != count:
+                last = self._last = seed, key, Permutation(count, seed, key)
+            chosen = turns == turn
+            found[chosen] = last[2].take(places[chosen] - key * count)
+        return found
+
+
+class RandomSampler(_Permuted):
+    """A permutation, or draws with replacement; `num_samples` may be more than there are."""
+
+    def __init__(
+        self,
+        data_source: Any,
+        replacement: bool = False,
+        num_samples: int | None = None,
+        generator: Generator | None = None,
+    ) -> None:
+        super().__init__(generator)
+        if num_samples is not None and num_samples < 1:
+            raise ArgumentError(f"RandomSampler: expected num_samples > 0, got {num_samples}")
+        self.data_source = data_source
+        self.replacement = replacement
+        self._num_samples = num_samples
+
+    @property
+    def num_samples(self) -> int:
+        """How many numbers a pass gives."""
+        return len(self.data_source) if self._num_samples is None else self._num_samples
+
+    def __len__(self) -> int:
+        return self.num_samples
+
+    def take(self, places: Array, seed: int) -> Array:
+        """Of permutations of all samples, or drawn each by itself."""
+        count = len(self.data_source)
+        if self.replacement:
+            return np.array([mix(seed, int(place)) % count for place in places], np.int64)
+        return self.permuted(places, count, seed)
+
+
+class SubsetRandomSampler(_Permuted):
+    """A permutation of given numbers."""
+
+    def __init__(self, indices: Sequence[int], generator: Generator | None = None) -> None:
+        super().__init__(generator)
+        self.indices = indices
+
+    def __len__(self) -> int:
+        return len(self.indices)
+
+    def take(self, places: Array, seed: int) -> Array:
+        """The given numbers at permuted places."""
+        order = self.permuted(places, len(self.indices), seed)
+        return np.array([self.indices[i] for i in order], np.int64)
+
+
+class WeightedRandomSampler(OrderSampler):
+    """Numbers drawn by weights, with or without replacement."""
+
+    def __init__(
+        self,
+        weights: Sequence[float],
+        num_samples: int,
+        replacement: bool = True,
+        generator: Generator | None = None,
+    ) -> None:
+        self.weights = np.asarray(weights, np.float64)
+        if self.weights.ndim != 1 or not (self.weights >= 0).all() or not self.weights.sum() > 0:
+            raise ArgumentError("WeightedRandomSampler: expected weights of 0 or more, not all 0")
+        if num_samples < 1 or (not replacement and num_samples > np.count_nonzero(self.weights)):
+            text = "1 or more, without replacement at most as many as weights above 0"
+            raise ArgumentError(
+                f"WeightedRandomSampler: expected num_samples to be {text}, got {num_samples}"
+            )
+        self.num_samples = num_samples
+        self.replacement = replacement
+        self.generator = generator
+        self._ends = np.cumsum(self.weights)
+
+    def __len__(self) -> int:
+        return self.num_samples
+
+    def take(self, places: Array, seed: int) -> Array:
+        """Each drawn by itself; without replacement, the order of the whole pass decides."""
+        if self.replacement:
+            draws = np.array([mix(seed, int(place)) for place in places]) / 2.0**64
+            return np.searchsorted(self._ends, draws * self._ends[-1], "right")
+        # Least keys first, each exponential with the weight as rate: Efraimidis and Spirakis, 2006.
+        keys = np.random.Generator(np.random.Philox(key=seed)).exponential(size=len(self.weights))
+        with np.errstate(divide="ignore"):
+            order = np.argsort(keys / self.weights, kind="stable")
+        return order[places]
+
+
+class BatchSampler(Sampler[list[int]]):
+    """Lists of `batch_size` numbers of another sampler."""
+
+    def __init__(self, sampler: Iterable[int], batch_size: int, drop_last: bool) -> None:
+        if batch_size < 1:
+            raise ArgumentError(f"BatchSampler: expected batch_size > 0, got {batch_size}")
+        self.sampler = sampler
+        self.batch_size = batch_size
+        self.drop_last = drop_last
+
+    def __iter__(self) -> Iterator[list[int]]:
+        batch: list[int] = []
+        for number in self.sampler:
+            batch.append(number)
+            if len(batch) == self.batch_size:
+                yield batch
+                batch = []
+        if batch and not self.drop_last:
+            yield batch
+
+    def __len__(self) -> int:
+        count = len(self.sampler)  # pyright: ignore[reportArgumentType]
+        return count // self.batch_size if self.drop_last else -(-count // self.batch_size)
+
+
+class DistributedSampler(OrderSampler):
+    """The part of one of several ranks, which all have equally many; `set_epoch` before each epoch.
+
+    Without `drop_last`, the first samples fill up the last round, as in PyTorch.
+    """
+
+    def __init__(
+        self,
+        dataset: Any,
+        num_replicas: int,
+        rank: int,
+        shuffle: bool = True,
+        seed: int = 0,
+        drop_last: bool = False,
+    ) -> None:
+        if not 0 <= rank < num_replicas:
+            text = f"0 <= rank < num_replicas, got {rank} and {num_replicas}"
+            raise ArgumentError(f"DistributedSampler: expected {text}")
+        self.dataset = dataset
+        self.num_replicas, self.rank = num_replicas, rank
+        self.shuffle, self.seed, self.drop_last = shuffle, seed, drop_last
+        self.epoch = 0
+
+    def set_epoch(self, epoch: int) -> None:
+        """Another order for each epoch, the same on all ranks."""
+        self.epoch = epoch
+
+    def __len__(self) -> int:
+        count = len(self.dataset)
+        return count // self.num_replicas if self.drop_last else -(-count // self.num_replicas)
+
+    def fresh_seed(self) -> int:
+        """The same on all ranks."""
+        return mix(self.seed, self.epoch)
+
+    def take(self, places: Array, seed: int) -> Array:
+        """Each `num_replicas`-th of one order."""
+        count = len(self.dataset)
+        found = (places * self.num_replicas + self.rank) % count
+        return Permutation(count, seed, 0).take(found) if self.shuffle else found
