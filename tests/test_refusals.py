@@ -33,6 +33,12 @@ REFUSED = {
     "randint: expected randint(low=0": (ArgumentError, lambda: wf.randint("a", 3)),
     "igamma: shapes do not broadcast: (2,) and (3,)": (
         ShapeError, lambda: wf.igamma(wf.ones(2), wf.ones(3))),
+    "tril: expected a whole number, got 0.5": (DTypeError, lambda: wf.tril(X, 0.5)),
+    "histogram: expected at least one bin, got -1": (ShapeError, lambda: wf.histogram(X, -1)),
+    "searchsorted: expected an order of whole numbers, got float32": (
+        DTypeError, lambda: wf.searchsorted(X, X, sorter=X)),
+    "sort: axis: expected a whole number, got False": (
+        DTypeError, lambda: wf.ops.argsort(np.ones((2, 3)), axis=False)),
     # methods
     "add_: expected add_(x, other, *, alpha=1), got add_(float32(2, 3)); TypeError": (
         DTypeError, lambda: X.add_()),

@@ -93,7 +93,7 @@ def searchsorted(x1: Any, x2: Any, /, *, side: str = "left", sorter: Any = None)
         sorter: places that sort `x1`.
     """
     row, values = alike(x1, x2)
-    row = row if sorter is None else take(row, sorter)
+    row = row if sorter is None else take(row, counting.whole_numbers("searchsorted", sorter))
     kind: Any = kind_of(row, values)
     return counting.places_in_order.on(kind, lazy_of(row), lazy_of(values), side=side)
 

@@ -210,8 +210,7 @@ class Op:
                 )
             operand = None if exact else _operand(value)
             if operand is None:
-                self._check_kind(key, value, type(full[key]))
-                full[key] = _attribute(key, value, exact)
+                full[key] = _attribute(key, self._of_kind(key, value, type(full[key])), exact)
                 continue
             if key == "axes" and operand.rank == 0:
                 operand = catalogue.reshape(operand, shape=(1,))
@@ -223,14 +222,16 @@ class Op:
                 raise GraphError(f"{self.name}: attribute {key!r} is missing{at_user_line()}")
         return full, supplied
 
-    def _check_kind(self, key: str, value: Any, kind: type) -> None:
-        """Where the default is a bool, a bool is expected; an axis is none."""
-        if kind is bool and not isinstance(value, _TRUTHS):
+    def _of_kind(self, key: str, value: Any, kind: type) -> Any:
+        """A bool where the default is one; an axis is none."""
+        if kind is bool:
+            if isinstance(value, _TRUTHS):
+                return bool(value)
             expected = "a bool"
         elif key == "axis" and isinstance(value, bool | np.bool_):
             expected = "a whole number"
         else:
-            return
+            return value
         raise DTypeError(f"{self.name}: {key}: expected {expected}, got {value!r}{at_user_line()}")
 
     def infer(

@@ -76,6 +76,11 @@ def _table_shape(last: Shape, tables: tuple[Shape, ...]) -> Dims:
     return whole
 
 
+def _check_history(history: Shape) -> None:
+    if history is not None and (len(history) != 2 or history[0] == 0):
+        raise ShapeError(f"expected a history of rows of numbers, got {show(history)}")
+
+
 class _Numbers:
     """History as the rule wants it: the numbers of a step."""
 
@@ -117,6 +122,7 @@ def _gather_shape(
     rule: Subgraph, output: int,
 ) -> Shape:  # fmt: skip
     assert indices is not None
+    _check_history(history)
     return (*indices, *_table_shape(last, (x, *slots))[1:])
 
 
@@ -147,6 +153,7 @@ def _update_shape(
 ) -> tuple[Shape, ...]:  # fmt: skip
     table = _table_shape(last, tables)
     assert indices is not None
+    _check_history(history)
     if len(indices) != 1 or not _has_rows(g, indices, table[1:], first):
         raise ShapeError(
             f"expected a row of g for each of a row of indices, got indices {show(indices)},"

@@ -10,6 +10,7 @@ import numpy as np
 
 from weft.eager.record.lazy import Array
 from weft.eager.tensor.dispatch import kind_of, promoted, recorded
+from weft.errors import OutOfRangeError
 from weft.ir.node import Value
 from weft.ir.shape import broadcast, known
 from weft.ops import host
@@ -41,12 +42,18 @@ RECURRENCES: Final[Mapping[str, tuple[First, Step]]] = {
     ),
 }
 
+HIGHEST: Final = 100_000
+"""The recurrences take a step a degree."""
+
 
 def polynomial(name: str, shifted: bool = False) -> Callable[[Any, Any], Tensor]:
     """A function of arguments and degrees, which broadcast; of negative degrees, it is 0.
 
     Args:
         shifted: of `2 * x - 1` instead of x.
+
+    Raises:
+        OutOfRangeError: when it is computed, a degree is above `HIGHEST`.
     """
 
     def function(input: Any, n: Any) -> Tensor:
@@ -70,12 +77,15 @@ def _evaluated(x: Value, n: Value, *, name: str, shifted: bool) -> Value:
 def _values(name: str, shifted: bool, x: Array, n: Array) -> Array:
     first, step = RECURRENCES[name]
     degrees = np.trunc(n).astype(np.int64)
+    highest = int(degrees.max(initial=0))
+    if highest > HIGHEST:
+        raise OutOfRangeError(f"expected degrees of at most {HIGHEST}, got {highest}")
     wide = x.astype(np.float64)
     wide = 2 * wide - 1 if shifted else wide
     before, last = np.ones_like(wide), first(wide)
     found = np.where(degrees == 0, 1.0, np.where(degrees == 1, last, 0.0))
     with np.errstate(all="ignore"):  # what overflows at the highest degree is not asked for
-        for k in range(1, int(degrees.max(initial=0))):
+        for k in range(1, highest):
             before, last = last, step(k, wide, last, before)
             found = np.where(degrees == k + 1, last, found)
         return found.astype(x.dtype)

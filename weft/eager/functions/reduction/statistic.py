@@ -248,8 +248,13 @@ def histogram(
         bins: how many parts, or their limits.
         range: the limits of all; those of the elements, if not given.
         density: so that the integral is 1.
+
+    Raises:
+        ShapeError: no parts.
     """
     limits = None if isinstance(bins, int) else lazy_of(bins)
+    if limits is None and bins < 1:
+        raise ShapeError(f"histogram: expected at least one bin, got {bins}{at_user_line()}")
     weights = None if weight is None else lazy_of(weight)
     span = None if range is None else tuple(range)
     how = {"bins": bins if limits is None else None, "span": span, "density": density}

@@ -392,13 +392,13 @@ def _band(x: Value, *, diagonal: int, lower: bool) -> Value:
 
 def tril(x: Any, diagonal: int = 0, *, k: int | None = None) -> Tensor:
     """Matrices with zeros above a diagonal."""
-    shift = diagonal if k is None else k
+    shift = integer("tril", diagonal if k is None else k)
     return _band.on(kind_of(x), lazy_of(x), diagonal=shift, lower=True)
 
 
 def triu(x: Any, diagonal: int = 0, *, k: int | None = None) -> Tensor:
     """Matrices with zeros below a diagonal."""
-    shift = diagonal if k is None else k
+    shift = integer("triu", diagonal if k is None else k)
     return _band.on(kind_of(x), lazy_of(x), diagonal=shift, lower=False)
 
 

@@ -220,12 +220,24 @@ def searchsorted(
         OutOfRangeError: when it is computed, the sorter names no place.
     """
     if sorter is not None:
-        sorted_sequence = gather(sorted_sequence, -1, sorter)
+        sorted_sequence = gather(sorted_sequence, -1, whole_numbers("searchsorted", sorter))
     pair = promoted(sorted_sequence, values)
     where = side or ("right" if right else "left")
     return places_in_order.on(
         kind_of(sorted_sequence, values), *pair, side=where, int32=out_int32, nan_last=True
     )
+
+
+def whole_numbers(name: str, order: Any) -> Any:
+    """An order of elements, as it is.
+
+    Raises:
+        DTypeError: it holds something else than whole numbers.
+    """
+    kind = lazy_of(order).type.dtype
+    if not kind.is_integer:
+        raise DTypeError(f"{name}: expected an order of whole numbers, got {kind}{at_user_line()}")
+    return order
 
 
 def bucketize(x: Any, boundaries: Any, *, out_int32: bool = False, right: bool = False) -> Tensor:
