@@ -118,3 +118,9 @@ def test_every_program_is_tried() -> None:
     names = {path.stem for path in EXAMPLES.glob("*.py")} - LIBRARY
     tried = {name.removeprefix("test_") for name in globals() if name.startswith("test_")}
     assert names == tried - {"every_program_is_tried"}
+
+
+def test_graph(run: Any) -> None:
+    accuracy, text = run("graph", "--steps", "60")
+    assert accuracy > 0.7  # 0.25 by chance
+    assert printed(text, "lowest accuracy") == pytest.approx(accuracy, abs=1e-3)

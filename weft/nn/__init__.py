@@ -53,6 +53,7 @@ from weft.nn.layer.dropout import (
     FeatureAlphaDropout,
 )
 from weft.nn.layer.embedding import Embedding, EmbeddingBag
+from weft.nn.layer.graph import GATConv, GCNConv, SAGEConv
 from weft.nn.layer.linear import Bilinear, Identity, Linear
 from weft.nn.layer.loss import (
     BCELoss,
@@ -243,6 +244,8 @@ __all__ = [
     "Fold",
     "FractionalMaxPool2d",
     "FractionalMaxPool3d",
+    "GATConv",
+    "GCNConv",
     "GRUCell",
     "GaussianNLLLoss",
     "GroupNorm",
@@ -319,6 +322,7 @@ __all__ = [
     "ReplicationPad1d",
     "ReplicationPad2d",
     "ReplicationPad3d",
+    "SAGEConv",
     "Sequential",
     "SiLU",
     "Sigmoid",

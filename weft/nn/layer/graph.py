@@ -1,0 +1,241 @@
+"""Layers over the edges of a graph, with the names and arguments of PyTorch Geometric.
+
+Edges are (2, edges), integers: edge `e` goes from node `edge_index[0, e]` to `edge_index[1, e]`.
+Each node's messages are added in the order of its edges, by one thread.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from weft import ops
+from weft.eager.functions.creation.constructor import empty, ones
+from weft.eager.tensor.argument import dims_of
+from weft.eager.tensor.dispatch import recorded
+from weft.errors import ArgumentError, ShapeError
+from weft.ir.shape import show
+from weft.nn import init
+from weft.nn.functional import plain as F
+from weft.nn.layer.linear import Linear
+from weft.nn.module.module import Module
+from weft.nn.parameter import Parameter
+from weft.ops.base import at_user_line
+from weft.ops.declaration.fact import Autocast
+
+_convolve = recorded(ops.convolve, autocast=Autocast.WIDEST)
+_gathered = recorded(ops.gathered_edges, autocast=Autocast.WIDEST)
+_attend = recorded(ops.attend, autocast=Autocast.FLOAT32)
+
+
+def _bias(size: int, bias: bool) -> Parameter | None:
+    return Parameter(empty(size)) if bias else None
+
+
+def _check_nodes(name: str, x: Any, features: int) -> None:
+    dims = dims_of(x)
+    if len(dims) != 2 or dims[1] != features:
+        raise ShapeError(
+            f"{name}: expected x of shape (nodes, {features}), got {show(dims)}{at_user_line()}"
+        )
+
+
+class GCNConv(Module):
+    """Graph convolution: `D^-1/2 (A + I) D^-1/2 x @ weight.T + bias` (Kipf and Welling, 2017).
+
+    Args:
+        in_channels: features of a node in the input.
+        out_channels: features of a node in the output.
+        improved: whether an added edge from a node to itself weighs 2, not 1.
+        add_self_loops: whether a node without an edge to itself gets one.
+        normalize: whether to divide by the roots of degrees.
+
+    Example:
+        >>> import weft as wf
+        >>> edges = wf.tensor([[0, 1, 1, 2], [1, 0, 2, 1]])
+        >>> wf.nn.GCNConv(4, 2)(wf.ones(3, 4), edges).shape
+        weft.Size([3, 2])
+    """
+
+    def __init__(
+        self,
+        in_channels: int,
+        out_channels: int,
+        improved: bool = False,
+        *,
+        add_self_loops: bool = True,
+        normalize: bool = True,
+        bias: bool = True,
+    ) -> None:
+        super().__init__()
+        self.in_channels = in_channels
+        self.out_channels = out_channels
+        self.improved = improved
+        self.add_self_loops = add_self_loops
+        self.normalize = normalize
+        self.lin = Linear(in_channels, out_channels, bias=False)
+        self.bias = _bias(out_channels, bias)
+        self.reset_parameters()
+
+    def reset_parameters(self) -> None:
+        """Weights uniform by Glorot's rule, the bias 0."""
+        init.xavier_uniform_(self.lin.weight)
+        if self.bias is not None:
+            init.zeros_(self.bias)
+
+    def forward(self, x: Any, edge_index: Any, edge_weight: Any = None) -> Any:
+        """(nodes, in_channels) to (nodes, out_channels).
+
+        Args:
+            edge_index: (2, edges).
+            edge_weight: (edges), all 1 where it is left out.
+
+        Raises:
+            OutOfRangeError: when computed, an edge from or to a node that is not there.
+        """
+        _check_nodes("GCNConv", x, self.in_channels)
+        own = (2.0 if self.improved else 1.0) if self.add_self_loops else None
+        y = _convolve(
+            self.lin(x), edge_index, edge_weight, self_weight=own, normalize=self.normalize
+        )
+        return y if self.bias is None else y + self.bias
+
+    def extra_repr(self) -> str:
+        """The sizes."""
+        return f"{self.in_channels}, {self.out_channels}"
+
+
+class SAGEConv(Module):
+    """GraphSAGE: `lin_l(aggr of neighbors) + lin_r(x)` (Hamilton, Ying and Leskovec, 2017).
+
+    Args:
+        in_channels: features of a node in the input; two numbers where edges lead from nodes of
+            one kind to nodes of another.
+        out_channels: features of a node in the output.
+        aggr: how what comes to a node is combined: `mean`, `sum` or `add`, `max`.
+        normalize: whether rows of the output have length 1.
+        root_weight: whether a node's own features count, too.
+        project: whether `relu(lin(x))` is what neighbors send.
+    """
+
+    def __init__(
+        self,
+        in_channels: int | tuple[int, int],
+        out_channels: int,
+        aggr: str = "mean",
+        normalize: bool = False,
+        root_weight: bool = True,
+        project: bool = False,
+        bias: bool = True,
+    ) -> None:
+        super().__init__()
+        sizes = (in_channels, in_channels) if isinstance(in_channels, int) else in_channels
+        self.in_channels = in_channels
+        self.out_channels = out_channels
+        self.aggr = aggr
+        self.normalize = normalize
+        self.lin = Linear(sizes[0], sizes[0]) if project else None
+        self.lin_l = Linear(sizes[0], out_channels, bias=bias)
+        self.lin_r = Linear(sizes[1], out_channels, bias=False) if root_weight else None
+
+    def forward(self, x: Any, edge_index: Any) -> Any:
+        """(nodes, in_channels) to (nodes, out_channels).
+
+        Args:
+            x: a tensor, or two: of the nodes that edges come from, and of those they go to.
+            edge_index: (2, edges).
+
+        Raises:
+            ArgumentError: an `aggr` that there is not.
+            OutOfRangeError: when computed, an edge from or to a node that is not there.
+        """
+        source, target = x if isinstance(x, tuple) else (x, x)
+        _check_nodes("SAGEConv", source, self.lin_l.in_features)
+        if self.lin is not None:
+            source = F.relu(self.lin(source))
+        found = _gathered(source, edge_index, nodes=dims_of(target)[0], aggr=self.aggr)
+        y = self.lin_l(found)
+        if self.lin_r is not None:
+            y = y + self.lin_r(target)
+        return F.normalize(y, dim=-1) if self.normalize else y
+
+    def extra_repr(self) -> str:
+        """The sizes."""
+        return f"{self.in_channels}, {self.out_channels}, aggr={self.aggr}"
+
+
+class GATConv(Module):
+    """Graph attention: neighbors weigh by a softmax over a node's edges (Velickovic et al., 2018).
+
+    Args:
+        in_channels: features of a node in the input.
+        out_channels: features of a head in the output.
+        heads: how many attentions there are side by side.
+        concat: whether the output has the heads one after another, or their mean.
+        negative_slope: of the leaky ReLU of attention.
+        dropout: the chance that an edge does not count in a training step.
+        add_self_loops: whether each node has one edge to itself.
+    """
+
+    def __init__(
+        self,
+        in_channels: int,
+        out_channels: int,
+        heads: int = 1,
+        concat: bool = True,
+        negative_slope: float = 0.2,
+        dropout: float = 0.0,
+        add_self_loops: bool = True,
+        *,
+        bias: bool = True,
+    ) -> None:
+        super().__init__()
+        if heads < 1:
+            raise ArgumentError(f"GATConv: expected heads >= 1, got {heads}{at_user_line()}")
+        self.in_channels = in_channels
+        self.out_channels = out_channels
+        self.heads = heads
+        self.concat = concat
+        self.negative_slope = negative_slope
+        self.dropout = dropout
+        self.add_self_loops = add_self_loops
+        self.lin = Linear(in_channels, heads * out_channels, bias=False)
+        self.att_src = Parameter(empty(1, heads, out_channels))
+        self.att_dst = Parameter(empty(1, heads, out_channels))
+        self.bias = _bias(heads * out_channels if concat else out_channels, bias)
+        self.reset_parameters()
+
+    def reset_parameters(self) -> None:
+        """Weights uniform by Glorot's rule, the bias 0."""
+        for weight in (self.lin.weight, self.att_src, self.att_dst):
+            init.xavier_uniform_(weight)
+        if self.bias is not None:
+            init.zeros_(self.bias)
+
+    def forward(self, x: Any, edge_index: Any) -> Any:
+        """(nodes, in_channels) to (nodes, heads * out_channels), or out_channels of a mean.
+
+        Args:
+            edge_index: (2, edges).
+
+        Raises:
+            OutOfRangeError: when computed, an edge from or to a node that is not there.
+        """
+        _check_nodes("GATConv", x, self.in_channels)
+        nodes, edges = dims_of(x)[0], dims_of(edge_index)[-1:]
+        h = self.lin(x).reshape(nodes, self.heads, self.out_channels)
+        keep, keep_own = (self._kept(count) for count in (*edges, nodes))
+        y = _attend(
+            h, (h * self.att_src).sum(-1), (h * self.att_dst).sum(-1), edge_index, keep, keep_own,
+            slope=self.negative_slope, self_loops=self.add_self_loops,
+        )  # fmt: skip
+        y = y.flatten(1) if self.concat else y.mean(1)
+        return y if self.bias is None else y + self.bias
+
+    def _kept(self, count: int) -> Any:
+        if not (self.training and self.dropout):
+            return None
+        return F.dropout(ones(count, self.heads), self.dropout)
+
+    def extra_repr(self) -> str:
+        """The sizes."""
+        return f"{self.in_channels}, {self.out_channels}, heads={self.heads}"
