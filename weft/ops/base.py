@@ -12,7 +12,8 @@ The rules of an operation, all pure:
   (it may work in float64): the same in the inputs' own precision, never asked for half precision.
 - `vjp(g, y, *x, **attrs)` returns one cotangent (or `None`) per data input, written in operations,
   so that higher orders come free; `g` and `y` are tuples where there are several outputs.
-  `NO_GRADIENT` says that there is none, `BY_EXPANSION` that the expansion has it.
+  `NO_GRADIENT` says that there is none, `BY_EXPANSION` that the expansion has it, `BY_BODY` that
+  the functions among the attributes have it.
   A rule may use `shape.known(x.shape)`: where that raises, it is asked again when shapes are known.
 - `normal(*shapes, **attrs)` gives the attributes in the one form that passes and the code generator
   see, once shapes are known: axes as sorted numbers from 0, no defaults left to work out.
@@ -58,6 +59,11 @@ def NO_GRADIENT(*_: Any, **__: Any) -> tuple[None, ...]:
 
 def BY_EXPANSION(*_: Any, **__: Any) -> tuple[None, ...]:
     """The `vjp` of an operation that is differentiated through its expansion."""
+    return ()
+
+
+def BY_BODY(*_: Any, **__: Any) -> tuple[None, ...]:
+    """The `vjp` of an operation that is differentiated through the functions that it holds."""
     return ()
 
 

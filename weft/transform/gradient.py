@@ -25,6 +25,7 @@ from weft.ir.graph import Graph, current_graph, toposort
 from weft.ir.node import Node, Value
 from weft.ir.shape import Shape, compatible, is_static, show
 from weft.ops.base import (
+    BY_BODY,
     BY_EXPANSION,
     NO_GRADIENT,
     REGISTRY,
@@ -43,10 +44,11 @@ from weft.ops.call import Subgraph, barrier, call, inline
 from weft.ops.creation import ones_like, zeros_like
 from weft.ops.declaration.attribute import REQUIRED
 from weft.ops.declaration.fact import IN_WIDEST
+from weft.ops.indexing.row_sparse import Cotangent as Cotangent
 from weft.ops.indexing.row_sparse import RowSparse, sum_rows
+from weft.ops.indexing.row_sparse import dense as dense
 from weft.transform.interpreter import evaluate, place
-
-Cotangent = Value | RowSparse
+from weft.transform.region_gradient import Pull, pull_through_bodies
 
 
 def gradients(
@@ -149,7 +151,8 @@ class _Backward:
             outputs = [None if v in self.stop else self.total(v) for v in node.outputs]
             if all(g is None for g in outputs):
                 return
-            found = pull_back(node, outputs)
+            wanted = [self._varies(x) for x in node.data_inputs]
+            found = pull_back(node, outputs, wanted)
             for x, g in zip(node.data_inputs, found, strict=True):
                 if g is not None and self._varies(x):
                     self.parts.setdefault(x, []).append(_checked(g, x, node))
@@ -169,11 +172,6 @@ def add_up(parts: Sequence[Cotangent]) -> Cotangent | None:
     return sum_rows(rows).added_to(total) if rows else total
 
 
-def dense(g: Cotangent) -> Value:
-    """A cotangent as one value."""
-    return g.dense() if isinstance(g, RowSparse) else g
-
-
 def _checked(g: Cotangent, x: Value, node: Node) -> Cotangent:
     """A rule's result, refused where it cannot be a cotangent of `x`: the rule is wrong then."""
     if isinstance(g, Value) and g.type == x.type:
@@ -187,8 +185,13 @@ def _checked(g: Cotangent, x: Value, node: Node) -> Cotangent:
     return g
 
 
-def pull_back(node: Node, outputs: Sequence[Cotangent | None]) -> list[Cotangent | None]:
+def pull_back(
+    node: Node, outputs: Sequence[Cotangent | None], wanted: Sequence[bool] | None = None
+) -> list[Cotangent | None]:
     """Cotangents of a node's data inputs, from those of its outputs (`None`: nothing reached it).
+
+    Args:
+        wanted: of which inputs a cotangent is of use; of all where it is not given.
 
     Raises:
         NotDifferentiableError: the operation has no gradient.
@@ -204,7 +207,7 @@ def pull_back(node: Node, outputs: Sequence[Cotangent | None]) -> list[Cotangent
             return _put_off(op, gs, node.outputs, node.data_inputs, {**attrs, **supplied})
         attrs.update(supplied)
     try:
-        return apply_rule(op, gs, node.outputs, node.data_inputs, attrs)
+        return apply_rule(op, gs, node.outputs, node.data_inputs, attrs, wanted)
     except UnknownShapeError:
         return _put_off(op, gs, node.outputs, node.data_inputs, attrs)
 
@@ -215,8 +218,13 @@ def apply_rule(
     ys: Sequence[Value],
     xs: Sequence[Value],
     attrs: Mapping[str, Any],
+    wanted: Sequence[bool] | None = None,
 ) -> list[Cotangent | None]:
-    """Ask an operation's own rule, or differentiate its expansion."""
+    """Ask an operation's own rule, or differentiate its expansion or the functions it holds."""
+    if op.vjp is BY_BODY:
+        all_wanted = [x.dtype.is_inexact for x in xs] if wanted is None else wanted
+        cotangents = [None if g is None else dense(g) for g in gs]
+        return pull_through_bodies(op, Pull(cotangents, ys, xs, attrs, all_wanted, gradients))
     if op is call:
         return _through_call(attrs["function"], gs, ys, xs)
     if op.vjp is BY_EXPANSION:

@@ -10,7 +10,7 @@ import numpy as np
 from weft.errors import DTypeError, ShapeError
 from weft.ir.dtype import DType, bool_, float64
 from weft.ir.shape import Shape, compatible, show
-from weft.ops.base import NO_GRADIENT, REGION, Array, Case, Opaque, catalogue, defop
+from weft.ops.base import BY_BODY, REGION, Array, Case, Opaque, catalogue, defop
 from weft.ops.call import Subgraph, retyped, trace, types_of
 from weft.ops.control.agreement import merged_shapes, same_dtypes
 from weft.ops.declaration.attribute import REQUIRED
@@ -100,7 +100,7 @@ while_loop = defop(
     shape=_shape,
     reference=_reference,
     fast=_fast,
-    vjp=NO_GRADIENT,
+    vjp=BY_BODY,
     lower=Opaque(REGION),
     cases=_cases,
     outputs=-1,

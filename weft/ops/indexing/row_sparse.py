@@ -42,6 +42,15 @@ class RowSparse:
         return catalogue.scatter_add(x, self.indices, self.values)
 
 
+Cotangent = Value | RowSparse
+"""A gradient on its way."""
+
+
+def dense(g: Cotangent) -> Value:
+    """A cotangent as one value."""
+    return g.dense() if isinstance(g, RowSparse) else g
+
+
 def sum_rows(parts: Sequence[RowSparse]) -> RowSparse:
     """The sum of row-sparse arrays of one shape: all their rows, one after another."""
     if len(parts) == 1:

@@ -1,0 +1,165 @@
+"""Gradients of branches and loops: against the unrolled form, to second order, nested, drawn."""
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import weft as wf
+from weft import func
+from weft.errors import NotDifferentiableError
+
+
+def unrolled(f: Any, init: Any, xs: Any, reverse: bool = False) -> tuple[Any, Any]:
+    """What `wf.scan` computes, in Python."""
+    rows: list[Any] = []
+    for x in reversed(list(xs)) if reverse else xs:
+        init, y = f(init, x)
+        rows.append(y)
+    return init, wf.stack(rows[::-1] if reverse else rows)
+
+
+def slopes(f: Callable[..., Any], *args: Any) -> list[np.ndarray]:
+    """Gradients by all arguments, and gradients of their squares."""
+    places = tuple(range(len(args)))
+    first = func.grad(f, argnums=places)
+
+    def squares(*args: Any) -> Any:
+        return sum((g * g).sum() for g in first(*args))
+
+    second = func.grad(squares, argnums=places)
+    return [g.numpy() for g in (*first(*args), *second(*args))]
+
+
+def same(found: list[np.ndarray], expected: list[np.ndarray]) -> None:
+    for a, b in zip(found, expected, strict=True):
+        np.testing.assert_allclose(a, b, rtol=1e-9, atol=1e-9 * max(1.0, np.abs(b).max(initial=0)))
+
+
+def lstm(c: Any, x: Any, w: Any, u: Any, b: Any) -> Any:
+    h, s = c
+    i, f, g, o = (x @ w + h @ u.T + b).chunk(4, -1)
+    s = wf.sigmoid(f) * s + wf.sigmoid(i) * wf.tanh(g)
+    h = wf.sigmoid(o) * wf.tanh(s)
+    return (h, s), h * h
+
+
+LOOPS = (
+    {},
+    {"reverse": True},
+    {"rematerialize": 1},
+    {"rematerialize": 3},
+    {"rematerialize": 2, "reverse": True},
+)
+
+
+@pytest.mark.parametrize("options", LOOPS)
+def test_a_cell_with_weights_from_outside(options: dict[str, Any]) -> None:
+    wf.manual_seed(0)
+    double = {"dtype": wf.float64}
+    xs, w, u = wf.randn(7, 2, 3, **double), wf.randn(3, 16, **double), wf.randn(16, 4, **double)
+    b, h = wf.randn(16, **double), wf.randn(2, 4, **double)
+
+    def loss(loop: Any, kept: dict[str, Any]) -> Any:
+        def run(xs: Any, w: Any, u: Any, b: Any, h: Any) -> Any:
+            (_, s), ys = loop(lambda c, x: lstm(c, x, w, u, b), (h, h * 0), xs, **kept)
+            return (ys * ys).sum() + s.sum()
+
+        return run
+
+    plain = {"reverse": True} if "reverse" in options else {}
+    expected = slopes(loss(unrolled, plain), xs, w, u, b, h)
+    same(slopes(loss(wf.scan, options), xs, w, u, b, h), expected)
+
+
+def test_nested_three_deep() -> None:
+    """A branch in a loop that ends by itself in a scan."""
+
+    def inner(i: Any, x: Any, w: Any) -> Any:
+        return wf.cond(i < 2, lambda: wf.tanh(x * w), lambda: x + w.sin())
+
+    def plain(x: Any, w: Any) -> Any:
+        total = x * 0
+        for t in range(3):
+            y = x + t
+            for i in range(4):
+                if y.sum().item() > 40:
+                    break
+                y = wf.tanh(y * w) if i < 2 else y + w.sin()
+            x, total = y * 0.5, total + y * t
+        return (total * x).sum()
+
+    def looped(x: Any, w: Any) -> Any:
+        def step(x: Any, t: Any) -> Any:
+            def holds(s: Any) -> Any:
+                return (s[0] < 4) & (s[1].sum() <= 40)
+
+            def turn(s: Any) -> Any:
+                return s[0] + 1, inner(s[0], s[1], w)
+
+            _, y = wf.while_loop(holds, turn, (0, x + t), maximum=6)
+            return y * 0.5, y * t
+
+        end, ys = wf.scan(step, x, wf.arange(3).double())
+        return (ys.sum(0) * end).sum()
+
+    wf.manual_seed(1)
+    x, w = wf.randn(3, dtype=wf.float64), wf.randn(3, dtype=wf.float64)
+    assert abs(plain(x, w).item() - looped(x, w).item()) < 1e-9
+    same(slopes(looped, x, w), slopes(plain, x, w))
+
+
+def test_parameters_get_gradients() -> None:
+    w = wf.ones(2, requires_grad=True)
+    total, _ = wf.scan(lambda c, x: (c + (w * x).sum(), None), 0.0, wf.tensor([1.0, 2.0]))
+    total.backward()
+    assert w.grad is not None
+    assert w.grad.tolist() == [3.0, 3.0]
+
+
+def test_a_while_loop_without_a_maximum_says_what_is_missing() -> None:
+    with pytest.raises(NotDifferentiableError, match="say maximum="):
+        func.grad(lambda x: wf.while_loop(lambda y: y < 10, lambda y: y * y, x))(
+            wf.tensor(2.0)
+        ).item()
+
+
+UNARY = (wf.tanh, wf.sin, lambda x: x * x, lambda x: x * 0.5, wf.sigmoid)
+BINARY = (lambda a, b: a + b, lambda a, b: a * b, lambda a, b: a - b.cos(), lambda a, b: a @ b)
+
+
+@settings(max_examples=12)
+@given(st.lists(st.tuples(st.integers(0, 8), st.integers(0, 9), st.integers(0, 9)), min_size=1,
+                max_size=7), st.integers(0, 5), st.booleans(), st.integers(0, 3))  # fmt: skip
+def test_drawn_bodies(
+    program: list[tuple[int, int, int]], length: int, reverse: bool, rematerialize: int
+) -> None:
+    """Bodies of random operations on two carried values, a slice and a captured one."""
+
+    def body(w: Any) -> Any:
+        def step(c: Any, x: Any) -> Any:
+            values = [*c, x, w]
+            for op, a, b in program:
+                a, b = values[a % len(values)], values[b % len(values)]
+                found = UNARY[op](a) if op < 5 else BINARY[op - 5](a, b)
+                values.append(wf.tanh(found))
+            return (values[-1], values[-1 - len(program) // 2]), values[len(values) // 2]
+
+        return step
+
+    def loss(loop: Any, options: dict[str, Any]) -> Any:
+        def run(a: Any, b: Any, xs: Any, w: Any) -> Any:
+            (p, q), ys = loop(body(w), (a, b), xs, reverse=reverse, **options)
+            return (p * 2 + q).sum() + (ys * ys).sum()
+
+        return run
+
+    wf.manual_seed(length)
+    a, b, w = (wf.randn(3, 3, dtype=wf.float64) for _ in range(3))
+    xs = wf.randn(length, 3, 3, dtype=wf.float64)
+    plain = loss(unrolled if length else lambda f, c, xs, **_: (c, xs), {})
+    found = slopes(loss(wf.scan, {"rematerialize": rematerialize}), a, b, xs, w)
+    same(found, slopes(plain, a, b, xs, w))
