@@ -113,7 +113,7 @@ def test_disagreements_show_both_sides(graph: Graph) -> None:
     with pytest.raises(DTypeError) as error:
         ops.switch(ops.constant(0, "int32"), x, branches=(right, wrong))
     assert "(branch 0 | branch 1):\n  0: float32 | int32  <- differs" in str(error.value)
-    assert "test_control.py" in str(error.value)
+    assert "test_regions.py" in str(error.value)
     longer = trace(lambda x: ops.concatenate(x, x, axis=0), [ROW])
     with pytest.raises(ShapeError, match=r"before \| after\):\n  0: \(3,\) \| \(6,\)  <- differs"):
         ops.scan(x, body=longer, length=2, carried=1, mapped=0)
