@@ -81,6 +81,8 @@ class LBFGS(Optimizer):
             first = closure()
         with no_grad():
             self._iterate(closure, first.item())
+        if self.count is not None:
+            self.count(1)
         return first
 
     def _iterate(self, closure: Callable[[], Any], loss: float) -> None:

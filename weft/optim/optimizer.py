@@ -105,6 +105,9 @@ class Optimizer(GuardedMaking):
 
     rule: ClassVar[Rule]
     """`rule(p, g, *slots, hyper, **flags) -> Update`, a function of graph values."""
+    count: Callable[[int], Any] | None
+    """Called with 1 together with each update, which Ctrl-C does not part from it, and with -1
+    where an update is taken back; by whoever counts updates."""
     takes_rows: ClassVar[bool] = False
     differentiable: bool = False
     may_lag: ClassVar[bool] = False
@@ -115,6 +118,7 @@ class Optimizer(GuardedMaking):
         self.state: defaultdict[Tensor, dict[str, Any]] = defaultdict(dict)
         self.param_groups: list[Group] = []
         self.steps_made = 0
+        self.count: Callable[[int], Any] | None = None
         self._lagged: dict[Tensor, Lagged] = {}
         self._hooks: dict[str, dict[int, Callable[..., Any]]] = {}
         if isinstance(params, Tensor):
@@ -227,6 +231,8 @@ class Optimizer(GuardedMaking):
             last = trace.now.pending[-1].outputs[0]
             trace.now.on_failure(last, partial(self._uncount, buckets))
             trace.now.limit = 0  # what comes next belongs to the next program
+        if self.count is not None:
+            self.count(1)
 
     def _without_lagging(self, buckets: dict[Any, list[Tensor]]) -> dict[Any, list[Tensor]]:
         """Update tables of which few rows have a gradient; the buckets of the others."""
@@ -275,7 +281,9 @@ class Optimizer(GuardedMaking):
         return buckets
 
     def _uncount(self, buckets: dict[Any, list[Tensor]]) -> None:
-        """Take back that the step counts went up."""
+        """Take back that the counts went up."""
+        if self.count is not None:
+            self.count(-1)
         for p in itertools.chain(*buckets.values()):
             state = self.state[p]
             state["step"] -= 1

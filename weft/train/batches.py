@@ -1,0 +1,204 @@
+"""Batches of a loader: how many, how large, as tensors, and where a run is in them."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any, Final
+
+import numpy as np
+
+from weft.checkpoint import RandomState
+from weft.eager.functions.api import Tensor, from_numpy
+from weft.errors import ArgumentError, DataError
+from weft.ops.base import at_user_line
+
+Limit = float | int | None
+_END: Final = object()
+
+
+def tensors(batch: Any) -> Any:
+    """A batch with tensors in place of NumPy's arrays."""
+    if isinstance(batch, Tensor):
+        return batch
+    if isinstance(batch, np.ndarray):
+        return from_numpy(batch) if batch.dtype.kind not in "USO" else batch
+    kind = type(batch)
+    if kind is tuple or kind is list:
+        return kind([tensors(x) for x in batch])
+    if isinstance(batch, tuple) and hasattr(batch, "_fields"):
+        return kind(*[tensors(x) for x in batch])
+    if isinstance(batch, Mapping):
+        return {key: tensors(x) for key, x in batch.items()}
+    return batch
+
+
+def size_of(batch: Any) -> int:
+    """How many items a batch has: the first dimension of its first array; 1 without any."""
+    waiting = [batch]
+    while waiting:
+        x = waiting.pop(0)
+        if isinstance(x, Tensor | np.ndarray):
+            return int(x.shape[0]) if x.ndim else 1
+        if isinstance(x, Mapping):
+            waiting = [*x.values(), *waiting]
+        elif isinstance(x, list | tuple):
+            waiting = [*x, *waiting]
+    return 1
+
+
+def count_of(loader: Any, limit: Limit, name: str) -> float:
+    """How many batches of a loader are taken; infinite where it has no length.
+
+    Args:
+        limit: a number of batches, or a part of them.
+
+    Raises:
+        ArgumentError: a part of a loader without a length, or a limit out of its range.
+    """
+    known = _length(loader)
+    if limit is None:
+        return known
+    if limit < 0 or (isinstance(limit, float) and limit > 1):
+        raise ArgumentError(
+            f"Trainer: expected {name} as a part from 0.0 to 1.0 or a number of batches, got "
+            f"{limit!r}{at_user_line()}"
+        )
+    if isinstance(limit, int):
+        return min(known, limit)
+    if limit in (0.0, 1.0):
+        return known if limit else 0
+    if known == math.inf:
+        raise ArgumentError(
+            f"Trainer: expected {name} as a number of batches, as the loader has no length, got "
+            f"{limit!r}{at_user_line()}"
+        )
+    return max(int(known * limit), 1)
+
+
+def _length(loader: Any) -> float:
+    try:
+        return len(loader)
+    except TypeError:  # of what has none, or does not know
+        return math.inf
+
+
+def as_loaders(given: Any) -> list[Any]:
+    """Loaders for evaluation: one, or several in a list.
+
+    A list of batches is one loader; so is whatever is no list.
+    """
+    if given is None:
+        return []
+    if isinstance(given, list | tuple):
+        several: Sequence[Any] = given
+        if several and all(_is_loader(x) for x in several):
+            return list(several)
+    return [given]
+
+
+def _is_loader(x: Any) -> bool:
+    """Whether something gives batches and is none itself; a list of tuples gives some."""
+    if isinstance(x, list):
+        return bool(x) and all(isinstance(item, tuple | list | Mapping) for item in x)
+    plain = (Tensor, np.ndarray, Mapping, tuple, str)
+    return isinstance(x, Iterable) and not isinstance(x, plain)
+
+
+class Batches:
+    """The batches of one epoch after another, with the place to go on from.
+
+    A loader with `state_dict` and `load_state_dict` keeps its own place. Of others, as many batches
+    as were taken are left out when a run goes on; so that their order is what it was, random
+    numbers are first put where they were when the epoch began.
+
+    Args:
+        loader: gives an iterator of batches an epoch.
+        most: how many are taken of it.
+
+    Attributes:
+        exhausted: whether the loader has said that an epoch is over.
+    """
+
+    def __init__(self, loader: Any, most: float) -> None:
+        self.loader = loader
+        self.most = most
+        self.exhausted = False
+        self._iterator: Iterator[Any] = iter(())  # referred to while its state may be wanted
+        self._random = RandomState()
+        self._begin: Mapping[str, Any] | None = None
+        self._resume: Mapping[str, Any] | None = None
+        self._keeps_its_place = hasattr(loader, "state_dict") and hasattr(loader, "load_state_dict")
+
+    def epoch(self, number: int, taken: int) -> Iterator[Any]:
+        """The batches of an epoch, without those that were taken already."""
+        for owner in (
+            self.loader,
+            *[getattr(self.loader, n, None) for n in ("sampler", "dataset")],
+        ):
+            if callable(set_epoch := getattr(owner, "set_epoch", None)):
+                set_epoch(number)
+        self.exhausted = False
+        self._iterator = self._opened(taken)
+        return self._taken_from(self._iterator, taken)
+
+    def _taken_from(self, iterator: Iterator[Any], taken: int) -> Iterator[Any]:
+        while taken < self.most:
+            batch = next(iterator, _END)
+            if batch is _END:
+                self.exhausted = True
+                return
+            taken += 1
+            yield batch
+
+    def _opened(self, taken: int) -> Iterator[Any]:
+        state, self._resume = self._resume, None
+        if state is None:
+            self._begin = self._random.state_dict()
+            return iter(self.loader)
+        self._begin = state["begin"]
+        if state["loader"] is None or not self._keeps_its_place:
+            return self._skipped(state["begin"], taken)
+        self.loader.load_state_dict(state["loader"])
+        iterator = iter(self.loader)
+        if not state["is_over"]:
+            return iterator
+        self._begin = self._random.state_dict()
+        return iter(self.loader)  # the next epoch
+
+    def _skipped(self, begin: Mapping[str, Any], taken: int) -> Iterator[Any]:
+        now = self._random.state_dict()
+        if taken:
+            self._random.load_state_dict(begin)
+        else:
+            self._begin = now
+        iterator = iter(self.loader)
+        for number in range(taken):
+            if next(iterator, _END) is _END:
+                raise DataError(
+                    f"Trainer.fit: expected {taken} batches before the place to go on from, got "
+                    f"{number}; the data is not that of the run that was saved{at_user_line()}"
+                )
+        if taken:
+            self._random.load_state_dict(now)
+        return iterator
+
+    def state_dict(self, is_over: bool) -> dict[str, Any]:
+        """The place in the epoch; `is_over` tells that all its batches were taken."""
+        own = self.loader.state_dict() if self._keeps_its_place else None
+        begin = self._random.state_dict() if self._begin is None else self._begin
+        return {
+            "begin": begin,
+            "loader": own,
+            "is_over": is_over and not self.exhausted,
+            "exhausted": self.exhausted,
+        }
+
+    @property
+    def is_at_end(self) -> bool:
+        """Whether it is to go on behind the last batch of an epoch."""
+        return self._resume is not None and self._resume["exhausted"]
+
+    def load_state_dict(self, state: Mapping[str, Any]) -> None:
+        """Have the next epoch begin at this place."""
+        self._resume = state

@@ -1,0 +1,199 @@
+"""Averages of weights over training: exponential ones, and stochastic weight averaging."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from weft.eager.functions.api import no_grad, tensor
+from weft.errors import ArgumentError
+from weft.ops.base import at_user_line
+from weft.optim.ema import ExponentialMovingAverage
+from weft.optim.swa_utils import SWALR, update_bn
+from weft.train.callbacks.callback import Callback
+
+
+class EMA(Callback):
+    """Keeps exponential averages of the weights, in the program of the step.
+
+    Validation and tests use the averages; at the end the module has them, if `apply_at_end`.
+
+    Args:
+        decay: from 0 to 1; 0.999 averages over about a thousand steps.
+        update_every_n_steps: how often the averages move.
+        validate_with_average: whether validation and tests use them.
+    """
+
+    def __init__(
+        self,
+        decay: float = 0.999,
+        update_every_n_steps: int = 1,
+        validate_with_average: bool = True,
+        apply_at_end: bool = True,
+    ) -> None:
+        if not 0 <= decay <= 1:
+            raise ArgumentError(f"EMA: expected decay from 0 to 1, got {decay}{at_user_line()}")
+        self.decay, self.every = decay, update_every_n_steps
+        self.validate_with_average = validate_with_average
+        self.apply_at_end = apply_at_end
+        self._average: ExponentialMovingAverage | None = None
+        self._saved: Mapping[str, Any] | None = None
+        self._swapped: Any = None
+        self._step = -1
+
+    def on_fit_start(self, trainer: Any, pl_module: Any) -> None:
+        """Begin with the weights as they are, or as they were saved."""
+        self._average = ExponentialMovingAverage(pl_module.parameters(), self.decay)
+        self._step = trainer.global_step
+        if self._saved is not None:
+            for own, saved in zip(self._average.averages, self._saved["averages"], strict=True):
+                own.copy_(saved)
+            self._saved = None
+
+    def on_train_batch_end(
+        self, trainer: Any, pl_module: Any, outputs: Any, batch: Any, batch_idx: int
+    ) -> None:
+        """Move the averages behind an update."""
+        if self._average is not None and trainer.global_step != self._step:
+            self._step = trainer.global_step
+            if self._step % self.every == 0:
+                self._average.update()
+
+    def _swap(self) -> None:
+        if self._average is not None and self.validate_with_average and self._swapped is None:
+            self._swapped = self._average.average_parameters()
+            self._swapped.__enter__()
+
+    def _swap_back(self) -> None:
+        if self._swapped is not None:
+            swapped, self._swapped = self._swapped, None
+            swapped.__exit__(None, None, None)
+
+    def on_validation_epoch_start(self, trainer: Any, pl_module: Any) -> None:
+        """Validate with the averages."""
+        self._swap()
+
+    def on_validation_epoch_end(self, trainer: Any, pl_module: Any) -> None:
+        """Train with the weights."""
+        self._swap_back()
+
+    def on_exception(self, trainer: Any, pl_module: Any, exception: BaseException) -> None:
+        """Leave the module with its own weights."""
+        self._swap_back()
+
+    def on_fit_end(self, trainer: Any, pl_module: Any) -> None:
+        """Give the module the averages."""
+        if self._average is not None and self.apply_at_end:
+            with no_grad():
+                pairs = zip(self._average.parameters, self._average.averages, strict=True)
+                for p, average in pairs:
+                    p.copy_(average)
+
+    def state_dict(self) -> dict[str, Any]:
+        """The averages."""
+        return {} if self._average is None else {"averages": list(self._average.averages)}
+
+    def load_state_dict(self, state_dict: Mapping[str, Any]) -> None:
+        """Go on from there."""
+        self._saved = state_dict
+
+
+class StochasticWeightAveraging(Callback):
+    """Averages the weights of the last epochs, at a rate that stays where they were collected.
+
+    At the end the module has the averages, and batch normalisation the statistics for them.
+
+    Args:
+        swa_lrs: the rate to go to.
+        swa_epoch_start: the first epoch (int), or part of all epochs (float), that counts.
+        annealing_epochs: in how many epochs the rate goes there.
+        annealing_strategy: `"cos"` or `"linear"`.
+
+    Source: Izmailov et al., "Averaging Weights Leads to Wider Optima and Better Generalization",
+    2018.
+    """
+
+    def __init__(
+        self,
+        swa_lrs: float,
+        swa_epoch_start: int | float = 0.8,
+        annealing_epochs: int = 10,
+        annealing_strategy: Any = "cos",
+    ) -> None:
+        self._lr, self._from = swa_lrs, swa_epoch_start
+        self._annealing = annealing_epochs, annealing_strategy
+        self.n_averaged = 0
+        self._averages: list[Any] = []
+        self._schedule: SWALR | None = None
+        self._saved: Mapping[str, Any] | None = None
+
+    def _first(self, trainer: Any) -> int:
+        if isinstance(self._from, int):
+            return self._from
+        if trainer.max_epochs == -1:
+            raise ArgumentError(
+                "StochasticWeightAveraging: expected swa_epoch_start as an integer, as max_epochs "
+                f"is not limited, got {self._from}{at_user_line()}"
+            )
+        return int(trainer.max_epochs * self._from)
+
+    def on_fit_start(self, trainer: Any, pl_module: Any) -> None:
+        """Take over what was saved."""
+        state, self._saved = self._saved, None
+        self._schedule = None
+        if state is not None:
+            self.n_averaged, self._averages = int(state["n_averaged"]), list(state["averages"])
+            if state["schedule"]:
+                self._begin(trainer)
+                self._take_over(state["schedule"])
+
+    def _begin(self, trainer: Any) -> None:
+        """From here on the rate is ours."""
+        self._schedule = SWALR(trainer.optimizers[0], self._lr, *self._annealing)
+        trainer.optimization.schedules.clear()
+        trainer.fit_loop.forget_schedules()
+
+    def _take_over(self, state: Mapping[str, Any]) -> None:
+        if self._schedule is not None:
+            self._schedule.load_state_dict(state)
+
+    def on_train_epoch_start(self, trainer: Any, pl_module: Any) -> None:
+        """Begin the rate's way where averaging begins."""
+        if trainer.current_epoch >= self._first(trainer) and self._schedule is None:
+            self._begin(trainer)
+
+    def on_train_epoch_end(self, trainer: Any, pl_module: Any) -> None:
+        """Take the weights into the average."""
+        if self._schedule is None or not trainer.fit_loop.is_over:
+            return
+        self._schedule.step()
+        with no_grad():
+            values = [p.detach().clone() for p in pl_module.parameters()]
+            if not self._averages:
+                self._averages = values
+            else:
+                pairs = zip(self._averages, values, strict=True)
+                count = self.n_averaged + 1
+                self._averages = [a + (p - a) / count for a, p in pairs]
+        self.n_averaged += 1
+
+    def on_train_end(self, trainer: Any, pl_module: Any) -> None:
+        """Give the module the averages."""
+        if not self.n_averaged:
+            return
+        with no_grad():
+            for p, average in zip(pl_module.parameters(), self._averages, strict=True):
+                p.copy_(average)
+        update_bn(trainer.fit_loop.batches.loader, pl_module)
+
+    def state_dict(self) -> dict[str, Any]:
+        """The averages, their number, and the rate's way."""
+        return {
+            "n_averaged": self.n_averaged,
+            "averages": [tensor(a.numpy()) for a in self._averages],
+            "schedule": None if self._schedule is None else self._schedule.state_dict(),
+        }
+
+    def load_state_dict(self, state_dict: Mapping[str, Any]) -> None:
+        """Go on from there."""
+        self._saved = state_dict

@@ -1,0 +1,126 @@
+"""`EarlyStopping`: ends training when a figure no longer gets better."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from typing import Any, ClassVar
+
+from weft.errors import ArgumentError, UnknownKeyError
+from weft.ops.base import at_user_line
+from weft.train.callbacks.callback import Callback
+
+
+class EarlyStopping(Callback):
+    """Stops when a figure was not better for `patience` validations (epochs without validation).
+
+    Args:
+        monitor: the figure's name.
+        min_delta: how much better counts.
+        patience: how many checks without improvement are too many.
+        mode: whether the figure should fall, `"min"`, or rise, `"max"`.
+        strict: whether a figure that was not logged is an error.
+        check_finite: whether NaN or infinity stops at once.
+        stopping_threshold: stop as soon as the figure is this good.
+        divergence_threshold: stop as soon as it is this bad.
+        check_on_train_epoch_end: check behind training epochs, not validations.
+        verbose: whether to print why training ends.
+
+    Raises:
+        UnknownKeyError: the figure was not logged.
+    """
+
+    monitors: ClassVar[bool] = True
+
+    def __init__(
+        self,
+        monitor: str,
+        min_delta: float = 0.0,
+        patience: int = 3,
+        verbose: bool = False,
+        mode: str = "min",
+        strict: bool = True,
+        check_finite: bool = True,
+        stopping_threshold: float | None = None,
+        divergence_threshold: float | None = None,
+        check_on_train_epoch_end: bool | None = None,
+    ) -> None:
+        if mode not in ("min", "max"):
+            raise ArgumentError(
+                f"EarlyStopping: expected mode 'min' or 'max', got {mode!r}{at_user_line()}"
+            )
+        self.monitor, self.min_delta, self.patience = monitor, abs(min_delta), patience
+        self.verbose, self.mode, self.strict = verbose, mode, strict
+        self.check_finite = check_finite
+        self.stopping_threshold = stopping_threshold
+        self.divergence_threshold = divergence_threshold
+        self.check_on_train_epoch_end = check_on_train_epoch_end
+        self.wait_count = 0
+        self.stopped_epoch = 0
+        self.best_score = math.inf if mode == "min" else -math.inf
+        self.reason = ""
+
+    @property
+    def state_key(self) -> str:
+        """One state a figure."""
+        return f"EarlyStopping {self.monitor} {self.mode}"
+
+    def on_validation_end(self, trainer: Any, pl_module: Any) -> None:
+        """Check, unless training epochs are what counts."""
+        if self.check_on_train_epoch_end or trainer.sanity_checking or trainer.stage != "fit":
+            return
+        self._check(trainer)
+
+    def on_train_epoch_end(self, trainer: Any, pl_module: Any) -> None:
+        """Check, if there is no validation or training epochs are what counts."""
+        by_epoch = self.check_on_train_epoch_end
+        if by_epoch or (by_epoch is None and trainer.fit_loop.validation is None):
+            self._check(trainer)
+
+    def _check(self, trainer: Any) -> None:
+        figures = trainer.callback_metrics
+        if self.monitor not in figures:
+            if self.strict:
+                raise UnknownKeyError(
+                    f"EarlyStopping: expected the figure {self.monitor!r} to be logged, got "
+                    f"{sorted(figures)}{at_user_line()}"
+                )
+            return
+        self.reason = self._judge(float(figures[self.monitor].item()))
+        if self.reason:
+            trainer.should_stop = True
+            self.stopped_epoch = trainer.current_epoch
+            if self.verbose and trainer.strategy.is_global_zero:
+                print(f"EarlyStopping: {self.reason}")
+
+    def _judge(self, x: float) -> str:
+        """Why to stop; nothing if not."""
+        if self.check_finite and not math.isfinite(x):
+            return f"{self.monitor} is {x}"
+        sign = 1 if self.mode == "min" else -1
+        if self.stopping_threshold is not None and sign * x < sign * self.stopping_threshold:
+            return f"{self.monitor} = {x:.6g} is better than {self.stopping_threshold:.6g}"
+        if self.divergence_threshold is not None and sign * x > sign * self.divergence_threshold:
+            return f"{self.monitor} = {x:.6g} is worse than {self.divergence_threshold:.6g}"
+        if sign * x < sign * self.best_score - self.min_delta:
+            self.best_score, self.wait_count = x, 0
+            return ""
+        self.wait_count += 1
+        if self.wait_count < self.patience:
+            return ""
+        return f"{self.monitor} did not get better than {self.best_score:.6g} {self.patience} times"
+
+    def state_dict(self) -> dict[str, Any]:
+        """The best figure, and for how long there was none better."""
+        return {
+            "best_score": self.best_score,
+            "wait_count": self.wait_count,
+            "stopped_epoch": self.stopped_epoch,
+            "patience": self.patience,
+        }
+
+    def load_state_dict(self, state_dict: Mapping[str, Any]) -> None:
+        """Go on from there."""
+        self.best_score = float(state_dict["best_score"])
+        self.wait_count = int(state_dict["wait_count"])
+        self.stopped_epoch = int(state_dict["stopped_epoch"])

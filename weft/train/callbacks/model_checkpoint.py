@@ -1,0 +1,186 @@
+"""`ModelCheckpoint`: saves a run as it goes on, in the background."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, ClassVar
+
+from weft.checkpoint import Checkpointer
+from weft.errors import DataError, UnknownKeyError
+from weft.ops.base import at_user_line
+from weft.train.callbacks.callback import Callback
+from weft.train.saving import snapshot
+
+
+class ModelCheckpoint(Callback):
+    """Saves everything that a run goes on from to a folder: the newest states, and the best.
+
+    Saved at the end of each epoch; behind each validation instead, where there are several in an
+    epoch or not one in each. Training goes on while files are written (`weft.checkpoint`).
+
+    Args:
+        dirpath: the folder; `checkpoints` beside the logger's files unless given.
+        monitor: a figure; the state that is best by it is kept as well.
+        mode: whether the figure should fall, `"min"`, or rise, `"max"`.
+        keep: how many of the newest states are kept; `None` keeps all.
+        every_n_train_steps: save behind every so many updates instead.
+        every_n_epochs: save in every so many epochs.
+        save_on_train_epoch_end: whether it is behind epochs, not behind validations.
+        save_weights_only: leave out what only a run that goes on needs.
+        background: whether training goes on meanwhile.
+
+    Attributes:
+        best_model_score: the best value of the figure.
+
+    Raises:
+        UnknownKeyError: the figure was not logged.
+    """
+
+    monitors: ClassVar[bool] = True
+
+    def __init__(
+        self,
+        dirpath: str | Path | None = None,
+        monitor: str | None = None,
+        mode: str = "min",
+        keep: int | None = 3,
+        every_n_train_steps: int | None = None,
+        every_n_epochs: int = 1,
+        save_on_train_epoch_end: bool | None = None,
+        save_weights_only: bool = False,
+        background: bool = True,
+    ) -> None:
+        self.dirpath = None if dirpath is None else Path(dirpath)
+        self.monitor, self.mode, self.keep = monitor, mode, keep
+        self.every_n_train_steps, self.every_n_epochs = every_n_train_steps, every_n_epochs
+        self.save_on_train_epoch_end = save_on_train_epoch_end
+        self.save_weights_only, self.background = save_weights_only, background
+        self.best_model_score: float | None = None
+        self._checkpointer: Checkpointer | None = None
+        self._last: tuple[int, ...] | None = None
+
+    @property
+    def state_key(self) -> str:
+        """One state a figure."""
+        return f"ModelCheckpoint {self.monitor} {self.mode}"
+
+    def folder(self, trainer: Any) -> Path:
+        """Where this run is saved."""
+        if self.dirpath is not None:
+            return self.dirpath
+        return Path(trainer.log_dir or trainer.default_root_dir) / "checkpoints"
+
+    def _open(self, trainer: Any) -> Checkpointer:
+        if self._checkpointer is None:
+            self._checkpointer = Checkpointer(
+                self.folder(trainer), self.keep, self.monitor, self.mode, self.background,
+                trainer.strategy.rank, trainer.strategy.world_size,
+            )  # fmt: skip
+        return self._checkpointer
+
+    # -- when
+
+    def on_train_batch_end(
+        self, trainer: Any, pl_module: Any, outputs: Any, batch: Any, batch_idx: int
+    ) -> None:
+        """Save behind so many updates."""
+        every, step = self.every_n_train_steps, trainer.global_step
+        if every and step % every == 0 and (self._last is None or self._last[0] != step):
+            self._save(trainer)
+
+    def on_validation_end(self, trainer: Any, pl_module: Any) -> None:
+        """Save behind a validation."""
+        if trainer.stage == "fit" and not (trainer.sanity_checking or self._by_epoch(trainer)):
+            self._save_in_epoch(trainer)
+
+    def on_train_epoch_end(self, trainer: Any, pl_module: Any) -> None:
+        """Save behind an epoch."""
+        if self._by_epoch(trainer):
+            self._save_in_epoch(trainer)
+
+    def _by_epoch(self, trainer: Any) -> bool:
+        if self.save_on_train_epoch_end is not None:
+            return self.save_on_train_epoch_end
+        if trainer.fit_loop.validation is None:
+            return True
+        return trainer.val_check_interval == 1.0 and trainer.check_val_every_n_epoch == 1
+
+    def _save_in_epoch(self, trainer: Any) -> None:
+        if not self.every_n_train_steps and (trainer.current_epoch + 1) % self.every_n_epochs == 0:
+            self._save(trainer)
+
+    # -- how
+
+    def _save(self, trainer: Any) -> None:
+        place = (trainer.global_step, trainer.current_epoch, trainer.progress.batch)
+        if place == self._last and not trainer.fit_loop.at_epoch_end:
+            return
+        self._last = place
+        found = {k: v.item() for k, v in trainer.callback_metrics.items() if v.numel() == 1}
+        figures = {k: v for k, v in found.items() if math.isfinite(v)}
+        self._note_best(found)
+        state = snapshot(trainer, self.save_weights_only)
+        self._open(trainer).save(trainer.global_step, state, figures)
+
+    def _note_best(self, figures: Mapping[str, float]) -> None:
+        if self.monitor is None:
+            return
+        if self.monitor not in figures:
+            raise UnknownKeyError(
+                f"ModelCheckpoint: expected the figure {self.monitor!r} to be logged, got "
+                f"{sorted(figures)}{at_user_line()}"
+            )
+        figure, best = figures[self.monitor], self.best_model_score
+        better = best is None or (figure < best if self.mode == "min" else figure > best)
+        if better and not math.isnan(figure):
+            self.best_model_score = figure
+
+    def save_now(self, trainer: Any) -> Path:
+        """Save the run as it is, and wait until it is on the disk; the folder."""
+        state = snapshot(trainer, self.save_weights_only)
+        checkpointer = self._open(trainer)
+        checkpointer.save(trainer.global_step, state)
+        checkpointer.wait()
+        return self.folder(trainer)
+
+    def teardown(self, trainer: Any, pl_module: Any, stage: str) -> None:
+        """Everything is on the disk."""
+        if self._checkpointer is not None:
+            checkpointer, self._checkpointer = self._checkpointer, None
+            checkpointer.close()
+
+    # -- the way back
+
+    def read(self, trainer: Any, which: Any) -> dict[str, Any]:
+        """The state that was saved `"last"`, or is `"best"`, or the last of a folder.
+
+        Raises:
+            DataError: there is none.
+        """
+        folder = self._existing(trainer) if which in ("last", "best") else Path(which)
+        best = self.monitor if which == "best" else None
+        checkpointer = Checkpointer(folder, best=best, mode=self.mode)
+        found = checkpointer.restore(step=checkpointer.best() if best else None)
+        if found is None:
+            raise DataError(
+                f"checkpoint: expected saved states in {str(folder)!r}, got none{at_user_line()}"
+            )
+        return found.state
+
+    def _existing(self, trainer: Any) -> Path:
+        """This run's folder; else that of the run before it."""
+        own = self.folder(trainer)
+        if own.is_dir() or self.dirpath is not None:
+            return own
+        earlier = Path(trainer.default_root_dir).glob("*/version_*/checkpoints")
+        return max(earlier, key=lambda path: path.stat().st_mtime, default=own)
+
+    def state_dict(self) -> dict[str, Any]:
+        """The best figure."""
+        return {"best_model_score": self.best_model_score}
+
+    def load_state_dict(self, state_dict: Mapping[str, Any]) -> None:
+        """Go on from there."""
+        self.best_model_score = state_dict["best_model_score"]

@@ -1,0 +1,94 @@
+"""The events of a run: who listens to which, and in what order they are told.
+
+A run is one loop. Whatever else wants to act (callbacks, the module's own hooks, checkpoints, bars,
+early stopping) listens to its events. Listeners are looked up once a run, and only those that
+define an event's method are called.
+
+Order: callbacks in the order they were given, then the module; at the end of an epoch, callbacks
+that act on figures come last, so that they see what the module logs there.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from functools import partial
+from typing import Any, Final
+
+Call = Callable[..., Any]
+
+STAGES: Final = ("fit", "validate", "test", "predict")
+
+_BATCH: Final = ("batch_start", "batch_end")
+_EVALUATION: Final = ("start", "epoch_start", *_BATCH, "epoch_end", "end")
+
+OF_FIT: Final = (
+    "on_fit_start", "on_sanity_check_start", "on_sanity_check_end", "on_train_start",
+    "on_train_epoch_start", "on_train_batch_start", "on_before_zero_grad", "on_before_backward",
+    "on_after_backward", "on_before_optimizer_step", "on_train_batch_end", "on_train_epoch_end",
+    "on_train_end", "on_fit_end",
+)  # fmt: skip
+OF_EVALUATION: Final = tuple(
+    [f"on_{stage}_{event}" for stage in ("validation", "test", "predict") for event in _EVALUATION]
+)
+OF_EVERY_RUN: Final = ("setup", "teardown", "on_exception")
+EVENTS: Final = (*OF_EVERY_RUN, *OF_FIT, *OF_EVALUATION)
+"""All events; `on_save_checkpoint` and `on_load_checkpoint` are told with the state itself."""
+
+LATE: Final = ("on_train_epoch_end",)
+
+
+def defines(listener: Any, name: str, base: type) -> bool:
+    """Whether an object has a method of its own for an event, not that of `base`."""
+    own = getattr(type(listener), name, None)
+    return name in vars(listener) or (own is not None and own is not getattr(base, name, None))
+
+
+class Events:
+    """The calls that each event makes.
+
+    Args:
+        trainer: what callbacks get as first argument.
+        module: gets events without the trainer; callbacks get it as second argument.
+        callbacks: in order; those with `monitors` act on figures.
+        bases: the classes of callbacks and modules that have empty methods.
+    """
+
+    def __init__(
+        self, trainer: Any, module: Any, callbacks: Sequence[Any], bases: tuple[type, type]
+    ) -> None:
+        self._calls: dict[str, tuple[Call, ...]] = {}
+        self._late: dict[str, tuple[Call, ...]] = {}
+        for name in EVENTS:
+            early, late = self._split(name, trainer, module, callbacks, bases[0])
+            own = [getattr(module, name)] if defines(module, name, bases[1]) else []
+            self._calls[name] = (*early, *own, *late)
+            if late:
+                self._late[name] = tuple(late)
+
+    def _split(
+        self, name: str, trainer: Any, module: Any, callbacks: Sequence[Any], base: type
+    ) -> tuple[list[Call], list[Call]]:
+        """Calls of callbacks before the module's, and behind it."""
+        early: list[Call] = []
+        late: list[Call] = []
+        for callback in callbacks:
+            if defines(callback, name, base):
+                call = partial(getattr(callback, name), trainer, module)
+                is_late = name in LATE and getattr(callback, "monitors", False)
+                (late if is_late else early).append(call)
+        return early, late
+
+    def of(self, name: str) -> tuple[Call, ...]:
+        """The calls of an event; for loops, which ask once."""
+        return self._calls[name]
+
+    def parts(self, name: str) -> tuple[tuple[Call, ...], tuple[Call, ...]]:
+        """The calls of an event, and apart from them those that act on figures."""
+        late = self._late.get(name, ())
+        every = self._calls[name]
+        return every[: len(every) - len(late)], late
+
+    def tell(self, name: str, *args: Any) -> None:
+        """Call everybody who listens to an event."""
+        for call in self._calls[name]:
+            call(*args)

@@ -1,0 +1,88 @@
+"""Gradients of several batches as one: weighted by how many items each batch has."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+from weft.eager.tensor.dispatch import recorded
+from weft.errors import ArgumentError
+from weft.ir.node import Value
+from weft.nn.utils import clip_grad_norm_, clip_grad_value_
+from weft.ops.base import at_user_line, catalogue
+
+
+@recorded(differentiable=False)
+def _times(factor: Value, *grads: Value) -> tuple[Value, ...]:
+    return tuple([g * catalogue.cast(factor, dtype=g.dtype) for g in grads])
+
+
+def parameters_of(optimizer: Any) -> list[Any]:
+    """All tensors that an optimizer changes."""
+    return [p for group in optimizer.param_groups for p in group["params"]]
+
+
+def scale_gradients(parameters: Iterable[Any], factor: float) -> None:
+    """Multiply all gradients in place, within the step's program."""
+    grads = [p.grad for p in parameters if p.grad is not None]
+    if grads and factor != 1.0:
+        for g, lazy in zip(grads, _times.record((factor, *grads), {}), strict=True):
+            g.replace(lazy)
+
+
+def clip(parameters: Iterable[Any], value: float | None, algorithm: str | None) -> None:
+    """Limit gradients by their norm, or each element.
+
+    Raises:
+        ArgumentError: an algorithm that is neither `"norm"` nor `"value"`.
+    """
+    if not value:
+        return
+    if algorithm in (None, "norm"):
+        clip_grad_norm_(parameters, value)
+    elif algorithm == "value":
+        clip_grad_value_(parameters, value)
+    else:
+        raise ArgumentError(
+            f"Trainer: expected gradient_clip_algorithm 'norm' or 'value', got {algorithm!r}"
+            f"{at_user_line()}"
+        )
+
+
+class Window:
+    """Batches whose gradients add up to those of one batch of all their items.
+
+    A batch's loss is the mean over its items; so it is weighted by their number, and the sum of
+    gradients is divided by the number of all. Weights are relative to the first batch's, so that
+    the usual ones are 1.
+    """
+
+    def __init__(self) -> None:
+        self._first = 0.0
+        self._total = 0.0
+
+    def weight(self, items: float) -> float:
+        """The weight of the next batch's loss."""
+        if not self._first:
+            self._first = items or 1.0
+        self._total += items
+        return items / self._first
+
+    def close(self) -> float:
+        """The factor of the sum of gradients; the window is empty afterwards."""
+        factor = self._first / self._total if self._total else 1.0
+        self._first = self._total = 0.0
+        return factor
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether no batch is in it."""
+        return not self._first
+
+    def state_dict(self) -> dict[str, Any]:
+        """Its numbers."""
+        return {"first": self._first, "total": self._total}
+
+    def load_state_dict(self, state: dict[str, Any]) -> None:
+        """Take over its numbers."""
+        self._first, self._total = float(state["first"]), float(state["total"])

@@ -1,0 +1,135 @@
+"""What a run's module logs, on its way to callbacks, loggers and the progress bar."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from weft.eager.functions.api import Tensor, as_tensor
+from weft.train.batches import size_of
+from weft.train.progress import Progress
+from weft.train.results import Results
+
+
+class Journal:
+    """The part of a trainer that keeps what is logged.
+
+    Attributes:
+        results: of the loop that is running; `None` between runs.
+        loader_number: which of several loaders is being evaluated.
+    """
+
+    def __init__(self) -> None:
+        self.progress = Progress()
+        self.loggers: list[Any] = []
+        self.results: Results | None = None
+        self.loader_number: int | None = None
+        self._results: dict[str, Results] = {}
+        self._figures: dict[str, Any] = {}
+        self._logged: dict[str, Any] = {}
+        self._batch: Any = None
+        self._items: int | None = None
+        self._in_batch = False
+
+    def results_of(self, stage: str) -> Results:
+        """What is logged in `"fit"`, `"validate"`, `"test"` or `"predict"`."""
+        return self._results.setdefault(stage, Results())
+
+    def begin_batch(self, batch: Any) -> None:
+        """What is logged from here on is of this batch."""
+        self._batch, self._items, self._in_batch = batch, None, True
+
+    def end_batch(self) -> None:
+        """What is logged from here on is of no batch."""
+        self._batch, self._in_batch = None, False
+
+    def log(
+        self, name: str, value: Any, prog_bar: bool, logger: bool | None, on_step: bool | None,
+        on_epoch: bool | None, reduce_fx: Any, batch_size: int | None, add_dataloader_idx: bool,
+    ) -> None:  # fmt: skip
+        """Note a figure; see `Module.log`."""
+        results = self.results
+        if results is None:
+            return
+        if self.loader_number is not None and add_dataloader_idx:
+            name = f"{name}/dataloader_idx_{self.loader_number}"
+        entry = results.entries.get(name)
+        if entry is None:
+            in_step = self._in_batch and results is self._results.get("fit")
+            entry = results.entry(
+                name,
+                on_step=in_step if on_step is None else on_step,
+                on_epoch=not in_step if on_epoch is None else on_epoch,
+                prog_bar=prog_bar,
+                logger=logger is None or logger,
+                reduce_fx=reduce_fx,
+            )
+        if batch_size is not None:
+            self._items = batch_size
+        entry.take(value, self._weight)
+
+    def _weight(self) -> float:
+        """How many items the batch has."""
+        if self._items is None:
+            self._items = size_of(self._batch)
+        return self._items
+
+    # -- where it goes
+
+    def publish(self, figures: Mapping[str, Any], logged: Mapping[str, Any]) -> None:
+        """Give figures of a pass to callbacks, and those for loggers to them."""
+        self._figures.update(figures)
+        self._write(logged)
+
+    def publish_train(self) -> None:
+        """Give the epoch's figures so far to callbacks."""
+        self._figures.update(self.results_of("fit").epoch_figures()[0])
+
+    def write_epoch(self) -> None:
+        """Give the epoch's figures to loggers."""
+        self._write(self.results_of("fit").epoch_figures()[1])
+
+    def write_step(self) -> None:
+        """Give the last step's values to loggers."""
+        self._write(self.results_of("fit").step_figures())
+
+    def _write(self, figures: Mapping[str, Any]) -> None:
+        if not figures:
+            return
+        self._logged.update(figures)
+        numbers = {k: v for k, v in figures.items() if np.ndim(v) == 0}
+        for logger in self.loggers:
+            logger.log_metrics(
+                {"epoch": self.progress.epoch, **numbers}, max(self.progress.global_step - 1, 0)
+            )
+
+    @property
+    def callback_metrics(self) -> dict[str, Any]:
+        """All figures that were logged last, by name, as tensors."""
+        steps = self._results["fit"].step_figures("on_step") if "fit" in self._results else {}
+        return {k: _tensor(v) for k, v in {**steps, **self._figures}.items()}
+
+    @property
+    def logged_metrics(self) -> dict[str, Any]:
+        """The figures that loggers got last."""
+        return {k: _tensor(v) for k, v in self._logged.items()}
+
+    @property
+    def progress_bar_metrics(self) -> dict[str, float]:
+        """The figures for the bar: the last values of steps, and figures of the last passes."""
+        found: dict[str, float] = {}
+        for results in self._results.values():
+            for e in results.entries.values():
+                if not e.prog_bar:
+                    continue
+                if e.on_step and e.last is not None:
+                    found[e.step_name] = e.step_figure()
+                if e.on_epoch and e.epoch_name in self._figures:
+                    found[e.epoch_name] = self._figures[e.epoch_name]
+        return found
+
+
+def _tensor(figure: Any) -> Tensor:
+    return as_tensor(np.asarray(figure, np.float64))

@@ -1,0 +1,308 @@
+"""`Module`: a model with its losses, optimizers and hooks, as Lightning's `LightningModule`."""
+
+from __future__ import annotations
+
+import inspect
+import weakref
+from collections.abc import Mapping, Sequence
+from typing import Any, Self
+
+from weft.errors import ArgumentError, StateError
+from weft.nn import Module as NNModule
+from weft.ops.base import at_user_line
+from weft.train.gradient import clip, parameters_of
+from weft.train.hooks import Hooks
+from weft.train.saving import read
+
+
+class Module(Hooks, NNModule):
+    """A model that says how it is trained: steps, losses, optimizers.
+
+    A subclass defines `training_step` and `configure_optimizers`, and what else it needs:
+    `validation_step`, `test_step`, `predict_step`, and hooks. Steps may return the loss, or a
+    dictionary with `"loss"`, and with `"items"` where the loss is the mean over something other
+    than the batch's rows, as tokens.
+
+    Attributes:
+        automatic_optimization: whether the trainer calls `backward`, `step` and `zero_grad`.
+
+    >>> import weft as wf
+    >>> class Line(wf.train.Module):
+    ...     def __init__(self):
+    ...         super().__init__()
+    ...         self.layer = wf.nn.Linear(1, 1)
+    ...     def training_step(self, batch, batch_idx):
+    ...         x, y = batch
+    ...         loss = ((self.layer(x) - y) ** 2).mean()
+    ...         self.log("loss", loss)
+    ...         return loss
+    ...     def configure_optimizers(self):
+    ...         return wf.optim.SGD(self.parameters(), lr=0.1)
+    >>> x = wf.linspace(-1, 1, 32).reshape(8, 4, 1)
+    >>> quiet = dict(logger=False, enable_checkpointing=False, enable_progress_bar=False)
+    >>> trainer = wf.train.Trainer(max_epochs=40, **quiet)
+    >>> trainer.fit(Line(), [(a, 3 * a) for a in x])
+    >>> trainer.global_step
+    320
+    """
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.automatic_optimization = True
+        self._trainer: weakref.ref[Any] | None = None
+        self._hparams: dict[str, Any] = {}
+
+    # -- what a subclass says
+
+    def training_step(self, *args: Any, **kwargs: Any) -> Any:
+        """The loss of a batch: `training_step(batch, batch_idx)`."""
+        raise NotImplementedError(f"{type(self).__name__}: training_step is not defined")
+
+    def validation_step(self, *args: Any, **kwargs: Any) -> Any:
+        """What is logged of a batch: `validation_step(batch, batch_idx, dataloader_idx=0)`."""
+        raise NotImplementedError(f"{type(self).__name__}: validation_step is not defined")
+
+    def test_step(self, *args: Any, **kwargs: Any) -> Any:
+        """What is logged of a batch: `test_step(batch, batch_idx, dataloader_idx=0)`."""
+        raise NotImplementedError(f"{type(self).__name__}: test_step is not defined")
+
+    def predict_step(self, *args: Any, **kwargs: Any) -> Any:
+        """What is foretold of a batch: `predict_step(batch, batch_idx, dataloader_idx=0)`."""
+        batch = args[0]
+        return self(batch[0] if isinstance(batch, list | tuple) else batch)
+
+    # -- the trainer
+
+    @property
+    def trainer(self) -> Any:
+        """The trainer that runs this module.
+
+        Raises:
+            StateError: none does.
+        """
+        found = None if self._trainer is None else self._trainer()
+        if found is None:
+            raise StateError(
+                f"{type(self).__name__}.trainer: expected a trainer that runs the module, got none"
+                f"{at_user_line()}"
+            )
+        return found
+
+    @trainer.setter
+    def trainer(self, trainer: Any) -> None:
+        # not a strong reference: a copy of the module is not to copy its trainer
+        object.__setattr__(self, "_trainer", None if trainer is None else weakref.ref(trainer))
+
+    @property
+    def global_step(self) -> int:
+        """How many updates were made."""
+        return self.trainer.global_step if self._trainer else 0
+
+    @property
+    def current_epoch(self) -> int:
+        """The number of the epoch, from 0."""
+        return self.trainer.current_epoch if self._trainer else 0
+
+    @property
+    def global_rank(self) -> int:
+        """The number of this process."""
+        return self.trainer.strategy.rank if self._trainer else 0
+
+    @property
+    def logger(self) -> Any:
+        """The trainer's first logger; `None` without one."""
+        loggers = self.loggers
+        return loggers[0] if loggers else None
+
+    @property
+    def loggers(self) -> list[Any]:
+        """The trainer's loggers."""
+        return self.trainer.loggers if self._trainer else []
+
+    def print(self, *args: Any, **kwargs: Any) -> None:
+        """Print, in one process alone."""
+        if self.global_rank == 0:
+            print(*args, **kwargs)
+
+    # -- logging
+
+    def log(
+        self,
+        name: str,
+        value: Any,
+        prog_bar: bool = False,
+        logger: bool | None = None,
+        on_step: bool | None = None,
+        on_epoch: bool | None = None,
+        reduce_fx: Any = "mean",
+        batch_size: int | None = None,
+        add_dataloader_idx: bool = True,
+        sync_dist: bool = False,
+    ) -> None:
+        """Note a figure: a number, a tensor of one element, or a metric.
+
+        Without a trainer it does nothing.
+
+        Args:
+            prog_bar: whether the progress bar shows it.
+            logger: whether loggers get it; true unless given.
+            on_step: whether each step's value is logged; true in training steps unless given.
+            on_epoch: whether the epoch's figure is; true outside of training steps unless given.
+            reduce_fx: `"mean"` (weighted by batch size), `"sum"`, `"min"` or `"max"`.
+            batch_size: of the mean's weight; else that of the batch's first tensor.
+            add_dataloader_idx: whether the name says which of several loaders it is of.
+            sync_dist: whether it is reduced over processes, too.
+        """
+        trainer = None if self._trainer is None else self._trainer()
+        if trainer is not None:
+            trainer.log(
+                name, value, prog_bar, logger, on_step, on_epoch, reduce_fx, batch_size,
+                add_dataloader_idx,
+            )  # fmt: skip
+
+    def log_dict(self, dictionary: Mapping[str, Any], **options: Any) -> None:
+        """Note several figures; see `log`."""
+        for name, value in dictionary.items():
+            self.log(name, value, **options)
+
+    # -- optimization
+
+    def optimizers(self) -> Any:
+        """The optimizers, for manual optimization: one, or a list of several."""
+        found = self.trainer.optimizers
+        return found[0] if len(found) == 1 else found
+
+    def lr_schedulers(self) -> Any:
+        """The schedulers: one, a list of several, or `None`."""
+        found = [x.scheduler for x in self.trainer.schedules]
+        return None if not found else found[0] if len(found) == 1 else found
+
+    def manual_backward(self, loss: Any, **options: Any) -> None:
+        """`loss.backward()`, with the loss scaled where precision asks for it."""
+        self.trainer.manual_backward(loss, **options)
+
+    def backward(self, loss: Any) -> None:
+        """The backward pass of automatic optimization."""
+        loss.backward()
+
+    def optimizer_step(
+        self, epoch: int, batch_idx: int, optimizer: Any, optimizer_closure: Any = None
+    ) -> None:
+        """The update of automatic optimization.
+
+        Args:
+            optimizer_closure: computes the step's loss and gradients, and returns the loss.
+        """
+        optimizer.step(closure=optimizer_closure)
+
+    def optimizer_zero_grad(self, epoch: int, batch_idx: int, optimizer: Any) -> None:
+        """Forget gradients before a backward pass.
+
+        They are also forgotten right behind an update, which keeps them out of memory.
+        """
+        optimizer.zero_grad()
+
+    def lr_scheduler_step(self, scheduler: Any, metric: Any) -> None:
+        """Let a scheduler go on; `metric` is what it monitors, or `None`."""
+        if metric is None:
+            scheduler.step()
+        else:
+            scheduler.step(metric)
+
+    def configure_gradient_clipping(
+        self,
+        optimizer: Any,
+        gradient_clip_val: float | None = None,
+        gradient_clip_algorithm: str | None = None,
+    ) -> None:
+        """Limit gradients as the trainer's arguments say."""
+        self.clip_gradients(optimizer, gradient_clip_val, gradient_clip_algorithm)
+
+    def clip_gradients(
+        self,
+        optimizer: Any,
+        gradient_clip_val: float | None = None,
+        gradient_clip_algorithm: str | None = None,
+    ) -> None:
+        """Limit the gradients of an optimizer's parameters."""
+        clip(parameters_of(optimizer), gradient_clip_val, gradient_clip_algorithm)
+
+    def toggle_optimizer(self, optimizer: Any) -> None:
+        """Have gradients of this optimizer's parameters alone."""
+        own = {id(p) for p in parameters_of(optimizer)}
+        others = [p for x in self.trainer.optimizers for p in parameters_of(x)]
+        self._toggled = [p for p in others if id(p) not in own and p.requires_grad]
+        for p in self._toggled:
+            p.requires_grad_(False)
+
+    def untoggle_optimizer(self, optimizer: Any) -> None:
+        """Have gradients of all parameters again that had some before `toggle_optimizer`."""
+        for p in self._toggled:
+            p.requires_grad_(True)
+        self._toggled = []
+
+    def freeze(self) -> None:
+        """Have no gradients, and evaluate."""
+        self.requires_grad_(False).eval()
+
+    def unfreeze(self) -> None:
+        """Have gradients, and train."""
+        self.requires_grad_(True).train()
+
+    # -- arguments
+
+    @property
+    def hparams(self) -> dict[str, Any]:
+        """What `save_hyperparameters` noted."""
+        return self._hparams
+
+    def save_hyperparameters(self, *args: Any, ignore: Sequence[str] | str = ()) -> None:
+        """Note the constructor's arguments: they are saved with checkpoints and logged.
+
+        Args:
+            args: names of some of them, or one dictionary; all without.
+            ignore: names to leave out.
+
+        Raises:
+            ArgumentError: called outside of a constructor.
+        """
+        if args and isinstance(args[0], Mapping):
+            found = dict(args[0])
+        else:
+            found = _arguments_of_constructor(self, inspect.currentframe())
+        left_out = {ignore} if isinstance(ignore, str) else set(ignore)
+        names = [x for x in args if isinstance(x, str)] or list(found)
+        self._hparams.update({k: found[k] for k in names if k in found and k not in left_out})
+
+    @classmethod
+    def load_from_checkpoint(cls, checkpoint_path: Any, strict: bool = True, **kwargs: Any) -> Self:
+        """A module as `Trainer.save_checkpoint` or `ModelCheckpoint` wrote it.
+
+        Args:
+            checkpoint_path: a file, or the folder of a `ModelCheckpoint`, whose last is taken.
+            strict: whether all keys have to match.
+            kwargs: arguments of the constructor, in place of those that were saved.
+        """
+        state = read(checkpoint_path)
+        module = cls(**{**state.get("hyper_parameters", {}), **kwargs})
+        module.on_load_checkpoint(state)
+        module.load_state_dict(state["state_dict"], strict=strict)
+        return module
+
+
+def _arguments_of_constructor(module: Any, frame: Any) -> dict[str, Any]:
+    """The arguments of the outermost `__init__` of `module` that is being called."""
+    found: Any = None
+    while frame is not None:
+        values = frame.f_locals
+        if frame.f_code.co_name == "__init__" and values.get("self") is module:
+            found = frame
+        frame = frame.f_back
+    if found is None:
+        raise ArgumentError(
+            f"save_hyperparameters: expected a call inside of the constructor{at_user_line()}"
+        )
+    arguments = inspect.getargvalues(found)
+    values = arguments.locals
+    rest = dict(values[arguments.keywords]) if arguments.keywords else {}
+    return {**{k: values[k] for k in arguments.args if k != "self"}, **rest}

@@ -1,0 +1,71 @@
+"""In which element types a step computes: float32, or mixed with 16 bits."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Mapping
+from typing import Any, Final
+
+from weft.eager.functions.api import GradScaler, Tensor, autocast
+from weft.errors import ArgumentError
+from weft.ir.dtype import DType, bfloat16, float16, float64
+from weft.ops.base import at_user_line
+
+_MIXED: Final[dict[str, DType]] = {"bf16-mixed": bfloat16, "16-mixed": float16}
+_TRUE: Final[dict[str, DType]] = {"64-true": float64, "bf16-true": bfloat16}
+_NAMES: Final = {"32": "32-true", "64": "64-true", "bf16": "bf16-mixed", "16": "16-mixed"}
+
+
+class Precision:
+    """Contexts and scaling for one of Lightning's names.
+
+    Args:
+        name: `"32-true"` (or `32`), `"bf16-mixed"`, `"16-mixed"` with a scaled loss, `"64-true"`,
+            `"bf16-true"`.
+
+    Raises:
+        ArgumentError: another name.
+    """
+
+    def __init__(self, name: str | int) -> None:
+        self.name = _NAMES.get(str(name), str(name))
+        known = ("32-true", *_MIXED, *_TRUE)
+        if self.name not in known:
+            raise ArgumentError(
+                f"Trainer: expected precision of {', '.join(known)}, got {name!r}{at_user_line()}"
+            )
+        self.dtype = _MIXED.get(self.name)
+        self.scaler = GradScaler() if self.name == "16-mixed" else None
+
+    def prepare(self, module: Any) -> None:
+        """Convert the module, where its own numbers are of another type."""
+        if self.name in _TRUE:
+            module.to(_TRUE[self.name])
+
+    @property
+    def converts(self) -> bool:
+        """Whether batches are converted."""
+        return self.name in _TRUE
+
+    def convert(self, batch: Any) -> Any:
+        """The batch with floating tensors of the module's type."""
+        if isinstance(batch, Tensor):
+            return batch.to(_TRUE[self.name]) if batch.dtype.is_floating else batch
+        if isinstance(batch, Mapping):
+            return {k: self.convert(x) for k, x in batch.items()}
+        if type(batch) in (tuple, list):
+            return type(batch)([self.convert(x) for x in batch])
+        return batch
+
+    def forward(self) -> contextlib.AbstractContextManager[Any]:
+        """What a step's forward pass runs in."""
+        return contextlib.nullcontext() if self.dtype is None else autocast(self.dtype)
+
+    def state_dict(self) -> dict[str, Any]:
+        """The scaler's numbers."""
+        return {} if self.scaler is None else self.scaler.state_dict()
+
+    def load_state_dict(self, state: dict[str, Any]) -> None:
+        """Take over the scaler's numbers."""
+        if self.scaler is not None and state:
+            self.scaler.load_state_dict(state)

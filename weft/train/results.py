@@ -1,0 +1,190 @@
+"""What a module logs: the last value, and the figure of an epoch, weighted by batch size.
+
+A value is kept as the tensor it is until it has been computed anyway, so that logging neither
+splits a step's program nor waits for it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any, Final
+
+from weft.eager.functions.api import Tensor
+from weft.errors import ArgumentError
+from weft.metrics import Metric
+from weft.ops.base import at_user_line
+
+MOST_WAITING: Final = 64  # values; then they are read, whether computed or not
+
+REDUCTIONS: Final[dict[str, Callable[[float, float], float]]] = {
+    "mean": lambda total, x: total + x, "sum": lambda total, x: total + x, "min": min, "max": max,
+}  # fmt: skip
+
+
+class Entry:
+    """One name that is logged.
+
+    Attributes:
+        last: the value that was logged last.
+    """
+
+    __slots__ = (
+        "_total", "_waiting", "_weight", "last", "logger", "name", "on_epoch", "on_step",
+        "prog_bar", "reduce_fx",
+    )  # fmt: skip
+
+    def __init__(
+        self, name: str, on_step: bool, on_epoch: bool, prog_bar: bool, logger: bool, reduce_fx: str
+    ) -> None:
+        self.name, self.on_step, self.on_epoch = name, on_step, on_epoch
+        self.prog_bar, self.logger, self.reduce_fx = prog_bar, logger, reduce_fx
+        self.last: Any = None
+        self._waiting: list[tuple[Any, float]] = []
+        self._total: float | None = None
+        self._weight = 0.0
+
+    def take(self, value: Any, weight: Callable[[], float]) -> None:
+        """Note a value; `weight()` is the number of items that it is the mean of."""
+        self.last = value
+        if self.on_epoch and not isinstance(value, Metric):
+            waiting = self._waiting
+            if waiting and (is_known(waiting[0][0]) or len(waiting) >= MOST_WAITING):
+                self._settle()
+            waiting.append((value, weight() if self.reduce_fx == "mean" else 1.0))
+
+    def _settle(self) -> None:
+        """Reduce what waits."""
+        reduce = REDUCTIONS[self.reduce_fx]
+        for value, weight in self._waiting:
+            x = number(value, self.name)
+            x = x * weight if self.reduce_fx == "mean" else x
+            self._total = x if self._total is None else reduce(self._total, x)
+            self._weight += weight
+        self._waiting.clear()
+
+    @property
+    def step_name(self) -> str:
+        """Under which the value of a step is known."""
+        return f"{self.name}_step" if self.on_step and self.on_epoch else self.name
+
+    @property
+    def epoch_name(self) -> str:
+        """Under which the figure of an epoch is known."""
+        return f"{self.name}_epoch" if self.on_step and self.on_epoch else self.name
+
+    def step_figure(self) -> Any:
+        """The last value, read."""
+        value = self.last
+        return value.compute() if isinstance(value, Metric) else number(value, self.name)
+
+    def epoch_figure(self) -> Any:
+        """The figure of the epoch; `None` where nothing was logged in it."""
+        if isinstance(self.last, Metric):
+            return self.last.compute() if self.last.updates else None
+        self._settle()
+        if self._total is None:
+            return None
+        if self.reduce_fx != "mean":
+            return self._total
+        return self._total / self._weight if self._weight else float("nan")
+
+    def reset(self) -> None:
+        """Begin another epoch."""
+        self._waiting.clear()
+        self._total, self._weight = None, 0.0
+        if isinstance(self.last, Metric) and self.on_epoch:
+            self.last.reset()
+
+    def state_dict(self) -> dict[str, Any]:
+        """What was reduced so far."""
+        self._settle()
+        return {"total": self._total, "weight": self._weight}
+
+    def load_state_dict(self, state: Mapping[str, Any]) -> None:
+        """Take over what was reduced so far."""
+        self._waiting.clear()
+        self._total, self._weight = state["total"], state["weight"]
+
+
+class Results:
+    """Everything that is logged in one kind of loop."""
+
+    def __init__(self) -> None:
+        self.entries: dict[str, Entry] = {}
+        self._states: Mapping[str, Any] = {}
+
+    def entry(self, name: str, **options: Any) -> Entry:
+        """The entry of a name that was not logged before."""
+        reduce_fx = _name_of(options.pop("reduce_fx"))
+        found = self.entries[name] = Entry(name, reduce_fx=reduce_fx, **options)
+        if name in self._states:
+            found.load_state_dict(self._states[name])
+        return found
+
+    def step_figures(self, which: str = "logger") -> dict[str, Any]:
+        """The values of the last step, by name; those for the bar, or for loggers."""
+        return {
+            e.step_name: e.step_figure()
+            for e in self.entries.values()
+            if e.on_step and e.last is not None and getattr(e, which)
+        }
+
+    def epoch_figures(self) -> tuple[dict[str, Any], dict[str, Any]]:
+        """The figures of the epoch by name: all, and those for loggers."""
+        found: dict[str, Any] = {}
+        logged: dict[str, Any] = {}
+        for e in self.entries.values():
+            figure = e.epoch_figure() if e.on_epoch else None
+            if figure is not None:
+                found[e.name] = found[e.epoch_name] = figure
+                if e.logger:
+                    logged[e.epoch_name] = figure
+        return found, logged
+
+    def reset(self) -> None:
+        """Begin another epoch."""
+        self._states = {}
+        for e in self.entries.values():
+            e.reset()
+
+    def state_dict(self) -> dict[str, Any]:
+        """What was reduced so far, by name; metrics keep their own state."""
+        return {name: e.state_dict() for name, e in self.entries.items() if e.on_epoch}
+
+    def load_state_dict(self, state: Mapping[str, Any]) -> None:
+        """Take over what was reduced so far, for names as they come."""
+        self._states = state
+        for name in state.keys() & self.entries.keys():
+            self.entries[name].load_state_dict(state[name])
+
+
+def is_known(value: Any) -> bool:
+    """Whether reading a value computes nothing."""
+    return not isinstance(value, Tensor) or value.lazy.array is not None
+
+
+def number(value: Any, name: str) -> float:
+    """A logged value as a number.
+
+    Raises:
+        ArgumentError: several numbers.
+    """
+    if isinstance(value, Tensor):
+        if value.numel() != 1:
+            raise ArgumentError(
+                f"log: expected one number for {name!r}, got shape {tuple(value.shape)}; log its "
+                f"mean{at_user_line()}"
+            )
+        return float(value.item())
+    return float(value)
+
+
+def _name_of(given: Any) -> str:
+    """The reduction's name: of itself, or of a function such as `weft.mean`."""
+    name = given if isinstance(given, str) else getattr(given, "__name__", "")
+    name = {"avg": "mean", "amin": "min", "amax": "max"}.get(name, name)
+    if name not in REDUCTIONS:
+        raise ArgumentError(
+            f"log: expected reduce_fx of {sorted(REDUCTIONS)}, got {given!r}{at_user_line()}"
+        )
+    return name

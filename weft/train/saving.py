@@ -1,0 +1,126 @@
+"""The state of a run: what is in it, and the way back."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from weft.checkpoint import Checkpointer, RandomState
+from weft.eager.functions.api import load
+from weft.errors import DataError, StateError
+from weft.metrics import Metric
+from weft.ops.base import at_user_line
+from weft.version import __version__
+
+
+def snapshot(trainer: Any, weights_only: bool = False) -> dict[str, Any]:
+    """Everything that a run goes on from, under Lightning's names.
+
+    Args:
+        weights_only: parameters, buffers and arguments of the module alone.
+    """
+    module = trainer.module
+    found: dict[str, Any] = {
+        "weft_version": __version__,
+        "epoch": trainer.current_epoch,
+        "global_step": trainer.global_step,
+        "state_dict": module.state_dict(),
+        "hyper_parameters": _plain(module.hparams),
+    }
+    if not weights_only:
+        found.update(trainer.optimization.state_dict())
+        found["loops"] = trainer.fit_loop.state_dict()
+        found["callbacks"] = {c.state_key: c.state_dict() for c in trainer.callbacks}
+        found["precision"] = trainer.precision.state_dict()
+        found["metrics"] = {name: m.state_dict() for name, m in _metrics(module)}
+        found["gradients"] = _gradients(module)
+        found["random"] = RandomState().state_dict()
+        if trainer.datamodule is not None:
+            found["datamodule"] = trainer.datamodule.state_dict()
+    for callback in trainer.callbacks:
+        callback.on_save_checkpoint(trainer, module, found)
+    module.on_save_checkpoint(found)
+    return found
+
+
+def restore(trainer: Any, state: Mapping[str, Any]) -> None:
+    """Put a run where `snapshot` was taken.
+
+    Raises:
+        StateError: a state that has weights alone, or belongs to another module.
+    """
+    module = trainer.module
+    if "loops" not in state:
+        raise StateError(
+            "Trainer.fit: expected the state of a run, got weights alone; load them into the "
+            f"module by load_from_checkpoint, and begin anew{at_user_line()}"
+        )
+    if trainer.datamodule is not None and "datamodule" in state:
+        trainer.datamodule.load_state_dict(state["datamodule"])
+    restore_weights(trainer, state)
+    for callback in trainer.callbacks:
+        callback.on_load_checkpoint(trainer, module, state)
+        if state["callbacks"].get(callback.state_key):
+            callback.load_state_dict(state["callbacks"][callback.state_key])
+    trainer.precision.load_state_dict(state["precision"])
+    trainer.optimization.load_state_dict(state)
+    for name, metric in _metrics(module):
+        if name in state["metrics"]:
+            metric.load_state_dict(state["metrics"][name])
+    parameters = dict(module.named_parameters())
+    for name, gradient in state["gradients"].items():
+        parameters[name].grad = gradient
+    trainer.fit_loop.load_state_dict(state["loops"])
+    RandomState().load_state_dict(state["random"])
+
+
+def restore_weights(trainer: Any, state: Mapping[str, Any]) -> None:
+    """Give the module the weights of a state."""
+    trainer.module.on_load_checkpoint(state)
+    trainer.module.load_state_dict(state["state_dict"])
+
+
+def read(path: Any) -> dict[str, Any]:
+    """The state in a file, or the last in the folder of a `ModelCheckpoint`.
+
+    Raises:
+        DataError: there is no such file, or it holds no such state.
+    """
+    if not Path(path).exists():
+        raise DataError(f"checkpoint: expected a file, got {str(path)!r}{at_user_line()}")
+    found = Checkpointer(path).restore() if Path(path).is_dir() else None
+    state: Any = load(path) if found is None else found.state
+    if not isinstance(state, dict) or "state_dict" not in state:
+        raise DataError(
+            f"checkpoint: expected a state that a trainer saved, got {str(path)!r}{at_user_line()}"
+        )
+    return state
+
+
+def _metrics(module: Any) -> list[tuple[str, Metric]]:
+    """The metrics that are attributes of a module or of those inside it."""
+    return [
+        (f"{prefix}.{name}" if prefix else name, value)
+        for prefix, inner in module.named_modules()
+        for name, value in vars(inner).items()
+        if isinstance(value, Metric)
+    ]
+
+
+def _gradients(module: Any) -> dict[str, Any]:
+    """Gradients that are being added up."""
+    return {name: p.grad for name, p in module.named_parameters() if p.grad is not None}
+
+
+def _plain(hparams: Mapping[str, Any]) -> dict[str, Any]:
+    """The arguments that can be written down."""
+    return {k: v for k, v in hparams.items() if _is_plain(v)}
+
+
+def _is_plain(x: Any) -> bool:
+    if isinstance(x, Mapping):
+        return all(isinstance(k, str) and _is_plain(v) for k, v in x.items())
+    if isinstance(x, list | tuple):
+        return all(_is_plain(v) for v in x)
+    return x is None or isinstance(x, bool | int | float | str)

@@ -1,0 +1,72 @@
+"""Where a run goes: what differs between one process and many."""
+
+from __future__ import annotations
+
+from typing import Any, Literal
+
+import numpy as np
+
+from weft.errors import ArgumentError
+from weft.ops.base import at_user_line
+
+Array = np.ndarray[Any, Any]
+Reduction = Literal["sum", "mean", "min", "max"]
+
+
+class Strategy:
+    """What a run asks of the processes that take part; this one is alone.
+
+    A strategy for several processes defines the same methods: its `begin` may wrap what is called
+    in a step, and its reductions make one figure of those of all ranks.
+    """
+
+    rank: int = 0
+    world_size: int = 1
+
+    @property
+    def is_global_zero(self) -> bool:
+        """Whether this process writes files and prints."""
+        return self.rank == 0
+
+    def begin(self, module: Any) -> Any:
+        """The module that steps are made with."""
+        return module
+
+    def end(self) -> None:
+        """Behind a run, also behind one that failed."""
+
+    def reduce(self, values: Array, how: Reduction = "sum") -> Array:
+        """One array of those of all ranks."""
+        return values
+
+    def broadcast(self, value: Any, source: int = 0) -> Any:
+        """What rank `source` has."""
+        return value
+
+    def barrier(self, name: str = "") -> None:
+        """Wait for all ranks."""
+
+
+def strategy_of(given: Any, devices: Any, accelerator: Any, num_nodes: int) -> Strategy:
+    """The strategy that a trainer's arguments name.
+
+    Raises:
+        ArgumentError: an accelerator or a number of processes that there is no strategy for.
+    """
+    if accelerator not in ("auto", "cpu"):
+        raise ArgumentError(
+            f"Trainer: expected accelerator 'cpu' or 'auto', got {accelerator!r}{at_user_line()}"
+        )
+    if isinstance(given, Strategy):
+        return given
+    if given not in ("auto", "single"):
+        raise ArgumentError(
+            f"Trainer: expected strategy 'auto', 'single' or a Strategy, got {given!r}"
+            f"{at_user_line()}"
+        )
+    if devices not in ("auto", 1, "1", [0]) or num_nodes != 1:
+        raise ArgumentError(
+            f"Trainer: expected devices 1 and num_nodes 1, got {devices!r} and {num_nodes!r}; one "
+            f"process uses all cores, and several need a Strategy of theirs{at_user_line()}"
+        )
+    return Strategy()
