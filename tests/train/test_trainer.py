@@ -13,7 +13,6 @@ import numpy as np
 import pytest
 
 import weft as wf
-
 from weft import nn
 from weft.eager.record import program
 from weft.errors import ArgumentError, DataError, OutOfRangeError, StateError, UnknownKeyError

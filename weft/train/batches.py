@@ -159,8 +159,10 @@ class Batches:
         self._begin = state["begin"]
         if state["loader"] is None or not self._keeps_its_place:
             return self._skipped(state["begin"], taken)
+        now = self._random.state_dict()
         self.loader.load_state_dict(state["loader"])
         iterator = iter(self.loader)
+        self._random.load_state_dict(now)  # what was drawn for this epoch was drawn before
         if not state["is_over"]:
             return iterator
         self._begin = self._random.state_dict()

@@ -189,14 +189,14 @@ class FitLoop:
 
     def _finish_unknown_length(self) -> None:
         """What belongs behind the last batch, where only the loader's end told which it was."""
-        if not self.batches.exhausted or self.batches.most != math.inf:
+        if not self.batches.exhausted:
             return
         progress, trainer = self._progress, self._trainer
         if self._step.finish():
             progress.windows += 1
         self._step_schedules(self._by_epoch, progress.epoch + 1, False)
         every = trainer.check_val_every_n_epoch
-        if self._every == math.inf and every is not None and (progress.epoch + 1) % every == 0:
+        if self._every > progress.batch and every is not None and (progress.epoch + 1) % every == 0:
             self._validate()
 
     @property
