@@ -33,8 +33,8 @@
                %Line, [16 x i64] }
 ;                 0 team, 1 thread
 %Worker = type { ptr, i64 }
-;                 0 start, 1 end in nanoseconds, 2 thread, 3 unused
-%Record = type { i64, i64, i64, i64 }
+;                 0 start, 1 end in nanoseconds (of the last time), 2 thread, 3 nanoseconds in all, 4 times
+%Record = type { i64, i64, i64, i64, i64 }
 ;                 0 kind, 1 how many items, 2 target in calls, 3 in segments, 4 items (cursors of a
 ;                 loop, targets of a choice: pairs of call and segment), 5 loop
 %Steer = type { i32, i32, i32, i32, ptr, ptr }
@@ -183,6 +183,15 @@ record:
   store i64 %stop, ptr %stop.p
   %thread.p = getelementptr %Record, ptr %slot, i64 0, i32 2
   store i64 %thread, ptr %thread.p
+  %busy.p = getelementptr %Record, ptr %slot, i64 0, i32 3
+  %busy = load i64, ptr %busy.p
+  %took = sub i64 %stop, %start
+  %busy.now = add i64 %busy, %took
+  store i64 %busy.now, ptr %busy.p
+  %times.p = getelementptr %Record, ptr %slot, i64 0, i32 4
+  %times = load i64, ptr %times.p
+  %times.now = add i64 %times, 1
+  store i64 %times.now, ptr %times.p
   br label %done
 done:
   ret void

@@ -49,7 +49,9 @@ STEER: Final = np.dtype(
 CURSOR: Final = np.dtype([("slot", "u8"), ("start", "i8"), ("stride", "i8"), ("swap", "i8")])
 LOOP: Final = np.dtype([("turns", "i8"), ("most", "i8")])
 TARGET: Final = np.dtype([("call", "u4"), ("segment", "u4")])
-RECORD: Final = np.dtype([("start", "i8"), ("end", "i8"), ("thread", "i8"), ("unused", "i8")])
+RECORD: Final = np.dtype(
+    [("start", "i8"), ("end", "i8"), ("thread", "i8"), ("busy", "i8"), ("times", "i8")]
+)
 
 
 class ProgramTable(ctypes.Structure):

@@ -10,6 +10,7 @@ from typing import Any, Final
 import numpy as np
 
 from weft.ir.shape import known
+from weft.passes.control.record import Steer
 from weft.passes.group import Group
 from weft.passes.memory import Plan
 from weft.runtime.call import Call
@@ -98,12 +99,14 @@ def summarise(program: Program, recordings: Sequence[Recording]) -> Profile:
 def _merged(timed: Iterable[tuple[Call, str, Any]]) -> tuple[Row, ...]:
     """A row for each name and work, the most expensive first."""
     rows: dict[tuple[str, str], Row] = {}
-    for call, work, (ns, busy) in timed:
+    for call, work, (ns, busy, times) in timed:
+        if isinstance(call.function, Steer):
+            continue
         key = call.name, work
         old = rows.get(key, Row(call.name, 0, 0.0, 0.0, 0.0, 0.0))
         rows[key] = Row(
-            call.name, old.calls + 1, old.ns + float(ns), old.busy_ns + float(busy),
-            old.flops + call.flops, old.bytes + call.traffic, work,
+            call.name, old.calls + int(times), old.ns + float(ns), old.busy_ns + float(busy),
+            old.flops + call.flops * times, old.bytes + call.traffic * times, work,
         )  # fmt: skip
     return tuple(sorted(rows.values(), key=lambda row: -row.busy_ns))
 
@@ -115,16 +118,24 @@ def _ran(recording: Recording) -> tuple[np.ndarray[Any, Any], np.ndarray[Any, An
 
 
 def _times(recording: Recording, calls: int) -> np.ndarray:
-    """Per call: nanoseconds from first start to last end, and summed over units."""
-    times = np.zeros((calls, 2))
+    """Per call: nanoseconds from first start to last end, and summed over units; how often it ran.
+
+    Of one in a loop, instead of the former, the nanoseconds of the busiest thread.
+    """
+    times = np.zeros((calls, 3))
     records, owner = _ran(recording)
     first = np.full(calls, np.iinfo(np.int64).max)
     last = np.zeros(calls, np.int64)
     np.minimum.at(first, owner, records["start"])
     np.maximum.at(last, owner, records["end"])
-    np.add.at(times[:, 1], owner, records["end"] - records["start"])
+    np.add.at(times[:, 1], owner, records["busy"])
+    np.maximum.at(times[:, 2], owner, records["times"])
     seen = last > 0
     times[seen, 0] = last[seen] - first[seen]
+    threads = np.zeros((calls, int(records["thread"].max(initial=0)) + 1))
+    np.add.at(threads, (owner, records["thread"]), records["busy"])
+    again = times[:, 2] > 1
+    times[again, 0] = threads.max(axis=1)[again]
     return times
 
 
