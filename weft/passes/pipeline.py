@@ -22,7 +22,8 @@ from weft.ops.base import Boundary, op_of
 from weft.passes import memory
 from weft.passes.blueprint import Blueprint
 from weft.passes.control.body import Planner
-from weft.passes.control.region import is_region, lower_region, within
+from weft.passes.control.merge import merged, trimmed
+from weft.passes.control.region import is_region, lower_region, moved_out, within
 from weft.passes.fuse import fuse
 from weft.passes.group import Fused, Group
 from weft.passes.launch import Generator, Kernel, Launch
@@ -39,8 +40,13 @@ from weft.passes.step import Step
 
 
 def bodies(step: Step) -> Step:
-    """The same for what loops and branches hold."""
-    return within(step, optimise)
+    """The same for what loops and branches hold; what need not be done there is done outside."""
+    if not any(map(is_region, step.graph.nodes)):
+        return step
+    step = moved_out(within(trimmed(merged(step)), optimise))
+    for run in (simplify, cse, prune, trimmed, prune):
+        step = run(step)
+    return step
 
 
 PASSES: tuple[Callable[[Step], Step], ...] = (

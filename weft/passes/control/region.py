@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 from weft.ir.function import functions, map_functions
@@ -13,9 +13,11 @@ from weft.ops.call import Subgraph
 from weft.ops.control.switch import switch
 from weft.passes.control.body import Planner
 from weft.passes.control.branch import flat_switch
+from weft.passes.control.hoist import hoisted
 from weft.passes.control.loop import flat_loop
 from weft.passes.group import Group
 from weft.passes.launch import Kernel, Launch
+from weft.passes.specialise import expand_composites
 from weft.passes.step import Step
 
 
@@ -35,6 +37,15 @@ def within(step: Step, run: Callable[[Step], Step]) -> Step:
         return out.append(map_functions(node, lambda f: _changed(f, run))).outputs
 
     return step.with_graph(rewrite(step.graph, rule))
+
+
+def moved_out(step: Step) -> Step:
+    """The step with work of loops moved out of them."""
+
+    def rule(node: Node, _: Graph) -> Sequence[Value] | None:
+        return hoisted(node) if is_region(node) else None
+
+    return expand_composites(step.with_graph(rewrite(step.graph, rule)))
 
 
 def _changed(function: Subgraph, run: Callable[[Step], Step]) -> Subgraph:
