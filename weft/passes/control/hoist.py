@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import replace
-from typing import Final
+from typing import Any, Final
 
 from weft.ir.node import Node, Value
 from weft.ir.shape import known, size
@@ -70,7 +70,7 @@ def _while(node: Node) -> Sequence[Value] | None:
     unused = [input_like(v, "body") for v in more]
     inputs[cut:cut] = unused
     new_condition = rebuilt(new_condition, inputs, new_condition.outputs)
-    attrs = {**node.attrs, "condition": new_condition, "body": new_body}
+    attrs: dict[str, Any] = {**node.attrs, "condition": new_condition, "body": new_body}
     return while_loop.all(*node.inputs, *more, *others, **attrs)
 
 
