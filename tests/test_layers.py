@@ -28,6 +28,7 @@ LAYERS = [
         "weft.checkpoint.file",
         "weft.checkpoint.folder",
         "weft.checkpoint.header",
+        "weft.checkpoint.pytorch",
         "weft.checkpoint.structure",
     ),
     ("weft.pipeline",),

@@ -11,7 +11,9 @@ from typing import Any
 import numpy as np
 
 from weft.checkpoint.arrays import Stored, read_arrays, write_arrays
+from weft.checkpoint.file import open_file
 from weft.checkpoint.header import METADATA
+from weft.checkpoint.pytorch.zip_file import MAGIC, read_zip
 from weft.checkpoint.structure import TREE, built, parts
 from weft.eager.record.lazy import Array
 from weft.eager.tensor.dispatch import leaf, wrap
@@ -65,13 +67,22 @@ def array_of(x: Any) -> Array:
 
 
 def load(path: str | os.PathLike[str]) -> Any:
-    """What `save` has written, or the tensors by name of any other safetensors file.
+    """What `save` has written, the tensors by name of any other safetensors file, or what
+    `torch.save` has written.
+
+    PyTorch's files hold a pickle, which is read and not run: tensors, numbers and texts in
+    containers are understood, other objects are refused by their names.
 
     Raises:
-        DataError: the file is damaged, or no safetensors file.
+        DataError: the file is damaged, of another format, or holds objects of other classes.
         OSError: there is no such file, or it may not be read.
     """
-    return nested(read_arrays(Path(path)), Path(path))
+    where = Path(path)
+    with open_file(where) as file:
+        begin = file.read(len(MAGIC))
+    if begin == MAGIC:
+        return read_zip(where, lambda array: wrap(leaf(array)))
+    return nested(read_arrays(where), where)
 
 
 def nested(found: Stored, path: Path) -> Any:

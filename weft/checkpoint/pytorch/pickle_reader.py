@@ -1,0 +1,219 @@
+"""Pickles read as data: the instructions that build containers, and names that stand for nothing.
+
+A pickle is a program for a stack machine; two of its instructions fetch any function by name and
+call it. Here a name is a `Name`, a call asks `call` what it stands for, and whatever is not
+expected is an error. Nothing is imported, and what is built is bounded by the bytes that were read.
+
+Source: the table of instructions in Python's `pickletools`.
+"""
+
+from __future__ import annotations
+
+import pickletools
+import struct
+from collections import OrderedDict
+from collections.abc import Callable
+from typing import Any, Final, NamedTuple
+
+from weft.errors import DataError
+
+
+class Name(NamedTuple):
+    """The name of a class or a function; no more than that."""
+
+    module: str
+    name: str
+
+    def __str__(self) -> str:
+        return f"{self.module}.{self.name}"
+
+
+class Unpicklable(Exception):
+    """What the pickle says is no data."""
+
+
+_MARK: Final = object()
+_FAULTS: Final = (
+    Unpicklable, ValueError, TypeError, LookupError, AttributeError, struct.error, RecursionError,
+    OverflowError,
+)  # fmt: skip
+
+
+def read_pickle(
+    data: bytes,
+    call: Callable[[Name, tuple[Any, ...]], Any],
+    load: Callable[[tuple[Any, ...]], Any],
+    what: str,
+) -> Any:
+    """What a pickle describes.
+
+    Args:
+        call: what a name called with these arguments is.
+        load: what a persistent id stands for.
+        what: where it comes from, for errors.
+
+    Raises:
+        DataError: it is damaged, or wants more than data.
+    """
+    machine = _Machine(call, load)
+    try:
+        for opcode, argument, _ in pickletools.genops(data):
+            if opcode.name == "STOP":
+                return machine.result()
+            step = _STEPS.get(opcode.name)
+            if step is None:
+                raise Unpicklable(f"instruction {opcode.name}")
+            step(machine, argument)
+    except _FAULTS as error:
+        raise DataError(f"load: {what}: expected tensors and containers, got {error}") from None
+    raise DataError(f"load: {what}: it ends too early")
+
+
+class _Machine:
+    """The stack, and what has been noted for later use."""
+
+    def __init__(
+        self,
+        call: Callable[[Name, tuple[Any, ...]], Any],
+        load: Callable[[tuple[Any, ...]], Any],
+    ) -> None:
+        self.stack: list[Any] = []
+        self.memo: dict[int, Any] = {}
+        self.call, self.load = call, load
+
+    def pop(self) -> Any:
+        found = self.stack.pop()
+        if found is _MARK:
+            raise Unpicklable("a mark in place of a value")
+        return found
+
+    def result(self) -> Any:
+        if len(self.stack) != 1:
+            raise Unpicklable(f"{len(self.stack)} values at the end")
+        return self.pop()
+
+    def top(self, kind: type) -> Any:
+        found = self.stack[-1]
+        if not isinstance(found, kind):
+            raise Unpicklable(f"{type(found).__name__} in place of {kind.__name__}")
+        return found
+
+    def to_mark(self) -> list[Any]:
+        """What lies above the last mark, taken off with it."""
+        for place in range(len(self.stack) - 1, -1, -1):
+            if self.stack[place] is _MARK:
+                found = self.stack[place + 1 :]
+                del self.stack[place:]
+                return found
+        raise Unpicklable("no mark")
+
+    # -- instructions
+
+    def push(self, value: Any) -> None:
+        self.stack.append(value)
+
+    def tuple_of(self, count: int) -> None:
+        values = [self.pop() for _ in range(count)]
+        self.push(tuple(reversed(values)))
+
+    def append(self, _: Any) -> None:
+        value = self.pop()
+        self.top(list).append(value)
+
+    def appends(self, _: Any) -> None:
+        values = self.to_mark()
+        self.top(list).extend(values)
+
+    def add_items(self, _: Any) -> None:
+        values = self.to_mark()
+        self.top(set).update(values)
+
+    def set_item(self, _: Any) -> None:
+        value, key = self.pop(), self.pop()
+        self.top(dict)[key] = value
+
+    def set_items(self, _: Any) -> None:
+        values = self.to_mark()
+        self.top(dict).update(zip(values[::2], values[1::2], strict=True))
+
+    def put(self, place: int) -> None:
+        if self.stack[-1] is _MARK:
+            raise Unpicklable("a mark in place of a value")
+        self.memo[place] = self.stack[-1]
+
+    def memoize(self, _: Any) -> None:
+        self.put(len(self.memo))
+
+    def get(self, place: int) -> None:
+        self.push(self.memo[place])
+
+    def name(self, text: str) -> None:
+        module, _, name = text.partition(" ")
+        self.push(Name(module, name))
+
+    def stack_name(self, _: Any) -> None:
+        name, module = self.pop(), self.pop()
+        if not isinstance(name, str) or not isinstance(module, str):
+            raise Unpicklable("a name that is no text")
+        self.push(Name(module, name))
+
+    def reduce(self, _: Any) -> None:
+        arguments, function = self.pop(), self.pop()
+        if not isinstance(function, Name) or not isinstance(arguments, tuple):
+            raise Unpicklable("a call of what is no name")
+        self.push(self.call(function, arguments))  # pyright: ignore[reportUnknownArgumentType]
+
+    def build(self, _: Any) -> None:
+        """Attributes: those of an ordered dict say which versions of modules it is of."""
+        attributes, target = self.pop(), self.top(OrderedDict)
+        if not isinstance(attributes, dict) or set(attributes) != {"_metadata"}:  # pyright: ignore[reportUnknownArgumentType]
+            raise Unpicklable("attributes of an object")
+        target._metadata = attributes["_metadata"]
+
+    def persistent(self, _: Any) -> None:
+        identity = self.pop()
+        if not isinstance(identity, tuple):
+            raise Unpicklable("a persistent id that is no tuple")
+        self.push(self.load(identity))  # pyright: ignore[reportUnknownArgumentType]
+
+
+def _constant(value: Any) -> Callable[[_Machine, Any], None]:
+    return lambda machine, _: machine.push(value)
+
+
+_PUSHED: Final = (
+    "BININT", "BININT1", "BININT2", "LONG1", "BINFLOAT", "BINUNICODE", "SHORT_BINUNICODE",
+    "BINUNICODE8", "SHORT_BINBYTES", "BINBYTES", "BYTEARRAY8",
+)  # fmt: skip
+_STEPS: Final[dict[str, Callable[[_Machine, Any], None]]] = {
+    **dict.fromkeys(_PUSHED, _Machine.push),
+    "PROTO": lambda machine, version: None,
+    "FRAME": lambda machine, size: None,
+    "NONE": _constant(None),
+    "NEWTRUE": _constant(True),
+    "NEWFALSE": _constant(False),
+    "MARK": _constant(_MARK),
+    "EMPTY_TUPLE": _constant(()),
+    "EMPTY_LIST": lambda machine, _: machine.push([]),
+    "EMPTY_DICT": lambda machine, _: machine.push({}),
+    "TUPLE": lambda machine, _: machine.push(tuple(machine.to_mark())),
+    "TUPLE1": lambda machine, _: machine.tuple_of(1),
+    "TUPLE2": lambda machine, _: machine.tuple_of(2),
+    "TUPLE3": lambda machine, _: machine.tuple_of(3),
+    "APPEND": _Machine.append,
+    "APPENDS": _Machine.appends,
+    "EMPTY_SET": lambda machine, _: machine.push(set()),
+    "ADDITEMS": _Machine.add_items,
+    "SETITEM": _Machine.set_item,
+    "SETITEMS": _Machine.set_items,
+    "BINPUT": _Machine.put,
+    "LONG_BINPUT": _Machine.put,
+    "MEMOIZE": _Machine.memoize,
+    "BINGET": _Machine.get,
+    "LONG_BINGET": _Machine.get,
+    "GLOBAL": _Machine.name,
+    "STACK_GLOBAL": _Machine.stack_name,
+    "REDUCE": _Machine.reduce,
+    "BUILD": _Machine.build,
+    "BINPERSID": _Machine.persistent,
+}
