@@ -1,5 +1,5 @@
 """What PyTorch keeps in `torch.utils`, by its names."""
 
-from weft.utils import checkpoint, data, dlpack
+from weft.utils import checkpoint, data, dlpack, tensorboard
 
-__all__ = ["checkpoint", "data", "dlpack"]
+__all__ = ["checkpoint", "data", "dlpack", "tensorboard"]

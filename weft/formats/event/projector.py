@@ -1,0 +1,91 @@
+"""Embeddings for TensorBoard's projector: tables of text and an image, in files of their own."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any, Final
+
+import numpy as np
+
+from weft.errors import ShapeError
+from weft.formats.event.picture import grid, png
+
+LARGEST_SPRITE: Final = 8192  # pixels a side, as TensorBoard has it
+CONFIG: Final = "projector_config.pbtxt"
+
+
+def write_embedding(
+    folder: Path,
+    place: str,
+    name: str,
+    vectors: np.ndarray,
+    metadata: Sequence[Any] | None,
+    header: Sequence[str] | None,
+    images: np.ndarray | None,
+) -> None:
+    """Write vectors, what they are of and how they look, and list them in the folder.
+
+    Args:
+        folder: of the events.
+        place: the folder in it for these files.
+        name: under which TensorBoard offers them.
+        vectors: `[number, size]`.
+        metadata: a text for each vector, or several with a `header` for each column.
+        header: names of the columns.
+        images: bytes, `[number, height, width, channels]`.
+
+    Raises:
+        ShapeError: there is not a text or an image for each vector, or images are too large.
+    """
+    if vectors.ndim != 2 or not vectors.size:
+        raise ShapeError(f"add_embedding: expected mat [number, size], got {vectors.shape}")
+    for what, given in {"metadata": metadata, "label_img": images}.items():
+        if given is not None and len(given) != len(vectors):
+            raise ShapeError(
+                f"add_embedding: {what}: expected {len(vectors)}, one a vector, got {len(given)}"
+            )
+    target = folder / place
+    target.mkdir(parents=True, exist_ok=True)
+    lines = [f'tensor_name: "{_quoted(name)}"', f'tensor_path: "{place}/tensors.tsv"']
+    if metadata is not None:
+        rows = ([list(header)] if header else []) + [_columns(row, header) for row in metadata]
+        _write_table(target / "metadata.tsv", rows)
+        lines.append(f'metadata_path: "{place}/metadata.tsv"')
+    if images is not None:
+        (target / "sprite.png").write_bytes(_sprite(images))
+        lines += ["sprite {", f'image_path: "{place}/sprite.png"']
+        lines += [f"single_image_dim: {side}" for side in (images.shape[2], images.shape[1])]
+        lines.append("}")
+    _write_table(target / "tensors.tsv", vectors.tolist())
+    with open(folder / CONFIG, "a") as file:
+        file.write("embeddings {\n" + "".join([f"{line}\n" for line in lines]) + "}\n")
+
+
+def _quoted(text: str) -> str:
+    return text.replace("\\", "\\\\").replace('"', '\\"')
+
+
+def _columns(row: Any, header: Sequence[str] | None) -> list[Any]:
+    return list(row) if header else [row]
+
+
+def _write_table(path: Path, rows: Sequence[Sequence[Any]]) -> None:
+    with open(path, "w", encoding="utf-8") as file:
+        for row in rows:
+            cells = [str(cell).replace("\t", " ").replace("\n", " ") for cell in row]
+            file.write("\t".join(cells) + "\n")
+
+
+def _sprite(images: np.ndarray) -> bytes:
+    side = math.ceil(math.sqrt(len(images)))
+    height, width = images.shape[1] * side, images.shape[2] * side
+    if max(height, width) > LARGEST_SPRITE:
+        raise ShapeError(
+            f"add_embedding: label_img: {len(images)} images make one of {height} x {width} "
+            f"pixels: expected {LARGEST_SPRITE} at most; give fewer or smaller ones"
+        )
+    padded = np.zeros((side * side, *images.shape[1:]), images.dtype)
+    padded[: len(images)] = images
+    return png(grid(padded, side))

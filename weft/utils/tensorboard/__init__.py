@@ -1,0 +1,12 @@
+"""Files for TensorBoard, by the names of `torch.utils.tensorboard`; nothing need be installed.
+
+>>> import tempfile
+>>> from weft.utils.tensorboard import SummaryWriter
+>>> with SummaryWriter(tempfile.mkdtemp()) as writer:
+...     for step in range(3):
+...         writer.add_scalar("loss", 1 / (step + 1), step)
+"""
+
+from weft.utils.tensorboard.writer import SummaryWriter
+
+__all__ = ["SummaryWriter"]

@@ -1,0 +1,561 @@
+"""SummaryWriter: what happens in a run, for TensorBoard to show."""
+
+from __future__ import annotations
+
+import io
+import os
+import socket
+import sys
+import time
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from weft.errors import ArgumentError
+from weft.formats.event import graph, hyperparameter, message, picture, plugin, projector, sound
+from weft.formats.event.file import EventFile
+from weft.formats.event.histogram import histogram, raw_histogram
+from weft.utils.tensorboard.model_graph import model_nodes
+from weft.utils.tensorboard.value import array_of, image_of, number_of
+
+
+class SummaryWriter:
+    """Writes event files for TensorBoard, with the methods of PyTorch's.
+
+    Values are taken when a method is called; a thread of its own encodes and writes them. What was
+    flushed is in the file, whatever happens to the process.
+
+    Args:
+        log_dir: the folder; `runs/` with the date, the machine's name and `comment`, without it.
+        comment: the end of that folder's name.
+        purge_step: after a crash at a later step, TensorBoard is to forget what came from here on.
+        max_queue: how many events may wait for the thread before a method does.
+        flush_secs: how long an event may wait before it is in the file.
+        filename_suffix: the end of the files' names.
+
+    Attributes:
+        log_dir: the folder.
+
+    Raises:
+        ArgumentError: `max_queue` or `flush_secs` is less than 0.
+        OSError: the folder cannot be written; every method raises it where an event could not be.
+
+    >>> import tempfile
+    >>> with SummaryWriter(tempfile.mkdtemp()) as writer:
+    ...     writer.add_scalar("loss", 0.5, global_step=1)
+    """
+
+    def __init__(
+        self,
+        log_dir: str | os.PathLike[str] | None = None,
+        comment: str = "",
+        purge_step: int | None = None,
+        max_queue: int = 10,
+        flush_secs: float = 120,
+        filename_suffix: str = "",
+    ) -> None:
+        if not log_dir:
+            now = time.strftime("%b%d_%H-%M-%S")
+            log_dir = os.path.join("runs", f"{now}_{socket.gethostname()}{comment}")
+        self.log_dir = os.fspath(log_dir)
+        self.purge_step = purge_step
+        self._options: Any = (max_queue, flush_secs, filename_suffix)
+        self._file: EventFile | None = None
+        self._others: dict[str, SummaryWriter] = {}
+        self._open()
+        if purge_step is not None:
+            self._add_fields(lambda: message.session_field(message.START), purge_step, None)
+
+    def _open(self) -> EventFile:
+        """The event file; a new one after `close`."""
+        if self._file is None:
+            self._file = EventFile(self.log_dir, *self._options)
+        return self._file
+
+    def _add_fields(self, content: Any, step: Any, walltime: float | None) -> None:
+        number = None if step is None else int(number_of("global_step", step))
+        self._open().add(content, number, walltime)
+
+    def _add(self, value: Any, step: Any, walltime: float | None) -> None:
+        """Hand over what encodes a value, or several."""
+
+        def content() -> bytes:
+            found = value()
+            values = found if isinstance(found, list) else [found]
+            return message.summary_field(message.summary(*values))
+
+        self._add_fields(content, step, walltime)
+
+    # -- numbers
+
+    def add_scalar(
+        self,
+        tag: str,
+        scalar_value: Any,
+        global_step: Any = None,
+        walltime: float | None = None,
+        new_style: bool = False,
+        double_precision: bool = False,
+    ) -> None:
+        """Add a number.
+
+        Args:
+            tag: its name; what stands in front of `/` groups charts.
+            scalar_value: a number, or a tensor with one.
+            global_step: at which step.
+            walltime: when, in seconds since 1970; now, without it.
+            new_style: as TensorFlow 2 writes it.
+            double_precision: with 64 bits, where it has them; only in the new style.
+
+        Raises:
+            ArgumentError: there is not one number.
+        """
+        value = number_of(tag, scalar_value)
+        if new_style or double_precision:
+            kept = value.astype(np.float64 if double_precision else np.float32)
+            self._add(lambda: plugin.scalar_tensor(tag, kept), global_step, walltime)
+        else:
+            self._add(lambda: message.scalar(tag, float(value)), global_step, walltime)
+
+    def add_scalars(
+        self,
+        main_tag: str,
+        tag_scalar_dict: Mapping[str, Any],
+        global_step: Any = None,
+        walltime: float | None = None,
+    ) -> None:
+        """Add numbers that belong in one chart: each becomes a run of its own.
+
+        Raises:
+            ArgumentError: one of them is not one number.
+        """
+        for tag, value in tag_scalar_dict.items():
+            folder = os.path.join(self.log_dir, f"{main_tag.replace('/', '_')}_{tag}")
+            if folder not in self._others:
+                suffix: Any = dict(filename_suffix=self._options[2])
+                self._others[folder] = SummaryWriter(folder, **suffix)
+            self._others[folder].add_scalar(main_tag, value, global_step, walltime)
+
+    # -- distributions
+
+    def add_histogram(
+        self,
+        tag: str,
+        values: Any,
+        global_step: Any = None,
+        bins: Any = "tensorflow",
+        walltime: float | None = None,
+        max_bins: int | None = None,
+    ) -> None:
+        """Add how values are distributed.
+
+        Args:
+            tag: its name.
+            values: a tensor.
+            global_step: at which step.
+            bins: `"tensorflow"`, or what `numpy.histogram` takes.
+            walltime: when.
+            max_bins: how many buckets at most.
+
+        Raises:
+            ArgumentError: there are no values, or some are NaN or infinite.
+        """
+        encoded = histogram(tag, array_of(values), bins, max_bins)
+        self._add(lambda: encoded, global_step, walltime)
+
+    def add_histogram_raw(
+        self,
+        tag: str,
+        min: float,
+        max: float,
+        num: float,
+        sum: float,
+        sum_squares: float,
+        bucket_limits: Sequence[float],
+        bucket_counts: Sequence[float],
+        global_step: Any = None,
+        walltime: float | None = None,
+    ) -> None:
+        """Add a histogram that was counted elsewhere: right edges of buckets, and their counts.
+
+        Raises:
+            ArgumentError: there is not a count for each edge.
+        """
+        encoded = raw_histogram(
+            tag, min, max, num, sum, sum_squares, bucket_limits, bucket_counts
+        )  # fmt: skip
+        self._add(lambda: encoded, global_step, walltime)
+
+    def add_pr_curve(
+        self,
+        tag: str,
+        labels: Any,
+        predictions: Any,
+        global_step: Any = None,
+        num_thresholds: int = 127,
+        weights: Any = None,
+        walltime: float | None = None,
+    ) -> None:
+        """Add precision and recall at evenly spaced thresholds.
+
+        Args:
+            tag: its name.
+            labels: true or false for each example.
+            predictions: how likely true is, between 0 and 1.
+            global_step: at which step.
+            num_thresholds: 127 at most.
+            weights: of the examples.
+            walltime: when.
+
+        Raises:
+            ShapeError: there is not a label for each prediction.
+            ArgumentError: a prediction lies outside [0, 1].
+        """
+        weight = None if weights is None else array_of(weights)
+        encoded = plugin.pr_curve(
+            tag, array_of(labels), array_of(predictions), num_thresholds, weight
+        )
+        self._add(lambda: encoded, global_step, walltime)
+
+    def add_pr_curve_raw(
+        self,
+        tag: str,
+        true_positive_counts: Any,
+        false_positive_counts: Any,
+        true_negative_counts: Any,
+        false_negative_counts: Any,
+        precision: Any,
+        recall: Any,
+        global_step: Any = None,
+        num_thresholds: int = 127,
+        weights: Any = None,
+        walltime: float | None = None,
+    ) -> None:
+        """Add precision and recall that were counted elsewhere, at each threshold."""
+        given = (
+            true_positive_counts, false_positive_counts, true_negative_counts,
+            false_negative_counts, precision, recall,
+        )  # fmt: skip
+        encoded = plugin.raw_pr_curve(tag, *map(array_of, given))
+        self._add(lambda: encoded, global_step, walltime)
+
+    # -- what can be seen and heard
+
+    def add_image(
+        self,
+        tag: str,
+        img_tensor: Any,
+        global_step: Any = None,
+        walltime: float | None = None,
+        dataformats: str = "CHW",
+    ) -> None:
+        """Add an image.
+
+        Args:
+            tag: its name.
+            img_tensor: bytes, or floats between 0 and 1; 1 to 4 channels (gray, gray and alpha,
+                RGB, RGBA).
+            global_step: at which step.
+            walltime: when.
+            dataformats: a letter for each dimension: `CHW`, `HWC`, `HW`, `NCHW`, `NHWC`.
+
+        Raises:
+            ShapeError: the image has other dimensions.
+        """
+        array = picture.arranged(image_of(img_tensor), dataformats)
+        self._add(
+            lambda: message.image(tag, picture.png(array), *array.shape), global_step, walltime
+        )
+
+    def add_images(
+        self,
+        tag: str,
+        img_tensor: Any,
+        global_step: Any = None,
+        walltime: float | None = None,
+        dataformats: str = "NCHW",
+    ) -> None:
+        """Add images as one, eight in a row.
+
+        Raises:
+            ShapeError: the images have other dimensions.
+        """
+        self.add_image(tag, img_tensor, global_step, walltime, dataformats)
+
+    def add_figure(
+        self,
+        tag: str,
+        figure: Any,
+        global_step: Any = None,
+        close: bool = True,
+        walltime: float | None = None,
+    ) -> None:
+        """Add a figure of Matplotlib, or a list of them side by side.
+
+        Args:
+            tag: its name.
+            figure: what has `savefig`.
+            global_step: at which step.
+            close: whether the figure is closed then.
+            walltime: when.
+        """
+        figures = list(figure) if isinstance(figure, list | tuple) else [figure]
+        for number, each in enumerate(figures):
+            file = io.BytesIO()
+            each.savefig(file, format="png", dpi=each.dpi)
+            content = file.getvalue()
+            name = tag if len(figures) == 1 else f"{tag}/{number}"
+            value = message.image(name, content, *picture.size_of(content))
+            self._add(lambda value=value: value, global_step, walltime)
+        pyplot = sys.modules.get("matplotlib.pyplot")
+        if close and pyplot is not None:
+            for each in figures:
+                pyplot.close(each)
+
+    def add_video(
+        self,
+        tag: str,
+        vid_tensor: Any,
+        global_step: Any = None,
+        fps: float = 4,
+        walltime: float | None = None,
+    ) -> None:
+        """Add a video, as an animated PNG.
+
+        Args:
+            tag: its name.
+            vid_tensor: bytes, or floats between 0 and 1: `[number, time, channels, height, width]`;
+                several are shown side by side.
+            global_step: at which step.
+            fps: frames a second.
+            walltime: when.
+
+        Raises:
+            ShapeError: the video has other dimensions.
+        """
+        array = image_of(vid_tensor)
+        if array.ndim != 5 or not array.size or array.shape[2] not in picture.COLOR_TYPES:
+            raise ArgumentError(
+                f"add_video: expected [number, time, channels, height, width], got {array.shape}"
+            )
+        frames = np.stack([picture.arranged(array[:, t], "NCHW") for t in range(array.shape[1])])
+
+        def value() -> bytes:
+            return message.image(tag, picture.animated(frames, fps), *frames.shape[1:])
+
+        self._add(value, global_step, walltime)
+
+    def add_audio(
+        self,
+        tag: str,
+        snd_tensor: Any,
+        global_step: Any = None,
+        sample_rate: int = 44100,
+        walltime: float | None = None,
+    ) -> None:
+        """Add a sound: samples between -1 and 1.
+
+        Raises:
+            ShapeError: the samples have more dimensions than one apart from those of size 1.
+        """
+        samples = array_of(snd_tensor).squeeze()
+        content, channels, frames = sound.wav(samples, sample_rate)
+        value = message.audio(tag, content, sample_rate, channels, frames)
+        self._add(lambda: value, global_step, walltime)
+
+    def add_text(
+        self,
+        tag: str,
+        text_string: str,
+        global_step: Any = None,
+        walltime: float | None = None,
+    ) -> None:
+        """Add text, written in Markdown."""
+        self._add(lambda: plugin.text(tag, text_string), global_step, walltime)
+
+    def add_mesh(
+        self,
+        tag: str,
+        vertices: Any,
+        colors: Any = None,
+        faces: Any = None,
+        config_dict: Mapping[str, Any] | None = None,
+        global_step: Any = None,
+        walltime: float | None = None,
+    ) -> None:
+        """Add points in space, or triangles between them.
+
+        Args:
+            tag: its name.
+            vertices: `[batch, points, 3]`.
+            colors: bytes, as many.
+            faces: numbers of points, `[batch, triangles, 3]`.
+            config_dict: camera, lights and materials, by the names of THREE.js.
+            global_step: at which step.
+            walltime: when.
+
+        Raises:
+            ShapeError: other dimensions than these.
+        """
+        points, paint, triangles = [
+            None if a is None else array_of(a) for a in (vertices, colors, faces)
+        ]
+        values = plugin.mesh(tag, points, paint, triangles, config_dict)
+        self._add(lambda: values, global_step, walltime)
+
+    # -- the model and the run
+
+    def add_graph(
+        self,
+        model: Any,
+        input_to_model: Any = None,
+        verbose: bool = False,
+        use_strict_trace: bool = True,
+    ) -> None:
+        """Add the graph of a model, with a scope for each module.
+
+        Args:
+            model: a module, or any function of tensors.
+            input_to_model: a tensor, or a tuple of arguments; nothing is computed with them.
+            verbose: print the nodes.
+            use_strict_trace: there for PyTorch's programs; tracing is the same either way.
+
+        Raises:
+            TracerError: the model looks at the value of a tensor.
+        """
+        args = input_to_model if isinstance(input_to_model, tuple) else (input_to_model,)
+        nodes = model_nodes(model, () if input_to_model is None else args)
+        if verbose:
+            print("\n".join([f"{n.name} = {n.op}({', '.join(n.inputs)})" for n in nodes]))
+        content = graph.graph_def(nodes)
+        self._add_fields(lambda: message.graph_field(content), None, None)
+
+    def add_embedding(
+        self,
+        mat: Any,
+        metadata: Sequence[Any] | None = None,
+        label_img: Any = None,
+        global_step: Any = None,
+        tag: str = "default",
+        metadata_header: Sequence[str] | None = None,
+    ) -> None:
+        """Add vectors for the projector, in files of their own.
+
+        Args:
+            mat: `[number, size]`.
+            metadata: a text for each vector; with `metadata_header`, one for each column.
+            label_img: an image for each vector, `[number, channels, height, width]`.
+            global_step: at which step.
+            tag: a name.
+            metadata_header: names of the columns of `metadata`.
+
+        Raises:
+            ShapeError: there is not a text or an image for each vector, or images are too large.
+        """
+        place = f"{0 if global_step is None else int(global_step):05}/{tag}"
+        images = None if label_img is None else image_of(label_img).transpose(0, 2, 3, 1)
+        name = f"{tag}:{place[:5]}"
+        projector.write_embedding(
+            Path(self.log_dir), place, name, array_of(mat), metadata, metadata_header, images
+        )
+
+    def add_hparams(
+        self,
+        hparam_dict: Mapping[str, Any],
+        metric_dict: Mapping[str, Any],
+        hparam_domain_discrete: Mapping[str, Sequence[Any]] | None = None,
+        run_name: str | None = None,
+        global_step: Any = None,
+    ) -> None:
+        """Add the hyperparameters of a run, and what came out; they are a run of their own.
+
+        Args:
+            hparam_dict: numbers, texts and truth values by name.
+            metric_dict: numbers by the names of their scalars.
+            hparam_domain_discrete: the values that are tried, by name.
+            run_name: the folder in the writer's; the time, without it.
+            global_step: of the metrics.
+
+        Raises:
+            DTypeError: a hyperparameter that is no number, text or truth value.
+        """
+        values = {name: _plain(value) for name, value in hparam_dict.items()}
+        parts = [
+            hyperparameter.experiment(values, metric_dict, hparam_domain_discrete or {}),
+            hyperparameter.session_start(values),
+            hyperparameter.session_end(hyperparameter.SUCCESS),
+        ]
+        folder = os.path.join(self.log_dir, run_name or str(time.time()))
+        with SummaryWriter(folder) as writer:
+            for part in parts:
+                writer._add(lambda part=part: part, None, None)
+            for tag, value in metric_dict.items():
+                writer.add_scalar(tag, value, global_step)
+
+    def add_custom_scalars(self, layout: plugin.Layout) -> None:
+        """Say which scalars stand in one chart: `{category: {title: ["Multiline", tags]}}`.
+
+        Raises:
+            ArgumentError: a chart that is neither `"Multiline"` nor `"Margin"` with three tags.
+        """
+        value = plugin.layout(layout)
+        self._add(lambda: value, None, None)
+
+    def add_custom_scalars_multilinechart(
+        self, tags: Sequence[str], category: str = "default", title: str = "untitled"
+    ) -> None:
+        """Show several scalars in one chart."""
+        self.add_custom_scalars({category: {title: ["Multiline", tags]}})
+
+    def add_custom_scalars_marginchart(
+        self, tags: Sequence[str], category: str = "default", title: str = "untitled"
+    ) -> None:
+        """Show a scalar between two others, its lower and its upper bound.
+
+        Raises:
+            ArgumentError: there are not three tags.
+        """
+        self.add_custom_scalars({category: {title: ["Margin", tags]}})
+
+    # -- files
+
+    def get_logdir(self) -> str:
+        """The folder."""
+        return self.log_dir
+
+    def flush(self) -> None:
+        """Return once everything added is in the files.
+
+        Raises:
+            OSError: something could not be written.
+        """
+        if self._file is not None:
+            self._file.flush()
+        for writer in self._others.values():
+            writer.flush()
+
+    def close(self) -> None:
+        """Write what is left and close the files; the next event opens another.
+
+        Raises:
+            OSError: something could not be written.
+        """
+        file, self._file = self._file, None
+        if file is not None:
+            file.close()
+        for writer in self._others.values():
+            writer.close()
+        self._others.clear()
+
+    def __enter__(self) -> SummaryWriter:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+
+def _plain(value: Any) -> Any:
+    """A tensor's number."""
+    return array_of(value)[()] if hasattr(value, "detach") else value
