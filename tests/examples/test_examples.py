@@ -124,3 +124,10 @@ def test_graph(run: Any) -> None:
     accuracy, text = run("graph", "--steps", "60")
     assert accuracy > 0.7  # 0.25 by chance
     assert printed(text, "lowest accuracy") == pytest.approx(accuracy, abs=1e-3)
+
+
+def test_experts(run: Any) -> None:
+    (single, experts), text = run("experts", "--steps", "300")
+    assert experts < 0.3 < single  # 1 is what a constant would get
+    assert printed(text, "error of experts") == pytest.approx(experts, abs=1e-3)
+    assert printed(text, "error of one layer") == pytest.approx(single, abs=1e-3)

@@ -53,6 +53,7 @@ from weft.nn.layer.dropout import (
     FeatureAlphaDropout,
 )
 from weft.nn.layer.embedding import Embedding, EmbeddingBag
+from weft.nn.layer.experts import MixtureOfExperts
 from weft.nn.layer.graph import GATConv, GCNConv, SAGEConv
 from weft.nn.layer.linear import Bilinear, Identity, Linear
 from weft.nn.layer.loss import (
@@ -293,6 +294,7 @@ __all__ = [
     "MaxUnpool2d",
     "MaxUnpool3d",
     "Mish",
+    "MixtureOfExperts",
     "Module",
     "ModuleDict",
     "ModuleList",

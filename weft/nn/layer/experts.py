@@ -1,0 +1,139 @@
+"""`MixtureOfExperts`: feed-forward layers of which each token uses one or a few."""
+
+from __future__ import annotations
+
+import math
+from typing import Any, NamedTuple
+
+from weft import ops
+from weft.eager.functions.creation.constructor import empty
+from weft.eager.tensor.argument import dims_of
+from weft.eager.tensor.dispatch import recorded
+from weft.errors import ArgumentError, ShapeError
+from weft.ir.shape import show
+from weft.nn import init
+from weft.nn.layer.linear import Linear
+from weft.nn.module.module import Module
+from weft.nn.parameter import Parameter
+from weft.ops.base import at_user_line
+from weft.ops.declaration.fact import Autocast
+
+_route = recorded(ops.route, autocast=Autocast.FLOAT32)
+_run = recorded(ops.run_experts, autocast=Autocast.LOW)
+
+
+class ExpertsResult(NamedTuple):
+    """What a mixture of experts gives.
+
+    Attributes:
+        output: of the input's shape.
+        balance_loss: 1 where experts are chosen alike, up to their number where one is chosen
+            always; add some 0.01 of it to the loss.
+        z_loss: the mean of squared log sums of exponentials of scores; add some 0.001 of it.
+        dropped: int32, how many choices found their expert full.
+    """
+
+    output: Any
+    balance_loss: Any
+    z_loss: Any
+    dropped: Any
+
+
+class MixtureOfExperts(Module):
+    """`sum over chosen experts of gate * (act(x @ weight1 + bias1) @ weight2 + bias2)`.
+
+    Each token goes to the experts of its highest scores, `x @ router.weight.T`. An expert takes
+    up to `ceil(capacity_factor * tokens * top_k / num_experts)`; a choice beyond it is dropped,
+    and adds 0 to the token's output (Fedus et al., "Switch Transformers", 2021; Lepikhin et al.,
+    "GShard", 2020). With one choice its gate is its probability; gates of several add up to 1.
+
+    Args:
+        features: size of the input's last dimension, and of the output's.
+        hidden: features between an expert's two layers.
+        num_experts: how many there are.
+        top_k: how many a token chooses.
+        capacity_factor: room with each expert, over what an equal share takes.
+        eval_capacity_factor: the same outside of training.
+        activation: `relu`, `gelu` or `silu`.
+
+    Raises:
+        ArgumentError: more choices than experts, or no room.
+
+    Example:
+        >>> import weft as wf
+        >>> layer = wf.nn.MixtureOfExperts(8, 16, num_experts=4, top_k=2, capacity_factor=4.0)
+        >>> y, balance, z, dropped = layer(wf.randn(2, 5, 8))
+        >>> y.shape, dropped.item()
+        (weft.Size([2, 5, 8]), 0)
+    """
+
+    def __init__(
+        self,
+        features: int,
+        hidden: int,
+        num_experts: int,
+        top_k: int = 1,
+        capacity_factor: float = 1.25,
+        eval_capacity_factor: float = 2.0,
+        activation: str = "gelu",
+    ) -> None:
+        super().__init__()
+        if not 1 <= top_k <= num_experts or min(capacity_factor, eval_capacity_factor) <= 0:
+            raise ArgumentError(
+                f"MixtureOfExperts: expected 1 <= top_k <= num_experts and capacity factors above "
+                f"0, got {top_k}, {num_experts}, {capacity_factor} and {eval_capacity_factor}"
+                f"{at_user_line()}"
+            )
+        self.features = features
+        self.hidden = hidden
+        self.num_experts = num_experts
+        self.top_k = top_k
+        self.capacity_factor = capacity_factor
+        self.eval_capacity_factor = eval_capacity_factor
+        self.activation = activation
+        self.router = Linear(features, num_experts, bias=False)
+        self.weight1 = Parameter(empty(num_experts, features, hidden))
+        self.bias1 = Parameter(empty(num_experts, 1, hidden))
+        self.weight2 = Parameter(empty(num_experts, hidden, features))
+        self.bias2 = Parameter(empty(num_experts, 1, features))
+        self.reset_parameters()
+
+    def reset_parameters(self) -> None:
+        """Each expert as a `Linear` of its sizes."""
+        for weight, bias in ((self.weight1, self.bias1), (self.weight2, self.bias2)):
+            bound = 1 / math.sqrt(max(1, dims_of(weight)[1]))
+            init.uniform_(weight, -bound, bound)
+            init.uniform_(bias, -bound, bound)
+
+    def capacity(self, tokens: int) -> int:
+        """How many of so many tokens an expert takes."""
+        factor = self.capacity_factor if self.training else self.eval_capacity_factor
+        return max(1, math.ceil(factor * tokens * self.top_k / self.num_experts))
+
+    def forward(self, input: Any) -> ExpertsResult:
+        """(..., features) to the same, with losses and what was dropped.
+
+        Raises:
+            ShapeError: another last dimension.
+        """
+        dims = dims_of(input)
+        if not dims or dims[-1] != self.features:
+            raise ShapeError(
+                f"MixtureOfExperts: expected shape (..., {self.features}), got {show(dims)}"
+                f"{at_user_line()}"
+            )
+        x = input.reshape(-1, self.features)
+        capacity = self.capacity(dims_of(x)[0])
+        *routes, balance, z, dropped = _route(self.router(x), top_k=self.top_k, capacity=capacity)
+        y = _run(
+            x, *routes, self.weight1, self.bias1, self.weight2, self.bias2,
+            activation=self.activation,
+        )  # fmt: skip
+        return ExpertsResult(y.reshape(dims), balance, z, dropped)
+
+    def extra_repr(self) -> str:
+        """The sizes."""
+        return (
+            f"{self.features}, {self.hidden}, num_experts={self.num_experts}, top_k={self.top_k}, "
+            f"capacity_factor={self.capacity_factor}"
+        )
