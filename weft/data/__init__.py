@@ -1,9 +1,26 @@
-"""Input pipelines with the names of tf.data: `Dataset`."""
+"""Input pipelines with the names of tf.data: `Dataset`, and those that begin with files."""
 
 from weft.data.dataset import Dataset
+from weft.data.files import (
+    CsvDataset,
+    FixedLengthRecordDataset,
+    ParseExample,
+    TextLineDataset,
+    TFRecordDataset,
+)
+from weft.formats.example_spec import (
+    FixedLenFeature,
+    FixedLenSequenceFeature,
+    RawFeature,
+    VarLenFeature,
+)
 from weft.pipeline import AUTOTUNE, INFINITE, UNKNOWN
 
 INFINITE_CARDINALITY = INFINITE
 UNKNOWN_CARDINALITY = UNKNOWN
 
-__all__ = ["AUTOTUNE", "INFINITE_CARDINALITY", "UNKNOWN_CARDINALITY", "Dataset"]
+__all__ = [
+    "AUTOTUNE", "INFINITE_CARDINALITY", "UNKNOWN_CARDINALITY", "CsvDataset", "Dataset",
+    "FixedLenFeature", "FixedLenSequenceFeature", "FixedLengthRecordDataset", "ParseExample",
+    "RawFeature", "TFRecordDataset", "TextLineDataset", "VarLenFeature",
+]  # fmt: skip

@@ -63,7 +63,8 @@ class Dataset(Pipeline):
         >>> [batch.shape for batch in pixels]
         [Size([3]), Size([3])]
         """
-        return super().map(Mapped(map_func), num_parallel_calls, deterministic)
+        function = map_func if hasattr(map_func, "batched") else Mapped(map_func)
+        return super().map(function, num_parallel_calls, deterministic)
 
     def _fresh_seed(self) -> int:
         return default_generator.next()

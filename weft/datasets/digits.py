@@ -12,7 +12,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from weft.datasets.idx import read_idx
+from weft.formats.idx import read_idx
 
 IMAGES: Final = Path(__file__).with_name("digits-images-idx3-ubyte.gz")
 LABELS: Final = Path(__file__).with_name("digits-labels-idx1-ubyte.gz")

@@ -11,8 +11,8 @@ import numpy as np
 
 from weft import config
 from weft.datasets.digits import load_digits
-from weft.datasets.idx import read_idx
 from weft.errors import DataError
+from weft.formats.idx import read_idx
 
 Array = np.ndarray[Any, Any]
 SIDE: Final = 28

@@ -11,18 +11,18 @@ import numpy as np
 from weft.errors import ArgumentError
 from weft.pipeline.combination import Sample, Zip
 from weft.pipeline.failure import IgnoreErrors
+from weft.pipeline.file.sources import FileSources
 from weft.pipeline.iterator import Iterator, check_state
 from weft.pipeline.mapping import Map
 from weft.pipeline.profile import Profile, measured
 from weft.pipeline.source import Items, Made, Numbers, Slices
 from weft.pipeline.stage import INFINITE, Context, Stage, State
 from weft.pipeline.structure import map_leaves
-from weft.pipeline.transformable import Transformable
 
 _range = range
 
 
-class Pipeline(Transformable):
+class Pipeline(FileSources):
     """A source and transformations of its elements; iterating it begins an epoch.
 
     Elements are NumPy arrays, numbers, texts and other objects in nested tuples and dicts. Every

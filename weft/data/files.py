@@ -1,0 +1,77 @@
+"""tf.data's names of datasets that begin with files."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from weft.data.dataset import Dataset
+from weft.formats.example_batch import ExampleParser
+from weft.formats.example_spec import Expected
+
+
+def TextLineDataset(
+    filenames: Any, compression_type: str | None = "", num_parallel_reads: int | None = None
+) -> Dataset:
+    """The lines of text files; see `Dataset.text_lines`."""
+    return Dataset.text_lines(filenames, compression_type, num_parallel_reads)
+
+
+def TFRecordDataset(
+    filenames: Any, compression_type: str | None = "", num_parallel_reads: int | None = None
+) -> Dataset:
+    """The records of TFRecord files; see `Dataset.tfrecords`."""
+    return Dataset.tfrecords(filenames, compression_type, num_parallel_reads)
+
+
+def FixedLengthRecordDataset(
+    filenames: Any, record_bytes: int, header_bytes: int = 0, footer_bytes: int = 0
+) -> Dataset:
+    """Records of one size; see `Dataset.fixed_length_records`."""
+    return Dataset.fixed_length_records(filenames, record_bytes, header_bytes, footer_bytes)
+
+
+def CsvDataset(
+    filenames: Any, record_defaults: Sequence[Any], header: bool = False, **options: Any
+) -> Dataset:
+    """The rows of CSV files; see `Dataset.csv`."""
+    return Dataset.csv(filenames, record_defaults, header, **options)
+
+
+class ParseExample:
+    """A function for `map` that parses `tf.train.Example`s, after or before `batch`.
+
+    Where `batch` follows, all records of a batch are parsed at once.
+
+    Args:
+        features: what is expected of each feature, by its name: `FixedLenFeature` and the like.
+
+    >>> from weft.formats.example import encode
+    >>> from weft.formats.example_spec import FixedLenFeature
+    >>> records = [encode({"x": [n, n + 1]}) for n in range(4)]
+    >>> parse = ParseExample({"x": FixedLenFeature([2], "int64")})
+    >>> dataset = Dataset.from_sequence(records).map(parse).batch(3)
+    >>> [batch["x"].tolist() for batch in dataset]
+    [[[0, 1], [1, 2], [2, 3]], [[3, 4]]]
+    """
+
+    def __init__(self, features: Mapping[str, Expected]) -> None:
+        self.__name__ = "parse_example"
+        self.parser = ExampleParser(features)
+
+    def __call__(self, record: Any) -> Any:
+        """The features of a record, or of an array of records."""
+        if isinstance(record, np.ndarray):
+            return self.parser(record.tolist())
+        return {name: _row(x) for name, x in self.parser([record]).items()}
+
+    def batched(self, records: Any) -> Any:
+        """The features of a batch of records."""
+        found = self.parser(records.tolist())
+        return found if all(isinstance(x, np.ndarray) for x in found.values()) else None
+
+
+def _row(x: Any) -> Any:
+    return x[0] if isinstance(x, np.ndarray) else x.values

@@ -1,0 +1,115 @@
+"""Files read one after the other, each by a cursor of its own."""
+
+from __future__ import annotations
+
+import glob
+import os
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from weft.errors import DataError
+from weft.pipeline.stage import UNKNOWN, Context, Cursor, Stage, State
+from weft.pipeline.structure import joined
+
+Name = str | bytes | os.PathLike[str]
+
+
+def found_paths(patterns: Any, what: str) -> list[str]:
+    """The files that fit names or patterns such as `train-*.tfrecord`, sorted by pattern.
+
+    Raises:
+        DataError: nothing fits one of them.
+    """
+    many = isinstance(patterns, list | tuple | np.ndarray)
+    found: list[str] = []
+    for pattern in patterns if many else [patterns]:
+        name = os.fsdecode(pattern)
+        paths = [name] if Path(name).exists() else sorted(glob.glob(name))
+        if not paths:
+            raise DataError(f"{what}: expected files that fit {name!r}, found none")
+        found += paths
+    return found
+
+
+class Files(Stage):
+    """What `reader` gives for each file, one file after the other."""
+
+    def __init__(
+        self, paths: Sequence[Name], reader: Callable[[str], Cursor], name: str = "files"
+    ) -> None:
+        self.paths = [os.fsdecode(path) for path in paths]
+        self.reader = reader
+        self.name = f"{name}({len(self.paths)})"
+
+    def stream(self, context: Context) -> Cursor:
+        """Elements in order."""
+        return _Files(self)
+
+    def count(self) -> int:
+        """UNKNOWN."""
+        return UNKNOWN
+
+
+class _Files(Cursor):
+    """Its state is the number of the file, and where in it."""
+
+    def __init__(self, stage: Files) -> None:
+        self.stage = stage
+        self.number = 0
+        self.reader: Cursor | None = None
+
+    def _opened(self) -> Cursor | None:
+        paths = self.stage.paths
+        if self.reader is None and self.number < len(paths):
+            path = paths[self.number]
+            try:
+                self.reader = self.stage.reader(path)
+            except FileNotFoundError:
+                self.number += 1
+                raise DataError(f"{path}: there is no such file") from None
+        return self.reader
+
+    def _next_file(self) -> None:
+        if self.reader is not None:
+            self.reader.close()
+        self.reader = None
+        self.number += 1
+
+    def __next__(self) -> Any:
+        while (reader := self._opened()) is not None:
+            try:
+                return next(reader)
+            except StopIteration:
+                self._next_file()
+        raise StopIteration
+
+    def gather(self, count: int) -> tuple[Any, int]:
+        parts: list[Any] = []
+        total = 0
+        while total < count and (reader := self._opened()) is not None:
+            part, number = reader.gather(count - total)
+            if number:
+                parts.append(part)
+                total += number
+            else:
+                self._next_file()
+        if len(parts) < 2:
+            return (parts[0] if parts else None), total
+        return joined(parts, lambda column, where: np.concatenate(column)), total
+
+    def state(self) -> State:
+        return {"file": self.number, "at": None if self.reader is None else self.reader.state()}
+
+    def restore(self, state: State) -> None:
+        self.number = state["file"]
+        if state["at"] is not None:
+            reader = self._opened()
+            assert reader is not None
+            reader.restore(state["at"])
+
+    def close(self) -> None:
+        if self.reader is not None:
+            self.reader.close()

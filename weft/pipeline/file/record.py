@@ -1,0 +1,91 @@
+"""Records of TFRecord files, and records of one size."""
+
+from __future__ import annotations
+
+from typing import Any, BinaryIO
+
+import numpy as np
+
+from weft.errors import ArgumentError, DataError
+from weft.formats.tfrecord import RecordReader
+from weft.pipeline.file.reader import Reader
+from weft.pipeline.stage import State
+
+
+class Records(Reader):
+    """The records of a TFRecord file as bytes, checksums verified; its state is an offset.
+
+    Raises:
+        DataError: while reading, a record is damaged; it names the file and the byte.
+    """
+
+    def __init__(self, path: str, compression: str = "") -> None:
+        self.path = path
+        self.compression: Any = compression
+        self.reader = RecordReader(path, self.compression)
+
+    def __next__(self) -> bytes:
+        return next(self.reader)
+
+    def gather(self, count: int) -> tuple[Any, int]:
+        """Records in an object array."""
+        records = self.reader.read(count)
+        found = np.empty(len(records), object)
+        found[:] = records
+        return found, len(records)
+
+    def state(self) -> State:
+        """Where the next record begins."""
+        return {"offset": self.reader.offset}
+
+    def restore(self, state: State) -> None:
+        """Go to where a record begins."""
+        self.reader.close()
+        self.reader = RecordReader(self.path, self.compression, offset=state["offset"])
+
+    def close(self) -> None:
+        """Close the file."""
+        reader: RecordReader | None = getattr(self, "reader", None)
+        if reader is not None:
+            reader.close()
+
+
+class Chunks(Reader):
+    """Records of one size, between a header and a footer; its state is an offset.
+
+    Raises:
+        DataError: while reading, the file ends within a record.
+    """
+
+    def __init__(self, path: str, size: int, header: int = 0, footer: int = 0) -> None:
+        if size < 1:
+            raise ArgumentError(f"record_bytes: expected 1 or more, got {size}")
+        self.path, self.size = path, size
+        self.stream = open(path, "rb")  # noqa: SIM115
+        self.end = self.stream.seek(0, 2) - footer
+        self.stream.seek(header)
+        self.offset = header
+
+    def __next__(self) -> bytes:
+        if self.offset >= self.end:
+            raise StopIteration
+        start, self.offset = self.offset, self.offset + self.size
+        if self.offset > self.end:
+            text = f"a record of {self.size} bytes, but {self.end - start} are left"
+            raise DataError(f"{self.path}, byte {start}: expected {text}")
+        return self.stream.read(self.size)
+
+    def state(self) -> State:
+        """Where the next record begins."""
+        return {"offset": self.offset}
+
+    def restore(self, state: State) -> None:
+        """Go to where a record begins."""
+        self.offset = state["offset"]
+        self.stream.seek(self.offset)
+
+    def close(self) -> None:
+        """Close the file."""
+        stream: BinaryIO | None = getattr(self, "stream", None)
+        if stream is not None:
+            stream.close()

@@ -1,0 +1,172 @@
+"""Pipelines that begin with files, as class methods."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any, Self
+
+from weft.errors import DataError
+from weft.formats import image
+from weft.formats.idx import read_idx
+from weft.pipeline.file.archive import Archive
+from weft.pipeline.file.files import Files, found_paths
+from weft.pipeline.file.record import Chunks, Records
+from weft.pipeline.file.table import Column, Layout, Rows
+from weft.pipeline.file.text import Lines
+from weft.pipeline.mapping import Map
+from weft.pipeline.nested import Interleave
+from weft.pipeline.source import Items, Slices
+from weft.pipeline.stage import Cursor, Stage
+from weft.pipeline.transformable import Transformable
+
+
+class FileSources(Transformable):
+    """Class methods that make pipelines of files.
+
+    Files are names, patterns such as `train-*.tfrecord`, lists of these, or a pipeline of names.
+    With `num_parallel_reads`, so many files are read in turns, each by a thread.
+    """
+
+    @classmethod
+    def _of_files(
+        cls, files: Any, reader: Callable[[str], Cursor], name: str, parallel: int | None
+    ) -> Self:
+        if isinstance(files, Transformable):
+            opened = functools.partial(_one, reader, name)
+            return cls(Interleave(files.stage, opened, parallel or 1, 1, parallel))
+        paths = found_paths(files, name)
+        if parallel is None or parallel == 1:
+            return cls(Files(paths, reader, name))
+        opened = functools.partial(_one, reader, name)
+        return cls(Interleave(Items(paths), opened, parallel, 1, parallel))
+
+    @classmethod
+    def list_files(
+        cls, file_pattern: Any, shuffle: bool | None = None, seed: int | None = None
+    ) -> Self:
+        """The names of files that fit patterns, shuffled in each epoch unless `shuffle` is False.
+
+        Raises:
+            DataError: nothing fits.
+        """
+        names = cls(Items(found_paths(file_pattern, "list_files")))
+        return names if shuffle is False else names.shuffle(1, seed)
+
+    @classmethod
+    def text_lines(
+        cls, files: Any, compression_type: str | None = "", num_parallel_reads: int | None = None
+    ) -> Self:
+        """The lines of text files (UTF-8, plain or "GZIP"), without their ends."""
+        reader = functools.partial(Lines, compression=compression_type or "")
+        return cls._of_files(files, reader, "text_lines", num_parallel_reads)
+
+    @classmethod
+    def tfrecords(
+        cls, files: Any, compression_type: str | None = "", num_parallel_reads: int | None = None
+    ) -> Self:
+        """The records of TFRecord files as bytes; checksums are verified."""
+        reader = functools.partial(Records, compression=compression_type or "")
+        return cls._of_files(files, reader, "tfrecords", num_parallel_reads)
+
+    @classmethod
+    def fixed_length_records(
+        cls, files: Any, record_bytes: int, header_bytes: int = 0, footer_bytes: int = 0
+    ) -> Self:
+        """Records of `record_bytes` bytes between a header and a footer."""
+        reader = functools.partial(
+            Chunks, size=record_bytes, header=header_bytes, footer=footer_bytes
+        )
+        return cls._of_files(files, reader, "fixed_length_records", None)
+
+    @classmethod
+    def csv(
+        cls,
+        files: Any,
+        record_defaults: Sequence[Any],
+        header: bool = False,
+        field_delim: str = ",",
+        use_quote_delim: bool = True,
+        na_value: str = "",
+        select_cols: Sequence[int] | None = None,
+        compression_type: str | None = "",
+    ) -> Self:
+        """The rows of CSV files as tuples.
+
+        Args:
+            record_defaults: for each column a type, which makes it required, or a default value.
+        """
+        columns = [Column.of(given) for given in record_defaults]
+        layout = Layout(columns, header, field_delim, use_quote_delim, na_value, select_cols)
+        reader = functools.partial(Rows, layout=layout, compression=compression_type or "")
+        return cls._of_files(files, reader, "csv", None)
+
+    @classmethod
+    def tar_shards(cls, files: Any, num_parallel_reads: int | None = None) -> Self:
+        """The samples of tar files as in WebDataset: `{"__key__": ..., "jpg": bytes, ...}`."""
+        return cls._of_files(files, Archive, "tar_shards", num_parallel_reads)
+
+    @classmethod
+    def idx(cls, *files: str | Path) -> Self:
+        """The rows of IDX files (MNIST's format), side by side if there are several."""
+        arrays = [read_idx(path) for path in files]
+        return cls(Slices(tuple(arrays) if len(arrays) > 1 else arrays[0]))
+
+    @classmethod
+    def image_folder(
+        cls, folder: str | Path, channels: int = 3, num_parallel_calls: int | None = None
+    ) -> Self:
+        """Pairs of an image (height, width, channels), uint8, and the number of its subfolder.
+
+        Subfolders are classes, in the order of their names. Needs Pillow.
+
+        Raises:
+            DataError: there are no images; while iterating, one is broken.
+        """
+        paths, numbers, _ = listed_images(folder)
+        pairs = cls(Items(list(zip(paths, numbers, strict=True))))
+        load = functools.partial(_loaded, channels)
+        functools.update_wrapper(load, _loaded)
+        return pairs._with(Map(pairs.stage, load, num_parallel_calls, "image_folder"))
+
+    @property
+    def files(self) -> list[str]:
+        """The files that this pipeline reads."""
+        return [path for s in self.stage.walk() if isinstance(s, Files) for path in s.paths]
+
+
+def _one(reader: Callable[[str], Cursor], name: str, path: Any) -> Any:
+    return _Holder(Files([path], reader, name))
+
+
+class _Holder:
+    """What `interleave` expects: something with a stage."""
+
+    def __init__(self, stage: Stage) -> None:
+        self.stage = stage
+
+
+def listed_images(folder: str | Path) -> tuple[list[str], list[int], list[str]]:
+    """The images in the subfolders of a folder, their class numbers, and the classes' names.
+
+    Raises:
+        DataError: there is no such folder, or no image in it.
+    """
+    root = Path(folder)
+    if not root.is_dir():
+        raise DataError(f"{root}: expected a folder with a subfolder of images for each class")
+    classes = sorted(path.name for path in root.iterdir() if path.is_dir())
+    paths: list[str] = []
+    numbers: list[int] = []
+    for number, name in enumerate(classes):
+        inside = sorted(p for p in (root / name).rglob("*") if p.suffix.lower() in image.SUFFIXES)
+        paths += map(str, inside)
+        numbers += [number] * len(inside)
+    if not paths:
+        raise DataError(f"{root}: expected images in subfolders, found none in {classes}")
+    return paths, numbers, classes
+
+
+def _loaded(channels: int, path: str, number: int) -> tuple[Any, int]:
+    return image.decode(Path(path).read_bytes(), channels, path), number
