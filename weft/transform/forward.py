@@ -15,7 +15,7 @@ from weft.errors import DTypeError, GraphError, NotDifferentiableError, ShapeErr
 from weft.ir.graph import current_graph, toposort
 from weft.ir.node import Node, Value
 from weft.ir.shape import compatible, show
-from weft.ops.base import NO_GRADIENT, Op, at_user_line, catalogue, op_of
+from weft.ops.base import BY_BODY, NO_GRADIENT, Op, at_user_line, catalogue, op_of
 from weft.ops.call import Subgraph, call, inline
 from weft.ops.creation import zeros_like
 from weft.ops.elementwise.arithmetic import add, add_n, subtract
@@ -24,6 +24,7 @@ from weft.ops.sort import sort, top_k
 from weft.ops.state import identity, read
 from weft.transform.gradient import dense, gradients, pull_back
 from weft.transform.interpreter import place
+from weft.transform.region_forward import push_through_bodies
 
 __all__ = ["pushforward"]
 
@@ -100,6 +101,8 @@ def push_through(node: Node, tangents: Sequence[Value | None]) -> Sequence[Value
         raise NotDifferentiableError(f"{op.name}: has no gradient ({place(node)})")
     own = _RULES.get(op)
     moved = None if own is None else own(node, tangents)
+    if op.vjp is BY_BODY:
+        moved = push_through_bodies(node, tangents, pushforward)
     if moved is not None:
         return moved
     if op.facts.linear:

@@ -22,7 +22,7 @@ from weft.ops.base import Array, Composite, Elementwise, at_user_line, catalogue
 from weft.ops.call import Subgraph, inline, trace, trace_closure
 from weft.ops.host import Host
 from weft.ops.random.counter_based import random_bits
-from weft.transform.batching import contraction, movement, position
+from weft.transform.batching import contraction, movement, position, region
 from weft.transform.batching.job import Job, Same, Table, entering, job_of, moved, repeated
 from weft.transform.gradient import dense
 
@@ -160,6 +160,21 @@ def _call(job: Job) -> Sequence[Value | Same]:
     inner = batch(job.attrs["function"], job.mapped, job.size, job.fresh_bits)
     pairs = zip(catalogue.call.all(*job.xs, function=inner), inner.mapped, strict=True)
     return [y if m else Same(y) for y, m in pairs]
+
+
+@_rule("switch")
+def _switch(job: Job) -> Sequence[Value | Same]:
+    return region.switch(job, batch)
+
+
+@_rule("scan")
+def _scan(job: Job) -> Sequence[Value | Same]:
+    return region.scan(job, batch)
+
+
+@_rule("while_loop")
+def _while_loop(job: Job) -> Sequence[Value | Same]:
+    return region.while_loop(job, batch)
 
 
 @_rule("host_call")
