@@ -78,6 +78,13 @@ class SummaryWriter:
         number = None if step is None else int(number_of("global_step", step))
         self._open().add(content, number, walltime)
 
+    def add_values(
+        self, values: Sequence[bytes], global_step: Any = None, walltime: float | None = None
+    ) -> None:
+        """Add values of a summary that are encoded already, by `weft.formats.event`."""
+        kept = list(values)
+        self._add(lambda: kept, global_step, walltime)
+
     def _add(self, value: Any, step: Any, walltime: float | None) -> None:
         """Hand over what encodes a value, or several."""
 
@@ -489,8 +496,7 @@ class SummaryWriter:
         ]
         folder = os.path.join(self.log_dir, run_name or str(time.time()))
         with SummaryWriter(folder) as writer:
-            for part in parts:
-                writer._add(lambda part=part: part, None, None)
+            writer.add_values(parts)
             for tag, value in metric_dict.items():
                 writer.add_scalar(tag, value, global_step)
 
