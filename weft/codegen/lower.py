@@ -103,7 +103,7 @@ def structure(group: Group) -> Hashable:
     read = [v.node.attrs["value"] if op_of(v.node) is CONSTANT else v.type for v in group.inputs]
     outputs = tuple([number[v] for v in group.outputs])
     lasting = tuple([v in group.lasting for v in group.inputs])
-    cuts = len(group.before), len(group.nodes)
+    cuts = len(group.before), len(group.nodes), group.repeated
     return tuple(read), lasting, cuts, tuple(nodes), outputs
 
 

@@ -55,6 +55,7 @@ class Group:
     before: tuple[Node, ...] = ()  # computes operands of the opaque node, in order
     lasting: frozenset[Value] = frozenset()  # inputs that are most often what they were before
     beside: Group | None = None  # another product that the kernel computes
+    repeated: bool = False  # many times in a step, in which lasting inputs stay what they are
 
     @property
     def products(self) -> tuple[Node, ...]:

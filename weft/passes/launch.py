@@ -99,6 +99,9 @@ class Swapped:
 View = Slice | Swapped
 
 
+Pair = tuple[Launch, Group | None]
+
+
 @dataclass(frozen=True)
 class Flat:
     """Launches in order, loops and choices among them written out, each with its group.
@@ -109,9 +112,7 @@ class Flat:
         constants: nodes of bodies whose arrays are read.
     """
 
-    launches: list[tuple[Launch, Group | None]] = field(
-        default_factory=list["tuple[Launch, Group | None]"]
-    )
+    launches: list[Pair] = field(default_factory=list["Pair"])
     aliases: dict[Value, Value] = field(default_factory=dict[Value, Value])
     views: dict[Buffer, View] = field(default_factory=dict[Buffer, View])
     constants: dict[Node, None] = field(default_factory=dict[Node, None])
@@ -129,6 +130,13 @@ class Flat:
         else:
             self.launches.extend(launch.inside.launches)
             self.include(launch.inside)
+
+
+def moves(argument: Buffer, flat: Flat) -> bool:
+    """Whether an argument is elsewhere from turn to turn of some loop."""
+    while isinstance(argument, Value) and argument in flat.aliases:
+        argument = flat.aliases[argument]
+    return argument in flat.views
 
 
 ERROR: Final = Scratch(32)

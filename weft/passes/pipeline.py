@@ -92,7 +92,9 @@ def grouped(step: Step, fusing: bool = True) -> Fused:
     if not step.lasting:
         return found
     lasting = step.lasting_values()
-    return found.with_groups([replace(g, lasting=lasting & {*g.inputs}) for g in found.groups])
+    return found.with_groups([
+        replace(g, lasting=lasting & {*g.inputs}, repeated=step.repeated) for g in found.groups
+    ])  # fmt: skip
 
 
 def plan(

@@ -28,10 +28,10 @@ from weft.passes.blueprint import (
     Variable,
 )
 from weft.passes.control.body import owner
-from weft.passes.control.cursor import moves, steered, steers
+from weft.passes.control.cursor import steered, steers
 from weft.passes.group import Fused, Group
 from weft.passes.keep import handed_on, kept_launches
-from weft.passes.launch import ERROR, Flat, Launch, Scratch
+from weft.passes.launch import ERROR, Flat, Launch, Scratch, moves
 from weft.passes.schedule import Schedule
 from weft.passes.step import Step
 

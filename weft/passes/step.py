@@ -32,6 +32,7 @@ class Step:
     feeds: tuple[str, ...]  # names of the placeholder nodes, in the order of the request's feeds
     updates: tuple[str, ...]  # keys of the variables that the step changes
     lasting: frozenset[str] = frozenset()  # feeds that are most often what they were before
+    repeated: bool = False  # the body of a loop, in which lasting feeds stay what they are
 
     def with_graph(self, graph: Graph) -> Step:
         """The same step on a rewritten graph."""

@@ -106,8 +106,13 @@ def ceil_div(x: int, y: int) -> int:
     return -(-x // y)
 
 
-def plan_of(product: Product, target: Target) -> Plan:
-    """Choose the blocking; depends on shapes and target only, never on threads."""
+def plan_of(product: Product, target: Target, again: bool = False) -> Plan:
+    """Choose the blocking; depends on shapes and target only, never on threads.
+
+    Args:
+        again: whether the same y is multiplied with again and again, so that a copy of it in panels
+            costs nothing: it is made once.
+    """
     lanes = target.lanes(product.accumulator.size)
     if (
         not product.pairs
@@ -126,10 +131,11 @@ def plan_of(product: Product, target: Target) -> Plan:
     tile = choose_tile(product, target, pack_left, product.m >= SHARED_ROWS)
     across = ceil_div(product.n, tile.columns)
     down = ceil_div(product.m, tile.rows)
-    pack_right = pack_left or _pack_right(product, tile, target)
-    before = pack_right and (pack_left or product.m >= SHARED_ROWS)
-    shallow = pack_right and not before and _crowded_rows(product, tile)
-    most = _deepest(product, tile, shallow, before or not pack_right, target)
+    again = again and not pack_left and product.m < SHARED_ROWS
+    pack_right = again or pack_left or _pack_right(product, tile, target)
+    before = not again and pack_right and (pack_left or product.m >= SHARED_ROWS)
+    shallow = pack_right and not (before or again) and _crowded_rows(product, tile)
+    most = _deepest(product, tile, shallow, before or again or not pack_right, target)
     blocks = max(1, ceil_div(product.k, most)) if pack_right else 1
     depth = ceil_div(ceil_div(product.k, blocks), 8) * 8 if blocks > 1 else max(product.k, 1)
     if before and _columns_first(product, tile, depth, pack_left, target):
@@ -152,8 +158,9 @@ def plan_of(product: Product, target: Target) -> Plan:
     if blocks > 1:  # a quarter of L2 for the item's sums
         widest = max(1, target.l2 // 4 // (tall * tile.rows * tile.columns * tile.dtype.size))
     chunks = TEAM if shallow else CHUNKS  # rows from memory should serve many columns
-    tall, wide, group = _shares(product, tile, (down, across), (tall, widest), pack_right, chunks)
-    return Plan(tile, depth, tall, wide, group, pack_left, pack_right)
+    copies = pack_right and not again
+    tall, wide, group = _shares(product, tile, (down, across), (tall, widest), copies, chunks)
+    return Plan(tile, depth, tall, wide, group, pack_left, pack_right, again)
 
 
 def _deepest(product: Product, tile: Tile, shallow: bool, shared: bool, target: Target) -> int:

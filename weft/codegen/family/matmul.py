@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Final
+
 from weft.codegen.contraction.dot import launch_dot, suits
 from weft.codegen.contraction.plain import launch_plain
 from weft.codegen.contraction.plan import pays_in_pairs, plan_of
@@ -12,6 +14,9 @@ from weft.codegen.contraction.tiled import launch_tiled
 from weft.codegen.target import Target
 from weft.passes.group import Group
 from weft.passes.launch import Launch
+
+FEW: Final = 4
+"""Rows from which a copy of the weights in panels is faster to multiply with, in a loop."""
 
 
 def matmul(group: Group, target: Target) -> tuple[Launch, ...]:
@@ -31,4 +36,5 @@ def matmul(group: Group, target: Target) -> tuple[Launch, ...]:
         return launch_split(product, parts, target, (x, y), sink)
     if pays_in_pairs(product, target):
         product = product.paired()
-    return launch_tiled(product, plan_of(product.planned(), target), target, (x, y), sink)
+    again = group.repeated and y in group.lasting and product.m >= FEW
+    return launch_tiled(product, plan_of(product.planned(), target, again), target, (x, y), sink)

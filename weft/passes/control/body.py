@@ -54,10 +54,19 @@ class Body:
         return any([launch.check for launch, _ in self.flat.launches])
 
 
-def plan_body(function: Function, planner: Planner, carried: int = 0) -> Body:
-    """The launches of a function whose first outputs take the place of as many inputs, in turn."""
+def plan_body(
+    function: Function, planner: Planner, carried: int = 0, changing: int | None = None
+) -> Body:
+    """The launches of a function.
+
+    Args:
+        carried: how many of its inputs the first outputs take the place of, in turn.
+        changing: how many inputs differ from turn to turn of a loop; `None` if it is none.
+    """
     graph, inputs = _copied(function)
-    step = Step(graph, tuple([v.node.name for v in inputs]), ())
+    names = [v.node.name for v in inputs]
+    lasting = frozenset[str]() if changing is None else frozenset(names[changing:])
+    step = Step(graph, tuple(names), (), lasting, changing is not None)
     fused, lowered = planner.lower(step)
     roots = tuple([fused.root(v) for v in graph.outputs])
     pairs = [(inputs[i], roots[i]) for i in range(carried)]

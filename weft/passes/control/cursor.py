@@ -78,10 +78,3 @@ def _moves(
 def _offset(place: Place) -> int:
     assert isinstance(place, InArena)
     return place.offset
-
-
-def moves(argument: Buffer, flat: Flat) -> bool:
-    """Whether an argument is elsewhere from turn to turn of some loop."""
-    while isinstance(argument, Value) and argument in flat.aliases:
-        argument = flat.aliases[argument]
-    return argument in flat.views

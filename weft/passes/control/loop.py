@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from typing import Final
 
 from weft.ir.function import Function
 from weft.ir.node import Node, Value
@@ -12,7 +13,19 @@ from weft.ops.base import op_of
 from weft.ops.control.scan import scan
 from weft.passes.control.body import Body, Planner, owner, plan_body
 from weft.passes.control.record import Control, Kind, Loop
-from weft.passes.launch import Argument, Buffer, Flat, Kernel, Launch, Scratch, Slice, Swapped
+from weft.passes.launch import (
+    ERROR,
+    Argument,
+    Buffer,
+    Flat,
+    Kernel,
+    Launch,
+    Pair,
+    Scratch,
+    Slice,
+    Swapped,
+    moves,
+)
 
 
 def flat_loop(node: Node, planner: Planner) -> Flat:
@@ -36,13 +49,14 @@ class _Loop:
         self.loop = Loop(most)
         self.carried: int = node.attrs["carried"]
         self.mapped = mapped
-        self.body: Body = plan_body(body, planner, self.carried)
+        self.body: Body = plan_body(body, planner, self.carried, self.carried + mapped)
         self.flat = Flat()
         self.flat.include(self.body.flat)
         self.claimed: set[Value] = set()  # outputs of the body that have their place
         self.before: list[Launch] = []  # of the body's launches, at every turn
         self.after: list[Launch] = []
         self.leaving: list[Launch] = []
+        self.laid: list[Buffer] = []  # what is written before the loop for all turns
         self.homes: list[Buffer] = []  # memory of carried values, before the first turn
         self.spare: list[Buffer] = []  # the other half of those that change places
         for i in range(self.carried):
@@ -111,25 +125,52 @@ class _Loop:
         for init, home in zip(self.node.inputs, self.homes, strict=False):
             copy = self._copied(init, home, _bytes(init))
             self.flat.add(replace(copy, inplace=((1, 0),)))
+        constant, turning = self._constant()
+        for pair in constant:
+            self.flat.add(*pair)
         self.flat.add(record(begin, kept, range(len(kept))))
         self._test(condition, turn)
         for launch in self.before:
             self.flat.add(launch)
-        self.flat.launches.extend(self.body.flat.launches)
+        self.flat.launches.extend(turning)
         for launch in self.after:
             self.flat.add(launch)
         self.flat.add(record(turn))
         for launch in self.leaving:
             self.flat.add(launch)
         # Until here, nothing of it is overwritten: the next turn reads it again.
-        self.flat.add(record(Control(Kind.END, self.loop), [*kept, *self._read()]))
+        self.flat.add(record(Control(Kind.END, self.loop), [*kept, *self._read(), *self.laid]))
         return self.flat
+
+    def _constant(self) -> tuple[list[Pair], list[Pair]]:
+        """Launches that do the same at all turns, such as laying out weights; and the others."""
+        pairs = self.body.flat.launches
+        written = {owner(b, self.flat) for launch, _ in pairs for b in _touched(launch, True)}
+        once: list[Pair] = []
+        rest: list[Pair] = []
+        depth = 0
+        for launch, group in pairs:
+            kind = None if launch.control is None else launch.control.kind
+            depth += (kind in OPENING) - (kind in CLOSING and _is_last(launch.control))
+            reads, writes = _touched(launch, False), _touched(launch, True)
+            fixed = all([self._stays(b) and owner(b, self.flat) not in written for b in reads])
+            plain = bool(launch.kernel.ir) and not launch.check and depth == 0
+            if plain and fixed and all([isinstance(b, Scratch) for b in writes]):
+                once.append((launch, group))
+                self.laid.extend(writes)
+                written.difference_update(writes)
+            else:
+                rest.append((launch, group))
+        return once, rest
+
+    def _stays(self, buffer: Buffer) -> bool:
+        return buffer is not ERROR and not moves(buffer, self.flat)
 
     def _test(self, condition: Function | None, turn: Control) -> None:
         if condition is None:
             self.flat.add(record(Control(Kind.TEST, self.loop, (turn,))))
             return
-        found = plan_body(condition, self.planner)
+        found = plan_body(condition, self.planner, 0, self.carried)
         self.flat.include(found.flat)
         carried = self.carried
         self.flat.aliases.update(
@@ -144,6 +185,25 @@ class _Loop:
 
     def _copied(self, source: Buffer, target: Buffer, size: int) -> Launch:
         return self.planner.copy(source, target, size)
+
+
+OPENING: Final = (Kind.BEGIN, Kind.CHOOSE)
+CLOSING: Final = (Kind.END, Kind.JUMP)
+
+
+def _is_last(control: Control | None) -> bool:
+    """Whether nothing of the loop or the choice comes after it."""
+    return control is not None and not control.behind
+
+
+def _touched(launch: Launch, written: bool) -> list[Buffer]:
+    """What a launch writes, or what it reads, without memory of single threads."""
+    return [
+        a
+        for slot, a in enumerate(launch.args)
+        if not isinstance(a, int) and (slot in launch.writes) is written
+        if not (isinstance(a, Scratch) and a.per_thread)
+    ]
 
 
 def record(control: Control, args: Sequence[Argument] = (), writes: Sequence[int] = ()) -> Launch:
