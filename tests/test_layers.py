@@ -17,6 +17,7 @@ LAYERS = [
         "weft.version",
     ),
     ("weft.ir",),
+    ("weft.transport",),
     ("weft.ops",),
     ("weft.transform",),
     ("weft.passes",),
@@ -48,6 +49,7 @@ LAYERS = [
         "weft.special",
     ),
     ("weft.checkpoint",),  # what knows tensors
+    ("weft.distributed",),
     ("weft.data",),
     ("weft.metrics",),
     ("weft.datasets",),

@@ -180,3 +180,14 @@ class FileError(WeftError, OSError):
 
 class WorkerError(WeftError, RuntimeError):
     """A worker process that died, or that gave no result in time."""
+
+
+class DistributedError(WeftError, RuntimeError):
+    """What processes do together cannot be done: one failed, left or disagrees, or there is no MPI.
+
+    See `weft.distributed`.
+    """
+
+
+class DistributedTimeoutError(DistributedError, TimeoutError):
+    """Another process has not answered in time."""

@@ -81,6 +81,15 @@ def user_source() -> Source | None:
     return None
 
 
+PLACE: Final = " (created at "  # begins the end of messages
+
+
+def at_user_line() -> str:
+    """` (created at train.py:31)`, the line outside the package that is running, for messages."""
+    source = user_source()
+    return "" if source is None else f"{PLACE}{source})"
+
+
 class TensorType(NamedTuple):
     """What an edge carries: element type and shape. A tuple, because types are hashed often."""
 

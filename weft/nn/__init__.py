@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from weft.nn import functional, grad, init, utils
+from weft.nn import functional, grad, init, parallel, utils
 from weft.nn.layer.activation import (
     CELU,
     ELU,
@@ -360,6 +360,7 @@ __all__ = [
     "functional",
     "grad",
     "init",
+    "parallel",
     "register_module_backward_hook",
     "register_module_buffer_registration_hook",
     "register_module_forward_hook",

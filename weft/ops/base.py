@@ -36,7 +36,7 @@ from weft.errors import DTypeError, GraphError, ShapeError, WeftError
 from weft.ir.dtype import DType, as_dtype
 from weft.ir.function import functions
 from weft.ir.graph import current_graph
-from weft.ir.node import Literal, Node, TensorType, Value, user_source
+from weft.ir.node import Literal, Node, TensorType, Value, at_user_line
 from weft.ir.shape import Shape, is_static
 from weft.ops.declaration.attribute import REQUIRED, freeze, is_complete, known_value, signature
 from weft.ops.declaration.fact import PLAIN, Autocast, Facts
@@ -421,15 +421,6 @@ def fault_of(node: Node) -> Callable[[Node, int, int], str] | None:
 
 def _shown(attrs: Mapping[str, Any]) -> str:
     return ", ".join(f"{key} = {value!r}" for key, value in attrs.items()) or "no attributes"
-
-
-PLACE: Final = " (created at "  # begins the end of messages
-
-
-def at_user_line() -> str:
-    """` (created at train.py:31)`, the line outside the package that is running, for messages."""
-    source = user_source()
-    return "" if source is None else f"{PLACE}{source})"
 
 
 def _attribute(key: str, value: Any, frozen: bool) -> Any:

@@ -28,9 +28,9 @@ from weft.errors import (
     UnknownKeyError,
     WeftError,
 )
-from weft.ir.node import PACKAGE
+from weft.ir.node import PACKAGE, PLACE
 from weft.ir.shape import show
-from weft.ops.base import PLACE, at_user_line
+from weft.ops.base import at_user_line
 
 F = TypeVar("F", bound=Callable[..., Any])
 

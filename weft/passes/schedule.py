@@ -4,6 +4,8 @@ Data comes first. Two further wishes are kept wherever they make no cycle: whoev
 variable's old value runs before the group that overwrites it, so that the update can be in place;
 and whoever checks indices runs before every update, so that a bad index changes no variable.
 
+What ranks do together keeps the order of the program.
+
 Among the groups that may run, one that frees at least as much memory as it takes goes first: the
 gradient of a weight, with its update, right after the gradient that it is made from. Otherwise the
 order is the given one.
@@ -12,6 +14,7 @@ order is the given one.
 from __future__ import annotations
 
 import heapq
+import itertools
 from collections.abc import Iterable, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
@@ -19,6 +22,7 @@ from typing import Final
 
 from weft.ir.node import Value
 from weft.ir.shape import size
+from weft.ops.base import op_of
 from weft.passes.group import Fused, Group
 
 LITTLE: Final = 1 << 16
@@ -75,6 +79,9 @@ class _Order:
                 source = self.producer.get(value)
                 if source is not None:
                     self.after[source][group] = None
+        ordered = [g for g in fused.groups if op_of(g.nodes[0]).facts.ordered]
+        for earlier, later in itertools.pairwise(ordered):
+            self.wish(later, [earlier])
 
     def wish(self, writer: Group, earlier: Iterable[Group]) -> bool:
         """Make `writer` wait for `earlier`; whether all of them could be honoured."""

@@ -28,8 +28,8 @@ from weft.ir.graph import Graph
 from weft.ir.node import Node, TensorType, Value
 from weft.ir.printer import format_graph
 from weft.ir.shape import compatible, show
-from weft.ops.base import Boundary, op_of
-from weft.ops.state import host_call, variable
+from weft.ops.base import Boundary, is_hosted, op_of
+from weft.ops.state import variable
 from weft.passes.step import Request, Step
 from weft.runtime import compiler
 from weft.runtime.executable import Executable
@@ -176,7 +176,7 @@ class Function:
 
 def _is_pure(node: Node) -> bool:
     """Whether a target only computes: it is computed all the same, and not handed out."""
-    return not isinstance(op_of(node).lower, Boundary) and op_of(node) is not host_call
+    return not isinstance(op_of(node).lower, Boundary) and not is_hosted(node)
 
 
 def _flexible_variables(request: Request) -> tuple[str, ...]:

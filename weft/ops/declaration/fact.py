@@ -80,6 +80,7 @@ class Facts:
             is.
         keeps_rows: the gradient of its result is that of its input, rows of a table included.
         work: of a product.
+        ordered: it does something with others, in the order of the program.
         exported: front ends offer it by its name, unless they define that: `weft.NAME`,
             `weft.numpy.NAME`, `weft.tf1.NAME`, and a method of tensors if it is elementwise.
     """
@@ -92,6 +93,7 @@ class Facts:
     view: bool = False
     keeps_rows: bool = False
     work: Work | None = None
+    ordered: bool = False
     exported: bool = False
 
 

@@ -15,7 +15,7 @@ from weft.eager.tensor.autograd.backward import Given, History, Starts, add_to, 
 from weft.eager.tensor.autograd.call_hook import around
 from weft.eager.tensor.autograd.custom_function import Custom
 from weft.eager.tensor.autograd.gradient_dependence import depended_on
-from weft.eager.tensor.autograd.hook import Afterwards, backward_pass
+from weft.eager.tensor.autograd.hook import Afterwards, after_backward, backward_pass
 from weft.eager.tensor.dispatch import cast, lazy_of, unowned, wrap
 from weft.eager.tensor.handle import Handle
 from weft.eager.tensor.interchange.conversion import zeros_of
@@ -65,6 +65,8 @@ def backward(
         _free(past if inputs is None else past.towards(targets))
     settle_late(past.records)
     trace.now.end_backward()
+    for told in tuple(after_backward):
+        told(targets)
 
 
 def grad(

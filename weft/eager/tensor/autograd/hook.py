@@ -92,6 +92,10 @@ def this_pass() -> BackwardPass:
     return _passes.open[-1]
 
 
+after_backward: Final[list[Callable[[Sequence[Lazy]], None]]] = []
+"""Called at the end of each `backward()`, with the leaves whose `.grad` it may have changed."""
+
+
 class Afterwards:
     """A hook that is called with the tensor once its gradient has been accumulated."""
 

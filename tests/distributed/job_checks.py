@@ -1,0 +1,190 @@
+"""What ranks do together, checked on each of them; run by `weft launch`."""
+
+import hashlib
+import sys
+
+import numpy as np
+
+import weft as wf
+import weft.distributed as dist
+from weft.datasets import load_digits
+from weft.eager.tensor.dispatch import call
+from weft.errors import DistributedError
+from weft.ops.base import REGISTRY
+
+
+def check_reductions(rank: int, size: int) -> None:
+    for dtype in (wf.float32, wf.float64, wf.float16, wf.bfloat16, wf.int64):
+        for count in (1, 3, 40_000):
+            x = wf.full((count,), rank + 1).to(dtype)
+            dist.all_reduce(x)
+            assert x.dtype is dtype and float(x[-1]) == size * (size + 1) / 2
+    ops = {"MAX": size, "MIN": 1, "PRODUCT": np.prod(range(1, size + 1)), "AVG": (size + 1) / 2}
+    for name, wanted in ops.items():
+        x = wf.tensor(float(rank + 1))
+        dist.all_reduce(x, op=dist.ReduceOp[name])
+        assert x.shape == () and x.item() == wanted
+    x = wf.tensor([1 << rank])
+    dist.all_reduce(x, op=dist.ReduceOp.BOR)
+    assert x.tolist() == [2**size - 1]
+
+
+def check_sums_of_halves(rank: int, size: int) -> None:
+    """2048 + 1 is no float16, 2048 + 2 is: sums in float16 would lose every 1."""
+    x = wf.tensor([2048.0 if rank == 0 else 1.0] * 3, dtype=wf.float16)
+    dist.all_reduce(x)
+    assert x.tolist() == [float(np.float16(2048 + size - 1))] * 3
+
+
+def check_movements(rank: int, size: int) -> None:
+    rows = [wf.zeros(2) for _ in range(size)]
+    dist.all_gather(rows, wf.full((2,), float(rank)))
+    assert [r.tolist() for r in rows] == [[i, i] for i in range(size)]
+    joined = wf.zeros(size, 2)
+    dist.all_gather_into_tensor(joined, wf.full((1, 2), float(rank)))
+    assert joined[:, 0].tolist() == list(range(size))
+    x = wf.tensor([float(rank)])
+    dist.broadcast(x, size - 1)
+    assert x.tolist() == [size - 1]
+    part = wf.zeros(2)
+    dist.scatter(part, [wf.full((2,), 10.0 + i) for i in range(size)] if rank == 1 else None, 1)
+    assert part.tolist() == [10.0 + rank] * 2
+    dist.gather(part, rows if rank == 0 else None, 0)
+    assert rank or [r.tolist() for r in rows] == [[10.0 + i] * 2 for i in range(size)]
+    out = wf.zeros(2)
+    dist.reduce_scatter(out, [wf.full((2,), float(i)) for i in range(size)])
+    assert out.tolist() == [rank * size] * 2
+    dist.reduce_scatter_tensor(out, wf.arange(2.0 * size))
+    assert out.tolist() == [2 * rank * size, (2 * rank + 1) * size]
+    dist.reduce(out, 0)
+    there = wf.zeros(size)
+    dist.all_to_all_single(there, wf.arange(float(size)) + 100 * rank)
+    assert there.tolist() == [rank + 100 * i for i in range(size)]
+    rows = [wf.zeros(i + 1) for i in range(size)]
+    dist.all_to_all(rows, [wf.full((rank + 1,), float(rank))] * size)
+    assert [r.tolist() for r in rows] == [[i] * (i + 1) for i in range(size)]
+    dist.monitored_barrier(timeout=20)
+
+
+def check_groups(rank: int, size: int) -> None:
+    even = dist.new_group(range(0, size, 2))
+    assert dist.get_rank(even) == (rank // 2 if rank % 2 == 0 else -1)
+    x = wf.ones(3)
+    if rank % 2 == 0:
+        dist.all_reduce(x, group=even)
+        assert x.tolist() == [(size + 1) // 2] * 3
+    else:
+        try:
+            dist.all_reduce(x, group=even)
+        except DistributedError as error:
+            assert f"all_reduce: rank {rank} is no member of the group of ranks" in str(error)
+    dist.barrier()
+
+
+def check_gradients(rank: int, size: int) -> None:
+    """A recorded sum over ranks: the gradient is that of the sum of all ranks' losses."""
+    x = wf.tensor([1.0, 2.0 + rank], requires_grad=True)
+    total = call(REGISTRY["all_reduce"], x, reduction="sum", group=0)
+    (total * wf.tensor([1.0, 10.0]) * (rank + 1)).sum().backward()
+    ranks = size * (size + 1) / 2
+    assert x.grad.tolist() == [ranks, 10 * ranks]
+
+
+def digits(model, rank: int, size: int, steps: int = 25) -> list[float]:
+    """Train on digits; the losses over the whole batch."""
+    images, answers = load_digits()
+    x = wf.tensor(images.reshape(len(images), -1).astype(np.float32))
+    y = wf.tensor(answers.astype(np.int64))
+    optimizer = wf.optim.Adam(model.parameters(), lr=0.01)
+    losses = []
+    for step in range(steps):
+        begin = step % 20 * 64
+        rows = slice(begin + rank * 64 // size, begin + (rank + 1) * 64 // size)
+        loss = wf.nn.functional.cross_entropy(model(x[rows]), y[rows])
+        optimizer.zero_grad()
+        loss.backward()
+        if rank == 0 and step % 3 == 0:
+            float(loss)  # one rank looks earlier than others
+        optimizer.step()
+        losses.append(loss.detach())
+    return [float(x) for x in losses]
+
+
+def network():
+    wf.manual_seed(0)
+    return wf.nn.Sequential(wf.nn.Linear(64, 32), wf.nn.ReLU(), wf.nn.Linear(32, 10))
+
+
+def digest(model) -> str:
+    data = b"".join(p.detach().numpy().tobytes() for p in model.parameters())
+    return hashlib.sha256(data).hexdigest()
+
+
+def check_data_parallel(rank: int, size: int) -> None:
+    alone = network()
+    digits(alone, 0, 1)
+    net = network()
+    if rank:  # rank 0's are taken
+        wf.nn.init.zeros_(net[0].weight)
+    losses = digits(wf.nn.parallel.DistributedDataParallel(net), rank, size)
+    found = wf.tensor(list(bytes.fromhex(digest(net))))
+    first = found.clone()
+    dist.broadcast(first, 0)
+    assert found.tolist() == first.tolist(), "parameters differ between ranks"
+    for p, q in zip(net.parameters(), alone.parameters(), strict=True):
+        np.testing.assert_allclose(p.detach().numpy(), q.detach().numpy(), atol=2e-3)
+    assert losses[-1] < losses[0] / 2
+
+
+def check_unused(rank: int, size: int) -> None:
+    net = wf.nn.ModuleDict({"a": wf.nn.Linear(2, 1), "b": wf.nn.Linear(2, 1)})
+    net.forward = lambda x, name: net[name](x)
+    strict = wf.nn.parallel.DistributedDataParallel(net)
+    loss = strict(wf.ones(1, 2), "a").sum()
+    try:
+        loss.backward()
+        raise AssertionError("expected an error")
+    except DistributedError as error:
+        assert "got none of b.weight, b.bias; pass find_unused_parameters=True" in str(error)
+    del strict
+    net.zero_grad()
+    model = wf.nn.parallel.DistributedDataParallel(net, find_unused_parameters=True)
+    model(wf.ones(1, 2), "a" if rank == 0 else "b").sum().backward()
+    assert net["a"].bias.grad.item() == 1 / size
+    assert net["b"].bias.grad.item() == (size - 1) / size
+    net.zero_grad()
+    with model.no_sync():
+        model(wf.ones(1, 2), "a").sum().backward()
+    assert net["a"].bias.grad.item() == 1 and net["b"].bias.grad is None
+    model(wf.ones(1, 2) * rank, "a").sum().backward()
+    assert net["a"].weight.grad.tolist() == [[1 + (size - 1) / 2] * 2]
+
+
+def check_refusals(rank: int, size: int) -> None:
+    try:
+        wf.nn.parallel.DistributedDataParallel(wf.nn.Linear(2 + rank % 2, 1))
+        raise AssertionError("expected an error")
+    except DistributedError as error:
+        assert "models differ: rank 0 has weight float32 (1, 2), rank 1 has weight" in str(error)
+    net = network()
+    if rank == 1:
+        wf.nn.init.zeros_(net[0].bias)
+    try:
+        wf.nn.parallel.DistributedDataParallel(net, init_sync=False)
+        raise AssertionError("expected an error")
+    except DistributedError as error:
+        assert "parameters differ: rank 0 has 0.bias" in str(error)
+
+
+def main() -> None:
+    dist.init_process_group("mpi", timeout=30)
+    rank, size = dist.get_rank(), dist.get_world_size()
+    assert size == int(sys.argv[1])
+    for name, check in list(globals().items()):
+        if name.startswith("check_"):
+            check(rank, size)
+    dist.destroy_process_group()
+    print("all well")
+
+
+main()

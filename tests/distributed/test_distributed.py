@@ -1,0 +1,72 @@
+"""Several ranks, started by `weft launch`: what they do together, and how they fail."""
+
+import pytest
+from distributed.launching import Running, launch
+
+import weft as wf
+import weft.distributed as dist
+from weft.errors import ArgumentError, DistributedError
+
+
+def test_two_and_four_ranks():
+    for ranks in (2, 4):
+        found = launch(ranks, "job_checks.py", str(ranks))
+        assert found.code == 0, found.out + found.err
+        assert sorted(found.out.split("\n")) == ["", *[f"[{i}] all well" for i in range(ranks)]]
+        assert found.err == ""
+
+
+FAILURES = {
+    "raise": (3, "[0] weft.errors.DistributedError: rank 1 failed: ValueError: bad luck (", 1),
+    "differ": (
+        2, "[0] weft.errors.DistributedError: ranks call different things at call 2 of group 0: "
+        "rank 0 is in all_reduce(sum) of float32[3] (created at job_failures.py:26), rank 1 is in "
+        "all_reduce(sum) of float32[4] (created at job_failures.py:26)", 1,
+    ),
+    "stop": (
+        2, "[0] weft.errors.DistributedTimeoutError: all_reduce(sum) of float32[3] (created at "
+        "job_failures.py:26): no answer from rank 1 for 2 s", 1,
+    ),
+    "leave": (2, "[0] weft.errors.DistributedError: all_reduce(sum) of float32[3] (created at "
+              "job_failures.py:26): rank 1 ended before it", 1),
+    "kill": (2, "weft launch: a rank was killed by SIGKILL", 137),
+}  # fmt: skip
+
+
+def test_a_failure_of_one_rank_ends_all_and_is_told_by_all():
+    for ways in (("raise", "differ"), ("stop", "leave", "kill")):
+        running = {way: Running(FAILURES[way][0], "job_failures.py", way) for way in ways}
+        for way, job in running.items():
+            found = job.end()
+            _, text, code = FAILURES[way]
+            assert text in found.err, (way, found)
+            assert found.code == code, (way, found)
+            assert found.seconds < 45  # each waits 2 s at most; the rest is the start
+            if way == "raise":  # also a rank that does not wait
+                assert "[2] weft.errors.DistributedError: rank 1 failed" in found.err
+
+
+def test_alone(capsys):
+    for _ in range(2):
+        dist.init_process_group()
+        dist.destroy_process_group()
+    assert capsys.readouterr().err in ("weft.distributed: no launcher of MPI: a world of one\n", "")
+    dist.init_process_group()
+    try:
+        x = wf.tensor([1.0, 2.0])
+        dist.all_reduce(x)
+        assert x.tolist() == [1.0, 2.0] and dist.get_world_size() == 1
+        with pytest.raises(DistributedError, match="there is a process group already"):
+            dist.init_process_group()
+        with pytest.raises(DistributedError, match=r"expected different ranks from 0 to 0"):
+            dist.new_group([0, 1])
+        with pytest.raises(DistributedError, match=r"broadcast: expected one of the group's ranks"):
+            dist.broadcast(x, 1)
+    finally:
+        dist.destroy_process_group()
+    with pytest.raises(DistributedError, match=r"call weft.distributed.init_process_group"):
+        dist.all_reduce(x)
+    with pytest.raises(DistributedError, match="weft launch -n 4"):
+        dist.init_process_group(world_size=4)
+    with pytest.raises(ArgumentError, match="expected the backend 'mpi', got 'nccl'"):
+        dist.init_process_group("nccl")

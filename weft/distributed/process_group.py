@@ -1,0 +1,218 @@
+"""The job that this process is part of: joining it, leaving it, and groups of its ranks."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+from datetime import timedelta
+from typing import Final
+
+from weft.errors import ArgumentError, DistributedError
+from weft.ops.base import at_user_line
+from weft.transport import session
+from weft.transport.group import TIMEOUT_SECONDS, Group
+from weft.transport.mpi import launched
+
+ProcessGroup = Group
+_BACKENDS: Final = ("mpi", "gloo")
+_told: Final[list[str]] = []
+
+
+def init_process_group(
+    backend: str | None = None, init_method: str | None = None,
+    timeout: float | timedelta | None = None, world_size: int = -1, rank: int = -1,
+) -> None:  # fmt: skip
+    """Join the job that `weft launch` (or any launcher of MPI) has started.
+
+    Without a launcher this process is alone: a world of one.
+
+    Args:
+        backend: `"mpi"`; programs written for PyTorch may say `"gloo"`, MPI is used all the same.
+        init_method: `"env://"`, which is what happens.
+        timeout: seconds, or a `timedelta`, until a rank that does not answer is given up.
+        world_size: number of ranks; checked where it is given, as `rank` is.
+
+    Raises:
+        DistributedError: there is a group already, no MPI is installed, or the launcher has
+            started another number of ranks.
+        ArgumentError: another backend.
+
+    Example:
+        >>> import weft.distributed as dist
+        >>> dist.init_process_group()
+        >>> dist.get_rank(), dist.get_world_size()
+        (0, 1)
+        >>> dist.destroy_process_group()
+    """
+    if backend is not None and backend not in _BACKENDS:
+        raise ArgumentError(
+            f"init_process_group: expected the backend 'mpi', got {backend!r}{at_user_line()}"
+        )
+    if init_method not in (None, "env://"):
+        raise ArgumentError(
+            f"init_process_group: expected init_method 'env://', got {init_method!r}; start ranks "
+            f"with weft launch{at_user_line()}"
+        )
+    if not launched() and world_size > 1:
+        raise DistributedError(
+            f"init_process_group: expected {world_size} ranks, got this process alone; start them "
+            f"with: weft launch -n {world_size} SCRIPT{at_user_line()}"
+        )
+    if not launched() and not _told:
+        _told.append("alone")
+        print("weft.distributed: no launcher of MPI: a world of one", file=sys.stderr)
+    joined = session.begin(_seconds(timeout)).transport
+    wrong = (world_size not in (-1, joined.size), rank not in (-1, joined.rank))
+    if any(wrong):
+        name, given, found = [
+            ("world_size", world_size, joined.size), ("rank", rank, joined.rank),
+        ][wrong.index(True)]  # fmt: skip
+        session.end()
+        raise DistributedError(
+            f"init_process_group: the launcher says {name} {found}, got {given}{at_user_line()}"
+        )
+
+
+def _seconds(timeout: float | timedelta | None) -> float:
+    if timeout is None:
+        return TIMEOUT_SECONDS
+    return timeout.total_seconds() if isinstance(timeout, timedelta) else float(timeout)
+
+
+def destroy_process_group(group: Group | None = None) -> None:
+    """Leave the job, together with all other ranks; or forget a group.
+
+    At the end of a process this happens by itself.
+
+    Raises:
+        DistributedError: there is no group, or other ranks do not end.
+    """
+    world = session.world()
+    if group is None or group is world:
+        session.end()
+        return
+    joined = session.current()
+    if joined is not None:
+        joined.groups.pop(group.number, None)
+
+
+def is_initialized() -> bool:
+    """Whether this process has joined a job."""
+    return session.current() is not None
+
+
+def is_available() -> bool:
+    """Whether there is `weft.distributed`: always."""
+    return True
+
+
+def is_mpi_available() -> bool:
+    """Whether a launcher of MPI has started this process."""
+    return launched()
+
+
+def get_backend(group: Group | None = None) -> str:
+    """What carries messages: `"mpi"`."""
+    member(group, "get_backend")
+    return "mpi"
+
+
+def get_rank(group: Group | None = None) -> int:
+    """This process's number in a group, from 0; -1 where it is no member.
+
+    Raises:
+        DistributedError: there is no process group.
+    """
+    return (group or session.world()).index
+
+
+def get_world_size(group: Group | None = None) -> int:
+    """How many ranks a group has; -1 where this process is no member.
+
+    Raises:
+        DistributedError: there is no process group.
+    """
+    found = group or session.world()
+    return found.size if found.index >= 0 else -1
+
+
+def get_process_group_ranks(group: Group | None = None) -> list[int]:
+    """The ranks of a group, in its order."""
+    return list((group or session.world()).ranks)
+
+
+def get_group_rank(group: Group, global_rank: int) -> int:
+    """The number in a group of a rank of the job.
+
+    Raises:
+        DistributedError: the rank is no member.
+    """
+    if global_rank not in group.ranks:
+        raise DistributedError(
+            f"get_group_rank: rank {global_rank} is no member of the group of ranks "
+            f"{list(group.ranks)}{at_user_line()}"
+        )
+    return group.ranks.index(global_rank)
+
+
+def get_global_rank(group: Group, group_rank: int) -> int:
+    """The rank in the job of a member of a group.
+
+    Raises:
+        DistributedError: the group has no such member.
+    """
+    if not 0 <= group_rank < group.size:
+        raise DistributedError(
+            f"get_global_rank: expected a number from 0 to {group.size - 1}, got {group_rank}"
+            f"{at_user_line()}"
+        )
+    return group.ranks[group_rank]
+
+
+def new_group(
+    ranks: Sequence[int] | None = None, timeout: float | timedelta | None = None,
+    backend: str | None = None,
+) -> Group:  # fmt: skip
+    """A group of some ranks; all ranks of the job have to call it, members or not.
+
+    Args:
+        ranks: of the job; all of them if left out.
+        timeout: as of `init_process_group`, whose it is if left out.
+
+    Raises:
+        DistributedError: a rank that there is not, or that is named twice.
+    """
+    world = session.world()
+    joined = session.current()
+    assert joined is not None
+    chosen = world.ranks if ranks is None else sorted(ranks)
+    return joined.new_group(chosen, None if timeout is None else _seconds(timeout))
+
+
+def member(group: Group | None, name: str) -> Group:
+    """A group, the world where none is given.
+
+    Raises:
+        DistributedError: this process is no member of it.
+    """
+    found = session.world() if group is None else group
+    if found.index < 0:
+        raise DistributedError(
+            f"{name}: rank {found.transport.rank} is no member of the group of ranks "
+            f"{list(found.ranks)}{at_user_line()}"
+        )
+    return found
+
+
+def index_of(group: Group, rank: int, name: str) -> int:
+    """The place in a group of a rank of the job.
+
+    Raises:
+        DistributedError: there is no such rank, or it is no member.
+    """
+    if rank not in group.ranks:
+        raise DistributedError(
+            f"{name}: expected one of the group's ranks {list(group.ranks)}, got {rank}"
+            f"{at_user_line()}"
+        )
+    return group.ranks.index(rank)

@@ -1,0 +1,5 @@
+"""Modules that train on several ranks at once."""
+
+from weft.nn.parallel.data_parallel import DistributedDataParallel
+
+__all__ = ["DistributedDataParallel"]

@@ -1,0 +1,198 @@
+"""`DistributedDataParallel`: each rank has the whole model and a part of the batch."""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import weakref
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import numpy as np
+
+import weft.distributed as dist
+from weft.distributed.collective import array
+from weft.distributed.process_group import member
+from weft.distributed.recorded import reduce_all, settle
+from weft.eager.record.lazy import Lazy
+from weft.eager.record.mode import is_grad_enabled
+from weft.eager.tensor.autograd.hook import after_backward
+from weft.errors import ArgumentError, DistributedError
+from weft.nn.module.module import Module
+from weft.ops.base import at_user_line
+from weft.transport import collective
+from weft.transport.group import Group
+
+
+class DistributedDataParallel(Module):
+    """A module whose gradients are averaged over all ranks at the end of each backward pass.
+
+    All ranks begin with rank 0's parameters and buffers, see different examples, and make the same
+    update: parameters stay equal, bit by bit. The average is part of the same program as the
+    backward pass and the optimizer's update.
+
+    Args:
+        module: the model.
+        broadcast_buffers: whether each forward pass in training begins with rank 0's buffers, such
+            as running statistics.
+        init_sync: whether all ranks take rank 0's parameters; otherwise it is checked that they
+            have the same.
+        process_group: the ranks; all if left out.
+        find_unused_parameters: whether parameters may take no part in a forward pass. If not, an
+            error names those that do not.
+        static_graph: as `find_unused_parameters`, found in the first backward pass for all others.
+
+    Other arguments of PyTorch's are taken where they ask for nothing else: `device_ids`,
+    `output_device`, `bucket_cap_mb`, `gradient_as_bucket_view`.
+
+    Raises:
+        DistributedError: ranks have models of different shapes, or different values without
+            `init_sync`.
+        ArgumentError: no parameter needs a gradient.
+
+    Example:
+        >>> import weft as wf, weft.distributed as dist
+        >>> dist.init_process_group()
+        >>> model = wf.nn.parallel.DistributedDataParallel(wf.nn.Linear(3, 1))
+        >>> model(wf.ones(2, 3)).sum().backward()
+        >>> model.module.weight.grad.tolist()
+        [[2.0, 2.0, 2.0]]
+        >>> dist.destroy_process_group()
+    """
+
+    def __init__(
+        self, module: Module, device_ids: Any = None, output_device: Any = None, dim: int = 0,
+        broadcast_buffers: bool = True, init_sync: bool = True, process_group: Group | None = None,
+        bucket_cap_mb: float | None = None, find_unused_parameters: bool = False,
+        gradient_as_bucket_view: bool = False, static_graph: bool = False,
+    ) -> None:  # fmt: skip
+        super().__init__()
+        self.module = module
+        self.process_group = member(process_group, "DistributedDataParallel")
+        self.broadcast_buffers = broadcast_buffers
+        self.find_unused_parameters = find_unused_parameters or static_graph
+        self.require_backward_grad_sync = True
+        named = [(name, p) for name, p in module.named_parameters() if p.requires_grad]
+        if not named:
+            raise ArgumentError(
+                "DistributedDataParallel: expected parameters that need gradients, got none"
+                f"{at_user_line()}"
+            )
+        self._names = [name for name, _ in named]
+        self._parameters_to_reduce = tuple([p for _, p in named])
+        self._expecting = False
+        self._check_alike(init_sync)
+        _watch(self)
+
+    def forward(self, *args: Any, **kwargs: Any) -> Any:
+        """The module's own result."""
+        if self.training and is_grad_enabled() and self.require_backward_grad_sync:
+            if self.broadcast_buffers:
+                self._broadcast_buffers()
+            self._expecting = True
+        return self.module(*args, **kwargs)
+
+    @contextlib.contextmanager
+    def no_sync(self) -> Iterator[None]:
+        """Inside, gradients add up on each rank; the next backward pass outside averages them.
+
+        >>> import weft as wf, weft.distributed as dist
+        >>> dist.init_process_group()
+        >>> model = wf.nn.parallel.DistributedDataParallel(wf.nn.Linear(1, 1))
+        >>> with model.no_sync():
+        ...     model(wf.ones(1, 1)).sum().backward()
+        >>> dist.destroy_process_group()
+        """
+        before, self.require_backward_grad_sync = self.require_backward_grad_sync, False
+        try:
+            yield
+        finally:
+            self.require_backward_grad_sync = before
+
+    # -- gradients
+
+    def after_backward(self, leaves: Sequence[Lazy]) -> None:
+        """Average gradients, if a backward pass that changed those of these leaves reached any."""
+        if not self._expecting or not self.require_backward_grad_sync:
+            return
+        reached = {x.leaf() for x in leaves if x.leaf is not None}
+        used = [p in reached and p.grad is not None for p in self._parameters_to_reduce]
+        if not any(used):
+            return  # of another model
+        self._expecting = False
+        if self.find_unused_parameters or not all(used):
+            used = self._used_anywhere(used)
+        chosen = [p for p, u in zip(self._parameters_to_reduce, used, strict=True) if u]
+        for p in chosen:
+            if p.grad is None:
+                p.grad = p.detach().new_zeros(p.shape)
+        grads = [p.grad for p in chosen]
+        found = reduce_all([g.lazy for g in grads], "mean", self.process_group)
+        type(grads[0]).replace_all(grads, found)
+
+    def _used_anywhere(self, used: Sequence[bool]) -> list[bool]:
+        """Which parameters have a gradient on any rank."""
+        if not self.find_unused_parameters:
+            names = [n for n, u in zip(self._names, used, strict=True) if not u]
+            raise DistributedError(
+                "DistributedDataParallel: expected gradients of all parameters, got none of "
+                f"{', '.join(names)}; pass find_unused_parameters=True if they may be unused, or "
+                f"set requires_grad to False{at_user_line()}"
+            )
+        settle()
+        flags = np.array(used, np.uint8)
+        collective.all_reduce(
+            self.process_group, flags, flags, "max", f"used parameters of {len(used)}"
+        )
+        return [bool(u) for u in flags]
+
+    # -- what ranks begin with
+
+    def _check_alike(self, init_sync: bool) -> None:
+        tensors = [*self.module.parameters(), *self.module.buffers()]
+        names = [n for n, _ in (*self.module.named_parameters(), *self.module.named_buffers())]
+        shapes = [f"{n} {t.dtype} {tuple(t.shape)}" for n, t in zip(names, tensors, strict=True)]
+        _compare(self.process_group, "models", shapes)
+        if init_sync:
+            for tensor in tensors:
+                dist.broadcast(tensor, self.process_group.ranks[0], self.process_group)
+            return
+        digests = [hashlib.sha256(array(t).tobytes()).hexdigest()[:16] for t in tensors]
+        lines = [f"{n} {d}" for n, d in zip(names, digests, strict=True)]
+        _compare(self.process_group, "parameters", lines)
+
+    def _broadcast_buffers(self) -> None:
+        for buffer in self.module.buffers():
+            dist.broadcast(buffer, self.process_group.ranks[0], self.process_group)
+
+
+def _watch(model: DistributedDataParallel) -> None:
+    """Have a model told of backward passes for as long as it lives."""
+    known = weakref.ref(model)
+
+    def told(leaves: Sequence[Lazy]) -> None:
+        found = known()
+        if found is None:
+            after_backward.remove(told)
+        else:
+            found.after_backward(leaves)
+
+    after_backward.append(told)
+
+
+def _compare(group: Group, title: str, lines: Sequence[str]) -> None:
+    """Refuse lines that differ between ranks.
+
+    Raises:
+        DistributedError: names the first line that differs, as each rank has it.
+    """
+    data = "\n".join(lines).encode()
+    found = [d.decode().split("\n") for d in collective.all_gather_bytes(group, data, title)]
+    for rank, other in zip(group.ranks, found, strict=True):
+        if other != found[0]:
+            pairs = [(a, b) for a, b in zip(found[0], other, strict=False) if a != b]
+            mine, theirs = pairs[0] if pairs else (f"{len(found[0])}", f"{len(other)} tensors")
+            raise DistributedError(
+                f"DistributedDataParallel: {title} differ: rank {group.ranks[0]} has {mine}, rank "
+                f"{rank} has {theirs}{at_user_line()}"
+            )

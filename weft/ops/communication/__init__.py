@@ -1,0 +1,1 @@
+"""What ranks do together, as operations: part of the graph, with gradients."""

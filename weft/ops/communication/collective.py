@@ -1,0 +1,91 @@
+"""Reductions over ranks.
+
+A program reaches them in the order in which they were called, on every rank: neither passes nor
+schedules change it. The group is told by its number (`weft.transport.session`).
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from weft.errors import DistributedError
+from weft.ir.dtype import DType
+from weft.ir.node import Value
+from weft.ir.shape import Shape
+from weft.ops.base import HOSTED, Array, Opaque, catalogue, defop
+from weft.ops.creation import zeros_like
+from weft.ops.declaration.fact import Autocast, Facts
+from weft.ops.state import no_cases
+from weft.transport import collective, session
+from weft.transport.group import Group
+from weft.transport.reduction import check_reduction
+
+ORDERED = Facts(autocast=Autocast.KEPT, ordered=True)
+
+
+def group_of(number: int) -> Group:
+    """The group of this number.
+
+    Raises:
+        DistributedError: there is none, or no more.
+    """
+    joined = session.current()
+    found = None if joined is None else joined.groups.get(number)
+    if found is None:
+        raise DistributedError(f"there is no process group {number} (any more)")
+    return found
+
+
+def _dtypes(*dtypes: DType, reduction: str, **_: Any) -> tuple[DType, ...]:
+    for dtype in dtypes:
+        check_reduction(reduction, dtype.numpy)
+    return dtypes
+
+
+def _all_reduce(*xs: Array, reduction: str, group: int) -> tuple[Array, ...]:
+    members = group_of(group)
+    outs = [np.empty(x.shape, x.dtype) for x in xs]
+    for dtype in dict.fromkeys(x.dtype for x in xs):
+        places = [i for i, x in enumerate(xs) if x.dtype == dtype]
+        flat = np.concatenate([xs[i].reshape(-1) for i in places])
+        what = f"all_reduce({reduction}) of {len(places)} arrays, {flat.size} {dtype}"
+        collective.all_reduce(members, flat, flat, reduction, what)
+        begin = 0
+        for i in places:
+            outs[i][...] = flat[begin : begin + xs[i].size].reshape(xs[i].shape)
+            begin += xs[i].size
+    return tuple(outs)
+
+
+def _all_reduce_vjp(gs: Any, ys: Any, *xs: Value, reduction: str, group: int) -> tuple[Value, ...]:
+    """Every rank's result depends on every rank's input alike."""
+    if reduction in ("sum", "mean"):
+        return catalogue.all_reduce.all(*gs, reduction=reduction, group=group)
+    totals = catalogue.all_reduce.all(*gs, reduction="sum", group=group)
+    if reduction == "product":
+        return tuple([g * y / x for g, y, x in zip(totals, ys, xs, strict=True)])
+    found = zip(totals, ys, xs, strict=True)
+    return tuple([catalogue.select(catalogue.equal(x, y), g, zeros_like(g)) for g, y, x in found])
+
+
+def _shapes(*shapes: Shape, **_: Any) -> tuple[Shape, ...]:
+    return shapes
+
+
+all_reduce = defop(
+    "all_reduce",
+    inputs="*xs",
+    attrs={"reduction": "sum", "group": 0},
+    dtype=_dtypes,
+    shape=_shapes,
+    reference=_all_reduce,
+    vjp=_all_reduce_vjp,
+    lower=Opaque(HOSTED),
+    cases=no_cases,
+    outputs=-1,
+    stateful=True,
+    partial=True,
+    facts=ORDERED,
+)

@@ -1,0 +1,126 @@
+"""What every transport offers: messages to other ranks, and short notes beside them.
+
+Everything that ranks do together is built on `start`: so whoever waits knows for whom.
+"""
+
+from __future__ import annotations
+
+import abc
+import threading
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from weft.errors import DistributedError
+
+Array = np.ndarray[Any, Any]
+
+
+class Part(NamedTuple):
+    """Memory that goes to a rank or comes from it: contiguous bytes."""
+
+    peer: int
+    data: Array
+
+
+class Pending(abc.ABC):
+    """Messages under way."""
+
+    @abc.abstractmethod
+    def done(self) -> bool:
+        """Whether all have arrived; drives them on."""
+
+    @abc.abstractmethod
+    def missing(self) -> list[int]:
+        """Ranks that are still waited for."""
+
+
+@dataclass(frozen=True)
+class Failure:
+    """Why a job cannot go on.
+
+    Attributes:
+        rank: where it happened.
+        text: what all ranks say.
+    """
+
+    rank: int
+    text: str
+
+
+@dataclass
+class Waiting:
+    """A call that waits for other ranks.
+
+    Attributes:
+        what: the call as others are to see it, as `all_reduce(sum) of float32[3]`.
+        line: the user's, as ` (created at train.py:31)`.
+        group: the number of its group.
+        turn: which call of that group it is.
+        pending: the messages it waits for.
+    """
+
+    what: str
+    line: str
+    group: int
+    turn: int
+    pending: Pending | None = None
+
+    def __str__(self) -> str:
+        return f"{self.what}{self.line}"
+
+
+class Transport(abc.ABC):
+    """Ranks that can reach each other.
+
+    Attributes:
+        rank: this process's, from 0.
+        size: how many there are.
+        failure: set once the job cannot go on; whoever waits raises then.
+        waiting: the call that waits at the moment.
+        left: ranks that have ended.
+    """
+
+    def __init__(self, rank: int, size: int) -> None:
+        self.rank = rank
+        self.size = size
+        self.failure: Failure | None = None
+        self.waiting: Waiting | None = None
+        self.left: set[int] = set()
+        self.lock = threading.RLock()  # one call at a time, in the order of calls
+
+    @abc.abstractmethod
+    def start(self, sends: Sequence[Part], receives: Sequence[Part], tag: int) -> Pending:
+        """Begin to send and receive; messages between two ranks with one tag keep their order.
+
+        What is sent must stay as it is until all is done.
+        """
+
+    @abc.abstractmethod
+    def note(self, peer: int, text: str) -> None:
+        """Send a short note, without waiting."""
+
+    @abc.abstractmethod
+    def notes(self) -> list[str]:
+        """Notes that have come."""
+
+    @abc.abstractmethod
+    def close(self) -> None:
+        """End; no messages afterwards."""
+
+    def check(self) -> None:
+        """Raise if the job cannot go on.
+
+        Raises:
+            DistributedError: with the rank that failed, and why.
+        """
+        if self.failure is not None:
+            raise DistributedError(self.failure.text)
+
+    def fail(self, text: str) -> Failure:
+        """Note that the job cannot go on because of this rank; the first reason stays."""
+        if self.failure is None:
+            self.failure = Failure(self.rank, text)
+        return self.failure

@@ -1,0 +1,163 @@
+"""What the members of a group do together, on arrays: built of messages from member to member.
+
+Each function is called by all members, with `what` as it is to be named. Costs are given in the
+usual model: `a` for a message, `b` for a byte, `p` members, `n` bytes that a member has.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Sequence
+from typing import Final
+
+import numpy as np
+
+from weft.transport.base import Array
+from weft.transport.group import Group
+from weft.transport.reduction import reduced
+
+SMALL_BYTES: Final = 1 << 15
+"""Up to that, everybody sends everything to everybody: one round instead of two."""
+
+
+def barrier(group: Group, what: str = "barrier") -> None:
+    """Wait until all members are here; log2(p) rounds of empty messages."""
+    empty = np.zeros(0, np.uint8)
+    with group.call(what) as tag:
+        step = 1
+        while step < group.size:
+            to, source = (group.index + step) % group.size, (group.index - step) % group.size
+            group.exchange(tag, {to: empty}, {source: empty})
+            step *= 2
+
+
+def broadcast(group: Group, x: Array, root: int, what: str) -> None:
+    """Overwrite `x` with that of member `root`; log2(p) (a + n b)."""
+    with group.call(what) as tag:
+        place = (group.index - root) % group.size
+        step = 1
+        while step < group.size:
+            if step <= place < 2 * step:
+                group.exchange(tag, {}, {(group.index - step) % group.size: x})
+            elif place < step and place + step < group.size:
+                group.exchange(tag, {(group.index + step) % group.size: x}, {})
+            step *= 2
+
+
+def all_gather(group: Group, x: Array, out: Sequence[Array], what: str) -> None:
+    """Fill `out` with what each member has in `x`; (p - 1) (a + n b)."""
+    with group.call(what) as tag:
+        _gather_all(group, tag, x, out)
+
+
+def _gather_all(group: Group, tag: int, x: Array, out: Sequence[Array]) -> None:
+    others = _others(group)
+    group.exchange(tag, dict.fromkeys(others, x), {i: out[i] for i in others})
+    if out[group.index] is not x:
+        out[group.index][...] = x
+
+
+def gather(group: Group, x: Array, out: Sequence[Array] | None, root: int, what: str) -> None:
+    """Fill `out` of member `root` with what each has in `x`."""
+    with group.call(what) as tag:
+        if group.index != root:
+            group.exchange(tag, {root: x}, {})
+            return
+        assert out is not None
+        group.exchange(tag, {}, {i: out[i] for i in _others(group)})
+        out[root][...] = x
+
+
+def scatter(group: Group, xs: Sequence[Array] | None, out: Array, root: int, what: str) -> None:
+    """Fill `out` of each member with its own of the `xs` of member `root`."""
+    with group.call(what) as tag:
+        if group.index != root:
+            group.exchange(tag, {}, {root: out})
+            return
+        assert xs is not None
+        group.exchange(tag, {i: xs[i] for i in _others(group)}, {})
+        out[...] = xs[root]
+
+
+def all_to_all(group: Group, xs: Sequence[Array], out: Sequence[Array], what: str) -> None:
+    """Give member i its own of the `xs`, and fill `out` with what each member gives."""
+    with group.call(what) as tag:
+        _exchange_all(group, tag, xs, out)
+
+
+def _exchange_all(group: Group, tag: int, xs: Sequence[Array], out: Sequence[Array]) -> None:
+    others = _others(group)
+    group.exchange(tag, {i: xs[i] for i in others}, {i: out[i] for i in others})
+    out[group.index][...] = xs[group.index]
+
+
+def all_reduce(group: Group, x: Array, out: Array, name: str, what: str) -> None:
+    """Reduce `x` over the members into each one's `out`, which may be `x` itself.
+
+    Small: (p - 1) (a + n b). Else each member reduces its part, and all gather the parts:
+    2 (p - 1) (a + n / p b).
+    """
+    flat, result = x.reshape(-1), out.reshape(-1)
+    with group.call(what) as tag:
+        if group.size == 1:
+            reduced([flat.copy()], name, result)
+        elif flat.nbytes <= SMALL_BYTES:
+            rows = list(np.empty((group.size, flat.size), flat.dtype))
+            _gather_all(group, tag, flat, rows)
+            reduced(rows, name, result)
+        else:
+            parts = cuts(flat, group.size)
+            own = _reduce_parts(group, tag, parts, name)
+            results = cuts(result, group.size)
+            results[group.index][...] = own
+            _gather_all(group, tag, results[group.index], results)
+
+
+def _reduce_parts(group: Group, tag: int, parts: Sequence[Array], name: str) -> Array:
+    """The reduction of this member's part."""
+    own = parts[group.index]
+    rows = list(np.empty((group.size, own.size), own.dtype))
+    _exchange_all(group, tag, parts, rows)
+    reduced(rows, name, rows[0])
+    return rows[0]
+
+
+def cuts(flat: Array, count: int) -> list[Array]:
+    """A vector in `count` parts of about the same length."""
+    ends = [flat.size * i // count for i in range(count + 1)]
+    return [flat[a:b] for a, b in itertools.pairwise(ends)]
+
+
+def reduce(group: Group, x: Array, out: Array, root: int, name: str, what: str) -> None:
+    """Reduce `x` over the members into `out` of member `root`."""
+    flat = x.reshape(-1)
+    with group.call(what) as tag:
+        if group.index != root:
+            group.exchange(tag, {root: flat}, {})
+            return
+        rows = list(np.empty((group.size, flat.size), flat.dtype))
+        group.exchange(tag, {}, {i: rows[i] for i in _others(group)})
+        rows[root][...] = flat
+        reduced(rows, name, out.reshape(-1))
+
+
+def reduce_scatter(group: Group, xs: Sequence[Array], out: Array, name: str, what: str) -> None:
+    """Reduce over the members, each of which has one of `xs` for every member."""
+    with group.call(what) as tag:
+        own = _reduce_parts(group, tag, [x.reshape(-1) for x in xs], name)
+        out.reshape(-1)[...] = own
+
+
+def all_gather_bytes(group: Group, data: bytes, what: str) -> list[bytes]:
+    """What each member has, of any lengths."""
+    own = np.frombuffer(data, np.uint8).copy()
+    lengths = np.zeros(group.size, np.int64)
+    all_gather(group, np.array([own.size]), list(lengths.reshape(-1, 1)), f"{what}: lengths")
+    out = [np.zeros(n, np.uint8) for n in lengths]
+    all_gather(group, own, out, what)
+    return [each.tobytes() for each in out]
+
+
+def _others(group: Group) -> list[int]:
+    """All members but this one, the next first: so that not all begin with the same."""
+    return [(group.index + step) % group.size for step in range(1, group.size)]

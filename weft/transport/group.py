@@ -1,0 +1,90 @@
+"""Some of the ranks, which call the same things in the same order."""
+
+from __future__ import annotations
+
+import contextlib
+import zlib
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Final
+
+import numpy as np
+
+from weft.errors import DistributedError
+from weft.ir.node import at_user_line
+from weft.transport.base import Array, Part, Transport, Waiting
+from weft.transport.wait import wait
+
+TAG_BITS: Final = 28
+"""MPICH's tags have 29; the last tells messages of users from those of collectives."""
+TIMEOUT_SECONDS: Final = 600.0
+
+
+class Group:
+    """Ranks of a transport in an order of their own; members are told by their index in it.
+
+    Args:
+        ranks: of the transport, in the order of the group.
+        number: tells the group from others; the same on all ranks.
+        timeout: seconds until a member that does not answer is given up.
+
+    Attributes:
+        index: this process's place in the group; -1 where it is no member.
+    """
+
+    def __init__(
+        self, transport: Transport, ranks: Sequence[int], number: int = 0,
+        timeout: float = TIMEOUT_SECONDS,
+    ) -> None:  # fmt: skip
+        self.transport = transport
+        self.ranks = tuple(ranks)
+        self.number = number
+        self.timeout = timeout
+        self.size = len(self.ranks)
+        self.index = self.ranks.index(transport.rank) if transport.rank in self.ranks else -1
+        self._turn = 0
+
+    @contextlib.contextmanager
+    def call(self, what: str, line: str | None = None) -> Iterator[int]:
+        """A call that all members make; gives the tag of its messages.
+
+        Messages of calls that differ do not meet: the tag follows from `what`, and a member that
+        waits tells the others what it waits in (`weft.transport.monitor`).
+
+        Raises:
+            DistributedError: this process is no member, or the job cannot go on.
+        """
+        if self.index < 0:
+            raise DistributedError(
+                f"{what}: rank {self.transport.rank} is no member of the group of "
+                f"ranks {list(self.ranks)}{at_user_line()}"
+            )
+        transport = self.transport
+        with transport.lock:
+            transport.check()
+            self._turn += 1
+            place = at_user_line() if line is None else line
+            outer = transport.waiting
+            transport.waiting = Waiting(what, place, self.number, self._turn)
+            try:
+                yield zlib.crc32(what.encode(), self.number) >> (32 - TAG_BITS)
+            finally:
+                transport.waiting = outer
+
+    def exchange(self, tag: int, sends: Mapping[int, Array], receives: Mapping[int, Array]) -> None:
+        """Send arrays to members and receive from members; by index, all at once.
+
+        Raises:
+            DistributedError: a member failed, ended or did not answer.
+        """
+        if not sends and not receives:
+            return
+        pending = self.transport.start(self._parts(sends), self._parts(receives), tag)
+        wait(self.transport, pending, self.timeout)
+
+    def _parts(self, arrays: Mapping[int, Array]) -> list[Part]:
+        return [Part(self.ranks[index], bytes_of(array)) for index, array in arrays.items()]
+
+
+def bytes_of(array: Array) -> Array:
+    """The memory of a contiguous array."""
+    return array.reshape(-1).view(np.uint8)

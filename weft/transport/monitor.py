@@ -1,0 +1,146 @@
+"""Notes among ranks beside their messages: who failed, who has ended, who waits in which call.
+
+A thread of each rank reads them. So a failure reaches ranks that compute, calls that do not fit
+together are told instead of waiting for ever, and nobody pays for it while all goes well.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import threading
+import time
+from types import FrameType
+from typing import Any, Final
+
+from weft.errors import DistributedError
+from weft.transport.base import Failure, Transport, Waiting
+
+TICK_SECONDS: Final = 0.05
+REPORT_SECONDS: Final = 0.3
+"""Who waits longer tells the others in which call."""
+INTERRUPT_SECONDS: Final = 1.0
+"""Then a rank that computes is interrupted, after another has failed."""
+SIGNAL: Final = signal.SIGUSR2
+
+
+class Monitor:
+    """Watches over a transport until `stop`."""
+
+    def __init__(self, transport: Transport) -> None:
+        self._transport = transport
+        self._others = [r for r in range(transport.size) if r != transport.rank]
+        self._stopped = threading.Event()
+        self._seen: Waiting | None = None  # the call that waits, since when, and whether it is told
+        self._since = 0.0
+        self._told = False
+        self._reports: dict[int, dict[str, Any]] = {}
+        self._failed_at: float | None = None
+        self._interrupts = _install(transport)
+        self.ended: set[int] = set()  # ranks that have nothing more to say
+        self._thread = threading.Thread(target=self._run, name="weft-monitor", daemon=True)
+        self._thread.start()
+
+    def announce(self, kind: str, **what: Any) -> None:
+        """Send a note to all other ranks."""
+        text = json.dumps({"kind": kind, "rank": self._transport.rank, **what})
+        for peer in self._others:
+            self._transport.note(peer, text)
+
+    def fail(self, text: str) -> None:
+        """Tell all that the job cannot go on, because of this rank unless another was first."""
+        self._interrupts = False  # it is about to end
+        failure = self._transport.fail(text)
+        self.announce("failed", text=failure.text, origin=failure.rank)
+
+    def stop(self) -> None:
+        """End the thread."""
+        self._stopped.set()
+        self._thread.join()
+
+    def end(self, seconds: float) -> list[int]:
+        """Say that this rank has ended, and wait until all have; those that have not."""
+        self._interrupts = False
+        self.announce("left")
+        until = time.monotonic() + seconds
+        while time.monotonic() < until and not self.ended.issuperset(self._others):
+            time.sleep(0.002)
+        return [rank for rank in self._others if rank not in self.ended]
+
+    def _run(self) -> None:
+        while not self._stopped.wait(TICK_SECONDS):
+            for text in self._transport.notes():
+                self._take(json.loads(text))
+            self._report()
+            self._compare()
+            self._interrupt()
+
+    def _take(self, note: dict[str, Any]) -> None:
+        transport, rank = self._transport, int(note["rank"])
+        if note["kind"] == "waiting":
+            self._reports[rank] = note
+        elif note["kind"] == "left":
+            transport.left.add(rank)
+            self.ended.add(rank)
+        else:
+            if transport.failure is None:
+                transport.failure = Failure(int(note["origin"]), note["text"])
+            self.ended.add(rank)
+
+    def _report(self) -> None:
+        """Tell others of a call that has waited for a while."""
+        waiting = self._transport.waiting
+        if waiting is None or waiting.pending is None:
+            self._seen = None
+        elif waiting is not self._seen:
+            self._seen, self._since, self._told = waiting, time.monotonic(), False
+        elif not self._told and time.monotonic() - self._since > REPORT_SECONDS:
+            self._told = True
+            self.announce(
+                "waiting", what=waiting.what, line=waiting.line, group=waiting.group,
+                turn=waiting.turn,
+            )  # fmt: skip
+
+    def _compare(self) -> None:
+        """Find ranks that wait in another call than this one, at the same turn of a group."""
+        transport, waiting = self._transport, self._transport.waiting
+        if waiting is None or waiting.pending is None or transport.failure is not None:
+            return
+        for rank, note in self._reports.items():
+            same = (note["group"], note["turn"]) == (waiting.group, waiting.turn)
+            if same and note["what"] != waiting.what:
+                mine = f"rank {transport.rank} is in {waiting}"
+                theirs = f"rank {rank} is in {note['what']}{note['line']}"
+                first, second = (mine, theirs) if transport.rank < rank else (theirs, mine)
+                transport.fail(
+                    f"ranks call different things at call {waiting.turn} of group "
+                    f"{waiting.group}: {first}, {second}"
+                )
+                return
+
+    def _interrupt(self) -> None:
+        """Raise in the main thread of a rank that does not wait, some time after a failure."""
+        transport = self._transport
+        if transport.failure is None or transport.failure.rank == transport.rank:
+            return
+        if self._failed_at is None:
+            self._failed_at = time.monotonic()
+        elif self._interrupts and time.monotonic() - self._failed_at > INTERRUPT_SECONDS:
+            self._interrupts = False
+            os.kill(os.getpid(), SIGNAL)
+
+
+def _install(transport: Transport) -> bool:
+    """Have a signal raise the transport's failure; whether it can be had."""
+    if threading.current_thread() is not threading.main_thread():
+        return False
+    if signal.getsignal(SIGNAL) is not signal.SIG_DFL:
+        return False
+
+    def told(number: int, frame: FrameType | None) -> None:
+        failure = transport.failure
+        raise DistributedError("interrupted" if failure is None else failure.text)
+
+    signal.signal(SIGNAL, told)
+    return True

@@ -1,0 +1,114 @@
+"""MPI, through mpi4py: bytes between ranks of one job, on as many machines as MPI reaches.
+
+MPICH is asked for `MPI_THREAD_MULTIPLE`, so that a thread can watch while others wait. Nothing
+here blocks: whoever waits asks again and again, and can so be told that a rank has failed.
+"""
+
+from __future__ import annotations
+
+import importlib
+import os
+from collections.abc import Sequence
+from typing import Any, Final
+
+from weft.errors import DistributedError
+from weft.transport.base import Part, Pending, Transport
+
+LAUNCHERS: Final = (
+    ("PMI_RANK", "PMI_SIZE", "MPI_LOCALRANKID"),  # MPICH, and Slurm's pmi2
+    ("PMIX_RANK", "OMPI_COMM_WORLD_SIZE", "OMPI_COMM_WORLD_LOCAL_RANK"),
+    ("OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE", "OMPI_COMM_WORLD_LOCAL_RANK"),
+)
+"""What launchers of MPI say in the environment: rank, size, rank on the host."""
+_NOTE_TAG: Final = 1
+
+
+def launched() -> bool:
+    """Whether a launcher of MPI has started this process."""
+    return any(names[0] in os.environ for names in LAUNCHERS)
+
+
+def local_rank() -> int:
+    """This process's number among those on its host, as the launcher says; 0 if it does not."""
+    return next((int(os.environ[n[2]]) for n in LAUNCHERS if n[2] in os.environ), 0)
+
+
+def _load() -> Any:
+    try:
+        options = importlib.import_module("mpi4py").rc
+        options.initialize = options.finalize = False
+        return importlib.import_module("mpi4py.MPI")
+    except (ImportError, RuntimeError) as error:  # RuntimeError: no library of MPI
+        raise DistributedError(
+            f"init_process_group: MPI cannot be loaded ({error}); "
+            'install it with: pip install "weft[mpi]"'
+        ) from error
+
+
+class _Requests(Pending):
+    def __init__(self, mpi: Any, requests: list[Any], peers: list[int], held: Any) -> None:
+        self._all = mpi.Request.Testall
+        self._requests = requests
+        self._peers = peers
+        self._held = held  # memory that is being sent
+
+    def done(self) -> bool:
+        return bool(self._all(self._requests))
+
+    def missing(self) -> list[int]:
+        pairs = zip(self._peers, self._requests, strict=True)
+        return sorted({peer for peer, request in pairs if not request.Test()})
+
+
+class MpiTransport(Transport):
+    """The ranks that a launcher of MPI has started.
+
+    Raises:
+        DistributedError: there is no MPI; says how to install it.
+    """
+
+    def __init__(self) -> None:
+        self._mpi = mpi = _load()
+        if not mpi.Is_initialized():
+            provided = mpi.Init_thread(mpi.THREAD_MULTIPLE)
+        else:
+            provided = mpi.Query_thread()
+        if provided < mpi.THREAD_MULTIPLE:
+            raise DistributedError(
+                "init_process_group: expected an MPI with MPI_THREAD_MULTIPLE, got level "
+                f"{provided}; use MPICH, or initialize mpi4py with threads"
+            )
+        self._world = mpi.COMM_WORLD.Dup()
+        self._beside = mpi.COMM_WORLD.Dup()  # for notes
+        self._noted: list[Any] = []
+        super().__init__(self._world.Get_rank(), self._world.Get_size())
+
+    def start(self, sends: Sequence[Part], receives: Sequence[Part], tag: int) -> Pending:
+        """See `Transport.start`."""
+        world, byte = self._world, self._mpi.BYTE
+        requests = [world.Irecv((data, byte), peer, tag) for peer, data in receives]
+        requests += [world.Isend((data, byte), peer, tag) for peer, data in sends]
+        peers = [part.peer for part in (*receives, *sends)]
+        return _Requests(self._mpi, requests, peers, (sends, receives))
+
+    def note(self, peer: int, text: str) -> None:
+        """See `Transport.note`."""
+        data = text.encode()
+        self._noted = [(r, d) for r, d in self._noted if not r.Test()]
+        request = self._beside.Isend((data, self._mpi.BYTE), peer, _NOTE_TAG)
+        self._noted.append((request, data))
+
+    def notes(self) -> list[str]:
+        """See `Transport.notes`."""
+        found: list[str] = []
+        status = self._mpi.Status()
+        while self._beside.Iprobe(self._mpi.ANY_SOURCE, _NOTE_TAG, status):
+            data = bytearray(status.Get_count(self._mpi.BYTE))
+            self._beside.Recv((data, self._mpi.BYTE), status.Get_source(), _NOTE_TAG)
+            found.append(data.decode())
+        return found
+
+    def close(self) -> None:
+        """End MPI for this process; waits for the other ranks to do so, too."""
+        if not self._mpi.Is_finalized():
+            self._mpi.Finalize()

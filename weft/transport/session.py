@@ -1,0 +1,188 @@
+"""This process's part in a job: its transport, its groups, and how it ends."""
+
+from __future__ import annotations
+
+import atexit
+import itertools
+import os
+import sys
+import traceback
+from collections.abc import Callable, Sequence
+from types import TracebackType
+from typing import Any, Final
+
+from weft.errors import DistributedError
+from weft.ir.node import NOT_THE_USER, at_user_line
+from weft.transport.base import Transport
+from weft.transport.group import TIMEOUT_SECONDS, Group
+from weft.transport.local import LocalTransport
+from weft.transport.monitor import Monitor
+from weft.transport.mpi import MpiTransport, launched
+
+MARK: Final = "LAUNCHED_BY_WEFT"
+"""In the environment of a job's processes: a folder of its own, where failures are noted."""
+FAREWELL_SECONDS: Final = 2.0
+"""How long a rank that has failed waits for the others to say so, too."""
+
+
+class Session:
+    """A job that this process is part of, from `begin` to `end`."""
+
+    def __init__(self, transport: Transport, timeout: float) -> None:
+        self.transport = transport
+        self.timeout = timeout
+        self.world = Group(transport, range(transport.size), 0, timeout)
+        self.groups = {0: self.world}
+        self._numbers = itertools.count(1)
+        self.failed = False
+        self.monitor = Monitor(transport) if transport.size > 1 else None
+
+    def new_group(self, ranks: Sequence[int], timeout: float | None = None) -> Group:
+        """A group of these ranks; all ranks of the job make it, members or not.
+
+        Raises:
+            DistributedError: ranks that there are not, or that are named twice.
+        """
+        wrong = [r for r in ranks if not 0 <= r < self.transport.size]
+        if wrong or len(set(ranks)) != len(ranks):
+            raise DistributedError(
+                f"new_group: expected different ranks from 0 to {self.transport.size - 1}, got "
+                f"{list(ranks)}{at_user_line()}"
+            )
+        number = next(self._numbers)
+        group = Group(self.transport, ranks, number, self.timeout if timeout is None else timeout)
+        self.groups[number] = group
+        return group
+
+    def fail(self, error: BaseException) -> None:
+        """Tell the other ranks of an exception that ends this one."""
+        self.failed = True
+        if self.monitor is not None:
+            self.monitor.fail(_told(self.transport.rank, error))
+
+    def end(self) -> None:
+        """Leave the job together with all other ranks.
+
+        Raises:
+            DistributedError: ranks do not end.
+        """
+        monitor = self.monitor
+        if monitor is None:
+            self.transport.close()
+            return
+        if self.failed or self.transport.failure is not None:
+            _note_failure(self.transport.rank)
+            monitor.end(FAREWELL_SECONDS)
+            sys.stdout.flush()
+            sys.stderr.flush()
+            os._exit(1)  # MPI's own end would wait for ranks that never come
+        late = monitor.end(self.timeout)
+        failure = self.transport.failure
+        if late or failure is not None:
+            text = f"no end of ranks {late} for {self.timeout:g} s" if not failure else failure.text
+            self.failed = True
+            raise DistributedError(text)
+        monitor.stop()
+        self.transport.close()
+
+
+def _note_failure(rank: int) -> None:
+    """Leave a note for `weft launch`."""
+    folder = os.environ.get(MARK)
+    if folder is not None and os.path.isdir(folder):  # else the launcher is on another machine
+        with open(os.path.join(folder, f"failed-{rank}"), "w"):
+            pass
+
+
+_current: Final[list[Session]] = []
+before_end: Final[list[Callable[[], None]]] = []
+"""What has to be done before this process leaves the job."""
+
+
+def current() -> Session | None:
+    """The job that this process is part of, if it has begun."""
+    return _current[-1] if _current else None
+
+
+def world() -> Group:
+    """The group of all ranks.
+
+    Raises:
+        DistributedError: no job has begun.
+    """
+    if not _current:
+        raise DistributedError(
+            "no process group: call weft.distributed.init_process_group() first" + at_user_line()
+        )
+    return _current[-1].world
+
+
+def begin(timeout: float = TIMEOUT_SECONDS) -> Session:
+    """Join the job that a launcher has started, or be alone in one.
+
+    Raises:
+        DistributedError: this process is part of one already, or there is no MPI.
+    """
+    if _current:
+        raise DistributedError(
+            "init_process_group: there is a process group already; call destroy_process_group() "
+            f"first{at_user_line()}"
+        )
+    transport = MpiTransport() if launched() else LocalTransport()
+    session = Session(transport, timeout)
+    _current.append(session)
+    if transport.size > 1 and not _hooked:
+        _hooked.append(sys.excepthook)
+        sys.excepthook = _on_exception
+        atexit.register(_at_exit)
+    return session
+
+
+def end() -> None:
+    """Leave the job; see `Session.end`."""
+    session = current()
+    if session is not None:
+        for work in before_end:
+            work()
+        session.end()
+        _current.remove(session)
+
+
+_hooked: Final[list[Any]] = []
+
+
+def _on_exception(
+    kind: type[BaseException], error: BaseException, trace: TracebackType | None
+) -> None:
+    """Print an uncaught exception as usual, then tell the other ranks."""
+    _hooked[0](kind, error, trace)
+    session = current()
+    if session is not None:
+        session.fail(error)
+
+
+def _at_exit() -> None:
+    session = current()
+    if session is None:
+        return
+    try:
+        if not session.failed:
+            for work in before_end:
+                work()
+        session.end()
+    except BaseException as error:
+        traceback.print_exception(error)
+        session.fail(error)
+        session.end()
+
+
+def _told(rank: int, error: BaseException) -> str:
+    """An exception as other ranks are told of it, with the user's line."""
+    if isinstance(error, DistributedError):
+        return str(error)
+    place = ""
+    for frame, line in traceback.walk_tb(error.__traceback__):
+        if not frame.f_code.co_filename.startswith(NOT_THE_USER):
+            place = f" ({frame.f_code.co_filename}:{line})"
+    said = f"{type(error).__name__}: {error}".removesuffix(": ")
+    return f"rank {rank} failed: {said}{'' if place in said else place}"

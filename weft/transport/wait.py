@@ -1,0 +1,61 @@
+"""Waiting for other ranks: never for ever, and never without saying for whom."""
+
+from __future__ import annotations
+
+import os
+import time
+from typing import Final
+
+from weft.errors import DistributedError, DistributedTimeoutError
+from weft.transport.base import Pending, Transport
+
+SPIN_SECONDS: Final = 200e-6
+"""Messages within a host take 2 to 100 us; a sleep takes 60 us at least."""
+LEAST_SLEEP: Final = 20e-6
+MOST_SLEEP: Final = 500e-6
+GRACE_SECONDS: Final = 1.0
+"""What a rank sent before it ended may still be on its way for that long."""
+
+
+def wait(transport: Transport, pending: Pending, timeout: float) -> None:
+    """Wait until messages have arrived.
+
+    Raises:
+        DistributedTimeoutError: ranks have not answered for `timeout` seconds.
+        DistributedError: a rank has failed, or one that is waited for has ended.
+    """
+    if pending.done():
+        return
+    begin = time.monotonic()
+    waiting = transport.waiting
+    if waiting is not None:
+        waiting.pending = pending
+    while not pending.done():
+        transport.check()
+        passed = time.monotonic() - begin
+        if passed < SPIN_SECONDS:
+            os.sched_yield()
+            continue
+        time.sleep(min(max(LEAST_SLEEP, passed / 50), MOST_SLEEP))
+        if passed > GRACE_SECONDS:
+            _look(transport, pending, passed, timeout)
+    if waiting is not None:
+        waiting.pending = None
+
+
+def _look(transport: Transport, pending: Pending, passed: float, timeout: float) -> None:
+    """Whether waiting may still help."""
+    if transport.left:
+        gone = sorted(transport.left.intersection(pending.missing()))
+        if gone and not pending.done():
+            text = f"{transport.waiting}: {named(gone)} ended before it"
+            raise DistributedError(transport.fail(text).text)
+    if passed > timeout:
+        late = named(pending.missing())
+        text = f"{transport.waiting}: no answer from {late} for {timeout:g} s"
+        raise DistributedTimeoutError(transport.fail(text).text)
+
+
+def named(ranks: list[int]) -> str:
+    """Ranks as messages name them."""
+    return f"rank{'s' * (len(ranks) != 1)} {', '.join(map(str, ranks))}"
