@@ -66,6 +66,52 @@ def check_movements(rank: int, size: int) -> None:
     dist.monitored_barrier(timeout=20)
 
 
+def check_messages(rank: int, size: int) -> None:
+    after, before = (rank + 1) % size, (rank - 1) % size
+    x, y = wf.full((3,), float(rank)), wf.zeros(3)
+    works = [dist.irecv(y, before), dist.isend(x, after)]
+    assert all(work.wait() for work in works) and y.tolist() == [before] * 3
+    try:
+        works[0].wait()
+        raise AssertionError("expected an error")
+    except DistributedError as error:
+        assert "the request has ended already" in str(error)
+    ops = [dist.P2POp(dist.isend, x, after, tag=7), dist.P2POp(dist.irecv, y, before, tag=7)]
+    for work in dist.batch_isend_irecv(ops):
+        work.wait()
+    if rank == 0:
+        dist.send(wf.tensor([5]), 1)
+    elif rank == 1:
+        found = wf.tensor([0])
+        assert dist.recv(found, 0) == 0 and found.tolist() == [5]
+    works = [dist.all_reduce(x, async_op=True), dist.broadcast(y, 0, async_op=True)]
+    dist.barrier()  # behind both
+    assert all(work.is_completed() for work in works) and x.tolist() == [rank] * 3
+    for work in works:
+        work.wait()
+    assert x.tolist() == [size * (size - 1) / 2] * 3 and y.tolist() == [size - 1] * 3
+
+
+def check_objects(rank: int, size: int) -> None:
+    own = {"rank": rank, "text": "x" * rank, "tensor": wf.full((rank,), 0.5), "pair": (None, True)}
+    every = [None] * size
+    dist.all_gather_object(every, own)
+    assert [e["rank"] for e in every] == list(range(size))
+    assert every[-1]["tensor"].tolist() == [0.5] * (size - 1) and every[0]["pair"] == (None, True)
+    some = [rank, {"a": [rank]}]
+    dist.broadcast_object_list(some, 1)
+    assert some == [1, {"a": [1]}]
+    dist.scatter_object_list(some, [str(i) for i in range(size)] if rank == 0 else None)
+    assert some[0] == str(rank)
+    dist.gather_object(rank, every if rank == 1 else None, 1)
+    assert rank != 1 or every == list(range(size))
+    try:
+        dist.all_gather_object(every, {"a": print})
+        raise AssertionError("expected an error")
+    except TypeError as error:
+        assert "all_gather_object: expected tensors, numbers or texts" in str(error)
+
+
 def check_groups(rank: int, size: int) -> None:
     even = dist.new_group(range(0, size, 2))
     assert dist.get_rank(even) == (rank // 2 if rank % 2 == 0 else -1)

@@ -1,7 +1,7 @@
 """Collectives on tensors: what all members of a group call, in the same order.
 
-They happen at once. Tensors that are written to keep their memory; nothing here has a gradient
-(`weft.distributed.nn.functional` has those that do).
+They happen at once, or with `async_op` while this process goes on: then they give a `Work` to wait
+for. Tensors that are written to keep their memory; nothing here has a gradient.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ import numpy as np
 
 from weft.distributed.process_group import index_of, member
 from weft.distributed.reduce_op import ReduceOp
+from weft.distributed.work import Work, done
 from weft.eager.record.lazy import array_of, flush
 from weft.eager.record.mode import no_grad
 from weft.eager.tensor.dispatch import leaf, wrap
@@ -28,7 +29,12 @@ from weft.transport.group import Group
 from weft.transport.reduction import check_reduction
 
 
-def all_reduce(tensor: Tensor, op: ReduceOp = ReduceOp.SUM, group: Group | None = None) -> None:
+def all_reduce(
+    tensor: Tensor,
+    op: ReduceOp = ReduceOp.SUM,
+    group: Group | None = None,
+    async_op: bool = False,
+) -> Work | None:
     """Overwrite the tensor of each rank with the reduction over all of them.
 
     All ranks get the same bits. float16 and bfloat16 are added up in float32.
@@ -49,8 +55,11 @@ def all_reduce(tensor: Tensor, op: ReduceOp = ReduceOp.SUM, group: Group | None 
     found, x = member(group, "all_reduce"), array(tensor)
     check(op, x, "all_reduce")
     out = np.empty_like(x)
-    collective.all_reduce(found, x, out, op.value, f"all_reduce({op.value}) of {kind(x)}")
-    put(tensor, out)
+    what = f"all_reduce({op.value}) of {kind(x)}"
+    return done(
+        found, async_op, lambda: collective.all_reduce(found, x, out, op.value, what),
+        lambda: put(tensor, out),
+    )  # fmt: skip
 
 
 def reduce(
@@ -67,40 +76,64 @@ def reduce(
         put(tensor, out)
 
 
-def broadcast(tensor: Tensor, src: int, group: Group | None = None) -> None:
+def broadcast(
+    tensor: Tensor,
+    src: int,
+    group: Group | None = None,
+    async_op: bool = False,
+) -> Work | None:
     """Overwrite the tensor of each rank with that of rank `src`."""
     found, x = member(group, "broadcast"), array(tensor)
     root = index_of(found, src, "broadcast")
-    out = x if found.index == root else np.empty_like(x)
-    collective.broadcast(found, out, root, f"broadcast from rank {src} of {kind(x)}")
-    if found.index != root:
-        put(tensor, out)
+    out = x.copy() if found.index == root else np.empty_like(x)
+    what = f"broadcast from rank {src} of {kind(x)}"
+    return done(
+        found, async_op, lambda: collective.broadcast(found, out, root, what),
+        lambda: None if found.index == root else put(tensor, out),
+    )  # fmt: skip
 
 
-def barrier(group: Group | None = None) -> None:
+def barrier(
+    group: Group | None = None,
+    async_op: bool = False,
+) -> Work | None:
     """Wait until all ranks are here."""
     settle()
-    collective.barrier(member(group, "barrier"))
+    found = member(group, "barrier")
+    return done(found, async_op, lambda: collective.barrier(found), lambda: None)
 
 
-def all_gather(tensor_list: Sequence[Tensor], tensor: Tensor, group: Group | None = None) -> None:
+def all_gather(
+    tensor_list: Sequence[Tensor],
+    tensor: Tensor,
+    group: Group | None = None,
+    async_op: bool = False,
+) -> Work | None:
     """Overwrite the i-th of the list with the tensor of rank i."""
     found, x = member(group, "all_gather"), array(tensor)
     outs = _outputs(tensor_list, found.size, x, "all_gather")
-    collective.all_gather(found, x, outs, f"all_gather of {kind(x)}")
-    for each, out in zip(tensor_list, outs, strict=True):
-        put(each, out)
+    what = f"all_gather of {kind(x)}"
+    return done(
+        found, async_op, lambda: collective.all_gather(found, x, outs, what),
+        lambda: put_all(tensor_list, outs),
+    )  # fmt: skip
 
 
 def all_gather_into_tensor(
-    output_tensor: Tensor, input_tensor: Tensor, group: Group | None = None
-) -> None:
+    output_tensor: Tensor,
+    input_tensor: Tensor,
+    group: Group | None = None,
+    async_op: bool = False,
+) -> Work | None:
     """Overwrite `output_tensor` with the tensors of all ranks, one after another."""
     found, x = member(group, "all_gather_into_tensor"), array(input_tensor)
     out = _joined(output_tensor, x, found.size, "all_gather_into_tensor")
     rows = list(out.reshape(found.size, -1))
-    collective.all_gather(found, x.reshape(-1), rows, f"all_gather of {kind(x)}")
-    put(output_tensor, out)
+    what = f"all_gather of {kind(x)}"
+    return done(
+        found, async_op, lambda: collective.all_gather(found, x.reshape(-1), rows, what),
+        lambda: put(output_tensor, out),
+    )  # fmt: skip
 
 
 def gather(
@@ -141,27 +174,33 @@ def reduce_scatter(
     found, x = member(group, "reduce_scatter"), array(output)
     check(op, x, "reduce_scatter")
     xs = _inputs(input_list, found.size, x, "reduce_scatter")
-    _reduce_scatter(found, xs, output, op, x)
+    _reduce_scatter(found, xs, output, op, x, False)
 
 
 def reduce_scatter_tensor(
-    output: Tensor, input: Tensor, op: ReduceOp = ReduceOp.SUM, group: Group | None = None
-) -> None:
+    output: Tensor,
+    input: Tensor,
+    op: ReduceOp = ReduceOp.SUM,
+    group: Group | None = None,
+    async_op: bool = False,
+) -> Work | None:
     """Overwrite the output of rank i with the reduction of the i-th part of all inputs."""
     found, x = member(group, "reduce_scatter_tensor"), array(output)
     check(op, x, "reduce_scatter_tensor")
     whole = array(input)
     _joined(input, x, found.size, "reduce_scatter_tensor")
-    _reduce_scatter(found, list(whole.reshape(found.size, -1)), output, op, x)
+    return _reduce_scatter(found, list(whole.reshape(found.size, -1)), output, op, x, async_op)
 
 
 def _reduce_scatter(
-    group: Group, xs: Sequence[Array], output: Tensor, op: ReduceOp, like: Array
-) -> None:
+    group: Group, xs: Sequence[Array], output: Tensor, op: ReduceOp, like: Array, later: bool
+) -> Work | None:
     out = np.empty_like(like)
     what = f"reduce_scatter({op.value}) of {kind(like)}"
-    collective.reduce_scatter(group, xs, out, op.value, what)
-    put(output, out)
+    return done(
+        group, later, lambda: collective.reduce_scatter(group, xs, out, op.value, what),
+        lambda: put(output, out),
+    )  # fmt: skip
 
 
 def all_to_all(
@@ -179,14 +218,17 @@ def all_to_all(
     xs = [array(x) for x in input_tensor_list]
     outs = [np.empty_like(array(y)) for y in output_tensor_list]
     collective.all_to_all(found, xs, outs, f"all_to_all of {as_dtype(xs[0].dtype)}")
-    for each, out in zip(output_tensor_list, outs, strict=True):
-        put(each, out)
+    put_all(output_tensor_list, outs)
 
 
 def all_to_all_single(
-    output: Tensor, input: Tensor, output_split_sizes: Sequence[int] | None = None,
-    input_split_sizes: Sequence[int] | None = None, group: Group | None = None,
-) -> None:  # fmt: skip
+    output: Tensor,
+    input: Tensor,
+    output_split_sizes: Sequence[int] | None = None,
+    input_split_sizes: Sequence[int] | None = None,
+    group: Group | None = None,
+    async_op: bool = False,
+) -> Work | None:
     """Send the i-th part of the input's rows to rank i; the output has the parts from all ranks.
 
     Args:
@@ -196,8 +238,11 @@ def all_to_all_single(
     found, x, out = member(group, "all_to_all_single"), array(input), np.empty_like(array(output))
     xs = _split(x, input_split_sizes, found.size)
     outs = _split(out, output_split_sizes, found.size)
-    collective.all_to_all(found, xs, outs, f"all_to_all of {as_dtype(x.dtype)}")
-    put(output, out)
+    what = f"all_to_all of {as_dtype(x.dtype)}"
+    return done(
+        found, async_op, lambda: collective.all_to_all(found, xs, outs, what),
+        lambda: put(output, out),
+    )  # fmt: skip
 
 
 def _split(x: Array, sizes: Sequence[int] | None, count: int) -> list[Array]:
@@ -259,6 +304,12 @@ def put(tensor: Tensor, values: Array) -> None:
     """Overwrite a tensor's elements."""
     with no_grad():
         tensor.copy_(wrap(leaf(values)))
+
+
+def put_all(tensors: Sequence[Tensor], values: Sequence[Array]) -> None:
+    """Overwrite the elements of several tensors."""
+    for tensor, array in zip(tensors, values, strict=True):
+        put(tensor, array)
 
 
 def kind(x: Array) -> str:

@@ -7,13 +7,16 @@ from __future__ import annotations
 
 import abc
 import threading
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from concurrent.futures import Future
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from weft.errors import DistributedError
+from weft.ir.node import at_user_line
+from weft.transport.worker import Worker
 
 Array = np.ndarray[Any, Any]
 
@@ -90,6 +93,8 @@ class Transport(abc.ABC):
         self.waiting: Waiting | None = None
         self.left: set[int] = set()
         self.lock = threading.RLock()  # one call at a time, in the order of calls
+        self.worker = Worker()
+        self.place: str | None = None  # the user's line, where the worker does what it asked for
 
     @abc.abstractmethod
     def start(self, sends: Sequence[Part], receives: Sequence[Part], tag: int) -> Pending:
@@ -109,6 +114,19 @@ class Transport(abc.ABC):
     @abc.abstractmethod
     def close(self) -> None:
         """End; no messages afterwards."""
+
+    def submit(self, work: Callable[[], Any]) -> Future[Any]:
+        """Have the communication thread do something, behind all that it was given before."""
+        place = at_user_line()
+
+        def placed() -> Any:
+            self.place = place
+            try:
+                return work()
+            finally:
+                self.place = None
+
+        return self.worker.submit(placed)
 
     def check(self) -> None:
         """Raise if the job cannot go on.

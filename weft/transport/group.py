@@ -44,7 +44,7 @@ class Group:
         self._turn = 0
 
     @contextlib.contextmanager
-    def call(self, what: str, line: str | None = None) -> Iterator[int]:
+    def call(self, what: str) -> Iterator[int]:
         """A call that all members make; gives the tag of its messages.
 
         Messages of calls that differ do not meet: the tag follows from `what`, and a member that
@@ -59,10 +59,11 @@ class Group:
                 f"ranks {list(self.ranks)}{at_user_line()}"
             )
         transport = self.transport
+        transport.worker.drain()
         with transport.lock:
             transport.check()
             self._turn += 1
-            place = at_user_line() if line is None else line
+            place = at_user_line() if transport.place is None else transport.place
             outer = transport.waiting
             transport.waiting = Waiting(what, place, self.number, self._turn)
             try:

@@ -1,0 +1,128 @@
+"""Collectives on nested structures of numbers, texts and tensors; nothing is pickled."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from weft.checkpoint.structure import built, parts
+from weft.distributed.collective import array, settle
+from weft.distributed.process_group import index_of, member
+from weft.eager.tensor.dispatch import leaf, wrap
+from weft.eager.tensor.handle import Handle
+from weft.errors import DTypeError, ShapeError
+from weft.ir.dtype import NAMED, as_dtype
+from weft.ops.base import at_user_line
+from weft.transport import collective
+from weft.transport.base import Array
+from weft.transport.group import Group
+
+
+def all_gather_object(object_list: list[Any], obj: Any, group: Group | None = None) -> None:
+    """Overwrite the i-th of the list with what rank i has.
+
+    Objects are dicts, lists and tuples of tensors, arrays, numbers, texts, truth values and `None`.
+
+    Raises:
+        DTypeError: something else is in there.
+        ShapeError: the list has not one place for each rank.
+
+    Example:
+        >>> import weft.distributed as dist
+        >>> dist.init_process_group()
+        >>> found = [None]
+        >>> dist.all_gather_object(found, {"loss": 0.5, "names": ["a", "b"]})
+        >>> found
+        [{'loss': 0.5, 'names': ['a', 'b']}]
+        >>> dist.destroy_process_group()
+    """
+    found = member(group, "all_gather_object")
+    _check(object_list, found.size, "all_gather_object")
+    data = _encoded(obj, "all_gather_object")
+    settle()
+    object_list[:] = [_decoded(d) for d in collective.all_gather_bytes(found, data, "objects")]
+
+
+def gather_object(
+    obj: Any, object_gather_list: list[Any] | None = None, dst: int = 0, group: Group | None = None
+) -> None:
+    """Overwrite the i-th of the list of rank `dst` with what rank i has."""
+    found = member(group, "gather_object")
+    data = _encoded(obj, "gather_object")
+    settle()
+    every = collective.all_gather_bytes(found, data, "objects")
+    if found.index == index_of(found, dst, "gather_object"):
+        places = [] if object_gather_list is None else object_gather_list
+        _check(places, found.size, "gather_object")
+        places[:] = [_decoded(d) for d in every]
+
+
+def broadcast_object_list(object_list: list[Any], src: int = 0, group: Group | None = None) -> None:
+    """Overwrite what is in the list with what the list of rank `src` has."""
+    found = member(group, "broadcast_object_list")
+    root = index_of(found, src, "broadcast_object_list")
+    data = _encoded(object_list, "broadcast_object_list") if found.index == root else b""
+    settle()
+    every = collective.all_gather_bytes(found, data, f"objects of rank {src}")
+    if found.index != root:
+        objects = _decoded(every[root])
+        _check(object_list, len(objects), "broadcast_object_list")
+        object_list[:] = objects
+
+
+def scatter_object_list(
+    scatter_object_output_list: list[Any], scatter_object_input_list: Sequence[Any] | None = None,
+    src: int = 0, group: Group | None = None,
+) -> None:  # fmt: skip
+    """Overwrite the first of the output list of rank i with the i-th input of rank `src`."""
+    found = member(group, "scatter_object_list")
+    objects = list(scatter_object_input_list or ())
+    if found.index == index_of(found, src, "scatter_object_list"):
+        _check(objects, found.size, "scatter_object_list")
+    else:
+        objects = [None] * found.size
+    broadcast_object_list(objects, src, found)
+    scatter_object_output_list[0] = objects[found.index]
+
+
+def _check(objects: Sequence[Any], count: int, name: str) -> None:
+    if len(objects) != count:
+        raise ShapeError(f"{name}: expected a list of {count}, got {len(objects)}{at_user_line()}")
+
+
+def _is_tensor(x: Any) -> bool:
+    return isinstance(x, Handle | np.ndarray | np.generic)
+
+
+def _array(x: Any) -> Array:
+    return array(x) if isinstance(x, Handle) else np.asarray(x)  # pyright: ignore
+
+
+def _encoded(obj: Any, name: str) -> bytes:
+    """An object as bytes: the length of a header, the header, then arrays one after another."""
+    arrays: dict[str, Array] = {}
+    try:
+        tree = list(parts(obj, _is_tensor, _array, arrays))
+    except DTypeError as error:
+        raise DTypeError(str(error).replace("save", name, 1)) from None
+    kinds = [(k, str(as_dtype(a.dtype)), a.shape) for k, a in arrays.items()]
+    header = json.dumps([tree, kinds]).encode()
+    return b"".join(
+        [len(header).to_bytes(8, "little"), header, *[a.tobytes() for a in arrays.values()]]
+    )
+
+
+def _decoded(data: bytes) -> Any:
+    begin = 8 + int.from_bytes(data[:8], "little")
+    tree, kinds = json.loads(data[8:begin])
+    tensors: dict[str, Any] = {}
+    for name, dtype, shape in kinds:
+        kind = NAMED[dtype].numpy
+        count = int(np.prod(shape, dtype=np.int64))
+        found = np.frombuffer(data, kind, count, begin).reshape(shape)
+        begin += found.nbytes
+        tensors[name] = wrap(leaf(found.copy()))
+    return built(tree, tensors)

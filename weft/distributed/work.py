@@ -1,0 +1,58 @@
+"""What goes on while this process does something else."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from concurrent.futures import Future
+from typing import Any
+
+from weft.errors import DistributedError
+from weft.ops.base import at_user_line
+from weft.transport.group import Group
+
+
+class Work:
+    """A call that was begun; `wait` ends it, and only then has it changed anything.
+
+    Example:
+        >>> import weft as wf, weft.distributed as dist
+        >>> dist.init_process_group()
+        >>> x = wf.ones(2)
+        >>> work = dist.all_reduce(x, async_op=True)
+        >>> work.wait()
+        True
+        >>> dist.destroy_process_group()
+    """
+
+    def __init__(self, future: Future[Any], put: Callable[[], None]) -> None:
+        self._future = future
+        self._put = put
+        self._ended = False
+
+    def is_completed(self) -> bool:
+        """Whether `wait` would not have to wait."""
+        return self._future.done()
+
+    def wait(self) -> bool:
+        """Wait for the end, and have tensors changed.
+
+        Raises:
+            DistributedError: it has been waited for already; or what other ranks did wrong.
+        """
+        if self._ended:
+            raise DistributedError(f"wait: the request has ended already{at_user_line()}")
+        self._future.result()
+        self._ended = True
+        self._put()
+        return True
+
+
+def done(
+    group: Group, later: bool, work: Callable[[], Any], put: Callable[[], None]
+) -> Work | None:
+    """Do something at once, or begin it; `put` is what follows on this thread."""
+    if later:
+        return Work(group.transport.submit(work), put)
+    work()
+    put()
+    return None

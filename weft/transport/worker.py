@@ -1,0 +1,42 @@
+"""The communication thread: calls that go on while this process computes, in order."""
+
+from __future__ import annotations
+
+import queue
+import threading
+from collections.abc import Callable
+from concurrent.futures import Future
+from typing import Any
+
+
+class Worker:
+    """Does one piece of work after another; its thread starts with the first."""
+
+    def __init__(self) -> None:
+        self._queue: queue.SimpleQueue[tuple[Future[Any], Callable[[], Any]]] = queue.SimpleQueue()
+        self._thread: threading.Thread | None = None
+        self._last: Future[Any] | None = None
+
+    def submit(self, work: Callable[[], Any]) -> Future[Any]:
+        """Have something done behind all that was submitted before."""
+        if self._thread is None:
+            self._thread = threading.Thread(target=self._run, name="weft-exchange", daemon=True)
+            self._thread.start()
+        self._last = found = Future[Any]()
+        self._queue.put((found, work))
+        return found
+
+    def drain(self) -> None:
+        """Wait until all is done, unless this is the thread that does it."""
+        last = self._last
+        if last is not None and threading.current_thread() is not self._thread:
+            last.exception()  # whoever waits for it raises it
+            self._last = None if self._last is last else self._last
+
+    def _run(self) -> None:
+        while True:
+            future, work = self._queue.get()
+            try:
+                future.set_result(work())
+            except BaseException as error:
+                future.set_exception(error)
