@@ -14,6 +14,7 @@ from collections.abc import Callable, Sequence
 from bench import conv, data, matmul, overhead, recording, sections, startup
 from bench.contest import contest, report
 from bench.depth import compile_seconds
+from bench.work import graphs as work_of_graphs
 
 PASSES = 2, 5
 PEERS = ["torch", "torch_compile", "jax", "tf1_session", "tf2_function"]
@@ -110,6 +111,25 @@ def chain(threads: int) -> None:
     print(f"  of the bandwidth of the faster copy: {copy / medians['weft']:.0%}")
 
 
+def graphs(threads: int) -> None:
+    for task, peers in (("sorted", ["torch", "numpy"]), ("unsorted", ["torch"])):
+        found = contest(f"graphs:{task}", ["weft", *peers, "weft_copy"], threads, 3)
+        title = f"Sums by node of 1 M rows of 64 floats, {task} ids (bar: 80% of a copy)"
+        times = report(title, found, work_of_graphs.BYTES / 1e9, "GB/s", baselines=found[-1:])
+        copied = 2 * 4 * work_of_graphs.EDGES * work_of_graphs.WIDTH / times["weft_copy"]
+        share = work_of_graphs.BYTES / times["weft"] / copied
+        print(f"  of the bandwidth of a copy, {copied / 1e9:.1f} GB/s: {share:.0%}")
+    for task, peers, title in (
+        ("product", ["torch", "scipy"], "A sparse matrix of 1 M entries times a dense one"),
+        ("network", ["torch"], "Two graph convolutions on 1 M edges, training step"),
+    ):
+        report(f"{title}, {threads} threads", contest(f"graphs:{task}", ["weft", *peers], threads))
+    found = contest("graphs:experts", ["weft", "torch", "weft_dense"], threads)
+    title = "Eight experts, one a token, training step; PyTorch and weft_dense: one layer"
+    times = report(f"{title} (bar: 1.2x of it)", found, baselines=found[-1:])
+    print(f"  against one layer: {times['weft'] / times['weft_dense']:.2f}x")
+
+
 def convs(threads: int) -> None:
     print("\nConvolutions of four networks (bar: never below 0.9x PyTorch, 1.1x in the mean)")
     conv.measure(threads=threads)
@@ -139,7 +159,7 @@ def start(threads: int) -> None:
 WORK: dict[str, Callable[[int], None]] = {
     "softmax": softmax, "perceptron": perceptron, "eager": eager, "record": record,
     "decoder": decoder, "lengths": lengths, "products": products, "chain": chain,
-    "convs": convs, "data": pipelines, "start": start, "depth": depth,
+    "convs": convs, "graphs": graphs, "data": pipelines, "start": start, "depth": depth,
 }  # fmt: skip
 
 

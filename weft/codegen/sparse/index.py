@@ -118,40 +118,49 @@ def csr_indptr(group: Group, target: Target) -> tuple[Launch, ...]:
     """Between an id and the one before it, rows begin."""
     ids, indptr = group.nodes[0].data_inputs[0], group.nodes[0].outputs[0]
     count, size = count_of(ids), count_of(indptr) - 1
-    per_chunk, chunks = chunks_of(count + 1, 8)
+    per_chunk, chunks = chunks_of(count, 8)
     f = kernel_builder()
     source, rows = f.argument(0), f.argument(1)
-    with over_rows(f, count + 1, per_chunk) as row:
-        before, here = _neighbors(f, source, row, count, size, ids.dtype)
-        start = larger(f, before, integer(-1))
-        stop = smaller(f, here, size)
-        with f.loop(f.add(start, 1), f.add(stop, 1)) as loop:
-            number = f.emit("i32", f"trunc {row} to i32")
-            f.store(number, f.offset(rows, loop.index, "i32"), 4)
-        unsorted = f.compare("icmp slt", here, before)
-        limit = f.add(integer(size), f.emit("i64", f"zext {_is(f, row, count)} to i64"))
-        outside = f.compare("icmp uge", here, limit)
-        with f.when(f.binary("or", unsorted, outside)):
-            report_fault(f, here, row, slot=2)
+    if not count:
+        _begin(f, rows, integer(-1), integer(size), integer(0))
+    with f.loop(f.params[1], f.params[2]) as chunk:
+        first = f.mul(chunk.index, per_chunk)
+        before = _before(f, source, first, ids.dtype)
+        with f.loop(first, smaller(f, f.add(first, per_chunk), count), carried=[before]) as loop:
+            here, last = load_index(f, source, loop.index, ids.dtype), loop.carried[0]
+            with f.when(f.compare("icmp ne", here, last)):
+                _begin(f, rows, larger(f, last, integer(-1)), smaller(f, here, size), loop.index)
+                unsorted = f.compare("icmp slt", here, last)
+                outside = f.compare("icmp uge", here, integer(size))
+                with f.when(f.binary("or", unsorted, outside)):
+                    report_fault(f, here, loop.index, slot=2)
+            loop.next = [here]
+        if count:
+            with f.when(_is(f, chunk.index, chunks - 1)):
+                final = load_index(f, source, integer(count - 1), ids.dtype)
+                _begin(f, rows, larger(f, final, integer(-1)), integer(size), integer(count))
     kernel = Kernel(f"csr_indptr_{count}_below_{size}", f.module())
-    size_ = float(count * ids.dtype.size + 4 * size)
-    return (Launch(kernel, (ids, indptr, ERROR, 0), (1,), chunks, bytes=size_, check=True),)
+    moved = float(count * ids.dtype.size + 4 * size)
+    args = (ids, indptr, ERROR, 0)
+    return (Launch(kernel, args, (1,), max(1, chunks), bytes=moved, check=True),)
+
+
+def _begin(f: Builder, rows: Reg, before: Reg, here: Reg, at: Reg) -> None:
+    """Rows after `before`, up to `here`, begin at a position."""
+    number = f.emit("i32", f"trunc {at} to i32")
+    with f.loop(f.add(before, 1), f.add(here, 1)) as loop:
+        f.store(number, f.offset(rows, loop.index, "i32"), 4)
+
+
+def _before(f: Builder, ids: Reg, at: Reg, dtype: DType) -> Reg:
+    """The id before a position; at first another than there, negative if that one is not."""
+    found = load_index(f, ids, larger(f, f.add(at, -1), integer(0)), dtype)
+    other = f.binary("xor", found, integer(-1))
+    return f.emit("i64", f"select {_is(f, at, 0)}, {other}, {found}")
 
 
 def _is(f: Builder, x: Reg, number: int) -> Reg:
     return f.compare("icmp eq", x, integer(number))
-
-
-def _neighbors(
-    f: Builder, ids: Reg, at: Reg, count: int, size: int, dtype: DType
-) -> tuple[Reg, Reg]:
-    """The id before a position, -1 at first, and the one there, `size` behind the last."""
-    if not count:
-        return integer(-1), integer(size)
-    left = load_index(f, ids, larger(f, f.add(at, -1), integer(0)), dtype)
-    right = load_index(f, ids, smaller(f, at, count - 1), dtype)
-    before = f.emit("i64", f"select {_is(f, at, 0)}, i64 -1, {left}")
-    return before, f.emit("i64", f"select {_is(f, at, count)}, i64 {size}, {right}")
 
 
 def csr_rows(group: Group, target: Target) -> tuple[Launch, ...]:
