@@ -31,6 +31,7 @@ LAYERS = [
         "weft.checkpoint.header",
         "weft.checkpoint.pytorch",
         "weft.checkpoint.structure",
+        "weft.checkpoint.tensorflow",
     ),
     ("weft.pipeline",),
     ("weft.tf1", "weft.eager.record"),

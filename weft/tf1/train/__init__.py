@@ -1,5 +1,12 @@
 """`tf.train`: optimizers, learning rates, the global step."""
 
+from weft.tf1.train.checkpoint_reader import (
+    CheckpointReader,
+    NewCheckpointReader,
+    list_variables,
+    load_checkpoint,
+    load_variable,
+)  # fmt: skip
 from weft.tf1.train.checkpoint_state import (
     CheckpointState,
     checkpoint_exists,
@@ -28,13 +35,16 @@ from weft.tf1.train.optimizer import (
     Optimizer,
     RMSPropOptimizer,
 )  # fmt: skip
-from weft.tf1.train.saver import Saver
+from weft.tf1.train.saver import Saver, SaverDef
 
 __all__ = [
-    "AdagradOptimizer", "AdamOptimizer", "CheckpointState", "ExponentialMovingAverage",
-    "GradientDescentOptimizer", "MomentumOptimizer", "Optimizer", "RMSPropOptimizer", "Saver",
+    "AdagradOptimizer", "AdamOptimizer", "CheckpointReader", "CheckpointState",
+    "ExponentialMovingAverage",
+    "GradientDescentOptimizer", "MomentumOptimizer", "NewCheckpointReader", "Optimizer",
+    "RMSPropOptimizer", "Saver", "SaverDef",
     "checkpoint_exists", "cosine_decay", "create_global_step", "exponential_decay",
     "get_checkpoint_state", "get_global_step", "get_or_create_global_step", "global_step",
-    "inverse_time_decay", "latest_checkpoint", "natural_exp_decay", "piecewise_constant",
+    "inverse_time_decay", "latest_checkpoint", "list_variables",
+    "load_checkpoint", "load_variable", "natural_exp_decay", "piecewise_constant",
     "piecewise_constant_decay", "polynomial_decay",
 ]  # fmt: skip

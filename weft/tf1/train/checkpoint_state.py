@@ -8,8 +8,8 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from weft.checkpoint.file import write_file
+from weft.checkpoint.tensorflow.store import store_exists
 
-SUFFIX = ".safetensors"
 STATE = "checkpoint"
 
 
@@ -22,8 +22,8 @@ class CheckpointState:
 
 
 def checkpoint_exists(checkpoint_prefix: str) -> bool:
-    """Whether there is a checkpoint of this path."""
-    return Path(os.fspath(checkpoint_prefix) + SUFFIX).is_file()
+    """Whether there is a checkpoint of this path, Weft's or TensorFlow's."""
+    return store_exists(os.fspath(checkpoint_prefix))
 
 
 def get_checkpoint_state(

@@ -1,30 +1,38 @@
-"""`tf.train.Saver`: variables to a safetensors file and back; never a half-written file."""
+"""`tf.train.Saver`: variables to files and back; never a half-written file."""
 
 from __future__ import annotations
 
 import contextlib
 import os
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from weft.checkpoint.arrays import read_arrays, write_arrays
-from weft.errors import DataError, DTypeError, GraphError
+from weft.checkpoint.arrays import write_arrays
+from weft.checkpoint.tensorflow.bundle import INDEX, write_bundle
+from weft.checkpoint.tensorflow.store import SUFFIX, open_store, remove_store
+from weft.errors import ArgumentError, DataError, DTypeError, GraphError
 from weft.ir.shape import compatible, show
 from weft.tf1.errors import FailedPreconditionError, InvalidArgumentError, NotFoundError
 from weft.tf1.framework.graph import fail
 from weft.tf1.train.checkpoint_state import (
     STATE,
-    SUFFIX,
     checkpoint_exists,
     read_state,
     write_state,
 )  # fmt: skip
 from weft.tf1.variable.variable import Variable
 from weft.tf1.variable.variable_list import global_variables
+
+
+class SaverDef:
+    """The formats that a `Saver` may be asked for, as `write_version`."""
+
+    V1 = 1
+    V2 = 2
 
 
 class Saver:
@@ -38,6 +46,8 @@ class Saver:
         var_list: variables, or a dict from names in the file to variables; all global ones by
             default.
         max_to_keep: how many checkpoints to keep; 0 or `None` keeps all.
+        write_version: `SaverDef.V2` writes TensorFlow's format, byte by byte; by default, it is a
+            safetensors file. Both are restored, and so are TensorFlow's files of version 1.
     """
 
     def __init__(
@@ -46,9 +56,15 @@ class Saver:
         reshape: bool = False,
         sharded: bool = False,
         max_to_keep: int | None = 5,
+        write_version: int | None = None,
         **others: Any,
     ) -> None:
         del reshape, sharded, others
+        if write_version not in (None, SaverDef.V2):
+            raise fail(
+                ArgumentError, f"Saver: expected write_version SaverDef.V2, got {write_version!r}"
+            )
+        self._bundles = write_version is not None
         chosen = global_variables() if var_list is None else var_list
         if not chosen:
             raise fail(GraphError, "Saver: expected variables to save, there are none")
@@ -105,11 +121,18 @@ class Saver:
         latest = read_state(state).model_checkpoint_path
         if path not in self._paths:  # listed before it is there: what is there is always listed
             write_state(state, latest, [*self._paths, path])
-        write_arrays(Path(path + SUFFIX), arrays)
+        self._write(path, arrays)
         self._paths = [p for p in self._paths if p != path] + [path]
         write_state(state, path, self._paths)
         self._remove_old()
         return path
+
+    def _write(self, path: str, arrays: dict[str, Any]) -> None:
+        if self._bundles:
+            write_bundle(path, arrays)
+        else:
+            write_arrays(Path(path + SUFFIX), arrays)
+        remove_store(path, but=INDEX if self._bundles else SUFFIX)  # an earlier one of this name
 
     def _values(self, sess: Any) -> dict[str, Any]:
         arrays: dict[str, Any] = {}
@@ -138,7 +161,7 @@ class Saver:
         old = self._paths[: -self._keep] if self._keep else []
         for path in old:
             with contextlib.suppress(OSError):
-                Path(path + SUFFIX).unlink(missing_ok=True)
+                remove_store(path)
         self._paths = [p for p in self._paths if p not in old or checkpoint_exists(p)]
 
     def restore(self, sess: Any, save_path: str) -> None:
@@ -148,7 +171,7 @@ class Saver:
             NotFoundError: there is no such checkpoint, or it lacks a variable.
             InvalidArgumentError: a value of another shape or type, or a damaged file.
         """
-        found = _read(Path(os.fspath(save_path) + SUFFIX))
+        found = _read(os.fspath(save_path), self._variables)
         values: dict[str, Any] = {}
         for name, variable in self._variables.items():
             if name not in found:
@@ -167,10 +190,14 @@ class Saver:
             sess.state[key] = array
 
 
-def _read(path: Path) -> dict[str, Any]:
-    if not path.is_file():
-        raise NotFoundError(None, None, f"restore: there is no checkpoint {path}")
+def _read(path: str, names: Iterable[str]) -> dict[str, Any]:
+    """The values of these names, as far as they are there."""
     try:
-        return read_arrays(path).arrays
-    except DataError as error:
+        store = open_store(path)
+        if store is None:
+            raise NotFoundError(None, None, f"restore: there is no checkpoint {path}")
+        return {name: store.read(name) for name in names if name in store.entries}
+    except (DataError, FileNotFoundError) as error:
+        if isinstance(error, NotFoundError):
+            raise
         raise InvalidArgumentError(None, None, f"restore: {error}") from error
