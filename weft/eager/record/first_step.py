@@ -28,10 +28,16 @@ def made_once(structure: Structure) -> list[Lazy]:
     _begun.add(key)
     made: set[Record] = set()
     for record in records:
-        if all([x.record in made if x.array is None else _is_number(x) for x in record.inputs]):
+        known = [x.record in made if x.array is None else _is_number(x) for x in record.inputs]
+        if all(known) and not _changes_memory(record):
             made.add(record)
     found = [y for y in structure.outputs if y.record in made and not y.tracked]
     return found if len(found) < len(structure.outputs) else []
+
+
+def _changes_memory(record: Record) -> bool:
+    """Whether it would overwrite what other records of the step may still have to read."""
+    return any([y.home is not None for y in record.outputs])
 
 
 def _is_number(lazy: Lazy) -> bool:
