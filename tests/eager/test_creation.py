@@ -262,3 +262,8 @@ def test_bad_input(call, error, text):
         call()
     assert str(found.value).startswith(text)
     assert "(created at test_creation.py:" in str(found.value)
+
+
+def test_nan_alone_is_a_number_like_any_other():
+    for data in (float("nan"), np.array(np.nan), [float("nan")] * 2):  # a warning is an error here
+        assert wf.tensor(data).isnan().all()

@@ -35,6 +35,10 @@ def tensors(batch: Any) -> Any:
 
 def size_of(batch: Any) -> int:
     """How many items a batch has: the first dimension of its first array; 1 without any."""
+    kind = type(batch)
+    first = batch[0] if (kind is tuple or kind is list) and batch else batch
+    if isinstance(first, Tensor) and first.lazy.type.shape:
+        return first.lazy.type.shape[0] or 0
     waiting = [batch]
     while waiting:
         x = waiting.pop(0)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections import deque
 from collections.abc import Callable
 from typing import Any, Final, NamedTuple
 
@@ -37,7 +38,7 @@ class NanWatch:
     def __init__(self, module: Any, again: Callable[[Any, int], Any]) -> None:
         self._module, self._again = module, again
         self._last: _Seen | None = None
-        self._figures: list[float] = []
+        self._figures: deque[float] = deque(maxlen=5)
         self._copies: list[tuple[Any, Any]] = []
 
     def begin(self) -> None:
@@ -70,10 +71,10 @@ class NanWatch:
             self._check(last)
 
     def _check(self, seen: _Seen) -> None:
-        figure = float(seen.loss.item())
+        figure = float(seen.loss.array.item())
         if math.isnan(figure):
             self._refuse(seen)
-        self._figures = [*self._figures[-4:], figure]
+        self._figures.append(figure)
 
     def _refuse(self, seen: _Seen) -> None:
         self._last = None

@@ -169,14 +169,15 @@ def number(value: Any, name: str) -> float:
     Raises:
         ArgumentError: several numbers.
     """
-    if isinstance(value, Tensor):
-        if value.numel() != 1:
-            raise ArgumentError(
-                f"log: expected one number for {name!r}, got shape {tuple(value.shape)}; log its "
-                f"mean{at_user_line()}"
-            )
-        return float(value.item())
-    return float(value)
+    if not isinstance(value, Tensor):
+        return float(value)
+    array = value.array
+    if array.size != 1:
+        raise ArgumentError(
+            f"log: expected one number for {name!r}, got shape {array.shape}; log its mean"
+            f"{at_user_line()}"
+        )
+    return float(array.item())
 
 
 def _name_of(given: Any) -> str:

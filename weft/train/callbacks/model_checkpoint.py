@@ -127,6 +127,8 @@ class ModelCheckpoint(Callback):
     def _note_best(self, figures: Mapping[str, float]) -> None:
         if self.monitor is None:
             return
+        if self.monitor not in figures and self.every_n_train_steps:
+            return  # nothing was validated so far
         if self.monitor not in figures:
             raise UnknownKeyError(
                 f"ModelCheckpoint: expected the figure {self.monitor!r} to be logged, got "

@@ -136,7 +136,7 @@ _HUGE: Final = 2**63  # the first whole number beyond int64
 
 
 def _is_huge(array: Array) -> bool:
-    return bool(array.size) and bool(np.nanmax(np.abs(array), initial=0) >= _HUGE)
+    return bool((np.abs(array) >= _HUGE).any())
 
 
 def _has_huge(data: Any) -> bool:

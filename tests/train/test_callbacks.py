@@ -1,0 +1,194 @@
+"""Callbacks: saving, stopping, averages, rates, time, bars."""
+
+import csv
+import io
+import time
+from datetime import timedelta
+from pathlib import Path
+
+import numpy as np
+import pytest
+from rich.console import Console
+
+import weft as wf
+from weft.errors import ArgumentError, DataError, UnknownKeyError
+from weft.train import callbacks as c
+
+from .line import Classifier, batches, quiet, weights
+
+
+def test_a_run_goes_on_from_the_folder_it_was_saved_to(tmp_path):
+    whole = None
+    for kind in ("at once", "last", "folder", "middle"):
+        wf.train.seed_everything(1)
+        module = Classifier()
+        folder = tmp_path / kind
+        options = {"deterministic": True, "default_root_dir": tmp_path}
+        every = 3 if kind == "middle" else None
+        save = c.ModelCheckpoint(folder, "val_loss", every_n_train_steps=every)
+        if kind == "at once":
+            trainer = quiet(max_epochs=4, **options)
+            trainer.fit(module, batches(5), batches(2))
+            whole = weights(module)
+            continue
+        quiet(max_epochs=2, callbacks=save, **options).fit(module, batches(5), batches(2))
+        module = Classifier()
+        save = c.ModelCheckpoint(folder, "val_loss")
+        trainer = quiet(max_epochs=4, callbacks=save, **options)
+        path = folder if kind == "folder" else "last"
+        trainer.fit(module, batches(5), batches(2), ckpt_path=path)
+        assert trainer.global_step == 20
+        np.testing.assert_array_equal(weights(module), whole)
+        best = save.best_model_score
+        found = trainer.validate(module, batches(2), ckpt_path="best")
+        if kind != "middle":
+            assert found[0]["val_loss"] == best
+
+
+def test_the_default_folder_is_found_by_the_next_run(tmp_path):
+    options = {"default_root_dir": tmp_path, "enable_progress_bar": False}
+    wf.train.Trainer(max_epochs=1, **options).fit(Classifier(), batches(2))
+    trainer = wf.train.Trainer(max_epochs=2, **options)
+    trainer.fit(Classifier(), batches(2), ckpt_path="last")
+    assert trainer.global_step == 4
+    assert sorted(p.name for p in (tmp_path / "weft_runs").iterdir()) == ["version_0", "version_1"]
+    module = Classifier.load_from_checkpoint(Path(trainer.log_dir) / "checkpoints")
+    np.testing.assert_array_equal(weights(module), weights(trainer.module))
+
+
+def test_what_cannot_be_saved_or_found(tmp_path):
+    save = c.ModelCheckpoint(tmp_path / "a", monitor="f1")
+    with pytest.raises(UnknownKeyError, match="expected the figure 'f1' to be logged"):
+        quiet(callbacks=save).fit(Classifier(), batches(1))
+    with pytest.raises(DataError, match="expected saved states in"):
+        quiet(callbacks=c.ModelCheckpoint(tmp_path / "b")).fit(
+            Classifier(), batches(1), ckpt_path="last"
+        )
+
+
+class Scripted(Classifier):
+    """Logs given figures, one an epoch."""
+
+    def __init__(self, figures):
+        super().__init__()
+        self.figures = figures
+
+    def on_train_epoch_end(self):
+        self.log("figure", self.figures[self.current_epoch])
+
+
+@pytest.mark.parametrize(
+    ("options", "figures", "epochs", "reason"),
+    [
+        ({"patience": 2}, [3, 2, 2, 2, 1], 4, "did not get better than 2 2 times"),
+        ({"patience": 1, "mode": "max"}, [1, 2, 3, 3, 9], 4, "than 3 1 times"),
+        ({"patience": 1, "min_delta": 0.5}, [3, 2.6, 1, 1, 1], 2, "than 3 1 times"),
+        ({"stopping_threshold": 1.5}, [3, 2, 1, 0, 0], 3, "is better than 1.5"),
+        ({"divergence_threshold": 5}, [3, 4, 6, 0, 0], 3, "is worse than 5"),
+        ({}, [3, float("nan"), 0, 0, 0], 2, "figure is nan"),
+    ],
+)
+def test_early_stopping(options, figures, epochs, reason, capsys):
+    stopping = c.EarlyStopping("figure", verbose=True, **options)
+    trainer = quiet(callbacks=stopping, max_epochs=5)
+    trainer.fit(Scripted(figures), batches(1))
+    assert trainer.current_epoch == epochs
+    assert reason in stopping.reason and reason in capsys.readouterr().out
+
+
+def test_averages_of_weights():
+    seen = []
+
+    class Watched(Classifier):
+        def on_train_batch_end(self, outputs, batch, batch_idx):
+            seen.append(weights(self))
+
+        def validation_step(self, batch, batch_idx):
+            seen.append(weights(self))
+
+    module = Watched(dropout=0.0)
+    start = weights(module)
+    ema = c.EMA(0.5)
+    quiet(callbacks=ema, num_sanity_val_steps=0).fit(module, batches(4), batches(1))
+    average = start
+    for own in seen[:4]:
+        average = 0.5 * average + 0.5 * own
+    np.testing.assert_allclose(seen[4], average, rtol=1e-4, atol=1e-6)
+    np.testing.assert_allclose(weights(module), average, rtol=1e-4, atol=1e-6)
+
+
+def test_stochastic_weight_averaging():
+    ends = []
+
+    class Watched(Classifier):
+        def on_train_epoch_end(self):
+            ends.append(weights(self))
+
+    module = Watched(dropout=0.0)
+    averaging = c.StochasticWeightAveraging(0.01, swa_epoch_start=2, annealing_epochs=1)
+    trainer = quiet(callbacks=averaging, max_epochs=5)
+    trainer.fit(module, batches(3))
+    assert averaging.n_averaged == 3
+    np.testing.assert_allclose(weights(module), np.mean(ends[2:], 0), rtol=1e-4, atol=1e-6)
+    assert trainer.optimizers[0].param_groups[0]["lr"] == pytest.approx(0.01)
+
+
+def test_rates_and_throughput_are_logged(tmp_path):
+    logger = wf.train.loggers.CSVLogger(tmp_path)
+    monitors = [c.LearningRateMonitor("epoch"), c.ThroughputMonitor()]
+    quiet(logger=logger, callbacks=monitors, max_epochs=3, log_every_n_steps=4).fit(
+        Classifier(), batches(4)
+    )
+    with open(f"{logger.log_dir}/metrics.csv") as file:
+        rows = list(csv.DictReader(file))
+    rates = [float(r["lr-Adam"]) for r in rows if r["lr-Adam"]]
+    np.testing.assert_allclose(rates, [0.05, 0.045, 0.0405])
+    rows = [r for r in rows if r["items_per_second"]]
+    assert len(rows) == 3
+    for r in rows:
+        assert float(r["items_per_second"]) == pytest.approx(4 * float(r["batches_per_second"]))
+
+
+@pytest.mark.parametrize(
+    "limit", ["00:00:00:00", timedelta(0), {"seconds": 0}, 0.0], ids=["text", "delta", "dict", "s"]
+)
+def test_time_is_up(limit):
+    trainer = quiet(max_time=limit, max_epochs=None)
+    trainer.fit(Classifier(), batches(3))
+    assert trainer.global_step == 1
+    timer = trainer.callbacks[-1]
+    other = c.Timer("00:00:01:00")
+    other.load_state_dict(timer.state_dict())
+    assert 0 < other.time_elapsed() < 60 and other.time_remaining() < 60
+    with pytest.raises(ArgumentError, match="DD:HH:MM:SS"):
+        c.Timer("soon")
+
+
+def test_one_line_an_epoch_where_there_is_no_terminal():
+    out = io.StringIO()
+    bar = c.ProgressBar(console=Console(file=out, width=200))
+
+    class Shown(Classifier):
+        def training_step(self, batch, batch_idx):
+            loss = super().training_step(batch, batch_idx)
+            self.log("twice", 2 * loss, prog_bar=True)
+            return loss
+
+    quiet(callbacks=bar, max_epochs=2).fit(Shown(), batches(3), batches(1))
+    lines = out.getvalue().splitlines()
+    assert [line.split(" in ")[0] for line in lines] == ["epoch 0: 3 batches", "epoch 1: 3 batches"]
+    words = lines[0].split()
+    assert float(words[-1]) == pytest.approx(2 * float(words[words.index("loss") + 1]), rel=1e-2)
+
+
+def test_a_bar_on_a_terminal():
+    out = io.StringIO()
+    bar = c.ProgressBar(0.0, Console(file=out, width=120, force_terminal=True))
+
+    class Slow(Classifier):
+        def on_train_batch_end(self, outputs, batch, batch_idx):
+            time.sleep(0.001)
+
+    quiet(callbacks=bar).fit(Slow(), batches(3))
+    assert "3/3" in out.getvalue() and "loss 0." in out.getvalue() and "/s" in out.getvalue()
+    assert bar._bar is None
