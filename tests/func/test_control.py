@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 import weft as wf
+from weft.eager.record import program
 from weft.errors import ArgumentError, DTypeError, ShapeError, TracerError, TreeError
 
 
@@ -162,3 +163,11 @@ def test_disagreements_show_both_sides() -> None:
         wf.scan(lambda c, x: (c, x), "a", x)
     with pytest.raises(TracerError):
         wf.while_loop(lambda x: bool(x > 0), lambda x: x, 1)
+
+
+def test_a_loop_of_unknown_length_is_compiled_before_it_runs(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(program.Prepared, "_interpret", lambda *_: pytest.fail("interpreted"))
+    count, half = wf.while_loop(lambda s: s[0] < 3000, lambda s: (s[0] + 1, s[1] * 0.5), (0, 1.0))
+    assert (count.item(), half.item()) == (3000, 0.0)

@@ -10,8 +10,9 @@ import numpy as np
 
 from weft.eager.record.lazy import Alias, Array, Lazy, Number, Record, refuse
 from weft.eager.record.plan import placeholders, settled
+from weft.ir.function import functions
 from weft.ir.graph import Graph
-from weft.ir.node import Value
+from weft.ir.node import Node, Value
 from weft.ir.shape import known, size
 from weft.ops.base import catalogue, op_of
 from weft.ops.indexing.row_sparse import RowSparse
@@ -299,13 +300,24 @@ ELEMENT_NS: Final = 1.0
 """Nanoseconds that NumPy takes for an element of a result, besides what products take."""
 
 
+CALL_NS: Final = 2e3
+"""Nanoseconds of a call in the body of a loop."""
+
+
 def interpreted_seconds(graph: Graph) -> float:
     """About how long the references take for a graph, without what a call of each costs."""
-    total = 0.0
-    for node in graph.nodes:
-        total += sum([size(kind.shape) for kind in node.types]) * ELEMENT_NS
-        work = op_of(node).facts.work
-        if work is not None:
-            shapes = [known(v.shape) for v in (*node.data_inputs, *node.outputs)]
-            total += work.products(*shapes, **{**op_of(node).attrs, **node.attrs}) * work.ns
-    return total * 1e-9
+    return sum(map(_interpreted_ns, graph.nodes)) * 1e-9
+
+
+def _interpreted_ns(node: Node) -> float:
+    facts = op_of(node).facts
+    total = sum([size(kind.shape) for kind in node.types]) * ELEMENT_NS
+    if facts.work is not None:
+        shapes = [known(v.shape) for v in (*node.data_inputs, *node.outputs)]
+        attrs = {**op_of(node).attrs, **node.attrs}
+        total += facts.work.products(*shapes, **attrs) * facts.work.ns
+    if facts.turns is not None:
+        inner = [n for function in functions(node) for n in function.nodes]
+        once = sum(map(_interpreted_ns, inner)) + len(inner) * CALL_NS
+        total += once * facts.turns(**node.attrs)
+    return total

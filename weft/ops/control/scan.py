@@ -19,7 +19,7 @@ from weft.ops.call import Subgraph, retyped, trace, types_of
 from weft.ops.control.agreement import merged_shapes, same_dtypes
 from weft.ops.declaration.attribute import REQUIRED
 from weft.ops.declaration.example import count
-from weft.ops.declaration.fact import AS_GIVEN
+from weft.ops.declaration.fact import Autocast, Facts
 from weft.ops.function_reference import prepared
 
 
@@ -168,7 +168,7 @@ scan = defop(
     outputs=-1,
     partial=True,
     normal=_normal,
-    facts=AS_GIVEN,
+    facts=Facts(autocast=Autocast.KEPT, turns=lambda length, **_: length),
 )
 """The carry after the last step, then everything else that the body gave, stacked along axis 0.
 

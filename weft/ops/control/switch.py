@@ -18,7 +18,7 @@ from weft.ops.call import Subgraph, retyped, trace, types_of
 from weft.ops.control.agreement import merged_shapes, same_dtypes
 from weft.ops.declaration.attribute import REQUIRED
 from weft.ops.declaration.example import count
-from weft.ops.declaration.fact import AS_GIVEN
+from weft.ops.declaration.fact import Autocast, Facts
 from weft.ops.function_reference import prepared
 
 
@@ -95,7 +95,7 @@ switch = defop(
     outputs=-1,
     partial=True,
     normal=_normal,
-    facts=AS_GIVEN,
+    facts=Facts(autocast=Autocast.KEPT, turns=lambda branches: 1 / len(branches)),
 )
 """What one of `branches` (functions) gives of the inputs behind the index.
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 
@@ -15,7 +15,7 @@ from weft.ops.call import Subgraph, retyped, trace, types_of
 from weft.ops.control.agreement import merged_shapes, same_dtypes
 from weft.ops.declaration.attribute import REQUIRED
 from weft.ops.declaration.example import count
-from weft.ops.declaration.fact import AS_GIVEN
+from weft.ops.declaration.fact import Autocast, Facts
 from weft.ops.function_reference import prepared
 
 
@@ -92,6 +92,14 @@ def _cases() -> Iterator[Case]:
         yield Case(arrays, attrs, differentiate=False)
 
 
+UNKNOWN_TURNS: Final = 10_000
+"""Of a loop that only its run ends: so many that it is compiled before it is run."""
+
+
+def _turns(maximum: int | None, **_: Any) -> float:
+    return UNKNOWN_TURNS if maximum is None else min(maximum, UNKNOWN_TURNS)
+
+
 while_loop = defop(
     "while_loop",
     inputs="*xs",
@@ -106,7 +114,7 @@ while_loop = defop(
     outputs=-1,
     partial=True,
     normal=_normal,
-    facts=AS_GIVEN,
+    facts=Facts(autocast=Autocast.KEPT, turns=_turns),
 )
 """The carry once `condition(*carry, *captured)` does not hold any more.
 

@@ -81,6 +81,8 @@ class Facts:
         keeps_rows: the gradient of its result is that of its input, rows of a table included.
         work: of a product.
         ordered: it does something with others, in the order of the program.
+        turns: how often each function among its attributes runs, from the attributes; about, where
+            only the run will tell.
         exported: front ends offer it by its name, unless they define that: `weft.NAME`,
             `weft.numpy.NAME`, `weft.tf1.NAME`, and a method of tensors if it is elementwise.
     """
@@ -94,6 +96,7 @@ class Facts:
     keeps_rows: bool = False
     work: Work | None = None
     ordered: bool = False
+    turns: Callable[..., float] | None = None
     exported: bool = False
 
 
