@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import weft as wf
-from weft import func
+from weft import config, func
 from weft.errors import NotDifferentiableError
 
 
@@ -163,3 +163,21 @@ def test_drawn_bodies(
     plain = loss(unrolled if length else lambda f, c, xs, **_: (c, xs), {})
     found = slopes(loss(wf.scan, {"rematerialize": rematerialize}), a, b, xs, w)
     same(found, slopes(plain, a, b, xs, w))
+
+
+def test_compiled_gradients_of_a_carry_that_is_kept_at_each_turn() -> None:
+    w, xs = wf.randn(4, 4), wf.randn(5, 2, 4)
+
+    def loss(run: Callable[..., Any], w: Any, xs: Any) -> Any:
+        def cell(h: Any, x: Any) -> tuple[Any, Any]:
+            h = wf.tanh(h @ w + x)
+            return h, h.sum()
+
+        h, sums = run(cell, wf.zeros(2, 4), xs)
+        return (h * h).sum() + (sums * sums).sum()
+
+    expected = [g.numpy() for g in func.grad(lambda *a: loss(unrolled, *a), (0, 1))(w, xs)]
+    with config.override(compile=True):
+        found = [g.numpy() for g in func.grad(lambda *a: loss(wf.scan, *a), (0, 1))(w, xs)]
+    for a, b in zip(found, expected, strict=True):
+        np.testing.assert_allclose(a, b, rtol=1e-5, atol=1e-5)

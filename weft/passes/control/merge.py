@@ -38,7 +38,7 @@ def merged(step: Step) -> Step:
     for name, before in joined.items():
         body: Subgraph = bodies.get(before.name) or before.attrs["body"]
         other: Subgraph = step.graph.find(name).attrs["body"]
-        both, outputs = _union(body, other)
+        both, outputs = _union(body, other, before.attrs["carried"])
         bodies[before.name] = both
         places[name] = outputs
     return step.with_graph(_rewritten(step.graph, joined, bodies, places))
@@ -66,12 +66,15 @@ def _rewritten(
 def _alike(a: Node, b: Node) -> bool:
     """Whether the carries are the same at all turns."""
     carried: int = a.attrs["carried"]
-    _, places = _union(a.attrs["body"], b.attrs["body"])
+    _, places = _union(a.attrs["body"], b.attrs["body"], carried)
     return places[:carried] == list(range(carried))
 
 
-def _union(a: Subgraph, b: Subgraph) -> tuple[Subgraph, list[int]]:
-    """One function of the inputs that computes both; where the outputs of `b` are among its own."""
+def _union(a: Subgraph, b: Subgraph, carried: int) -> tuple[Subgraph, list[int]]:
+    """One function of the inputs that computes both; where the outputs of `b` are among its own.
+
+    What is carried and stacked as well is an output twice: they are not the same result of a loop.
+    """
     mapped: dict[Value, Value] = dict(zip(b.inputs, a.inputs, strict=True))
     seen: dict[Any, Node] = {_key(node, node.inputs): node for node in a.nodes}
     nodes = list(a.nodes)
@@ -86,12 +89,12 @@ def _union(a: Subgraph, b: Subgraph) -> tuple[Subgraph, list[int]]:
             seen[_key(node, inputs)] = new
             nodes.append(new)
         mapped.update(zip(node.outputs, new.outputs, strict=True))
-    outputs = list(a.outputs)
-    for value in [mapped[v] for v in b.outputs]:
-        if value not in outputs:
-            outputs.append(value)
-    places = [outputs.index(mapped[v]) for v in b.outputs]
-    return Subgraph(a.inputs, tuple(outputs), tuple(nodes)), places
+    carries, stacked = a.outputs[:carried], list(a.outputs[carried:])
+    wanted = [mapped[v] for v in b.outputs]
+    stacked += [v for v in dict.fromkeys(wanted[carried:]) if v not in stacked]
+    places = [i if carries[i] is v else -1 for i, v in enumerate(wanted[:carried])]
+    places += [carried + stacked.index(v) for v in wanted[carried:]]
+    return Subgraph(a.inputs, (*carries, *stacked), tuple(nodes)), places
 
 
 def _key(node: Node, inputs: tuple[Value, ...]) -> Any:
