@@ -9,7 +9,7 @@ array([12., 30.], dtype=float32)
 
 Names, defaults, element types, operation names and errors follow TensorFlow 1.15. Absent: control
 flow (`cond`, `while_loop`), operations whose output shape depends on data (`boolean_mask`,
-one-argument `where`, `unique`), strings, complex numbers, queues, summaries, and estimators.
+one-argument `where`, `unique`), complex numbers, summaries, and estimators.
 Random numbers come from own streams: reproducible, but other numbers than TensorFlow's.
 """
 
@@ -18,6 +18,7 @@ from __future__ import annotations
 
 from weft.ops.refusal import guard as _guard
 from weft.tf1 import bitwise, contrib, errors, initializers, layers, losses, math
+from weft.tf1 import data
 from weft.tf1 import linalg
 from weft.tf1 import nn
 from weft.tf1 import random
@@ -31,6 +32,12 @@ from weft.tf1.elementwise.clip import (
     clip_by_average_norm, clip_by_global_norm, clip_by_norm, clip_by_value, global_norm,
 )  # fmt: skip
 from weft.tf1.framework.collection import GraphKeys
+from weft.tf1.framework.host import string
+from weft.tf1.data.decode import (
+    decode_csv, decode_image, decode_jpeg, decode_png, decode_raw, parse_example,
+    parse_single_example, read_file,
+)  # fmt: skip
+from weft.formats.example_spec import FixedLenFeature, FixedLenSequenceFeature
 from weft.tf1.control.dependency import group, identity, identity_n, no_op, stop_gradient
 from weft.tf1.control.dependency import tuple_ as tuple
 from weft.ops.base import exported, exports
@@ -139,53 +146,54 @@ unpack = unstack
 
 __all__ = [
     "AUTO_REUSE", "AggregationMethod", "ConfigProto", "Constant", "DType", "Dimension",
-    "GPUOptions", "Graph", "GraphKeys", "IndexedSlices", "IndexedSlicesValue", "InteractiveSession",
-    "OpError", "Operation", "Placeholder", "Print", "Session", "Tensor", "TensorShape",
-    "UnconnectedGradients", "Variable", "VariableScope", "abs", "accumulate_n", "acos", "acosh",
-    "add", "add_n", "add_to_collection", "add_to_collections", "all_variables", "arg_max",
-    "arg_min", "argmax", "argmin", "argsort", "as_dtype", "asin", "asinh", "assign", "assign_add",
-    "assign_sub", "atan", "atan2", "atanh", "bfloat16", "bitcast", "bitwise", "bool",
-    "broadcast_static_shape", "broadcast_to", "cast", "ceil", "cholesky", "clip_by_average_norm",
-    "clip_by_global_norm", "clip_by_norm", "clip_by_value", "colocate_with", "concat",
-    "confusion_matrix", "constant", "constant_initializer", "contrib", "control_dependencies",
-    "convert_n_to_tensor", "convert_to_tensor", "cos", "cosh", "count_nonzero", "cumprod", "cumsum",
-    "depth_to_space", "device", "diag", "diag_part", "div", "div_no_nan", "divide", "double",
-    "einsum", "ensure_shape", "equal", "erf", "erfc", "errors", "exp", "expand_dims", "expm1",
-    "eye", "fill", "float16", "float32", "float64", "floor", "floor_div", "floordiv", "floormod",
-    "gather", "gather_nd", "get_collection", "get_collection_ref", "get_default_graph",
-    "get_default_session", "get_local_variable", "get_variable", "get_variable_scope",
-    "global_norm", "global_variables", "global_variables_initializer", "glorot_normal_initializer",
-    "glorot_uniform_initializer", "gradients", "greater", "greater_equal", "group", "half",
-    "hessians", "identity", "identity_n", "initialize_all_variables", "initialize_local_variables",
-    "initialize_variables", "initializers", "int8", "int16", "int32", "int64", "invert_permutation",
-    "is_finite", "is_inf", "is_nan", "is_tensor", "is_variable_initialized", "layers", "less",
-    "less_equal", "lin_space", "linalg", "linspace", "local_variables",
-    "local_variables_initializer", "log", "log1p", "log_sigmoid", "logical_and", "logical_not",
-    "logical_or", "logical_xor", "losses", "math", "matmul", "matrix_band_part",
-    "matrix_determinant", "matrix_diag", "matrix_diag_part", "matrix_inverse", "matrix_set_diag",
-    "matrix_solve", "matrix_transpose", "maximum", "meshgrid", "minimum", "mod", "model_variables",
-    "moving_average_variables", "mul", "multinomial", "multiply", "name_scope", "neg", "negative",
-    "newaxis", "nn", "no_op", "norm", "not_equal", "numpy_function", "one_hot", "ones",
-    "ones_initializer", "ones_like", "orthogonal_initializer", "pack", "pad", "placeholder",
+    "FixedLenFeature", "FixedLenSequenceFeature", "GPUOptions", "Graph", "GraphKeys",
+    "IndexedSlices", "IndexedSlicesValue", "InteractiveSession", "OpError", "Operation",
+    "Placeholder", "Print", "Session", "Tensor", "TensorShape", "UnconnectedGradients", "Variable",
+    "VariableScope", "abs", "accumulate_n", "acos", "acosh", "add", "add_n", "add_to_collection",
+    "add_to_collections", "all_variables", "arg_max", "arg_min", "argmax", "argmin", "argsort",
+    "as_dtype", "asin", "asinh", "assign", "assign_add", "assign_sub", "atan", "atan2", "atanh",
+    "bfloat16", "bitcast", "bitwise", "bool", "broadcast_static_shape", "broadcast_to", "cast",
+    "ceil", "cholesky", "clip_by_average_norm", "clip_by_global_norm", "clip_by_norm",
+    "clip_by_value", "colocate_with", "concat", "confusion_matrix", "constant",
+    "constant_initializer", "contrib", "control_dependencies", "convert_n_to_tensor",
+    "convert_to_tensor", "cos", "cosh", "count_nonzero", "cumprod", "cumsum", "data", "decode_csv",
+    "decode_image", "decode_jpeg", "decode_png", "decode_raw", "depth_to_space", "device", "diag",
+    "diag_part", "div", "div_no_nan", "divide", "double", "einsum", "ensure_shape", "equal", "erf",
+    "erfc", "errors", "exp", "expand_dims", "expm1", "eye", "fill", "float16", "float32", "float64",
+    "floor", "floor_div", "floordiv", "floormod", "gather", "gather_nd", "get_collection",
+    "get_collection_ref", "get_default_graph", "get_default_session", "get_local_variable",
+    "get_variable", "get_variable_scope", "global_norm", "global_variables",
+    "global_variables_initializer", "glorot_normal_initializer", "glorot_uniform_initializer",
+    "gradients", "greater", "greater_equal", "group", "half", "hessians", "identity", "identity_n",
+    "initialize_all_variables", "initialize_local_variables", "initialize_variables",
+    "initializers", "int8", "int16", "int32", "int64", "invert_permutation", "is_finite", "is_inf",
+    "is_nan", "is_tensor", "is_variable_initialized", "layers", "less", "less_equal", "lin_space",
+    "linalg", "linspace", "local_variables", "local_variables_initializer", "log", "log1p",
+    "log_sigmoid", "logical_and", "logical_not", "logical_or", "logical_xor", "losses", "math",
+    "matmul", "matrix_band_part", "matrix_determinant", "matrix_diag", "matrix_diag_part",
+    "matrix_inverse", "matrix_set_diag", "matrix_solve", "matrix_transpose", "maximum", "meshgrid",
+    "minimum", "mod", "model_variables", "moving_average_variables", "mul", "multinomial",
+    "multiply", "name_scope", "neg", "negative", "newaxis", "nn", "no_op", "norm", "not_equal",
+    "numpy_function", "one_hot", "ones", "ones_initializer", "ones_like", "orthogonal_initializer",
+    "pack", "pad", "parse_example", "parse_single_example", "placeholder",
     "placeholder_with_default", "pow", "py_func", "random", "random_normal",
     "random_normal_initializer", "random_shuffle", "random_uniform", "random_uniform_initializer",
-    "range", "rank", "realdiv", "reciprocal", "reduce_all", "reduce_any", "reduce_logsumexp",
-    "reduce_max", "reduce_mean", "reduce_min", "reduce_prod", "reduce_sum",
+    "range", "rank", "read_file", "realdiv", "reciprocal", "reduce_all", "reduce_any",
+    "reduce_logsumexp", "reduce_max", "reduce_mean", "reduce_min", "reduce_prod", "reduce_sum",
     "report_uninitialized_variables", "reset_default_graph", "reshape", "reverse", "reverse_v2",
     "rint", "roll", "round", "rsqrt", "saturate_cast", "scatter_add", "scatter_nd", "scatter_sub",
-    "scatter_update", "segment_max", "segment_mean", "segment_min", "segment_prod",
-    "segment_sum", "sequence_mask", "set_random_seed", "shape", "shape_n",
-    "sigmoid", "sign", "sin", "sinh", "size", "slice", "sort", "space_to_depth", "split", "sqrt",
-    "square", "squared_difference", "squeeze", "stack", "stop_gradient", "strided_slice", "sub",
-    "subtract", "tan", "tanh", "tensordot", "tile", "to_bfloat16", "to_double", "to_float",
-    "to_int32", "to_int64", "topology_sort", "trace", "train", "trainable_variables", "transpose",
-    "truediv", "truncated_normal", "truncated_normal_initializer", "truncatediv", "truncatemod",
-    "tuple", "uint8", "uint32", "uint64", "uniform_unit_scaling_initializer", "unpack",
+    "scatter_update", "segment_max", "segment_mean", "segment_min", "segment_prod", "segment_sum",
+    "sequence_mask", "set_random_seed", "shape", "shape_n", "sigmoid", "sign", "sin", "sinh",
+    "size", "slice", "sort", "space_to_depth", "split", "sqrt", "square", "squared_difference",
+    "squeeze", "stack", "stop_gradient", "strided_slice", "string", "sub", "subtract", "tan",
+    "tanh", "tensordot", "tile", "to_bfloat16", "to_double", "to_float", "to_int32", "to_int64",
+    "topology_sort", "trace", "train", "trainable_variables", "transpose", "truediv",
+    "truncated_normal", "truncated_normal_initializer", "truncatediv", "truncatemod", "tuple",
+    "uint8", "uint32", "uint64", "uniform_unit_scaling_initializer", "unpack",
     "unsorted_segment_max", "unsorted_segment_mean", "unsorted_segment_min",
     "unsorted_segment_prod", "unsorted_segment_sqrt_n", "unsorted_segment_sum", "unstack",
-    "variable_op_scope", "variable_scope",
-    "variables_initializer", "variance_scaling_initializer", "where", "zeros", "zeros_initializer",
-    "zeros_like",
+    "variable_op_scope", "variable_scope", "variables_initializer", "variance_scaling_initializer",
+    "where", "zeros", "zeros_initializer", "zeros_like",
 ]  # fmt: skip
 
 for _part in (bitwise, initializers, layers, linalg, losses, math, nn, random, train):
@@ -196,7 +204,7 @@ _ABSENT = {
     "control flow in the graph": ("case", "cond", "map_fn", "scan", "while_loop"),
     "shapes that depend on data": ("boolean_mask", "setdiff1d", "sparse_to_dense", "unique"),
     "strings and files": ("as_string", "gfile", "string_join", "string_split"),
-    "input queues and pipelines": ("FIFOQueue", "data", "parse_example", "queue"),
+    "queues in the graph": ("FIFOQueue", "queue"),
     "summaries and estimators": ("estimator", "feature_column", "keras", "summary"),
     "complex numbers": ("complex", "complex64", "complex128", "fft", "signal"),
     "program scaffolding": ("app", "flags", "logging"),

@@ -17,6 +17,7 @@ from weft.ops.state import host_call, placeholder
 from weft.tf1.errors import InvalidArgumentError
 from weft.tf1.framework.convert import is_tensor
 from weft.tf1.framework.graph import Graph
+from weft.tf1.framework.host import HostValue, Run
 from weft.tf1.framework.tensor import Tensor
 
 if TYPE_CHECKING:
@@ -95,7 +96,15 @@ class Implicit:
     """A placeholder that the session itself feeds, from what its state holds before the run."""
 
     placeholder: Value
-    value: Callable[[State], Array]
+    value: Callable[[State], Array] | HostValue
+
+
+def implicit_arrays(items: Sequence[Implicit], state: State, run: Run) -> list[Array]:
+    """What the session feeds; what Python computes is computed once in a run."""
+    return [
+        item.value.compute(run, state) if isinstance(item.value, HostValue) else item.value(state)
+        for item in items
+    ]
 
 
 def implicit_feeds(graph: Graph, roots: Sequence[Node], fed: Sequence[Value]) -> list[Implicit]:
@@ -104,7 +113,7 @@ def implicit_feeds(graph: Graph, roots: Sequence[Node], fed: Sequence[Value]) ->
     Raises:
         InvalidArgumentError: a placeholder is needed and not fed.
     """
-    known: dict[Value, Callable[[State], Array]] = graph.keys.get("implicit", {})
+    known: dict[Value, Callable[[State], Array] | HostValue] = graph.keys.get("implicit", {})
     skip = set(fed)
 
     def predecessors(node: Node) -> list[Node]:

@@ -22,6 +22,7 @@ class Fetch:
         self._graph = graph
         self._fed = fed
         self.reads_variables = False
+        self.hosted = False  # whether Python gives some of it
         self._values: dict[Value, int] = {}
         self._targets: dict[Node, None] = {}
         self.build: Builder = self._nested(fetches)
@@ -54,7 +55,9 @@ class Fetch:
             return self._slices(fetches)
         if hasattr(fetches, "_host_fetch"):
             host = fetches._host_fetch
-            return lambda arrays, session: host(session)
+            self.hosted = True
+            needed = [self._element(x) for x in getattr(fetches, "_host_inputs", ())]
+            return lambda arrays, session: host(session, *[f(arrays, session) for f in needed])
         return self._element(fetches)
 
     def _mapping(self, fetches: Mapping[Any, Any]) -> Builder:

@@ -23,8 +23,15 @@ from weft.tf1.errors import (
     translate,
 )  # fmt: skip
 from weft.tf1.framework.graph import Graph, get_default_graph
+from weft.tf1.framework.host import HostPlaceholder, enter
 from weft.tf1.framework.tensor import HOOKS
-from weft.tf1.session.feed import Feed, Implicit, calls_of_unknown_shape, implicit_feeds
+from weft.tf1.session.feed import (
+    Feed,
+    Implicit,
+    calls_of_unknown_shape,
+    implicit_arrays,
+    implicit_feeds,
+)  # fmt: skip
 from weft.tf1.session.fetch import Fetch, structure_key
 from weft.tf1.variable.variable import Variable
 
@@ -67,10 +74,11 @@ class ConfigProto:
 class _Plan:
     """What a run with these fetches and these feed keys does."""
 
-    __slots__ = ("build", "direct", "epoch", "feeds", "function", "implicit", "reads_variables")
+    __slots__ = ("build", "direct", "epoch", "feeds", "function", "hosted", "implicit",
+                 "reads_variables")  # fmt: skip
 
     def __init__(
-        self, function: Any, fetch: Fetch, feeds: list[Feed], implicit: list[Implicit], epoch: int
+        self, function: Any, fetch: Fetch, feeds: list[Any], implicit: list[Implicit], epoch: int
     ) -> None:
         self.function = function
         self.build = fetch.build
@@ -79,6 +87,7 @@ class _Plan:
         self.implicit = implicit
         self.epoch = epoch
         self.direct = fetch.direct
+        self.hosted = fetch.hosted or any(isinstance(feed, HostPlaceholder) for feed in feeds)
 
 
 class BaseSession:
@@ -164,8 +173,9 @@ class BaseSession:
                 arrays.append(value)
             else:
                 arrays.append(feed.convert(value))
-        if plan.implicit:
-            arrays.extend([item.value(self._state) for item in plan.implicit])
+        run: dict[int, Any] = {}
+        if plan.implicit or plan.hosted:
+            arrays = self._with_implicit(plan, arrays, run)
         try:
             if plan.reads_variables:  # what a variable holds when the step is over
                 with self._state.lock:
@@ -176,7 +186,7 @@ class BaseSession:
             if translated is error:
                 raise
             raise translated from error
-        return results if plan.direct else plan.build(results, self)
+        return results if plan.direct else self._built(plan, results, run)
 
     def _find_plan(self, fetches: Any, feeds: Mapping[Any, Any]) -> _Plan:
         """The plan for a run that the fast look-up does not know, made if need be."""
@@ -205,9 +215,12 @@ class BaseSession:
                 self._plans[(kind, fetches, None, *feeds)] = plan
 
     def _plan(self, fetches: Any, feed_keys: Sequence[Any]) -> _Plan:
-        feeds = [Feed(self._graph, key) for key in feed_keys]
-        _refuse_twice(feeds)
-        fed = [feed.tensor.value for feed in feeds]
+        feeds: list[Any] = [
+            key if isinstance(key, HostPlaceholder) else Feed(self._graph, key) for key in feed_keys
+        ]
+        real: list[Feed] = [feed for feed in feeds if isinstance(feed, Feed)]
+        _refuse_twice(real)
+        fed = [feed.tensor.value for feed in real]
         fetch = Fetch(self._graph, fetches, fed)
         roots = [*(v.node for v in fetch.values if v not in fed), *fetch.targets]
         try:
@@ -233,8 +246,22 @@ class BaseSession:
     def _prepare(self, fetches: Any, feeds: Mapping[Any, Any]) -> tuple[_Plan, list[Any]]:
         plan = self._find_plan(fetches, feeds)
         arrays = [f.convert(v) for f, v in zip(plan.feeds, feeds.values(), strict=True)]
-        arrays.extend(item.value(self._state) for item in plan.implicit)
-        return plan, arrays
+        return plan, self._with_implicit(plan, arrays, {})
+
+    def _built(self, plan: _Plan, results: Any, run: dict[int, Any]) -> Any:
+        if plan.hosted:
+            enter(run)
+        return plan.build(results, self)
+
+    def _with_implicit(self, plan: _Plan, given: list[Any], run: dict[int, Any]) -> list[Any]:
+        """The program's feeds: arrays that were given, and what the session itself feeds."""
+        arrays: list[Any] = []
+        for feed, value in zip(plan.feeds, given, strict=True):
+            if isinstance(feed, HostPlaceholder):
+                run[id(feed)] = value
+            else:
+                arrays.append(value)
+        return arrays + implicit_arrays(plan.implicit, self._state, run)
 
     def _function(self, fetch: Fetch, roots: Sequence[Node], fed: Sequence[Value]) -> Any:
         if calls_of_unknown_shape(self._graph, roots):

@@ -1,0 +1,61 @@
+"""`tf.data`: datasets and their iterators."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from weft.pipeline import AUTOTUNE
+from weft.pipeline.pipeline import Pipeline
+from weft.tf1.data.dataset import Dataset
+from weft.tf1.data.iterator import Iterator
+from weft.tf1.data.spec import Spec
+from weft.tf1.framework.host import HostValue, string
+
+__all__ = [
+    "AUTOTUNE", "Dataset", "FixedLengthRecordDataset", "Iterator", "TFRecordDataset",
+    "TextLineDataset",
+]  # fmt: skip
+
+
+def _files(filenames: Any, read: Callable[[Any], Pipeline]) -> Dataset:
+    spec = Spec(string, ())
+    if isinstance(filenames, HostValue):
+        return Dataset(lambda values: read(_names(values[0])), spec, [filenames])
+    if isinstance(filenames, Dataset):
+        return filenames.flat_map(lambda name: _files(name, read))
+    return Dataset(lambda _: read(filenames), spec)
+
+
+def _names(given: Any) -> Any:
+    return given.tolist() if isinstance(given, np.ndarray) else given
+
+
+def TextLineDataset(
+    filenames: Any, compression_type: str | None = "", buffer_size: int | None = None
+) -> Dataset:
+    """The lines of text files."""
+    del buffer_size
+    return _files(filenames, lambda names: Pipeline.text_lines(names, compression_type))
+
+
+def TFRecordDataset(
+    filenames: Any,
+    compression_type: str | None = "",
+    buffer_size: int | None = None,
+    num_parallel_reads: int | None = None,
+) -> Dataset:
+    """The records of TFRecord files; checksums are verified."""
+    del buffer_size
+    parallel = num_parallel_reads
+    return _files(filenames, lambda names: Pipeline.tfrecords(names, compression_type, parallel))
+
+
+def FixedLengthRecordDataset(
+    filenames: Any, record_bytes: int, header_bytes: int = 0, footer_bytes: int = 0
+) -> Dataset:
+    """Records of one size."""
+    sizes = record_bytes, header_bytes, footer_bytes
+    return _files(filenames, lambda names: Pipeline.fixed_length_records(names, *sizes))

@@ -1,0 +1,106 @@
+"""What is known of a dataset's elements before it runs: types and shapes in their structure."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from weft.errors import DTypeError
+from weft.pipeline.structure import leaves, map_leaves, rebuilt
+from weft.tf1.framework.convert import is_tensor
+from weft.tf1.framework.dtypes import as_dtype
+from weft.tf1.framework.host import HostValue, delivered, string
+from weft.tf1.framework.tensor_shape import TensorShape, as_shape
+
+
+class Spec(NamedTuple):
+    """A leaf: its type, and its dimensions as far as they are known, None without any."""
+
+    dtype: Any
+    dims: tuple[int | None, ...] | None
+
+    def batched(self, size: int | None) -> Spec:
+        """With a new first axis."""
+        return Spec(self.dtype, None if self.dims is None else (size, *self.dims))
+
+    def row(self) -> Spec:
+        """Without the first axis."""
+        return Spec(self.dtype, None if self.dims is None else self.dims[1:])
+
+    @property
+    def shape(self) -> TensorShape:
+        """The shape as the graph has it."""
+        return as_shape(self.dims)
+
+
+def spec_map(function: Callable[[Spec], Any], spec: Any) -> Any:
+    """The structure with `function` of each leaf; a `Spec` is a leaf, although it is a tuple."""
+    if isinstance(spec, Spec):
+        return function(spec)
+    if isinstance(spec, dict):
+        return {key: spec_map(function, part) for key, part in spec.items()}
+    return rebuilt(spec, [spec_map(function, part) for part in spec])
+
+
+def spec_leaves(spec: Any) -> list[Spec]:
+    """All leaves, in order."""
+    found: list[Spec] = []
+    spec_map(found.append, spec)
+    return found
+
+
+def of_value(x: Any) -> Spec:
+    """Of a tensor, an array, a number or a text."""
+    if isinstance(x, HostValue):
+        return Spec(string, x.shape)
+    if is_tensor(x):
+        return Spec(x.dtype.base_dtype, x.shape.as_dims())
+    array = np.asarray(x)
+    if array.dtype.kind in "USO":
+        return Spec(string, array.shape)
+    if isinstance(x, float | int) and not isinstance(x, bool | np.generic):
+        array = array.astype(np.float32 if isinstance(x, float) else np.int32)
+    return Spec(as_dtype(array.dtype), array.shape)
+
+
+def of_types(types: Any, shapes: Any = None) -> Any:
+    """Of TensorFlow's pair of structures, such as `output_types` and `output_shapes`."""
+    if isinstance(types, dict):
+        given: Any = shapes or {}
+        return {key: of_types(t, given.get(key)) for key, t in types.items()}
+    if isinstance(types, tuple):
+        parts: Sequence[Any] = [None] * len(types) if shapes is None else shapes
+        if len(parts) != len(types):
+            raise DTypeError(f"output_shapes: expected {len(types)} shapes, got {len(parts)}")
+        return rebuilt(types, [of_types(t, s) for t, s in zip(types, parts, strict=True)])
+    dims = as_shape(shapes).as_dims()
+    return Spec(string if types is string else as_dtype(types), dims)
+
+
+def tensors_of(spec: Any, element: HostValue, name: str) -> Any:
+    """Tensors of a host value's leaves: numbers are fed to the program, texts stay outside."""
+    count = 0
+
+    def tensor(leaf: Spec) -> Any:
+        nonlocal count
+        number, count = count, count + 1
+        part = element.part(lambda x: leaves(x)[number])
+        if leaf.dtype is string:
+            part.shape = leaf.dims
+            return part
+        return delivered(part, leaf.dtype, leaf.dims, name)
+
+    return spec_map(tensor, spec)
+
+
+def typed(spec: Any, element: Any) -> Any:
+    """An element whose numbers have the types that are known of it."""
+    kinds = iter(spec_leaves(spec))
+
+    def convert(x: Any) -> Any:
+        kind = next(kinds).dtype
+        return x if kind is string else np.asarray(x, kind.ir.numpy)
+
+    return map_leaves(convert, element)

@@ -1,0 +1,63 @@
+"""Functions of tensors that transform elements: each is a graph, run for each element."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+from typing import Any
+
+from weft.errors import DTypeError
+from weft.pipeline.call import title
+from weft.pipeline.structure import leaves, map_leaves
+from weft.tf1.data.spec import Spec, of_value, tensors_of
+from weft.tf1.framework.convert import convert_to_tensor, is_tensor
+from weft.tf1.framework.graph import Graph
+from weft.tf1.framework.host import HostValue
+from weft.tf1.session.session import BaseSession
+
+
+class Traced:
+    """A function of an element's tensors.
+
+    Args:
+        function: gets tensors, a tuple's parts as arguments; strings are host values.
+        spec: of the elements.
+        keep: whether what it returns stays as it is: a dataset.
+    """
+
+    def __init__(self, function: Callable[..., Any], spec: Any, keep: bool = False) -> None:
+        self.__name__ = title(function)
+        self.graph = Graph()
+        self.local = threading.local()
+        with self.graph.as_default():
+            source = HostValue(lambda: self.local.element, name="element")
+            given = tensors_of(spec, source, "arg")
+            self.takes_parts = isinstance(spec, tuple) and not isinstance(spec, Spec)
+            result = function(*given) if self.takes_parts else function(given)
+            if isinstance(result, list):
+                result = tuple(result)
+            self.result = result if keep else map_leaves(_tensor, result)
+        self.spec: Any = None if keep else map_leaves(of_value, self.result)
+        self.session = BaseSession(graph=self.graph)
+
+    def __call__(self, *parts: Any) -> Any:
+        """The result for an element, as arrays."""
+        self.enter(parts)
+        return self.values(self.result)
+
+    def enter(self, parts: tuple[Any, ...]) -> None:
+        """Make this the element of the thread."""
+        self.local.element = parts if self.takes_parts else parts[0]
+
+    def values(self, structure: Any) -> Any:
+        """What tensors of the graph are for the element of the call."""
+        found = iter(self.session.run(leaves(structure)))
+        return map_leaves(lambda _: next(found), structure)
+
+
+def _tensor(x: Any) -> Any:
+    if isinstance(x, HostValue) or is_tensor(x):
+        return x
+    if hasattr(x, "make_one_shot_iterator"):
+        raise DTypeError("map: expected tensors, got a dataset; flat_map takes those")
+    return convert_to_tensor(x)

@@ -1,0 +1,133 @@
+"""Values of a run that Python computes before the program runs: texts, and what is made of them.
+
+The program has no texts. A `HostValue` is a node of a small graph beside it; where numbers come out
+(`delivered`), the program has a placeholder that the session feeds. In one run, each node is
+computed once.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Sequence
+from typing import Any, Final
+
+import numpy as np
+
+from weft.errors import DTypeError
+from weft.tf1.errors import InvalidArgumentError
+from weft.tf1.framework.dtypes import as_dtype
+from weft.tf1.framework.graph import get_default_graph
+from weft.tf1.framework.tensor import HOOKS, Tensor
+
+Run = dict[int, Any]  # what nodes have given in a run
+_now: Final = threading.local()
+
+
+class StringType:
+    """`tf.string`: texts and bytes, which only input pipelines have."""
+
+    name = "string"
+    base_dtype = property(lambda self: self)
+    as_numpy_dtype = np.object_
+
+    def __repr__(self) -> str:
+        return "tf.string"
+
+
+string: Final = StringType()
+
+
+class HostValue:
+    """`function(*inputs)`, computed by Python once in a run."""
+
+    dtype = string
+    shape: Any = None
+
+    def __init__(
+        self, function: Callable[..., Any], inputs: Sequence[HostValue] = (), name: str = "Host"
+    ) -> None:
+        self.function = function
+        self.inputs = list(inputs)
+        self.name = f"{name}:0"
+        self.graph = get_default_graph()
+
+    def compute(self, run: Run, state: Any) -> Any:
+        """The value in this run, of a session with this state."""
+        if id(self) not in run:
+            run[id(self)] = self.function(*[x.compute(run, state) for x in self.inputs])
+        return run[id(self)]
+
+    def part(self, select: Callable[[Any], Any]) -> HostValue:
+        """Something in this value."""
+        return HostValue(select, [self], self.name[:-2])
+
+    def _host_fetch(self, session: Any) -> Any:
+        value = self.compute(current(), session.state)
+        return value.encode() if isinstance(value, str) else value
+
+    def eval(self, feed_dict: Any = None, session: Any = None) -> Any:
+        """Its value in a run of its own."""
+        found: Any = session or HOOKS.default_session()
+        return found.run(self, feed_dict)
+
+    def __repr__(self) -> str:
+        return f"<tf.Tensor {self.name!r} dtype=string>"
+
+
+class HostPlaceholder(HostValue):
+    """A text that a run must feed."""
+
+    numpy = None
+
+    def __init__(self, name: str | None = None) -> None:
+        super().__init__(lambda: None, name=name or "Placeholder")
+
+    def convert(self, value: Any) -> Any:
+        """A feed as it is."""
+        if not isinstance(value, str | bytes | np.ndarray):
+            got = type(value).__name__
+            raise InvalidArgumentError(None, None, f"feed {self.name}: expected a text, got {got}")
+        return value
+
+    def compute(self, run: Run, state: Any) -> Any:
+        """What was fed."""
+        if id(self) not in run:
+            text = f"placeholder: expected a feed for {self.name}, got none"
+            raise InvalidArgumentError(None, None, text)
+        return run[id(self)]
+
+
+def enter(run: Run) -> None:
+    """Make this the run of the thread: functions of datasets have runs of their own within it."""
+    _now.run = run
+
+
+def current() -> Run:
+    """The values of the run that this thread is in."""
+    return _now.run
+
+
+def delivered(value: HostValue, dtype: Any, shape: Any, name: str) -> Tensor:
+    """A tensor of the numbers that a host value has in a run."""
+    kind = as_dtype(dtype)
+    graph = get_default_graph()
+    dims = None if shape is None else tuple(shape)
+    op = graph.emit(name, (), "placeholder", dtype=kind.ir, shape=dims, name=name)
+    tensor = op.outputs[0]
+
+    def array(x: Any) -> Any:
+        found = np.asarray(x, order="C")
+        if found.dtype == object:
+            raise DTypeError(f"{tensor.name}: expected numbers of type {kind.name}, got texts")
+        if dims is not None and not _fits(found.shape, dims):
+            text = f"{tensor.name}: expected an element of shape {dims}, got {found.shape}"
+            raise InvalidArgumentError(None, op, text)
+        return np.ascontiguousarray(found.astype(kind.ir.numpy, copy=False)).reshape(found.shape)
+
+    graph.keys.setdefault("implicit", {})[tensor.value] = HostValue(array, [value], name)
+    return tensor
+
+
+def _fits(shape: Sequence[int], dims: Sequence[int | None]) -> bool:
+    pairs = list(zip(shape, dims, strict=False))
+    return len(shape) == len(dims) and all(d is None or n == d for n, d in pairs)
