@@ -11,13 +11,15 @@ import pytest
 from drawn_loops import Loops
 
 from weft import config, ops
+from weft.codegen.loop import scalar
 from weft.errors import OutOfRangeError
-from weft.ir.dtype import float32, int32
+from weft.ir.dtype import bool_, float32, float64, int32
 from weft.ir.graph import Graph
 from weft.ir.node import TensorType, Value
 from weft.ops.call import trace
 from weft.runtime import finish, program, segment
 from weft.runtime.engine import Function, State
+from weft.transform.interpreter import evaluate
 
 NUMBER = TensorType(int32, ())
 ROW = TensorType(float32, (3,))
@@ -130,3 +132,92 @@ def test_programs_with_loops_are_kept_on_disk(monkeypatch: pytest.MonkeyPatch) -
     wanted = [np.asarray(y).tobytes() for y in first.compiled()]
     monkeypatch.setattr(finish, "_made", None)  # whoever plans it anew fails
     assert [np.asarray(y).tobytes() for y in Loops(7).compiled()] == wanted
+
+
+@pytest.mark.parametrize("slice_", [3, 1 << 22])
+@pytest.mark.parametrize("seed", range(8))
+def test_loops_of_numbers_are_one_kernel(
+    graph: Graph, seed: int, slice_: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(scalar, "SLICE", slice_)
+    random = np.random.default_rng(seed)
+    kinds = [NUMBER, TensorType(float32, ()), TensorType(bool_, ()), TensorType(float64, ())]
+    i, x, flag, wide = (ops.placeholder(dtype=k.dtype, shape=()) for k in kinds)
+    limit = int(random.integers(-1, 12))
+
+    def turn(i: Value, x: Value, flag: Value, wide: Value) -> tuple[Value, ...]:
+        new = ops.select(flag, ops.tanh(x) + 1, x * 0.75 - 1)
+        return i + 1, new, ops.less(new, 0.5), wide * 0.5 + ops.cast(x, dtype=float64)
+
+    def row(i: Value, x: Value, flag: Value, wide: Value, r: Value) -> tuple[Value, ...]:
+        return (*turn(i, x * r, ops.logical_not(flag), wide), wide + 1, flag)
+
+    rows = ops.placeholder(dtype="float32", shape=(9,))
+    going = trace(lambda i, x, flag, wide: ops.less(i, limit), kinds)
+    state = ops.while_loop.all(
+        i, x, flag, wide, condition=going, body=trace(turn, kinds), carried=4,
+        maximum=None if seed % 2 else 5,
+    )  # fmt: skip
+    body = trace(row, [*kinds, TensorType(float32, ())])
+    found = ops.scan.all(
+        *state, rows, body=body, length=9, carried=4, mapped=1, reverse=seed % 3 == 0
+    )
+    feeds = [i, x, flag, wide, rows]
+    arrays = [
+        np.array(0, np.int32), np.array(0.3, np.float32), np.array(True), np.array(0.1),
+        random.standard_normal(9).astype(np.float32),
+    ]  # fmt: skip
+    outputs = [*state, *found]
+    function = Function(graph, outputs, feeds=feeds)
+    names = [c.name for c in function.program(arrays, State()).program.calls]
+    assert names.count("while_loop_of_numbers") == names.count("scan_of_numbers") == 1
+    for _ in range(2):
+        wanted = evaluate(graph, outputs, dict(zip(feeds, arrays, strict=True)))
+        for got, want in zip(function(arrays, State()), wanted, strict=True):
+            np.testing.assert_allclose(got, want, rtol=1e-5, atol=1e-6)
+
+
+def test_work_leaves_loops(graph: Graph) -> None:
+    """Products with weights over all steps, weights in panels, and what nobody reads."""
+    h, w, x = (ops.placeholder(dtype="float32", shape=s) for s in ((8, 64), (64, 64), (6, 8, 64)))
+
+    def cell(h: Value, unused: Value, x: Value, w: Value) -> tuple[Value, ...]:
+        new = ops.tanh(x @ ops.exp(w) + h @ w)
+        return new, unused * 2, ops.exp(new), new @ ops.transpose(w)
+
+    body = trace(cell, [h.type, h.type, h.type, w.type])
+    last, _, _, ys = ops.scan.all(h, h, x, w, body=body, length=6, carried=2, mapped=1)
+    outputs = [last, ys]
+    random = np.random.default_rng(0)
+    arrays = [
+        random.standard_normal(s).astype(np.float32) * 0.1 for s in ((8, 64), (64, 64), (6, 8, 64))
+    ]
+    function = Function(graph, outputs, feeds=[h, w, x])
+    calls = [c.name for c in function.program(arrays, State()).program.calls]
+    inside = calls[calls.index("begin") : calls.index("end")]
+    products = [name for name in inside if name.startswith(("matmul", "pack", "exp"))]
+    assert [name.split("_")[2] for name in products] == ["8x64x64"]
+    outside = {name.split("_")[2] for name in calls if name.startswith("matmul")}
+    assert {"48x64x64", "48x64x64t"} <= outside
+    wanted = evaluate(graph, outputs, dict(zip([h, w, x], arrays, strict=True)))
+    for got, want in zip(function(arrays, State()), wanted, strict=True):
+        np.testing.assert_allclose(got, want, rtol=1e-4, atol=1e-5)
+
+
+def test_loops_over_the_same_arrays_are_one(graph: Graph) -> None:
+    h, x = (ops.placeholder(dtype="float32", shape=s) for s in ((3,), (6, 3)))
+    one = trace(lambda h, x: (ops.tanh(h + x), h), [h.type, h.type])
+    other = trace(lambda h, x: (ops.tanh(h + x), ops.exp(h + x)), [h.type, h.type])
+    third = trace(lambda h, x: (ops.tanh(h - x), ops.exp(h + x)), [h.type, h.type])
+    found = [
+        ops.scan.all(h, x, body=body, length=6, carried=1, mapped=1) for body in (one, other, third)
+    ]
+    outputs = [y for ys in found for y in ys]
+    arrays = [np.linspace(-1, 1, n).astype(np.float32) for n in (3, 18)]
+    arrays[1] = arrays[1].reshape(6, 3)
+    function = Function(graph, outputs, feeds=[h, x])
+    calls = [c.name for c in function.program(arrays, State()).program.calls]
+    assert calls.count("begin") == 2
+    wanted = evaluate(graph, outputs, dict(zip([h, x], arrays, strict=True)))
+    for got, want in zip(function(arrays, State()), wanted, strict=True):
+        np.testing.assert_allclose(got, want, rtol=1e-5, atol=1e-6)

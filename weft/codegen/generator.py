@@ -5,11 +5,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from weft.codegen.copy import copy
+from weft.codegen.loop.scalar import scalar_kernel
 from weft.codegen.lower import lower
 from weft.codegen.target import Target
 from weft.ops.base import is_hosted
 from weft.passes.group import Group
-from weft.passes.launch import Argument, Kernel, Launch
+from weft.passes.launch import Argument, Kernel, Launch, ScalarLoop
 
 
 @dataclass(frozen=True)
@@ -26,6 +27,10 @@ class Generator:
         writes = tuple(range(len(node.inputs), len(node.inputs) + len(node.outputs)))
         kernel = Kernel(node.op, "")
         return (Launch(kernel, (*node.inputs, *node.outputs), writes, check=True),)
+
+    def numbers(self, loop: ScalarLoop) -> Launch:
+        """Some turns of a loop of a few numbers."""
+        return scalar_kernel(loop)
 
     def copy(self, source: Argument, target: Argument, size: int) -> Launch:
         """Copies `size` bytes between buffers that do not overlap."""

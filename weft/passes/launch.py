@@ -17,6 +17,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Final, Protocol
 
+from weft.ir.function import Function
 from weft.ir.node import Node, Value
 from weft.passes.control.record import Control, Loop
 from weft.passes.group import Group
@@ -149,6 +150,36 @@ runtime raises after the step, before variables change.
 """
 
 
+@dataclass(frozen=True, eq=False)
+class ScalarLoop:
+    """What the kernel of a loop of numbers does.
+
+    Attributes:
+        node: the loop.
+        body: what a turn does.
+        condition: whether there is another turn; `None` if their number alone tells.
+        mapped: how many inputs behind the carried ones are arrays, a number a turn.
+        most: most turns, -1 for as many as it takes.
+        done: memory for the number of turns that are done, 0 at first.
+        going: memory for whether some are left.
+    """
+
+    node: Node
+    body: Function
+    condition: Function | None
+    carried: int
+    mapped: int
+    most: int
+    reverse: bool
+    done: Scratch
+    going: Scratch
+
+    @property
+    def arrays(self) -> tuple[Value, ...]:
+        """What is read: mapped and captured inputs."""
+        return self.node.inputs[self.carried :]
+
+
 class Generator(Protocol):
     """What makes launches: the code generator."""
 
@@ -158,4 +189,8 @@ class Generator(Protocol):
 
     def copy(self, source: Argument, target: Argument, size: int) -> Launch:
         """Copies `size` bytes between buffers that do not overlap."""
+        ...
+
+    def numbers(self, loop: ScalarLoop) -> Launch:
+        """Some turns of a loop of a few numbers."""
         ...

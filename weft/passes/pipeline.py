@@ -8,6 +8,7 @@
 
 from __future__ import annotations
 
+import functools
 import sys
 import time
 from collections.abc import Callable
@@ -122,7 +123,8 @@ def _lowered(
     step: Step, generator: Generator, fusing: bool, announce: Callable[[Kernel], None] | None
 ) -> tuple[Fused, dict[Group, tuple[Launch, ...]]]:
     fused = grouped(step, fusing)
-    planner = Planner(lambda body: _lowered(body, generator, fusing, announce), generator.copy)
+    inner = functools.partial(_lowered, generator=generator, fusing=fusing, announce=announce)
+    planner = Planner(inner, generator.copy, generator.numbers)
     lowered: dict[Group, tuple[Launch, ...]] = {}
     told: set[int] = set()
     for group in fused.groups:

@@ -14,7 +14,7 @@ from weft.ir.node import Node, Value
 from weft.ops.base import op_of
 from weft.ops.state import CONSTANT
 from weft.passes.group import Fused, Group
-from weft.passes.launch import Buffer, Flat, Launch, Slice
+from weft.passes.launch import Buffer, Flat, Launch, ScalarLoop, Slice
 from weft.passes.schedule import schedule
 from weft.passes.step import Step
 
@@ -29,6 +29,7 @@ class Planner:
 
     lower: Lower
     copy: Copy
+    numbers: Callable[[ScalarLoop], Launch]
 
 
 @dataclass(frozen=True)

@@ -13,6 +13,7 @@ from weft.ops.base import op_of
 from weft.ops.control.scan import scan
 from weft.passes.control.body import Body, Planner, owner, plan_body
 from weft.passes.control.record import Control, Kind, Loop
+from weft.passes.control.scalar import nothing_done, scalar_loop
 from weft.passes.launch import (
     ERROR,
     Argument,
@@ -21,6 +22,7 @@ from weft.passes.launch import (
     Kernel,
     Launch,
     Pair,
+    ScalarLoop,
     Scratch,
     Slice,
     Swapped,
@@ -31,11 +33,34 @@ from weft.passes.launch import (
 def flat_loop(node: Node, planner: Planner) -> Flat:
     """The launches of a `scan` or a `while_loop`."""
     attrs = node.attrs
+    numbers = scalar_loop(node)
+    if numbers is not None:
+        return _of_numbers(numbers, planner)
     if op_of(node) is scan:
         found = _Loop(node, attrs["body"], planner, attrs["length"], attrs["mapped"])
         found.slices(attrs["length"], attrs["reverse"])
         return found.finish()
     return _Loop(node, attrs["body"], planner, attrs["maximum"], 0).finish(attrs["condition"])
+
+
+def _of_numbers(loop: ScalarLoop, planner: Planner) -> Flat:
+    """A kernel for all turns, called again where it comes back before the last."""
+    node, flat, around = loop.node, Flat(), Loop(None)
+    begin = Control(Kind.BEGIN, around)
+    turn = Control(Kind.TURN, around, (begin,))
+    start = nothing_done()
+    flat.constants[start] = None
+    launch = planner.numbers(loop)
+    flat.add(planner.copy(start.outputs[0], loop.done, loop.done.size))
+    for init, home in zip(node.inputs[: loop.carried], node.outputs, strict=False):
+        flat.add(replace(planner.copy(init, home, _bytes(init)), inplace=((1, 0),)))
+    kept = [*node.outputs, loop.done, loop.going]
+    flat.add(record(begin, kept, range(len(kept))))
+    flat.add(launch)
+    flat.add(record(Control(Kind.HOLDS, around, (turn,)), [loop.going]))
+    flat.add(record(turn))
+    flat.add(record(Control(Kind.END, around), [*kept, *loop.arrays]))
+    return flat
 
 
 class _Loop:

@@ -1,0 +1,58 @@
+"""Loops of a few numbers: one kernel that does all turns, by one thread.
+
+Through launches a turn costs 30 ns however little it does. A kernel does many turns and comes back
+now and then, so that a loop that takes long can be stopped.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+import numpy as np
+
+from weft.ir.dtype import int64
+from weft.ir.function import Function
+from weft.ir.node import Literal, Node, TensorType, Value
+from weft.ir.shape import known, size
+from weft.ops.base import Alias, Elementwise, op_of
+from weft.ops.control.scan import scan
+from weft.ops.state import CONSTANT
+from weft.passes.launch import ScalarLoop, Scratch
+
+MOST_NODES: Final = 200
+"""More of them are better off as several kernels."""
+
+
+def scalar_loop(node: Node) -> ScalarLoop | None:
+    """The loop, if it is of a few numbers."""
+    attrs, is_scan = node.attrs, op_of(node) is scan
+    condition: Function | None = None if is_scan else attrs["condition"]
+    functions = [f for f in (attrs["body"], condition) if f is not None]
+    if not all(map(_is_scalar, functions)):
+        return None
+    most = attrs["length"] if is_scan else attrs["maximum"]
+    return ScalarLoop(
+        node, attrs["body"], condition, attrs["carried"], attrs["mapped"] if is_scan else 0,
+        -1 if most is None else most, is_scan and attrs["reverse"], Scratch(8), Scratch(1),
+    )  # fmt: skip
+
+
+def _is_scalar(function: Function) -> bool:
+    values = [*function.inputs, *[v for n in function.nodes for v in n.outputs]]
+    lowered = [op_of(n).lower for n in function.nodes if op_of(n) is not CONSTANT]
+    return (
+        len(function.nodes) <= MOST_NODES
+        and all([int(size(known(v.shape))) == 1 and _is_plain(v) for v in values])
+        and all([isinstance(lower, Elementwise | Alias) for lower in lowered])
+    )
+
+
+def _is_plain(value: Value) -> bool:
+    """Whether registers hold what memory does: not numbers that are rounded when stored."""
+    return not (value.dtype.is_floating and value.dtype.size == 2)
+
+
+def nothing_done() -> Node:
+    """The number of turns at first, and whether there are more."""
+    array = np.zeros((), int64.numpy)
+    return Node(CONSTANT.name, (), {"value": Literal(array)}, (TensorType(int64, ()),), "turns")
