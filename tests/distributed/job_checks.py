@@ -206,6 +206,58 @@ def check_unused(rank: int, size: int) -> None:
     assert net["a"].weight.grad.tolist() == [[1 + (size - 1) / 2] * 2]
 
 
+def check_fixed_tree(rank: int, size: int) -> None:
+    """Of one rank and of several, with 1 and 2 threads: the same bits."""
+    found = []
+    for threads in (1, 2):
+        for ranks in (1, size):
+            group = dist.new_group([0]) if ranks == 1 else None
+            if rank < ranks:
+                net = network()
+                model = wf.nn.parallel.DistributedDataParallel(net, shards=4, process_group=group)
+                with wf.config.override(threads=threads):
+                    digits(model, rank, ranks, 4)
+                found.append(digest(net))
+    assert len(set(found)) == 1
+    every = [None] * size
+    dist.all_gather_object(every, found[0])
+    assert set(every) == {found[0]}
+    try:
+        wf.nn.parallel.DistributedDataParallel(net, shards=3)
+        raise AssertionError("expected an error")
+    except ValueError as error:
+        assert "expected shards, a power of two" in str(error)
+    wf.config.change("compile", False)
+
+
+def check_batch_norm(rank: int, size: int) -> None:
+    """Statistics and gradients as of the whole batch on one rank."""
+    wf.manual_seed(3)
+    data, target = wf.randn(2 * size, 3, 2), wf.randn(2 * size, 3, 2)
+    alone = wf.nn.BatchNorm1d(3)
+    whole = data.clone().requires_grad_()
+    (alone(whole) * target).sum().backward()
+    net = wf.nn.SyncBatchNorm.convert_sync_batchnorm(wf.nn.Sequential(wf.nn.BatchNorm1d(3)))
+    part = data[2 * rank : 2 * rank + 2].clone().requires_grad_()
+    (net(part) * target[2 * rank : 2 * rank + 2]).sum().backward()
+    close = {"rtol": 1e-4, "atol": 1e-5}
+    np.testing.assert_allclose(part.grad, whole.grad[2 * rank : 2 * rank + 2], **close)
+    np.testing.assert_allclose(net[0].running_var, alone.running_var, **close)
+    np.testing.assert_allclose(net[0].running_mean, alone.running_mean, **close)
+    grads = net[0].weight.grad.clone()
+    dist.all_reduce(grads)
+    np.testing.assert_allclose(grads, alone.weight.grad, **close)
+    net.eval(), alone.eval()
+    np.testing.assert_allclose(net(data).detach(), alone(data).detach(), **close)
+
+
+def check_sampler(rank: int, size: int) -> None:
+    own = list(wf.utils.data.DistributedSampler(range(10 * size)))
+    every = [None] * size
+    dist.all_gather_object(every, own)
+    assert sorted(i for each in every for i in each) == list(range(10 * size)) and len(own) == 10
+
+
 def check_refusals(rank: int, size: int) -> None:
     try:
         wf.nn.parallel.DistributedDataParallel(wf.nn.Linear(2 + rank % 2, 1))

@@ -10,9 +10,10 @@ from collections.abc import Sequence
 from typing import Any, Final
 
 from weft.eager.record.lazy import Lazy, flush, trace
-from weft.eager.record.plan import op_plan
+from weft.eager.record.plan import function_plan
 from weft.eager.tensor.dispatch import wrap
-from weft.ops.base import REGISTRY
+from weft.ir.shape import known, size
+from weft.ops.communication.bucket import reduced_later
 from weft.transport import session
 from weft.transport.group import Group
 
@@ -20,15 +21,43 @@ _pending: Final[list[Any]] = []
 """Tensors that show results which may not be computed yet: so none is left out on one rank only."""
 
 
-def reduce_all(xs: Sequence[Lazy], reduction: str, group: Group) -> tuple[Lazy, ...]:
-    """Record the reductions of values over ranks, as one call."""
-    attrs = {"reduction": reduction, "group": group.number}
-    plan = op_plan(REGISTRY["all_reduce"], [x.type for x in xs], attrs)
+def reduce_all(
+    xs: Sequence[Lazy], reduction: str, group: Group, bucket_bytes: int
+) -> tuple[Lazy, ...]:
+    """Record the reductions of values over ranks, as one call.
+
+    Args:
+        bucket_bytes: values begin together up to so many; their order is that in which they are
+            expected to be computed.
+    """
+    sizes = [int(size(known(x.type.shape))) * x.type.dtype.size for x in xs]
+    static = {
+        "buckets": buckets_of(sizes, bucket_bytes), "reduction": reduction, "group": group.number,
+    }  # fmt: skip
+    plan = function_plan(reduced_later, [x.type for x in xs], static, differentiable=False)
     found = trace.now.record(plan, tuple(xs))
     _pending[:] = [x for x in _pending if x.lazy.array is None]
     if not trace.now.depth:
         _pending.append(wrap(found[0]))
     return found
+
+
+def buckets_of(sizes: Sequence[int], most: int) -> tuple[int, ...]:
+    """How many values there are in each bucket.
+
+    Example:
+        >>> buckets_of([3, 3, 3, 9, 1], 6)
+        (2, 1, 1, 1)
+    """
+    counts: list[int] = []
+    room = 0
+    for each in sizes:
+        if not counts or each > room:
+            counts.append(0)
+            room = most
+        counts[-1] += 1
+        room -= each
+    return tuple(counts)
 
 
 def settle() -> None:

@@ -132,6 +132,7 @@ from weft.nn.layer.pooling import (
 )
 from weft.nn.layer.recurrent import GRU, LSTM, RNN, GRUCell, LSTMCell, RNNBase, RNNCell, RNNCellBase
 from weft.nn.layer.shape import Flatten, Unflatten
+from weft.nn.layer.sync_norm import SyncBatchNorm
 from weft.nn.layer.transformer import (
     Transformer,
     TransformerDecoder,
@@ -337,6 +338,7 @@ __all__ = [
     "Softshrink",
     "Softsign",
     "Summary",
+    "SyncBatchNorm",
     "Tanh",
     "Tanhshrink",
     "Threshold",

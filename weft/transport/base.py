@@ -6,6 +6,7 @@ Everything that ranks do together is built on `start`: so whoever waits knows fo
 from __future__ import annotations
 
 import abc
+import itertools
 import threading
 from collections.abc import Callable, Sequence
 from concurrent.futures import Future
@@ -94,6 +95,8 @@ class Transport(abc.ABC):
         self.left: set[int] = set()
         self.lock = threading.RLock()  # one call at a time, in the order of calls
         self.worker = Worker()
+        self.tickets: dict[int, Future[Any]] = {}  # of calls that were begun
+        self.numbers = itertools.count(1)  # of them
         self.place: str | None = None  # the user's line, where the worker does what it asked for
 
     @abc.abstractmethod

@@ -126,11 +126,11 @@ def batch_norm(
         any_will_do = ones(dims_of(input)[1])
         return _batch_norm_eval(input, weight, bias, any_will_do, any_will_do, eps=float(eps))
     y, *found = _batch_norm(input, weight, bias, eps=float(eps))
-    _move((running_mean, running_var, count), found, momentum)
+    move_statistics((running_mean, running_var, count), found, momentum)
     return y
 
 
-def _move(buffers: tuple[Any, Any, Any], found: Any, momentum: float | None) -> None:
+def move_statistics(buffers: tuple[Any, Any, Any], found: Any, momentum: float | None) -> None:
     """Give running statistics, where there are any, their new values."""
     if buffers[0] is None or buffers[1] is None:
         return
@@ -317,7 +317,7 @@ def instance_norm(
     if running_mean is None or running_var is None:
         return _instance_norm(input, weight, bias, eps=float(eps), statistics=False)
     y, *found = _instance_norm(input, weight, bias, eps=float(eps), statistics=True)
-    _move((running_mean, running_var, None), found, momentum)
+    move_statistics((running_mean, running_var, None), found, momentum)
     return y
 
 

@@ -6,7 +6,7 @@ import contextlib
 import hashlib
 import weakref
 from collections.abc import Iterator, Sequence
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 
@@ -19,9 +19,12 @@ from weft.eager.record.mode import is_grad_enabled
 from weft.eager.tensor.autograd.hook import after_backward
 from weft.errors import ArgumentError, DistributedError
 from weft.nn.module.module import Module
+from weft.nn.parallel.shard import check_shards, in_shards
 from weft.ops.base import at_user_line
 from weft.transport import collective
 from weft.transport.group import Group
+
+BUCKET_MB: Final = 8.0
 
 
 class DistributedDataParallel(Module):
@@ -40,10 +43,17 @@ class DistributedDataParallel(Module):
         process_group: the ranks; all if left out.
         find_unused_parameters: whether parameters may take no part in a forward pass. If not, an
             error names those that do not.
-        static_graph: as `find_unused_parameters`, found in the first backward pass for all others.
+        static_graph: as `find_unused_parameters`.
+        bucket_cap_mb: gradients are reduced in parts of so many MiB, each of which begins once it
+            is computed, while the backward pass goes on.
+
+        shards: a power of two: in training the whole batch is cut into so many parts, computed one
+            by one, whose gradients are added in one fixed tree. Then parameters are the same, bit
+            by bit, on 1, 2, 4, ... ranks, up to so many. Each rank's batch must have a number of
+            examples that its share of the parts divides, and the loss must be a mean.
 
     Other arguments of PyTorch's are taken where they ask for nothing else: `device_ids`,
-    `output_device`, `bucket_cap_mb`, `gradient_as_bucket_view`.
+    `output_device`, `gradient_as_bucket_view`.
 
     Raises:
         DistributedError: ranks have models of different shapes, or different values without
@@ -65,6 +75,7 @@ class DistributedDataParallel(Module):
         broadcast_buffers: bool = True, init_sync: bool = True, process_group: Group | None = None,
         bucket_cap_mb: float | None = None, find_unused_parameters: bool = False,
         gradient_as_bucket_view: bool = False, static_graph: bool = False,
+        shards: int | None = None,
     ) -> None:  # fmt: skip
         super().__init__()
         self.module = module
@@ -80,6 +91,9 @@ class DistributedDataParallel(Module):
             )
         self._names = [name for name, _ in named]
         self._parameters_to_reduce = tuple([p for _, p in named])
+        ranks = self.process_group.size
+        self._shards = 0 if shards is None else check_shards(shards, ranks)
+        self._bucket_bytes = int((BUCKET_MB if bucket_cap_mb is None else bucket_cap_mb) * 2**20)
         self._expecting = False
         self._check_alike(init_sync)
         _watch(self)
@@ -90,6 +104,9 @@ class DistributedDataParallel(Module):
             if self.broadcast_buffers:
                 self._broadcast_buffers()
             self._expecting = True
+        if self._shards and self.training and is_grad_enabled():
+            named = dict(zip(self._names, self._parameters_to_reduce, strict=True))
+            return in_shards(self.module, named, self._shards, args, kwargs)
         return self.module(*args, **kwargs)
 
     @contextlib.contextmanager
@@ -123,11 +140,12 @@ class DistributedDataParallel(Module):
         if self.find_unused_parameters or not all(used):
             used = self._used_anywhere(used)
         chosen = [p for p, u in zip(self._parameters_to_reduce, used, strict=True) if u]
+        chosen.reverse()  # the last layers' gradients come first
         for p in chosen:
             if p.grad is None:
                 p.grad = p.detach().new_zeros(p.shape)
         grads = [p.grad for p in chosen]
-        found = reduce_all([g.lazy for g in grads], "mean", self.process_group)
+        found = reduce_all([g.lazy for g in grads], "mean", self.process_group, self._bucket_bytes)
         type(grads[0]).replace_all(grads, found)
 
     def _used_anywhere(self, used: Sequence[bool]) -> list[bool]:

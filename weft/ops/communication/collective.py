@@ -6,6 +6,7 @@ schedules change it. The group is told by its number (`weft.transport.session`).
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -45,18 +46,22 @@ def _dtypes(*dtypes: DType, reduction: str, **_: Any) -> tuple[DType, ...]:
 
 
 def _all_reduce(*xs: Array, reduction: str, group: int) -> tuple[Array, ...]:
-    members = group_of(group)
-    outs = [np.empty(x.shape, x.dtype) for x in xs]
-    for dtype in dict.fromkeys(x.dtype for x in xs):
+    return reduced(group_of(group), xs, reduction)
+
+
+def reduced(members: Group, xs: Sequence[Array], reduction: str) -> tuple[Array, ...]:
+    """Reduce arrays over ranks, those of one type as one vector."""
+    found: list[Array] = list(xs)
+    for dtype in dict.fromkeys([x.dtype for x in xs]):
         places = [i for i, x in enumerate(xs) if x.dtype == dtype]
         flat = np.concatenate([xs[i].reshape(-1) for i in places])
         what = f"all_reduce({reduction}) of {len(places)} arrays, {flat.size} {dtype}"
         collective.all_reduce(members, flat, flat, reduction, what)
         begin = 0
         for i in places:
-            outs[i][...] = flat[begin : begin + xs[i].size].reshape(xs[i].shape)
+            found[i] = flat[begin : begin + xs[i].size].reshape(xs[i].shape)
             begin += xs[i].size
-    return tuple(outs)
+    return tuple(found)
 
 
 def _all_reduce_vjp(gs: Any, ys: Any, *xs: Value, reduction: str, group: int) -> tuple[Value, ...]:

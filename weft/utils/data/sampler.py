@@ -10,6 +10,7 @@ from typing import Any, Generic, TypeVar
 
 import numpy as np
 
+from weft import distributed
 from weft.eager.tensor.generator import Generator, default_generator
 from weft.errors import ArgumentError
 from weft.pipeline.permutation import Permutation, mix
@@ -205,18 +206,23 @@ class BatchSampler(Sampler[list[int]]):
 class DistributedSampler(OrderSampler):
     """The part of one of several ranks, which all have equally many; `set_epoch` before each epoch.
 
-    Without `drop_last`, the first samples fill up the last round, as in PyTorch.
+    Without `drop_last`, the first samples fill up the last round, as in PyTorch. Which rank, and of
+    how many, `weft.distributed` knows where it is left out.
     """
 
     def __init__(
         self,
         dataset: Any,
-        num_replicas: int,
-        rank: int,
+        num_replicas: int | None = None,
+        rank: int | None = None,
         shuffle: bool = True,
         seed: int = 0,
         drop_last: bool = False,
     ) -> None:
+        if num_replicas is None:
+            num_replicas = distributed.get_world_size() if distributed.is_initialized() else 1
+        if rank is None:
+            rank = distributed.get_rank() if distributed.is_initialized() else 0
         if not 0 <= rank < num_replicas:
             text = f"0 <= rank < num_replicas, got {rank} and {num_replicas}"
             raise ArgumentError(f"DistributedSampler: expected {text}")

@@ -1,0 +1,113 @@
+"""Batch normalization by the statistics of all ranks' examples together."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+from weft.distributed.process_group import member
+from weft.eager.tensor.dispatch import record, recorded, wrap
+from weft.ir.node import Value
+from weft.ir.shape import known
+from weft.nn.functional.normalization import move_statistics
+from weft.nn.layer.normalization import BatchNorm1d, BatchNorm2d, BatchNorm3d
+from weft.nn.module.module import Module
+from weft.ops.base import REGISTRY, catalogue, constant_of
+from weft.ops.declaration.fact import Autocast
+from weft.transport import session
+from weft.transport.group import Group
+
+
+class SyncBatchNorm(BatchNorm2d):
+    """`BatchNorm` of any rank from 2 on, whose statistics in training are those of all ranks.
+
+    Ranks may have different numbers of examples. Gradients are those of the sum of all ranks'
+    losses. Without a process group, and outside of training, it is the usual normalization.
+
+    Args:
+        process_group: the ranks; all if left out.
+
+    Source: Peng et al., "MegDet" (2018), section 3.3.
+    """
+
+    ranks = (2, 3, 4, 5)
+
+    def __init__(
+        self, num_features: int, eps: float = 1e-5, momentum: float | None = 0.1,
+        affine: bool = True, track_running_stats: bool = True, process_group: Group | None = None,
+        device: Any = None, dtype: Any = None,
+    ) -> None:  # fmt: skip
+        super().__init__(num_features, eps, momentum, affine, track_running_stats, device, dtype)
+        self.process_group = process_group
+
+    def forward(self, input: Any) -> Any:
+        """The input's shape; running statistics move in training."""
+        by_batch = self.training or self.running_mean is None
+        if not by_batch or session.current() is None:
+            return super().forward(input)
+        group = member(self.process_group, "SyncBatchNorm")
+        self._check(input)
+        mean, count = _over_ranks(_totals(input), group)
+        mean = mean / count
+        (squares,) = _over_ranks([_squares(input, mean)], group)
+        var = squares / count
+        if self.training and self.track_running_stats:
+            buffers = (self.running_mean, self.running_var, self.num_batches_tracked)
+            unbiased = (squares / (count - 1)).detach()
+            move_statistics(buffers, (mean.detach(), unbiased), self.momentum)
+        return _normalized(input, mean, var, self.weight, self.bias, eps=float(self.eps))
+
+    @classmethod
+    def convert_sync_batchnorm(cls, module: Module, process_group: Group | None = None) -> Module:
+        """A module with all batch normalizations in it replaced; they keep their tensors."""
+        if isinstance(module, BatchNorm1d | BatchNorm2d | BatchNorm3d):
+            found = cls(
+                module.num_features, module.eps, module.momentum, module.affine,
+                module.track_running_stats, process_group,
+            )  # fmt: skip
+            found.weight, found.bias = module.weight, module.bias
+            for name in ("running_mean", "running_var", "num_batches_tracked"):
+                found.register_buffer(name, getattr(module, name))
+            return found.train(module.training)
+        for name, child in module.named_children():
+            setattr(module, name, cls.convert_sync_batchnorm(child, process_group))
+        return module
+
+
+def _over_ranks(xs: Sequence[Any], group: Group) -> list[Any]:
+    """Sums over ranks, through which gradients flow."""
+    options = {"reduction": "sum", "group": group.number}
+    return [wrap(x) for x in record(REGISTRY["all_reduce"], [x.lazy for x in xs], options)]
+
+
+@recorded(autocast=Autocast.FLOAT32)
+def _totals(x: Value) -> tuple[Value, Value]:
+    """Sum and number of the elements of each channel."""
+    sizes = [int(n) for axis, n in enumerate(known(x.shape)) if axis != 1]
+    return catalogue.sum(x, axes=_axes(x)), constant_of(float(math.prod(sizes)), x.dtype)
+
+
+@recorded(autocast=Autocast.FLOAT32)
+def _squares(x: Value, mean: Value) -> Value:
+    """The sum of squared differences from the mean of each channel."""
+    return catalogue.sum(catalogue.square(x - _channels(mean, x)), axes=_axes(x))
+
+
+@recorded
+def _normalized(
+    x: Value, mean: Value, var: Value, weight: Value | None, bias: Value | None, eps: float
+) -> Value:
+    y = (x - _channels(mean, x)) * _channels(catalogue.rsqrt(var + eps), x)
+    y = y if weight is None else y * _channels(weight, x)
+    return y if bias is None else y + _channels(bias, x)
+
+
+def _channels(v: Value, x: Value) -> Value:
+    """A value for each channel, to be broadcast to `x`."""
+    count, *rest = known(x.shape)[1:]
+    return catalogue.reshape(v, shape=(count, *[1] * len(rest)))
+
+
+def _axes(x: Value) -> tuple[int, ...]:
+    return tuple([axis for axis in range(len(known(x.shape))) if axis != 1])

@@ -1,0 +1,82 @@
+"""A batch in parts: the same gradients, bit by bit, on any number of ranks."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from weft import config, func
+from weft.eager.functions.api import Tensor, cat, stack
+from weft.eager.tensor.dispatch import record, wrap
+from weft.errors import ArgumentError, ShapeError
+from weft.nn.module.module import Module
+from weft.ops.base import REGISTRY, at_user_line
+
+
+def check_shards(shards: int, ranks: int) -> int:
+    """How many parts each rank computes; programs are compiled before their first run from now on.
+
+    Raises:
+        ArgumentError: no power of two, or fewer than there are ranks.
+    """
+    if shards < 1 or shards & (shards - 1) or shards % ranks:
+        raise ArgumentError(
+            "DistributedDataParallel: expected shards, a power of two that the number of ranks "
+            f"divides, got {shards} for {ranks} ranks{at_user_line()}"
+        )
+    config.change("compile", True)  # the interpreter rounds otherwise
+    return shards // ranks
+
+
+def in_shards(
+    module: Module, parameters: Mapping[str, Tensor], count: int, args: Sequence[Any],
+    kwargs: Mapping[str, Any],
+) -> Any:  # fmt: skip
+    """Call a module on each of `count` parts of a batch; what it gives, put together.
+
+    Args:
+        parameters: those that need gradients; each part's is added up in a fixed tree.
+
+    Raises:
+        ShapeError: the batch cannot be cut in so many equal parts.
+    """
+    fans = {name: _fan(p, count) for name, p in parameters.items()}
+    parts = [_part((tuple(args), dict(kwargs)), i, count) for i in range(count)]
+    found: list[Any] = []
+    for i, (positional, named) in enumerate(parts):
+        own = {name: fan[i] for name, fan in fans.items()}
+        found.append(func.functional_call(module, own, positional, named))
+    return _joined(found)
+
+
+def _fan(p: Tensor, count: int) -> list[Tensor]:
+    """The same tensor for each part; its gradient is their sum in a fixed tree."""
+    return [wrap(x) for x in record(REGISTRY["fan_out"], [p.lazy], {"count": count})]
+
+
+def _part(x: Any, i: int, count: int) -> Any:
+    """The i-th of `count` equal parts of all tensors in a structure."""
+    if isinstance(x, Tensor):
+        rows = x.shape[0] if x.ndim else 0
+        if rows % count or not rows:
+            raise ShapeError(
+                f"DistributedDataParallel: expected a batch in {count} equal parts, got an input "
+                f"of shape {tuple(x.shape)}{at_user_line()}"
+            )
+        return x[i * rows // count : (i + 1) * rows // count]
+    if isinstance(x, tuple | list):
+        return type(x)([_part(y, i, count) for y in x])
+    if isinstance(x, dict):
+        return {key: _part(y, i, count) for key, y in x.items()}
+    return x
+
+
+def _joined(parts: Sequence[Any]) -> Any:
+    first = parts[0]
+    if isinstance(first, Tensor):
+        return cat(list(parts)) if first.ndim else stack(list(parts)).mean()
+    if isinstance(first, tuple | list):
+        return type(first)([_joined(column) for column in zip(*parts, strict=True)])
+    if isinstance(first, dict):
+        return {key: _joined([part[key] for part in parts]) for key in first}
+    return first
