@@ -14,7 +14,7 @@ from typing import Final
 ROOT: Final = Path(__file__).resolve().parent.parent
 PAGE: Final = ROOT / "docs" / "ARCHITECTURE.md"
 BLOCK: Final = re.compile(r"^```mermaid\n.*?^```\n", re.MULTILINE | re.DOTALL)
-ABOVE_TENSORS: Final = ("checkpointer", "random_state", "restoring")
+ABOVE_TENSORS: Final = ("checkpointer", "random_state", "restoring", "slices")
 """Of `weft.checkpoint`; its other modules know arrays only, and lie below tensors."""
 
 Arrows = dict[str, set[str]]

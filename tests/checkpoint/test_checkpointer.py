@@ -17,7 +17,7 @@ import pytest
 import weft as wf
 from tests.checkpoint.kill_saves import attack
 from tests.mutation import WAYS
-from weft.checkpoint import Checkpointer, RandomState
+from weft.checkpoint import Checkpointer, PerRank, RandomState, Slice
 from weft.checkpoint.folder import manifest as manifest_module
 from weft.checkpoint.folder import writer as writer_module
 from weft.checkpoint.folder.layout import MANIFEST, remove_folder
@@ -28,6 +28,7 @@ from weft.errors import (
     DTypeError,
     FileError,
     NewerFormatError,
+    ShapeError,
 )
 
 
@@ -274,6 +275,53 @@ def test_kills_leave_what_was_acknowledged(tmp_path):
     last = tmp_path / "2"
     filled(last, 10**9)
     assert not list(last.glob("*.tmp")) and held(last) == 10**9
+
+
+def piece(whole, rank, ranks):
+    """A rank's rows of an array."""
+    rows = len(whole) // ranks
+    part = wf.from_numpy(whole[rank * rows : (rank + 1) * rows].copy())
+    return Slice(part, whole.shape, (rank * rows, 0))
+
+
+@pytest.mark.parametrize("after", [1, 2, 3, 4, 12])
+def test_slices_are_restored_on_any_number_of_ranks(tmp_path, after):
+    whole = np.arange(36, dtype=np.float32).reshape(12, 3)
+    saving = [Checkpointer(tmp_path, rank=r, world_size=4, timeout=20) for r in range(4)]
+    for rank, one in enumerate(saving):
+        own = [wf.full((2,), rank), {"at": rank}]
+        common = {"shared": wf.arange(5), "step": 1}
+        one.save(1, {"w": [piece(whole, rank, 4)], "own": PerRank(own), "common": common})
+    for one in saving:
+        one.close()
+    names = sorted((tmp_path / "step-1").glob("arrays*"))
+    assert wf.load(names[1])["common"]["shared"] is None  # rank 0 saves it
+    for rank in range(after):
+        wanted = piece(np.zeros_like(whole), rank, after)
+        own, shared = wf.zeros(2, dtype=wf.int64), wf.zeros(5, dtype=wf.int64)
+        one = Checkpointer(tmp_path, rank=rank, world_size=after)
+        into = {"w": [wanted], "own": PerRank([own, {}]), "common": {"shared": shared}}
+        if after == 4:
+            assert one.restore(into).state["own"][1] == {"at": rank}
+            assert own.tolist() == [rank, rank]
+        else:
+            with pytest.warns(UserWarning, match="saved by another number of ranks"):
+                one.restore(into)
+        assert wanted.tensor.tolist() == whole[wanted.place].tolist()
+        assert shared.tolist() == [0, 1, 2, 3, 4]
+    other = Slice(wf.zeros(2, 3), (13, 3), (0, 0))
+    with pytest.raises(CheckpointError, match=r"w.0: expected float32\(13, 3\), got float32\(12"):
+        Checkpointer(tmp_path).restore({"w": [other]})
+    assert Checkpointer(tmp_path).restore().state["w"][0].tolist() == whole.tolist()
+
+
+def test_pieces_that_do_not_make_a_whole_are_told(tmp_path):
+    with pytest.raises(ShapeError, match=r"expected a piece within \(2, 3\), got \(2, 3\) at"):
+        Slice(wf.zeros(2, 3), (2, 3), (1, 0))
+    with Checkpointer(tmp_path) as checkpoints:
+        checkpoints.save(1, {"w": Slice(wf.zeros(2, 3), (4, 3), (1, 0))})
+        with pytest.raises(DataError, match="they leave out 6 of 12"):
+            checkpoints.restore(step=1)
 
 
 def test_what_cannot_be_removed_waits_for_the_next_save(tmp_path, monkeypatch):

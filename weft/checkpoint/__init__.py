@@ -9,12 +9,14 @@ if TYPE_CHECKING:
     from weft.checkpoint.checkpointer import Checkpointer
     from weft.checkpoint.random_state import RandomState
     from weft.checkpoint.restoring import Restored
+    from weft.checkpoint.slices import PerRank, Slice
 
-__all__ = ["Checkpointer", "RandomState", "Restored"]
+__all__ = ["Checkpointer", "PerRank", "RandomState", "Restored", "Slice"]
 
 # Loaded on first use: what is in the files beside these lies below tensors, and these above.
 _MODULES: Final = {
-    "Checkpointer": "checkpointer", "RandomState": "random_state", "Restored": "restoring"
+    "Checkpointer": "checkpointer", "PerRank": "slices", "RandomState": "random_state",
+    "Restored": "restoring", "Slice": "slices",
 }  # fmt: skip
 
 

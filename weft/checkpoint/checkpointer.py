@@ -13,15 +13,16 @@ from typing import Any
 
 import numpy as np
 
-from weft.checkpoint.arrays import Stored
 from weft.checkpoint.folder.background import Background
 from weft.checkpoint.folder.manifest import Manifest, best_of
-from weft.checkpoint.folder.reader import Damaged, read_parts, readable
+from weft.checkpoint.folder.reader import Damaged, readable
 from weft.checkpoint.folder.snapshot import Snapshot
+from weft.checkpoint.folder.state import read_state
 from weft.checkpoint.folder.writer import FolderWriter, Place, Policy
 from weft.checkpoint.restoring import Restored, has_state, put_back
+from weft.checkpoint.slices import unfolding
 from weft.checkpoint.structure import parts
-from weft.eager.tensor.interchange.serialization import array_of, is_tensor, nested
+from weft.eager.tensor.interchange.serialization import array_of, is_tensor, tensor_of
 from weft.errors import ArgumentError, DataError
 
 Array = np.ndarray[Any, Any]
@@ -88,7 +89,8 @@ class Checkpointer:
 
         Args:
             state: objects with `state_dict` and `load_state_dict`, tensors, arrays, numbers, texts
-                and `None`, and dicts and lists of these.
+                and `None`, and dicts and lists of these. Tensors are saved by rank 0 for all ranks,
+                but for those in a `Slice` or a `PerRank`.
             metrics: numbers that tell how good the state is.
 
         Raises:
@@ -103,7 +105,8 @@ class Checkpointer:
         self.wait()
         self._writer.open()
         arrays: dict[str, Array] = {}
-        tree = list(parts(dict(state), is_tensor, array_of, arrays, _unfolded))
+        unfold = unfolding(self._place.rank, has_state)
+        tree = list(parts(dict(state), is_tensor, array_of, arrays, unfold))
         text = json.dumps(tree, separators=(",", ":"))
         numbers = {name: float(value) for name, value in (metrics or {}).items()}
         if self._background is None:
@@ -166,13 +169,9 @@ class Checkpointer:
         return None
 
     def _read(self, path: Path, manifest: Manifest) -> Restored:
-        stored = read_parts(path, manifest)
-        names = list(manifest.files)
-        state = self._state(path / names[0], stored[0])
+        place = self._place
+        state = read_state(path, manifest, tensor_of, place.rank, place.ranks)
         return Restored(manifest.step, state, manifest.metrics, path)
-
-    def _state(self, path: Path, stored: Stored) -> dict[str, Any]:
-        return nested(stored, path)
 
     def steps(self) -> list[int]:
         """The steps that can be restored, in the order in which they were saved."""
@@ -228,10 +227,6 @@ class Checkpointer:
         traceback: TracebackType | None,
     ) -> None:  # fmt: skip
         self.close()
-
-
-def _unfolded(x: Any) -> Any:
-    return x.state_dict() if has_state(x) else x
 
 
 def _tell(damaged: list[Damaged], used: int) -> None:

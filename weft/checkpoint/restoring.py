@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 
 import numpy as np
 
+from weft.checkpoint.folder.state import ABSENT
+from weft.checkpoint.slices import PerRank, Slice, piece_of
 from weft.eager.record.mode import no_grad
 from weft.eager.tensor.interchange.serialization import array_of, is_tensor
 from weft.eager.tensor.tensor import Tensor
@@ -67,18 +70,30 @@ def has_state(x: Any) -> bool:
 
 
 def _faults(into: Any, saved: Any, place: str) -> Iterator[_Fault]:
-    if has_state(into):
+    if saved is ABSENT:
+        return
+    if isinstance(into, PerRank):
+        yield from _faults(into.value, saved, place)
+    elif isinstance(into, Slice):
+        whole = f"{array_of(into.tensor).dtype}{show(tuple(into.shape))}"
+        if _kind(saved) != whole:
+            yield _Fault(_MISMATCH, f"{place}: expected {whole}, got {_kind(saved)}")
+    elif has_state(into):
         yield from _faults_of_object(into, saved, place)
     elif isinstance(into, Mapping):
         yield from _faults_of_dict(into, saved, place)
     elif isinstance(into, list | tuple):
-        if not isinstance(saved, list | tuple) or len(saved) != len(into):
-            yield _Fault(_MISMATCH, f"{place}: expected {len(into)} entries, got {_kind(saved)}")
-            return
-        for number, (one, other) in enumerate(zip(into, saved, strict=True)):
-            yield from _faults(one, other, f"{place}.{number}")
+        yield from _faults_of_list(into, saved, place)
     elif isinstance(into, Tensor | np.ndarray) and _kind(into) != _kind(saved):
         yield _Fault(_MISMATCH, f"{place}: expected {_kind(into)}, got {_kind(saved)}")
+
+
+def _faults_of_list(into: Sequence[Any], saved: Any, place: str) -> Iterator[_Fault]:
+    if not isinstance(saved, list | tuple) or len(saved) != len(into):
+        yield _Fault(_MISMATCH, f"{place}: expected {len(into)} entries, got {_kind(saved)}")
+        return
+    for number, (one, other) in enumerate(zip(into, saved, strict=True)):
+        yield from _faults(one, other, f"{place}.{number}")
 
 
 def _faults_of_dict(into: Mapping[Any, Any], saved: Any, place: str) -> Iterator[_Fault]:
@@ -127,7 +142,11 @@ def _message(path: Path, faults: list[_Fault]) -> str:
 
 
 def _load(into: Any, saved: Any) -> None:
-    if has_state(into):
+    if isinstance(into, PerRank):
+        _load_own(into, saved)
+    elif isinstance(into, Slice):
+        _load(into.tensor, piece_of(saved, into))
+    elif has_state(into):
         into.load_state_dict(saved)
     elif isinstance(into, Mapping):
         for key, one in into.items():
@@ -140,3 +159,13 @@ def _load(into: Any, saved: Any) -> None:
             into.copy_(saved)
     elif isinstance(into, np.ndarray):
         np.copyto(into, array_of(saved))
+
+
+def _load_own(into: PerRank, saved: Any) -> None:
+    if saved is ABSENT:
+        warnings.warn(
+            f"restore: saved by another number of ranks: {into.value!r:.80} is left as it is",
+            stacklevel=5,
+        )
+    else:
+        _load(into.value, saved)

@@ -6,19 +6,22 @@ import json
 import os
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from weft.checkpoint.arrays import Stored, read_arrays, write_arrays
+from weft.checkpoint.arrays import read_arrays, write_arrays
 from weft.checkpoint.file import open_file
+from weft.checkpoint.folder.state import nested
 from weft.checkpoint.header import METADATA
 from weft.checkpoint.pytorch.zip_file import MAGIC, read_zip
-from weft.checkpoint.structure import TREE, built, parts
+from weft.checkpoint.structure import TREE, parts
 from weft.eager.record.lazy import Array
 from weft.eager.tensor.dispatch import leaf, wrap
 from weft.eager.tensor.handle import Handle
-from weft.errors import DataError
+
+if TYPE_CHECKING:
+    from weft.eager.tensor.tensor import Tensor
 
 
 def save(obj: Any, path: str | os.PathLike[str]) -> None:
@@ -66,6 +69,11 @@ def array_of(x: Any) -> Array:
     return x.array if isinstance(x, Handle) else np.asarray(x)
 
 
+def tensor_of(array: Array) -> Tensor:
+    """The tensor that a saved array becomes."""
+    return wrap(leaf(array))
+
+
 def load(path: str | os.PathLike[str]) -> Any:
     """What `save` has written, the tensors by name of any other safetensors file, or what
     `torch.save` has written.
@@ -81,20 +89,5 @@ def load(path: str | os.PathLike[str]) -> Any:
     with open_file(where) as file:
         begin = file.read(len(MAGIC))
     if begin == MAGIC:
-        return read_zip(where, lambda array: wrap(leaf(array)))
-    return nested(read_arrays(where), where)
-
-
-def nested(found: Stored, path: Path) -> Any:
-    """The tensors of a file as they were nested when they were saved.
-
-    Raises:
-        DataError: what the file says of that makes no sense.
-    """
-    tensors = {name: wrap(leaf(array)) for name, array in found.arrays.items()}
-    if TREE not in found.metadata:
-        return tensors
-    try:
-        return built(json.loads(found.metadata[TREE]), tensors)
-    except (ValueError, LookupError, TypeError, RecursionError) as error:
-        raise DataError(f"load: {path} is damaged: its {TREE!r}: {error!r}") from None
+        return read_zip(where, tensor_of)
+    return nested(read_arrays(where), where, tensor_of)
