@@ -124,19 +124,29 @@ def decode_sequence(record: Any) -> tuple[dict[str, Value], dict[str, list[Value
     Raises:
         DataError: the record is no `SequenceExample`; it says where.
     """
+    context, lists = sequence_features(record)
+    return _values(context), {name: list(map(values, steps)) for name, steps in lists.items()}
+
+
+def sequence_features(record: Any) -> tuple[dict[str, Feature], dict[str, list[Feature]]]:
+    """The context and the lists of a `SequenceExample` as they stand in it.
+
+    Raises:
+        DataError: the record is no `SequenceExample`; it says where.
+    """
     context: dict[str, Feature] = {}
-    lists: dict[str, list[Value]] = {}
+    lists: dict[str, list[Feature]] = {}
     for field in wire.fields(record, 0, WHAT):
         if field.number == 1:
             context.update(_map(wire.expect(field, wire.DELIMITED, WHAT), field.offset))
         elif field.number == 2:
             for name, value in _entries(wire.expect(field, wire.DELIMITED, WHAT), field.offset):
                 lists[name] = [
-                    values(_parsed(wire.expect(step, wire.DELIMITED, WHAT), step.offset))
+                    _parsed(wire.expect(step, wire.DELIMITED, WHAT), step.offset)
                     for step in wire.fields(value.value, value.offset, WHAT)
                     if step.number == 1
                 ]
-    return _values(context), lists
+    return context, lists
 
 
 def features(record: Any) -> dict[str, Feature]:

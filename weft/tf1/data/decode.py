@@ -24,7 +24,8 @@ from weft.tf1.framework.host import HostValue, delivered, string
 def _texts(given: Any, what: str) -> HostValue:
     if isinstance(given, HostValue):
         return given
-    if isinstance(given, str | bytes):
+    texts = given if isinstance(given, list | tuple) else [given]
+    if all([isinstance(text, str | bytes) for text in texts]):
         return HostValue(lambda: given)
     raise DTypeError(f"{what}: expected a tensor of tf.string, got {given!r:.80}")
 

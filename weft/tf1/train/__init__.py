@@ -1,5 +1,6 @@
 """`tf.train`: optimizers, learning rates, the global step."""
 
+from weft.tf1.summary.proto import summary_iterator
 from weft.tf1.train.checkpoint_reader import (
     CheckpointReader,
     NewCheckpointReader,
@@ -12,6 +13,17 @@ from weft.tf1.train.checkpoint_state import (
     checkpoint_exists,
     get_checkpoint_state,
     latest_checkpoint,
+)  # fmt: skip
+from weft.tf1.train.example import (
+    BytesList,
+    Example,
+    Feature,
+    FeatureList,
+    FeatureLists,
+    Features,
+    FloatList,
+    Int64List,
+    SequenceExample,
 )  # fmt: skip
 from weft.tf1.train.learning_rate import (
     ExponentialMovingAverage,
@@ -38,13 +50,13 @@ from weft.tf1.train.optimizer import (
 from weft.tf1.train.saver import Saver, SaverDef
 
 __all__ = [
-    "AdagradOptimizer", "AdamOptimizer", "CheckpointReader", "CheckpointState",
-    "ExponentialMovingAverage",
-    "GradientDescentOptimizer", "MomentumOptimizer", "NewCheckpointReader", "Optimizer",
-    "RMSPropOptimizer", "Saver", "SaverDef",
+    "AdagradOptimizer", "AdamOptimizer", "BytesList", "CheckpointReader", "CheckpointState",
+    "Example", "ExponentialMovingAverage", "Feature", "FeatureList", "FeatureLists", "Features",
+    "FloatList", "GradientDescentOptimizer", "Int64List", "MomentumOptimizer",
+    "NewCheckpointReader", "Optimizer", "RMSPropOptimizer", "Saver", "SaverDef", "SequenceExample",
     "checkpoint_exists", "cosine_decay", "create_global_step", "exponential_decay",
     "get_checkpoint_state", "get_global_step", "get_or_create_global_step", "global_step",
-    "inverse_time_decay", "latest_checkpoint", "list_variables",
-    "load_checkpoint", "load_variable", "natural_exp_decay", "piecewise_constant",
-    "piecewise_constant_decay", "polynomial_decay",
+    "inverse_time_decay", "latest_checkpoint", "list_variables", "load_checkpoint", "load_variable",
+    "natural_exp_decay", "piecewise_constant", "piecewise_constant_decay", "polynomial_decay",
+    "summary_iterator",
 ]  # fmt: skip

@@ -1,0 +1,258 @@
+"""Summaries of tensors: fetched in a session, they are the bytes of a `tf.Summary`."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Sequence
+from typing import Any, Final
+
+import numpy as np
+
+from weft.errors import ArgumentError, WeftError
+from weft.formats.event import histogram as counted
+from weft.formats.event import message, picture, sound
+from weft.tf1.errors import InvalidArgumentError
+from weft.tf1.framework.collection import GraphKeys
+from weft.tf1.framework.convert import convert_to_tensor
+from weft.tf1.framework.graph import Graph, fail, get_collection, get_default_graph
+from weft.tf1.framework.tensor import HOOKS, Tensor
+
+Encode = Callable[..., list[bytes]]  # from the values of the tensors
+_ILLEGAL: Final = re.compile(r"[^-/\w.]")
+_SMALLEST: Final = 1e-6
+_BAD: Final = (255, 0, 0, 255)  # the color of what is not finite
+
+
+class SummaryTensor:
+    """A summary in a graph.
+
+    Attributes:
+        name: of the operation.
+        graph: that it belongs to.
+        inputs: the tensors that it shows.
+    """
+
+    def __init__(self, name: str, graph: Graph, inputs: Sequence[Tensor], encode: Encode) -> None:
+        self.name = f"{name}:0"
+        self.graph = graph
+        self.inputs = tuple(inputs)
+        self._encode = encode
+
+    @property
+    def _host_inputs(self) -> Sequence[Tensor]:
+        """What a session has to compute for it."""
+        return self.inputs
+
+    def _host_fetch(self, session: Any, *values: Any) -> bytes:
+        """The bytes, from the values of the inputs."""
+        try:
+            return message.summary(*self._encode(*map(np.asarray, values)))
+        except WeftError as error:
+            raise InvalidArgumentError(None, None, str(error)) from error
+
+    def eval(self, feed_dict: Any = None, session: Any = None) -> bytes:
+        """The summary's bytes, computed in `session` or the default session."""
+        found = session or HOOKS.default_session()
+        if found is None:
+            raise fail(ArgumentError, "eval: there is no default session: give one")
+        return found.run(self, feed_dict)
+
+    def __repr__(self) -> str:
+        return f"<tf.Tensor {self.name!r} shape=() dtype=string>"
+
+
+def _made(
+    name: str, family: str | None, tensor: Any, collections: Any, encode: Callable[[str, Any], Any]
+) -> SummaryTensor:
+    """A summary of one tensor; `encode` gets the tag and the value."""
+    graph = get_default_graph()
+    clean = _ILLEGAL.sub("_", name).lstrip("/")
+    with graph.name_scope(f"{family}/{family}/{clean}" if family else clean) as scope:
+        tag = scope.rstrip("/")
+        inputs = [] if isinstance(tensor, str | bytes) else [convert_to_tensor(tensor)]
+
+        def values(*found: Any) -> list[bytes]:
+            made = encode(tag, *(found or [tensor]))
+            return made if isinstance(made, list) else [made]
+
+        made = SummaryTensor(tag, graph, inputs, values)
+    for key in [GraphKeys.SUMMARIES] if collections is None else collections:
+        graph.add_to_collection(key, made)
+    return made
+
+
+def scalar(
+    name: str, tensor: Any, collections: Sequence[str] | None = None, family: str | None = None
+) -> SummaryTensor:
+    """A number.
+
+    Args:
+        name: its tag, behind the name scope.
+        tensor: of one element.
+        collections: where it is added; `merge_all` takes those of `GraphKeys.SUMMARIES`.
+        family: what stands in front of the tag, for TensorBoard to group by.
+    """
+    return _made(name, family, tensor, collections, _scalar)
+
+
+def _scalar(tag: str, value: np.ndarray) -> bytes:
+    if value.size != 1:
+        raise ArgumentError(f"summary {tag!r}: expected one number, got shape {value.shape}")
+    return message.scalar(tag, float(value.reshape(())))
+
+
+def histogram(
+    name: str, values: Any, collections: Sequence[str] | None = None, family: str | None = None
+) -> SummaryTensor:
+    """How the values of a tensor are distributed; NaN and infinity are an error in the run."""
+    return _made(name, family, values, collections, counted.histogram)
+
+
+def image(
+    name: str,
+    tensor: Any,
+    max_outputs: int = 3,
+    collections: Sequence[str] | None = None,
+    family: str | None = None,
+) -> SummaryTensor:
+    """Images `[batch, height, width, channels]` with 1, 3 or 4 channels.
+
+    Bytes are shown as they are. Floats are scaled image by image: to 255 at most where none is
+    negative, else so that 0 is gray; what is not finite is red.
+
+    Args:
+        max_outputs: how many images of the batch.
+    """
+
+    def encode(tag: str, batch: np.ndarray) -> list[bytes]:
+        if batch.ndim != 4 or batch.shape[3] not in (1, 3, 4):
+            text = "expected [batch, height, width, 1, 3 or 4 channels]"
+            raise ArgumentError(f"summary {tag!r}: {text}, got {batch.shape}")
+        found: list[bytes] = []
+        for number, one in enumerate(batch[:max_outputs]):
+            name = f"{tag}/image" if max_outputs == 1 else f"{tag}/image/{number}"
+            pixels = one if one.dtype == np.uint8 else _scaled(one.astype(np.float64))
+            found.append(message.image(name, picture.png(pixels), *pixels.shape))
+        return found
+
+    return _made(name, family, tensor, collections, encode)
+
+
+def _scaled(image: np.ndarray) -> np.ndarray:
+    """Floats as bytes, as TensorFlow scales them."""
+    good = np.isfinite(image).all(axis=2)
+    values = image[good]
+    low, high = values.min(initial=0.0), values.max(initial=0.0)
+    largest, top, middle = (max(-low, high), 127, 128) if low < 0 else (high, 255, 0)
+    scale = 0.0 if largest < _SMALLEST else top / largest
+    found = np.zeros(image.shape, np.uint8)
+    found[good] = (values * scale + middle).astype(np.uint8)
+    found[~good] = _BAD[: image.shape[2]]
+    return found
+
+
+def audio(
+    name: str,
+    tensor: Any,
+    sample_rate: Any,
+    max_outputs: int = 3,
+    collections: Sequence[str] | None = None,
+    family: str | None = None,
+) -> SummaryTensor:
+    """Sounds `[batch, frames]` or `[batch, frames, channels]`, samples between -1 and 1.
+
+    Args:
+        sample_rate: frames a second.
+        max_outputs: how many sounds of the batch.
+    """
+    rate = int(sample_rate)
+
+    def encode(tag: str, batch: np.ndarray) -> list[bytes]:
+        found: list[bytes] = []
+        for number, one in enumerate(batch[:max_outputs]):
+            name = f"{tag}/audio" if max_outputs == 1 else f"{tag}/audio/{number}"
+            content, channels, frames = sound.wav(one, rate)
+            found.append(message.audio(name, content, rate, channels, frames))
+        return found
+
+    return _made(name, family, tensor, collections, encode)
+
+
+def text(name: str, tensor: Any, collections: Sequence[str] | None = None) -> SummaryTensor:
+    """Text, written in Markdown: a string, as graphs hold no tensors of strings.
+
+    Raises:
+        ArgumentError: anything else.
+    """
+    if not isinstance(tensor, str | bytes):
+        raise fail(ArgumentError, f"summary.text: {name!r}: expected a string, got {tensor!r}")
+    content = tensor if isinstance(tensor, str) else tensor.decode()
+
+    def encode(tag: str, _: Any) -> bytes:
+        metadata = message.metadata("text")
+        return message.tensor_value(tag, message.text_tensor([content]), metadata)
+
+    return _made(name, None, content, collections, encode)
+
+
+def tensor_summary(
+    name: str,
+    tensor: Any,
+    summary_description: str | None = None,
+    collections: Sequence[str] | None = None,
+    summary_metadata: Any = None,
+    family: str | None = None,
+    display_name: str | None = None,
+) -> SummaryTensor:
+    """A tensor as it is, for a plugin of one's own.
+
+    Args:
+        summary_description: what it is.
+        summary_metadata: the bytes of a `SummaryMetadata`.
+        display_name: the name that is shown.
+    """
+    metadata = summary_metadata or message.metadata(
+        "", b"", display_name or "", summary_description or ""
+    )
+
+    def encode(tag: str, value: np.ndarray) -> bytes:
+        return message.tensor_value(tag, message.tensor_proto(value), metadata)
+
+    return _made(name, family, tensor, collections, encode)
+
+
+def merge(
+    inputs: Sequence[Any], collections: Sequence[str] | None = None, name: str | None = None
+) -> SummaryTensor:
+    """Several summaries as one.
+
+    Args:
+        inputs: summaries, or bytes of `tf.Summary`.
+        collections: where it is added; nowhere unless given.
+    """
+    graph = get_default_graph()
+    parts = list(inputs)
+    wrong = [part for part in parts if not isinstance(part, SummaryTensor)]
+    if wrong:
+        raise fail(ArgumentError, f"summary.merge: expected summaries, got {wrong[0]!r}")
+    tensors = [tensor for part in parts for tensor in part.inputs]
+
+    def encode(*values: Any) -> list[bytes]:
+        rest = iter(values)
+        found: list[bytes] = []
+        for part in parts:
+            found += part._encode(*[next(rest) for _ in part.inputs])
+        return found
+
+    made = SummaryTensor(graph.unique_name(name or "Merge/MergeSummary"), graph, tensors, encode)
+    for key in collections or ():
+        graph.add_to_collection(key, made)
+    return made
+
+
+def merge_all(
+    key: str = GraphKeys.SUMMARIES, scope: str | None = None, name: str | None = None
+) -> SummaryTensor | None:
+    """All summaries of the default graph as one; `None` where there are none."""
+    found = get_collection(key, scope)
+    return merge(found, name=name) if found else None

@@ -1,0 +1,234 @@
+"""`tf.train.Example` and what it is made of, as plain objects with the messages' names."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any, Final, TypeVar
+
+import numpy as np
+
+from weft.formats import example as format
+from weft.formats import wire
+
+T = TypeVar("T")
+_NAMES: Final = {
+    format.BYTES: "bytes_list", format.FLOATS: "float_list", format.INTEGERS: "int64_list"
+}  # fmt: skip
+
+
+class _Values:
+    """A list of values."""
+
+    def __init__(self, value: Iterable[Any] = ()) -> None:
+        self.value: list[Any] = list(value)
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}(value={self.value!r})"
+
+    def __eq__(self, other: object) -> bool:
+        return type(self) is type(other) and self.value == getattr(other, "value", None)
+
+    __hash__ = None  # pyright: ignore
+
+
+class BytesList(_Values):
+    """Bytes."""
+
+
+class FloatList(_Values):
+    """Numbers of 32 bits."""
+
+
+class Int64List(_Values):
+    """Integers."""
+
+
+class Feature:
+    """One list of values, of one kind; a list that is filled is the kind.
+
+    >>> Feature(int64_list=Int64List(value=[3])).WhichOneof("kind")
+    'int64_list'
+    """
+
+    def __init__(
+        self,
+        bytes_list: BytesList | None = None,
+        float_list: FloatList | None = None,
+        int64_list: Int64List | None = None,
+    ) -> None:
+        self._given = (bytes_list, float_list, int64_list)
+        self.bytes_list = bytes_list or BytesList()
+        self.float_list = float_list or FloatList()
+        self.int64_list = int64_list or Int64List()
+
+    def WhichOneof(self, group: str) -> str | None:
+        """The name of the list that is there."""
+        del group
+        names = list(_NAMES.values())
+        filled = [name for name in names if getattr(self, name).value]
+        given = [n for n, value in zip(names, self._given, strict=True) if value is not None]
+        return next(iter([*filled, *given]), None)
+
+    def HasField(self, name: str) -> bool:
+        """Whether this list is there."""
+        return self.WhichOneof("kind") == name
+
+    def encoded(self) -> bytes:
+        """The message's bytes."""
+        name = self.WhichOneof("kind")
+        if name is None:
+            return b""
+        values = getattr(self, name).value
+        if name == "bytes_list":
+            content = b"".join([wire.delimited(1, each) for each in values])
+            return wire.delimited(format.BYTES, content)
+        if name == "float_list":
+            array = np.asarray(values, np.float32)
+            return wire.delimited(format.FLOATS, wire.packed(1, array) if len(array) else b"")
+        array = np.asarray(values, np.int64)
+        return wire.delimited(format.INTEGERS, wire.packed(1, array) if len(array) else b"")
+
+    @classmethod
+    def of(cls, found: format.Feature) -> Feature:
+        """A feature as it was parsed."""
+        if not found.kind:
+            return cls()
+        values = format.values(found)
+        plain: Any = values if isinstance(values, list) else values.tolist()
+        lists: Any = (BytesList, FloatList, Int64List)
+        return cls(**{_NAMES[found.kind]: lists[found.kind - 1](value=plain)})
+
+    def __repr__(self) -> str:
+        name = self.WhichOneof("kind")
+        return f"Feature({name}={getattr(self, name)!r})" if name else "Feature()"
+
+
+class _Map(defaultdict[str, T]):
+    """A map whose entries are made when they are asked for."""
+
+    def __init__(self, make: Callable[[], T], given: Mapping[str, T] | None) -> None:
+        super().__init__(make, given or {})
+
+    def encoded(self, number: int, content: Callable[[T], bytes]) -> bytes:
+        """The fields of the entries."""
+        entries = [
+            wire.delimited(number, wire.delimited(1, name) + wire.delimited(2, content(value)))
+            for name, value in self.items()
+        ]
+        return b"".join(entries)
+
+
+class Features:
+    """Features by name."""
+
+    def __init__(self, feature: Mapping[str, Feature] | None = None) -> None:
+        self.feature: _Map[Feature] = _Map(Feature, feature)
+
+    def encoded(self) -> bytes:
+        """The message's bytes."""
+        return self.feature.encoded(1, Feature.encoded)
+
+    def __repr__(self) -> str:
+        return f"Features(feature={dict(self.feature)!r})"
+
+
+class FeatureList:
+    """A feature for each step."""
+
+    def __init__(self, feature: Iterable[Feature] = ()) -> None:
+        self.feature: list[Feature] = list(feature)
+
+    def encoded(self) -> bytes:
+        """The message's bytes."""
+        return b"".join([wire.delimited(1, each.encoded()) for each in self.feature])
+
+
+class FeatureLists:
+    """Lists of features by name."""
+
+    def __init__(self, feature_list: Mapping[str, FeatureList] | None = None) -> None:
+        self.feature_list: _Map[FeatureList] = _Map(FeatureList, feature_list)
+
+    def encoded(self) -> bytes:
+        """The message's bytes."""
+        return self.feature_list.encoded(1, FeatureList.encoded)
+
+
+class Example:
+    """A record of features.
+
+    >>> example = Example()
+    >>> example.features.feature["label"].int64_list.value.append(3)
+    >>> Example.FromString(example.SerializeToString()).features.feature["label"].int64_list
+    Int64List(value=[3])
+    """
+
+    def __init__(self, features: Features | None = None) -> None:
+        self.features = features or Features()
+
+    def SerializeToString(self) -> bytes:
+        """The message's bytes."""
+        return wire.delimited(1, self.features.encoded())
+
+    def ParseFromString(self, serialized: bytes) -> int:
+        """Take the features from a message's bytes.
+
+        Raises:
+            DataError: they are no `Example`; it says where.
+        """
+        found = format.features(serialized)
+        self.features = Features({name: Feature.of(value) for name, value in found.items()})
+        return len(serialized)
+
+    @classmethod
+    def FromString(cls, serialized: bytes) -> Example:
+        """An example from its bytes.
+
+        Raises:
+            DataError: they are no `Example`; it says where.
+        """
+        made = cls()
+        made.ParseFromString(serialized)
+        return made
+
+    def __repr__(self) -> str:
+        return f"Example(features={self.features!r})"
+
+
+class SequenceExample:
+    """Features of the whole, and lists with a feature for each step."""
+
+    def __init__(
+        self, context: Features | None = None, feature_lists: FeatureLists | None = None
+    ) -> None:
+        self.context = context or Features()
+        self.feature_lists = feature_lists or FeatureLists()
+
+    def SerializeToString(self) -> bytes:
+        """The message's bytes."""
+        head = wire.delimited(1, self.context.encoded())
+        return head + wire.delimited(2, self.feature_lists.encoded())
+
+    def ParseFromString(self, serialized: bytes) -> int:
+        """Take everything from a message's bytes.
+
+        Raises:
+            DataError: they are no `SequenceExample`; it says where.
+        """
+        context, lists = format.sequence_features(serialized)
+        self.context = Features({name: Feature.of(value) for name, value in context.items()})
+        steps = {n: FeatureList([Feature.of(f) for f in found]) for n, found in lists.items()}
+        self.feature_lists = FeatureLists(steps)
+        return len(serialized)
+
+    @classmethod
+    def FromString(cls, serialized: bytes) -> SequenceExample:
+        """A sequence from its bytes.
+
+        Raises:
+            DataError: they are no `SequenceExample`; it says where.
+        """
+        made = cls()
+        made.ParseFromString(serialized)
+        return made
