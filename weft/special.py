@@ -10,7 +10,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, Final
 
+from weft import ops
 from weft.eager.functions.elementwise.binary import xlogy as xlogy
+from weft.eager.functions.elementwise.hosted import run_hosted
 from weft.eager.functions.elementwise.polynomial import polynomial
 from weft.eager.functions.elementwise.unary import digamma as digamma
 from weft.eager.functions.elementwise.unary import erf as erf
@@ -30,10 +32,12 @@ from weft.eager.functions.out_argument import Out, with_outlet
 from weft.eager.functions.reduction.reduce import log_softmax as log_softmax
 from weft.eager.functions.reduction.reduce import logsumexp as logsumexp
 from weft.eager.functions.reduction.reduce import softmax as softmax
-from weft.eager.tensor.dispatch import kind_of, promoted, wrap
+from weft.eager.tensor.dispatch import kind_of, promoted, recorded, wrap
 from weft.errors import DTypeError
-from weft.ops.base import at_user_line
-from weft.scipy import special
+from weft.ir.dtype import DType, float32, float64
+from weft.ir.node import Value
+from weft.ops.base import at_user_line, catalogue
+from weft.ops.reduction.statistic import in_wider
 
 if TYPE_CHECKING:
     from weft.eager.tensor.tensor import Tensor
@@ -54,47 +58,85 @@ __all__ = [
 psi = digamma
 
 
-def _one(function: Callable[..., Any]) -> Callable[[Any], Tensor]:
-    """A function of SciPy's whose integers become PyTorch's default type."""
+def _one(
+    graph: Callable[[Value], Value], doc: str, wide: DType = float32
+) -> Callable[[Any], Tensor]:
+    """A function of a graph value as one of tensors; integers become PyTorch's default type.
+
+    Args:
+        wide: narrower numbers are computed in this type and rounded once.
+    """
+    run = recorded(in_wider(wide, graph))
 
     def single(input: Any) -> Tensor:
-        (x,) = promoted(input, floats=True)
-        return function(wrap(x, kind_of(input)))
+        return run.on(kind_of(input), *promoted(input, floats=True))
 
-    single.__doc__ = function.__doc__
+    single.__doc__ = doc
     return single
 
 
-def _two(function: Callable[..., Any]) -> Callable[[Any, Any], Tensor]:
-    def double(input: Any, other: Any) -> Tensor:
-        like = kind_of(input, other)
-        return function(*[wrap(x, like) for x in promoted(input, other, floats=True)])
+def _two(graph: Callable[[Value, Value], Value], doc: str) -> Callable[[Any, Any], Tensor]:
+    run = recorded(in_wider(float32, graph))
 
-    double.__doc__ = function.__doc__
+    def double(input: Any, other: Any) -> Tensor:
+        return run.on(kind_of(input, other), *promoted(input, other, floats=True))
+
+    double.__doc__ = doc
     return double
 
 
-bessel_j0: Final = _one(special.j0)
-bessel_j1: Final = _one(special.j1)
-bessel_y0: Final = _one(special.y0)
-bessel_y1: Final = _one(special.y1)
-entr: Final = _one(special.entr)
-erfcx: Final = _one(special.erfcx)
-i0e: Final = _one(special.i0e)
-i1: Final = _one(special.i1)
-i1e: Final = _one(special.i1e)
-log_ndtr: Final = _one(special.log_ndtr)
+def _hosted(name: str, doc: str) -> Callable[[Any], Tensor]:
+    """A function of `scipy.special` of one argument."""
+
+    def single(input: Any) -> Tensor:
+        return run_hosted(name, _tensors(input), name)
+
+    single.__doc__ = doc
+    return single
+
+
+def _hosted_of_two(name: str, doc: str) -> Callable[[Any, Any], Tensor]:
+    def double(input: Any, other: Any) -> Tensor:
+        return run_hosted(name, _tensors(input, other), name)
+
+    double.__doc__ = doc
+    return double
+
+
+def _tensors(*xs: Any) -> list[Any]:
+    like = kind_of(*xs)
+    return [wrap(x, like) for x in promoted(*xs, floats=True)]
+
+
+bessel_j0: Final = _hosted("j0", "The Bessel function of the first kind of order 0.")
+bessel_j1: Final = _hosted("j1", "The Bessel function of the first kind of order 1.")
+bessel_y0: Final = _hosted("y0", "The Bessel function of the second kind of order 0.")
+bessel_y1: Final = _hosted("y1", "The Bessel function of the second kind of order 1.")
+entr: Final = _one(ops.entr, "`-x * log(x)`, 0 at 0, and minus infinity below.")
+erfcx: Final = _hosted("erfcx", "`exp(x * x) * erfc(x)`, without overflow.")
+i0e: Final = _one(lambda x: catalogue.i0e(x), "`i0(x) * exp(-abs(x))`.")
+i1: Final = _one(ops.i1, "The modified Bessel function of the first kind of order 1.")
+i1e: Final = _one(lambda x: catalogue.i1e(x), "`i1(x) * exp(-abs(x))`.")
+log_ndtr: Final = _one(ops.log_ndtr, "The logarithm of `ndtr`, exact in both tails.", float64)
 modified_bessel_i0 = i0
 modified_bessel_i1 = i1
-modified_bessel_k0: Final = _one(special.k0)
-modified_bessel_k1: Final = _one(special.k1)
-ndtr: Final = _one(special.ndtr)
-ndtri: Final = _one(special.ndtri)
-gammainc: Final = _two(special.gammainc)
-gammaincc: Final = _two(special.gammaincc)
+modified_bessel_k0: Final = _hosted(
+    "k0", "The modified Bessel function of the second kind of order 0."
+)
+modified_bessel_k1: Final = _hosted(
+    "k1", "The modified Bessel function of the second kind of order 1."
+)
+ndtr: Final = _one(ops.ndtr, "The distribution function of the normal distribution.", float64)
+ndtri: Final = _hosted("ndtri", "The inverse of `ndtr`.")
+gammainc: Final = _hosted_of_two(
+    "gammainc", "The distribution function of the gamma distribution at `other`, after a."
+)
+gammaincc: Final = _hosted_of_two("gammaincc", "1 less `gammainc`.")
 igamma, igammac = gammainc, gammaincc
-xlog1py: Final = _two(special.xlog1py)
-zeta: Final = _two(special.zeta)
+xlog1py: Final = _two(ops.xlog1py, "`x * log1p(y)`, and 0 where `x` is 0, whatever `y` is but NaN.")
+zeta: Final = _hosted_of_two(
+    "zeta", "Hurwitz' zeta function: the sum of `(k + q) ** -x` for k from 0."
+)
 
 
 chebyshev_polynomial_t: Final = polynomial("chebyshev_polynomial_t")
@@ -111,6 +153,9 @@ shifted_chebyshev_polynomial_v: Final = polynomial("chebyshev_polynomial_v", shi
 shifted_chebyshev_polynomial_w: Final = polynomial("chebyshev_polynomial_w", shifted=True)
 
 
+_multigammaln = recorded(ops.multigammaln)
+
+
 def multigammaln(input: Any, p: int) -> Tensor:
     """The logarithm of the gamma function of `p` dimensions.
 
@@ -120,8 +165,7 @@ def multigammaln(input: Any, p: int) -> Tensor:
     if p < 1:
         raise DTypeError(f"multigammaln: expected p of at least 1, got {p}{at_user_line()}")
     (x,) = promoted(input, floats=True)
-    found: Any = special.multigammaln(wrap(x, kind_of(input)), p)
-    return found
+    return _multigammaln.on(kind_of(input), x, d=int(p))
 
 
 mvlgamma = multigammaln

@@ -1,28 +1,22 @@
-"""Discrete Fourier transforms, computed by NumPy; their gradients are Fourier transforms too.
-
-A transform is linear with a symmetric matrix, so its gradient is the same transform.
-"""
+"""Discrete Fourier transforms under NumPy's names; `weft.ops.fourier` has what they compute."""
 
 from __future__ import annotations
 
-import functools
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from weft import ops
 from weft.eager.tensor.argument import axis_of
 from weft.eager.tensor.dispatch import leaf, recorded
 from weft.errors import ArgumentError, DTypeError, ShapeError
-from weft.ir import dtype as types
-from weft.ir.dtype import DType, as_dtype
-from weft.ir.node import Value
-from weft.ir.shape import known
+from weft.ir.dtype import as_dtype
 from weft.numpy.convert import array_like, floats, new, typed
 from weft.numpy.elementwise import conj
 from weft.numpy.manipulation import roll
-from weft.ops.base import at_user_line, catalogue, constant_of
-from weft.ops.host import call as host_call
+from weft.ops.base import at_user_line
+from weft.ops.fourier import OTHER_NORM, complex_of
 
 if TYPE_CHECKING:
     from weft.numpy.array import ndarray
@@ -32,117 +26,21 @@ __all__ = [
     "ihfft", "irfft", "irfft2", "irfftn", "rfft", "rfft2", "rfftfreq", "rfftn",
 ]  # fmt: skip
 
-# Of graph values
-
-
-# Axes are counted from the end, so that these functions take an axis of examples in front.
-
-call = functools.partial(host_call, wide=True)
-
-
-def _transform(x: Value, axes: tuple[int, ...], inverse: bool, norm: Any) -> Value:
-    """The transform of complex numbers along axes."""
-    function = np.fft.ifftn if inverse else np.fft.fftn
-    run = functools.partial(function, axes=axes, norm=norm)
-
-    def gradient(g: Any, *_: Any) -> list[Value]:
-        return [_transform(g[0], axes, inverse, norm)]
-
-    return call(run, x, types_of=[(x.dtype, known(x.shape))], gradient=gradient)[0]
-
-
-def _forward(x: Value, axis: int, norm: Any) -> Value:
-    """The half of the transform of real numbers that says all of it."""
-    dims = known(x.shape)
-    count = dims[axis]
-    kind = (_whole(x.dtype), _with(dims, axis, count // 2 + 1))
-
-    def gradient(g: Any, *_: Any) -> list[Value]:
-        return [catalogue.real(_transform(_fit(g[0], axis, count), (axis,), False, norm))]
-
-    run = functools.partial(np.fft.rfft, axis=axis, norm=norm)
-    return call(run, x, types_of=[kind], gradient=gradient)[0]
-
-
-def _backward(y: Value, axis: int, count: int, norm: Any) -> Value:
-    """`count` real numbers from the half of their transform."""
-    dims = known(y.shape)
-    kind = (y.dtype.real, _with(dims, axis, count))
-
-    def gradient(g: Any, *_: Any) -> list[Value]:
-        # Every element of the half but the first (and the middle one) stands for two.
-        twice = np.full(dims[axis], 2.0)
-        twice[0] = 1.0
-        if count % 2 == 0:
-            twice[-1] = 1.0
-        shape = [-1] + [1] * (-1 - axis)
-        weights = constant_of(twice.reshape(shape).astype(y.dtype.numpy))
-        return [weights * catalogue.conj(_forward(g[0], axis, _OTHER[norm]))]
-
-    run = functools.partial(np.fft.irfft, n=count, axis=axis, norm=norm)
-    return call(run, y, types_of=[kind], gradient=gradient)[0]
-
-
-_OTHER: Final = {"backward": "forward", "forward": "backward", "ortho": "ortho"}
-
-
-def _whole(dtype: DType) -> DType:
-    return types.complex64 if dtype is types.float32 else types.complex128
-
-
-def _with(dims: tuple[int, ...], axis: int, size: int) -> tuple[int, ...]:
-    return tuple([size if i == axis + len(dims) else d for i, d in enumerate(dims)])
-
-
-def _fit(x: Value, axis: int, size: int) -> Value:
-    """`x` with an axis cut, or filled with zeros, to a size."""
-    dims = known(x.shape)
-    more = size - dims[axis]
-    if more < 0:
-        return catalogue.slice(x, begin=(0,) * len(dims), end=_with(dims, axis, size))
-    if more:
-        ends = tuple([(0, more if i == axis + len(dims) else 0) for i in range(len(dims))])
-        return catalogue.pad(x, paddings=ends)
-    return x
-
-
-@recorded
-def _complex(x: Value, *, sizes: Any, axes: tuple[int, ...], inverse: bool, norm: str) -> Value:
-    for axis, size in zip(axes, sizes, strict=True):
-        x = _fit(x, axis, size)
-    return _transform(x, axes, inverse, norm) if axes else x
-
-
-@recorded
-def _of_real(x: Value, *, sizes: Any, axes: tuple[int, ...], norm: str) -> Value:
-    for axis, size in zip(axes, sizes, strict=True):
-        x = _fit(x, axis, size)
-    *others, last = axes
-    y = _forward(x, last, norm)
-    return _transform(y, tuple(others), False, norm) if others else y
-
-
-@recorded
-def _to_real(y: Value, *, sizes: tuple[int, ...], axes: tuple[int, ...], norm: str) -> Value:
-    *others, last = axes
-    *halves, count = sizes
-    for axis, size in zip(axes, (*halves, count // 2 + 1), strict=True):
-        y = _fit(y, axis, size)
-    y = _transform(y, tuple(others), True, norm) if others else y
-    return _backward(y, last, count, norm)
-
+_complex = recorded(ops.fftn)
+_of_real = recorded(ops.rfftn)
+_to_real = recorded(ops.irfftn)
 
 # Of arrays
 
 
 def other_norm(name: str, norm: str | None) -> str:
     """The norm of the transform in the other direction."""
-    return _OTHER[_norm(name, norm)]
+    return OTHER_NORM[_norm(name, norm)]
 
 
 def _norm(name: str, norm: str | None) -> str:
     found = norm or "backward"
-    if found not in _OTHER:
+    if found not in OTHER_NORM:
         raise ArgumentError(
             f"{name}: expected norm backward, ortho or forward, got {norm!r}{at_user_line()}"
         )
@@ -178,7 +76,7 @@ def _check_some(name: str, axes: Sequence[int]) -> None:
 
 def _run_complex(name: str, x: Any, s: Any, axes: Any, inverse: bool, norm: str | None) -> Any:
     x = floats(x)
-    x = x if x.dtype.is_complex else typed(x, _whole(x.dtype))
+    x = x if x.dtype.is_complex else typed(x, complex_of(x.dtype))
     found, sizes = _plan(name, x, s, axes)
     return _complex(x, sizes=sizes, axes=found, inverse=inverse, norm=_norm(name, norm))
 
@@ -194,7 +92,7 @@ def _run_of_real(name: str, x: Any, s: Any, axes: Any, norm: str | None) -> Any:
 
 def _run_to_real(name: str, x: Any, s: Any, axes: Any, norm: str | None) -> Any:
     x = floats(x)
-    x = x if x.dtype.is_complex else typed(x, _whole(x.dtype))
+    x = x if x.dtype.is_complex else typed(x, complex_of(x.dtype))
     if s is None:
         over = range(x.ndim) if axes is None else axes
         _check_some(name, over)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, Final
 
@@ -18,9 +17,7 @@ from weft.ir.node import Value
 from weft.numpy.convert import alike, array_like, floats, operands
 from weft.numpy.statistical import axes_within
 from weft.ops.base import at_user_line, catalogue, constant_of
-from weft.ops.creation import iota
 from weft.ops.declaration.fact import Autocast
-from weft.ops.declaration.memory_check import check_room
 from weft.ops.declaration.rule import concrete
 from weft.ops.reduction.statistic import in_wider
 from weft.ops.refusal import guard
@@ -117,47 +114,19 @@ def _number(value: float, like: Value) -> Value:
 # Gamma functions
 
 
-def _gammasgn(x: Value) -> Value:
-    below = catalogue.floor(x)
-    odd = catalogue.not_equal(catalogue.remainder(below, _number(2, x)), _number(0, x))
-    negative = catalogue.logical_and(catalogue.less(x, _number(0, x)), odd)
-    return catalogue.select(negative, _number(-1, x), _number(1, x))
-
-
-def _gamma(x: Value) -> Value:
-    found = _gamma_sign_at(x) * catalogue.exp(catalogue.lgamma(x))
-    below = catalogue.less(x, _number(0, x))
-    pole = catalogue.logical_and(below, catalogue.equal(catalogue.floor(x), x))
-    return catalogue.select(pole, _number(math.nan, x), found)
-
-
-def _gamma_sign_at(x: Value) -> Value:
-    """The sign of `gamma`, which is infinite at 0 and has the sign of that."""
-    zero = catalogue.equal(x, _number(0, x))
-    return catalogue.select(zero, catalogue.copysign(_number(1, x), x), _gammasgn(x))
-
-
-def _rgamma(x: Value) -> Value:
-    return _gammasgn(x) * catalogue.exp(-catalogue.lgamma(x))
-
-
 gammaln: Final = _one(lambda x: catalogue.lgamma(x), "The logarithm of the size of `gamma`.")
 loggamma = gammaln
-gammasgn: Final = _one(_gammasgn, "The sign of `gamma`.")
-gamma: Final = _one(_gamma, "The gamma function: `(x - 1)!` of whole numbers.", float64)
-rgamma: Final = _one(_rgamma, "1 divided by `gamma`.", float64)
+gammasgn: Final = _one(ops.gammasgn, "The sign of `gamma`.")
+gamma: Final = _one(ops.gamma, "The gamma function: `(x - 1)!` of whole numbers.", float64)
+rgamma: Final = _one(ops.rgamma, "1 divided by `gamma`.", float64)
 digamma: Final = _one(lambda x: catalogue.digamma(x), "The derivative of `gammaln`.")
 psi = digamma
 beta: Final = _two(
-    lambda x, y: _gamma_sign_of_three(x, y) * catalogue.exp(ops.betaln(x, y)),
+    ops.beta,
     "`gamma(x) * gamma(y) / gamma(x + y)`.",
     float64,
 )
 betaln: Final = _two(ops.betaln, "The logarithm of the size of `beta`.", float64)
-
-
-def _gamma_sign_of_three(x: Value, y: Value) -> Value:
-    return _gammasgn(x) * _gammasgn(y) * _gammasgn(x + y)
 
 
 @recorded(autocast=Autocast.FLOAT32)
@@ -177,14 +146,7 @@ def polygamma(n: Any, x: Any, /) -> ndarray:
     return _polygamma(floats(x), n=int(order)) if order else digamma(x)
 
 
-@recorded
-def _multigammaln(a: Value, *, d: int) -> Value:
-    wide = (*concrete(a), d)
-    check_room("multigammaln", wide, a.dtype)
-    steps = iota(shape=(d,), dtype=a.dtype) * _number(0.5, a)
-    terms = catalogue.lgamma(catalogue.expand_dims(a, axis=-1) - steps)
-    total = catalogue.sum(terms, axes=(len(wide) - 1,))
-    return total + _number(0.25 * d * (d - 1) * math.log(math.pi), a)
+_multigammaln = recorded(ops.multigammaln)
 
 
 def multigammaln(a: Any, d: int) -> ndarray:
@@ -261,26 +223,10 @@ def xlogy(x: Any, y: Any, /) -> ndarray:
     return found
 
 
-def _xlog1py(x: Value, y: Value) -> Value:
-    zero = _number(0, x)
-    infinite = catalogue.equal(y, _number(math.inf, y))
-    without = catalogue.logical_or(catalogue.less_equal(y, _number(-1, y)), infinite)
-    none = catalogue.logical_and(catalogue.equal(x, zero), without)
-    return catalogue.select(none, zero * x, x * catalogue.log1p(catalogue.select(none, zero, y)))
+xlog1py: Final = _two(ops.xlog1py, "`x * log1p(y)`, and 0 where `x` is 0, whatever `y` is but NaN.")
 
 
-xlog1py: Final = _two(_xlog1py, "`x * log1p(y)`, and 0 where `x` is 0, whatever `y` is but NaN.")
-
-
-def _entr(x: Value) -> Value:
-    zero, least = _number(0, x), _number(-math.inf, x)
-    above = catalogue.greater(x, zero)
-    inner = catalogue.select(above, x, _number(1, x))
-    found = catalogue.select(above, -inner * catalogue.log(inner), x * zero)
-    return catalogue.select(catalogue.less(x, zero), least, found)
-
-
-entr: Final = _one(_entr, "`-x * log(x)`, 0 at 0, and minus infinity below.")
+entr: Final = _one(ops.entr, "`-x * log(x)`, 0 at 0, and minus infinity below.")
 
 
 # Sums of exponentials

@@ -223,7 +223,7 @@ def softplus(input: Any, beta: float = 1.0, threshold: float = 20.0) -> Any:
 
 @recorded
 def _logsigmoid(x: Value) -> Value:
-    return -catalogue.softplus(-x)
+    return ops.log_sigmoid(x)
 
 
 def logsigmoid(input: Any) -> Any:
@@ -233,7 +233,7 @@ def logsigmoid(input: Any) -> Any:
 
 @recorded
 def _softsign(x: Value) -> Value:
-    return x / (catalogue.abs(x) + 1.0)
+    return ops.softsign(x)
 
 
 def softsign(input: Any) -> Any:
@@ -243,7 +243,7 @@ def softsign(input: Any) -> Any:
 
 @recorded
 def _tanhshrink(x: Value) -> Value:
-    return x - catalogue.tanh(x)
+    return ops.tanhshrink(x)
 
 
 def tanhshrink(input: Any) -> Any:
@@ -253,7 +253,7 @@ def tanhshrink(input: Any) -> Any:
 
 @recorded
 def _mish(x: Value) -> Value:
-    return x * catalogue.tanh(catalogue.softplus(x))
+    return ops.mish(x)
 
 
 def mish(input: Any, inplace: bool = False) -> Any:

@@ -73,7 +73,7 @@ def softplus(features: Any, name: str | None = None) -> Tensor:
 
 def softsign(features: Any, name: str | None = None) -> Tensor:
     """x / (1 + abs(x))"""
-    return unary("Softsign", lambda x: x / (ops.abs(x) + 1.0), features, name)
+    return unary("Softsign", ops.softsign, features, name)
 
 
 def softmax(

@@ -1,0 +1,43 @@
+"""Special functions that SciPy computes, on tensors."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from weft.eager.tensor.dispatch import recorded
+from weft.eager.tensor.handle import Handle
+from weft.errors import ConfigError, UndefinedRuleError
+from weft.ir.node import Value
+from weft.ops.base import at_user_line
+from weft.ops.special.hosted import SLOPES, hosted
+
+
+@recorded
+def _run(*xs: Value, name: str) -> Value:
+    return hosted(name, *xs)
+
+
+def run_hosted(name: str, given: Sequence[Handle], shown: str) -> Any:
+    """A function of `scipy.special` of tensors of one floating type.
+
+    Args:
+        shown: the name to use in messages.
+
+    Raises:
+        UndefinedRuleError: a gradient by an argument for which there is no formula.
+        ConfigError: SciPy is not installed.
+    """
+    for x, slope in zip(given, SLOPES[name], strict=True):
+        if slope is None and x.lazy.tracked:
+            raise UndefinedRuleError(
+                f"{shown}: has a gradient by its last argument only; detach() the others"
+                f"{at_user_line()}"
+            )
+    try:
+        return _run(*given, name=name)
+    except ImportError:
+        raise ConfigError(
+            f"{shown}: is computed by SciPy, which is not installed; pip install scipy"
+            f"{at_user_line()}"
+        ) from None

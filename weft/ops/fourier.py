@@ -1,0 +1,117 @@
+"""Discrete Fourier transforms, computed by NumPy; their gradients are Fourier transforms too.
+
+A transform is linear with a symmetric matrix, so its gradient is the same transform. Axes are
+counted from the end, so that these functions take an axis of examples in front.
+"""
+
+from __future__ import annotations
+
+import functools
+from typing import Any, Final
+
+import numpy as np
+
+from weft.ir import dtype as types
+from weft.ir.dtype import DType
+from weft.ir.node import Value
+from weft.ir.shape import known
+from weft.ops.base import catalogue, constant_of
+from weft.ops.host import call as host_call
+
+__all__ = ["fftn", "irfftn", "rfftn"]
+
+_call = functools.partial(host_call, wide=True)
+
+
+def _transform(x: Value, axes: tuple[int, ...], inverse: bool, norm: Any) -> Value:
+    """The transform of complex numbers along axes."""
+    function = np.fft.ifftn if inverse else np.fft.fftn
+    run = functools.partial(function, axes=axes, norm=norm)
+
+    def gradient(g: Any, *_: Any) -> list[Value]:
+        return [_transform(g[0], axes, inverse, norm)]
+
+    return _call(run, x, types_of=[(x.dtype, known(x.shape))], gradient=gradient)[0]
+
+
+def _forward(x: Value, axis: int, norm: Any) -> Value:
+    """The half of the transform of real numbers that says all of it."""
+    dims = known(x.shape)
+    count = dims[axis]
+    kind = (complex_of(x.dtype), _with(dims, axis, count // 2 + 1))
+
+    def gradient(g: Any, *_: Any) -> list[Value]:
+        return [catalogue.real(_transform(_fit(g[0], axis, count), (axis,), False, norm))]
+
+    run = functools.partial(np.fft.rfft, axis=axis, norm=norm)
+    return _call(run, x, types_of=[kind], gradient=gradient)[0]
+
+
+def _backward(y: Value, axis: int, count: int, norm: Any) -> Value:
+    """`count` real numbers from the half of their transform."""
+    dims = known(y.shape)
+    kind = (y.dtype.real, _with(dims, axis, count))
+
+    def gradient(g: Any, *_: Any) -> list[Value]:
+        # Every element of the half but the first (and the middle one) stands for two.
+        twice = np.full(dims[axis], 2.0)
+        twice[0] = 1.0
+        if count % 2 == 0:
+            twice[-1] = 1.0
+        shape = [-1] + [1] * (-1 - axis)
+        weights = constant_of(twice.reshape(shape).astype(y.dtype.numpy))
+        return [weights * catalogue.conj(_forward(g[0], axis, OTHER_NORM[norm]))]
+
+    run = functools.partial(np.fft.irfft, n=count, axis=axis, norm=norm)
+    return _call(run, y, types_of=[kind], gradient=gradient)[0]
+
+
+OTHER_NORM: Final = {"backward": "forward", "forward": "backward", "ortho": "ortho"}
+"""The norm of the transform in the other direction, by each."""
+
+
+def complex_of(dtype: DType) -> DType:
+    """The complex type with numbers as exact as a real type's."""
+    return types.complex64 if dtype is types.float32 else types.complex128
+
+
+def _with(dims: tuple[int, ...], axis: int, size: int) -> tuple[int, ...]:
+    return tuple([size if i == axis + len(dims) else d for i, d in enumerate(dims)])
+
+
+def _fit(x: Value, axis: int, size: int) -> Value:
+    """`x` with an axis cut, or filled with zeros, to a size."""
+    dims = known(x.shape)
+    more = size - dims[axis]
+    if more < 0:
+        return catalogue.slice(x, begin=(0,) * len(dims), end=_with(dims, axis, size))
+    if more:
+        ends = tuple([(0, more if i == axis + len(dims) else 0) for i in range(len(dims))])
+        return catalogue.pad(x, paddings=ends)
+    return x
+
+
+def fftn(x: Value, *, sizes: Any, axes: tuple[int, ...], inverse: bool, norm: str) -> Value:
+    """The transform of complex numbers along axes, each cut or filled with zeros to its size."""
+    for axis, size in zip(axes, sizes, strict=True):
+        x = _fit(x, axis, size)
+    return _transform(x, axes, inverse, norm) if axes else x
+
+
+def rfftn(x: Value, *, sizes: Any, axes: tuple[int, ...], norm: str) -> Value:
+    """The same of real numbers: the half along the last axis that says all of it."""
+    for axis, size in zip(axes, sizes, strict=True):
+        x = _fit(x, axis, size)
+    *others, last = axes
+    y = _forward(x, last, norm)
+    return _transform(y, tuple(others), False, norm) if others else y
+
+
+def irfftn(y: Value, *, sizes: tuple[int, ...], axes: tuple[int, ...], norm: str) -> Value:
+    """The inverse of `rfftn`: real numbers of these sizes."""
+    *others, last = axes
+    *halves, count = sizes
+    for axis, size in zip(axes, (*halves, count // 2 + 1), strict=True):
+        y = _fit(y, axis, size)
+    y = _transform(y, tuple(others), True, norm) if others else y
+    return _backward(y, last, count, norm)

@@ -1,0 +1,103 @@
+"""Special functions that SciPy computes where it is installed, with their gradients."""
+
+from __future__ import annotations
+
+import importlib
+import math
+from collections.abc import Callable, Mapping
+from typing import Any, Final
+
+import numpy as np
+
+from weft.ir.node import Value
+from weft.ir.shape import broadcast, known
+from weft.ops.base import catalogue, constant_of
+from weft.ops.host import call
+from weft.ops.special.gamma import betaln
+
+Slope = Callable[..., Value]
+
+
+def _number(value: float, like: Value) -> Value:
+    return constant_of(np.array(value, like.dtype.numpy))
+
+
+def hosted(name: str, *xs: Value) -> Value:
+    """A function of `scipy.special` on graph values, which broadcast."""
+    function = getattr(importlib.import_module("scipy.special"), name)
+    shape = known(broadcast(*[known(x.shape) for x in xs]))
+
+    def gradient(g: Any, y: Any, *xs: Value) -> list[Value | None]:
+        found = [None if s is None else g[0] * s(y[0], *xs) for s in SLOPES[name]]
+        return [
+            None if v is None else catalogue.sum_to(v, shape=known(x.shape))
+            for v, x in zip(found, xs, strict=True)
+        ]
+
+    wide = all([known(x.shape) == shape for x in xs])
+    kind = (xs[0].dtype, shape)
+    return call(function, *xs, types_of=[kind], gradient=gradient, title=name, wide=wide)[0]
+
+
+def _neighbours(name: str, sign: int) -> Slope:
+    """Half the difference (or sum) of the functions of neighbouring orders."""
+
+    def slope(y: Value, n: Value, x: Value) -> Value:
+        lower, upper = hosted(name, n - 1, x), hosted(name, n + 1, x)
+        return (lower - upper if sign < 0 else lower + upper) * _number(0.5, x)
+
+    return slope
+
+
+def _second(name: str, first: str) -> Slope:
+    """The slope of the function of order 1: half the difference of those of orders 0 and 2."""
+
+    def slope(y: Value, x: Value) -> Value:
+        return (hosted(first, x) - hosted(name, _number(2, x), x)) * _number(0.5, x)
+
+    return slope
+
+
+def _scaled(y: Value, n: Value, x: Value) -> Value:
+    return y * (n / x - catalogue.sign(x)) + hosted("ive", n + 1, x)
+
+
+def _beta_density(y: Value, a: Value, b: Value, x: Value) -> Value:
+    power = (a - 1) * catalogue.log(x) + (b - 1) * catalogue.log1p(-x)
+    return catalogue.exp(power - betaln(a, b))
+
+
+def _gamma_density(y: Value, a: Value, x: Value) -> Value:
+    return catalogue.exp((a - 1) * catalogue.log(x) - x - catalogue.lgamma(a))
+
+
+def _erfc_slope(y: Value, x: Value) -> Value:
+    return catalogue.exp(y * y) * _number(-math.sqrt(math.pi) / 2, x)
+
+
+def _bell(x: Value) -> Value:
+    return catalogue.exp(-x * x) * _number(2 / math.sqrt(math.pi), x)
+
+
+SLOPES: Final[Mapping[str, tuple[Slope | None, ...]]] = {
+    "j0": (lambda y, x: -hosted("j1", x),),
+    "j1": (_second("jv", "j0"),),
+    "jv": (None, _neighbours("jv", -1)),
+    "y0": (lambda y, x: -hosted("y1", x),),
+    "y1": (_second("yv", "y0"),),
+    "yv": (None, _neighbours("yv", -1)),
+    "iv": (None, _neighbours("iv", 1)),
+    "ive": (None, _scaled),
+    "betainc": (None, None, _beta_density),
+    "gammainc": (None, _gamma_density),
+    "gammaincc": (None, lambda y, a, x: -_gamma_density(y, a, x)),
+    "erfcinv": (_erfc_slope,),
+    "erfcx": (lambda y, x: (x * y - _number(1 / math.sqrt(math.pi), x)) * _number(2, x),),
+    "k0": (lambda y, x: -hosted("k1", x),),
+    "k1": (lambda y, x: -hosted("k0", x) - y / x,),
+    "ndtri": (lambda y, x: catalogue.exp(y * y / 2) * _number(math.sqrt(2 * math.pi), x),),
+    "zeta": (None, lambda y, x, q: -x * hosted("zeta", x + 1, q)),
+    "erf": (lambda y, x: _bell(x),),
+    "erfc": (lambda y, x: -_bell(x),),
+}
+"""Derivatives by each argument, `None` where there is no formula."""
