@@ -7,14 +7,21 @@ The products of all time steps with the inputs are one product. Sequences are (L
 from __future__ import annotations
 
 import math
+from collections.abc import Callable, Sequence
+from typing import Final
 
 from weft.eager.tensor.dispatch import recorded
 from weft.ir.dtype import float32
-from weft.ir.node import Value
+from weft.ir.node import TensorType, Value
 from weft.ir.shape import known
 from weft.ops.base import catalogue, constant_of
+from weft.ops.call import trace
 from weft.ops.declaration.fact import Autocast
 from weft.ops.declaration.numeric import HALVES
+
+Step = Callable[..., tuple[Value, ...]]
+LOOPED: Final = 4
+"""Time steps from which they are a loop: fewer are written down one after the other."""
 
 
 def _product(x: Value, weight: Value, bias: Value | None) -> Value:
@@ -29,11 +36,47 @@ def _products(x: Value, weight: Value, bias: Value | None) -> Value:
     return catalogue.reshape(rows, shape=(*lead, known(weight.shape)[0]))
 
 
-def _steps(z: Value, reverse: bool, batch_first: bool) -> list[Value]:
-    """Each time step's part (N, gates), in the order in which they come."""
-    axis = int(batch_first)
-    found = list(catalogue.unstack.all(z, count=known(z.shape)[axis], axis=axis))
-    return found[::-1] if reverse else found
+def _unrolled(
+    step: Step, z: Value, carry: Sequence[Value], weights: Sequence[Value | None], reverse: bool,
+    axis: int,
+) -> tuple[Value, ...]:  # fmt: skip
+    """All states and the last carry, the time steps written down one after the other."""
+    steps = list(catalogue.unstack.all(z, count=known(z.shape)[axis], axis=axis))
+    states: list[Value] = []
+    for g in steps[::-1] if reverse else steps:
+        carry = step(g, *carry, *weights)
+        states.append(carry[0])
+    return (catalogue.stack(*(states[::-1] if reverse else states), axis=axis), *carry)
+
+
+def _run(
+    step: Step, z: Value, carry: Sequence[Value], weights: Sequence[Value | None], reverse: bool,
+    batch_first: bool,
+) -> tuple[Value, ...]:  # fmt: skip
+    """All states and the last carry; a loop where there are more than a few time steps.
+
+    Args:
+        step: gives the next carry, the state first, from a step's product with the inputs.
+    """
+    length = known(z.shape)[int(batch_first)]
+    if length < LOOPED:
+        return _unrolled(step, z, carry, weights, reverse, int(batch_first))
+    rows = catalogue.transpose(z, perm=(1, 0, 2)) if batch_first else z
+    given = [w for w in weights if w is not None]
+    count = len(carry)
+
+    def turn(*vs: Value) -> tuple[Value, ...]:
+        rest = iter(vs[count + 1 :])
+        found = step(vs[count], *vs[:count], *[None if w is None else next(rest) for w in weights])
+        return (*found, found[0])
+
+    kinds = [v.type for v in (*carry, z, *given)]
+    kinds[count] = TensorType(z.dtype, known(rows.shape)[1:])
+    *last, states = catalogue.scan.all(
+        *carry, rows, *given, body=trace(turn, kinds), length=length, carried=count, mapped=1,
+        reverse=reverse,
+    )  # fmt: skip
+    return (catalogue.transpose(states, perm=(1, 0, 2)) if batch_first else states, *last)
 
 
 def _gates(x: Value, count: int) -> tuple[Value, ...]:
@@ -51,10 +94,6 @@ def _start(state: Value | None, x: Value, width: int, axis: int = -2) -> Value:
     if state is None:
         return catalogue.broadcast_to(constant_of(0, x.dtype), shape=(n, width))
     return state
-
-
-def _sequence(steps: list[Value], reverse: bool, batch_first: bool) -> Value:
-    return catalogue.stack(*(steps[::-1] if reverse else steps), axis=int(batch_first))
 
 
 def _last(states: Value, reverse: bool, batch_first: bool) -> Value:
@@ -103,11 +142,13 @@ def rnn(
 ) -> tuple[Value, Value]:  # fmt: skip
     """`h = tanh(x @ w_ih.T + b_ih + h @ w_hh.T + b_hh)`, or `relu`: all of them, and the last."""
     state = _start(h, x, known(w_hh.shape)[1], 1 - batch_first)
-    steps: list[Value] = []
-    for g in _steps(_products(x, w_ih, _sum(b_ih, b_hh)), reverse, batch_first):
-        state = _rnn_step(g, state, w_hh, None, relu)
-        steps.append(state)
-    return _sequence(steps, reverse, batch_first), state
+    z = _products(x, w_ih, _sum(b_ih, b_hh))
+
+    def step(g: Value, h: Value, w: Value) -> tuple[Value]:
+        return (_rnn_step(g, h, w, None, relu),)
+
+    states, last = _run(step, z, (state,), (w_hh,), reverse, batch_first)
+    return states, last
 
 
 @recorded(autocast=Autocast.LOW)
@@ -124,11 +165,8 @@ def lstm(
     z = _products(x, w_ih, _sum(b_ih, b_hh))
     if w_hr is None:
         return _lstm_sequence(z, h, c, w_hh, reverse, batch_first)
-    steps: list[Value] = []
-    for g in _steps(z, reverse, batch_first):
-        h, c = _lstm_step(g, h, c, w_hh, w_hr)
-        steps.append(h)
-    return _sequence(steps, reverse, batch_first), h, c
+    states, h, c = _run(_lstm_step, z, (h, c), (w_hh, w_hr), reverse, batch_first)
+    return states, h, c
 
 
 def _lstm_sequence(
@@ -154,11 +192,13 @@ def gru(
     Source: Cho et al., "Learning Phrase Representations" (2014).
     """
     state = _start(h, x, known(w_hh.shape)[1], 1 - batch_first)
-    steps: list[Value] = []
-    for g in _steps(_products(x, w_ih, b_ih), reverse, batch_first):
-        state = _gru_step(g, state, w_hh, b_hh)
-        steps.append(state)
-    return _sequence(steps, reverse, batch_first), state
+    z = _products(x, w_ih, b_ih)
+
+    def step(g: Value, h: Value, w: Value, bias: Value | None) -> tuple[Value]:
+        return (_gru_step(g, h, w, bias),)
+
+    states, last = _run(step, z, (state,), (w_hh, b_hh), reverse, batch_first)
+    return states, last
 
 
 # One time step as a call
