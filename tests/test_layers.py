@@ -25,6 +25,7 @@ LAYERS = [
     ("weft.runtime",),
     ("weft.formats",),
     (
+        "weft.checkpoint.any_file",
         "weft.checkpoint.arrays",
         "weft.checkpoint.file",
         "weft.checkpoint.folder",

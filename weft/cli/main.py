@@ -1,4 +1,4 @@
-"""The command line: `weft bench MODEL`, `weft launch -n 2 SCRIPT`."""
+"""The command line: `weft bench MODEL`, `weft launch -n 2 SCRIPT`, `weft checkpoint`."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from typing import Any
 
 from weft import config
 from weft.cli.bench import Options, bench
+from weft.cli.checkpoint import add_checkpoint
 from weft.cli.launch import Job, command_of, launch
 from weft.cli.workload import DTYPES, WORKLOADS
 from weft.errors import WeftError
@@ -21,7 +22,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     given = _parser().parse_args(arguments)
     try:
         return given.run(given)
-    except WeftError as error:
+    except (WeftError, OSError) as error:
         print(f"weft {given.command}: {error}", file=sys.stderr)
         return 2
 
@@ -47,6 +48,7 @@ def _parser() -> argparse.ArgumentParser:
     commands = parser.add_subparsers(dest="command", required=True)
     _add_bench(commands)
     _add_launch(commands)
+    add_checkpoint(commands)
     return parser
 
 
