@@ -10,7 +10,7 @@ from weft.eager.functions.api import Tensor
 from weft.errors import TracerError, TreeError
 from weft.func.jit import jit
 from weft.func.vmap import vmap
-from weft.pipeline.call import title
+from weft.pipeline.call import element_random_used, title
 from weft.pipeline.structure import leaves
 
 
@@ -35,9 +35,19 @@ class Mapped:
             return self._with_tensors(parts)
         result = self.function(*parts)
         if self.returns_tensors is None:
-            self.returns_tensors = _any_tensor(result)
-            if self.returns_tensors:  # what it was given decides the results' types
-                return self._with_tensors(parts)
+            return self._first(parts, result)
+        return to_arrays(result)
+
+    def _first(self, parts: tuple[Any, ...], result: Any) -> Any:
+        """Find out what it is; one that draws an element's random numbers must not be traced."""
+        self.returns_tensors = False
+        if _any_tensor(result) and not element_random_used():
+            try:
+                found = self._with_tensors(parts)
+            except Exception:  # it takes arrays alone, and with them it has worked
+                return to_arrays(result)
+            self.returns_tensors = True
+            return found
         return to_arrays(result)
 
     def _with_tensors(self, parts: tuple[Any, ...]) -> Any:

@@ -1,7 +1,14 @@
-"""Data to train on: MNIST from its files, and real digits that come with the package."""
+"""Data to train on: sets in a folder of the user's, text, tables, and bundled digits."""
 
 from weft.datasets.digits import load_digits
 from weft.datasets.mnist import Dataset, Datasets, get_mnist
+from weft.datasets.table import read_csv
+from weft.datasets.text import BytePairTokenizer, CharTokenizer, TextDataset
+from weft.datasets.vision import CIFAR10, CIFAR100, MNIST, FashionMNIST, ImageFolder, Images
 from weft.formats.idx import read_idx
 
-__all__ = ["Dataset", "Datasets", "get_mnist", "load_digits", "read_idx"]
+__all__ = [
+    "CIFAR10", "CIFAR100", "MNIST", "BytePairTokenizer", "CharTokenizer", "Dataset", "Datasets",
+    "FashionMNIST", "ImageFolder", "Images", "TextDataset", "get_mnist", "load_digits", "read_csv",
+    "read_idx",
+]  # fmt: skip

@@ -76,3 +76,8 @@ def element_random() -> np.random.Generator | None:
     if _local.generator is None:
         _local.generator = np.random.Generator(np.random.Philox(key=mix(*key)))
     return _local.generator
+
+
+def element_random_used() -> bool:
+    """Whether `element_random` was called for the element that is being made."""
+    return getattr(_local, "generator", None) is not None

@@ -1,0 +1,56 @@
+"""Transforms one after the other, and the random numbers of all."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from weft.eager.tensor.generator import default_generator
+from weft.pipeline.call import element_random
+
+
+def random() -> np.random.Generator:
+    """The element's random numbers in a pipeline, else ones that follow `weft.manual_seed`."""
+    return element_random() or np.random.Generator(np.random.Philox(key=default_generator.next()))
+
+
+class Compose:
+    """Transforms one after the other.
+
+    >>> Compose([lambda x: x + 1, lambda x: x * 2])(3)
+    8
+    """
+
+    def __init__(self, transforms: Sequence[Callable[[Any], Any]]) -> None:
+        self.transforms = list(transforms)
+
+    def __call__(self, image: Any) -> Any:
+        """The result of the last."""
+        for transform in self.transforms:
+            image = transform(image)
+        return image
+
+
+class RandomApply:
+    """Transforms with probability `p`, all or none."""
+
+    def __init__(self, transforms: Sequence[Callable[[Any], Any]], p: float = 0.5) -> None:
+        self.transforms = Compose(transforms)
+        self.p = p
+
+    def __call__(self, image: Any) -> Any:
+        """The image, transformed or not."""
+        return self.transforms(image) if random().random() < self.p else image
+
+
+class Lambda:
+    """A function as a transform."""
+
+    def __init__(self, lambd: Callable[[Any], Any]) -> None:
+        self.lambd = lambd
+
+    def __call__(self, image: Any) -> Any:
+        """What the function returns."""
+        return self.lambd(image)

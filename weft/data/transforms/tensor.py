@@ -1,0 +1,142 @@
+"""From images to tensors, and what is done to tensors."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from weft.data.transforms.compose import random
+from weft.eager.functions.api import Tensor
+from weft.eager.tensor.dispatch import leaf, wrap
+from weft.errors import ArgumentError, ShapeError
+from weft.formats.image import pixels
+
+Array = np.ndarray[Any, Any]
+
+
+def _array(image: Any) -> Array:
+    """(height, width, channels)."""
+    if not isinstance(image, np.ndarray):
+        return pixels(image)
+    return image if image.ndim == 3 else image[..., None]
+
+
+class ToTensor:
+    """A float32 tensor (channels, height, width); bytes are scaled to [0, 1]."""
+
+    def __call__(self, image: Any) -> Any:
+        """The tensor."""
+        array = _array(image).transpose(2, 0, 1)
+        found = np.empty(array.shape, np.float32)
+        if array.dtype == np.uint8:
+            np.multiply(array, np.float32(1 / 255), out=found)
+        else:
+            found[...] = array
+        return wrap(leaf(found))
+
+
+class PILToTensor:
+    """A tensor (channels, height, width) of the image's own type."""
+
+    def __call__(self, image: Any) -> Any:
+        """The tensor."""
+        return wrap(leaf(np.ascontiguousarray(_array(image).transpose(2, 0, 1))))
+
+
+def _alike(found: Array, given: Any) -> Any:
+    return wrap(leaf(found)) if isinstance(given, Tensor) else found
+
+
+def _values(image: Any) -> Array:
+    array = image.numpy() if isinstance(image, Tensor) else np.asarray(image)
+    if array.ndim < 3:
+        text = f"expected (channels, height, width), got shape {array.shape}; ToTensor comes before"
+        raise ShapeError(f"transforms: {text}")
+    return array
+
+
+class Normalize:
+    """`(x - mean) / std` of each channel of tensors or arrays (..., channels, height, width)."""
+
+    def __init__(self, mean: Sequence[float], std: Sequence[float], inplace: bool = False) -> None:
+        del inplace
+        self.mean = np.asarray(mean, np.float32).reshape(-1, 1, 1)
+        self.std = np.asarray(std, np.float32).reshape(-1, 1, 1)
+        if not self.std.all():
+            raise ArgumentError(f"Normalize: expected std other than 0, got {std}")
+
+    def __call__(self, image: Any) -> Any:
+        """The normalized values."""
+        found = _values(image) - self.mean
+        found /= self.std
+        return _alike(found, image)
+
+
+class RandomErasing:
+    """A rectangle filled with `value`, or with "random" numbers, with probability `p`.
+
+    Source: Zhong et al., "Random erasing data augmentation", 2017.
+    """
+
+    def __init__(
+        self,
+        p: float = 0.5,
+        scale: tuple[float, float] = (0.02, 0.33),
+        ratio: tuple[float, float] = (0.3, 3.3),
+        value: Any = 0,
+        inplace: bool = False,
+    ) -> None:
+        del inplace
+        self.p, self.scale, self.ratio, self.value = p, scale, ratio, value
+
+    def __call__(self, image: Any) -> Any:
+        """The values with a rectangle erased, or not."""
+        drawn = random()
+        if drawn.random() >= self.p:
+            return image
+        found = _values(image).copy()
+        height, width = found.shape[-2:]
+        for _ in range(10):  # as torchvision tries
+            area = height * width * drawn.uniform(*self.scale)
+            ratio = math.exp(drawn.uniform(math.log(self.ratio[0]), math.log(self.ratio[1])))
+            h, w = round(math.sqrt(area * ratio)), round(math.sqrt(area / ratio))
+            if 0 < h < height and 0 < w < width:
+                top, left = drawn.integers(height - h + 1), drawn.integers(width - w + 1)
+                part = found[..., top : top + h, left : left + w]
+                part[...] = self._fill(part, drawn)
+                return _alike(found, image)
+        return image
+
+    def _fill(self, part: Array, drawn: np.random.Generator) -> Any:
+        if self.value == "random":
+            return drawn.standard_normal(part.shape, np.float32)
+        value = np.asarray(self.value, np.float32)
+        return value.reshape(-1, 1, 1) if value.ndim else value
+
+
+class MixUp:
+    """Batches mixed with themselves in another order, labels as shares of `num_classes`.
+
+    It is a `map` of batches (x, y): `dataset.batch(64).map(MixUp(10))`.
+
+    Source: Zhang et al., "mixup: beyond empirical risk minimization", 2018.
+    """
+
+    def __init__(self, num_classes: int, alpha: float = 1.0) -> None:
+        self.__name__ = "MixUp"
+        self.num_classes, self.alpha = num_classes, alpha
+
+    def __call__(self, x: Any, y: Any) -> tuple[Any, Any]:
+        """Mixed values and shares, float32."""
+        drawn = random()
+        share = np.float32(drawn.beta(self.alpha, self.alpha))
+        values = np.asarray(x.numpy() if isinstance(x, Tensor) else x, np.float32)
+        labels = np.asarray(y.numpy() if isinstance(y, Tensor) else y)
+        order = drawn.permutation(len(values))
+        hot = np.eye(self.num_classes, dtype=np.float32)[labels]
+        mixed = share * values + (1 - share) * values[order]
+        shares = share * hot + (1 - share) * hot[order]
+        return _alike(mixed, x), _alike(shares, y)
