@@ -58,6 +58,7 @@ LAYERS = [
     ("weft.utils",),
     ("weft.nn",),
     ("weft.optim",),
+    ("weft.horovod",),
     ("weft.models",),
     ("weft.train",),
     ("weft.cli",),

@@ -7,6 +7,9 @@ import numpy as np
 
 import weft as wf
 import weft.distributed as dist
+import weft.horovod.tensorflow as tf_hvd
+import weft.horovod.torch as hvd
+import weft.tf1 as tf
 from weft.datasets import load_digits
 from weft.eager.tensor.dispatch import call
 from weft.errors import DistributedError
@@ -249,6 +252,73 @@ def check_batch_norm(rank: int, size: int) -> None:
     np.testing.assert_allclose(grads, alone.weight.grad, **close)
     net.eval(), alone.eval()
     np.testing.assert_allclose(net(data).detach(), alone(data).detach(), **close)
+
+
+def check_divided_state(rank: int, size: int) -> None:
+    """The same bits as of the whole optimizer; each rank has the state of some parameters."""
+    nets = [network(), network()]
+    whole = wf.optim.Adam(nets[0].parameters(), lr=0.01)
+    parts = wf.optim.ZeroRedundancyOptimizer(nets[1].parameters(), wf.optim.Adam, lr=0.01)
+    x = wf.randn(8, 64, generator=wf.Generator().manual_seed(5))
+    for _ in range(3):
+        for net, optimizer in zip(nets, (whole, parts), strict=True):
+            optimizer.zero_grad()
+            net(x).square().mean().backward()
+            optimizer.step()
+    for p, q in zip(nets[0].parameters(), nets[1].parameters(), strict=True):
+        np.testing.assert_allclose(p.detach(), q.detach(), rtol=1e-5, atol=1e-6)
+    own = sum(p.numel() for group in parts.param_groups for p in group["params"])
+    total = wf.tensor([own])
+    dist.all_reduce(total)
+    assert own < total.item() == sum(p.numel() for p in nets[0].parameters())
+    parts.consolidate_state_dict()
+    if rank == 0:
+        assert len(parts.state_dict()["ranks"]) == size
+
+
+def check_horovod(rank: int, size: int) -> None:
+    assert (hvd.rank(), hvd.size(), hvd.local_rank(), hvd.local_size()) == (rank, size, rank, size)
+    assert hvd.allreduce(wf.tensor([float(rank)])).item() == (size - 1) / 2
+    assert hvd.allreduce(wf.tensor([1]), op=hvd.Sum).item() == size
+    assert hvd.allgather(wf.full((rank + 1, 2), rank)).shape == (size * (size + 1) // 2, 2)
+    assert hvd.broadcast(wf.tensor([rank]), 1).item() == 1
+    found = hvd.alltoall(wf.arange(2 * size) + 10 * rank)
+    assert found[::2].tolist() == [2 * rank + 10 * i for i in range(size)]
+    for compression in (hvd.Compression.none, hvd.Compression.fp16):
+        net = network()
+        if rank:
+            wf.nn.init.ones_(net[0].weight)
+        hvd.broadcast_parameters(net.state_dict(), root_rank=0)
+        optimizer = hvd.DistributedOptimizer(
+            wf.optim.SGD(net.parameters(), lr=0.1, momentum=0.9), net.named_parameters(),
+            compression,
+        )  # fmt: skip
+        hvd.broadcast_optimizer_state(optimizer, root_rank=0)
+        for step in range(3):
+            optimizer.zero_grad()
+            net(wf.full((1, 64), rank + step + 1.0)).square().mean().backward()
+            optimizer.synchronize()
+            wf.nn.utils.clip_grad_norm_(net.parameters(), 1.0)
+            with optimizer.skip_synchronize():
+                optimizer.step()
+        assert len(set(hvd.allgather_object(digest(net)))) == 1
+
+
+def check_horovod_graphs(rank: int, size: int) -> None:
+    tf.reset_default_graph()
+    x = tf.placeholder(tf.float32, [None, 2])
+    w = tf.Variable([[float(rank + 1)], [0.0]])
+    loss = tf.reduce_mean(tf.matmul(x, w))
+    optimizer = tf_hvd.DistributedOptimizer(tf.train.MomentumOptimizer(1.0, 0.0))
+    train = optimizer.minimize(loss)
+    mean = tf_hvd.allreduce(tf.constant([float(rank)]))
+    with tf.Session() as session:
+        session.run(tf.global_variables_initializer())
+        session.run(tf_hvd.broadcast_global_variables(0))
+        assert session.run(w).tolist() == [[1.0], [0.0]]
+        session.run(train, {x: [[rank, 2.0]]})
+        assert session.run(w).tolist() == [[1 - (size - 1) / 2], [-2.0]]
+        assert session.run(mean).tolist() == [(size - 1) / 2]
 
 
 def check_sampler(rank: int, size: int) -> None:

@@ -23,9 +23,11 @@ class Ended(NamedTuple):
 class Running:
     """`weft launch -n ranks SCRIPT`, begun; several may run at the same time."""
 
-    def __init__(self, ranks: int, script: str, *arguments: str) -> None:
+    def __init__(
+        self, ranks: int, script: str, *arguments: str, options: tuple[str, ...] = ()
+    ) -> None:
         self.begin = time.monotonic()
-        command = [sys.executable, "-m", "weft", "launch", "-n", str(ranks)]
+        command = [sys.executable, "-m", "weft", "launch", "-n", str(ranks), *options]
         env = {**os.environ, "PYTHONPATH": str(HERE.parent.parent)}
         self.process = subprocess.Popen(
             [*command, str(HERE / script), *arguments], env=env, cwd=HERE,
@@ -37,5 +39,5 @@ class Running:
         return Ended(self.process.returncode, out, err, time.monotonic() - self.begin)
 
 
-def launch(ranks: int, script: str, *arguments: str) -> Ended:
-    return Running(ranks, script, *arguments).end()
+def launch(ranks: int, script: str, *arguments: str, options: tuple[str, ...] = ()) -> Ended:
+    return Running(ranks, script, *arguments, options=options).end()

@@ -1,5 +1,8 @@
 """Several ranks, started by `weft launch`: what they do together, and how they fail."""
 
+import signal
+from pathlib import Path
+
 import pytest
 from distributed.launching import Running, launch
 
@@ -44,6 +47,27 @@ def test_a_failure_of_one_rank_ends_all_and_is_told_by_all():
             assert found.seconds < 45  # each waits 2 s at most; the rest is the start
             if way == "raise":  # also a rank that does not wait
                 assert "[2] weft.errors.DistributedError: rank 1 failed" in found.err
+
+
+def test_a_job_starts_again(tmp_path):
+    options = ("--max-restarts", "2")
+    found = launch(2, "job_restart.py", str(tmp_path / "a"), str(tmp_path / "b"), options=options)
+    assert found.code == 0, found
+    said = [line for line in found.out.split("\n") if line[4:]]
+    assert sorted(said) == ["[0] ended at 4", "[1] ended at 4"], found
+    assert found.err == (
+        "weft launch: a rank was killed by SIGKILL\n"
+        "weft launch: all ranks start again, 2 more times at most\n"
+    )
+
+
+def test_ctrl_c_ends_all():
+    job = Running(2, "job_forever.py")
+    lines = [job.process.stdout.readline() for _ in range(2)]
+    job.process.send_signal(signal.SIGINT)
+    assert job.end().code != 0
+    for line in lines:
+        assert not Path("/proc", line.split()[-1]).exists()
 
 
 def test_alone(capsys):

@@ -47,6 +47,7 @@ class Job:
         hosts: `a:2,b:2`, machines and how many ranks each takes; this one if empty.
         threads: of each rank; what its share of the cores allows if `None`.
         prefix: whether lines of output begin with the rank.
+        restarts: how often all ranks are started again after one has failed.
     """
 
     command: tuple[str, ...]
@@ -54,6 +55,7 @@ class Job:
     hosts: str = ""
     threads: int | None = None
     prefix: bool = True
+    restarts: int = 0
 
 
 def launch(job: Job) -> int:
@@ -64,11 +66,17 @@ def launch(job: Job) -> int:
         ConfigError: more ranks than the hosts take.
     """
     arguments = [*_launcher(job), sys.executable, *job.command]
-    with tempfile.TemporaryDirectory(prefix="weft-job-") as folder:
-        return _run(job, arguments, folder)
+    for left in range(job.restarts, -1, -1):
+        with tempfile.TemporaryDirectory(prefix="weft-job-") as folder:
+            code, stopped = _run(job, arguments, folder)
+        if code == 0 or stopped or not left:
+            return code
+        print(f"weft launch: all ranks start again, {left} more times at most", file=sys.stderr)
+    raise AssertionError
 
 
-def _run(job: Job, arguments: Sequence[str], folder: str) -> int:
+def _run(job: Job, arguments: Sequence[str], folder: str) -> tuple[int, bool]:
+    """Run a job once; its code, and whether it was asked to stop."""
     process = subprocess.Popen(
         arguments, env=_environment(job, folder), stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
         stderr=subprocess.PIPE, start_new_session=True,
@@ -79,14 +87,14 @@ def _run(job: Job, arguments: Sequence[str], folder: str) -> int:
     for reader in readers:
         reader.start()
     try:
-        with _stopping(process):
+        with _stopping(process) as stopped:
             code = process.wait()
     finally:
         _kill(folder)
     for reader in readers:
         reader.join()
     failed = any(Path(folder).iterdir())
-    return _told(code, failed)
+    return _told(code, failed), bool(stopped)
 
 
 def _told(code: int, failed: bool) -> int:
@@ -132,8 +140,10 @@ def _environment(job: Job, folder: str) -> Mapping[str, str]:
 
 
 @contextlib.contextmanager
-def _stopping(process: subprocess.Popen[bytes]) -> Iterator[None]:
-    """Hand Ctrl-C and polite ends on to the job; kill it where it does not end then."""
+def _stopping(process: subprocess.Popen[bytes]) -> Iterator[list[float]]:
+    """Hand Ctrl-C and polite ends on to the job; kill it where it does not end then.
+
+    Gives when it was asked to, each time."""
     asked: list[float] = []
 
     def stop(number: int, frame: Any) -> None:
@@ -148,7 +158,7 @@ def _stopping(process: subprocess.Popen[bytes]) -> Iterator[None]:
     numbers = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
     before = [(n, signal.signal(n, stop)) for n in numbers]
     try:
-        yield
+        yield asked
     finally:
         for number, handler in before:
             signal.signal(number, handler)
@@ -208,7 +218,12 @@ class Lines:
     def _add(self, text: bytes) -> list[str]:
         *found, rest = (self._begun.get(self._rank, b"") + text).split(b"\n")
         self._begun[self._rank] = rest
-        whole = [line for line in found if not line.startswith(_CHATTER)]
+        whole: list[bytes] = []
+        for line in found:
+            if not line.startswith(_CHATTER):
+                whole.append(line)
+            elif whole and not whole[-1]:
+                whole.pop()
         return [self._line(self._rank, line) for line in whole]
 
     def _line(self, rank: int, line: bytes) -> str:

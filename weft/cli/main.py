@@ -40,7 +40,9 @@ def _bench(given: argparse.Namespace) -> int:
 
 def _launch(given: argparse.Namespace) -> int:
     command = command_of(given.script, given.arguments, given.module)
-    return launch(Job(command, given.ranks, given.hosts, given.threads, not given.plain))
+    return launch(
+        Job(command, given.ranks, given.hosts, given.threads, not given.plain, given.max_restarts)
+    )
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -81,6 +83,11 @@ def _add_launch(commands: Any) -> None:
     one.add_argument(
         "--threads", type=_positive, help="threads of each (default: its share of the cores)"
     )
+    one.add_argument(
+        "--max-restarts", type=int, default=0, metavar="N",
+        help="start all again after a failure, so often at most; the program goes on from its "
+        "newest checkpoint",
+    )  # fmt: skip
     one.add_argument("--plain", action="store_true", help="print lines without the rank")
     one.add_argument("-m", dest="module", action="store_true", help="SCRIPT is a module's name")
     one.add_argument("script", metavar="SCRIPT")

@@ -18,6 +18,7 @@ from weft.optim.radam import RAdam
 from weft.optim.rmsprop import RMSprop
 from weft.optim.rprop import Rprop
 from weft.optim.sgd import SGD
+from weft.optim.zero_redundancy import ZeroRedundancyOptimizer
 
 __all__ = [
     "ASGD",
@@ -36,6 +37,7 @@ __all__ = [
     "RAdam",
     "RMSprop",
     "Rprop",
+    "ZeroRedundancyOptimizer",
     "lr_scheduler",
     "swa_utils",
 ]

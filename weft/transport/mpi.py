@@ -14,12 +14,13 @@ from typing import Any, Final
 from weft.errors import DistributedError
 from weft.transport.base import Part, Pending, Transport
 
+_OPEN_MPI: Final = ("OMPI_COMM_WORLD_LOCAL_RANK", "OMPI_COMM_WORLD_LOCAL_SIZE")
 LAUNCHERS: Final = (
-    ("PMI_RANK", "PMI_SIZE", "MPI_LOCALRANKID"),  # MPICH, and Slurm's pmi2
-    ("PMIX_RANK", "OMPI_COMM_WORLD_SIZE", "OMPI_COMM_WORLD_LOCAL_RANK"),
-    ("OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE", "OMPI_COMM_WORLD_LOCAL_RANK"),
+    ("PMI_RANK", "MPI_LOCALRANKID", "MPI_LOCALNRANKS"),  # MPICH, and Slurm's pmi2
+    ("PMIX_RANK", *_OPEN_MPI),
+    ("OMPI_COMM_WORLD_RANK", *_OPEN_MPI),
 )
-"""What launchers of MPI say in the environment: rank, size, rank on the host."""
+"""What launchers of MPI say in the environment: rank; rank on the host, number of those there."""
 _NOTE_TAG: Final = 1
 
 
@@ -30,7 +31,12 @@ def launched() -> bool:
 
 def local_rank() -> int:
     """This process's number among those on its host, as the launcher says; 0 if it does not."""
-    return next((int(os.environ[n[2]]) for n in LAUNCHERS if n[2] in os.environ), 0)
+    return next((int(os.environ[n[1]]) for n in LAUNCHERS if n[1] in os.environ), 0)
+
+
+def local_size() -> int:
+    """How many processes there are on this host, as the launcher says; 1 if it does not."""
+    return next((int(os.environ[n[2]]) for n in LAUNCHERS if n[2] in os.environ), 1)
 
 
 def _load() -> Any:
