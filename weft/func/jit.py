@@ -7,7 +7,8 @@ from collections.abc import Callable, Hashable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
-from weft.eager.record.lazy import Lazy, Tracer, changes, trace
+from weft.eager.record.global_mark import changes
+from weft.eager.record.lazy import Lazy, Tracer, trace
 from weft.eager.record.plan import Plan
 from weft.eager.record.traced_call import Standing
 from weft.eager.tensor.autograd.anomaly import check_gradients

@@ -36,9 +36,10 @@ from weft.errors import DTypeError, GraphError, ShapeError, WeftError
 from weft.ir.dtype import DType, as_dtype
 from weft.ir.function import functions
 from weft.ir.graph import current_graph
-from weft.ir.node import Literal, Node, TensorType, Value, at_user_line
+from weft.ir.node import Node, TensorType, Value, at_user_line
 from weft.ir.shape import Shape, is_static
 from weft.ops.declaration.attribute import REQUIRED, freeze, is_complete, known_value, signature
+from weft.ops.declaration.constant import constant_of as constant_of
 from weft.ops.declaration.fact import PLAIN, Autocast, Facts
 from weft.ops.declaration.lowering import Alias as Alias
 from weft.ops.declaration.lowering import Boundary as Boundary
@@ -447,70 +448,3 @@ def _holds_value(items: Any) -> bool:
     return any(
         isinstance(v, Value) or (isinstance(v, list | tuple) and _holds_value(v)) for v in items
     )
-
-
-def constant_of(value: Any, dtype: DType | None = None, name: str | None = None) -> Value:
-    """A constant node for a Python number or an array; a bare number takes the type `dtype`.
-
-    Raises:
-        DTypeError: a bare number that `dtype` cannot hold, such as 0.5 for int32.
-        ShapeError: nested lists of different lengths.
-    """
-    if value.__class__ in (int, float, bool):
-        literal, kind = _number(value, dtype)
-    else:
-        array = _array_of(value, dtype)
-        literal, kind = {"value": Literal(array)}, (TensorType(as_dtype(array.dtype), array.shape),)
-    return current_graph().add("constant", (), literal, kind, name).outputs[0]
-
-
-_numbers: dict[Any, tuple[Mapping[str, Any], tuple[TensorType]]] = {}
-_MOST_NUMBERS: Final = 4096  # learning rates and the like change from step to step
-
-
-def _number(value: float, dtype: DType | None) -> tuple[Mapping[str, Any], tuple[TensorType]]:
-    """Attributes and type of a constant for a Python number."""
-    key = (value.__class__, value or repr(value), dtype)  # 0.0 is not -0.0
-    found = _numbers.get(key)
-    if found is None:
-        array = _array_of(value, dtype)
-        found = {"value": Literal(array)}, (TensorType(as_dtype(array.dtype), ()),)
-        if len(_numbers) >= _MOST_NUMBERS:
-            _numbers.clear()
-        _numbers[key] = found
-    return found
-
-
-def _array_of(value: Any, dtype: DType | None) -> Array:
-    try:
-        array = np.asarray(value)
-    except ValueError:
-        text = f"constant: expected nested lists of equal lengths, got {value!r}"
-        raise ShapeError(text + at_user_line()) from None
-    if not isinstance(value, np.ndarray | np.generic):
-        if dtype is not None:
-            array = _bare(value, array, dtype)
-        elif array.dtype in _NARROWER:
-            array = array.astype(_NARROWER[array.dtype])
-    return array
-
-
-_NARROWER: Final = {
-    np.dtype(np.float64): np.dtype(np.float32), np.dtype(np.complex128): np.dtype(np.complex64),
-}  # fmt: skip
-"""What bare numbers become where nothing says otherwise."""
-
-
-def _bare(value: Any, array: Array, dtype: DType) -> Array:
-    try:
-        if array.dtype.kind == "c" and not dtype.is_complex:
-            raise TypeError
-        with np.errstate(all="ignore"):
-            converted = array.astype(dtype.numpy)
-        exact = dtype.is_inexact or bool((array == converted).all())
-    except (TypeError, ValueError, OverflowError):
-        exact, converted = False, array
-    if not exact:
-        text = f"constant: expected a number that {dtype} holds, got {value!r}"
-        raise DTypeError(text + at_user_line())
-    return converted

@@ -200,35 +200,6 @@ class Drawn(Lazy):
     serial: int  # as those of records
 
 
-class Changes:
-    """Tells whether any tensor was changed: then `mark` is another object than before.
-
-    So is `modes` where a module went from training to evaluation, or back.
-    """
-
-    __slots__ = ("mark", "modes")
-
-    def __init__(self) -> None:
-        self.mark = object()
-        self.modes = object()
-
-
-changes: Final = Changes()
-
-
-class Inferring:
-    """Whether any thread is, or ever was, in inference mode: else nobody has to ask."""
-
-    __slots__ = ("open", "used")
-
-    def __init__(self) -> None:
-        self.open: list[None] = []  # one for each mode: a list's changes are safe among threads
-        self.used = False
-
-
-inferring: Final = Inferring()
-
-
 class Change(NamedTuple):
     """What follows in Python from a recorded call, as that another value is shown.
 

@@ -9,7 +9,8 @@ import warnings
 from collections.abc import Callable, Generator
 from typing import Any, Self
 
-from weft.eager.record.lazy import inferring, trace
+from weft.eager.record.global_mark import inferring
+from weft.eager.record.lazy import trace
 from weft.errors import DTypeError
 from weft.ir.dtype import DType, as_dtype, bfloat16
 from weft.ops.base import at_user_line

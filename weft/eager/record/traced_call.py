@@ -9,7 +9,8 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from weft.eager.record.lazy import Drawn, Lazy, Record, changes
+from weft.eager.record.global_mark import changes
+from weft.eager.record.lazy import Drawn, Lazy, Record
 from weft.eager.record.structure import Known, Structure
 
 

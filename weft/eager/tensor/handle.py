@@ -11,7 +11,8 @@ from typing import Any, ClassVar, Final
 
 import numpy as np
 
-from weft.eager.record.lazy import Array, Lazy, array_of, changes, inferring, known, trace
+from weft.eager.record.global_mark import changes, inferring
+from weft.eager.record.lazy import Array, Lazy, array_of, known, trace
 from weft.eager.record.memory_pool import lease, lend
 from weft.eager.record.snapshot import is_open, loan_of, note_late, recorded_copy, settle_readers
 from weft.eager.record.untracked_change import with_history
