@@ -12,18 +12,19 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
-from weft.errors import NotDifferentiableError
 from weft.ir.node import Value
 from weft.ir.shape import known
-from weft.ops.base import Op, at_user_line, catalogue
+from weft.ops.base import Op, catalogue
 from weft.ops.call import Subgraph, inline, retyped, trace
 from weft.ops.control.scan import scan
 from weft.ops.control.switch import switch
+from weft.ops.control.while_gradient import while_loop_grad
 from weft.ops.control.while_loop import while_loop
 from weft.ops.creation import zeros_like
 from weft.ops.indexing.row_sparse import Cotangent, dense
 from weft.transform.loop_product import After, separated
 from weft.transform.split_body import Gradients, Split, applied, split
+from weft.transform.trip_count import trip_count
 
 
 @dataclass(frozen=True)
@@ -150,6 +151,19 @@ def _range(x: Value, begin: int, end: int) -> Value:
     return catalogue.slice(x, begin=first, end=(end, *shape[1:]))
 
 
+def _active(body: Subgraph, carried: int, pull: Pull) -> list[bool]:
+    """The inputs of a loop through which something wanted changes the results."""
+    flows = body.flowing
+    active = [w and x.dtype.is_inexact for w, x in zip(pull.wanted, pull.xs, strict=True)]
+    while True:
+        bits = sum([1 << i for i, a in enumerate(active) if a])
+        new = [i for i in range(carried) if flows[i] & bits and not active[i]]
+        if not new:
+            return active
+        for i in new:
+            active[i] = True
+
+
 class _ScanGradient:
     """The scan backward, and the scan forward that keeps what it reads."""
 
@@ -161,21 +175,7 @@ class _ScanGradient:
         self.again = attrs["rematerialize"] == 1
         normal = scan.normal(*[x.shape for x in pull.xs], **attrs)
         self.body: Subgraph = normal["body"]
-        self.active = self._active()
-
-    def _active(self) -> list[bool]:
-        """The inputs through which something wanted changes the results."""
-        flows = self.body.flowing
-        pairs = zip(self.pull.wanted, self.pull.xs, strict=True)
-        active = [w and x.dtype.is_inexact for w, x in pairs]
-        changing = True
-        while changing:
-            bits = sum([1 << i for i, a in enumerate(active) if a])
-            new = [i for i in range(self.carried) if flows[i] & bits and not active[i]]
-            for i in new:
-                active[i] = True
-            changing = bool(new)
-        return active
+        self.active = _active(self.body, self.carried, pull)
 
     def run(self) -> list[Cotangent | None]:
         """Cotangents of the inputs."""
@@ -322,17 +322,17 @@ def _or_zeros(g: Value | None, y: Value) -> Value:
 
 
 def _while(pull: Pull) -> list[Cotangent | None]:
-    """As a scan of `maximum` steps, which do nothing once the condition does not hold."""
+    """As a scan, where there is a number of turns; else on a stack that grows."""
     attrs, carried = pull.attrs, pull.attrs["carried"]
+    normal = while_loop.normal(*[x.shape for x in pull.xs], **attrs)
+    condition, body = normal["condition"], normal["body"]
     maximum = attrs["maximum"]
+    turns = trip_count(condition, body, carried, pull.xs)
+    if turns is not None:
+        exact = turns if maximum is None else min(turns, maximum)
+        return _as_scan(pull, body, exact)
     if maximum is None:
-        raise NotDifferentiableError(
-            "while_loop: a gradient needs the most turns that there may be: say maximum=, or use"
-            f" scan or fori_loop{at_user_line()}"
-        )
-    shapes = [x.shape for x in pull.xs]
-    condition = retyped(attrs["condition"], shapes)
-    body = retyped(attrs["body"], shapes)
+        return _on_a_stack(pull, condition, body)
     types = [x.type for x in pull.xs]
     stay = trace(lambda *vs: vs[:carried], types)
 
@@ -341,9 +341,43 @@ def _while(pull: Pull) -> list[Cotangent | None]:
         index = catalogue.cast(holds, dtype="int32")
         return switch.all(index, *vs, branches=(stay, body))
 
+    return _as_scan(pull, trace(step, types), maximum)
+
+
+def _as_scan(pull: Pull, body: Subgraph, turns: int) -> list[Cotangent | None]:
     inputs = [catalogue.identity(x) for x in pull.xs]
-    ys = scan.all(*inputs, body=trace(step, types), length=maximum, carried=carried, mapped=0)
+    ys = scan.all(*inputs, body=body, length=turns, carried=pull.attrs["carried"], mapped=0)
     return pull.through(ys, inputs)
+
+
+def _on_a_stack(pull: Pull, condition: Subgraph, body: Subgraph) -> list[Cotangent | None]:
+    carried = pull.attrs["carried"]
+    active = _active(body, carried, pull)
+    places = [i for i, a in enumerate(active) if a]
+    carries = [i for i in places if i < carried]
+    kinds = [x.type for x in pull.xs]
+
+    def back(*vs: Value) -> list[Value]:
+        inputs, rest = vs[: len(kinds)], vs[len(kinds) :]
+        ys = [catalogue.identity(y) for y in applied(body, inputs)]
+        targets = [inputs[i] for i in places]
+        starts = rest[: len(carries)]
+        found = pull.gradients([ys[i] for i in carries], targets, starts, stop=targets)
+        pairs = zip(found, targets, strict=True)
+        slopes = [zeros_like(x) if g is None else dense(g) for g, x in pairs]
+        sums = zip(rest[len(carries) :], slopes[len(carries) :], strict=True)
+        return [*slopes[: len(carries)], *[s + g for s, g in sums]]
+
+    if not carries:
+        return [None] * len(pull.xs)
+    types = [*kinds, *[kinds[i] for i in places]]
+    starts = [_or_zeros(pull.gs[i], pull.ys[i]) for i in carries]
+    attrs: dict[str, Any] = {"condition": condition, "body": body, "backward": trace(back, types)}
+    found = while_loop_grad.all(
+        *pull.xs, *starts, **attrs, carried=carried, captured=len(kinds) - carried
+    )
+    slopes = dict(zip(places, found, strict=True))
+    return [slopes.get(i) if w else None for i, w in enumerate(pull.wanted)]
 
 
 _RULES: Final[dict[Op, Callable[[Pull], list[Cotangent | None]]]] = {

@@ -160,6 +160,21 @@ class Graph(Names, Collections):
         finally:
             self._local.control = before
 
+    @property
+    def in_body(self) -> bool:
+        """Whether a branch or a loop's body is being built."""
+        return getattr(self._local, "bodies", 0) > 0
+
+    @contextlib.contextmanager
+    def body(self) -> Iterator[None]:
+        """Operations built inside are part of a branch or of a loop's body."""
+        before: int = getattr(self._local, "bodies", 0)
+        self._local.bodies = before + 1
+        try:
+            yield
+        finally:
+            self._local.bodies = before
+
     @contextlib.contextmanager
     def device(self, name: Any) -> Iterator[None]:
         """Operations built inside ask for a device; kept for inspection, there is one CPU."""

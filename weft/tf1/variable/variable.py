@@ -286,7 +286,7 @@ class Variable(Overloads):
         self._snapshot.set_shape(shape)
 
     def _as_graph_tensor(self) -> Tensor:
-        if not self._graph.control:
+        if not self._graph.control and not self._graph.in_body:
             return self._snapshot
         with self._graph.as_default(), self._graph.name_scope(self.op.name + "/"):
             return self._read("read", latest=False)

@@ -1,0 +1,209 @@
+"""cond, case, switch_case: branches of which the step runs one."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+from weft import ops
+from weft.errors import ArgumentError, DTypeError, ShapeError, TreeError
+from weft.ir.dtype import bool_
+from weft.ir.node import TensorType, Value
+from weft.ir.shape import compatible
+from weft.ops.control.agreement import lines
+from weft.tf1.control.dependency import with_dependencies
+from weft.tf1.control.region import Join, Region, inside
+from weft.tf1.elementwise.arithmetic import cast
+from weft.tf1.framework.convert import constant, convert_to_tensor
+from weft.tf1.framework.dtypes import int32
+from weft.tf1.framework.graph import fail, get_default_graph, name_scope
+from weft.tf1.framework.structure import flatten, outline, pack
+from weft.tf1.framework.tensor import Operation, Tensor
+
+Function = Callable[..., Any]
+
+
+def cond(
+    pred: Any,
+    true_fn: Function | None = None,
+    false_fn: Function | None = None,
+    strict: bool = False,
+    name: str | None = None,
+    fn1: Function | None = None,
+    fn2: Function | None = None,
+) -> Any:
+    """What `true_fn()` gives where `pred` holds, else what `false_fn()` does.
+
+    The step runs one of them; what it assigns takes place only then.
+
+    Args:
+        strict: a list of one tensor stays a list.
+        fn1, fn2: older names of the functions.
+
+    Raises:
+        DTypeError: `pred` is no boolean tensor, or the results have other types.
+        TreeError: the results have other structures.
+
+    >>> import weft.tf1 as tf
+    >>> with tf.Graph().as_default(), tf.Session() as session:
+    ...     x = tf.placeholder(tf.float32, [])
+    ...     y = tf.cond(x > 0, lambda: x, lambda: -x)
+    ...     print(session.run(y, {x: -3.0}))
+    3.0
+    """
+    first, second = true_fn or fn1, false_fn or fn2
+    if not callable(first) or not callable(second):
+        raise fail(DTypeError, f"cond: expected two functions, got {first!r} and {second!r}")
+    if isinstance(pred, bool):
+        raise fail(DTypeError, "cond: expected a boolean tensor as pred, got a Python bool")
+    with name_scope(name, "cond", [pred]):
+        flag = convert_to_tensor(pred, name="pred")
+        if flag.dtype.base_dtype.ir is not bool_ or not compatible(flag.value.shape, ()):
+            raise fail(DTypeError, f"cond: expected a boolean scalar as pred, got {flag}")
+        return _switch("cond", cast(flag, int32), [second, first], not strict)
+
+
+def switch_case(
+    branch_index: Any,
+    branch_fns: Any,
+    default: Function | None = None,
+    name: str = "switch_case",
+) -> Any:
+    """What the branch of this index gives.
+
+    Args:
+        branch_index: an int32 scalar.
+        branch_fns: functions, pairs (index, function), or a dictionary of such.
+        default: for an index that none of them has; the branch of the highest index by default.
+
+    Raises:
+        DTypeError: the index is no int32, or the results have other types.
+        ArgumentError: no branches, or indices that are not 0, 1, 2, ... each once.
+    """
+    branches = _numbered(branch_fns)
+    if default is not None:
+        branches.append(default)
+    with name_scope(name, "switch_case", [branch_index]):
+        index = convert_to_tensor(branch_index, name="branch_index", dtype=int32)
+        if default is not None:  # what is too small counts as the default, too
+            last = len(branches) - 1
+            low = cast(index < 0, int32)
+            index = index * (1 - low) + last * low
+        return _switch("switch_case", index, branches, True)
+
+
+def _numbered(branch_fns: Any) -> list[Function]:
+    if isinstance(branch_fns, Mapping):
+        branch_fns = list(branch_fns.items())
+    found = list(branch_fns)
+    if found and not callable(found[0]):
+        pairs = sorted(found, key=lambda pair: pair[0])
+        if [i for i, _ in pairs] != list(range(len(pairs))):
+            raise fail(
+                ArgumentError,
+                f"switch_case: expected indices 0 to {len(pairs) - 1}, got {[i for i, _ in pairs]}",
+            )
+        found = [f for _, f in pairs]
+    if not found or not all(map(callable, found)):
+        raise fail(ArgumentError, f"switch_case: expected branches, got {branch_fns!r}")
+    return found
+
+
+def case(
+    pred_fn_pairs: Any,
+    default: Function | None = None,
+    exclusive: bool = False,
+    strict: bool = False,
+    name: str = "case",
+) -> Any:
+    """What the function beside the first predicate that holds gives, else `default()`.
+
+    Args:
+        pred_fn_pairs: pairs (boolean scalar, function), or a dictionary of them.
+        default: the last function by default.
+        exclusive: accepted; that no two predicates hold is not checked.
+
+    Raises:
+        ArgumentError: there are no pairs.
+    """
+    del exclusive
+    pairs = list(pred_fn_pairs.items() if isinstance(pred_fn_pairs, Mapping) else pred_fn_pairs)
+    if not pairs:
+        raise fail(ArgumentError, "case: expected at least one pair of predicate and function")
+    functions = [f for _, f in pairs]
+    rest = functions[-1] if default is None else default
+    with name_scope(name, "case"):
+        index = convert_to_tensor(len(pairs), dtype=int32)
+        for i, (pred, _) in reversed(list(enumerate(pairs))):
+            flag = cast(convert_to_tensor(pred), int32)
+            index = flag * i + (1 - flag) * index
+        return _switch("case", index, [*functions, rest], not strict)
+
+
+def _switch(what: str, index: Tensor, functions: Sequence[Function], unpack: bool) -> Any:
+    graph = get_default_graph()
+    results: list[Any] = []
+    regions: list[Region] = []
+    for function in functions:
+        first = len(graph.ir.nodes)
+        with inside(graph):
+            result = function()
+            tensors = [_result(x) for x in flatten([result])]
+        results.append(result)
+        regions.append(Region(graph, first, (), [t.used for t in tensors]))
+    _agree(what, results, regions)
+    join = Join(graph, regions)
+    count = len(regions[0].outputs)
+
+    def build(*values: Value) -> Any:
+        branches = tuple(map(join.function, regions))
+        found = ops.switch.all(values[0], *now, *join.outer, branches=branches)
+        return join.settled(found, count)
+
+    now = join.now()
+    op = graph.emit("If", [index], build, name="Merge")
+    return _shown(results[0], op, unpack)
+
+
+def _result(x: Any) -> Tensor:
+    """What a branch gives as a tensor: of an operation, that it has run."""
+    if isinstance(x, Operation) and type(x) is Operation:
+        return with_dependencies([x], constant(True))
+    if x is None:
+        return constant(True)
+    return convert_to_tensor(x)
+
+
+def _agree(what: str, results: Sequence[Any], regions: Sequence[Region]) -> None:
+    kinds = [[v.type for v in r.outputs] for r in regions]
+    for result, types in zip(results, kinds, strict=True):
+        if outline(result) != outline(results[0]):
+            raise fail(
+                TreeError,
+                f"{what}: expected branches that give the same structure, got\n"
+                f"  {outline(results[0])}\n  {outline(result)}\n",
+            )
+        _fit(what, kinds[0], types)
+
+
+def _fit(what: str, left: Sequence[TensorType], right: Sequence[TensorType]) -> None:
+    pairs = list(zip(left, right, strict=True))
+    same = all([a.dtype is b.dtype for a, b in pairs])
+    if same and all([compatible(a.shape, b.shape) for a, b in pairs]):
+        return
+    shown = lines([str(t) for t in left], [str(t) for t in right])
+    kind = ShapeError if same else DTypeError
+    raise fail(kind, f"{what}: expected branches that give the same types:{shown}\n")
+
+
+def _shown(result: Any, op: Operation, unpack: bool) -> Any:
+    """The outputs in the structure of a branch's result."""
+    leaves = flatten([result])
+    if leaves and all([x is None or type(x) is Operation for x in leaves]):
+        return op if len(leaves) == 1 else pack(result, [op] * len(leaves))
+    found = pack([result], op.outputs)[0]
+    alone = isinstance(found, list | tuple) and len(found) == 1 and not hasattr(found, "_fields")
+    return found[0] if unpack and alone else found
+
+
+__all__ = ["case", "cond", "switch_case"]

@@ -1,0 +1,274 @@
+"""while_loop: a body that the step runs for as long as a condition holds."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from weft import ops
+from weft.errors import DTypeError, GraphError, ShapeError, TreeError
+from weft.ir.dtype import bool_
+from weft.ir.node import TensorType, Value
+from weft.ir.shape import compatible
+from weft.ops.call import Subgraph, inline, trace
+from weft.ops.control.agreement import lines
+from weft.tf1.control.dependency import stop_gradient
+from weft.tf1.control.region import TURN, Join, Region, inside, stand_in
+from weft.tf1.control.tensor_array import TensorArray, flow_of, is_settled, with_flow
+from weft.tf1.framework.convert import constant, convert_to_tensor, static_value
+from weft.tf1.framework.dtypes import int32
+from weft.tf1.framework.graph import Graph, fail, get_default_graph, name_scope
+from weft.tf1.framework.structure import flatten, outline, pack
+from weft.tf1.framework.tensor import Tensor
+from weft.tf1.framework.tensor_shape import as_shape
+from weft.tf1.shape.arrangement import shape
+
+
+def while_loop(
+    cond: Callable[..., Any],
+    body: Callable[..., Any],
+    loop_vars: Any,
+    shape_invariants: Any = None,
+    parallel_iterations: int = 10,
+    back_prop: bool = True,
+    swap_memory: bool = False,
+    name: str | None = None,
+    maximum_iterations: Any = None,
+    return_same_structure: bool = False,
+) -> Any:
+    """Run `loop_vars = body(*loop_vars)` for as long as `cond(*loop_vars)` holds.
+
+    Args:
+        loop_vars: nested tensors and tensor arrays; each keeps its type and, in a run, its shape.
+        shape_invariants: what is known of shapes in all turns, where it is less than at first.
+        parallel_iterations: accepted; turns come one after the other.
+        back_prop: `False`: no gradient flows through the results.
+        swap_memory: accepted.
+        maximum_iterations: the most turns.
+        return_same_structure: a list of one tensor stays a list.
+
+    Raises:
+        TreeError: `body` gives another structure.
+        ShapeError, DTypeError: it gives other types, or `cond` gives no boolean scalar.
+
+    >>> import weft.tf1 as tf
+    >>> with tf.Graph().as_default(), tf.Session() as session:
+    ...     found = tf.while_loop(lambda i, x: i < 5, lambda i, x: [i + 1, x * 2.0], [0, 1.0])
+    ...     print(session.run(found[1]))
+    32.0
+    """
+    del parallel_iterations, swap_memory
+    if not callable(cond) or not callable(body):
+        raise fail(DTypeError, f"while_loop: expected two functions, got {cond!r} and {body!r}")
+    leaves = flatten(loop_vars)
+    if not leaves:
+        raise fail(TreeError, "while_loop: expected loop_vars, got none")
+    with name_scope(name, "while", [x for x in leaves if not isinstance(x, TensorArray)]):
+        found = _While(loop_vars, shape_invariants).run(cond, body, maximum_iterations)
+    if not back_prop:
+        found = [with_flow(x, stop_gradient(flow_of(x))) for x in found]
+    if len(found) == 1 and not return_same_structure:
+        return found[0]
+    return pack(loop_vars, found)
+
+
+class _While:
+    """One loop in the making.
+
+    It carries the loop variables, the variables that it assigns, a counter for random numbers if it
+    draws any, and the number of turns if their maximum is a tensor.
+    """
+
+    def __init__(self, loop_vars: Any, invariants: Any) -> None:
+        self.graph: Graph = get_default_graph()
+        several = isinstance(loop_vars, list | tuple)
+        self.structure: Any = loop_vars if several else [loop_vars]
+        leaves = flatten(self.structure)
+        self.given: list[Any] = [
+            x if isinstance(x, TensorArray) else convert_to_tensor(x) for x in leaves
+        ]
+        self.kinds = [_kind(x) for x in self.given]
+        if invariants is not None:
+            self._relax(_invariants(invariants, self.structure))
+
+    def _relax(self, invariants: Sequence[Any]) -> None:
+        """Know less of shapes, as the user says."""
+        for i, told in enumerate(invariants):
+            if told is None or isinstance(self.given[i], TensorArray):
+                continue
+            dims = as_shape(told).as_dims()
+            if not compatible(dims, self.kinds[i].shape):
+                raise fail(
+                    ShapeError,
+                    f"while_loop: the shape invariant {as_shape(told)} does not fit loop variable"
+                    f" {i}, {self.given[i]}",
+                )
+            self.kinds[i] = TensorType(self.kinds[i].dtype, dims)
+
+    def run(self, cond: Any, body: Any, maximum: Any) -> list[Any]:
+        """What the loop variables are after the loop."""
+        turn, results, first = self._built(body, "body", self._outputs)
+        test, _, _ = self._built(cond, "cond", _flag)
+        flows = self._starts(turn, first)
+        join = Join(self.graph, [turn, test])
+        now = join.now()
+        most = None if maximum is None else static_value(maximum)
+        limit = None
+        if maximum is not None and most is None:
+            limit = convert_to_tensor(maximum, dtype=int32)
+        extra = [constant(np.zeros((), np.uint64)).used] if join.draws else []
+        extra += [constant(np.zeros((), np.int32)).used] if limit is not None else []
+        outer = [*join.outer, *([] if limit is None else [limit.used])]
+
+        def build(*values: Value) -> Any:
+            inits = [*values, *now, *extra]
+            types = [*self.kinds, *[v.type for v in (*now, *extra, *outer)]]
+            layout = _Layout(len(values) + len(now), join.draws, limit is not None)
+            found = ops.while_loop.all(
+                *inits, *outer, condition=layout.condition(join.function(test, join.draws), types),
+                body=layout.body(join.function(turn, join.draws), types), carried=len(inits),
+                maximum=None if most is None else int(most),
+            )  # fmt: skip
+            return join.settled(found, len(values))
+
+        op = self.graph.emit("While", flows, build, name="Exit")
+        pairs = zip(results, op.outputs, strict=True)
+        return [with_flow(x, y) for x, y in pairs]
+
+    def _built(
+        self, function: Callable[..., Any], scope: str, results: Callable[[Any], list[Any]]
+    ) -> tuple[Region, list[Any], int]:
+        """A function built on stand-ins for the loop variables."""
+        first = len(self.graph.ir.nodes)
+        with inside(self.graph), name_scope(scope):
+            stands = [stand_in(self.graph, kind, "Identity") for kind in self.kinds]
+            pairs = zip(self.given, stands, strict=True)
+            found = results(function(*pack(self.structure, [with_flow(x, s) for x, s in pairs])))
+            outputs = [flow_of(x).used for x in found]
+        return Region(self.graph, first, [s.value for s in stands], outputs), found, first
+
+    def _outputs(self, found: Any) -> list[Any]:
+        """The loop variables that the body gives."""
+        several = list(found) if isinstance(found, list | tuple) else [found]
+        leaves = flatten(several)
+        if outline(leaves) != outline(flatten(self.structure)):
+            raise fail(
+                TreeError,
+                "while_loop: expected the body to give as many tensors as loop_vars have, got\n"
+                f"  {outline(self.structure)}\n  {outline(several)}\n",
+            )
+        made: list[Any] = []
+        for x, kind in zip(leaves, self.kinds, strict=True):
+            plain = not isinstance(x, TensorArray) and not hasattr(x, "dtype")
+            dtype = kind.dtype.name if plain else None
+            made.append(x if isinstance(x, TensorArray) else convert_to_tensor(x, dtype=dtype))
+        after = [flow_of(x).value.type for x in made]
+        pairs = list(zip(self.kinds, after, strict=True))
+        same = all([a.dtype is b.dtype for a, b in pairs])
+        if not same or not all([compatible(a.shape, b.shape) for a, b in pairs]):
+            shown = lines([str(t) for t in self.kinds], [str(t) for t in after])
+            raise fail(
+                ShapeError if same else DTypeError,
+                "while_loop: expected the body to give loop variables of the types that they had"
+                f" (before | after):{shown}\n",
+            )
+        return made
+
+    def _starts(self, turn: Region, first: int) -> list[Tensor]:
+        """The loop variables at first; arrays get room for what the body writes to them."""
+        found: list[Tensor] = []
+        for x in self.given:
+            if is_settled(x):
+                found.append(flow_of(x))
+                continue
+            element = x.example
+            if element is None:
+                raise fail(
+                    GraphError, "while_loop: a TensorArray without elements; say element_shape="
+                )
+            if element.shape.is_fully_defined():
+                found.append(x.room(constant(element.shape.as_list(), int32)))
+            else:
+                found.append(x.room(self._shape(turn, first, element)))
+        return found
+
+    def _shape(self, turn: Region, first: int, element: Tensor) -> Tensor:
+        """The shape of what the body computes in the first turn, which nobody computes for it."""
+        region = Region(self.graph, first, turn.arguments, [element.used])
+        join = Join(self.graph, [region])
+        used = [flow_of(x) if is_settled(x) else constant(0.0) for x in self.given]
+        now = join.now()
+
+        def build(*values: Value) -> Value:
+            return inline(join.function(region), [*values, *now, *join.outer])[0]
+
+        return shape(self.graph.emit("Identity", used, build, name="element").outputs[0])
+
+
+class _Layout:
+    """Where the parts of a loop's inputs are, to wrap its functions.
+
+    Args:
+        held: how many loop variables and variables there are.
+        draws: whether a counter for random numbers follows.
+        limited: whether the number of turns follows, and their maximum comes last.
+    """
+
+    def __init__(self, held: int, draws: bool, limited: bool) -> None:
+        self.held = held
+        self.draws = draws
+        self.limited = limited
+
+    def _inner(self, xs: Sequence[Value]) -> list[Value]:
+        """What the function itself takes."""
+        at = self.held + self.draws
+        return [*xs[:at], *xs[at + 1 : -1]] if self.limited else list(xs)
+
+    def condition(self, function: Subgraph, types: Sequence[TensorType]) -> Subgraph:
+        """The condition, of all that the loop has."""
+
+        def run(*xs: Value) -> Value:
+            found = inline(function, self._inner(xs))[0]
+            if not self.limited:
+                return found
+            return ops.logical_and(found, ops.less(xs[self.held + self.draws], xs[-1]))
+
+        return trace(run, types)
+
+    def body(self, function: Subgraph, types: Sequence[TensorType]) -> Subgraph:
+        """The body, of all that the loop has."""
+
+        def run(*xs: Value) -> list[Value]:
+            found = list(inline(function, self._inner(xs)))
+            if self.draws:
+                found.append(xs[self.held] + TURN)
+            if self.limited:
+                found.append(xs[self.held + self.draws] + 1)
+            return found
+
+        return trace(run, types)
+
+
+def _kind(x: Any) -> TensorType:
+    """The type of a loop variable, as far as it is known before the body is built."""
+    if is_settled(x):
+        return flow_of(x).value.type
+    return TensorType(x.dtype.ir, None)
+
+
+def _invariants(invariants: Any, structure: Any) -> list[Any]:
+    """A shape, or `None`, for each leaf."""
+    if not isinstance(structure, list | tuple):
+        return [invariants]
+    parts = invariants if isinstance(invariants, list | tuple) else [invariants]
+    pairs = zip(parts, structure, strict=True)
+    return [found for part, child in pairs for found in _invariants(part, child)]
+
+
+def _flag(found: Any) -> list[Tensor]:
+    flag = convert_to_tensor(found[0] if isinstance(found, list | tuple) else found)
+    if flag.value.dtype is not bool_ or not compatible(flag.value.shape, ()):
+        raise fail(DTypeError, f"while_loop: expected cond to give a boolean scalar, got {flag}")
+    return [flag]

@@ -1,0 +1,258 @@
+"""TensorArray: tensors of one shape by number, for loops to fill and to read."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from weft import ops
+from weft.errors import ArgumentError, DTypeError, GraphError
+from weft.ir.node import Value
+from weft.ir.shape import is_static
+from weft.tf1.creation import zeros
+from weft.tf1.framework.convert import constant, convert_to_tensor, static_value
+from weft.tf1.framework.dtypes import as_dtype, int32
+from weft.tf1.framework.graph import fail, get_default_graph
+from weft.tf1.framework.tensor import Operation, Tensor
+from weft.tf1.framework.tensor_shape import TensorShape, as_shape
+from weft.tf1.indexing.slicing import gather
+from weft.tf1.shape.arrangement import concat, reshape, shape
+
+
+class _Elements:
+    """What is known of the elements of an array and of those that were made of it."""
+
+    def __init__(self, known: TensorShape) -> None:
+        self.shape = known
+        self.example: Tensor | None = None  # an element that was written
+
+
+class TensorArray:
+    """An array of `size` tensors, each of which is written once, usually.
+
+    Methods that change it return a new array, as TensorFlow's do. Its elements have one shape.
+
+    Args:
+        dtype: of the elements.
+        size: how many there are: a number, or a scalar.
+        dynamic_size: refused: arrays do not grow.
+        clear_after_read, tensor_array_name, handle, infer_shape, colocate_with_first_write_call:
+            accepted.
+        flow: the elements, stacked.
+        element_shape: their shape, where it is known.
+
+    Raises:
+        ArgumentError: no size, or `dynamic_size`.
+
+    >>> import weft.tf1 as tf
+    >>> with tf.Graph().as_default(), tf.Session() as session:
+    ...     array = tf.TensorArray(tf.float32, size=2)
+    ...     array = array.write(0, [1.0, 2.0]).write(1, [3.0, 4.0])
+    ...     print(session.run(array.stack()).tolist())
+    [[1.0, 2.0], [3.0, 4.0]]
+    """
+
+    def __init__(
+        self,
+        dtype: Any,
+        size: Any = None,
+        dynamic_size: bool | None = None,
+        clear_after_read: bool | None = None,
+        tensor_array_name: str | None = None,
+        handle: Any = None,
+        flow: Any = None,
+        infer_shape: bool = True,
+        element_shape: Any = None,
+        colocate_with_first_write_call: bool = True,
+        name: str | None = None,
+    ) -> None:
+        del clear_after_read, tensor_array_name, handle, infer_shape
+        del colocate_with_first_write_call, name
+        if dynamic_size:
+            raise fail(
+                ArgumentError,
+                "TensorArray: dynamic_size: arrays do not grow; expected a size that is enough",
+            )
+        if size is None and flow is None:
+            raise fail(ArgumentError, "TensorArray: expected a size, got None")
+        self._dtype = as_dtype(dtype)
+        self._size = size
+        self._flow: Tensor | None = flow
+        self._elements = _Elements(as_shape(element_shape))
+
+    # What it is
+    @property
+    def dtype(self) -> Any:
+        """The elements' type."""
+        return self._dtype
+
+    @property
+    def element_shape(self) -> TensorShape:
+        """What is known of the elements' shape."""
+        return self._elements.shape
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether nothing has been written, or is known of the elements."""
+        return self._flow is None
+
+    @property
+    def example(self) -> Tensor | None:
+        """An element that was written to it, or to what was made of it."""
+        return self._elements.example
+
+    @property
+    def flow(self) -> Tensor:
+        """The elements, stacked.
+
+        Raises:
+            GraphError: nothing has told the elements' shape yet.
+        """
+        if self._flow is None:
+            if not self.element_shape.is_fully_defined():
+                raise fail(
+                    GraphError,
+                    "TensorArray: nothing was written to it yet; say element_shape=",
+                )
+            self._flow = self.room(constant(self.element_shape.as_list(), int32))
+        return self._flow
+
+    @property
+    def handle(self) -> Tensor:
+        """The same as `flow`."""
+        return self.flow
+
+    def room(self, element: Tensor) -> Tensor:
+        """Zeros for elements of this shape, an int32 tensor."""
+        count = reshape(convert_to_tensor(self._size, dtype=int32), [1])
+        return zeros(concat([count, reshape(element, [-1])], 0), self._dtype)
+
+    def size(self, name: str | None = None) -> Tensor:
+        """How many elements there are."""
+        if self._size is not None:
+            return convert_to_tensor(self._size, dtype=int32, name=name)
+        return shape(self.flow)[0]
+
+    def with_flow(self, flow: Tensor) -> TensorArray:
+        """The array with other elements."""
+        found = TensorArray(self._dtype, self._size, flow=flow)
+        found._elements = self._elements
+        return found
+
+    # Reading
+    def read(self, index: Any, name: str | None = None) -> Tensor:
+        """An element."""
+        del name
+        return self._typed(gather(self.flow, convert_to_tensor(index, dtype=int32)))
+
+    def gather(self, indices: Any, name: str | None = None) -> Tensor:
+        """Some of the elements, stacked."""
+        del name
+        return gather(self.flow, convert_to_tensor(indices, dtype=int32))
+
+    def stack(self, name: str | None = None) -> Tensor:
+        """All elements, stacked."""
+        del name
+        return self.flow
+
+    def concat(self, name: str | None = None) -> Tensor:
+        """All elements along their first axis."""
+        del name
+        flow = self.flow
+        return reshape(flow, concat([[-1], shape(flow)[2:]], 0))
+
+    def identity(self) -> TensorArray:
+        """The same array."""
+        return self.with_flow(self.flow)
+
+    def close(self, name: str | None = None) -> Operation:
+        """Accepted for old programs."""
+        return get_default_graph().emit("NoOp", (), "group", name=name or "NoOp")
+
+    def _typed(self, element: Tensor) -> Tensor:
+        if self.element_shape.ndims is not None:
+            element.set_shape(self.element_shape)
+        return element
+
+    # Writing
+    def write(self, index: Any, value: Any, name: str | None = None) -> TensorArray:
+        """The array with another element."""
+        element = self._checked(value)
+        flow = self.room(shape(element)) if self._flow is None else self._flow
+        rank = element.shape.ndims
+        if rank is None:
+            raise fail(GraphError, "TensorArray: write: expected an element of known rank")
+        number = convert_to_tensor(index, dtype=int32)
+
+        def build(flow: Value, element: Value, number: Value) -> Value:
+            start = [ops.reshape(number, shape=(1,))]
+            if rank:
+                start.append(ops.constant([0] * rank, "int32"))
+            begin = ops.concatenate(*start, axis=0)
+            return ops.dynamic_update_slice(flow, ops.expand_dims(element, axis=0), begin)
+
+        inputs = [flow, element, number]
+        title = name or "TensorArrayWriteV3"
+        return self.with_flow(
+            get_default_graph().emit("TensorArrayWriteV3", inputs, build, name=title).outputs[0]
+        )
+
+    def _checked(self, value: Any) -> Tensor:
+        element = convert_to_tensor(value, dtype=None if hasattr(value, "dtype") else self._dtype)
+        if element.dtype.base_dtype is not self._dtype:
+            raise fail(
+                DTypeError,
+                f"TensorArray: expected an element of {self._dtype.name}, got {element}",
+            )
+        self._elements.shape = self._elements.shape.merge_with(element.shape)
+        self._elements.example = element
+        return element
+
+    def unstack(self, value: Any, name: str | None = None) -> TensorArray:
+        """The array of the slices of `value` along the first axis."""
+        del name
+        whole = convert_to_tensor(value, dtype=None if hasattr(value, "dtype") else self._dtype)
+        self._elements.shape = self._elements.shape.merge_with(whole.shape[1:])
+        return self.with_flow(whole)
+
+    def scatter(self, indices: Any, value: Any, name: str | None = None) -> TensorArray:
+        """The array with the slices of `value` at these places."""
+        whole = convert_to_tensor(value, dtype=None if hasattr(value, "dtype") else self._dtype)
+        places = convert_to_tensor(indices, dtype=int32)
+        self._elements.shape = self._elements.shape.merge_with(whole.shape[1:])
+        flow = self.room(shape(whole)[1:]) if self._flow is None else self._flow
+        title = name or "TensorArrayScatterV3"
+        op = get_default_graph().emit(
+            "TensorArrayScatterV3", [flow, places, whole], "scatter_set", name=title
+        )
+        return self.with_flow(op.outputs[0])
+
+    def split(self, value: Any, lengths: Any, name: str | None = None) -> TensorArray:
+        """The array of parts of `value`, which all have the same length.
+
+        Raises:
+            ArgumentError: the lengths differ, or are not known.
+        """
+        del name
+        told = static_value(lengths)
+        if told is None or len({int(n) for n in told}) > 1:
+            raise fail(
+                ArgumentError, f"TensorArray: split: expected lengths that are equal, got {lengths}"
+            )
+        whole = convert_to_tensor(value)
+        count, length = len(told), int(told[0]) if len(told) else 0
+        return self.unstack(reshape(whole, concat([[count, length], shape(whole)[1:]], 0)))
+
+
+def flow_of(x: Any) -> Tensor:
+    """The tensor behind a loop variable."""
+    return x.flow if isinstance(x, TensorArray) else x
+
+
+def with_flow(x: Any, flow: Tensor) -> Any:
+    """A loop variable that has become `flow`."""
+    return x.with_flow(flow) if isinstance(x, TensorArray) else flow
+
+
+def is_settled(x: Any) -> bool:
+    """Whether a loop variable has a value before the loop."""
+    return not isinstance(x, TensorArray) or not x.is_empty or is_static(x.element_shape.as_dims())

@@ -1,0 +1,73 @@
+"""How many turns a loop takes, where that follows from numbers that are known before it runs."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any, Final
+
+import numpy as np
+
+from weft.ir.node import Value
+from weft.ops.base import op_of
+from weft.ops.call import Subgraph
+from weft.ops.declaration.attribute import is_complete, known_value
+from weft.ops.function_reference import prepared
+from weft.ops.state import CONSTANT
+
+MOST: Final = 100_000
+"""Turns that are counted: longer loops are taken as of unknown length."""
+
+
+def trip_count(
+    condition: Subgraph, body: Subgraph, carried: int, xs: Sequence[Value]
+) -> int | None:
+    """How many turns a `while_loop` of these inputs takes; `None` where that is not known.
+
+    What the condition depends on is run: for `i < 10` a counter alone.
+    """
+    needed = _needed(condition.outputs, condition)
+    while True:
+        carries = sorted(i for i in needed if i < carried)
+        more = needed | _needed([body.outputs[i] for i in carries], body)
+        if more == needed:
+            break
+        needed = more
+    known = {i: _known(xs[i]) for i in needed}
+    if any(array is None for array in known.values()):
+        return None
+    holds = prepared(_part(condition, condition.outputs))
+    turn = prepared(_part(body, [body.outputs[i] for i in carries]))
+    held: list[Any] = [known.get(i) for i in range(len(xs))]
+    for count in range(MOST):
+        if not holds(held)[0]:
+            return count
+        for i, array in zip(carries, turn(held), strict=True):
+            held[i] = array
+    return None
+
+
+def _needed(outputs: Sequence[Value], function: Subgraph) -> set[int]:
+    """Which inputs some outputs depend on."""
+    used = {*outputs, *[v for n in _part(function, outputs).nodes for v in n.inputs]}
+    return {i for i, v in enumerate(function.inputs) if v in used}
+
+
+def _part(function: Subgraph, outputs: Sequence[Value]) -> Subgraph:
+    """The nodes that some outputs need."""
+    nodes, used = list[Any](), set(outputs)
+    for node in reversed(function.nodes):
+        if any([v in used for v in node.outputs]):
+            nodes.append(node)
+            used.update(node.inputs)
+    return replace(function, outputs=tuple(outputs), nodes=tuple(reversed(nodes)))
+
+
+def _known(value: Value) -> Any:
+    """The array of a constant, or of a small number that is known."""
+    if op_of(value.node) is CONSTANT:
+        return value.node.attrs["value"].array
+    found = known_value(value) if value.dtype.is_integer else None
+    if found is None or not is_complete(found):
+        return None
+    return np.asarray(found, value.dtype.numpy)
