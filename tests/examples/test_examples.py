@@ -45,6 +45,14 @@ def test_images(run: Any, model: str, steps: int, least: float) -> None:
     assert printed(text, "test accuracy") == pytest.approx(accuracy, abs=1e-3)
 
 
+def test_trainer(run: Any) -> None:
+    whole, text = run("trainer", "--steps", "120")
+    parts, other = run("trainer", "--steps", "120", "--stop", "70")
+    assert parts == whole  # to the last bit
+    assert printed(text, "test accuracy") == printed(other, "test accuracy") > 0.8
+    assert "stopped at step 70" in other
+
+
 @pytest.mark.parametrize("options", [(), ("--bfloat16",)])
 def test_gpt(run: Any, options: tuple[str, ...]) -> None:
     bits, text = run("gpt", "--steps", "50", "--sample", "20", *options)

@@ -1,21 +1,26 @@
-"""Training: `Trainer` and `Module` with Lightning's names, callbacks, loggers."""
+"""Training: `Trainer` and `Module` with Lightning's names; `fit` and `Model` for plain modules."""
 
 from __future__ import annotations
 
 from weft.train import callbacks, loggers
 from weft.train.datamodule import DataModule
+from weft.train.keras import Model
 from weft.train.module import Module
 from weft.train.nan_watch import NonFiniteLossError
 from weft.train.strategy import Strategy
+from weft.train.supervised import History, fit
 from weft.train.trainer import Trainer, seed_everything
 
 __all__ = [
     "DataModule",
+    "History",
+    "Model",
     "Module",
     "NonFiniteLossError",
     "Strategy",
     "Trainer",
     "callbacks",
+    "fit",
     "loggers",
     "seed_everything",
 ]

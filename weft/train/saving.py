@@ -101,11 +101,20 @@ def read(path: Any) -> dict[str, Any]:
 def _metrics(module: Any) -> list[tuple[str, Metric]]:
     """The metrics that are attributes of a module or of those inside it."""
     return [
-        (f"{prefix}.{name}" if prefix else name, value)
+        found
         for prefix, inner in module.named_modules()
         for name, value in vars(inner).items()
-        if isinstance(value, Metric)
+        for found in _inside(f"{prefix}.{name}" if prefix else name, value)
     ]
+
+
+def _inside(name: str, value: Any) -> list[tuple[str, Metric]]:
+    """The metric that a value is, or those that a dictionary has."""
+    if isinstance(value, Metric):
+        return [(name, value)]
+    if type(value) is not dict or name.rpartition(".")[2].startswith("_"):
+        return []
+    return [found for key, x in value.items() for found in _inside(f"{name}.{key}", x)]
 
 
 def _gradients(module: Any) -> dict[str, Any]:

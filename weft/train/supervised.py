@@ -1,0 +1,246 @@
+"""Plain models: `fit(model, data, loss=...)` without a class of one's own."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import numpy as np
+
+from weft.eager.functions.api import Tensor, randperm
+from weft.errors import ArgumentError, ShapeError
+from weft.metrics import Metric
+from weft.nn import Module as NNModule
+from weft.ops.base import at_user_line
+from weft.train.callbacks.callback import Callback
+from weft.train.losses import Loss, loss_of, metrics_of, optimizer_of, weighted
+from weft.train.module import Module
+from weft.train.trainer import Trainer
+
+Array = np.ndarray[Any, Any]
+
+
+class Arrays:
+    """Batches of rows of arrays, in an order that each epoch draws anew.
+
+    Args:
+        arrays: of equal first dimensions, nested in tuples, lists and dictionaries.
+        shuffle: whether to draw; from the process's stream of random numbers.
+
+    Raises:
+        ShapeError: the first dimensions differ.
+    """
+
+    def __init__(self, arrays: Any, batch_size: int, shuffle: bool = False) -> None:
+        self._arrays = _mapped(_array, arrays)
+        sizes = {len(x) for x in _leaves(self._arrays)}
+        if len(sizes) != 1:
+            raise ShapeError(
+                f"train: expected arrays with as many rows each, got {sorted(sizes)}"
+                f"{at_user_line()}"
+            )
+        self._rows, self._size, self._shuffle = sizes.pop(), batch_size, shuffle
+
+    def __len__(self) -> int:
+        return -(-self._rows // self._size)
+
+    def __iter__(self) -> Iterator[Any]:
+        order = randperm(self._rows).numpy() if self._shuffle else None
+        return self._batches(order)
+
+    def rows(self, begin: int, end: int) -> Any:
+        """The arrays' rows from `begin` to before `end`."""
+        return _mapped(lambda x: x[begin:end], self._arrays)
+
+    def _batches(self, order: Array | None) -> Iterator[Any]:
+        for begin in range(0, self._rows, self._size):
+            rows: Any = slice(begin, begin + self._size)
+            yield _mapped(lambda x, i=rows if order is None else order[rows]: x[i], self._arrays)
+
+
+def _array(x: Any) -> Array:
+    return x.numpy() if isinstance(x, Tensor) else np.asarray(x)
+
+
+def _mapped(function: Any, nested: Any) -> Any:
+    if isinstance(nested, dict):
+        return {k: _mapped(function, x) for k, x in nested.items()}
+    if isinstance(nested, tuple):
+        return tuple([_mapped(function, x) for x in nested])
+    return function(nested)
+
+
+def _leaves(nested: Any) -> list[Array]:
+    if isinstance(nested, dict):
+        return [x for inner in nested.values() for x in _leaves(inner)]
+    if isinstance(nested, tuple):
+        return [x for inner in nested for x in _leaves(inner)]
+    return [nested]
+
+
+class Supervised(Module):
+    """A plain model, with loss, optimizer and metrics, as a module that a trainer runs.
+
+    Batches are (x, y) or (x, y, weights of items). If x is a tuple the model gets its parts, if a
+    dictionary its values by name.
+    """
+
+    def __init__(self, model: Any, loss: Any, optimizer: Any, metrics: Any = None) -> None:
+        super().__init__()
+        self.model = model if isinstance(model, NNModule) else None
+        self._call = model
+        self.loss: Loss = loss_of(loss)
+        self._optimizer_given = optimizer
+        self._optimizer: Any = None
+        self.metrics = {stage: metrics_of(metrics) for stage in ("", "val_", "test_")}
+        self.class_weight: Tensor | None = None
+
+    def forward(self, x: Any) -> Any:
+        """The model's outputs."""
+        if isinstance(x, tuple | list):
+            return self._call(*x)
+        return self._call(**x) if isinstance(x, dict) else self._call(x)
+
+    def configure_optimizers(self) -> Any:
+        """The same optimizer for all runs."""
+        if self._optimizer is None:
+            if self.model is None and isinstance(self._optimizer_given, str):
+                raise ArgumentError(
+                    "train: expected an optimizer, as the model is a function and its parameters "
+                    f"are not known, got {self._optimizer_given!r}{at_user_line()}"
+                )
+            self._optimizer = optimizer_of(self._optimizer_given, self)
+        return self._optimizer
+
+    def training_step(self, batch: Any, batch_idx: int) -> Any:
+        """The loss of a batch."""
+        return self._step(batch, "", self.class_weight)
+
+    def validation_step(self, batch: Any, batch_idx: int, dataloader_idx: int = 0) -> None:
+        """Loss and metrics of a batch."""
+        self._step(batch, "val_")
+
+    def test_step(self, batch: Any, batch_idx: int, dataloader_idx: int = 0) -> None:
+        """Loss and metrics of a batch."""
+        self._step(batch, "test_")
+
+    def predict_step(self, batch: Any, batch_idx: int, dataloader_idx: int = 0) -> Any:
+        """The model's outputs for (x,), (x, y) or x."""
+        pair = isinstance(batch, tuple | list)
+        return self(batch[0] if pair else batch)
+
+    def _step(self, batch: Any, stage: str, class_weight: Tensor | None = None) -> Any:
+        if not isinstance(batch, tuple | list) or len(batch) not in (2, 3):
+            raise ArgumentError(
+                "train: expected batches (x, y) or (x, y, weights), got "
+                f"{type(batch).__name__}{at_user_line()}"
+            )
+        x, y, *rest = batch
+        outputs = _aligned(self(x), y)
+        weights = rest[0] if rest else None
+        if class_weight is not None:
+            own = class_weight[y.long()]
+            weights = own if weights is None else own * weights
+        if weights is None:
+            loss = self.loss(outputs, y)
+        else:
+            loss = weighted(self.loss, outputs, y, weights)
+        self.log(f"{stage}loss", loss, on_step=False, on_epoch=True, prog_bar=True)
+        for name, metric in self.metrics[stage].items():
+            value = metric
+            if isinstance(metric, Metric):
+                metric.update(outputs, y)
+            else:
+                value = metric(outputs, y)
+            self.log(f"{stage}{name}", value, on_step=False, on_epoch=True, prog_bar=True)
+        return loss
+
+
+def _aligned(outputs: Any, y: Any) -> Any:
+    """Outputs without a last dimension of 1 that targets do not have."""
+    if not (isinstance(outputs, Tensor) and isinstance(y, Tensor)):
+        return outputs
+    extra = outputs.ndim == y.ndim + 1 and outputs.shape[-1] == 1
+    return outputs.squeeze(-1) if extra else outputs
+
+
+class History(Callback):
+    """The figures of all epochs.
+
+    Attributes:
+        history: for each name, a list with a number an epoch.
+        epoch: the numbers of the epochs.
+    """
+
+    def __init__(self) -> None:
+        self.history: dict[str, list[Any]] = {}
+        self.epoch: list[int] = []
+
+    def on_train_epoch_end(self, trainer: Any, pl_module: Any) -> None:
+        """Note the epoch's figures."""
+        self.epoch.append(trainer.current_epoch)
+        for name, figure in trainer.callback_metrics.items():
+            value = figure.item() if figure.numel() == 1 else figure.numpy()
+            self.history.setdefault(name, []).append(value)
+
+
+def loader_of(data: Any, batch_size: int, shuffle: bool) -> Any:
+    """Batches: of the rows of a tuple of arrays, or what was given."""
+    if data is None or not isinstance(data, tuple):
+        return data
+    return Arrays(data, batch_size, shuffle)
+
+
+def fit(
+    model: Any,
+    data: Any,
+    *,
+    loss: Any,
+    optimizer: Any = "adam",
+    metrics: Any = None,
+    epochs: int = 1,
+    batch_size: int = 32,
+    shuffle: bool = True,
+    validation: Any = None,
+    callbacks: Sequence[Any] = (),
+    **options: Any,
+) -> History:
+    """Train a plain model.
+
+    Args:
+        model: a module, or a function of x whose parameters the optimizer has.
+        data: a loader of batches (x, y), or (x, y, weights); or a tuple of such arrays.
+        loss: `loss(outputs, y)`, or a name such as `"cross_entropy"` or `"mse"`.
+        optimizer: an optimizer, a name, or a function that makes one of parameters.
+        metrics: names, metrics, or functions of outputs and y; a list, or by name.
+        epochs: how often to go through the data.
+        batch_size: of arrays.
+        shuffle: whether arrays are in another order in each epoch.
+        validation: as `data`; its figures are called `val_...`.
+        callbacks: listeners.
+        options: of the `Trainer`; logger and checkpoints are off unless given.
+
+    Returns:
+        The figures of all epochs.
+
+    >>> import weft as wf
+    >>> x = wf.linspace(-1, 1, 64).reshape(64, 1)
+    >>> model = wf.nn.Linear(1, 1)
+    >>> found = fit(model, (x, 3 * x + 1), loss="mse", optimizer=wf.optim.Adam(
+    ...     model.parameters(), lr=0.1), epochs=40, enable_progress_bar=False)
+    >>> found.history["loss"][-1] < 1e-3
+    True
+    """
+    history = History()
+    module = Supervised(model, loss, optimizer, metrics)
+    module.train()
+    quiet: dict[str, Any] = {
+        "logger": False,
+        "enable_checkpointing": False,
+        "num_sanity_val_steps": 0,
+    }
+    trainer = Trainer(max_epochs=epochs, callbacks=[*callbacks, history], **{**quiet, **options})
+    trainer.fit(
+        module, loader_of(data, batch_size, shuffle), loader_of(validation, batch_size, False)
+    )
+    return history
