@@ -10,6 +10,7 @@ from weft.train.nan_watch import NonFiniteLossError
 from weft.train.strategy import Strategy
 from weft.train.supervised import History, fit
 from weft.train.trainer import Trainer, seed_everything
+from weft.train.tuner import Tuner
 
 __all__ = [
     "DataModule",
@@ -19,6 +20,7 @@ __all__ = [
     "NonFiniteLossError",
     "Strategy",
     "Trainer",
+    "Tuner",
     "callbacks",
     "fit",
     "loggers",

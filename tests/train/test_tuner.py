@@ -1,0 +1,75 @@
+"""Rates and batch sizes found by trying; TensorBoard's files."""
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import weft as wf
+from weft.errors import ArgumentError
+from weft.formats.event.reading import read_events
+from weft.train.tuner import LRFinder, Tuner
+
+from .line import Classifier, batches, quiet, weights
+
+
+def test_a_rate_is_found_and_the_weights_are_put_back():
+    wf.manual_seed(0)
+    module = Classifier(dropout=0.0)
+    before = weights(module)
+    found = Tuner(quiet()).lr_find(module, batches(30), min_lr=1e-6, max_lr=10, num_training=60)
+    assert 20 < len(found.lr) <= 60 and found.lr[0] == pytest.approx(1e-6)
+    assert np.all(np.diff(found.lr) > 0)
+    assert module.lr == found.suggestion() and 1e-5 < module.lr < 10
+    np.testing.assert_array_equal(weights(module), before)
+
+
+def test_the_steepest_fall_is_suggested():
+    rates = np.geomspace(1e-4, 1, 41).tolist()
+    losses = [2 - np.tanh(2 * (np.log10(r) + 2)) for r in rates]
+    assert LRFinder(rates, losses).suggestion() == pytest.approx(1e-2)
+    assert LRFinder([0.1], [1.0]).suggestion() is None
+    with pytest.raises(ArgumentError, match="'exponential' or 'linear'"):
+        Tuner(quiet()).lr_find(Classifier(), batches(2), mode="up")
+    with pytest.raises(ArgumentError, match="give attr_name"):
+        Tuner(quiet()).lr_find(wf.train.Module(), batches(2))
+
+
+class Sized(Classifier):
+    """Runs out of memory beyond a size."""
+
+    def __init__(self, most):
+        super().__init__()
+        self.batch_size, self.most = 1, most
+
+    def train_dataloader(self):
+        return batches(100 // self.batch_size, self.batch_size)
+
+    def training_step(self, batch, batch_idx):
+        if len(batch[0]) > self.most:
+            raise MemoryError
+        return super().training_step(batch, batch_idx)
+
+
+@pytest.mark.parametrize(
+    ("mode", "most", "expected"), [("power", 21, 16), ("binsearch", 21, 21), ("power", 999, 32)]
+)
+def test_the_largest_batch(mode, most, expected):
+    module = Sized(most)
+    assert Tuner(quiet()).scale_batch_size(module, mode=mode) == module.batch_size == expected
+    with pytest.raises(ArgumentError, match="an attribute 'size'"):
+        Tuner(quiet()).scale_batch_size(module, batch_arg_name="size")
+
+
+def test_files_of_tensorboard(tmp_path):
+    logger = wf.train.loggers.TensorBoardLogger(tmp_path)
+    trainer = quiet(logger=logger, max_epochs=2, log_every_n_steps=2)
+    trainer.fit(Classifier(), batches(4), batches(1))
+    found = {}
+    for path in sorted(Path(logger.log_dir).iterdir()):
+        for event in read_events(path):
+            for value in event.values:
+                found.setdefault(value.tag, []).append(event.step)
+    assert found["loss_step"][:4] == [1, 3, 5, 7]
+    assert found["loss_epoch"][:2] == found["val_loss"][:2] == [3, 7]
+    assert any(tag.startswith("_hparams_") for tag in found)

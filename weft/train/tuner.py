@@ -1,0 +1,199 @@
+"""`Tuner`: finds a learning rate and a batch size by trying."""
+
+from __future__ import annotations
+
+import copy
+import gc
+import math
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from weft.errors import ArgumentError
+from weft.ops.base import at_user_line
+from weft.train.callbacks.callback import Callback
+from weft.train.trainer import Trainer
+
+
+@dataclass
+class LRFinder:
+    """What a search for a learning rate has seen.
+
+    Attributes:
+        lr: the rates that were tried.
+        loss: the smoothed losses of steps at these rates.
+    """
+
+    lr: list[float] = field(default_factory=list[float])
+    loss: list[float] = field(default_factory=list[float])
+
+    def suggestion(self, skip_begin: int = 10, skip_end: int = 1) -> float | None:
+        """The rate at which the loss falls most steeply; `None` if too few were tried.
+
+        Args:
+            skip_begin: steps at the beginning that do not count.
+            skip_end: steps at the end that do not count.
+        """
+        rates = self.lr[skip_begin : len(self.lr) - skip_end]
+        losses = np.array(self.loss[skip_begin : len(self.loss) - skip_end])
+        known = np.isfinite(losses)
+        if known.sum() < 2:
+            return None
+        slopes = np.gradient(losses[known], np.log(np.array(rates)[known]))
+        return float(np.array(rates)[known][int(slopes.argmin())])
+
+
+class _Sweep(Callback):
+    """Raises the rate from step to step, and notes the losses."""
+
+    def __init__(self, rates: list[float], threshold: float | None, beta: float = 0.98) -> None:
+        self.found = LRFinder()
+        self._rates, self._threshold, self._beta = rates, threshold, beta
+        self._average, self._best = 0.0, math.inf
+
+    def on_train_batch_start(
+        self, trainer: Any, pl_module: Any, batch: Any, batch_idx: int
+    ) -> None:
+        for group in trainer.optimizers[0].param_groups:
+            group["lr"] = self._rates[min(trainer.global_step, len(self._rates) - 1)]
+
+    def on_train_batch_end(
+        self, trainer: Any, pl_module: Any, outputs: Any, batch: Any, batch_idx: int
+    ) -> None:
+        loss = outputs["loss"] if isinstance(outputs, dict) else outputs
+        count = len(self.found.lr) + 1
+        self._average = self._beta * self._average + (1 - self._beta) * float(loss.item())
+        smooth = self._average / (1 - self._beta**count)
+        self.found.lr.append(self._rates[min(count - 1, len(self._rates) - 1)])
+        self.found.loss.append(smooth)
+        self._best = min(self._best, smooth)
+        limit = self._threshold
+        if not math.isfinite(smooth) or (limit and count > 1 and smooth > limit * self._best):
+            trainer.should_stop = True
+
+
+class Tuner:
+    """Tries settings with short runs; the module's weights are put back.
+
+    Args:
+        trainer: whose precision, accumulation and clipping the runs have.
+    """
+
+    def __init__(self, trainer: Trainer) -> None:
+        self._trainer = trainer
+
+    def lr_find(
+        self,
+        model: Any,
+        train_dataloaders: Any = None,
+        datamodule: Any = None,
+        min_lr: float = 1e-8,
+        max_lr: float = 1.0,
+        num_training: int = 100,
+        mode: str = "exponential",
+        early_stop_threshold: float | None = 4.0,
+        update_attr: bool = True,
+        attr_name: str = "",
+    ) -> LRFinder:
+        """Raise the rate from `min_lr` to `max_lr` in `num_training` steps.
+
+        Args:
+            mode: `"exponential"` or `"linear"`.
+            early_stop_threshold: stop once the loss is so many times the best.
+            update_attr: whether the module's rate becomes the suggestion.
+            attr_name: the rate's name; `lr` or `learning_rate` unless given.
+
+        Raises:
+            ArgumentError: another mode, or no such attribute.
+
+        Source: Smith, "Cyclical Learning Rates for Training Neural Networks", 2015.
+        """
+        if mode not in ("exponential", "linear"):
+            raise ArgumentError(
+                f"lr_find: expected mode 'exponential' or 'linear', got {mode!r}{at_user_line()}"
+            )
+        name = attr_name or next((n for n in ("lr", "learning_rate") if hasattr(model, n)), "")
+        if update_attr and not (name and hasattr(model, name)):
+            raise ArgumentError(
+                f"lr_find: expected a module with an attribute 'lr' or 'learning_rate', got none; "
+                f"give attr_name, or update_attr=False{at_user_line()}"
+            )
+        space = np.geomspace if mode == "exponential" else np.linspace
+        sweep = _Sweep(space(min_lr, max_lr, num_training).tolist(), early_stop_threshold)
+        self._run(model, train_dataloaders, datamodule, num_training, [sweep])
+        found = sweep.found.suggestion()
+        if update_attr and found is not None:
+            setattr(model, name, found)
+        return sweep.found
+
+    def scale_batch_size(
+        self,
+        model: Any,
+        datamodule: Any = None,
+        mode: str = "power",
+        steps_per_trial: int = 3,
+        init_val: int = 2,
+        max_trials: int = 25,
+        batch_arg_name: str = "batch_size",
+    ) -> int:
+        """Find the largest batch that memory holds and the data fills.
+
+        The loader has to be made by the module or the data module, of its attribute. A power of two
+        times `init_val` is found; with `mode="binsearch"`, what lies between two of them too.
+
+        Raises:
+            ArgumentError: another mode, or no such attribute.
+        """
+        owner = next((x for x in (model, datamodule) if hasattr(x, batch_arg_name)), None)
+        if owner is None or mode not in ("power", "binsearch"):
+            raise ArgumentError(
+                f"scale_batch_size: expected mode 'power' or 'binsearch' and an attribute "
+                f"{batch_arg_name!r} of module or data module, got {mode!r} and "
+                f"{'none' if owner is None else 'one'}{at_user_line()}"
+            )
+
+        def fits(size: int) -> bool:
+            setattr(owner, batch_arg_name, size)
+            return self._fits(model, datamodule, steps_per_trial)
+
+        low, high = 0, init_val
+        for _ in range(max_trials):
+            if not fits(high):
+                break
+            low, high = high, 2 * high
+        while mode == "binsearch" and high - low > 1:
+            middle = (low + high) // 2
+            low, high = (middle, high) if fits(middle) else (low, middle)
+        setattr(owner, batch_arg_name, low or init_val)
+        return low or init_val
+
+    def _fits(self, model: Any, datamodule: Any, steps: int) -> bool:
+        """Whether a few steps run, and the data has a whole batch."""
+        try:
+            trainer = self._run(model, None, datamodule, steps, [])
+        except MemoryError:
+            gc.collect()
+            return False
+        return trainer.num_training_batches > 1
+
+    def _run(
+        self, model: Any, loaders: Any, datamodule: Any, steps: int, callbacks: list[Any]
+    ) -> Trainer:
+        """A short run, behind which the module has its weights again."""
+        own = self._trainer
+        weights = copy.deepcopy(model.state_dict())
+        trainer = Trainer(
+            max_steps=steps, max_epochs=-1, limit_val_batches=0, num_sanity_val_steps=0,
+            logger=False, enable_checkpointing=False, enable_progress_bar=False,
+            precision=own.precision.name, callbacks=callbacks, stop_on_nan=False,
+            accumulate_grad_batches=own.accumulate_grad_batches,
+            gradient_clip_val=own.gradient_clip_val,
+            gradient_clip_algorithm=own.gradient_clip_algorithm,
+        )  # fmt: skip
+        try:
+            trainer.fit(model, loaders, datamodule=datamodule)
+        finally:
+            model.load_state_dict(weights)
+            model.zero_grad()
+        return trainer
