@@ -1,13 +1,10 @@
-"""Rates and batch sizes found by trying; TensorBoard's files."""
-
-from pathlib import Path
+"""Rates and batch sizes found by trying."""
 
 import numpy as np
 import pytest
 
 import weft as wf
 from weft.errors import ArgumentError
-from weft.formats.event.reading import read_events
 from weft.train.tuner import LRFinder, Tuner
 
 from .line import Classifier, batches, quiet, weights
@@ -59,17 +56,3 @@ def test_the_largest_batch(mode, most, expected):
     assert Tuner(quiet()).scale_batch_size(module, mode=mode) == module.batch_size == expected
     with pytest.raises(ArgumentError, match="an attribute 'size'"):
         Tuner(quiet()).scale_batch_size(module, batch_arg_name="size")
-
-
-def test_files_of_tensorboard(tmp_path):
-    logger = wf.train.loggers.TensorBoardLogger(tmp_path)
-    trainer = quiet(logger=logger, max_epochs=2, log_every_n_steps=2)
-    trainer.fit(Classifier(), batches(4), batches(1))
-    found = {}
-    for path in sorted(Path(logger.log_dir).iterdir()):
-        for event in read_events(path):
-            for value in event.values:
-                found.setdefault(value.tag, []).append(event.step)
-    assert found["loss_step"][:4] == [1, 3, 5, 7]
-    assert found["loss_epoch"][:2] == found["val_loss"][:2] == [3, 7]
-    assert any(tag.startswith("_hparams_") for tag in found)
