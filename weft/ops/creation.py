@@ -15,7 +15,7 @@ from weft.ir.shape import Shape, normal_axis, show
 from weft.ops.base import NO_GRADIENT, Array, Case, Composite, Pull, catalogue, constant_of, defop
 from weft.ops.declaration.attribute import REQUIRED, UNKNOWN
 from weft.ops.declaration.example import NUMBERS, count, each_dtype
-from weft.ops.declaration.fact import AS_GIVEN, Facts
+from weft.ops.declaration.fact import AS_GIVEN, Autocast, Batching, Facts
 from weft.ops.declaration.rule import (
     attribute_shape,
     checked_shape,
@@ -244,7 +244,7 @@ one_hot = defop(
     lower=Composite(_one_hot_expand),
     cases=_one_hot_cases,
     partial=True,
-    facts=AS_GIVEN,
+    facts=Facts(autocast=Autocast.KEPT, batching=Batching.AXIS),
 )
 
 # Parts of matrices
@@ -288,7 +288,7 @@ band_part = defop(
         *each_dtype((3, 5), lower=1, upper=0),
         *[Case((count((2, 5, 4)),), {"lower": a, "upper": b}) for a, b in ((None, 1), (-1, None))],
     ],
-    facts=Facts(linear=True),
+    facts=Facts(linear=True, batching=Batching.LEADING),
 )
 """Keep entries at most `lower` below and `upper` above the diagonal; `None` keeps all of a side."""
 

@@ -19,7 +19,7 @@ from weft.ops.base import NO_GRADIENT, Array, Case, Composite, Opaque, catalogue
 from weft.ops.creation import full, iota
 from weft.ops.declaration.attribute import REQUIRED
 from weft.ops.declaration.example import ALL, count
-from weft.ops.declaration.fact import AS_GIVEN, IN_WIDEST
+from weft.ops.declaration.fact import IN_WIDEST, Autocast, Batching, Facts
 from weft.ops.declaration.rule import concrete, front_axis, index_dtype
 
 __all__ = ["argsort", "scatter_along_axis"]
@@ -91,7 +91,7 @@ sort = defop(
     lower=Opaque("sort"),
     cases=_sort_cases,
     outputs=2,
-    facts=AS_GIVEN,
+    facts=Facts(autocast=Autocast.KEPT, batching=Batching.AXIS),
 )
 """The elements in order, and (second output) their int32 positions before."""
 
@@ -164,7 +164,7 @@ top_k = defop(
     lower=Opaque("top_k"),
     cases=_top_k_cases,
     outputs=2,
-    facts=AS_GIVEN,
+    facts=Facts(autocast=Autocast.KEPT, batching=Batching.LEADING),
 )
 """The `k` largest of each row, largest first, and their int32 positions; ties by position."""
 
@@ -214,7 +214,7 @@ def _arg_reduction(name: str, combine: str, function: Any) -> Any:
         normal=front_axis,
         lower=Opaque("argreduce", combine=combine),
         cases=_arg_cases,
-        facts=AS_GIVEN,
+        facts=Facts(autocast=Autocast.KEPT, batching=Batching.AXIS),
     )
 
 

@@ -31,7 +31,7 @@ from weft.ops.base import (
     defop,
 )
 from weft.ops.declaration.attribute import REQUIRED
-from weft.ops.declaration.fact import AS_GIVEN, CHEAP, Facts
+from weft.ops.declaration.fact import AS_GIVEN, CHEAP, Batching, Facts
 from weft.ops.declaration.rule import attribute_shape, same, same_shape, scalar_shape, to_dtype
 
 __all__ = ["constant"]
@@ -191,7 +191,7 @@ identity = defop(
     lower=Alias(),
     cases=_passed_on,
     partial=True,
-    facts=Facts(keeps_rows=True),
+    facts=Facts(keeps_rows=True, batching=Batching.LEADING),
 )
 
 stop_gradient = defop(
@@ -204,7 +204,7 @@ stop_gradient = defop(
     lower=Alias(),
     cases=lambda: (Case((np.arange(3.0),), differentiate=False),),
     partial=True,
-    facts=Facts(view=True),
+    facts=Facts(view=True, batching=Batching.LEADING),
 )
 
 

@@ -112,11 +112,13 @@ def _visit(node: Node, lanes: Sequence[Lane], size: int, fresh_bits: bool) -> li
 
 
 def _by_rule(job: Job) -> Sequence[Value | Same]:
-    """The operation's own rule, else that of its kind."""
+    """The operation's own rule, else what it declares, else that of its kind."""
     own = _RULES.get(job.op.name)
     found = None if own is None else own(job)
     if found is not None:
         return found
+    if job.op.facts.batching is not None:
+        return movement.DECLARED[job.op.facts.batching](job)
     if isinstance(job.op.lower, Elementwise):
         return movement.elementwise(job)
     if len(job.xs) == 1 and {"axes", "keepdims"} <= set(job.attrs):

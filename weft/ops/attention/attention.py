@@ -24,7 +24,7 @@ from weft.ir.shape import Dims, Shape, broadcast, compatible, known, show, size
 from weft.ops.base import Array, Case, Composite, Opaque, catalogue, constant_of, defop
 from weft.ops.creation import iota
 from weft.ops.declaration.attribute import REQUIRED
-from weft.ops.declaration.fact import AS_GIVEN, Autocast, Facts, Sizes, Work
+from weft.ops.declaration.fact import Autocast, Batching, Facts, Sizes, Work
 from weft.ops.declaration.numeric import FLOATS, HALVES, draw
 from weft.ops.declaration.rule import floating, sum_like
 from weft.ops.elementwise.compare import equal, less_equal, select
@@ -364,7 +364,7 @@ flash_attention = defop(
     lower=Opaque("flash_attention"),
     cases=_flash_cases,
     outputs=2,
-    facts=AS_GIVEN,
+    facts=Facts(autocast=Autocast.KEPT, batching=Batching.LEADING),
 )
 """`attention` by a kernel that keeps no matrix of scores."""
 
@@ -472,7 +472,7 @@ flash_attention_grad = defop(
     lower=Opaque("flash_attention_grad"),
     cases=_grad_cases,
     outputs=3,
-    facts=AS_GIVEN,
+    facts=Facts(autocast=Autocast.KEPT, batching=Batching.LEADING),
 )
 """Cotangents of q, k and v, from that of y, the logarithms of the sums that `flash_attention` gave,
 and what the cotangents of a row's weights share: sum(g * y) less the cotangent of the logarithm.

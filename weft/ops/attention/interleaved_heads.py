@@ -20,7 +20,7 @@ from weft.ir.shape import Dims, Shape, compatible, known, show
 from weft.ops.attention.attention import flash_attention, flash_attention_grad
 from weft.ops.base import BY_EXPANSION, Array, Case, Opaque, catalogue, defop
 from weft.ops.declaration.attribute import REQUIRED
-from weft.ops.declaration.fact import AS_GIVEN
+from weft.ops.declaration.fact import Autocast, Batching, Facts
 from weft.ops.declaration.numeric import FLOATS, draw
 from weft.ops.indexing.slicing import cut
 
@@ -135,7 +135,7 @@ head_attention = defop(
     lower=Opaque("flash_attention", _expand),
     cases=_cases,
     outputs=2,
-    facts=AS_GIVEN,
+    facts=Facts(autocast=Autocast.KEPT, batching=Batching.LEADING),
 )
 """`flash_attention` of heads side by side: y (..., L, heads, Ev), sums (..., heads, L)."""
 
@@ -167,7 +167,7 @@ head_attention_grad = defop(
     vjp=BY_EXPANSION,
     lower=Opaque("flash_attention_grad", _grad_expand),
     cases=_grad_cases,
-    facts=AS_GIVEN,
+    facts=Facts(autocast=Autocast.KEPT, batching=Batching.LEADING),
 )
 """`flash_attention_grad` of heads side by side, as many queries as keys of one width: cotangents
 of q, k and v in one array (..., L, 3 * heads, E)."""

@@ -37,6 +37,19 @@ class Cost(Enum):
     """So much that no pass computes it twice."""
 
 
+class Batching(Enum):
+    """Where an operation takes an axis of examples in front of all others, as `vmap` needs it."""
+
+    BROADCAST = auto()
+    """Inputs are broadcast, and so are examples."""
+    AXES = auto()
+    """Its attribute `axes` counts one more; it has one input."""
+    AXIS = auto()
+    """Its attribute `axis` counts one more; all inputs have examples."""
+    LEADING = auto()
+    """Axes in front of those that count may be as many as there are; all inputs have examples."""
+
+
 class Ability(Flag):
     """What a kernel family does besides its product."""
 
@@ -83,6 +96,9 @@ class Facts:
         ordered: it does something with others, in the order of the program.
         turns: how often each function among its attributes runs, from the attributes; about, where
             only the run will tell.
+        batching: how it takes many examples, where it is one of these ways. Without it, elementwise
+            operations and reductions broadcast, composites go by what they are written in, and
+            others by a rule of `weft.transform.batching` or once an example.
         exported: front ends offer it by its name, unless they define that: `weft.NAME`,
             `weft.numpy.NAME`, `weft.tf1.NAME`, and a method of tensors if it is elementwise.
     """
@@ -97,6 +113,7 @@ class Facts:
     work: Work | None = None
     ordered: bool = False
     turns: Callable[..., float] | None = None
+    batching: Batching | None = None
     exported: bool = False
 
 

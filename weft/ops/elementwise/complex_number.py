@@ -18,7 +18,7 @@ from weft.ir.dtype import DType
 from weft.ir.node import Value
 from weft.ops.base import Case, Opaque, constant_of, defop
 from weft.ops.creation import zeros_like
-from weft.ops.declaration.fact import IN_WIDEST
+from weft.ops.declaration.fact import Autocast, Batching, Facts
 from weft.ops.declaration.numeric import FLOATS, draw, elementwise, fitted
 from weft.ops.declaration.rule import arithmetic, broadcast_shape, floating
 from weft.ops.elementwise.compare import equal, less, select
@@ -83,7 +83,7 @@ complex_of = defop(
     lower=Opaque("complex"),
     cases=_complex_cases,
     partial=True,
-    facts=IN_WIDEST,
+    facts=Facts(autocast=Autocast.WIDEST, batching=Batching.BROADCAST),
 )
 """The complex numbers with these real and imaginary parts; of half precision, complex64."""
 

@@ -18,7 +18,7 @@ from weft.ir.node import Value
 from weft.ir.shape import Shape, normal_axis, show
 from weft.ops.base import Array, Case, Pull, at_user_line, catalogue, constant_of, defop
 from weft.ops.declaration.attribute import REQUIRED
-from weft.ops.declaration.fact import Facts
+from weft.ops.declaration.fact import Batching, Facts
 from weft.ops.declaration.memory_check import check_room, check_table
 from weft.ops.declaration.numeric import FLOATS, draw, widened
 from weft.ops.declaration.rule import concrete, floating, front_axis
@@ -340,7 +340,7 @@ resample = defop(
     normal=front_axis,
     lower=Pull(_resample_pull),
     cases=_resample_cases,
-    facts=Facts(linear=True),
+    facts=Facts(linear=True, batching=Batching.AXIS),
 )
 """An axis of `x` at `size` new places: see `interpolate`, of which this is one axis."""
 

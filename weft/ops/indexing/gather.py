@@ -28,7 +28,7 @@ from weft.ops.base import (
 from weft.ops.creation import full, iota
 from weft.ops.declaration.attribute import REQUIRED
 from weft.ops.declaration.example import ALL, ARITHMETIC, count
-from weft.ops.declaration.fact import Autocast, Facts
+from weft.ops.declaration.fact import Autocast, Batching, Facts
 from weft.ops.declaration.numeric import widened
 from weft.ops.declaration.rule import (
     attribute_shape,
@@ -311,7 +311,7 @@ take_along_axis = defop(
     normal=front_axis,
     lower=Composite(_take_expand),
     cases=_take_cases,
-    facts=Facts(autocast=Autocast.WIDEST, linear=True),
+    facts=Facts(autocast=Autocast.WIDEST, linear=True, batching=Batching.AXIS),
 )
 
 # gather_nd and scatter_nd: the last axis of indices holds whole positions

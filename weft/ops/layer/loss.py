@@ -13,7 +13,7 @@ from weft.ir.dtype import DType
 from weft.ir.node import Value
 from weft.ir.shape import Shape, compatible, known, merge, show
 from weft.ops.base import Array, Case, Composite, catalogue, constant_of, defop
-from weft.ops.declaration.fact import IN_FLOAT32
+from weft.ops.declaration.fact import IN_FLOAT32, Autocast, Batching, Facts
 from weft.ops.declaration.numeric import FLOATS, binary, draw, widened
 from weft.ops.declaration.rule import floating, index_dtype, scalar_shape
 from weft.ops.elementwise.arithmetic import multiply, square
@@ -102,7 +102,7 @@ softmax_cross_entropy = defop(
     lower=Composite(in_float32(_dense_expand)),
     cases=_dense_cases,
     partial=True,
-    facts=IN_FLOAT32,
+    facts=Facts(autocast=Autocast.FLOAT32, batching=Batching.LEADING),
 )
 
 
@@ -166,7 +166,7 @@ sparse_softmax_cross_entropy = defop(
     lower=Composite(in_float32(_sparse_expand)),
     cases=_sparse_cases,
     partial=True,
-    facts=IN_FLOAT32,
+    facts=Facts(autocast=Autocast.FLOAT32, batching=Batching.LEADING),
 )
 
 

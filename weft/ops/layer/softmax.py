@@ -18,7 +18,7 @@ from weft.ir.node import Value
 from weft.ir.shape import Dims, Shape, normal_axis
 from weft.ops.base import Array, Case, Composite, Elementwise, defop
 from weft.ops.declaration.attribute import REQUIRED
-from weft.ops.declaration.fact import IN_FLOAT32
+from weft.ops.declaration.fact import Autocast, Batching, Facts
 from weft.ops.declaration.numeric import FLOATS, Rule, draw, fitted, special, widened
 from weft.ops.declaration.rule import broadcast_shape, floating
 from weft.ops.elementwise.transcendental import exp, log
@@ -100,7 +100,8 @@ def _softmax(name: str, expand: Rule, fast: Rule, vjp: Rule) -> Any:
     return defop(
         name, inputs="x", attrs={"axis": -1}, dtype=floating, shape=_same_shape,
         reference=widened(reference), vjp=vjp, lower=Composite(in_float32(expand)),
-        cases=_softmax_cases, normal=_normal, fast=fast, facts=IN_FLOAT32,
+        cases=_softmax_cases, normal=_normal, fast=fast,
+        facts=Facts(autocast=Autocast.FLOAT32, batching=Batching.AXIS),
     )  # fmt: skip
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -14,7 +15,7 @@ from weft.ir.shape import Shape, normal_axis
 from weft.ops.base import Array, Case, Op, Opaque, catalogue, defop
 from weft.ops.creation import iota
 from weft.ops.declaration.example import ARITHMETIC, NUMBERS
-from weft.ops.declaration.fact import AS_GIVEN, IN_FLOAT32, Autocast, Facts
+from weft.ops.declaration.fact import AS_GIVEN, IN_FLOAT32, Autocast, Batching, Facts
 from weft.ops.declaration.numeric import draw, widened
 from weft.ops.declaration.rule import arithmetic, concrete, front_axis, numeric
 from weft.ops.indexing.slicing import cut, moved
@@ -72,7 +73,7 @@ def _cumulative(
         normal=front_axis,
         lower=Opaque("cumulative", combine=combine),
         cases=lambda: _cases(name != "cummax"),
-        facts=facts,
+        facts=replace(facts, batching=Batching.AXIS),
     )
 
 

@@ -13,7 +13,7 @@ from weft.ir.shape import Shape, merge, normal_axis, show
 from weft.ops.base import Array, Case, Composite, Pull, catalogue, defop
 from weft.ops.declaration.attribute import REQUIRED, UNKNOWN
 from weft.ops.declaration.example import ALL, count, each_dtype
-from weft.ops.declaration.fact import Autocast, Facts
+from weft.ops.declaration.fact import Autocast, Batching, Facts
 from weft.ops.declaration.rule import add_dims, concrete, front_axis, front_new_axis, same
 from weft.ops.indexing.slicing import cut
 from weft.ops.shape.reshape import dimension
@@ -96,7 +96,7 @@ concatenate = defop(
     lower=Pull(_concatenate_pull),
     cases=_concatenate_cases,
     partial=True,
-    facts=Facts(linear=True),
+    facts=Facts(linear=True, batching=Batching.AXIS),
 )
 
 
@@ -133,7 +133,7 @@ stack = defop(
         + [Case((count(()), count(()), count(())))]
     ),
     partial=True,
-    facts=Facts(autocast=Autocast.WIDEST, linear=True),
+    facts=Facts(autocast=Autocast.WIDEST, linear=True, batching=Batching.AXIS),
 )
 
 # split, unstack
@@ -179,7 +179,7 @@ split = defop(
     ],
     outputs=-1,
     partial=True,
-    facts=Facts(autocast=Autocast.KEPT, linear=True),
+    facts=Facts(autocast=Autocast.KEPT, linear=True, batching=Batching.AXIS),
 )
 
 
@@ -217,5 +217,5 @@ unstack = defop(
     ],
     outputs=-1,
     partial=True,
-    facts=Facts(autocast=Autocast.KEPT, linear=True),
+    facts=Facts(autocast=Autocast.KEPT, linear=True, batching=Batching.AXIS),
 )

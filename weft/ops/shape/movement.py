@@ -16,7 +16,7 @@ from weft.ops.base import Array, Case, Pull, at_user_line, catalogue, constant_o
 from weft.ops.creation import full, iota
 from weft.ops.declaration.attribute import REQUIRED
 from weft.ops.declaration.example import count, each_dtype
-from weft.ops.declaration.fact import Facts
+from weft.ops.declaration.fact import Batching, Facts
 from weft.ops.declaration.rule import concrete, same
 from weft.ops.indexing.gather import gather
 from weft.ops.shape.reshape import axis_of
@@ -88,7 +88,7 @@ roll = defop(
     normal=_roll_normal,
     lower=Pull(_roll_pull),
     cases=_roll_cases,
-    facts=Facts(linear=True),
+    facts=Facts(linear=True, batching=Batching.AXES),
 )
 """Elements moved by `shifts` along `axes`; those that leave at one end come in at the other."""
 

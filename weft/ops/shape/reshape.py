@@ -14,7 +14,7 @@ from weft.ir.shape import Dim, Dims, Shape, compatible, normal_axes, normal_axis
 from weft.ops.base import Alias, Array, Case, Composite, Pull, at_user_line, catalogue, defop
 from weft.ops.declaration.attribute import REQUIRED, UNKNOWN
 from weft.ops.declaration.example import NUMBERS, count, each_dtype
-from weft.ops.declaration.fact import Autocast, Cost, Facts
+from weft.ops.declaration.fact import Autocast, Batching, Cost, Facts
 from weft.ops.declaration.numeric import widened
 from weft.ops.declaration.rule import (
     checked_shape,
@@ -118,7 +118,7 @@ expand_dims = defop(
     normal=front_new_axis,
     lower=Alias(),
     cases=lambda: [Case((count((2, 3)),), {"axis": a}) for a in (0, 2, -1, -3)],
-    facts=Facts(linear=True, view=True),
+    facts=Facts(linear=True, view=True, batching=Batching.AXIS),
 )
 
 
@@ -156,7 +156,7 @@ squeeze = defop(
     normal=_squeeze_normal,
     lower=Alias(),
     cases=lambda: [Case((count((1, 3, 1)),), {"axes": a}) for a in (None, 0, (0, -1))],
-    facts=Facts(linear=True, view=True),
+    facts=Facts(linear=True, view=True, batching=Batching.AXES),
 )
 
 # transpose
@@ -372,7 +372,7 @@ flip = defop(
     normal=_flip_normal,
     lower=Pull(_flip_pull),
     cases=_flip_cases,
-    facts=Facts(linear=True),
+    facts=Facts(linear=True, batching=Batching.AXES),
 )
 
 

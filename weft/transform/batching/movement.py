@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, Final
 
 import numpy as np
 
 from weft.ir.node import Value
 from weft.ops.base import catalogue, constant_of
+from weft.ops.declaration.fact import Batching
 from weft.ops.declaration.rule import same_shape
 from weft.ops.indexing.subscript import LAST
 from weft.transform.batching.job import Job, Same, Table, entering, leading
@@ -29,26 +30,22 @@ def reduction(job: Job) -> Sequence[Value]:
     return job.again(*job.xs, axes=tuple(a + 1 for a in job.attrs["axes"]))
 
 
-rule("complex")(elementwise)
-rule("flip", "roll", "squeeze")(reduction)
-
-
-@rule(
-    "argmax", "argmin", "concatenate", "cummax", "cumprod", "cumsum", "expand_dims", "log_softmax",
-    "one_hot", "resample", "softmax", "sort", "split", "stack", "take_along_axis", "unstack",
-)  # fmt: skip
 def _along(job: Job) -> Sequence[Value]:
     return job.again(*job.spread(), axis=job.attrs["axis"] + 1)
 
 
-@rule(
-    "band_part", "flash_attention", "flash_attention_grad", "head_attention",
-    "head_attention_grad", "identity", "softmax_cross_entropy", "sparse_softmax_cross_entropy",
-    "stop_gradient", "top_k",
-)  # fmt: skip
 def _trailing(job: Job) -> Sequence[Value]:
     """Axes in front of those that count may be as many as there are."""
     return job.again(*job.spread())
+
+
+DECLARED: Final[dict[Batching, Callable[[Job], Sequence[Value]]]] = {
+    Batching.BROADCAST: elementwise,
+    Batching.AXES: reduction,
+    Batching.AXIS: _along,
+    Batching.LEADING: _trailing,
+}
+"""What operations say in their declarations."""
 
 
 @rule("column_moments")
