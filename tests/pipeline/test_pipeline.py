@@ -256,18 +256,22 @@ def test_stop_iteration_in_a_function_does_not_end_the_pass():
 
 
 def test_threads_end_with_the_pass():
-    before = threading.active_count()
+    before = set(threading.enumerate())
+
+    def started():
+        return [t for t in threading.enumerate() if t not in before]
+
     running = iter(Pipeline.from_generator(lambda: iter(int, 1)).map(abs, 3).prefetch(2))
     next(running)
-    assert threading.active_count() > before
+    assert started()
     running.close()
     forgotten = iter(Pipeline.from_generator(lambda: iter(int, 1)).map(abs, 3).prefetch(2))
     next(forgotten)
     del forgotten
     limit = time.monotonic() + 10
-    while threading.active_count() > before and time.monotonic() < limit:
+    while started() and time.monotonic() < limit:
         time.sleep(0.01)
-    assert threading.active_count() == before
+    assert not started()
 
 
 def test_prefetching_reads_ahead():

@@ -14,6 +14,7 @@ from weft.tf1.train.checkpoint_state import (
     get_checkpoint_state,
     latest_checkpoint,
 )  # fmt: skip
+from weft.tf1.train.coordinator import Coordinator
 from weft.tf1.train.example import (
     BytesList,
     Example,
@@ -25,6 +26,12 @@ from weft.tf1.train.example import (
     Int64List,
     SequenceExample,
 )  # fmt: skip
+from weft.tf1.train.input import (
+    batch,
+    shuffle_batch,
+    slice_input_producer,
+    string_input_producer,
+)
 from weft.tf1.train.learning_rate import (
     ExponentialMovingAverage,
     cosine_decay,
@@ -47,16 +54,18 @@ from weft.tf1.train.optimizer import (
     Optimizer,
     RMSPropOptimizer,
 )  # fmt: skip
+from weft.tf1.train.queue_runner import QueueRunner, add_queue_runner, start_queue_runners
 from weft.tf1.train.saver import Saver, SaverDef
 
 __all__ = [
     "AdagradOptimizer", "AdamOptimizer", "BytesList", "CheckpointReader", "CheckpointState",
-    "Example", "ExponentialMovingAverage", "Feature", "FeatureList", "FeatureLists", "Features",
-    "FloatList", "GradientDescentOptimizer", "Int64List", "MomentumOptimizer",
-    "NewCheckpointReader", "Optimizer", "RMSPropOptimizer", "Saver", "SaverDef", "SequenceExample",
-    "checkpoint_exists", "cosine_decay", "create_global_step", "exponential_decay",
-    "get_checkpoint_state", "get_global_step", "get_or_create_global_step", "global_step",
-    "inverse_time_decay", "latest_checkpoint", "list_variables", "load_checkpoint", "load_variable",
-    "natural_exp_decay", "piecewise_constant", "piecewise_constant_decay", "polynomial_decay",
-    "summary_iterator",
+    "Coordinator", "Example", "ExponentialMovingAverage", "Feature", "FeatureList", "FeatureLists",
+    "Features", "FloatList", "GradientDescentOptimizer", "Int64List", "MomentumOptimizer",
+    "NewCheckpointReader", "Optimizer", "QueueRunner", "RMSPropOptimizer", "Saver", "SaverDef",
+    "SequenceExample", "add_queue_runner", "batch", "checkpoint_exists", "cosine_decay",
+    "create_global_step", "exponential_decay", "get_checkpoint_state", "get_global_step",
+    "get_or_create_global_step", "global_step", "inverse_time_decay", "latest_checkpoint",
+    "list_variables", "load_checkpoint", "load_variable", "natural_exp_decay", "piecewise_constant",
+    "piecewise_constant_decay", "polynomial_decay", "shuffle_batch", "slice_input_producer",
+    "start_queue_runners", "string_input_producer", "summary_iterator",
 ]  # fmt: skip

@@ -1,0 +1,156 @@
+"""Queues of elements between threads that read and the run that trains: the older pipeline."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Sequence
+from typing import Any
+
+from weft.errors import GraphError
+from weft.pipeline.permutation import mix
+from weft.tf1.errors import FailedPreconditionError, OutOfRangeError
+from weft.tf1.framework.graph import get_default_graph
+from weft.tf1.framework.tensor import HOOKS
+from weft.tf1.train.coordinator import Coordinator
+
+RUNNERS = "queue_runners"
+
+
+class Queue:
+    """A bounded queue of elements; one that shuffles keeps some back to choose from."""
+
+    def __init__(self, capacity: int, keep: int = 0, seed: int | None = None) -> None:
+        self.capacity, self.keep, self.seed = capacity, keep, seed
+        self.elements: list[Any] = []
+        self.changed = threading.Condition()
+        self.closed = False
+        self.fed = False  # whether anybody has begun to fill it
+        self.draws = 0
+
+    def put(self, elements: Sequence[Any]) -> bool:
+        """Add elements as there is room; whether the queue was open."""
+        for element in elements:
+            with self.changed:
+                while len(self.elements) >= self.capacity and not self.closed:
+                    self.changed.wait()
+                if self.closed:
+                    return False
+                self.elements.append(element)
+                self.changed.notify_all()
+        return True
+
+    def take(self, count: int, smaller: bool) -> list[Any]:
+        """The next elements; waits for them.
+
+        Raises:
+            OutOfRangeError: the queue is closed and holds too few.
+            FailedPreconditionError: nobody fills it.
+        """
+        with self.changed:
+            if not self.fed:
+                text = "nobody fills the queue; call tf.train.start_queue_runners before"
+                raise FailedPreconditionError(None, None, f"batch: {text}")
+            while len(self.elements) < count + self.keep and not self.closed:
+                self.changed.wait()
+            if len(self.elements) < count and not (smaller and self.elements):
+                text = f"the queue is closed and has {len(self.elements)} of {count} elements"
+                raise OutOfRangeError(None, None, f"batch: {text}")
+            found = [self._one() for _ in range(min(count, len(self.elements)))]
+            self.changed.notify_all()
+        return found
+
+    def _one(self) -> Any:
+        if self.seed is None:
+            return self.elements.pop(0)
+        self.draws += 1
+        place = mix(self.seed, self.draws) % len(self.elements)
+        last = self.elements.pop()
+        if place == len(self.elements):
+            return last
+        found, self.elements[place] = self.elements[place], last
+        return found
+
+    def close(self, cancel: bool = False) -> None:
+        """Take no more elements; with `cancel`, give none either."""
+        with self.changed:
+            self.closed = True
+            if cancel:
+                self.elements.clear()
+            self.changed.notify_all()
+
+
+class QueueRunner:
+    """Threads that run tensors again and again and put their values into a queue."""
+
+    def __init__(self, queue: Queue, fetches: Any, count: int = 1, many: bool = False) -> None:
+        self.queue, self.fetches, self.count, self.many = queue, fetches, count, many
+
+    def create_threads(
+        self, sess: Any, coord: Coordinator | None, daemon: bool = True, start: bool = False
+    ) -> list[threading.Thread]:
+        """The threads, and one that empties the queue when the coordinator stops."""
+        self.left = self.count
+        self.lock = threading.Lock()
+        self.queue.fed = True
+        made = [
+            threading.Thread(target=self._fill, args=(sess, coord), daemon=daemon, name="enqueue")
+            for _ in range(self.count)
+        ]
+        if coord is not None:
+            closer = threading.Thread(target=self._close, args=(coord,), daemon=True, name="close")
+            made.append(closer)
+            for thread in made:
+                coord.register_thread(thread)
+        for thread in made if start else []:
+            thread.start()
+        return made
+
+    def _fill(self, sess: Any, coord: Coordinator | None) -> None:
+        try:
+            while coord is None or not coord.should_stop():
+                values = sess.run(self.fetches)
+                rows = list(zip(*values, strict=True)) if self.many else [tuple(values)]
+                if not self.queue.put(rows):
+                    break
+        except OutOfRangeError:
+            pass  # the end of the data: who takes from the queue is told
+        except Exception as error:
+            if coord is None:
+                raise
+            coord.request_stop(error)
+        finally:
+            with self.lock:
+                self.left -= 1
+                last = self.left == 0
+            if last:
+                self.queue.close()
+
+    def _close(self, coord: Coordinator) -> None:
+        while not coord.wait_for_stop(0.05):
+            if self.left == 0:
+                return
+        self.queue.close(cancel=True)
+
+
+def add_queue_runner(qr: QueueRunner, collection: str = RUNNERS) -> None:
+    """Let `start_queue_runners` start it."""
+    get_default_graph().add_to_collection(collection, qr)
+
+
+def start_queue_runners(
+    sess: Any = None,
+    coord: Coordinator | None = None,
+    daemon: bool = True,
+    start: bool = True,
+    collection: str = RUNNERS,
+) -> list[threading.Thread]:
+    """Start the threads that fill the graph's queues.
+
+    Raises:
+        GraphError: there is no session.
+    """
+    session: Any = sess or HOOKS.default_session()
+    if session is None:
+        raise GraphError("start_queue_runners: expected a session, given or as default")
+    runners: list[QueueRunner] = session.graph.get_collection(collection)
+    return [t for r in runners for t in r.create_threads(session, coord, daemon, start)]
