@@ -11,7 +11,7 @@ import argparse
 import sys
 from collections.abc import Callable, Sequence
 
-from bench import conv, data, matmul, overhead, recording, sections, startup
+from bench import conv, data, distributed, matmul, overhead, recording, sections, startup
 from bench.contest import contest, report
 from bench.depth import compile_seconds
 from bench.work import graphs as work_of_graphs
@@ -145,6 +145,10 @@ def pipelines(threads: int) -> None:
     data.report()
 
 
+def ranks(threads: int) -> None:
+    distributed.report(threads)
+
+
 def start(threads: int) -> None:
     times = startup.imports()
     print("\nImport (bar: 1.6x numpy)")
@@ -159,7 +163,8 @@ def start(threads: int) -> None:
 WORK: dict[str, Callable[[int], None]] = {
     "softmax": softmax, "perceptron": perceptron, "eager": eager, "record": record,
     "decoder": decoder, "lengths": lengths, "products": products, "chain": chain,
-    "convs": convs, "graphs": graphs, "data": pipelines, "start": start, "depth": depth,
+    "convs": convs, "graphs": graphs, "data": pipelines, "start": start, "distributed": ranks,
+    "depth": depth,
 }  # fmt: skip
 
 

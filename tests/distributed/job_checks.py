@@ -10,6 +10,7 @@ import weft.distributed as dist
 import weft.horovod.tensorflow as tf_hvd
 import weft.horovod.torch as hvd
 import weft.tf1 as tf
+from weft import func
 from weft.datasets import load_digits
 from weft.eager.tensor.dispatch import call
 from weft.errors import DistributedError
@@ -319,6 +320,37 @@ def check_horovod_graphs(rank: int, size: int) -> None:
         session.run(train, {x: [[rank, 2.0]]})
         assert session.run(w).tolist() == [[1 - (size - 1) / 2], [-2.0]]
         assert session.run(mean).tolist() == [(size - 1) / 2]
+
+
+def check_pmap(rank: int, size: int) -> None:
+    """As one process computes it with all parts, gradients included."""
+    x = wf.randn(size, 3, generator=wf.Generator().manual_seed(1)).requires_grad_()
+    alone = x.detach().clone().requires_grad_()
+
+    def part(row):
+        total = func.psum(row.square().sum(), "i")
+        every = func.all_gather(row, "i")
+        scattered = func.psum_scatter(every * row, "i")
+        after = func.ppermute(row, "i", [(i, (i + 1) % size) for i in range(size)])
+        return row / total + every.sum(0) * 0.1 + scattered + after * row
+
+    found = func.pmap(part, axis_name="i")(x)
+    total, every = alone.square().sum(), alone
+    wanted = alone / total + every.sum(0) * 0.1 + alone * alone.sum(0) + alone.roll(1, 0) * alone
+    weights = wf.arange(3.0 * size).reshape(size, 3)
+    (found * weights).sum().backward()
+    (wanted * weights).sum().backward()
+    close = {"rtol": 1e-4, "atol": 1e-4}
+    np.testing.assert_allclose(found.detach(), wanted.detach(), **close)
+    np.testing.assert_allclose(x.grad, alone.grad, **close)
+    own = func.pmap(lambda row: row * 0 + func.axis_index("i"), "i")(x.detach())
+    assert own[:, 0].tolist() == list(range(size)) and func.pmax(wf.tensor(rank)) == size - 1
+    for wrong, text in ((x[:1], "first dimension is"), (x, "expected the axis name of a pmap")):
+        try:
+            func.pmap(lambda row: func.psum(row, "j"))(wrong)
+            raise AssertionError("expected an error")
+        except ValueError as error:
+            assert text in str(error)
 
 
 def check_sampler(rank: int, size: int) -> None:

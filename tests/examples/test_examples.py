@@ -53,6 +53,12 @@ def test_trainer(run: Any) -> None:
     assert "stopped at step 70" in other
 
 
+def test_parallel(run: Any) -> None:
+    (accuracy, _), text = run("parallel", "--steps", "60")
+    assert accuracy > 0.6
+    assert printed(text, "test accuracy") == pytest.approx(accuracy, abs=1e-3)
+
+
 @pytest.mark.parametrize("options", [(), ("--bfloat16",)])
 def test_gpt(run: Any, options: tuple[str, ...]) -> None:
     bits, text = run("gpt", "--steps", "50", "--sample", "20", *options)

@@ -25,6 +25,18 @@ from weft.func.module import (
     replace_all_batch_norm_modules_,
     stack_module_state,
 )
+from weft.func.parallel import (
+    all_gather,
+    axis_index,
+    axis_size,
+    pmap,
+    pmax,
+    pmean,
+    pmin,
+    ppermute,
+    psum,
+    psum_scatter,
+)
 from weft.func.primitive import defvjp, primitive
 from weft.func.tree import map_structure
 from weft.func.vmap import vmap
@@ -33,7 +45,10 @@ from weft.ops.refusal import guard
 jacrev = jacobian
 
 __all__ = [
+    "all_gather",
     "associative_scan",
+    "axis_index",
+    "axis_size",
     "checkpoint",
     "cond",
     "custom_vjp",
@@ -55,7 +70,14 @@ __all__ = [
     "make_vjp",
     "map",
     "map_structure",
+    "pmap",
+    "pmax",
+    "pmean",
+    "pmin",
+    "ppermute",
     "primitive",
+    "psum",
+    "psum_scatter",
     "replace_all_batch_norm_modules_",
     "scan",
     "stack_module_state",

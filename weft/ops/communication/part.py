@@ -1,0 +1,97 @@
+"""Parts of arrays over ranks: gathered, reduced and scattered, sent on; gradients of each other.
+
+Two views of a result meet here. Of `all_gather` and `reduce_scatter`, every rank's result counts:
+gradients are those of the sum of all ranks' losses. `join_parts` and `own_part` go between a value
+that all ranks have alike and its parts, so that what follows is one loss, computed by all.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from weft.errors import ShapeError
+from weft.ir.dtype import DType
+from weft.ir.node import Value
+from weft.ir.shape import Shape
+from weft.ops.base import HOSTED, Array, Op, Opaque, catalogue, defop
+from weft.ops.communication.collective import ORDERED, group_of
+from weft.ops.state import no_cases
+from weft.transport import collective
+
+
+def _same(dtype: DType, **_: Any) -> tuple[DType, ...]:
+    return (dtype,)
+
+
+def _rows(shape: Shape, group: int, **_: Any) -> tuple[Shape, ...]:
+    """One more axis in front, of members."""
+    return (None if shape is None else (group_of(group).size, *shape),)
+
+
+def _row(shape: Shape, group: int, **_: Any) -> tuple[Shape, ...]:
+    count = group_of(group).size
+    if shape is not None and (not shape or shape[0] not in (None, count)):
+        raise ShapeError(f"expected a first dimension of {count}, the number of ranks, got {shape}")
+    return (None if shape is None else shape[1:],)
+
+
+def _gather(x: Array, group: int) -> tuple[Array, ...]:
+    members = group_of(group)
+    out = np.empty((members.size, *x.shape), x.dtype)
+    own = np.array(x).reshape(-1)
+    what = f"all_gather of {x.dtype}{list(x.shape)}"
+    collective.all_gather(members, own, list(out.reshape(members.size, -1)), what)
+    return (out,)
+
+
+def _own(x: Array, group: int) -> tuple[Array, ...]:
+    return (np.array(x[group_of(group).index]),)
+
+
+def _reduce_scatter(x: Array, group: int) -> tuple[Array, ...]:
+    out = np.empty(x.shape[1:], x.dtype)
+    what = f"reduce_scatter of {x.dtype}{list(out.shape)}"
+    parts = list(np.array(x).reshape(len(x), -1))
+    collective.reduce_scatter(group_of(group), parts, out, "sum", what)
+    return (out,)
+
+
+def _permute(x: Array, group: int, pairs: tuple[tuple[int, int], ...]) -> tuple[Array, ...]:
+    members, own, out = group_of(group), np.array(x), np.zeros_like(x)
+    sends = {b: own for a, b in pairs if a == members.index != b}
+    receives = {a: out for a, b in pairs if b == members.index != a}
+    with members.call(f"permute {pairs} of {x.dtype}{list(x.shape)}") as tag:
+        members.exchange(tag, sends, receives)
+    return (own if (members.index, members.index) in pairs else out,)
+
+
+def _by(name: str) -> Callable[..., tuple[Value, ...]]:
+    """A gradient that is another operation."""
+
+    def vjp(gs: Any, ys: Any, x: Value, **attrs: Any) -> tuple[Value, ...]:
+        return getattr(catalogue, name).all(gs[0], **attrs)
+
+    return vjp
+
+
+def _back(gs: Any, ys: Any, x: Value, group: int, pairs: Any) -> tuple[Value, ...]:
+    turned = tuple([(b, a) for a, b in pairs])
+    return permute_parts.all(gs[0], group=group, pairs=turned)
+
+
+def _op(name: str, reference: Any, shape: Any, vjp: Any, **attrs: Any) -> Op:
+    return defop(
+        name, inputs="x", attrs={"group": 0, **attrs}, dtype=_same, shape=shape,
+        reference=reference, vjp=vjp, lower=Opaque(HOSTED), cases=no_cases, outputs=-1,
+        stateful=True, facts=ORDERED,
+    )  # fmt: skip
+
+
+all_gather = _op("all_gather", _gather, _rows, _by("reduce_scatter"))
+reduce_scatter = _op("reduce_scatter", _reduce_scatter, _row, _by("all_gather"))
+join_parts = _op("join_parts", _gather, _rows, _by("own_part"))
+own_part = _op("own_part", _own, _row, _by("join_parts"))
+permute_parts = _op("permute_parts", _permute, lambda s, **_: (s,), _back, pairs=())
