@@ -5,7 +5,7 @@ import pytest
 
 import weft as wf
 from weft import models, nn
-from weft.errors import ShapeError
+from weft.errors import ArgumentError, ShapeError
 from weft.nn import functional as F
 
 rng = np.random.default_rng(0)
@@ -135,6 +135,42 @@ def test_generation_goes_on():
     found = model.generate(ids, 10)
     assert found.shape == (2, 13)
     np.testing.assert_array_equal(found[:, :3].numpy(), ids.numpy())
+
+
+@pytest.mark.parametrize("count", [1, 4, 12])
+def test_generation_by_cache_is_that_of_the_whole_text(count):
+    wf.manual_seed(0)
+    model = models.GPT(20, context=10, layers=2, heads=2, width=16).eval()
+    ids = words(2, 3)
+    found = model.generate(ids, count, temperature=0)
+    wanted = ids
+    with wf.no_grad():
+        for _ in range(count):
+            best = model(wanted[:, -10:])[:, -1].argmax(-1)
+            wanted = wf.cat([wanted, best.unsqueeze(1)], 1)
+    assert found.tolist() == wanted.tolist()
+    streamed = []
+    again = model.generate(ids, count, temperature=0, stream=lambda x: streamed.append(x.tolist()))
+    assert again.tolist() == wanted.tolist()
+    assert streamed == wanted[:, 3:].T.tolist()
+    assert model.generate(ids, count, top_k=1).tolist() == wanted.tolist()
+    assert model.generate(ids, count, top_p=1e-6).tolist() == wanted.tolist()
+
+
+def test_generation_stops_and_is_seeded():
+    wf.manual_seed(0)
+    model = models.GPT(5, context=40, layers=1, heads=2, width=16).eval()
+    ids = words(3, 2) % 5
+    wf.manual_seed(1)
+    found = model.generate(ids, 38, temperature=2.0, stop=4)
+    wf.manual_seed(1)
+    assert model.generate(ids, 38, temperature=2.0, stop=4).tolist() == found.tolist()
+    assert found.shape[1] < 40
+    assert found[:, -1].tolist() == [4, 4, 4]
+    for row in found[:, 2:].tolist():
+        assert set(row[row.index(4) :]) == {4}
+    with pytest.raises(ArgumentError, match=r"top_p: expected a number in \(0, 1\], got 2"):
+        model.generate(ids, 1, top_p=2)
 
 
 def test_too_long_a_text_is_refused():

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import weft.eager.functions.api as wf
 from weft import nn
 from weft.eager.functions.api import Tensor
 from weft.nn import functional as F
@@ -32,6 +33,24 @@ class SelfAttention(nn.Module):
             q, k, v, attn_mask=mask, dropout_p=rate, is_causal=self.causal
         )
         return self.out(y.transpose(1, 2).reshape(n, length, width))
+
+    def step(self, x: Tensor, now: Tensor, keys: Tensor, values: Tensor) -> tuple[Tensor, ...]:
+        """One position (N, 1, width), which sees those before; the keys and values with it.
+
+        Args:
+            now: the position, an int32.
+            keys: of the positions before, (N, heads, positions, width of a head).
+            values: the same.
+        """
+        n, _, width = x.shape
+        q, k, v = (
+            z.view(n, self.heads, 1, width // self.heads) for z in self.qkv(x).split(width, dim=2)
+        )
+        places = wf.arange(keys.shape[2])
+        here = (places == now).view(-1, 1)
+        keys, values = wf.where(here, k, keys), wf.where(here, v, values)
+        y = F.scaled_dot_product_attention(q, keys, values, attn_mask=(places <= now).view(1, -1))
+        return self.out(y.reshape(n, 1, width)), keys, values
 
 
 class Block(nn.Module):
@@ -68,6 +87,16 @@ class Block(nn.Module):
             return x + self.drop(self.perceptron(self.norm2(x)))
         x = self.norm1(x + self.drop(self.attention(x, mask)))
         return self.norm2(x + self.drop(self.perceptron(x)))
+
+    def step(self, x: Tensor, now: Tensor, keys: Tensor, values: Tensor) -> tuple[Tensor, ...]:
+        """One position, as in `SelfAttention.step`."""
+        if self.first:
+            y, keys, values = self.attention.step(self.norm1(x), now, keys, values)
+            x = x + y
+            return x + self.perceptron(self.norm2(x)), keys, values
+        y, keys, values = self.attention.step(x, now, keys, values)
+        x = self.norm1(x + y)
+        return self.norm2(x + self.perceptron(x)), keys, values
 
     def perceptron(self, x: Tensor) -> Tensor:
         """Each position by itself."""
