@@ -72,6 +72,11 @@ class Step:
                 "Trainer.fit: precision '16-mixed' scales the loss of automatic optimization, "
                 f"without a closure; use 'bf16-mixed'{at_user_line()}"
             )
+        if isinstance(self._optimizer, LBFGS) and self._accumulate > 1:
+            raise ArgumentError(
+                "Trainer.fit: LBFGS computes a batch several times, so accumulate_grad_batches "
+                f"must be 1, got {self._accumulate}{at_user_line()}"
+            )
         if not automatic and self._accumulate > 1:
             raise ArgumentError(
                 "Trainer.fit: accumulate_grad_batches is of automatic optimization; count batches "
@@ -122,7 +127,7 @@ class Step:
         if self.window.is_empty or self._accumulate == 1:
             for call in self._on_zero_grad:
                 call(self._optimizer)
-            if self._defined["optimizer_zero_grad"]:
+            if self._defined["optimizer_zero_grad"] or self._by_closure:
                 self._module.optimizer_zero_grad(self._progress.epoch, self._index, self._optimizer)
         self._backward(loss, output)
         if self._closes and self._precision.scaler is None:
