@@ -46,6 +46,7 @@ from weft.tf1.control.dependency import group, identity, identity_n, no_op, stop
 from weft.tf1.control.dependency import tuple_ as tuple
 from weft.tf1.control.functional_loop import foldl, foldr, map_fn, scan
 from weft.tf1.control.loop import while_loop
+from weft.tf1.nn.rnn import reverse_sequence
 from weft.tf1.control.tensor_array import TensorArray
 from weft.ops.base import exported, exports
 from weft.tf1.framework.convert import (
@@ -190,15 +191,15 @@ __all__ = [
     "random_normal_initializer", "random_shuffle", "random_uniform", "random_uniform_initializer",
     "range", "rank", "read_file", "realdiv", "reciprocal", "reduce_all", "reduce_any",
     "reduce_logsumexp", "reduce_max", "reduce_mean", "reduce_min", "reduce_prod", "reduce_sum",
-    "report_uninitialized_variables", "reset_default_graph", "reshape", "reverse", "reverse_v2",
-    "rint", "roll", "round", "rsqrt", "saturate_cast", "scan", "scatter_add", "scatter_nd",
-    "scatter_sub", "scatter_update", "segment_max", "segment_mean", "segment_min", "segment_prod",
-    "segment_sum", "sequence_mask", "set_random_seed", "shape", "shape_n", "sigmoid", "sign", "sin",
-    "sinh", "size", "slice", "sort", "space_to_depth", "split", "sqrt", "square",
-    "squared_difference", "squeeze", "stack", "stop_gradient", "strided_slice", "string", "sub",
-    "subtract", "summary", "switch_case", "tan", "tanh", "tensordot", "tile", "to_bfloat16",
-    "to_double", "to_float", "to_int32", "to_int64", "topology_sort", "trace", "train",
-    "trainable_variables", "transpose", "truediv", "truncated_normal",
+    "report_uninitialized_variables", "reset_default_graph", "reshape", "reverse",
+    "reverse_sequence", "reverse_v2", "rint", "roll", "round", "rsqrt", "saturate_cast", "scan",
+    "scatter_add", "scatter_nd", "scatter_sub", "scatter_update", "segment_max", "segment_mean",
+    "segment_min", "segment_prod", "segment_sum", "sequence_mask", "set_random_seed", "shape",
+    "shape_n", "sigmoid", "sign", "sin", "sinh", "size", "slice", "sort", "space_to_depth", "split",
+    "sqrt", "square", "squared_difference", "squeeze", "stack", "stop_gradient", "strided_slice",
+    "string", "sub", "subtract", "summary", "switch_case", "tan", "tanh", "tensordot", "tile",
+    "to_bfloat16", "to_double", "to_float", "to_int32", "to_int64", "topology_sort", "trace",
+    "train", "trainable_variables", "transpose", "truediv", "truncated_normal",
     "truncated_normal_initializer", "truncatediv", "truncatemod", "tuple", "uint8", "uint32",
     "uint64", "uniform_unit_scaling_initializer", "unpack", "unsorted_segment_max",
     "unsorted_segment_mean", "unsorted_segment_min", "unsorted_segment_prod",

@@ -1,4 +1,4 @@
-"""The few names of `tf.contrib` that most programs took from there: `contrib.layers`."""
+"""Names of `tf.contrib` that most programs took from there: `contrib.layers`, `contrib.rnn`."""
 
 from __future__ import annotations
 
@@ -9,7 +9,8 @@ from weft.tf1.elementwise import arithmetic
 from weft.tf1.framework.convert import convert_to_tensor
 from weft.tf1.framework.graph import name_scope
 from weft.tf1.layers import flatten as _flatten
-from weft.tf1.nn import activation
+from weft.tf1.nn import activation, rnn_cell
+from weft.tf1.nn import rnn as _unrolled
 from weft.tf1.reduction import reduce_sum
 from weft.tf1.variable.initializer import VarianceScaling, xavier_initializer
 
@@ -57,3 +58,20 @@ class layers:
     variance_scaling_initializer = staticmethod(_variance_scaling_initializer)
     xavier_initializer = staticmethod(xavier_initializer)
     xavier_initializer_conv2d = staticmethod(xavier_initializer)
+
+
+class rnn:
+    """`tf.contrib.rnn`: cells and unrolled networks."""
+
+    RNNCell = rnn_cell.RNNCell
+    BasicRNNCell = rnn_cell.BasicRNNCell
+    BasicLSTMCell = rnn_cell.BasicLSTMCell
+    LSTMCell = rnn_cell.LSTMCell
+    LSTMStateTuple = rnn_cell.LSTMStateTuple
+    GRUCell = rnn_cell.GRUCell
+    MultiRNNCell = rnn_cell.MultiRNNCell
+    DropoutWrapper = rnn_cell.DropoutWrapper
+    ResidualWrapper = rnn_cell.ResidualWrapper
+    DeviceWrapper = rnn_cell.DeviceWrapper
+    static_rnn = staticmethod(_unrolled.static_rnn)
+    static_bidirectional_rnn = staticmethod(_unrolled.static_bidirectional_rnn)

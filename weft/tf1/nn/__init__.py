@@ -3,6 +3,7 @@
 from weft.tf1.elementwise.arithmetic import log_sigmoid, sigmoid, tanh
 from weft.tf1.indexing.lookup import embedding_lookup, in_top_k, top_k
 from weft.tf1.indexing.order import depth_to_space, space_to_depth
+from weft.tf1.nn import rnn_cell
 from weft.tf1.nn.activation import (
     bias_add,
     crelu,
@@ -52,18 +53,26 @@ from weft.tf1.nn.normalization import (
     lrn,
     moments,
 )  # fmt: skip
+from weft.tf1.nn.rnn import (
+    bidirectional_dynamic_rnn,
+    dynamic_rnn,
+    static_bidirectional_rnn,
+    static_rnn,
+)  # fmt: skip
 
 __all__ = [
-    "avg_pool", "avg_pool2d", "avg_pool3d", "batch_normalization", "bias_add", "conv1d", "conv2d",
-    "conv2d_transpose", "conv3d", "conv3d_transpose", "convolution", "crelu", "depth_to_space",
-    "depthwise_conv2d", "depthwise_conv2d_native", "dropout", "elu", "embedding_lookup",
+    "avg_pool", "avg_pool2d", "avg_pool3d", "batch_normalization", "bias_add",
+    "bidirectional_dynamic_rnn", "conv1d", "conv2d", "conv2d_transpose", "conv3d",
+    "conv3d_transpose", "convolution", "crelu", "depth_to_space", "depthwise_conv2d",
+    "depthwise_conv2d_native", "dropout", "dynamic_rnn", "elu", "embedding_lookup",
     "fused_batch_norm", "in_top_k", "l2_loss", "l2_normalize", "leaky_relu",
     "local_response_normalization", "log_poisson_loss", "log_sigmoid", "log_softmax", "lrn",
-    "max_pool", "max_pool2d", "max_pool3d", "moments", "pool", "relu", "relu6",
-    "relu_layer", "selu", "separable_conv2d", "sigmoid", "sigmoid_cross_entropy_with_logits",
+    "max_pool", "max_pool2d", "max_pool3d", "moments", "pool", "relu", "relu6", "relu_layer",
+    "rnn_cell", "selu", "separable_conv2d", "sigmoid", "sigmoid_cross_entropy_with_logits",
     "softmax", "softmax_cross_entropy_with_logits", "softmax_cross_entropy_with_logits_v2",
-    "softplus", "softsign", "space_to_depth", "sparse_softmax_cross_entropy_with_logits", "swish",
-    "tanh", "top_k", "weighted_cross_entropy_with_logits", "xw_plus_b", "zero_fraction",
+    "softplus", "softsign", "space_to_depth", "sparse_softmax_cross_entropy_with_logits",
+    "static_bidirectional_rnn", "static_rnn", "swish", "tanh", "top_k",
+    "weighted_cross_entropy_with_logits", "xw_plus_b", "zero_fraction",
 ]  # fmt: skip
 
 max_pool2d = max_pool

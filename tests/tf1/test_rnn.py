@@ -1,0 +1,171 @@
+"""Recurrent cells and networks of TensorFlow 1: equations, names, lengths, gradients."""
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+import pytest
+
+import weft.tf1 as tf
+from weft.errors import ArgumentError
+
+
+@pytest.fixture
+def session() -> Iterator[Any]:
+    with tf.Graph().as_default(), tf.Session() as session:
+        tf.set_random_seed(1)
+        yield session
+
+
+def ready(session: Any) -> None:
+    session.run(tf.global_variables_initializer())
+
+
+def names() -> list[str]:
+    return [v.op.name for v in tf.trainable_variables()]
+
+
+def sigmoid(x: Any) -> Any:
+    return 1 / (1 + np.exp(-x))
+
+
+X = np.random.default_rng(0).normal(size=(3, 5, 4)).astype(np.float32)
+
+
+def test_an_lstm_is_its_equations(session: Any) -> None:
+    cell = tf.nn.rnn_cell.LSTMCell(
+        6, use_peepholes=True, num_proj=2, forget_bias=0.5, cell_clip=0.4, name="unit"
+    )
+    ys, state = tf.nn.dynamic_rnn(cell, tf.constant(X), dtype=tf.float32)
+    ready(session)
+    assert names() == [
+        "rnn/unit/kernel", "rnn/unit/bias", "rnn/unit/w_f_diag", "rnn/unit/w_i_diag",
+        "rnn/unit/w_o_diag", "rnn/unit/projection/kernel",
+    ]  # fmt: skip
+    kernel, bias, wf, wi, wo, projection = session.run(tf.trainable_variables())
+    c, h, expected = np.zeros((3, 6)), np.zeros((3, 2)), []
+    for t in range(5):
+        i, j, f, o = np.split(np.concatenate([X[:, t], h], 1) @ kernel + bias, 4, 1)
+        c = sigmoid(f + 0.5 + wf * c) * c + sigmoid(i + wi * c) * np.tanh(j)
+        c = np.clip(c, -0.4, 0.4)
+        h = (sigmoid(o + wo * c) * np.tanh(c)) @ projection
+        expected.append(h)
+    found, last = session.run([ys, state])
+    np.testing.assert_allclose(found, np.stack(expected, 1), rtol=1e-4, atol=1e-5)
+    np.testing.assert_allclose(last.c, c, rtol=1e-4, atol=1e-5)
+    np.testing.assert_allclose(last.h, h, rtol=1e-4, atol=1e-5)
+
+
+def cells() -> list[Any]:
+    c = tf.nn.rnn_cell
+    return [
+        c.BasicRNNCell(4), c.GRUCell(4), c.BasicLSTMCell(4, state_is_tuple=False),
+        c.MultiRNNCell([c.GRUCell(4), c.ResidualWrapper(c.BasicLSTMCell(4))]),
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize("which", range(4))
+def test_dynamic_is_static(session: Any, which: int) -> None:
+    cell = cells()[which]
+    x = tf.placeholder(tf.float32, [None, 5, 4])
+    lengths = tf.constant([5, 0, 3])
+    ys, state = tf.nn.dynamic_rnn(cell, x, lengths, dtype=tf.float32)
+    rows, end = tf.nn.static_rnn(
+        cell, tf.unstack(x, axis=1), dtype=tf.float32, sequence_length=lengths
+    )
+    total = tf.reduce_sum(ys * ys)
+    plain = tf.reduce_sum(tf.stack(rows, 1) ** 2)
+    variables = tf.trainable_variables()
+    slopes = [tf.gradients(loss, variables) for loss in (total, plain)]
+    ready(session)
+    flat = [*tf.nn.rnn_cell.LSTMStateTuple(state, end)]
+    found = session.run([ys, tf.stack(rows, 1), slopes, flat], {x: X})
+    np.testing.assert_allclose(found[0], found[1], rtol=1e-5, atol=1e-6)
+    assert not found[0][1].any() and not found[0][2, 3:].any()
+    for a, b in zip(*found[2], strict=True):
+        np.testing.assert_allclose(a, b, rtol=1e-4, atol=1e-5)
+
+
+def test_multi_layer_names(session: Any) -> None:
+    c = tf.contrib.rnn
+    cell = c.MultiRNNCell([c.BasicLSTMCell(2), c.GRUCell(2)])
+    tf.nn.dynamic_rnn(cell, tf.constant(X), dtype=tf.float32, time_major=True)
+    front = "rnn/multi_rnn_cell/cell_"
+    assert names() == [
+        front + "0/basic_lstm_cell/kernel", front + "0/basic_lstm_cell/bias",
+        front + "1/gru_cell/gates/kernel", front + "1/gru_cell/gates/bias",
+        front + "1/gru_cell/candidate/kernel", front + "1/gru_cell/candidate/bias",
+    ]  # fmt: skip
+
+
+def test_both_directions(session: Any) -> None:
+    c = tf.nn.rnn_cell
+    lengths = [5, 2, 4]
+    x = tf.placeholder(tf.float32, [None, None, 4])
+    (fw, bw), (_, first) = tf.nn.bidirectional_dynamic_rnn(
+        c.GRUCell(3), c.GRUCell(3), x, lengths, dtype=tf.float32
+    )
+    turned = tf.reverse_sequence(x, lengths, seq_axis=1)
+    with tf.variable_scope("bidirectional_rnn", reuse=True):
+        other, end = tf.nn.dynamic_rnn(
+            c.GRUCell(3, name="gru_cell"), turned, lengths, dtype=tf.float32, scope="bw"
+        )
+    ready(session)
+    a, b, state, same = session.run(
+        [bw, tf.reverse_sequence(other, lengths, 1), first, end], {x: X}
+    )
+    np.testing.assert_allclose(a, b, rtol=1e-5)
+    np.testing.assert_allclose(state, same, rtol=1e-5)
+    assert session.run(fw, {x: X}).shape == (3, 5, 3)
+    row = session.run(turned, {x: X})[1]
+    np.testing.assert_array_equal(row, X[1][[1, 0, 2, 3, 4]])
+
+
+def test_your_own_cell_learns(session: Any) -> None:
+    class Cell(tf.nn.rnn_cell.RNNCell):
+        @property
+        def state_size(self) -> int:
+            return 3
+
+        @property
+        def output_size(self) -> int:
+            return 1
+
+        def call(self, inputs: Any, state: Any) -> Any:
+            w = tf.get_variable("w", [4, 3])
+            u = tf.get_variable("u", [3, 3])
+            state = tf.tanh(tf.matmul(inputs, w) + tf.matmul(state, u))
+            return tf.reduce_sum(state, 1, keepdims=True), state
+
+    ys, _ = tf.nn.dynamic_rnn(Cell(), tf.constant(X), dtype=tf.float32)
+    wanted = tf.cumsum(tf.constant(X[:, :, :1]), axis=1) * 0.2
+    loss = tf.reduce_mean((ys - wanted) ** 2)
+    train = tf.train.AdamOptimizer(0.05).minimize(loss)
+    ready(session)
+    assert names() == ["rnn/cell/w", "rnn/cell/u"]
+    before = session.run(loss)
+    for _ in range(60):
+        session.run(train)
+    assert session.run(loss) < before / 4
+
+
+def test_dropout_is_drawn_in_every_step(session: Any) -> None:
+    c = tf.nn.rnn_cell
+    cell = c.DropoutWrapper(c.BasicRNNCell(50, activation=tf.identity), output_keep_prob=0.5)
+    ys, _ = tf.nn.dynamic_rnn(cell, tf.ones([1, 6, 1]), dtype=tf.float32)
+    ready(session)
+    kept = session.run(ys)[0] != 0
+    assert 0.2 < kept.mean() < 0.8
+    assert len({tuple(row) for row in kept}) == 6
+
+
+def test_what_is_refused() -> None:
+    cell = tf.nn.rnn_cell.GRUCell(2)
+    with pytest.raises(ArgumentError, match="an initial_state, or a dtype"):
+        tf.nn.dynamic_rnn(cell, tf.zeros([1, 2, 3]))
+    with pytest.raises(ArgumentError, match="at least one input"):
+        tf.nn.static_rnn(cell, [], dtype=tf.float32)
+    with pytest.raises(ArgumentError, match="at least one cell"):
+        tf.nn.rnn_cell.MultiRNNCell([])
+    with pytest.raises(ArgumentError, match="expected a seq_axis"):
+        tf.reverse_sequence(tf.zeros([2, 3]), [1, 2])
