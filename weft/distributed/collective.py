@@ -13,12 +13,10 @@ from typing import Any
 
 import numpy as np
 
+from weft.distributed.elements import array, kind, put, put_all, settle
 from weft.distributed.process_group import index_of, member
 from weft.distributed.reduce_op import ReduceOp
 from weft.distributed.work import Work, done
-from weft.eager.record.lazy import array_of, flush
-from weft.eager.record.mode import no_grad
-from weft.eager.tensor.dispatch import leaf, wrap
 from weft.eager.tensor.tensor import Tensor
 from weft.errors import DTypeError, ShapeError
 from weft.ir.dtype import as_dtype
@@ -283,38 +281,6 @@ def monitored_barrier(group: Group | None = None, timeout: float | timedelta | N
         collective.all_gather(found, np.zeros(1, np.uint8), rows, "monitored_barrier")
     finally:
         found.timeout = before
-
-
-# -- arrays of tensors
-
-
-def settle() -> None:
-    """Compute what is recorded: what ranks do together happens in the order of the program."""
-    flush()
-
-
-def array(tensor: Tensor) -> Array:
-    """A tensor's elements, contiguous; all that was recorded before is computed first."""
-    settle()
-    found = array_of(tensor.lazy)
-    return found if found.flags.c_contiguous else found.copy()
-
-
-def put(tensor: Tensor, values: Array) -> None:
-    """Overwrite a tensor's elements."""
-    with no_grad():
-        tensor.copy_(wrap(leaf(values)))
-
-
-def put_all(tensors: Sequence[Tensor], values: Sequence[Array]) -> None:
-    """Overwrite the elements of several tensors."""
-    for tensor, array in zip(tensors, values, strict=True):
-        put(tensor, array)
-
-
-def kind(x: Array) -> str:
-    """Type and shape, as `float32[2,3]`."""
-    return f"{as_dtype(x.dtype)}[{','.join(map(str, x.shape))}]"
 
 
 def check(op: ReduceOp, x: Array, name: str) -> None:

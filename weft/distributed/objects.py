@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from weft.checkpoint.structure import built, parts
-from weft.distributed.collective import array, settle
+from weft.distributed.elements import array, settle
 from weft.distributed.process_group import index_of, member
 from weft.eager.tensor.dispatch import leaf, wrap
 from weft.eager.tensor.handle import Handle

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from weft.distributed.collective import array, kind, put
+from weft.distributed.elements import array, kind, put
 from weft.distributed.process_group import index_of, member
 from weft.distributed.work import Work
 from weft.eager.tensor.tensor import Tensor

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from weft import distributed as dist
-from weft.distributed.collective import array, put
+from weft.distributed.elements import array, put
 from weft.distributed.process_group import member
 from weft.errors import OptimizerError
 from weft.ops.base import at_user_line

@@ -10,8 +10,7 @@ from typing import Any, Final
 
 import numpy as np
 
-import weft.distributed as dist
-from weft.distributed.collective import array
+from weft.distributed.elements import array, take_from_first
 from weft.distributed.process_group import member
 from weft.distributed.recorded import reduce_all, settle
 from weft.eager.record.lazy import Lazy
@@ -172,16 +171,14 @@ class DistributedDataParallel(Module):
         shapes = [f"{n} {t.dtype} {tuple(t.shape)}" for n, t in zip(names, tensors, strict=True)]
         _compare(self.process_group, "models", shapes)
         if init_sync:
-            for tensor in tensors:
-                dist.broadcast(tensor, self.process_group.ranks[0], self.process_group)
+            take_from_first(tensors, self.process_group)
             return
         digests = [hashlib.sha256(array(t).tobytes()).hexdigest()[:16] for t in tensors]
         lines = [f"{n} {d}" for n, d in zip(names, digests, strict=True)]
         _compare(self.process_group, "parameters", lines)
 
     def _broadcast_buffers(self) -> None:
-        for buffer in self.module.buffers():
-            dist.broadcast(buffer, self.process_group.ranks[0], self.process_group)
+        take_from_first(list(self.module.buffers()), self.process_group)
 
 
 def _watch(model: DistributedDataParallel) -> None:

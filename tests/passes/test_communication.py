@@ -1,0 +1,71 @@
+"""Reductions over ranks in a program: they begin early, end late, and keep their order."""
+
+from __future__ import annotations
+
+from weft import ops
+from weft.ir.dtype import float32
+from weft.ir.graph import Graph
+from weft.ir.node import TensorType
+from weft.ir.parser import parse_graph
+from weft.ir.printer import format_graph
+from weft.passes.pipeline import grouped, optimise
+from weft.passes.schedule import schedule
+from weft.passes.specialise import specialise
+from weft.passes.step import Request, Step
+from weft.transform.gradient import gradients
+
+LAYERS = 4
+
+
+def training_step() -> Step:
+    """Dense layers, whose gradients are reduced in a bucket each, the last layer's first."""
+    graph = Graph()
+    with graph.as_default():
+        x = y = ops.placeholder(dtype="float32", shape=(256, 256))
+        weights = [
+            ops.variable(key=f"w{i}", dtype="float32", shape=(256, 256)) for i in range(LAYERS)
+        ]
+        reads = [ops.read(w) for w in weights]
+        for w in reads:
+            y = ops.tanh(ops.matmul(y, w))
+        found = gradients([ops.sum(y)], reads)[::-1]
+        reduced = ops.reduced_later(*found, buckets=(1,) * LAYERS, reduction="mean")[::-1]
+        updates = [
+            ops.assign(w, r - g).node for w, r, g in zip(weights, reads, reduced, strict=True)
+        ]
+    assert format_graph(parse_graph(format_graph(graph))) == format_graph(graph)
+    request = Request(graph, (), tuple(updates), (x,))
+    return optimise(specialise(request, [TensorType(float32, (256, 256))], {}, {}))
+
+
+def test_buckets_begin_between_gradients_and_end_behind_all_of_them() -> None:
+    order = [g.nodes[0].op for g in schedule(grouped(training_step()), ()).groups]
+    begins = [i for i, op in enumerate(order) if op == "begin_all_reduce"]
+    ends = [i for i, op in enumerate(order) if op == "end_all_reduce"]
+    assert len(begins) == len(ends) == LAYERS and max(begins) < min(ends)
+    products = [i for i, op in enumerate(order) if op == "matmul"]
+    after = [sum(i > begin for i in products) for begin in begins]
+    assert after[0] > after[1] > 0, order  # of 11; behind the last gradients nothing is left
+
+
+def test_equal_reductions_are_neither_merged_nor_left_in_another_order() -> None:
+    graph = Graph()
+    with graph.as_default():
+        x = ops.placeholder(dtype="float32", shape=(4,))
+        first, second = (ops.all_reduce.all(x, reduction=r)[0] for r in ("sum", "max"))
+        again = ops.all_reduce.all(x, reduction="sum")[0]
+        fetches = (again, second, first)
+    step = optimise(specialise(Request(graph, fetches, (), (x,)), [x.type], {}, {}))
+    groups = schedule(grouped(step), ()).groups
+    assert [g.nodes[0].attrs["reduction"] for g in groups] == ["sum", "max", "sum"]
+
+
+def test_gradients_of_reductions_are_reductions() -> None:
+    graph = Graph()
+    with graph.as_default():
+        x = ops.placeholder(dtype="float32", shape=(4,))
+        for name in ("all_reduce", "broadcast_from"):
+            y = getattr(ops, name).all(x)[0]
+            (g,) = gradients([ops.sum(y * y)], [x])
+            assert g.shape == (4,)
+    assert len([n for n in graph.nodes if n.op == "all_reduce"]) == 3

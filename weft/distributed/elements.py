@@ -1,0 +1,60 @@
+"""Elements of tensors as arrays, which messages carry."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Sequence
+
+import numpy as np
+
+from weft.eager.record.lazy import array_of, flush
+from weft.eager.record.mode import no_grad
+from weft.eager.tensor.dispatch import leaf, wrap
+from weft.eager.tensor.tensor import Tensor
+from weft.ir.dtype import as_dtype
+from weft.transport import collective
+from weft.transport.base import Array
+from weft.transport.group import Group, bytes_of
+
+
+def settle() -> None:
+    """Compute what is recorded: what ranks do together happens in the order of the program."""
+    flush()
+
+
+def array(tensor: Tensor) -> Array:
+    """A tensor's elements, contiguous; all that was recorded before is computed first."""
+    settle()
+    found = array_of(tensor.lazy)
+    return found if found.flags.c_contiguous else found.copy()
+
+
+def put(tensor: Tensor, values: Array) -> None:
+    """Overwrite a tensor's elements."""
+    with no_grad():
+        tensor.copy_(wrap(leaf(values)))
+
+
+def put_all(tensors: Sequence[Tensor], values: Sequence[Array]) -> None:
+    """Overwrite the elements of several tensors."""
+    for tensor, array in zip(tensors, values, strict=True):
+        put(tensor, array)
+
+
+def kind(x: Array) -> str:
+    """Type and shape, as `float32[2,3]`."""
+    return f"{as_dtype(x.dtype)}[{','.join(map(str, x.shape))}]"
+
+
+def take_from_first(tensors: Sequence[Tensor], group: Group) -> None:
+    """Overwrite tensors with those of the group's first member, all in one message."""
+    if not tensors or group.size == 1:
+        return
+    parts = [bytes_of(array(t)) for t in tensors]
+    flat = np.concatenate(parts)
+    collective.broadcast(group, flat, 0, f"broadcast of {len(parts)} tensors, {flat.size} bytes")
+    if group.index:
+        ends = np.cumsum([0, *[p.size for p in parts]]).tolist()
+        for tensor, (begin, end) in zip(tensors, itertools.pairwise(ends), strict=True):
+            old = array(tensor)
+            put(tensor, flat[begin:end].view(old.dtype).reshape(old.shape).copy())
