@@ -74,3 +74,31 @@ class Uninterrupted:
     def _note(self, number: int, frame: FrameType | None) -> None:
         if number not in self._came:
             self._came.append(number)
+
+    def outer(self, number: int) -> tuple[bool, Any]:
+        """Whether a signal came, which is forgotten; and the handler outside of this block."""
+        came = number in self._came
+        if came:
+            self._came.remove(number)
+        return came, dict(self._before)[number]
+
+
+def have_effect() -> None:
+    """Let signals that wait have their effect now: in the midst of what may be given up.
+
+    >>> with Uninterrupted():
+    ...     signal.raise_signal(signal.SIGINT)
+    ...     have_effect()
+    ...     print("not reached")
+    Traceback (most recent call last):
+    KeyboardInterrupt
+    """
+    if threading.get_ident() != threading.main_thread().ident:
+        return
+    for number in SIGNALS:
+        handler, waits = _get(number), False
+        while isinstance(block := getattr(handler, "__self__", None), Uninterrupted):
+            came, handler = block.outer(number)
+            waits = waits or came
+        if waits:
+            handler(number, None)

@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 from drawn_loops import Loops
 
+import weft as wf
 from weft import config, ops
 from weft.codegen.loop import scalar
 from weft.errors import OutOfRangeError
@@ -221,3 +222,31 @@ def test_loops_over_the_same_arrays_are_one(graph: Graph) -> None:
     wanted = evaluate(graph, outputs, dict(zip([h, x], arrays, strict=True)))
     for got, want in zip(function(arrays, State()), wanted, strict=True):
         np.testing.assert_allclose(got, want, rtol=1e-5, atol=1e-6)
+
+
+@pytest.mark.parametrize("shape", [(), (100,)])
+def test_an_endless_loop_of_tensors_is_stopped(shape: tuple[int, ...]) -> None:
+    def run(limit: float) -> float:
+        turn = lambda s: (s[0] * 0.5 + 0.5, s[1])  # noqa: E731
+        state = wf.zeros(shape), wf.tensor(limit)
+        return wf.while_loop(lambda s: s[0].mean() < s[1], turn, state)[0].mean().item()
+
+    wanted = [run(0.9) for _ in range(3)]  # compiled by now
+    for raises in (True, False):
+        seen: list[int] = []
+
+        def handler(number: int, _: object, raises: bool = raises, seen: list[int] = seen) -> None:
+            seen.append(number)
+            if raises or len(seen) > 1:
+                raise KeyboardInterrupt
+
+        before = signal.signal(signal.SIGALRM, handler)
+        try:
+            signal.setitimer(signal.ITIMER_REAL, 0.1, 0.3)
+            with pytest.raises(KeyboardInterrupt):
+                run(2.0)
+        finally:
+            signal.setitimer(signal.ITIMER_REAL, 0)
+            signal.signal(signal.SIGALRM, before)
+        assert len(seen) == 2 - raises
+        assert run(0.9) == wanted[-1]

@@ -21,6 +21,7 @@ import numpy as np
 
 from weft import config
 from weft.errors import ConfigError, WeftError
+from weft.interrupt import have_effect
 from weft.ir.extent import Extent
 from weft.passes.control.record import Steer
 from weft.passes.launch import ERROR, Kernel, Scratch
@@ -212,6 +213,7 @@ class Program:
         state = driver.PAUSED
         try:
             while state == driver.PAUSED:
+                have_effect()  # where signals wait for the end of a step, this one has none yet
                 state = self._enter(self._pointer)
         finally:
             if state == driver.PAUSED:
