@@ -145,3 +145,11 @@ def test_experts(run: Any) -> None:
     assert experts < 0.3 < single  # 1 is what a constant would get
     assert printed(text, "error of experts") == pytest.approx(experts, abs=1e-3)
     assert printed(text, "error of one layer") == pytest.approx(single, abs=1e-3)
+
+
+def test_pipeline(run: Any) -> None:
+    accuracy, text = run("pipeline", "--steps", "120")
+    assert accuracy > 0.6
+    assert printed(text, "test accuracy") == pytest.approx(accuracy, abs=1e-3)
+    assert "stopped after 60 steps" in text
+    assert "<- slowest" in text
