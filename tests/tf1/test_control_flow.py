@@ -180,6 +180,23 @@ def test_functional_loops(session: Any) -> None:
     assert session.run(right, {x: data}).tolist() == (-data.sum(0)).tolist()
 
 
+def test_gradients_of_functional_loops(session: Any) -> None:
+    x = tf.placeholder(tf.float32, [None, 2])
+    w = tf.Variable([0.5, 2.0])
+    mapped = tf.map_fn(lambda r: r * w * r, x)
+    run = tf.scan(lambda a, r: a * w + r, x)
+    slopes = tf.gradients(tf.reduce_sum(mapped), [x, w]) + tf.gradients(run[-1], [x, w])
+    data = np.array([[1.0, 2.0], [3.0, 4.0], [5.0, 6.0]], np.float32)
+    ready(session)
+    by_x, by_w, last_x, last_w = session.run(slopes, {x: data})
+    np.testing.assert_allclose(by_x, 2 * data * [0.5, 2.0])
+    np.testing.assert_allclose(by_w, (data**2).sum(0))
+    np.testing.assert_allclose(last_x, np.array([0.5, 2.0]) ** [[2], [1], [0]])
+    np.testing.assert_allclose(last_w, 2 * data[0] * [0.5, 2.0] + data[1])
+    one = tf.scan(lambda a, r: a * r, x)
+    assert session.run(one, {x: data[:1]}).tolist() == [[1.0, 2.0]]
+
+
 def test_gradients_of_variables_in_bodies(session: Any) -> None:
     w = tf.Variable([[1.0, 2.0], [0.5, -1.0]])
     x = tf.constant([[1.0, 1.0]])

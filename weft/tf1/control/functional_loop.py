@@ -5,44 +5,28 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from weft.errors import ArgumentError
+from weft.errors import ArgumentError, DTypeError, TreeError
 from weft.tf1.control.dependency import stop_gradient
-from weft.tf1.control.loop import while_loop
-from weft.tf1.control.tensor_array import TensorArray
-from weft.tf1.framework.convert import constant, convert_to_tensor
-from weft.tf1.framework.dtypes import as_dtype, int32
+from weft.tf1.control.slice_loop import over_slices
+from weft.tf1.framework.convert import convert_to_tensor
+from weft.tf1.framework.dtypes import DType, as_dtype
 from weft.tf1.framework.graph import fail, name_scope
-from weft.tf1.framework.structure import flatten, map_structure, pack
+from weft.tf1.framework.structure import flatten, pack
 from weft.tf1.framework.tensor import Tensor
-from weft.tf1.indexing.slicing import gather
-from weft.tf1.shape.arrangement import shape
+from weft.tf1.shape.arrangement import concat, expand_dims
 
 Function = Callable[..., Any]
 
 
-class _Slices:
-    """Nested tensors of one length along the first axis."""
-
-    def __init__(self, what: str, elems: Any) -> None:
-        self.structure = elems
-        self.tensors = [convert_to_tensor(x) for x in flatten(elems)]
-        if not self.tensors:
-            raise fail(ArgumentError, f"{what}: expected elems, got none")
-        for x in self.tensors:
-            if x.shape.ndims == 0:
-                raise fail(ArgumentError, f"{what}: expected elems of rank 1 or more, got {x}")
-        known = [x.shape.as_list()[0] for x in self.tensors if x.shape.ndims]
-        told = [n for n in known if n is not None]
-        self.count: int | None = told[0] if told else None
-
-    @property
-    def length(self) -> Any:
-        """How many slices there are, as a number where it is known."""
-        return shape(self.tensors[0])[0] if self.count is None else self.count
-
-    def at(self, i: Tensor) -> Any:
-        """The slice of this number."""
-        return pack(self.structure, [gather(x, i) for x in self.tensors])
+def _slices(what: str, elems: Any) -> list[Tensor]:
+    """The tensors of which slices are taken."""
+    found = [convert_to_tensor(x) for x in flatten(elems)]
+    if not found:
+        raise fail(ArgumentError, f"{what}: expected elems, got none")
+    for x in found:
+        if x.shape.ndims == 0:
+            raise fail(ArgumentError, f"{what}: expected elems of rank 1 or more, got {x}")
+    return found
 
 
 def map_fn(
@@ -72,26 +56,29 @@ def map_fn(
     """
     del parallel_iterations, swap_memory, infer_shape
     with name_scope(name, "map", flatten(elems)):
-        slices = _Slices("map_fn", elems)
-        kinds = map_structure(lambda x: x.dtype.base_dtype, pack(elems, slices.tensors))
-        outline = kinds if dtype is None else dtype
-        arrays = [TensorArray(as_dtype(d), slices.length) for d in flatten(outline)]
+        xs = _slices("map_fn", elems)
+        outline = pack(elems, [x.dtype.base_dtype for x in xs]) if dtype is None else dtype
+        kinds = [as_dtype(d) for d in flatten(outline)]
 
-        def body(i: Tensor, arrays: list[TensorArray]) -> list[Any]:
-            results = flatten(fn(slices.at(i)))
-            return [i + 1, [a.write(i, y) for a, y in zip(arrays, results, strict=True)]]
+        def step(_: list[Tensor], rows: list[Tensor]) -> tuple[list[Tensor], list[Tensor]]:
+            results = flatten(fn(pack(elems, rows)))
+            if len(results) != len(kinds):
+                raise fail(
+                    TreeError,
+                    f"map_fn: expected {len(kinds)} results, got {len(results)}; say dtype=",
+                )
+            return [], [_typed("map_fn", y, d) for y, d in zip(results, kinds, strict=True)]
 
-        _, found = while_loop(
-            lambda i, _: i < slices.length, body, [constant(0, int32), arrays],
-            back_prop=back_prop, maximum_iterations=slices.count,
-        )  # fmt: skip
-        return pack(outline, [_counted(a.stack(), slices.count) for a in found])
+        _, found = over_slices(step, [], xs)
+        return pack(outline, found if back_prop else [stop_gradient(y) for y in found])
 
 
-def _counted(x: Tensor, count: int | None) -> Tensor:
-    if x.shape.ndims is not None:
-        x.set_shape([count, *x.shape.as_list()[1:]])
-    return x
+def _typed(what: str, y: Any, dtype: DType) -> Tensor:
+    """A result of the element type that was asked for."""
+    found = convert_to_tensor(y, dtype=None if hasattr(y, "dtype") else dtype)
+    if found.dtype.base_dtype is not dtype:
+        raise fail(DTypeError, f"{what}: expected a result of {dtype.name}, got {found}")
+    return found
 
 
 def scan(
@@ -123,8 +110,7 @@ def scan(
     """
     del parallel_iterations, swap_memory, infer_shape
     with name_scope(name, "scan", flatten(elems)):
-        slices = _Slices("scan", elems)
-        state, found = _run(fn, slices, initializer, reverse, True)
+        state, found = _run("scan", fn, elems, initializer, reverse, True)
         if not back_prop:
             found = [stop_gradient(x) for x in found]
         return pack(state, found)
@@ -169,33 +155,37 @@ def _fold(
     name: str | None,
 ) -> Any:  # fmt: skip
     with name_scope(name, what, flatten(elems)):
-        state, found = _run(fn, _Slices(what, elems), initializer, reverse, False)
+        state, found = _run(what, fn, elems, initializer, reverse, False)
         return pack(state, found if back_prop else [stop_gradient(x) for x in found])
 
 
 def _run(
-    fn: Function, slices: _Slices, initializer: Any, reverse: bool, every: bool
+    what: str, fn: Function, elems: Any, initializer: Any, reverse: bool, every: bool
 ) -> tuple[Any, list[Tensor]]:
     """The structure of the state, and the last one, or all of them stacked."""
-    length, last = slices.length, slices.length - 1
-    begin = 0 if initializer is not None else 1
-    first = constant(0, int32) if not reverse else convert_to_tensor(last, dtype=int32)
-    outline = slices.structure if initializer is None else initializer
-    state = slices.at(first) if initializer is None else initializer
-    start = [convert_to_tensor(x) for x in flatten(state)]
-    arrays = [TensorArray(x.dtype.base_dtype, length) for x in start] if every else []
+    xs = _slices(what, elems)
+    outline = elems if initializer is None else initializer
     if initializer is None:
-        arrays = [a.write(first, x) for a, x in zip(arrays, start, strict=False)]
+        state = [x[-1] if reverse else x[0] for x in xs]
+        rest = [x[:-1] if reverse else x[1:] for x in xs]
+    else:
+        state, rest = [convert_to_tensor(x) for x in flatten(initializer)], xs
 
-    def body(i: Tensor, state: list[Tensor], arrays: list[TensorArray]) -> list[Any]:
-        place = last - i if reverse else i
-        found = flatten(fn(pack(outline, state), slices.at(place)))
-        rows = zip(arrays, found, strict=False)
-        return [i + 1, found, [a.write(place, y) for a, y in rows]]
+    def step(now: list[Tensor], rows: list[Tensor]) -> tuple[list[Tensor], list[Tensor]]:
+        results = flatten(fn(pack(outline, now), pack(elems, rows)))
+        if len(results) != len(now):
+            raise fail(
+                TreeError,
+                f"{what}: expected the state back, {len(now)} tensors, got {len(results)}",
+            )
+        pairs = zip(results, now, strict=True)
+        new = [_typed(what, y, x.dtype.base_dtype) for y, x in pairs]
+        return new, new if every else []
 
-    most = None if slices.count is None else max(slices.count - begin, 0)
-    _, end, filled = while_loop(
-        lambda i, *_: i < length, body, [constant(begin, int32), start, arrays],
-        maximum_iterations=most,
-    )  # fmt: skip
-    return outline, [_counted(a.stack(), slices.count) for a in filled] if every else list(end)
+    last, stacks = over_slices(step, state, rest, reverse)
+    if not every:
+        return outline, last
+    if initializer is not None:
+        return outline, stacks
+    sides = [(y, expand_dims(x, 0)) for x, y in zip(state, stacks, strict=True)]
+    return outline, [concat([y, x] if reverse else [x, y], 0) for y, x in sides]
