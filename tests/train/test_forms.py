@@ -240,3 +240,34 @@ def test_loaders_with_pytorchs_names():
     trainer.fit(module, loader, wf.utils.data.DataLoader(dataset, batch_size=20))
     assert trainer.global_step == 6 and trainer.num_training_batches == 3
     assert trainer.estimated_stepping_batches == 6
+
+
+class Pair(wf.train.Strategy):
+    """Two ranks, of which the other has what this one has, and twice that."""
+
+    world_size = 2
+
+    def gather(self, value):
+        if isinstance(value, tuple):
+            total, weight = value
+            return [value, (2 * total, weight)]
+        return [value, value]
+
+
+def test_figures_of_several_ranks():
+    class Logged(Classifier):
+        def training_step(self, batch, batch_idx):
+            for how in ("mean", "sum", "max"):
+                self.log(how, float(batch_idx + 1), False, on_step=False, on_epoch=True,
+                         reduce_fx=how, sync_dist=True)  # fmt: skip
+            self.log("own", 1.0, on_step=False, on_epoch=True)
+            self.mean.update(float(batch_idx))
+            self.log("metric", self.mean, on_step=False, on_epoch=True)
+            return super().training_step(batch, batch_idx)
+
+    module = Logged()
+    module.mean = wf.metrics.Mean()
+    trainer = quiet(strategy=Pair())
+    trainer.fit(module, batches(3))
+    found = {k: v.item() for k, v in trainer.callback_metrics.items() if not k.startswith("loss")}
+    assert found == {"mean": 3.0, "sum": 18.0, "max": 6.0, "own": 1.0, "metric": 1.0}

@@ -11,6 +11,7 @@ from weft.eager.functions.api import Tensor, as_tensor
 from weft.train.batches import size_of
 from weft.train.progress import Progress
 from weft.train.results import Results
+from weft.train.strategy import Strategy
 
 
 class Journal:
@@ -23,6 +24,7 @@ class Journal:
 
     def __init__(self) -> None:
         self.progress = Progress()
+        self.strategy = Strategy()
         self.loggers: list[Any] = []
         self.results: Results | None = None
         self.loader_number: int | None = None
@@ -48,6 +50,7 @@ class Journal:
     def log(
         self, name: str, value: Any, prog_bar: bool, logger: bool | None, on_step: bool | None,
         on_epoch: bool | None, reduce_fx: Any, batch_size: int | None, add_dataloader_idx: bool,
+        sync_dist: bool = False,
     ) -> None:  # fmt: skip
         """Note a figure; see `Module.log`."""
         results = self.results
@@ -65,6 +68,8 @@ class Journal:
                 prog_bar=prog_bar,
                 logger=logger is None or logger,
                 reduce_fx=reduce_fx,
+                sync_dist=sync_dist,
+                strategy=self.strategy,
             )
         if batch_size is not None:
             self._items = batch_size

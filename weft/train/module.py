@@ -151,13 +151,13 @@ class Module(Hooks, NNModule):
             reduce_fx: `"mean"` (weighted by batch size), `"sum"`, `"min"` or `"max"`.
             batch_size: of the mean's weight; else that of the batch's first tensor.
             add_dataloader_idx: whether the name says which of several loaders it is of.
-            sync_dist: whether it is reduced over processes, too.
+            sync_dist: whether the epoch's figure is that of all processes; a metric's always is.
         """
         trainer = None if self._trainer is None else self._trainer()
         if trainer is not None:
             trainer.log(
                 name, value, prog_bar, logger, on_step, on_epoch, reduce_fx, batch_size,
-                add_dataloader_idx,
+                add_dataloader_idx, sync_dist,
             )  # fmt: skip
 
     def log_dict(self, dictionary: Mapping[str, Any], **options: Any) -> None:

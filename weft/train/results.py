@@ -6,6 +6,8 @@ splits a step's program nor waits for it.
 
 from __future__ import annotations
 
+import copy
+import functools
 from collections.abc import Callable, Mapping
 from typing import Any, Final
 
@@ -13,6 +15,7 @@ from weft.eager.functions.api import Tensor
 from weft.errors import ArgumentError
 from weft.metrics import Metric
 from weft.ops.base import at_user_line
+from weft.train.strategy import Strategy
 
 MOST_WAITING: Final = 64  # values; then they are read, whether computed or not
 
@@ -29,13 +32,15 @@ class Entry:
     """
 
     __slots__ = (
-        "_total", "_waiting", "_weight", "last", "logger", "name", "on_epoch", "on_step",
-        "prog_bar", "reduce_fx",
+        "_strategy", "_total", "_waiting", "_weight", "last", "logger", "name", "on_epoch",
+        "on_step", "prog_bar", "reduce_fx", "sync_dist",
     )  # fmt: skip
 
     def __init__(
-        self, name: str, on_step: bool, on_epoch: bool, prog_bar: bool, logger: bool, reduce_fx: str
-    ) -> None:
+        self, name: str, on_step: bool, on_epoch: bool, prog_bar: bool, logger: bool,
+        reduce_fx: str, sync_dist: bool = False, strategy: Strategy | None = None,
+    ) -> None:  # fmt: skip
+        self.sync_dist, self._strategy = sync_dist, strategy or Strategy()
         self.name, self.on_step, self.on_epoch = name, on_step, on_epoch
         self.prog_bar, self.logger, self.reduce_fx = prog_bar, logger, reduce_fx
         self.last: Any = None
@@ -80,13 +85,33 @@ class Entry:
     def epoch_figure(self) -> Any:
         """The figure of the epoch; `None` where nothing was logged in it."""
         if isinstance(self.last, Metric):
-            return self.last.compute() if self.last.updates else None
+            return self._of_all_ranks(self.last).compute() if self.last.updates else None
         self._settle()
-        if self._total is None:
-            return None
-        if self.reduce_fx != "mean":
-            return self._total
-        return self._total / self._weight if self._weight else float("nan")
+        total, weight = self._total, self._weight
+        if self.sync_dist and self._strategy.world_size > 1:
+            total, weight = self._sums_of_all_ranks()
+        if total is None or self.reduce_fx != "mean":
+            return total
+        return total / weight if weight else float("nan")
+
+    def _sums_of_all_ranks(self) -> tuple[float | None, float]:
+        parts = self._strategy.gather((self._total, self._weight))
+        totals = [total for total, _ in parts if total is not None]
+        reduced = functools.reduce(REDUCTIONS[self.reduce_fx], totals) if totals else None
+        return reduced, sum(weight for _, weight in parts)
+
+    def _of_all_ranks(self, metric: Metric) -> Metric:
+        """A metric with what all ranks have counted."""
+        if self._strategy.world_size == 1:
+            return metric
+        whole = copy.deepcopy(metric)
+        whole.reset()
+        for state in self._strategy.gather(metric.state_dict()):
+            part = copy.deepcopy(whole)
+            part.load_state_dict(state)
+            if part.updates:
+                whole.merge(part)
+        return whole
 
     def reset(self) -> None:
         """Begin another epoch."""

@@ -39,6 +39,10 @@ class Strategy:
         """One array of those of all ranks."""
         return values
 
+    def gather(self, value: Any) -> list[Any]:
+        """What each rank has, in the order of ranks."""
+        return [value]
+
     def broadcast(self, value: Any, source: int = 0) -> Any:
         """What rank `source` has."""
         return value
