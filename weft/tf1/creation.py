@@ -24,6 +24,7 @@ from weft.tf1.framework.dtypes import as_dtype
 from weft.tf1.framework.dynamic_shape import first_inputs, plain
 from weft.tf1.framework.graph import fail, get_default_graph, name_scope
 from weft.tf1.framework.host import HostPlaceholder, string
+from weft.tf1.framework.sparse_tensor import SparseTensor
 from weft.tf1.framework.tensor import Tensor
 from weft.tf1.framework.tensor_shape import TensorShape, as_shape
 
@@ -292,6 +293,21 @@ def placeholder(dtype: Any, shape: Any = None, name: str | None = None) -> Tenso
         attrs={"dtype": kind, "shape": as_shape(shape)},
     )  # fmt: skip
     return op.outputs[0]
+
+
+def sparse_placeholder(dtype: Any, shape: Any = None, name: str | None = None) -> SparseTensor:
+    """A sparse tensor whose (indices, values, dense_shape) every run must feed.
+
+    Args:
+        shape: what is known of its shape.
+    """
+    rank = None if shape is None else len(as_shape(shape).as_dims() or ())
+    with name_scope(name, "Placeholder") as scope:
+        return SparseTensor(
+            placeholder("int64", [None, rank], f"{scope}indices"),
+            placeholder(dtype, [None], f"{scope}values"),
+            placeholder("int64", [rank], f"{scope}shape"),
+        )
 
 
 def placeholder_with_default(input: Any, shape: Any, name: str | None = None) -> Tensor:

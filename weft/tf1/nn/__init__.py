@@ -44,6 +44,12 @@ from weft.tf1.nn.conv import (
     pool,
     separable_conv2d,
 )  # fmt: skip
+from weft.tf1.nn.ctc import (
+    ctc_beam_search_decoder,
+    ctc_beam_search_decoder_v2,
+    ctc_greedy_decoder,
+    ctc_loss,
+)  # fmt: skip
 from weft.tf1.nn.normalization import (
     batch_normalization,
     dropout,
@@ -63,9 +69,10 @@ from weft.tf1.nn.rnn import (
 __all__ = [
     "avg_pool", "avg_pool2d", "avg_pool3d", "batch_normalization", "bias_add",
     "bidirectional_dynamic_rnn", "conv1d", "conv2d", "conv2d_transpose", "conv3d",
-    "conv3d_transpose", "convolution", "crelu", "depth_to_space", "depthwise_conv2d",
-    "depthwise_conv2d_native", "dropout", "dynamic_rnn", "elu", "embedding_lookup",
-    "fused_batch_norm", "in_top_k", "l2_loss", "l2_normalize", "leaky_relu",
+    "conv3d_transpose", "convolution", "crelu", "ctc_beam_search_decoder",
+    "ctc_beam_search_decoder_v2", "ctc_greedy_decoder", "ctc_loss", "depth_to_space",
+    "depthwise_conv2d", "depthwise_conv2d_native", "dropout", "dynamic_rnn", "elu",
+    "embedding_lookup", "fused_batch_norm", "in_top_k", "l2_loss", "l2_normalize", "leaky_relu",
     "local_response_normalization", "log_poisson_loss", "log_sigmoid", "log_softmax", "lrn",
     "max_pool", "max_pool2d", "max_pool3d", "moments", "pool", "relu", "relu6", "relu_layer",
     "rnn_cell", "selu", "separable_conv2d", "sigmoid", "sigmoid_cross_entropy_with_logits",

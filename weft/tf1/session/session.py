@@ -24,6 +24,7 @@ from weft.tf1.errors import (
 )  # fmt: skip
 from weft.tf1.framework.graph import Graph, get_default_graph
 from weft.tf1.framework.host import HostPlaceholder, enter
+from weft.tf1.framework.sparse_tensor import spread_feeds
 from weft.tf1.framework.tensor import HOOKS
 from weft.tf1.session.feed import (
     Feed,
@@ -165,6 +166,7 @@ class BaseSession:
             if plan.epoch != self._graph.epoch:
                 raise KeyError
         except (KeyError, TypeError):
+            feeds = spread_feeds(feeds)
             plan = self._find_plan(fetches, feeds)
         arrays: list[Any] = []
         for feed, value in zip(plan.feeds, feeds.values()):  # noqa: B905 -- equal by the key

@@ -1,0 +1,101 @@
+"""`SparseTensor`: values at some positions of a tensor that is 0 elsewhere."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from weft.errors import FeedError
+from weft.tf1.framework import dtypes
+from weft.tf1.framework.convert import convert_to_tensor
+from weft.tf1.framework.tensor import Tensor
+
+
+class SparseTensorValue(NamedTuple):
+    """What a session returns for a `SparseTensor`, and what is fed for one."""
+
+    indices: Any
+    values: Any
+    dense_shape: Any
+
+
+class SparseTensor:
+    """Values at positions, in the order of the positions.
+
+    Args:
+        indices: int64, [number, rank].
+        values: [number].
+        dense_shape: int64, [rank].
+    """
+
+    def __init__(self, indices: Any, values: Any, dense_shape: Any) -> None:
+        self._indices = convert_to_tensor(indices, name="indices", dtype=dtypes.int64)
+        self._values = convert_to_tensor(values, name="values")
+        self._dense_shape = convert_to_tensor(dense_shape, name="dense_shape", dtype=dtypes.int64)
+
+    @property
+    def indices(self) -> Tensor:
+        """The positions."""
+        return self._indices
+
+    @property
+    def values(self) -> Tensor:
+        """The values."""
+        return self._values
+
+    @property
+    def dense_shape(self) -> Tensor:
+        """The shape of the whole tensor."""
+        return self._dense_shape
+
+    @property
+    def dtype(self) -> dtypes.DType:
+        """The element type."""
+        return self._values.dtype
+
+    @property
+    def graph(self) -> Any:
+        """The graph of its parts."""
+        return self._values.graph
+
+    @property
+    def parts(self) -> tuple[Tensor, Tensor, Tensor]:
+        """Positions, values and shape."""
+        return self._indices, self._values, self._dense_shape
+
+    @property
+    def _host_inputs(self) -> Sequence[Tensor]:
+        """What a session has to compute for it."""
+        return self.parts
+
+    def _host_fetch(self, session: Any, *parts: Any) -> SparseTensorValue:
+        return SparseTensorValue(*parts)
+
+    def __repr__(self) -> str:
+        return f"SparseTensor(indices={self.indices}, values={self.values})"
+
+
+def spread_feeds(feeds: Mapping[Any, Any]) -> Mapping[Any, Any]:
+    """Feeds with those of sparse tensors as feeds of their parts; as they are, without any.
+
+    Raises:
+        FeedError: what is fed for a sparse tensor has no three parts.
+    """
+    if not any([isinstance(key, SparseTensor) for key in feeds]):
+        return feeds
+    found: dict[Any, Any] = {}
+    for key, value in feeds.items():
+        if not isinstance(key, SparseTensor):
+            found[key] = value
+        elif isinstance(value, tuple | list) and len(value) == 3:
+            shapes = [(-1, np.size(value[2])), (-1,), (-1,)]
+            for part, given, shape in zip(key.parts, value, shapes, strict=True):
+                found[part] = np.asarray(given).reshape(shape)
+        else:
+            raise FeedError(
+                "feed_dict: expected (indices, values, dense_shape) for a SparseTensor, got "
+                f"{value!r:.80}"
+            )
+    return found

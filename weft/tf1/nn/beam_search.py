@@ -1,0 +1,94 @@
+"""A search for the likeliest labels, on arrays."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+Array = np.ndarray[Any, Any]
+
+
+def log_softmax(x: Array) -> Array:
+    """Logarithms of probabilities along the last axis."""
+    shifted = x - x.max(axis=-1, keepdims=True)
+    return shifted - np.log(np.exp(shifted).sum(axis=-1, keepdims=True))
+
+
+class _Tree:
+    """Beginnings of sequences: each but the empty one is another with a label behind it."""
+
+    def __init__(self) -> None:
+        self.parents = [-1]
+        self.labels = [-1]
+        self._children: dict[tuple[int, int], int] = {}
+
+    def child(self, node: int, label: int) -> int:
+        """The beginning with one more label."""
+        found = self._children.get((node, label))
+        if found is None:
+            found = self._children[node, label] = len(self.parents)
+            self.parents.append(node)
+            self.labels.append(label)
+        return found
+
+    def path(self, node: int) -> list[int]:
+        """The labels of a beginning."""
+        found: list[int] = []
+        while node > 0:
+            found.append(self.labels[node])
+            node = self.parents[node]
+        return found[::-1]
+
+
+def best_paths(logs: Array, width: int, top: int) -> tuple[list[list[int]], list[float]]:
+    """The likeliest labels and the logarithms of their probabilities.
+
+    Args:
+        logs: logarithms of probabilities, [time, classes]; the last class stands for no label.
+        width: how many beginnings are kept at each step.
+        top: how many results; where there are fewer, empty ones that cannot be fill up.
+    """
+    tree = _Tree()
+    nodes = np.zeros(1, np.int64)
+    after_blank, after_label = np.zeros(1), np.full(1, -np.inf)
+    for now in logs:
+        nodes, after_blank, after_label = _step(tree, nodes, after_blank, after_label, now, width)
+    scores = np.logaddexp(after_blank, after_label)
+    order = np.argsort(-scores, kind="stable")[:top]
+    paths = [tree.path(int(nodes[i])) for i in order]
+    missing = top - len(paths)
+    return paths + [[]] * missing, [*scores[order].tolist(), *[-np.inf] * missing]
+
+
+def _step(
+    tree: _Tree, nodes: Array, after_blank: Array, after_label: Array, logs: Array, width: int
+) -> tuple[Array, Array, Array]:
+    """The likeliest beginnings one step on."""
+    blank = len(logs) - 1
+    labels = np.array([tree.labels[node] for node in nodes.tolist()])
+    total = np.logaddexp(after_blank, after_label)
+    stay_blank = total + logs[blank]
+    stay_label = np.where(labels >= 0, after_label + logs[labels], -np.inf)
+    grown = total[:, None] + logs[None, :blank]
+    ended = np.flatnonzero(labels >= 0)
+    grown[ended, labels[ended]] = after_blank[ended] + logs[labels[ended]]
+    where = {node: place for place, node in enumerate(nodes.tolist())}
+    for place in ended.tolist():  # those whose beginning is among them, too, come in two ways
+        parent = where.get(tree.parents[nodes[place]])
+        if parent is not None:
+            label = labels[place]
+            stay_label[place] = np.logaddexp(stay_label[place], grown[parent, label])
+            grown[parent, label] = -np.inf
+    scores = np.concatenate([np.logaddexp(stay_blank, stay_label), grown.reshape(-1)])
+    order = np.argsort(-scores, kind="stable")[:width]
+    order = order[scores[order] > -np.inf]
+    kept, new = order[order < len(nodes)], order[order >= len(nodes)] - len(nodes)
+    rows, columns = new // max(blank, 1), new % max(blank, 1)
+    pairs = zip(nodes[rows].tolist(), columns.tolist(), strict=True)
+    children = np.array([tree.child(node, label) for node, label in pairs], np.int64)
+    return (
+        np.concatenate([nodes[kept], children]),
+        np.concatenate([stay_blank[kept], np.full(len(new), -np.inf)]),
+        np.concatenate([stay_label[kept], grown[rows, columns]]),
+    )
