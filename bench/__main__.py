@@ -11,7 +11,9 @@ import argparse
 import sys
 from collections.abc import Callable, Sequence
 
-from bench import conv, data, distributed, matmul, overhead, recording, sections, startup
+from bench import (
+    checkpoint, conv, data, distributed, matmul, overhead, recording, sections, startup,
+)  # fmt: skip
 from bench.contest import contest, report
 from bench.depth import compile_seconds
 from bench.work import graphs as work_of_graphs
@@ -149,6 +151,11 @@ def ranks(threads: int) -> None:
     distributed.report(threads)
 
 
+def checkpoints(threads: int) -> None:
+    del threads
+    checkpoint.report()
+
+
 def start(threads: int) -> None:
     times = startup.imports()
     print("\nImport (bar: 1.6x numpy)")
@@ -163,8 +170,8 @@ def start(threads: int) -> None:
 WORK: dict[str, Callable[[int], None]] = {
     "softmax": softmax, "perceptron": perceptron, "eager": eager, "record": record,
     "decoder": decoder, "lengths": lengths, "products": products, "chain": chain,
-    "convs": convs, "graphs": graphs, "data": pipelines, "start": start, "distributed": ranks,
-    "depth": depth,
+    "convs": convs, "graphs": graphs, "data": pipelines, "checkpoint": checkpoints,
+    "start": start, "distributed": ranks, "depth": depth,
 }  # fmt: skip
 
 

@@ -30,6 +30,7 @@ LAYERS = [
         "weft.checkpoint.file",
         "weft.checkpoint.folder",
         "weft.checkpoint.header",
+        "weft.checkpoint.parallel",
         "weft.checkpoint.pytorch",
         "weft.checkpoint.structure",
         "weft.checkpoint.tensorflow",

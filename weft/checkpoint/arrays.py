@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import zlib
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -12,6 +12,7 @@ import numpy as np
 
 from weft.checkpoint.file import open_file, write_file
 from weft.checkpoint.header import METADATA, Entry, damaged, digest_of, read_header, written
+from weft.checkpoint.parallel import in_threads, read_summed
 from weft.errors import ArgumentError, DTypeError
 from weft.ir.dtype import DType, as_dtype
 
@@ -45,7 +46,7 @@ def write_arrays(
         dtype = known_dtype(name, array)
         raw.append(array.reshape(-1).view(np.uint8).data)
         entries[name] = Entry(dtype, array.shape, end, end := end + array.nbytes)
-    head = written(entries, [zlib.crc32(data) for data in raw], metadata or {})
+    head = written(entries, in_threads(zlib.crc32, raw, end), metadata or {})
     write_file(path, [head, *raw])
     return digest_of(head)
 
@@ -86,18 +87,35 @@ def read_arrays(path: Path) -> Stored:
     """
     with open_file(path) as file:
         header = read_header(file, os.fstat(file.fileno()).st_size, path)
-        first = file.tell()
-        arrays: dict[str, Array] = {}
-        for number, (name, entry) in enumerate(header.entries.items()):
-            file.seek(first + entry.start)
-            array = arrays[name] = _empty(name, entry, path)
-            content = array.reshape(-1).view(np.uint8).data
-            if file.readinto(content) != array.nbytes:
-                raise damaged(path, f"it ends within {name!r}")
-            sums = header.checksums
-            if sums is not None and zlib.crc32(content) != sums[number]:
-                raise damaged(path, f"the bytes of {name!r} are not those saved")
+        first, arrays = file.tell(), dict[str, Array]()
+        for name, entry in header.entries.items():
+            arrays[name] = _empty(name, entry, path)
+        entries = list(header.entries.values())
+
+        def read(number: int) -> tuple[int, int]:
+            content = contents[number].reshape(-1).view(np.uint8)
+            return read_summed(file.fileno(), first + entries[number].start, content.data)
+
+        contents = list(arrays.values())
+        size = sum([array.nbytes for array in contents])
+        found = in_threads(read, range(len(contents)), size)
+        _check(path, arrays, found, header.checksums)
     return Stored(arrays, header.metadata, header.digest)
+
+
+def _check(
+    path: Path,
+    arrays: Mapping[str, Array],
+    found: Sequence[tuple[int, int]],
+    sums: Sequence[int] | None,
+) -> None:
+    """Compare how much was read, and its checksums, with what the file says."""
+    for number, (name, array) in enumerate(arrays.items()):
+        got, checksum = found[number]
+        if got != array.nbytes:
+            raise damaged(path, f"it ends within {name!r}")
+        if sums is not None and checksum != sums[number]:
+            raise damaged(path, f"the bytes of {name!r} are not those saved")
 
 
 def _empty(name: str, entry: Entry, path: Path) -> Array:
