@@ -12,7 +12,15 @@ import sys
 from collections.abc import Callable, Sequence
 
 from bench import (
-    checkpoint, conv, data, distributed, matmul, overhead, recording, sections, startup,
+    checkpoint,
+    conv,
+    data,
+    distributed,
+    matmul,
+    overhead,
+    recording,
+    sections,
+    startup,
 )  # fmt: skip
 from bench.contest import contest, report
 from bench.depth import compile_seconds

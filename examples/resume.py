@@ -2,7 +2,7 @@
 
 Trains a classifier of digits in one go, then half of the steps with a checkpoint at the end, and
 the other half in new objects. Prints both test accuracies and the largest difference of any weight,
-which is 0: with deterministic algorithms, results do not depend on what ran before. On 2 cores: 2 s.
+which is 0: with deterministic algorithms, results do not depend on what ran before. 2 s on 2 cores.
 """
 
 from __future__ import annotations
