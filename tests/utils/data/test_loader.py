@@ -17,6 +17,7 @@ from weft.utils.data import (
     DataLoader,
     Dataset,
     IterableDataset,
+    Subset,
     TensorDataset,
     get_worker_info,
 )
@@ -224,6 +225,10 @@ def test_whole_batches_are_gathered():
         assert [b[0].shape for b in batches] == [(4, 2), (4, 2), (2, 2)]
         assert wf.cat([b[0] for b in batches]).tolist() == x.tolist()
         assert batches[1][1].tolist() == [4, 5, 6, 7]
+    part = Subset(Subset(TensorDataset(x, y), [1, 3, 5, 7]), [3, 0])
+    assert [b[1].tolist() for b in DataLoader(part, batch_size=2)] == [[7, 1]]
+    listed = Subset(Noisy(), [4, 2])
+    assert next(iter(DataLoader(listed, batch_size=2)))["i"].tolist() == [4, 2]
 
 
 @pytest.mark.parametrize(

@@ -118,6 +118,17 @@ class Subset(Dataset[T]):
     def __len__(self) -> int:
         return len(self.indices)
 
+    def gather(self, indices: Array) -> Any:
+        """The batch of these samples, where the dataset can gather."""
+        return self.dataset.gather(np.asarray(self.indices)[indices])
+
+
+def can_gather(dataset: Any) -> bool:
+    """Whether a dataset makes whole batches, by a method `gather`."""
+    if isinstance(dataset, Subset):
+        return can_gather(dataset.dataset)
+    return hasattr(dataset, "gather")
+
 
 class ConcatDataset(Dataset[Any]):
     """One dataset after the other."""

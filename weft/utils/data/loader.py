@@ -10,7 +10,7 @@ from weft.eager.tensor.generator import Generator
 from weft.errors import ArgumentError, StateError
 from weft.pipeline.process import Pool, Work
 from weft.utils.data.collate import default_collate, default_convert
-from weft.utils.data.dataset import IterableDataset
+from weft.utils.data.dataset import IterableDataset, can_gather
 from weft.utils.data.epoch import VERSION, Pass
 from weft.utils.data.fetch import Fetcher, Start, reduce
 from weft.utils.data.sampler import BatchSampler, RandomSampler, SequentialSampler
@@ -177,9 +177,7 @@ class DataLoader:
         """What makes batches."""
         size = None if self._single else (self.batch_size or 1)
         gathers = (
-            hasattr(self.dataset, "gather")
-            and self.collate_fn is default_collate
-            and not self._single
+            can_gather(self.dataset) and self.collate_fn is default_collate and not self._single
         )
         return Fetcher(self.dataset, self.collate_fn, size, self.drop_last, gathers)
 
