@@ -145,6 +145,18 @@ def test_elements_of_unknown_shape_are_found_out(session: Any) -> None:
     ]  # fmt: skip
 
 
+def test_sizes_from_outside_are_shapes_inside(session: Any) -> None:
+    x = tf.placeholder(tf.float32, [None, 2])
+    n = tf.shape(x)[0]
+
+    def inner(y: Any) -> Any:
+        return tf.cond(tf.reduce_sum(y) > 0, lambda: y + tf.ones([n, 2]), lambda: tf.ones([n, 2]))
+
+    _, y = tf.while_loop(lambda i, _: i < 3, lambda i, y: (i + 1, inner(y)), [0, tf.zeros([n, 2])])
+    for rows in (2, 4):
+        assert session.run(y, {x: np.zeros((rows, 2))}).tolist() == [[3.0, 3.0]] * rows
+
+
 def test_tensor_array_methods(session: Any) -> None:
     a = tf.TensorArray(tf.float32, 3, element_shape=[2])
     a = a.scatter([2, 0], [[5.0, 6.0], [1.0, 2.0]]).identity()

@@ -22,6 +22,7 @@ from weft.ir.shape import known as known_shape
 from weft.ops import state
 from weft.ops.base import Boundary, Composite, Op, as_given, constant_of, op_of
 from weft.ops.call import Subgraph
+from weft.ops.control.known_input import with_known_inputs
 from weft.ops.declaration.attribute import is_complete, known_value
 from weft.ops.state import CONSTANT
 from weft.passes.step import Request, Step
@@ -185,12 +186,12 @@ class _Walk:
     def _compute(self, node: Node) -> tuple[Value, ...]:
         op = op_of(node)
         inputs = tuple([self.env[v] for v in node.inputs])
-        attrs = dict(node.attrs)
+        attrs = dict(with_known_inputs(node, inputs).attrs if functions(node) else node.attrs)
         data = inputs[: len(inputs) - len(node.operands)]
         for name, operand in zip(node.operands, inputs[len(data) :], strict=True):
             attrs[name] = self._attribute(node, name, operand)
         kinds = tuple([v.type for v in data])
-        told = node.operands or not all([is_static(t.shape) for t in node.types])
+        told = node.operands or functions(node) or not all([is_static(t.shape) for t in node.types])
         if told or kinds != tuple([v.type for v in node.inputs]):
             types = _types(op, node, kinds, attrs)
         else:
