@@ -169,8 +169,35 @@ def test_generation_stops_and_is_seeded():
     assert found[:, -1].tolist() == [4, 4, 4]
     for row in found[:, 2:].tolist():
         assert set(row[row.index(4) :]) == {4}
+    either = model.generate(ids, 38, temperature=2.0, stop=(3, 4))
+    for row in either[:, 2:].tolist():
+        assert len({*row[next(i for i, x in enumerate(row) if x > 2) :]}) == 1
     with pytest.raises(ArgumentError, match=r"top_p: expected a number in \(0, 1\], got 2"):
         model.generate(ids, 1, top_p=2)
+    with pytest.raises(ArgumentError, match="count: expected 0 or more, got -1"):
+        model.generate(ids, -1)
+    with pytest.raises(ShapeError, match=r"L of 1 or more, got \(3, 0\)"):
+        model.generate(ids[:, :0], 1)
+
+
+@pytest.mark.parametrize("length", [1, 34, 39, 44])
+def test_a_long_prompt_streamed_is_the_same_text(length):
+    wf.manual_seed(0)
+    model = models.GPT(20, context=40, layers=2, heads=2, width=16).eval()
+    ids = words(2, length)
+    draws = [wf.Generator().manual_seed(7) for _ in range(3)]
+    streamed = []
+    one = model.generate(ids, 6, top_k=15, top_p=0.9, generator=draws[0])
+    two = model.generate(
+        ids, 6, top_k=15, top_p=0.9, generator=draws[1], stream=lambda x: streamed.append(x)
+    )
+    assert one.tolist() == two.tolist() == wf.cat([ids, wf.stack(streamed, 1)], 1).tolist()
+    assert one.shape == (2, length + 6)
+    best = model.generate(ids, 6, temperature=0)
+    with wf.no_grad():
+        for i in range(length, length + 6):
+            wanted = model(best[:, max(0, i - 40) : i])[:, -1].argmax(-1)
+            assert best[:, i].tolist() == wanted.tolist()
 
 
 def test_too_long_a_text_is_refused():

@@ -1,16 +1,21 @@
 """Decoding symbol by symbol in one loop of the program, with what was computed before in a cache.
 
-The prompt goes through the same loop, so that one program serves prompts and results of any length.
+The loop is one program for results of any length. A prompt is computed at once before it, filled
+up to one of a few lengths, so that few programs serve prompts of any length.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
+
+import numpy as np
 
 import weft.eager.functions.api as wf
 from weft.eager.functions.api import Tensor
+from weft.eager.functions.random.generator import next_counter, uniform_node
+from weft.eager.tensor.generator import Generator
 from weft.errors import ArgumentError
 from weft.func.control.loop import while_loop
 from weft.func.jit import jit
@@ -20,7 +25,13 @@ from weft.ops.base import at_user_line
 Cache = Sequence[Tensor]
 Step = Callable[[Tensor, Tensor, Cache], tuple[Tensor, Cache]]
 """`logits, cache = step(symbols, position, cache)`: (N,) int64 and an int32 to (N, vocabulary)."""
-NEVER: Final = -1
+Begin = Callable[[Tensor, Cache], Cache]
+"""`cache = begin(symbols, cache)`: with what symbols (N, L) at the first positions leave there."""
+Stream = Callable[[Tensor], Any]
+_LEAST: Final = 32
+"""Prompts are filled up to this length, or to it times a power of two."""
+_APART: Final = np.uint64(0x9E3779B97F4A7C15)
+"""How far apart random numbers of two symbols begin: 2**64 over the golden ratio."""
 
 
 @dataclass(frozen=True)
@@ -32,7 +43,7 @@ class Sampling:
         top_k: only so many of the most likely symbols are drawn.
         top_p: only the most likely symbols are drawn that together have this probability (Holtzman
             et al., "The Curious Case of Neural Text Degeneration", 2019).
-        stop: the symbol after which a row ends; the rest of it is this symbol, too.
+        stop: the symbols after which a row ends; the rest of it is the one that it ended with.
 
     Raises:
         ArgumentError: a negative temperature, no symbols, or a probability that is none.
@@ -41,7 +52,7 @@ class Sampling:
     temperature: float = 1.0
     top_k: int | None = None
     top_p: float | None = None
-    stop: int | None = None
+    stop: tuple[int, ...] = ()
 
     def __post_init__(self) -> None:
         for name, fine, wanted in (
@@ -55,8 +66,19 @@ class Sampling:
                     f"generate: {name}: expected {wanted}, got {got}{at_user_line()}"
                 )
 
-    def draw(self, logits: Tensor) -> Tensor:
-        """(N, vocabulary) to (N,)."""
+    def ends(self, symbols: Tensor) -> Tensor:
+        """Where symbols are among those that end a row."""
+        found = wf.zeros_like(symbols, dtype=bool_)
+        for stop in self.stop:
+            found = found | (symbols == stop)
+        return found
+
+    def draw(self, logits: Tensor, counter: Tensor) -> Tensor:
+        """(N, vocabulary) to (N,).
+
+        Args:
+            counter: where the random numbers begin, as `first_counter` gives it.
+        """
         if self.temperature == 0:
             return logits.argmax(-1)
         logits = logits / self.temperature
@@ -66,8 +88,18 @@ class Sampling:
         if self.top_p is not None and self.top_p < 1:
             logits = _likely(logits, self.top_p)
         # The largest of logits plus Gumbel noise is drawn with the probabilities of their softmax.
-        noise = wf.rand(*logits.shape).clamp(1e-20, 1.0)
-        return (logits - wf.log(-wf.log(noise))).argmax(-1)
+        noise = uniform_node(counter, None, None, shape=tuple(logits.shape), dtype=logits.dtype)
+        return (logits - wf.log(-wf.log(noise.clamp(1e-20, 1.0)))).argmax(-1)
+
+
+def first_counter(generator: Generator | None) -> Tensor:
+    """Where the random numbers of the first symbol begin; see `next_symbol`."""
+    return next_counter(generator)
+
+
+def next_symbol(counter: Tensor) -> Tensor:
+    """Where those of the symbol after it begin: far from them, and from those of other calls."""
+    return counter + wf.tensor(_APART)
 
 
 def _likely(logits: Tensor, share: float) -> Tensor:
@@ -79,59 +111,87 @@ def _likely(logits: Tensor, share: float) -> Tensor:
     return wf.where(logits < least, float("-inf"), logits)
 
 
+class Text(NamedTuple):
+    """What is there between two symbols, or two calls of `decode`.
+
+    Attributes:
+        ids: (N, positions), 0 behind the last symbol.
+        now: how many positions the cache has, an int32.
+        ended: (N,) which rows have ended.
+        counter: where the random numbers of the next symbol begin.
+    """
+
+    ids: Tensor
+    now: Tensor
+    ended: Tensor
+    counter: Tensor
+
+
 def decode(
-    step: Step, ids: Tensor, room: int, count: int, cache: Cache, sampling: Sampling,
-    stream: Callable[[Tensor], Any] | None = None,
-) -> Tensor:  # fmt: skip
+    step: Step, begin: Begin, ids: Tensor, room: int, count: int, cache: Cache, sampling: Sampling,
+    counter: Tensor, stream: Stream | None = None,
+) -> tuple[Tensor, Tensor]:  # fmt: skip
     """`ids` (N, L) with up to `count` drawn symbols after them, in at most `room` positions.
 
     Args:
         step: computes the logits of what follows a symbol.
+        begin: computes the cache of a prompt.
         cache: what `step` hands on, at first.
+        counter: where random numbers begin.
         stream: called with every drawn column (N,) as soon as it is there.
+
+    Returns:
+        The symbols, and where the random numbers of the next one begin.
     """
     n, length = ids.shape
     end = min(length + count, room)
     if end <= length:
-        return ids
-    places = wf.arange(room)
+        return ids, counter
     seen = wf.zeros((n, room), dtype=int64)
     seen[:, :length] = ids
-    now = wf.tensor(0, dtype=int32)
-    state: Any = (seen, now, wf.zeros(n, dtype=bool_), tuple(cache))
-    prompt = wf.tensor(length, dtype=int32)
-    stop = NEVER if sampling.stop is None else sampling.stop
-
-    def turn(state: Any) -> Any:
-        seen, now, ended, limit, prompt, cache = state
-        symbols = wf.where(places == now, seen, 0).sum(1)
-        logits, cache = step(symbols, now, cache)
-        behind = places == now + 1
-        given = wf.where(behind, seen, 0).sum(1)
-        drawn = wf.where(ended, max(stop, 0), sampling.draw(logits))
-        new = wf.where(now + 1 < prompt, given, drawn)
-        ended = ended | ((new == stop) & (now + 1 >= prompt))
-        seen = wf.where(behind, wf.unsqueeze(new, 1), seen)
-        return seen, now + 1, ended, limit, prompt, tuple(cache)
-
-    def goes_on(state: Any) -> Tensor:
-        _, now, ended, limit, _, _ = state
-        return (now + 1 < limit) & ~ended.all()
-
-    def run(state: Any) -> Any:
-        return while_loop(goes_on, turn, state)
-
-    again = jit(run)  # traced once, for however many symbols are streamed
-    done = 1
+    if length > 1:
+        cache = begin(seen[:, : _filled(length - 1, room)], cache)
+    text = Text(seen, wf.tensor(length - 1, dtype=int32), wf.zeros(n, dtype=bool_), counter)
+    run = _loop(step, sampling, room)
+    again = jit(run) if stream else run  # traced once, for however many symbols are streamed
+    done = length
     for limit in range(length + 1, end + 1) if stream else (end,):
-        held = wf.tensor(limit, dtype=int32)
-        seen, now, ended, *_, cache = (again if stream else run)(
-            (*state[:3], held, prompt, state[3])
-        )
-        state = (seen, now, ended, cache)
-        done = int(now.item()) + 1
+        text, cache = again(text, tuple(cache), wf.tensor(limit, dtype=int32))
+        done = int(text.now.item()) + 1
         if stream and done == limit:
-            stream(seen[:, limit - 1])
+            stream(text.ids[:, limit - 1])
         if done < limit:
             break
-    return state[0][:, :done]
+    return text.ids[:, :done], text.counter
+
+
+def _filled(length: int, room: int) -> int:
+    """The length that a prompt is filled up to."""
+    filled = _LEAST
+    while filled < length:
+        filled *= 2
+    return min(filled, room)
+
+
+def _loop(step: Step, sampling: Sampling, room: int) -> Callable[..., Any]:
+    """A function of text, cache and how many symbols there shall be, to text and cache."""
+    places = wf.arange(room)
+
+    def turn(state: Any) -> Any:
+        text, cache, limit = state
+        seen, now, ended, counter = text
+        symbols = wf.where(places == now, seen, 0).sum(1)
+        logits, cache = step(symbols, now, cache)
+        new = wf.where(ended, symbols, sampling.draw(logits, counter))
+        seen = wf.where(places == now + 1, wf.unsqueeze(new, 1), seen)
+        text = Text(seen, now + 1, ended | sampling.ends(new), next_symbol(counter))
+        return text, tuple(cache), limit
+
+    def goes_on(state: Any) -> Tensor:
+        text, _, limit = state
+        return (text.now + 1 < limit) & ~text.ended.all()
+
+    def run(text: Text, cache: Cache, limit: Tensor) -> Any:
+        return while_loop(goes_on, turn, (text, cache, limit))[:2]
+
+    return run

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any
+from collections.abc import Sequence
 
 import weft.eager.functions.api as wf
 from weft import nn
 from weft.eager.functions.api import Tensor
-from weft.errors import ShapeError
-from weft.models.decoding import NEVER, Cache, Sampling, decode
+from weft.eager.tensor.generator import Generator
+from weft.errors import ArgumentError, ShapeError
+from weft.models.decoding import Cache, Sampling, Stream, decode, first_counter, next_symbol
 from weft.models.transformer import Block
 from weft.ops.base import at_user_line
 
@@ -74,8 +74,9 @@ class GPT(nn.Module):
         temperature: float = 1.0,
         top_k: int | None = None,
         top_p: float | None = None,
-        stop: int | None = None,
-        stream: Callable[[Tensor], Any] | None = None,
+        stop: int | Sequence[int] | None = None,
+        stream: Stream | None = None,
+        generator: Generator | None = None,
     ) -> Tensor:
         """`ids` (N, L) with up to `count` drawn symbols after them.
 
@@ -86,11 +87,15 @@ class GPT(nn.Module):
             temperature: divides logits; 0 takes the most likely symbol.
             top_k: only so many of the most likely symbols are drawn.
             top_p: only the most likely symbols that together have this probability are drawn.
-            stop: a row ends with this symbol; it ends when all rows have.
-            stream: called with every drawn column (N,) as soon as it is there.
+            stop: a row ends with this symbol, or one of these; it ends when all rows have.
+            stream: called with every drawn column (N,) as soon as it is there; the text is the
+                same without it.
+            generator: of the random numbers.
 
         Raises:
-            ArgumentError: a negative temperature, no symbols, or a probability that is none.
+            ArgumentError: a negative temperature or count, no symbols to draw from, or a
+                probability that is none.
+            ShapeError: no symbol to begin with.
 
         Example:
             >>> import weft as wf
@@ -98,17 +103,32 @@ class GPT(nn.Module):
             >>> model.generate(wf.zeros((1, 2), dtype=wf.int64), 4, temperature=0).shape
             Size([1, 6])
         """
-        sampling = Sampling(temperature, top_k, top_p, stop)
-        n, width = ids.shape[0], self.positions.shape[1]
-        heads = next(iter(self.blocks)).attention.heads
-        shape = (n, heads, self.context, width // heads)
-        cache = [wf.zeros(shape, dtype=self.positions.dtype) for _ in range(2 * len(self.blocks))]
+        _check(ids, count)
+        ends = () if stop is None else (stop,) if isinstance(stop, int) else tuple(stop)
+        sampling = Sampling(temperature, top_k, top_p, ends)
         with wf.no_grad():
-            found = decode(self._step, ids, self.context, count, cache, sampling, stream)
+            found, counter = decode(
+                self._step, self._begin, ids, self.context, count, self._cache(ids.shape[0]),
+                sampling, first_counter(generator), stream,
+            )  # fmt: skip
             left = ids.shape[1] + count - max(self.context, ids.shape[1])
             if left <= 0 or found.shape[1] < self.context:
                 return found
-            return self._beyond(found, left, sampling, stream)
+            return self._beyond(found, ids.shape[1], left, sampling, counter, stream)
+
+    def _cache(self, n: int) -> list[Tensor]:
+        """Keys and values of each block, of no position yet."""
+        heads = next(iter(self.blocks)).attention.heads
+        shape = (n, heads, self.context, self.positions.shape[1] // heads)
+        return [wf.zeros(shape, dtype=self.positions.dtype) for _ in range(2 * len(self.blocks))]
+
+    def _begin(self, symbols: Tensor, cache: Cache) -> Cache:
+        x = self.tokens(symbols) + self.positions[: symbols.shape[1]]
+        kept: list[Tensor] = []
+        for block, keys, values in zip(self.blocks, cache[::2], cache[1::2], strict=True):
+            x, *more = block.begin(x, keys, values)
+            kept += more
+        return kept
 
     def _step(self, symbols: Tensor, now: Tensor, cache: Cache) -> tuple[Tensor, Cache]:
         place = wf.index_select(self.positions, 0, now.view(1))
@@ -120,21 +140,32 @@ class GPT(nn.Module):
         return self.head(self.norm(x))[:, 0], kept
 
     def _beyond(
-        self, ids: Tensor, count: int, sampling: Sampling, stream: Callable[[Tensor], Any] | None
-    ) -> Tensor:
+        self, ids: Tensor, given: int, count: int, sampling: Sampling, counter: Tensor,
+        stream: Stream | None,
+    ) -> Tensor:  # fmt: skip
         """More symbols than there are positions: of each, only those before it in reach count."""
-        stop = NEVER if sampling.stop is None else sampling.stop
-        begun = ids[:, -1] == stop
+        last = ids[:, -1]
+        ended = sampling.ends(last) & (ids.shape[1] > given)
         for _ in range(count):
-            if begun.all().item():
+            if ended.all().item():
                 break
-            drawn = sampling.draw(self(ids[:, -self.context :])[:, -1])
-            drawn = wf.where(begun, max(stop, 0), drawn)
-            begun = begun | (drawn == stop)
-            ids = wf.cat([ids, wf.unsqueeze(drawn, 1)], 1)
+            drawn = sampling.draw(self(ids[:, -self.context :])[:, -1], counter)
+            last, counter = wf.where(ended, last, drawn), next_symbol(counter)
+            ended = ended | sampling.ends(last)
+            ids = wf.cat([ids, wf.unsqueeze(last, 1)], 1)
             if stream:
-                stream(drawn)
+                stream(last)
         return ids
+
+
+def _check(ids: Tensor, count: int) -> None:
+    if ids.ndim != 2 or ids.shape[1] == 0:
+        raise ShapeError(
+            f"generate: ids: expected symbols (N, L) with L of 1 or more, got {tuple(ids.shape)}"
+            f"{at_user_line()}"
+        )
+    if count < 0:
+        raise ArgumentError(f"generate: count: expected 0 or more, got {count}{at_user_line()}")
 
 
 def _initialise(module: nn.Module) -> None:

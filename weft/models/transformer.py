@@ -23,16 +23,31 @@ class SelfAttention(nn.Module):
 
     def forward(self, x: Tensor, mask: Tensor | None = None) -> Tensor:
         """(N, L, width) to the same; `mask` is true where a key may be seen."""
+        q, k, v = self._apart(x)
+        return self._attended(q, k, v, mask)
+
+    def begin(self, x: Tensor, keys: Tensor, values: Tensor) -> tuple[Tensor, ...]:
+        """The first positions (N, L, width), as in `forward`; caches with theirs, as in `step`."""
+        q, k, v = self._apart(x)
+        new = [
+            wf.cat([now, cache[:, :, now.shape[2] :]], 2) for now, cache in ((k, keys), (v, values))
+        ]
+        return self._attended(q, k, v, None), *new
+
+    def _apart(self, x: Tensor) -> tuple[Tensor, ...]:
+        """Queries, keys and values (N, heads, L, width of a head)."""
         n, length, width = x.shape
-        q, k, v = (
-            z.view(n, length, self.heads, width // self.heads).transpose(1, 2)
-            for z in self.qkv(x).split(width, dim=2)
+        parts = self.qkv(x).split(width, dim=2)
+        return tuple(
+            [z.view(n, length, self.heads, width // self.heads).transpose(1, 2) for z in parts]
         )
+
+    def _attended(self, q: Tensor, k: Tensor, v: Tensor, mask: Tensor | None) -> Tensor:
         rate = self.dropout if self.training else 0.0
         y = F.scaled_dot_product_attention(
             q, k, v, attn_mask=mask, dropout_p=rate, is_causal=self.causal
         )
-        return self.out(y.transpose(1, 2).reshape(n, length, width))
+        return self.out(y.transpose(1, 2).flatten(2))
 
     def step(self, x: Tensor, now: Tensor, keys: Tensor, values: Tensor) -> tuple[Tensor, ...]:
         """One position (N, 1, width), which sees those before; the keys and values with it.
@@ -82,21 +97,25 @@ class Block(nn.Module):
 
     def forward(self, x: Tensor, mask: Tensor | None = None) -> Tensor:
         """(N, L, width) to the same."""
-        if self.first:
-            x = x + self.drop(self.attention(self.norm1(x), mask))
-            return x + self.drop(self.perceptron(self.norm2(x)))
-        x = self.norm1(x + self.drop(self.attention(x, mask)))
-        return self.norm2(x + self.drop(self.perceptron(x)))
+        return self._finished(x, self.attention(self.norm1(x) if self.first else x, mask))
 
     def step(self, x: Tensor, now: Tensor, keys: Tensor, values: Tensor) -> tuple[Tensor, ...]:
         """One position, as in `SelfAttention.step`."""
+        y, *kept = self.attention.step(self.norm1(x) if self.first else x, now, keys, values)
+        return self._finished(x, y), *kept
+
+    def begin(self, x: Tensor, keys: Tensor, values: Tensor) -> tuple[Tensor, ...]:
+        """The first positions, as in `SelfAttention.begin`."""
+        y, *kept = self.attention.begin(self.norm1(x) if self.first else x, keys, values)
+        return self._finished(x, y), *kept
+
+    def _finished(self, x: Tensor, y: Tensor) -> Tensor:
+        """What the block makes of its input and of what attention made of it."""
         if self.first:
-            y, keys, values = self.attention.step(self.norm1(x), now, keys, values)
-            x = x + y
-            return x + self.perceptron(self.norm2(x)), keys, values
-        y, keys, values = self.attention.step(x, now, keys, values)
-        x = self.norm1(x + y)
-        return self.norm2(x + self.perceptron(x)), keys, values
+            x = x + self.drop(y)
+            return x + self.drop(self.perceptron(self.norm2(x)))
+        x = self.norm1(x + self.drop(y))
+        return self.norm2(x + self.drop(self.perceptron(x)))
 
     def perceptron(self, x: Tensor) -> Tensor:
         """Each position by itself."""
