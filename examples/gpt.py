@@ -25,6 +25,24 @@ def bits(model: models.GPT, batch: wf.Tensor) -> wf.Tensor:
     return F.cross_entropy(logits.flatten(0, 1), batch[:, 1:].flatten()) / math.log(2)
 
 
+def learn(codes: wf.Tensor, steps: int, bfloat16: bool = False) -> models.GPT:
+    """A model trained on pieces of the row."""
+    model = models.GPT(VOCABULARY, CONTEXT, layers=3, heads=4, width=128)
+    optimizer = wf.optim.AdamW(model.parameters(), lr=2e-3, weight_decay=0.01)
+    schedule = wf.optim.lr_scheduler.OneCycleLR(optimizer, 2e-3, steps)
+    for step in range(1, steps + 1):
+        with wf.autocast("cpu", wf.bfloat16, enabled=bfloat16):
+            loss = bits(model, windows(codes, 16, CONTEXT + 1))
+        loss.backward()
+        wf.nn.utils.clip_grad_norm_(model.parameters(), 1.0)
+        optimizer.step()
+        optimizer.zero_grad()
+        schedule.step()
+        if step % 50 == 0:
+            print(f"step {step:4}  {loss.item():.2f} bits per character")
+    return model.eval()
+
+
 def main(arguments: Sequence[str] | None = None) -> float:
     """Train, measure, write."""
     parser = options(__doc__, steps=1000)
@@ -35,23 +53,8 @@ def main(arguments: Sequence[str] | None = None) -> float:
     codes = load_source()
     cut = len(codes) * 9 // 10
     train, test = codes[:cut], codes[cut:]
-    model = models.GPT(VOCABULARY, CONTEXT, layers=3, heads=4, width=128)
-    optimizer = wf.optim.AdamW(model.parameters(), lr=2e-3, weight_decay=0.01)
-    schedule = wf.optim.lr_scheduler.OneCycleLR(optimizer, 2e-3, chosen.steps)
+    model = learn(train, chosen.steps, chosen.bfloat16)
     mixed = wf.autocast("cpu", wf.bfloat16, enabled=chosen.bfloat16)
-
-    for step in range(1, chosen.steps + 1):
-        with mixed:
-            loss = bits(model, windows(train, 16, CONTEXT + 1))
-        loss.backward()
-        wf.nn.utils.clip_grad_norm_(model.parameters(), 1.0)
-        optimizer.step()
-        optimizer.zero_grad()
-        schedule.step()
-        if step % 50 == 0:
-            print(f"step {step:4}  {loss.item():.2f} bits per character")
-
-    model.eval()
     with wf.no_grad(), mixed:
         result = bits(model, windows(test, 256, CONTEXT + 1)).item()
     print(f"test: {result:.2f} bits per character\n")

@@ -45,6 +45,15 @@ def test_images(run: Any, model: str, steps: int, least: float) -> None:
     assert printed(text, "test accuracy") == pytest.approx(accuracy, abs=1e-3)
 
 
+def test_complete(run: Any, tmp_path: Path) -> None:
+    common = ("--model", str(tmp_path / "model.pt"), "--prompt", "def __init__(se", "--count", "8")
+    first, text = run("complete", "--steps", "20", *common)
+    again, read = run("complete", *common)  # from the file, the same seed
+    assert first == again
+    assert first[0].startswith("\ndef __init__(se") and 1 <= len(first[0]) - 16 <= 8
+    assert text.endswith(read) and read.startswith(first[0][1:])
+
+
 def test_trainer(run: Any) -> None:
     whole, text = run("trainer", "--steps", "120")
     parts, other = run("trainer", "--steps", "120", "--stop", "70")

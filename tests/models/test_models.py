@@ -1,5 +1,7 @@
 """Every model learns something small, and has the parameters that it says."""
 
+from itertools import product
+
 import numpy as np
 import pytest
 
@@ -198,6 +200,51 @@ def test_a_long_prompt_streamed_is_the_same_text(length):
         for i in range(length, length + 6):
             wanted = model(best[:, max(0, i - 40) : i])[:, -1].argmax(-1)
             assert best[:, i].tolist() == wanted.tolist()
+
+
+def likeliest(model, ids, count, penalty, stop):
+    """The best text of all, by the probabilities of every one of them."""
+    best = (-np.inf, [])
+    for added in product(range(5), repeat=count):
+        ends = [i for i, x in enumerate(added) if x == stop]
+        if ends and {*added[ends[0] :]} != {stop}:
+            continue
+        n = ends[0] + 1 if ends else count
+        text = wf.tensor([[*ids, *added]])
+        chances = wf.log_softmax(model(text[:, :-1]), -1)[0, len(ids) - 1 :]
+        total = sum(chances[i, x].item() for i, x in enumerate(added[:n]))
+        best = max(best, (total / ((5 + n) / 6) ** penalty, [*ids, *added]))
+    return best
+
+
+@pytest.mark.parametrize(("penalty", "stop"), [(0.0, None), (0.0, 3), (2.0, 3)])
+def test_wide_beams_find_the_likeliest_text(penalty, stop):
+    wf.manual_seed(3)
+    model = models.GPT(5, context=8, layers=1, heads=2, width=16).eval()
+    for p in model.parameters():
+        p.data *= 8.0  # texts of different probabilities
+    ids = words(2, 3) % 5
+    with wf.no_grad():
+        texts, scores = model.beam_search(ids, 3, 75, penalty, stop)
+        for row, text, score in zip(ids.tolist(), texts, scores, strict=True):
+            wanted, best = likeliest(model, row, 3, penalty, stop)
+            assert text[0].tolist() == best[: texts.shape[2]]
+            np.testing.assert_allclose(score[0].item(), wanted, rtol=1e-4)
+
+
+def test_one_beam_takes_the_likeliest_symbol():
+    wf.manual_seed(0)
+    model = models.GPT(20, context=48, layers=2, heads=2, width=16).eval()
+    ids = words(2, 36)
+    texts, scores = model.beam_search(ids, 10, beams=1)
+    assert texts[:, 0].tolist() == model.generate(ids, 10, temperature=0).tolist()
+    wide = model.beam_search(ids, 10, beams=6)[1]
+    assert (wide[:, 0] >= scores[:, 0] - 1e-4).all().item()
+    assert (wide[:, :-1] >= wide[:, 1:]).all().item()
+    with pytest.raises(ArgumentError, match="beams: expected 1 or more, got 0"):
+        model.beam_search(ids, 1, beams=0)
+    with pytest.raises(ShapeError, match="at most 48 symbols, got 36 and 13 more"):
+        model.beam_search(ids, 13)
 
 
 def test_too_long_a_text_is_refused():

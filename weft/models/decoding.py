@@ -66,13 +66,6 @@ class Sampling:
                     f"generate: {name}: expected {wanted}, got {got}{at_user_line()}"
                 )
 
-    def ends(self, symbols: Tensor) -> Tensor:
-        """Where symbols are among those that end a row."""
-        found = wf.zeros_like(symbols, dtype=bool_)
-        for stop in self.stop:
-            found = found | (symbols == stop)
-        return found
-
     def draw(self, logits: Tensor, counter: Tensor) -> Tensor:
         """(N, vocabulary) to (N,).
 
@@ -90,6 +83,14 @@ class Sampling:
         # The largest of logits plus Gumbel noise is drawn with the probabilities of their softmax.
         noise = uniform_node(counter, None, None, shape=tuple(logits.shape), dtype=logits.dtype)
         return (logits - wf.log(-wf.log(noise.clamp(1e-20, 1.0)))).argmax(-1)
+
+
+def ends(symbols: Tensor, stop: Sequence[int]) -> Tensor:
+    """Where symbols are among those that end a text."""
+    found = wf.zeros_like(symbols, dtype=bool_)
+    for one in stop:
+        found = found | (symbols == one)
+    return found
 
 
 def first_counter(generator: Generator | None) -> Tensor:
@@ -147,10 +148,7 @@ def decode(
     end = min(length + count, room)
     if end <= length:
         return ids, counter
-    seen = wf.zeros((n, room), dtype=int64)
-    seen[:, :length] = ids
-    if length > 1:
-        cache = begin(seen[:, : _filled(length - 1, room)], cache)
+    seen, cache = prepared(begin, ids, room, cache)
     text = Text(seen, wf.tensor(length - 1, dtype=int32), wf.zeros(n, dtype=bool_), counter)
     run = _loop(step, sampling, room)
     again = jit(run) if stream else run  # traced once, for however many symbols are streamed
@@ -163,6 +161,16 @@ def decode(
         if done < limit:
             break
     return text.ids[:, :done], text.counter
+
+
+def prepared(begin: Begin, ids: Tensor, room: int, cache: Cache) -> tuple[Tensor, Cache]:
+    """Symbols (N, room), of which the first are `ids`; the cache of all of these but the last."""
+    n, length = ids.shape
+    seen = wf.zeros((n, room), dtype=int64)
+    seen[:, :length] = ids
+    if length == 1:
+        return seen, cache
+    return seen, begin(seen[:, : _filled(length - 1, room)], cache)
 
 
 def _filled(length: int, room: int) -> int:
@@ -184,7 +192,7 @@ def _loop(step: Step, sampling: Sampling, room: int) -> Callable[..., Any]:
         logits, cache = step(symbols, now, cache)
         new = wf.where(ended, symbols, sampling.draw(logits, counter))
         seen = wf.where(places == now + 1, wf.unsqueeze(new, 1), seen)
-        text = Text(seen, now + 1, ended | sampling.ends(new), next_symbol(counter))
+        text = Text(seen, now + 1, ended | ends(new, sampling.stop), next_symbol(counter))
         return text, tuple(cache), limit
 
     def goes_on(state: Any) -> Tensor:

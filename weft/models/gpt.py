@@ -9,7 +9,16 @@ from weft import nn
 from weft.eager.functions.api import Tensor
 from weft.eager.tensor.generator import Generator
 from weft.errors import ArgumentError, ShapeError
-from weft.models.decoding import Cache, Sampling, Stream, decode, first_counter, next_symbol
+from weft.models.beam import Search, beam_search
+from weft.models.decoding import (
+    Cache,
+    Sampling,
+    Stream,
+    decode,
+    ends,
+    first_counter,
+    next_symbol,
+)
 from weft.models.transformer import Block
 from weft.ops.base import at_user_line
 
@@ -103,9 +112,8 @@ class GPT(nn.Module):
             >>> model.generate(wf.zeros((1, 2), dtype=wf.int64), 4, temperature=0).shape
             Size([1, 6])
         """
-        _check(ids, count)
-        ends = () if stop is None else (stop,) if isinstance(stop, int) else tuple(stop)
-        sampling = Sampling(temperature, top_k, top_p, ends)
+        _check("generate", ids, count)
+        sampling = Sampling(temperature, top_k, top_p, _several(stop))
         with wf.no_grad():
             found, counter = decode(
                 self._step, self._begin, ids, self.context, count, self._cache(ids.shape[0]),
@@ -115,6 +123,48 @@ class GPT(nn.Module):
             if left <= 0 or found.shape[1] < self.context:
                 return found
             return self._beyond(found, ids.shape[1], left, sampling, counter, stream)
+
+    def beam_search(
+        self,
+        ids: Tensor,
+        count: int,
+        beams: int = 4,
+        length_penalty: float = 1.0,
+        stop: int | Sequence[int] | None = None,
+    ) -> tuple[Tensor, Tensor]:
+        """The likeliest texts of at most `count` symbols after `ids` (N, L), in one loop.
+
+        Args:
+            beams: how many texts of each row are followed.
+            length_penalty: log probabilities of n symbols are divided by ((5 + n) / 6) to this
+                power (Wu et al., 2016); 0 prefers short texts.
+            stop: a text ends with this symbol, or one of these.
+
+        Returns:
+            Texts (N, beams, L + count or less), the best first, and the divided log probabilities
+            (N, beams) of what was added.
+
+        Raises:
+            ArgumentError: less than one beam, or a negative count.
+            ShapeError: no symbol to begin with, or more than `context` symbols in the end.
+
+        Example:
+            >>> import weft as wf
+            >>> model = GPT(20, context=8, layers=1, heads=2, width=16)
+            >>> [x.shape for x in model.beam_search(wf.zeros((1, 2), dtype=wf.int64), 4)]
+            [Size([1, 4, 6]), Size([1, 4])]
+        """
+        _check("beam_search", ids, count)
+        if ids.shape[1] + count > self.context:
+            raise ShapeError(
+                f"beam_search: expected at most {self.context} symbols, got {ids.shape[1]} and"
+                f" {count} more{at_user_line()}"
+            )
+        search = Search(beams, length_penalty, _several(stop))
+        search.check()
+        with wf.no_grad():
+            cache = self._cache(ids.shape[0])
+            return beam_search(self._step, self._begin, ids, self.context, count, cache, search)
 
     def _cache(self, n: int) -> list[Tensor]:
         """Keys and values of each block, of no position yet."""
@@ -145,27 +195,33 @@ class GPT(nn.Module):
     ) -> Tensor:  # fmt: skip
         """More symbols than there are positions: of each, only those before it in reach count."""
         last = ids[:, -1]
-        ended = sampling.ends(last) & (ids.shape[1] > given)
+        ended = ends(last, sampling.stop) & (ids.shape[1] > given)
         for _ in range(count):
             if ended.all().item():
                 break
             drawn = sampling.draw(self(ids[:, -self.context :])[:, -1], counter)
             last, counter = wf.where(ended, last, drawn), next_symbol(counter)
-            ended = ended | sampling.ends(last)
+            ended = ended | ends(last, sampling.stop)
             ids = wf.cat([ids, wf.unsqueeze(last, 1)], 1)
             if stream:
                 stream(last)
         return ids
 
 
-def _check(ids: Tensor, count: int) -> None:
+def _several(stop: int | Sequence[int] | None) -> tuple[int, ...]:
+    if stop is None:
+        return ()
+    return (stop,) if isinstance(stop, int) else tuple(stop)
+
+
+def _check(what: str, ids: Tensor, count: int) -> None:
     if ids.ndim != 2 or ids.shape[1] == 0:
         raise ShapeError(
-            f"generate: ids: expected symbols (N, L) with L of 1 or more, got {tuple(ids.shape)}"
+            f"{what}: ids: expected symbols (N, L) with L of 1 or more, got {tuple(ids.shape)}"
             f"{at_user_line()}"
         )
     if count < 0:
-        raise ArgumentError(f"generate: count: expected 0 or more, got {count}{at_user_line()}")
+        raise ArgumentError(f"{what}: count: expected 0 or more, got {count}{at_user_line()}")
 
 
 def _initialise(module: nn.Module) -> None:
