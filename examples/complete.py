@@ -2,7 +2,7 @@
 
 First learns to write Python from the standard library's source, or reads `--model FILE` if it is
 there; what was learned is written to that file otherwise. Then every line is gone on with, up to
-the end of a line. An empty line ends the program. On 2 cores: a minute to learn, then 1 to 2 ms a
+the end of a line. An empty line ends the program. On 2 cores: a minute to learn, then a ms a
 character.
 """
 
