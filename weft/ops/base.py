@@ -405,6 +405,11 @@ def is_hosted(node: Node) -> bool:
     return family_of(node).family == HOSTED or any(map(is_hosted, inner))
 
 
+def is_region(node: Node) -> bool:
+    """Whether a node is a loop or a choice that is compiled."""
+    return family_of(node).family == REGION and not is_hosted(node)
+
+
 _NO_FAMILY: Final = Opaque("")
 
 

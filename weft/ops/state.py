@@ -17,7 +17,7 @@ from weft.errors import (
     UserOpError,
 )
 from weft.ir.dtype import DType, as_dtype, uint64
-from weft.ir.node import Literal, Value
+from weft.ir.node import Literal, Node, Value
 from weft.ir.shape import Shape, compatible, show
 from weft.ops.base import (
     HOSTED,
@@ -106,6 +106,19 @@ variable = defop(
     cases=no_cases,
     partial=True,
 )
+
+
+def key_of(node: Node) -> str:
+    """The key of the variable that a node reads or assigns.
+
+    Raises:
+        GraphError: its first input is none.
+    """
+    key: str | None = node.inputs[0].node.attrs.get("key")
+    if key is None:
+        given = node.inputs[0].node.describe()
+        raise GraphError(f"{node.op}: expected a variable, got {given}: {node.describe()}")
+    return key
 
 
 def _passed_on() -> Iterator[Case]:

@@ -19,12 +19,12 @@ from weft.errors import GraphError
 from weft.ir.graph import Graph
 from weft.ir.printer import format_graph
 from weft.ir.verify import verify
-from weft.ops.base import Boundary, op_of
+from weft.ops.base import Boundary, is_region, op_of
 from weft.passes import memory
 from weft.passes.blueprint import Blueprint
 from weft.passes.control.body import Planner
 from weft.passes.control.merge import merged, trimmed
-from weft.passes.control.region import is_region, lower_region, moved_out, within
+from weft.passes.control.region import lower_region, moved_out, within
 from weft.passes.fuse import fuse
 from weft.passes.group import Fused, Group
 from weft.passes.launch import Generator, Kernel, Launch

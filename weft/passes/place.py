@@ -6,11 +6,10 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import Final, cast
 
 from weft.ir.extent import planned
-from weft.ir.function import functions
 from weft.ir.node import Node, TensorType, Value
 from weft.ir.shape import known, size
 from weft.ops import state
-from weft.ops.base import op_of
+from weft.ops.base import is_region, op_of
 from weft.ops.indexing.gather import gather, scatter_add
 from weft.ops.indexing.lagged_table import lag_gather
 from weft.passes import memory
@@ -186,7 +185,7 @@ class Placing:
         What a loop gives may not: it writes several times, and may be stopped in between.
         """
         old = self.states.get(key)
-        if value in self.externals or value in self.adopted or functions(value.node):
+        if value in self.externals or value in self.adopted or is_region(value.node):
             return False
         if old is not None and (
             old.type.dtype is not value.dtype or size(old.shape) != size(value.shape)

@@ -160,7 +160,7 @@ class _Walk:
 
     def _read(self, node: Node) -> Value:
         variable = node.inputs[0].node
-        key: str = variable.attrs["key"]
+        key = state.key_of(node)
         follows: int = -1 if node.attrs["latest"] else self.follows[node]
         if follows:  # rarely: most reads see the value from before the step
             for number, value in reversed(self.assigned.get(key, ())):
@@ -169,7 +169,7 @@ class _Walk:
         return self._state(variable)
 
     def _assign(self, node: Node) -> Value:
-        key: str = node.inputs[0].node.attrs["key"]
+        key = state.key_of(node)
         value = self.env[node.inputs[1]]
         self.current[key] = value
         self.follows[node] |= 1 << self.assignments

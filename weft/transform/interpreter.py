@@ -211,7 +211,7 @@ class _Step:
         outputs = self._outputs(node, follows)
         if op_of(node) is state.assign:
             follows |= 1 << self.assignments
-            known = self.assigned.setdefault(node.inputs[0].node.attrs["key"], [])
+            known = self.assigned.setdefault(state.key_of(node), [])
             known.append((self.assignments, outputs[0]))
             self.assignments += 1
         self.follows[node] = follows
@@ -239,7 +239,7 @@ class _Step:
         handle = node.inputs[0]
         if handle in self.feeds:
             return self.feeds[handle]
-        key = handle.node.attrs["key"]
+        key = state.key_of(node)
         for number, array in reversed(self.assigned.get(key, ())):
             if node.attrs["latest"] or follows >> number & 1:
                 return array

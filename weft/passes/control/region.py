@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 
-from weft.ir.function import functions, map_functions
+from weft.ir.function import map_functions
 from weft.ir.graph import Graph, rewrite
 from weft.ir.node import Node, Value
-from weft.ops.base import is_hosted, op_of
+from weft.ops.base import is_region, op_of
 from weft.ops.call import Subgraph
 from weft.ops.control.switch import switch
 from weft.passes.control.body import Planner
@@ -19,11 +19,6 @@ from weft.passes.group import Group
 from weft.passes.launch import Kernel, Launch
 from weft.passes.specialise import expand_composites
 from weft.passes.step import Step
-
-
-def is_region(node: Node) -> bool:
-    """Whether a node is a loop or a choice that is compiled."""
-    return bool(functions(node)) and not is_hosted(node)
 
 
 def within(step: Step, run: Callable[[Step], Step]) -> Step:
