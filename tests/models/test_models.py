@@ -220,7 +220,7 @@ def likeliest(model, ids, count, penalty, stop):
 @pytest.mark.parametrize(("penalty", "stop"), [(0.0, None), (0.0, 3), (2.0, 3)])
 def test_wide_beams_find_the_likeliest_text(penalty, stop):
     wf.manual_seed(3)
-    model = models.GPT(5, context=8, layers=1, heads=2, width=16).eval()
+    model = models.GPT(5, context=8, layers=1, heads=2, width=16).eval().double()
     for p in model.parameters():
         p.data *= 8.0  # texts of different probabilities
     ids = words(2, 3) % 5
@@ -229,7 +229,7 @@ def test_wide_beams_find_the_likeliest_text(penalty, stop):
         for row, text, score in zip(ids.tolist(), texts, scores, strict=True):
             wanted, best = likeliest(model, row, 3, penalty, stop)
             assert text[0].tolist() == best[: texts.shape[2]]
-            np.testing.assert_allclose(score[0].item(), wanted, rtol=1e-4)
+            np.testing.assert_allclose(score[0].item(), wanted, rtol=1e-9)
 
 
 def test_one_beam_takes_the_likeliest_symbol():
@@ -241,6 +241,8 @@ def test_one_beam_takes_the_likeliest_symbol():
     wide = model.beam_search(ids, 10, beams=6)[1]
     assert (wide[:, 0] >= scores[:, 0] - 1e-4).all().item()
     assert (wide[:, :-1] >= wide[:, 1:]).all().item()
+    half = model.bfloat16().beam_search(ids, 10, beams=6)
+    assert half[0].shape == (2, 6, 46) and half[1].dtype == wf.float32
     with pytest.raises(ArgumentError, match="beams: expected 1 or more, got 0"):
         model.beam_search(ids, 1, beams=0)
     with pytest.raises(ShapeError, match="at most 48 symbols, got 36 and 13 more"):

@@ -8,7 +8,7 @@ import weft.eager.functions.api as wf
 from weft.eager.functions.api import Tensor
 from weft.errors import ArgumentError
 from weft.func.control.loop import while_loop
-from weft.ir.dtype import bool_, int32, int64
+from weft.ir.dtype import bool_, float32, float64, int32, int64
 from weft.models.decoding import Begin, Cache, Step, ends, prepared
 from weft.ops.base import at_user_line
 
@@ -75,7 +75,7 @@ def beam_search(
     first = wf.where(wf.arange(b) == 0, 0.0, float("-inf"))  # all are the same text as yet
     state = Beams(
         wf.unsqueeze(seen, 1).repeat(1, b, 1), wf.tensor(length - 1, dtype=int32),
-        first.to(cache[0].dtype).repeat(n, 1), wf.zeros((n, b), dtype=int64),
+        first.to(_summed(cache[0].dtype)).repeat(n, 1), wf.zeros((n, b), dtype=int64),
         wf.zeros((n, b), dtype=bool_),
     )  # fmt: skip
     every = tuple([x.repeat_interleave(b, 0) for x in cache])
@@ -96,6 +96,11 @@ def beam_search(
     return found.ids[:, :, :done], search.normalized(found.sums, found.lengths)
 
 
+def _summed(dtype: Any) -> Any:
+    """The element type of log probabilities: 16 bits could not tell their sums apart."""
+    return float64 if dtype == float64 else float32
+
+
 def _chosen(
     search: Search, found: Beams, symbols: Tensor, logits: Tensor
 ) -> tuple[Beams, Tensor]:  # fmt: skip
@@ -103,7 +108,8 @@ def _chosen(
     vocabulary = logits.shape[2]
     same = wf.arange(vocabulary) == wf.unsqueeze(symbols, 2)
     repeated = wf.where(same, 0.0, float("-inf"))  # a text that has ended stays as it is
-    more = wf.where(wf.unsqueeze(found.ended, 2), repeated, wf.log_softmax(logits, -1))
+    chances = wf.log_softmax(logits.to(found.sums.dtype), -1)
+    more = wf.where(wf.unsqueeze(found.ended, 2), repeated, chances)
     lengths = found.lengths + ~found.ended
     sums = wf.unsqueeze(found.sums, 2) + more
     scores = search.normalized(sums, wf.unsqueeze(lengths, 2)).flatten(1)
