@@ -93,6 +93,7 @@ FRONT_ENDS: dict[str, Callable[[], Iterator[Any]]] = {
     "scipy": lambda: _functions(wf.scipy.special),
     "tf1": lambda: _functions(tf),
     "func": lambda: _functions(wf.func),
+    "sparse": lambda: _functions(wf.sparse),
     "ops": lambda: _functions(wf.ops),
     "init": lambda: _declared(wf.nn.init),
     "utils": lambda: _functions(wf.nn.utils),

@@ -23,6 +23,7 @@ from weft.ir.node import Value
 from weft.ir.shape import show
 from weft.ops.base import at_user_line
 from weft.ops.declaration.fact import Autocast
+from weft.ops.refusal import guard
 
 if TYPE_CHECKING:
     from weft.eager.tensor.tensor import Tensor
@@ -267,3 +268,6 @@ def sampled_addmm(
     _check_columns("sampled_addmm", input, dims_of(mat2)[1:])
     found = _sampled(input.indptr, input.indices, mat1, tensor_of(mat2).T)
     return input._replace(data=found * alpha + input.data * beta)
+
+
+guard(globals())
