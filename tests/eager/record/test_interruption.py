@@ -250,7 +250,7 @@ def test_tracing_leaves_the_thread_and_what_it_changes_as_they_were():
         wf.func.jit(function)(x)
 
     def check() -> None:
-        assert trace.now.depth == 0
+        assert trace.now.depth == 0 and wf.is_grad_enabled()
         before = count.tolist()[0]
         assert wf.func.jit(function)(x).tolist() == [2.0] * 3
         assert count.tolist() == [before + 1] * 2

@@ -89,13 +89,16 @@ def _aside(run: Callable[[], T], own: Sequence[Lazy], since: int) -> tuple[T, di
 
     What is from outside is neither of its `own` arguments nor recorded `since` it began.
     """
-    now = trace.now
+    now, mode = trace.now, trace.now.grad_mode
     handles: dict[Handle, Lazy] = {}
     now.outer = now.pending, now.limit, now.changed, now.outer
     now.pending, now.limit, now.changed = [], sys.maxsize, handles
     now.depth += 1
     try:
         found = run()
+    except BaseException:
+        now.grad_mode = mode  # Ctrl-C may have come as a `no_grad()` of the function ended
+        raise
     finally:  # no call comes before the thread's state is what it was, as Ctrl-C comes after calls
         now.pending, now.limit, now.changed, now.outer = now.outer
         now.depth -= 1
