@@ -36,9 +36,11 @@ class SyncBatchNorm(BatchNorm2d):
     def __init__(
         self, num_features: int, eps: float = 1e-5, momentum: float | None = 0.1,
         affine: bool = True, track_running_stats: bool = True, process_group: Group | None = None,
-        device: Any = None, dtype: Any = None,
+        device: Any = None, dtype: Any = None, bias: bool = True,
     ) -> None:  # fmt: skip
-        super().__init__(num_features, eps, momentum, affine, track_running_stats, device, dtype)
+        super().__init__(
+            num_features, eps, momentum, affine, track_running_stats, device, dtype, bias
+        )
         self.process_group = process_group
 
     def forward(self, input: Any) -> Any:
