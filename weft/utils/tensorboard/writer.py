@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-import io
 import os
-import socket
-import sys
 import time
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -13,15 +10,14 @@ from typing import Any
 
 import numpy as np
 
-from weft.errors import ArgumentError
-from weft.formats.event import graph, hyperparameter, message, picture, plugin, projector, sound
-from weft.formats.event.file import EventFile
+from weft.formats.event import graph, hyperparameter, message, plugin, projector
 from weft.formats.event.histogram import histogram, raw_histogram
+from weft.utils.tensorboard.media_log import MediaLog
 from weft.utils.tensorboard.model_graph import model_nodes
 from weft.utils.tensorboard.value import array_of, image_of, number_of
 
 
-class SummaryWriter:
+class SummaryWriter(MediaLog):
     """Writes event files for TensorBoard, with the methods of PyTorch's.
 
     Values are taken when a method is called; a thread of its own encodes and writes them. What was
@@ -46,54 +42,6 @@ class SummaryWriter:
     >>> with SummaryWriter(tempfile.mkdtemp()) as writer:
     ...     writer.add_scalar("loss", 0.5, global_step=1)
     """
-
-    def __init__(
-        self,
-        log_dir: str | os.PathLike[str] | None = None,
-        comment: str = "",
-        purge_step: int | None = None,
-        max_queue: int = 10,
-        flush_secs: float = 120,
-        filename_suffix: str = "",
-    ) -> None:
-        if not log_dir:
-            now = time.strftime("%b%d_%H-%M-%S")
-            log_dir = os.path.join("runs", f"{now}_{socket.gethostname()}{comment}")
-        self.log_dir = os.fspath(log_dir)
-        self.purge_step = purge_step
-        self._options: Any = (max_queue, flush_secs, filename_suffix)
-        self._file: EventFile | None = None
-        self._others: dict[str, SummaryWriter] = {}
-        self._open()
-        if purge_step is not None:
-            self._add_fields(lambda: message.session_field(message.START), purge_step, None)
-
-    def _open(self) -> EventFile:
-        """The event file; a new one after `close`."""
-        if self._file is None:
-            self._file = EventFile(self.log_dir, *self._options)
-        return self._file
-
-    def _add_fields(self, content: Any, step: Any, walltime: float | None) -> None:
-        number = None if step is None else int(number_of("global_step", step))
-        self._open().add(content, number, walltime)
-
-    def add_values(
-        self, values: Sequence[bytes], global_step: Any = None, walltime: float | None = None
-    ) -> None:
-        """Add values of a summary that are encoded already, by `weft.formats.event`."""
-        kept = list(values)
-        self._add(lambda: kept, global_step, walltime)
-
-    def _add(self, value: Any, step: Any, walltime: float | None) -> None:
-        """Hand over what encodes a value, or several."""
-
-        def content() -> bytes:
-            found = value()
-            values = found if isinstance(found, list) else [found]
-            return message.summary_field(message.summary(*values))
-
-        self._add_fields(content, step, walltime)
 
     # -- numbers
 
@@ -248,129 +196,7 @@ class SummaryWriter:
         encoded = plugin.raw_pr_curve(tag, *map(array_of, given))
         self._add(lambda: encoded, global_step, walltime)
 
-    # -- what can be seen and heard
-
-    def add_image(
-        self,
-        tag: str,
-        img_tensor: Any,
-        global_step: Any = None,
-        walltime: float | None = None,
-        dataformats: str = "CHW",
-    ) -> None:
-        """Add an image.
-
-        Args:
-            tag: its name.
-            img_tensor: bytes, or floats between 0 and 1; 1 to 4 channels (gray, gray and alpha,
-                RGB, RGBA).
-            global_step: at which step.
-            walltime: when.
-            dataformats: a letter for each dimension: `CHW`, `HWC`, `HW`, `NCHW`, `NHWC`.
-
-        Raises:
-            ShapeError: the image has other dimensions.
-        """
-        array = picture.arranged(image_of(img_tensor), dataformats)
-        self._add(
-            lambda: message.image(tag, picture.png(array), *array.shape), global_step, walltime
-        )
-
-    def add_images(
-        self,
-        tag: str,
-        img_tensor: Any,
-        global_step: Any = None,
-        walltime: float | None = None,
-        dataformats: str = "NCHW",
-    ) -> None:
-        """Add images as one, eight in a row.
-
-        Raises:
-            ShapeError: the images have other dimensions.
-        """
-        self.add_image(tag, img_tensor, global_step, walltime, dataformats)
-
-    def add_figure(
-        self,
-        tag: str,
-        figure: Any,
-        global_step: Any = None,
-        close: bool = True,
-        walltime: float | None = None,
-    ) -> None:
-        """Add a figure of Matplotlib, or a list of them side by side.
-
-        Args:
-            tag: its name.
-            figure: what has `savefig`.
-            global_step: at which step.
-            close: whether the figure is closed then.
-            walltime: when.
-        """
-        figures = list(figure) if isinstance(figure, list | tuple) else [figure]
-        for number, each in enumerate(figures):
-            file = io.BytesIO()
-            each.savefig(file, format="png", dpi=each.dpi)
-            content = file.getvalue()
-            name = tag if len(figures) == 1 else f"{tag}/{number}"
-            value = message.image(name, content, *picture.size_of(content))
-            self._add(lambda value=value: value, global_step, walltime)
-        pyplot = sys.modules.get("matplotlib.pyplot")
-        if close and pyplot is not None:
-            for each in figures:
-                pyplot.close(each)
-
-    def add_video(
-        self,
-        tag: str,
-        vid_tensor: Any,
-        global_step: Any = None,
-        fps: float = 4,
-        walltime: float | None = None,
-    ) -> None:
-        """Add a video, as an animated PNG.
-
-        Args:
-            tag: its name.
-            vid_tensor: bytes, or floats between 0 and 1: `[number, time, channels, height, width]`;
-                several are shown side by side.
-            global_step: at which step.
-            fps: frames a second.
-            walltime: when.
-
-        Raises:
-            ShapeError: the video has other dimensions.
-        """
-        array = image_of(vid_tensor)
-        if array.ndim != 5 or not array.size or array.shape[2] not in picture.COLOR_TYPES:
-            raise ArgumentError(
-                f"add_video: expected [number, time, channels, height, width], got {array.shape}"
-            )
-        frames = np.stack([picture.arranged(array[:, t], "NCHW") for t in range(array.shape[1])])
-
-        def value() -> bytes:
-            return message.image(tag, picture.animated(frames, fps), *frames.shape[1:])
-
-        self._add(value, global_step, walltime)
-
-    def add_audio(
-        self,
-        tag: str,
-        snd_tensor: Any,
-        global_step: Any = None,
-        sample_rate: int = 44100,
-        walltime: float | None = None,
-    ) -> None:
-        """Add a sound: samples between -1 and 1.
-
-        Raises:
-            ShapeError: the samples have more dimensions than one apart from those of size 1.
-        """
-        samples = array_of(snd_tensor).squeeze()
-        content, channels, frames = sound.wav(samples, sample_rate)
-        value = message.audio(tag, content, sample_rate, channels, frames)
-        self._add(lambda: value, global_step, walltime)
+    # -- texts and shapes
 
     def add_text(
         self,
@@ -524,42 +350,6 @@ class SummaryWriter:
             ArgumentError: there are not three tags.
         """
         self.add_custom_scalars({category: {title: ["Margin", tags]}})
-
-    # -- files
-
-    def get_logdir(self) -> str:
-        """The folder."""
-        return self.log_dir
-
-    def flush(self) -> None:
-        """Return once everything added is in the files.
-
-        Raises:
-            OSError: something could not be written.
-        """
-        if self._file is not None:
-            self._file.flush()
-        for writer in self._others.values():
-            writer.flush()
-
-    def close(self) -> None:
-        """Write what is left and close the files; the next event opens another.
-
-        Raises:
-            OSError: something could not be written.
-        """
-        file, self._file = self._file, None
-        if file is not None:
-            file.close()
-        for writer in self._others.values():
-            writer.close()
-        self._others.clear()
-
-    def __enter__(self) -> SummaryWriter:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.close()
 
 
 def _plain(value: Any) -> Any:
