@@ -99,30 +99,27 @@ def segment(group: Group, target: Target) -> tuple[Launch, ...]:
 
 def csr_matmul(group: Group, target: Target) -> tuple[Launch, ...]:
     """Rows of an array that indices name, times values, added."""
-    node = group.nodes[0]
-    (indptr, indices, values, x), y = node.data_inputs, node.outputs[0]
-    problem = _rows_of(indptr, indices, x, math.prod(known(values.shape)[1:]), target)
-    f = kernel_builder()
-    walk = _Walk(f, problem, f.argument(0))
-    walk.products()
-    kernel = Kernel(f"{node.op}_{problem.label}", f.module())
-    args = (indptr, indices, values, x, y, ERROR, 0)
-    return check_bounds(indptr, problem.entries, problem.entries), Launch(
-        kernel, args, (4,), walk.chunks, flops=2.0 * problem.entries * problem.width,
-        bytes=float((problem.entries + problem.rows) * problem.width * x.dtype.size), check=True,
-    )  # fmt: skip
+    values = group.nodes[0].data_inputs[2]
+    return _by_entry(group, target, values, _Walk.products)
 
 
 def csr_sampled_matmul(group: Group, target: Target) -> tuple[Launch, ...]:
     """Products of rows of two arrays, the one by row and the other by index."""
+    return _by_entry(group, target, group.nodes[0].outputs[0], _Walk.samples)
+
+
+def _by_entry(
+    group: Group, target: Target, each: Value, emit: Callable[[_Walk], None]
+) -> tuple[Launch, ...]:
+    """A kernel that goes through the entries of all rows, of each of which `each` holds some."""
     node = group.nodes[0]
-    (indptr, indices, g, x), y = node.data_inputs, node.outputs[0]
-    problem = _rows_of(indptr, indices, x, math.prod(known(y.shape)[1:]), target)
+    (indptr, indices, other, x), y = node.data_inputs, node.outputs[0]
+    problem = _rows_of(indptr, indices, x, math.prod(known(each.shape)[1:]), target)
     f = kernel_builder()
     walk = _Walk(f, problem, f.argument(0))
-    walk.samples()
+    emit(walk)
     kernel = Kernel(f"{node.op}_{problem.label}", f.module())
-    args = (indptr, indices, g, x, y, ERROR, 0)
+    args = (indptr, indices, other, x, y, ERROR, 0)
     return check_bounds(indptr, problem.entries, problem.entries), Launch(
         kernel, args, (4,), walk.chunks, flops=2.0 * problem.entries * problem.width,
         bytes=float((problem.entries + problem.rows) * problem.width * x.dtype.size), check=True,
