@@ -25,11 +25,11 @@ from weft.codegen import target as targets
 from weft.ir.node import Value
 from weft.ir.shape import known, size
 from weft.passes.launch import Launch, Scratch
-from weft.runtime.arena import Arena
-from weft.runtime.call import Call, InArena
-from weft.runtime.compiler import compile_kernels
-from weft.runtime.peak import arithmetic
-from weft.runtime.program import Program
+from weft.runtime.compilation.compiler import compile_kernels
+from weft.runtime.execution.call import Call, InArena
+from weft.runtime.execution.program import Program
+from weft.runtime.measurement.peak import arithmetic
+from weft.runtime.memory.arena import Arena
 
 TURN = 0.01
 """Seconds of a turn, at least."""

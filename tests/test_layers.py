@@ -138,7 +138,7 @@ def cycles(sources: dict[str, ast.Module]) -> list[str]:
 
 
 # The compiler process knows only llvmlite, and its folder is what it is told.
-ALONE = {"weft.runtime.worker"}
+ALONE = {"weft.runtime.compilation.worker"}
 
 
 def test_imports_go_down():

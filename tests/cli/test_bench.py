@@ -8,7 +8,7 @@ import weft as wf
 from weft import models, nn
 from weft.cli import main, workload
 from weft.cli.workload import WORKLOADS, Workload
-from weft.runtime.profile import watchers
+from weft.runtime.measurement.profile import watchers
 
 # What the peers' benchmark prints, in its order.
 FIELDS = [

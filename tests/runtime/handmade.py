@@ -13,10 +13,10 @@ from weft.codegen.builder import Reg, constant, integer, kernel_builder
 from weft.codegen.target import current
 from weft.passes.launch import Kernel
 from weft.passes.memory import Step, plan
-from weft.runtime.arena import Arena
-from weft.runtime.call import Call, InArena
-from weft.runtime.compiler import compile_kernels
-from weft.runtime.program import Program
+from weft.runtime.compilation.compiler import compile_kernels
+from weft.runtime.execution.call import Call, InArena
+from weft.runtime.execution.program import Program
+from weft.runtime.memory.arena import Arena
 
 BLOCK = 64  # floats in one chunk
 LONG = 1e7  # flops: enough for a program to go to the team

@@ -12,7 +12,7 @@ import pytest
 from handmade import block_of
 
 from weft.errors import OutOfMemoryError, WeftError
-from weft.runtime.arena import HUGE, Arena
+from weft.runtime.memory.arena import HUGE, Arena
 
 
 @pytest.mark.parametrize("size", [0, 1, 4096, 100_001, HUGE - 1, HUGE, 3 * HUGE + 5])

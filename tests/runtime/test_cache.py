@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 from weft import config
-from weft.runtime.cache import MARK, Cache, digest
+from weft.runtime.compilation.cache import MARK, Cache, digest
 
 ROOT = Path(__file__).resolve().parents[2]
 NOBODY = 65534
@@ -200,7 +200,7 @@ def test_without_a_home_nothing_is_kept(monkeypatch, tmp_path):
 
 WITHOUT_RIGHTS = f"""
 import os, sys, warnings
-from weft.runtime.cache import Cache, digest
+from weft.runtime.compilation.cache import Cache, digest
 if os.geteuid() == 0:
     os.setgid({NOBODY})
     os.setuid({NOBODY})

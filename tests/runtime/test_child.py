@@ -12,10 +12,10 @@ from interruption import interrupted_everywhere
 
 from weft import config
 from weft.codegen.target import current
-from weft.runtime import child, worker
-from weft.runtime import compiler as module
-from weft.runtime.cache import MARK
-from weft.runtime.compiler import Compiler
+from weft.runtime.compilation import child, worker
+from weft.runtime.compilation import compiler as module
+from weft.runtime.compilation.cache import MARK
+from weft.runtime.compilation.compiler import Compiler
 
 
 def _children() -> set[int]:

@@ -25,10 +25,10 @@ from weft import config
 from weft.codegen.target import current
 from weft.errors import CompileError, NoCompilerError
 from weft.passes.launch import Kernel
-from weft.runtime import compiler as module
-from weft.runtime.cache import Cache, digest
-from weft.runtime.child import _NAME
-from weft.runtime.compiler import Compiler
+from weft.runtime.compilation import compiler as module
+from weft.runtime.compilation.cache import Cache, digest
+from weft.runtime.compilation.child import _NAME
+from weft.runtime.compilation.compiler import Compiler
 
 FUNCTION = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_int64, ctypes.c_int64, ctypes.c_int64)
 HEAD = "define void @weft_kernel(ptr %args, i64 %begin, i64 %end, i64 %thread) {\nentry:\n"
@@ -361,7 +361,7 @@ FILLING = """
     from handmade import affine
     from test_compiler import works
     from weft.codegen.target import current
-    from weft.runtime.compiler import compile_kernels
+    from weft.runtime.compilation.compiler import compile_kernels
     for turn in range(10):
         kernels = [affine(2.0, float(turn * 3 + i)) for i in range(3)]
         found = compile_kernels(kernels, current())
@@ -390,8 +390,8 @@ def test_processes_fill_one_cache_at_the_same_time(folder):
 def test_children_end_with_their_parent(folder):
     code = """
         import os, sys
-        from weft.runtime import compiler
-        from weft.runtime import driver
+        from weft.runtime.compilation import compiler
+        from weft.runtime.execution import driver
         driver.prestart()
         print(*[child.process.pid for child in compiler._compiler._children], flush=True)
         os.kill(os.getpid(), 9)

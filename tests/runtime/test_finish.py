@@ -26,13 +26,13 @@ from weft.passes import pipeline
 from weft.passes.pipeline import optimise, plan
 from weft.passes.specialise import specialise
 from weft.passes.step import Request, Step
-from weft.runtime import compiler as compiling
-from weft.runtime import driver
-from weft.runtime.compiler import Compiler
-from weft.runtime.fingerprint import fingerprint
+from weft.runtime.compilation import compiler as compiling
+from weft.runtime.compilation.compiler import Compiler
+from weft.runtime.compilation.fingerprint import fingerprint
+from weft.runtime.execution import driver
 from weft.runtime.finish import finish
+from weft.runtime.memory.state import State
 from weft.runtime.recipe import dump, load, recipe_of
-from weft.runtime.state import State
 
 TYPES = [TensorType(float32, (4, 3)), TensorType(int64, (2,))]
 X, INDEX = np.arange(12, dtype=np.float32).reshape(4, 3), np.array([3, 1])
@@ -174,7 +174,7 @@ def test_plans_are_the_same_in_every_process(tmp_path):
     code = """
     import hashlib
     from test_finish import step_of, optimise, plan, Generator, current, recipe_of, dump
-    from weft.runtime.compiler import key_of
+    from weft.runtime.compilation.compiler import key_of
     recipe = recipe_of(plan(optimise(step_of()), Generator(current()), 2))
     print(hashlib.sha256(dump(recipe, lambda k: key_of(k, current()))).hexdigest())
     """

@@ -13,11 +13,11 @@ from handmade import affine, fails, increment, make, nothing, random_program, th
 
 from weft.passes.launch import ERROR
 from weft.runtime import flight
-from weft.runtime.arena import Arena
-from weft.runtime.call import Call, External, InArena
+from weft.runtime.execution.call import Call, External, InArena
+from weft.runtime.execution.program import Fault, Program
+from weft.runtime.execution.team import TEAM, Team
 from weft.runtime.flight import land
-from weft.runtime.program import Fault, Program
-from weft.runtime.team import TEAM, Team
+from weft.runtime.memory.arena import Arena
 
 NONE = frozenset[int]()
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from weft import config
-from weft.runtime import forecast
-from weft.runtime.forecast import WORTH, Forecast
+from weft.runtime.memory import forecast
+from weft.runtime.memory.forecast import WORTH, Forecast
 
 
 @pytest.fixture

@@ -10,10 +10,9 @@ import rich.console
 from handmade import increment, make, random_program
 
 from weft.passes.memory import Step, plan
-from weft.runtime.arena import Arena
-from weft.runtime.call import Call, InArena
-from weft.runtime.peak import Meter, Peak
-from weft.runtime.profile import (
+from weft.runtime.execution.call import Call, InArena
+from weft.runtime.measurement.peak import Meter, Peak
+from weft.runtime.measurement.profile import (
     Row,
     Run,
     arena_map,
@@ -25,6 +24,7 @@ from weft.runtime.profile import (
     watchers,
     work_of,
 )
+from weft.runtime.memory.arena import Arena
 
 
 @pytest.mark.parametrize("threads", [1, 2])

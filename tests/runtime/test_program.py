@@ -20,10 +20,10 @@ from handmade import BLOCK, affine, block_of, fails, increment, make, nothing, r
 
 from weft.errors import ConfigError, WeftError
 from weft.passes.launch import ERROR, Scratch
-from weft.runtime import program as module
-from weft.runtime.arena import Arena
-from weft.runtime.call import Call, External, InArena
-from weft.runtime.program import Fault, address_of
+from weft.runtime.execution import program as module
+from weft.runtime.execution.call import Call, External, InArena
+from weft.runtime.execution.program import Fault, address_of
+from weft.runtime.memory.arena import Arena
 
 BYTES = 4 * BLOCK
 
@@ -165,7 +165,7 @@ SIGNALS = """
     import signal, sys, os, threading, time
     import numpy as np
     from handmade import *
-    from weft.runtime.call import Call, InArena
+    from weft.runtime.execution.call import Call, InArena
     arena = Arena(64 * 8)
     calls = [Call(increment(), (InArena(0, 64 * 8),), (0,), 64) for _ in range(400)]
     if len(sys.argv) > 2:

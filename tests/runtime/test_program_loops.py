@@ -18,8 +18,9 @@ from weft.ir.dtype import bool_, float32, float64, int32
 from weft.ir.graph import Graph
 from weft.ir.node import TensorType, Value
 from weft.ops.call import trace
-from weft.runtime import finish, program, segment
+from weft.runtime import finish
 from weft.runtime.engine import Function, State
+from weft.runtime.execution import program, segment
 from weft.transform.interpreter import evaluate
 
 NUMBER = TensorType(int32, ())

@@ -11,10 +11,10 @@ import pytest
 from weft import ops
 from weft.errors import OutOfMemoryError
 from weft.ir.graph import Graph
-from weft.runtime.arena import HUGE
 from weft.runtime.engine import Function, State
-from weft.runtime.program import Program
-from weft.runtime.shared import SharedArena, arena_of, expect
+from weft.runtime.execution.program import Program
+from weft.runtime.memory.arena import HUGE
+from weft.runtime.memory.shared import SharedArena, arena_of, expect
 
 
 def resident_pages():

@@ -12,11 +12,11 @@ from handmade import BLOCK, affine, increment, make, nothing, random_program, th
 
 from weft.codegen.target import current
 from weft.passes.launch import Kernel
-from weft.runtime import driver, segment
-from weft.runtime.arena import Arena
-from weft.runtime.call import Call, InArena
-from weft.runtime.compiler import compile_kernels
-from weft.runtime.team import TEAM
+from weft.runtime.compilation.compiler import compile_kernels
+from weft.runtime.execution import driver, segment
+from weft.runtime.execution.call import Call, InArena
+from weft.runtime.execution.team import TEAM
+from weft.runtime.memory.arena import Arena
 
 
 @pytest.mark.parametrize("threads", [1, 2, 4, 16])

@@ -19,7 +19,7 @@ from tools.attack.isolated import Ended, Fork, forked
 from tools.attack.mutation import mutated
 from tools.attack.program import PROGRAMS, result
 from tools.attack.verdict import HANG, OTHER, WRONG, Case, Verdict
-from weft.runtime.cache import Cache
+from weft.runtime.compilation.cache import Cache
 
 Random = np.random.Generator
 SIZE = 9

@@ -18,8 +18,8 @@ from rich.table import Table
 import weft.eager.functions.api as wf
 from weft import config, nn
 from weft.cli.workload import inference_step, training_step, workload
-from weft.runtime.peak import Meter, Peak
-from weft.runtime.profile import (
+from weft.runtime.measurement.peak import Meter, Peak
+from weft.runtime.measurement.profile import (
     Profile,
     Row,
     Run,

@@ -31,13 +31,13 @@ from weft.ir.shape import compatible, show
 from weft.ops.base import Boundary, is_hosted, op_of
 from weft.ops.state import variable
 from weft.passes.step import Request, Step
-from weft.runtime import compiler
+from weft.runtime.compilation import compiler
 from weft.runtime.executable import Executable
 from weft.runtime.finish import finish, specialised
 from weft.runtime.flight import new_lock
 from weft.runtime.interpreted import Interpreted
+from weft.runtime.memory.state import State
 from weft.runtime.oracle import Oracle
-from weft.runtime.state import State
 
 __all__ = ["Function", "State"]
 

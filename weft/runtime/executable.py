@@ -22,15 +22,15 @@ from weft.ops.base import fault_of, op_of
 from weft.passes.blueprint import Blueprint, Constant, Feed, Kept, Placed, Variable
 from weft.passes.launch import Kernel
 from weft.passes.step import Step
-from weft.runtime import driver
-from weft.runtime.call import Call, External, InArena, Place
-from weft.runtime.compiler import compile_kernels
-from weft.runtime.profile import Run, arena_map, measure, summarise, watchers, work_of
-from weft.runtime.program import Fault, Program, address_of
+from weft.runtime.compilation.compiler import compile_kernels
+from weft.runtime.execution import driver
+from weft.runtime.execution.call import Call, External, InArena, Place
+from weft.runtime.execution.program import Fault, Program, address_of
+from weft.runtime.measurement.profile import Run, arena_map, measure, summarise, watchers, work_of
+from weft.runtime.measurement.stopwatch import Stopwatch
+from weft.runtime.memory.shared import arena_of
+from weft.runtime.memory.state import State, aligned
 from weft.runtime.recipe import Recipe
-from weft.runtime.shared import arena_of
-from weft.runtime.state import State, aligned
-from weft.runtime.stopwatch import Stopwatch
 from weft.transform.interpreter import located
 
 Array = np.ndarray[Any, Any]

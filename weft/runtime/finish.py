@@ -27,12 +27,13 @@ from weft.passes.blueprint import Blueprint
 from weft.passes.launch import Kernel
 from weft.passes.specialise import ValuesNeededError
 from weft.passes.step import Request, Step
-from weft.runtime import compiler, driver
-from weft.runtime.cache import digest
+from weft.runtime.compilation import compiler
+from weft.runtime.compilation.cache import digest
+from weft.runtime.compilation.fingerprint import fingerprint
 from weft.runtime.executable import Executable
-from weft.runtime.fingerprint import fingerprint
+from weft.runtime.execution import driver
+from weft.runtime.measurement.stopwatch import Stopwatch
 from weft.runtime.recipe import Recipe, dump, load, recipe_of
-from weft.runtime.stopwatch import Stopwatch
 
 Array = np.ndarray[Any, Any]
 

@@ -11,7 +11,7 @@ from weft.ir.graph import Graph
 from weft.ir.node import Node, Value
 from weft.ops.base import op_of
 from weft.ops.state import counter
-from weft.runtime.state import State
+from weft.runtime.memory.state import State
 from weft.transform.interpreter import Memory, evaluate
 
 

@@ -17,7 +17,7 @@ from weft.ops.base import op_of
 from weft.ops.state import CONSTANT, host_call, placeholder, variable
 from weft.passes.step import Step
 from weft.runtime.finish import as_it_is
-from weft.runtime.state import State
+from weft.runtime.memory.state import State
 from weft.transform.interpreter import evaluate_node
 
 Array = np.ndarray[Any, Any]

@@ -2,7 +2,7 @@
 of planning, lowering and compiling.
 
 The bytes are a length, JSON, and the contents of constants; kernels are named by the keys of their
-object code, which is kept beside it (`weft.runtime.cache`).
+object code, which is kept beside it (`weft.runtime.compilation.cache`).
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from weft.ops.state import variable
 from weft.passes.blueprint import Blueprint, Constant, Feed, Kept, Placed, Source, Variable, is_host
 from weft.passes.control.record import Cursor, Kind, Steer
 from weft.passes.launch import ERROR, Kernel, Scratch
-from weft.runtime.call import Argument, Call, External, InArena, Place
+from weft.runtime.execution.call import Argument, Call, External, InArena, Place
 
 MOST_CONSTANTS: Final = 64 << 20  # bytes: a program with more of them is not kept
 _LENGTH: Final = 8

@@ -21,7 +21,7 @@ from weft import config, nn
 from weft.eager.record import memory_pool, snapshot
 from weft.errors import OutOfRangeError
 from weft.runtime import executable, flight
-from weft.runtime.team import TEAM, Team
+from weft.runtime.execution.team import TEAM, Team
 
 SIZES = (24, 40)  # of no other test: programs are cached by structure
 

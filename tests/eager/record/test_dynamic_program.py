@@ -26,7 +26,7 @@ from weft.passes.sized import sized
 from weft.passes.specialise import specialise
 from weft.passes.step import Request, storing
 from weft.runtime import executable, flight
-from weft.runtime.team import TEAM, Team
+from weft.runtime.execution.team import TEAM, Team
 from weft.transform.gradient import dense, gradients
 from weft.transform.interpretation import Interpretation
 from weft.transform.resize import UnfitError

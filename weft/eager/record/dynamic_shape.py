@@ -24,7 +24,8 @@ from weft.ir.node import TensorType
 from weft.ir.shape import known
 from weft.passes.sized import sized
 from weft.passes.step import Step
-from weft.runtime import compiler, driver
+from weft.runtime.compilation import compiler
+from weft.runtime.execution import driver
 from weft.transform.interpretation import Interpretation
 from weft.transform.resize import GROWING, ROOM, SAMPLES, Fit, Sizes, Template, UnfitError
 

@@ -16,8 +16,8 @@ import numpy as np
 
 from weft.errors import OutOfMemoryError
 from weft.ops.declaration.memory_check import check_room
-from weft.runtime.arena import no_room, refuse_too_much
 from weft.runtime.flight import LEAF, land, new_lock
+from weft.runtime.memory.arena import no_room, refuse_too_much
 
 Array = np.ndarray[Any, Any]
 ALIGNMENT: Final = 64  # bytes: one cache line, and the widest vector

@@ -40,13 +40,14 @@ from weft.ir.shape import known
 from weft.passes.pipeline import optimise
 from weft.passes.specialise import specialise
 from weft.passes.step import Request, Step, storing
-from weft.runtime import compiler, driver
+from weft.runtime.compilation import compiler
 from weft.runtime.executable import Executable
+from weft.runtime.execution import driver
 from weft.runtime.finish import finish
 from weft.runtime.flight import land, new_lock
-from weft.runtime.forecast import Forecast
+from weft.runtime.memory.forecast import Forecast
+from weft.runtime.memory.state import State
 from weft.runtime.oracle import Oracle
-from weft.runtime.state import State
 from weft.transform.interpretation import Interpretation
 from weft.transform.interpreter import needs_interpreter
 from weft.transform.resize import SAMPLES, Sizes, UnfitError

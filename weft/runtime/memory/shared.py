@@ -17,8 +17,8 @@ import numpy as np
 from weft.errors import OutOfMemoryError
 from weft.interrupt import Uninterrupted
 from weft.memory import capacity
-from weft.runtime.arena import HUGE, Arena, Residence, advise, refuse_too_much
 from weft.runtime.flight import LEAF, STEP, new_lock
+from weft.runtime.memory.arena import HUGE, Arena, Residence, advise, refuse_too_much
 
 _NO_RESERVE: Final = 0x4000 if sys.platform == "linux" else 0  # MAP_NORESERVE
 

@@ -1,7 +1,7 @@
 """A child process that turns LLVM IR into object code, so that an LLVM abort kills only itself.
 
-Run as a script, by `weft.runtime.compiler`, without site packages or the rest of Weft: it starts in
-50 ms. It reads requests from standard input and answers on standard output:
+Run as a script, by `weft.runtime.compilation.child`, without site packages or the rest of Weft: it
+starts in 50 ms. It reads requests from standard input and answers on standard output:
 
     request   3 x uint32 lengths, then the processor, its features, the LLVM IR
     answer    status byte (0 object code, 1 error text), uint64 length, the bytes
@@ -51,7 +51,7 @@ def main(folders: list[str]) -> None:
     sys.path.extend(folders)
     # A bare package in place of weft/__init__.py, which would import NumPy.
     package = types.ModuleType("weft")
-    package.__path__ = [str(Path(__file__).resolve().parent.parent)]
+    package.__path__ = [str(Path(__file__).resolve().parents[2])]
     sys.modules["weft"] = package
     requests, answers = os.fdopen(os.dup(0), "rb"), os.fdopen(os.dup(1), "wb")
     null = os.open(os.devnull, os.O_RDWR)

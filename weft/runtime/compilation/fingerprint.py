@@ -18,9 +18,9 @@ from weft.ir.dtype import DType
 from weft.ir.function import Function
 from weft.ir.node import Literal, Node, Value
 from weft.passes.step import Step
-from weft.runtime.cache import digest
+from weft.runtime.compilation.cache import digest
 
-ROOT: Final = Path(__file__).resolve().parent.parent
+ROOT: Final = Path(__file__).resolve().parents[2]
 DECISIVE: Final = ("ir", "ops", "transform", "passes", "codegen", "runtime")
 """Packages that have a part in how a graph becomes a program."""
 

@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 
 from weft.passes.control.record import Kind, Steer
-from weft.runtime import driver
-from weft.runtime.call import Call
+from weft.runtime.execution import driver
+from weft.runtime.execution.call import Call
 
 Table = np.ndarray[Any, Any]
 

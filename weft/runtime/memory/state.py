@@ -7,8 +7,8 @@ from typing import Any, Final
 
 import numpy as np
 
-from weft.runtime.arena import HUGE
 from weft.runtime.flight import new_lock
+from weft.runtime.memory.arena import HUGE
 
 Array = np.ndarray[Any, Any]
 ALIGNMENT: Final = 64  # bytes: one cache line, and the widest vector

@@ -22,9 +22,9 @@ from weft.codegen.target import Target
 from weft.errors import CompileError, NoCompilerError
 from weft.interrupt import Uninterrupted
 from weft.passes.launch import Kernel
-from weft.runtime.cache import Cache, digest
-from weft.runtime.child import Child, Died, Job
-from weft.runtime.notice import tell
+from weft.runtime.compilation.cache import Cache, digest
+from weft.runtime.compilation.child import Child, Died, Job
+from weft.runtime.compilation.notice import tell
 
 MAX_CHILDREN: Final = 8  # each takes 60 MB
 PATIENCE_SECONDS: Final = 5.0

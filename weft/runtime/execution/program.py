@@ -25,13 +25,13 @@ from weft.interrupt import have_effect
 from weft.ir.extent import Extent
 from weft.passes.control.record import Steer
 from weft.passes.launch import ERROR, Kernel, Scratch
-from weft.runtime import driver
-from weft.runtime.arena import Arena
-from weft.runtime.call import Call, External, InArena, estimate_ns, turns
+from weft.runtime.execution import driver
+from weft.runtime.execution.call import Call, External, InArena, estimate_ns, turns
+from weft.runtime.execution.segment import Segmented, cut
+from weft.runtime.execution.steering import Steering
+from weft.runtime.execution.team import TEAM
 from weft.runtime.flight import STEP, Flight, begin, end, land, landing, new_lock
-from weft.runtime.segment import Segmented, cut
-from weft.runtime.steering import Steering
-from weft.runtime.team import TEAM
+from weft.runtime.memory.arena import Arena
 
 SERIAL_NS: Final = 10_000.0  # shorter programs gain nothing from a second thread
 NEVER: Final = 1 << 62  # more segments than there are

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Final
 
-from weft.runtime import compiler
-from weft.runtime.cache import digest
-from weft.runtime.shared import expect
+from weft.runtime.compilation import compiler
+from weft.runtime.compilation.cache import digest
+from weft.runtime.memory.shared import expect
 
 WORTH: Final = 64 << 20  # bytes: less is resident in 30 ms
 _BYTES: Final = 8

@@ -21,8 +21,8 @@ from pathlib import Path
 from typing import Final
 
 from weft.interrupt import Uninterrupted
-from weft.runtime.notice import tell
-from weft.runtime.trust import distrust, is_trusted
+from weft.runtime.compilation.notice import tell
+from weft.runtime.compilation.trust import distrust, is_trusted
 
 FORMAT: Final = b"WEFT\x01\x00\x00\x00"
 LIMIT_BYTES: Final = 512 << 20

@@ -15,7 +15,7 @@ import threading
 from typing import Any, Final
 
 from weft.interrupt import Uninterrupted
-from weft.runtime import driver
+from weft.runtime.execution import driver
 from weft.runtime.flight import land
 
 SPIN_TURNS: Final = 20000  # pauses, 0.5 to 1 ms: what an eager step leaves between two programs

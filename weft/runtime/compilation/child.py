@@ -17,7 +17,7 @@ from weft.codegen import llvm
 from weft.codegen.target import Target
 from weft.errors import CompileError, NoCompilerError
 from weft.passes.launch import SYMBOL
-from weft.runtime.worker import ANSWER, REQUEST
+from weft.runtime.compilation.worker import ANSWER, REQUEST
 
 PIPE_BYTES: Final = 1 << 20
 _NAME: Final = re.compile(rf"@{SYMBOL}(?![\w.$-])")

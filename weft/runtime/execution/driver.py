@@ -13,7 +13,7 @@ import numpy as np
 
 from weft.codegen.target import current
 from weft.passes.launch import SYMBOL, Kernel
-from weft.runtime import compiler
+from weft.runtime.compilation import compiler
 
 GUARD: Final = 1
 """Flag of a call that ends the program if the error cell is set."""

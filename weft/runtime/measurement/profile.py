@@ -13,9 +13,9 @@ from weft.ir.shape import known
 from weft.passes.control.record import Steer
 from weft.passes.group import Group
 from weft.passes.memory import Plan
-from weft.runtime.call import Call
-from weft.runtime.peak import Peak
-from weft.runtime.program import Program, Recording
+from weft.runtime.execution.call import Call
+from weft.runtime.execution.program import Program, Recording
+from weft.runtime.measurement.peak import Peak
 
 SHADES: Final = " .:-=+*#%@"
 

@@ -8,8 +8,8 @@ from typing import Any, Final, NamedTuple
 import numpy as np
 
 from weft.passes.launch import Kernel
-from weft.runtime import driver
-from weft.runtime.call import Call, External, InArena, estimate_ns, turns
+from weft.runtime.execution import driver
+from weft.runtime.execution.call import Call, External, InArena, estimate_ns, turns
 
 UNIT_NS: Final = 500.0  # handing work to another core costs 100 to 200 ns
 UNITS_PER_THREAD: Final = 8  # enough for the others to take over from one that is held up

@@ -12,10 +12,10 @@ from weft.codegen.copy import copy
 from weft.codegen.microkernel import Right, largest_tile, microkernel, strided
 from weft.ir.dtype import float32
 from weft.passes.launch import Kernel, Scratch
-from weft.runtime.arena import Arena
-from weft.runtime.call import Call, InArena
-from weft.runtime.compiler import compile_kernels
-from weft.runtime.program import Program
+from weft.runtime.compilation.compiler import compile_kernels
+from weft.runtime.execution.call import Call, InArena
+from weft.runtime.execution.program import Program
+from weft.runtime.memory.arena import Arena
 
 BLOCK: Final = 64 << 20  # bytes read: far more than a second-level cache, or a share of a third
 CHUNK: Final = 256 << 10

@@ -1,0 +1,1 @@
+"""One foreign call per step: the native driver, its tables and its threads."""

@@ -1,0 +1,1 @@
+"""Where programs keep what they compute: arenas, variables, and how much was needed before."""
