@@ -3,6 +3,7 @@
 import hashlib
 import sys
 
+import mesh_checks
 import numpy as np
 
 import weft as wf
@@ -380,9 +381,10 @@ def main() -> None:
     dist.init_process_group("mpi", timeout=30)
     rank, size = dist.get_rank(), dist.get_world_size()
     assert size == int(sys.argv[1])
-    for name, check in list(globals().items()):
-        if name.startswith("check_"):
-            check(rank, size)
+    for module in (sys.modules[__name__], mesh_checks):
+        for name, check in list(vars(module).items()):
+            if name.startswith("check_"):
+                check(rank, size)
     dist.destroy_process_group()
     print("all well")
 

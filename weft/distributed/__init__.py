@@ -20,6 +20,7 @@ from weft.distributed.collective import (
     reduce_scatter_tensor,
     scatter,
 )
+from weft.distributed.device_mesh import DeviceMesh, init_device_mesh
 from weft.distributed.objects import (
     all_gather_object,
     broadcast_object_list,
@@ -53,11 +54,12 @@ from weft.distributed.reduce_op import ReduceOp
 from weft.distributed.work import Work
 
 __all__ = [
-    "P2POp", "ProcessGroup", "ReduceOp", "Work", "all_gather", "all_gather_into_tensor",
-    "all_gather_object", "all_reduce", "all_to_all", "all_to_all_single", "barrier",
-    "batch_isend_irecv", "broadcast", "broadcast_object_list", "destroy_process_group", "gather",
-    "gather_object", "get_backend", "get_global_rank", "get_group_rank", "get_process_group_ranks",
-    "get_rank", "get_world_size", "init_process_group", "irecv", "is_available", "is_initialized",
-    "is_mpi_available", "isend", "monitored_barrier", "new_group", "recv", "reduce",
-    "reduce_scatter", "reduce_scatter_tensor", "scatter", "scatter_object_list", "send",
+    "DeviceMesh", "P2POp", "ProcessGroup", "ReduceOp", "Work", "all_gather",
+    "all_gather_into_tensor", "all_gather_object", "all_reduce", "all_to_all", "all_to_all_single",
+    "barrier", "batch_isend_irecv", "broadcast", "broadcast_object_list", "destroy_process_group",
+    "gather", "gather_object", "get_backend", "get_global_rank", "get_group_rank",
+    "get_process_group_ranks", "get_rank", "get_world_size", "init_device_mesh",
+    "init_process_group", "irecv", "is_available", "is_initialized", "is_mpi_available", "isend",
+    "monitored_barrier", "new_group", "recv", "reduce", "reduce_scatter", "reduce_scatter_tensor",
+    "scatter", "scatter_object_list", "send",
 ]  # fmt: skip
