@@ -4,6 +4,7 @@ from weft.data.dataset import Dataset
 from weft.data.files import (
     CsvDataset,
     FixedLengthRecordDataset,
+    ParquetDataset,
     ParseExample,
     TextLineDataset,
     TFRecordDataset,
@@ -21,6 +22,6 @@ UNKNOWN_CARDINALITY = UNKNOWN
 
 __all__ = [
     "AUTOTUNE", "INFINITE_CARDINALITY", "UNKNOWN_CARDINALITY", "CsvDataset", "Dataset",
-    "FixedLenFeature", "FixedLenSequenceFeature", "FixedLengthRecordDataset", "ParseExample",
-    "RawFeature", "TFRecordDataset", "TextLineDataset", "VarLenFeature",
+    "FixedLenFeature", "FixedLenSequenceFeature", "FixedLengthRecordDataset", "ParquetDataset",
+    "ParseExample", "RawFeature", "TFRecordDataset", "TextLineDataset", "VarLenFeature",
 ]  # fmt: skip

@@ -40,6 +40,11 @@ def CsvDataset(
     return Dataset.csv(filenames, record_defaults, header, **options)
 
 
+def ParquetDataset(filenames: Any, columns: Sequence[str] | None = None, **options: Any) -> Dataset:
+    """The rows of Parquet files; see `Dataset.parquet`."""
+    return Dataset.parquet(filenames, columns, **options)
+
+
 class ParseExample:
     """A function for `map` that parses `tf.train.Example`s, after or before `batch`.
 

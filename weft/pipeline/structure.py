@@ -87,10 +87,11 @@ def stack(elements: Sequence[Any]) -> Any:
     >>> stack([(1, "a"), (2, "b")])
     (array([1, 2]), array(['a', 'b'], dtype=object))
     """
-    return joined(elements, _stacked)
+    return joined(elements, stack_column)
 
 
-def _stacked(column: list[Any], where: str) -> Any:
+def stack_column(column: list[Any], where: str) -> Any:
+    """The leaves that stand in one place of elements, as one; `where` that is, for errors."""
     first = column[0]
     if isinstance(first, np.ndarray):
         return _arrays(column, where)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Self
 
@@ -12,6 +12,7 @@ from weft.formats import image
 from weft.formats.idx import read_idx
 from weft.pipeline.file.archive import Archive
 from weft.pipeline.file.files import Files, found_paths
+from weft.pipeline.file.parquet import KEPT_BYTES, Groups, Table
 from weft.pipeline.file.record import Chunks, Records
 from weft.pipeline.file.table import Column, Layout, Rows
 from weft.pipeline.file.text import Lines
@@ -108,6 +109,36 @@ class FileSources(Transformable):
         return cls._of_files(files, Archive, "tar_shards", num_parallel_reads)
 
     @classmethod
+    def parquet(
+        cls,
+        files: Any,
+        columns: Sequence[str] | None = None,
+        defaults: Mapping[str, Any] | None = None,
+        row_groups: bool = False,
+        kept_bytes: int = KEPT_BYTES,
+    ) -> Self:
+        """The rows of Parquet files as dicts; rows have numbers, so `shuffle` permutes all of them.
+
+        A batch of shuffled rows reads every row group that has one of them. Where a table takes
+        more than `kept_bytes`, shuffle row groups instead, then rows in a buffer:
+        `parquet(files, row_groups=True).shuffle(1).unbatch().shuffle(10_000)`. Needs pyarrow.
+
+        Args:
+            files: names, patterns, or folders, of which every `.parquet` inside is read.
+            columns: which are read; all by default.
+            defaults: values for what is empty, by column; without, floats become NaN, texts None,
+                and other columns are refused.
+            row_groups: give row groups, as dicts of arrays, in place of rows.
+            kept_bytes: how much memory row groups may take that are kept once they are read.
+
+        Raises:
+            DataError: a file is damaged or has other columns than the first; while iterating, a
+                row group is damaged, or has empty values.
+        """
+        groups = Groups(parquet_paths(files), columns, defaults, kept_bytes)
+        return cls(Table(groups, row_groups))
+
+    @classmethod
     def idx(cls, *files: str | Path) -> Self:
         """The rows of IDX files (MNIST's format), side by side if there are several."""
         arrays = [read_idx(path) for path in files]
@@ -133,11 +164,26 @@ class FileSources(Transformable):
     @property
     def files(self) -> list[str]:
         """The files that this pipeline reads."""
-        return [path for s in self.stage.walk() if isinstance(s, Files) for path in s.paths]
+        return [path for s in self.stage.walk() if isinstance(s, Files | Table) for path in s.paths]
 
 
 def _one(reader: Callable[[str], Cursor], name: str, path: Any) -> Any:
     return _Holder(Files([path], reader, name))
+
+
+def parquet_paths(files: Any) -> list[str]:
+    """The files that fit names or patterns; of a folder, all with the usual ending.
+
+    Raises:
+        DataError: nothing fits one of them, or a folder has no such file.
+    """
+    found: list[str] = []
+    for name in found_paths(files, "parquet"):
+        inside = sorted(map(str, Path(name).rglob("*.parquet")))
+        if not inside and Path(name).is_dir():
+            raise DataError(f"parquet: expected files *.parquet in {name}, found none")
+        found += inside or [name]
+    return found
 
 
 class _Holder:
