@@ -10,6 +10,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+import guarded
 import numpy as np
 import pytest
 from guarded import Guarded, run
@@ -234,6 +235,6 @@ def test_guards_see_writes_before_and_accesses_after() -> None:
     with pytest.raises(AssertionError, match="before its buffer"):
         memory.check()
     code = "import ctypes, guarded; m = guarded.Guarded(100); ctypes.string_at(m.address, 101)"
-    folder = Path(__file__).parent
+    folder = Path(guarded.__file__).parent
     found = subprocess.run([sys.executable, "-c", code], cwd=folder, check=False)
     assert found.returncode == -signal.SIGSEGV
