@@ -24,6 +24,11 @@ def check_reductions(rank: int, size: int) -> None:
             x = wf.full((count,), rank + 1).to(dtype)
             dist.all_reduce(x)
             assert x.dtype is dtype and float(x[-1]) == size * (size + 1) / 2
+    for count in range(1, 70):  # more shapes than a group keeps messages prepared for
+        x = wf.full((count,), rank)
+        for _ in range(2):
+            dist.all_reduce(x)
+        assert x.tolist() == [size * size * (size - 1) // 2] * count
     ops = {"MAX": size, "MIN": 1, "PRODUCT": np.prod(range(1, size + 1)), "AVG": (size + 1) / 2}
     for name, wanted in ops.items():
         x = wf.tensor(float(rank + 1))

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from weft.eager.record.lazy import array_of, flush
+from weft.eager.record.lazy import array_of, flush, trace
 from weft.eager.record.mode import no_grad
 from weft.eager.tensor.dispatch import leaf, wrap
 from weft.eager.tensor.tensor import Tensor
@@ -19,7 +19,8 @@ from weft.transport.group import Group, bytes_of
 
 def settle() -> None:
     """Compute what is recorded: what ranks do together happens in the order of the program."""
-    flush()
+    if trace.now.pending:
+        flush()
 
 
 def array(tensor: Tensor) -> Array:
@@ -31,6 +32,11 @@ def array(tensor: Tensor) -> Array:
 
 def put(tensor: Tensor, values: Array) -> None:
     """Overwrite a tensor's elements."""
+    memory = tensor.own_memory()
+    if memory is not None:
+        np.copyto(memory, values)
+        tensor.touch()
+        return
     with no_grad():
         tensor.copy_(wrap(leaf(values)))
 

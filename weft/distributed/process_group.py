@@ -5,10 +5,11 @@ from __future__ import annotations
 import sys
 from collections.abc import Sequence
 from datetime import timedelta
-from typing import Final
+from typing import Any, Final
 
 from weft.errors import ArgumentError, DistributedError
 from weft.ops.base import at_user_line
+from weft.runtime.execution import driver
 from weft.transport import session
 from weft.transport.group import TIMEOUT_SECONDS, Group
 from weft.transport.mpi import launched
@@ -61,7 +62,7 @@ def init_process_group(
     if not launched() and not _told:
         _told.append("alone")
         print("weft.distributed: no launcher of MPI: a world of one", file=sys.stderr)
-    joined = session.begin(_seconds(timeout)).transport
+    joined = session.begin(_seconds(timeout), _exchange).transport
     wrong = (world_size not in (-1, joined.size), rank not in (-1, joined.rank))
     if any(wrong):
         name, given, found = [
@@ -71,6 +72,11 @@ def init_process_group(
         raise DistributedError(
             f"init_process_group: the launcher says {name} {found}, got {given}{at_user_line()}"
         )
+
+
+def _exchange() -> Any:
+    """The driver's function for prepared messages."""
+    return driver.entries().exchange
 
 
 def _seconds(timeout: float | timedelta | None) -> float:

@@ -41,6 +41,18 @@ class Pending(abc.ABC):
         """Ranks that are still waited for."""
 
 
+class Exchange(Pending):
+    """The same messages again and again, from and to the same memory."""
+
+    @abc.abstractmethod
+    def run(self) -> bool:
+        """Send and receive once more; whether all has arrived already."""
+
+    @abc.abstractmethod
+    def close(self) -> None:
+        """Give back what the transport holds for it."""
+
+
 @dataclass(frozen=True)
 class Failure:
     """Why a job cannot go on.
@@ -106,6 +118,10 @@ class Transport(abc.ABC):
         What is sent must stay as it is until all is done.
         """
 
+    def prepare(self, sends: Sequence[Part], receives: Sequence[Part], tag: int) -> Exchange:
+        """Messages that are to be exchanged again and again; see `start`."""
+        return _Restarted(self, sends, receives, tag)
+
     @abc.abstractmethod
     def note(self, peer: int, text: str) -> None:
         """Send a short note, without waiting."""
@@ -145,3 +161,27 @@ class Transport(abc.ABC):
         if self.failure is None:
             self.failure = Failure(self.rank, text)
         return self.failure
+
+
+class _Restarted(Exchange):
+    """Messages that are begun anew each time."""
+
+    def __init__(
+        self, transport: Transport, sends: Sequence[Part], receives: Sequence[Part], tag: int
+    ) -> None:
+        self._transport, self._sends, self._receives = transport, sends, receives
+        self._tag = tag
+        self._pending: Pending | None = None
+
+    def run(self) -> bool:
+        self._pending = self._transport.start(self._sends, self._receives, self._tag)
+        return self._pending.done()
+
+    def done(self) -> bool:
+        return self._pending is None or self._pending.done()
+
+    def missing(self) -> list[int]:
+        return [] if self._pending is None else self._pending.missing()
+
+    def close(self) -> None:
+        """Nothing is held."""

@@ -15,6 +15,7 @@ import numpy as np
 from weft.transport.base import Array
 from weft.transport.group import Group
 from weft.transport.reduction import reduced
+from weft.transport.small import is_small, small_reduction
 
 SMALL_BYTES: Final = 1 << 15
 """Up to that, everybody sends everything to everybody: one round instead of two."""
@@ -97,6 +98,9 @@ def all_reduce(group: Group, x: Array, out: Array, name: str, what: str) -> None
     Small: (p - 1) (a + n b). Else each member reduces its part, and all gather the parts:
     2 (p - 1) (a + n / p b).
     """
+    if group.size > 1 and is_small(group, x.nbytes, SMALL_BYTES):
+        small_reduction(group, x, name, what).run(x, out)
+        return
     flat, result = x.reshape(-1), out.reshape(-1)
     with group.call(what) as tag:
         if group.size == 1:

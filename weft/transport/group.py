@@ -5,13 +5,13 @@ from __future__ import annotations
 import contextlib
 import zlib
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Final
+from typing import Any, Final
 
 import numpy as np
 
 from weft.errors import DistributedError
 from weft.ir.node import at_user_line
-from weft.transport.base import Array, Part, Transport, Waiting
+from weft.transport.base import Array, Exchange, Part, Transport, Waiting
 from weft.transport.wait import wait
 
 TAG_BITS: Final = 28
@@ -42,6 +42,7 @@ class Group:
         self.size = len(self.ranks)
         self.index = self.ranks.index(transport.rank) if transport.rank in self.ranks else -1
         self._turn = 0
+        self.prepared: dict[Any, Any] = {}  # see `weft.transport.small`
 
     @contextlib.contextmanager
     def call(self, what: str) -> Iterator[int]:
@@ -53,11 +54,7 @@ class Group:
         Raises:
             DistributedError: this process is no member, or the job cannot go on.
         """
-        if self.index < 0:
-            raise DistributedError(
-                f"{what}: rank {self.transport.rank} is no member of the group of "
-                f"ranks {list(self.ranks)}{at_user_line()}"
-            )
+        self.check_member(what)
         transport = self.transport
         transport.worker.drain()
         with transport.lock:
@@ -67,9 +64,51 @@ class Group:
             outer = transport.waiting
             transport.waiting = Waiting(what, place, self.number, self._turn)
             try:
-                yield zlib.crc32(what.encode(), self.number) >> (32 - TAG_BITS)
+                yield self.tag_of(what)
             finally:
                 transport.waiting = outer
+
+    def check_member(self, what: str) -> None:
+        """Refuse a call of a process that is no member.
+
+        Raises:
+            DistributedError: it is none.
+        """
+        if self.index < 0:
+            raise DistributedError(
+                f"{what}: rank {self.transport.rank} is no member of the group of "
+                f"ranks {list(self.ranks)}{at_user_line()}"
+            )
+
+    def tag_of(self, what: str) -> int:
+        """The tag of the messages of a call."""
+        return zlib.crc32(what.encode(), self.number) >> (32 - TAG_BITS)
+
+    def prepare(
+        self, what: str, sends: Mapping[int, Array], receives: Mapping[int, Array]
+    ) -> Exchange:
+        """The messages of a call that is made again and again; by index."""
+        parts = self._parts(sends), self._parts(receives)
+        return self.transport.prepare(*parts, self.tag_of(what))
+
+    def repeat(self, what: str, exchange: Exchange) -> None:
+        """Make a call whose messages are prepared; as `call`, but nothing is noted in advance.
+
+        Raises:
+            DistributedError: a member failed, ended or did not answer.
+        """
+        transport = self.transport
+        transport.check()
+        self._turn += 1
+        if exchange.run():
+            return
+        place = at_user_line() if transport.place is None else transport.place
+        outer = transport.waiting
+        transport.waiting = Waiting(what, place, self.number, self._turn)
+        try:
+            wait(transport, exchange, self.timeout)
+        finally:
+            transport.waiting = outer
 
     def exchange(self, tag: int, sends: Mapping[int, Array], receives: Mapping[int, Array]) -> None:
         """Send arrays to members and receive from members; by index, all at once.

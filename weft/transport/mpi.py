@@ -8,11 +8,12 @@ from __future__ import annotations
 
 import importlib
 import os
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, Final
 
 from weft.errors import DistributedError
-from weft.transport.base import Part, Pending, Transport
+from weft.transport.base import Exchange, Part, Pending, Transport
+from weft.transport.prepared import Prepared
 
 _OPEN_MPI: Final = ("OMPI_COMM_WORLD_LOCAL_RANK", "OMPI_COMM_WORLD_LOCAL_SIZE")
 LAUNCHERS: Final = (
@@ -73,7 +74,9 @@ class MpiTransport(Transport):
         DistributedError: there is no MPI; says how to install it.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, native: Callable[[], Any] | None = None) -> None:
+        """With `native`, which gives the driver's function for them, prepared messages use it."""
+        self._native = native
         self._mpi = mpi = _load()
         if not mpi.Is_initialized():
             provided = mpi.Init_thread(mpi.THREAD_MULTIPLE)
@@ -96,6 +99,16 @@ class MpiTransport(Transport):
         requests += [world.Isend((data, byte), peer, tag) for peer, data in sends]
         peers = [part.peer for part in (*receives, *sends)]
         return _Requests(self._mpi, requests, peers, (sends, receives))
+
+    def prepare(self, sends: Sequence[Part], receives: Sequence[Part], tag: int) -> Exchange:
+        """See `Transport.prepare`."""
+        if self._native is None:
+            return super().prepare(sends, receives, tag)
+        world, byte = self._world, self._mpi.BYTE
+        requests = [world.Recv_init((data, byte), peer, tag) for peer, data in receives]
+        requests += [world.Send_init((data, byte), peer, tag) for peer, data in sends]
+        peers = [part.peer for part in (*receives, *sends)]
+        return Prepared(self._mpi, requests, peers, (sends, receives), self._native())
 
     def note(self, peer: int, text: str) -> None:
         """See `Transport.note`."""

@@ -34,7 +34,12 @@ def check_reduction(name: str, dtype: Any) -> None:
 
 
 def reduced(rows: list[Array], name: str, out: Array, count: int | None = None) -> None:
-    """Reduce arrays of one shape in a fixed tree into `out`.
+    """Reduce arrays of one shape in a fixed tree into `out`; see `Tree`."""
+    Tree(rows, name, count).into(out)
+
+
+class Tree:
+    """The reduction of arrays of one shape in a fixed tree, as often as they are filled again.
 
     The tree adds neighbors, then neighbors among the sums, and so on: parts of 2, 4, 8, ... rows
     that begin at a multiple of their length are sums of their own. float16 and bfloat16 are added
@@ -43,16 +48,43 @@ def reduced(rows: list[Array], name: str, out: Array, count: int | None = None) 
     Args:
         count: by what a mean is divided, if not by the number of rows.
     """
-    function, divisor = REDUCTIONS[name], len(rows) if count is None else count
-    kind = as_dtype(out.dtype)
-    if kind.is_inexact and kind.size == 2:
-        rows = [row.astype(np.float32) for row in rows]
+
+    def __init__(self, rows: list[Array], name: str, count: int | None = None) -> None:
+        kind = as_dtype(rows[0].dtype)
+        self._given = rows
+        self._halves = kind.is_inexact and kind.size == 2
+        self._rows = [np.empty(r.shape, np.float32) for r in rows] if self._halves else rows
+        self._function = REDUCTIONS[name]
+        self._pairs = _pairs(self._rows)
+        divisor = len(rows) if count is None else count
+        mean = name == "mean" and divisor != 1
+        self._divisor = self._rows[0].dtype.type(divisor) if mean else None
+        # The last sum is the result, where nothing is done with it.
+        plain = bool(self._pairs) and not mean and not self._halves
+        self._last = self._pairs.pop() if plain else None
+
+    def into(self, out: Array) -> None:
+        """Reduce what the rows hold now."""
+        if self._halves:
+            for wide, row in zip(self._rows, self._given, strict=True):
+                wide[...] = row
+        function = self._function
+        for a, b in self._pairs:
+            function(a, b, a)
+        if self._last is not None:
+            function(*self._last, out)
+            return
+        total = self._rows[0]
+        if self._divisor is not None:
+            np.divide(total, self._divisor, total)
+        if total is not out:
+            out[...] = total
+
+
+def _pairs(rows: list[Array]) -> list[tuple[Array, Array]]:
+    """What is to be added to what, in order."""
+    found: list[tuple[Array, Array]] = []
     while len(rows) > 1:
-        pairs = zip(rows[::2], rows[1::2], strict=False)
-        rest = rows[len(rows) & ~1 :]
-        rows = [function(a, b, out=a) for a, b in pairs] + rest
-    total = rows[0]
-    if name == "mean" and divisor != 1:
-        total = np.divide(total, total.dtype.type(divisor), out=total)
-    if total is not out:
-        out[...] = total
+        found += zip(rows[::2], rows[1::2], strict=False)
+        rows = rows[::2]
+    return found

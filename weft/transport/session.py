@@ -117,8 +117,11 @@ def world() -> Group:
     return _current[-1].world
 
 
-def begin(timeout: float = TIMEOUT_SECONDS) -> Session:
+def begin(timeout: float = TIMEOUT_SECONDS, native: Callable[[], Any] | None = None) -> Session:
     """Join the job that a launcher has started, or be alone in one.
+
+    Args:
+        native: see `MpiTransport`.
 
     Raises:
         DistributedError: this process is part of one already, or there is no MPI.
@@ -128,7 +131,7 @@ def begin(timeout: float = TIMEOUT_SECONDS) -> Session:
             "init_process_group: there is a process group already; call destroy_process_group() "
             f"first{at_user_line()}"
         )
-    transport = MpiTransport() if launched() else LocalTransport()
+    transport = MpiTransport(native) if launched() else LocalTransport()
     session = Session(transport, timeout)
     _current.append(session)
     if transport.size > 1 and not _hooked:

@@ -16,6 +16,7 @@ class Worker:
         self._queue: queue.SimpleQueue[tuple[Future[Any], Callable[[], Any]]] = queue.SimpleQueue()
         self._thread: threading.Thread | None = None
         self._last: Future[Any] | None = None
+        self.busy = False  # whether anything may not be done yet
 
     def submit(self, work: Callable[[], Any]) -> Future[Any]:
         """Have something done behind all that was submitted before."""
@@ -23,6 +24,7 @@ class Worker:
             self._thread = threading.Thread(target=self._run, name="weft-exchange", daemon=True)
             self._thread.start()
         self._last = found = Future[Any]()
+        self.busy = True
         self._queue.put((found, work))
         return found
 
@@ -31,7 +33,8 @@ class Worker:
         last = self._last
         if last is not None and threading.current_thread() is not self._thread:
             last.exception()  # whoever waits for it raises it
-            self._last = None if self._last is last else self._last
+            if self._last is last:
+                self._last, self.busy = None, False
 
     def _run(self) -> None:
         while True:

@@ -6,6 +6,7 @@ schedules change it. The group is told by its number (`weft.transport.session`).
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Sequence
 from typing import Any
 
@@ -51,17 +52,29 @@ def _all_reduce(*xs: Array, reduction: str, group: int) -> tuple[Array, ...]:
 
 def reduced(members: Group, xs: Sequence[Array], reduction: str) -> tuple[Array, ...]:
     """Reduce arrays over ranks, those of one type as one vector."""
+    if len(xs) == 1:
+        out = np.empty_like(xs[0])
+        what = _what(reduction, 1, out.size, out.dtype)
+        collective.all_reduce(members, xs[0], out, reduction, what)
+        return (out,)
     found: list[Array] = list(xs)
     for dtype in dict.fromkeys([x.dtype for x in xs]):
         places = [i for i, x in enumerate(xs) if x.dtype == dtype]
         flat = np.concatenate([xs[i].reshape(-1) for i in places])
-        what = f"all_reduce({reduction}) of {len(places)} arrays, {flat.size} {dtype}"
+        what = _what(reduction, len(places), flat.size, dtype)
         collective.all_reduce(members, flat, flat, reduction, what)
         begin = 0
         for i in places:
             found[i] = flat[begin : begin + xs[i].size].reshape(xs[i].shape)
             begin += xs[i].size
     return tuple(found)
+
+
+@functools.cache
+def _what(reduction: str, count: int, size: int, dtype: np.dtype[Any]) -> str:
+    """The call as messages name it; kept, as a type's name takes as long as a small message."""
+    arrays = "1 array" if count == 1 else f"{count} arrays"
+    return f"all_reduce({reduction}) of {arrays}, {size} {dtype}"
 
 
 def _all_reduce_vjp(gs: Any, ys: Any, *xs: Value, reduction: str, group: int) -> tuple[Value, ...]:

@@ -42,13 +42,16 @@
 %Loop = type { i64, i64 }
 ;               0 slot, 1 start, 2 stride, 3 what to change it with at each turn
 %Cursor = type { ptr, i64, i64, i64 }
+;                 0 how many, 1 MPI's requests, 2 statuses, 3 MPI_Startall, 4 MPI_Testall, 5 how
+;                 often to ask at most
+%Exchange = type { i32, ptr, ptr, ptr, ptr, i64 }
 
 ; Flags: 1 guard (ends the program if the error cell is set), 2 host (Python, on the caller's thread),
 ; 4 timed, 8 wake (enough work to wake sleeping threads), 16 control (a %Steer instead of a function,
 ; alone in its segment). A head: segment << 32 | (threads - 1) << 24 |
 ; caller only << 23 | units left.
 
-@$SYMBOL = constant [4 x ptr] [ptr @run, ptr @worker, ptr @stop, ptr @land]
+@$SYMBOL = constant [5 x ptr] [ptr @run, ptr @worker, ptr @stop, ptr @land, ptr @exchange]
 
 declare i32 @clock_gettime(i32, ptr)
 $RELAX
@@ -858,3 +861,56 @@ entry:
   call void @wake(ptr %workers)
   ret i64 0
 }
+
+; Start messages that were prepared once, and ask for their end: 1 if all have arrived, 0 if not yet,
+; MPI's error below 0. Whoever shares a processor with the other ranks lets them go on meanwhile.
+define internal i64 @exchange(ptr %exchange) nounwind {
+entry:
+  %flag.p = alloca i32
+  %count = load i32, ptr %exchange
+  %requests.p = getelementptr %Exchange, ptr %exchange, i64 0, i32 1
+  %requests = load ptr, ptr %requests.p
+  %statuses.p = getelementptr %Exchange, ptr %exchange, i64 0, i32 2
+  %statuses = load ptr, ptr %statuses.p
+  %start.p = getelementptr %Exchange, ptr %exchange, i64 0, i32 3
+  %start = load ptr, ptr %start.p
+  %test.p = getelementptr %Exchange, ptr %exchange, i64 0, i32 4
+  %test = load ptr, ptr %test.p
+  %most.p = getelementptr %Exchange, ptr %exchange, i64 0, i32 5
+  %most = load i64, ptr %most.p
+  %started = call i32 %start(i32 %count, ptr %requests)
+  %begun = icmp eq i32 %started, 0
+  br i1 %begun, label %ask, label %failed
+ask:
+  %i = phi i64 [ 0, %entry ], [ %next, %again ]
+  %tested = call i32 %test(i32 %count, ptr %requests, ptr %flag.p, ptr %statuses)
+  %fine = icmp eq i32 %tested, 0
+  br i1 %fine, label %look, label %failed
+look:
+  %flag = load i32, ptr %flag.p
+  %missing = icmp eq i32 %flag, 0
+  br i1 %missing, label %more, label %arrived
+arrived:
+  ret i64 1
+more:
+  %next = add i64 %i, 1
+  %left = icmp ult i64 %next, %most
+  br i1 %left, label %wait, label %late
+late:
+  ret i64 0
+wait:
+  %low = and i64 %next, 15
+  %due = icmp eq i64 %low, 0
+  br i1 %due, label %yield, label %again
+yield:
+  %yielded = call i32 @sched_yield()
+  br label %again
+again:
+  br label %ask
+failed:
+  %error = phi i32 [ %started, %entry ], [ %tested, %ask ]
+  %wide = sext i32 %error to i64
+  %negative = sub i64 0, %wide
+  ret i64 %negative
+}
+declare i32 @sched_yield()

@@ -215,6 +215,7 @@ class Entries(NamedTuple):
     worker: int  # address of a thread's entry function
     stop: Any  # (team)
     land: Any  # (program table): does what is left of a step that its caller has left
+    exchange: Any  # (messages that were prepared) -> whether they have arrived; keeps Python's lock
 
 
 _entries: Entries | None = None
@@ -242,7 +243,7 @@ def prestart() -> None:
 
 def entries_at(address: int) -> Entries:
     """The functions that a linked driver's table lists."""
-    run, worker, stop, land = (ctypes.c_void_p * 4).from_address(address)
+    run, worker, stop, land, exchange = (ctypes.c_void_p * 5).from_address(address)
     unary = (ctypes.c_int64, ctypes.c_void_p)
     return Entries(
         ctypes.CFUNCTYPE(*unary)(run or 0),
@@ -250,4 +251,5 @@ def entries_at(address: int) -> Entries:
         worker or 0,
         ctypes.CFUNCTYPE(*unary)(stop or 0),
         ctypes.CFUNCTYPE(*unary)(land or 0),
+        ctypes.PYFUNCTYPE(*unary)(exchange or 0),
     )

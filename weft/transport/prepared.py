@@ -1,0 +1,81 @@
+"""Messages that MPI has prepared: one foreign call starts them and asks for their end.
+
+The call is a native function that calls MPI by the addresses of its functions. So a small message
+costs what MPI takes for it, not what Python takes to ask for it.
+"""
+
+from __future__ import annotations
+
+import ctypes
+from collections.abc import Callable
+from typing import Any, Final
+
+import numpy as np
+
+from weft.transport.base import Exchange
+
+MOST_TESTS: Final = 256
+"""How often the native function asks, 100 to 300 ns each; Python can do nothing meanwhile."""
+
+
+class _Table(ctypes.Structure):
+    """What the native function sees (`%Exchange` of the driver)."""
+
+    _fields_ = [
+        ("count", ctypes.c_int32), ("requests", ctypes.c_void_p), ("statuses", ctypes.c_void_p),
+        ("start", ctypes.c_void_p), ("test", ctypes.c_void_p), ("most", ctypes.c_int64),
+    ]  # fmt: skip
+
+
+class Prepared(Exchange):
+    """Persistent requests of MPI.
+
+    Args:
+        mpi: the module of mpi4py.
+        requests: one for each message.
+        peers: the rank at its other end.
+        held: memory that they refer to.
+        native: takes the address of a `_Table`; gives 1 if all has arrived, 0 if not, or below 0
+            MPI's error.
+    """
+
+    def __init__(
+        self, mpi: Any, requests: list[Any], peers: list[int], held: Any,
+        native: Callable[[Any], int],
+    ) -> None:  # fmt: skip
+        self._mpi, self._requests, self._peers, self._held = mpi, requests, peers, held
+        self._native = native
+        count, size = len(requests), mpi._sizeof(mpi.Request)
+        handles = [ctypes.string_at(mpi._addressof(request), size) for request in requests]
+        self._handles = np.frombuffer(bytearray(b"".join(handles)), np.uint8)
+        self._statuses = np.zeros(count * mpi._sizeof(mpi.Status), np.uint8)
+        library = ctypes.CDLL(mpi.__file__)
+        start, test = [
+            ctypes.cast(getattr(library, name), ctypes.c_void_p).value
+            for name in ("MPI_Startall", "MPI_Testall")
+        ]
+        self._table = _Table(
+            count, self._handles.ctypes.data, self._statuses.ctypes.data, start, test, MOST_TESTS
+        )
+        self._place = ctypes.c_void_p(ctypes.addressof(self._table))
+
+    def run(self) -> bool:
+        """See `Exchange.run`."""
+        state = self._native(self._place)
+        if state < 0:
+            raise self._mpi.Exception(-state)
+        return state == 1
+
+    def done(self) -> bool:
+        """See `Pending.done`."""
+        return bool(self._mpi.Request.Testall(self._requests))
+
+    def missing(self) -> list[int]:
+        """See `Pending.missing`."""
+        pairs = zip(self._peers, self._requests, strict=True)
+        return sorted({peer for peer, request in pairs if not request.Test()})
+
+    def close(self) -> None:
+        """See `Exchange.close`."""
+        for request in self._requests:
+            request.Free()

@@ -1,0 +1,62 @@
+"""The all-reduce of a few bytes, prepared once: everybody sends everything to everybody."""
+
+from __future__ import annotations
+
+from typing import Final
+
+import numpy as np
+
+from weft.transport.base import Array
+from weft.transport.group import Group
+from weft.transport.reduction import Tree
+
+MOST_BYTES: Final = 1 << 18
+"""Of the memory of one, for all members' elements."""
+MOST_KEPT: Final = 64
+"""Of a group: then all are forgotten."""
+
+
+class SmallReduction:
+    """An all-reduce of arrays of one type and shape."""
+
+    def __init__(self, group: Group, like: Array, name: str, what: str) -> None:
+        group.check_member(what)
+        self._group, self._what = group, what
+        rows = [np.empty(like.shape, like.dtype) for _ in group.ranks]
+        self._own = rows[group.index]
+        others = [i for i in range(group.size) if i != group.index]
+        sends = dict.fromkeys(others, self._own)
+        self.exchange = group.prepare(what, sends, {i: rows[i] for i in others})
+        self._reduce = Tree(rows, name).into
+
+    def run(self, x: Array, out: Array) -> None:
+        """Reduce `x` over the members into each one's `out`, which may be `x` itself."""
+        transport = self._group.transport
+        if transport.worker.busy:
+            transport.worker.drain()
+        with transport.lock:
+            np.copyto(self._own, x)
+            try:
+                self._group.repeat(self._what, self.exchange)
+            except BaseException:  # messages are under way that nobody waits for any more
+                self._group.prepared.clear()
+                raise
+            self._reduce(out)
+
+
+def small_reduction(group: Group, x: Array, name: str, what: str) -> SmallReduction:
+    """The all-reduce of arrays like `x`, which a group keeps."""
+    key = what, name, x.dtype, x.shape
+    found = group.prepared.get(key)
+    if found is None:
+        if len(group.prepared) >= MOST_KEPT:
+            for old in group.prepared.values():
+                old.exchange.close()
+            group.prepared.clear()
+        found = group.prepared[key] = SmallReduction(group, x, name, what)
+    return found
+
+
+def is_small(group: Group, size: int, most: int) -> bool:
+    """Whether so many bytes of each member are worth to be prepared for."""
+    return size <= most and size * group.size <= MOST_BYTES
