@@ -58,6 +58,7 @@ LAYERS = [
     ("weft.datasets",),
     ("weft.utils",),
     ("weft.nn",),
+    ("weft.distributed.pipelining",),  # what cuts modules
     ("weft.optim",),
     ("weft.horovod",),
     ("weft.models",),
@@ -68,10 +69,11 @@ FRONT_ENDS = ("weft.tf1", "weft.eager")  # func and numpy are built on eager ten
 
 
 def layer(module: str) -> int:
-    for number, names in enumerate(LAYERS):
-        if any(module == n or module.startswith(n + ".") for n in names):
-            return number
-    return len(LAYERS)  # the package itself, which offers everything
+    """The number of the longest name here that a module has or lies in."""
+    found = {n: number for number, names in enumerate(LAYERS) for n in names}
+    within = [n for n in found if module == n or module.startswith(n + ".")]
+    # None: the package itself, which offers everything.
+    return found[max(within, key=len)] if within else len(LAYERS)
 
 
 def front_end(module: str) -> str:

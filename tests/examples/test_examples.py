@@ -54,6 +54,11 @@ def test_complete(run: Any, tmp_path: Path) -> None:
     assert text.endswith(read) and read.startswith(first[0][1:])
 
 
+def test_stages(run: Any) -> None:
+    accuracy, text = run("stages", "--steps", "30")
+    assert accuracy > 0.6 and "on 1 stages" in text
+
+
 def test_trainer(run: Any) -> None:
     whole, text = run("trainer", "--steps", "120")
     parts, other = run("trainer", "--steps", "120", "--stop", "70")

@@ -11,7 +11,7 @@ import threading
 from collections.abc import Callable, Sequence
 from concurrent.futures import Future
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any, Final, NamedTuple
 
 import numpy as np
 
@@ -20,6 +20,8 @@ from weft.ir.node import at_user_line
 from weft.transport.worker import Worker
 
 Array = np.ndarray[Any, Any]
+NO_GROUP: Final = -1
+"""The group of calls that are compared with nobody's: messages from rank to rank."""
 
 
 class Part(NamedTuple):

@@ -4,15 +4,12 @@ from __future__ import annotations
 
 import zlib
 from concurrent.futures import Future
-from typing import Any, Final
+from typing import Any
 
 from weft.ir.node import at_user_line
-from weft.transport.base import Array, Part, Pending, Waiting
+from weft.transport.base import NO_GROUP, Array, Part, Pending, Waiting
 from weft.transport.group import TAG_BITS, Group, bytes_of
 from weft.transport.wait import wait
-
-NO_TURN: Final = -1
-"""The group of calls that are compared with nobody's."""
 
 
 class _Waited(Future[Any]):
@@ -21,7 +18,7 @@ class _Waited(Future[Any]):
     def __init__(self, group: Group, pending: Pending, what: str) -> None:
         super().__init__()
         self._group, self._pending = group, pending
-        self._waiting = Waiting(what, at_user_line(), NO_TURN, 0)
+        self._waiting = Waiting(what, at_user_line(), NO_GROUP, 0)
 
     def done(self) -> bool:
         """Whether all has arrived."""

@@ -15,7 +15,7 @@ from types import FrameType
 from typing import Any, Final
 
 from weft.errors import DistributedError
-from weft.transport.base import Failure, Transport, Waiting
+from weft.transport.base import NO_GROUP, Failure, Transport, Waiting
 
 TICK_SECONDS: Final = 0.05
 REPORT_SECONDS: Final = 0.3
@@ -106,6 +106,8 @@ class Monitor:
         """Find ranks that wait in another call than this one, at the same turn of a group."""
         transport, waiting = self._transport, self._transport.waiting
         if waiting is None or waiting.pending is None or transport.failure is not None:
+            return
+        if waiting.group == NO_GROUP:
             return
         for rank, note in self._reports.items():
             same = (note["group"], note["turn"]) == (waiting.group, waiting.turn)

@@ -1,0 +1,77 @@
+"""In which order a rank computes the forward and backward passes of its stages' micro-batches.
+
+In all orders, a stage meets the micro-batches one after another: gradients add up in that order.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import NamedTuple
+
+
+class Pass(NamedTuple):
+    """The forward or backward pass of one micro-batch through one stage."""
+
+    stage: int
+    backward: bool
+    micro_batch: int
+
+
+def forward_only(stages: list[int], micro_batches: int) -> list[Pass]:
+    """All forward passes."""
+    return [Pass(stage, False, i) for stage in stages for i in range(micro_batches)]
+
+
+def all_then_all(stage: int, micro_batches: int) -> list[Pass]:
+    """All forward passes, then all backward passes (GPipe, Huang et al. 2019).
+
+    Example:
+        >>> [("B" if p.backward else "F") + str(p.micro_batch) for p in all_then_all(0, 2)]
+        ['F0', 'F1', 'B0', 'B1']
+    """
+    numbers = range(micro_batches)
+    return [Pass(stage, backward, i) for backward in (False, True) for i in numbers]
+
+
+def one_by_one(stage: int, stages: int, micro_batches: int) -> list[Pass]:
+    """One forward, one backward pass (PipeDream-flush, Narayanan et al. 2021, section 2.2.1).
+
+    A stage begins with so many forward passes as there are stages from it on. So many activations
+    are alive at most.
+
+    Example:
+        >>> order = one_by_one(0, 2, 3)
+        >>> [("B" if p.backward else "F") + str(p.micro_batch) for p in order]
+        ['F0', 'F1', 'B0', 'F2', 'B1', 'B2']
+    """
+    forward = forward_only([stage], micro_batches)
+    ahead = stages - stage
+    found = forward[:ahead]
+    for i in range(micro_batches):
+        found += [Pass(stage, True, i), *forward[ahead + i : ahead + i + 1]]
+    return found
+
+
+def interleaved(rank: int, ranks: int, chunks: int, micro_batches: int) -> list[Pass]:
+    """One forward, one backward pass, of ranks that have several stages each (section 2.2.2).
+
+    Rank r has the stages r, r + ranks, r + 2 ranks, ... Micro-batches go in rounds: those of a
+    round pass through one stage of a rank, then through its next.
+    """
+    in_round = micro_batches // max(1, micro_batches // ranks)
+    total = chunks * micro_batches
+    ahead = min((chunks - 1) * in_round + 2 * (ranks - 1 - rank), total)
+
+    def passes(backward: bool) -> Iterator[Pass]:
+        counts = [0] * chunks
+        for step in range(total):
+            chunk = step // in_round % chunks
+            chunk = chunks - 1 - chunk if backward else chunk
+            yield Pass(chunk * ranks + rank, backward, counts[chunk])
+            counts[chunk] += 1
+
+    forward, backward = list(passes(False)), list(passes(True))
+    found = forward[:ahead]
+    for i in range(total):
+        found += [*forward[ahead + i : ahead + i + 1], backward[i]]
+    return found

@@ -1,0 +1,223 @@
+"""`pipeline`: a model whose modules are called one after another, cut into stages."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from enum import Enum
+from typing import Any, NamedTuple
+
+from weft.distributed.pipelining.stage import PipelineStage
+from weft.eager.record.mode import no_grad
+from weft.errors import ArgumentError
+from weft.nn.module.module import Module
+from weft.ops.base import at_user_line
+from weft.transport.group import Group
+
+
+class SplitPoint(Enum):
+    """Where a stage begins: before a module, or behind it."""
+
+    BEGINNING = 1
+    END = 2
+
+
+class _Link(NamedTuple):
+    """A module that is called once, with what the one before it returned."""
+
+    path: str
+    module: Module
+    args: tuple[Any, ...]
+
+
+class _Chain(Module):
+    """Modules called one after another, under the names that they have in the whole model."""
+
+    def __init__(self, links: list[_Link]) -> None:
+        super().__init__()
+        for link in links:
+            *outer, name = link.path.split(".")
+            place: Any = self
+            for part in outer:
+                inner = place._modules.get(part)
+                if inner is None:
+                    inner = Module()
+                    place.add_module(part, inner)
+                place = inner
+            place.add_module(name, link.module)
+        self._paths = [link.path for link in links]
+
+    def forward(self, *args: Any, **kwargs: Any) -> Any:
+        """The last module's result."""
+        for path in self._paths:
+            y = self.get_submodule(path)(*args, **kwargs)
+            args, kwargs = y if isinstance(y, tuple) else (y,), {}
+        return args if len(args) != 1 else args[0]
+
+
+class Pipe:
+    """A model in stages; see `pipeline`.
+
+    Attributes:
+        num_stages: how many there are.
+    """
+
+    def __init__(self, stages: list[Module]) -> None:
+        self._stages = stages
+        self.num_stages = len(stages)
+
+    def get_stage_module(self, stage_idx: int) -> Module:
+        """The module of one stage; its parameters have the names of the whole model's.
+
+        Raises:
+            ArgumentError: there is no such stage.
+        """
+        if not 0 <= stage_idx < self.num_stages:
+            raise ArgumentError(
+                f"get_stage_module: expected a stage from 0 to {self.num_stages - 1}, got "
+                f"{stage_idx}{at_user_line()}"
+            )
+        return self._stages[stage_idx]
+
+    def build_stage(
+        self, stage_index: int, device: Any = None, group: Group | None = None
+    ) -> PipelineStage:
+        """One stage, for the rank that calls this."""
+        module = self.get_stage_module(stage_index)
+        return PipelineStage(module, stage_index, self.num_stages, device, group)
+
+
+def pipeline(
+    module: Module, mb_args: tuple[Any, ...], mb_kwargs: Mapping[str, Any] | None = None,
+    split_spec: Mapping[str, SplitPoint] | None = None,
+) -> Pipe:  # fmt: skip
+    """A model in stages, cut before or behind the modules that `split_spec` names.
+
+    Modules are those of the model itself. On the way to a cut they have to be called one after
+    another, each once and with nothing done in between; this is found out by a call.
+
+    Args:
+        mb_args, mb_kwargs: arguments like those of one micro-batch.
+        split_spec: where to cut, by the names of `named_modules()`; nowhere if left out.
+
+    Raises:
+        ArgumentError: there is no module of a name, or the model does something else than calling
+            modules one after another.
+
+    Example:
+        >>> import weft as wf
+        >>> from weft.distributed.pipelining import SplitPoint, pipeline
+        >>> net = wf.nn.Sequential(wf.nn.Linear(2, 3), wf.nn.ReLU(), wf.nn.Linear(3, 1))
+        >>> pipe = pipeline(net, (wf.ones(1, 2),), split_spec={"2": SplitPoint.BEGINNING})
+        >>> pipe.num_stages, [name for name, _ in pipe.get_stage_module(1).named_parameters()]
+        (2, ['2.weight', '2.bias'])
+    """
+    spec = dict(split_spec or {})
+    links = [_Link("", module, mb_args)]
+    if spec:
+        links = _links("", module, mb_args, dict(mb_kwargs or {}), spec)
+    stages: list[list[_Link]] = [[]]
+    for link in links:
+        at = spec.get(link.path)
+        if at is SplitPoint.BEGINNING and stages[-1]:
+            stages.append([])
+        stages[-1].append(link)
+        if at is SplitPoint.END:
+            stages.append([])
+    if not spec:
+        return Pipe([module])
+    found: list[Module] = [_Chain(each) for each in stages if each]
+    _check_untied(found)
+    return Pipe(found)
+
+
+def _check_untied(stages: list[Module]) -> None:
+    """No two stages have a parameter together, whose gradient neither would have whole.
+
+    Raises:
+        ArgumentError: names it.
+    """
+    seen: dict[int, str] = {}
+    for stage in stages:
+        own = dict(stage.named_parameters())
+        for name, p in own.items():
+            if id(p) in seen:
+                raise ArgumentError(
+                    f"pipeline: expected stages without a parameter in common, got {name}, which "
+                    f"is {seen[id(p)]} of a stage before{at_user_line()}"
+                )
+        seen |= {id(p): name for name, p in own.items()}
+
+
+def _links(
+    prefix: str, module: Module, args: tuple[Any, ...], kwargs: dict[str, Any],
+    spec: Mapping[str, SplitPoint],
+) -> list[_Link]:  # fmt: skip
+    """The modules that are called one after another; those in which a cut lies, taken apart."""
+    found: list[_Link] = []
+    chain = _called(prefix, module, args, kwargs)
+    names = {link.path for link in chain}
+    wrong = [n for n in spec if n.startswith(prefix) and _first(n, prefix) not in names]
+    if wrong:
+        raise ArgumentError(
+            f"pipeline: split_spec: expected names of modules among {', '.join(sorted(names))} or "
+            f"inside of them, got {wrong[0]!r}{at_user_line()}"
+        )
+    for link in chain:
+        inside = link.path + "."
+        cut = any(name.startswith(inside) for name in spec)
+        found += _links(inside, link.module, link.args, {}, spec) if cut else [link]
+    return found
+
+
+def _first(name: str, prefix: str) -> str:
+    return prefix + name[len(prefix) :].split(".")[0]
+
+
+def _called(
+    prefix: str, module: Module, args: tuple[Any, ...], kwargs: dict[str, Any]
+) -> list[_Link]:
+    """The children of a module in the order in which it calls them.
+
+    Raises:
+        ArgumentError: it does more than that.
+    """
+    found: list[_Link] = []
+    outputs: list[Any] = []
+    handles: list[Any] = []
+    for name, child in module.named_children():
+
+        def told(m: Module, given: Any, y: Any, path: str = prefix + name) -> None:
+            found.append(_Link(path, m, tuple(given)))
+            outputs.append(y)
+
+        handles.append(child.register_forward_hook(told))
+    try:
+        with no_grad():
+            result = module(*args, **kwargs)
+    finally:
+        for handle in handles:
+            handle.remove()
+    _check_chain(prefix, found, outputs, args, result)
+    return found
+
+
+def _check_chain(
+    prefix: str, links: list[_Link], outputs: list[Any], args: tuple[Any, ...], result: Any
+) -> None:
+    given = [args, *[y if isinstance(y, tuple) else (y,) for y in outputs]]
+    taken = [*[link.args for link in links], result if isinstance(result, tuple) else (result,)]
+    names = ["its beginning", *[link.path for link in links], "its end"]
+    for i, (a, b) in enumerate(zip(given, taken, strict=True)):
+        if len(a) != len(b) or any(x is not y for x, y in zip(a, b, strict=True)):
+            raise ArgumentError(
+                f"pipeline: expected {prefix[:-1] or 'the model'} to call its modules one after "
+                f"another, but between {names[i]} and {names[i + 1]} it does something else; make "
+                f"that a module, or build stages by hand with PipelineStage{at_user_line()}"
+            )
+    twice = [link.path for i, link in enumerate(links) if link.path in names[1 : i + 1]]
+    if twice or not links:
+        what = f"{twice[0]} twice" if twice else "none"
+        raise ArgumentError(
+            f"pipeline: expected {prefix[:-1] or 'the model'} to call each of its modules once, "
+            f"got {what}{at_user_line()}"
+        )
