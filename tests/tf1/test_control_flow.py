@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 import weft.tf1 as tf
-from weft.errors import ArgumentError, DTypeError, ShapeError, TreeError
+from weft.errors import ArgumentError, DTypeError, GraphError, ShapeError, TreeError
 
 
 @pytest.fixture
@@ -167,6 +167,67 @@ def test_tensor_array_methods(session: Any) -> None:
     assert session.run(parts.read(1)).tolist() == [3.0, 4.0]
 
 
+def test_arrays_that_grow(session: Any) -> None:
+    n, x = tf.placeholder(tf.int32, []), tf.placeholder(tf.float32, [3])
+    empty = tf.TensorArray(tf.float32, 0, dynamic_size=True)
+    end, a = tf.while_loop(
+        lambda i, _: i < n, lambda i, a: (i + 2, a.write(i - 1, x * tf.to_float(i))), [1, empty]
+    )
+    (slope,) = tf.gradients(tf.reduce_sum(a.stack() ** 2), x)
+    row = np.arange(3, dtype=np.float32)
+    rows, size, last, g = session.run([a.stack(), a.size(), end, slope], {n: 6, x: row})
+    np.testing.assert_array_equal(rows, np.outer([1, 0, 3, 0, 5], row))
+    assert (size, last) == (5, 7)
+    np.testing.assert_array_equal(g, 2 * row * (1 + 9 + 25))
+    wider = a.write(4, x)  # behind the end, outside of the loop
+    np.testing.assert_array_equal(
+        session.run(wider.stack(), {n: 2, x: row}), np.outer([1, 0, 0, 0, 1], row)
+    )
+    assert session.run(wider.scatter([1, 6], [row, row]).size(), {n: 2, x: row}) == 7
+
+
+def test_growth_by_lengths_that_are_fed(session: Any) -> None:
+    lengths = tf.placeholder(tf.int32, [None])
+
+    def body(t: Any, a: Any, done: Any) -> Any:
+        return t + 1, a.write(a.size(), t * 10), tf.logical_or(done, t + 1 >= lengths)
+
+    a = tf.TensorArray(tf.int32, 0, dynamic_size=True, element_shape=[])
+    _, a, _ = tf.while_loop(
+        lambda t, a, done: tf.logical_not(tf.reduce_all(done)), body, [0, a, lengths <= 0]
+    )
+    for given in ([2, 4, 1], [1], [0, 0]):
+        assert session.run(a.stack(), {lengths: given}).tolist() == [
+            10 * t for t in range(max(given))
+        ]
+
+
+def test_growth_that_only_the_loop_knows(session: Any) -> None:
+    x = tf.placeholder(tf.float32, [])
+    empty = tf.TensorArray(tf.float32, 0, dynamic_size=True)
+
+    def run(**options: Any) -> Any:
+        return tf.while_loop(
+            lambda i, v, a: v < 10, lambda i, v, a: (i + 1, v * 2, a.write(i, v)), [0, x, empty],
+            **options,
+        )  # fmt: skip
+
+    with pytest.raises(GraphError, match=r"depends on what it computes: give maximum_iterations="):
+        run()
+    _, _, a = run(maximum_iterations=6)
+    rows, size = session.run([a.stack(), a.size()], {x: 1.0})
+    assert (rows.tolist(), size) == ([1.0, 2.0, 4.0, 8.0, 0.0, 0.0], 4)
+
+
+def test_an_index_behind_the_end_is_refused(session: Any) -> None:
+    at = tf.placeholder(tf.int32, [])
+    a = tf.TensorArray(tf.float32, 2, element_shape=[]).write(at, 1.0)
+    assert session.run(a.stack(), {at: 1}).tolist() == [0.0, 1.0]
+    for wrong in (2, -1):
+        with pytest.raises(tf.errors.InvalidArgumentError, match="an index of an element"):
+            session.run(a.stack(), {at: wrong})
+
+
 def test_functional_loops(session: Any) -> None:
     x = tf.placeholder(tf.float32, [None, 2])
     data = np.arange(6, dtype=np.float32).reshape(3, 2)
@@ -284,7 +345,7 @@ def test_what_is_refused() -> None:
         tf.while_loop(lambda x: x, lambda x: x, [x])
     with pytest.raises(TreeError, match="as many tensors as loop_vars have"):
         tf.while_loop(lambda a, b: a < 1, lambda a, b: a, [0, 1])
-    with pytest.raises(ArgumentError, match="arrays do not grow"):
-        tf.TensorArray(tf.float32, 0, dynamic_size=True)
+    with pytest.raises(ArgumentError, match="expected a size"):
+        tf.TensorArray(tf.float32)
     with pytest.raises(ArgumentError, match="rank 1 or more"):
         tf.map_fn(lambda x: x, tf.constant(1.0))

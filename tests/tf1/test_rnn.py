@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 import weft.tf1 as tf
-from weft.errors import ArgumentError
+from weft.errors import ArgumentError, GraphError
 
 
 @pytest.fixture
@@ -157,6 +157,57 @@ def test_dropout_is_drawn_in_every_step(session: Any) -> None:
     kept = session.run(ys)[0] != 0
     assert 0.2 < kept.mean() < 0.8
     assert len({tuple(row) for row in kept}) == 6
+
+
+def test_raw_rnn_is_dynamic_rnn(session: Any) -> None:
+    cell = tf.nn.rnn_cell.LSTMCell(5)
+    x, lengths = tf.placeholder(tf.float32, [None, None, 4]), tf.placeholder(tf.int32, [None])
+    steps = tf.transpose(x, [1, 0, 2])
+    rows = tf.TensorArray(tf.float32, tf.shape(steps)[0]).unstack(steps)
+    batch = tf.shape(lengths)[0]
+
+    def loop_fn(time: Any, output: Any, state: Any, count: Any) -> Any:
+        state = cell.zero_state(batch, tf.float32) if output is None else state
+        done = time >= lengths
+        row = tf.cond(tf.reduce_all(done), lambda: tf.zeros([batch, 4]), lambda: rows.read(time))
+        row.set_shape([None, 4])
+        return done, row, state, output, tf.constant(0) if count is None else count + 1
+
+    emitted, state, count = tf.nn.raw_rnn(cell, loop_fn)
+    found = tf.transpose(emitted.stack(), [1, 0, 2])
+    ys, last = tf.nn.dynamic_rnn(cell, x, lengths, dtype=tf.float32)
+    variables = tf.trainable_variables()
+    slopes = [tf.gradients(tf.reduce_sum(y**2), variables) for y in (found, ys)]
+    ready(session)
+    a, b, c, d, (g, h), n = session.run(
+        [found, ys, state, last, slopes, count], {x: X, lengths: [2, 4, 1]}
+    )
+    assert a.shape == (3, 4, 5) and n == 4
+    np.testing.assert_allclose(a, b[:, :4], rtol=1e-5, atol=1e-6)
+    for p, q in zip([*c, *g], [*d, *h], strict=True):
+        np.testing.assert_allclose(p, q, rtol=1e-4, atol=1e-5)
+
+
+def test_raw_rnn_emits_what_the_function_says(session: Any) -> None:
+    cell = tf.nn.rnn_cell.GRUCell(2)
+    start = tf.placeholder(tf.float32, [2, 2])
+
+    def loop_fn(time: Any, output: Any, state: Any, more: Any) -> Any:
+        if output is None:
+            example = {"n": tf.constant(0), "s": tf.zeros([2])}
+            return tf.fill([2], False), tf.ones([2, 1]), start, example, None
+        done = tf.stack([state[0, 0] > 2, time >= 2])
+        return done, tf.ones([2, 1]), state + 1, {"n": tf.fill([2], time), "s": state}, None
+
+    emitted, state, _ = tf.nn.raw_rnn(cell, loop_fn, maximum_iterations=5)
+    ready(session)
+    numbers, _, end = session.run(
+        [emitted["n"].stack(), emitted["s"].stack(), state], {start: np.zeros((2, 2))}
+    )
+    assert numbers[:, 1].tolist() == [1, 2, 0, 0, 0]  # zeros once it has finished
+    assert numbers[:, 0].tolist()[:2] == [1, 2] and end.shape == (2, 2)
+    with pytest.raises(GraphError, match="maximum_iterations"):
+        tf.nn.raw_rnn(cell, loop_fn)
 
 
 def test_what_is_refused() -> None:

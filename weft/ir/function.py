@@ -57,18 +57,19 @@ def map_functions(node: Node, change: Callable[[Any], Any]) -> Node:
     """The node with each function among its attributes replaced; itself where none changes."""
     if not functions(node):
         return node
-    attrs = {name: _mapped(value, change) for name, value in node.attrs.items()}
+    attrs = {name: changed(value, change) for name, value in node.attrs.items()}
     if all([attrs[name] is value for name, value in node.attrs.items()]):
         return node
     return node.with_attrs(attrs)
 
 
-def _mapped(value: Any, change: Callable[[Any], Any]) -> Any:
+def changed(value: Any, change: Callable[[Any], Any]) -> Any:
+    """An attribute with each function in it replaced."""
     if isinstance(value, Function):
         return change(value)
     if isinstance(value, tuple):
         items = cast("tuple[Any, ...]", value)
-        found = tuple([_mapped(item, change) for item in items])
+        found = tuple([changed(item, change) for item in items])
         same = all([a is b for a, b in zip(found, items, strict=True)])
         return items if same else found
     return value

@@ -41,6 +41,7 @@ from weft.ops.base import (
     op_of,
 )
 from weft.ops.call import Subgraph, barrier, call, inline
+from weft.ops.control.known_input import known_attributes
 from weft.ops.creation import ones_like, zeros_like
 from weft.ops.declaration.attribute import REQUIRED
 from weft.ops.declaration.fact import IN_WIDEST
@@ -356,7 +357,8 @@ def _vjp_expand(
 ) -> tuple[Value, ...]:
     gs, ys, xs = _parts(items, given, outputs)
     supplied = {name: more[slot] for name, slot in zip(operands, _SLOTS, strict=False)}
-    found = apply_rule(REGISTRY[op], gs, ys, xs, {**dict(attrs), **supplied})
+    told = known_attributes(REGISTRY[op], {**dict(attrs), **supplied}, xs)
+    found = apply_rule(REGISTRY[op], gs, ys, xs, told)
     pairs = [(g, x) for g, x in zip(found, xs, strict=True) if x.dtype.is_inexact]
     return tuple(zeros_like(x) if g is None else dense(g) for g, x in pairs)
 

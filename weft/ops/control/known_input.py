@@ -7,13 +7,14 @@ from typing import Any, Final
 
 import numpy as np
 
-from weft.ir.function import functions, map_functions
-from weft.ir.node import Node, Value
+from weft.ir.function import changed, functions
+from weft.ir.node import Attrs, Node, Value
 from weft.ops.base import Op, constant_of, op_of
 from weft.ops.call import Subgraph, inline, trace
 from weft.ops.control.scan import scan
 from weft.ops.control.switch import switch
 from weft.ops.control.while_loop import while_loop
+from weft.ops.declaration.attribute import is_complete, known_value
 from weft.ops.state import CONSTANT
 
 MOST: Final = 64
@@ -28,19 +29,33 @@ def with_known_inputs(node: Node, inputs: Sequence[Value]) -> Node:
     Args:
         inputs: what the node's inputs are now.
     """
-    first = _first_fixed(op_of(node), node.attrs)
-    if first is None:
+    if not _needs(node):
         return node
-    shift = 1 if op_of(node) is switch else 0
-    data = enumerate(inputs[: len(node.data_inputs)])
-    small = {i - shift: v.node for i, v in data if i >= first and _is_small(v)}
-    known = {i: n.attrs["value"].array for i, n in small.items()}
-    return map_functions(node, lambda f: _bound(f, known)) if known else node
+    attrs = known_attributes(op_of(node), node.attrs, inputs[: len(node.data_inputs)])
+    return node if attrs is node.attrs else node.with_attrs(attrs)
 
 
-def _is_small(value: Value) -> bool:
-    constant = value.dtype.is_integer and op_of(value.node) is CONSTANT
-    return constant and value.node.attrs["value"].array.size <= MOST
+def known_attributes(op: Op, attrs: Attrs, data: Sequence[Value]) -> Attrs:
+    """Attributes of a branch or loop of this data, the bodies among them as `with_known_inputs`."""
+    first = _first_fixed(op, attrs)
+    if first is None:
+        return attrs
+    whole = op.normal(*[v.shape for v in data], **attrs)  # shapes inside may be sizes, too
+    shift = 1 if op is switch else 0
+    small = {i - shift: _small(v) for i, v in enumerate(data) if i >= first}
+    known = {i: array for i, array in small.items() if array is not None}
+    return {name: changed(whole[name], lambda f: _bound(f, known)) for name in attrs}
+
+
+def _small(value: Value) -> np.ndarray[Any, Any] | None:
+    """A few integers, where they are known."""
+    if not value.dtype.is_integer:
+        return None
+    if op_of(value.node) is CONSTANT:
+        array = value.node.attrs["value"].array
+        return array if array.size <= MOST else None
+    known = known_value(value)
+    return np.asarray(known, value.dtype.numpy) if is_complete(known) else None
 
 
 def _first_fixed(op: Op, attrs: Mapping[str, Any]) -> int | None:

@@ -15,8 +15,10 @@ from weft.ir.shape import compatible
 from weft.ops.call import Subgraph, inline, trace
 from weft.ops.control.agreement import lines
 from weft.tf1.control.dependency import stop_gradient
+from weft.tf1.control.loop_extent import Extent, extent
 from weft.tf1.control.region import TURN, Join, Region, inside, stand_in
-from weft.tf1.control.tensor_array import TensorArray, flow_of, is_settled, with_flow
+from weft.tf1.control.tensor_array import TensorArray, flow_of, gathered, is_settled, spread
+from weft.tf1.elementwise.arithmetic import maximum as at_least
 from weft.tf1.framework.convert import constant, convert_to_tensor, static_value
 from weft.tf1.framework.dtypes import int32
 from weft.tf1.framework.graph import Graph, fail, get_default_graph, name_scope
@@ -42,6 +44,10 @@ def while_loop(
 
     Args:
         loop_vars: nested tensors and tensor arrays; each keeps its type and, in a run, its shape.
+            Arrays that grow get their size before the loop: where its iterations follow from
+            constants, shapes and feeds of integers, they have as many elements as it writes; else
+            `maximum_iterations` says for how many there is room, and rows that it doesn't write
+            are zeros.
         shape_invariants: what is known of shapes in all turns, where it is less than at first.
         parallel_iterations: accepted; turns come one after the other.
         back_prop: `False`: no gradient flows through the results.
@@ -52,6 +58,7 @@ def while_loop(
     Raises:
         TreeError: `body` gives another structure.
         ShapeError, DTypeError: it gives other types, or `cond` gives no boolean scalar.
+        GraphError: nothing tells how large an array becomes.
 
     >>> import weft.tf1 as tf
     >>> with tf.Graph().as_default(), tf.Session() as session:
@@ -68,7 +75,7 @@ def while_loop(
     with name_scope(name, "while", [x for x in leaves if not isinstance(x, TensorArray)]):
         found = _While(loop_vars, shape_invariants).run(cond, body, maximum_iterations)
     if not back_prop:
-        found = [with_flow(x, stop_gradient(flow_of(x))) for x in found]
+        found = gathered(found, [stop_gradient(flow_of(x)) for x in spread(found)])
     if len(found) == 1 and not return_same_structure:
         return found[0]
     return pack(loop_vars, found)
@@ -89,35 +96,62 @@ class _While:
         self.given: list[Any] = [
             x if isinstance(x, TensorArray) else convert_to_tensor(x) for x in leaves
         ]
-        self.kinds = [_kind(x) for x in self.given]
+        self.held = spread(self.given)
+        self.kinds = [_kind(x) for x in self.held]
         if invariants is not None:
             self._relax(_invariants(invariants, self.structure))
 
     def _relax(self, invariants: Sequence[Any]) -> None:
         """Know less of shapes, as the user says."""
-        for i, told in enumerate(invariants):
-            if told is None or isinstance(self.given[i], TensorArray):
+        slots: list[Any] = []
+        for told, x in zip(invariants, self.given, strict=True):
+            slots += [None] * len(spread([x])) if isinstance(x, TensorArray) else [told]
+        for i, told in enumerate(slots):
+            if told is None:
                 continue
             dims = as_shape(told).as_dims()
             if not compatible(dims, self.kinds[i].shape):
                 raise fail(
                     ShapeError,
                     f"while_loop: the shape invariant {as_shape(told)} does not fit loop variable"
-                    f" {i}, {self.given[i]}",
+                    f" {i}, {self.held[i]}",
                 )
             self.kinds[i] = TensorType(self.kinds[i].dtype, dims)
 
     def run(self, cond: Any, body: Any, maximum: Any) -> list[Any]:
         """What the loop variables are after the loop."""
-        turn, results, first = self._built(body, "body", self._outputs)
-        test, _, _ = self._built(cond, "cond", _flag)
-        flows = self._starts(turn, first)
+        turn, results = self._built(body, "body", self._outputs)
+        test, _ = self._built(cond, "cond", _flag)
+        most = None if maximum is None else static_value(maximum)
+        limit = None if maximum is None else convert_to_tensor(maximum, dtype=int32)
+        known = self._extent(turn, test, limit)
+        starts = self._starts(turn, known)
+        outputs: Sequence[Tensor]
+        if known is not None and known.exact:
+            outputs = self._emit_scan(turn, test, starts, known.iterations)
+        elif most is not None or limit is None:
+            outputs = self._emit(turn, test, starts, None, None if most is None else int(most))
+        else:
+            outputs = self._emit(turn, test, starts, limit, None)
+        if known is not None:
+            outputs = _with_sizes(results, outputs, known)
+        return gathered(results, outputs)
+
+    def _extent(self, turn: Region, test: Region, limit: Tensor | None) -> Extent | None:
+        """What is known of the loop, where an array grows in it."""
+        arrays = [i for i, x in enumerate(self.held) if isinstance(x, TensorArray) and x.grows]
+        if not arrays:
+            return None
+        starts = [None if isinstance(x, TensorArray) else x for x in self.held]
+        return extent(self.graph, turn, test, starts, [i + 1 for i in arrays], limit)
+
+    def _emit(
+        self, turn: Region, test: Region, starts: Sequence[Tensor], limit: Tensor | None,
+        most: int | None,
+    ) -> Sequence[Tensor]:  # fmt: skip
+        """The operation, and what its loop variables become."""
         join = Join(self.graph, [turn, test])
         now = join.now()
-        most = None if maximum is None else static_value(maximum)
-        limit = None
-        if maximum is not None and most is None:
-            limit = convert_to_tensor(maximum, dtype=int32)
         extra = [constant(np.zeros((), np.uint64)).used] if join.draws else []
         extra += [constant(np.zeros((), np.int32)).used] if limit is not None else []
         outer = [*join.outer, *([] if limit is None else [limit.used])]
@@ -129,25 +163,43 @@ class _While:
             found = ops.while_loop.all(
                 *inits, *outer, condition=layout.condition(join.function(test, join.draws), types),
                 body=layout.body(join.function(turn, join.draws), types), carried=len(inits),
-                maximum=None if most is None else int(most),
+                maximum=most,
             )  # fmt: skip
             return join.settled(found, len(values))
 
-        op = self.graph.emit("While", flows, build, name="Exit")
-        pairs = zip(results, op.outputs, strict=True)
-        return [with_flow(x, y) for x, y in pairs]
+        return self.graph.emit("While", starts, build, name="Exit").outputs
+
+    def _emit_scan(
+        self, turn: Region, test: Region, starts: Sequence[Tensor], iterations: Tensor
+    ) -> Sequence[Tensor]:
+        """The operation where the number of iterations is known: nothing need be tested."""
+        join = Join(self.graph, [turn, test])
+        now = join.now()
+        extra = [constant(np.zeros((), np.uint64)).used] if join.draws else []
+
+        def build(*values: Value) -> Any:
+            inits = [*values[:-1], *now, *extra]
+            types = [*self.kinds, *[v.type for v in (*now, *extra, *join.outer)]]
+            layout = _Layout(len(values) - 1 + len(now), join.draws, False)
+            found = ops.scan.all(
+                *inits, *join.outer, body=layout.body(join.function(turn, join.draws), types),
+                length=values[-1], carried=len(inits), mapped=0,
+            )  # fmt: skip
+            return join.settled(found, len(values) - 1)
+
+        return self.graph.emit("While", [*starts, iterations], build, name="Exit").outputs
 
     def _built(
         self, function: Callable[..., Any], scope: str, results: Callable[[Any], list[Any]]
-    ) -> tuple[Region, list[Any], int]:
+    ) -> tuple[Region, list[Any]]:
         """A function built on stand-ins for the loop variables."""
         first = len(self.graph.ir.nodes)
         with inside(self.graph), name_scope(scope):
             stands = [stand_in(self.graph, kind, "Identity") for kind in self.kinds]
-            pairs = zip(self.given, stands, strict=True)
-            found = results(function(*pack(self.structure, [with_flow(x, s) for x, s in pairs])))
-            outputs = [flow_of(x).used for x in found]
-        return Region(self.graph, first, [s.value for s in stands], outputs), found, first
+            variables = gathered(self.given, stands, full=True)
+            found = results(function(*pack(self.structure, variables)))
+            outputs = [flow_of(x).used for x in spread(found)]
+        return Region(self.graph, first, [s.value for s in stands], outputs), found
 
     def _outputs(self, found: Any) -> list[Any]:
         """The loop variables that the body gives."""
@@ -160,11 +212,13 @@ class _While:
                 f"  {outline(self.structure)}\n  {outline(several)}\n",
             )
         made: list[Any] = []
-        for x, kind in zip(leaves, self.kinds, strict=True):
+        for x, given in zip(leaves, self.given, strict=True):
             plain = not isinstance(x, TensorArray) and not hasattr(x, "dtype")
-            dtype = kind.dtype.name if plain else None
+            dtype = given.dtype.base_dtype if plain else None
             made.append(x if isinstance(x, TensorArray) else convert_to_tensor(x, dtype=dtype))
-        after = [flow_of(x).value.type for x in made]
+        after = [flow_of(x).value.type for x in spread(made)]
+        if len(after) != len(self.kinds):
+            raise fail(TreeError, "while_loop: expected the body to give arrays that grow back")
         pairs = list(zip(self.kinds, after, strict=True))
         same = all([a.dtype is b.dtype for a, b in pairs])
         if not same or not all([compatible(a.shape, b.shape) for a, b in pairs]):
@@ -176,35 +230,50 @@ class _While:
             )
         return made
 
-    def _starts(self, turn: Region, first: int) -> list[Tensor]:
+    def _starts(self, turn: Region, known: Extent | None) -> list[Tensor]:
         """The loop variables at first; arrays get room for what the body writes to them."""
+        sizes = iter([] if known is None else known.sizes)
         found: list[Tensor] = []
-        for x in self.given:
+        for x in self.held:
             if is_settled(x):
                 found.append(flow_of(x))
-                continue
-            element = x.example
-            if element is None:
-                raise fail(
-                    GraphError, "while_loop: a TensorArray without elements; say element_shape="
-                )
-            if element.shape.is_fully_defined():
-                found.append(x.room(constant(element.shape.as_list(), int32)))
             else:
-                found.append(x.room(self._shape(turn, first, element)))
+                room = at_least(next(sizes), 1) if x.grows else None  # for a body that never runs
+                found.append(x.padded(self._element(turn, x), room))
         return found
 
-    def _shape(self, turn: Region, first: int, element: Tensor) -> Tensor:
+    def _element(self, turn: Region, x: TensorArray) -> Tensor:
+        """The shape of an array's elements."""
+        if x.element_shape.is_fully_defined():
+            return constant(x.element_shape.as_list(), int32)
+        if not x.is_empty:
+            return shape(x.flow)[1:]
+        if x.example is None:
+            raise fail(GraphError, "while_loop: a TensorArray without elements; say element_shape=")
+        return self._shape(turn, x.example)
+
+    def _shape(self, turn: Region, element: Tensor) -> Tensor:
         """The shape of what the body computes in the first turn, which nobody computes for it."""
-        region = Region(self.graph, first, turn.arguments, [element.used])
+        region = turn.part(range(len(self.held)), [element.used])
         join = Join(self.graph, [region])
-        used = [flow_of(x) if is_settled(x) else constant(0.0) for x in self.given]
+        used = [flow_of(x) if is_settled(x) else constant(0.0) for x in self.held]
         now = join.now()
 
         def build(*values: Value) -> Value:
             return inline(join.function(region), [*values, *now, *join.outer])[0]
 
         return shape(self.graph.emit("Identity", used, build, name="element").outputs[0])
+
+
+def _with_sizes(results: Sequence[Any], outputs: Sequence[Tensor], known: Extent) -> list[Tensor]:
+    """A loop's outputs: of arrays that grow, as many elements as there may be."""
+    rest, found = iter(known.sizes), list(outputs)
+    for i, x in enumerate(spread(results)):
+        if isinstance(x, TensorArray) and x.grows:
+            size = next(rest)
+            found[i] = outputs[i][:size]
+            found[i + 1] = size if known.exact else outputs[i + 1]
+    return found
 
 
 class _Layout:

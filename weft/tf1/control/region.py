@@ -56,12 +56,23 @@ class Region:
         self, graph: Graph, first: int, arguments: Sequence[Value], outputs: Sequence[Value]
     ) -> None:
         self.graph = graph
+        self.first = first
         self.arguments = tuple(arguments)
         self.outputs = tuple(outputs)
         own = [n for n in graph.ir.nodes[first:] if op_of(n) not in _OUTSIDE]
         self._span = frozenset(own)
         roots = [v.node for v in outputs if v.node in self._span]
         self._order = toposort(graph.ir, roots, self._before)
+
+    @property
+    def nodes(self) -> Sequence[Node]:
+        """What its results need, in order."""
+        return self._order
+
+    def part(self, places: Sequence[int], outputs: Sequence[Value]) -> Region:
+        """The same body with some of its arguments, and other results that need only these."""
+        arguments = [self.arguments[i] for i in places]
+        return Region(self.graph, self.first, arguments, outputs)
 
     def _before(self, node: Node) -> list[Node]:
         return [p for p in self.graph.ir.predecessors(node) if p in self._span]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 from weft import ops
@@ -9,12 +10,14 @@ from weft.errors import ArgumentError, DTypeError, GraphError
 from weft.ir.node import Value
 from weft.ir.shape import is_static
 from weft.tf1.creation import zeros
+from weft.tf1.elementwise.arithmetic import maximum
 from weft.tf1.framework.convert import constant, convert_to_tensor, static_value
 from weft.tf1.framework.dtypes import as_dtype, int32
 from weft.tf1.framework.graph import fail, get_default_graph
 from weft.tf1.framework.tensor import Operation, Tensor
 from weft.tf1.framework.tensor_shape import TensorShape, as_shape
 from weft.tf1.indexing.slicing import gather
+from weft.tf1.reduction import reduce_max
 from weft.tf1.shape.arrangement import concat, reshape, shape
 
 
@@ -34,14 +37,16 @@ class TensorArray:
     Args:
         dtype: of the elements.
         size: how many there are: a number, or a scalar.
-        dynamic_size: refused: arrays do not grow.
+        dynamic_size: it grows where something is written behind its end; see `while_loop` for
+            how many rows it has after a loop.
         clear_after_read, tensor_array_name, handle, infer_shape, colocate_with_first_write_call:
             accepted.
         flow: the elements, stacked.
         element_shape: their shape, where it is known.
 
     Raises:
-        ArgumentError: no size, or `dynamic_size`.
+        ArgumentError: no size.
+        OutOfRangeError: when it runs, an index behind the end of an array that does not grow.
 
     >>> import weft.tf1 as tf
     >>> with tf.Graph().as_default(), tf.Session() as session:
@@ -67,16 +72,13 @@ class TensorArray:
     ) -> None:
         del clear_after_read, tensor_array_name, handle, infer_shape
         del colocate_with_first_write_call, name
-        if dynamic_size:
-            raise fail(
-                ArgumentError,
-                "TensorArray: dynamic_size: arrays do not grow; expected a size that is enough",
-            )
-        if size is None and flow is None:
+        if size is None and flow is None and not dynamic_size:
             raise fail(ArgumentError, "TensorArray: expected a size, got None")
         self._dtype = as_dtype(dtype)
-        self._size = size
+        self._size = 0 if size is None and flow is None else size
         self._flow: Tensor | None = flow
+        self._grows = bool(dynamic_size)
+        self._is_full = False  # in a loop, which has made room for all that it writes
         self._elements = _Elements(as_shape(element_shape))
 
     # What it is
@@ -121,21 +123,40 @@ class TensorArray:
         """The same as `flow`."""
         return self.flow
 
-    def room(self, element: Tensor) -> Tensor:
-        """Zeros for elements of this shape, an int32 tensor."""
-        count = reshape(convert_to_tensor(self._size, dtype=int32), [1])
-        return zeros(concat([count, reshape(element, [-1])], 0), self._dtype)
+    @property
+    def grows(self) -> bool:
+        """Whether it grows: then loops carry its size beside its elements."""
+        return self._grows
+
+    def room(self, element: Tensor, count: Any = None) -> Tensor:
+        """Zeros for elements of this shape, an int32 tensor; `count` of them, or its size."""
+        number = convert_to_tensor(self._size if count is None else count, dtype=int32)
+        return zeros(concat([reshape(number, [1]), reshape(element, [-1])], 0), self._dtype)
+
+    def padded(self, element: Tensor, count: Any) -> Tensor:
+        """Its elements, and zeros behind them so that there are `count`."""
+        if self._flow is None:
+            return self.room(element, count)
+        more = convert_to_tensor(count, dtype=int32) - shape(self._flow)[0]
+        return concat([self._flow, self.room(shape(self._flow)[1:], more)], 0)
 
     def size(self, name: str | None = None) -> Tensor:
-        """How many elements there are."""
+        """How many elements there are: of an array that grows, up to the last that was written."""
         if self._size is not None:
             return convert_to_tensor(self._size, dtype=int32, name=name)
         return shape(self.flow)[0]
 
-    def with_flow(self, flow: Tensor) -> TensorArray:
-        """The array with other elements."""
-        found = TensorArray(self._dtype, self._size, flow=flow)
+    def with_flow(self, flow: Tensor, size: Any = None, full: bool = False) -> TensorArray:
+        """The array with other elements.
+
+        Args:
+            size: how many there are now, of an array that grows.
+            full: it is in a loop, which has made room.
+        """
+        known = size if self._grows else self._size
+        found = TensorArray(self._dtype, known, self._grows, flow=flow)
         found._elements = self._elements
+        found._is_full = full
         return found
 
     # Reading
@@ -162,7 +183,7 @@ class TensorArray:
 
     def identity(self) -> TensorArray:
         """The same array."""
-        return self.with_flow(self.flow)
+        return self.with_flow(self.flow, self._size, self._is_full)
 
     def close(self, name: str | None = None) -> Operation:
         """Accepted for old programs."""
@@ -177,24 +198,34 @@ class TensorArray:
     def write(self, index: Any, value: Any, name: str | None = None) -> TensorArray:
         """The array with another element."""
         element = self._checked(value)
-        flow = self.room(shape(element)) if self._flow is None else self._flow
         rank = element.shape.ndims
         if rank is None:
             raise fail(GraphError, "TensorArray: write: expected an element of known rank")
         number = convert_to_tensor(index, dtype=int32)
+        flow, size = self._with_room(shape(element), number + 1)
 
         def build(flow: Value, element: Value, number: Value) -> Value:
-            start = [ops.reshape(number, shape=(1,))]
+            start = [ops.reshape(_inside(number, flow), shape=(1,))]
             if rank:
                 start.append(ops.constant([0] * rank, "int32"))
             begin = ops.concatenate(*start, axis=0)
             return ops.dynamic_update_slice(flow, ops.expand_dims(element, axis=0), begin)
 
-        inputs = [flow, element, number]
         title = name or "TensorArrayWriteV3"
-        return self.with_flow(
-            get_default_graph().emit("TensorArrayWriteV3", inputs, build, name=title).outputs[0]
+        op = get_default_graph().emit(
+            "TensorArrayWriteV3", [flow, element, number], build, name=title
         )
+        return self.with_flow(op.outputs[0], size, self._is_full)
+
+    def _with_room(self, element: Tensor, needed: Tensor) -> tuple[Tensor, Any]:
+        """Elements and size, after growing to `needed` elements where that is possible."""
+        if not self._grows:
+            return self.room(element) if self._flow is None else self._flow, None
+        size = maximum(self.size(), needed)
+        if self._is_full:
+            return self.flow, size
+        rows = size if self._flow is None else maximum(shape(self._flow)[0], needed)
+        return self.padded(element, rows), size
 
     def _checked(self, value: Any) -> Tensor:
         element = convert_to_tensor(value, dtype=None if hasattr(value, "dtype") else self._dtype)
@@ -212,19 +243,19 @@ class TensorArray:
         del name
         whole = convert_to_tensor(value, dtype=None if hasattr(value, "dtype") else self._dtype)
         self._elements.shape = self._elements.shape.merge_with(whole.shape[1:])
-        return self.with_flow(whole)
+        return self.with_flow(whole, shape(whole)[0])
 
     def scatter(self, indices: Any, value: Any, name: str | None = None) -> TensorArray:
         """The array with the slices of `value` at these places."""
         whole = convert_to_tensor(value, dtype=None if hasattr(value, "dtype") else self._dtype)
         places = convert_to_tensor(indices, dtype=int32)
         self._elements.shape = self._elements.shape.merge_with(whole.shape[1:])
-        flow = self.room(shape(whole)[1:]) if self._flow is None else self._flow
+        flow, size = self._with_room(shape(whole)[1:], reduce_max(places) + 1)
         title = name or "TensorArrayScatterV3"
         op = get_default_graph().emit(
             "TensorArrayScatterV3", [flow, places, whole], "scatter_set", name=title
         )
-        return self.with_flow(op.outputs[0])
+        return self.with_flow(op.outputs[0], size, self._is_full)
 
     def split(self, value: Any, lengths: Any, name: str | None = None) -> TensorArray:
         """The array of parts of `value`, which all have the same length.
@@ -243,16 +274,42 @@ class TensorArray:
         return self.unstack(reshape(whole, concat([[count, length], shape(whole)[1:]], 0)))
 
 
+def _inside(number: Value, flow: Value) -> Value:
+    """The index of an element, after a check that there is one."""
+    end = ops.slice(ops.shape_of(flow), begin=(0,), end=(1,))
+    there = ops.logical_and(ops.less(number, ops.reshape(end, shape=())), ops.less(-1, number))
+    text = "TensorArray: write: expected an index of an element (or dynamic_size=True)"
+    return ops.check(number, ops.cast(ops.logical_not(there), dtype="int32"), text=text)
+
+
+def spread(xs: Sequence[Any]) -> list[Any]:
+    """Loop variables as a loop carries them: behind an array that grows comes its size."""
+    found: list[Any] = []
+    for x in xs:
+        found += [x, x.size()] if isinstance(x, TensorArray) and x.grows else [x]
+    return found
+
+
+def gathered(xs: Sequence[Any], flows: Sequence[Tensor], full: bool = False) -> list[Any]:
+    """Loop variables that have become `flows`, which are as `spread` gives them."""
+    rest = iter(flows)
+    found: list[Any] = []
+    for x in xs:
+        flow = next(rest)
+        if isinstance(x, TensorArray):
+            found.append(x.with_flow(flow, next(rest) if x.grows else None, full))
+        else:
+            found.append(flow)
+    return found
+
+
 def flow_of(x: Any) -> Tensor:
     """The tensor behind a loop variable."""
     return x.flow if isinstance(x, TensorArray) else x
 
 
-def with_flow(x: Any, flow: Tensor) -> Any:
-    """A loop variable that has become `flow`."""
-    return x.with_flow(flow) if isinstance(x, TensorArray) else flow
-
-
 def is_settled(x: Any) -> bool:
-    """Whether a loop variable has a value before the loop."""
-    return not isinstance(x, TensorArray) or not x.is_empty or is_static(x.element_shape.as_dims())
+    """Whether a loop variable has a value before the loop, of the shape that it keeps."""
+    if not isinstance(x, TensorArray):
+        return True
+    return not x.grows and (not x.is_empty or is_static(x.element_shape.as_dims()))

@@ -59,6 +59,7 @@ from weft.tf1.nn.normalization import (
     lrn,
     moments,
 )  # fmt: skip
+from weft.tf1.nn.raw_rnn import raw_rnn
 from weft.tf1.nn.rnn import (
     bidirectional_dynamic_rnn,
     dynamic_rnn,
@@ -74,7 +75,8 @@ __all__ = [
     "depthwise_conv2d", "depthwise_conv2d_native", "dropout", "dynamic_rnn", "elu",
     "embedding_lookup", "fused_batch_norm", "in_top_k", "l2_loss", "l2_normalize", "leaky_relu",
     "local_response_normalization", "log_poisson_loss", "log_sigmoid", "log_softmax", "lrn",
-    "max_pool", "max_pool2d", "max_pool3d", "moments", "pool", "relu", "relu6", "relu_layer",
+    "max_pool", "max_pool2d", "max_pool3d", "moments", "pool", "raw_rnn", "relu", "relu6",
+    "relu_layer",
     "rnn_cell", "selu", "separable_conv2d", "sigmoid", "sigmoid_cross_entropy_with_logits",
     "softmax", "softmax_cross_entropy_with_logits", "softmax_cross_entropy_with_logits_v2",
     "softplus", "softsign", "space_to_depth", "sparse_softmax_cross_entropy_with_logits",

@@ -1,0 +1,174 @@
+"""How often a loop runs, and how large arrays grow in it, as far as that is known before the run.
+
+Of the loop, what counts is taken out: its condition, the sizes of arrays, and whatever these depend
+on. If all of that is integers which follow from constants, shapes and feeds, it is a loop that
+shapes may depend on (`loop_counts`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from weft import ops
+from weft.errors import GraphError
+from weft.ir.dtype import DType, bool_
+from weft.ir.function import functions
+from weft.ir.node import Node, TensorType, Value
+from weft.ops.base import op_of
+from weft.ops.call import Subgraph, inline, trace
+from weft.ops.state import CONSTANT, assign, placeholder, read
+from weft.tf1.control.region import Join, Region
+from weft.tf1.framework.graph import Graph, fail
+from weft.tf1.framework.tensor import Tensor
+
+_SHAPES = frozenset({"shape_of", "size_of", "rank_of"})
+
+
+class Extent(NamedTuple):
+    """What is known of a loop before it runs.
+
+    Attributes:
+        sizes: of each array that grows: how many elements it may have in the end.
+        iterations: how many there are at most.
+        exact: whether both are what the loop comes to, not only a bound.
+    """
+
+    sizes: list[Tensor]
+    iterations: Tensor
+    exact: bool
+
+
+def extent(
+    graph: Graph,
+    body: Region,
+    condition: Region,
+    starts: Sequence[Tensor | None],
+    sizes: Sequence[int],
+    maximum: Tensor | None,
+) -> Extent:
+    """How large the arrays of a loop become.
+
+    Args:
+        starts: what the loop carries at first; `None` for what is not made yet.
+        sizes: which of it are sizes of arrays.
+        maximum: the most iterations.
+
+    Raises:
+        GraphError: it depends on what the loop computes, and there is no maximum.
+    """
+    for test in (condition, None):
+        if test is None and maximum is None:
+            break
+        shadow = _Shadow(graph, body, test, sizes)
+        values = [starts[i] for i in shadow.places]
+        tensors = [t for t in values if t is not None]
+        limits = [] if maximum is None else [maximum]
+        if len(tensors) == len(values) and shadow.is_known([*tensors, *limits]):
+            counts = shadow.emit(tensors, maximum)
+            found = [counts[i] for i in range(len(sizes) + 1)]
+            return Extent(found[1:], found[0], test is not None)
+    raise fail(
+        GraphError,
+        "while_loop: a TensorArray grows (dynamic_size=True), and how often the loop runs depends"
+        " on what it computes: give maximum_iterations=, or the array's size",
+    )
+
+
+class _Shadow:
+    """The part of a loop that counts.
+
+    Args:
+        test: its condition; `None` if only a maximum of iterations ends it.
+    """
+
+    def __init__(
+        self, graph: Graph, body: Region, test: Region | None, sizes: Sequence[int]
+    ) -> None:
+        self.graph = graph
+        needed = set(sizes) | (_uses(test) if test is not None else set[int]())
+        while True:
+            every = range(len(body.arguments))
+            inner = body.part(every, [body.outputs[i] for i in sorted(needed)])
+            if _uses(inner) <= needed:
+                break
+            needed |= _uses(inner)
+        self.places = [*sizes, *sorted(needed - set(sizes))]
+        self.count = len(sizes)
+        self.body = body.part(self.places, [body.outputs[i] for i in self.places])
+        self.test = None if test is None else test.part(self.places, test.outputs)
+        self.join = Join(graph, [self.body, *([] if self.test is None else [self.test])])
+
+    def is_known(self, starts: Sequence[Tensor]) -> bool:
+        """Whether it follows from constants, shapes and feeds of integers."""
+        inner = [n for r in self.join.regions for n in r.nodes]
+        counted = all([_counts(n) and op_of(n) not in (read, assign) for n in inner])
+        return counted and _is_known([*[t.used for t in starts], *self.join.captured])
+
+    def emit(self, starts: Sequence[Tensor], maximum: Tensor | None) -> Tensor:
+        """The number of iterations, then the sizes."""
+        count = len(starts)
+
+        def build(*values: Value) -> Value:
+            limits = values[count:]
+            inits = [ops.constant(0, "int32"), *values[:count]]
+            fixed = [*self.join.outer, *limits]
+            types = [v.type for v in (*inits, *fixed)]
+            return ops.loop_counts(
+                *inits, *fixed, condition=self._condition(types, bool(limits)),
+                body=self._body(types, len(limits)), carried=len(inits), counts=self.count + 1,
+            )  # fmt: skip
+
+        inputs = [*starts, *([] if maximum is None else [maximum])]
+        return self.graph.emit("LoopExtent", inputs, build, name="extent").outputs[0]
+
+    def _condition(self, types: Sequence[TensorType], limited: bool) -> Subgraph:
+        test = None if self.test is None else self.join.function(self.test)
+
+        def run(done: Value, *xs: Value) -> Value:
+            flags = [] if test is None else [inline(test, xs[:-1] if limited else xs)[0]]
+            flags += [ops.less(done, xs[-1])] if limited else []
+            return flags[0] if len(flags) == 1 else ops.logical_and(*flags)
+
+        return trace(run, types)
+
+    def _body(self, types: Sequence[TensorType], limits: int) -> Subgraph:
+        function = self.join.function(self.body)
+
+        def run(done: Value, *xs: Value) -> list[Value]:
+            return [done + 1, *inline(function, xs[: len(xs) - limits])]
+
+        return trace(run, types)
+
+
+def _uses(region: Region) -> set[int]:
+    """Which arguments its results depend on."""
+    used = {*region.outputs, *[v for n in region.nodes for v in n.inputs]}
+    return {i for i, v in enumerate(region.arguments) if v in used}
+
+
+def _is_integer(dtype: DType) -> bool:
+    return dtype.is_integer or dtype is bool_
+
+
+def _counts(node: Node) -> bool:
+    """Whether a node computes integers, and only that."""
+    integers = all([_is_integer(v.dtype) for v in node.outputs])
+    return integers and not op_of(node).stateful
+
+
+def _is_known(values: Sequence[Value]) -> bool:
+    """Whether values follow from constants, shapes and feeds of integers."""
+    rest, seen = [v.node for v in values], set[Node]()
+    while rest:
+        node = rest.pop()
+        if node in seen or node.op in _SHAPES or op_of(node) is CONSTANT:
+            continue
+        seen.add(node)
+        fed = op_of(node) is placeholder
+        if not all([_is_integer(v.dtype) for v in node.outputs]):
+            return False
+        if not fed and (not node.inputs or op_of(node).stateful or functions(node)):
+            return False
+        rest += [v.node for v in node.inputs]
+    return True

@@ -1,0 +1,130 @@
+"""raw_rnn: a cell in a loop, where your own function says what comes in and what goes out."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from weft.errors import ArgumentError, TreeError
+from weft.tf1.control.loop import while_loop
+from weft.tf1.control.tensor_array import TensorArray
+from weft.tf1.creation import zeros
+from weft.tf1.elementwise.arithmetic import logical_not, logical_or
+from weft.tf1.framework.convert import constant, convert_to_tensor
+from weft.tf1.framework.dtypes import int32
+from weft.tf1.framework.graph import fail
+from weft.tf1.framework.structure import flatten, map_structure, outline
+from weft.tf1.framework.tensor import Tensor
+from weft.tf1.indexing.slicing import where
+from weft.tf1.reduction import reduce_all
+from weft.tf1.shape.arrangement import concat, shape
+from weft.tf1.variable.variable_scope import variable_scope
+
+
+def raw_rnn(
+    cell: Any,
+    loop_fn: Callable[..., Any],
+    parallel_iterations: int | None = None,
+    swap_memory: bool = False,
+    scope: Any = None,
+    maximum_iterations: Any = None,
+) -> tuple[Any, Any, Any]:
+    """Run a cell for as long as a function says, on inputs that the function gives.
+
+    `loop_fn(time, cell_output, cell_state, loop_state)` returns `(finished, next_input,
+    next_cell_state, emit_output, next_loop_state)`. The first call is with time 0 and `None` for
+    the rest; it gives the first input and state, and as `emit_output` an example of what one row
+    of the batch emits (`None`: what the cell's output is). Rows that have finished emit zeros and
+    keep their state. The loop ends when all have.
+
+    Args:
+        parallel_iterations, swap_memory: accepted.
+        maximum_iterations: the most iterations; needed where `finished` depends on what the loop
+            computes. It is not in TensorFlow.
+
+    Returns:
+        What was emitted, as tensor arrays in the structure of `emit_output`; the last cell state;
+        the last loop state.
+
+    Raises:
+        ArgumentError: `loop_fn` gives something other than five values.
+        GraphError: nothing tells how many iterations there may be.
+
+    >>> import weft.tf1 as tf
+    >>> lengths = tf.constant([2, 1])
+    >>> def loop_fn(time, output, state, loop_state):
+    ...     state = tf.zeros([2, 3]) if output is None else state
+    ...     return time >= lengths, tf.ones([2, 1]), state, output, None
+    >>> emitted, _, _ = tf.nn.raw_rnn(tf.nn.rnn_cell.GRUCell(3), loop_fn)
+    >>> emitted.stack().shape
+    TensorShape([2, 2, 3])
+    """
+    del parallel_iterations, swap_memory
+    if not callable(loop_fn):
+        raise fail(ArgumentError, f"raw_rnn: expected loop_fn to be a function, got {loop_fn!r}")
+    with variable_scope(scope or "rnn"):
+        start = constant(0, int32)
+        finished, first, state, example, loop_state = _told(loop_fn(start, None, None, None))
+        x = convert_to_tensor(flatten(first)[0])
+        batch, dtype = shape(x)[:1], flatten(state)[0].dtype.base_dtype
+        if example is None:
+            example = map_structure(lambda n: zeros(_sizes(n), dtype), cell.output_size)
+        examples = map_structure(convert_to_tensor, example)
+        rest = map_structure(lambda e: zeros(concat([batch, shape(e)], 0), e.dtype), examples)
+        arrays = map_structure(lambda e: _array(e, x.shape.as_list()[0]), examples)
+
+        def body(
+            time: Any, done: Any, x: Any, emitted: Any, state: Any, loop_state: Any
+        ) -> tuple[Any, ...]:
+            output, found = cell(x, state)
+            told = _told(loop_fn(time + 1, output, found, loop_state))
+            now, x, after, emit, more = told
+            _same("next_cell_state", state, after)
+            _same("emit_output", examples, emit)
+            emit = map_structure(lambda z, y: _chosen(done, z, y), rest, emit)
+            after = map_structure(lambda a, b: _chosen(done, a, b), state, after)
+            emitted = map_structure(lambda a, y: a.write(time, y), emitted, emit)
+            more = loop_state if more is None else more
+            return time + 1, logical_or(done, now), x, emitted, after, more
+
+        found = while_loop(
+            lambda _, done, *__: logical_not(reduce_all(done)), body,
+            (start, finished, first, arrays, state, 0 if loop_state is None else loop_state),
+            maximum_iterations=maximum_iterations,
+        )  # fmt: skip
+        return found[3], found[4], None if loop_state is None else found[5]
+
+
+def _told(found: Any) -> tuple[Any, Any, Any, Any, Any]:
+    if not isinstance(found, list | tuple) or len(found) != 5:
+        text = "(finished, next_input, next_cell_state, emit_output, next_loop_state)"
+        raise fail(ArgumentError, f"raw_rnn: expected loop_fn to give {text}, got {found!r}")
+    finished, *others = found
+    return (convert_to_tensor(finished), *others)
+
+
+def _sizes(size: Any) -> list[int]:
+    return list(size) if isinstance(size, list | tuple) else [size]
+
+
+def _array(example: Tensor, batch: int | None) -> TensorArray:
+    """What is emitted, of rows like an example."""
+    dims = example.shape.as_list() if example.shape.ndims is not None else None
+    known = None if dims is None else [batch, *dims]
+    return TensorArray(example.dtype.base_dtype, 0, True, element_shape=known)
+
+
+def _same(what: str, before: Any, after: Any) -> None:
+    if outline(before) != outline(after):
+        raise fail(
+            TreeError,
+            f"raw_rnn: expected {what} in the structure that it had, got\n  {outline(before)}\n"
+            f"  {outline(after)}\n",
+        )
+
+
+def _chosen(done: Tensor, old: Any, new: Any) -> Any:
+    """What was there for rows that have finished; scalars and arrays go on."""
+    if isinstance(old, TensorArray) or old.shape.ndims == 0:
+        return new
+    return where(done, old, new)
