@@ -3,11 +3,16 @@
 from __future__ import annotations
 
 import signal
+import sys
 import threading
+import weakref
 
+import numpy as np
 import pytest
+from interruption import interrupted_at
 
-from weft.interrupt import SIGNALS, Uninterrupted
+from weft.eager.record import memory_pool
+from weft.interrupt import SIGNALS, AgainBehindFinalizers, Uninterrupted
 
 
 class Late(Exception):
@@ -85,3 +90,80 @@ def test_other_threads_have_no_handlers_to_keep():
     thread.start()
     thread.join()
     assert not failed
+
+
+class Finalized:
+    """What it is given is done in its finalizer."""
+
+    def __init__(self, deed):
+        self.deed = deed
+
+    def __del__(self):
+        self.deed()
+
+
+@pytest.fixture
+def told(monkeypatch):
+    """What others of the finalizers' exceptions come to."""
+    found = list[type[BaseException]]()
+    hook = AgainBehindFinalizers(lambda lost: found.append(lost.exc_type))
+    monkeypatch.setattr(sys, "unraisablehook", hook)
+    return found
+
+
+@pytest.mark.parametrize(
+    ("number", "error"), [(signal.SIGINT, KeyboardInterrupt), (signal.SIGALRM, Late)]
+)
+@pytest.mark.parametrize("kind", ["del", "callback", "finalize", "nested"])
+def test_a_signal_in_a_finalizer_comes_behind_it(told, kind, number, error):
+    def send(*_):
+        signal.raise_signal(number)
+
+    one = Finalized(send if kind == "del" else int)
+    kept = weakref.ref(one, send) if kind == "callback" else None
+    if kind == "finalize":
+        weakref.finalize(one, send)
+    if kind == "nested":
+        one.inner = Finalized(send)
+    reached = False
+    with pytest.raises(error):
+        one = None
+        abs(1)  # Python looks for signals behind calls
+        reached = True
+    assert not reached and not told and one is None
+    del kept
+
+
+def test_a_signal_at_any_point_of_a_finalizer_of_ours_is_not_lost(told):
+    shape, kind = (memory_pool.SMALLEST,), np.dtype(np.uint8)
+    blocks = [memory_pool.empty(shape, kind) for _ in range(40)]
+    passed, places = False, list[str]()
+
+    def free():
+        nonlocal passed
+        blocks.pop()
+        abs(1)
+        passed = True
+
+    while where := interrupted_at(len(places), free):
+        assert not passed, where
+        places.append(where)
+    assert passed and not told
+    assert len([place for place in places if place.startswith(("_Block", "_Pool"))]) > 2
+
+
+def test_other_exceptions_of_finalizers_are_told_as_before(told):
+    def fail():
+        raise ZeroDivisionError
+
+    one = Finalized(fail)
+    del one
+
+    def stop():
+        raise KeyboardInterrupt
+
+    signal.signal(signal.SIGINT, lambda *_: None)  # so that this one is no signal's
+    one = Finalized(stop)
+    del one
+    assert told == [ZeroDivisionError, KeyboardInterrupt]
+    signal.signal(signal.SIGINT, signal.default_int_handler)

@@ -1,10 +1,18 @@
-"""Ctrl-C, where a half-done deed would be seen: it waits until the deed is done."""
+"""Ctrl-C, where a half-done deed would be seen: it waits until the deed is done.
+
+Nor is it lost in a finalizer (`__del__`, a callback of `weakref`), whose exceptions Python only
+prints: importing this module sets a hook that has the signal come again right behind it.
+"""
 
 from __future__ import annotations
 
+import _thread
 import signal
 import sys
 import threading
+from collections import defaultdict
+from collections.abc import Callable
+from functools import partial
 from types import FrameType, TracebackType
 from typing import Any, Final
 
@@ -102,3 +110,49 @@ def have_effect() -> None:
             waits = waits or came
         if waits:
             handler(number, None)
+
+
+class AgainBehindFinalizers:
+    """A `sys.unraisablehook`: a signal that a finalizer would lose comes again behind it.
+
+    Args:
+        other: what is told all other exceptions.
+    """
+
+    def __init__(self, other: Callable[[sys.UnraisableHookArgs], object]) -> None:
+        self._other = other
+        # A signal that comes in a call is handled at its end, which is still in here, and lost
+        # again. Python does not look for signals behind a subscript: here is one that sends them.
+        self._send: dict[int, defaultdict[int, Any]] = {
+            number: defaultdict(partial(_thread.interrupt_main, number))  # pyright: ignore
+            for number in SIGNALS
+        }
+
+    def __call__(self, lost: sys.UnraisableHookArgs, /) -> None:
+        """Send the signal again if it is one's; else tell the other hook."""
+        number = _signal_of(lost)
+        if number is None:
+            self._other(lost)
+        else:
+            send = self._send[number]
+            send.clear()
+            send[0]
+
+
+def _signal_of(lost: sys.UnraisableHookArgs) -> int | None:
+    """The signal whose handler raised an exception, if one did."""
+    if threading.get_ident() != threading.main_thread().ident:
+        return None
+    codes, trace = list[Any](), lost.exc_traceback
+    while trace is not None:
+        codes.append(trace.tb_frame.f_code)
+        trace = trace.tb_next
+    for number in SIGNALS:
+        handler = _get(number)
+        own = handler is signal.default_int_handler and lost.exc_type is KeyboardInterrupt
+        if own or getattr(getattr(handler, "__func__", handler), "__code__", None) in codes:
+            return number
+    return None
+
+
+sys.unraisablehook = AgainBehindFinalizers(sys.unraisablehook)

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import os
+import signal
 import subprocess
 import sys
 import textwrap
+from collections import OrderedDict
 from collections.abc import Callable
 from typing import Any
 
@@ -185,6 +187,32 @@ def test_what_ran_out_of_memory_or_was_interrupted_is_tried_again(monkeypatch):
             with pytest.raises(error):
                 x.sum().item()
     assert x.tolist() == [2.0, 2.0]
+
+
+class Interrupting(OrderedDict[Any, Any]):
+    """Ctrl-C right behind the first entry of a table."""
+
+    def __setitem__(self, key: Any, value: Any) -> None:
+        super().__setitem__(key, value)
+        if len(self) == 1:
+            signal.raise_signal(signal.SIGINT)
+
+
+@pytest.mark.parametrize("table", ["_programs", "_families"])
+def test_ctrl_c_while_a_program_is_noted_leaves_none_half_known(monkeypatch, table):
+    signal.signal(signal.SIGINT, signal.default_int_handler)
+    x = wf.zeros(3)
+    wf.synchronize()
+    for name in ("_programs", "_families"):
+        monkeypatch.setattr(program, name, Interrupting() if name == table else OrderedDict())
+    x.add_(1.0)
+    with config.override(compile=False):
+        with pytest.raises(KeyboardInterrupt):
+            wf.synchronize()
+        for _ in range(program.INTERPRETED_RUNS + 2):  # after which the other table is asked
+            wf.synchronize()
+            x.add_(1.0)
+    assert x.tolist() == [program.INTERPRETED_RUNS + 3.0] * 3
 
 
 def _raising(error: type[BaseException]) -> Callable[..., Any]:

@@ -354,8 +354,10 @@ def prepared(structure: Structure, as_rows: bool = False) -> Prepared:
     if found is not None:
         _programs.move_to_end(key)
         return found
-    found = _programs[key] = Prepared(structure, as_rows)
-    _families[found.calls] = _Met(_families.get(found.calls, _NEVER).shapes + 1, found.family)
+    found = Prepared(structure, as_rows)
+    with Uninterrupted():  # what is in one table is in the other
+        _families[found.calls] = _Met(_families.get(found.calls, _NEVER).shapes + 1, found.family)
+        _programs[key] = found
     if len(_programs) > MOST_PROGRAMS:
         _programs.popitem(last=False)
     return found
