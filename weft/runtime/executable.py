@@ -307,7 +307,7 @@ class Executable:
         if self._debug:
             print(summarise(self.program, [recording]), file=sys.stderr)
         for tell in list(watchers):
-            tell(Run(self.program, self._works, recording))
+            tell(Run(self.program, self._works, recording, self.blueprint))
         return recording.fault
 
     @functools.cached_property

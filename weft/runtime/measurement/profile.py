@@ -10,6 +10,7 @@ from typing import Any, Final
 import numpy as np
 
 from weft.ir.shape import known
+from weft.passes.blueprint import Blueprint
 from weft.passes.control.record import Steer
 from weft.passes.group import Group
 from weft.passes.memory import Plan
@@ -149,6 +150,7 @@ class Run:
     program: Program
     works: Sequence[str]
     recording: Recording
+    blueprint: Blueprint
 
 
 watchers: Final[list[Callable[[Run], None]]] = []

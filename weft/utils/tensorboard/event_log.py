@@ -32,7 +32,7 @@ class EventLog:
         self.purge_step = purge_step
         self._options: Any = (max_queue, flush_secs, filename_suffix)
         self._file: EventFile | None = None
-        self._others: dict[str, Any] = {}  # writers of the lines of a chart
+        self._others: dict[str, Any] = {}  # writers of other runs, by folder
         self._open()
         if purge_step is not None:
             self._add_fields(lambda: message.session_field(message.START), purge_step, None)
@@ -63,6 +63,16 @@ class EventLog:
             return message.summary_field(message.summary(*values))
 
         self._add_fields(content, step, walltime)
+
+    def add_fields(self, content: bytes, global_step: Any = None) -> None:
+        """Add an event whose fields are encoded already, by `weft.formats.event`."""
+        self._add_fields(lambda: content, global_step, None)
+
+    def _other(self, folder: str) -> Any:
+        """The writer of another run, which is flushed and closed with this one."""
+        if folder not in self._others:
+            self._others[folder] = type(self)(folder, filename_suffix=self._options[2])
+        return self._others[folder]
 
     def get_logdir(self) -> str:
         """The folder."""

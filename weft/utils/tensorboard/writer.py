@@ -14,10 +14,11 @@ from weft.formats.event import graph, hyperparameter, message, plugin, projector
 from weft.formats.event.histogram import histogram, raw_histogram
 from weft.utils.tensorboard.media_log import MediaLog
 from weft.utils.tensorboard.model_graph import model_nodes
+from weft.utils.tensorboard.profile_log import ProfileLog
 from weft.utils.tensorboard.value import array_of, image_of, number_of
 
 
-class SummaryWriter(MediaLog):
+class SummaryWriter(MediaLog, ProfileLog):
     """Writes event files for TensorBoard, with the methods of PyTorch's.
 
     Values are taken when a method is called; a thread of its own encodes and writes them. What was
@@ -88,10 +89,7 @@ class SummaryWriter(MediaLog):
         """
         for tag, value in tag_scalar_dict.items():
             folder = os.path.join(self.log_dir, f"{main_tag.replace('/', '_')}_{tag}")
-            if folder not in self._others:
-                suffix: Any = dict(filename_suffix=self._options[2])
-                self._others[folder] = SummaryWriter(folder, **suffix)
-            self._others[folder].add_scalar(main_tag, value, global_step, walltime)
+            self._other(folder).add_scalar(main_tag, value, global_step, walltime)
 
     # -- distributions
 
