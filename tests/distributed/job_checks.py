@@ -2,6 +2,7 @@
 
 import hashlib
 import sys
+import time
 
 import mesh_checks
 import numpy as np
@@ -136,6 +137,17 @@ def check_groups(rank: int, size: int) -> None:
         except DistributedError as error:
             assert f"all_reduce: rank {rank} is no member of the group of ranks" in str(error)
     dist.barrier()
+
+
+def check_profile(rank: int, size: int) -> None:
+    dist.communication_profile(reset=True)
+    if rank == 1:
+        time.sleep(0.2)
+    dist.barrier()
+    found = dist.communication_profile()
+    assert found.straggler == 1 and found.waited_for(1) > 0.15, str(found)
+    assert f"rank 1 was waited for longest, {found.waited_for(1):.3f} s" in str(found)
+    assert all(r.calls >= 1 for r in found.ranks)
 
 
 def check_gradients(rank: int, size: int) -> None:

@@ -2,7 +2,7 @@
 
 >>> import numpy as np
 >>> from weft import ops
->>> from weft.ir.graph import Graph
+>>> from weft.ir.graph import Graph, toposort
 >>> graph = Graph()
 >>> with graph.as_default():
 ...     x = ops.placeholder(dtype="float32", shape=(None,))
@@ -24,11 +24,12 @@ import numpy as np
 from weft import config
 from weft.errors import FeedError, NoCompilerError
 from weft.ir.dtype import as_dtype
-from weft.ir.graph import Graph
+from weft.ir.graph import Graph, toposort
 from weft.ir.node import Node, TensorType, Value
 from weft.ir.printer import format_graph
 from weft.ir.shape import compatible, show
 from weft.ops.base import Boundary, is_hosted, op_of
+from weft.ops.communication.sequence import call_sequence
 from weft.ops.state import variable
 from weft.passes.step import Request, Step
 from weft.runtime.compilation import compiler
@@ -38,6 +39,8 @@ from weft.runtime.flight import new_lock
 from weft.runtime.interpreted import Interpreted
 from weft.runtime.memory.state import State
 from weft.runtime.oracle import Oracle
+from weft.transport import session
+from weft.transport.sequence import CallSequence
 
 __all__ = ["Function", "State"]
 
@@ -100,6 +103,8 @@ class Function:
             program = self.program(arrays, state)
         except NoCompilerError:
             program = None
+        if session.watched() and self._together is not None:
+            session.enter(self._together)
         if self._verify:
             _refuse_nan(self.request.feeds, arrays)
         if program is None:
@@ -141,6 +146,14 @@ class Function:
         values = tuple(arrays[i].tobytes() for i in sorted(self._decisive))
         shapes = tuple(state.memory(k).shape if k in state else None for k in self._flexible)
         return values, shapes
+
+    @functools.cached_property
+    def _together(self) -> CallSequence | None:
+        """The calls that it makes together with other ranks."""
+        request = self.request
+        ends = [*request.targets, *(v.node for v in request.fetches)]
+        needed = set(toposort(request.graph, ends))
+        return call_sequence([node for node in request.graph.nodes if node in needed])
 
     @functools.cached_property
     def _interpreted(self) -> Interpreted:

@@ -17,6 +17,7 @@ import numpy as np
 
 from weft.errors import DistributedError
 from weft.ir.node import at_user_line
+from weft.transport.tally import Tally
 from weft.transport.worker import Worker
 
 Array = np.ndarray[Any, Any]
@@ -109,9 +110,11 @@ class Transport(abc.ABC):
         self.left: set[int] = set()
         self.lock = threading.RLock()  # one call at a time, in the order of calls
         self.worker = Worker()
+        self.tally = Tally()
         self.tickets: dict[int, Future[Any]] = {}  # of calls that were begun
         self.numbers = itertools.count(1)  # of them
         self.place: str | None = None  # the user's line, where the worker does what it asked for
+        self.attention = threading.Event()  # there may be something to tell other ranks, or to read
 
     @abc.abstractmethod
     def start(self, sends: Sequence[Part], receives: Sequence[Part], tag: int) -> Pending:

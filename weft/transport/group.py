@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import time
 import zlib
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final
@@ -12,6 +13,7 @@ import numpy as np
 from weft.errors import DistributedError
 from weft.ir.node import at_user_line
 from weft.transport.base import Array, Exchange, Part, Transport, Waiting
+from weft.transport.tally import Span
 from weft.transport.wait import wait
 
 TAG_BITS: Final = 28
@@ -61,12 +63,21 @@ class Group:
             transport.check()
             self._turn += 1
             place = at_user_line() if transport.place is None else transport.place
-            outer = transport.waiting
+            outer, begin = transport.waiting, time.monotonic_ns()
             transport.waiting = Waiting(what, place, self.number, self._turn)
             try:
                 yield self.tag_of(what)
             finally:
                 transport.waiting = outer
+                self._count(what, begin)
+
+    def _count(self, what: str, begin: int) -> None:
+        """Note what a call that began then has cost."""
+        tally, end = self.transport.tally, time.monotonic_ns()
+        tally.calls += 1
+        tally.seconds += (end - begin) / 1e9
+        if tally.spans is not None:
+            tally.spans.append(Span(what, begin, end))
 
     def check_member(self, what: str) -> None:
         """Refuse a call of a process that is no member.
@@ -100,8 +111,14 @@ class Group:
         transport = self.transport
         transport.check()
         self._turn += 1
+        spans = transport.tally.spans
+        begin = 0 if spans is None else time.monotonic_ns()  # a clock would be a tenth of the call
         if exchange.run():
+            transport.tally.calls += 1
+            if spans is not None:
+                spans.append(Span(what, begin, time.monotonic_ns()))
             return
+        begin = begin or time.monotonic_ns()
         place = at_user_line() if transport.place is None else transport.place
         outer = transport.waiting
         transport.waiting = Waiting(what, place, self.number, self._turn)
@@ -109,6 +126,7 @@ class Group:
             wait(transport, exchange, self.timeout)
         finally:
             transport.waiting = outer
+            self._count(what, begin)
 
     def exchange(self, tag: int, sends: Mapping[int, Array], receives: Mapping[int, Array]) -> None:
         """Send arrays to members and receive from members; by index, all at once.
@@ -118,7 +136,9 @@ class Group:
         """
         if not sends and not receives:
             return
-        pending = self.transport.start(self._parts(sends), self._parts(receives), tag)
+        parts = self._parts(sends)
+        self.transport.tally.sent += sum([part.data.size for part in parts])
+        pending = self.transport.start(parts, self._parts(receives), tag)
         wait(self.transport, pending, self.timeout)
 
     def _parts(self, arrays: Mapping[int, Array]) -> list[Part]:

@@ -16,13 +16,16 @@ from typing import Any, Final
 
 from weft.errors import DistributedError
 from weft.transport.base import NO_GROUP, Failure, Transport, Waiting
+from weft.transport.sequence import Announced, CallLog, CallSequence, Planned
 
 TICK_SECONDS: Final = 0.05
-REPORT_SECONDS: Final = 0.3
+REPORT_SECONDS: Final = 0.05
 """Who waits longer tells the others in which call."""
 INTERRUPT_SECONDS: Final = 1.0
 """Then a rank that computes is interrupted, after another has failed."""
 SIGNAL: Final = signal.SIGUSR2
+NOWHERE: Final = -1
+"""The rank of a failure that is of no single one: all that compute are interrupted."""
 
 
 class Monitor:
@@ -31,7 +34,8 @@ class Monitor:
     def __init__(self, transport: Transport) -> None:
         self._transport = transport
         self._others = [r for r in range(transport.size) if r != transport.rank]
-        self._stopped = threading.Event()
+        self._stopped = False
+        self._log = CallLog()
         self._seen: Waiting | None = None  # the call that waits, since when, and whether it is told
         self._since = 0.0
         self._told = False
@@ -48,6 +52,16 @@ class Monitor:
         for peer in self._others:
             self._transport.note(peer, text)
 
+    def enter(self, sequence: CallSequence) -> None:
+        """Note that a program runs; a new one is told to the other ranks."""
+        starts = self._log.enter(sequence)
+        if sequence.told_in is self:
+            return
+        sequence.told_in = self
+        for group, start in starts.items():
+            self.announce("program", group=group, start=start, digests=sequence.digests[group])
+        self._transport.attention.set()
+
     def fail(self, text: str) -> None:
         """Tell all that the job cannot go on, because of this rank unless another was first."""
         self._interrupts = False  # it is about to end
@@ -56,7 +70,8 @@ class Monitor:
 
     def stop(self) -> None:
         """End the thread."""
-        self._stopped.set()
+        self._stopped = True
+        self._transport.attention.set()
         self._thread.join()
 
     def end(self, seconds: float) -> list[int]:
@@ -69,24 +84,34 @@ class Monitor:
         return [rank for rank in self._others if rank not in self.ended]
 
     def _run(self) -> None:
-        while not self._stopped.wait(TICK_SECONDS):
+        attention = self._transport.attention
+        while not self._stopped:
+            attention.wait(TICK_SECONDS)
+            attention.clear()
             for text in self._transport.notes():
                 self._take(json.loads(text))
             self._report()
             self._compare()
+            self._compare_programs()
             self._interrupt()
 
     def _take(self, note: dict[str, Any]) -> None:
         transport, rank = self._transport, int(note["rank"])
         if note["kind"] == "waiting":
             self._reports[rank] = note
+        elif note["kind"] == "program":
+            told = Announced(rank, int(note["group"]), int(note["start"]), note["digests"])
+            self._log.announced(told)
+        elif note["kind"] == "differs":
+            self._differ(rank, note)
         elif note["kind"] == "left":
             transport.left.add(rank)
             self.ended.add(rank)
         else:
             if transport.failure is None:
                 transport.failure = Failure(int(note["origin"]), note["text"])
-            self.ended.add(rank)
+            if note["kind"] == "failed":
+                self.ended.add(rank)
 
     def _report(self) -> None:
         """Tell others of a call that has waited for a while."""
@@ -120,6 +145,26 @@ class Monitor:
                     f"{waiting.group}: {first}, {second}"
                 )
                 return
+
+    def _compare_programs(self) -> None:
+        """Tell ranks whose programs do something else than this one's: they know both then."""
+        for rank, group, number, call in self._log.differences():
+            note = {"kind": "differs", "rank": self._transport.rank, "group": group,
+                    "number": number, "what": call.what, "line": call.line}  # fmt: skip
+            self._transport.note(rank, json.dumps(note))
+
+    def _differ(self, rank: int, note: dict[str, Any]) -> None:
+        """Fail as another rank has something else in its program."""
+        group, number = int(note["group"]), int(note["number"])
+        mine = self._log.call(group, number)
+        if mine is None or self._transport.failure is not None:
+            return
+        theirs = Planned(note["what"], note["line"])
+        both = sorted([(self._transport.rank, mine), (rank, theirs)])
+        told = ", ".join([f"rank {r} has {call}" for r, call in both])
+        text = f"ranks run different programs, at call {number} of group {group}: {told}"
+        self._transport.failure = Failure(NOWHERE, text)
+        self.announce("broken", text=text, origin=NOWHERE)
 
     def _interrupt(self) -> None:
         """Raise in the main thread of a rank that does not wait, some time after a failure."""

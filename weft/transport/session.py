@@ -18,6 +18,7 @@ from weft.transport.group import TIMEOUT_SECONDS, Group
 from weft.transport.local import LocalTransport
 from weft.transport.monitor import Monitor
 from weft.transport.mpi import MpiTransport, launched
+from weft.transport.sequence import CallSequence
 
 MARK: Final = "LAUNCHED_BY_WEFT"
 """In the environment of a job's processes: a folder of its own, where failures are noted."""
@@ -102,6 +103,18 @@ before_end: Final[list[Callable[[], None]]] = []
 def current() -> Session | None:
     """The job that this process is part of, if it has begun."""
     return _current[-1] if _current else None
+
+
+def watched() -> bool:
+    """Whether this process is part of a job of several ranks, which compare their programs."""
+    return bool(_current) and _current[-1].monitor is not None
+
+
+def enter(sequence: CallSequence) -> None:
+    """Say that a program runs that makes these calls."""
+    monitor = _current[-1].monitor if _current else None
+    if monitor is not None:
+        monitor.enter(sequence)
 
 
 def world() -> Group:

@@ -27,6 +27,7 @@ class SmallReduction:
         others = [i for i in range(group.size) if i != group.index]
         sends = dict.fromkeys(others, self._own)
         self.exchange = group.prepare(what, sends, {i: rows[i] for i in others})
+        self._sent = self._own.nbytes * len(others)
         self._reduce = Tree(rows, name).into
 
     def run(self, x: Array, out: Array) -> None:
@@ -41,6 +42,7 @@ class SmallReduction:
             except BaseException:  # messages are under way that nobody waits for any more
                 self._group.prepared.clear()
                 raise
+            transport.tally.sent += self._sent
             self._reduce(out)
 
 

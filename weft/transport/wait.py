@@ -13,6 +13,8 @@ SPIN_SECONDS: Final = 200e-6
 """Messages within a host take 2 to 100 us; a sleep takes 60 us at least."""
 LEAST_SLEEP: Final = 20e-6
 MOST_SLEEP: Final = 500e-6
+ATTENTION_SECONDS: Final = 2e-3
+"""After that, and after 4, 16, ... times as long, the monitor looks for news at once."""
 GRACE_SECONDS: Final = 1.0
 """What a rank sent before it ended may still be on its way for that long."""
 
@@ -26,19 +28,27 @@ def wait(transport: Transport, pending: Pending, timeout: float) -> None:
     """
     if pending.done():
         return
-    begin = time.monotonic()
-    waiting = transport.waiting
+    begin = last = time.monotonic()
+    waiting, tally = transport.waiting, transport.tally
     if waiting is not None:
         waiting.pending = pending
+    look, late = ATTENTION_SECONDS, pending.missing()
     while not pending.done():
         transport.check()
         passed = time.monotonic() - begin
         if passed < SPIN_SECONDS:
             os.sched_yield()
             continue
+        if passed > look:
+            transport.attention.set()
+            look *= 4
         time.sleep(min(max(LEAST_SLEEP, passed / 50), MOST_SLEEP))
+        now = time.monotonic()
+        tally.wait_for(late, now - last)
+        last, late = now, pending.missing()
         if passed > GRACE_SECONDS:
             _look(transport, pending, passed, timeout)
+    tally.wait_for(late, time.monotonic() - last)
     if waiting is not None:
         waiting.pending = None
 

@@ -33,6 +33,7 @@ from weft.eager.record.structure import (
     interpreted_seconds,
     structure_of,
 )
+from weft.eager.record.together import calls_together, enter
 from weft.eager.record.traced_call import Standing
 from weft.errors import NoCompilerError, WeftError
 from weft.interrupt import Uninterrupted
@@ -91,6 +92,7 @@ class Prepared:
         self.watch: Watch | None = None  # over them, where what follows from them alone is kept
         self.oracle: Oracle | None = None  # WEFT_REFERENCE=1
         self._token: object | None = None  # of the call that ran last, if what it read may stay
+        self.together = calls_together(structure, as_rows)
 
     def _general(self, structure: Structure) -> tuple[General, Case] | None:
         """The family's program for many sizes, unless every structure is to have its own."""
@@ -231,11 +233,7 @@ class Prepared:
         return storing(step, self.keys, homes)
 
     def launch(self, structure: Structure, leaves: Sequence[Array], wanted: int) -> list[Array]:
-        """Run the program; its arrays for the outputs, those with a home in its memory.
-
-        Args:
-            wanted: the output that somebody waits for; see `place_of`.
-        """
+        """Run the program; its arrays for the outputs. `wanted` is waited for: see `place_of`."""
         if self._case is not None:
             return self._launch_general(*self._case, structure, leaves, wanted)
         executable = self.executable
@@ -447,6 +445,7 @@ def _compute(structure: Structure, as_rows: bool, wanted: Lazy | None) -> None:
         settle(structure, inspect(structure, leaves), frozenset())
         return
     program = prepared(structure, as_rows)
+    enter(program.together)
     found = program.interpreted(structure, leaves)
     if found is None and as_rows and structure.known is None:
         learn(structure)

@@ -1,0 +1,33 @@
+"""The calls that a graph's operations make together with other ranks, in order."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Final
+
+from weft.ir.node import PLACE, Node
+from weft.ops.base import op_of
+from weft.transport.sequence import CallSequence, Planned
+
+SHOWN: Final = 3  # types of a call with many inputs; the digest is of all
+
+
+def call_sequence(nodes: Sequence[Node]) -> CallSequence | None:
+    """The calls of nodes in the order in which a program makes them; `None` if there are none."""
+    found = [
+        (int(node.attrs["group"]), planned(node))
+        for node in nodes
+        if op_of(node).facts.ordered and "group" in node.attrs
+    ]
+    return CallSequence(found) if found else None
+
+
+def planned(node: Node) -> Planned:
+    """A node's call, as messages name it."""
+    attrs = [f"{k}={v!r}" for k, v in node.attrs.items() if k != "group"]
+    types = [str(x.type) for x in node.inputs]
+    if len(types) > SHOWN:
+        digest = Planned(" ".join(types), "").digest
+        types = [*types[:SHOWN], f"and {len(types) - SHOWN} more ({digest:08x})"]
+    line = "" if node.source is None else f"{PLACE}{node.source})"
+    return Planned(f"{node.op}({', '.join(attrs)}) of {', '.join(types)}", line)

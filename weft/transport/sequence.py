@@ -1,0 +1,135 @@
+"""What a program does together with other ranks, known before it runs: told to them, and compared.
+
+Each rank numbers the recorded calls of each group as its programs run. When a program runs for the
+first time, the rank tells the others the digests of its calls and their numbers. Who has other
+calls under these numbers says so: no rank waits for that, and later steps exchange nothing.
+"""
+
+from __future__ import annotations
+
+import threading
+import zlib
+from collections import deque
+from collections.abc import Iterator, Sequence
+from typing import Final, NamedTuple
+
+HISTORY: Final = 256
+"""Of a group, how many runs of programs are remembered: others may be late with theirs."""
+
+
+class Planned(NamedTuple):
+    """A call that a program makes.
+
+    Attributes:
+        what: the call, with its type, shape and options.
+        line: the user's, as ` (created at train.py:31)`.
+    """
+
+    what: str
+    line: str
+
+    @property
+    def digest(self) -> int:
+        """A number that follows from `what`."""
+        return zlib.crc32(self.what.encode())
+
+    def __str__(self) -> str:
+        return f"{self.what}{self.line}"
+
+
+class CallSequence:
+    """The calls of one program, by the number of their group."""
+
+    def __init__(self, calls: Sequence[tuple[int, Planned]]) -> None:
+        groups = dict.fromkeys([group for group, _ in calls])
+        self.of: Final = {g: tuple([c for group, c in calls if group == g]) for g in groups}
+        self.digests: Final = {g: [c.digest for c in found] for g, found in self.of.items()}
+        self.told_in: object = None  # the job whose ranks know of it
+
+
+class Run(NamedTuple):
+    """A run of a program: its calls in a group, numbered from `start`."""
+
+    start: int
+    calls: Sequence[Planned]
+    digests: Sequence[int]
+
+
+class Announced(NamedTuple):
+    """What another rank has said of a program of its own."""
+
+    rank: int
+    group: int
+    start: int
+    digests: Sequence[int]
+
+
+class Difference(NamedTuple):
+    """A call that another rank has another one for."""
+
+    rank: int
+    group: int
+    number: int
+    call: Planned  # this rank's
+
+
+class CallLog:
+    """The calls of all programs that this rank has run lately."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._runs: dict[int, deque[Run]] = {}
+        self._next: dict[int, int] = {}
+        self._announced: list[Announced] = []
+
+    def enter(self, sequence: CallSequence) -> dict[int, int]:
+        """Note that a program runs; the number of its first call, by group."""
+        starts: dict[int, int] = {}
+        with self._lock:
+            for group, calls in sequence.of.items():
+                starts[group] = start = self._next.get(group, 1)
+                self._next[group] = start + len(calls)
+                runs = self._runs.setdefault(group, deque(maxlen=HISTORY))
+                runs.append(Run(start, calls, sequence.digests[group]))
+        return starts
+
+    def announced(self, found: Announced) -> None:
+        """Note what another rank has said."""
+        self._announced.append(found)
+
+    def differences(self) -> list[Difference]:
+        """Calls, the first for each announcement, that differ from what another rank has said."""
+        found: list[Difference] = []
+        kept: list[Announced] = []
+        with self._lock:
+            for each in self._announced:
+                difference = self._compared(each)
+                if difference is not None:
+                    found.append(difference)
+                elif self._next.get(each.group, 1) < each.start + len(each.digests):
+                    kept.append(each)  # this rank has not come so far
+        self._announced = kept
+        return found
+
+    def _compared(self, told: Announced) -> Difference | None:
+        for run in self._runs.get(told.group, ()):
+            for number in _common(run, told):
+                mine = run.digests[number - run.start]
+                if mine != told.digests[number - told.start]:
+                    call = run.calls[number - run.start]
+                    return Difference(told.rank, told.group, number, call)
+        return None
+
+    def call(self, group: int, number: int) -> Planned | None:
+        """This rank's call of that number, if it is remembered."""
+        with self._lock:
+            for run in self._runs.get(group, ()):
+                if run.start <= number < run.start + len(run.calls):
+                    return run.calls[number - run.start]
+        return None
+
+
+def _common(run: Run, told: Announced) -> Iterator[int]:
+    """The numbers that both have calls for."""
+    first = max(run.start, told.start)
+    yield from range(first, min(run.start + len(run.digests), told.start + len(told.digests)))
