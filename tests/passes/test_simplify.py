@@ -94,6 +94,10 @@ CASES = {
     "logical_not": (
         lambda x: ops.logical_not(ops.logical_not(x)), [], lambda x: ops.logical_not(x), [B],
     ),
+    "select": (
+        lambda x: ops.select(ops.constant(np.array(True)), x, ops.exp(x)), [],
+        lambda x: ops.select(ops.greater(x, 0.0), x, ops.exp(x)), [M],
+    ),
     "add": (lambda x: x + np.float32(-0.0), [], lambda x: x + 0.0, [-M]),
     "add_n": (
         lambda x: padded(x, (2, 0, 1)),

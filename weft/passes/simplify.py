@@ -27,7 +27,7 @@ from weft.ops.indexing.lagged_table import lag_gather, lag_update
 from weft.ops.indexing.slicing import cut, slice_, unslice
 from weft.ops.linalg.matmul import matmul
 from weft.ops.shape.joining import concatenate
-from weft.ops.shape.reshape import reshape, transpose
+from weft.ops.shape.reshape import broadcast_to, reshape, transpose
 from weft.ops.state import CONSTANT, placeholder
 from weft.passes.heads import gradient_in_place, heads_in_place
 from weft.passes.step import Step
@@ -184,6 +184,14 @@ def _whole_slice(node: Node) -> Replacement:
 def _twice(node: Node) -> Replacement:
     inner = node.inputs[0].node
     return _like(inner.inputs[0], node) if inner.op == node.op else None
+
+
+def _known_choice(node: Node) -> Replacement:
+    condition, x, y = node.inputs
+    if op_of(condition.node) is not CONSTANT or size(condition.shape) != 1:
+        return None
+    chosen = x if condition.node.attrs["value"].array.item() else y
+    return chosen if chosen.type == node.types[0] else broadcast_to(chosen, shape=node.types[0].shape)
 
 
 def _reshape_of_reshape(node: Node) -> Replacement:
@@ -410,6 +418,7 @@ RULES: dict[str, tuple[Rule, ...]] = {
     "gather": (_gather_of_lagging,),  # gather(lag_gather(x, iota), i) -> lag_gather(x, i)
     "negative": (_twice,),  # -(-x) -> x
     "logical_not": (_twice,),  # not not x -> x
+    "select": (_known_choice,),  # select(true, x, y) -> x, select(false, x, y) -> y
     "add": (
         _neutral(-0.0, left=True),  # x + 0 -> x
         _joined_parts,  # unslice(x) + unslice(y) -> concatenate(x, y)
