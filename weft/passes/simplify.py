@@ -191,7 +191,9 @@ def _known_choice(node: Node) -> Replacement:
     if op_of(condition.node) is not CONSTANT or size(condition.shape) != 1:
         return None
     chosen = x if condition.node.attrs["value"].array.item() else y
-    return chosen if chosen.type == node.types[0] else broadcast_to(chosen, shape=node.types[0].shape)
+    return (
+        chosen if chosen.type == node.types[0] else broadcast_to(chosen, shape=node.types[0].shape)
+    )
 
 
 def _reshape_of_reshape(node: Node) -> Replacement:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -170,17 +170,34 @@ class History(Callback):
     Attributes:
         history: for each name, a list with a number an epoch.
         epoch: the numbers of the epochs.
+        params, model: what Keras' `fit` was called with, and of which model.
     """
 
     def __init__(self) -> None:
         self.history: dict[str, list[Any]] = {}
         self.epoch: list[int] = []
+        self.params: dict[str, Any] = {}
+        self.model: Any = None
+
+    def set_params(self, params: dict[str, Any]) -> None:
+        """Take over what Keras' `fit` was called with."""
+        self.params = params
+
+    def set_model(self, model: Any) -> None:
+        """Take over the model with Keras' methods; its run begins anew."""
+        self.model = model
+        self.history, self.epoch = {}, []
 
     def on_train_epoch_end(self, trainer: Any, pl_module: Any) -> None:
         """Note the epoch's figures."""
-        self.epoch.append(trainer.current_epoch)
-        for name, figure in trainer.callback_metrics.items():
-            value = figure.item() if figure.numel() == 1 else figure.numpy()
+        figures = trainer.callback_metrics.items()
+        numbers = {k: v.item() if v.numel() == 1 else v.numpy() for k, v in figures}
+        self.on_epoch_end(trainer.current_epoch, numbers)
+
+    def on_epoch_end(self, epoch: int, logs: Mapping[str, Any]) -> None:
+        """Note an epoch's figures, as Keras tells them."""
+        self.epoch.append(epoch)
+        for name, value in logs.items():
             self.history.setdefault(name, []).append(value)
 
 
