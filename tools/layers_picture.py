@@ -26,7 +26,7 @@ def package_of(module: str) -> str:
     parts = module.split(".")[1:]
     if parts[:1] == ["checkpoint"] and parts[1:2] and parts[1] not in ABOVE_TENSORS:
         return "checkpoint.arrays"
-    if parts[:2] == ["distributed", "pipelining"]:  # knows modules
+    if parts[:2] in (["distributed", "pipelining"], ["tf1", "keras"]):
         return ".".join(parts[:2])
     if parts[:1] != ["eager"]:
         return "".join(parts[:1])

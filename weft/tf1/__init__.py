@@ -16,6 +16,9 @@ Random numbers come from own streams: reproducible, but other numbers than Tenso
 # ruff: noqa: I001 -- a list to read, not one name a line
 from __future__ import annotations
 
+import importlib as _importlib
+from typing import Any
+
 from weft.ops.refusal import guard as _guard
 from weft.tf1 import bitwise, contrib, errors, initializers, layers, losses, math, python_io
 from weft.tf1 import data
@@ -217,13 +220,15 @@ _ABSENT = {
     "shapes that depend on data": ("boolean_mask", "setdiff1d", "sparse_to_dense", "unique"),
     "strings and files": ("as_string", "gfile", "string_join", "string_split"),
     "queues in the graph": ("FIFOQueue", "queue"),
-    "estimators": ("estimator", "feature_column", "keras"),
+    "estimators": ("estimator", "feature_column"),
     "complex numbers": ("complex", "complex64", "complex128", "fft", "signal"),
     "program scaffolding": ("app", "flags", "logging"),
 }
 
 
-def __getattr__(name: str) -> object:
+def __getattr__(name: str) -> Any:
+    if name == "keras":  # lies above: it runs on the trainer
+        return _importlib.import_module("weft.tf1.keras")
     for what, names in _ABSENT.items():
         if name in names:
             raise AttributeError(f"weft.tf1 has no {name!r}: {what} is not supported yet")
@@ -234,4 +239,4 @@ def __getattr__(name: str) -> object:
 
 
 def __dir__() -> list[str]:
-    return sorted({*globals(), *exports()})
+    return sorted({*globals(), *exports(), "keras"})

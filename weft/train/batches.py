@@ -34,11 +34,14 @@ def tensors(batch: Any) -> Any:
 
 
 def size_of(batch: Any) -> int:
-    """How many items a batch has: the first dimension of its first array; 1 without any."""
+    """How many items a batch has: its `rows`, or the first dimension of its first array; else 1."""
     kind = type(batch)
     first = batch[0] if (kind is tuple or kind is list) and batch else batch
     if isinstance(first, Tensor) and first.lazy.type.shape:
         return first.lazy.type.shape[0] or 0
+    rows = getattr(batch, "rows", None)
+    if isinstance(rows, int):
+        return rows
     waiting = [batch]
     while waiting:
         x = waiting.pop(0)

@@ -43,9 +43,10 @@ class Listeners(Callback):
 
     def on_train_epoch_end(self, trainer: Any, pl_module: Any) -> None:
         """Tell `on_epoch_end`, with the figures of this epoch."""
-        figures = _figures(trainer)
-        if self._validated != trainer.current_epoch:
-            figures = {k: v for k, v in figures.items() if not k.startswith("val_")}
+        every = _figures(trainer)
+        figures = {k: v for k, v in every.items() if not k.startswith("val_")}
+        if self._validated == trainer.current_epoch:
+            figures.update(every)
         self._tell("on_epoch_end", trainer.current_epoch, figures)
 
     # -- inside

@@ -44,7 +44,9 @@ class KerasMethods:
         """What the user gave, in the nesting that `Arrays` knows."""
         return x
 
-    def _batches(self, x: Any, y: Any, weights: Any, size: int, shuffle: bool, steps: Any) -> Any:
+    def _batches(
+        self, stage: str, x: Any, y: Any, weights: Any, size: int, shuffle: bool, steps: Any
+    ) -> Any:
         """Batches (x, y) or (x, y, weights) of arrays; or the loader that x is."""
         if y is None:
             if weights is not None:
@@ -105,11 +107,12 @@ class KerasMethods:
             options: of the `Trainer`.
         """
         module = self._compiled("fit")
+        self._weigh(module, class_weight)
         x, y, sample_weight = self._nested(x), self._nested(y), self._nested(sample_weight)
         if validation_split and validation_data is None:
             x, y, sample_weight, validation_data = _split(x, y, sample_weight, validation_split)
         size = batch_size or 32
-        data = self._batches(x, y, sample_weight, size, shuffle, steps_per_epoch)
+        data = self._batches("fit", x, y, sample_weight, size, shuffle, steps_per_epoch)
         own = validation_batch_size or size
         validation = self._validation(validation_data, own, validation_steps)
         params = {"epochs": epochs, "batch_size": size, "steps": steps_per_epoch}
@@ -121,7 +124,6 @@ class KerasMethods:
         )  # fmt: skip
         trainer.progress.epoch = initial_epoch
         self.history = history
-        self._weigh(module, class_weight)
         module.train()
         trainer.fit(module, data, validation)
         return history
@@ -143,7 +145,7 @@ class KerasMethods:
             verbose, limit_test_batches=steps, callbacks=self._listeners(callbacks, {})[1]
         )
         x, y, sample_weight = self._nested(x), self._nested(y), self._nested(sample_weight)
-        data = self._batches(x, y, sample_weight, batch_size or 32, False, steps)
+        data = self._batches("test", x, y, sample_weight, batch_size or 32, False, steps)
         (figures,) = trainer.test(module, data)
         found = {name.removeprefix("test_"): figure for name, figure in figures.items()}
         if return_dict:
@@ -172,9 +174,9 @@ class KerasMethods:
         if given is None:
             return None
         if not isinstance(given, tuple | list):
-            return self._batches(given, None, None, size, False, steps)
+            return self._batches("validate", given, None, None, size, False, steps)
         x, y, *rest = [self._nested(part) for part in given]
-        return self._batches(x, y, rest[0] if rest else None, size, False, steps)
+        return self._batches("validate", x, y, rest[0] if rest else None, size, False, steps)
 
     def _listeners(self, given: Any, params: dict[str, Any]) -> tuple[History, list[Any]]:
         """Callbacks of both kinds, those of Keras' kind as one; the history hears of all."""

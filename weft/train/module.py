@@ -148,7 +148,7 @@ class Module(Hooks, NNModule):
             logger: whether loggers get it; true unless given.
             on_step: whether each step's value is logged; true in training steps unless given.
             on_epoch: whether the epoch's figure is; true outside of training steps unless given.
-            reduce_fx: `"mean"` (weighted by batch size), `"sum"`, `"min"` or `"max"`.
+            reduce_fx: `"mean"` (weighted by batch size), `"sum"`, `"min"`, `"max"` or `"last"`.
             batch_size: of the mean's weight; else that of the batch's first tensor.
             add_dataloader_idx: whether the name says which of several loaders it is of.
             sync_dist: whether the epoch's figure is that of all processes; a metric's always is.

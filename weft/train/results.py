@@ -21,6 +21,7 @@ MOST_WAITING: Final = 64  # values; then they are read, whether computed or not
 
 REDUCTIONS: Final[dict[str, Callable[[float, float], float]]] = {
     "mean": lambda total, x: total + x, "sum": lambda total, x: total + x, "min": min, "max": max,
+    "last": lambda total, x: x,
 }  # fmt: skip
 
 

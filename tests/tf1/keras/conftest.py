@@ -1,0 +1,15 @@
+"""Every test begins with an empty graph and a session of its own."""
+
+import pytest
+
+import weft.tf1 as tf
+from weft.tf1.keras.engine.sessions import forget_session
+
+
+@pytest.fixture(autouse=True)
+def _empty_session():
+    forget_session()
+    tf.reset_default_graph()
+    tf.set_random_seed(0)
+    yield
+    forget_session()

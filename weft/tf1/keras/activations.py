@@ -1,0 +1,79 @@
+"""`tf.keras.activations`: functions by name."""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+import weft.tf1 as tf
+from weft.errors import ArgumentError
+from weft.tf1.framework.graph import fail
+from weft.tf1.keras.engine.serialization import found, serialize
+
+__all__ = [
+    "deserialize", "elu", "exponential", "get", "hard_sigmoid", "linear", "relu", "selu",
+    "serialize", "sigmoid", "softmax", "softplus", "softsign", "swish", "tanh",
+]  # fmt: skip
+
+
+def softmax(x: Any, axis: int = -1) -> Any:
+    """exp(x) / sum(exp(x)) along an axis.
+
+    Raises:
+        ArgumentError: x is a vector, whose rows have one element.
+    """
+    if x.shape.ndims is not None and x.shape.ndims < 2:
+        raise fail(ArgumentError, f"softmax: expected a rank of 2 or more, got shape {x.shape}")
+    return tf.nn.softmax(x, axis=axis)
+
+
+def elu(x: Any, alpha: float = 1.0) -> Any:
+    """x where positive, else alpha * (exp(x) - 1)"""
+    y = tf.nn.elu(x)
+    return y if alpha == 1 else tf.where(x > 0, y, alpha * y)
+
+
+def relu(x: Any, alpha: float = 0.0, max_value: float | None = None, threshold: float = 0) -> Any:
+    """x from `threshold` up to `max_value`, below it alpha * (x - threshold)"""
+    x = tf.convert_to_tensor(x)
+    if not alpha and not threshold:
+        y = tf.nn.relu(x)
+    else:
+        y = tf.where(x >= threshold, x, float(alpha) * (x - float(threshold)))
+    return y if max_value is None else tf.minimum(y, float(max_value))
+
+
+def hard_sigmoid(x: Any) -> Any:
+    """0.2 * x + 0.5, between 0 and 1"""
+    return tf.clip_by_value(0.2 * x + 0.5, 0.0, 1.0)
+
+
+def exponential(x: Any) -> Any:
+    """exp(x)"""
+    return tf.exp(x)
+
+
+def linear(x: Any) -> Any:
+    """x"""
+    return x
+
+
+selu, softplus, softsign, swish = tf.nn.selu, tf.nn.softplus, tf.nn.softsign, tf.nn.swish
+sigmoid, tanh = tf.sigmoid, tf.tanh
+
+NAMES: Final[dict[str, Any]] = {
+    "elu": elu, "exponential": exponential, "hard_sigmoid": hard_sigmoid, "linear": linear,
+    "relu": relu, "selu": selu, "sigmoid": sigmoid, "softmax": softmax, "softplus": softplus,
+    "softsign": softsign, "swish": swish, "tanh": tanh,
+}  # fmt: skip
+
+
+def get(identifier: Any) -> Any:
+    """A function by name; `linear` of `None`; others as they are.
+
+    Raises:
+        UnknownKeyError: no such name.
+    """
+    return linear if identifier is None else found("activation", NAMES, identifier)
+
+
+deserialize = get

@@ -1,0 +1,105 @@
+"""`tf.keras.constraints`: what weights are put back to after each update."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Final
+
+import weft.tf1 as tf
+from weft.tf1.keras.engine.serialization import found, serialize
+
+__all__ = [
+    "Constraint", "MaxNorm", "MinMaxNorm", "NonNeg", "UnitNorm", "deserialize", "get", "max_norm",
+    "min_max_norm", "non_neg", "serialize", "unit_norm",
+]  # fmt: skip
+
+_SMALLEST: Final = 1e-7
+
+
+class Constraint:
+    """Base class: `constraint(w)` gives the weights to go on with."""
+
+    def __call__(self, w: Any) -> Any:
+        """The weights to go on with."""
+        raise NotImplementedError
+
+    def get_config(self) -> dict[str, Any]:
+        """The arguments."""
+        return dict(vars(self))
+
+    @classmethod
+    def from_config(cls, config: Mapping[str, Any]) -> Constraint:
+        """A constraint from `get_config`."""
+        return cls(**config)
+
+
+def _norms(w: Any, axis: Any) -> Any:
+    return tf.sqrt(tf.reduce_sum(tf.square(w), axis=axis, keepdims=True))
+
+
+class MaxNorm(Constraint):
+    """Norms along `axis` are `max_value` at most."""
+
+    def __init__(self, max_value: float = 2, axis: Any = 0) -> None:
+        self.max_value, self.axis = max_value, axis
+
+    def __call__(self, w: Any) -> Any:
+        """The weights to go on with."""
+        norms = _norms(w, self.axis)
+        wanted = tf.clip_by_value(norms, 0.0, float(self.max_value))
+        return w * (wanted / (_SMALLEST + norms))
+
+
+class NonNeg(Constraint):
+    """No weight is negative."""
+
+    def __call__(self, w: Any) -> Any:
+        """The weights to go on with."""
+        return tf.nn.relu(w)
+
+
+class UnitNorm(Constraint):
+    """Norms along `axis` are 1."""
+
+    def __init__(self, axis: Any = 0) -> None:
+        self.axis = axis
+
+    def __call__(self, w: Any) -> Any:
+        """The weights to go on with."""
+        return w / (_SMALLEST + _norms(w, self.axis))
+
+
+class MinMaxNorm(Constraint):
+    """Norms along `axis` move into bounds, by a share `rate` of the way."""
+
+    def __init__(
+        self, min_value: float = 0.0, max_value: float = 1.0, rate: float = 1.0, axis: Any = 0
+    ) -> None:
+        self.min_value, self.max_value, self.rate, self.axis = min_value, max_value, rate, axis
+
+    def __call__(self, w: Any) -> Any:
+        """The weights to go on with."""
+        norms = _norms(w, self.axis)
+        inside = tf.clip_by_value(norms, float(self.min_value), float(self.max_value))
+        wanted = self.rate * inside + (1 - self.rate) * norms
+        return w * (wanted / (_SMALLEST + norms))
+
+
+max_norm, non_neg, unit_norm, min_max_norm = MaxNorm, NonNeg, UnitNorm, MinMaxNorm
+NAMES: Final[dict[str, Any]] = {
+    "MaxNorm": MaxNorm, "MinMaxNorm": MinMaxNorm, "NonNeg": NonNeg, "UnitNorm": UnitNorm,
+    "max_norm": MaxNorm, "min_max_norm": MinMaxNorm, "non_neg": NonNeg, "unit_norm": UnitNorm,
+}  # fmt: skip
+
+
+def get(identifier: Any) -> Any:
+    """A constraint by name or configuration; others as they are.
+
+    Raises:
+        UnknownKeyError: no such name.
+    """
+    made = found("constraint", NAMES, identifier)
+    return made() if isinstance(made, type) else made
+
+
+deserialize = get

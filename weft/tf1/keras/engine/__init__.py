@@ -1,0 +1,1 @@
+"""What Keras' layers and models are made of: layers, networks, steps, sessions."""

@@ -1,0 +1,402 @@
+"""`Layer`: what has weights, and makes outputs of inputs."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Mapping, Sequence
+from functools import cached_property
+from typing import Any, Self
+
+import weft.tf1 as tf
+from weft.errors import ArgumentError, ShapeError, StateError
+from weft.tf1.framework.graph import fail
+from weft.tf1.keras import constraints, initializers, regularizers
+from weft.tf1.keras.engine import call_context, nest, sessions
+from weft.tf1.keras.engine.graph_state import graph_state, history_of, mask_of, set_mask
+from weft.tf1.keras.engine.input_spec import InputSpec, check_inputs
+from weft.tf1.keras.engine.node import Node
+from weft.tf1.keras.engine.tracking import Tracked
+
+_SHAPES = ("input_shape", "batch_input_shape", "input_dim", "input_length", "batch_size")
+_OPTIONS = (*_SHAPES, "weights", "autocast", "dynamic")
+
+
+class Layer(Tracked):
+    """A layer: `build` makes its weights, `call` computes.
+
+    Args:
+        trainable: whether training changes its weights.
+        name: its name; made of the class's name unless given.
+        dtype: the type of its weights.
+        input_shape, batch_input_shape, input_dim, batch_size: of a model's first layer.
+        weights: their first values.
+
+    Attributes:
+        built: whether it has its weights.
+        supports_masking: whether it hands on the masks of its inputs.
+        input_spec: what inputs must be.
+
+    >>> import weft.tf1 as tf
+    >>> class Scale(tf.keras.layers.Layer):
+    ...     def build(self, input_shape):
+    ...         self.factor = self.add_weight("factor", [input_shape[-1]], initializer="ones")
+    ...     def call(self, inputs):
+    ...         return inputs * self.factor
+    >>> with tf.Graph().as_default():
+    ...     x = tf.keras.Input([3])
+    ...     tf.keras.Model(x, Scale()(x)).predict([[1, 2, 3]], verbose=0).tolist()
+    [[1.0, 2.0, 3.0]]
+    """
+
+    def __init__(
+        self, trainable: bool = True, name: str | None = None, dtype: Any = None, **options: Any
+    ) -> None:
+        super().__init__()
+        unknown = sorted(options.keys() - {*_OPTIONS, "activity_regularizer"})
+        if unknown:
+            raise fail(
+                ArgumentError,
+                f"{type(self).__name__}: expected as further options {list(_OPTIONS)}, got "
+                f"{unknown}",
+            )
+        self._graph_of_name = tf.get_default_graph()
+        self._name = name or graph_state().unique_name(type(self).__name__)
+        self.dtype = None if dtype is None else tf.as_dtype(dtype).name
+        self.trainable = trainable
+        self.built = False
+        self.stateful = False
+        self.supports_masking = False
+        self.input_spec: InputSpec | list[InputSpec] | None = None
+        self.activity_regularizer = regularizers.get(options.get("activity_regularizer"))
+        self._batch_input_shape = _first_shape(options)
+        self._first_weights = options.get("weights")
+
+    @property
+    def first_shape(self) -> tuple[Any, ...] | None:
+        """The shape of a model's inputs, if it was made as the first layer."""
+        return self._batch_input_shape
+
+    # -- what a subclass says
+
+    def build(self, input_shape: Any) -> None:
+        """Make the weights, knowing the shape of the inputs."""
+        self.built = True
+
+    def call(self, inputs: Any, *args: Any, **kwargs: Any) -> Any:
+        """The outputs."""
+        return inputs
+
+    def compute_mask(self, inputs: Any, mask: Any = None) -> Any:
+        """The mask of the outputs: that of the inputs where the layer hands it on.
+
+        Raises:
+            StateError: there is one, and the layer does not say that it knows masks.
+        """
+        if self.supports_masking or not nest.tensors_in(mask):
+            return mask
+        raise fail(
+            StateError,
+            f"{self.name}: expected inputs without a mask, as the layer does not support masks; "
+            "set self.supports_masking = True if it may hand it on",
+        )
+
+    def compute_output_shape(self, input_shape: Any) -> Any:
+        """The shape of the outputs for inputs of this shape."""
+        with tf.Graph().as_default():
+            scratch = type(self).from_config(self.get_config())
+            dtype = self.dtype or "float32"
+            given = nest_shapes(input_shape, lambda s: tf.placeholder(dtype, s))
+            return nest.shapes_of(scratch(given))
+
+    def get_config(self) -> dict[str, Any]:
+        """The arguments to make a layer like this one."""
+        found: dict[str, Any] = {"name": self.name, "trainable": self.trainable}
+        if self._batch_input_shape is not None:
+            found["batch_input_shape"] = self._batch_input_shape
+        found["dtype"] = self.dtype
+        return found
+
+    @classmethod
+    def from_config(cls, config: Mapping[str, Any]) -> Self:
+        """A layer from `get_config`."""
+        return cls(**config)
+
+    # -- the call
+
+    @cached_property
+    def _call_arguments(self) -> frozenset[str]:
+        return frozenset(inspect.signature(self.call).parameters)
+
+    def __call__(self, inputs: Any, *args: Any, **kwargs: Any) -> Any:
+        """The outputs for tensors; weights are made at the first call."""
+        inputs = nest.tensors(inputs)
+        given = nest.tensors_in([inputs, args, kwargs])
+        graph = given[0].graph if given else tf.get_default_graph()
+        with graph.as_default(), tf.name_scope(self._scope_name()):
+            check_inputs(self, inputs)
+            self._build_once(inputs)
+            masks = nest.mapped(mask_of, inputs)
+            self._fill_in(kwargs, masks)
+            with call_context.inside(self, kwargs.get("training")):
+                outputs = self.call(inputs, *args, **kwargs)
+            outputs = _distinct(outputs, given)
+            self._regularize_activity(outputs)
+            self._set_masks(inputs, outputs, masks)
+        if not call_context.is_inside() and any(history_of(x) for x in given):
+            Node(self, inputs, args, kwargs, outputs)
+        return outputs
+
+    def _scope_name(self) -> str:
+        return self.name
+
+    def _fill_in(self, kwargs: dict[str, Any], masks: Any) -> None:
+        """Masks and the phase, where `call` wants them and the user has not given them."""
+        known = self._call_arguments
+        if "mask" in known and kwargs.get("mask") is None and nest.tensors_in(masks):
+            kwargs["mask"] = masks
+        if "training" in known and kwargs.get("training") is None:
+            kwargs["training"] = call_context.training()
+
+    def _build_once(self, inputs: Any) -> None:
+        if self.built:
+            return
+        leaves = nest.tensors_in(inputs)
+        if self.dtype is None:
+            floating = [x.dtype.base_dtype for x in leaves if x.dtype.is_floating]
+            self.dtype = floating[0].name if floating else "float32"
+        with tf.control_dependencies(None):
+            self.build(nest.shapes_of(inputs) if leaves else None)
+        self.built = True
+        if self._first_weights is not None:
+            self.set_weights(self._first_weights)
+            self._first_weights = None
+
+    def _set_masks(self, inputs: Any, outputs: Any, masks: Any) -> None:
+        if not nest.tensors_in(masks) and type(self).compute_mask is Layer.compute_mask:
+            return
+        found = self.compute_mask(inputs, masks)
+        leaves = nest.flatten(outputs)
+        each = list(found) if isinstance(found, list | tuple) else [found]
+        for x, mask in zip(leaves, [*each, *[None] * len(leaves)], strict=False):
+            set_mask(x, mask)
+
+    def _regularize_activity(self, outputs: Any) -> None:
+        if self.activity_regularizer is None:
+            return
+        for y in nest.flatten(outputs):
+            rows = tf.cast(tf.shape(y)[0], y.dtype)
+            self.add_loss(self.activity_regularizer(y) / rows, inputs=True)
+
+    # -- weights
+
+    def add_weight(
+        self,
+        name: str | None = None,
+        shape: Any = None,
+        dtype: Any = None,
+        initializer: Any = None,
+        regularizer: Any = None,
+        trainable: bool | None = None,
+        constraint: Callable[[Any], Any] | None = None,
+        partitioner: Any = None,
+        use_resource: bool | None = None,
+        **options: Any,
+    ) -> Any:
+        """A weight of the layer, a variable.
+
+        Args:
+            name: in the layer's scope.
+            shape: a scalar unless given.
+            dtype: that of the layer unless given.
+            initializer: an initializer or its name; `glorot_uniform` for floating weights.
+            regularizer: adds a loss.
+            trainable: whether training changes it.
+            constraint: applied after each update.
+            partitioner, use_resource: accepted for old programs.
+        """
+        del partitioner, use_resource
+        kind = tf.as_dtype(dtype or self.dtype or "float32")
+        default = "glorot_uniform" if kind.is_floating else "zeros"
+        make = initializers.get(default if initializer is None else initializer)
+        dims = [] if shape is None else [int(d or 0) for d in tf.TensorShape(shape).as_list()]
+        collections = options.get("collections")
+        variable = tf.Variable(
+            lambda: initializers.filled(make, dims, kind), name=name or "variable", dtype=kind,
+            trainable=trainable is not False, constraint=constraints.get(constraint),
+            collections=collections,
+        )  # fmt: skip
+        graph_state().variables.append(variable)
+        (self._trainable_weights if variable.trainable else self._other_weights).append(variable)
+        self._seen_weights.add(id(variable))
+        if regularizer is not None:
+            self._regularized.append((variable, regularizers.get(regularizer)))
+        return variable
+
+    add_variable = add_weight
+
+    def get_weights(self) -> list[Any]:
+        """The values of all weights, in the order of `weights`."""
+        with self._graph_of_name.as_default():
+            return sessions.values_of(self.weights)
+
+    def set_weights(self, weights: Sequence[Any]) -> None:
+        """Set the values of all weights.
+
+        Raises:
+            StateError: another number of them, or other shapes.
+        """
+        own = self.weights
+        shapes = [tuple(v.shape.as_list()) for v in own]
+        given = [tuple(getattr(w, "shape", ())) for w in weights]
+        if shapes != given:
+            pairs = [f"{v.name} {s}" for v, s in zip(own, shapes, strict=True)]
+            raise fail(
+                StateError,
+                f"set_weights: expected for {self.name} {len(own)} weights {pairs}, got "
+                f"{len(given)} of shapes {given}",
+            )
+        with self._graph_of_name.as_default():
+            sessions.assign_values(list(zip(own, weights, strict=True)))
+
+    def count_params(self) -> int:
+        """How many numbers the weights have.
+
+        Raises:
+            StateError: it is not built.
+        """
+        if not self.built:
+            raise fail(
+                StateError, f"count_params: expected {self.name} to be built; call it or build()"
+            )
+        return sum(int(v.shape.num_elements() or 0) for v in self.weights)
+
+    def checkpoint_weights(self) -> dict[str, Any]:
+        """The layer's weights by the names that they have in files."""
+        found: dict[str, Any] = {}
+        for variable in self.weights:
+            name = base = variable.op.name.rpartition("/")[2]
+            count = 0
+            while name in found:
+                count += 1
+                name = f"{base}_{count}"
+            found[name] = variable
+        return found
+
+    # -- losses and updates
+
+    def add_loss(self, losses: Any, inputs: Any = None) -> None:
+        """Add to what training minimizes: tensors, or functions without arguments that give some.
+
+        Args:
+            inputs: accepted; what a loss depends on is looked up in the graph.
+        """
+        del inputs
+        self._losses.extend(losses if isinstance(losses, list | tuple) else [losses])
+
+    def add_update(self, updates: Any, inputs: Any = None) -> None:
+        """Have training steps run operations."""
+        del inputs
+        self._updates.extend(updates if isinstance(updates, list | tuple) else [updates])
+
+    def add_metric(
+        self, value: Any, aggregation: str | None = None, name: str | None = None
+    ) -> Any:
+        """Have `fit` and `evaluate` tell a tensor's mean.
+
+        Args:
+            aggregation: `"mean"`.
+        """
+        if aggregation not in (None, "mean"):
+            raise fail(ArgumentError, f"add_metric: expected 'mean', got {aggregation!r}")
+        label = name or getattr(value, "name", "metric").partition(":")[0].rpartition("/")[2]
+        self._metric_tensors.append((label, value))
+        return value
+
+    # -- calls so far
+
+    @property
+    def input(self) -> Any:
+        """What it was called on.
+
+        Raises:
+            StateError: it was called never or several times.
+        """
+        return self._only_node("input").inputs
+
+    @property
+    def output(self) -> Any:
+        """What it gave when it was called.
+
+        Raises:
+            StateError: it was called never or several times.
+        """
+        return self._only_node("output").outputs
+
+    @property
+    def input_shape(self) -> Any:
+        """The shape of `input`."""
+        return nest.mapped(nest.shape_of, self.input)
+
+    @property
+    def output_shape(self) -> Any:
+        """The shape of `output`."""
+        return nest.mapped(nest.shape_of, self.output)
+
+    def get_input_at(self, node_index: int) -> Any:
+        """What it was called on, the `node_index`-th time."""
+        return self.inbound_nodes[node_index].inputs
+
+    def get_output_at(self, node_index: int) -> Any:
+        """What it gave, the `node_index`-th time."""
+        return self.inbound_nodes[node_index].outputs
+
+    def _only_node(self, what: str) -> Node:
+        nodes = self.inbound_nodes
+        shapes = {str(nest.mapped(nest.shape_of, n.outputs)) for n in nodes}
+        if len(nodes) == 1 or (nodes and "shape" in what and len(shapes) == 1):
+            return nodes[0]
+        raise fail(
+            StateError,
+            f"{self.name}.{what}: expected one call of the layer, there were {len(nodes)}; "
+            f"get_{what}_at(i) is that of one of them",
+        )
+
+
+def nest_shapes(shape: Any, function: Callable[[Any], Any]) -> Any:
+    """`function(shape)` of one shape, or of each of a list of shapes."""
+    if isinstance(shape, list) and shape and isinstance(shape[0], list | tuple | tf.TensorShape):
+        return [function(s) for s in shape]
+    return function(shape)
+
+
+def _first_shape(options: Mapping[str, Any]) -> tuple[Any, ...] | None:
+    """The shape of inputs with rows in front, as the options of a first layer tell it."""
+    if options.get("batch_input_shape") is not None:
+        return tuple(options["batch_input_shape"])
+    shape = options.get("input_shape")
+    if shape is None and options.get("input_dim") is not None:
+        shape = (options["input_dim"],)
+        if "input_length" in options:
+            shape = (options["input_length"], *shape)
+    if shape is None:
+        return None
+    dims = (shape,) if isinstance(shape, int) else tuple(shape)
+    return (options.get("batch_size"), *dims)
+
+
+def _distinct(outputs: Any, inputs: Sequence[Any]) -> Any:
+    """Outputs none of which is an input itself, so that each has one history."""
+    known = {id(x) for x in inputs}
+
+    def own(y: Any) -> Any:
+        return tf.identity(y) if id(y) in known else y
+
+    return nest.mapped(own, outputs)
+
+
+def expected_rank(layer: Layer, ranks: Sequence[int], shape: Any) -> ShapeError:
+    """The error of inputs of another rank."""
+    return fail(ShapeError, f"{layer.name}: expected inputs of rank {ranks}, got shape {shape}")  # pyright: ignore[reportReturnType]
+
+
+__all__ = ["InputSpec", "Layer", "Node", "expected_rank", "nest_shapes"]

@@ -1,0 +1,114 @@
+"""Loaders of batches: datasets, generators, `keras.utils.Sequence`, and what makes them ready."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from typing import Any
+
+import numpy as np
+
+import weft.tf1 as tf
+from weft.errors import ArgumentError
+from weft.tf1.framework.graph import fail
+from weft.tf1.keras.engine.feeding import Batch
+
+
+class _ByNumber:
+    """Batches by number, as `keras.utils.Sequence` has them; told of the end of each pass."""
+
+    def __init__(self, given: Any, shuffle: bool) -> None:
+        self._given, self._shuffle = given, shuffle
+
+    def __len__(self) -> int:
+        return len(self._given)
+
+    def __iter__(self) -> Iterator[Any]:
+        order = np.arange(len(self._given))
+        if self._shuffle:
+            np.random.shuffle(order)
+        for i in order:
+            yield self._given[int(i)]
+        if hasattr(self._given, "on_epoch_end"):
+            self._given.on_epoch_end()
+
+
+class Continued:
+    """Batches that go on where the pass before stopped; begun anew where they end."""
+
+    def __init__(self, given: Iterable[Any]) -> None:
+        self._given = given
+        self._iterator: Iterator[Any] | None = None
+
+    def __iter__(self) -> Iterator[Any]:
+        while True:
+            if self._iterator is None:
+                self._iterator = iter(self._given)
+            empty = True
+            for batch in self._iterator:
+                empty = False
+                yield batch
+            self._iterator = None
+            if empty or inspect.isgenerator(self._given):
+                return
+
+
+class Prepared:
+    """A loader whose batches are made ready as they come."""
+
+    def __init__(self, loader: Any, prepare: Callable[[Any], Batch]) -> None:
+        self._loader, self._prepare = loader, prepare
+        if hasattr(loader, "__len__"):
+            self._length = len(loader)
+
+    def __len__(self) -> int:
+        if "_length" not in self.__dict__:
+            raise TypeError("a loader without a length")
+        return self._length
+
+    def __iter__(self) -> Iterator[Batch]:
+        prepare = self._prepare
+        for batch in self._loader:
+            yield prepare(batch)
+
+
+def elements_of(dataset: Any) -> Any:
+    """A loader of what a dataset of `tf.data` gives, or an iterator of one, as arrays."""
+    if isinstance(dataset, tf.data.Dataset):
+        if dataset.inputs:
+            raise fail(
+                ArgumentError,
+                "fit: expected a dataset of arrays, got one of tensors, which only a session knows;"
+                " make an initializable iterator",
+            )
+        return dataset.pipeline([])
+    return dataset
+
+
+def is_loader(x: Any) -> bool:
+    """Whether something gives batches, and is no array or nesting of arrays."""
+    if isinstance(x, tf.data.Dataset) or inspect.isgenerator(x):
+        return True
+    plain = isinstance(x, np.ndarray | list | tuple | Mapping) or hasattr(x, "__array__")
+    return not plain and (hasattr(x, "__iter__") or hasattr(x, "__getitem__"))
+
+
+def loader_of(x: Any, shuffle: Any, steps: Any) -> Any:
+    """A loader of batches; with a number of steps, one that goes on from pass to pass."""
+    found = elements_of(x)
+    if not hasattr(x, "__iter__") or (hasattr(x, "__getitem__") and hasattr(x, "__len__")):
+        found = _ByNumber(x, bool(shuffle))
+    return found if steps is None else Continued(found)
+
+
+def parts_of(batch: Any) -> tuple[Any, Any, Any]:
+    """Inputs, targets and weights of a batch; `None` for what it lacks."""
+    if not isinstance(batch, tuple | list):
+        return batch, None, None
+    if not 1 <= len(batch) <= 3:
+        raise fail(
+            ArgumentError,
+            f"fit: expected batches (x, y) or (x, y, weights), got {len(batch)} parts",
+        )
+    x, y, weights = [*batch, None, None][:3]
+    return x, y, weights

@@ -1,0 +1,217 @@
+"""`Network`: a graph of layers between inputs and outputs, which is a layer itself."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import weft.tf1 as tf
+from weft.errors import ArgumentError, StateError, UnknownKeyError
+from weft.tf1.framework.graph import fail
+from weft.tf1.keras.engine import nest
+from weft.tf1.keras.engine.graph_state import history_of, mask_of, set_mask
+from weft.tf1.keras.engine.input_layer import InputLayer, input_layer_of
+from weft.tf1.keras.engine.layer import Layer
+from weft.tf1.keras.engine.layer_order import order_of
+from weft.tf1.keras.engine.node import Node
+
+
+class Network(Layer):
+    """Layers in a graph, found from the outputs back to the inputs; or those of a subclass.
+
+    Attributes:
+        inputs, outputs: its tensors; `None` of a subclass that has seen no data yet.
+        input_names, output_names: the layers' names that gave them.
+    """
+
+    def __init__(self, name: str | None = None, **options: Any) -> None:
+        super().__init__(name=name, **options)
+        self.inputs: list[Any] | None = None
+        self.outputs: list[Any] | None = None
+        self.input_names: list[str] = []
+        self.output_names: list[str] = []
+        self.supports_masking = True
+        self.nested_inputs: Any = None
+        self.nested_outputs: Any = None
+        self.graph_nodes: list[Node] = []
+        self._graph_layers: list[Any] | None = None
+
+    def connect(self, inputs: Any, outputs: Any) -> None:
+        """Be the graph of layers between these tensors.
+
+        Raises:
+            ArgumentError: inputs that are none, outputs that do not follow from them, or two
+                layers of one name.
+        """
+        self.nested_inputs, self.nested_outputs = inputs, outputs
+        self.inputs, self.outputs = nest.flatten(inputs), nest.flatten(outputs)
+        starts = [input_layer_of(x) for x in self.inputs]
+        for y in self.outputs:
+            if history_of(y) is None:
+                raise fail(
+                    ArgumentError,
+                    f"Model: expected as outputs what layers give, got {y!r}; wrap operations in "
+                    "a Lambda layer",
+                )
+        order = order_of(self.inputs, self.outputs)
+        self.graph_nodes, self._graph_layers = order.nodes, order.layers
+        self.input_names = [x.name for x in starts]
+        self.output_names = _unique([_history(y)[0].name for y in self.outputs])
+        _require_unique([layer.name for layer in order.layers])
+        self._graph_of_name = self.outputs[0].graph
+        self.built = True
+
+    @property
+    def is_graph_network(self) -> bool:
+        """Whether it was made from inputs and outputs."""
+        return self._graph_layers is not None
+
+    # -- layers
+
+    @property
+    def layers(self) -> list[Any]:
+        """The layers: from inputs to outputs; of a subclass, in the order of its attributes."""
+        return list(self._children())
+
+    def _children(self) -> list[Any]:
+        found = self.__dict__.get("_graph_layers")
+        return super()._children() if found is None else found
+
+    def get_layer(self, name: str | None = None, index: int | None = None) -> Any:
+        """The layer of a name, or with a number.
+
+        Raises:
+            UnknownKeyError: there is none.
+        """
+        if index is not None:
+            if index < len(self.layers):
+                return self.layers[index]
+            raise fail(
+                UnknownKeyError,
+                f"get_layer: expected an index below {len(self.layers)}, got {index}",
+            )
+        for layer in self.layers:
+            if layer.name == name:
+                return layer
+        names = [layer.name for layer in self.layers]
+        raise fail(UnknownKeyError, f"get_layer: expected one of {names}, got {name!r}")
+
+    @property
+    def weights(self) -> list[Any]:
+        """All weights, layer by layer.
+
+        Raises:
+            StateError: it has none yet.
+        """
+        if not self.built:
+            raise fail(
+                StateError,
+                f"{self.name}: expected a model with weights; they are made when it is called on "
+                "data, or by build(input_shape)",
+            )
+        inner = [v for layer in self._children() for v in layer.weights]
+        own = [*self._trainable_weights, *self._other_weights]
+        return list({id(v): v for v in [*inner, *own]}.values())
+
+    # -- calls
+
+    def call(self, inputs: Any, training: Any = None, mask: Any = None) -> Any:
+        """The outputs for other inputs, by the same layers."""
+        if not self.is_graph_network:
+            raise NotImplementedError(f"{type(self).__name__}: call is not defined")
+        return self._run(inputs, training, mask)[0]
+
+    def compute_mask(self, inputs: Any, mask: Any = None) -> Any:
+        """The masks of the outputs."""
+        if not self.is_graph_network:
+            return None
+        return nest.one_or_list(self._masks)
+
+    def _run(self, inputs: Any, training: Any, mask: Any) -> tuple[Any, list[Any]]:
+        own = self.inputs or []
+        given = [x for x in nest.flatten(self._in_order(inputs))]
+        if len(given) != len(own):
+            raise fail(
+                ArgumentError,
+                f"{self.name}: expected {len(own)} inputs {self.input_names}, got {len(given)}",
+            )
+        known: dict[Any, Any] = {}
+        for x, new in zip(own, given, strict=True):
+            dtype = x.dtype.base_dtype
+            known[x] = new if new.dtype.base_dtype is dtype else tf.cast(new, dtype)
+        for new, m in zip(known.values(), nest.flatten(mask), strict=False):
+            set_mask(new, m)
+        for node in self.graph_nodes:
+            _run_node(node, known, training)
+        self._masks = [mask_of(known[y]) for y in self.outputs or []]
+        return nest.mapped(lambda y: known[y], self.nested_outputs), self._masks
+
+    def _in_order(self, inputs: Any) -> Any:
+        """Inputs by name in the order of the model's own."""
+        if isinstance(inputs, dict) and not isinstance(self.nested_inputs, dict):
+            return [inputs[name] for name in self.input_names if name in inputs]
+        return inputs
+
+    def build(self, input_shape: Any = None) -> None:
+        """Make the weights, by a call on inputs of this shape."""
+        if self.is_graph_network or self.built or input_shape is None:
+            self.built = True
+            return
+        shape = tuple(input_shape) if isinstance(input_shape, tf.TensorShape) else input_shape
+        self._call_on_stand_ins(shape)
+
+    def _call_on_stand_ins(self, shape: Any) -> None:
+        several = isinstance(shape, list) and isinstance(shape[0], list | tuple)
+        stands = [tf.placeholder("float32", s) for s in (shape if several else [shape])]
+        self.built = True
+        self(stands if several else stands[0])
+
+
+def _run_node(node: Node, known: dict[Any, Any], training: Any) -> None:
+    """Call a node's layer on the new tensors in place of the old ones."""
+
+    def new(x: Any) -> Any:
+        return known.get(x, x) if tf.is_tensor(x) else x
+
+    if isinstance(node.layer, InputLayer):
+        return
+    kwargs = {k: nest.mapped(new, v) for k, v in node.kwargs.items() if k != "mask"}
+    if training is not None and "training" in kwargs and not _was_given(node):
+        kwargs["training"] = training
+    outputs = node.layer(nest.mapped(new, node.inputs), *nest.mapped(new, node.args), **kwargs)
+    for old, y in zip(node.output_tensors, nest.flatten(outputs), strict=True):
+        known[old] = y
+
+
+def _was_given(node: Node) -> bool:
+    """Whether the user said in the call whether it is training."""
+    return node.kwargs.get("training") is not None
+
+
+def _history(x: Any) -> tuple[Any, int, int]:
+    found = history_of(x)
+    assert found is not None
+    return found
+
+
+def _unique(names: Sequence[str]) -> list[str]:
+    """Names with a number behind those that come again."""
+    found: list[str] = []
+    for name in names:
+        count = sum(1 for n in found if n == name or n.startswith(f"{name}_"))
+        found.append(f"{name}_{count}" if name in found else name)
+    return found
+
+
+def _require_unique(names: Sequence[str]) -> None:
+    twice = sorted({n for n in names if names.count(n) > 1})
+    if twice:
+        raise fail(ArgumentError, f"Model: expected layers of different names, got twice {twice}")
+
+
+def layers_inside(layer: Any) -> Iterator[Any]:
+    """The layers inside of models, and those of models in them."""
+    for inner in layer.layers:
+        yield inner
+        if isinstance(inner, Network):
+            yield from layers_inside(inner)

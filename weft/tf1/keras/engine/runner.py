@@ -1,0 +1,76 @@
+"""A graph's steps as a module that a trainer runs: Keras' models share its loop and events."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from weft.tf1.keras.engine.feeding import Batch
+from weft.train.module import Module
+from weft.train.trainer import Trainer
+
+
+class Runner(Module):
+    """Runs steps in a session; what a step gives are numbers."""
+
+    def __init__(self, model: Any) -> None:
+        super().__init__()
+        self.automatic_optimization = False  # the update is part of the step's program
+        self._model = model
+
+    def configure_optimizers(self) -> Any:
+        """None: the step makes its update itself."""
+        return None
+
+    def on_train_epoch_start(self) -> None:
+        """Metrics begin anew."""
+        self._reset()
+
+    def on_validation_epoch_start(self) -> None:
+        """Metrics begin anew."""
+        self._reset()
+
+    def on_test_epoch_start(self) -> None:
+        """Metrics begin anew."""
+        self._reset()
+
+    def training_step(self, batch: Batch, batch_idx: int) -> Any:
+        """The figures of a batch, after the update."""
+        figures = self._model.steps.train(batch)
+        self.trainer.progress.count(1)
+        self._note("", figures, batch.rows)
+        return figures
+
+    def validation_step(self, batch: Batch, batch_idx: int, dataloader_idx: int = 0) -> Any:
+        """The figures of a batch."""
+        return self._evaluated("val_", batch)
+
+    def test_step(self, batch: Batch, batch_idx: int, dataloader_idx: int = 0) -> Any:
+        """The figures of a batch."""
+        return self._evaluated("test_", batch)
+
+    def predict_step(self, batch: Batch, batch_idx: int, dataloader_idx: int = 0) -> Any:
+        """The outputs."""
+        return self._model.predict_arrays(batch.x)
+
+    def _reset(self) -> None:
+        self._model.steps.reset()
+
+    def _evaluated(self, stage: str, batch: Batch) -> Any:
+        figures = self._model.steps.test(batch)
+        self._note(stage, figures, batch.rows)
+        return figures
+
+    def _note(self, stage: str, figures: dict[str, Any], rows: int) -> None:
+        means = self._model.steps.losses
+        for place, (name, figure) in enumerate(figures.items()):
+            self.log(
+                stage + name, figure, prog_bar=True, on_step=False, on_epoch=True,
+                reduce_fx="mean" if place < means else "last", batch_size=rows,
+            )  # fmt: skip
+
+
+class KerasTrainer(Trainer):
+    """A trainer that leaves saving to the program: Ctrl-C ends the step, and is raised."""
+
+    def _end_interrupted(self) -> None:
+        raise KeyboardInterrupt

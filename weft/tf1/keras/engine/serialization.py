@@ -1,0 +1,89 @@
+"""Objects from names and configurations, and back; data only, no code is run."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+import numpy as np
+
+import weft.tf1 as tf
+from weft.errors import ArgumentError, UnknownKeyError
+from weft.tf1.framework.graph import fail
+
+_custom: dict[str, Any] = {}
+
+
+def get_custom_objects() -> dict[str, Any]:
+    """Classes and functions of yours by name, for configurations."""
+    return _custom
+
+
+@contextlib.contextmanager
+def custom_object_scope(*tables: Mapping[str, Any]) -> Iterator[None]:
+    """A block in which configurations may name these classes and functions."""
+    before = dict(_custom)
+    for table in tables:
+        _custom.update(table)
+    try:
+        yield
+    finally:
+        _custom.clear()
+        _custom.update(before)
+
+
+def serialize(thing: Any) -> Any:
+    """The name of a function, or class name and configuration of an object."""
+    if thing is None or isinstance(thing, str):
+        return thing
+    if hasattr(thing, "get_config"):
+        return {"class_name": type(thing).__name__, "config": thing.get_config()}
+    if hasattr(thing, "__name__"):
+        return thing.__name__
+    raise fail(ArgumentError, f"serialize: expected an object with get_config(), got {thing!r}")
+
+
+def found(
+    what: str, table: Mapping[str, Any], given: Any, custom_objects: Mapping[str, Any] | None = None
+) -> Any:
+    """The object that a name or a configuration means; others as they are.
+
+    Raises:
+        UnknownKeyError: no such name; the message lists those there are.
+    """
+    if isinstance(given, str):
+        return _named(what, table, given, custom_objects)
+    if isinstance(given, Mapping) and "class_name" in given:
+        kind = _named(what, table, given["class_name"], custom_objects)
+        config = dict(given.get("config") or {})
+        if not hasattr(kind, "from_config"):
+            return kind
+        with custom_object_scope(custom_objects or {}):
+            return kind.from_config(config)
+    return given
+
+
+def _named(
+    what: str, table: Mapping[str, Any], name: str, custom_objects: Mapping[str, Any] | None
+) -> Any:
+    for known in (custom_objects or {}, _custom, table):
+        if name in known:
+            return known[name]
+    names = sorted({*table, *_custom, *(custom_objects or {})})
+    raise fail(UnknownKeyError, f"{what}: expected one of {names}, got {name!r}")
+
+
+def plain(x: Any) -> Any:
+    """What `json` cannot write by itself, as what it can."""
+    if isinstance(x, np.ndarray):
+        return x.tolist()
+    if isinstance(x, np.generic):
+        return x.item()
+    if isinstance(x, tf.DType):
+        return x.name
+    if isinstance(x, tf.TensorShape):
+        return x.as_list()
+    if isinstance(x, tf.Dimension):
+        return x.value
+    raise fail(ArgumentError, f"to_json: expected numbers, names and lists, got {type(x).__name__}")

@@ -1,0 +1,81 @@
+"""The session that Keras runs in, and the values of its variables there."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+import weft.tf1 as tf
+from weft.errors import ShapeError
+from weft.tf1.framework.graph import fail
+from weft.tf1.keras.engine.graph_state import graph_state
+
+
+class _Own:
+    """The session that Keras opened itself, or was given."""
+
+    session: Any = None
+
+
+def get_session() -> Any:
+    """The default session; without one, Keras' own, in which its variables have their values."""
+    session = tf.get_default_session()
+    if session is None or session.graph is not tf.get_default_graph():
+        session = _Own.session
+        if session is None or session.graph is not tf.get_default_graph():
+            session = _Own.session = tf.Session()
+    _initialize(session)
+    return session
+
+
+def set_session(session: Any) -> None:
+    """Run in this session from now on."""
+    _Own.session = session
+
+
+def forget_session() -> None:
+    """Have the next use open another session."""
+    if _Own.session is not None:
+        _Own.session.close()
+    _Own.session = None
+
+
+def _initialize(session: Any) -> None:
+    """Give Keras' variables their first values, those that have none."""
+    state = graph_state(session.graph)
+    mark = (session, len(state.variables))
+    if state.initialized == mark:
+        return
+    new = [v for v in state.variables if v.key not in session.state]
+    if new:
+        session.run([v.initializer for v in new])
+    state.initialized = mark
+
+
+def values_of(variables: Sequence[Any]) -> list[Any]:
+    """Copies of what variables hold."""
+    session = get_session()
+    return [np.array(session.value_of(v)) for v in variables]
+
+
+def assign_values(pairs: Sequence[tuple[Any, Any]]) -> None:
+    """Give variables values; all of them or, on an error, none.
+
+    Raises:
+        ShapeError: a value has another shape.
+    """
+    session = get_session()
+    made: list[tuple[str, Any]] = []
+    for variable, value in pairs:
+        array = np.array(value, variable.dtype.base_dtype.ir.numpy)
+        if not variable.shape.is_compatible_with(array.shape):
+            raise fail(
+                ShapeError,
+                f"set_value: expected a value of shape {variable.shape} for {variable.name}, got "
+                f"{array.shape}",
+            )
+        made.append((variable.key, array))
+    for key, array in made:
+        session.state[key] = array

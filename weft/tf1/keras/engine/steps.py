@@ -1,0 +1,198 @@
+"""The steps of a compiled model: forward, backward, update and metrics in one run of a session."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import weft.tf1 as tf
+from weft.errors import ArgumentError
+from weft.tf1.framework.graph import fail
+from weft.tf1.keras import losses
+from weft.tf1.keras.engine import sessions
+from weft.tf1.keras.engine.compiled import Output
+from weft.tf1.keras.engine.feeding import Batch
+from weft.tf1.keras.engine.graph_state import graph_state, mask_of
+from weft.tf1.keras.engine.reach import needs_only
+from weft.tf1.keras.metrics import Mean
+
+Ranks = tuple[int, ...] | None
+
+
+class Program:
+    """Fetches of one kind of step, and what is fed to it."""
+
+    def __init__(self, graph: Any, fetches: list[Any], feeds: list[Any], phase: bool) -> None:
+        self._graph, self._fetches, self._feeds = graph, fetches, feeds
+        self.outputs = fetches
+        self._phase, self._training = graph_state(graph).phase, phase
+
+    def __call__(self, arrays: Sequence[Any]) -> list[Any]:
+        """What the fetches are, for these feeds."""
+        with self._graph.as_default():
+            session = sessions.get_session()
+            fed = dict(zip(self._feeds, arrays, strict=True))
+            fed[self._phase] = self._training
+            return session.run(self._fetches, fed)
+
+
+class Steps:
+    """Makes the programs of a model when they are first needed.
+
+    Args:
+        model: with inputs, losses, updates and weights.
+        outputs: how each is trained and judged.
+        optimizer: makes the update.
+        trainable: the weights that training changes.
+
+    Attributes:
+        names: of the figures that a step gives.
+        losses: how many of them are means over the rows of a batch.
+        metrics: objects that begin anew with each pass.
+    """
+
+    def __init__(
+        self, model: Any, outputs: Sequence[Output], optimizer: Any, trainable: Sequence[Any]
+    ) -> None:
+        self._model, self._optimizer, self._trainable = model, optimizer, list(trainable)
+        self.outputs = [o for o in outputs if o.loss is not None]
+        self.graph = model.graph
+        self._programs: dict[Any, Program] = {}
+        self._parts: dict[Ranks, tuple[list[Any], list[Any], list[Any], Any]] = {}
+        several = len(outputs) > 1
+        with self.graph.as_default(), tf.control_dependencies(None):
+            self.targets = [
+                tf.placeholder("float32", o.target_shape, name=f"{o.name}_target")
+                for o in self.outputs
+            ]
+            extra = _extra_metrics(model)
+        names = [f"{o.name}_loss" for o in self.outputs] if several else []
+        self.losses = 1 + len(names)
+        metrics = [(n, m) for o in outputs for n, m, _ in o.metrics]
+        self.names = ["loss", *names, *[n for n, _ in metrics], *[n for n, _, _ in extra]]
+        self.metrics = [*[m for _, m in metrics], *[m for _, m, _ in extra]]
+        self._extra = extra
+
+    # -- runs
+
+    def train(self, batch: Batch) -> dict[str, Any]:
+        """One update; the figures of the batch."""
+        return self._run("train", batch)
+
+    def test(self, batch: Batch) -> dict[str, Any]:
+        """The figures of a batch."""
+        return self._run("test", batch)
+
+    def _run(self, kind: str, batch: Batch) -> dict[str, Any]:
+        ranks = None if batch.weights is None else tuple(w.ndim for w in batch.weights)
+        program = self._programs.get((kind, ranks))
+        if program is None:
+            program = self._programs[kind, ranks] = self._made(kind, ranks)
+        found = program([*batch.x, *batch.y, *(batch.weights or ())])
+        return dict(zip(self.names, found, strict=False))
+
+    def reset(self) -> None:
+        """Have the metrics begin anew."""
+        for metric in self.metrics:
+            metric.reset_states()
+
+    # -- programs
+
+    def _made(self, kind: str, ranks: Ranks) -> Program:
+        with self.graph.as_default(), tf.control_dependencies(None), tf.name_scope(kind):
+            if ranks not in self._parts:
+                self._parts[ranks] = self._figures(ranks)
+            feeds, figures, counted, total = self._parts[ranks]
+            fetches = list(figures)
+            if kind == "train":
+                fetches.append(tf.group(self._update(total), *counted))
+            else:
+                fetches.append(tf.group(*counted))
+        return Program(self.graph, fetches, feeds, kind == "train")
+
+    def _update(self, total: Any) -> Any:
+        """The operation that changes weights, and what layers want to be run."""
+        gradients = self._optimizer.get_gradients(total, self._trainable)
+        if not any(g is not None for g in gradients):
+            raise fail(
+                ArgumentError,
+                f"fit: expected a loss that depends on trainable weights of {self._model.name}, "
+                f"got none among {[v.name for v in self._trainable]}",
+            )
+        pairs = [(g, v) for g, v in zip(gradients, self._trainable, strict=True) if g is not None]
+        step = self._optimizer.apply_gradients(pairs)
+        own = [u() if callable(u) else u for u in self._model.updates]
+        return tf.group(step, *[u for u in own if needs_only(u, self._model.inputs)])
+
+    def _figures(self, ranks: Ranks) -> tuple[list[Any], list[Any], list[Any], Any]:
+        """Feeds, figures, the updates of metrics, and the loss."""
+        given = [None] * len(self.outputs) if ranks is None else [
+            tf.placeholder("float32", [None] * rank, name=f"{o.name}_sample_weights")
+            for o, rank in zip(self.outputs, ranks, strict=True)
+        ]  # fmt: skip
+        feeds = [*self._model.inputs, *self.targets, *[w for w in given if w is not None]]
+        parts = [_loss(o, t, w) for o, t, w in zip(self.outputs, self.targets, given, strict=True)]
+        terms = [o.loss_weight * x for o, x in zip(self.outputs, parts, strict=True)]
+        added = [x for x in self._model.losses if needs_only(x, feeds)]
+        if not terms and not added:
+            raise fail(
+                ArgumentError, f"{self._model.name}: expected a loss in compile() or by add_loss()"
+            )
+        total = _sum([*terms, *[tf.reduce_sum(x) for x in added]])
+        results: list[Any] = []
+        updates: list[Any] = []
+        for o, t, w in zip(self.outputs, self.targets, given, strict=True):
+            for _, metric, is_weighted in o.metrics:
+                _judge(metric, t, o.tensor, w if is_weighted else None, results, updates)
+        for _, metric, value in self._extra:
+            _count(metric, (value,), {}, results, updates)
+        several = parts if self.losses > 1 else []
+        return feeds, [total, *several, *results], updates, total
+
+
+def _sum(terms: list[Any]) -> Any:
+    return terms[0] if len(terms) == 1 else tf.add_n(terms)
+
+
+def _extra_metrics(model: Any) -> list[tuple[str, Any, Any]]:
+    """What `add_metric` was told of, as means."""
+    told = [x for layer in model.submodules() for x in layer.own_metric_tensors()]
+    return [(name, Mean(name=name), value) for name, value in told]
+
+
+def _weights(tensor: Any, given: Any) -> Any:
+    """Weights of rows, and of steps by the mask of an output."""
+    mask = mask_of(tensor)
+    if mask is None:
+        return given
+    own = tf.cast(mask, tensor.dtype)
+    return own if given is None else losses.weighted(own, given)
+
+
+def _loss(output: Output, target: Any, given: Any) -> Any:
+    weights = _weights(output.tensor, given)
+    if isinstance(output.loss, losses.Loss):
+        each = output.loss.call(target, output.tensor)
+        reduction = output.loss.reduction
+    else:
+        each, reduction = output.loss(target, output.tensor), losses.Reduction.AUTO
+    return losses.reduced(each, weights, reduction)
+
+
+def _judge(
+    metric: Any, target: Any, tensor: Any, given: Any, results: list[Any], updates: list[Any]
+) -> None:
+    weights = _weights(tensor, given)
+    options = {} if weights is None else {"sample_weight": weights}
+    _count(metric, (target, tensor), options, results, updates)
+
+
+def _count(
+    metric: Any, args: tuple[Any, ...], options: Any, results: list[Any], updates: list[Any]
+) -> None:
+    """Have a metric count a batch, and then tell its figure."""
+    update = metric.update_state(*args, **options)
+    each = [x for x in (update if isinstance(update, list | tuple) else [update]) if x is not None]
+    updates.extend(each)
+    with tf.control_dependencies(each):
+        results.append(tf.identity(metric.result()))

@@ -1,0 +1,104 @@
+"""What a model tells of itself: configuration, JSON, weights in files, a table of layers."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Callable, Mapping
+from typing import Any, Self
+
+from weft.errors import ArgumentError
+from weft.tf1.framework.graph import fail
+from weft.tf1.keras.engine import checkpoint, nest, weight_file
+from weft.tf1.keras.engine.network_config import config_of, network_from
+from weft.tf1.keras.engine.serialization import plain, serialize
+from weft.tf1.keras.engine.summary import lines_of
+from weft.tf1.keras.engine.training import Training
+
+
+class Storage(Training):
+    """A trainable network with a configuration, and weights in files."""
+
+    # -- configuration
+
+    def get_config(self) -> dict[str, Any]:
+        """Layers, their configurations and calls, as data.
+
+        Raises:
+            ArgumentError: a subclass, whose `call` is code.
+        """
+        if not self.is_graph_network:
+            raise fail(
+                ArgumentError,
+                f"{self.name}: expected a model of inputs and outputs; a subclass's call is code, "
+                "save its weights",
+            )
+        return config_of(self)
+
+    @classmethod
+    def from_config(cls, config: Mapping[str, Any]) -> Self:
+        """A model from `get_config`."""
+        inputs, outputs = network_from(config)
+        made: Any = cls
+        return made(nest.one_or_list(inputs), nest.one_or_list(outputs), name=config["name"])
+
+    def to_json(self, **options: Any) -> str:
+        """The configuration as text; options are those of `json.dumps`."""
+        told = {**serialize(self), "backend": "tensorflow"}
+        return json.dumps(told, default=plain, **options)
+
+    # -- weights
+
+    def save_weights(
+        self, filepath: Any, overwrite: bool = True, save_format: str | None = None
+    ) -> None:
+        """Write the weights: a checkpoint of TensorFlow, or HDF5 where the name ends in `.h5`.
+
+        Args:
+            overwrite: `False`: what is there stays, as an error.
+            save_format: `"tf"` or `"h5"`.
+
+        Raises:
+            ArgumentError: a file is there, or another format.
+        """
+        path = os.fspath(filepath)
+        kind = _format(path, save_format)
+        if not overwrite and os.path.exists(path if kind == "h5" else f"{path}.index"):
+            raise fail(ArgumentError, f"save_weights: expected no file at {path!r}, there is one")
+        with self.graph.as_default():
+            (weight_file if kind == "h5" else checkpoint).save(self, path)
+
+    def load_weights(self, filepath: Any, by_name: bool = False) -> None:
+        """Read weights that `save_weights` wrote, or TensorFlow's for the same layers.
+
+        Raises:
+            DataError: no such file.
+            StateError: weights of another model; the message lists what is missing, unexpected,
+                or of another shape.
+        """
+        path = os.fspath(filepath)
+        with self.graph.as_default():
+            if _format(path, None) == "h5":
+                weight_file.load(self, path, by_name)
+            elif by_name:
+                raise fail(ArgumentError, "load_weights: by_name is for files of HDF5 (.h5)")
+            else:
+                checkpoint.load(self, path)
+
+    # -- looking
+
+    def summary(
+        self, line_length: int | None = None, positions: Any = None,
+        print_fn: Callable[[str], Any] | None = None,
+    ) -> None:  # fmt: skip
+        """Print the layers with the shapes of their outputs and how many numbers they have."""
+        del positions
+        for line in lines_of(self, line_length or 65):
+            (print_fn or print)(line)
+
+
+def _format(path: str, told: str | None) -> str:
+    if told in (None, "tf", "tensorflow", "h5", "hdf5", "keras"):
+        by_name = "h5" if path.endswith((".h5", ".hdf5", ".keras")) else "tf"
+        return by_name if told is None else "h5" if told in ("h5", "hdf5", "keras") else "tf"
+    raise fail(ArgumentError, f"save_weights: expected save_format 'tf' or 'h5', got {told!r}")

@@ -1,0 +1,156 @@
+"""`Tracked`: finds layers and variables among an object's attributes, in the order they came."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+import weft.tf1 as tf
+
+_PLAIN = ("_inner", "inbound_nodes", "history")
+
+
+class Tracked:
+    """The part of a layer that knows its weights, losses and updates, and those of layers inside.
+
+    Attributes:
+        trainable: whether training changes its weights; also those of layers inside.
+        inbound_nodes: its calls.
+    """
+
+    trainable: bool
+
+    def __init__(self) -> None:
+        self.__dict__.setdefault("_inner", [])
+        self._trainable_weights: list[Any] = []
+        self._other_weights: list[Any] = []
+        self._seen_weights: set[int] = set()
+        self._losses: list[Any] = []
+        self._updates: list[Any] = []
+        self._regularized: list[tuple[Any, Any]] = []
+        self._regularization: list[Any] = []
+        self._metric_tensors: list[tuple[str, Any]] = []
+        self._metric_objects: list[Any] = []
+        self.inbound_nodes: list[Any] = []
+        self._name = ""
+
+    @property
+    def name(self) -> str:
+        """The name."""
+        return self._name
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        if name not in _PLAIN:
+            self._track(value)
+        super().__setattr__(name, value)
+
+    def _track(self, value: Any) -> None:
+        inner: list[Any] = self.__dict__.setdefault("_inner", [])
+        for layer in _tracked_in(value):
+            if not any(x is layer for x in inner):
+                inner.append(layer)
+        if isinstance(value, tf.Variable) and id(value) not in self._seen_weights:
+            self._seen_weights.add(id(value))
+            chosen = self._trainable_weights if value.trainable else self._other_weights
+            chosen.append(value)
+
+    def _children(self) -> list[Any]:
+        """The layers directly inside."""
+        return self.__dict__.get("_inner", [])
+
+    def submodules(self) -> Iterator[Any]:
+        """This one, and all that are inside, each once."""
+        seen: set[int] = set()
+        waiting: list[Any] = [self]
+        while waiting:
+            layer = waiting.pop(0)
+            if id(layer) not in seen:
+                seen.add(id(layer))
+                yield layer
+                waiting = [*layer._children(), *waiting]
+
+    # -- weights
+
+    @property
+    def trainable_weights(self) -> list[Any]:
+        """The weights that training changes."""
+        if not self.trainable:
+            return []
+        inner = [v for x in self._children() for v in x.trainable_weights]
+        return _distinct([*self._trainable_weights, *inner])
+
+    @property
+    def non_trainable_weights(self) -> list[Any]:
+        """The weights that training does not change."""
+        children = self._children()
+        if self.trainable:
+            inner = [v for x in children for v in x.non_trainable_weights]
+            return _distinct([*self._other_weights, *inner])
+        inner = [v for x in children for v in x.weights]
+        return _distinct([*self._trainable_weights, *self._other_weights, *inner])
+
+    @property
+    def weights(self) -> list[Any]:
+        """All weights: those that training changes, then the others."""
+        return [*self.trainable_weights, *self.non_trainable_weights]
+
+    @property
+    def variables(self) -> list[Any]:
+        """The same as `weights`."""
+        return self.weights
+
+    @property
+    def trainable_variables(self) -> list[Any]:
+        """The same as `trainable_weights`."""
+        return self.trainable_weights
+
+    @property
+    def non_trainable_variables(self) -> list[Any]:
+        """The same as `non_trainable_weights`."""
+        return self.non_trainable_weights
+
+    # -- losses and updates, of layers inside too
+
+    @property
+    def losses(self) -> list[Any]:
+        """What is added to the loss: by regularizers and `add_loss`."""
+        found: list[Any] = []
+        for layer in self.submodules():
+            found += layer.own_losses()
+        return found
+
+    def own_losses(self) -> list[Any]:
+        """Losses of this layer alone."""
+        for variable, regularizer in self._regularized[len(self._regularization) :]:
+            with variable.graph.as_default(), tf.name_scope(f"{variable.op.name}/Regularizer/"):
+                self._regularization.append(regularizer(variable))
+        given = [x() if callable(x) else x for x in self._losses]
+        return [*self._regularization, *given]
+
+    @property
+    def updates(self) -> list[Any]:
+        """What training steps run."""
+        return [x for layer in self.submodules() for x in layer.own_updates()]
+
+    def own_updates(self) -> list[Any]:
+        """Updates of this layer alone; of a frozen one, none."""
+        return self._updates if self.trainable or getattr(self, "stateful", False) else []
+
+    def own_metric_tensors(self) -> list[tuple[str, Any]]:
+        """What `add_metric` was told of, by this layer alone."""
+        return self._metric_tensors
+
+
+def _tracked_in(value: Any) -> list[Any]:
+    """The layers that an attribute is, or holds in lists and dictionaries."""
+    if isinstance(value, Tracked):
+        return [value]
+    if isinstance(value, Mapping):
+        return [x for item in value.values() for x in _tracked_in(item)]
+    if isinstance(value, list | tuple):
+        return [x for item in value for x in _tracked_in(item)]
+    return []
+
+
+def _distinct(items: list[Any]) -> list[Any]:
+    return list({id(x): x for x in items}.values())

@@ -1,0 +1,274 @@
+"""`compile`, `fit`, `evaluate`, `predict`, and single batches, of a model in a graph."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import weft.tf1 as tf
+from weft.errors import ArgumentError, StateError
+from weft.tf1.framework.graph import fail
+from weft.tf1.keras import optimizers
+from weft.tf1.keras.engine import nest
+from weft.tf1.keras.engine.compiled import outputs_of
+from weft.tf1.keras.engine.feeding import (
+    Batch,
+    Slot,
+    arranged,
+    as_array,
+    refuse_mixed,
+    require_equal_rows,
+)  # fmt: skip
+from weft.tf1.keras.engine.loading import Continued, Prepared, is_loader, loader_of, parts_of
+from weft.tf1.keras.engine.network import Network
+from weft.tf1.keras.engine.row_weights import row_weights
+from weft.tf1.keras.engine.runner import KerasTrainer, Runner
+from weft.tf1.keras.engine.steps import Program, Steps
+from weft.train.keras_methods import KerasMethods, expected_compile
+from weft.train.supervised import Arrays
+
+
+class Training(Network, KerasMethods):
+    """A network that can be trained.
+
+    Attributes:
+        optimizer: that of `compile`.
+        metrics_names: what `evaluate` gives, in order.
+    """
+
+    trainer_class = KerasTrainer
+
+    def __init__(self, name: str | None = None, **options: Any) -> None:
+        super().__init__(name, **options)
+        self.optimizer: Any = None
+        self._told: dict[str, Any] | None = None
+        self._steps: Steps | None = None
+        self._predict: Program | None = None
+        self._class_weight: Mapping[Any, Any] | None = None
+
+    @property
+    def graph(self) -> tf.Graph:
+        """The graph that it is part of."""
+        return self._graph_of_name
+
+    def compile(
+        self,
+        optimizer: Any = "rmsprop",
+        loss: Any = None,
+        metrics: Any = None,
+        loss_weights: Any = None,
+        sample_weight_mode: Any = None,
+        weighted_metrics: Any = None,
+        target_tensors: Any = None,
+        distribute: Any = None,
+        **options: Any,
+    ) -> None:
+        """Say how to train.
+
+        Args:
+            optimizer: a name or an object, also one of `tf.train`.
+            loss: a name, function or object; for several outputs a list, or by name.
+            metrics: names, functions or objects; for several outputs lists, or by name.
+            loss_weights: factors of the outputs' losses.
+            sample_weight_mode: accepted; weights say by their shape whether steps have some.
+            weighted_metrics: metrics in which rows' weights count.
+
+        Raises:
+            ArgumentError, UnknownKeyError: an unknown name or option.
+        """
+        del sample_weight_mode, distribute
+        if options or target_tensors is not None:
+            unknown = sorted(
+                [*options, *(["target_tensors"] if target_tensors is not None else [])]
+            )
+            raise fail(ArgumentError, f"compile: expected Keras' arguments, got {unknown}")
+        with self.graph.as_default():
+            self.optimizer = optimizers.get(optimizer)
+        self._told = {
+            "loss": loss, "metrics": metrics, "loss_weights": loss_weights,
+            "weighted_metrics": weighted_metrics,
+        }  # fmt: skip
+        self._steps = None
+        if self.outputs is not None and loss is not None:
+            _ = self.steps  # what is wrong is told here
+
+    @property
+    def steps(self) -> Steps:
+        """The programs of the compiled model.
+
+        Raises:
+            StateError: it is not compiled.
+        """
+        told = self._told
+        if told is None:
+            raise expected_compile(self)
+        if self._steps is None:
+            if self.outputs is None:
+                raise fail(StateError, f"{self.name}: expected data first, as it has no inputs yet")
+            with self.graph.as_default():
+                plans = outputs_of(self.output_names, self.outputs, **told)
+            self._steps = Steps(self, plans, self.optimizer, self.trainable_weights)
+        return self._steps
+
+    @property
+    def metrics_names(self) -> list[str]:
+        """What `evaluate` gives, in order."""
+        return list(self.steps.names)
+
+    @property
+    def metrics(self) -> list[Any]:
+        """The metrics, as objects."""
+        return list(self.steps.metrics)
+
+    def reset_metrics(self) -> None:
+        """Have the metrics begin anew."""
+        self.steps.reset()
+
+    # -- runs
+
+    def fit(self, *args: Any, **options: Any) -> Any:
+        """Train; see `weft.train.Model.fit`.
+
+        `x` is an array, several in a list or by the inputs' names, a `tf.data` dataset, a
+        generator, or a `keras.utils.Sequence`.
+        """
+        return super().fit(*args, **_without(options))
+
+    def evaluate(self, *args: Any, **options: Any) -> Any:
+        """Loss and metrics: the loss alone, or a list in the order of `metrics_names`."""
+        return super().evaluate(*args, **_without(options))
+
+    def predict(self, *args: Any, **options: Any) -> Any:
+        """The outputs for all rows, as arrays."""
+        return super().predict(*args, **_without(options))
+
+    fit_generator, evaluate_generator, predict_generator = fit, evaluate, predict
+
+    def train_on_batch(
+        self, x: Any, y: Any = None, sample_weight: Any = None, class_weight: Any = None,
+        reset_metrics: bool = True,
+    ) -> Any:  # fmt: skip
+        """One update; the loss, and metrics where there are some."""
+        batch = self._ready(x, y, sample_weight, class_weight)
+        return self._told_of(self.steps.train, batch, reset_metrics)
+
+    def test_on_batch(
+        self, x: Any, y: Any = None, sample_weight: Any = None, reset_metrics: bool = True
+    ) -> Any:
+        """The loss of a batch, and metrics where there are some."""
+        batch = self._ready(x, y, sample_weight, None)
+        return self._told_of(self.steps.test, batch, reset_metrics)
+
+    def predict_on_batch(self, x: Any) -> Any:
+        """The outputs for a batch."""
+        return self.predict_arrays(self._arranged_inputs(x))
+
+    def _told_of(self, run: Callable[[Batch], dict[str, Any]], batch: Batch, reset: bool) -> Any:
+        if reset:
+            self.steps.reset()
+        return nest.one_or_list(list(run(batch).values()))
+
+    def predict_arrays(self, arrays: Sequence[Any]) -> Any:
+        """The outputs for arrays of the inputs, in order."""
+        if self._predict is None or self._predict.outputs is not self.outputs:
+            self._predict = Program(self.graph, self.outputs or [], self.inputs or [], False)
+        return nest.one_or_list(self._predict(arrays))
+
+    # -- what a run is made of
+
+    def _compiled(self, stage: str) -> Any:
+        if stage != "predict" and self._told is None:
+            raise expected_compile(self)
+        return Runner(self)
+
+    def _weigh(self, module: Any, class_weight: Mapping[Any, Any] | None) -> None:
+        self._class_weight = class_weight
+
+    def _nested(self, x: Any) -> Any:
+        if x is None or is_loader(x):
+            return x
+        if isinstance(x, Mapping):
+            return {k: as_array(v) for k, v in x.items()}
+        if isinstance(x, list | tuple) and any(hasattr(item, "shape") for item in x):
+            return tuple([as_array(item) for item in x])
+        return as_array(x)
+
+    def _batches(
+        self, stage: str, x: Any, y: Any, weights: Any, size: int, shuffle: bool, steps: Any
+    ) -> Any:
+        if x is None:
+            raise fail(ArgumentError, f"{stage}: expected data as x, got None")
+        factors = self._class_weight if stage == "fit" else None
+        if is_loader(x):
+            refuse_mixed(y, weights)
+            return Prepared(
+                loader_of(x, shuffle, steps), lambda b: self._ready(*parts_of(b), factors)
+            )
+        whole = self._ready(x, y, weights, factors)
+        arrays = Arrays(
+            (tuple(whole.x), tuple(whole.y), tuple(whole.weights or ())), size, bool(shuffle)
+        )
+        loader = arrays if steps is None else Continued(arrays)
+        return Prepared(loader, lambda parts: Batch(parts[0], parts[1], parts[2] or None))
+
+    def _inputs(self, x: Any, size: int, steps: Any) -> Any:
+        if is_loader(x):
+            loader = loader_of(x, False, steps)
+            return Prepared(
+                loader, lambda b: Batch(self._arranged_inputs(parts_of(b)[0]), (), None)
+            )
+        arrays = Arrays(tuple(self._arranged_inputs(self._nested(x))), size)
+        return Prepared(arrays, lambda parts: Batch(parts, (), None))
+
+    def _ready(self, x: Any, y: Any, weights: Any, factors: Any) -> Batch:
+        """A batch, or all data, in the order in which steps are fed."""
+        xs = self._arranged_inputs(x)
+        outputs = self.steps.outputs
+        slots = [Slot(o.name, o.target_shape, "targets") for o in outputs]
+        if slots and y is None:
+            raise fail(ArgumentError, f"fit: expected targets for {[s.name for s in slots]}")
+        ys = arranged(y, slots, "targets") if slots else []
+        names = [*self.input_names, *[f"{s.name} (targets)" for s in slots]]
+        require_equal_rows([*xs, *ys], names)
+        return Batch(xs, ys, row_weights(weights, factors, ys, [s.name for s in slots]))
+
+    def _arranged_inputs(self, x: Any) -> list[Any]:
+        if self.inputs is None:
+            self._see(x)
+        pairs = zip(self.input_names, self.inputs or [], strict=True)
+        slots = [Slot(n, t.shape.as_list(), "data") for n, t in pairs]
+        return arranged(x, slots, self.name)
+
+    def _see(self, x: Any) -> None:
+        """Make inputs and outputs for data of these shapes, of a model that has none yet."""
+        items = list(x.items()) if isinstance(x, Mapping) else None
+        arrays = [v for _, v in items] if items else list(x) if isinstance(x, tuple) else [x]
+        arrays = [as_array(a) for a in arrays]
+        with self.graph.as_default():
+            stands = [
+                tf.placeholder(_kind(a), [None, *(a.shape[1:] or (1,))], name=f"{self.name}_input")
+                for a in arrays
+            ]
+            given: Any = nest.one_or_list(stands)
+            if items:
+                given = dict(zip([k for k, _ in items], stands, strict=True))
+            outputs = self(given)
+        self.inputs, self.nested_outputs = stands, outputs
+        self.outputs = nest.flatten(outputs)
+        self.input_names = [k for k, _ in items] if items else _numbered("input", len(stands))
+        self.output_names = _numbered("output", len(self.outputs))
+
+
+def _numbered(what: str, count: int) -> list[str]:
+    return [f"{what}_{i + 1}" for i in range(count)]
+
+
+def _kind(a: Any) -> str:
+    """The element type of a placeholder for data."""
+    return "float32" if a.dtype.kind == "f" else a.dtype.name
+
+
+def _without(options: dict[str, Any]) -> dict[str, Any]:
+    """Options without those for the processes that Keras starts."""
+    gone = ("max_queue_size", "workers", "use_multiprocessing")
+    return {k: v for k, v in options.items() if k not in gone}

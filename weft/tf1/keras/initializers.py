@@ -1,0 +1,102 @@
+"""`tf.keras.initializers`: what fills weights first, by name or as objects."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any, Final
+
+from weft.tf1.keras.engine.serialization import found, serialize
+from weft.tf1.variable import initializer as base
+from weft.tf1.variable.initializer import (
+    Constant,
+    GlorotNormal,
+    GlorotUniform,
+    Identity,
+    Initializer,
+    Ones,
+    Orthogonal,
+    VarianceScaling,
+    Zeros,
+    he_normal,
+    he_uniform,
+    lecun_normal,
+    lecun_uniform,
+)  # fmt: skip
+
+__all__ = [
+    "Constant", "GlorotNormal", "GlorotUniform", "Identity", "Initializer", "Ones", "Orthogonal",
+    "RandomNormal", "RandomUniform", "TruncatedNormal", "VarianceScaling", "Zeros", "constant",
+    "deserialize", "filled", "get", "glorot_normal", "glorot_uniform", "he_normal", "he_uniform",
+    "identity", "lecun_normal", "lecun_uniform", "normal", "ones", "orthogonal", "random_normal",
+    "random_uniform", "serialize", "truncated_normal", "uniform", "zeros",
+]  # fmt: skip
+
+
+class RandomNormal(base.RandomNormal):
+    """Normally distributed; Keras' standard deviation is 0.05."""
+
+    def __init__(
+        self, mean: float = 0.0, stddev: float = 0.05, seed: int | None = None,
+        dtype: Any = "float32",
+    ) -> None:  # fmt: skip
+        super().__init__(mean, stddev, seed, dtype)
+
+
+class RandomUniform(base.RandomUniform):
+    """Uniform; Keras' bounds are -0.05 and 0.05."""
+
+    def __init__(
+        self, minval: Any = -0.05, maxval: Any = 0.05, seed: int | None = None,
+        dtype: Any = "float32",
+    ) -> None:  # fmt: skip
+        super().__init__(minval, maxval, seed, dtype)
+
+
+class TruncatedNormal(base.TruncatedNormal):
+    """Normally distributed within two standard deviations, which Keras has as 0.05."""
+
+    def __init__(
+        self, mean: float = 0.0, stddev: float = 0.05, seed: int | None = None,
+        dtype: Any = "float32",
+    ) -> None:  # fmt: skip
+        super().__init__(mean, stddev, seed, dtype)
+
+
+constant, zeros, ones = Constant, Zeros, Ones
+glorot_uniform, glorot_normal = GlorotUniform, GlorotNormal
+identity, orthogonal = Identity, Orthogonal
+normal = random_normal = RandomNormal
+uniform = random_uniform = RandomUniform
+truncated_normal = TruncatedNormal
+
+NAMES: Final[dict[str, Callable[..., Any]]] = {
+    **{kind.__name__: kind for kind in (
+        Constant, GlorotNormal, GlorotUniform, Identity, Ones, Orthogonal, RandomNormal,
+        RandomUniform, TruncatedNormal, VarianceScaling, Zeros,
+    )},
+    "constant": Constant, "glorot_normal": GlorotNormal, "glorot_uniform": GlorotUniform,
+    "he_normal": he_normal, "he_uniform": he_uniform, "identity": Identity,
+    "lecun_normal": lecun_normal, "lecun_uniform": lecun_uniform, "normal": RandomNormal,
+    "one": Ones, "ones": Ones, "orthogonal": Orthogonal, "random_normal": RandomNormal,
+    "random_uniform": RandomUniform, "truncated_normal": TruncatedNormal, "uniform": RandomUniform,
+    "variance_scaling": VarianceScaling, "zero": Zeros, "zeros": Zeros,
+}  # fmt: skip
+
+
+def get(identifier: Any) -> Any:
+    """An initializer by name or configuration; others as they are.
+
+    Raises:
+        UnknownKeyError: no such name.
+    """
+    made = found("initializer", NAMES, identifier)
+    by_name = isinstance(identifier, str) and identifier in NAMES
+    return made() if by_name or isinstance(made, type) else made
+
+
+deserialize = get
+
+
+def filled(initializer: Any, shape: Sequence[int], dtype: Any) -> Any:
+    """The tensor that an initializer of whatever signature gives."""
+    return base.call(initializer, shape, dtype)

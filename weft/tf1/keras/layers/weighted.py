@@ -1,0 +1,57 @@
+"""`WeightedLayer`: initializer, regularizer and constraint of each weight, as arguments."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, ClassVar, Final
+
+from weft.tf1.keras import constraints, initializers, regularizers
+from weft.tf1.keras.engine.layer import Layer
+
+_GET: Final = {
+    "initializer": initializers.get, "regularizer": regularizers.get, "constraint": constraints.get,
+}  # fmt: skip
+_SERIALIZE: Final = initializers.serialize
+_FIRST: Final = {
+    "kernel": "glorot_uniform", "depthwise": "glorot_uniform", "pointwise": "glorot_uniform",
+    "bias": "zeros", "gamma": "ones", "beta": "zeros", "moving_mean": "zeros",
+    "moving_variance": "ones", "recurrent": "orthogonal", "embeddings": "uniform",
+    "alpha": "zeros",
+}  # fmt: skip
+
+
+class WeightedLayer(Layer):
+    """A layer whose weights have options `kernel_initializer`, `bias_regularizer`, and so on."""
+
+    weight_options: ClassVar[dict[str, Any]] = {}
+    """Options of weights, with their defaults."""
+
+    def __init__(self, options: dict[str, Any]) -> None:
+        own = {n: options.pop(n, default) for n, default in self.weight_options.items()}
+        super().__init__(**options)
+        for name, given in own.items():
+            setattr(self, name, _GET[name.rpartition("_")[2]](given))
+
+    @staticmethod
+    def of(*weights: str, kinds: Sequence[str] = tuple(_GET)) -> dict[str, Any]:
+        """The options of these weights."""
+        defaults: dict[str, Any] = {}
+        for weight in weights:
+            defaults.update({f"{weight}_{k}": None for k in kinds})
+            if "initializer" in kinds:
+                defaults[f"{weight}_initializer"] = _FIRST[weight]
+        return defaults
+
+    def weight(self, name: str, shape: Any, option: str | None = None, **others: Any) -> Any:
+        """A weight with the options of its name, or of another one's."""
+        chosen = option or name
+        given = {k: getattr(self, f"{chosen}_{k}", None) for k in _GET}
+        return self.add_weight(name, shape, **given, **others)
+
+    def get_config(self) -> dict[str, Any]:
+        """The arguments to make a layer like this one."""
+        found = super().get_config()
+        found["activity_regularizer"] = _SERIALIZE(self.activity_regularizer)
+        for name in self.weight_options:
+            found[name] = _SERIALIZE(getattr(self, name))
+        return found

@@ -1,0 +1,331 @@
+"""`tf.keras.losses`: functions of targets and predictions, one number an item; and objects."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping
+from typing import Any, Final
+
+import weft.tf1 as tf
+from weft.errors import ArgumentError
+from weft.tf1.framework.graph import fail
+from weft.tf1.keras.engine.graph_state import snake
+from weft.tf1.keras.engine.serialization import found, serialize
+
+EPSILON: Final = 1e-7
+Function = Callable[..., Any]
+
+
+def _same(y_true: Any, y_pred: Any) -> tuple[Any, Any]:
+    y_pred = tf.convert_to_tensor(y_pred)
+    return tf.cast(y_true, y_pred.dtype), y_pred
+
+
+def _mean(x: Any) -> Any:
+    return tf.reduce_mean(x, axis=-1)
+
+
+def _clipped(x: Any, high: float | None = None) -> Any:
+    return tf.maximum(x, EPSILON) if high is None else tf.clip_by_value(x, EPSILON, high)
+
+
+def mean_squared_error(y_true: Any, y_pred: Any) -> Any:
+    """mean((y_pred - y_true) ** 2)"""
+    t, p = _same(y_true, y_pred)
+    return _mean(tf.square(p - t))
+
+
+def mean_absolute_error(y_true: Any, y_pred: Any) -> Any:
+    """mean(abs(y_pred - y_true))"""
+    t, p = _same(y_true, y_pred)
+    return _mean(tf.abs(p - t))
+
+
+def mean_absolute_percentage_error(y_true: Any, y_pred: Any) -> Any:
+    """100 * mean(abs((y_true - y_pred) / y_true))"""
+    t, p = _same(y_true, y_pred)
+    return 100.0 * _mean(tf.abs((t - p) / _clipped(tf.abs(t))))
+
+
+def mean_squared_logarithmic_error(y_true: Any, y_pred: Any) -> Any:
+    """mean((log(y_pred + 1) - log(y_true + 1)) ** 2)"""
+    t, p = _same(y_true, y_pred)
+    return _mean(tf.square(tf.log(_clipped(p) + 1.0) - tf.log(_clipped(t) + 1.0)))
+
+
+def _signs(t: Any) -> Any:
+    """Labels as -1 and 1, also if they are 0 and 1."""
+    binary = tf.reduce_all(tf.logical_or(tf.equal(t, 0), tf.equal(t, 1)))
+    return tf.where(tf.broadcast_to(binary, tf.shape(t)), 2.0 * t - 1.0, t)
+
+
+def hinge(y_true: Any, y_pred: Any) -> Any:
+    """mean(max(0, 1 - y_true * y_pred)), of labels -1 and 1, or 0 and 1"""
+    t, p = _same(y_true, y_pred)
+    return _mean(tf.nn.relu(1.0 - _signs(t) * p))
+
+
+def squared_hinge(y_true: Any, y_pred: Any) -> Any:
+    """mean(max(0, 1 - y_true * y_pred) ** 2), of labels -1 and 1, or 0 and 1"""
+    t, p = _same(y_true, y_pred)
+    return _mean(tf.square(tf.nn.relu(1.0 - _signs(t) * p)))
+
+
+def categorical_hinge(y_true: Any, y_pred: Any) -> Any:
+    """max(0, 1 + the greatest other prediction - that of the class)"""
+    t, p = _same(y_true, y_pred)
+    other = tf.reduce_max((1.0 - t) * p, axis=-1)
+    return tf.nn.relu(other - tf.reduce_sum(t * p, axis=-1) + 1.0)
+
+
+def huber_loss(y_true: Any, y_pred: Any, delta: float = 1.0) -> Any:
+    """Half the square of an error up to `delta`, linear beyond."""
+    t, p = _same(y_true, y_pred)
+    size = tf.abs(p - t)
+    near = tf.minimum(size, delta)
+    return _mean(0.5 * tf.square(near) + delta * (size - near))
+
+
+def logcosh(y_true: Any, y_pred: Any) -> Any:
+    """mean(log(cosh(y_pred - y_true)))"""
+    t, p = _same(y_true, y_pred)
+    x = p - t
+    return _mean(x + tf.nn.softplus(-2.0 * x) - math.log(2.0))
+
+
+def _logits_of(y_pred: Any, kind: str) -> Any:
+    """What went into the softmax or sigmoid that gave predictions, whose loss is more exact."""
+    return y_pred.op.inputs[0] if y_pred.op.type == kind else None
+
+
+def categorical_crossentropy(
+    y_true: Any, y_pred: Any, from_logits: bool = False, label_smoothing: float = 0.0
+) -> Any:
+    """-sum(y_true * log(y_pred)), of probabilities, or of logits if `from_logits`."""
+    t, p = _same(y_true, y_pred)
+    if label_smoothing:
+        classes = tf.cast(tf.shape(t)[-1], p.dtype)
+        t = t * (1.0 - label_smoothing) + label_smoothing / classes
+    logits = p if from_logits else _logits_of(p, "Softmax")
+    if logits is not None:
+        return tf.nn.softmax_cross_entropy_with_logits_v2(labels=t, logits=logits)
+    p = _clipped(p / tf.reduce_sum(p, axis=-1, keepdims=True), 1.0 - EPSILON)
+    return -tf.reduce_sum(t * tf.log(p), axis=-1)
+
+
+def sparse_categorical_crossentropy(
+    y_true: Any, y_pred: Any, from_logits: bool = False, axis: int = -1
+) -> Any:
+    """-log(y_pred[class]), of class numbers, and of probabilities or logits."""
+    p = tf.convert_to_tensor(y_pred)
+    logits = p if from_logits else _logits_of(p, "Softmax")
+    if logits is None:
+        logits = tf.log(_clipped(p, 1.0 - EPSILON))
+    rank = logits.shape.ndims or 2
+    if axis not in (-1, rank - 1):
+        order = [i for i in range(rank) if i != axis % rank]
+        logits = tf.transpose(logits, [*order, axis % rank])
+    dims = logits.shape.as_list()
+    rows = tf.reshape(logits, [-1, tf.shape(logits)[-1] if dims[-1] is None else dims[-1]])
+    labels = tf.reshape(tf.cast(y_true, tf.int64), [-1])
+    found = tf.nn.sparse_softmax_cross_entropy_with_logits(labels=labels, logits=rows)
+    return found if rank == 2 else tf.reshape(found, tf.shape(logits)[:-1])
+
+
+def binary_crossentropy(
+    y_true: Any, y_pred: Any, from_logits: bool = False, label_smoothing: float = 0.0
+) -> Any:
+    """-mean(y_true * log(y_pred) + (1 - y_true) * log(1 - y_pred))"""
+    t, p = _same(y_true, y_pred)
+    if label_smoothing:
+        t = t * (1.0 - label_smoothing) + 0.5 * label_smoothing
+    logits = p if from_logits else _logits_of(p, "Sigmoid")
+    if logits is not None:
+        return _mean(tf.nn.sigmoid_cross_entropy_with_logits(labels=t, logits=logits))
+    p = _clipped(p, 1.0 - EPSILON)
+    return -_mean(t * tf.log(p + EPSILON) + (1.0 - t) * tf.log(1.0 - p + EPSILON))
+
+
+def kullback_leibler_divergence(y_true: Any, y_pred: Any) -> Any:
+    """sum(y_true * log(y_true / y_pred))"""
+    t, p = _same(y_true, y_pred)
+    t, p = _clipped(t, 1.0), _clipped(p, 1.0)
+    return tf.reduce_sum(t * tf.log(t / p), axis=-1)
+
+
+def poisson(y_true: Any, y_pred: Any) -> Any:
+    """mean(y_pred - y_true * log(y_pred))"""
+    t, p = _same(y_true, y_pred)
+    return _mean(p - t * tf.log(p + EPSILON))
+
+
+def cosine_similarity(y_true: Any, y_pred: Any, axis: int = -1) -> Any:
+    """-sum(normalized y_true * normalized y_pred), so that training makes them point one way"""
+    t, p = _same(y_true, y_pred)
+    return -tf.reduce_sum(tf.nn.l2_normalize(t, axis) * tf.nn.l2_normalize(p, axis), axis=axis)
+
+
+class Loss:
+    """Base class of losses as objects; a subclass defines `call(y_true, y_pred)`.
+
+    Args:
+        reduction: `"auto"` and `"sum_over_batch_size"` take the mean, `"sum"` the sum, `"none"`
+            leaves one number an item.
+    """
+
+    def __init__(self, reduction: str = "auto", name: str | None = None) -> None:
+        if reduction not in vars(Reduction).values():
+            raise fail(ArgumentError, f"Loss: expected a losses.Reduction, got {reduction!r}")
+        self.reduction, self.name = reduction, name or snake(type(self).__name__)
+
+    def call(self, y_true: Any, y_pred: Any) -> Any:
+        """One number an item."""
+        raise NotImplementedError
+
+    def __call__(self, y_true: Any, y_pred: Any, sample_weight: Any = None) -> Any:
+        """The loss of a batch."""
+        return reduced(self.call(y_true, y_pred), sample_weight, self.reduction)
+
+    def get_config(self) -> dict[str, Any]:
+        """The arguments."""
+        return {"reduction": self.reduction, "name": self.name}
+
+    @classmethod
+    def from_config(cls, config: Mapping[str, Any]) -> Loss:
+        """A loss from `get_config`."""
+        return cls(**config)
+
+
+class Reduction:
+    """What becomes of one number an item."""
+
+    AUTO = "auto"
+    NONE = "none"
+    SUM = "sum"
+    SUM_OVER_BATCH_SIZE = "sum_over_batch_size"
+
+
+def reduced(losses: Any, weights: Any, reduction: str) -> Any:
+    """One number an item, weighted, and reduced."""
+    losses = tf.convert_to_tensor(losses)
+    if weights is not None:
+        losses = weighted(losses, weights)
+    if reduction == Reduction.NONE:
+        return losses
+    total = tf.reduce_sum(losses)
+    return total if reduction == Reduction.SUM else total / tf.cast(tf.size(losses), losses.dtype)
+
+
+def weighted(losses: Any, weights: Any) -> Any:
+    """Losses times weights of rows, or of rows and steps."""
+    factor = tf.cast(tf.convert_to_tensor(weights), losses.dtype)
+    rank, own = losses.shape.ndims or 0, factor.shape.ndims or 0
+    if own == rank + 1 and factor.shape.as_list()[-1] == 1:
+        factor = tf.squeeze(factor, [-1])
+    for _ in range(rank - own):
+        factor = tf.expand_dims(factor, -1)
+    return losses * factor
+
+
+class FunctionLoss(Loss):
+    """A function of targets and predictions as an object."""
+
+    function: Function
+
+    def __init__(self, reduction: str = "auto", name: str | None = None, **options: Any) -> None:
+        super().__init__(reduction, name)
+        self.options = options
+
+    def call(self, y_true: Any, y_pred: Any) -> Any:
+        """One number an item."""
+        return type(self).function(y_true, y_pred, **self.options)
+
+    def get_config(self) -> dict[str, Any]:
+        """The arguments."""
+        return {**super().get_config(), **self.options}
+
+
+def _class(name: str, function: Function, first: str | None = None) -> type[FunctionLoss]:
+    """A class of losses; `first` is the option that comes first."""
+
+    class Made(FunctionLoss):
+        def __init__(self, *args: Any, **options: Any) -> None:
+            given = dict(
+                zip(([first] if first else []) + ["reduction", "name"], args, strict=False)
+            )
+            super().__init__(**{**given, **options})
+
+    Made.__name__ = Made.__qualname__ = name
+    Made.__doc__ = function.__doc__
+    Made.function = staticmethod(function)
+    return Made
+
+
+MeanSquaredError = _class("MeanSquaredError", mean_squared_error)
+MeanAbsoluteError = _class("MeanAbsoluteError", mean_absolute_error)
+MeanAbsolutePercentageError = _class("MeanAbsolutePercentageError", mean_absolute_percentage_error)
+MeanSquaredLogarithmicError = _class("MeanSquaredLogarithmicError", mean_squared_logarithmic_error)
+Hinge = _class("Hinge", hinge)
+SquaredHinge = _class("SquaredHinge", squared_hinge)
+CategoricalHinge = _class("CategoricalHinge", categorical_hinge)
+Huber = _class("Huber", huber_loss, "delta")
+LogCosh = _class("LogCosh", logcosh)
+CategoricalCrossentropy = _class("CategoricalCrossentropy", categorical_crossentropy, "from_logits")
+SparseCategoricalCrossentropy = _class(
+    "SparseCategoricalCrossentropy", sparse_categorical_crossentropy, "from_logits"
+)
+BinaryCrossentropy = _class("BinaryCrossentropy", binary_crossentropy, "from_logits")
+KLDivergence = _class("KLDivergence", kullback_leibler_divergence)
+Poisson = _class("Poisson", poisson)
+CosineSimilarity = _class("CosineSimilarity", cosine_similarity, "axis")
+
+_CLASSES: Final = (
+    BinaryCrossentropy, CategoricalCrossentropy, CategoricalHinge, CosineSimilarity, Hinge, Huber,
+    KLDivergence, LogCosh, MeanAbsoluteError, MeanAbsolutePercentageError, MeanSquaredError,
+    MeanSquaredLogarithmicError, Poisson, SparseCategoricalCrossentropy, SquaredHinge,
+)  # fmt: skip
+_FUNCTIONS: Final = (
+    binary_crossentropy, categorical_crossentropy, categorical_hinge, cosine_similarity, hinge,
+    huber_loss, kullback_leibler_divergence, logcosh, mean_absolute_error,
+    mean_absolute_percentage_error, mean_squared_error, mean_squared_logarithmic_error, poisson,
+    sparse_categorical_crossentropy, squared_hinge,
+)  # fmt: skip
+
+mse = MSE = mean_squared_error
+mae = MAE = mean_absolute_error
+mape = MAPE = mean_absolute_percentage_error
+msle = MSLE = mean_squared_logarithmic_error
+kld = KLD = kullback_leibler_divergence
+cosine = cosine_proximity = cosine_similarity
+
+NAMES: Final[dict[str, Any]] = {
+    **{kind.__name__: kind for kind in _CLASSES},
+    **{function.__name__: function for function in _FUNCTIONS},
+    "mse": mse, "MSE": mse, "mae": mae, "MAE": mae, "mape": mape, "MAPE": mape, "msle": msle,
+    "MSLE": msle, "kld": kld, "KLD": kld, "cosine": cosine, "cosine_proximity": cosine,
+}  # fmt: skip
+
+
+def get(identifier: Any) -> Any:
+    """A loss by name or configuration; functions and objects as they are.
+
+    Raises:
+        UnknownKeyError: no such name.
+    """
+    made = found("loss", NAMES, identifier)
+    return made() if isinstance(made, type) else made
+
+
+deserialize = get
+
+__all__ = [
+    "KLD", "MAE", "MAPE", "MSE", "MSLE", "BinaryCrossentropy", "CategoricalCrossentropy",
+    "CategoricalHinge", "CosineSimilarity", "Hinge", "Huber", "KLDivergence", "LogCosh", "Loss",
+    "MeanAbsoluteError", "MeanAbsolutePercentageError", "MeanSquaredError",
+    "MeanSquaredLogarithmicError", "Poisson", "Reduction", "SparseCategoricalCrossentropy",
+    "SquaredHinge", "binary_crossentropy", "categorical_crossentropy", "categorical_hinge",
+    "cosine", "cosine_proximity", "cosine_similarity", "deserialize", "get", "hinge", "huber_loss",
+    "kld", "kullback_leibler_divergence", "logcosh", "mae", "mape", "mean_absolute_error",
+    "mean_absolute_percentage_error", "mean_squared_error", "mean_squared_logarithmic_error", "mse",
+    "msle", "poisson", "serialize", "sparse_categorical_crossentropy", "squared_hinge",
+]  # fmt: skip

@@ -1,0 +1,83 @@
+"""`Metric`: variables that each step updates, and the figure that they mean."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+import weft.tf1 as tf
+from weft.tf1.keras import initializers
+from weft.tf1.keras.engine import sessions
+from weft.tf1.keras.engine.graph_state import graph_state
+
+
+class Metric:
+    """Base class: a subclass makes variables by `add_weight`, and defines two methods.
+
+    `update_state(y_true, y_pred, sample_weight=None)` gives the operation that counts a batch,
+    `result()` the figure.
+    """
+
+    def __init__(self, name: str | None = None, dtype: Any = None, **options: Any) -> None:
+        del options
+        self.name = name or graph_state().unique_name(type(self).__name__)
+        self.dtype = tf.as_dtype(dtype or "float32").name
+        self._weights: list[Any] = []
+
+    def update_state(self, *args: Any, **kwargs: Any) -> Any:
+        """Count a batch."""
+        raise NotImplementedError
+
+    def result(self) -> Any:
+        """The figure of what was counted."""
+        raise NotImplementedError
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        """Count a batch; the figure of all so far."""
+        with tf.name_scope(self.name):
+            update = self.update_state(*args, **kwargs)
+            with tf.control_dependencies(update if isinstance(update, list) else [update]):
+                return tf.identity(self.result())
+
+    def add_weight(
+        self, name: str, shape: Any = (), aggregation: Any = None, synchronization: Any = None,
+        initializer: Any = "zeros", dtype: Any = None,
+    ) -> Any:  # fmt: skip
+        """A variable of the metric, which begins anew with each epoch."""
+        del aggregation, synchronization
+        kind, dims = tf.as_dtype(dtype or self.dtype), [int(d) for d in shape]
+        make = initializers.get(initializer)
+        variable = tf.Variable(
+            lambda: initializers.filled(make, dims, kind), name=f"{self.name}/{name}", dtype=kind,
+            trainable=False, collections=[tf.GraphKeys.LOCAL_VARIABLES],
+        )  # fmt: skip
+        graph_state().variables.append(variable)
+        self._weights.append(variable)
+        return variable
+
+    def reset_states(self) -> None:
+        """Begin anew."""
+        pairs = [(v, np.zeros(v.shape.as_list())) for v in self._weights]
+        if pairs:
+            with self._weights[0].graph.as_default():
+                sessions.assign_values(pairs)
+
+    reset_state = reset_states
+
+    @property
+    def weights(self) -> list[Any]:
+        """The variables."""
+        return list(self._weights)
+
+    variables = weights
+
+    def get_config(self) -> dict[str, Any]:
+        """The arguments."""
+        return {"name": self.name, "dtype": self.dtype}
+
+    @classmethod
+    def from_config(cls, config: Mapping[str, Any]) -> Metric:
+        """A metric from `get_config`."""
+        return cls(**config)

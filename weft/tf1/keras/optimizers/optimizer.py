@@ -1,0 +1,241 @@
+"""`Optimizer`: rates that live in variables, so that callbacks may change them between steps."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, ClassVar, Final
+
+import weft.tf1 as tf
+from weft.errors import ArgumentError
+from weft.tf1.framework.graph import fail
+from weft.tf1.keras.engine import sessions
+from weft.tf1.keras.engine.graph_state import graph_state
+from weft.tf1.train.optimizer import Optimizer as Base
+
+_ALIASES: Final = {"lr": "learning_rate"}
+_CLIPS: Final = ("clipnorm", "clipvalue")
+
+
+class Optimizer(Base):
+    """Base class: a subclass says its rates, its slots, and how one update is made.
+
+    Args:
+        name: of its scope.
+        rates: numbers by name, the learning rate also as a `LearningRateSchedule`.
+        options: `lr` for `learning_rate`; `decay`, by which the rate falls as
+            rate / (1 + decay * iterations); `clipnorm`, the largest norm of each gradient;
+            `clipvalue`, the largest element.
+    """
+
+    slots: tuple[str, ...] = ()
+    lazy: ClassVar[bool] = False
+    """Whether rows without a gradient stay as they are."""
+
+    def __init__(self, name: str, rates: Mapping[str, Any], **options: Any) -> None:
+        super().__init__(False, name)
+        unknown = sorted(options.keys() - {"lr", "decay", *_CLIPS})
+        if unknown:
+            raise fail(
+                ArgumentError,
+                f"{name}: expected as options lr, decay, clipnorm, clipvalue, got {unknown}",
+            )
+        self._first: dict[str, Any] = {**rates, "decay": options.get("decay", 0.0)}
+        if options.get("lr") is not None:
+            self._first["learning_rate"] = options["lr"]
+        self.clips = {n: options[n] for n in _CLIPS if options.get(n) is not None}
+        self._held: dict[tuple[str, int], Any] = {}
+        self._fixed: dict[str, Any] = {}
+
+    # -- what a subclass says
+
+    def rule(self, step: Any) -> Callable[..., Sequence[Any]]:
+        """The update: from (g, var, *slots, *rates) to the new values of var and slots."""
+        raise NotImplementedError
+
+    def numbers(self, rate: Any, step: Any) -> list[Any]:
+        """The rates that the rule takes, as tensors; `step` counts from 1."""
+        raise NotImplementedError
+
+    def first_value(self, slot: str) -> Any:
+        """What fills a slot first; zeros unless told otherwise."""
+        return None
+
+    # -- rates
+
+    def held(self, name: str, first: float | None = None) -> Any:
+        """The variable of a rate, or of another number, in the default graph."""
+        key = (name, id(tf.get_default_graph()))
+        if key not in self._held:
+            value = self._first[name] if first is None else first
+            with tf.control_dependencies(None), tf.name_scope(""):
+                found = tf.Variable(
+                    float(value), trainable=False, name=f"{self._name}/{name}", dtype="float32"
+                )
+            graph_state().variables.append(found)
+            self._held[key] = found
+        return self._held[key]
+
+    def __getattr__(self, name: str) -> Any:
+        first = self.__dict__.get("_first", {})
+        real = _ALIASES.get(name, name)
+        if real in first:
+            value = first[real]
+            return value if callable(value) else self.held(real)
+        raise AttributeError(f"{type(self).__name__} has no attribute {name!r}")
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        real = _ALIASES.get(name, name)
+        first = self.__dict__.get("_first", {})
+        if real not in first:
+            super().__setattr__(name, value)
+            return
+        first[real] = value
+        if (real, id(tf.get_default_graph())) in self._held:
+            sessions.assign_values([(self.held(real), value)])
+
+    @property
+    def iterations(self) -> Any:
+        """The variable that counts updates."""
+        key = ("iterations", id(tf.get_default_graph()))
+        if key not in self._held:
+            with tf.control_dependencies(None), tf.name_scope(""):
+                found = tf.Variable(
+                    0, trainable=False, name=f"{self._name}/iterations", dtype=tf.int64
+                )
+            graph_state().variables.append(found)
+            self._held[key] = found
+        return self._held[key]
+
+    def _rate(self) -> Any:
+        """The learning rate of this step."""
+        given = self._first["learning_rate"]
+        step = self.iterations.value()
+        rate = given(step) if callable(given) else self.held("learning_rate").value()
+        if self._first["decay"]:
+            rate = rate / (1.0 + self.held("decay").value() * tf.cast(step, tf.float32))
+        return rate
+
+    # -- updates
+
+    def _hyperparameters(self) -> dict[str, Any]:
+        step = tf.cast(self.iterations.value(), tf.float32) + 1.0
+        found = self.numbers(self._rate(), step)
+        self._rule = self.rule(step)
+        return {f"rate_{i}": x for i, x in enumerate(found)}
+
+    def _create_slots(self, var_list: Sequence[Any]) -> None:
+        for name in self.slots:
+            for var in var_list:
+                known = var in self._slots.get(name, {})
+                made = self.slot(var, name, f"{self._name}/{name}", self.first_value(name))
+                if not known:
+                    graph_state().variables.append(made)
+
+    def _apply(self, grad: Any, var: Any) -> Any:
+        rates = [self.rate(name, var) for name in self._rates]
+        held = [self._slots[name][var] for name in self.slots]
+        kind = f"Apply{type(self).__name__}"
+        return self.emit(kind, grad, var, held, rates, self._rule, lazy=self.lazy)
+
+    def get_gradients(self, loss: Any, params: Sequence[Any]) -> list[Any]:
+        """Gradients of a loss, clipped."""
+        return [self._clipped(g) for g in tf.gradients(loss, list(params))]
+
+    def _clipped(self, g: Any) -> Any:
+        if g is None or not self.clips:
+            return g
+        if "clipnorm" in self.clips:
+            g = tf.clip_by_norm(g, float(self.clips["clipnorm"]))
+        if "clipvalue" in self.clips:
+            most = float(self.clips["clipvalue"])
+            g = tf.clip_by_value(tf.convert_to_tensor(g), -most, most)
+        return g
+
+    def minimize(self, loss: Any, var_list: Any = None, *args: Any, **options: Any) -> Any:
+        """An operation that takes one step down the gradient of `loss`."""
+        loss = loss() if callable(loss) else loss
+        chosen: Any = tf.trainable_variables() if var_list is None else var_list
+        chosen = chosen() if callable(chosen) else chosen
+        pairs = list(zip(self.get_gradients(loss, chosen), chosen, strict=True))
+        return self.apply_gradients(pairs, name=options.get("name"))
+
+    def apply_gradients(
+        self, grads_and_vars: Any, global_step: Any = None, name: str | None = None
+    ) -> Any:
+        """An operation that updates each variable by its gradient, and counts."""
+        pairs = list(grads_and_vars)
+        with pairs[0][1].graph.as_default():
+            step = self.iterations if global_step is None else global_step
+            return super().apply_gradients(pairs, step, name)
+
+    # -- state
+
+    @property
+    def weights(self) -> list[Any]:
+        """The variables: the count of updates, then the slots."""
+        graph = tf.get_default_graph()
+        slots = [v for n in self.slots for v in self._slots.get(n, {}).values()]
+        return [self.iterations, *[v for v in slots if v.graph is graph]]
+
+    def get_weights(self) -> list[Any]:
+        """The values of the variables."""
+        return sessions.values_of(self.weights)
+
+    def set_weights(self, weights: Sequence[Any]) -> None:
+        """Set the values of the variables.
+
+        Raises:
+            ArgumentError: another number of them.
+        """
+        own = self.weights
+        if len(own) != len(weights):
+            raise fail(
+                ArgumentError,
+                f"{self._name}.set_weights: expected {len(own)} weights, got {len(weights)}",
+            )
+        sessions.assign_values(list(zip(own, weights, strict=True)))
+
+    def get_config(self) -> dict[str, Any]:
+        """The arguments, rates as they are now."""
+        now = {name: self._now(name) for name in self._first}
+        return {"name": self._name, **now, **self.clips, **self._fixed}
+
+    def _now(self, name: str) -> Any:
+        value = self._first[name]
+        if callable(value):
+            return value
+        held = self._held.get((name, id(tf.get_default_graph())))
+        return value if held is None else float(sessions.values_of([held])[0])
+
+    @classmethod
+    def from_config(cls, config: Mapping[str, Any]) -> Optimizer:
+        """An optimizer from `get_config`."""
+        return cls(**config)
+
+
+class WrappedOptimizer:
+    """An optimizer of `tf.train` for Keras' models."""
+
+    def __init__(self, optimizer: Base) -> None:
+        self.optimizer = optimizer
+        self._iterations: Any = None
+
+    def get_gradients(self, loss: Any, params: Sequence[Any]) -> list[Any]:
+        """Gradients of a loss."""
+        return tf.gradients(loss, list(params))
+
+    def apply_gradients(self, grads_and_vars: Any) -> Any:
+        """An operation that updates each variable by its gradient."""
+        found = self.optimizer.apply_gradients(grads_and_vars)
+        known = {id(v) for v in graph_state().variables}
+        made = [v for v in self.optimizer.variables() if id(v) not in known]
+        graph_state().variables.extend(made)
+        return found
+
+    @property
+    def weights(self) -> list[Any]:
+        """The variables that it made."""
+        return self.optimizer.variables()
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self.__dict__["optimizer"], name)

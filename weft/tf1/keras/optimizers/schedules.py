@@ -1,0 +1,84 @@
+"""`tf.keras.optimizers.schedules`: learning rates that follow from the count of updates."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import weft.tf1 as tf
+
+
+class LearningRateSchedule:
+    """Base class: `schedule(step)` gives the rate of a step."""
+
+    def __call__(self, step: Any) -> Any:
+        """The rate of a step."""
+        raise NotImplementedError
+
+    def get_config(self) -> dict[str, Any]:
+        """The arguments."""
+        return dict(vars(self))
+
+    @classmethod
+    def from_config(cls, config: Mapping[str, Any]) -> LearningRateSchedule:
+        """A schedule from `get_config`."""
+        return cls(**config)
+
+
+class ExponentialDecay(LearningRateSchedule):
+    """initial_learning_rate * decay_rate ** (step / decay_steps)"""
+
+    def __init__(
+        self, initial_learning_rate: float, decay_steps: int, decay_rate: float,
+        staircase: bool = False, name: str | None = None,
+    ) -> None:  # fmt: skip
+        self.initial_learning_rate, self.decay_steps = initial_learning_rate, decay_steps
+        self.decay_rate, self.staircase, self.name = decay_rate, staircase, name
+
+    def __call__(self, step: Any) -> Any:
+        """The rate of a step."""
+        return tf.train.exponential_decay(
+            self.initial_learning_rate, step, self.decay_steps, self.decay_rate, self.staircase
+        )
+
+
+class InverseTimeDecay(ExponentialDecay):
+    """initial_learning_rate / (1 + decay_rate * step / decay_steps)"""
+
+    def __call__(self, step: Any) -> Any:
+        """The rate of a step."""
+        return tf.train.inverse_time_decay(
+            self.initial_learning_rate, step, self.decay_steps, self.decay_rate, self.staircase
+        )
+
+
+class PiecewiseConstantDecay(LearningRateSchedule):
+    """values[i] up to boundaries[i], then the last value."""
+
+    def __init__(
+        self, boundaries: Sequence[int], values: Sequence[float], name: str | None = None
+    ) -> None:
+        self.boundaries, self.values, self.name = list(boundaries), list(values), name
+
+    def __call__(self, step: Any) -> Any:
+        """The rate of a step."""
+        return tf.train.piecewise_constant(step, self.boundaries, self.values)
+
+
+class PolynomialDecay(LearningRateSchedule):
+    """From the initial rate to the end rate in `decay_steps` steps."""
+
+    def __init__(
+        self, initial_learning_rate: float, decay_steps: int, end_learning_rate: float = 0.0001,
+        power: float = 1.0, cycle: bool = False, name: str | None = None,
+    ) -> None:  # fmt: skip
+        self.initial_learning_rate, self.decay_steps = initial_learning_rate, decay_steps
+        self.end_learning_rate, self.power = end_learning_rate, power
+        self.cycle, self.name = cycle, name
+
+    def __call__(self, step: Any) -> Any:
+        """The rate of a step."""
+        return tf.train.polynomial_decay(
+            self.initial_learning_rate, step, self.decay_steps, self.end_learning_rate, self.power,
+            self.cycle,
+        )  # fmt: skip

@@ -1,0 +1,79 @@
+"""`tf.keras.regularizers`: losses of weights and activities."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Final
+
+import weft.tf1 as tf
+from weft.tf1.keras.engine.serialization import found, serialize
+
+__all__ = ["L1L2", "Regularizer", "deserialize", "get", "l1", "l1_l2", "l2", "serialize"]
+
+
+class Regularizer:
+    """Base class: `regularizer(x)` gives a loss."""
+
+    def __call__(self, x: Any) -> Any:
+        """The loss of a tensor."""
+        raise NotImplementedError
+
+    def get_config(self) -> dict[str, Any]:
+        """The arguments."""
+        return {}
+
+    @classmethod
+    def from_config(cls, config: Mapping[str, Any]) -> Regularizer:
+        """A regularizer from `get_config`."""
+        return cls(**config)
+
+
+class L1L2(Regularizer):
+    """l1 * sum(abs(x)) + l2 * sum(x ** 2)"""
+
+    def __init__(self, l1: float = 0.0, l2: float = 0.0) -> None:
+        self.l1, self.l2 = float(l1), float(l2)
+
+    def __call__(self, x: Any) -> Any:
+        """The loss of a tensor."""
+        terms: list[Any] = []
+        if self.l1:
+            terms.append(self.l1 * tf.reduce_sum(tf.abs(x)))
+        if self.l2:
+            terms.append(self.l2 * tf.reduce_sum(tf.square(x)))
+        return sum(terms[1:], terms[0]) if terms else tf.constant(0.0)
+
+    def get_config(self) -> dict[str, Any]:
+        """The arguments."""
+        return {"l1": self.l1, "l2": self.l2}
+
+
+def l1(l: float = 0.01) -> L1L2:
+    """l * sum(abs(x))"""
+    return L1L2(l1=l)
+
+
+def l2(l: float = 0.01) -> L1L2:
+    """l * sum(x ** 2)"""
+    return L1L2(l2=l)
+
+
+def l1_l2(l1: float = 0.01, l2: float = 0.01) -> L1L2:
+    """l1 * sum(abs(x)) + l2 * sum(x ** 2)"""
+    return L1L2(l1, l2)
+
+
+NAMES: Final[dict[str, Any]] = {"L1L2": L1L2, "l1": l1, "l2": l2, "l1_l2": l1_l2}
+
+
+def get(identifier: Any) -> Any:
+    """A regularizer by name or configuration; others as they are.
+
+    Raises:
+        UnknownKeyError: no such name.
+    """
+    made = found("regularizer", NAMES, identifier)
+    return made() if isinstance(identifier, str) else made
+
+
+deserialize = get
