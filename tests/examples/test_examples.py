@@ -95,6 +95,13 @@ def test_translation(run: Any) -> None:
     assert printed(text, "exact matches") == pytest.approx(exact, abs=1e-3)
 
 
+def test_attention(run: Any) -> None:
+    (exact, letters), text = run("attention", "--steps", "120")
+    assert letters > 0.5
+    assert printed(text, "letters") == pytest.approx(letters, abs=1e-3)
+    assert printed(text, "exact matches") == pytest.approx(exact, abs=1e-3)
+
+
 def test_recommendation(run: Any) -> None:
     rate, text = run("recommendation", "--steps", "400")
     assert rate > 0.3  # 0.1 by chance

@@ -258,19 +258,22 @@ def meshgrid(*args: Any, indexing: str = "xy", name: str = "meshgrid") -> list[T
 def sequence_mask(
     lengths: Any, maxlen: Any = None, dtype: Any = dtypes.bool_, name: str | None = None
 ) -> Tensor:
-    """For each length, so many true values, up to `maxlen`."""
-    known = static_value(lengths) if maxlen is None else static_value(plain(maxlen))
-    if known is None:
-        raise fail(GraphError, "sequence_mask: expected maxlen, the lengths are not known now")
-    limit = int(known.max()) if known.ndim else int(known)
+    """For each length, so many true values, up to `maxlen` (a number or a scalar; the longest)."""
+    known = None if maxlen is None else static_value(plain(maxlen))
     with name_scope(name, "SequenceMask", [lengths]):
         sizes = convert_to_tensor(lengths, name="lengths")
+        limits: list[Tensor] = []
+        if maxlen is not None and known is None:
+            limits = [convert_to_tensor(maxlen, name="maxlen")]
 
-        def build(n: Value) -> Value:
-            line = ops.iota(shape=(limit,), dtype=n.dtype)
+        def build(n: Value, *limits: Value) -> Value:
+            stop: Any = None if known is None else int(known)
+            if known is None:
+                stop = limits[0] if limits else ops.max(n, axes=None)
+            line = ops.arange(start=0, stop=stop, step=1, dtype=n.dtype)
             return ops.less(line, ops.expand_dims(n, axis=-1))
 
-        found = get_default_graph().emit("Less", [sizes], build, name="Less").outputs[0]
+        found = get_default_graph().emit("Less", [sizes, *limits], build, name="Less").outputs[0]
         kind = as_dtype(dtype)
         return found if kind is dtypes.bool_ else unary("Cast", "cast", found, None, dtype=kind.ir)
 

@@ -7,13 +7,12 @@ from typing import Any
 
 from weft.errors import GraphError, ShapeError
 from weft.tf1.control.dependency import identity
-from weft.tf1.elementwise import arithmetic
+from weft.tf1.dense import Dense as Dense
 from weft.tf1.framework.collection import GraphKeys
 from weft.tf1.framework.convert import convert_to_tensor, static_value
 from weft.tf1.framework.graph import fail, get_default_graph
 from weft.tf1.framework.tensor import Tensor
 from weft.tf1.indexing import slicing  # fmt: skip
-from weft.tf1.linalg import contraction
 from weft.tf1.nn import activation as nn_ops
 from weft.tf1.nn import conv, normalization
 from weft.tf1.shape import arrangement
@@ -53,25 +52,11 @@ def dense(
     reuse: Any = None,
 ) -> Any:
     """activation(inputs @ kernel + bias), over the last axis."""
-    x = convert_to_tensor(inputs)
-    size = x.shape[-1].value if x.shape.ndims else None
-    if size is None:
-        raise fail(ShapeError, f"dense: expected a known last dimension, got shape {x.shape}")
-    with variable_scope(name, default_name="dense", values=[x], reuse=reuse):
-        kernel = _variable("kernel", [size, units], x.dtype, kernel_initializer,
-                           regularizer=kernel_regularizer, constraint=kernel_constraint,
-                           trainable=trainable)  # fmt: skip
-        y = (
-            arithmetic.matmul(x, kernel)
-            if len(x.shape) == 2
-            else contraction.tensordot(x, kernel, 1)
-        )
-        if use_bias:
-            bias = _variable("bias", [units], x.dtype, _zeros(bias_initializer),
-                             regularizer=bias_regularizer, constraint=bias_constraint,
-                             trainable=trainable)  # fmt: skip
-            y = nn_ops.bias_add(y, bias)
-        return _regularized(_activated(y, activation), activity_regularizer)
+    return Dense(
+        units, activation, use_bias, kernel_initializer, bias_initializer, kernel_regularizer,
+        bias_regularizer, activity_regularizer, kernel_constraint, bias_constraint, trainable,
+        _reuse=reuse, _scope=name,
+    )(inputs)  # fmt: skip
 
 
 def _regularized(y: Any, regularizer: Any) -> Any:

@@ -1,10 +1,11 @@
-"""Names of `tf.contrib` that most programs took from there: `contrib.layers`, `contrib.rnn`."""
+"""What most programs took from `tf.contrib`: `layers`, `rnn`, `seq2seq`."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from typing import Any
 
+from weft.tf1.contrib import seq2seq as seq2seq
 from weft.tf1.elementwise import arithmetic
 from weft.tf1.framework.convert import convert_to_tensor
 from weft.tf1.framework.graph import name_scope

@@ -1,0 +1,160 @@
+"""Monotonic attention: what was passed over is never attended to again.
+
+Raffel et al., "Online and Linear-Time Attention by Enforcing Monotonic Alignments" (2017).
+"""
+
+from __future__ import annotations
+
+import functools
+from typing import Any
+
+import numpy as np
+
+from weft.errors import ArgumentError
+from weft.tf1.contrib.seq2seq.attention import Memory, bahdanau_score, luong_score, two_layers
+from weft.tf1.control.slice_loop import over_slices
+from weft.tf1.creation import one_hot, ones_like, zeros, zeros_like
+from weft.tf1.dense import Dense
+from weft.tf1.elementwise.arithmetic import cast, exp, log, sigmoid
+from weft.tf1.elementwise.clip import clip_by_value
+from weft.tf1.framework.convert import convert_to_tensor
+from weft.tf1.framework.dtypes import float32, int32
+from weft.tf1.framework.graph import fail, name_scope
+from weft.tf1.framework.tensor import Tensor
+from weft.tf1.random.distribution import random_normal
+from weft.tf1.reduction import cumprod, cumsum
+from weft.tf1.shape.arrangement import concat, shape, transpose
+from weft.tf1.variable.initializer import constant_initializer
+from weft.tf1.variable.variable_scope import get_variable, variable_scope
+
+
+def safe_cumprod(x: Any, axis: int = 0, exclusive: bool = False, reverse: bool = False) -> Tensor:
+    """Products of what lies before along an axis, by logarithms: gradients stay finite at 0.
+
+    Args:
+        x: numbers in [0, 1].
+    """
+    with name_scope(None, "SafeCumprod", [x]):
+        tensor = convert_to_tensor(x, name="x")
+        tiny = float(np.finfo(tensor.dtype.base_dtype.as_numpy_dtype).tiny)
+        logs = log(clip_by_value(tensor, tiny, 1.0))
+        return exp(cumsum(logs, axis=axis, exclusive=exclusive, reverse=reverse))
+
+
+def monotonic_attention(p_choose_i: Any, previous_attention: Any, mode: str) -> Tensor:
+    """The chance that each step of the memory is the one attended to: [batch, memory steps].
+
+    Args:
+        p_choose_i: the chance of stopping at a step, once it is reached.
+        previous_attention: the chances of the output step before.
+        mode: `recursive` is exact; `parallel` uses a cumulative sum and product, which lose
+            precision in long memories; `hard` is for chances of 0 and 1.
+
+    Raises:
+        ArgumentError: another mode.
+    """
+    p, before = convert_to_tensor(p_choose_i), convert_to_tensor(previous_attention)
+    if mode == "recursive":
+        ones = ones_like(p)[:, :1]
+        stay = concat([ones, 1 - p[:, :-1]], 1)
+
+        def step(state: list[Tensor], rows: list[Tensor]) -> tuple[list[Tensor], list[Tensor]]:
+            found = rows[0] * state[0] + rows[1]
+            return [found], [found]
+
+        start = zeros_like(p[:, 0])
+        (reached,) = over_slices(step, [start], [transpose(stay), transpose(before)])[1]
+        return p * transpose(reached)
+    if mode == "parallel":
+        passed = safe_cumprod(1 - p, axis=1, exclusive=True)
+        return p * passed * cumsum(before / clip_by_value(passed, 1e-10, 1.0), axis=1)
+    if mode == "hard":
+        chosen = p * cumsum(before, axis=1)
+        return chosen * cumprod(1 - chosen, axis=1, exclusive=True)
+    raise fail(
+        ArgumentError,
+        f"monotonic_attention: mode: expected 'recursive', 'parallel' or 'hard', got {mode!r}",
+    )
+
+
+def _alignments(score: Any, before: Any, noise: float, seed: int | None, mode: str) -> Tensor:
+    """Alignments from scores and the alignments before."""
+    if noise > 0:
+        score = score + noise * random_normal(shape(score), dtype=score.dtype, seed=seed)
+    hard = mode == "hard"
+    p = cast(score > 0, score.dtype.base_dtype) if hard else sigmoid(score)
+    return monotonic_attention(p, before, mode)
+
+
+class _Monotonic(Memory):
+    """What both mechanisms share: they begin at the first step of the memory."""
+
+    def initial_alignments(self, batch_size: Any, dtype: Any) -> Tensor:
+        """All of the weight on the first step."""
+        first = one_hot(zeros([batch_size], int32), self.alignments_size, dtype=dtype)
+        known = batch_size if isinstance(batch_size, int) else None
+        first.set_shape([known, self.keys.shape.as_list()[1]])
+        return first
+
+
+def _bias(like: Tensor, start: float) -> Any:
+    kind = like.dtype.base_dtype
+    return get_variable("attention_score_bias", [], kind, initializer=constant_initializer(start))
+
+
+class BahdanauMonotonicAttention(_Monotonic):
+    """`BahdanauAttention` that only moves on.
+
+    Args:
+        sigmoid_noise: the deviation of noise added to scores while training.
+        sigmoid_noise_seed: of that noise.
+        score_bias_init: at which the variable added to scores begins; negative for long memories.
+        mode: as in `monotonic_attention`.
+    """
+
+    def __init__(
+        self, num_units: int, memory: Any, memory_sequence_length: Any = None,
+        normalize: bool = False, score_mask_value: Any = None, sigmoid_noise: float = 0.0,
+        sigmoid_noise_seed: int | None = None, score_bias_init: float = 0.0,
+        mode: str = "parallel", dtype: Any = None, name: str = "BahdanauMonotonicAttention",
+    ) -> None:  # fmt: skip
+        chances = functools.partial(
+            _alignments, noise=sigmoid_noise, seed=sigmoid_noise_seed, mode=mode
+        )
+        query, key = two_layers(num_units, dtype)
+        super().__init__(
+            query, memory, chances, memory_sequence_length, key, True, score_mask_value, None, name
+        )
+        self._units, self._normalize, self._start = num_units, normalize, score_bias_init
+
+    def score(self, query: Any) -> Tensor:
+        """Sums over tanh(query + key), weighted, and a bias."""
+        with variable_scope(None, default_name="bahdanau_monotonic_attention", values=[query]):
+            asked = self.query_layer(query)
+            score = bahdanau_score(asked, self.keys, self._units, self._normalize)
+            return score + _bias(score, self._start)
+
+
+class LuongMonotonicAttention(_Monotonic):
+    """`LuongAttention` that only moves on; arguments as in `BahdanauMonotonicAttention`."""
+
+    def __init__(
+        self, num_units: int, memory: Any, memory_sequence_length: Any = None, scale: bool = False,
+        score_mask_value: Any = None, sigmoid_noise: float = 0.0,
+        sigmoid_noise_seed: int | None = None, score_bias_init: float = 0.0,
+        mode: str = "parallel", dtype: Any = None, name: str = "LuongMonotonicAttention",
+    ) -> None:  # fmt: skip
+        chances = functools.partial(
+            _alignments, noise=sigmoid_noise, seed=sigmoid_noise_seed, mode=mode
+        )
+        layer = Dense(num_units, name="memory_layer", use_bias=False, dtype=dtype or float32)
+        super().__init__(
+            None, memory, chances, memory_sequence_length, layer, True, score_mask_value, None, name
+        )
+        self._scale, self._start = scale, score_bias_init
+
+    def score(self, query: Any) -> Tensor:
+        """Products of queries with keys, and a bias."""
+        with variable_scope(None, default_name="luong_monotonic_attention", values=[query]):
+            score = luong_score(query, self.keys, self._scale)
+            return score + _bias(score, self._start)
