@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from weft import config
 from weft.codegen import llvm
 from weft.codegen.target import Target
 from weft.ir.dtype import as_dtype
@@ -18,11 +19,14 @@ from weft.ir.node import Node, Value
 from weft.ir.shape import known
 from weft.ops.base import op_of
 from weft.passes.group import Group
-from weft.passes.launch import ERROR, SYMBOL, Launch, Scratch
+from weft.passes.launch import ERROR, SYMBOL, Kernel, Launch, Scratch
+from weft.runtime.compilation.cache import Cache, digest
+from weft.runtime.compilation.compiler import key_of
 
 Array = np.ndarray[Any, Any]
 GUARD = 192
 THREADS = 3
+_cache = Cache(str(config.get("cache")))
 _libraries: list[llvm.Library] = []
 _functions: dict[tuple[str, str], Any] = {}
 
@@ -36,11 +40,12 @@ class Memory:
 
     def __init__(self, array: Array, skew: int = 0) -> None:
         size = array.nbytes
-        self.raw = np.full(size + 2 * GUARD + 128, 0xA5, np.uint8)
+        self.raw = np.empty(size + 2 * GUARD + 128, np.uint8)
         start = GUARD + (-(self.raw.ctypes.data + GUARD)) % 64 + skew
         self.slice = slice(start, start + size)
         self.shape, self.dtype = array.shape, array.dtype
-        self.raw[self.slice] = np.frombuffer(np.ascontiguousarray(array).tobytes(), np.uint8)
+        self.raw[:start] = self.raw[start + size :] = 0xA5
+        self.array[...] = array
 
     @property
     def address(self) -> int:
@@ -56,13 +61,24 @@ class Memory:
             raise OutOfBoundsError(f"{name}: bytes around the buffer changed")
 
 
+def object_code(ir: str, target: Target) -> bytes:
+    """What the compiler processes make of a kernel, kept from one run of the tests to the next."""
+    llvm.tune()
+    key = digest(SYMBOL, key_of(Kernel("", ir), target))  # theirs has another symbol
+    found = _cache.load(key)
+    if found is None:
+        found = llvm.to_object(ir, target.cpu, target.features)
+        _cache.store({key: found})
+    return found
+
+
 def function(ir: str, target: Target) -> Any:
     """The compiled kernel as a ctypes function."""
     key = (ir, target.cpu)
     if key not in _functions:
         library = llvm.Library()
         _libraries.append(library)
-        code = llvm.to_object(ir, target.cpu, target.features)
+        code = object_code(ir, target)
         address = library.link({SYMBOL: code})[SYMBOL]
         kind = ctypes.CFUNCTYPE(
             None, ctypes.c_void_p, ctypes.c_int64, ctypes.c_int64, ctypes.c_int64
@@ -177,11 +193,11 @@ def check_group(
         if 0 in shape:
             continue
         assert_close(found[value], expected[value], rtol, atol, value.name)
-    for seed in (0, 1, 2):
+    for seed in (1, 2):  # every chunk by itself, a few runs of chunks
         again = execute(launches, inputs, target, seed, skew=4 * seed)
-        shared = execute(launches, inputs, target, seed, inplace=True)
         for value in found:
             assert found[value].tobytes() == again[value].tobytes(), f"{value.name}: split"
+    shared = execute(launches, inputs, target, 0, inplace=True)
     for value in found:
         if not any(isinstance(a, Scratch) for launch in launches for a in launch.args):
             assert found[value].tobytes() == shared[value].tobytes(), f"{value.name}: in place"

@@ -10,6 +10,7 @@ import sys
 
 import numpy as np
 import pytest
+from harness import object_code
 
 from weft import config
 from weft.codegen import llvm, target, vecmath
@@ -50,7 +51,7 @@ def compiled(name: str, type_: str, lanes: int, machine: str, inputs: int = 1):
     """The function on arrays."""
     with config.override(target=machine):
         goal = target.current()
-    code = llvm.to_object(emitted(name, type_, lanes, inputs), goal.cpu, goal.features)
+    code = object_code(emitted(name, type_, lanes, inputs), goal)
     function = CALL(LIBRARY.link({"weft_kernel": code})["weft_kernel"])
 
     def call(*xs: np.ndarray) -> np.ndarray:
@@ -216,7 +217,7 @@ def test_no_library_is_called(machine: str) -> None:
     for name in (*UNARY, *BINARY, *EXACT):
         for type_, lanes in (("float", 1), ("float", 16), ("double", 8)):
             inputs = 1 if name in UNARY else 2
-            code = llvm.to_object(emitted(name, type_, lanes, inputs), goal.cpu, goal.features)
+            code = object_code(emitted(name, type_, lanes, inputs), goal)
             assert undefined(code) <= {"_GLOBAL_OFFSET_TABLE_"}, name
 
 
