@@ -59,7 +59,7 @@ LAYERS = [
     ("weft.datasets",),
     ("weft.utils",),
     ("weft.nn",),
-    ("weft.distributed.pipelining",),  # what cuts modules
+    ("weft.distributed.fsdp", "weft.distributed.pipelining"),  # what divides and cuts modules
     ("weft.optim",),
     ("weft.horovod",),
     ("weft.models",),

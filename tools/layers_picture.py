@@ -17,6 +17,9 @@ BLOCK: Final = re.compile(r"^```mermaid\n.*?^```\n", re.MULTILINE | re.DOTALL)
 ABOVE_TENSORS: Final = ("checkpointer", "random_state", "restoring", "slices")
 """Of `weft.checkpoint`; its other modules know arrays only, and lie below tensors."""
 
+APART: Final = ("distributed.fsdp", "distributed.pipelining", "distributed.tensor", "tf1.keras")
+"""Parts of packages that lie above these."""
+
 Arrows = dict[str, set[str]]
 """For each package those that it imports."""
 
@@ -26,7 +29,7 @@ def package_of(module: str) -> str:
     parts = module.split(".")[1:]
     if parts[:1] == ["checkpoint"] and parts[1:2] and parts[1] not in ABOVE_TENSORS:
         return "checkpoint.arrays"
-    if parts[:2] in (["distributed", "pipelining"], ["tf1", "keras"]):
+    if ".".join(parts[:2]) in APART:
         return ".".join(parts[:2])
     if parts[:1] != ["eager"]:
         return "".join(parts[:1])

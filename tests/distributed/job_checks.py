@@ -7,6 +7,7 @@ import time
 import mesh_checks
 import numpy as np
 import pipeline_checks
+import shard_checks
 
 import weft as wf
 import weft.distributed as dist
@@ -399,7 +400,7 @@ def main() -> None:
     dist.init_process_group("mpi", timeout=30)
     rank, size = dist.get_rank(), dist.get_world_size()
     assert size == int(sys.argv[1])
-    for module in (sys.modules[__name__], mesh_checks, pipeline_checks):
+    for module in (sys.modules[__name__], mesh_checks, pipeline_checks, shard_checks):
         for name, check in list(vars(module).items()):
             if name.startswith("check_"):
                 check(rank, size)

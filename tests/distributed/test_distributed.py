@@ -11,9 +11,9 @@ import weft.distributed as dist
 from weft.errors import ArgumentError, DistributedError
 
 
-def test_two_and_four_ranks():
+def test_two_and_four_ranks(tmp_path):
     for ranks in (2, 4):
-        found = launch(ranks, "job_checks.py", str(ranks))
+        found = launch(ranks, "job_checks.py", str(ranks), str(tmp_path))
         assert found.code == 0, found.out + found.err
         assert sorted(found.out.split("\n")) == ["", *[f"[{i}] all well" for i in range(ranks)]]
         assert found.err == ""

@@ -12,6 +12,7 @@ from weft.checkpoint.folder.state import PIECE, RANK, SLICE
 from weft.eager.tensor.interchange.serialization import array_of, is_tensor, tensor_of
 from weft.errors import ShapeError
 from weft.ir.shape import show
+from weft.transport.division import division_of
 
 
 @dataclass(frozen=True)
@@ -101,3 +102,24 @@ def _kept(x: Any, has_state: Callable[[Any], bool]) -> Any:
 def piece_of(whole: Any, wanted: Slice) -> Any:
     """The part of a whole array that a slice is."""
     return tensor_of(np.array(array_of(whole)[wanted.place], order="C"))
+
+
+def sliced(value: Any, like: Any) -> Any:
+    """A tensor as the slice that another one, a rank's part of something whole, is.
+
+    Itself where that is whole, or of another shape.
+    """
+    division = division_of(like)
+    if division is None or not is_tensor(value) or tuple(value.shape) != tuple(like.shape):
+        return value
+    return Slice(value, division.shape, division.start)
+
+
+def own_part(value: Any, like: Any) -> Any:
+    """The part of a whole tensor that another one is; what is not whole is left as it is."""
+    if isinstance(value, Slice):
+        return value.tensor
+    division = division_of(like)
+    if division is None or tuple(value.shape) != division.shape:
+        return value
+    return value[division.place(like.shape)]

@@ -5,6 +5,9 @@ Start them with `weft launch -n 2 SCRIPT`. See docs/DISTRIBUTED.md.
 
 from __future__ import annotations
 
+import importlib
+from typing import Any, Final
+
 from weft.distributed.collective import (
     all_gather,
     all_gather_into_tensor,
@@ -99,3 +102,11 @@ __all__ = [
     "scatter_object_list",
     "send",
 ]  # fmt: skip
+
+_MODULES: Final = ("fsdp", "pipelining")  # above `weft.nn`, so loaded on first use
+
+
+def __getattr__(name: str) -> Any:
+    if name in _MODULES:
+        return importlib.import_module(f"weft.distributed.{name}")
+    raise AttributeError(f"module 'weft.distributed' has no attribute {name!r}")

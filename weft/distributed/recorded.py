@@ -36,10 +36,15 @@ def reduce_all(
     }  # fmt: skip
     plan = function_plan(reduced_later, [x.type for x in xs], static, differentiable=False)
     found = trace.now.record(plan, tuple(xs))
+    await_result(found[0])
+    return found
+
+
+def await_result(x: Lazy) -> None:
+    """See that what computes a value runs, though nobody may look at anything that needs it."""
     _pending[:] = [x for x in _pending if x.lazy.array is None]
     if not trace.now.depth:
-        _pending.append(wrap(found[0]))
-    return found
+        _pending.append(wrap(x))
 
 
 def buckets_of(sizes: Sequence[int], most: int) -> tuple[int, ...]:

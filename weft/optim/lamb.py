@@ -33,6 +33,7 @@ class LAMB(Optimizer):
     """
 
     rule = _rule
+    elementwise = False
 
     def __init__(
         self,

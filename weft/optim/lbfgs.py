@@ -34,6 +34,8 @@ class LBFGS(Optimizer):
         line_search_fn: `None`, or "strong_wolfe".
     """
 
+    elementwise = False
+
     def __init__(
         self,
         params: Iterable[Any],

@@ -8,53 +8,30 @@ from __future__ import annotations
 
 import itertools
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping
 from functools import partial
-from typing import Any, ClassVar, Final, NamedTuple
+from typing import Any, ClassVar, Final
 
+from weft.checkpoint.slices import own_part, sliced
 from weft.eager.functions.api import Tensor, enable_grad
 from weft.eager.record import memory_pool
 from weft.eager.record.determinism import are_deterministic_algorithms_enabled, end_program
 from weft.eager.record.lazy import Lazy, Record, trace
 from weft.eager.record.snapshot import is_open
 from weft.eager.tensor.autograd.hook import RemovableHandle
-from weft.eager.tensor.dispatch import Recorded, leaf, wrap
+from weft.eager.tensor.dispatch import leaf, wrap
 from weft.eager.tensor.scalar import number
 from weft.errors import DTypeError, OptimizerError
 from weft.interrupt import Uninterrupted
-from weft.ir.dtype import DType, float32
-from weft.ir.node import Value
-from weft.ops.base import at_user_line, catalogue
-from weft.ops.indexing.row_sparse import RowSparse
+from weft.ops.base import at_user_line
 from weft.ops.refusal import GuardedMaking
 from weft.optim.lag import Lagged, is_large, looked_up, pays, rule_of
-from weft.transform.gradient import dense
+from weft.optim.update import DIFFERENTIABLE_UPDATE, UPDATE, Bucket, Rule, arithmetic
+from weft.optim.update import Hyper as Hyper
+from weft.optim.update import Update as Update
+from weft.transport.division import division_of
 
 Group = dict[str, Any]
-Hyper = Mapping[str, Value]
-Flags = tuple[tuple[str, Any], ...]
-
-
-class Update(NamedTuple):
-    """What a rule gives: the parameter's new value, and its new state."""
-
-    p: Value
-    slots: tuple[Value, ...]
-
-
-Rule = Callable[..., Update]
-
-
-class Bucket(NamedTuple):
-    """Parameters that are updated alike; static, so part of the program's structure."""
-
-    rule: Rule
-    numbers: tuple[str, ...]
-    parameters: int
-    slots: int
-    flags: Flags
-    rows: bool  # whether the rule takes row-sparse gradients
-
 
 OF_ALL: Final[dict[str, dict[int, Callable[..., Any]]]] = {"step_pre": {}, "step_post": {}}
 """Hooks of all optimisers, by kind."""
@@ -112,6 +89,9 @@ class Optimizer(GuardedMaking):
     differentiable: bool = False
     may_lag: ClassVar[bool] = False
     """Whether rows of a table without a gradient may be updated later: the rule is elementwise."""
+
+    elementwise: ClassVar[bool] = True
+    """Whether each element is updated by itself, so that parts of a parameter can be."""
 
     def __init__(self, params: Iterable[Any], defaults: Group) -> None:
         self.defaults = defaults
@@ -176,6 +156,11 @@ class Optimizer(GuardedMaking):
             )
         if id(p) in known:
             raise OptimizerError(f"{name}: a parameter is in two places{at_user_line()}")
+        if not self.elementwise and division_of(p) is not None:
+            raise OptimizerError(
+                f"{name}: expected whole parameters, got a rank's part of one; its rule needs all "
+                f"elements, so use another optimizer, as Adam{at_user_line()}"
+            )
 
     def zero_grad(self, set_to_none: bool = True) -> None:
         """Forget the gradients; called after `step`, they need not be kept in memory at all."""
@@ -311,7 +296,7 @@ class Optimizer(GuardedMaking):
             static.append(
                 Bucket(rule, tuple(hyper), len(params), len(names), flags, self.takes_rows)
             )
-            kind = dtype.real if dtype.is_complex else _arithmetic(dtype)
+            kind = dtype.real if dtype.is_complex else arithmetic(dtype)
             values += [number(x, kind) for x in hyper.values()]
             values += [p.lazy for p in params]
             values += [p.grad.lazy for p in params]
@@ -321,12 +306,12 @@ class Optimizer(GuardedMaking):
                 values += [s.lazy for s in slots]
                 changed += slots
         if self.differentiable:
-            given = _DIFFERENTIABLE_UPDATE.plan(values, {"buckets": tuple(static)})
+            given = DIFFERENTIABLE_UPDATE.plan(values, {"buckets": tuple(static)})
             for tensor, new in zip(changed, trace.now.record(given, tuple(values)), strict=True):
                 tensor.replace(new)
                 tensor.lazy.home = None  # gradients of the update need what was there before
             return
-        plan = _UPDATE.plan(values, {"buckets": tuple(static)})
+        plan = UPDATE.plan(values, {"buckets": tuple(static)})
         plan.lasting = True
         results = trace.now.record(plan, tuple(values))
         Tensor.replace_all_soon(changed, results)
@@ -383,7 +368,7 @@ class Optimizer(GuardedMaking):
         order: dict[int, int] = {}
         for i, p in enumerate(self._parameters()):
             order.setdefault(id(p), i)
-        state = {order[id(p)]: dict(s) for p, s in self.state.items()}
+        state = {order[id(p)]: _told(s, p) for p, s in self.state.items()}
         groups = [
             {**{k: v for k, v in g.items() if k != "params"},
              "params": [order[id(p)] for p in g["params"]]}
@@ -420,7 +405,7 @@ class Optimizer(GuardedMaking):
         for i, p in zip(numbers, self._parameters(), strict=True):
             entries: Mapping[str, Any] = state_dict["state"].get(i, {})
             if entries:
-                self.state[p] = {k: _taken(v) for k, v in entries.items()}
+                self.state[p] = {k: _taken(k, v, p) for k, v in entries.items()}
 
     def _parameters(self) -> list[Tensor]:
         return [p for g in self.param_groups for p in g["params"]]
@@ -435,59 +420,18 @@ class Optimizer(GuardedMaking):
 
 def _filled(p: Tensor, fill: float) -> Tensor:
     """State of a parameter's shape; at least float32. Both parts of complex state are filled."""
-    state = memory_pool.zeros(p.shape, _arithmetic(p.dtype).numpy)
+    state = memory_pool.zeros(p.shape, arithmetic(p.dtype).numpy)
     if fill:
         state.fill(complex(fill, fill) if p.dtype.is_complex else fill)
     return wrap(leaf(state))
 
 
-def _taken(value: Any) -> Any:
-    return wrap(leaf(value.array.copy())) if isinstance(value, Tensor) else value
+def _told(state: Mapping[str, Any], p: Tensor) -> dict[str, Any]:
+    """The state of a parameter as it is saved: slices where the parameter is a part."""
+    return {k: sliced(v, p) if isinstance(v, Tensor) else v for k, v in state.items()}
 
 
-def _arithmetic(dtype: DType) -> DType:
-    """The type that updates are computed in: no less than float32."""
-    return float32 if dtype.size < 4 else dtype
-
-
-def _update(*values: Any, buckets: Sequence[Bucket]) -> list[Value]:
-    """The new parameters and states of all buckets, in the order of the inputs."""
-    found: list[Value] = []
-    rest = iter(values)
-    for bucket in buckets:
-        hyper = {name: next(rest) for name in bucket.numbers}
-        columns = [[next(rest) for _ in range(bucket.parameters)] for _ in range(2 + bucket.slots)]
-        rows = [_apply(bucket, hyper, *row) for row in zip(*columns, strict=True)]
-        found += [row.p for row in rows]
-        for i in range(bucket.slots):
-            found += [row.slots[i] for row in rows]
-    return found
-
-
-def _apply(bucket: Bucket, hyper: Hyper, p: Value, g: Any, *slots: Value) -> Update:
-    if isinstance(g, RowSparse) and not bucket.rows:
-        g = g.dense()
-    to = _arithmetic(p.dtype)
-    if p.dtype.is_complex:
-        pairs = [_parts(x) for x in (p, dense(g), *slots)]
-        found = bucket.rule(*pairs, hyper=hyper, **dict(bucket.flags))
-        return Update(_whole(found.p), tuple([_whole(x) for x in found.slots]))
-    if to is p.dtype:
-        return bucket.rule(p, g, *slots, hyper=hyper, **dict(bucket.flags))
-    g = g.dense() if isinstance(g, RowSparse) else g
-    wide, g = catalogue.cast(p, dtype=to), catalogue.cast(g, dtype=to)
-    found = bucket.rule(wide, g, *slots, hyper=hyper, **dict(bucket.flags))
-    return Update(catalogue.cast(found.p, dtype=p.dtype), found.slots)
-
-
-def _parts(x: Value) -> Value:
-    """Complex numbers as pairs of real ones: that is how they are updated, as in PyTorch."""
-    return catalogue.stack(catalogue.real(x), catalogue.imag(x), axis=-1)
-
-
-def _whole(x: Value) -> Value:
-    return catalogue.complex(x[..., 0], x[..., 1])
-
-
-_UPDATE = Recorded(_update, differentiable=False, rows=True)
-_DIFFERENTIABLE_UPDATE = Recorded(_update, differentiable=True, rows=False)
+def _taken(name: str, value: Any, p: Tensor) -> Any:
+    """An entry of a parameter's state, of which only the step is not shaped like it."""
+    part: Any = value if name == "step" else own_part(value, p)
+    return wrap(leaf(part.array.copy())) if isinstance(part, Tensor) else part

@@ -50,6 +50,7 @@ from weft.ops.indexing.row_sparse import RowSparse, sum_rows
 from weft.ops.indexing.row_sparse import dense as dense
 from weft.transform.interpreter import evaluate, place
 from weft.transform.region_gradient import Pull, pull_through_bodies
+from weft.transform.renewal import Renewal
 
 
 def gradients(
@@ -119,9 +120,10 @@ class _Backward:
         for node in order:
             if any(self._varies(v) for v in node.data_inputs):
                 self.active.add(node)
+        renewal = Renewal(order)
         for node in reversed(order):
             if node in self.active:
-                self._visit(node)
+                self._visit(node, renewal)
 
     def _inputs(self, node: Node) -> list[Node]:
         return [v.node for v in node.data_inputs if v not in self.stop]
@@ -145,7 +147,7 @@ class _Backward:
             return self.total(x)
         return add_up([g for g in (self.total(x), self.total(own)) if g is not None])
 
-    def _visit(self, node: Node) -> None:
+    def _visit(self, node: Node, renewal: Renewal) -> None:
         if not any(v in self.parts and v not in self.stop for v in node.outputs):
             return
         with self.graph.on_behalf_of(node, f"{self.scope}{node.name}_grad/"):
@@ -153,7 +155,7 @@ class _Backward:
             if all(g is None for g in outputs):
                 return
             wanted = [self._varies(x) for x in node.data_inputs]
-            found = pull_back(node, outputs, wanted)
+            found = pull_back(renewal.seen(node, outputs), outputs, wanted, node.outputs)
             for x, g in zip(node.data_inputs, found, strict=True):
                 if g is not None and self._varies(x):
                     self.parts.setdefault(x, []).append(_checked(g, x, node))
@@ -187,17 +189,21 @@ def _checked(g: Cotangent, x: Value, node: Node) -> Cotangent:
 
 
 def pull_back(
-    node: Node, outputs: Sequence[Cotangent | None], wanted: Sequence[bool] | None = None
+    node: Node,
+    outputs: Sequence[Cotangent | None],
+    wanted: Sequence[bool] | None = None,
+    ys: Sequence[Value] | None = None,
 ) -> list[Cotangent | None]:
     """Cotangents of a node's data inputs, from those of its outputs (`None`: nothing reached it).
 
     Args:
         wanted: of which inputs a cotangent is of use; of all where it is not given.
+        ys: what the node gave, if not its own outputs.
 
     Raises:
         NotDifferentiableError: the operation has no gradient.
     """
-    op = op_of(node)
+    op, ys = op_of(node), node.outputs if ys is None else ys
     if op.vjp is NO_GRADIENT:
         raise NotDifferentiableError(f"{op.name}: has no gradient ({place(node)})")
     gs = [g if op.facts.keeps_rows or g is None else dense(g) for g in outputs]
@@ -205,12 +211,12 @@ def pull_back(
     if node.operands:
         supplied = dict(zip(node.operands, node.inputs[len(node.data_inputs) :], strict=True))
         if not isinstance(op.lower, Alias):
-            return _put_off(op, gs, node.outputs, node.data_inputs, {**attrs, **supplied})
+            return _put_off(op, gs, ys, node.data_inputs, {**attrs, **supplied})
         attrs.update(supplied)
     try:
-        return apply_rule(op, gs, node.outputs, node.data_inputs, attrs, wanted)
+        return apply_rule(op, gs, ys, node.data_inputs, attrs, wanted)
     except UnknownShapeError:
-        return _put_off(op, gs, node.outputs, node.data_inputs, attrs)
+        return _put_off(op, gs, ys, node.data_inputs, attrs)
 
 
 def apply_rule(

@@ -10,18 +10,27 @@ from weft.eager.record.mode import no_grad
 from weft.eager.tensor.device import check_device
 from weft.eager.tensor.dispatch import recorded
 from weft.errors import OptimizerError
-from weft.ir.dtype import float32
+from weft.ir.dtype import bool_, float32, int32
 from weft.ir.node import Value
 from weft.ops.base import at_user_line, catalogue
+from weft.transport.division import groups_of
 
 
 @recorded(differentiable=False)
-def _unscaled(inverse: Value, *gs: Value) -> tuple[Value, ...]:
-    """The gradients times a number, and whether all of them are finite."""
+def _unscaled(inverse: Value, *gs: Value, groups: tuple[int, ...]) -> tuple[Value, ...]:
+    """The gradients times a number, and whether all of them are finite.
+
+    Args:
+        groups: numbers of the groups of ranks that have other parts of them.
+    """
     found = [g * catalogue.cast(inverse, dtype=g.dtype) for g in gs]
     finite = catalogue.all(catalogue.isfinite(found[0]))
     for g in found[1:]:
         finite = catalogue.logical_and(finite, catalogue.all(catalogue.isfinite(g)))
+    for group in groups:
+        least = catalogue.cast(finite, dtype=int32)
+        found_everywhere = catalogue.all_reduce.all(least, reduction="min", group=group)[0]
+        finite = catalogue.cast(found_everywhere, dtype=bool_)
     return (*found, finite)
 
 
@@ -94,10 +103,13 @@ class GradScaler:
                 "unscale_: the gradients were divided already since the last update(); call "
                 f"update() after each step{at_user_line()}"
             )
-        grads = [p.grad for p in _parameters(optimizer) if p.grad is not None]
+        params = [p for p in _parameters(optimizer) if p.grad is not None]
+        grads = [p.grad for p in params]
         finite = True
         if grads:
-            *found, flag = _unscaled(scalar(1 / self._scale, float32), *grads)
+            groups = dict.fromkeys([n for p in params for n in groups_of(p)])
+            inverse = scalar(1 / self._scale, float32)
+            *found, flag = _unscaled(inverse, *grads, groups=tuple(groups))
             with no_grad():
                 for g, new in zip(grads, found, strict=True):
                     g.copy_(new)

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import contextlib
-import hashlib
 import weakref
 from collections.abc import Iterator, Sequence
 from typing import Any, Final
 
 import numpy as np
 
-from weft.distributed.elements import array, take_from_first
+from weft.distributed.elements import take_from_first
 from weft.distributed.process_group import member
 from weft.distributed.recorded import reduce_all, settle
 from weft.eager.record.lazy import Lazy
@@ -18,6 +17,7 @@ from weft.eager.record.mode import is_grad_enabled
 from weft.eager.tensor.autograd.hook import after_backward
 from weft.errors import ArgumentError, DistributedError
 from weft.nn.module.module import Module
+from weft.nn.parallel.alike import make_alike
 from weft.nn.parallel.shard import check_shards, in_shards
 from weft.ops.base import at_user_line
 from weft.transport import collective
@@ -94,7 +94,8 @@ class DistributedDataParallel(Module):
         self._shards = 0 if shards is None else check_shards(shards, ranks)
         self._bucket_bytes = int((BUCKET_MB if bucket_cap_mb is None else bucket_cap_mb) * 2**20)
         self._expecting = False
-        self._check_alike(init_sync)
+        tensors = dict([*module.named_parameters(), *module.named_buffers()])
+        make_alike("DistributedDataParallel", tensors, self.process_group, init_sync)
         _watch(self)
 
     def forward(self, *args: Any, **kwargs: Any) -> Any:
@@ -165,18 +166,6 @@ class DistributedDataParallel(Module):
 
     # -- what ranks begin with
 
-    def _check_alike(self, init_sync: bool) -> None:
-        tensors = [*self.module.parameters(), *self.module.buffers()]
-        names = [n for n, _ in (*self.module.named_parameters(), *self.module.named_buffers())]
-        shapes = [f"{n} {t.dtype} {tuple(t.shape)}" for n, t in zip(names, tensors, strict=True)]
-        _compare(self.process_group, "models", shapes)
-        if init_sync:
-            take_from_first(tensors, self.process_group)
-            return
-        digests = [hashlib.sha256(array(t).tobytes()).hexdigest()[:16] for t in tensors]
-        lines = [f"{n} {d}" for n, d in zip(names, digests, strict=True)]
-        _compare(self.process_group, "parameters", lines)
-
     def _broadcast_buffers(self) -> None:
         take_from_first(list(self.module.buffers()), self.process_group)
 
@@ -193,21 +182,3 @@ def _watch(model: DistributedDataParallel) -> None:
             found.after_backward(leaves)
 
     after_backward.append(told)
-
-
-def _compare(group: Group, title: str, lines: Sequence[str]) -> None:
-    """Refuse lines that differ between ranks.
-
-    Raises:
-        DistributedError: names the first line that differs, as each rank has it.
-    """
-    data = "\n".join(lines).encode()
-    found = [d.decode().split("\n") for d in collective.all_gather_bytes(group, data, title)]
-    for rank, other in zip(group.ranks, found, strict=True):
-        if other != found[0]:
-            pairs = [(a, b) for a, b in zip(found[0], other, strict=False) if a != b]
-            mine, theirs = pairs[0] if pairs else (f"{len(found[0])}", f"{len(other)} tensors")
-            raise DistributedError(
-                f"DistributedDataParallel: {title} differ: rank {group.ranks[0]} has {mine}, rank "
-                f"{rank} has {theirs}{at_user_line()}"
-            )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 from weft.eager.functions.creation.constructor import zeros
@@ -12,32 +12,69 @@ from weft.eager.tensor.handle import Handle
 from weft.errors import GradientError
 from weft.ir.dtype import float32
 from weft.ir.node import Value
+from weft.ir.shape import known, size
 from weft.ops.base import at_user_line, catalogue, constant_of
+from weft.transport.division import groups_of
 
 
 def _wide(x: Value) -> Value:
     return catalogue.cast(x, dtype=float32) if x.dtype.size == 2 else x
 
 
-def _norm_of(xs: tuple[Value, ...], p: float) -> Value:
-    """The p-norm of all elements of all values."""
-    sizes = [catalogue.abs(_wide(x)) for x in xs]
+Groups = tuple[tuple[int, ...], ...]
+
+
+def _norm_of(xs: Sequence[Value], p: float, groups: Groups) -> Value:
+    """The p-norm of all elements of all values.
+
+    Args:
+        groups: for each value the numbers of the groups of ranks that have its other parts.
+    """
+    kinds = dict.fromkeys(groups)
+    parts = [
+        _part(
+            [catalogue.abs(_wide(x)) for x, g in zip(xs, groups, strict=True) if g == kind], p, kind
+        )
+        for kind in kinds
+    ]
     if p == math.inf:
-        return catalogue.max(catalogue.stack(*[catalogue.max(s) for s in sizes]))
+        return parts[0] if len(parts) == 1 else catalogue.max(catalogue.stack(*parts))
+    total = parts[0] if len(parts) == 1 else catalogue.add_n(*parts)
     if p == 2:
-        return catalogue.sqrt(catalogue.add_n(*[catalogue.sum(s * s) for s in sizes]))
-    if p == 0:  # in how many values there is something but 0, as in PyTorch
-        most = catalogue.stack(*[catalogue.max(s) for s in sizes])
-        some = catalogue.not_equal(most, constant_of(0, most.dtype))
+        return catalogue.sqrt(total)
+    return total if p in (0, 1) else catalogue.power(total, 1 / p)
+
+
+def _part(sizes: Sequence[Value], p: float, groups: tuple[int, ...]) -> Value:
+    """What the norm of some absolute values is computed from: a maximum or a sum of powers."""
+    if p in (0, math.inf):
+        most = catalogue.stack(*[_largest(s) for s in sizes])
+        if p == math.inf:
+            return _over_ranks(catalogue.max(most), "max", groups)
+        # in how many values there is something but 0, as in PyTorch
+        some = catalogue.not_equal(_over_ranks(most, "max", groups), constant_of(0, most.dtype))
         return catalogue.sum(catalogue.cast(some, dtype=most.dtype))
-    powers = [catalogue.sum(s if p == 1 else catalogue.power(s, p)) for s in sizes]
-    total = catalogue.add_n(*powers)
-    return total if p == 1 else catalogue.power(total, 1 / p)
+    if p == 2:
+        powers = [catalogue.sum(s * s) for s in sizes]
+    else:
+        powers = [catalogue.sum(s if p == 1 else catalogue.power(s, p)) for s in sizes]
+    return _over_ranks(catalogue.add_n(*powers), "sum", groups)
+
+
+def _largest(x: Value) -> Value:
+    """The largest of numbers that are not negative; 0 where there are none."""
+    return catalogue.max(x) if size(known(x.shape)) else constant_of(0, x.dtype)
+
+
+def _over_ranks(x: Value, reduction: str, groups: tuple[int, ...]) -> Value:
+    for group in groups:
+        x = catalogue.all_reduce.all(x, reduction=reduction, group=group)[0]
+    return x
 
 
 @recorded(differentiable=False)
-def _limited(most: Value, *grads: Value, p: float) -> tuple[Value, ...]:
-    total = _norm_of(grads, p)
+def _limited(most: Value, *grads: Value, p: float, groups: Groups) -> tuple[Value, ...]:
+    total = _norm_of(grads, p, groups)
     share = catalogue.cast(most, dtype=total.dtype) / (total + 1e-6)
     factor = catalogue.minimum(share, constant_of(1, total.dtype))
     return total, *[g * catalogue.cast(factor, dtype=g.dtype) for g in grads]
@@ -45,7 +82,7 @@ def _limited(most: Value, *grads: Value, p: float) -> tuple[Value, ...]:
 
 @recorded(differentiable=False)
 def _size_of_all(*xs: Value, p: float) -> Value:
-    return _norm_of(xs, p)
+    return _norm_of(xs, p, ((),) * len(xs))
 
 
 @recorded(differentiable=False)
@@ -57,9 +94,9 @@ def _bounded(most: Value, *grads: Value) -> tuple[Value, ...]:
     return tuple(found)
 
 
-def _gradients(parameters: Any) -> list[Any]:
+def _with_gradients(parameters: Any) -> list[Any]:
     each: Iterable[Any] = [parameters] if isinstance(parameters, Handle) else parameters
-    return [p.grad for p in each if p.grad is not None]
+    return [p for p in each if p.grad is not None]
 
 
 def _check_finite(total: Any, wanted: bool) -> None:
@@ -86,6 +123,9 @@ def clip_grad_norm_(
 ) -> Any:  # fmt: skip
     """Scale all gradients down, in place, where their norm exceeds `max_norm`.
 
+    The norm is that of whole gradients: where parameters are divided among ranks, as by
+    `fully_shard`, all ranks call this.
+
     Args:
         parameters: an iterable of tensors, or one.
         norm_type: the p of the p-norm; may be `inf`.
@@ -97,10 +137,13 @@ def clip_grad_norm_(
 
     Source: Pascanu et al., "On the difficulty of training recurrent neural networks" (2013).
     """
-    grads = _gradients(parameters)
+    params = _with_gradients(parameters)
+    grads = [p.grad for p in params]
     if not grads:
         return zeros(())
-    total, *scaled = _limited.record((float(max_norm), *grads), {"p": float(norm_type)})
+    groups = tuple([groups_of(p) for p in params])
+    static = {"p": float(norm_type), "groups": groups}
+    total, *scaled = _limited.record((float(max_norm), *grads), static)
     found = wrap(total)
     _check_finite(found, error_if_nonfinite)
     for g, lazy in zip(grads, scaled, strict=True):
@@ -110,7 +153,7 @@ def clip_grad_norm_(
 
 def clip_grad_value_(parameters: Any, clip_value: float, foreach: Any = None) -> None:
     """Limit every element of all gradients, in place, to [-clip_value, clip_value]."""
-    grads = _gradients(parameters)
+    grads = [p.grad for p in _with_gradients(parameters)]
     if grads:
         for g, lazy in zip(grads, _bounded.record((float(clip_value), *grads), {}), strict=True):
             g.replace(lazy)

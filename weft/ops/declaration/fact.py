@@ -94,6 +94,8 @@ class Facts:
         keeps_rows: the gradient of its result is that of its input, rows of a table included.
         work: of a product.
         ordered: it does something with others, in the order of the program.
+        again: `again(ys, xs, **attrs)` computes the outputs once more, for gradient rules that read
+            them, so that they are not kept until then; `None` where they are to be.
         turns: how often each function among its attributes runs, from the attributes; about, where
             only the run will tell.
         batching: how it takes many examples, where it is one of these ways. Without it, elementwise
@@ -112,6 +114,7 @@ class Facts:
     keeps_rows: bool = False
     work: Work | None = None
     ordered: bool = False
+    again: Callable[..., Any] | None = None
     turns: Callable[..., float] | None = None
     batching: Batching | None = None
     exported: bool = False

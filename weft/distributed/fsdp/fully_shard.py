@@ -1,0 +1,194 @@
+"""`fully_shard`: parameters, their gradients and optimizer state divided among ranks."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Iterable, Mapping
+from typing import Any, TypeVar
+
+from weft.distributed.device_mesh import DeviceMesh
+from weft.distributed.fsdp.policy import MixedPrecisionPolicy
+from weft.distributed.fsdp.unit import Unit
+from weft.distributed.process_group import member
+from weft.errors import ArgumentError, DistributedError
+from weft.nn.module.module import Module
+from weft.nn.parallel.alike import make_alike
+from weft.nn.parallel.state import register_state_hooks
+from weft.nn.parameter import Parameter, is_lazy
+from weft.ops.base import at_user_line
+from weft.transport.group import Group
+
+M = TypeVar("M", bound=Module)
+_UNIT = "_sharded_unit"
+
+
+class FSDPModule(Module):
+    """A module that `fully_shard` has made a unit: what it can do besides.
+
+    Its class is a subclass of this one and of what it was before.
+    """
+
+    _sharded_unit: Unit
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        """Call the module with whole parameters."""
+        unit = self._sharded_unit
+        args, kwargs = unit.cast_inputs(args, kwargs)
+        with unit.called() as values:
+            if unit.opened is not None:
+                return unit.cast_output(super().__call__(*args, **kwargs))
+            with self.swapped(values, tie_weights=False):
+                return unit.cast_output(super().__call__(*args, **kwargs))
+
+    def unshard(self, async_op: bool = False) -> None:
+        """Have whole parameters in their places until `reshard`; all ranks of the group call it.
+
+        They are not to be changed. Units below stay as they are.
+
+        Raises:
+            ArgumentError: `async_op`; what is recorded runs later in any case.
+        """
+        if async_op:
+            raise ArgumentError(f"unshard: expected async_op=False{at_user_line()}")
+        unit = self._sharded_unit
+        if unit.opened is None:
+            unit.opened = self.swapped(dict(unit.values(again=False)), tie_weights=False)
+            unit.opened.__enter__()
+
+    def reshard(self) -> None:
+        """Keep whole parameters no longer."""
+        unit = self._sharded_unit
+        unit.release()
+        if unit.opened is not None:
+            opened, unit.opened = unit.opened, None
+            opened.__exit__(None, None, None)
+
+    def set_requires_gradient_sync(
+        self, requires_gradient_sync: bool, *, recurse: bool = True
+    ) -> None:
+        """Whether backward passes reduce gradients; if not, whole ones add up on each rank.
+
+        The next backward pass that reduces gradients reduces those, too.
+        """
+        for unit in self._units(recurse):
+            unit.syncs = requires_gradient_sync
+
+    def set_reshard_after_forward(self, reshard_after_forward: bool, recurse: bool = True) -> None:
+        """Whether the backward pass gathers parameters once more."""
+        for unit in self._units(recurse):
+            unit.again = reshard_after_forward
+
+    def _units(self, recurse: bool) -> list[Unit]:
+        below = self.modules() if recurse else [self]
+        return [m._sharded_unit for m in below if isinstance(m, FSDPModule)]
+
+
+def fully_shard(
+    module: M, *, mesh: DeviceMesh | None = None, reshard_after_forward: bool | None = None,
+    mp_policy: MixedPrecisionPolicy | None = None, ignored_params: Iterable[Any] | None = None,
+) -> M:  # fmt: skip
+    """Divide a module's parameters among ranks; a call gathers them, and its gradients are divided.
+
+    Each rank keeps its rows of every parameter, of its gradient and of the optimizer's state (ZeRO,
+    stage 3). Call it for the parts of a model that compute one after another, such as blocks, then
+    for the model itself, which takes what is left. Parameters stay the same objects, of fewer rows:
+    ordinary tensors for optimizers. All ranks begin with the first one's values, and gradients are
+    means over ranks, as those of `DistributedDataParallel`, bit by bit.
+
+    Args:
+        module: becomes an instance of `FSDPModule`, too.
+        mesh: of one dimension; of two, parameters are divided along the second, and gradients
+            averaged along the first, too. All ranks if left out.
+        reshard_after_forward: whether the backward pass gathers parameters once more, instead of
+            keeping them (ZeRO, stage 2). If left out, all but the outermost unit do.
+        mp_policy: element types of computation and traffic.
+        ignored_params: parameters that stay whole, and whose gradients stay this rank's.
+
+    Raises:
+        DistributedError: a module that is sharded already, a parameter that another unit has, or
+            ranks with models of other shapes.
+        ArgumentError: a mesh of more dimensions, scalar parameters, or such without a shape.
+
+    Source: Rajbhandari et al., "ZeRO" (2020).
+
+    Example:
+        >>> import weft as wf, weft.distributed as dist
+        >>> from weft.distributed.fsdp import fully_shard
+        >>> dist.init_process_group()
+        >>> net = wf.nn.Sequential(wf.nn.Linear(3, 4), wf.nn.Linear(4, 1))
+        >>> for layer in net:
+        ...     _ = fully_shard(layer)
+        >>> optimizer = wf.optim.Adam(fully_shard(net).parameters())
+        >>> net(wf.ones(2, 3)).sum().backward()
+        >>> optimizer.step()
+        >>> dist.destroy_process_group()
+    """
+    if not isinstance(module, Module):  # pyright: ignore[reportUnnecessaryIsInstance]
+        raise ArgumentError(
+            f"fully_shard: expected a module, got {type(module).__name__}{at_user_line()}"
+        )
+    if isinstance(module, FSDPModule):
+        raise DistributedError(
+            f"fully_shard: this {type(module).__name__} is sharded already{at_user_line()}"
+        )
+    group, replicas = _groups(mesh)
+    below = tuple([f"{p}." for p, m in module.named_modules() if isinstance(m, FSDPModule)])
+    paths = _paths(module, below, {id(p) for p in ignored_params or ()})
+    buffers = {path: x for path, x in module.named_buffers() if not path.startswith(below)}
+    for ranks in filter(None, (group, replicas)):
+        make_alike("fully_shard", {**paths, **buffers}, ranks)
+    again, policy = reshard_after_forward, mp_policy or MixedPrecisionPolicy()
+    module._sharded_unit = Unit(paths, group, replicas, again, policy)  # type: ignore[attr-defined]
+    module.__class__ = _sharded_class(type(module))
+    for holder in {path.rpartition(".")[0] for path in paths}:
+        register_state_hooks(module.get_submodule(holder))
+    return module
+
+
+def _groups(mesh: DeviceMesh | None) -> tuple[Group, Group | None]:
+    """The ranks that parameters are divided among, and those that have the same part."""
+    if mesh is None:
+        return member(None, "fully_shard"), None
+    if mesh.ndim > 2:
+        raise ArgumentError(
+            f"fully_shard: expected a mesh of one or two dimensions, got {mesh.ndim}; take a part "
+            f'of it, as mesh["dp"]{at_user_line()}'
+        )
+    *replicas, group = mesh.get_all_groups()
+    return group, replicas[0] if replicas else None
+
+
+def _paths(module: Module, below: tuple[str, ...], ignored: set[int]) -> Mapping[str, Parameter]:
+    """The parameters that no unit has, of those at the paths `below`, by path."""
+    taken: dict[int, str] = {}
+    found: dict[str, Parameter] = {}
+    for path, p in module.named_parameters(remove_duplicate=False):
+        if id(p) in ignored:
+            continue
+        if is_lazy(p):
+            raise ArgumentError(
+                f"fully_shard: {path!r} has no shape yet; call the module with an input first"
+                f"{at_user_line()}"
+            )
+        if not p.ndim:
+            raise ArgumentError(
+                f"fully_shard: {path!r} is a scalar, which has no rows; make it a vector of one "
+                f"element{at_user_line()}"
+            )
+        if path.startswith(below):
+            taken[id(p)] = path
+        else:
+            found[path] = p
+    for path, p in found.items():
+        if id(p) in taken:
+            raise DistributedError(
+                f"fully_shard: {path!r} is the parameter {taken[id(p)]!r}, which another unit has; "
+                f"both have to be in one{at_user_line()}"
+            )
+    return found
+
+
+@functools.cache
+def _sharded_class(kind: type[Module]) -> type[Module]:
+    fields = {"__module__": kind.__module__, "__doc__": kind.__doc__}
+    return type(f"FSDP{kind.__name__}", (FSDPModule, kind), fields)

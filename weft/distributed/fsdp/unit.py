@@ -1,0 +1,216 @@
+"""Parameters that are gathered together while a module computes: the unit of `fully_shard`."""
+
+from __future__ import annotations
+
+import copy
+import weakref
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from typing import Any, Final
+
+import numpy as np
+
+from weft.distributed.elements import array
+from weft.distributed.fsdp.policy import MixedPrecisionPolicy
+from weft.distributed.recorded import await_result
+from weft.eager.record.lazy import Lazy
+from weft.eager.record.mode import is_grad_enabled, no_grad
+from weft.eager.tensor.autograd.hook import after_backward
+from weft.eager.tensor.dispatch import Recorded, leaf, record, wrap
+from weft.eager.tensor.tensor import Tensor
+from weft.func.tree import map_structure
+from weft.ir.dtype import DType
+from weft.ops.base import REGISTRY
+from weft.ops.communication.shard import gather_shards, rows_of, scatter_mean
+from weft.ops.declaration.fact import Autocast
+from weft.transport.division import Division, Sizes, divide, division_of
+from weft.transport.group import Group
+
+Shapes = tuple[Sizes, ...]
+
+
+_GATHER: Final = Recorded(gather_shards, False, False, Autocast.KEPT)
+_SCATTER: Final = Recorded(scatter_mean, False, False, Autocast.KEPT)
+_calls: Final[list[Unit]] = []
+"""Units whose modules compute at the moment, the outermost first."""
+
+
+class Unit:
+    """The parameters of a module, of which each rank keeps its rows.
+
+    Args:
+        paths: parameters by their paths in the module; one may have several.
+        group: the ranks that have the parts.
+        replicas: the ranks that have the same part as this one, if others do.
+        again: whether the backward pass gathers once more; `None` for all but the outermost unit.
+
+    Attributes:
+        whole: the shape of each whole parameter.
+    """
+
+    def __init__(
+        self, paths: Mapping[str, Tensor], group: Group, replicas: Group | None, again: bool | None,
+        policy: MixedPrecisionPolicy,
+    ) -> None:  # fmt: skip
+        self.paths = dict(paths)
+        self.group = group
+        self.replicas = replicas
+        self.again = again
+        self.policy = policy
+        self.syncs = True
+        self.params: list[Any] = list({id(p): p for p in paths.values()}.values())
+        self.whole: list[Sizes] = [tuple(p.shape) for p in self.params]
+        self._held: tuple[list[Lazy], list[Any]] | None = None  # shards, and what they give
+        self._local: list[Any] | None = None  # whole ones whose gradients add up on this rank
+        self.opened: Any = None  # while `unshard` has put whole ones in their place
+        for p in self.params:
+            self._divide(p)
+        _watch(self)
+
+    def _divide(self, p: Tensor) -> None:
+        """Keep this rank's rows alone; the parameter stays the same object."""
+        whole = array(p)
+        begin, end = rows_of(len(whole), self.group.size, self.group.index)
+        with no_grad():
+            p.depart(leaf(np.array(whole[begin:end])))
+        outer = division_of(p)
+        start, shape, groups = (begin, *(0,) * (whole.ndim - 1)), whole.shape, (self.group,)
+        if outer is not None:  # it was a part already, as of tensor parallelism
+            start = tuple([a + b for a, b in zip(outer.start, start, strict=True)])
+            shape, groups = outer.shape, (*outer.groups, self.group)
+        divide(p, Division(shape, start, groups))
+
+    # -- gathering
+
+    def gathered(self) -> list[Any]:
+        """The whole parameters, which nobody may change and no gradient flows to."""
+        shards = [p.lazy for p in self.params]
+        if not shards:
+            return []
+        if self._held is None or not _are_same(self._held[0], shards):
+            static = {
+                "dtype": self.policy.param_dtype, "shapes": tuple(self.whole),
+                "group": self.group.number,
+            }  # fmt: skip
+            *found, done = _GATHER.record(self.params, static)
+            await_result(done)
+            self._held = shards, [wrap(x) for x in found]
+        return self._held[1]
+
+    def release(self) -> None:
+        """Keep whole parameters no longer."""
+        self._held = None
+
+    def values(self, again: bool) -> dict[str, Any]:
+        """The whole parameters by path, such that gradients reach the shards."""
+        trained = [i for i, p in enumerate(self.params) if p.requires_grad]
+        found = list(self.gathered())
+        if is_grad_enabled() and trained:
+            use = self._tracked if self.syncs else self._leaves
+            for i, x in zip(trained, use([found[i] for i in trained], trained, again), strict=True):
+                found[i] = x
+        by_id = {id(p): x for p, x in zip(self.params, found, strict=True)}
+        return {path: by_id[id(p)] for path, p in self.paths.items()}
+
+    def _tracked(self, found: Sequence[Any], trained: list[int], again: bool) -> list[Any]:
+        """Whole parameters whose gradients are reduced over ranks."""
+        attrs = {
+            "group": self.group.number, "again": again, "reduced": self.policy.reduce_dtype,
+            "replicas": -1 if self.replicas is None else self.replicas.number,
+        }  # fmt: skip
+        lazies = [*[x.lazy for x in found], *[self.params[i].lazy for i in trained]]
+        return list(map(wrap, record(REGISTRY["unshard"], lazies, attrs)))
+
+    def _leaves(self, found: Sequence[Any], trained: list[int], again: bool) -> list[Any]:
+        """Whole parameters whose gradients add up on this rank."""
+        old = self._local or []
+        self._local = [x.detach().requires_grad_() for x in found]
+        for x, y in zip(self._local, old, strict=False):
+            x.grad = y.grad
+        self.release()
+        return self._local
+
+    @contextmanager
+    def called(self) -> Iterator[dict[str, Any]]:
+        """Inside, the module computes: gives what is to stand for its parameters."""
+        again = bool(_calls) if self.again is None else self.again
+        _calls.append(self)
+        try:
+            yield self.values(again)
+        finally:
+            _calls.remove(self)
+            if again and not is_grad_enabled():
+                self.release()
+
+    # -- gradients
+
+    def after_backward(self, leaves: Sequence[Lazy]) -> None:
+        """Let go of whole parameters once a backward pass needs them no longer."""
+        own = {id(p) for p in self.params}
+        if not any([x.leaf is not None and id(x.leaf()) in own for x in leaves]):
+            return
+        self.release()
+        if self._local is not None and self.syncs:
+            self._add_local()
+
+    def _add_local(self) -> None:
+        """Reduce gradients that have added up on this rank."""
+        assert self._local is not None
+        wholes, self._local = self._local, None
+        params = [p for p in self.params if p.requires_grad]
+        grads = [x.new_zeros(x.shape) if x.grad is None else x.grad for x in wholes]
+        static = {
+            "rows": tuple([p.shape[0] for p in params]), "group": self.group.number,
+            "replicas": -1 if self.replicas is None else self.replicas.number,
+            "dtype": self.policy.reduce_dtype,
+        }  # fmt: skip
+        with no_grad():
+            for p, x in zip(params, _SCATTER.record(grads, static), strict=True):
+                g = wrap(x).to(p.dtype)
+                p.grad = g if p.grad is None else p.grad + g
+
+    # -- element types
+
+    def cast_inputs(self, args: Any, kwargs: Any) -> tuple[Any, Any]:
+        """The arguments of a call in the type that the module computes in."""
+        to = self.policy.param_dtype
+        if to is None or not self.policy.cast_forward_inputs:
+            return args, kwargs
+        return map_structure(lambda x: _cast(x, to), (args, kwargs))
+
+    def cast_output(self, y: Any) -> Any:
+        """The result of a call in the type that it is to have."""
+        to = self.policy.output_dtype
+        return y if to is None else map_structure(lambda x: _cast(x, to), y)
+
+    # -- copies
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> Unit:
+        found = memo[id(self)] = copy.copy(self)
+        found.params = [copy.deepcopy(p, memo) for p in self.params]
+        found.paths = {path: copy.deepcopy(p, memo) for path, p in self.paths.items()}
+        found._held = found._local = found.opened = None
+        _watch(found)
+        return found
+
+
+def _are_same(xs: Sequence[Lazy], ys: Sequence[Lazy]) -> bool:
+    return all([x is y for x, y in zip(xs, ys, strict=True)])
+
+
+def _cast(x: Any, to: DType) -> Any:
+    return x.to(to) if isinstance(x, Tensor) and x.dtype.is_floating else x
+
+
+def _watch(unit: Unit) -> None:
+    """Have a unit told of backward passes for as long as it lives."""
+    known = weakref.ref(unit)
+
+    def told(leaves: Sequence[Lazy]) -> None:
+        found = known()
+        if found is None:
+            after_backward.remove(told)
+        else:
+            found.after_backward(leaves)
+
+    after_backward.append(told)

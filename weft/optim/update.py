@@ -1,0 +1,85 @@
+"""The update of all parameters as one recorded call: what a rule gives, and how it is applied."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, NamedTuple
+
+from weft.eager.tensor.dispatch import Recorded
+from weft.ir.dtype import DType, float32
+from weft.ir.node import Value
+from weft.ops.base import catalogue
+from weft.ops.indexing.row_sparse import RowSparse
+from weft.transform.gradient import dense
+
+Hyper = Mapping[str, Value]
+Flags = tuple[tuple[str, Any], ...]
+
+
+class Update(NamedTuple):
+    """What a rule gives: the parameter's new value, and its new state."""
+
+    p: Value
+    slots: tuple[Value, ...]
+
+
+Rule = Callable[..., Update]
+
+
+class Bucket(NamedTuple):
+    """Parameters that are updated alike; static, so part of the program's structure."""
+
+    rule: Rule
+    numbers: tuple[str, ...]
+    parameters: int
+    slots: int
+    flags: Flags
+    rows: bool  # whether the rule takes row-sparse gradients
+
+
+def arithmetic(dtype: DType) -> DType:
+    """The type that updates are computed in: no less than float32."""
+    return float32 if dtype.size < 4 else dtype
+
+
+def _update(*values: Any, buckets: Sequence[Bucket]) -> list[Value]:
+    """The new parameters and states of all buckets, in the order of the inputs."""
+    found: list[Value] = []
+    rest = iter(values)
+    for bucket in buckets:
+        hyper = {name: next(rest) for name in bucket.numbers}
+        columns = [[next(rest) for _ in range(bucket.parameters)] for _ in range(2 + bucket.slots)]
+        rows = [_apply(bucket, hyper, *row) for row in zip(*columns, strict=True)]
+        found += [row.p for row in rows]
+        for i in range(bucket.slots):
+            found += [row.slots[i] for row in rows]
+    return found
+
+
+def _apply(bucket: Bucket, hyper: Hyper, p: Value, g: Any, *slots: Value) -> Update:
+    if isinstance(g, RowSparse) and not bucket.rows:
+        g = g.dense()
+    to = arithmetic(p.dtype)
+    if p.dtype.is_complex:
+        pairs = [_parts(x) for x in (p, dense(g), *slots)]
+        found = bucket.rule(*pairs, hyper=hyper, **dict(bucket.flags))
+        return Update(_whole(found.p), tuple([_whole(x) for x in found.slots]))
+    if to is p.dtype:
+        return bucket.rule(p, g, *slots, hyper=hyper, **dict(bucket.flags))
+    g = g.dense() if isinstance(g, RowSparse) else g
+    wide, g = catalogue.cast(p, dtype=to), catalogue.cast(g, dtype=to)
+    found = bucket.rule(wide, g, *slots, hyper=hyper, **dict(bucket.flags))
+    return Update(catalogue.cast(found.p, dtype=p.dtype), found.slots)
+
+
+def _parts(x: Value) -> Value:
+    """Complex numbers as pairs of real ones: that is how they are updated, as in PyTorch."""
+    return catalogue.stack(catalogue.real(x), catalogue.imag(x), axis=-1)
+
+
+def _whole(x: Value) -> Value:
+    return catalogue.complex(x[..., 0], x[..., 1])
+
+
+UPDATE = Recorded(_update, differentiable=False, rows=True)
+DIFFERENTIABLE_UPDATE = Recorded(_update, differentiable=True, rows=False)
