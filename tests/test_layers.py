@@ -15,6 +15,7 @@ LAYERS = [
         "weft.errors",
         "weft.interrupt",
         "weft.memory",
+        "weft.placement",
         "weft.version",
     ),
     ("weft.ir",),

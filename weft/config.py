@@ -15,6 +15,7 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 
 from weft.errors import ConfigError
+from weft.placement import core_count
 
 Setting = int | str | bool
 
@@ -36,12 +37,6 @@ class Knob:
 
 
 MAX_THREADS = 256  # as many as the driver's team has heads for
-
-
-def _processors() -> int:
-    if hasattr(os, "sched_getaffinity"):
-        return len(os.sched_getaffinity(0))
-    return os.cpu_count() or 1
 
 
 def _threads(text: str) -> int:
@@ -91,7 +86,7 @@ KNOBS = {
     for knob in (
         Knob(
             "threads",
-            lambda: min(_processors(), MAX_THREADS),
+            lambda: min(core_count(), MAX_THREADS),
             _threads,
             f"an integer from 1 to {MAX_THREADS}",
             "threads in the team that runs a step; results do not depend on it",

@@ -1,5 +1,6 @@
 """Several ranks, started by `weft launch`: what they do together, and how they fail."""
 
+import json
 import signal
 from pathlib import Path
 
@@ -53,6 +54,30 @@ def test_a_failure_of_one_rank_ends_all_and_is_told_by_all():
             assert found.seconds < 45  # each waits 2 s at most; the rest is the start
             if way == "raise":  # also a rank that does not wait
                 assert "[2] weft.errors.DistributedError: rank 1 failed" in found.err
+
+
+def test_bench_on_two_ranks(tmp_path):
+    """The first rank prints, with who waited for whom; the trace has the tracks of both."""
+    file = tmp_path / "trace.json"
+    arguments = ("--ranks", "2", "--seconds", "0", "--json")
+    options = ("--plain",)
+    jobs = [
+        Running(2, "job_bench.py", *arguments, options=options),
+        Running(2, "job_bench.py", *arguments, "--trace", str(file), options=options),
+    ]
+    said = [job.end() for job in jobs]
+    assert all(one.code == 0 and one.err == "" for one in said), said
+    found = [json.loads(one.out) for one in said]
+    assert (found[0]["ranks"], found[0]["batch"]) == (2, 4)
+    assert [each["rank"] for each in found[0]["communication"]] == [0, 1]
+    events = json.loads(file.read_text())["traceEvents"]
+    tracks = {(e["pid"], e["args"]["name"]) for e in events if e["name"] == "thread_name"}
+    assert {(r, n) for r in (0, 1) for n in ("thread 0", "communication")} <= tracks
+    spans = [[e for e in events if e["pid"] == r and e.get("tid") == 1000 and "ts" in e]
+             for r in (0, 1)]  # fmt: skip
+    for ours, theirs in zip(*spans, strict=True):  # the same calls, at the same time
+        assert ours["name"] == theirs["name"]
+        assert ours["ts"] < theirs["ts"] + theirs["dur"] and theirs["ts"] < ours["ts"] + ours["dur"]
 
 
 def test_a_job_starts_again(tmp_path):

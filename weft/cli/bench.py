@@ -12,12 +12,18 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, Final
 
+import numpy as np
 from rich.console import Console
 from rich.table import Table
 
+import weft.distributed as dist
 import weft.eager.functions.api as wf
 from weft import config, nn
+from weft.cli import bench_ranks as ranks
+from weft.cli.launch import Job, launch
 from weft.cli.workload import inference_step, training_step, workload
+from weft.errors import ConfigError
+from weft.placement import launched
 from weft.runtime.measurement.peak import Meter, Peak
 from weft.runtime.measurement.profile import (
     Profile,
@@ -28,6 +34,7 @@ from weft.runtime.measurement.profile import (
     trace_events,
     watch,
 )
+from weft.transport.tally import Span
 from weft.version import __version__
 
 WARM_UP: Final = 2  # steps after the first: an optimiser's state is new in the first one
@@ -48,6 +55,18 @@ class Options:
     json: bool = False
     profile: bool = False
     trace: Path | None = None
+    ranks: int = 1
+    hosts: str = ""
+    threads: int | None = None
+
+    def again(self) -> tuple[str, ...]:
+        """The command line that asks for the same."""
+        words = ["-m", "weft", "bench", self.model, "--seconds", str(self.seconds)]
+        words += ["--dtype", self.dtype, "--ranks", str(self.ranks)]
+        words += [] if self.batch is None else ["--batch", str(self.batch)]
+        words += [] if self.trace is None else ["--trace", str(self.trace.absolute())]
+        flags = {"--inference": self.inference, "--json": self.json, "--profile": self.profile}
+        return (*words, *[name for name, given in flags.items() if given])
 
 
 @dataclass(frozen=True)
@@ -66,18 +85,35 @@ class Result:
     peak_rss_mb: int
 
 
-def bench(options: Options) -> None:
-    """Do what the command line asks for, and print what was found.
+def bench(options: Options) -> int:
+    """Do what the command line asks for, and print what was found; what to exit with.
 
     Raises:
-        ConfigError: there is no such model.
+        ConfigError: there is no such model, or ranks cannot divide the batch.
     """
+    if options.ranks == 1:
+        run(options)
+        return 0
+    if options.inference:
+        raise ConfigError("--inference: expected one rank, as ranks share nothing then")
+    workload(options.model)
+    if not launched():
+        job = Job(options.again(), options.ranks, options.hosts, options.threads, prefix=False)
+        return launch(job)
+    dist.init_process_group(world_size=options.ranks)
+    run(options)
+    dist.destroy_process_group()
+    return 0
+
+
+def run(options: Options) -> None:
+    """The same, of this rank."""
     work = workload(options.model)
     batch = options.batch or (1 if options.inference else work.batch)
     wf.manual_seed(0)
-    model = work.make()
+    model = ranks.joined(work.make())
     make = inference_step if options.inference else training_step
-    step = make(work, model, batch, options.dtype)
+    step = make(work, model, ranks.share(batch), options.dtype)
     if options.profile or options.trace:
         report_profile(profile(step, options, batch), options)
     else:
@@ -97,8 +133,10 @@ def measure(step: Callable[[], Any], model: nn.Module, options: Options, batch: 
     for _ in range(WARM_UP):
         step()
     times: list[float] = []
+    if options.ranks > 1:
+        dist.communication_profile(reset=True)
     start = time.perf_counter()
-    while time.perf_counter() - start < options.seconds or len(times) < LEAST:
+    while ranks.agreed(time.perf_counter() - start < options.seconds or len(times) < LEAST):
         times.append(_seconds(step))
     median = statistics.median(times)
     return Result(
@@ -121,14 +159,18 @@ def _seconds(step: Callable[[], Any]) -> float:
 
 
 def report(result: Result, options: Options) -> None:
-    """Print a line of JSON, or a short table."""
+    """Print a line of JSON, or a short table; of several ranks, the first does."""
+    cost = dist.communication_profile() if options.ranks > 1 else None
+    if not ranks.is_first():
+        return
     if options.json:
-        print(json.dumps(asdict(result)))
+        more = {} if cost is None else {"ranks": options.ranks, "communication": cost.as_json()}
+        print(json.dumps({**asdict(result), **more}))
         return
     table = Table("", "", show_header=False, box=None)
     for name, value in (
         ("model", f"{result.model}, {result.params:,} parameters, {result.mode}"),
-        ("batch", f"{result.batch:,}, on {config.get('threads')} threads"),
+        ("batch", f"{result.batch:,}, on {_ranks_and_threads()}"),
         ("throughput", f"{result.throughput:,.2f} {result.unit}"),
         ("step", f"{result.step_ms:,.2f} ms"),
         ("first step", f"{result.first_step_s:,.2f} s"),
@@ -136,6 +178,13 @@ def report(result: Result, options: Options) -> None:
     ):
         table.add_row(name, value)
     _console().print(table)
+    if cost is not None:
+        print(cost)
+
+
+def _ranks_and_threads() -> str:
+    count = ranks.rank_count()
+    return f"{count} ranks of " * (count > 1) + f"{config.get('threads')} threads"
 
 
 # -- profiles
@@ -151,6 +200,7 @@ class Profiled:
     covered_ns: float  # of the traced step: how long any kernel was at work
     traced_ns: float
     runs: list[Run]  # of the traced step
+    spans: list[Span]  # of communication, of that step
 
 
 def profile(step: Callable[[], Any], options: Options, batch: int) -> Profiled:
@@ -158,24 +208,33 @@ def profile(step: Callable[[], Any], options: Options, batch: int) -> Profiled:
     for _ in range(1 + WARM_UP):
         step()
     meter = Meter(int(config.get("threads")))
-    taken: list[tuple[int, list[Run]]] = []
+    taken: list[tuple[int, list[Run], list[Span]]] = []
     meter.take()
     for _ in range(PROFILED):
-        with watch() as runs:
+        with watch() as runs, ranks.spans() as spans:
             start = time.perf_counter_ns()
             step()
-            taken.append((time.perf_counter_ns() - start, runs))
+            taken.append((time.perf_counter_ns() - start, runs, spans))
         meter.take()
-    total, runs = min(taken, key=lambda one: one[0])
-    found = profile_steps([runs for _, runs in taken], total)
+    # All ranks show the same step: that in which the first was fastest.
+    times = np.array([one[0] for one in taken])
+    total, runs, spans = taken[ranks.chosen(int(times.argmin()))]
+    found = profile_steps([runs for _, runs, _ in taken], total)
     title = f"{options.model} {mode_of(options)}, batch {batch}"
-    return Profiled(title, found, meter.peak, covered_ns(runs), total, runs)
+    return Profiled(title, found, meter.peak, covered_ns(runs), total, runs, spans)
 
 
 def report_profile(found: Profiled, options: Options) -> None:
     """Print the table or its JSON, and write the trace."""
     if options.trace:
-        options.trace.write_text(json.dumps(trace_events(found.runs, found.title)))
+        rank = ranks.rank_number()
+        name = f"rank {rank}: {found.title}" if options.ranks > 1 else found.title
+        trace = ranks.merged(trace_events(found.runs, name, rank, found.spans))
+        if rank == 0:
+            options.trace.write_text(json.dumps(trace))
+    cost = dist.communication_profile() if options.ranks > 1 else None
+    if not ranks.is_first():
+        return
     if options.json:
         print(json.dumps(_as_json(found, options)))
         return
@@ -185,6 +244,8 @@ def report_profile(found: Profiled, options: Options) -> None:
         f"peak: {found.peak.gflops:.0f} GFLOP/s, {found.peak.gbytes:.1f} GB/s, measured between "
         f"the steps; no kernel at work: {(found.traced_ns - found.covered_ns) / 1e6:.2f} ms"
     )
+    if cost is not None:
+        print(cost)
 
 
 def profile_table(found: Profiled) -> Table:

@@ -19,10 +19,8 @@ Array = np.ndarray[Any, Any]
 LONGEST_VALUE: Final = 60  # letters
 
 
-def add_checkpoint(commands: Any) -> None:
-    """Declare the command."""
-    about = "look into checkpoints: Weft's, safetensors, PyTorch's, TensorFlow's"
-    one = commands.add_parser("checkpoint", help=about, description=about.capitalize() + ".")
+def declare(one: argparse.ArgumentParser) -> None:
+    """Add the command's own commands."""
     deeds = one.add_subparsers(dest="deed", required=True)
     for name, run, told in (
         ("ls", _list, "the checkpoints in a folder"),

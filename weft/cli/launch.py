@@ -22,9 +22,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, Any, Final
 
-from weft import config
 from weft.errors import ConfigError, DistributedError
-from weft.transport.session import MARK
+from weft.placement import ASKED, MARK, PINNED
 
 END_SECONDS: Final = 5.0
 """How long a job that is to stop has for it, before it is killed."""
@@ -48,6 +47,7 @@ class Job:
         threads: of each rank; what its share of the cores allows if `None`.
         prefix: whether lines of output begin with the rank.
         restarts: how often all ranks are started again after one has failed.
+        pin: whether each rank keeps to its share of its host's cores.
     """
 
     command: tuple[str, ...]
@@ -56,6 +56,7 @@ class Job:
     threads: int | None = None
     prefix: bool = True
     restarts: int = 0
+    pin: bool = True
 
 
 def launch(job: Job) -> int:
@@ -131,11 +132,15 @@ def _places(hosts: str) -> int:
 
 
 def _environment(job: Job, folder: str) -> Mapping[str, str]:
-    here = job.ranks
-    if job.hosts:
-        here = max(int(host.partition(":")[2] or 1) for host in job.hosts.split(","))
-    threads = job.threads or max(1, int(config.get("threads")) // here)
-    own = {"WEFT_THREADS": str(threads), "PYTHONUNBUFFERED": "1", MARK: folder}
+    """That of the ranks; MPI's launcher hands it on to other hosts, too.
+
+    How many cores there are for a rank is found out by itself, on its host.
+    """
+    own = {"PYTHONUNBUFFERED": "1", MARK: folder}
+    if job.threads:
+        own["WEFT_THREADS"] = str(job.threads)
+    if job.pin:
+        own[PINNED] = ASKED
     return {**os.environ, **own}
 
 

@@ -7,12 +7,14 @@ from collections.abc import Sequence
 from datetime import timedelta
 from typing import Any, Final
 
+from weft import config
 from weft.errors import ArgumentError, DistributedError
 from weft.ops.base import at_user_line
+from weft.placement import launched, pin, tasks_without_mpi
 from weft.runtime.execution import driver
+from weft.runtime.execution.team import TEAM
 from weft.transport import session
 from weft.transport.group import TIMEOUT_SECONDS, Group
-from weft.transport.mpi import launched
 
 ProcessGroup = Group
 _BACKENDS: Final = ("mpi", "gloo")
@@ -59,9 +61,17 @@ def init_process_group(
             f"init_process_group: expected {world_size} ranks, got this process alone; start them "
             f"with: weft launch -n {world_size} SCRIPT{at_user_line()}"
         )
+    tasks = tasks_without_mpi()
+    if tasks > 1:
+        raise DistributedError(
+            f"init_process_group: srun has started {tasks} tasks without what MPI finds others by; "
+            f"start them with: srun --mpi=pmi2{at_user_line()}"
+        )
     if not launched() and not _told:
         _told.append("alone")
         print("weft.distributed: no launcher of MPI: a world of one", file=sys.stderr)
+    if pin(int(config.get("threads"))):
+        TEAM.stop()  # its threads start again on these cores
     joined = session.begin(_seconds(timeout), _exchange).transport
     wrong = (world_size not in (-1, joined.size), rank not in (-1, joined.rank))
     if any(wrong):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import Any
 
 from weft.distributed.objects import all_gather_object
@@ -44,6 +44,10 @@ class CommunicationProfile:
     def straggler(self) -> int:
         """The rank that others waited for longest."""
         return max([r.rank for r in self.ranks], key=self.waited_for)
+
+    def as_json(self) -> list[dict[str, Any]]:
+        """A dictionary for each rank."""
+        return [asdict(r) for r in self.ranks]
 
     def __str__(self) -> str:
         numbers = [r.rank for r in self.ranks]

@@ -9,9 +9,9 @@ from weft.distributed.reduce_op import ReduceOp
 from weft.errors import ArgumentError, DistributedError
 from weft.ir.dtype import DType, float16
 from weft.ops.base import at_user_line
+from weft.placement import local_rank as _local_rank
+from weft.placement import local_size as _local_size
 from weft.transport import session
-from weft.transport.mpi import local_rank as _local_rank
-from weft.transport.mpi import local_size as _local_size
 
 Average = ReduceOp.AVG
 Sum = ReduceOp.SUM

@@ -7,7 +7,6 @@ here blocks: whoever waits asks again and again, and can so be told that a rank 
 from __future__ import annotations
 
 import importlib
-import os
 from collections.abc import Callable, Sequence
 from typing import Any, Final
 
@@ -15,29 +14,7 @@ from weft.errors import DistributedError
 from weft.transport.base import Exchange, Part, Pending, Transport
 from weft.transport.prepared import Prepared
 
-_OPEN_MPI: Final = ("OMPI_COMM_WORLD_LOCAL_RANK", "OMPI_COMM_WORLD_LOCAL_SIZE")
-LAUNCHERS: Final = (
-    ("PMI_RANK", "MPI_LOCALRANKID", "MPI_LOCALNRANKS"),  # MPICH, and Slurm's pmi2
-    ("PMIX_RANK", *_OPEN_MPI),
-    ("OMPI_COMM_WORLD_RANK", *_OPEN_MPI),
-)
-"""What launchers of MPI say in the environment: rank; rank on the host, number of those there."""
 _NOTE_TAG: Final = 1
-
-
-def launched() -> bool:
-    """Whether a launcher of MPI has started this process."""
-    return any(names[0] in os.environ for names in LAUNCHERS)
-
-
-def local_rank() -> int:
-    """This process's number among those on its host, as the launcher says; 0 if it does not."""
-    return next((int(os.environ[n[1]]) for n in LAUNCHERS if n[1] in os.environ), 0)
-
-
-def local_size() -> int:
-    """How many processes there are on this host, as the launcher says; 1 if it does not."""
-    return next((int(os.environ[n[2]]) for n in LAUNCHERS if n[2] in os.environ), 1)
 
 
 def _load() -> Any:

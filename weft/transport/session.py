@@ -13,15 +13,14 @@ from typing import Any, Final
 
 from weft.errors import DistributedError
 from weft.ir.node import NOT_THE_USER, at_user_line
+from weft.placement import MARK, launched
 from weft.transport.base import Transport
 from weft.transport.group import TIMEOUT_SECONDS, Group
 from weft.transport.local import LocalTransport
 from weft.transport.monitor import Monitor
-from weft.transport.mpi import MpiTransport, launched
+from weft.transport.mpi import MpiTransport
 from weft.transport.sequence import CallSequence
 
-MARK: Final = "LAUNCHED_BY_WEFT"
-"""In the environment of a job's processes: a folder of its own, where failures are noted."""
 FAREWELL_SECONDS: Final = 2.0
 """How long a rank that has failed waits for the others to say so, too."""
 

@@ -18,6 +18,7 @@ from weft.runtime.execution.call import Call
 from weft.runtime.execution.program import Program, Recording
 from weft.runtime.measurement.peak import Peak
 
+COMMUNICATION_TRACK: Final = 1000  # behind those of threads
 SHADES: Final = " .:-=+*#%@"
 
 
@@ -214,8 +215,15 @@ def covered_ns(runs: Sequence[Run]) -> float:
     return float(spans[0, 1] - spans[0, 0] + np.maximum(spans[1:, 1] - begins, 0).sum())
 
 
-def trace_events(runs: Sequence[Run], name: str) -> dict[str, Any]:
-    """What Chrome's and Perfetto's trace viewers show: a track per thread, and one of programs."""
+def trace_events(
+    runs: Sequence[Run], name: str, process: int = 0, spans: Iterable[tuple[str, int, int]] = ()
+) -> dict[str, Any]:
+    """What Chrome's and Perfetto's trace viewers show: a track per thread, and one of programs.
+
+    Args:
+        process: tells the tracks from those of other processes in the same trace.
+        spans: of communication, each a name, a begin and an end, for a track of their own.
+    """
     tracks = {"programs": 0}
     events: list[dict[str, Any]] = []
     for number, run in enumerate(runs):
@@ -230,17 +238,21 @@ def trace_events(runs: Sequence[Run], name: str) -> dict[str, Any]:
             about = {"work": run.works[index], "call": index, "flops": call.flops,
                      "bytes": call.traffic}  # fmt: skip
             events.append(_event(call.name, track, int(record["start"]), int(record["end"]), about))
+    for text, begin, end in spans:
+        track = tracks.setdefault("communication", COMMUNICATION_TRACK)
+        events.append(_event(text, track, begin, end, {}))
     names = [
-        {"ph": "M", "name": "thread_name", "pid": 0, "tid": track, "args": {"name": text}}
+        {"ph": "M", "name": "thread_name", "tid": track, "args": {"name": text}}
         for text, track in tracks.items()
     ]
-    head = {"ph": "M", "name": "process_name", "pid": 0, "args": {"name": name}}
-    return {"traceEvents": [head, *names, *events], "displayTimeUnit": "ms"}
+    head = {"ph": "M", "name": "process_name", "args": {"name": name}}
+    found = [{"pid": process, **event} for event in (head, *names, *events)]
+    return {"traceEvents": found, "displayTimeUnit": "ms"}
 
 
 def _event(name: str, track: int, start: int, end: int, args: dict[str, Any]) -> dict[str, Any]:
     """A span, in microseconds."""
-    return {"ph": "X", "name": name, "pid": 0, "tid": track, "ts": start / 1e3,
+    return {"ph": "X", "name": name, "tid": track, "ts": start / 1e3,
             "dur": (end - start) / 1e3, "args": args}  # fmt: skip
 
 

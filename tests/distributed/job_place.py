@@ -1,0 +1,19 @@
+"""Says where each rank is; run by `weft launch`."""
+
+import json
+import os
+
+import weft as wf
+import weft.distributed as dist
+import weft.horovod.torch as hvd
+
+dist.init_process_group(timeout=30)
+hvd.init()
+x = wf.ones(1)
+dist.all_reduce(x)
+found = {
+    "rank": dist.get_rank(), "sum": x.item(), "host": os.environ.get("REACHED_HOST"),
+    "local": [hvd.local_rank(), hvd.local_size()], "threads": wf.config.get("threads"),
+    "cores": sorted(os.sched_getaffinity(0)), "told": os.environ.get("TOLD"),
+}  # fmt: skip
+print(json.dumps(found))

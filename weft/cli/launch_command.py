@@ -1,0 +1,44 @@
+"""The arguments of `weft launch`."""
+
+from __future__ import annotations
+
+import argparse
+
+from weft.cli.argument import positive
+from weft.cli.launch import Job, command_of, launch
+
+
+def declare(one: argparse.ArgumentParser) -> None:
+    """Add the arguments."""
+    one.add_argument("-n", dest="ranks", type=positive, required=True, help="processes")
+    one.add_argument(
+        "--hosts", default="",
+        help="machines and their ranks, as a:2,b:2; reached by ssh, or what HYDRA_LAUNCHER_EXEC "
+        "names",
+    )  # fmt: skip
+    one.add_argument(
+        "--threads", type=positive, help="threads of each (default: its share of its host's cores)"
+    )
+    one.add_argument(
+        "--no-pin", action="store_true", help="let ranks run on all cores, not on their share only"
+    )
+    one.add_argument(
+        "--max-restarts", type=int, default=0, metavar="N",
+        help="start all again after a failure, so often at most; the program goes on from its "
+        "newest checkpoint",
+    )  # fmt: skip
+    one.add_argument("--plain", action="store_true", help="print lines without the rank")
+    one.add_argument("-m", dest="module", action="store_true", help="SCRIPT is a module's name")
+    one.add_argument("script", metavar="SCRIPT")
+    one.add_argument("arguments", nargs=argparse.REMAINDER, metavar="...")
+    one.set_defaults(run=_run)
+
+
+def _run(given: argparse.Namespace) -> int:
+    command = command_of(given.script, given.arguments, given.module)
+    return launch(
+        Job(
+            command, given.ranks, given.hosts, given.threads, not given.plain, given.max_restarts,
+            not given.no_pin,
+        )
+    )  # fmt: skip
