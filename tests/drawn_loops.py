@@ -8,11 +8,12 @@ from typing import Any
 import numpy as np
 
 from weft import ops
-from weft.ir.dtype import float32, int32
+from weft.ir.dtype import DType, float32, int32
 from weft.ir.graph import Graph
 from weft.ir.node import TensorType, Value
 from weft.ops.call import trace
 from weft.runtime.engine import Function, State
+from weft.transform.gradient import dense, gradients
 from weft.transform.interpreter import evaluate
 
 Carry = list[Value]
@@ -25,25 +26,38 @@ class Loops:
 
     Args:
         depth: how deep loops and branches are nested.
+        dtype: of the matrix and the row.
     """
 
-    def __init__(self, seed: int, depth: int = 3) -> None:
+    def __init__(self, seed: int, depth: int = 3, dtype: DType = float32) -> None:
         self.random = np.random.default_rng(seed)
         self.graph = Graph()
         self.depth = depth
+        self.dtype = dtype
         with self.graph.as_default():
-            self.feeds = [ops.placeholder(dtype="float32", shape=s) for s in SHAPES[:2]]
+            self.feeds = [ops.placeholder(dtype=dtype, shape=s) for s in SHAPES[:2]]
             self.feeds.append(ops.placeholder(dtype="int32", shape=()))
-            self.table = ops.placeholder(dtype="float32", shape=(5, 3))
+            self.table = ops.placeholder(dtype=dtype, shape=(5, 3))
             self.feeds.append(self.table)
             self.results = self._region([*self.feeds[:3]], self.table, depth)
             self.results += [ops.sum(self.results[0]), self.feeds[0]]
         self.arrays = [
-            self.random.standard_normal(SHAPES[0]).astype(np.float32),
-            self.random.standard_normal(SHAPES[1]).astype(np.float32),
+            self.random.standard_normal(SHAPES[0]).astype(dtype.numpy),
+            self.random.standard_normal(SHAPES[1]).astype(dtype.numpy),
             np.array(self.random.integers(-2, 4), np.int32),
-            self.random.standard_normal((5, 3)).astype(np.float32),
+            self.random.standard_normal((5, 3)).astype(dtype.numpy),
         ]
+
+    def differentiate(self, order: int) -> None:
+        """Compute the squared gradients' sum as well, by which to differentiate, `order` times."""
+        wanted = [x for x in self.feeds if x.dtype.is_inexact]
+        with self.graph.as_default():
+            ends = [ops.sum(y) for y in self.results if y.dtype.is_inexact]
+            for _ in range(order):
+                found = [g for g in gradients(ends, wanted) if g is not None]
+                slopes = [dense(g) for g in found]
+                self.results += [ops.add_n(*ends), *slopes]
+                ends = [ops.sum(g * g) for g in slopes]
 
     def expected(self) -> list[Any]:
         """As the interpreter has it."""
@@ -59,7 +73,7 @@ class Loops:
     # -- drawing
 
     def _types(self) -> list[TensorType]:
-        dtypes = (float32, float32, int32)
+        dtypes = (self.dtype, self.dtype, int32)
         return [TensorType(d, s) for d, s in zip(dtypes, SHAPES, strict=True)]
 
     def _pick(self, *choices: Any) -> Any:
@@ -83,9 +97,9 @@ class Loops:
                 case 5:
                     x = ops.flip(x, axes=(0,))
                 case 6:
-                    row = ops.constant(np.array([0.5, -1.0, 2.0], np.float32))
+                    row = ops.constant(np.array([0.5, -1.0, 2.0], self.dtype.numpy))
                 case _:
-                    x = x * ops.cast(n, dtype=float32) * 0.125
+                    x = x * ops.cast(n, dtype=self.dtype) * 0.125
         return [x, row, n]
 
     def _body(self, carry: Sequence[Value], table: Value, depth: int) -> Carry:
@@ -128,7 +142,7 @@ class Loops:
     def _scan(self, carry: Carry, table: Value, depth: int) -> Carry:
         length = int(self.random.integers(5))
         swaps = self._pick(True, False)
-        kinds = [*self._types(), TensorType(float32, (3,)), table.type]
+        kinds = [*self._types(), TensorType(self.dtype, (3,)), table.type]
 
         def turn(x: Value, row: Value, n: Value, piece: Value, table: Value) -> Carry:
             new, other, n = self._body([x, row + piece, n], table, depth)

@@ -25,6 +25,11 @@ def is_static(shape: Shape) -> bool:
     return shape is not None and None not in shape
 
 
+def is_stack(shape: Shape) -> bool:
+    """Whether the first dimension alone is unknown: rows of which only the run tells how many."""
+    return bool(shape) and shape[0] is None and is_static(shape[1:])
+
+
 def size(shape: Shape) -> int:
     """Number of elements of a fully known shape.
 

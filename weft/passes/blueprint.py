@@ -66,7 +66,22 @@ class Kept:
     size: int
 
 
-Source = Feed | Variable | Constant | Kept
+@dataclass(frozen=True, eq=False)
+class Stack:
+    """Memory of the program that grows in a run: rows that a loop stacks.
+
+    Attributes:
+        tape: stacks of the same number have as many rows as each other.
+        row: bytes of a row.
+        loop: which loop makes it, for messages.
+    """
+
+    tape: int
+    row: int
+    loop: str
+
+
+Source = Feed | Variable | Constant | Kept | Stack
 
 
 @dataclass(frozen=True)

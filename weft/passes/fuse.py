@@ -11,7 +11,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from weft.ir.node import Node, Value
-from weft.ir.shape import Shape, known, size
+from weft.ir.shape import Shape, is_stack, known, size
 from weft.ops.base import Alias, Boundary, Elementwise, Opaque, Pull, Reduce, family_of, op_of
 from weft.ops.declaration.fact import Ability, Cost
 from weft.ops.reduction.reduce import sum as sum_
@@ -299,7 +299,8 @@ class _Fuser:
             return
         for value in node.inputs:
             self._materialise(self._root(value))
-        group = self._start(node, node.types[0].shape if node.types else (), opaque=True)
+        plain = node.types and not is_stack(node.types[0].shape)
+        group = self._start(node, node.types[0].shape if plain else (), opaque=True)
         if Ability.EPILOGUE not in family_of(node).abilities or len(node.types) != 1:
             group.open = False
 

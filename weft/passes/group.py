@@ -6,6 +6,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, replace
 
 from weft.ir.node import Node, Value
+from weft.ir.shape import is_stack, size
 from weft.ops.base import Reduce, family_of, op_of
 from weft.ops.declaration.fact import Ability
 from weft.ops.state import CONSTANT
@@ -14,6 +15,16 @@ LONGEST_NAME = 6  # operations
 # More than this and a group's kernel runs out of registers and compiles slowly.
 MOST_NODES = 48
 MOST_INPUTS = 20
+
+
+def nbytes(value: Value) -> int:
+    """Bytes of a value in the arena; none of a loop's stack, which lies elsewhere."""
+    return 0 if is_stack(value.shape) else size(value.shape) * value.dtype.size
+
+
+def row_bytes(stack: Value) -> int:
+    """Bytes of a row of a loop's stack."""
+    return size((stack.shape or ())[1:]) * stack.dtype.size
 
 
 def gathers(node: Node) -> bool:

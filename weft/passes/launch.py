@@ -19,7 +19,7 @@ from typing import Final, Protocol
 
 from weft.ir.function import Function
 from weft.ir.node import Node, Value
-from weft.passes.control.record import Control, Loop
+from weft.passes.control.record import Control, Loop, Tape
 from weft.passes.group import Group
 
 SYMBOL: Final = "weft_kernel"
@@ -80,12 +80,16 @@ class Launch:
 
 @dataclass(frozen=True)
 class Slice:
-    """At turn t of a loop, the memory `start + stride * t` bytes into that of `whole`."""
+    """At turn t of a loop, the memory `start + stride * t` bytes into that of `whole`.
+
+    Where that is a stack, `height` bytes further for each of its rows.
+    """
 
     whole: Buffer
     loop: Loop
     start: int
     stride: int
+    height: int = 0
 
 
 @dataclass(frozen=True)
@@ -111,18 +115,21 @@ class Flat:
         aliases: values of bodies that share the memory of another value.
         views: buffers whose memory differs from turn to turn.
         constants: nodes of bodies whose arrays are read.
+        stacks: which stack lies on which tape, and how many bytes a row has.
     """
 
     launches: list[Pair] = field(default_factory=list["Pair"])
     aliases: dict[Value, Value] = field(default_factory=dict[Value, Value])
     views: dict[Buffer, View] = field(default_factory=dict[Buffer, View])
     constants: dict[Node, None] = field(default_factory=dict[Node, None])
+    stacks: dict[Value, tuple[Tape, int]] = field(default_factory=dict[Value, tuple[Tape, int]])
 
     def include(self, other: Flat) -> None:
         """Know the buffers of another one, too."""
         self.aliases.update(other.aliases)
         self.views.update(other.views)
         self.constants.update(other.constants)
+        self.stacks.update(other.stacks)
 
     def add(self, launch: Launch, group: Group | None = None) -> None:
         """Append a launch; one of a loop or a choice is written out."""

@@ -23,7 +23,7 @@ from weft.ops.base import Boundary, is_region, op_of
 from weft.passes import memory
 from weft.passes.blueprint import Blueprint
 from weft.passes.control.body import Planner
-from weft.passes.control.merge import merged, trimmed
+from weft.passes.control.merge import merged, trimmed, unstacked
 from weft.passes.control.region import lower_region, moved_out, within
 from weft.passes.fuse import fuse
 from weft.passes.group import Fused, Group
@@ -44,7 +44,7 @@ def bodies(step: Step) -> Step:
     """The same for what loops and branches hold; what need not be done there is done outside."""
     if not any(map(is_region, step.graph.nodes)):
         return step
-    step = moved_out(within(trimmed(merged(step)), optimise))
+    step = moved_out(within(trimmed(unstacked(merged(step))), optimise))
     for run in (simplify, cse, prune, trimmed, prune):
         step = run(step)
     return step

@@ -7,9 +7,9 @@ from typing import Final, cast
 
 from weft.ir.extent import planned
 from weft.ir.node import Node, TensorType, Value
-from weft.ir.shape import known, size
+from weft.ir.shape import is_stack, known, size
 from weft.ops import state
-from weft.ops.base import is_region, op_of
+from weft.ops.base import is_hosted, is_region, op_of
 from weft.ops.indexing.gather import gather, scatter_add
 from weft.ops.indexing.lagged_table import lag_gather
 from weft.passes import memory
@@ -24,11 +24,13 @@ from weft.passes.blueprint import (
     Place,
     Placed,
     Source,
+    Stack,
     Variable,
 )
 from weft.passes.control.body import owner
 from weft.passes.control.cursor import steered, steers
-from weft.passes.group import Fused, Group
+from weft.passes.control.record import Tape
+from weft.passes.group import Fused, Group, nbytes, row_bytes
 from weft.passes.keep import handed_on, kept_launches
 from weft.passes.launch import ERROR, Flat, Launch, Scratch, moves
 from weft.passes.schedule import Schedule
@@ -75,6 +77,7 @@ class Placing:
                 self.flat.include(launch.inside)
         for node in (*step.graph.nodes, *self.flat.constants):
             self._external(node)
+        self.tapes = self._stacks()
         self.checks = self._checks()
         self.adopted: dict[Value, str] = {}  # new value -> variable whose memory it is written to
         self.copied: dict[str, Value] = {}  # variable -> new value to copy at the end
@@ -95,6 +98,18 @@ class Placing:
                 self.externals[node.outputs[0]] = Constant(node.attrs["value"].array)
             case _:
                 pass
+
+    def _stacks(self) -> dict[Tape, int]:
+        """Numbers of the tapes, those of loops that call Python included."""
+        stacks = self.flat.stacks
+        for node in filter(is_hosted, self.step.graph.nodes):
+            tape = Tape(node)
+            stacks.update({v: (tape, row_bytes(v)) for v in node.outputs if is_stack(v.shape)})
+        numbers: dict[Tape, int] = {}
+        for value, (tape, row) in stacks.items():
+            number = numbers.setdefault(tape, len(numbers))
+            self.externals[value] = Stack(number, row, tape.loop.describe())
+        return numbers
 
     # -- order
 
@@ -216,20 +231,20 @@ class Placing:
         for value in self.copied.values():
             self._snapshot(value, changed)
         before = [
-            (self.copy(value, scratch, self._bytes(value)), None)
+            (self.copy(value, scratch, nbytes(value)), None)
             for value, scratch in self.snapshots.items()
         ]
         after: list[tuple[Launch, Group | None]] = []
         for key, value in self.copied.items():
             self.externals.setdefault(self._handle(key, value), Variable(key, value.type))
             source = self.snapshots.get(value, value)
-            after.append((self.copy(source, self._handle(key, value), self._bytes(value)), None))
+            after.append((self.copy(source, self._handle(key, value), nbytes(value)), None))
         self.launches = [*before, *self.launches, *after]
 
     def _snapshot(self, value: Value, changed: Iterable[str]) -> None:
         external = self.externals.get(value)
         if isinstance(external, Variable) and external.key in changed:
-            self.snapshots.setdefault(value, Scratch(self._bytes(value)))
+            self.snapshots.setdefault(value, Scratch(nbytes(value)))
 
     def _handle(self, key: str, value: Value) -> Value:
         """A value that stands for the memory of a variable, also if nothing reads it."""
@@ -239,10 +254,6 @@ class Placing:
             node = self.step.graph.add("variable", (), attrs, (kind,), f"variable/{key}")
             self.states[key] = node.outputs[0]
         return self.states[key]
-
-    @staticmethod
-    def _bytes(value: Value) -> int:
-        return size(value.shape) * value.dtype.size
 
     def keep(self) -> None:
         """Set apart the launches of the prelude; what they hand on gets memory of its own."""
@@ -296,7 +307,7 @@ class Placing:
             return place(argument)
 
         main = [launch for launch, _ in self.launches[self.kept :]]
-        records = steers(main, self.flat, place)
+        records = steers(main, self.flat, place, self.tapes)
 
         def placed(position: int, launch: Launch, group: Group | None) -> Placed:
             control = launch.control
@@ -310,7 +321,7 @@ class Placing:
 
         calls = tuple([placed(i, *pair) for i, pair in enumerate(self.launches)])
         fetches = tuple(
-            (place(buffer), TensorType(v.dtype, known(v.shape)))
+            (place(buffer), TensorType(v.dtype, v.shape))
             for buffer, v in zip(self._fetched(), self.step.fetches, strict=True)
         )
         names = {i: b.name for b, i in ids.items() if isinstance(b, Value)}
@@ -379,5 +390,5 @@ class Placing:
 
     def _size(self, buffer: Value | Scratch) -> int:
         if isinstance(buffer, Value):
-            return planned(self._bytes(buffer))
+            return planned(nbytes(buffer))
         return planned(buffer.size) * (self.threads if buffer.per_thread else 1)

@@ -23,7 +23,7 @@ from weft.ops.convolution.convolution import conv, conv_grad_weight
 from weft.ops.declaration.fact import Ability, Cost
 from weft.ops.shape.reshape import transpose
 from weft.ops.state import variable
-from weft.passes.group import MOST_INPUTS, MOST_NODES, Fused, Group
+from weft.passes.group import MOST_INPUTS, MOST_NODES, Fused, Group, nbytes
 
 LEAST_BYTES: Final = 1 << 16
 """Smaller values stay in a cache."""
@@ -271,4 +271,4 @@ def _is_image(value: Value) -> bool:
 
 
 def _bytes(value: Value) -> int:
-    return int(size(known(value.shape))) * value.dtype.size
+    return int(nbytes(value))

@@ -20,13 +20,14 @@ from typing import Final
 
 from weft.ir.graph import Graph
 from weft.ir.node import Node, Value
-from weft.ir.shape import known, size
+from weft.ir.shape import known
 from weft.ops.base import Alias, Boundary, Elementwise, Pull, op_of
 from weft.ops.convolution.convolution import conv_grad_input, conv_grad_weight
 from weft.ops.declaration.fact import Cost
 from weft.ops.elementwise.compare import greater
 from weft.ops.linalg.matmul import matmul
 from weft.ops.shape.reshape import transpose
+from weft.passes.group import nbytes
 from weft.passes.step import Step
 
 LEAST_BYTES: Final = 1 << 20
@@ -102,11 +103,11 @@ class _Finder:
     def _gap(self, value: Value) -> int | None:
         """The reader after the widest gap between readers, if memory there is worth time."""
         reads = self.readers.get(value, [])
-        if _bytes(value) < LEAST_BYTES or len(reads) < 2 or reads[-1] == len(self.graph.nodes):
+        if nbytes(value) < LEAST_BYTES or len(reads) < 2 or reads[-1] == len(self.graph.nodes):
             return None
         widest, since = max((later - sooner, later) for sooner, later in pairwise(reads))
         late = [self.graph.nodes[i] for i in reads if i >= since]
-        work = sum(map(self._flops, late)) / _bytes(value)
+        work = sum(map(self._flops, late)) / nbytes(value)
         return since if widest >= GAP and work >= LEAST_WORK else None
 
     def _flops(self, node: Node) -> float:
@@ -144,14 +145,10 @@ class _Finder:
         return all(self._bridge(v, root, since, chain, leaves) for v in value.node.inputs)
 
     def _lives(self, value: Value, root: Value, since: int) -> bool:
-        if isinstance(op_of(value.node).lower, Boundary) or _bytes(value) * SMALL <= _bytes(root):
+        if isinstance(op_of(value.node).lower, Boundary) or nbytes(value) * SMALL <= nbytes(root):
             return True
         reads = self.readers[value]
         return bisect_left(reads, since) < len(reads)
-
-
-def _bytes(value: Value) -> int:
-    return size(value.shape) * value.dtype.size
 
 
 def _rebuilt(graph: Graph, again: Sequence[_Again]) -> Graph:

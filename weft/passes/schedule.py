@@ -21,9 +21,8 @@ from dataclasses import dataclass
 from typing import Final
 
 from weft.ir.node import Value
-from weft.ir.shape import size
 from weft.ops.base import op_of
-from weft.passes.group import Fused, Group
+from weft.passes.group import Fused, Group, nbytes
 
 LITTLE: Final = 1 << 16
 """Bytes that a group may take without being put off."""
@@ -163,4 +162,4 @@ class _Ledger:
 
 
 def _bytes(value: Value) -> int:
-    return int(size(value.shape)) * value.dtype.size
+    return int(nbytes(value))

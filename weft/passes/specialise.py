@@ -17,10 +17,19 @@ from weft.errors import CompileError, DTypeError, FeedError, ShapeError, WeftErr
 from weft.ir.function import functions, map_functions
 from weft.ir.graph import Graph, rewrite, toposort
 from weft.ir.node import Literal, Node, TensorType, Value
-from weft.ir.shape import is_static, size
+from weft.ir.shape import is_stack, is_static, size
 from weft.ir.shape import known as known_shape
 from weft.ops import state
-from weft.ops.base import Boundary, Composite, Op, as_given, constant_of, op_of
+from weft.ops.base import (
+    REGION,
+    Boundary,
+    Composite,
+    Op,
+    as_given,
+    constant_of,
+    family_of,
+    op_of,
+)
 from weft.ops.call import Subgraph
 from weft.ops.control.known_input import with_known_inputs
 from weft.ops.declaration.attribute import is_complete, known_value
@@ -255,7 +264,8 @@ def _require_compiled(node: Node, types: tuple[TensorType, ...]) -> None:
                 f"{node.op}: complex numbers are interpreted, not compiled: expected real numbers,"
                 f" got {kind}: {node.describe()}"
             )
-        if not is_static(kind.shape):
+        stack = family_of(node).family == REGION and is_stack(kind.shape)
+        if not (is_static(kind.shape) or stack):
             raise ShapeError(f"{node.op}: the shape {kind} is not known: {node.describe()}")
 
 

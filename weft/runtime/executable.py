@@ -17,9 +17,9 @@ from weft.codegen import llvm
 from weft.codegen.target import Target, current
 from weft.errors import OutOfRangeError, UninitializedError, UserOpError, WeftError
 from weft.ir.node import TensorType
-from weft.ir.shape import known
+from weft.ir.shape import compatible, is_stack, known
 from weft.ops.base import fault_of, op_of
-from weft.passes.blueprint import Blueprint, Constant, Feed, Kept, Placed, Variable
+from weft.passes.blueprint import Blueprint, Constant, Feed, Kept, Placed, Stack, Variable
 from weft.passes.launch import Kernel
 from weft.passes.step import Step
 from weft.runtime.compilation.compiler import compile_kernels
@@ -30,6 +30,7 @@ from weft.runtime.measurement.profile import Run, arena_map, measure, summarise,
 from weft.runtime.measurement.stopwatch import Stopwatch
 from weft.runtime.memory.shared import arena_of
 from weft.runtime.memory.state import State, aligned
+from weft.runtime.memory.tape import Tapes
 from weft.runtime.recipe import Recipe
 from weft.transform.interpreter import located
 
@@ -62,12 +63,16 @@ class Executable:
         # Python called in the middle of a step may run another program.
         shared = not any([callable(call.function) for call in recipe.calls])
         self.arena, lock = arena_of(recipe.arena, shared)  # resident when the program is made
+        stacks = {i: x for i, x in enumerate(recipe.externals) if isinstance(x, Stack)}
+        self._tapes = Tapes(stacks)
         addresses = compile_kernels([*kernels, driver.kernel()], target or current())
         watch.lap("kernels")
         calls = recipe.calls if shared else tuple(map(self._bound_call, count(), recipe.calls))
-        externals = len(recipe.externals)
         self._externals = recipe.externals
-        self.program = Program(calls, addresses, self.arena, externals, threads, lock)
+        externals = len(recipe.externals)
+        self.program = Program(calls, addresses, self.arena, externals, threads, lock, self._tapes)
+        for number, address in self._tapes.addresses.items():
+            self.program.addresses[number] = address
         self.prelude: Program | None = None  # to be run before the first step: see `Blueprint`
         if recipe.prelude:
             self.prelude = Program(recipe.prelude, addresses, self.arena, externals, threads, lock)
@@ -84,7 +89,7 @@ class Executable:
                 case Constant(array):
                     self._constants.append(array)
                     self.program.addresses[number] = address_of(array)
-                case Kept():
+                case Kept() | Stack():
                     pass
         self._feeds.sort()
         kept = frozenset(recipe.kept)
@@ -129,7 +134,7 @@ class Executable:
             for a, v in zip(placed.args[:count], node.inputs, strict=True)
         ]
         outputs = [
-            self._view(_placed(a), v.type)
+            self._written(_placed(a), v.type)
             for a, v in zip(placed.args[count:], node.outputs, strict=True)
         ]
 
@@ -139,17 +144,37 @@ class Executable:
             except WeftError as error:
                 raise type(error)(f"{node.op}: {error}: {node.describe()}") from error.__cause__
             for write, array, value in zip(outputs, results, node.outputs, strict=True):
-                if array.shape != value.shape:
+                if not compatible(array.shape, value.shape):
                     raise UserOpError(
                         f"{node.op}: expected a result of shape {value.shape}, "
                         f"got {array.shape}: {node.describe()}"
                     )
-                write()[...] = array
+                write(array)
 
         return call
 
+    def _written(self, place: Place, kind: TensorType) -> Callable[[Array], None]:
+        """A function that writes an array to a place; a stack gets as many rows as that has."""
+        if is_stack(kind.shape) and isinstance(place, External):
+            index, dtype = place.index, kind.dtype.numpy
+
+            def stack(array: Array) -> None:
+                self._tapes.resize(index, len(array))
+                self._tapes.array(index, dtype, array.shape[1:])[...] = array
+
+            return stack
+        view = self._view(place, kind)
+
+        def write(array: Array) -> None:
+            view()[...] = array
+
+        return write
+
     def _view(self, place: Place, kind: TensorType) -> Callable[[], Array]:
         """A function that gives the memory of a place as an array."""
+        if is_stack(kind.shape) and isinstance(place, External):
+            row = known((kind.shape or ())[1:])
+            return lambda: self._tapes.array(place.index, kind.dtype.numpy, row)
         shape, dtype = known(kind.shape), kind.dtype.numpy
         if isinstance(place, InArena):
             array = self.arena.view(place.offset, dtype, shape)
@@ -164,6 +189,9 @@ class Executable:
 
     def _fetch(self, place: Place, kind: TensorType) -> Callable[[], Any]:
         """A function that gives a fresh copy of a result; a NumPy scalar where the rank is 0."""
+        if is_stack(kind.shape):
+            view = self._view(place, kind)
+            return lambda: view().copy()
         shape, dtype = known(kind.shape), kind.dtype.numpy
         if isinstance(place, InArena):
             array = self.arena.view(place.offset, dtype, shape)
@@ -176,8 +204,8 @@ class Executable:
                 return lambda: np.array(self._arrays[index]).reshape(shape)[()]
             case Variable(key):
                 return lambda: self._of_state(key).reshape(shape)[()]
-            case Kept():
-                raise AssertionError("what is kept is not handed out")
+            case Kept() | Stack():
+                raise AssertionError("what a program keeps for itself is not handed out")
 
     def _of_state(self, key: str) -> Array:
         assert self._state is not None
@@ -195,13 +223,20 @@ class Executable:
         program = self.program
         with state.lock, program.lock:  # programs that share variables take turns
             held = self._place(arrays, state)
-            fault = self._recorded() if self._debug or watchers else program.run()
-            if fault is not None:
-                raise self._out_of_range(fault)
-            self._arrays = held
-            results = [fetch() for fetch in self._fetches]
-            self._arrays = ()
+            try:
+                fault = self._recorded() if self._debug or watchers else program.run()
+                if fault is not None:
+                    raise self._out_of_range(fault)
+                self._arrays = held
+                results = [fetch() for fetch in self._fetches]
+            finally:
+                self._arrays = ()
+                self._let_go()
             return results
+
+    def _let_go(self) -> None:
+        if self._tapes.grown:
+            self._tapes.release()
 
     def launch(
         self,
@@ -240,7 +275,10 @@ class Executable:
                 done = frozenset([id(memories[key]) for key in departure.done])
                 fault = program.run_ahead(departure.leave, done, (self, held, memories))
             else:
-                fault = self._recorded() if self._debug or watchers else program.run()
+                try:
+                    fault = self._recorded() if self._debug or watchers else program.run()
+                finally:
+                    self._let_go()
             del held, kept
         if fault is not None:
             raise self._out_of_range(fault)

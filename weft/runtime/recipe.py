@@ -18,10 +18,20 @@ from weft.errors import WeftError
 from weft.ir.dtype import as_dtype
 from weft.ir.extent import Extent, Extents
 from weft.ir.node import TensorType
-from weft.ir.shape import known
+from weft.ir.shape import Shape, known
 from weft.ops.base import op_of
 from weft.ops.state import variable
-from weft.passes.blueprint import Blueprint, Constant, Feed, Kept, Placed, Source, Variable, is_host
+from weft.passes.blueprint import (
+    Blueprint,
+    Constant,
+    Feed,
+    Kept,
+    Placed,
+    Source,
+    Stack,
+    Variable,
+    is_host,
+)
 from weft.passes.control.record import Cursor, Kind, Steer
 from weft.passes.launch import ERROR, Kernel, Scratch
 from weft.runtime.execution.call import Argument, Call, External, InArena, Place
@@ -140,9 +150,11 @@ def _steer(steer: Steer) -> tuple[Any, ...]:
     return (*astuple(steer)[:-1], [astuple(cursor) for cursor in steer.cursors])
 
 
-def _read_steer(kind: int, loop: int, most: int, targets: Any, cursors: Any) -> Steer:
+def _read_steer(
+    kind: int, loop: int, most: int, counted: int, tape: int, targets: Any, cursors: Any
+) -> Steer:
     moving = tuple([Cursor(*row, swap=tuple(swap)) for *row, swap in cursors])
-    return Steer(Kind(kind), loop, most, tuple(targets), moving)
+    return Steer(Kind(kind), loop, most, counted, tape, tuple(targets), moving)
 
 
 def _argument(argument: Argument) -> Any:
@@ -158,8 +170,8 @@ def _argument(argument: Argument) -> Any:
             return argument
 
 
-def _type(kind: TensorType) -> tuple[str, tuple[int, ...]]:
-    return kind.dtype.name, known(kind.shape)
+def _type(kind: TensorType) -> tuple[str, Shape]:
+    return kind.dtype.name, kind.shape
 
 
 def _source(source: Source) -> tuple[Any, ...]:
@@ -172,6 +184,8 @@ def _source(source: Source) -> tuple[Any, ...]:
             return "constant", as_dtype(array.dtype).name, array.shape
         case Kept(size):
             return "kept", size
+        case Stack(tape, row, loop):
+            return "stack", tape, row, loop
 
 
 # -- and back
@@ -239,6 +253,8 @@ def _sources(externals: Sequence[Any], contents: bytes) -> tuple[Source, ...]:
             found.append(Feed(fields[0]))
         elif kind == "kept":
             found.append(Kept(fields[0]))
+        elif kind == "stack":
+            found.append(Stack(*fields))
         elif kind == "variable":
             found.append(Variable(fields[0], _read_type(*fields[1:])))
         else:

@@ -42,6 +42,7 @@ from weft.ops.base import (
 )
 from weft.ops.call import Subgraph, barrier, call, inline
 from weft.ops.control.known_input import known_attributes
+from weft.ops.control.stack import is_on_stack, sum_of_stacks
 from weft.ops.creation import ones_like, zeros_like
 from weft.ops.declaration.attribute import REQUIRED
 from weft.ops.declaration.fact import IN_WIDEST
@@ -171,8 +172,12 @@ def add_up(parts: Sequence[Cotangent]) -> Cotangent | None:
     dense = [p for p in parts if isinstance(p, Value)]
     if not dense:
         return sum_rows(rows)
-    total = dense[0] if len(dense) == 1 else catalogue.add_n(*dense)
+    total = dense[0] if len(dense) == 1 else _sum(dense)
     return sum_rows(rows).added_to(total) if rows else total
+
+
+def _sum(values: Sequence[Value]) -> Value:
+    return sum_of_stacks(values) if is_on_stack(values[0]) else catalogue.add_n(*values)
 
 
 def _checked(g: Cotangent, x: Value, node: Node) -> Cotangent:

@@ -7,10 +7,10 @@ from itertools import islice
 from typing import Any, Final
 
 from weft.ir.node import Node, TensorType, Value
-from weft.ir.shape import is_static, known
+from weft.ir.shape import is_stack, is_static
 from weft.ops.base import Op, catalogue, op_of
 from weft.ops.call import Subgraph, inline, trace
-from weft.ops.control.scan import scan
+from weft.ops.control.scan import reads_stacks, scan
 from weft.ops.control.switch import switch
 from weft.ops.control.while_loop import while_loop
 from weft.ops.creation import zeros_like
@@ -23,11 +23,14 @@ Tangents = Sequence[Value | None]
 
 def push_through_bodies(node: Node, tangents: Tangents, push: Push) -> list[Value | None] | None:
     """Tangents of the outputs of a branch or a loop; `None` where shapes are not known."""
-    if not all([is_static(x.shape) for x in node.data_inputs]) or node.operands:
-        return None
     op = op_of(node)
     xs, attrs = node.data_inputs, {**op.attrs, **node.attrs}
-    attrs = dict(op.normal(*[known(x.shape) for x in xs], **attrs))
+    if node.operands:
+        return None
+    told = is_stack if reads_stacks(op, attrs) else is_static
+    if not all([is_static(x.shape) or told(x.shape) for x in xs]):
+        return None
+    attrs = dict(op.normal(*[x.shape for x in xs], **attrs))
     return _RULES[op](node, tangents, attrs, push)
 
 
@@ -108,7 +111,7 @@ def _scan(node: Node, tangents: Tangents, attrs: Any, push: Push) -> list[Value 
         return [*ys[:carried], *ts[:extra], *ys[carried:], *ts[extra:]]
 
     sides = [(*xs[p], *more) for p, more in zip(parts, given, strict=True)]
-    rows = [TensorType(v.dtype, known(v.shape)[1:]) for v in sides[1]]
+    rows = [TensorType(v.dtype, (v.shape or ())[1:]) for v in sides[1]]
     types = [*[v.type for v in sides[0]], *rows, *[v.type for v in sides[2]]]
     attrs |= {"body": trace(run, types), "carried": len(sides[0]), "mapped": len(sides[1])}
     found = scan.all(*[v for side in sides for v in side], **attrs)
@@ -120,8 +123,9 @@ def _while(node: Node, tangents: Tangents, attrs: Any, push: Push) -> list[Value
     condition, body, carried = attrs["condition"], attrs["body"], attrs["carried"]
     moves = _settled(body, carried, tangents)
     xs = node.data_inputs
-    out = moves[:carried]
-    inits = _filled(xs[:carried], tangents[:carried], out)
+    out = _moving(body, moves)
+    out[:carried] = moves[:carried]
+    inits = _filled(xs[:carried], tangents[:carried], moves[:carried])
     fixed = _filled(xs[carried:], tangents[carried:], moves[carried:])
     first = carried + len(inits)
     behind = first + len(xs) - carried
@@ -131,13 +135,17 @@ def _while(node: Node, tangents: Tangents, attrs: Any, push: Push) -> list[Value
 
     def run(*vs: Value) -> list[Value]:
         values = [*vs[:carried], *vs[first:behind]]
-        return _pushed(body, values, _of(moves, [*vs[carried:first], *vs[behind:]]), out, push)
+        tangents = _of(moves, [*vs[carried:first], *vs[behind:]])
+        ys = _pushed(body, values, tangents, out, push)
+        ts = ys[len(out) :]
+        return [*ys[:carried], *ts[: len(inits)], *ys[carried : len(out)], *ts[len(inits) :]]
 
     inputs = [*xs[:carried], *inits, *xs[carried:], *fixed]
     types = [v.type for v in inputs]
     attrs |= {"condition": trace(holds, types), "body": trace(run, types), "carried": first}
     found = while_loop.all(*inputs, **attrs)
-    return list(_of(out, found[carried:]))
+    stacks = found[first + len(out) - carried :]
+    return list(_of(out, [*found[carried:first], *stacks]))
 
 
 _RULES: Final[dict[Op, Callable[..., list[Value | None]]]] = {

@@ -1,9 +1,10 @@
 """Reverse mode through branches and loops, by the gradients of their bodies.
 
 The gradient of a switch is a switch of its branches' gradients, each of which computes its branch
-again. That of a scan is a scan the other way round, which reads what a scan forward has kept (the
-compiler makes this and the first scan one). All of them are operations of
-the same kind, so that they are differentiated again.
+again. That of a loop is a scan the other way round, which reads what a loop forward has kept (the
+compiler makes this and the first loop one). A `while_loop` keeps it on stacks, of as many rows as
+it has iterations. All of them are operations of the same kind, so that they are differentiated
+again.
 """
 
 from __future__ import annotations
@@ -12,13 +13,14 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
+import numpy as np
+
 from weft.ir.node import Value
 from weft.ir.shape import known
-from weft.ops.base import Op, catalogue
+from weft.ops.base import Op, catalogue, constant_of
 from weft.ops.call import Subgraph, inline, retyped, trace
-from weft.ops.control.scan import scan
+from weft.ops.control.scan import STACKED, parts, reads_stacks, scan
 from weft.ops.control.switch import switch
-from weft.ops.control.while_gradient import while_loop_grad
 from weft.ops.control.while_loop import while_loop
 from weft.ops.creation import zeros_like
 from weft.ops.indexing.row_sparse import Cotangent, dense
@@ -60,9 +62,18 @@ def pull_through_bodies(op: Op, pull: Pull) -> list[Cotangent | None]:
         UnknownShapeError: a shape is not known.
         NotDifferentiableError: something inside has no gradient.
     """
+    stacks = _stacks(op, pull)
     for x in pull.xs:
-        known(x.shape)
+        if x not in stacks:
+            known(x.shape)
     return _RULES[op](pull)
+
+
+def _stacks(op: Op, pull: Pull) -> Sequence[Value]:
+    """The inputs of which only the run tells how long they are."""
+    if not reads_stacks(op, pull.attrs):
+        return ()
+    return parts(pull.xs, pull.attrs["carried"], pull.attrs["mapped"]).mapped
 
 
 # switch
@@ -105,7 +116,8 @@ def _scan(pull: Pull) -> list[Cotangent | None]:
     if pull.attrs["rematerialize"] > 1:
         inputs = [catalogue.identity(x) for x in pull.xs]
         return pull.through(_in_blocks(inputs, pull.attrs), inputs)
-    return _ScanGradient(pull).run()
+    attrs = scan.normal(*[x.shape for x in pull.xs], **pull.attrs)
+    return _LoopGradient(pull, scan, attrs).run()
 
 
 def _in_blocks(xs: Sequence[Value], attrs: Mapping[str, Any]) -> list[Value]:
@@ -164,17 +176,20 @@ def _active(body: Subgraph, carried: int, pull: Pull) -> list[bool]:
             active[i] = True
 
 
-class _ScanGradient:
-    """The scan backward, and the scan forward that keeps what it reads."""
+class _LoopGradient:
+    """The scan backward, and the loop forward that keeps what it reads.
 
-    def __init__(self, pull: Pull) -> None:
-        self.pull = pull
-        attrs = pull.attrs
+    Args:
+        attrs: of the loop, in normal form.
+    """
+
+    def __init__(self, pull: Pull, op: Op, attrs: Mapping[str, Any]) -> None:
+        self.pull, self.op, self.attrs = pull, op, attrs
         self.carried: int = attrs["carried"]
-        self.first: int = self.carried + attrs["mapped"]  # of the captured inputs
-        self.again = attrs["rematerialize"] == 1
-        normal = scan.normal(*[x.shape for x in pull.xs], **attrs)
-        self.body: Subgraph = normal["body"]
+        self.first: int = self.carried + attrs.get("mapped", 0)  # of the captured inputs
+        self.again = attrs.get("rematerialize") == 1
+        self.length: int = attrs.get("length", STACKED)
+        self.body: Subgraph = attrs["body"]
         self.active = _active(self.body, self.carried, pull)
 
     def run(self) -> list[Cotangent | None]:
@@ -192,12 +207,12 @@ class _ScanGradient:
 class _ScanBackward:
     """One scan backward in the making: what is carried, read, kept and given."""
 
-    def __init__(self, scan_gradient: _ScanGradient, cut: Split) -> None:
-        self.pull, self.body = scan_gradient.pull, scan_gradient.body
-        self.carried, self.first = scan_gradient.carried, scan_gradient.first
-        self.again = scan_gradient.again
+    def __init__(self, loop: _LoopGradient, cut: Split) -> None:
+        self.loop = loop
+        self.pull, self.body = loop.pull, loop.body
+        self.carried, self.first = loop.carried, loop.first
         self.cut = cut
-        self.carries = [i for i in range(self.carried) if scan_gradient.active[i]]
+        self.carries = [i for i in range(self.carried) if loop.active[i]]
         slices = range(self.carried, self.first)
         self.slices = [i for i in slices if cut.found[i] is not None]
         captured = range(self.first, len(cut.inputs))
@@ -216,14 +231,22 @@ class _ScanBackward:
             sums = [self._placeholder(v) for v in self.steps]
             added = [s + v for s, v in zip(sums, self.steps, strict=True)]
             back = [self._found(i) for i in self.carries]
+            counts = [constant_of(np.ones((), np.bool_))] if self.loop.op is while_loop else []
+            for flag in counts:  # for `vmap`: an example that has ended keeps its cotangents
+                added = [catalogue.select(flag, s, old) for s, old in zip(added, sums, strict=True)]
+                before = [_value(self.cut.cotangents[i]) for i in self.carries]
+                back = [catalogue.select(flag, g, old) for g, old in zip(back, before, strict=True)]
             rows = [self._found(i) for i in self.slices]
         factors = list(dict.fromkeys(v for a in self._products() for v in a.factors))
         told = [v for v in factors if v in self.backward]
         roots = [*back, *added, *rows, *told]
-        residuals = self.cut.residuals(roots, self.again)
+        residuals = self.cut.residuals(roots, self.loop.again)
         fixed, kept = self._sorted([*residuals, *[v for v in factors if v not in self.backward]])
-        stacks = self._kept([v for v in kept if not self._is_slice(v)])
-        stacks |= {v: self.pull.xs[self.cut.inputs.index(v)] for v in kept if self._is_slice(v)}
+        read = [v for v in kept if self._is_slice(v)]
+        stacks = self._kept([*counts, *[v for v in kept if not self._is_slice(v)]])
+        if self.loop.length == STACKED and not stacks and not read:
+            read = [self.cut.inputs[self.carried]]  # it tells how many iterations there are
+        stacks |= {v: self.pull.xs[self.cut.inputs.index(v)] for v in read}
         found = self._scan(sums, roots, fixed, stacks)
         stacks |= dict(zip(told, found[len(found) - len(told) :], strict=True))
         return self._cotangents(found, stacks)
@@ -232,7 +255,7 @@ class _ScanBackward:
         """Decide which cotangents of captured inputs are summed after the loop."""
         for i in self.captured:
             total = dense(_there(self.cut.found[i]))
-            if self.again:
+            if self.loop.again or self.loop.length == STACKED:
                 after, rest = [], [total]
             else:
                 after, rest = separated(total, self.varying)
@@ -266,8 +289,10 @@ class _ScanBackward:
         if not values:
             return {}
         body = self.cut.part(self.cut.inputs, (*self.cut.outputs, *values))
-        attrs: dict[str, Any] = {**self.pull.attrs, "body": body, "rematerialize": 0}
-        found = scan.all(*self.pull.xs, **attrs)
+        attrs: dict[str, Any] = {**self.loop.attrs, "body": body}
+        if "rematerialize" in attrs:
+            attrs["rematerialize"] = 0
+        found = self.loop.op.all(*self.pull.xs, **attrs)
         return dict(zip(values, found[len(self.cut.outputs) :], strict=True))
 
     def _scan(
@@ -287,8 +312,8 @@ class _ScanBackward:
         own = inline(cut.part(cut.inputs[self.first :], fixed), pull.xs[self.first :])
         return scan.all(
             *starts, *[g for g, _ in given], *stacks.values(), *own,
-            body=cut.part(inputs, roots), length=pull.attrs["length"], carried=len(starts),
-            mapped=len(given) + len(stacks), reverse=not pull.attrs["reverse"],
+            body=cut.part(inputs, roots), length=self.loop.length, carried=len(starts),
+            mapped=len(given) + len(stacks), reverse=not pull.attrs.get("reverse", False),
         )  # fmt: skip
 
     def _cotangents(
@@ -322,62 +347,21 @@ def _or_zeros(g: Value | None, y: Value) -> Value:
 
 
 def _while(pull: Pull) -> list[Cotangent | None]:
-    """As a scan, where there is a number of turns; else on a stack that grows."""
+    """As a scan, where there is a number of iterations; else on stacks that grow with them."""
     attrs, carried = pull.attrs, pull.attrs["carried"]
     normal = while_loop.normal(*[x.shape for x in pull.xs], **attrs)
-    condition, body = normal["condition"], normal["body"]
-    maximum = attrs["maximum"]
-    turns = trip_count(condition, body, carried, pull.xs)
-    if turns is not None:
-        exact = turns if maximum is None else min(turns, maximum)
-        return _as_scan(pull, body, exact)
-    if maximum is None:
-        return _on_a_stack(pull, condition, body)
-    types = [x.type for x in pull.xs]
-    stay = trace(lambda *vs: vs[:carried], types)
-
-    def step(*vs: Value) -> tuple[Value, ...]:
-        (holds,) = inline(condition, vs)
-        index = catalogue.cast(holds, dtype="int32")
-        return switch.all(index, *vs, branches=(stay, body))
-
-    return _as_scan(pull, trace(step, types), maximum)
+    body, maximum = normal["body"], attrs["maximum"]
+    stacks = len(body.outputs) > carried
+    turns = None if stacks else trip_count(normal["condition"], body, carried, pull.xs)
+    if turns is None:
+        return _LoopGradient(pull, while_loop, normal).run()
+    return _as_scan(pull, body, turns if maximum is None else min(turns, maximum))
 
 
 def _as_scan(pull: Pull, body: Subgraph, turns: int) -> list[Cotangent | None]:
     inputs = [catalogue.identity(x) for x in pull.xs]
     ys = scan.all(*inputs, body=body, length=turns, carried=pull.attrs["carried"], mapped=0)
     return pull.through(ys, inputs)
-
-
-def _on_a_stack(pull: Pull, condition: Subgraph, body: Subgraph) -> list[Cotangent | None]:
-    carried = pull.attrs["carried"]
-    active = _active(body, carried, pull)
-    places = [i for i, a in enumerate(active) if a]
-    carries = [i for i in places if i < carried]
-    kinds = [x.type for x in pull.xs]
-
-    def back(*vs: Value) -> list[Value]:
-        inputs, rest = vs[: len(kinds)], vs[len(kinds) :]
-        ys = [catalogue.identity(y) for y in applied(body, inputs)]
-        targets = [inputs[i] for i in places]
-        starts = rest[: len(carries)]
-        found = pull.gradients([ys[i] for i in carries], targets, starts, stop=targets)
-        pairs = zip(found, targets, strict=True)
-        slopes = [zeros_like(x) if g is None else dense(g) for g, x in pairs]
-        sums = zip(rest[len(carries) :], slopes[len(carries) :], strict=True)
-        return [*slopes[: len(carries)], *[s + g for s, g in sums]]
-
-    if not carries:
-        return [None] * len(pull.xs)
-    types = [*kinds, *[kinds[i] for i in places]]
-    starts = [_or_zeros(pull.gs[i], pull.ys[i]) for i in carries]
-    attrs: dict[str, Any] = {"condition": condition, "body": body, "backward": trace(back, types)}
-    found = while_loop_grad.all(
-        *pull.xs, *starts, **attrs, carried=carried, captured=len(kinds) - carried
-    )
-    slopes = dict(zip(places, found, strict=True))
-    return [slopes.get(i) if w else None for i, w in enumerate(pull.wanted)]
 
 
 _RULES: Final[dict[Op, Callable[[Pull], list[Cotangent | None]]]] = {

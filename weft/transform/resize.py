@@ -16,7 +16,7 @@ from typing import Any, Final, NamedTuple, cast
 import numpy as np
 
 from weft.ir.node import Literal, TensorType
-from weft.ir.shape import known
+from weft.ir.shape import is_static, known
 from weft.transform.interpretation import Interpretation, Step
 
 Sizes = tuple[int, ...]
@@ -211,7 +211,7 @@ class Fit:
         """How types follow from the bases, of which there is one sequence a sample."""
         found: list[tuple[Any, Any]] = []
         for kinds in zip(*samples, strict=True):
-            if any([kind.dtype is not kinds[0].dtype for kind in kinds]):
+            if any([k.dtype is not kinds[0].dtype or not is_static(k.shape) for k in kinds]):
                 raise UnfitError
             found.append((kinds[0].dtype, self.value([known(kind.shape) for kind in kinds])))
         return self._same.setdefault(tuple(found), tuple(found))

@@ -13,7 +13,7 @@ from typing import Any
 
 from weft.ir.graph import Graph, toposort
 from weft.ir.node import Node, TensorType, Value
-from weft.ir.shape import is_static, size
+from weft.ir.shape import is_stack, is_static, size
 from weft.ops.base import Alias, catalogue, op_of
 from weft.ops.call import Subgraph, inline, trace
 from weft.ops.indexing.row_sparse import Cotangent
@@ -89,8 +89,13 @@ class Split:
 
 
 def _is_cheap(value: Value) -> bool:
-    """Whether a value takes less time to compute again than to keep: views, copies of little."""
+    """Whether a value takes less time to compute again than to keep: views, copies of little.
+
+    Stacks are computed again: nobody keeps a stack of stacks.
+    """
     node = value.node
+    if is_stack(value.shape):
+        return True
     if not node.inputs or isinstance(op_of(node).lower, Alias):
         return True
     shapes = [v.shape for v in node.inputs]

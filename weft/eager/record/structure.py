@@ -13,7 +13,7 @@ from weft.eager.record.plan import placeholders, settled
 from weft.ir.function import functions
 from weft.ir.graph import Graph
 from weft.ir.node import Node, Value
-from weft.ir.shape import known, size
+from weft.ir.shape import is_stack, known, size
 from weft.ops.base import catalogue, op_of
 from weft.ops.indexing.row_sparse import RowSparse
 from weft.runtime.flight import land
@@ -311,7 +311,7 @@ def interpreted_seconds(graph: Graph) -> float:
 
 def _interpreted_ns(node: Node) -> float:
     facts = op_of(node).facts
-    total = sum([size(kind.shape) for kind in node.types]) * ELEMENT_NS
+    total = sum([size(t.shape) for t in node.types if not is_stack(t.shape)]) * ELEMENT_NS
     if facts.work is not None:
         shapes = [known(v.shape) for v in (*node.data_inputs, *node.outputs)]
         attrs = {**op_of(node).attrs, **node.attrs}

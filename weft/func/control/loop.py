@@ -204,12 +204,12 @@ def while_loop(
 
     Args:
         init_val: nested tensors, arrays and numbers.
-        maximum: how many turns at most. Reverse-mode gradients need one: it is what they plan
-            memory for.
+        maximum: how many iterations at most.
 
     Raises:
         TreeError: `body_fun` gives another structure, or other types.
         DTypeError: `cond_fun` gives something else than one bool.
+        OutOfMemoryError: what the gradient keeps of all iterations is more than the machine has.
 
     >>> import weft as wf
     >>> while_loop(lambda x: x < 100, lambda x: x * 2, wf.tensor(3)).item()

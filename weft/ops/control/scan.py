@@ -2,25 +2,33 @@
 
 for t in range(length):  # or backward, with `reverse`
     *carry, *ys[t] = body(*carry, *[x[t] for x in mapped], *captured)
+
+With the length `STACKED` it goes through the stacks of a `while_loop`, or those of a scan like
+that: arrays with as many rows as the loop had iterations.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import Any, Final, NamedTuple
 
 import numpy as np
 
 from weft.errors import DTypeError, ShapeError
 from weft.ir.dtype import DType, float64
 from weft.ir.shape import Shape, compatible, known, show
-from weft.ops.base import BY_BODY, REGION, Array, Case, Opaque, catalogue, defop
+from weft.ops.base import BY_BODY, REGION, Array, Case, Op, Opaque, catalogue, defop
 from weft.ops.call import Subgraph, retyped, trace, types_of
 from weft.ops.control.agreement import merged_shapes, same_dtypes
 from weft.ops.declaration.attribute import REQUIRED
 from weft.ops.declaration.example import count
 from weft.ops.declaration.fact import Autocast, Facts
 from weft.ops.function_reference import prepared
+
+UNKNOWN_TURNS: Final = 10_000
+"""Of a loop that only its run ends: so many that it is compiled before it is run."""
+STACKED: Final = -1
+"""The length of a scan whose mapped inputs are stacks: as many rows as they have in a run."""
 
 
 class Parts(NamedTuple):
@@ -52,6 +60,11 @@ def _dtype(
     return tuple(given)
 
 
+def reads_stacks(op: Op, attrs: Mapping[str, Any]) -> bool:
+    """Whether the mapped inputs of an operation are stacks of a loop, of unknown length."""
+    return op is scan and attrs["length"] == STACKED
+
+
 def _rows(shapes: Sequence[Shape]) -> list[Shape]:
     """Of arrays of these shapes, those of their slices."""
     for shape in shapes:
@@ -69,7 +82,7 @@ def _inner(shapes: Sequence[Shape], carried: int, mapped: int) -> list[Shape]:
 def _shape(
     *shapes: Shape, body: Subgraph, length: Any, carried: int, mapped: int, **_: Any
 ) -> tuple[Shape, ...]:
-    steps = length if isinstance(length, int) else None
+    steps = length if isinstance(length, int) and length != STACKED else None
     if steps is not None and steps < 0:
         raise ShapeError(f"expected a length of 0 or more, got {steps}")
     for i, shape in enumerate(parts(shapes, carried, mapped).mapped):
@@ -99,6 +112,8 @@ def _reference(
     run = prepared(body, fast)
     p = parts(arrays, carried, mapped)
     carry = list(p.inits)
+    if length == STACKED:
+        length = len(p.mapped[0])
     rows: list[list[Array]] = []
     for t in range(length - 1, -1, -1) if reverse else range(length):
         found = run([*carry, *[x[t] for x in p.mapped], *p.captured])
@@ -147,6 +162,10 @@ def _cases() -> Iterator[Case]:
     yield _case((n,), lambda i: i * i, 4, 0, 1)
 
 
+def _turns(length: int, **_: Any) -> float:
+    return UNKNOWN_TURNS if length == STACKED else length
+
+
 scan = defop(
     "scan",
     inputs="*xs",
@@ -168,11 +187,12 @@ scan = defop(
     outputs=-1,
     partial=True,
     normal=_normal,
-    facts=Facts(autocast=Autocast.KEPT, turns=lambda length, **_: length),
+    facts=Facts(autocast=Autocast.KEPT, turns=_turns),
 )
 """The carry after the last step, then everything else that the body gave, stacked along axis 0.
 
 Inputs: `carried` values to begin with, `mapped` arrays of `length` slices, and what the body takes
-as it is. `reverse` begins with the last slice. `rematerialize` says after how many steps the
+as it is. With the length `STACKED` the mapped inputs are stacks, and so is what it stacks.
+`reverse` begins with the last slice. `rematerialize` says after how many steps the
 gradient keeps a carry, and computes those between again; with 0 it keeps what it needs.
 """

@@ -1,18 +1,26 @@
-"""while_loop: a body applied to a carry for as long as a condition of it holds."""
+"""while_loop: a body applied to a carry for as long as a condition of it holds.
+
+while condition(*carry, *captured):
+    *carry, *rows = body(*carry, *captured)
+
+The rows are stacked. Nobody knows how many there are before the loop has ended: the type of a stack
+has an unknown first dimension. Only a `scan` of the length `STACKED` reads one, as a gradient does.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from typing import Any, Final
+from typing import Any
 
 import numpy as np
 
 from weft.errors import DTypeError, ShapeError
 from weft.ir.dtype import DType, bool_, float64
-from weft.ir.shape import Shape, compatible, show
+from weft.ir.shape import Shape, compatible, known, show
 from weft.ops.base import BY_BODY, REGION, Array, Case, Opaque, catalogue, defop
 from weft.ops.call import Subgraph, retyped, trace, types_of
 from weft.ops.control.agreement import merged_shapes, same_dtypes
+from weft.ops.control.scan import UNKNOWN_TURNS
 from weft.ops.declaration.attribute import REQUIRED
 from weft.ops.declaration.example import count
 from weft.ops.declaration.fact import Autocast, Facts
@@ -29,8 +37,9 @@ def _dtype(
     if told != [bool_]:
         raise DTypeError(f"expected a condition that gives one bool, got {_in_a_row(told)}")
     given = [t.dtype for t in body.output_types]
+    kept = given[:carried]
     what = "a body that gives its carry back as it got it (before | after)"
-    same_dtypes(what, dtypes[:carried], given)
+    same_dtypes(what, dtypes[:carried], kept)
     return tuple(given)
 
 
@@ -49,7 +58,9 @@ def _shape(
     found = retyped(body, shapes)
     before = [t.shape for t in found.input_types[:carried]]
     what = "a body that gives its carry back as it got it (before | after)"
-    return merged_shapes(what, before, [t.shape for t in found.output_types])
+    after = [t.shape for t in found.output_types]
+    finals = merged_shapes(what, before, after[:carried])
+    return (*finals, *[None if s is None else (None, *s) for s in after[carried:]])
 
 
 def _normal(*shapes: Shape, condition: Subgraph, body: Subgraph, **attrs: Any) -> Mapping[str, Any]:
@@ -63,10 +74,17 @@ def _reference(
     holds, turn = prepared(condition, fast), prepared(body, fast)
     carry, captured = list(arrays[:carried]), arrays[carried:]
     left = -1 if maximum is None else maximum
+    rows: list[list[Array]] = []
     while left and holds([*carry, *captured])[0]:
-        carry = turn([*carry, *captured])
+        found = turn([*carry, *captured])
+        carry = found[:carried]
+        if len(found) > carried:
+            rows.append(found[carried:])
         left -= 1
-    return tuple(carry)
+    kinds = body.output_types[carried:]
+    if not rows:
+        return (*carry, *[np.zeros((0, *known(t.shape)), t.dtype.numpy) for t in kinds])
+    return (*carry, *[np.stack(column) for column in zip(*rows, strict=True)])
 
 
 def _fast(*arrays: Array, **attrs: Any) -> tuple[Array, ...]:
@@ -92,10 +110,6 @@ def _cases() -> Iterator[Case]:
         yield Case(arrays, attrs, differentiate=False)
 
 
-UNKNOWN_TURNS: Final = 10_000
-"""Of a loop that only its run ends: so many that it is compiled before it is run."""
-
-
 def _turns(maximum: int | None, **_: Any) -> float:
     return UNKNOWN_TURNS if maximum is None else min(maximum, UNKNOWN_TURNS)
 
@@ -116,8 +130,8 @@ while_loop = defop(
     normal=_normal,
     facts=Facts(autocast=Autocast.KEPT, turns=_turns),
 )
-"""The carry once `condition(*carry, *captured)` does not hold any more.
+"""The carry once `condition(*carry, *captured)` does not hold any more, then stacks of the rest.
 
 Inputs: `carried` values to begin with, then what condition and body take as it is. The body gives
-the next carry. It ends after `maximum` turns, where that is given.
+the next carry, and values to be stacked. It ends after `maximum` turns, where that is given.
 """

@@ -15,11 +15,11 @@ from weft.ir.node import Node, Value
 from weft.ir.shape import known, size
 from weft.ops.base import Alias, Boundary, op_of
 from weft.ops.call import Subgraph, inline
-from weft.ops.control.scan import scan
+from weft.ops.control.scan import STACKED, scan
 from weft.ops.control.while_loop import while_loop
 from weft.ops.linalg.matmul import matmul
 from weft.passes.control.parts import (
-    Scan,
+    Parts,
     following,
     input_like,
     needed,
@@ -39,17 +39,16 @@ def hoisted(node: Node) -> Sequence[Value] | None:
         return _while(node)
     if op_of(node) is not scan or not node.attrs["length"]:
         return None
-    loop = taken(node)
-    found = _products_behind(_products_before(_constant(loop)))
-    if found is None:
-        return None
-    return found
+    loop = _constant(taken(node))
+    if loop.length != STACKED:
+        return _products_behind(_products_before(loop))
+    return None if loop.body is node.attrs["body"] else loop.made()
 
 
 # what is the same at all turns
 
 
-def _constant(loop: Scan) -> Scan:
+def _constant(loop: Parts) -> Parts:
     body, more = _without_constant(loop.body, loop.fixed, loop.captured)
     return loop.with_body(more, body)
 
@@ -117,7 +116,7 @@ def _is_free(value: Value) -> bool:
 # products
 
 
-def _products_before(loop: Scan) -> Scan:
+def _products_before(loop: Parts) -> Parts:
     """Products of slices with weights, of all slices at once."""
     body, length = loop.body, loop.length
     same = following(body.nodes, set(loop.fixed))
@@ -148,7 +147,7 @@ def _fits(node: Node, length: int) -> bool:
     return plain and not node.attrs["transpose_x"] and bytes_ <= MOST_BYTES
 
 
-def _products_behind(loop: Scan) -> Sequence[Value] | None:
+def _products_behind(loop: Parts) -> Sequence[Value] | None:
     """The outputs, where products that are only stacked are computed from stacked factors."""
     body, carried = loop.body, len(loop.inits)
     same = following(body.nodes, set(loop.fixed))

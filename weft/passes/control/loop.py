@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Final
 
 from weft.ir.function import Function
 from weft.ir.node import Node, Value
-from weft.ir.shape import known, size
+from weft.ir.shape import is_stack, known, size
 from weft.ops.base import op_of
-from weft.ops.control.scan import scan
+from weft.ops.control.scan import STACKED, scan
 from weft.passes.control.body import Body, Planner, owner, plan_body
-from weft.passes.control.record import Control, Kind, Loop
+from weft.passes.control.record import Control, Kind, Loop, Tape
 from weft.passes.control.scalar import nothing_done, scalar_loop
 from weft.passes.launch import (
     ERROR,
@@ -36,11 +37,18 @@ def flat_loop(node: Node, planner: Planner) -> Flat:
     numbers = scalar_loop(node)
     if numbers is not None:
         return _of_numbers(numbers, planner)
-    if op_of(node) is scan:
-        found = _Loop(node, attrs["body"], planner, attrs["length"], attrs["mapped"])
-        found.slices(attrs["length"], attrs["reverse"])
-        return found.finish()
-    return _Loop(node, attrs["body"], planner, attrs["maximum"], 0).finish(attrs["condition"])
+    tape = Tape(node) if any([is_stack(t.shape) for t in node.types]) else None
+    if op_of(node) is not scan:
+        found = _Loop(node, planner, Loop(attrs["maximum"], None, tape))
+        found.slices(0, False)
+        return found.finish(attrs["condition"])
+    length: int = attrs["length"]
+    loop = Loop(length)
+    if length == STACKED:
+        loop = Loop(None, node.inputs[attrs["carried"]], tape)
+    found = _Loop(node, planner, loop)
+    found.slices(length, attrs["reverse"])
+    return found.finish()
 
 
 def _of_numbers(loop: ScalarLoop, planner: Planner) -> Flat:
@@ -66,15 +74,14 @@ def _of_numbers(loop: ScalarLoop, planner: Planner) -> Flat:
 class _Loop:
     """A loop under construction."""
 
-    def __init__(
-        self, node: Node, body: Function, planner: Planner, most: int | None, mapped: int
-    ) -> None:
+    def __init__(self, node: Node, planner: Planner, loop: Loop) -> None:
         self.node = node
         self.planner = planner
-        self.loop = Loop(most)
+        self.loop = loop
         self.carried: int = node.attrs["carried"]
-        self.mapped = mapped
-        self.body: Body = plan_body(body, planner, self.carried, self.carried + mapped)
+        self.mapped: int = node.attrs.get("mapped", 0)
+        changing = self.carried + self.mapped
+        self.body: Body = plan_body(node.attrs["body"], planner, self.carried, changing)
         self.flat = Flat()
         self.flat.include(self.body.flat)
         self.claimed: set[Value] = set()  # outputs of the body that have their place
@@ -133,9 +140,13 @@ class _Loop:
             views[row] = self._slice(whole, _bytes(row), length, reverse)
         results = self.node.outputs[self.carried :]
         for row, whole in zip(self.body.outputs[self.carried :], results, strict=True):
+            if self.loop.tape is not None:
+                self.flat.stacks[whole] = self.loop.tape, _bytes(row)
             views[self._claim(row)] = self._slice(whole, _bytes(row), length, reverse)
 
     def _slice(self, whole: Value, row: int, length: int, reverse: bool) -> Slice:
+        if reverse and length == STACKED:
+            return Slice(whole, self.loop, -row, -row, row)
         if reverse:
             return Slice(whole, self.loop, (length - 1) * row, -row)
         return Slice(whole, self.loop, 0, row)
@@ -170,7 +181,7 @@ class _Loop:
     def _constant(self) -> tuple[list[Pair], list[Pair]]:
         """Launches that do the same at all turns, such as laying out weights; and the others."""
         pairs = self.body.flat.launches
-        written = {owner(b, self.flat) for launch, _ in pairs for b in _touched(launch, True)}
+        written = Counter([owner(b, self.flat) for x, _ in pairs for b in _touched(x, True)])
         once: list[Pair] = []
         rest: list[Pair] = []
         depth = 0
@@ -180,13 +191,19 @@ class _Loop:
             reads, writes = _touched(launch, False), _touched(launch, True)
             fixed = all([self._stays(b) and owner(b, self.flat) not in written for b in reads])
             plain = bool(launch.kernel.ir) and not launch.check and depth == 0
-            if plain and fixed and all([isinstance(b, Scratch) for b in writes]):
+            if plain and fixed and all([self._is_its_own(b, written) for b in writes]):
                 once.append((launch, group))
                 self.laid.extend(writes)
-                written.difference_update(writes)
+                for buffer in writes:
+                    del written[buffer]
             else:
                 rest.append((launch, group))
         return once, rest
+
+    @staticmethod
+    def _is_its_own(buffer: Buffer, written: Mapping[Buffer, int]) -> bool:
+        """Whether it is scratch memory that one launch alone writes."""
+        return isinstance(buffer, Scratch) and written[buffer] == 1
 
     def _stays(self, buffer: Buffer) -> bool:
         return buffer is not ERROR and not moves(buffer, self.flat)

@@ -1,4 +1,4 @@
-"""Loops over the same arrays become one, and lose what nobody reads.
+"""Loops over the same arrays become one, and lose what nobody reads and what is always the same.
 
 A gradient runs the loop forward once more to keep what it needs on the way back: merged, both are
 one loop, which computes everything once.
@@ -15,19 +15,20 @@ from weft.ir.graph import Graph, rewrite
 from weft.ir.node import Node, Value
 from weft.ops.base import op_of
 from weft.ops.call import Subgraph
-from weft.ops.control.scan import scan
-from weft.passes.control.parts import Scan, needed, rebuilt, taken
+from weft.ops.control.scan import STACKED, scan
+from weft.ops.state import CONSTANT
+from weft.passes.control.parts import Parts, is_loop, needed, rebuilt, taken
 from weft.passes.step import Step
 
 
 def merged(step: Step) -> Step:
-    """Join scans of the same inputs whose bodies hand on the same carry."""
+    """Join loops of the same inputs whose bodies hand on the same carry."""
     first: dict[Any, Node] = {}
     joined: dict[str, Node] = {}
     for node in step.graph.nodes:
-        if op_of(node) is scan:
+        if is_loop(node):
             attrs = {k: v for k, v in node.attrs.items() if k not in ("body", "rematerialize")}
-            key = node.inputs, tuple(sorted(attrs.items()))
+            key = node.op, node.inputs, tuple(sorted(attrs.items()))
             before = first.setdefault(key, node)
             if before is not node and _alike(before, node):
                 joined[node.name] = before
@@ -101,56 +102,116 @@ def _key(node: Node, inputs: tuple[Value, ...]) -> Any:
     return node.op, inputs, tuple(sorted(node.attrs.items())), node.types
 
 
-# what nobody reads
+# what is always the same
 
 
-def trimmed(step: Step) -> Step:
-    """Take from scans what they compute for nobody, and from their inputs what they do not read."""
-    if not any([op_of(node) is scan for node in step.graph.nodes]):
-        return step
-    read = {v for node in step.graph.nodes for v in node.inputs} | set(step.graph.outputs)
-    used = {n.name: [v in read for v in n.outputs] for n in step.graph.nodes if op_of(n) is scan}
+def unstacked(step: Step) -> Step:
+    """Let bodies have constants themselves that an earlier loop has stacked."""
 
     def rule(node: Node, _: Graph) -> Sequence[Value] | None:
-        return _trimmed(taken(node), used[node.name]) if op_of(node) is scan else None
+        return _with_constants(taken(node)) if op_of(node) is scan else None
 
     return step.with_graph(rewrite(step.graph, rule))
 
 
-def _trimmed(loop: Scan, used: Sequence[bool]) -> Sequence[Value] | None:
+def _with_constants(loop: Parts) -> Sequence[Value] | None:
+    read = {v for n in loop.body.nodes for v in n.inputs}
+    pairs = [(row, _stacked_constant(x)) for row, x in zip(loop.rows, loop.mapped, strict=True)]
+    constants = {row: node for row, node in pairs if node is not None and row in read}
+    if not constants:
+        return None
+    body = loop.body
+    copies = {row: _copy(node, row) for row, node in constants.items()}
+    rest = rebuilt(body, body.inputs, body.outputs, {r: n.outputs[0] for r, n in copies.items()})
+    nodes = (*copies.values(), *rest.nodes)
+    return replace(loop, body=Subgraph(rest.inputs, rest.outputs, nodes)).made()
+
+
+def _stacked_constant(x: Value) -> Node | None:
+    """The constant that is all rows of an array, where a loop has made it."""
+    if not is_loop(x.node) or x.index < x.node.attrs["carried"]:
+        return None
+    row: Value = x.node.attrs["body"].outputs[x.index]
+    return row.node if op_of(row.node) is CONSTANT else None
+
+
+def _copy(node: Node, row: Value) -> Node:
+    return Node(node.op, (), node.attrs, node.types, f"{row.node.name}/constant")
+
+
+# what nobody reads
+
+
+def trimmed(step: Step) -> Step:
+    """Take from loops what they compute for nobody, and from their inputs what they do not read."""
+    loops = list(filter(is_loop, step.graph.nodes))
+    if not loops:
+        return step
+    read = {v for node in step.graph.nodes for v in node.inputs} | set(step.graph.outputs)
+    used = {n.name: [v in read for v in n.outputs] for n in loops}
+
+    def rule(node: Node, _: Graph) -> Sequence[Value] | None:
+        return _trimmed(taken(node), used[node.name]) if is_loop(node) else None
+
+    return step.with_graph(rewrite(step.graph, rule))
+
+
+def _trimmed(loop: Parts, used: Sequence[bool]) -> Sequence[Value] | None:
     body, count = loop.body, len(loop.inits)
-    alive = _alive(loop, used)
+    told = _told(loop)
+    alive = _alive(loop, used, told)
     same = {i for i in alive if i < count and body.outputs[i] is body.inputs[i]}
     read = {v for n in body.nodes for v in n.inputs} | {body.outputs[i] for i in alive - same}
     carried = [i for i in sorted(alive - same) if i < count]
-    stacked = [i for i in sorted(alive) if i >= count]
-    rows = [i for i, v in enumerate(loop.rows) if v in read]
-    fixed = [i for i, v in enumerate(loop.fixed) if v in read]
-    constant = [i for i in sorted(same) if body.inputs[i] in read]  # as if captured
+    first = {body.outputs[i]: i for i in sorted(alive, reverse=True) if i >= count}
+    stacked = sorted(first.values())  # each once, however often it is asked for
+    rows = [i for i, v in enumerate(loop.rows) if v in read] or _any_stack(loop)
+    fixed = [i for i, v in enumerate(loop.fixed) if v in read or count + i in told]
+    constant = [i for i in sorted(same) if body.inputs[i] in read or i in told]  # as if captured
     parts = (carried, rows, fixed)
     whole = [len(loop.inits), len(loop.mapped), len(loop.captured)]
     if [*map(len, parts)] == whole and len(carried) + len(stacked) == len(body.outputs):
         return None
-    inputs = [
-        *[body.inputs[i] for i in carried], *[loop.rows[i] for i in rows],
-        *[loop.fixed[i] for i in fixed], *[body.inputs[i] for i in constant],
-    ]  # fmt: skip
+    behind = count + len(loop.rows)
+    kept = [*carried, *[count + i for i in rows], *[behind + i for i in fixed], *constant]
     outputs = [body.outputs[i] for i in (*carried, *stacked)]
     captured = (*[loop.captured[i] for i in fixed], *[loop.inits[i] for i in constant])
     found = replace(
         loop, inits=tuple([loop.inits[i] for i in carried]),
         mapped=tuple([loop.mapped[i] for i in rows]), captured=captured,
-        body=rebuilt(body, inputs, outputs),
+        body=rebuilt(body, [body.inputs[i] for i in kept], outputs),
+        condition=_cut_condition(loop.condition, kept),
     ).made() if outputs else ()  # fmt: skip
     results = dict(zip((*carried, *stacked), found, strict=True))
+    results |= {i: results[first[body.outputs[i]]] for i in alive if i >= count}
     results |= {i: loop.inits[i] for i in same}
     return [results.get(i, loop.node.inputs[0]) for i in range(len(body.outputs))]
 
 
-def _alive(loop: Scan, used: Sequence[bool]) -> AbstractSet[int]:
+def _told(loop: Parts) -> AbstractSet[int]:
+    """The inputs that the condition reads."""
+    if loop.condition is None:
+        return set()
+    read = {*loop.condition.outputs, *[v for n in loop.condition.nodes for v in n.inputs]}
+    return {i for i, v in enumerate(loop.condition.inputs) if v in read}
+
+
+def _cut_condition(condition: Subgraph | None, kept: Sequence[int]) -> Subgraph | None:
+    if condition is None:
+        return None
+    return rebuilt(condition, [condition.inputs[i] for i in kept], condition.outputs)
+
+
+def _any_stack(loop: Parts) -> list[int]:
+    """One stack of those that nobody reads, as it tells how many iterations there are."""
+    stacks = op_of(loop.node) is scan and loop.length == STACKED
+    return [0] if stacks else []
+
+
+def _alive(loop: Parts, used: Sequence[bool], told: AbstractSet[int]) -> AbstractSet[int]:
     """Outputs of the body that lead to something that is read."""
     body, count = loop.body, len(loop.inits)
-    alive = {i for i, u in enumerate(used) if u}
+    alive = {i for i, u in enumerate(used) if u} | {i for i in told if i < count}
     while True:
         nodes = needed(body.nodes, [body.outputs[i] for i in alive])
         more = {i for i in range(count) if body.inputs[i].node in nodes} - alive

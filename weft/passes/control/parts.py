@@ -9,20 +9,27 @@ from typing import Any
 
 from weft.ir.graph import current_graph
 from weft.ir.node import Node, TensorType, Value
-from weft.ops.base import fault_of, is_hosted, op_of
+from weft.ir.shape import is_stack
+from weft.ops.base import fault_of, is_hosted, is_region, op_of
 from weft.ops.call import Subgraph
 from weft.ops.control.scan import parts, scan
+from weft.ops.control.while_loop import while_loop
 
 
 @dataclass(frozen=True)
-class Scan:
-    """A scan: what it reads outside, and its body, whose inputs and outputs are in that order."""
+class Parts:
+    """A loop: what it reads outside, and its body, whose inputs and outputs are in that order.
+
+    Attributes:
+        condition: of a `while_loop`; it takes what its body takes.
+    """
 
     node: Node
     inits: tuple[Value, ...]
     mapped: tuple[Value, ...]
     captured: tuple[Value, ...]
     body: Subgraph
+    condition: Subgraph | None = None
 
     @property
     def rows(self) -> tuple[Value, ...]:
@@ -37,24 +44,35 @@ class Scan:
 
     @property
     def length(self) -> int:
-        """How many turns it takes."""
+        """How many turns a scan takes; `STACKED` where only the run tells."""
         return self.node.attrs["length"]
 
-    def with_body(self, inputs: Sequence[Value], body: Subgraph) -> Scan:
+    def with_body(self, inputs: Sequence[Value], body: Subgraph) -> Parts:
         """The same loop of another body, where only captured inputs are added."""
         return replace(self, captured=(*self.captured, *inputs), body=body)
 
     def made(self) -> tuple[Value, ...]:
         """Its outputs, added to the current graph."""
-        attrs: dict[str, Any] = {**self.node.attrs, "body": self.body}
-        attrs["carried"], attrs["mapped"] = len(self.inits), len(self.mapped)
-        return scan.all(*self.inits, *self.mapped, *self.captured, **attrs)
+        attrs: dict[str, Any] = {**self.node.attrs, "body": self.body, "carried": len(self.inits)}
+        if self.condition is None:
+            attrs["mapped"] = len(self.mapped)
+        else:
+            attrs["condition"] = self.condition
+        op = op_of(self.node)
+        return op.all(*self.inits, *self.mapped, *self.captured, **attrs)
 
 
-def taken(node: Node) -> Scan:
-    """The parts of a scan."""
-    p = parts(node.inputs, node.attrs["carried"], node.attrs["mapped"])
-    return Scan(node, tuple(p.inits), tuple(p.mapped), tuple(p.captured), node.attrs["body"])
+def taken(node: Node) -> Parts:
+    """The parts of a loop."""
+    attrs = node.attrs
+    p = parts(node.inputs, attrs["carried"], attrs.get("mapped", 0))
+    inputs = tuple(p.inits), tuple(p.mapped), tuple(p.captured)
+    return Parts(node, *inputs, attrs["body"], attrs.get("condition"))
+
+
+def is_loop(node: Node) -> bool:
+    """Whether a node is a loop that is compiled."""
+    return op_of(node) in (scan, while_loop) and is_region(node)
 
 
 def rebuilt(
@@ -88,11 +106,15 @@ def needed(nodes: Iterable[Node], outputs: Iterable[Value]) -> set[Node]:
 
 
 def following(nodes: Iterable[Node], values: AbstractSet[Value]) -> set[Value]:
-    """What is computed from some values and from nothing else, without an effect or a fault."""
+    """What is computed from some values and from nothing else, without an effect or a fault.
+
+    Stacks are none of it: they stay within the body that makes them.
+    """
     found = set(values)
     for node in nodes:
         op = op_of(node)
-        pure = not (op.stateful or is_hosted(node) or fault_of(node))
+        stacks = any([is_stack(t.shape) for t in node.types])
+        pure = not (stacks or op.stateful or is_hosted(node) or fault_of(node))
         if pure and all([v in found for v in node.inputs]):
             found.update(node.outputs)
     return found

@@ -17,12 +17,16 @@ and a choice as
     JUMP        goes on behind the last JUMP
         second branch
     JUMP
+
+Stacks of a `while_loop` lie on a *tape*, memory of their own that grows while the loop runs.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from enum import IntEnum
+
+from weft.ir.node import Node, Value
 
 
 class Kind(IntEnum):
@@ -38,10 +42,29 @@ class Kind(IntEnum):
 
 
 @dataclass(frozen=True, eq=False)
+class Tape:
+    """What the stacks of one loop have in common: their height.
+
+    Attributes:
+        loop: the loop that makes them, for messages.
+    """
+
+    loop: Node
+
+
+@dataclass(frozen=True, eq=False)
 class Loop:
-    """A loop of at most so many turns; `None`: as many as its condition wants."""
+    """A loop.
+
+    Attributes:
+        most: how many turns at most; `None` for as many as its condition wants.
+        counted: a stack that it goes through: it has as many turns as that has rows.
+        tape: that of the stacks which it makes.
+    """
 
     most: int | None
+    counted: Value | None = None
+    tape: Tape | None = None
 
 
 @dataclass(frozen=True, eq=False)
@@ -60,6 +83,8 @@ class Cursor:
     Attributes:
         start: bytes to add when the loop begins.
         stride: bytes to add at each turn.
+        height: bytes to add when the loop begins for each row of a stack's,
+        tape: which has the tape of that number; -1 for none.
         swap: two places in the arena, between which it changes at each turn; else equal numbers.
     """
 
@@ -67,6 +92,8 @@ class Cursor:
     slot: int
     start: int
     stride: int
+    height: int
+    tape: int
     swap: tuple[int, int]
 
 
@@ -77,6 +104,8 @@ class Steer:
     Attributes:
         loop: its number; -1 if it is of none.
         most: turns of the loop, -1 for as many as it takes.
+        counted: the number of the tape that tells how many turns there are, -1 for none.
+        tape: the number of the tape of the stacks that the loop makes, -1 for none.
         targets: calls at which it may go on, other than the next.
         cursors: what moves with the loop; told at its beginning.
     """
@@ -84,5 +113,7 @@ class Steer:
     kind: Kind
     loop: int = -1
     most: int = -1
+    counted: int = -1
+    tape: int = -1
     targets: tuple[int, ...] = ()
     cursors: tuple[Cursor, ...] = ()

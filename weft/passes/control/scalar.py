@@ -13,7 +13,7 @@ import numpy as np
 from weft.ir.dtype import int64
 from weft.ir.function import Function
 from weft.ir.node import Literal, Node, TensorType, Value
-from weft.ir.shape import known, size
+from weft.ir.shape import is_stack, known, size
 from weft.ops.base import Alias, Elementwise, op_of
 from weft.ops.control.scan import scan
 from weft.ops.state import CONSTANT
@@ -28,7 +28,8 @@ def scalar_loop(node: Node) -> ScalarLoop | None:
     attrs, is_scan = node.attrs, op_of(node) is scan
     condition: Function | None = None if is_scan else attrs["condition"]
     functions = [f for f in (attrs["body"], condition) if f is not None]
-    if not all(map(_is_scalar, functions)):
+    values = (*node.inputs, *node.outputs)
+    if any([is_stack(v.shape) for v in values]) or not all(map(_is_scalar, functions)):
         return None
     most = attrs["length"] if is_scan else attrs["maximum"]
     return ScalarLoop(
@@ -42,8 +43,8 @@ def _is_scalar(function: Function) -> bool:
     lowered = [op_of(n).lower for n in function.nodes if op_of(n) is not CONSTANT]
     return (
         len(function.nodes) <= MOST_NODES
-        and all([int(size(known(v.shape))) == 1 and _is_plain(v) for v in values])
         and all([isinstance(lower, Elementwise | Alias) for lower in lowered])
+        and all([int(size(known(v.shape))) == 1 and _is_plain(v) for v in values])
     )
 
 

@@ -38,10 +38,13 @@
 ;                 0 kind, 1 how many items, 2 target in calls, 3 in segments, 4 items (cursors of a
 ;                 loop, targets of a choice: pairs of call and segment), 5 loop
 %Steer = type { i32, i32, i32, i32, ptr, ptr }
-;               0 turns done, 1 most turns
-%Loop = type { i64, i64 }
-;               0 slot, 1 start, 2 stride, 3 what to change it with at each turn
-%Cursor = type { ptr, i64, i64, i64 }
+;               0 turns done, 1 most turns, 2 the tape that tells these, 3 the tape it makes; or null
+%Loop = type { i64, i64, ptr, ptr }
+;               0 slot, 1 start, 2 stride, 3 what to change it with at each turn, 4 what to add for
+;               each row of 5 a tape
+%Cursor = type { ptr, i64, i64, i64, i64, ptr }
+;              0 rows, or, where a program pauses for lack of room, how many are wanted; 1 room
+%Tape = type { i64, i64 }
 ;                 0 how many, 1 MPI's requests, 2 statuses, 3 MPI_Startall, 4 MPI_Testall, 5 how
 ;                 often to ask at most
 %Exchange = type { i32, ptr, ptr, ptr, ptr, i64 }
@@ -251,10 +254,17 @@ body:
   %stride = load i64, ptr %stride.p
   %swap.p = getelementptr %Cursor, ptr %cursor, i64 0, i32 3
   %swap = load i64, ptr %swap.p
+  %height.p = getelementptr %Cursor, ptr %cursor, i64 0, i32 4
+  %height = load i64, ptr %height.p
+  %tape.p = getelementptr %Cursor, ptr %cursor, i64 0, i32 5
+  %tape = load ptr, ptr %tape.p
+  %rows = load i64, ptr %tape
+  %above = mul i64 %height, %rows
+  %first = add i64 %start, %above
   %address = load i64, ptr %slot
   %change = and i64 %swap, %mask
   %other = xor i64 %address, %change
-  %by.start = mul i64 %start, %starts
+  %by.start = mul i64 %first, %starts
   %by.stride = mul i64 %stride, %strides
   %far = add i64 %by.start, %by.stride
   %new = add i64 %other, %far
@@ -284,6 +294,8 @@ entry:
   %args.p = getelementptr %Unit, ptr %unit, i64 0, i32 1
   %args = load ptr, ptr %args.p
   %most.p = getelementptr %Loop, ptr %loop, i64 0, i32 1
+  %counted.p = getelementptr %Loop, ptr %loop, i64 0, i32 2
+  %tape.p = getelementptr %Loop, ptr %loop, i64 0, i32 3
   switch i32 %kind, label %jump [
     i32 0, label %begin
     i32 1, label %test
@@ -294,6 +306,25 @@ entry:
   ]
 begin:
   store i64 0, ptr %loop
+  %counted = load ptr, ptr %counted.p
+  %uncounted = icmp eq ptr %counted, null
+  br i1 %uncounted, label %begin.tape, label %begin.count
+begin.count:
+  %rows = load i64, ptr %counted
+  store i64 %rows, ptr %most.p
+  br label %begin.tape
+begin.tape:
+  %wanted = phi i64 [ 1, %begin ], [ %rows, %begin.count ]
+  %tape.first = load ptr, ptr %tape.p
+  %taping.first = icmp ne ptr %tape.first, null
+  br i1 %taping.first, label %begin.room, label %begin.on
+begin.room:
+  store i64 %wanted, ptr %tape.first
+  %room.first.p = getelementptr %Tape, ptr %tape.first, i64 0, i32 1
+  %room.first = load i64, ptr %room.first.p
+  %enough = icmp ule i64 %wanted, %room.first
+  br i1 %enough, label %begin.on, label %pause
+begin.on:
   call void @shift(ptr %steer, i64 1, i64 0, i64 0)
   ret i64 %next
 holds:
@@ -319,23 +350,50 @@ again:
   %after = add i64 %before, 1
   store i64 %after, ptr %loop
   call void @shift(ptr %steer, i64 0, i64 1, i64 -1)
+  %tape = load ptr, ptr %tape.p
+  %taping = icmp ne ptr %tape, null
+  br i1 %taping, label %look, label %clock
+look:
+  %room.p = getelementptr %Tape, ptr %tape, i64 0, i32 1
+  %room = load i64, ptr %room.p
+  %most.now = load i64, ptr %most.p
+  %full = icmp uge i64 %after, %room
+  %further = icmp ult i64 %after, %most.now
+  %growing = and i1 %full, %further
+  br i1 %growing, label %grow, label %clock
+grow:
+  %row = add i64 %after, 1
+  store i64 %row, ptr %tape
+  br label %pause
+clock:
   %now = call i64 @now()
   %deadline.p = getelementptr %Program, ptr %program, i64 0, i32 19
   %deadline = load i64, ptr %deadline.p
   %late = icmp sgt i64 %now, %deadline
   br i1 %late, label %pause, label %jump
 pause:
+  ; A loop that has not begun begins anew.
+  %anew = phi i64 [ 1, %begin.room ], [ 0, %grow ], [ 0, %clock ]
   %calls = zext i32 %calls32 to i64
+  %calls.on = sub i64 %calls, %anew
   %resume.call = getelementptr %Program, ptr %program, i64 0, i32 16
-  store i64 %calls, ptr %resume.call
+  store i64 %calls.on, ptr %resume.call
   %segments = zext i32 %segments32 to i64
+  %segments.on = sub i64 %segments, %anew
   %resume.segment = getelementptr %Program, ptr %program, i64 0, i32 17
-  store i64 %segments, ptr %resume.segment
+  store i64 %segments.on, ptr %resume.segment
   br label %out
 out:
   ret i64 4611686018427387904
 end:
   %turns = load i64, ptr %loop
+  %tape.last = load ptr, ptr %tape.p
+  %taping.last = icmp ne ptr %tape.last, null
+  br i1 %taping.last, label %end.tape, label %end.on
+end.tape:
+  store i64 %turns, ptr %tape.last
+  br label %end.on
+end.on:
   %back = sub i64 0, %turns
   %odd = and i64 %turns, 1
   %mask = sub i64 0, %odd

@@ -46,8 +46,12 @@ STEER: Final = np.dtype(
     [("kind", "u4"), ("count", "u4"), ("call", "u4"), ("segment", "u4"), ("items", "u8"),
      ("loop", "u8")]
 )  # fmt: skip
-CURSOR: Final = np.dtype([("slot", "u8"), ("start", "i8"), ("stride", "i8"), ("swap", "i8")])
-LOOP: Final = np.dtype([("turns", "i8"), ("most", "i8")])
+CURSOR: Final = np.dtype(
+    [("slot", "u8"), ("start", "i8"), ("stride", "i8"), ("swap", "i8"), ("height", "i8"),
+     ("tape", "u8")]
+)  # fmt: skip
+LOOP: Final = np.dtype([("turns", "i8"), ("most", "i8"), ("counted", "u8"), ("tape", "u8")])
+TAPE: Final = np.dtype([("rows", "i8"), ("room", "i8")])
 TARGET: Final = np.dtype([("call", "u4"), ("segment", "u4")])
 RECORD: Final = np.dtype(
     [("start", "i8"), ("end", "i8"), ("thread", "i8"), ("busy", "i8"), ("times", "i8")]

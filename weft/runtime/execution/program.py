@@ -32,6 +32,7 @@ from weft.runtime.execution.steering import Steering
 from weft.runtime.execution.team import TEAM
 from weft.runtime.flight import STEP, Flight, begin, end, land, landing, new_lock
 from weft.runtime.memory.arena import Arena
+from weft.runtime.memory.tape import Tapes
 
 SERIAL_NS: Final = 10_000.0  # shorter programs gain nothing from a second thread
 NEVER: Final = 1 << 62  # more segments than there are
@@ -65,6 +66,7 @@ class Program:
         externals: int = 0,
         threads: int | None = None,
         lock: threading.RLock | None = None,  # pyright: ignore[reportGeneralTypeIssues]
+        tapes: Tapes | None = None,
     ) -> None:
         self.calls: Final = tuple(calls)
         self.arena: Final = arena
@@ -74,6 +76,7 @@ class Program:
                 f"threads: expected an integer from 1 to {config.MAX_THREADS}, got {self.threads}"
             )
         self.lock: Final = new_lock(STEP) if lock is None else lock
+        self._tapes: Final = Tapes({}) if tapes is None else tapes
         self._raised: list[BaseException] = []
         self._callbacks: list[Any] = []
         self._running = False
@@ -107,7 +110,8 @@ class Program:
         slots = memoryview(cast(Any, self._slots))
         units = np.zeros(len(self.calls), driver.UNIT)
         arena = self.arena.address
-        self._steering = Steering(self.calls, self._slots, starts, arena, _address)
+        table = self._tapes.table
+        self._steering = Steering(self.calls, self._slots, starts, arena, _address, table)
         for number, (call, start) in enumerate(zip(self.calls, starts, strict=False)):
             for slot, argument in enumerate(call.args, start):
                 if isinstance(argument, External):
@@ -214,6 +218,7 @@ class Program:
         try:
             while state == driver.PAUSED:
                 have_effect()  # where signals wait for the end of a step, this one has none yet
+                self._tapes.grow()
                 state = self._enter(self._pointer)
         finally:
             if state == driver.PAUSED:

@@ -22,17 +22,20 @@ class Steering:
         slots: the table of arguments.
         starts: where in it the arguments of each call begin.
         base: the address of the arena.
+        tapes: rows and room of each tape.
     """
 
     def __init__(
         self, calls: Sequence[Call], slots: Table, starts: Sequence[int], base: int,
-        address: Callable[[Table], int],
+        address: Callable[[Table], int], tapes: Table,
     ) -> None:  # fmt: skip
         self._address = address
         self._slots = address(slots)
         self._starts = starts
         self._base = base
-        self._keep: list[Table] = []
+        none = np.zeros(1, driver.TAPE)
+        self._tapes = [*[address(tapes[i : i + 1]) for i in range(len(tapes))], address(none)]
+        self._keep: list[Table] = [tapes, none]
         self._pairs: list[tuple[Table, Sequence[int]]] = []  # tables of targets, in calls
         self._loops: dict[int, int] = {}  # number -> address
         self._moving: dict[int, Table] = {}
@@ -79,6 +82,8 @@ class Steering:
     def _begin(self, steer: Steer) -> None:
         loop = np.zeros(1, driver.LOOP)
         loop["most"] = steer.most
+        for name, number in (("counted", steer.counted), ("tape", steer.tape)):
+            loop[name] = self._tapes[number] if number >= 0 else 0
         self._keep.append(loop)
         self._loops[steer.loop] = self._address(loop)
         table = np.zeros(len(steer.cursors), driver.CURSOR)
@@ -87,4 +92,5 @@ class Steering:
             slot = self._slots + 8 * (self._starts[cursor.call] + cursor.slot)
             row["slot"], row["start"], row["stride"] = slot, cursor.start, cursor.stride
             row["swap"] = even ^ odd
+            row["height"], row["tape"] = cursor.height, self._tapes[cursor.tape]
         self._moving[steer.loop] = table

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, cast
 
 from weft.errors import ShapeError
 from weft.ir.node import Node, TensorType, Value
-from weft.ir.shape import Shape, is_static, known, show
+from weft.ir.shape import Shape, is_stack, is_static, known, show
 from weft.ops.base import Op, catalogue, op_of
+from weft.ops.control.scan import reads_stacks
 from weft.ops.declaration.attribute import is_complete, known_value
 
 
@@ -97,12 +98,15 @@ def job_of(
         attrs[name] = known_value(operand)
         if not is_complete(attrs[name]):
             raise ShapeError(f"vmap: expected {name} to be known, got {operand}: {node.describe()}")
-    shapes = tuple(_known(v.shape, node) for v in node.data_inputs)
+    stacks = reads_stacks(op, attrs)
+    shapes = tuple(_known(v.shape, node, stacks) for v in node.data_inputs)
     normal = op.normal(*shapes, **attrs)
     return Job(node, op, normal, shapes, tuple(xs[:data]), tuple(mapped[:data]), size, fresh_bits)
 
 
-def _known(shape: Shape, node: Node) -> tuple[int, ...]:
+def _known(shape: Shape, node: Node, stacks: bool) -> tuple[int, ...]:
+    if stacks and is_stack(shape):
+        return cast("tuple[int, ...]", shape)
     if not is_static(shape):
         raise ShapeError(f"vmap: expected known shapes, got {show(shape)}: {node.describe()}")
     return known(shape)

@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from weft.ir.node import TensorType, Value
-from weft.ir.shape import known
+from weft.ir.shape import is_stack, known
 from weft.ops.base import catalogue
 from weft.ops.call import Subgraph, inline, trace
 from weft.ops.control.scan import scan as scan_op
@@ -65,7 +65,7 @@ def _select(chosen: Value, y: Value, z: Value) -> Value:
 
 
 def scan(job: Job, batch: Batch) -> list[Value | Same]:
-    """The steps of all examples at once; the batch lies behind the steps."""
+    """The steps of all examples at once; the batch lies behind the steps, in stacks everywhere."""
     carried, body = job.attrs["carried"], job.attrs["body"]
 
     def batched(function: Subgraph, flags: Sequence[bool]) -> Any:
@@ -79,11 +79,11 @@ def scan(job: Job, batch: Batch) -> list[Value | Same]:
         for x, f, m in zip(job.xs[:carried], flags, job.mapped, strict=False)
     ]
     arrays = zip(job.xs[carried:first], job.mapped[carried:first], strict=True)
-    xs += [moved(x, 0, 1) if m else x for x, m in arrays]
+    xs += [moved(x, 0, 1) if m and not is_stack(x.shape) else x for x, m in arrays]
     attrs: dict[str, Any] = {**job.attrs, "body": _spread(inner, wanted, job.size)}
     found = scan_op.all(*xs, *job.xs[first:], **attrs)
     behind = zip(found[carried:], wanted[carried:], strict=True)
-    stacks = [moved(y, 1, 0) if w else y for y, w in behind]
+    stacks = [moved(y, 1, 0) if w and not is_stack(y.shape) else y for y, w in behind]
     return _told([*found[:carried], *stacks], wanted)
 
 
@@ -104,7 +104,11 @@ def _settled(
 
 
 def while_loop(job: Job, batch: Batch) -> list[Value | Same]:
-    """While it holds for any example; those for which it does not keep their carry."""
+    """While it holds for any example; those for which it does not keep their carry.
+
+    The first stack tells the gradient whether an iteration counts (`weft.transform.
+    region_gradient`): where examples end at different times, a flag for each.
+    """
     carried, condition, body = (job.attrs[name] for name in ("carried", "condition", "body"))
 
     def batched(function: Subgraph, flags: Sequence[bool]) -> Any:
@@ -116,20 +120,23 @@ def while_loop(job: Job, batch: Batch) -> list[Value | Same]:
     if several and not all(flags[:carried]):
         flags[:carried] = [True] * carried
         inner, holds = batched(body, flags), batched(condition, flags)
-    wanted = flags[:carried]
+    wanted = [*flags[:carried], *inner.mapped[carried:]]
     turn = _spread(inner, wanted, job.size)
     types: list[TensorType] = list(turn.input_types)
 
     def masked(*xs: Value) -> list[Value]:
         (alive,) = inline(holds, xs)
-        pairs = zip(inline(turn, xs), xs, strict=False)
-        return [_select(alive, new, old) for new, old in pairs]
+        found = inline(turn, xs)
+        pairs = zip(found[:carried], xs, strict=False)
+        kept = [_select(alive, new, old) for new, old in pairs]
+        return [*kept, *[alive for _ in found[carried : carried + 1]], *found[carried + 1 :]]
 
     def any_holds(*xs: Value) -> Value:
         return catalogue.any(inline(holds, xs)[0], axes=(0,))
 
     if several:
         turn, holds = trace(masked, types), trace(any_holds, types)
+        wanted[carried : carried + 1] = [True for _ in wanted[carried : carried + 1]]
     inits = zip(job.xs, flags, job.mapped, strict=True)
     xs = [repeated(x, job.size) if f and not m else x for x, f, m in inits]
     attrs: dict[str, Any] = {**job.attrs, "body": turn, "condition": holds}
