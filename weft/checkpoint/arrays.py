@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import zlib
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -12,9 +11,10 @@ import numpy as np
 
 from weft.checkpoint.file import open_file, write_file
 from weft.checkpoint.header import METADATA, Entry, damaged, digest_of, read_header, written
-from weft.checkpoint.parallel import in_threads, read_summed
+from weft.checkpoint.parallel import crc32, in_threads, read_summed
 from weft.errors import ArgumentError, DTypeError
 from weft.ir.dtype import DType, as_dtype
+from weft.runtime.memory.state import aligned
 
 Array = np.ndarray[Any, Any]
 
@@ -46,7 +46,7 @@ def write_arrays(
         dtype = known_dtype(name, array)
         raw.append(array.reshape(-1).view(np.uint8).data)
         entries[name] = Entry(dtype, array.shape, end, end := end + array.nbytes)
-    head = written(entries, in_threads(zlib.crc32, raw, end), metadata or {})
+    head = written(entries, in_threads(crc32, raw, end), metadata or {})
     write_file(path, [head, *raw])
     return digest_of(head)
 
@@ -120,6 +120,6 @@ def _check(
 
 def _empty(name: str, entry: Entry, path: Path) -> Array:
     try:
-        return np.empty(entry.shape, entry.dtype.numpy)
+        return aligned(entry.shape, entry.dtype.numpy)
     except ValueError as error:  # dimensions that no array has, beside one of 0
         raise damaged(path, f"{name!r}: {error}") from None

@@ -8,11 +8,15 @@ import zlib
 from collections.abc import Callable, Sequence
 from typing import Any, Final, TypeVar
 
+from weft.runtime.checksum import crc_update
+
 T = TypeVar("T")
 R = TypeVar("R")
 MOST_THREADS: Final = 4
 FEW_BYTES: Final = 1 << 22  # one thread is as fast
 PIECE: Final = 1 << 20  # bytes; they are still in the cache when their checksum is taken
+_CRC32: Final = 0xEDB88320
+_ONES: Final = 0xFFFFFFFF
 
 
 def in_threads(work: Callable[[T], R], items: Sequence[T], size: int) -> list[R]:
@@ -60,6 +64,14 @@ def read_summed(descriptor: int, offset: int, content: Any) -> tuple[int, int]:
         got = os.preadv(descriptor, [piece], offset + done)
         if not got:
             break
-        checksum = zlib.crc32(piece[:got], checksum)
+        checksum = crc32(piece[:got], checksum)
         done += got
     return done, checksum
+
+
+def crc32(content: Any, value: int = 0) -> int:
+    """`zlib.crc32`, by a native kernel where there is one and that is worth it."""
+    update = crc_update(_CRC32, len(content) >= PIECE)
+    if update is None:
+        return zlib.crc32(content, value)
+    return update(content, value ^ _ONES) ^ _ONES

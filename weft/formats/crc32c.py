@@ -1,4 +1,6 @@
-"""CRC-32C, the checksum of TFRecords, event files and TensorFlow's checkpoints, by NumPy.
+"""CRC-32C, the checksum of TFRecords, event files and TensorFlow's checkpoints.
+
+It is computed by a native kernel (`weft.runtime.checksum`) where there is one, else by NumPy:
 
 A message is a polynomial over the field of two elements, its first bit the highest coefficient, and
 the checksum is its remainder by `POLYNOMIAL`. Two facts make remainders cheap without a loop over
@@ -20,12 +22,15 @@ from typing import Any, Final
 
 import numpy as np
 
+from weft.runtime.checksum import crc_update
+
 POLYNOMIAL: Final = 0x82F63B78  # reflected: the lowest bit is the highest coefficient
 FOLD: Final = (6293, 6677, 6777)
 """x^(64 * 6777) + x^(64 * 484) + x^(64 * 100) + 1 is a multiple of the polynomial."""
 MASK_DELTA: Final = 0xA282EAD8
 ROW: Final = 1024  # bytes looked up by their distance; a power of 2; their table takes 1 MB
 ROWS: Final = 64  # rows that are added up at once
+WORTHWHILE: Final = 1 << 16  # bytes from which the kernel is compiled, if it is not yet
 _BLOCK, _SECOND, _THIRD = FOLD
 _ONES: Final = 0xFFFFFFFF
 
@@ -44,6 +49,12 @@ def crc32c(data: Any, value: int = 0) -> int:
     """
     content = np.frombuffer(data, np.uint8)
     state = value ^ _ONES
+    update = crc_update(POLYNOMIAL, len(content) >= WORTHWHILE)
+    return (_update(content, state) if update is None else update(content, state)) ^ _ONES
+
+
+def _update(content: np.ndarray, state: int) -> int:
+    """The state after bytes, by NumPy."""
     if len(content) >= 8 * _THIRD + 8:
         start = len(content) % 8
         state = _short(content[:start], state)
@@ -51,7 +62,7 @@ def crc32c(data: Any, value: int = 0) -> int:
         state = 0
     for start in range(0, len(content), ROWS * ROW):
         state = _short(content[start : start + ROWS * ROW], state)
-    return state ^ _ONES
+    return state
 
 
 def masked(crc: int) -> int:
