@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib.util
+import os
 import statistics
 import tempfile
 import time
@@ -38,6 +39,7 @@ def deeds(folder: Path) -> dict[str, Deed]:
         "Checkpointer.restore": checkpoints.restore,
         "weft.save (synced)": lambda: wf.save(own, path),
         "weft.load": lambda: wf.load(path),
+        "weft.load(mmap=True)": lambda: wf.load(path, mmap=True),
     }
     if importlib.util.find_spec("torch"):
         import torch
@@ -45,8 +47,17 @@ def deeds(folder: Path) -> dict[str, Deed]:
         theirs = {name: torch.from_numpy(array) for name, array in arrays().items()}
         other = folder / "torch.pt"
         found["torch.save (not synced)"] = lambda: torch.save(theirs, other)
+        found["torch.save, then fsync"] = lambda: synced(lambda: torch.save(theirs, other), other)
         found["torch.load"] = lambda: torch.load(other)
+        found["torch.load(mmap=True), unverified"] = lambda: torch.load(other, mmap=True)
     return found
+
+
+def synced(deed: Deed, path: Path) -> None:
+    """Write a file and make it last."""
+    deed()
+    with open(path, "rb+") as file:
+        os.fsync(file.fileno())
 
 
 def measure() -> dict[str, float]:
@@ -113,7 +124,7 @@ def report() -> None:
     """Print both tables."""
     print("\nA checkpoint of 100 MB (bar: save 1.5x torch.save, load 2x torch.load)")
     for name, seconds in measure().items():
-        print(f"  {name:26} {seconds * 1e3:7.0f} ms")
+        print(f"  {name:34} {seconds * 1e3:7.0f} ms")
     without, beside = steps_meanwhile()
     more = 100 * (beside / without - 1)
     times = f"alone {without * 1e3:.0f} ms, with a checkpoint {beside * 1e3:.0f} ms"

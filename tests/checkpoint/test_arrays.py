@@ -13,6 +13,7 @@ from hypothesis.extra import numpy as hnp
 from mutation import mutated
 from safetensors.numpy import load_file, save_file
 
+import weft as wf
 from weft import errors
 from weft.checkpoint import header as header_module
 from weft.checkpoint.arrays import read_arrays, write_arrays
@@ -44,7 +45,7 @@ def test_what_is_written_comes_back(tmp_path_factory, data):
         )
     path = tmp_path_factory.mktemp("arrays") / "a.safetensors"
     write_arrays(path, arrays, {"note": "ä"})
-    found = read_arrays(path)
+    found = read_arrays(path, mapped=data.draw(st.booleans()))
     assert found.metadata == {"note": "ä"} and found.arrays.keys() == arrays.keys()
     for name, array in arrays.items():
         assert found.arrays[name].dtype == array.dtype
@@ -63,6 +64,28 @@ def test_the_formats_own_library_reads_and_writes_the_same(tmp_path):
     save_file(arrays, tmp_path / "b")
     for name, array in read_arrays(tmp_path / "b").arrays.items():
         assert np.array_equal(array, arrays[name]) and array.dtype == arrays[name].dtype
+
+
+def test_mapped_tensors_are_verified_and_change_without_the_file(tmp_path):
+    path = tmp_path / "a.safetensors"
+    weights = {"w": wf.randn(70, 33), "b": wf.arange(5)}
+    wf.save(weights, path)
+    before = path.read_bytes()
+    found = wf.load(path, mmap=True)
+    product = (wf.ones(2, 70) @ found["w"]).numpy()
+    np.testing.assert_allclose(product, wf.ones(2, 70).numpy() @ weights["w"].numpy(), rtol=1e-4)
+    found["b"] += 1
+    assert found["b"].tolist() == [1, 2, 3, 4, 5]
+    wf.save({"other": wf.zeros(3)}, path)  # replaces the file
+    assert found["w"].tolist() == weights["w"].tolist()
+    path.write_bytes(before)
+    assert wf.load(path)["b"].tolist() == [0, 1, 2, 3, 4]
+    path.write_bytes(before[:-1] + bytes([before[-1] ^ 1]))
+    with pytest.raises(errors.DataError, match=r"the bytes of '.' are not those saved"):
+        wf.load(path, mmap=True)
+    path.write_bytes(before[:-1])
+    with pytest.raises(errors.DataError, match="damaged"):
+        wf.load(path, mmap=True)
 
 
 def test_types_that_the_format_lacks_are_refused(tmp_path):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import mmap
 import os
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -75,11 +76,15 @@ class Stored(NamedTuple):
     digest: str = ""
 
 
-def read_arrays(path: Path) -> Stored:
+def read_arrays(path: Path, mapped: bool = False) -> Stored:
     """The arrays of a file, and its metadata without what Weft adds.
 
     A file that Weft wrote is given as it was written, or not at all; one that another library wrote
     has no checksums, and is checked for what it says of itself.
+
+    Args:
+        mapped: the arrays are pages of the file, copied once they are changed: nobody may change
+            the file in place as long as they are used. Checksums are verified at once, too.
 
     Raises:
         DataError: the file is no safetensors file, or damaged.
@@ -87,17 +92,20 @@ def read_arrays(path: Path) -> Stored:
     """
     with open_file(path) as file:
         header = read_header(file, os.fstat(file.fileno()).st_size, path)
-        first, arrays = file.tell(), dict[str, Array]()
-        for name, entry in header.entries.items():
-            arrays[name] = _empty(name, entry, path)
-        entries = list(header.entries.values())
+        first, entries = file.tell(), list(header.entries.values())
+        pages = mmap.mmap(file.fileno(), 0, flags=mmap.MAP_PRIVATE) if mapped else None
+        arrays = {
+            name: _memory(name, entry, path, pages, first) for name, entry in header.entries.items()
+        }
+        contents = [array.reshape(-1).view(np.uint8).data for array in arrays.values()]
 
         def read(number: int) -> tuple[int, int]:
-            content = contents[number].reshape(-1).view(np.uint8)
-            return read_summed(file.fileno(), first + entries[number].start, content.data)
+            content = contents[number]
+            if pages is not None:
+                return len(content), 0 if header.checksums is None else crc32(content)
+            return read_summed(file.fileno(), first + entries[number].start, content)
 
-        contents = list(arrays.values())
-        size = sum([array.nbytes for array in contents])
+        size = sum([array.nbytes for array in arrays.values()])
         found = in_threads(read, range(len(contents)), size)
         _check(path, arrays, found, header.checksums)
     return Stored(arrays, header.metadata, header.digest)
@@ -118,8 +126,11 @@ def _check(
             raise damaged(path, f"the bytes of {name!r} are not those saved")
 
 
-def _empty(name: str, entry: Entry, path: Path) -> Array:
+def _memory(name: str, entry: Entry, path: Path, pages: mmap.mmap | None, first: int) -> Array:
+    """Memory for an array, or the pages of the file that hold it."""
     try:
-        return aligned(entry.shape, entry.dtype.numpy)
+        if pages is None:
+            return aligned(entry.shape, entry.dtype.numpy)
+        return np.ndarray(entry.shape, entry.dtype.numpy, pages, first + entry.start)
     except ValueError as error:  # dimensions that no array has, beside one of 0
         raise damaged(path, f"{name!r}: {error}") from None

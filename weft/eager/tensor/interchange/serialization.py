@@ -19,6 +19,7 @@ from weft.checkpoint.structure import TREE, parts
 from weft.eager.record.lazy import Array
 from weft.eager.tensor.dispatch import leaf, wrap
 from weft.eager.tensor.handle import Handle
+from weft.errors import ArgumentError
 
 if TYPE_CHECKING:
     from weft.eager.tensor.tensor import Tensor
@@ -74,20 +75,30 @@ def tensor_of(array: Array) -> Tensor:
     return wrap(leaf(array))
 
 
-def load(path: str | os.PathLike[str]) -> Any:
+def load(path: str | os.PathLike[str], *, mmap: bool = False) -> Any:
     """What `save` has written, the tensors by name of any other safetensors file, or what
     `torch.save` has written.
 
     PyTorch's files hold a pickle, which is read and not run: tensors, numbers and texts in
     containers are understood, other objects are refused by their names.
 
+    Args:
+        path: the file.
+        mmap: tensors are pages of a safetensors file, copied once they are changed. Nothing is
+            copied before, but nobody may change the file in place as long as they are used;
+            replacing it, as `save` does, is no change. Checksums are verified all the same.
+
     Raises:
+        ArgumentError: `mmap` of a file that `torch.save` has written.
         DataError: the file is damaged, of another format, or holds objects of other classes.
         OSError: there is no such file, or it may not be read.
     """
     where = Path(path)
     with open_file(where) as file:
         begin = file.read(len(MAGIC))
-    if begin == MAGIC:
-        return read_zip(where, tensor_of)
-    return nested(read_arrays(where), where, tensor_of)
+    if begin != MAGIC:
+        return nested(read_arrays(where, mmap), where, tensor_of)
+    if mmap:
+        text = "expected a safetensors file, got one of torch.save: load it without mmap=True"
+        raise ArgumentError(f"load: {where}: mmap=True: {text}")
+    return read_zip(where, tensor_of)
