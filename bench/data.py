@@ -12,6 +12,9 @@ from typing import Any
 
 import numpy as np
 
+from bench import fed_network
+from bench.pictures import MEAN, STD, write_pictures
+
 ROWS, WIDTH, BATCH = 60_000, 784, 128
 RECORDS = 20_000
 PICTURES = 512
@@ -80,18 +83,11 @@ def pictures(folder: Path) -> dict[str, Epoch]:
     """JPEG files of 300 x 300: decoded, cropped to 224, flipped, normalized, by two workers."""
     from weft.data import transforms
     from weft.datasets import ImageFolder
-    from weft.formats import image
     from weft.utils.data import DataLoader
 
-    random = np.random.default_rng(0)
-    (folder / "class").mkdir()
-    coarse = random.integers(0, 256, (PICTURES, 10, 10, 3), np.uint8)
-    for number, pixels in enumerate(coarse):
-        smooth = transforms.Resize((300, 300))(pixels)
-        (folder / "class" / f"{number}.jpg").write_bytes(image.encode(smooth, "JPEG"))
-    mean, std = [0.485, 0.456, 0.406], [0.229, 0.224, 0.225]
+    write_pictures(folder, PICTURES)
     names = ("RandomResizedCrop", "RandomHorizontalFlip", "ToTensor", "Normalize")
-    arguments = ((224,), (), (), (mean, std))
+    arguments = ((224,), (), (), (MEAN, STD))
 
     def augment(module: Any) -> Any:
         return module.Compose(
@@ -191,3 +187,4 @@ def report() -> None:
     with tempfile.TemporaryDirectory() as folder:
         title = "JPEG 300 x 300: crop, flip, normalize, 2 workers, batches of 32 (bar: 1.2x)"
         table(title, pictures(Path(folder)))
+    fed_network.report()
