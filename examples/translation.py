@@ -37,15 +37,6 @@ def make_pairs(count: int, seed: int) -> tuple[wf.Tensor, wf.Tensor]:
     )
 
 
-def translate(model: models.GNMT, sources: wf.Tensor) -> wf.Tensor:
-    """The likeliest letter after what is there, again and again."""
-    found = encode([START] * len(sources), TARGET + 1)
-    with wf.no_grad():
-        for i in range(TARGET):
-            found[:, i + 1] = model(sources, found[:, :-1])[:, i].argmax(-1)
-    return found
-
-
 def main(arguments: Sequence[str] | None = None) -> tuple[float, float]:
     """Train, measure, show."""
     chosen = options(__doc__, steps=500).parse_args(arguments)
@@ -70,7 +61,7 @@ def main(arguments: Sequence[str] | None = None) -> tuple[float, float]:
 
     model.eval()
     sources, targets = make_pairs(500, seed=1)
-    found = translate(model, sources)
+    found = model.beam_search(sources, ord(START), TARGET)[0][:, 0]
     right = (found == targets)[:, 1:]
     exact, letters = right.all(1).float().mean().item(), right.float().mean().item()
     print(f"exact matches {exact:.3f}, letters {letters:.3f}")

@@ -232,7 +232,7 @@ def test_wide_beams_find_the_likeliest_text(penalty, stop):
             np.testing.assert_allclose(score[0].item(), wanted, rtol=1e-9)
 
 
-def test_one_beam_takes_the_likeliest_symbol():
+def test_one_beam_takes_the_likeliest_token():
     wf.manual_seed(0)
     model = models.GPT(20, context=48, layers=2, heads=2, width=16).eval()
     ids = words(2, 36)
@@ -245,13 +245,72 @@ def test_one_beam_takes_the_likeliest_symbol():
     assert half[0].shape == (2, 6, 46) and half[1].dtype == wf.float32
     with pytest.raises(ArgumentError, match="beams: expected 1 or more, got 0"):
         model.beam_search(ids, 1, beams=0)
-    with pytest.raises(ShapeError, match="at most 48 symbols, got 36 and 13 more"):
+    with pytest.raises(ShapeError, match="at most 48 tokens, got 36 and 13 more"):
         model.beam_search(ids, 13)
+
+
+def test_translation_by_states_is_that_of_the_whole_text():
+    wf.manual_seed(0)
+    model = models.GNMT(12, width=8, dropout=0.0).eval()
+    for p in model.parameters():
+        p.data *= 3.0  # words of different probabilities
+    source = words(3, 7) % 12
+    wanted = wf.full((3, 1), 1, dtype=wf.int64)
+    with wf.no_grad():
+        for _ in range(5):
+            best = model(source, wanted)[:, -1].argmax(-1, keepdim=True)
+            wanted = wf.cat([wanted, best], 1)
+    streamed = []
+    assert model.generate(source, 1, 5).tolist() == wanted.tolist()
+    found = model.generate(source, 1, 5, top_k=1, temperature=2.0, stream=streamed.append)
+    assert found.tolist() == wanted.tolist()
+    assert wf.stack(streamed, 1).tolist() == wanted[:, 1:].tolist()
+    assert model.beam_search(source, 1, 5, beams=1)[0][:, 0].tolist() == wanted.tolist()
+    texts, scores = model.beam_search(source, 1, 5, beams=4, length_penalty=0.0)
+    with wf.no_grad():
+        for row in range(3):
+            chances = wf.log_softmax(model(source[row : row + 1], texts[row, :1, :-1]), -1)[0]
+            total = chances.gather(1, texts[row, 0, 1:, None]).sum()
+            np.testing.assert_allclose(total.item(), scores[row, 0].item(), rtol=1e-5)
+
+
+class Sums(wf.nn.Module):
+    """A module without `begin`: logits follow from the sum of all tokens."""
+
+    def __init__(self):
+        super().__init__()
+        self.table = wf.nn.Embedding(7, 7)
+
+    def step(self, tokens, position, cache):
+        total = cache[0] + self.table(tokens)
+        return total, (total,)
+
+
+def test_any_module_that_takes_a_cache():
+    wf.manual_seed(0)
+    model, ids = Sums(), words(2, 4) % 7
+    cache = [wf.zeros(2, 7)]
+    found = models.generate(model, ids, 5, cache=cache, temperature=0)
+    wanted = ids
+    for _ in range(5):
+        best = model.table(wanted).sum(1).argmax(-1, keepdim=True)
+        wanted = wf.cat([wanted, best], 1)
+    assert found.tolist() == wanted.tolist()
+    one = models.beam_search(model, ids, 5, cache=cache, beams=1)[0]
+    assert one[:, 0].tolist() == wanted.tolist()
+    best, scores = models.beam_search(model, ids, 3, cache=cache, beams=49, length_penalty=0.0)
+    for row in range(2):
+        totals = []
+        for text in product(range(7), repeat=3):
+            whole = wf.cat([ids[row], wf.tensor(text)])
+            sums = model.table(whole).cumsum(0)[3:-1].log_softmax(-1)
+            totals.append(sum(sums[i, x].item() for i, x in enumerate(text)))
+        np.testing.assert_allclose(scores[row, 0].item(), max(totals), rtol=1e-5)
 
 
 def test_too_long_a_text_is_refused():
     model = models.GPT(20, context=8, layers=1, heads=2, width=16)
-    with pytest.raises(ShapeError, match="at most 8 symbols, got 9"):
+    with pytest.raises(ShapeError, match="at most 8 tokens, got 9"):
         model(words(1, 9))
 
 

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from weft.models.alexnet import AlexNet
 from weft.models.bag import BagOfEmbeddings
+from weft.models.beam import beam_search
 from weft.models.bert import BERT
 from weft.models.dcgan import Discriminator, Generator
+from weft.models.decoding import generate
 from weft.models.gnmt import GNMT
 from weft.models.gpt import GPT
 from weft.models.mobilenet import MobileNetV1, MobileNetV2
@@ -32,6 +34,8 @@ __all__ = [
     "ResNet",
     "UNet",
     "ViT",
+    "beam_search",
+    "generate",
     "resnet18",
     "resnet50",
     "vgg16",

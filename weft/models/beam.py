@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import weft.eager.functions.api as wf
@@ -9,7 +10,7 @@ from weft.eager.functions.api import Tensor
 from weft.errors import ArgumentError
 from weft.func.control.loop import while_loop
 from weft.ir.dtype import bool_, float32, float64, int32, int64
-from weft.models.decoding import Begin, Cache, Step, ends, prepared
+from weft.models.decoding import Cache, Decodable, check_request, ends, prepared, stops
 from weft.ops.base import at_user_line
 
 
@@ -18,9 +19,9 @@ class Search(NamedTuple):
 
     Args:
         beams: how many texts of each row are followed.
-        length_penalty: log probabilities of n symbols are divided by ((5 + n) / 6) to this power;
+        length_penalty: log probabilities of n tokens are divided by ((5 + n) / 6) to this power;
             0 prefers short texts.
-        stop: the symbols after which a text ends; the rest of it is the one that it ended with.
+        stop: the tokens after which a text ends; the rest of it is the one that it ended with.
     """
 
     beams: int
@@ -47,10 +48,10 @@ class Beams(NamedTuple):
     """The texts that are followed, the best first.
 
     Attributes:
-        ids: (N, beams, positions), 0 behind the last symbol.
+        ids: (N, beams, positions), 0 behind the last token.
         now: how many positions the cache has, an int32.
         sums: (N, beams) log probabilities.
-        lengths: (N, beams) how many symbols were added, the one that ends a text included.
+        lengths: (N, beams) how many tokens were added, the one that ends a text included.
         ended: (N, beams).
     """
 
@@ -62,51 +63,95 @@ class Beams(NamedTuple):
 
 
 def beam_search(
-    step: Step, begin: Begin, ids: Tensor, room: int, count: int, cache: Cache, search: Search
+    model: Decodable,
+    ids: Tensor,
+    count: int,
+    *,
+    cache: Cache,
+    room: int | None = None,
+    beams: int = 4,
+    length_penalty: float = 1.0,
+    stop: int | Sequence[int] | None = None,
 ) -> tuple[Tensor, Tensor]:
-    """The best texts (N, beams, L + at most `count`), and their normalized log probabilities.
+    """The likeliest texts of at most `count` tokens after `ids` (N, L), in one loop.
 
     Args:
-        step: as in `weft.models.decoding.decode`, as `begin`, `room` and `cache` are.
+        model: what computes a token: see `weft.models.decoding.Decodable`. What it holds itself is
+            for N * `beams` rows, those of a text one behind the other; `begin` gets N.
+        cache: for N rows, of no position yet.
+        room: how many positions there may be; as many as are asked for by default.
+        beams: how many texts of each row are followed.
+        length_penalty: log probabilities of n tokens are divided by ((5 + n) / 6) to this power.
+        stop: a text ends with this token, or one of these.
+
+    Returns:
+        Texts (N, beams, L + count or less), the best first, and the divided log probabilities
+        (N, beams) of what was added.
+
+    Raises:
+        ArgumentError: less than one beam, or a negative count.
+        ShapeError: no token to begin with.
     """
+    check_request("beam_search", ids, count)
+    search = Search(beams, length_penalty, stops(stop))
+    search.check()
+    with wf.no_grad():
+        return _run(
+            model, ids, ids.shape[1] + count if room is None else room, count, cache, search
+        )
+
+
+def _run(
+    model: Decodable, ids: Tensor, room: int, count: int, cache: Cache, search: Search
+) -> tuple[Tensor, Tensor]:
     n, length = ids.shape
     b = search.beams
-    seen, cache = prepared(begin, ids, room, cache)
+    seen, now, cache = prepared(model, ids, room, cache)
+    given = wf.tensor(length, dtype=int32)
+    every = tuple([x.repeat_interleave(b, 0) for x in cache])
     first = wf.where(wf.arange(b) == 0, 0.0, float("-inf"))  # all are the same text as yet
+    kinds = [x.dtype for x in cache if x.dtype.is_floating_point]
     state = Beams(
-        wf.unsqueeze(seen, 1).repeat(1, b, 1), wf.tensor(length - 1, dtype=int32),
-        first.to(_summed(cache[0].dtype)).repeat(n, 1), wf.zeros((n, b), dtype=int64),
+        wf.unsqueeze(seen, 1).repeat(1, b, 1), wf.tensor(now, dtype=int32),
+        first.to(_summed(kinds)).repeat(n, 1), wf.zeros((n, b), dtype=int64),
         wf.zeros((n, b), dtype=bool_),
     )  # fmt: skip
-    every = tuple([x.repeat_interleave(b, 0) for x in cache])
 
-    def turn(state: tuple[Beams, Cache]) -> Any:
+    def body(state: tuple[Beams, Cache]) -> Any:
         found, cache = state
-        symbols = wf.index_select(found.ids, 2, found.now.view(1)).flatten()
-        logits, cache = step(symbols, found.now, cache)
-        new, parents = _chosen(search, found, symbols.view(n, b), logits.view(n, b, -1))
+        tokens = wf.index_select(found.ids, 2, found.now.view(1)).flatten()
+        logits, cache = model.step(tokens, found.now, cache)
+        new, parents = _chosen(search, found, tokens.view(n, b), logits.view(n, b, -1))
+        prompt = found.now + 1 < given  # the token is there already
+        new = Beams(*[wf.where(prompt, x, y) for x, y in zip(_on(found), new, strict=True)])
+        parents = wf.where(prompt, wf.arange(b), parents)
         rows = (parents + wf.arange(n).view(n, 1) * b).flatten()
         return new, tuple([wf.index_select(x, 0, rows) for x in cache])
 
     def goes_on(state: tuple[Beams, Cache]) -> Tensor:
         return (state[0].now + 1 < length + count) & ~state[0].ended.all()
 
-    found: Beams = while_loop(goes_on, turn, (state, every))[0]
+    found: Beams = while_loop(goes_on, body, (state, every))[0]
     done = int(found.now.item()) + 1
     return found.ids[:, :, :done], search.normalized(found.sums, found.lengths)
 
 
-def _summed(dtype: Any) -> Any:
+def _on(found: Beams) -> Beams:
+    """The same texts, one position on."""
+    return found._replace(now=found.now + 1)
+
+
+def _summed(kinds: Sequence[Any]) -> Any:
     """The element type of log probabilities: 16 bits could not tell their sums apart."""
-    return float64 if dtype == float64 else float32
+    return float64 if float64 in kinds else float32
 
 
 def _chosen(
-    search: Search, found: Beams, symbols: Tensor, logits: Tensor
+    search: Search, found: Beams, tokens: Tensor, logits: Tensor
 ) -> tuple[Beams, Tensor]:  # fmt: skip
-    """The best texts with one more symbol, and which of the texts before they go on with."""
+    """The best texts with one more token, and which of the texts before they go on with."""
     vocabulary = logits.shape[2]
-    same = wf.arange(vocabulary) == wf.unsqueeze(symbols, 2)
+    same = wf.arange(vocabulary) == wf.unsqueeze(tokens, 2)
     repeated = wf.where(same, 0.0, float("-inf"))  # a text that has ended stays as it is
     chances = wf.log_softmax(logits.to(found.sums.dtype), -1)
     more = wf.where(wf.unsqueeze(found.ended, 2), repeated, chances)

@@ -65,5 +65,5 @@ class BERT(nn.Module):
         return F.linear(x, self.tokens.weight, self.bias)
 
     def classes(self, states: Tensor) -> Tensor:
-        """Logits of whole sequences, from their first symbol."""
+        """Logits of whole sequences, from their first token."""
         return self.classifier(wf.tanh(self.pool(states[:, 0])))

@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import cast
 
 import weft.eager.functions.api as wf
 from weft import nn
 from weft.eager.functions.api import Tensor
+from weft.eager.tensor.generator import Generator
+from weft.ir.dtype import int64
+from weft.models.beam import beam_search
+from weft.models.decoding import Cache, Stream, generate
 from weft.nn import functional as F
 
 
@@ -46,9 +51,14 @@ class GNMT(nn.Module):
             x = x + layer(self.drop(x))[0]
         return x
 
-    def attend(self, y: Tensor, x: Tensor) -> Tensor:
-        """The mean of `x` for each step of `y`, weighted by how well they go together."""
-        sums = wf.tanh(self.q(y)[:, :, None] + self.k(x)[:, None] + self.b)
+    def attend(self, y: Tensor, x: Tensor, keys: Tensor | None = None) -> Tensor:
+        """The mean of `x` for each step of `y`, weighted by how well they go together.
+
+        Args:
+            keys: `self.k(x)`, where it is known.
+        """
+        known = cast(Tensor, self.k(x)) if keys is None else keys
+        sums = wf.tanh(self.q(y)[:, :, None] + known[:, None] + self.b)
         scores = sums @ (self.g * self.v / self.v.norm())
         return F.softmax(scores, dim=-1) @ x
 
@@ -61,3 +71,91 @@ class GNMT(nn.Module):
             z = cast(Tensor, layer(wf.cat([self.drop(y), c], -1))[0])
             y = z if i == 0 else y + z
         return self.out(y)
+
+    def generate(
+        self,
+        source: Tensor,
+        start: int,
+        count: int,
+        temperature: float = 0.0,
+        top_k: int | None = None,
+        top_p: float | None = None,
+        stop: int | Sequence[int] | None = None,
+        stream: Stream | None = None,
+        generator: Generator | None = None,
+    ) -> Tensor:
+        """Translations (N, 1 + count or less) of words (N, S), which begin with `start`.
+
+        The encoder runs once; then this is one loop of the program, which hands on the states of
+        the layers. Other arguments are those of `GPT.generate`.
+
+        Example:
+            >>> import weft as wf
+            >>> model = GNMT(20, width=16).eval()
+            >>> model.generate(wf.zeros((2, 5), dtype=wf.int64), start=1, count=4).shape
+            Size([2, 5])
+        """
+        with wf.no_grad():
+            decoder = Translation(self, self.encode(source))
+            return generate(
+                decoder, self._starts(source, start), count, cache=decoder.cache(source.shape[0]),
+                temperature=temperature, top_k=top_k, top_p=top_p, stop=stop, stream=stream,
+                generator=generator,
+            )  # fmt: skip
+
+    def beam_search(
+        self,
+        source: Tensor,
+        start: int,
+        count: int,
+        beams: int = 4,
+        length_penalty: float = 1.0,
+        stop: int | Sequence[int] | None = None,
+    ) -> tuple[Tensor, Tensor]:
+        """The likeliest translations (N, beams, 1 + count or less) of words (N, S), and scores.
+
+        Arguments and results are those of `GPT.beam_search`.
+        """
+        with wf.no_grad():
+            n, memory = source.shape[0], self.encode(source)
+            decoder = Translation(self, memory.repeat_interleave(beams, 0))
+            return beam_search(
+                decoder, self._starts(source, start), count, cache=decoder.cache(n), beams=beams,
+                length_penalty=length_penalty, stop=stop,
+            )  # fmt: skip
+
+    def _starts(self, source: Tensor, start: int) -> Tensor:
+        return wf.full((source.shape[0], 1), start, dtype=int64)
+
+
+class Translation:
+    """The decoder of a GNMT, one word at a time, for `weft.models.generate`.
+
+    Args:
+        memory: what the encoder gives, (N, S, width).
+    """
+
+    def __init__(self, model: GNMT, memory: Tensor) -> None:
+        self.model, self.memory, self.keys = model, memory, model.k(memory)
+
+    def cache(self, n: int) -> list[Tensor]:
+        """Outputs and cells of all four layers for `n` texts, before the first word."""
+        shape = (1, n, self.memory.shape[2])
+        return [wf.zeros(shape, dtype=self.memory.dtype).transpose(0, 1) for _ in range(8)]
+
+    def step(self, tokens: Tensor, position: Tensor, cache: Cache) -> tuple[Tensor, Cache]:
+        """Logits of what follows tokens (N,), and the layers' states with them."""
+        model, kept = self.model, list[Tensor]()
+        y = self._layer(model.d1, wf.unsqueeze(model.emb(tokens), 1), cache[:2], kept)
+        c = model.attend(y, self.memory, self.keys)
+        for i, layer in enumerate(model.d2):
+            states = cache[2 * i + 2 : 2 * i + 4]
+            z = self._layer(cast(nn.LSTM, layer), wf.cat([y, c], -1), states, kept)
+            y = z if i == 0 else y + z
+        return model.out(y)[:, 0], kept
+
+    def _layer(self, layer: nn.LSTM, x: Tensor, states: Cache, kept: list[Tensor]) -> Tensor:
+        h, c = (z.transpose(0, 1) for z in states)
+        y, after = layer(x, (h, c))
+        kept += [z.transpose(0, 1) for z in after]
+        return y

@@ -8,16 +8,18 @@ import weft.eager.functions.api as wf
 from weft import nn
 from weft.eager.functions.api import Tensor
 from weft.eager.tensor.generator import Generator
-from weft.errors import ArgumentError, ShapeError
-from weft.models.beam import Search, beam_search
+from weft.errors import ShapeError
+from weft.models.beam import beam_search
 from weft.models.decoding import (
     Cache,
     Sampling,
     Stream,
+    check_request,
     decode,
     ends,
     first_counter,
-    next_symbol,
+    next_token,
+    stops,
 )
 from weft.models.transformer import Block
 from weft.ops.base import at_user_line
@@ -26,7 +28,7 @@ from weft.ops.base import at_user_line
 class GPT(nn.Module):
     """Radford et al., "Language Models are Unsupervised Multitask Learners", 2019.
 
-    Symbols (N, L) to logits (N, L, vocabulary) of the symbols after them.
+    Tokens (N, L) to logits (N, L, vocabulary) of the tokens after them.
 
     Args:
         context: the most positions.
@@ -61,15 +63,15 @@ class GPT(nn.Module):
             self.head.weight = self.tokens.weight
 
     def forward(self, ids: Tensor) -> Tensor:
-        """Logits of the next symbols.
+        """Logits of the next tokens.
 
         Raises:
-            ShapeError: more symbols than `context`.
+            ShapeError: more tokens than `context`.
         """
         length = ids.shape[1]
         if length > self.context:
             raise ShapeError(
-                f"GPT: expected at most {self.context} symbols, got {length}{at_user_line()}"
+                f"GPT: expected at most {self.context} tokens, got {length}{at_user_line()}"
             )
         x = self.drop(self.tokens(ids) + self.positions[:length])
         for block in self.blocks:
@@ -87,24 +89,24 @@ class GPT(nn.Module):
         stream: Stream | None = None,
         generator: Generator | None = None,
     ) -> Tensor:
-        """`ids` (N, L) with up to `count` drawn symbols after them.
+        """`ids` (N, L) with up to `count` drawn tokens after them.
 
         Up to `context` positions this is one loop of the program with a cache of keys and values,
-        the same for any length. Beyond, the last `context` symbols are computed anew for each.
+        the same for any length. Beyond, the last `context` tokens are computed anew for each.
 
         Args:
-            temperature: divides logits; 0 takes the most likely symbol.
-            top_k: only so many of the most likely symbols are drawn.
-            top_p: only the most likely symbols that together have this probability are drawn.
-            stop: a row ends with this symbol, or one of these; it ends when all rows have.
+            temperature: divides logits; 0 takes the most likely token.
+            top_k: only so many of the most likely tokens are drawn.
+            top_p: only the most likely tokens that together have this probability are drawn.
+            stop: a row ends with this token, or one of these; it ends when all rows have.
             stream: called with every drawn column (N,) as soon as it is there; the text is the
                 same without it.
             generator: of the random numbers.
 
         Raises:
-            ArgumentError: a negative temperature or count, no symbols to draw from, or a
+            ArgumentError: a negative temperature or count, no tokens to draw from, or a
                 probability that is none.
-            ShapeError: no symbol to begin with.
+            ShapeError: no token to begin with.
 
         Example:
             >>> import weft as wf
@@ -112,12 +114,12 @@ class GPT(nn.Module):
             >>> model.generate(wf.zeros((1, 2), dtype=wf.int64), 4, temperature=0).shape
             Size([1, 6])
         """
-        _check("generate", ids, count)
-        sampling = Sampling(temperature, top_k, top_p, _several(stop))
+        check_request("generate", ids, count)
+        sampling = Sampling(temperature, top_k, top_p, stops(stop))
         with wf.no_grad():
             found, counter = decode(
-                self._step, self._begin, ids, self.context, count, self._cache(ids.shape[0]),
-                sampling, first_counter(generator), stream,
+                self, ids, self.context, count, self.cache(ids.shape[0]), sampling,
+                first_counter(generator), stream,
             )  # fmt: skip
             left = ids.shape[1] + count - max(self.context, ids.shape[1])
             if left <= 0 or found.shape[1] < self.context:
@@ -132,13 +134,13 @@ class GPT(nn.Module):
         length_penalty: float = 1.0,
         stop: int | Sequence[int] | None = None,
     ) -> tuple[Tensor, Tensor]:
-        """The likeliest texts of at most `count` symbols after `ids` (N, L), in one loop.
+        """The likeliest texts of at most `count` tokens after `ids` (N, L), in one loop.
 
         Args:
             beams: how many texts of each row are followed.
-            length_penalty: log probabilities of n symbols are divided by ((5 + n) / 6) to this
+            length_penalty: log probabilities of n tokens are divided by ((5 + n) / 6) to this
                 power (Wu et al., 2016); 0 prefers short texts.
-            stop: a text ends with this symbol, or one of these.
+            stop: a text ends with this token, or one of these.
 
         Returns:
             Texts (N, beams, L + count or less), the best first, and the divided log probabilities
@@ -146,7 +148,7 @@ class GPT(nn.Module):
 
         Raises:
             ArgumentError: less than one beam, or a negative count.
-            ShapeError: no symbol to begin with, or more than `context` symbols in the end.
+            ShapeError: no token to begin with, or more than `context` tokens in the end.
 
         Example:
             >>> import weft as wf
@@ -154,38 +156,39 @@ class GPT(nn.Module):
             >>> [x.shape for x in model.beam_search(wf.zeros((1, 2), dtype=wf.int64), 4)]
             [Size([1, 4, 6]), Size([1, 4])]
         """
-        _check("beam_search", ids, count)
+        check_request("beam_search", ids, count)
         if ids.shape[1] + count > self.context:
             raise ShapeError(
-                f"beam_search: expected at most {self.context} symbols, got {ids.shape[1]} and"
+                f"beam_search: expected at most {self.context} tokens, got {ids.shape[1]} and"
                 f" {count} more{at_user_line()}"
             )
-        search = Search(beams, length_penalty, _several(stop))
-        search.check()
-        with wf.no_grad():
-            cache = self._cache(ids.shape[0])
-            return beam_search(self._step, self._begin, ids, self.context, count, cache, search)
+        return beam_search(
+            self, ids, count, cache=self.cache(ids.shape[0]), room=self.context, beams=beams,
+            length_penalty=length_penalty, stop=stop,
+        )  # fmt: skip
 
-    def _cache(self, n: int) -> list[Tensor]:
-        """Keys and values of each block, of no position yet."""
+    def cache(self, n: int) -> list[Tensor]:
+        """Keys and values of each block for `n` texts, of no position yet."""
         heads = next(iter(self.blocks)).attention.heads
         shape = (n, heads, self.context, self.positions.shape[1] // heads)
         return [wf.zeros(shape, dtype=self.positions.dtype) for _ in range(2 * len(self.blocks))]
 
-    def _begin(self, symbols: Tensor, cache: Cache) -> Cache:
-        x = self.tokens(symbols) + self.positions[: symbols.shape[1]]
+    def begin(self, tokens: Tensor, cache: Cache) -> Cache:
+        """The cache of tokens (N, L) at the first positions, for `weft.models.generate`."""
+        x = self.tokens(tokens) + self.positions[: tokens.shape[1]]
         kept: list[Tensor] = []
         for block, keys, values in zip(self.blocks, cache[::2], cache[1::2], strict=True):
             x, *more = block.begin(x, keys, values)
             kept += more
         return kept
 
-    def _step(self, symbols: Tensor, now: Tensor, cache: Cache) -> tuple[Tensor, Cache]:
-        place = wf.index_select(self.positions, 0, now.view(1))
-        x = wf.unsqueeze(self.tokens(symbols), 1) + place
+    def step(self, tokens: Tensor, position: Tensor, cache: Cache) -> tuple[Tensor, Cache]:
+        """Logits of what follows tokens (N,), and the cache with them."""
+        place = wf.index_select(self.positions, 0, position.view(1))
+        x = wf.unsqueeze(self.tokens(tokens), 1) + place
         kept: list[Tensor] = []
         for block, keys, values in zip(self.blocks, cache[::2], cache[1::2], strict=True):
-            x, *more = block.step(x, now, keys, values)
+            x, *more = block.step(x, position, keys, values)
             kept += more
         return self.head(self.norm(x))[:, 0], kept
 
@@ -193,35 +196,19 @@ class GPT(nn.Module):
         self, ids: Tensor, given: int, count: int, sampling: Sampling, counter: Tensor,
         stream: Stream | None,
     ) -> Tensor:  # fmt: skip
-        """More symbols than there are positions: of each, only those before it in reach count."""
+        """More tokens than there are positions: of each, only those before it in reach count."""
         last = ids[:, -1]
         ended = ends(last, sampling.stop) & (ids.shape[1] > given)
         for _ in range(count):
             if ended.all().item():
                 break
             drawn = sampling.draw(self(ids[:, -self.context :])[:, -1], counter)
-            last, counter = wf.where(ended, last, drawn), next_symbol(counter)
+            last, counter = wf.where(ended, last, drawn), next_token(counter)
             ended = ended | ends(last, sampling.stop)
             ids = wf.cat([ids, wf.unsqueeze(last, 1)], 1)
             if stream:
                 stream(last)
         return ids
-
-
-def _several(stop: int | Sequence[int] | None) -> tuple[int, ...]:
-    if stop is None:
-        return ()
-    return (stop,) if isinstance(stop, int) else tuple(stop)
-
-
-def _check(what: str, ids: Tensor, count: int) -> None:
-    if ids.ndim != 2 or ids.shape[1] == 0:
-        raise ShapeError(
-            f"{what}: ids: expected symbols (N, L) with L of 1 or more, got {tuple(ids.shape)}"
-            f"{at_user_line()}"
-        )
-    if count < 0:
-        raise ArgumentError(f"{what}: count: expected 0 or more, got {count}{at_user_line()}")
 
 
 def _initialise(module: nn.Module) -> None:
