@@ -4,6 +4,7 @@ import hashlib
 import sys
 import time
 
+import mapped_checks
 import mesh_checks
 import numpy as np
 import pipeline_checks
@@ -365,7 +366,7 @@ def check_pmap(rank: int, size: int) -> None:
     np.testing.assert_allclose(x.grad, alone.grad, **close)
     own = func.pmap(lambda row: row * 0 + func.axis_index("i"), "i")(x.detach())
     assert own[:, 0].tolist() == list(range(size)) and func.pmax(wf.tensor(rank)) == size - 1
-    for wrong, text in ((x[:1], "first dimension is"), (x, "expected the axis name of a pmap")):
+    for wrong, text in ((x[:1], "whose dimension 0 is"), (x, "expected the axis name of a pmap")):
         try:
             func.pmap(lambda row: func.psum(row, "j"))(wrong)
             raise AssertionError("expected an error")
@@ -400,7 +401,8 @@ def main() -> None:
     dist.init_process_group("mpi", timeout=30)
     rank, size = dist.get_rank(), dist.get_world_size()
     assert size == int(sys.argv[1])
-    for module in (sys.modules[__name__], mesh_checks, pipeline_checks, shard_checks):
+    checked = (mapped_checks, mesh_checks, pipeline_checks, shard_checks)
+    for module in (sys.modules[__name__], *checked):
         for name, check in list(vars(module).items()):
             if name.startswith("check_"):
                 check(rank, size)

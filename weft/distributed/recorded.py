@@ -1,24 +1,18 @@
-"""Collectives as recorded calls: part of the program that computes what they work on.
+"""Reductions as recorded calls: part of the program that computes what they work on.
 
-They run when somebody looks at anything, in the order of the program. Where nobody does, the end
-of the job or the next collective on tensors runs them.
+See `weft.eager.tensor.rank_call` for when they run.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, Final
 
-from weft.eager.record.lazy import Lazy, flush, trace
+from weft.eager.record.lazy import Lazy, trace
 from weft.eager.record.plan import function_plan
-from weft.eager.tensor.dispatch import wrap
+from weft.eager.tensor.rank_call import await_result, settle
 from weft.ir.shape import known, size
 from weft.ops.communication.bucket import reduced_later
-from weft.transport import session
 from weft.transport.group import Group
-
-_pending: Final[list[Any]] = []
-"""Tensors that show results which may not be computed yet: so none is left out on one rank only."""
 
 
 def reduce_all(
@@ -40,13 +34,6 @@ def reduce_all(
     return found
 
 
-def await_result(x: Lazy) -> None:
-    """See that what computes a value runs, though nobody may look at anything that needs it."""
-    _pending[:] = [x for x in _pending if x.lazy.array is None]
-    if not trace.now.depth:
-        _pending.append(wrap(x))
-
-
 def buckets_of(sizes: Sequence[int], most: int) -> tuple[int, ...]:
     """How many values there are in each bucket.
 
@@ -65,11 +52,4 @@ def buckets_of(sizes: Sequence[int], most: int) -> tuple[int, ...]:
     return tuple(counts)
 
 
-def settle() -> None:
-    """Run what is recorded, if any of it waits for other ranks."""
-    if any(x.lazy.array is None for x in _pending):
-        flush()
-    _pending.clear()
-
-
-session.before_end.append(settle)
+__all__ = ["await_result", "buckets_of", "reduce_all", "settle"]

@@ -25,11 +25,11 @@ from weft.func.module import (
     replace_all_batch_norm_modules_,
     stack_module_state,
 )
-from weft.func.parallel import (
+from weft.func.primitive import defvjp, primitive
+from weft.func.ranks.axis import axis_index, axis_size
+from weft.func.ranks.collective import (
     all_gather,
-    axis_index,
-    axis_size,
-    pmap,
+    all_to_all,
     pmax,
     pmean,
     pmin,
@@ -37,7 +37,8 @@ from weft.func.parallel import (
     psum,
     psum_scatter,
 )
-from weft.func.primitive import defvjp, primitive
+from weft.func.ranks.mapped import pmap, shard_map
+from weft.func.ranks.partition import PartitionSpec
 from weft.func.tree import map_structure
 from weft.func.vmap import vmap
 from weft.ops.refusal import guard
@@ -45,7 +46,9 @@ from weft.ops.refusal import guard
 jacrev = jacobian
 
 __all__ = [
+    "PartitionSpec",
     "all_gather",
+    "all_to_all",
     "associative_scan",
     "axis_index",
     "axis_size",
@@ -80,6 +83,7 @@ __all__ = [
     "psum_scatter",
     "replace_all_batch_norm_modules_",
     "scan",
+    "shard_map",
     "stack_module_state",
     "switch",
     "value_and_grad",

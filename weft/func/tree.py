@@ -115,13 +115,16 @@ def leaves_like(tree: Tree, structure: Any) -> list[Any]:
     return leaves
 
 
-def prefix(axes: Any, tree: Tree) -> list[Any]:
+def prefix(axes: Any, tree: Tree, leaf: type | tuple[type, ...] = int) -> list[Any]:
     """One entry of `axes` per leaf of `tree`; an entry may stand for a whole part of the structure.
+
+    Args:
+        leaf: of what type an entry is, if it is not `None`.
 
     Raises:
         TreeError: `axes` has parts that `tree` has not.
     """
-    if axes is None or isinstance(axes, int):
+    if axes is None or isinstance(axes, leaf):
         return [axes] * tree.size
     fits = tree.kind is not None and len(axes) == len(tree.children)
     if fits and isinstance(axes, dict):
@@ -132,5 +135,7 @@ def prefix(axes: Any, tree: Tree) -> list[Any]:
         raise TreeError(f"axes: expected one for each part of {tree}, got {axes}{at_user_line()}")
     parts = [axes[key] for key in tree.keys] if isinstance(axes, dict) else axes
     return [
-        a for part, child in zip(parts, tree.children, strict=True) for a in prefix(part, child)
+        a
+        for part, child in zip(parts, tree.children, strict=True)
+        for a in prefix(part, child, leaf)
     ]

@@ -22,13 +22,15 @@ from weft.ops.base import Array, Composite, Elementwise, at_user_line, catalogue
 from weft.ops.call import Subgraph, inline, trace, trace_closure
 from weft.ops.host import Host
 from weft.ops.random.counter_based import random_bits
-from weft.transform.batching import contraction, movement, position, region
+from weft.transform.batching import communication, contraction, movement, position, region
 from weft.transform.batching.job import Job, Same, Table, entering, job_of, moved, repeated
 from weft.transform.gradient import dense
 
 __all__ = ["Batched", "batch", "vmap"]
 
-_RULES: Final[Table] = {**movement.RULES, **contraction.RULES, **position.RULES}
+_RULES: Final[Table] = {
+    **movement.RULES, **contraction.RULES, **position.RULES, **communication.RULES,
+}  # fmt: skip
 _rule = entering(_RULES)
 
 Axes = int | Sequence[int | None] | None

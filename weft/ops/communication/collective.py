@@ -53,7 +53,7 @@ def _all_reduce(*xs: Array, reduction: str, group: int) -> tuple[Array, ...]:
 def reduced(members: Group, xs: Sequence[Array], reduction: str) -> tuple[Array, ...]:
     """Reduce arrays over ranks, those of one type as one vector."""
     if len(xs) == 1:
-        out = np.empty_like(xs[0])
+        out = np.empty(xs[0].shape, xs[0].dtype)
         what = _what(reduction, 1, out.size, out.dtype)
         collective.all_reduce(members, xs[0], out, reduction, what)
         return (out,)

@@ -16,7 +16,7 @@ from weft.transport import collective
 
 
 def _broadcast(x: Array, root: int, group: int) -> tuple[Array, ...]:
-    found = np.array(x)
+    found = np.array(x, order="C")
     what = f"broadcast from member {root} of {found.dtype}{list(found.shape)}"
     collective.broadcast(group_of(group), found, root, what)
     return (found,)
@@ -54,7 +54,9 @@ broadcast_from = defop(
 
 
 def _where_member(x: Array, member: int, group: int) -> tuple[Array, ...]:
-    return (np.array(x) if group_of(group).index == member else np.zeros_like(x),)
+    return (
+        np.array(x, order="C") if group_of(group).index == member else np.zeros(x.shape, x.dtype),
+    )
 
 
 def _where_vjp(gs: Any, ys: Any, x: Value, member: int, group: int) -> tuple[Value, ...]:

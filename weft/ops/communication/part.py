@@ -41,7 +41,7 @@ def _row(shape: Shape, group: int, **_: Any) -> tuple[Shape, ...]:
 def _gather(x: Array, group: int) -> tuple[Array, ...]:
     members = group_of(group)
     out = np.empty((members.size, *x.shape), x.dtype)
-    own = np.array(x).reshape(-1)
+    own = np.array(x, order="C").reshape(-1)
     what = f"all_gather of {x.dtype}{list(x.shape)}"
     collective.all_gather(members, own, list(out.reshape(members.size, -1)), what)
     return (out,)
@@ -54,18 +54,31 @@ def _own(x: Array, group: int) -> tuple[Array, ...]:
 def _reduce_scatter(x: Array, group: int) -> tuple[Array, ...]:
     out = np.empty(x.shape[1:], x.dtype)
     what = f"reduce_scatter of {x.dtype}{list(out.shape)}"
-    parts = list(np.array(x).reshape(len(x), -1))
+    parts = list(np.array(x, order="C").reshape(len(x), -1))
     collective.reduce_scatter(group_of(group), parts, out, "sum", what)
     return (out,)
 
 
 def _permute(x: Array, group: int, pairs: tuple[tuple[int, int], ...]) -> tuple[Array, ...]:
-    members, own, out = group_of(group), np.array(x), np.zeros_like(x)
+    members, own, out = group_of(group), np.array(x, order="C"), np.zeros(x.shape, x.dtype)
     sends = {b: own for a, b in pairs if a == members.index != b}
     receives = {a: out for a, b in pairs if b == members.index != a}
     with members.call(f"permute {pairs} of {x.dtype}{list(x.shape)}") as tag:
         members.exchange(tag, sends, receives)
     return (own if (members.index, members.index) in pairs else out,)
+
+
+def _to_all(x: Array, group: int) -> tuple[Array, ...]:
+    out = np.empty(x.shape, x.dtype)
+    what = f"all_to_all of {x.dtype}{list(x.shape)}"
+    rows, found = (list(a.reshape(len(a), -1)) for a in (np.array(x, order="C"), out))
+    collective.all_to_all(group_of(group), rows, found, what)
+    return (out,)
+
+
+def _divided(shape: Shape, group: int) -> tuple[Shape, ...]:
+    _row(shape, group)
+    return (shape,)
 
 
 def _by(name: str) -> Callable[..., tuple[Value, ...]]:
@@ -94,4 +107,5 @@ all_gather = _op("all_gather", _gather, _rows, _by("reduce_scatter"))
 reduce_scatter = _op("reduce_scatter", _reduce_scatter, _row, _by("all_gather"))
 join_parts = _op("join_parts", _gather, _rows, _by("own_part"))
 own_part = _op("own_part", _own, _row, _by("join_parts"))
+all_to_all = _op("all_to_all", _to_all, _divided, _by("all_to_all"))
 permute_parts = _op("permute_parts", _permute, lambda s, **_: (s,), _back, pairs=())

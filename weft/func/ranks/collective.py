@@ -1,0 +1,188 @@
+"""What ranks exchange along an axis, by JAX's names; of each tensor in a structure."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from weft.eager.tensor.dispatch import lazy_of, record, wrap
+from weft.eager.tensor.rank_call import await_result
+from weft.errors import ArgumentError, ShapeError
+from weft.func.ranks.axis import AxisName, group_of, groups_of
+from weft.func.tree import flatten, map_structure
+from weft.ops.base import REGISTRY, at_user_line
+from weft.transport.group import Group
+
+
+def called(op: str, xs: Sequence[Any], group: Group, **attrs: Any) -> list[Any]:
+    """Record an operation on tensors, of which no rank is to leave out any."""
+    given = [lazy_of(x) for x in xs]
+    found = record(REGISTRY[op], given, {"group": group.number, **attrs})
+    await_result(found[0])
+    return list(map(wrap, found))
+
+
+def _one(op: str, x: Any, group: Group, **attrs: Any) -> Any:
+    return called(op, [x], group, **attrs)[0]
+
+
+def psum(x: Any, axis_name: AxisName = None) -> Any:
+    """The sum over ranks, on all of them; of all tensors in a structure together.
+
+    Example:
+        >>> import weft as wf, weft.distributed as dist
+        >>> from weft.func import psum
+        >>> dist.init_process_group()
+        >>> psum({"loss": wf.tensor(2.0)})["loss"].item()
+        2.0
+        >>> dist.destroy_process_group()
+    """
+    return _reduced(x, axis_name, "sum", "psum")
+
+
+def pmean(x: Any, axis_name: AxisName = None) -> Any:
+    """The mean over ranks, on all of them."""
+    return _reduced(x, axis_name, "mean", "pmean")
+
+
+def pmax(x: Any, axis_name: AxisName = None) -> Any:
+    """The largest over ranks, on all of them."""
+    return _reduced(x, axis_name, "max", "pmax")
+
+
+def pmin(x: Any, axis_name: AxisName = None) -> Any:
+    """The smallest over ranks, on all of them."""
+    return _reduced(x, axis_name, "min", "pmin")
+
+
+def _reduced(x: Any, axis_name: AxisName, reduction: str, name: str) -> Any:
+    leaves, tree = flatten(x)
+    for group in groups_of(axis_name, name):
+        leaves = called("all_reduce", leaves, group, reduction=reduction) if leaves else leaves
+    return tree.build(leaves)
+
+
+def all_gather(x: Any, axis_name: AxisName = None, *, axis: int = 0, tiled: bool = False) -> Any:
+    """All ranks' tensors, on all of them.
+
+    Args:
+        axis: where the result has the axis of ranks.
+        tiled: join the tensors along `axis` instead.
+    """
+    groups = groups_of(axis_name, "all_gather")
+
+    def gather(y: Any) -> Any:
+        at = axis % (y.ndim + (not tiled))
+        for group in reversed(groups):
+            y = gathered(y, group, at, tiled)
+        return y if tiled or len(groups) == 1 else y.flatten(at, at + len(groups) - 1)
+
+    return map_structure(gather, x)
+
+
+def gathered(y: Any, group: Group, axis: int, tiled: bool, op: str = "all_gather") -> Any:
+    """The parts of all members, along an axis of their own or along one that is there."""
+    found = _one(op, y, group)
+    axis %= found.ndim - tiled
+    found = found.movedim(0, axis) if axis else found
+    return found.flatten(axis, axis + 1) if tiled else found
+
+
+def psum_scatter(
+    x: Any, axis_name: AxisName = None, *, scatter_dimension: int = 0, tiled: bool = False
+) -> Any:
+    """The part of the sum over ranks that is this rank's.
+
+    Args:
+        scatter_dimension: the dimension that has a place for each rank, and is gone afterwards.
+        tiled: it has one or more places for each rank, and the result has this rank's.
+
+    Raises:
+        ShapeError: the dimension cannot be divided so.
+    """
+    groups = groups_of(axis_name, "psum_scatter")
+
+    def scatter(y: Any) -> Any:
+        if len(groups) > 1 and not tiled:
+            y = y.unflatten(scatter_dimension, [g.size for g in groups])
+        for group in groups:
+            y = own_part(y, group, scatter_dimension, tiled, "psum_scatter", "reduce_scatter")
+        return y
+
+    return map_structure(scatter, x)
+
+
+def own_part(y: Any, group: Group, axis: int, tiled: bool, what: str, op: str) -> Any:
+    """This member's part of a dimension, whose length is divided among them."""
+    axis = _axis(y, axis, what)
+    count, rows = group.size, int(y.shape[axis])
+    if rows % count or not (tiled or rows == count):
+        raise ShapeError(
+            f"{what}: expected a dimension of {'a multiple of ' * tiled}{count}, the number of "
+            f"ranks, got {rows} in {tuple(y.shape)}{at_user_line()}"
+        )
+    if tiled:
+        y = y.unflatten(axis, (count, rows // count))
+    return _one(op, y.movedim(axis, 0) if axis else y, group)
+
+
+def _axis(y: Any, axis: int, what: str) -> int:
+    if not -y.ndim <= axis < y.ndim:
+        raise ShapeError(
+            f"{what}: expected a dimension of {tuple(y.shape)}, got {axis}{at_user_line()}"
+        )
+    return axis % y.ndim
+
+
+def ppermute(x: Any, axis_name: AxisName, perm: Sequence[tuple[int, int]]) -> Any:
+    """What the rank has that sends to this one, by pairs (from, to); zeros where none does.
+
+    Raises:
+        ArgumentError: a rank sends or receives twice, or is none.
+    """
+    group = group_of(axis_name, "ppermute")
+    pairs = tuple([(int(a), int(b)) for a, b in perm])
+    for side in zip(*pairs, strict=True):
+        if len(set(side)) != len(side) or not all(0 <= r < group.size for r in side):
+            raise ArgumentError(
+                f"ppermute: expected pairs of different ranks from 0 to {group.size - 1}, got "
+                f"{list(pairs)}{at_user_line()}"
+            )
+    return map_structure(lambda y: _one("permute_parts", y, group, pairs=pairs), x)
+
+
+def all_to_all(
+    x: Any, axis_name: AxisName, split_axis: int, concat_axis: int, *, tiled: bool = False
+) -> Any:
+    """Each rank gets its part of all ranks' tensors.
+
+    Args:
+        split_axis: the dimension that has a place for each rank, and is gone afterwards.
+        concat_axis: where the result has the dimension of the ranks that parts come from.
+        tiled: `split_axis` has one or more places for each rank, of which the result has this
+            rank's; parts are joined along `concat_axis`, as it is in `x`.
+
+    Raises:
+        ShapeError: the dimension cannot be divided so.
+    """
+    group = group_of(axis_name, "all_to_all")
+    return map_structure(_exchanger(group, split_axis, concat_axis, tiled), x)
+
+
+def _exchanger(
+    group: Group, split_axis: int, concat_axis: int, tiled: bool
+) -> Callable[[Any], Any]:
+    def exchange(y: Any) -> Any:
+        axis, at = _axis(y, split_axis, "all_to_all"), _axis(y, concat_axis, "all_to_all")
+        rows = int(y.shape[axis])
+        if rows % group.size or not (tiled or rows == group.size):
+            raise ShapeError(
+                f"all_to_all: expected a dimension of {'a multiple of ' * tiled}{group.size}, the "
+                f"number of ranks, got {rows} in {tuple(y.shape)}{at_user_line()}"
+            )
+        if tiled:
+            y = y.unflatten(axis, (group.size, rows // group.size))
+        found = _one("all_to_all", y.movedim(axis, 0), group).movedim(0, at)
+        return found.flatten(at, at + 1) if tiled else found
+
+    return exchange

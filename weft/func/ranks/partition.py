@@ -1,0 +1,94 @@
+"""Which part of a tensor is a rank's: `PartitionSpec`, and the way between wholes and parts."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from weft.errors import ArgumentError, ShapeError
+from weft.func.ranks.collective import gathered, own_part
+from weft.ops.base import at_user_line
+from weft.transport.group import Group
+
+Entry = str | tuple[str, ...] | None
+
+
+class PartitionSpec:
+    """Along which axes of a mesh each dimension of a tensor is divided.
+
+    Args:
+        partitions: for each dimension, an axis, several of them (the last varies fastest), or
+            `None`: not divided, as are all dimensions that are not told of.
+
+    Example:
+        >>> from weft.func import PartitionSpec as P
+        >>> P("x", None, ("y", "z"))
+        PartitionSpec('x', None, ('y', 'z'))
+    """
+
+    def __init__(self, *partitions: Entry | Iterable[str]) -> None:
+        found: list[tuple[str, ...]] = []
+        for each in partitions:
+            found.append((each,) if isinstance(each, str) else tuple(each or ()))
+        names = [n for each in found for n in each]
+        if len(set(names)) != len(names):
+            raise ArgumentError(
+                f"PartitionSpec: expected each axis once, got {partitions}{at_user_line()}"
+            )
+        self.axes = tuple(found)
+        self.names = tuple(names)
+
+    def __repr__(self) -> str:
+        shown = [repr(e[0]) if len(e) == 1 else repr(e or None) for e in self.axes]
+        return f"PartitionSpec({', '.join(shown)})"
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, PartitionSpec) and self.axes == other.axes
+
+    def __hash__(self) -> int:
+        return hash(self.axes)
+
+    def __len__(self) -> int:
+        return len(self.axes)
+
+
+def own_block(x: Any, spec: PartitionSpec, groups: Mapping[str, Group], what: str) -> Any:
+    """This rank's part of a tensor that all ranks have.
+
+    Raises:
+        ShapeError: a dimension cannot be divided, or there are fewer than the specification has.
+    """
+    _check(x, spec, groups, what)
+    for axis, names in enumerate(spec.axes):
+        for name in names:
+            rows, count = int(x.shape[axis]), groups[name].size
+            if rows % count:
+                raise ShapeError(
+                    f"{what}: expected a dimension that the {count} ranks along {name!r} divide, "
+                    f"got {rows} in {tuple(x.shape)} for {spec}{at_user_line()}"
+                )
+            x = own_part(x, groups[name], axis, True, what, "own_part")
+    return x
+
+
+def whole_of(y: Any, spec: PartitionSpec, groups: Mapping[str, Group], what: str) -> Any:
+    """The tensor, on all ranks, of which each has a part."""
+    _check(y, spec, groups, what)
+    for axis, names in enumerate(spec.axes):
+        for name in reversed(names):
+            y = gathered(y, groups[name], axis, True, "join_parts")
+    return y
+
+
+def _check(x: Any, spec: PartitionSpec, groups: Mapping[str, Group], what: str) -> None:
+    unknown = [n for n in spec.names if n not in groups]
+    if unknown:
+        raise ArgumentError(
+            f"{what}: expected axes of the mesh ({', '.join(groups)}), got {unknown[0]!r} in {spec}"
+            f"{at_user_line()}"
+        )
+    if len(spec) > x.ndim:
+        raise ShapeError(
+            f"{what}: expected at most {x.ndim} entries for a tensor of shape {tuple(x.shape)}, "
+            f"got {spec}{at_user_line()}"
+        )

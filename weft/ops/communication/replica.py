@@ -1,0 +1,123 @@
+"""Between one value that all members of a group have, outside, and each one's own, inside.
+
+Gradients outside are those of one loss, gradients inside those of the sum of all members' losses:
+of what goes in they are added up, and of what comes out they begin with the first member. These
+two ways are gradients of each other, so there are gradients of any order:
+
+    shared_by_members (in)  <->  sum_of_members (out)
+    given_to_first (in)     <->  from_first (out)
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any, Final
+
+import numpy as np
+
+from weft.errors import DistributedError
+from weft.ir.dtype import DType
+from weft.ir.node import Value
+from weft.ir.shape import Shape
+from weft.ops.base import HOSTED, Array, Composite, Op, Opaque, catalogue, defop
+from weft.ops.communication.collective import ORDERED, group_of, reduced
+from weft.ops.declaration.fact import AS_GIVEN
+from weft.ops.state import no_cases
+from weft.transport import collective
+from weft.transport.group import Group, bytes_of
+
+_LEAST_BITS: Final = 5
+"""Sums of other orders and other kernels differ in the last bits; ranks that forgot to add up
+differ in the first."""
+
+
+def _dtypes(*dtypes: DType, **_: Any) -> tuple[DType, ...]:
+    return dtypes
+
+
+def _shapes(*shapes: Shape, **_: Any) -> tuple[Shape, ...]:
+    return shapes
+
+
+def _same(*xs: Any, group: int) -> tuple[Any, ...]:
+    return xs
+
+
+def _by(name: str, **attrs: Any) -> Callable[..., tuple[Value, ...]]:
+    """A gradient that is another operation."""
+
+    def vjp(gs: Sequence[Value], ys: Any, *xs: Value, group: int, **_: Any) -> tuple[Value, ...]:
+        return getattr(catalogue, name).all(*gs, group=group, **attrs)
+
+    return vjp
+
+
+def _plain(name: str, gradient: str) -> Op:
+    """The identity, with a gradient of its own."""
+    return defop(
+        name, inputs="*xs", attrs={"group": 0}, dtype=_dtypes, shape=_shapes, reference=_same,
+        vjp=_by(gradient), lower=Composite(_same), cases=no_cases, outputs=-1, partial=True,
+        facts=AS_GIVEN,
+    )  # fmt: skip
+
+
+def _together(name: str, reference: Any, vjp: Any, **attrs: Any) -> Op:
+    return defop(
+        name, inputs="*xs", attrs={"group": 0, **attrs}, dtype=_dtypes, shape=_shapes,
+        reference=reference, vjp=vjp, lower=Opaque(HOSTED), cases=no_cases, outputs=-1,
+        stateful=True, partial=True, facts=ORDERED,
+    )  # fmt: skip
+
+
+def _sum(*xs: Array, group: int) -> tuple[Array, ...]:
+    return reduced(group_of(group), xs, "sum")
+
+
+def _to_first(*xs: Array, group: int) -> tuple[Array, ...]:
+    first = group_of(group).index == 0
+    return tuple([np.array(x) if first else np.zeros(x.shape, x.dtype) for x in xs])
+
+
+shared_by_members = _plain("shared_by_members", "sum_of_members")
+first_of_members = _plain("first_of_members", "given_to_first")
+"""As `from_first`, where all are known to have the same."""
+sum_of_members = _together("sum_of_members", _sum, _by("shared_by_members"))
+given_to_first = _together("given_to_first", _to_first, _by("from_first"))
+
+
+def _from_first(*xs: Array, group: int, check: bool) -> tuple[Array, ...]:
+    members = group_of(group)
+    own = [np.asarray(x, order="C") for x in xs]
+    flat = np.concatenate([bytes_of(x) for x in own])
+    what = f"the first rank's {len(xs)} arrays, {flat.size} bytes"
+    collective.broadcast(members, flat, 0, what)
+    found: list[Array] = []
+    begin = 0
+    for i, x in enumerate(own):
+        first = flat[begin : begin + x.nbytes].view(x.dtype).reshape(x.shape)
+        begin += x.nbytes
+        if check:
+            _compare(members, first, x, i)
+        found.append(first)
+    return tuple(found)
+
+
+def _compare(members: Group, first: Array, own: Array, i: int) -> None:
+    """Refuse values that are not those of the first member, but for rounding."""
+    if first.tobytes() == own.tobytes():
+        return
+    if first.dtype.kind not in "biu?":
+        a, b = (x.astype(np.result_type(x.dtype, np.float32), copy=False) for x in (first, own))
+        finite = np.abs(a[np.isfinite(a)])
+        room = 2.0**-_LEAST_BITS * float(finite.max(initial=0.0))
+        if np.allclose(a, b, rtol=0.0, atol=room, equal_nan=True):
+            return
+    raise DistributedError(
+        f"expected result {i} to be the same on all ranks, as it is not divided along their axis, "
+        f"but rank {members.ranks[members.index]} has other values than rank {members.ranks[0]}; "
+        "reduce it (psum, pmean), or name the axis in out_specs"
+    )
+
+
+from_first = _together("from_first", _from_first, _by("given_to_first"), check=False)
+"""The first member's values, on all; `check`: they have the same, but for rounding."""
