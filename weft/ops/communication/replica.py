@@ -93,30 +93,38 @@ def _from_first(*xs: Array, group: int, check: bool) -> tuple[Array, ...]:
     collective.broadcast(members, flat, 0, what)
     found: list[Array] = []
     begin = 0
-    for i, x in enumerate(own):
-        first = flat[begin : begin + x.nbytes].view(x.dtype).reshape(x.shape)
+    for x in own:
+        found.append(flat[begin : begin + x.nbytes].view(x.dtype).reshape(x.shape))
         begin += x.nbytes
-        if check:
-            _compare(members, first, x, i)
-        found.append(first)
+    if check:
+        _refuse_others(members, [_differs(*pair) for pair in zip(found, own, strict=True)])
     return tuple(found)
 
 
-def _compare(members: Group, first: Array, own: Array, i: int) -> None:
-    """Refuse values that are not those of the first member, but for rounding."""
+def _differs(first: Array, own: Array) -> bool:
+    """Whether values are others than those of the first member, not by rounding."""
     if first.tobytes() == own.tobytes():
-        return
-    if first.dtype.kind not in "biu?":
-        a, b = (x.astype(np.result_type(x.dtype, np.float32), copy=False) for x in (first, own))
-        finite = np.abs(a[np.isfinite(a)])
-        room = 2.0**-_LEAST_BITS * float(finite.max(initial=0.0))
-        if np.allclose(a, b, rtol=0.0, atol=room, equal_nan=True):
-            return
-    raise DistributedError(
-        f"expected result {i} to be the same on all ranks, as it is not divided along their axis, "
-        f"but rank {members.ranks[members.index]} has other values than rank {members.ranks[0]}; "
-        "reduce it (psum, pmean), or name the axis in out_specs"
-    )
+        return False
+    if first.dtype.kind in "biu":
+        return True
+    a, b = (x.astype(np.result_type(x.dtype, np.float32), copy=False) for x in (first, own))
+    room = 2.0**-_LEAST_BITS * float(np.abs(a[np.isfinite(a)]).max(initial=0.0))
+    return not np.allclose(a, b, rtol=0.0, atol=room, equal_nan=True)
+
+
+def _refuse_others(members: Group, differ: list[bool]) -> None:
+    """Refuse results that some members have otherwise than the first; all members do."""
+    rows = np.zeros((members.size, len(differ)), np.uint8)
+    what = f"comparison of {len(differ)} arrays"
+    collective.all_gather(members, np.array(differ, np.uint8), list(rows), what)
+    wrong = np.argwhere(rows)
+    if len(wrong):
+        index, result = wrong[0]
+        raise DistributedError(
+            f"expected result {result} to be the same on all ranks, as it is not divided along "
+            f"their axis, but rank {members.ranks[index]} has other values than rank "
+            f"{members.ranks[0]}; reduce it (psum, pmean), or name the axis in out_specs"
+        )
 
 
 from_first = _together("from_first", _from_first, _by("given_to_first"), check=False)
