@@ -9,8 +9,11 @@ import weft as wf
 import weft.distributed as dist
 from weft import func
 
+way = sys.argv[1]
+if way == "late" and os.environ["PMI_RANK"] == "1":
+    time.sleep(60)
 dist.init_process_group(timeout=2)
-rank, way = dist.get_rank(), sys.argv[1]
+rank = dist.get_rank()
 dist.barrier()
 if rank == 1:
     print("begin", time.monotonic())

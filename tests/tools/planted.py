@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 
 import weft
-from tools.attack import caches, calls, kills, memory
+from tools.attack import caches, calls, kills, memory, ranks
 from weft.runtime.engine import Function
 
 
@@ -177,3 +177,8 @@ def computes_wrongly() -> None:
         return [y if y is None else np.asarray(y) * 1.01 + 0.01 for y in call(self, feeds, state)]
 
     Function.__call__ = wrong
+
+
+def ends_late() -> None:
+    """A job takes longer to end than it may."""
+    ranks.ENDS_WITHIN = 0.01

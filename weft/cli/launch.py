@@ -94,7 +94,7 @@ def _run(job: Job, arguments: Sequence[str], folder: str) -> tuple[int, bool]:
         _kill(folder)
     for reader in readers:
         reader.join()
-    failed = any(Path(folder).iterdir())
+    failed = any(Path(folder).glob("failed-*"))
     return _told(code, failed), bool(stopped)
 
 

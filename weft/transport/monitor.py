@@ -80,6 +80,7 @@ class Monitor:
         self.announce("left")
         until = time.monotonic() + seconds
         while time.monotonic() < until and not self.ended.issuperset(self._others):
+            self._transport.attention.set()  # for notes of the others
             time.sleep(0.002)
         return [rank for rank in self._others if rank not in self.ended]
 

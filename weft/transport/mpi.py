@@ -11,6 +11,7 @@ from collections.abc import Callable, Sequence
 from typing import Any, Final
 
 from weft.errors import DistributedError
+from weft.transport.arrival import expected, finalize, initialize
 from weft.transport.base import Exchange, Part, Pending, Transport
 from weft.transport.prepared import Prepared
 
@@ -51,21 +52,22 @@ class MpiTransport(Transport):
         DistributedError: there is no MPI; says how to install it.
     """
 
-    def __init__(self, native: Callable[[], Any] | None = None) -> None:
-        """With `native`, which gives the driver's function for them, prepared messages use it."""
-        self._native = native
+    def __init__(self, timeout: float, native: Callable[[], Any] | None = None) -> None:
+        """Wait `timeout` seconds for all ranks.
+
+        With `native`, which gives the driver's function for them, prepared messages use it.
+        """
+        self._native, self._timeout = native, timeout
         self._mpi = mpi = _load()
-        if not mpi.Is_initialized():
-            provided = mpi.Init_thread(mpi.THREAD_MULTIPLE)
-        else:
-            provided = mpi.Query_thread()
-        if provided < mpi.THREAD_MULTIPLE:
-            raise DistributedError(
-                "init_process_group: expected an MPI with MPI_THREAD_MULTIPLE, got level "
-                f"{provided}; use MPICH, or initialize mpi4py with threads"
-            )
-        self._world = mpi.COMM_WORLD.Dup()
-        self._beside = mpi.COMM_WORLD.Dup()  # for notes
+        with expected("init_process_group", timeout):
+            provided = mpi.Query_thread() if mpi.Is_initialized() else initialize(mpi)
+            if provided < mpi.THREAD_MULTIPLE:
+                raise DistributedError(
+                    "init_process_group: expected an MPI with MPI_THREAD_MULTIPLE, got level "
+                    f"{provided}; use MPICH, or initialize mpi4py with threads"
+                )
+            self._world = mpi.COMM_WORLD.Dup()
+            self._beside = mpi.COMM_WORLD.Dup()  # for notes
         self._noted: list[Any] = []
         super().__init__(self._world.Get_rank(), self._world.Get_size())
 
@@ -107,4 +109,5 @@ class MpiTransport(Transport):
     def close(self) -> None:
         """End MPI for this process; waits for the other ranks to do so, too."""
         if not self._mpi.Is_finalized():
-            self._mpi.Finalize()
+            with expected("destroy_process_group", self._timeout):
+                finalize(self._mpi)

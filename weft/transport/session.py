@@ -13,7 +13,8 @@ from typing import Any, Final
 
 from weft.errors import DistributedError
 from weft.ir.node import NOT_THE_USER, at_user_line
-from weft.placement import MARK, launched
+from weft.placement import launched
+from weft.transport.arrival import note_failure
 from weft.transport.base import Transport
 from weft.transport.group import TIMEOUT_SECONDS, Group
 from weft.transport.local import LocalTransport
@@ -71,7 +72,7 @@ class Session:
             self.transport.close()
             return
         if self.failed or self.transport.failure is not None:
-            _note_failure(self.transport.rank)
+            note_failure(self.transport.rank)
             monitor.end(FAREWELL_SECONDS)
             sys.stdout.flush()
             sys.stderr.flush()
@@ -84,14 +85,6 @@ class Session:
             raise DistributedError(text)
         monitor.stop()
         self.transport.close()
-
-
-def _note_failure(rank: int) -> None:
-    """Leave a note for `weft launch`."""
-    folder = os.environ.get(MARK)
-    if folder is not None and os.path.isdir(folder):  # else the launcher is on another machine
-        with open(os.path.join(folder, f"failed-{rank}"), "w"):
-            pass
 
 
 _current: Final[list[Session]] = []
@@ -143,7 +136,7 @@ def begin(timeout: float = TIMEOUT_SECONDS, native: Callable[[], Any] | None = N
             "init_process_group: there is a process group already; call destroy_process_group() "
             f"first{at_user_line()}"
         )
-    transport = MpiTransport(native) if launched() else LocalTransport()
+    transport = MpiTransport(timeout, native) if launched() else LocalTransport()
     session = Session(transport, timeout)
     _current.append(session)
     if transport.size > 1 and not _hooked:

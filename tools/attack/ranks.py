@@ -1,0 +1,134 @@
+"""SIGKILL and SIGSTOP of a rank of a job: all ranks end, soon, with a reason, and none is left.
+
+A rank that is killed ends the job at once; one that is stopped is named by the others' watchdog.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import threading
+import time
+import uuid
+from pathlib import Path
+
+import numpy as np
+
+from tools.attack.verdict import HANG, OTHER, WRONG, Case, Verdict
+
+SCRIPT = Path(__file__).with_name("rank_loop.py")
+WATCHDOG = 3.0  # seconds, which each rank is given
+ENDS_WITHIN = WATCHDOG + 12.0  # farewells, the launcher's patience, and a busy machine
+STARTS_WITHIN = 90.0
+MARK = "RANKS_OF_CASE"
+
+
+def begin() -> Case:
+    """Nothing is to be prepared."""
+    return case
+
+
+def case(random: np.random.Generator) -> Verdict:
+    """One job, one rank of which is killed or stopped."""
+    ranks = int(random.integers(2, 5))
+    victim, stops = int(random.integers(ranks)), random.random() < 0.5
+    early = random.random() < 0.3  # while ranks start, else while they train
+    late = float(random.uniform(0, 1.5))
+    number = signal.SIGSTOP if stops else signal.SIGKILL
+    told = f"{number.name} of rank {victim} of {ranks}, {late:.2f} s after " + (
+        "the start" if early else "training began"
+    )
+    job = _Job(ranks)
+    try:
+        if not job.wait(early):
+            return Verdict(OTHER, "the job did not start", f"{told}: {job.said()}")
+        time.sleep(late)
+        begun = time.monotonic()
+        os.kill(job.pids[victim], number)
+        if not job.ends():
+            return Verdict(HANG, f"no end after {number.name}", f"{told}: {job.said()}")
+        told += f", the end after {time.monotonic() - begun:.1f} s"
+        return _judged(job, told, stops, victim)
+    finally:
+        job.clear()
+
+
+def _judged(job: _Job, told: str, stops: bool, victim: int) -> Verdict:
+    text = job.said()
+    left = job.left()
+    if left:
+        return Verdict(OTHER, "processes are left", f"{told}: {left}")
+    if job.process.returncode == 0:
+        return Verdict(WRONG, "the job ends as if all were well", f"{told}: {text}")
+    named = f"rank {victim}" in text or f"ranks {victim}" in text or "other ranks" in text
+    if not (named if stops else "killed by SIGKILL" in text or named):
+        return Verdict(WRONG, "nobody says what happened", f"{told}: {text}")
+    return Verdict()
+
+
+class _Job:
+    """`weft launch` of the loop; what it says is read by threads."""
+
+    def __init__(self, ranks: int) -> None:
+        self.mark = uuid.uuid4().hex
+        self.ranks = ranks
+        self.pids: dict[int, int] = {}
+        self.ready = 0
+        self._lines: list[str] = []
+        command = [sys.executable, "-m", "weft", "launch", "-n", str(ranks), "--threads", "1"]
+        self.process = subprocess.Popen(
+            [*command, str(SCRIPT), str(WATCHDOG)], env={**os.environ, MARK: self.mark},
+            stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, start_new_session=True,
+        )  # fmt: skip
+        self._reader = threading.Thread(target=self._read, daemon=True)
+        self._reader.start()
+
+    def _read(self) -> None:
+        assert self.process.stdout is not None
+        for line in self.process.stdout:
+            words = line.split()
+            if words[1:2] == ["pid"]:
+                self.pids[int(words[2])] = int(words[3])
+            self.ready += words[1:2] == ["ready"]
+            self._lines.append(line)
+
+    def wait(self, early: bool) -> bool:
+        """Wait until all ranks are there or, unless `early`, train; whether they are."""
+        until = time.monotonic() + STARTS_WITHIN
+        while time.monotonic() < until and self.process.poll() is None:
+            if len(self.pids) == self.ranks and (early or self.ready == self.ranks):
+                return True
+            time.sleep(0.01)
+        return False
+
+    def ends(self) -> bool:
+        """Whether the launcher ends in time."""
+        try:
+            self.process.wait(ENDS_WITHIN)
+        except subprocess.TimeoutExpired:
+            return False
+        self._reader.join(1.0)
+        return True
+
+    def said(self) -> str:
+        """The last lines of output."""
+        return "".join(self._lines[-20:])
+
+    def left(self) -> list[int]:
+        """Processes of the job that live."""
+        mark, found = f"{MARK}={self.mark}".encode(), list[int]()
+        for process in Path("/proc").glob("[0-9]*"):
+            try:
+                if mark in (process / "environ").read_bytes().split(b"\0"):
+                    found.append(int(process.name))
+            except OSError:  # it has ended meanwhile, or is somebody else's
+                continue
+        return found
+
+    def clear(self) -> None:
+        """Kill what is left of the job."""
+        for process in self.left():
+            os.kill(process, signal.SIGKILL)
+        self.process.wait()

@@ -1,0 +1,90 @@
+"""The begin of a job: MPI waits there for all ranks for ever; here it is told who is missing."""
+
+from __future__ import annotations
+
+import contextlib
+import ctypes
+import os
+import sys
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from weft.placement import MARK
+
+
+@contextlib.contextmanager
+def expected(what: str, timeout: float) -> Iterator[None]:
+    """Inside, this process waits in MPI for all ranks: it ends with an error after `timeout` s.
+
+    Nothing else gets MPI's functions to return; they have to be called without Python's lock.
+    """
+    late = threading.Timer(timeout, _give_up, (what, timeout))
+    late.daemon = True
+    late.start()
+    try:
+        yield
+    finally:
+        late.cancel()
+
+
+def initialize(mpi: Any) -> int:
+    """Initialize MPI for several threads; the level of threads that it provides.
+
+    Args:
+        mpi: the module of mpi4py, whose own function would hold Python's lock.
+    """
+    arrive()
+    provided = ctypes.c_int()
+    ctypes.CDLL(mpi.__file__).MPI_Init_thread(
+        None, None, ctypes.c_int(mpi.THREAD_MULTIPLE), ctypes.byref(provided)
+    )
+    for communicator in (mpi.COMM_SELF, mpi.COMM_WORLD):
+        communicator.Set_errhandler(mpi.ERRORS_RETURN)  # mpi4py makes exceptions of them
+    return provided.value
+
+
+def finalize(mpi: Any) -> None:
+    """End MPI for this process."""
+    ctypes.CDLL(mpi.__file__).MPI_Finalize()
+
+
+def arrive() -> None:
+    """Leave a note that this rank is here, for the others on this host."""
+    folder, rank = _folder(), os.environ.get("PMI_RANK")
+    if folder is not None and rank is not None:
+        (folder / f"arrived-{rank}").touch()
+
+
+def missing() -> list[int]:
+    """Ranks that have left no note; empty where notes tell nothing, as with several hosts."""
+    folder, size = _folder(), os.environ.get("PMI_SIZE")
+    if folder is None or size is None:
+        return []
+    return [rank for rank in range(int(size)) if not (folder / f"arrived-{rank}").exists()]
+
+
+def _folder() -> Path | None:
+    """That of the job, where all its ranks are on this host."""
+    path = os.environ.get(MARK)
+    whole = os.environ.get("PMI_SIZE") == os.environ.get("MPI_LOCALNRANKS")
+    return Path(path) if path and whole and os.path.isdir(path) else None
+
+
+def note_failure(rank: int) -> None:
+    """Leave a note for `weft launch` that this rank has failed."""
+    path = os.environ.get(MARK)
+    if path is not None and os.path.isdir(path):  # else the launcher is on another machine
+        (Path(path) / f"failed-{rank}").touch()
+
+
+def _give_up(what: str, timeout: float) -> None:
+    late = missing()
+    who = f"ranks {', '.join(map(str, late))}, which are not there yet," if late else "other ranks"
+    print(
+        f"weft.errors.DistributedTimeoutError: {what}: no answer from {who} for {timeout:g} s",
+        file=sys.stderr, flush=True,
+    )  # fmt: skip
+    note_failure(int(os.environ.get("PMI_RANK", 0)))
+    os._exit(1)
