@@ -4,20 +4,23 @@ from __future__ import annotations
 
 import importlib
 import json
+import resource
 import statistics
 import sys
 import time
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 import weft as wf
 import weft.distributed as dist
+from bench.work.sizes import SIZES, turns_of
+from weft.cli.workload import training_step, workload
 from weft.transport import collective, session
 
-SIZES = (4, 1 << 10, 1 << 14, 1 << 17, 1 << 20, 1 << 24, 100_000_000)  # bytes
-TURNS = 9
+BUCKET = 8 << 20  # bytes; what DistributedDataParallel reduces at a time
 
 
 def reductions() -> dict[str, list[float]]:
@@ -31,7 +34,7 @@ def reductions() -> dict[str, list[float]]:
             lambda x=x, out=out: mpi.COMM_WORLD.Allreduce(x, out),
         ]
         times: list[list[float]] = [[], []]
-        for _ in range(TURNS):
+        for _ in range(turns_of(size)):
             for way, taken in zip(ways, times, strict=True):
                 mpi.COMM_WORLD.Barrier()
                 begin = time.perf_counter()
@@ -90,14 +93,92 @@ def training(name: str, seconds: float, **options: Any) -> float:
     return count * batch / (time.perf_counter() - begin)
 
 
+def bert() -> wf.nn.Module:
+    """As many parameters as BERT's base model without its embeddings, 85 M, in plain layers."""
+    pairs = [(wf.nn.Linear(768, 4608), wf.nn.ReLU(), wf.nn.Linear(4608, 768)) for _ in range(12)]
+    return wf.nn.Sequential(*[layer for pair in pairs for layer in pair])
+
+
+def bert_step(model: wf.nn.Module, batch: int) -> Callable[[], float]:
+    """A training step of it on so many rows."""
+    optimizer, x = wf.optim.SGD(model.parameters(), lr=1e-3), wf.randn(batch, 768)
+
+    def step() -> float:
+        loss = model(x).square().mean()
+        loss.backward()
+        optimizer.step()
+        optimizer.zero_grad()
+        return float(loss.detach())
+
+    return step
+
+
+def overlap(name: str, batch: int, steps: int) -> dict[str, float]:
+    """Seconds of a step alone, of its gradients' reduction alone, and of both together."""
+    work = None if name == "bert" else workload(name)
+    make = bert if work is None else work.make
+
+    def step_of(model: wf.nn.Module) -> Callable[[], float]:
+        return bert_step(model, batch) if work is None else training_step(work, model, batch)
+
+    wf.manual_seed(0)
+    alone = make()
+    size = sum(p.numel() * 4 for p in alone.parameters())
+    compute = step_of(alone)
+    together = step_of(wf.nn.parallel.DistributedDataParallel(make()))
+    group = session.world()
+    parts = [np.ones(min(BUCKET, size - at) // 4, np.float32) for at in range(0, size, BUCKET)]
+
+    def communicate() -> None:
+        for part in parts:
+            collective.all_reduce(group, part, part, "max", "bench")
+
+    found: dict[str, list[float]] = {"compute": [], "communication": [], "step": []}
+    for turn in range(steps + 3):  # the first ones compile
+        for name, way in (
+            ("compute", compute), ("communication", communicate), ("step", together)
+        ):  # fmt: skip
+            collective.barrier(group)
+            begin = time.perf_counter()
+            way()
+            wf.synchronize()
+            if turn >= 3:
+                found[name].append(time.perf_counter() - begin)
+    return {"bytes": size, **{name: statistics.median(times) for name, times in found.items()}}
+
+
+def memory(width: int) -> dict[str, float]:
+    """Bytes that a rank has with ZeRO 1 above those before, and parameters' and gradients'."""
+    before = resident()
+    model = wf.nn.Sequential(*[wf.nn.Linear(width, width, bias=False) for _ in range(12)])
+    optimizer = wf.optim.ZeroRedundancyOptimizer(model.parameters(), wf.optim.Adam, lr=1e-3)
+    x = wf.randn(1, width)
+    for _ in range(4):
+        model(x).square().mean().backward()
+        optimizer.step()
+        optimizer.zero_grad(set_to_none=False)
+        wf.synchronize()
+    return {"resident": resident() - before, "parameters": 12 * width * width * 4}
+
+
+def resident() -> int:
+    """Bytes of memory that the process has."""
+    fields = Path("/proc/self/statm").read_text().split()
+    return int(fields[1]) * resource.getpagesize()
+
+
 def main() -> None:
     what, seconds = sys.argv[1], float(sys.argv[2])
-    dist.init_process_group()
+    dist.init_process_group(timeout=120)
     if what == "reductions":
         found: Any = reductions()
     elif what == "start":
         dist.all_reduce(wf.ones(1))
         found = True
+    elif what == "overlap":
+        found = overlap(sys.argv[3], int(sys.argv[4]), int(seconds))
+    elif what == "memory":
+        found = memory(int(seconds))
     else:
         options = {"shards": int(sys.argv[3])} if len(sys.argv) > 3 else {}
         found = training(what, seconds, **options)

@@ -10,7 +10,7 @@ from weft.transport.base import Array
 from weft.transport.group import Group
 from weft.transport.reduction import Tree
 
-MOST_BYTES: Final = 1 << 18
+MOST_BYTES: Final = 1 << 20
 """Of the memory of one, for all members' elements."""
 MOST_KEPT: Final = 64
 """Of a group: then all are forgotten."""
