@@ -155,6 +155,13 @@ def pipelines(threads: int) -> None:
     data.report()
 
 
+def trainers(threads: int) -> None:
+    del threads
+    from bench import trainer  # it needs Weft at once, whose import others measure
+
+    trainer.report()
+
+
 def ranks(threads: int) -> None:
     del threads
     distributed.report()
@@ -180,6 +187,7 @@ WORK: dict[str, Callable[[int], None]] = {
     "softmax": softmax, "perceptron": perceptron, "eager": eager, "record": record,
     "decoder": decoder, "lengths": lengths, "products": products, "chain": chain,
     "convs": convs, "graphs": graphs, "data": pipelines, "checkpoint": checkpoints,
+    "trainer": trainers,
     "start": start, "distributed": ranks, "depth": depth,
 }  # fmt: skip
 

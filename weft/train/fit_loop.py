@@ -42,6 +42,7 @@ class FitLoop:
             [defines(module, name, Hooks) for name in hooks]
         )
         self._every = self._validation_interval()
+        self._may_validate = validation is not None and self._every != math.inf
         self.at_epoch_end = False
         self._by_step = [s for s in trainer.schedules if s.interval == "step"]
         self._by_epoch = [s for s in trainer.schedules if s.interval == "epoch"]
@@ -98,11 +99,11 @@ class FitLoop:
         )  # fmt: skip
 
     def _stops_here(self) -> bool:
-        """Whether an epoch is left in the middle."""
+        """Whether an epoch is left in the middle; asked at each step."""
         trainer = self._trainer
         return (
-            self._has_enough_steps()
-            or trainer.interruption.came
+            trainer.interruption.came
+            or -1 != trainer.max_steps <= self._progress.global_step
             or (trainer.should_stop and self._may_stop())
         )
 
@@ -159,7 +160,7 @@ class FitLoop:
         trainer.end_batch()
         if closed and trainer.loggers and progress.global_step % trainer.log_every_n_steps == 0:
             trainer.write_step()
-        if self._validates(is_last):
+        if self._may_validate and self._validates(is_last):
             self._validate()
         return False
 
@@ -171,8 +172,6 @@ class FitLoop:
 
     def _validates(self, is_last: bool) -> bool:
         trainer, progress = self._trainer, self._progress
-        if self.validation is None or self._every == math.inf:
-            return False
         if trainer.check_val_every_n_epoch is None:
             return progress.total_batches % self._every == 0
         if (progress.epoch + 1) % trainer.check_val_every_n_epoch:

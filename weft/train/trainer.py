@@ -3,38 +3,31 @@
 from __future__ import annotations
 
 import random
-import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from weft import config
-from weft.checkpoint import RandomState
-from weft.eager.functions.api import manual_seed, save
-from weft.errors import ArgumentError, StateError
+from weft.eager.functions.api import manual_seed
+from weft.errors import StateError
 from weft.ops.base import at_user_line
-from weft.train.batches import Batches, Limit, as_loaders, count_of
-from weft.train.callbacks.callback import Callback
-from weft.train.callbacks.model_checkpoint import ModelCheckpoint
-from weft.train.callbacks.progress_bar import ProgressBar
-from weft.train.callbacks.timer import Timer
-from weft.train.evaluation_loop import EvaluationLoop
-from weft.train.events import Events
-from weft.train.fit_loop import FitLoop
-from weft.train.interruption import Interruption
-from weft.train.journal import Journal
-from weft.train.loggers import CSVLogger, Logger
+from weft.train.arguments import (
+    callbacks_of,
+    check_gradients,
+    check_interval,
+    epochs_of,
+    loggers_of,
+)
+from weft.train.batches import Limit
+from weft.train.loggers import Logger
 from weft.train.module import Module
-from weft.train.optimization import Step
-from weft.train.optimizers import Optimizers, optimizers_of
 from weft.train.precision import Precision
-from weft.train.saving import read, restore, restore_weights, snapshot
+from weft.train.runs import Runs
 from weft.train.strategy import Strategy, strategy_of
 
 
-class Trainer(Journal):
+class Trainer(Runs):
     """Runs a `Module`: one loop, whose events callbacks, loggers and the module listen to.
 
     Args:
@@ -116,7 +109,7 @@ class Trainer(Journal):
         self.strategy = strategy_of(strategy, devices, accelerator, num_nodes)
         self.precision = Precision(precision)
         self.fast_dev_run = int(fast_dev_run)
-        self.max_epochs = _epochs(max_epochs, max_steps, max_time)
+        self.max_epochs = epochs_of(max_epochs, max_steps, max_time)
         self.min_epochs, self.max_steps, self.min_steps = min_epochs, max_steps, min_steps
         self.limits: dict[str, Limit] = {
             "fit": limit_train_batches, "validate": limit_val_batches,
@@ -133,74 +126,21 @@ class Trainer(Journal):
         self.deterministic, self.inference_mode = deterministic, inference_mode
         self.default_root_dir = str(default_root_dir or Path.cwd())
         self.stops_on_nan = stop_on_nan
-        self.should_stop = self.sanity_checking = self.validating = False
-        self.interruption = Interruption()
-        self.optimization = Optimizers()
-        self.module: Any = None
-        self.datamodule: Any = None
-        self.fit_loop: Any = None
-        self.stage = ""
-        self._step: Step | None = None
-        self._check()
+        check_gradients(accumulate_grad_batches, gradient_clip_algorithm)
+        check_interval(val_check_interval, check_val_every_n_epoch)
         if self.fast_dev_run:
             self._make_short()
             logger, enable_checkpointing = False, False
-        self.loggers = self._loggers(logger)
-        self.callbacks = self._callbacks(callbacks, max_time)
-        self._add_defaults(enable_checkpointing, enable_progress_bar)
-
-    # -- arguments
-
-    def _check(self) -> None:
-        if self.accumulate_grad_batches < 1:
-            raise ArgumentError(
-                "Trainer: expected accumulate_grad_batches from 1 on, got "
-                f"{self.accumulate_grad_batches}{at_user_line()}"
-            )
-        if self.gradient_clip_algorithm not in (None, "norm", "value"):
-            raise ArgumentError(
-                "Trainer: expected gradient_clip_algorithm 'norm' or 'value', got "
-                f"{self.gradient_clip_algorithm!r}{at_user_line()}"
-            )
-        interval = self.val_check_interval
-        if interval <= 0 or (isinstance(interval, float) and interval > 1):
-            raise ArgumentError(
-                "Trainer: expected val_check_interval as a part from 0.0 to 1.0 or a number of "
-                f"batches, got {interval!r}{at_user_line()}"
-            )
-        if self.check_val_every_n_epoch is None and not isinstance(interval, int):
-            raise ArgumentError(
-                "Trainer: expected an integer val_check_interval with check_val_every_n_epoch=None,"
-                f" got {interval!r}{at_user_line()}"
-            )
+        self.loggers = loggers_of(logger, self.default_root_dir)
+        bar = enable_progress_bar and self.strategy.is_global_zero
+        self.callbacks = callbacks_of(callbacks, max_time, enable_checkpointing, bar)
 
     def _make_short(self) -> None:
+        """Run `fast_dev_run` batches of everything, once."""
         count = self.fast_dev_run
         self.limits = dict.fromkeys(self.limits, count)
         self.max_steps, self.max_epochs, self.num_sanity_val_steps = count, 1, 0
         self.val_check_interval = 1.0
-
-    def _loggers(self, given: Any) -> list[Logger]:
-        if given is None or given is True:
-            return [CSVLogger(self.default_root_dir)]
-        if given is False:
-            return []
-        return list(given) if isinstance(given, list | tuple) else [given]
-
-    def _callbacks(self, given: Any, max_time: Any) -> list[Any]:
-        found = [] if given is None else [given] if isinstance(given, Callback) else list(given)
-        return found if max_time is None else [*found, Timer(max_time)]
-
-    def _add_defaults(self, checkpoints: bool, bar: bool) -> None:
-        """Add what is there unless told otherwise; checkpoints are made last."""
-        if bar and self.strategy.is_global_zero and not self._has(ProgressBar):
-            self.callbacks.append(ProgressBar())
-        if checkpoints and not self._has(ModelCheckpoint):
-            self.callbacks.append(ModelCheckpoint())
-        self.callbacks.sort(key=lambda c: isinstance(c, ModelCheckpoint))
-
-    def _has(self, kind: type) -> bool:
-        return any(isinstance(c, kind) for c in self.callbacks)
 
     # -- what callbacks and modules ask for
 
@@ -230,11 +170,6 @@ class Trainer(Journal):
         return self.loggers[0] if self.loggers else None
 
     @property
-    def log_dir(self) -> str | None:
-        """The folder of the first logger that has one."""
-        return next((x.log_dir for x in self.loggers if x.log_dir), None)
-
-    @property
     def is_last_batch(self) -> bool:
         """Whether the epoch's last batch is being trained on."""
         return self.fit_loop is not None and self.fit_loop.is_last_batch
@@ -251,11 +186,6 @@ class Trainer(Journal):
         total = float("inf") if self.max_epochs == -1 else self.max_epochs * windows
         found = total if self.max_steps == -1 else min(total, self.max_steps)
         return found if found == float("inf") else int(found)
-
-    @property
-    def checkpoint_callback(self) -> Any:
-        """The first `ModelCheckpoint`; `None` without one."""
-        return next((c for c in self.callbacks if isinstance(c, ModelCheckpoint)), None)
 
     def manual_backward(self, loss: Any, **options: Any) -> None:
         """The backward pass of manual optimization; see `Module.manual_backward`."""
@@ -309,182 +239,6 @@ class Trainer(Journal):
         """What `predict_step` returns of every batch; of several loaders, a list for each."""
         found = self._evaluate("predict", model, dataloaders, ckpt_path, datamodule)
         return found[0] if len(found) == 1 else found
-
-    def save_checkpoint(self, filepath: Any, weights_only: bool = False) -> None:
-        """Write the state of the run to a file."""
-        path = Path(filepath)
-        path.parent.mkdir(parents=True, exist_ok=True)
-        save(snapshot(self, weights_only), path)
-
-    # -- inside
-
-    def _attach(self, model: Any, datamodule: Any, stage: str) -> None:
-        if not isinstance(model, Module):
-            raise ArgumentError(
-                f"Trainer.{stage}: expected a weft.train.Module, got {type(model).__name__}; for a "
-                f"plain module there is weft.train.fit(model, data, loss=...){at_user_line()}"
-            )
-        self.module, self.datamodule, self.stage = model, datamodule, stage
-        model.trainer = self
-        own = model.configure_callbacks() or []
-        own = list(own) if isinstance(own, list | tuple) else [own]
-        kinds = {type(c) for c in own}
-        self.callbacks = [c for c in self.callbacks if type(c) not in kinds] + own
-        self.callbacks.sort(key=lambda c: isinstance(c, ModelCheckpoint))
-        self.strategy.begin(model)
-        for owner in (datamodule, model):
-            if owner is not None:
-                owner.prepare_data()
-        self.events = Events(self, model, self.callbacks, (Callback, Module))
-
-    def _guarded(self, run: Any) -> Any:
-        """Run, and tell of exceptions and of the end."""
-        deterministic = config.get("deterministic")
-        if self.deterministic:
-            config.change("deterministic", True)
-        self.interruption = Interruption()
-        try:
-            self._set_up()
-            with self.interruption:
-                found = run()
-        except BaseException as error:
-            self.events.tell("on_exception", error)
-            self._finish("failed")
-            raise
-        finally:
-            config.change("deterministic", deterministic)
-            self.optimization.count_with(None)
-            self.strategy.end()
-            self.results, self.validating, self.sanity_checking = None, False, False
-            self.end_batch()
-        self._finish("success")
-        return found
-
-    def _set_up(self) -> None:
-        if self.datamodule is not None:
-            self.datamodule.setup(self.stage)
-        self.events.tell("setup", self.stage)
-        self.module.configure_model()
-        self.precision.prepare(self.module)
-
-    def _finish(self, status: str) -> None:
-        self.events.tell("teardown", self.stage)
-        if self.datamodule is not None:
-            self.datamodule.teardown(self.stage)
-        for logger in self.loggers:
-            logger.finalize(status)
-
-    def _loader(self, given: Any, stage: str) -> Any:
-        """What was given, or what the data module or the module has."""
-        name = {"fit": "train", "validate": "val"}.get(stage, stage) + "_dataloader"
-        for owner in (self.datamodule, self.module):
-            if given is None and owner is not None:
-                given = getattr(owner, name)()
-        return given
-
-    def _fit(self, train: Any, val: Any, ckpt_path: Any) -> None:
-        loader = self._loader(train, "fit")
-        if loader is None:
-            raise ArgumentError(
-                "Trainer.fit: expected train_dataloaders, or a module that defines "
-                f"train_dataloader, got neither{at_user_line()}"
-            )
-        loaders = as_loaders(self._loader(val, "validate"))
-        if self.overfit_batches:
-            loader, loaders = self._overfitted(loader, loaders)
-        self._train_count = count_of(loader, self.limits["fit"], "limit_train_batches")
-        self._prepare(Batches(loader, self._train_count), loaders)
-        if ckpt_path is not None:
-            restore(self, self._read(ckpt_path))
-        self.events.tell("on_fit_start")
-        for logger in self.loggers:
-            if self.module.hparams:
-                logger.log_hyperparams(self.module.hparams)
-        if ckpt_path is None:
-            self.module.zero_grad()
-            self._sanity_check()
-        self.fit_loop.run()
-        if self.interruption.came:
-            self._end_interrupted()
-        self.events.tell("on_fit_end")
-
-    def _overfitted(self, loader: Any, loaders: list[Any]) -> tuple[Any, list[Any]]:
-        count = count_of(loader, self.overfit_batches, "overfit_batches")
-        batches = [batch for batch, _ in zip(loader, range(int(count)), strict=False)]
-        return batches, [batches] if loaders else []
-
-    def _prepare(self, batches: Batches, loaders: list[Any]) -> None:
-        """Optimizers, the step and the loop; a trainer that has run goes on counting."""
-        self.should_stop = False
-        self.optimization = optimizers_of(self.module.configure_optimizers())
-        self.optimization.count_with(self.progress.count)
-        self._step = Step(self, self.module, Module)
-        validation = None
-        if loaders and self.limits["validate"] != 0 and self._defines("validation_step"):
-            limit = self.limits["validate"]
-            validation = EvaluationLoop(self, self.module, "validate", loaders, limit)
-        self.fit_loop = FitLoop(self, self.module, self._step, batches, validation)
-
-    def _defines(self, name: str) -> bool:
-        return getattr(type(self.module), name) is not getattr(Module, name)
-
-    def _sanity_check(self) -> None:
-        count, loop = self.num_sanity_val_steps, self.fit_loop.validation
-        if not count or loop is None:
-            return
-        stream = RandomState()
-        state = stream.state_dict()
-        self.sanity_checking = True
-        self.events.tell("on_sanity_check_start")
-        loop.run(None if count == -1 else count)
-        self.events.tell("on_sanity_check_end")
-        self.sanity_checking = False
-        stream.load_state_dict(state)
-
-    def _end_interrupted(self) -> None:
-        """Save, say how to go on, and have Ctrl-C its effect.
-
-        Raises:
-            KeyboardInterrupt: always.
-        """
-        if self.checkpoint_callback is None:
-            where = Path(self.log_dir or self.default_root_dir) / "interrupted.safetensors"
-            self.save_checkpoint(where)
-        else:
-            where = self.checkpoint_callback.save_now(self)
-        print(
-            f"stopped at step {self.global_step}, in epoch {self.current_epoch}; to go on: "
-            f"trainer.fit(model, ..., ckpt_path={str(where)!r})",
-            file=sys.stderr,
-        )
-        raise KeyboardInterrupt
-
-    def _evaluate(
-        self, stage: str, model: Any, dataloaders: Any, ckpt_path: Any, datamodule: Any
-    ) -> list[Any]:
-        model = self.module if model is None else model
-        self._attach(model, datamodule or self.datamodule, stage)
-        return self._guarded(lambda: self._evaluated(stage, dataloaders, ckpt_path))
-
-    def _evaluated(self, stage: str, given: Any, ckpt_path: Any) -> list[Any]:
-        if ckpt_path is not None:
-            restore_weights(self, self._read(ckpt_path))
-        loaders = as_loaders(self._loader(given, stage))
-        if not loaders:
-            raise ArgumentError(f"Trainer.{stage}: expected dataloaders, got none{at_user_line()}")
-        return EvaluationLoop(self, self.module, stage, loaders, self.limits[stage]).run()
-
-    def _read(self, path: Any) -> Mapping[str, Any]:
-        """The state of a file, of a folder of checkpoints, or of the last or best of them."""
-        if path not in ("last", "best"):
-            return read(path)
-        return (self.checkpoint_callback or ModelCheckpoint()).read(self, path)
-
-
-def _epochs(given: int | None, max_steps: int, max_time: Any) -> int:
-    if given is not None:
-        return given
-    return 1000 if max_steps == -1 and max_time is None else -1
 
 
 def seed_everything(seed: int) -> int:

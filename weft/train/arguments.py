@@ -1,0 +1,80 @@
+"""What a trainer's arguments may be, and what stands in for those that are not given."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from weft.errors import ArgumentError
+from weft.ops.base import at_user_line
+from weft.train.callbacks.callback import Callback
+from weft.train.callbacks.model_checkpoint import ModelCheckpoint
+from weft.train.callbacks.progress_bar import ProgressBar
+from weft.train.callbacks.timer import Timer
+from weft.train.loggers import CSVLogger, Logger
+
+
+def epochs_of(given: int | None, max_steps: int, max_time: Any) -> int:
+    """How many epochs at most; -1 is no limit."""
+    if given is not None:
+        return given
+    return 1000 if max_steps == -1 and max_time is None else -1
+
+
+def check_gradients(accumulate_grad_batches: int, gradient_clip_algorithm: str | None) -> None:
+    """Refuse what gradients cannot be put together or clipped by.
+
+    Raises:
+        ArgumentError: an argument out of its range.
+    """
+    if accumulate_grad_batches < 1:
+        raise ArgumentError(
+            "Trainer: expected accumulate_grad_batches from 1 on, got "
+            f"{accumulate_grad_batches}{at_user_line()}"
+        )
+    if gradient_clip_algorithm not in (None, "norm", "value"):
+        raise ArgumentError(
+            "Trainer: expected gradient_clip_algorithm 'norm' or 'value', got "
+            f"{gradient_clip_algorithm!r}{at_user_line()}"
+        )
+
+
+def check_interval(interval: float | int, every_n_epoch: int | None) -> None:
+    """Refuse what validation cannot be repeated by.
+
+    Raises:
+        ArgumentError: an argument out of its range.
+    """
+    if interval <= 0 or (isinstance(interval, float) and interval > 1):
+        raise ArgumentError(
+            "Trainer: expected val_check_interval as a part from 0.0 to 1.0 or a number of "
+            f"batches, got {interval!r}{at_user_line()}"
+        )
+    if every_n_epoch is None and not isinstance(interval, int):
+        raise ArgumentError(
+            "Trainer: expected an integer val_check_interval with check_val_every_n_epoch=None,"
+            f" got {interval!r}{at_user_line()}"
+        )
+
+
+def loggers_of(given: Any, folder: str) -> list[Logger]:
+    """Loggers as a list: none for false, one to `folder` for true and without an argument."""
+    if given is None or given is True:
+        return [CSVLogger(folder)]
+    if given is False:
+        return []
+    return list(given) if isinstance(given, list | tuple) else [given]
+
+
+def callbacks_of(given: Any, max_time: Any, checkpoints: bool, bar: bool) -> list[Any]:
+    """Callbacks as a list, with those that are there unless told otherwise; checkpoints last."""
+    found = [] if given is None else [given] if isinstance(given, Callback) else list(given)
+    found += [] if max_time is None else [Timer(max_time)]
+    for kind, wanted in ((ProgressBar, bar), (ModelCheckpoint, checkpoints)):
+        if wanted and not any(isinstance(c, kind) for c in found):
+            found.append(kind())
+    return in_order(found)
+
+
+def in_order(callbacks: list[Any]) -> list[Any]:
+    """Callbacks with those behind the others that make checkpoints."""
+    return sorted(callbacks, key=lambda c: isinstance(c, ModelCheckpoint))

@@ -1,0 +1,243 @@
+"""What runs of a trainer consist of, from the first hook to the last."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+from weft import config
+from weft.checkpoint import RandomState
+from weft.eager.functions.api import save
+from weft.errors import ArgumentError
+from weft.ops.base import at_user_line
+from weft.train.arguments import in_order
+from weft.train.batches import Batches, Limit, as_loaders, count_of
+from weft.train.callbacks.callback import Callback
+from weft.train.callbacks.model_checkpoint import ModelCheckpoint
+from weft.train.evaluation_loop import EvaluationLoop
+from weft.train.events import Events
+from weft.train.fit_loop import FitLoop
+from weft.train.interruption import Interruption
+from weft.train.journal import Journal
+from weft.train.module import Module
+from weft.train.optimization import Step
+from weft.train.optimizers import Optimizers, optimizers_of
+from weft.train.precision import Precision
+from weft.train.saving import read, restore, restore_weights, snapshot
+
+
+class Runs(Journal):
+    """The part of a trainer that runs: sets up, fits or evaluates, and ends, whatever happens.
+
+    Attributes:
+        module: what is run last.
+        stage: `"fit"`, `"validate"`, `"test"` or `"predict"`.
+        fit_loop: the epochs of training; `None` before the first `fit`.
+        events: whom hooks are told to.
+    """
+
+    precision: Precision
+    events: Events
+    callbacks: list[Any]
+    limits: dict[str, Limit]
+    overfit_batches: float | int
+    num_sanity_val_steps: int
+    deterministic: bool
+    default_root_dir: str
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.should_stop = self.sanity_checking = self.validating = False
+        self.interruption = Interruption()
+        self.optimization = Optimizers()
+        self.module: Any = None
+        self.datamodule: Any = None
+        self.fit_loop: Any = None
+        self.stage = ""
+        self._step: Step | None = None
+        self._train_count: float = 0
+
+    @property
+    def log_dir(self) -> str | None:
+        """The folder of the first logger that has one."""
+        return next((x.log_dir for x in self.loggers if x.log_dir), None)
+
+    @property
+    def checkpoint_callback(self) -> Any:
+        """The first `ModelCheckpoint`; `None` without one."""
+        return next((c for c in self.callbacks if isinstance(c, ModelCheckpoint)), None)
+
+    def save_checkpoint(self, filepath: Any, weights_only: bool = False) -> None:
+        """Write the state of the run to a file."""
+        path = Path(filepath)
+        path.parent.mkdir(parents=True, exist_ok=True)
+        save(snapshot(self, weights_only), path)
+
+    # -- every run
+
+    def _attach(self, model: Any, datamodule: Any, stage: str) -> None:
+        if not isinstance(model, Module):
+            raise ArgumentError(
+                f"Trainer.{stage}: expected a weft.train.Module, got {type(model).__name__}; for a "
+                f"plain module there is weft.train.fit(model, data, loss=...){at_user_line()}"
+            )
+        self.module, self.datamodule, self.stage = model, datamodule, stage
+        model.trainer = self
+        own = model.configure_callbacks() or []
+        own = list(own) if isinstance(own, list | tuple) else [own]
+        kinds = {type(c) for c in own}
+        self.callbacks = in_order([c for c in self.callbacks if type(c) not in kinds] + own)
+        self.strategy.begin(model)
+        for owner in (datamodule, model):
+            if owner is not None:
+                owner.prepare_data()
+        self.events = Events(self, model, self.callbacks, (Callback, Module))
+
+    def _guarded(self, run: Callable[[], Any]) -> Any:
+        """Run, and tell of exceptions and of the end."""
+        deterministic = config.get("deterministic")
+        if self.deterministic:
+            config.change("deterministic", True)
+        self.interruption = Interruption()
+        try:
+            self._set_up()
+            with self.interruption:
+                found = run()
+        except BaseException as error:
+            self.events.tell("on_exception", error)
+            self._finish("failed")
+            raise
+        finally:
+            config.change("deterministic", deterministic)
+            self.optimization.count_with(None)
+            self.strategy.end()
+            self.results, self.validating, self.sanity_checking = None, False, False
+            self.end_batch()
+        self._finish("success")
+        return found
+
+    def _set_up(self) -> None:
+        if self.datamodule is not None:
+            self.datamodule.setup(self.stage)
+        self.events.tell("setup", self.stage)
+        self.module.configure_model()
+        self.precision.prepare(self.module)
+
+    def _finish(self, status: str) -> None:
+        self.events.tell("teardown", self.stage)
+        if self.datamodule is not None:
+            self.datamodule.teardown(self.stage)
+        for logger in self.loggers:
+            logger.finalize(status)
+
+    def _loader(self, given: Any, stage: str) -> Any:
+        """What was given, or what the data module or the module has."""
+        name = {"fit": "train", "validate": "val"}.get(stage, stage) + "_dataloader"
+        for owner in (self.datamodule, self.module):
+            if given is None and owner is not None:
+                given = getattr(owner, name)()
+        return given
+
+    # -- training
+
+    def _fit(self, train: Any, val: Any, ckpt_path: Any) -> None:
+        loader = self._loader(train, "fit")
+        if loader is None:
+            raise ArgumentError(
+                "Trainer.fit: expected train_dataloaders, or a module that defines "
+                f"train_dataloader, got neither{at_user_line()}"
+            )
+        loaders = as_loaders(self._loader(val, "validate"))
+        if self.overfit_batches:
+            loader, loaders = self._overfitted(loader, loaders)
+        self._train_count = count_of(loader, self.limits["fit"], "limit_train_batches")
+        self._prepare(Batches(loader, self._train_count), loaders)
+        if ckpt_path is not None:
+            restore(self, self._read(ckpt_path))
+        self.events.tell("on_fit_start")
+        for logger in self.loggers:
+            if self.module.hparams:
+                logger.log_hyperparams(self.module.hparams)
+        if ckpt_path is None:
+            self.module.zero_grad()
+            self._sanity_check()
+        self.fit_loop.run()
+        if self.interruption.came:
+            self._end_interrupted()
+        self.events.tell("on_fit_end")
+
+    def _overfitted(self, loader: Any, loaders: list[Any]) -> tuple[Any, list[Any]]:
+        count = count_of(loader, self.overfit_batches, "overfit_batches")
+        batches = [batch for batch, _ in zip(loader, range(int(count)), strict=False)]
+        return batches, [batches] if loaders else []
+
+    def _prepare(self, batches: Batches, loaders: list[Any]) -> None:
+        """Optimizers, the step and the loop; a trainer that has run goes on counting."""
+        self.should_stop = False
+        self.optimization = optimizers_of(self.module.configure_optimizers())
+        self.optimization.count_with(self.progress.count)
+        self._step = Step(self, self.module, Module)
+        validation = None
+        if loaders and self.limits["validate"] != 0 and self._defines("validation_step"):
+            limit = self.limits["validate"]
+            validation = EvaluationLoop(self, self.module, "validate", loaders, limit)
+        self.fit_loop = FitLoop(self, self.module, self._step, batches, validation)
+
+    def _defines(self, name: str) -> bool:
+        return getattr(type(self.module), name) is not getattr(Module, name)
+
+    def _sanity_check(self) -> None:
+        count, loop = self.num_sanity_val_steps, self.fit_loop.validation
+        if not count or loop is None:
+            return
+        stream = RandomState()
+        state = stream.state_dict()
+        self.sanity_checking = True
+        self.events.tell("on_sanity_check_start")
+        loop.run(None if count == -1 else count)
+        self.events.tell("on_sanity_check_end")
+        self.sanity_checking = False
+        stream.load_state_dict(state)
+
+    def _end_interrupted(self) -> None:
+        """Save, say how to go on, and have Ctrl-C its effect.
+
+        Raises:
+            KeyboardInterrupt: always.
+        """
+        if self.checkpoint_callback is None:
+            where = Path(self.log_dir or self.default_root_dir) / "interrupted.safetensors"
+            self.save_checkpoint(where)
+        else:
+            where = self.checkpoint_callback.save_now(self)
+        print(
+            f"stopped at step {self.progress.global_step}, in epoch {self.progress.epoch}; "
+            f"to go on: trainer.fit(model, ..., ckpt_path={str(where)!r})",
+            file=sys.stderr,
+        )
+        raise KeyboardInterrupt
+
+    # -- evaluation
+
+    def _evaluate(
+        self, stage: str, model: Any, dataloaders: Any, ckpt_path: Any, datamodule: Any
+    ) -> list[Any]:
+        model = self.module if model is None else model
+        self._attach(model, datamodule or self.datamodule, stage)
+        return self._guarded(lambda: self._evaluated(stage, dataloaders, ckpt_path))
+
+    def _evaluated(self, stage: str, given: Any, ckpt_path: Any) -> list[Any]:
+        if ckpt_path is not None:
+            restore_weights(self, self._read(ckpt_path))
+        loaders = as_loaders(self._loader(given, stage))
+        if not loaders:
+            raise ArgumentError(f"Trainer.{stage}: expected dataloaders, got none{at_user_line()}")
+        return EvaluationLoop(self, self.module, stage, loaders, self.limits[stage]).run()
+
+    def _read(self, path: Any) -> Mapping[str, Any]:
+        """The state of a file, of a folder of checkpoints, or of the last or best of them."""
+        if path not in ("last", "best"):
+            return read(path)
+        return (self.checkpoint_callback or ModelCheckpoint()).read(self, path)
