@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import weakref
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any, Self
@@ -15,6 +16,7 @@ from weft.pipeline.file.sources import FileSources
 from weft.pipeline.iterator import Iterator, check_state
 from weft.pipeline.mapping import Map
 from weft.pipeline.profile import Profile, measured
+from weft.pipeline.signature import Signature
 from weft.pipeline.source import Items, Made, Numbers, Slices
 from weft.pipeline.stage import INFINITE, Context, Stage, State
 from weft.pipeline.structure import map_leaves
@@ -70,20 +72,43 @@ class Pipeline(FileSources):
         return cls(Items(items))
 
     @classmethod
-    def from_generator(cls, generator: Callable[[], Iterable[Any]], *args: Any, **_: Any) -> Self:
+    def from_generator(
+        cls,
+        generator: Callable[..., Iterable[Any]],
+        output_types: Any = None,
+        output_shapes: Any = None,
+        args: Sequence[Any] = (),
+        output_signature: Any = None,
+    ) -> Self:
         """What a function yields that is called anew in each epoch.
 
-        `args` may be TensorFlow's `output_types` and `output_shapes`, which are not needed.
+        Args:
+            generator: the function.
+            output_types: types of the elements' numbers, in their structure: numbers become arrays
+                of these, and elements of another structure are refused. They may be left out.
+            output_shapes: shapes likewise, with None for what is not known.
+            args: what the function is called with.
+            output_signature: what has `dtype` and `shape`, in place of both.
 
         Raises:
             ArgumentError: a running generator in place of the function.
+            TreeError, ShapeError, DTypeError: while iterating, an element is another than was said.
+
+        >>> pairs = Pipeline.from_generator(lambda n: ((i, [i]) for i in range(n)),
+        ...                                 ("float32", "int32"), ((), (None,)), args=(2,))
+        >>> [(x.dtype.name, y.tolist()) for x, y in pairs]
+        [('float32', [0]), ('float32', [1])]
         """
         if not callable(generator):
             got = type(generator).__name__
             raise ArgumentError(
                 f"from_generator: expected a function that returns something to iterate, got {got}"
             )
-        return cls(Made(generator))
+        made = cls(Made(functools.partial(generator, *args)))
+        if output_types is None and output_signature is None:
+            return made
+        signature = Signature(output_types, output_shapes, output_signature)
+        return made._with(Map(made.stage, signature, None, "signature"))
 
     @classmethod
     def range(cls, *args: int, output_type: Any = None) -> Self:

@@ -173,3 +173,25 @@ def test_records_tables_and_images(tmp_path):
         assert sess.run([i, x, text]) == [1, 0.5, b"a"]
         assert sess.run([i, x, text]) == [2, 9.0, b"b"]
         assert sess.run(parsed["n"]).tolist() == [0, 1, 2, 3]
+
+
+def test_features_of_any_length_are_sparse(tmp_path):
+    rows = [[1, 2, 3], [], [4]]
+    examples = [encode({"n": row}) if row else encode({}) for row in rows]
+    features = {"n": tf.VarLenFeature(tf.int64)}
+    records = tf.placeholder(tf.string)
+    sparse = tf.parse_example(records, features)["n"]
+    alone = tf.parse_single_example(examples[0], features)["n"]
+    total = tf.reduce_sum(sparse.values)
+    with tf.Session() as sess:
+        feed = {records: np.array(examples, object)}
+        found = sess.run(sparse, feed)
+        assert found.indices.tolist() == [[0, 0], [0, 1], [0, 2], [2, 0]]
+        assert found.values.tolist() == [1, 2, 3, 4]
+        assert found.dense_shape.tolist() == [3, 3]
+        assert sess.run(total, feed) == 10
+        one = sess.run(alone)
+        assert one.indices.tolist() == [[0], [1], [2]]
+        assert one.dense_shape.tolist() == [3]
+    with pytest.raises(DTypeError, match="sparse tensors hold no texts"):
+        tf.parse_example(records, {"n": tf.VarLenFeature(tf.string)})

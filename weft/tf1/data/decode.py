@@ -15,10 +15,17 @@ import numpy as np
 from weft.errors import DataError, DTypeError
 from weft.formats import image
 from weft.formats.example_batch import ExampleParser
-from weft.formats.example_spec import FixedLenFeature, FixedLenSequenceFeature, RawFeature
+from weft.formats.example_spec import (
+    FixedLenFeature,
+    FixedLenSequenceFeature,
+    Ragged,
+    RawFeature,
+    VarLenFeature,
+)
 from weft.pipeline.file.table import Column, converted
 from weft.tf1.framework.dtypes import as_dtype
 from weft.tf1.framework.host import HostValue, delivered, string
+from weft.tf1.framework.sparse_tensor import SparseTensor
 
 
 def _texts(given: Any, what: str) -> HostValue:
@@ -153,7 +160,10 @@ def _column(given: Any) -> Column:
 def parse_example(
     serialized: Any, features: Mapping[str, Any], name: str | None = None
 ) -> dict[str, Any]:
-    """The features of a batch of serialized `tf.train.Example`s, a tensor each."""
+    """The features of a batch of serialized `tf.train.Example`s, a tensor each.
+
+    A `VarLenFeature` of numbers becomes a `SparseTensor` with a row for each example.
+    """
     return _parsed(_texts(serialized, "parse_example"), features, name, batch=True)
 
 
@@ -170,26 +180,62 @@ def _parsed(
     kinds = {key: _dtype(feature) for key, feature in features.items()}
     stored = {key: feature._replace(dtype=_stored(kinds[key])) for key, feature in features.items()}
     for key, feature in stored.items():
-        if not isinstance(feature, FixedLenFeature | FixedLenSequenceFeature | RawFeature):
-            text = f"expected a FixedLenFeature for {key!r}, got {type(feature).__name__}"
-            raise DTypeError(f"parse_example: {text}: there are no sparse tensors here")
+        _check_feature(key, feature, kinds[key])
     parser = ExampleParser(stored)
 
     def parse(records: Any) -> dict[str, Any]:
         if batch:
             return dict(parser([_bytes(r) for r in records]))
-        return {key: x[0] for key, x in parser([_bytes(records)]).items()}  # pyright: ignore
+        found = parser([_bytes(records)])
+        return {key: x if isinstance(x, Ragged) else x[0] for key, x in found.items()}
 
     parsed = HostValue(parse, [source])
     found: dict[str, Any] = {}
     for key, feature in stored.items():
         part = parsed.part(lambda row, key=key: row[key])
+        if isinstance(feature, VarLenFeature):
+            found[key] = _sparse(part, kinds[key], batch, name or "ParseExample")
+            continue
         steps = (None,) if isinstance(feature, FixedLenSequenceFeature) else ()
         part.shape = (*((None,) if batch else ()), *steps, *feature.shape)
         found[key] = part
         if kinds[key] is not string:
             found[key] = delivered(part, kinds[key], part.shape, name or "ParseExample")
     return found
+
+
+def _check_feature(key: str, feature: Any, kind: Any) -> None:
+    known = FixedLenFeature | FixedLenSequenceFeature | RawFeature | VarLenFeature
+    if not isinstance(feature, known):
+        text = f"expected a FixedLenFeature or the like for {key!r}, got {type(feature).__name__}"
+        raise DTypeError(f"parse_example: {text}")
+    if isinstance(feature, VarLenFeature) and kind is string:
+        text = f"expected numbers for {key!r}, got VarLenFeature(tf.string)"
+        raise DTypeError(
+            f"parse_example: {text}: sparse tensors hold no texts, FixedLenSequenceFeature does"
+        )
+
+
+def _sparse(ragged: HostValue, kind: Any, batch: bool, name: str) -> SparseTensor:
+    """Rows of different lengths as a sparse tensor; of a single example, its one row."""
+    rank = 2 if batch else 1
+
+    def indices(rows: Ragged) -> Any:
+        ends = np.cumsum(rows.lengths)
+        number = np.repeat(np.arange(len(rows.lengths)), rows.lengths)
+        place = np.arange(len(rows.values)) - (ends - rows.lengths)[number]
+        return np.stack([number, place][2 - rank :], axis=1)
+
+    def dense_shape(rows: Ragged) -> Any:
+        sizes = [len(rows.lengths), int(rows.lengths.max(initial=0))]
+        return np.array(sizes[2 - rank :], np.int64)
+
+    int64 = as_dtype(np.int64)
+    return SparseTensor(
+        delivered(ragged.part(indices), int64, (None, rank), f"{name}/indices"),
+        delivered(ragged.part(lambda rows: rows.values), kind, (None,), f"{name}/values"),
+        delivered(ragged.part(dense_shape), int64, (rank,), f"{name}/shape"),
+    )
 
 
 def _dtype(feature: Any) -> Any:
