@@ -15,18 +15,25 @@
 
 from weft.tf1.keras import (
     activations,
+    backend,
+    callbacks,
     constraints,
+    datasets,
     initializers,
     layers,
     losses,
     metrics,
+    models,
     optimizers,
+    preprocessing,
     regularizers,
+    utils,
 )  # fmt: skip
 from weft.tf1.keras.engine.input_layer import Input
 from weft.tf1.keras.engine.model import Model, Sequential
 
 __all__ = [
-    "Input", "Model", "Sequential", "activations", "constraints", "initializers", "layers",
-    "losses", "metrics", "optimizers", "regularizers",
+    "Input", "Model", "Sequential", "activations", "backend", "callbacks", "constraints",
+    "datasets", "initializers", "layers", "losses", "metrics", "models", "optimizers",
+    "preprocessing", "regularizers", "utils",
 ]  # fmt: skip

@@ -45,6 +45,9 @@ class GraphState:
     def unique_name(self, kind: str) -> str:
         """`dense`, `dense_1`, ... for a class `Dense`."""
         base = snake(kind)
+        if base == "input":  # numbered from 1 on, as in Keras
+            self.counts[base] += 1
+            return f"{base}_{self.counts[base]}"
         self.counts[base] += 1
         number = self.counts[base] - 1
         return f"{base}_{number}" if number else base

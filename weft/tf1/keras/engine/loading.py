@@ -96,7 +96,7 @@ def is_loader(x: Any) -> bool:
 def loader_of(x: Any, shuffle: Any, steps: Any) -> Any:
     """A loader of batches; with a number of steps, one that goes on from pass to pass."""
     found = elements_of(x)
-    if not hasattr(x, "__iter__") or (hasattr(x, "__getitem__") and hasattr(x, "__len__")):
+    if found is x and hasattr(x, "__getitem__") and hasattr(x, "__len__"):
         found = _ByNumber(x, bool(shuffle))
     return found if steps is None else Continued(found)
 

@@ -138,6 +138,11 @@ class Sequential(Model):
             self._begin(Input(batch_shape=tuple(tf.TensorShape(input_shape).as_list())))
         self.built = True
 
+    def _build_once(self, inputs: Any) -> None:
+        if self.outputs is None:
+            self.build(inputs.shape)
+        self.built = True
+
     def _begin(self, x: Any) -> None:
         layers, self._sequence = self._sequence, []
         self.inputs, self.outputs = [x], [x]

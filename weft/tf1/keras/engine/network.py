@@ -66,6 +66,16 @@ class Network(Layer):
         """Whether it was made from inputs and outputs."""
         return self._graph_layers is not None
 
+    @property
+    def input(self) -> Any:
+        """The input, or a list of several."""
+        return super().input if self.inputs is None else nest.one_or_list(self.inputs)
+
+    @property
+    def output(self) -> Any:
+        """The output, or a list of several."""
+        return super().output if self.outputs is None else nest.one_or_list(self.outputs)
+
     # -- layers
 
     @property
@@ -151,6 +161,9 @@ class Network(Layer):
         if isinstance(inputs, dict) and not isinstance(self.nested_inputs, dict):
             return [inputs[name] for name in self.input_names if name in inputs]
         return inputs
+
+    def _build_once(self, inputs: Any) -> None:
+        self.built = True  # layers make their weights as they are called
 
     def build(self, input_shape: Any = None) -> None:
         """Make the weights, by a call on inputs of this shape."""

@@ -21,12 +21,17 @@ class _Own:
 
 def get_session() -> Any:
     """The default session; without one, Keras' own, in which its variables have their values."""
+    session = _current()
+    _initialize(session)
+    return session
+
+
+def _current() -> Any:
     session = tf.get_default_session()
     if session is None or session.graph is not tf.get_default_graph():
         session = _Own.session
         if session is None or session.graph is not tf.get_default_graph():
             session = _Own.session = tf.Session()
-    _initialize(session)
     return session
 
 
@@ -66,7 +71,7 @@ def assign_values(pairs: Sequence[tuple[Any, Any]]) -> None:
     Raises:
         ShapeError: a value has another shape.
     """
-    session = get_session()
+    session = _current()  # what is set needs no first value
     made: list[tuple[str, Any]] = []
     for variable, value in pairs:
         array = np.array(value, variable.dtype.base_dtype.ir.numpy)

@@ -24,7 +24,6 @@ class Program:
 
     def __init__(self, graph: Any, fetches: list[Any], feeds: list[Any], phase: bool) -> None:
         self._graph, self._fetches, self._feeds = graph, fetches, feeds
-        self.outputs = fetches
         self._phase, self._training = graph_state(graph).phase, phase
 
     def __call__(self, arrays: Sequence[Any]) -> list[Any]:
@@ -34,6 +33,13 @@ class Program:
             fed = dict(zip(self._feeds, arrays, strict=True))
             fed[self._phase] = self._training
             return session.run(self._fetches, fed)
+
+
+def state_updates(model: Any) -> list[Any]:
+    """What keeps the states of stateful layers, in runs of any kind."""
+    layers = [layer for layer in model.submodules() if getattr(layer, "stateful", False)]
+    found = [u for layer in layers for u in layer.own_updates()]
+    return [u for u in found if needs_only(u, model.inputs)]
 
 
 class Steps:
@@ -107,7 +113,7 @@ class Steps:
             if kind == "train":
                 fetches.append(tf.group(self._update(total), *counted))
             else:
-                fetches.append(tf.group(*counted))
+                fetches.append(tf.group(*counted, *state_updates(self._model)))
         return Program(self.graph, fetches, feeds, kind == "train")
 
     def _update(self, total: Any) -> Any:
@@ -121,8 +127,8 @@ class Steps:
             )
         pairs = [(g, v) for g, v in zip(gradients, self._trainable, strict=True) if g is not None]
         step = self._optimizer.apply_gradients(pairs)
-        own = [u() if callable(u) else u for u in self._model.updates]
-        return tf.group(step, *[u for u in own if needs_only(u, self._model.inputs)])
+        own = [u for u in self._model.updates if needs_only(u, self._model.inputs)]
+        return tf.group(step, *own)
 
     def _figures(self, ranks: Ranks) -> tuple[list[Any], list[Any], list[Any], Any]:
         """Feeds, figures, the updates of metrics, and the loss."""

@@ -23,7 +23,7 @@ from weft.tf1.keras.engine.loading import Continued, Prepared, is_loader, loader
 from weft.tf1.keras.engine.network import Network
 from weft.tf1.keras.engine.row_weights import row_weights
 from weft.tf1.keras.engine.runner import KerasTrainer, Runner
-from weft.tf1.keras.engine.steps import Program, Steps
+from weft.tf1.keras.engine.steps import Program, Steps, state_updates
 from weft.train.keras_methods import KerasMethods, expected_compile
 from weft.train.supervised import Arrays
 
@@ -43,7 +43,7 @@ class Training(Network, KerasMethods):
         self.optimizer: Any = None
         self._told: dict[str, Any] | None = None
         self._steps: Steps | None = None
-        self._predict: Program | None = None
+        self._predict: tuple[Any, Program] | None = None
         self._class_weight: Mapping[Any, Any] | None = None
 
     @property
@@ -170,9 +170,13 @@ class Training(Network, KerasMethods):
 
     def predict_arrays(self, arrays: Sequence[Any]) -> Any:
         """The outputs for arrays of the inputs, in order."""
-        if self._predict is None or self._predict.outputs is not self.outputs:
-            self._predict = Program(self.graph, self.outputs or [], self.inputs or [], False)
-        return nest.one_or_list(self._predict(arrays))
+        outputs = self.outputs or []
+        if self._predict is None or self._predict[0] is not self.outputs:
+            with self.graph.as_default():
+                updates = state_updates(self)
+                fetches = [*outputs, *([tf.group(*updates)] if updates else [])]
+            self._predict = (self.outputs, Program(self.graph, fetches, self.inputs or [], False))
+        return nest.one_or_list(self._predict[1](arrays)[: len(outputs)])
 
     # -- what a run is made of
 

@@ -1,0 +1,276 @@
+"""Functions of tensors, under Keras' names and in its order of arguments."""
+
+from __future__ import annotations
+
+import builtins
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+import weft.tf1 as tf
+from weft.tf1.keras import losses
+from weft.tf1.keras.engine.settings import data_format_of, floatx
+
+abs, square, sqrt, exp, log = tf.abs, tf.square, tf.sqrt, tf.exp, tf.log
+round, sign, sin, cos, tanh, sigmoid = tf.round, tf.sign, tf.sin, tf.cos, tf.tanh, tf.sigmoid
+softplus, softsign = tf.nn.softplus, tf.nn.softsign
+maximum, minimum = tf.maximum, tf.minimum
+equal, not_equal = tf.equal, tf.not_equal
+greater, greater_equal, less, less_equal = tf.greater, tf.greater_equal, tf.less, tf.less_equal
+zeros_like, ones_like, identity, stop_gradient = (
+    tf.zeros_like, tf.ones_like, tf.identity, tf.stop_gradient,
+)  # fmt: skip
+transpose, tile, gather, stack, reverse = tf.transpose, tf.tile, tf.gather, tf.stack, tf.reverse
+cumsum, cumprod, name_scope, is_tensor = tf.cumsum, tf.cumprod, tf.name_scope, tf.is_tensor
+
+
+def _reduction(name: str) -> Callable[..., Any]:
+    operation = getattr(tf, f"reduce_{name}")
+
+    def function(x: Any, axis: Any = None, keepdims: bool = False) -> Any:
+        x = tf.convert_to_tensor(x)
+        boolean = x.dtype.is_bool
+        if boolean and name in ("mean", "sum", "prod"):
+            x = tf.cast(x, floatx())
+        if not boolean and name in ("any", "all"):
+            x = tf.cast(x, tf.bool)
+        return operation(x, axis=axis, keepdims=keepdims)
+
+    function.__name__ = function.__qualname__ = name
+    function.__doc__ = f"`tf.reduce_{name}`."
+    return function
+
+
+sum, mean, prod = _reduction("sum"), _reduction("mean"), _reduction("prod")
+max, min, any, all = (_reduction(n) for n in ("max", "min", "any", "all"))
+logsumexp = _reduction("logsumexp")
+
+
+def var(x: Any, axis: Any = None, keepdims: bool = False) -> Any:
+    """The variance."""
+    deviation = x - tf.reduce_mean(x, axis=axis, keepdims=True)
+    return tf.reduce_mean(tf.square(deviation), axis=axis, keepdims=keepdims)
+
+
+def std(x: Any, axis: Any = None, keepdims: bool = False) -> Any:
+    """The standard deviation."""
+    return tf.sqrt(var(x, axis, keepdims))
+
+
+def argmax(x: Any, axis: int = -1) -> Any:
+    """The place of the greatest element."""
+    return tf.argmax(x, axis)
+
+
+def argmin(x: Any, axis: int = -1) -> Any:
+    """The place of the smallest element."""
+    return tf.argmin(x, axis)
+
+
+def pow(x: Any, a: Any) -> Any:
+    """x ** a"""
+    return tf.pow(x, a)
+
+
+def clip(x: Any, min_value: Any, max_value: Any) -> Any:
+    """x between bounds."""
+    low = -np.inf if min_value is None else min_value
+    high = np.inf if max_value is None else max_value
+    return tf.clip_by_value(x, low, high)
+
+
+def softmax(x: Any, axis: int = -1) -> Any:
+    """exp(x) / sum(exp(x))"""
+    return tf.nn.softmax(x, axis=axis)
+
+
+def l2_normalize(x: Any, axis: Any = None) -> Any:
+    """x divided by its norm."""
+    return tf.nn.l2_normalize(x, axis)
+
+
+def dot(x: Any, y: Any) -> Any:
+    """The product over the last axis of x and the last but one of y."""
+    x, y = tf.convert_to_tensor(x), tf.convert_to_tensor(y)
+    if x.shape.ndims == 2 and y.shape.ndims == 2:
+        return tf.matmul(x, y)
+    return tf.tensordot(x, y, [[x.shape.ndims - 1], [builtins.max(y.shape.ndims - 2, 0)]])
+
+
+def bias_add(x: Any, bias: Any, data_format: str | None = None) -> Any:
+    """x with a number added to each channel."""
+    first = data_format_of(data_format) == "channels_first"
+    return tf.nn.bias_add(x, bias, **({"data_format": "NCHW"} if first else {}))
+
+
+def dropout(x: Any, level: Any, noise_shape: Any = None, seed: int | None = None) -> Any:
+    """x with a share of its elements zeroed, the others larger."""
+    return tf.nn.dropout(x, rate=level, noise_shape=noise_shape, seed=seed)
+
+
+def binary_crossentropy(target: Any, output: Any, from_logits: bool = False) -> Any:
+    """The cross entropy of each element."""
+    logits = output if from_logits else _logit(output)
+    return tf.nn.sigmoid_cross_entropy_with_logits(
+        labels=tf.cast(target, logits.dtype), logits=logits
+    )
+
+
+def _logit(p: Any) -> Any:
+    p = tf.clip_by_value(p, losses.EPSILON, 1.0 - losses.EPSILON)
+    return tf.log(p / (1.0 - p))
+
+
+categorical_crossentropy = losses.categorical_crossentropy
+sparse_categorical_crossentropy = losses.sparse_categorical_crossentropy
+
+
+# Shapes
+def shape(x: Any) -> Any:
+    """The shape, as a tensor."""
+    return tf.shape(x)
+
+
+def int_shape(x: Any) -> Any:
+    """What is known of the shape, as numbers and `None`."""
+    return None if x.shape.ndims is None else tuple(x.shape.as_list())
+
+
+def ndim(x: Any) -> Any:
+    """The rank."""
+    return x.shape.ndims
+
+
+def dtype(x: Any) -> str:
+    """The element type's name."""
+    return x.dtype.base_dtype.name
+
+
+def reshape(x: Any, shape: Any) -> Any:
+    """x in another shape."""
+    return tf.reshape(x, shape)
+
+
+def permute_dimensions(x: Any, pattern: Sequence[int]) -> Any:
+    """The axes in another order."""
+    return tf.transpose(x, pattern)
+
+
+def expand_dims(x: Any, axis: int = -1) -> Any:
+    """x with another axis."""
+    return tf.expand_dims(x, axis)
+
+
+def squeeze(x: Any, axis: int) -> Any:
+    """x without an axis of size 1."""
+    return tf.squeeze(x, [axis])
+
+
+def flatten(x: Any) -> Any:
+    """All elements in one axis."""
+    return tf.reshape(x, [-1])
+
+
+def batch_flatten(x: Any) -> Any:
+    """All axes but the first as one."""
+    return tf.reshape(x, [-1, int(np.prod(x.shape.as_list()[1:]))])
+
+
+def concatenate(tensors: Sequence[Any], axis: int = -1) -> Any:
+    """Tensors side by side."""
+    return tf.concat(list(tensors), axis)
+
+
+def repeat(x: Any, n: int) -> Any:
+    """Each row n times, as steps."""
+    return tf.tile(tf.expand_dims(x, 1), [1, n, 1])
+
+
+def one_hot(indices: Any, num_classes: int) -> Any:
+    """Vectors with a 1 at a place."""
+    return tf.one_hot(indices, num_classes)
+
+
+def switch(condition: Any, then_expression: Any, else_expression: Any) -> Any:
+    """One of two tensors, or of what two functions give."""
+    first: Any = then_expression() if callable(then_expression) else then_expression
+    second: Any = else_expression() if callable(else_expression) else else_expression
+    flag = tf.cast(condition, tf.bool)
+    missing = (first.shape.ndims or 0) - (flag.shape.ndims or 0) if flag.shape.ndims else 0
+    for _ in range(missing):
+        flag = tf.expand_dims(flag, -1)
+    return tf.where(flag, first, second)
+
+
+# New tensors
+def cast(x: Any, dtype: Any) -> Any:
+    """x as another element type."""
+    return tf.cast(x, dtype)
+
+
+def cast_to_floatx(x: Any) -> Any:
+    """An array or a tensor as the element type of Keras."""
+    return tf.cast(x, floatx()) if tf.is_tensor(x) else np.asarray(x, floatx())
+
+
+def constant(value: Any, dtype: Any = None, shape: Any = None, name: str | None = None) -> Any:
+    """A constant."""
+    return tf.constant(value, dtype or floatx(), shape, name or "Const")
+
+
+def zeros(shape: Any, dtype: Any = None, name: str | None = None) -> Any:
+    """Zeros."""
+    return tf.zeros(shape, dtype or floatx(), name)
+
+
+def ones(shape: Any, dtype: Any = None, name: str | None = None) -> Any:
+    """Ones."""
+    return tf.ones(shape, dtype or floatx(), name)
+
+
+def eye(size: int, dtype: Any = None, name: str | None = None) -> Any:
+    """The identity matrix."""
+    return tf.eye(size, dtype=dtype or floatx(), name=name)
+
+
+def arange(start: Any, stop: Any = None, step: Any = 1, dtype: Any = "int32") -> Any:
+    """Whole numbers in order."""
+    first, last = (0, start) if stop is None else (start, stop)
+    return tf.cast(tf.range(first, last, step), dtype)
+
+
+def random_normal(
+    shape: Any, mean: float = 0.0, stddev: float = 1.0, dtype: Any = None, seed: int | None = None
+) -> Any:
+    """Normally distributed numbers."""
+    return tf.random_normal(shape, mean, stddev, dtype or floatx(), seed)
+
+
+def random_uniform(
+    shape: Any, minval: float = 0.0, maxval: float = 1.0, dtype: Any = None, seed: int | None = None
+) -> Any:
+    """Uniformly distributed numbers."""
+    return tf.random_uniform(shape, minval, maxval, dtype or floatx(), seed)
+
+
+def truncated_normal(
+    shape: Any, mean: float = 0.0, stddev: float = 1.0, dtype: Any = None, seed: int | None = None
+) -> Any:
+    """Normally distributed numbers within two standard deviations."""
+    return tf.truncated_normal(shape, mean, stddev, dtype or floatx(), seed)
+
+
+def gradients(loss: Any, variables: Sequence[Any]) -> list[Any]:
+    """Derivatives of a loss."""
+    return tf.gradients(loss, variables)
+
+
+def moving_average_update(x: Any, value: Any, momentum: float) -> Any:
+    """The operation that moves a variable towards a value."""
+    return tf.assign(x, x * momentum + value * (1.0 - momentum))
+
+
+def print_tensor(x: Any, message: str = "") -> Any:
+    """x, which is printed when it is computed."""
+    return tf.Print(x, [x], message)

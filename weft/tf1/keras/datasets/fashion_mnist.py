@@ -1,0 +1,17 @@
+"""Fashion-MNIST, from the folder in `WEFT_DATA`."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from weft.datasets import FashionMNIST
+from weft.tf1.keras.datasets.parts import both
+
+
+def load_data() -> Any:
+    """Images and labels to train on, and to test on.
+
+    Raises:
+        DataError: the files are not there; the message says where to get them.
+    """
+    return both(FashionMNIST)

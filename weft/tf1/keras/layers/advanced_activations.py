@@ -1,0 +1,146 @@
+"""Activations with parameters: LeakyReLU, PReLU, ELU, ThresholdedReLU, Softmax, ReLU."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import weft.tf1 as tf
+from weft.errors import ArgumentError
+from weft.tf1.framework.graph import fail
+from weft.tf1.keras import activations
+from weft.tf1.keras.engine.layer import Layer
+from weft.tf1.keras.layers.weighted import WeightedLayer
+
+
+class _Parametric(Layer):
+    """A function of the inputs and of numbers that are given."""
+
+    names: tuple[str, ...] = ()
+
+    def __init__(self, values: Sequence[Any], **options: Any) -> None:
+        super().__init__(**options)
+        self.supports_masking = True
+        for name, value in zip(self.names, values, strict=True):
+            setattr(self, name, value)
+
+    def get_config(self) -> dict[str, Any]:
+        """The arguments to make a layer like this one."""
+        return {**super().get_config(), **{n: getattr(self, n) for n in self.names}}
+
+
+class LeakyReLU(_Parametric):
+    """x where positive, else alpha * x"""
+
+    alpha: float
+    names = ("alpha",)
+
+    def __init__(self, alpha: float = 0.3, **options: Any) -> None:
+        super().__init__((float(alpha),), **options)
+
+    def call(self, inputs: Any) -> Any:
+        """The outputs."""
+        return tf.nn.leaky_relu(inputs, self.alpha)
+
+
+class ELU(_Parametric):
+    """x where positive, else alpha * (exp(x) - 1)"""
+
+    alpha: float
+    names = ("alpha",)
+
+    def __init__(self, alpha: float = 1.0, **options: Any) -> None:
+        super().__init__((float(alpha),), **options)
+
+    def call(self, inputs: Any) -> Any:
+        """The outputs."""
+        return activations.elu(inputs, self.alpha)
+
+
+class ThresholdedReLU(_Parametric):
+    """x where it is above theta, else 0"""
+
+    theta: float
+    names = ("theta",)
+
+    def __init__(self, theta: float = 1.0, **options: Any) -> None:
+        super().__init__((float(theta),), **options)
+
+    def call(self, inputs: Any) -> Any:
+        """The outputs."""
+        return inputs * tf.cast(inputs > self.theta, inputs.dtype)
+
+
+class Softmax(_Parametric):
+    """exp(x) / sum(exp(x)) along an axis."""
+
+    axis: int
+    names = ("axis",)
+
+    def __init__(self, axis: int = -1, **options: Any) -> None:
+        super().__init__((axis,), **options)
+
+    def call(self, inputs: Any) -> Any:
+        """The outputs."""
+        return activations.softmax(inputs, self.axis)
+
+
+class ReLU(_Parametric):
+    """x from `threshold` up to `max_value`, below it negative_slope * (x - threshold)
+
+    Raises:
+        ArgumentError: a negative limit or slope.
+    """
+
+    max_value: float | None
+    negative_slope: float
+    threshold: float
+    names = ("max_value", "negative_slope", "threshold")
+
+    def __init__(
+        self, max_value: float | None = None, negative_slope: float = 0.0, threshold: float = 0.0,
+        **options: Any,
+    ) -> None:  # fmt: skip
+        if (max_value is not None and max_value < 0) or negative_slope < 0:
+            raise fail(
+                ArgumentError,
+                f"ReLU: expected max_value and negative_slope of 0 or more, got {max_value} and "
+                f"{negative_slope}",
+            )
+        super().__init__((max_value, negative_slope, threshold), **options)
+
+    def call(self, inputs: Any) -> Any:
+        """The outputs."""
+        return activations.relu(inputs, self.negative_slope, self.max_value, self.threshold)
+
+
+class PReLU(WeightedLayer):
+    """x where positive, else alpha * x with weights alpha.
+
+    Args:
+        shared_axes: axes along which there is one alpha.
+    """
+
+    weight_options = WeightedLayer.of("alpha")
+
+    def __init__(self, shared_axes: Any = None, **options: Any) -> None:
+        super().__init__(options)
+        self.supports_masking = True
+        axes = [shared_axes] if isinstance(shared_axes, int) else shared_axes
+        self.shared_axes = None if axes is None else list(axes)
+
+    def build(self, input_shape: Any) -> None:
+        """Make alpha."""
+        dims = input_shape.as_list()[1:]
+        for axis in self.shared_axes or []:
+            dims[axis - 1] = 1
+        self.alpha = self.weight("alpha", dims)
+        self.built = True
+
+    def call(self, inputs: Any) -> Any:
+        """The outputs."""
+        return tf.nn.relu(inputs) - self.alpha * tf.nn.relu(-inputs)
+
+    def get_config(self) -> dict[str, Any]:
+        """The arguments to make a layer like this one."""
+        return {**super().get_config(), "shared_axes": self.shared_axes}

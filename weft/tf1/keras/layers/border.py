@@ -1,0 +1,152 @@
+"""Layers at the borders of images, and larger ones: ZeroPadding, Cropping, UpSampling."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, Final
+
+import weft.tf1 as tf
+from weft.errors import ArgumentError, ShapeError
+from weft.tf1.framework.graph import fail
+from weft.tf1.keras.engine.input_spec import InputSpec
+from weft.tf1.keras.engine.layer import Layer
+from weft.tf1.keras.engine.settings import data_format_of
+from weft.tf1.keras.layers.convolution import tuple_of
+
+Pairs = tuple[tuple[int, int], ...]
+
+
+class _Spatial(Layer):
+    """A layer of the spatial axes alone."""
+
+    rank: int
+
+    def __init__(self, data_format: str | None, **options: Any) -> None:
+        super().__init__(**options)
+        self.data_format = data_format_of(data_format)
+        self.input_spec = InputSpec(ndim=self.rank + 2)
+
+    @property
+    def first(self) -> int:
+        """The first spatial axis."""
+        return 2 if self.data_format == "channels_first" and self.rank > 1 else 1
+
+    def get_config(self) -> dict[str, Any]:
+        """The arguments to make a layer like this one."""
+        found = super().get_config()
+        return found if self.rank == 1 else {**found, "data_format": self.data_format}
+
+
+def _pairs(given: Any, rank: int, what: str) -> Pairs:
+    """How much before and behind along each axis: of a number, one for each axis, or of pairs."""
+    if isinstance(given, int):
+        return ((given, given),) * rank
+    if rank == 1 and len(given) == 2 and all(isinstance(n, int) for n in given):
+        return (tuple(given),)  # pyright: ignore[reportReturnType]
+    if len(given) != rank:
+        raise fail(ArgumentError, f"{what}: expected a number, or {rank} of them, got {given}")
+    return tuple((n, n) if isinstance(n, int) else (int(n[0]), int(n[1])) for n in given)
+
+
+class ZeroPadding(_Spatial):
+    """Base class: zeros around."""
+
+    def __init__(self, padding: Any = 1, data_format: str | None = None, **options: Any) -> None:
+        super().__init__(data_format, **options)
+        self.padding = _pairs(padding, self.rank, type(self).__name__)
+
+    def call(self, inputs: Any) -> Any:
+        """The outputs."""
+        pairs: list[tuple[int, int]] = [(0, 0)] * (self.rank + 2)
+        pairs[self.first : self.first + self.rank] = self.padding
+        return tf.pad(inputs, pairs)
+
+    def get_config(self) -> dict[str, Any]:
+        """The arguments to make a layer like this one."""
+        shown: Any = self.padding[0] if self.rank == 1 else self.padding
+        return {**super().get_config(), "padding": shown}
+
+
+class Cropping(_Spatial):
+    """Base class: what is at the borders is cut off."""
+
+    def __init__(self, cropping: Any = 1, data_format: str | None = None, **options: Any) -> None:
+        super().__init__(data_format, **options)
+        self.cropping = _pairs(cropping, self.rank, type(self).__name__)
+
+    def call(self, inputs: Any) -> Any:
+        """The outputs."""
+        dims = inputs.shape.as_list()
+        key: list[Any] = [slice(None)] * (self.rank + 2)
+        for i, (before, behind) in enumerate(self.cropping):
+            size = dims[self.first + i]
+            if size is not None and size <= before + behind:
+                raise fail(
+                    ShapeError,
+                    f"{self.name}: expected more than {before + behind} places along axis "
+                    f"{self.first + i}, got shape {tuple(dims)}",
+                )
+            key[self.first + i] = slice(before, -behind if behind else None)
+        return inputs[tuple(key)]
+
+    def get_config(self) -> dict[str, Any]:
+        """The arguments to make a layer like this one."""
+        shown: Any = self.cropping[0] if self.rank == 1 else self.cropping
+        return {**super().get_config(), "cropping": shown}
+
+
+class UpSampling(_Spatial):
+    """Base class: each element several times along each axis."""
+
+    def __init__(self, size: Any = 2, data_format: str | None = None, **options: Any) -> None:
+        interpolation = options.pop("interpolation", "nearest")
+        if interpolation != "nearest":
+            raise fail(
+                ArgumentError,
+                f"{type(self).__name__}: expected interpolation 'nearest', got {interpolation!r}",
+            )
+        super().__init__(data_format, **options)
+        self.size = tuple_of(size, self.rank, type(self).__name__)
+
+    def call(self, inputs: Any) -> Any:
+        """The outputs."""
+        for i, count in enumerate(self.size):
+            inputs = repeat_elements(inputs, count, self.first + i)
+        return inputs
+
+    def get_config(self) -> dict[str, Any]:
+        """The arguments to make a layer like this one."""
+        return {**super().get_config(), "size": self.size[0] if self.rank == 1 else self.size}
+
+
+def repeat_elements(x: Any, rep: int, axis: int) -> Any:
+    """Each element along an axis `rep` times."""
+    if rep == 1:
+        return x
+    dims, now = x.shape.as_list(), tf.shape(x)
+    many = [1] * (len(dims) + 1)
+    many[axis + 1] = rep
+    wide = tf.tile(tf.expand_dims(x, axis + 1), many)
+    sizes: list[Any] = [now[i] if n is None else n for i, n in enumerate(dims)]
+    sizes[axis] = sizes[axis] * rep
+    y = tf.reshape(wide, sizes)
+    y.set_shape([n if i != axis or n is None else n * rep for i, n in enumerate(dims)])
+    return y
+
+
+def _classes(name: str, base: Any) -> Sequence[Any]:
+    told = {"__module__": __name__}
+    return [
+        type(f"{name}{n}D", (base,), {**told, "rank": n, "__doc__": f"{base.__doc__[12:]} {n}D."})
+        for n in (1, 2, 3)
+    ]
+
+
+ZeroPadding1D, ZeroPadding2D, ZeroPadding3D = _classes("ZeroPadding", ZeroPadding)
+Cropping1D, Cropping2D, Cropping3D = _classes("Cropping", Cropping)
+UpSampling1D, UpSampling2D, UpSampling3D = _classes("UpSampling", UpSampling)
+
+CLASSES: Final = (
+    Cropping1D, Cropping2D, Cropping3D, UpSampling1D, UpSampling2D, UpSampling3D, ZeroPadding1D,
+    ZeroPadding2D, ZeroPadding3D,
+)  # fmt: skip

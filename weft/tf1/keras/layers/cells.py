@@ -1,0 +1,273 @@
+"""Recurrent cells: one step each, from inputs and states to output and states."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, Self
+
+import weft.tf1 as tf
+from weft.tf1.keras import activations, initializers
+from weft.tf1.keras.engine import nest
+from weft.tf1.keras.engine.layer import Layer
+from weft.tf1.keras.engine.network_config import layer_from
+from weft.tf1.keras.engine.serialization import serialize
+from weft.tf1.keras.engine.settings import in_train_phase
+from weft.tf1.keras.layers.weighted import WeightedLayer
+
+
+class Cell(WeightedLayer):
+    """Base class.
+
+    Args:
+        units: of the state.
+        activation: of what is new.
+        use_bias: whether there is a bias.
+        dropout, recurrent_dropout: which share of inputs and of states is zeroed in training, the
+            same at all steps of a sequence.
+    """
+
+    weight_options = WeightedLayer.of("kernel", "recurrent", "bias")
+    bias_initializer: Any
+    bias_regularizer: Any
+    bias_constraint: Any
+    gates = 1
+
+    def __init__(
+        self, units: int, activation: Any = "tanh", use_bias: bool = True, dropout: float = 0.0,
+        recurrent_dropout: float = 0.0, **options: Any,
+    ) -> None:  # fmt: skip
+        super().__init__(options)
+        self.units, self.use_bias = int(units), use_bias
+        self.activation = activations.get(activation)
+        self.dropout, self.recurrent_dropout = dropout, recurrent_dropout
+        self.factors: tuple[Any, Any] = (None, None)
+
+    @property
+    def state_size(self) -> Any:
+        """Sizes of the states."""
+        return self.units
+
+    @property
+    def output_size(self) -> int:
+        """Size of the output."""
+        return self.units
+
+    def build(self, input_shape: Any) -> None:
+        """Make the kernels, and the bias."""
+        wide = self.units * self.gates
+        self.kernel = self.weight("kernel", (input_shape.as_list()[-1], wide))
+        self.recurrent_kernel = self.weight("recurrent_kernel", (self.units, wide), "recurrent")
+        self.bias = self._bias() if self.use_bias else None
+        self.built = True
+
+    def _bias(self) -> Any:
+        return self.weight("bias", (self.units * self.gates,))
+
+    def prepare(self, x: Any, state: Any, training: Any) -> None:
+        """Draw what is zeroed in a sequence, for a step's inputs and a state of these shapes."""
+        self.factors = (
+            _factor(x, self.dropout, training), _factor(state, self.recurrent_dropout, training),
+        )  # fmt: skip
+
+    def dropped(self, x: Any, h: Any) -> tuple[Any, Any]:
+        """Inputs and state without what is zeroed."""
+        first, second = self.factors
+        return x if first is None else x * first, h if second is None else h * second
+
+    def biased(self, x: Any) -> Any:
+        """A sum with the bias."""
+        return x if self.bias is None else tf.nn.bias_add(x, self.bias)
+
+    def get_config(self) -> dict[str, Any]:
+        """The arguments to make a layer like this one."""
+        own = {
+            "units": self.units, "activation": activations.serialize(self.activation),
+            "use_bias": self.use_bias, "dropout": self.dropout,
+            "recurrent_dropout": self.recurrent_dropout,
+        }  # fmt: skip
+        return {**super().get_config(), **own}
+
+
+def _factor(x: Any, rate: float, training: Any) -> Any:
+    if not rate:
+        return None
+    ones = tf.ones_like(x)
+    return in_train_phase(lambda: tf.nn.dropout(ones, rate=rate), ones, training)
+
+
+class SimpleRNNCell(Cell):
+    """activation(x @ kernel + h @ recurrent_kernel + bias)"""
+
+    def call(self, inputs: Any, states: Sequence[Any], training: Any = None) -> Any:
+        """Output and states of a step."""
+        x, h = self.dropped(inputs, states[0])
+        y = self.activation(
+            self.biased(tf.matmul(x, self.kernel)) + tf.matmul(h, self.recurrent_kernel)
+        )
+        return y, [y]
+
+
+class _GatedCell(Cell):
+    """A cell with gates, whose activation is `recurrent_activation`."""
+
+    def __init__(
+        self, units: int, activation: Any = "tanh", recurrent_activation: Any = "hard_sigmoid",
+        use_bias: bool = True, **options: Any,
+    ) -> None:  # fmt: skip
+        options.pop("implementation", None)
+        super().__init__(units, activation, use_bias, **options)
+        self.recurrent_activation = activations.get(recurrent_activation)
+
+    def get_config(self) -> dict[str, Any]:
+        """The arguments to make a layer like this one."""
+        told = activations.serialize(self.recurrent_activation)
+        return {**super().get_config(), "recurrent_activation": told}
+
+
+class GRUCell(_GatedCell):
+    """A gated recurrent unit (Cho et al., 2014); gates z, r, h.
+
+    Args:
+        reset_after: whether the reset gate acts behind the product with the state, as in cuDNN.
+    """
+
+    gates = 3
+
+    def __init__(self, units: int, *args: Any, reset_after: bool = False, **options: Any) -> None:
+        super().__init__(units, *args, **options)
+        self.reset_after = reset_after
+
+    def _bias(self) -> Any:
+        wide = 3 * self.units
+        return self.weight("bias", (2, wide) if self.reset_after else (wide,))
+
+    def call(self, inputs: Any, states: Sequence[Any], training: Any = None) -> Any:
+        """Output and states of a step."""
+        h = states[0]
+        x, held = self.dropped(inputs, h)
+        both = [None, None] if self.bias is None else [self.bias, None]
+        if self.bias is not None and self.reset_after:
+            both = [self.bias[0], self.bias[1]]
+        xs = tf.split(_plus(tf.matmul(x, self.kernel), both[0]), 3, axis=1)
+        act = self.recurrent_activation
+        if self.reset_after:
+            hs = tf.split(_plus(tf.matmul(held, self.recurrent_kernel), both[1]), 3, axis=1)
+            z, r = act(xs[0] + hs[0]), act(xs[1] + hs[1])
+            new = self.activation(xs[2] + r * hs[2])
+        else:
+            n = self.units
+            hs = tf.split(tf.matmul(held, self.recurrent_kernel[:, : 2 * n]), 2, axis=1)
+            z, r = act(xs[0] + hs[0]), act(xs[1] + hs[1])
+            new = self.activation(xs[2] + tf.matmul(r * held, self.recurrent_kernel[:, 2 * n :]))
+        y = z * h + (1.0 - z) * new
+        return y, [y]
+
+    def get_config(self) -> dict[str, Any]:
+        """The arguments to make a layer like this one."""
+        return {**super().get_config(), "reset_after": self.reset_after}
+
+
+def _plus(x: Any, bias: Any) -> Any:
+    return x if bias is None else x + bias
+
+
+class LSTMCell(_GatedCell):
+    """Long short-term memory (Hochreiter and Schmidhuber, 1997); gates i, f, c, o.
+
+    Args:
+        unit_forget_bias: whether the bias of the forget gate begins at 1.
+    """
+
+    gates = 4
+
+    def __init__(
+        self, units: int, *args: Any, unit_forget_bias: bool = True, **options: Any
+    ) -> None:
+        super().__init__(units, *args, **options)
+        self.unit_forget_bias = unit_forget_bias
+
+    @property
+    def state_size(self) -> Any:
+        """Sizes of the states."""
+        return [self.units, self.units]
+
+    def _bias(self) -> Any:
+        if not self.unit_forget_bias:
+            return super()._bias()
+        kept, n = self.bias_initializer, self.units
+
+        def forget(shape: Any, dtype: Any = None) -> Any:
+            first = initializers.filled(kept, [n], dtype)
+            return tf.concat(
+                [first, tf.ones([n], dtype), initializers.filled(kept, [2 * n], dtype)], 0
+            )
+
+        return self.add_weight(
+            "bias", (4 * n,), initializer=forget, regularizer=self.bias_regularizer,
+            constraint=self.bias_constraint,
+        )  # fmt: skip
+
+    def call(self, inputs: Any, states: Sequence[Any], training: Any = None) -> Any:
+        """Output and states of a step."""
+        h, c = states
+        x, held = self.dropped(inputs, h)
+        z = self.biased(tf.matmul(x, self.kernel)) + tf.matmul(held, self.recurrent_kernel)
+        i, f, new, o = tf.split(z, 4, axis=1)
+        act = self.recurrent_activation
+        c = act(f) * c + act(i) * self.activation(new)
+        y = act(o) * self.activation(c)
+        return y, [y, c]
+
+    def get_config(self) -> dict[str, Any]:
+        """The arguments to make a layer like this one."""
+        return {**super().get_config(), "unit_forget_bias": self.unit_forget_bias}
+
+
+class StackedRNNCells(Layer):
+    """Cells one above the other as one cell."""
+
+    def __init__(self, cells: Sequence[Any], **options: Any) -> None:
+        super().__init__(**options)
+        self.cells = list(cells)
+
+    @property
+    def state_size(self) -> Any:
+        """Sizes of all states."""
+        return [n for cell in self.cells for n in nest.flatten(cell.state_size)]
+
+    @property
+    def output_size(self) -> Any:
+        """Size of the last cell's output."""
+        last = self.cells[-1]
+        return getattr(last, "output_size", None) or nest.flatten(last.state_size)[0]
+
+    def build(self, input_shape: Any) -> None:
+        """Make the cells' weights."""
+        for cell in self.cells:
+            if not cell.built:
+                with tf.name_scope(cell.name):
+                    cell.dtype = cell.dtype or self.dtype
+                    cell.build(input_shape)
+                    cell.built = True
+            size = getattr(cell, "output_size", None) or nest.flatten(cell.state_size)[0]
+            input_shape = tf.TensorShape([input_shape.as_list()[0], size])
+        self.built = True
+
+    def call(self, inputs: Any, states: Sequence[Any], training: Any = None) -> Any:
+        """Output and states of a step."""
+        rest, new, y = list(states), [], inputs
+        for cell in self.cells:
+            count = len(nest.flatten(cell.state_size))
+            own, rest = rest[:count], rest[count:]
+            y, after = cell.call(y, own)
+            new += list(after)
+        return y, new
+
+    def get_config(self) -> dict[str, Any]:
+        """The arguments to make a layer like this one."""
+        return {**super().get_config(), "cells": [serialize(cell) for cell in self.cells]}
+
+    @classmethod
+    def from_config(cls, config: Mapping[str, Any]) -> Self:
+        """A cell from `get_config`."""
+        return cls(**{**config, "cells": [layer_from(cell) for cell in config["cells"]]})

@@ -1,0 +1,276 @@
+"""`Conv1D`, `Conv2D`, `Conv3D`, and the depthwise and separable convolutions."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, Final
+
+import weft.tf1 as tf
+from weft.errors import ArgumentError, ShapeError
+from weft.tf1.framework.graph import fail
+from weft.tf1.keras import activations
+from weft.tf1.keras.engine.input_spec import InputSpec
+from weft.tf1.keras.engine.settings import data_format_of
+from weft.tf1.keras.layers.weighted import WeightedLayer
+
+_OPERATIONS: Final[dict[int, Callable[..., Any]]] = {
+    1: tf.nn.conv1d, 2: tf.nn.conv2d, 3: tf.nn.conv3d,
+}  # fmt: skip
+FORMATS: Final = {
+    (1, "channels_last"): "NWC", (1, "channels_first"): "NCW", (2, "channels_last"): "NHWC",
+    (2, "channels_first"): "NCHW", (3, "channels_last"): "NDHWC", (3, "channels_first"): "NCDHW",
+}  # fmt: skip
+
+
+def tuple_of(value: Any, rank: int, what: str) -> tuple[int, ...]:
+    """`rank` numbers, of one or as many.
+
+    Raises:
+        ArgumentError: another number of them, or one below 1.
+    """
+    found = (int(value),) * rank if isinstance(value, int) else tuple(int(v) for v in value)
+    if len(found) != rank or any(v < 1 for v in found):
+        raise fail(ArgumentError, f"{what}: expected {rank} numbers from 1 on, got {value}")
+    return found
+
+
+class Convolution(WeightedLayer):
+    """Base class: what all convolutions are told.
+
+    Args:
+        filters: how many outputs there are at each place.
+        kernel_size: the window's sizes.
+        strides: distances between windows.
+        padding: `"valid"`, `"same"`, or of sequences `"causal"`.
+        data_format: `"channels_last"` or `"channels_first"`.
+        dilation_rate: distances between the elements of a window.
+        activation: a function or its name.
+        use_bias: whether there is a bias.
+    """
+
+    rank: int
+    weight_options = WeightedLayer.of("kernel", "bias")
+
+    def __init__(
+        self,
+        filters: Any,
+        kernel_size: Any,
+        strides: Any = 1,
+        padding: str = "valid",
+        data_format: str | None = None,
+        dilation_rate: Any = 1,
+        activation: Any = None,
+        use_bias: bool = True,
+        **options: Any,
+    ) -> None:
+        super().__init__(options)
+        rank, name = self.rank, type(self).__name__
+        self.filters = None if filters is None else int(filters)
+        self.kernel_size = tuple_of(kernel_size, rank, f"{name} kernel_size")
+        self.strides = tuple_of(strides, rank, f"{name} strides")
+        self.dilation_rate = tuple_of(dilation_rate, rank, f"{name} dilation_rate")
+        self.padding = _padding(padding, rank, name)
+        self.data_format = data_format_of(data_format)
+        self.activation, self.use_bias = activations.get(activation), use_bias
+        self.input_spec = InputSpec(ndim=rank + 2)
+
+    @property
+    def channel_axis(self) -> int:
+        """Where the channels are."""
+        return 1 if self.data_format == "channels_first" else -1
+
+    @property
+    def form(self) -> str:
+        """The order of axes in TensorFlow's letters."""
+        return FORMATS[self.rank, self.data_format]
+
+    def channels(self, input_shape: Any) -> int:
+        """How many channels the inputs have.
+
+        Raises:
+            ShapeError: the shape does not say.
+        """
+        size = input_shape.as_list()[self.channel_axis]
+        if size is None:
+            raise fail(ShapeError, f"{self.name}: expected known channels, got {input_shape}")
+        self.input_spec = InputSpec(ndim=self.rank + 2, axes={self.channel_axis: size})
+        return size
+
+    def finished(self, y: Any) -> Any:
+        """Outputs with bias and activation."""
+        if self.use_bias:
+            if self.rank == 2 or self.data_format == "channels_last":
+                form = self.form if self.data_format == "channels_first" else None
+                y = tf.nn.bias_add(y, self.bias, **({} if form is None else {"data_format": form}))
+            else:
+                y = y + tf.reshape(self.bias, [1, -1, *[1] * self.rank])
+        return self.activation(y)
+
+    def build(self, input_shape: Any) -> None:
+        """Make kernel and bias."""
+        shape = (*self.kernel_size, self.channels(input_shape), self.filters)
+        self.kernel = self.weight("kernel", shape)
+        self.bias = self.weight("bias", (self.filters,)) if self.use_bias else None
+        self.built = True
+
+    def call(self, inputs: Any) -> Any:
+        """The outputs."""
+        padding = self.padding
+        if padding == "causal":
+            inputs, padding = self._padded_before(inputs), "valid"
+        operation = _OPERATIONS[self.rank]
+        y = operation(
+            inputs, self.kernel, self.strides, padding.upper(), data_format=self.form,
+            dilations=self.dilation_rate,
+        )  # fmt: skip
+        return self.finished(y)
+
+    def _padded_before(self, x: Any) -> Any:
+        before = self.dilation_rate[0] * (self.kernel_size[0] - 1)
+        steps = 1 if self.data_format == "channels_last" else 2
+        return tf.pad(x, [(before, 0) if i == steps else (0, 0) for i in range(3)])
+
+    def get_config(self) -> dict[str, Any]:
+        """The arguments to make a layer like this one."""
+        own: dict[str, Any] = {
+            "filters": self.filters, "kernel_size": self.kernel_size, "strides": self.strides,
+            "padding": self.padding, "data_format": self.data_format,
+            "dilation_rate": self.dilation_rate,
+            "activation": activations.serialize(self.activation), "use_bias": self.use_bias,
+        }  # fmt: skip
+        return {**super().get_config(), **own}
+
+
+def _padding(padding: str, rank: int, name: str) -> str:
+    known = ("valid", "same", *(("causal",) if rank == 1 else ()))
+    if str(padding).lower() not in known:
+        raise fail(ArgumentError, f"{name}: expected padding of {known}, got {padding!r}")
+    return padding.lower()
+
+
+class Conv1D(Convolution):
+    """A convolution of sequences (batch, steps, channels)."""
+
+    rank = 1
+
+
+class Conv2D(Convolution):
+    """A convolution of images (batch, rows, columns, channels)."""
+
+    rank = 2
+
+
+class Conv3D(Convolution):
+    """A convolution of volumes (batch, three axes, channels)."""
+
+    rank = 3
+
+
+class DepthwiseConv2D(Convolution):
+    """A convolution of each channel with `depth_multiplier` kernels of its own."""
+
+    rank = 2
+    weight_options = WeightedLayer.of("depthwise", "bias")
+
+    def __init__(
+        self, kernel_size: Any, strides: Any = 1, padding: str = "valid",
+        depth_multiplier: int = 1, data_format: str | None = None, activation: Any = None,
+        use_bias: bool = True, **options: Any,
+    ) -> None:  # fmt: skip
+        dilation = options.pop("dilation_rate", 1)
+        super().__init__(
+            None, kernel_size, strides, padding, data_format, dilation, activation, use_bias,
+            **options,
+        )  # fmt: skip
+        self.depth_multiplier = depth_multiplier
+
+    def build(self, input_shape: Any) -> None:
+        """Make kernel and bias."""
+        channels = self.channels(input_shape)
+        shape = (*self.kernel_size, channels, self.depth_multiplier)
+        self.depthwise_kernel = self.weight("depthwise_kernel", shape, "depthwise")
+        count = channels * self.depth_multiplier
+        self.bias = self.weight("bias", (count,)) if self.use_bias else None
+        self.built = True
+
+    def call(self, inputs: Any) -> Any:
+        """The outputs."""
+        return self.finished(
+            tf.nn.depthwise_conv2d(
+                inputs, self.depthwise_kernel, self.strides, self.padding.upper(),
+                data_format=self.form, dilations=self.dilation_rate,
+            )
+        )  # fmt: skip
+
+    def get_config(self) -> dict[str, Any]:
+        """The arguments to make a layer like this one."""
+        found = {**super().get_config(), "depth_multiplier": self.depth_multiplier}
+        del found["filters"]
+        return found
+
+
+class _Separable(Convolution):
+    """A convolution of each channel alone, then one of single places that mixes the channels."""
+
+    weight_options = WeightedLayer.of("depthwise", "pointwise", "bias")
+
+    def __init__(
+        self, filters: int, kernel_size: Any, strides: Any = 1, padding: str = "valid",
+        data_format: str | None = None, dilation_rate: Any = 1, depth_multiplier: int = 1,
+        activation: Any = None, use_bias: bool = True, **options: Any,
+    ) -> None:  # fmt: skip
+        super().__init__(
+            filters, kernel_size, strides, padding, data_format, dilation_rate, activation,
+            use_bias, **options,
+        )  # fmt: skip
+        self.depth_multiplier = depth_multiplier
+
+    def build(self, input_shape: Any) -> None:
+        """Make the two kernels, and the bias."""
+        channels, many = self.channels(input_shape), self.depth_multiplier
+        deep = (*self.kernel_size, channels, many)
+        wide = (*[1] * self.rank, channels * many, self.filters)
+        self.depthwise_kernel = self.weight("depthwise_kernel", deep, "depthwise")
+        self.pointwise_kernel = self.weight("pointwise_kernel", wide, "pointwise")
+        self.bias = self.weight("bias", (self.filters,)) if self.use_bias else None
+        self.built = True
+
+    def get_config(self) -> dict[str, Any]:
+        """The arguments to make a layer like this one."""
+        return {**super().get_config(), "depth_multiplier": self.depth_multiplier}
+
+
+class SeparableConv2D(_Separable):
+    """A convolution of each channel of images alone, then one of single places."""
+
+    rank = 2
+
+    def call(self, inputs: Any) -> Any:
+        """The outputs."""
+        return self.finished(
+            tf.nn.separable_conv2d(
+                inputs, self.depthwise_kernel, self.pointwise_kernel, self.strides,
+                self.padding.upper(), data_format=self.form, dilations=self.dilation_rate,
+            )
+        )  # fmt: skip
+
+
+class SeparableConv1D(_Separable):
+    """A convolution of each channel of sequences alone, then one of single steps."""
+
+    rank = 1
+
+    def call(self, inputs: Any) -> Any:
+        """The outputs."""
+        x, padding = inputs, self.padding
+        if padding == "causal":
+            x, padding = self._padded_before(inputs), "valid"
+        last = self.data_format == "channels_last"
+        row = 1 if last else 2
+        deep, wide = (tf.expand_dims(k, 0) for k in (self.depthwise_kernel, self.pointwise_kernel))
+        form = "NHWC" if last else "NCHW"
+        y = tf.nn.separable_conv2d(
+            tf.expand_dims(x, row), deep, wide, self.strides * 2, padding.upper(),
+            data_format=form, dilations=(1, *self.dilation_rate),
+        )  # fmt: skip
+        return self.finished(tf.squeeze(y, [row]))

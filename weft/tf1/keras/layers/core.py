@@ -1,0 +1,102 @@
+"""Layers of one function: activations, functions of yours, masks."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import weft.tf1 as tf
+from weft.tf1.keras import activations, regularizers
+from weft.tf1.keras.engine.layer import Layer
+from weft.tf1.keras.engine.serialization import found, serialize
+
+
+class Activation(Layer):
+    """A function of each element: `activation` is a function or its name."""
+
+    def __init__(self, activation: Any, **options: Any) -> None:
+        super().__init__(**options)
+        self.supports_masking = True
+        self.activation = activations.get(activation)
+
+    def call(self, inputs: Any) -> Any:
+        """The outputs."""
+        return self.activation(inputs)
+
+    def get_config(self) -> dict[str, Any]:
+        """The arguments to make a layer like this one."""
+        return {**super().get_config(), "activation": activations.serialize(self.activation)}
+
+
+class ActivityRegularization(Layer):
+    """Adds a loss of its inputs: l1 * sum(abs(x)) + l2 * sum(x ** 2)."""
+
+    def __init__(self, l1: float = 0.0, l2: float = 0.0, **options: Any) -> None:
+        super().__init__(activity_regularizer=regularizers.L1L2(l1, l2), **options)
+        self.supports_masking = True
+        self.l1, self.l2 = l1, l2
+
+    def get_config(self) -> dict[str, Any]:
+        """The arguments to make a layer like this one."""
+        return {**super().get_config(), "l1": self.l1, "l2": self.l2}
+
+
+class Lambda(Layer):
+    """A function of yours as a layer.
+
+    Args:
+        function: gets the inputs, and `arguments`.
+        output_shape: accepted; shapes follow from the function.
+        mask: a mask, or a function of inputs and mask.
+        arguments: further arguments by name.
+
+    A configuration holds the function's name; `custom_objects` says what it stands for.
+    """
+
+    def __init__(
+        self, function: Callable[..., Any], output_shape: Any = None, mask: Any = None,
+        arguments: Mapping[str, Any] | None = None, **options: Any,
+    ) -> None:  # fmt: skip
+        del output_shape
+        super().__init__(**options)
+        self.function = found("function of a Lambda layer", {}, function)
+        self.arguments = dict(arguments or {})
+        self._mask = mask
+        self.supports_masking = mask is not None
+
+    def call(self, inputs: Any, mask: Any = None) -> Any:
+        """The outputs."""
+        code = getattr(self.function, "__code__", None)
+        takes = code is not None and "mask" in code.co_varnames[: code.co_argcount]
+        return self.function(inputs, **self.arguments, **({"mask": mask} if takes else {}))
+
+    def compute_mask(self, inputs: Any, mask: Any = None) -> Any:
+        """The mask that was given, or that the function gives; else none."""
+        return self._mask(inputs, mask) if callable(self._mask) else self._mask
+
+    def get_config(self) -> dict[str, Any]:
+        """The arguments to make a layer like this one."""
+        own = {"function": serialize(self.function), "arguments": self.arguments}
+        return {**super().get_config(), **own}
+
+
+class Masking(Layer):
+    """Steps all of whose features are `mask_value` do not count further on."""
+
+    def __init__(self, mask_value: float = 0.0, **options: Any) -> None:
+        super().__init__(**options)
+        self.supports_masking = True
+        self.mask_value = mask_value
+
+    def call(self, inputs: Any) -> Any:
+        """The outputs: zeros for steps that do not count."""
+        kept = tf.reduce_any(tf.not_equal(inputs, self.mask_value), axis=-1, keepdims=True)
+        return inputs * tf.cast(kept, inputs.dtype)
+
+    def compute_mask(self, inputs: Any, mask: Any = None) -> Any:
+        """Which steps count."""
+        return tf.reduce_any(tf.not_equal(inputs, self.mask_value), axis=-1)
+
+    def get_config(self) -> dict[str, Any]:
+        """The arguments to make a layer like this one."""
+        return {**super().get_config(), "mask_value": self.mask_value}

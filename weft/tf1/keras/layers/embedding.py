@@ -1,0 +1,54 @@
+"""`Embedding`: a row of a table for each whole number."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import weft.tf1 as tf
+from weft.tf1.keras.layers.weighted import WeightedLayer
+
+
+class Embedding(WeightedLayer):
+    """(batch, steps) whole numbers to (batch, steps, output_dim).
+
+    Args:
+        input_dim: rows of the table; numbers are below it.
+        output_dim: features of a row.
+        mask_zero: whether steps of 0 do not count further on.
+        input_length: steps, if they never vary.
+    """
+
+    weight_options = WeightedLayer.of("embeddings")
+
+    def __init__(
+        self, input_dim: int, output_dim: int, mask_zero: bool = False,
+        input_length: int | None = None, **options: Any,
+    ) -> None:  # fmt: skip
+        if "input_shape" not in options and "batch_input_shape" not in options:
+            options["input_shape"] = (input_length,)
+        super().__init__(options)
+        self.input_dim, self.output_dim = int(input_dim), int(output_dim)
+        self.mask_zero, self.input_length = mask_zero, input_length
+        self.supports_masking = mask_zero
+
+    def build(self, input_shape: Any) -> None:
+        """Make the table."""
+        self.embeddings = self.weight("embeddings", (self.input_dim, self.output_dim))
+        self.built = True
+
+    def call(self, inputs: Any) -> Any:
+        """The outputs."""
+        numbers = inputs if inputs.dtype.is_integer else tf.cast(inputs, tf.int32)
+        return tf.nn.embedding_lookup(self.embeddings, numbers)
+
+    def compute_mask(self, inputs: Any, mask: Any = None) -> Any:
+        """Which steps count."""
+        return tf.not_equal(inputs, 0) if self.mask_zero else None
+
+    def get_config(self) -> dict[str, Any]:
+        """The arguments to make a layer like this one."""
+        own = {
+            "input_dim": self.input_dim, "output_dim": self.output_dim,
+            "mask_zero": self.mask_zero, "input_length": self.input_length,
+        }  # fmt: skip
+        return {**super().get_config(), **own}

@@ -1,0 +1,170 @@
+"""Layers that disturb in training and do nothing else: dropout and noise."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any, Final
+
+import weft.tf1 as tf
+from weft.errors import ArgumentError
+from weft.tf1.framework.graph import fail
+from weft.tf1.keras.engine.input_spec import InputSpec
+from weft.tf1.keras.engine.layer import Layer
+from weft.tf1.keras.engine.settings import data_format_of, in_train_phase
+
+ALPHA: Final = -1.7580993408473766  # what a very negative input of SELU becomes
+
+
+class _Noise(Layer):
+    """A layer with one number, that changes its inputs in training alone."""
+
+    number: str
+    rate: Any
+    stddev: float
+
+    def __init__(self, value: Any, **options: Any) -> None:
+        super().__init__(**options)
+        self.supports_masking = True
+        setattr(self, self.number, value)
+        if self.number == "rate" and not tf.is_tensor(value) and not 0 <= value <= 1:
+            raise fail(
+                ArgumentError,
+                f"{type(self).__name__}: expected a rate from 0 to 1, got {value}",
+            )
+
+    def disturbed(self, x: Any) -> Any:
+        """What the inputs become in training."""
+        raise NotImplementedError
+
+    def call(self, inputs: Any, training: Any = None) -> Any:
+        """The outputs."""
+        if not tf.is_tensor(getattr(self, self.number)) and not getattr(self, self.number):
+            return inputs
+        return in_train_phase(lambda: self.disturbed(inputs), inputs, training)
+
+    def get_config(self) -> dict[str, Any]:
+        """The arguments to make a layer like this one."""
+        return {**super().get_config(), self.number: getattr(self, self.number)}
+
+
+class Dropout(_Noise):
+    """Zeros a share `rate` of the elements; the others grow to keep the mean.
+
+    Args:
+        noise_shape: a shape that broadcasts to that of the inputs; along 1 elements share one fate.
+        seed: of the random numbers.
+    """
+
+    number = "rate"
+
+    def __init__(
+        self, rate: Any, noise_shape: Sequence[int | None] | None = None, seed: int | None = None,
+        **options: Any,
+    ) -> None:  # fmt: skip
+        super().__init__(rate, **options)
+        self.noise_shape, self.seed = noise_shape, seed
+
+    def shape_of_noise(self, x: Any) -> Any:
+        """The shape in which fates are drawn; that of the inputs if `None`."""
+        return self.noise_shape
+
+    def disturbed(self, x: Any) -> Any:
+        """What the inputs become in training."""
+        if self.rate == 1:
+            return tf.zeros_like(x)
+        return tf.nn.dropout(x, rate=self.rate, noise_shape=self.shape_of_noise(x), seed=self.seed)
+
+    def get_config(self) -> dict[str, Any]:
+        """The arguments to make a layer like this one."""
+        return {**super().get_config(), "noise_shape": self.noise_shape, "seed": self.seed}
+
+
+class _SpatialDropout(Dropout):
+    """Dropout of whole channels."""
+
+    spatial: int
+
+    def __init__(self, rate: Any, data_format: str | None = None, **options: Any) -> None:
+        super().__init__(rate, **options)
+        self.data_format = data_format_of(data_format)
+        self.input_spec = InputSpec(ndim=self.spatial + 2)
+
+    def shape_of_noise(self, x: Any) -> Any:
+        """One fate for each channel."""
+        rows, ones = tf.shape(x)[0], [1] * self.spatial
+        if self.data_format == "channels_first" and self.spatial > 1:
+            return [rows, tf.shape(x)[1], *ones]
+        return [rows, *ones, tf.shape(x)[-1]]
+
+    def get_config(self) -> dict[str, Any]:
+        """The arguments to make a layer like this one."""
+        return {**super().get_config(), "data_format": self.data_format}
+
+
+class SpatialDropout1D(_SpatialDropout):
+    """Dropout of whole channels of sequences."""
+
+    spatial = 1
+
+
+class SpatialDropout2D(_SpatialDropout):
+    """Dropout of whole channels of images."""
+
+    spatial = 2
+
+
+class SpatialDropout3D(_SpatialDropout):
+    """Dropout of whole channels of volumes."""
+
+    spatial = 3
+
+
+class GaussianNoise(_Noise):
+    """Adds normally distributed numbers."""
+
+    number = "stddev"
+
+    def __init__(self, stddev: float, **options: Any) -> None:
+        super().__init__(stddev, **options)
+
+    def disturbed(self, x: Any) -> Any:
+        """What the inputs become in training."""
+        return x + tf.random_normal(tf.shape(x), 0.0, self.stddev, x.dtype.base_dtype)
+
+
+class GaussianDropout(_Noise):
+    """Multiplies by normally distributed numbers of mean 1 and variance rate / (1 - rate)."""
+
+    number = "rate"
+
+    def __init__(self, rate: float, **options: Any) -> None:
+        super().__init__(rate, **options)
+
+    def disturbed(self, x: Any) -> Any:
+        """What the inputs become in training."""
+        spread = math.sqrt(self.rate / (1.0 - self.rate))
+        return x * tf.random_normal(tf.shape(x), 1.0, spread, x.dtype.base_dtype)
+
+
+class AlphaDropout(_Noise):
+    """Dropout that keeps mean and variance behind SELU (Klambauer et al., 2017)."""
+
+    number = "rate"
+
+    def __init__(
+        self, rate: float, noise_shape: Any = None, seed: int | None = None, **options: Any
+    ) -> None:
+        super().__init__(rate, **options)
+        self.noise_shape, self.seed = noise_shape, seed
+
+    def disturbed(self, x: Any) -> Any:
+        """What the inputs become in training."""
+        dims = tf.shape(x) if self.noise_shape is None else self.noise_shape
+        kept = tf.cast(tf.random_uniform(dims, seed=self.seed) >= self.rate, x.dtype)
+        a = ((1.0 - self.rate) * (1.0 + self.rate * ALPHA**2)) ** -0.5
+        return a * (x * kept + ALPHA * (1.0 - kept)) - a * ALPHA * self.rate
+
+    def get_config(self) -> dict[str, Any]:
+        """The arguments to make a layer like this one."""
+        return {**super().get_config(), "noise_shape": self.noise_shape, "seed": self.seed}

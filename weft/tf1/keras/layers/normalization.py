@@ -1,0 +1,157 @@
+"""`BatchNormalization` and `LayerNormalization`."""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar
+
+import weft.tf1 as tf
+from weft.errors import ArgumentError, ShapeError
+from weft.tf1.framework.graph import fail
+from weft.tf1.keras.engine.input_spec import InputSpec
+from weft.tf1.keras.engine.settings import in_train_phase
+from weft.tf1.keras.layers.weighted import WeightedLayer
+
+
+class BatchNormalization(WeightedLayer):
+    """Features of mean 0 and variance 1 over a batch (Ioffe and Szegedy, 2015).
+
+    In training by the batch's statistics, else by moving averages of them. As in TensorFlow 1.15,
+    the moving variance of images is that of a sample, n / (n - 1) times the batch's.
+
+    Args:
+        axis: that of the features.
+        momentum: how much of the moving averages stays in a step.
+        epsilon: is added to the variance.
+        center, scale: whether there are beta and gamma.
+    """
+
+    weight_options: ClassVar[dict[str, Any]] = {
+        **WeightedLayer.of("beta", "gamma"),
+        **WeightedLayer.of("moving_mean", "moving_variance", kinds=("initializer",)),
+    }
+
+    def __init__(
+        self, axis: Any = -1, momentum: float = 0.99, epsilon: float = 1e-3, center: bool = True,
+        scale: bool = True, **options: Any,
+    ) -> None:  # fmt: skip
+        fused, renorm = options.pop("fused", None), options.pop("renorm", False)
+        if renorm:
+            raise fail(ArgumentError, "BatchNormalization: renorm is not supported")
+        del fused
+        super().__init__(options)
+        self.supports_masking = True
+        self.axis = int(axis[0]) if isinstance(axis, list | tuple) else int(axis)
+        self.momentum, self.epsilon = momentum, epsilon
+        self.center, self.scale = center, scale
+
+    def build(self, input_shape: Any) -> None:
+        """Make gamma and beta, and the moving averages."""
+        dims = input_shape.as_list()
+        size = dims[self.axis]
+        if size is None:
+            raise fail(
+                ShapeError,
+                f"{self.name}: expected a known size along axis {self.axis}, got {input_shape}",
+            )
+        self.input_spec = InputSpec(ndim=len(dims), axes={self.axis: size})
+        self.gamma = self.weight("gamma", (size,)) if self.scale else None
+        self.beta = self.weight("beta", (size,)) if self.center else None
+        self.moving_mean = self.weight("moving_mean", (size,), trainable=False)
+        self.moving_variance = self.weight("moving_variance", (size,), trainable=False)
+        self.built = True
+
+    def call(self, inputs: Any, training: Any = None) -> Any:
+        """The outputs."""
+        rank = inputs.shape.ndims
+        axis = self.axis % rank
+        if rank == 4 and axis in (1, 3):
+            train, mean, variance = self._of_images(inputs, axis)
+        else:
+            train, mean, variance = self._of_batch(inputs, axis)
+        for moving, now in ((self.moving_mean, mean), (self.moving_variance, variance)):
+            self._move(moving, now, training)
+        return in_train_phase(
+            train, lambda: self._normalized(
+                inputs, axis, self.moving_mean.value(), self.moving_variance.value()
+            ), training,
+        )  # fmt: skip
+
+    def _move(self, moving: Any, now: Any, training: Any) -> None:
+        if training is False or training == 0:
+            return
+        old = moving.value()
+        new = old * self.momentum + now * (1.0 - self.momentum)
+        self.add_update(moving.assign(in_train_phase(new, old, training)).op)
+
+    def _of_images(self, x: Any, axis: int) -> tuple[Any, Any, Any]:
+        size = x.shape.as_list()[axis]
+        scale = tf.ones([size]) if self.gamma is None else self.gamma.value()
+        offset = tf.zeros([size]) if self.beta is None else self.beta.value()
+        return tf.nn.fused_batch_norm(
+            x, scale, offset, epsilon=self.epsilon, data_format="NHWC" if axis == 3 else "NCHW"
+        )
+
+    def _of_batch(self, x: Any, axis: int) -> tuple[Any, Any, Any]:
+        axes = [i for i in range(x.shape.ndims) if i != axis]
+        mean, variance = tf.nn.moments(x, axes)
+        return self._normalized(x, axis, mean, variance), mean, variance
+
+    def _normalized(self, x: Any, axis: int, mean: Any, variance: Any) -> Any:
+        shape = [1] * x.shape.ndims
+        shape[axis] = x.shape.as_list()[axis]
+        parts = [mean, variance, self.beta, self.gamma]
+        mean, variance, beta, gamma = (None if p is None else tf.reshape(p, shape) for p in parts)
+        return tf.nn.batch_normalization(x, mean, variance, beta, gamma, self.epsilon)
+
+    def get_config(self) -> dict[str, Any]:
+        """The arguments to make a layer like this one."""
+        own = {
+            "axis": self.axis, "momentum": self.momentum, "epsilon": self.epsilon,
+            "center": self.center, "scale": self.scale,
+        }  # fmt: skip
+        return {**super().get_config(), **own}
+
+
+class LayerNormalization(WeightedLayer):
+    """Each row of mean 0 and variance 1 over its features (Ba et al., 2016).
+
+    Args:
+        axis: that of the features, or several.
+        epsilon: is added to the variance.
+        center, scale: whether there are beta and gamma.
+    """
+
+    weight_options = WeightedLayer.of("beta", "gamma")
+
+    def __init__(
+        self, axis: Any = -1, epsilon: float = 1e-3, center: bool = True, scale: bool = True,
+        **options: Any,
+    ) -> None:  # fmt: skip
+        super().__init__(options)
+        self.supports_masking = True
+        self.axis = [axis] if isinstance(axis, int) else list(axis)
+        self.epsilon, self.center, self.scale = epsilon, center, scale
+
+    def build(self, input_shape: Any) -> None:
+        """Make gamma and beta."""
+        dims = input_shape.as_list()
+        shape = [dims[a] for a in self.axis]
+        self.gamma = self.weight("gamma", shape) if self.scale else None
+        self.beta = self.weight("beta", shape) if self.center else None
+        self.built = True
+
+    def call(self, inputs: Any) -> Any:
+        """The outputs."""
+        rank, dims = inputs.shape.ndims, inputs.shape.as_list()
+        axes = [a % rank for a in self.axis]
+        mean, variance = tf.nn.moments(inputs, axes, keepdims=True)
+        shape = [dims[i] if i in axes else 1 for i in range(rank)]
+        beta, gamma = (None if p is None else tf.reshape(p, shape) for p in (self.beta, self.gamma))
+        return tf.nn.batch_normalization(inputs, mean, variance, beta, gamma, self.epsilon)
+
+    def get_config(self) -> dict[str, Any]:
+        """The arguments to make a layer like this one."""
+        own = {
+            "axis": self.axis, "epsilon": self.epsilon, "center": self.center, "scale": self.scale,
+        }  # fmt: skip
+        return {**super().get_config(), **own}

@@ -1,0 +1,127 @@
+"""Pooling: the greatest or the mean of windows, or of everything."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, Final
+
+import weft.tf1 as tf
+from weft.errors import ArgumentError
+from weft.tf1.framework.graph import fail
+from weft.tf1.keras.engine.input_spec import InputSpec
+from weft.tf1.keras.engine.layer import Layer
+from weft.tf1.keras.engine.settings import data_format_of
+from weft.tf1.keras.layers.convolution import FORMATS, tuple_of
+
+
+class Pooling(Layer):
+    """Base class.
+
+    Args:
+        pool_size: the window's sizes.
+        strides: distances between windows; the window's sizes unless given.
+        padding: `"valid"` or `"same"`.
+        data_format: `"channels_last"` or `"channels_first"`.
+    """
+
+    rank: int
+    kind: str
+
+    def __init__(
+        self, pool_size: Any = 2, strides: Any = None, padding: str = "valid",
+        data_format: str | None = None, **options: Any,
+    ) -> None:  # fmt: skip
+        super().__init__(**options)
+        name = type(self).__name__
+        self.pool_size = tuple_of(pool_size, self.rank, f"{name} pool_size")
+        given = self.pool_size if strides is None else strides
+        self.strides = tuple_of(given, self.rank, f"{name} strides")
+        if str(padding).lower() not in ("valid", "same"):
+            raise fail(ArgumentError, f"{name}: expected padding valid or same, got {padding!r}")
+        self.padding, self.data_format = padding.lower(), data_format_of(data_format)
+        self.input_spec = InputSpec(ndim=self.rank + 2)
+
+    def call(self, inputs: Any) -> Any:
+        """The outputs."""
+        form = FORMATS[self.rank, self.data_format]
+        return tf.nn.pool(
+            inputs, self.pool_size, self.kind, self.padding.upper(), strides=self.strides,
+            data_format=form,
+        )  # fmt: skip
+
+    def get_config(self) -> dict[str, Any]:
+        """The arguments to make a layer like this one."""
+        own: dict[str, Any] = {
+            "pool_size": self.pool_size, "strides": self.strides, "padding": self.padding,
+            "data_format": self.data_format,
+        }  # fmt: skip
+        return {**super().get_config(), **own}
+
+
+class GlobalPooling(Layer):
+    """Base class: one number for each channel.
+
+    Args:
+        data_format: `"channels_last"` or `"channels_first"`.
+    """
+
+    rank: int
+    reduce: Callable[..., Any]
+
+    def __init__(self, data_format: str | None = None, **options: Any) -> None:
+        super().__init__(**options)
+        self.data_format = data_format_of(data_format)
+        self.input_spec = InputSpec(ndim=self.rank + 2)
+        self.supports_masking = self.rank == 1
+
+    def call(self, inputs: Any, mask: Any = None) -> Any:
+        """The outputs."""
+        first = 1 if self.data_format == "channels_last" else 2
+        axes = list(range(first, first + self.rank))
+        if mask is None or type(self).reduce is tf.reduce_max:
+            return type(self).reduce(inputs, axes)
+        kept = tf.expand_dims(tf.cast(mask, inputs.dtype), 2 if first == 1 else 1)
+        return tf.reduce_sum(inputs * kept, axes) / tf.reduce_sum(kept, axes)
+
+    def compute_mask(self, inputs: Any, mask: Any = None) -> Any:
+        """None: there are no steps any more."""
+        return None
+
+    def get_config(self) -> dict[str, Any]:
+        """The arguments to make a layer like this one."""
+        return {**super().get_config(), "data_format": self.data_format}
+
+
+_AXES: Final = {1: "sequences", 2: "images", 3: "volumes"}
+
+
+def _pooling(rank: int, name: str, kind: str) -> Any:
+    said = {"MAX": "greatest element", "AVG": "mean"}[kind]
+    told = {"rank": rank, "kind": kind, "__module__": __name__}
+    told["__doc__"] = f"The {said} of each window of {_AXES[rank]}; see `Pooling`."
+    return type(f"{name}Pooling{rank}D", (Pooling,), told)
+
+
+def _global(rank: int, name: str, reduce: Callable[..., Any]) -> Any:
+    said = {"Max": "greatest element", "Average": "mean"}[name]
+    told: dict[str, Any] = {"rank": rank, "reduce": staticmethod(reduce), "__module__": __name__}
+    told["__doc__"] = f"The {said} of each channel of {_AXES[rank]}."
+    return type(f"Global{name}Pooling{rank}D", (GlobalPooling,), told)
+
+
+MaxPooling1D, MaxPooling2D, MaxPooling3D = (_pooling(n, "Max", "MAX") for n in (1, 2, 3))
+AveragePooling1D, AveragePooling2D, AveragePooling3D = (
+    _pooling(n, "Average", "AVG") for n in (1, 2, 3)
+)
+GlobalMaxPooling1D, GlobalMaxPooling2D, GlobalMaxPooling3D = (
+    _global(n, "Max", tf.reduce_max) for n in (1, 2, 3)
+)
+GlobalAveragePooling1D, GlobalAveragePooling2D, GlobalAveragePooling3D = (
+    _global(n, "Average", tf.reduce_mean) for n in (1, 2, 3)
+)
+
+CLASSES: Final = (
+    MaxPooling1D, MaxPooling2D, MaxPooling3D, AveragePooling1D, AveragePooling2D,
+    AveragePooling3D, GlobalMaxPooling1D, GlobalMaxPooling2D, GlobalMaxPooling3D,
+    GlobalAveragePooling1D, GlobalAveragePooling2D, GlobalAveragePooling3D,
+)  # fmt: skip

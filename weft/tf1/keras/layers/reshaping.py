@@ -1,0 +1,113 @@
+"""Layers that change shapes alone: Flatten, Reshape, Permute, RepeatVector."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+import weft.tf1 as tf
+from weft.errors import ArgumentError, ShapeError
+from weft.tf1.framework.graph import fail
+from weft.tf1.keras.engine.input_spec import InputSpec
+from weft.tf1.keras.engine.layer import Layer
+from weft.tf1.keras.engine.settings import data_format_of
+
+
+class Flatten(Layer):
+    """All axes but that of rows as one."""
+
+    def __init__(self, data_format: str | None = None, **options: Any) -> None:
+        super().__init__(**options)
+        self.data_format = data_format_of(data_format)
+
+    def call(self, inputs: Any) -> Any:
+        """The outputs."""
+        rank = inputs.shape.ndims
+        if self.data_format == "channels_first" and rank > 2:
+            inputs = tf.transpose(inputs, [0, *range(2, rank), 1])
+        dims = inputs.shape.as_list()[1:]
+        if None in dims:
+            return tf.reshape(inputs, [tf.shape(inputs)[0], -1])
+        return tf.reshape(inputs, [-1, math.prod(dims)])
+
+    def get_config(self) -> dict[str, Any]:
+        """The arguments to make a layer like this one."""
+        return {**super().get_config(), "data_format": self.data_format}
+
+
+class Reshape(Layer):
+    """Rows in another shape; one of its sizes may be -1.
+
+    Raises:
+        ShapeError: it has other numbers of elements.
+    """
+
+    def __init__(self, target_shape: Sequence[int], **options: Any) -> None:
+        super().__init__(**options)
+        self.target_shape = tuple(int(n) for n in target_shape)
+
+    def call(self, inputs: Any) -> Any:
+        """The outputs."""
+        return tf.reshape(inputs, [-1 if -1 not in self.target_shape else tf.shape(inputs)[0],
+                                   *self._target(inputs)])  # fmt: skip
+
+    def _target(self, inputs: Any) -> tuple[int, ...]:
+        dims = inputs.shape.as_list()[1:]
+        if None in dims:
+            return self.target_shape
+        have, want = math.prod(dims), math.prod(n for n in self.target_shape if n != -1)
+        if have != want and (-1 not in self.target_shape or not want or have % want):
+            raise fail(
+                ShapeError,
+                f"{self.name}: expected inputs whose rows fit {self.target_shape}, got "
+                f"{tuple(inputs.shape.as_list())}",
+            )
+        return tuple(have // want if n == -1 else n for n in self.target_shape)
+
+    def get_config(self) -> dict[str, Any]:
+        """The arguments to make a layer like this one."""
+        return {**super().get_config(), "target_shape": self.target_shape}
+
+
+class Permute(Layer):
+    """Axes of rows in another order: `dims` numbers them from 1.
+
+    Raises:
+        ArgumentError: not each number once.
+    """
+
+    def __init__(self, dims: Sequence[int], **options: Any) -> None:
+        super().__init__(**options)
+        self.dims = tuple(dims)
+        if sorted(self.dims) != list(range(1, len(self.dims) + 1)):
+            raise fail(
+                ArgumentError,
+                f"Permute: expected each of 1 to {len(self.dims)} once, got {self.dims}",
+            )
+        self.input_spec = InputSpec(ndim=len(self.dims) + 1)
+
+    def call(self, inputs: Any) -> Any:
+        """The outputs."""
+        return tf.transpose(inputs, [0, *self.dims])
+
+    def get_config(self) -> dict[str, Any]:
+        """The arguments to make a layer like this one."""
+        return {**super().get_config(), "dims": self.dims}
+
+
+class RepeatVector(Layer):
+    """Each row n times, as steps: (batch, features) to (batch, n, features)."""
+
+    def __init__(self, n: int, **options: Any) -> None:
+        super().__init__(**options)
+        self.n = n
+        self.input_spec = InputSpec(ndim=2)
+
+    def call(self, inputs: Any) -> Any:
+        """The outputs."""
+        return tf.tile(tf.expand_dims(inputs, 1), [1, self.n, 1])
+
+    def get_config(self) -> dict[str, Any]:
+        """The arguments to make a layer like this one."""
+        return {**super().get_config(), "n": self.n}

@@ -1,0 +1,54 @@
+"""All layers by class name, for configurations."""
+
+from __future__ import annotations
+
+from types import ModuleType
+from typing import Any
+
+from weft.tf1.keras.engine import input_layer, model
+from weft.tf1.keras.engine.layer import Layer
+from weft.tf1.keras.engine.network_config import LAYERS
+from weft.tf1.keras.engine.serialization import found, serialize
+from weft.tf1.keras.layers import (
+    advanced_activations,
+    border,
+    cells,
+    convolution,
+    convolution_transpose,
+    core,
+    dense,
+    embedding,
+    merge,
+    noise,
+    normalization,
+    pooling,
+    recurrent,
+    reshaping,
+    wrappers,
+)  # fmt: skip
+
+__all__ = ["deserialize", "serialize"]
+
+
+def _layers_in(module: ModuleType) -> dict[str, Any]:
+    return {
+        kind.__name__: kind
+        for name, kind in vars(module).items()
+        if isinstance(kind, type) and issubclass(kind, Layer) and not name.startswith("_")
+    }
+
+
+for _module in (
+    advanced_activations, border, cells, convolution, convolution_transpose, core, dense, embedding,
+    input_layer, merge, model, noise, normalization, pooling, recurrent, reshaping, wrappers,
+):  # fmt: skip
+    LAYERS.update(_layers_in(_module))
+
+
+def deserialize(config: Any, custom_objects: Any = None) -> Any:
+    """A layer from class name and configuration.
+
+    Raises:
+        UnknownKeyError: no such class.
+    """
+    return found("layer", LAYERS, config, custom_objects)

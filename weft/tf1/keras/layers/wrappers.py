@@ -1,0 +1,158 @@
+"""Layers around a layer: TimeDistributed, Bidirectional."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Self
+
+import weft.tf1 as tf
+from weft.errors import ArgumentError
+from weft.tf1.framework.graph import fail
+from weft.tf1.keras.engine import nest
+from weft.tf1.keras.engine.input_spec import InputSpec
+from weft.tf1.keras.engine.layer import Layer
+from weft.tf1.keras.engine.network_config import layer_from
+from weft.tf1.keras.engine.serialization import serialize
+
+_MODES = ("concat", "sum", "mul", "ave", None)
+
+
+class Wrapper(Layer):
+    """Base class of layers around a layer."""
+
+    def __init__(self, layer: Any, **options: Any) -> None:
+        super().__init__(**options)
+        if not isinstance(layer, Layer):
+            raise fail(ArgumentError, f"{type(self).__name__}: expected a layer, got {layer!r}")
+        self.layer: Any = layer
+
+    def get_config(self) -> dict[str, Any]:
+        """The arguments to make a layer like this one."""
+        return {**super().get_config(), "layer": serialize(self.layer)}
+
+    @classmethod
+    def from_config(cls, config: Mapping[str, Any]) -> Self:
+        """A layer from `get_config`."""
+        return cls(**{**config, "layer": layer_from(config["layer"])})
+
+
+class TimeDistributed(Wrapper):
+    """A layer on each step of (batch, steps, ...) alone."""
+
+    def __init__(self, layer: Any, **options: Any) -> None:
+        super().__init__(layer, **options)
+        self.supports_masking = True
+        self.input_spec = InputSpec(min_ndim=3)
+
+    def call(self, inputs: Any, training: Any = None) -> Any:
+        """The outputs."""
+        dims, now = inputs.shape.as_list(), tf.shape(inputs)
+        sizes = [now[i] if n is None else n for i, n in enumerate(dims)]
+        flat = tf.reshape(inputs, [-1, *sizes[2:]])
+        flat.set_shape([None, *dims[2:]])
+        y = self.layer(flat)
+        rest, later = y.shape.as_list()[1:], tf.shape(y)
+        behind = [later[i + 1] if n is None else n for i, n in enumerate(rest)]
+        found = tf.reshape(y, [-1 if dims[1] is not None else sizes[0], sizes[1], *behind])
+        found.set_shape([dims[0], dims[1], *rest])
+        return found
+
+    def compute_mask(self, inputs: Any, mask: Any = None) -> Any:
+        """The inputs' mask."""
+        return mask
+
+
+class Bidirectional(Wrapper):
+    """A recurrent layer from the beginning, and one like it from the end.
+
+    Args:
+        merge_mode: how outputs become one: `"concat"`, `"sum"`, `"mul"`, `"ave"`; `None` gives
+            both.
+
+    Raises:
+        ArgumentError: another mode.
+    """
+
+    def __init__(
+        self, layer: Any, merge_mode: str | None = "concat", backward_layer: Any = None,
+        **options: Any,
+    ) -> None:  # fmt: skip
+        super().__init__(layer, **options)
+        if merge_mode not in _MODES:
+            raise fail(
+                ArgumentError, f"Bidirectional: expected merge_mode of {_MODES}, got {merge_mode!r}"
+            )
+        self.merge_mode = merge_mode
+        config = layer.get_config()
+        self.forward_layer: Any = type(layer).from_config(
+            {**config, "name": f"forward_{layer.name}"}
+        )
+        self.backward_layer: Any = backward_layer or type(layer).from_config(
+            {
+                **config, "name": f"backward_{layer.name}",
+                "go_backwards": not config.get("go_backwards", False),
+            }
+        )  # fmt: skip
+        self.return_sequences, self.return_state = layer.return_sequences, layer.return_state
+        self.stateful = layer.stateful
+        self.supports_masking = True
+        self.input_spec = layer.input_spec
+
+    def _children(self) -> list[Any]:
+        return [self.forward_layer, self.backward_layer]
+
+    def call(
+        self, inputs: Any, mask: Any = None, training: Any = None, initial_state: Any = None
+    ) -> Any:
+        """The outputs, and the last states of both if they are asked for."""
+        options: dict[str, Any] = {"mask": mask, "training": training}
+        states = nest.flatten(initial_state)
+        half = len(states) // 2
+        one: Any = self.forward_layer(inputs, **options, initial_state=states[:half] or None)
+        two: Any = self.backward_layer(inputs, **options, initial_state=states[half:] or None)
+        after: list[Any] = []
+        if self.return_state:
+            one, *first = one
+            two, *second = two
+            after = [*first, *second]
+        if self.return_sequences:
+            two = tf.reverse(two, [1])
+        y = self._merged(one, two)
+        if not self.return_state:
+            return y
+        return [*(y if isinstance(y, list) else [y]), *after]
+
+    def _merged(self, one: Any, two: Any) -> Any:
+        match self.merge_mode:
+            case "concat":
+                return tf.concat([one, two], -1)
+            case "sum":
+                return one + two
+            case "mul":
+                return one * two
+            case "ave":
+                return (one + two) / 2.0
+            case _:
+                return [one, two]
+
+    def compute_mask(self, inputs: Any, mask: Any = None) -> Any:
+        """The inputs' mask for outputs that are steps."""
+        given = nest.flatten(mask)
+        own = given[0] if given and self.return_sequences else None
+        return [own, own] if self.merge_mode is None else own
+
+    def reset_states(self, states: Any = None) -> None:
+        """Have the next batch begin at zeros."""
+        self.forward_layer.reset_states()
+        self.backward_layer.reset_states()
+
+    def checkpoint_weights(self) -> dict[str, Any]:
+        """The weights by the names that they have in files."""
+        pairs = (("forward_layer", self.forward_layer), ("backward_layer", self.backward_layer))
+        return {
+            f"{name}/{n}": v for name, layer in pairs for n, v in layer.checkpoint_weights().items()
+        }
+
+    def get_config(self) -> dict[str, Any]:
+        """The arguments to make a layer like this one."""
+        return {**super().get_config(), "merge_mode": self.merge_mode}

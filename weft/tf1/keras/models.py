@@ -1,0 +1,55 @@
+"""`tf.keras.models`: models, and models from configurations."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from typing import Any
+
+import weft.tf1 as tf
+from weft.errors import ArgumentError
+from weft.tf1.framework.graph import fail
+from weft.tf1.keras.engine.model import Model, Sequential
+from weft.tf1.keras.engine.network_config import LAYERS
+from weft.tf1.keras.engine.serialization import custom_object_scope, found
+
+__all__ = ["Model", "Sequential", "clone_model", "model_from_config", "model_from_json"]
+
+
+def model_from_config(
+    config: Mapping[str, Any], custom_objects: Mapping[str, Any] | None = None
+) -> Any:
+    """A model from class name and configuration.
+
+    Args:
+        custom_objects: classes and functions of yours by name.
+
+    Raises:
+        UnknownKeyError: a class that is not known.
+    """
+    with custom_object_scope(custom_objects or {}):
+        return found("model", LAYERS, config)
+
+
+def model_from_json(json_string: str, custom_objects: Mapping[str, Any] | None = None) -> Any:
+    """A model from what `to_json` gave, without weights; no code is run."""
+    return model_from_config(json.loads(json_string), custom_objects)
+
+
+def clone_model(model: Any, input_tensors: Any = None) -> Any:
+    """A model of the same layers with weights of its own.
+
+    Args:
+        input_tensors: what it is to be called on.
+    """
+    if not isinstance(model, Model):
+        raise fail(ArgumentError, f"clone_model: expected a model, got {model!r}")
+    with model.graph.as_default():
+        made = type(model).from_config(json.loads(model.to_json())["config"])
+        if input_tensors is None:
+            return made
+        given = [
+            x if tf.is_tensor(x) else tf.constant(x)
+            for x in (input_tensors if isinstance(input_tensors, list) else [input_tensors])
+        ]
+        return Model(given, made(given[0] if len(given) == 1 else given), name=model.name)

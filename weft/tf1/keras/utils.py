@@ -1,0 +1,62 @@
+"""`tf.keras.utils`: labels as vectors, batches by number, objects of yours by name."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+
+from weft.tf1.keras.engine.serialization import (
+    custom_object_scope,
+    get_custom_objects,
+    serialize,
+)  # fmt: skip
+
+__all__ = [
+    "CustomObjectScope", "Sequence", "custom_object_scope", "get_custom_objects", "normalize",
+    "serialize_keras_object", "to_categorical",
+]  # fmt: skip
+
+CustomObjectScope = custom_object_scope
+serialize_keras_object = serialize
+
+
+def to_categorical(y: Any, num_classes: int | None = None, dtype: Any = "float32") -> Any:
+    """Whole numbers as vectors with a 1 at their place.
+
+    >>> to_categorical([0, 2]).tolist()
+    [[1.0, 0.0, 0.0], [0.0, 0.0, 1.0]]
+    """
+    numbers = np.array(y, np.int64)
+    shape = numbers.shape
+    if len(shape) > 1 and shape[-1] == 1:
+        shape = shape[:-1]
+    count = int(num_classes or numbers.max() + 1)
+    found = np.zeros((numbers.size, count), dtype)
+    found[np.arange(numbers.size), numbers.ravel()] = 1
+    return found.reshape(*shape, count)
+
+
+def normalize(x: Any, axis: int = -1, order: int = 2) -> Any:
+    """An array divided by its norms along an axis."""
+    norms = np.atleast_1d(np.linalg.norm(x, order, axis))
+    norms[norms == 0] = 1
+    return x / np.expand_dims(norms, axis)
+
+
+class Sequence:
+    """Base class of data that gives batches by number: define `__getitem__` and `__len__`."""
+
+    def __getitem__(self, index: int) -> Any:
+        raise NotImplementedError
+
+    def __len__(self) -> int:
+        raise NotImplementedError
+
+    def on_epoch_end(self) -> None:
+        """Called behind each pass."""
+
+    def __iter__(self) -> Iterator[Any]:
+        for i in range(len(self)):
+            yield self[i]
