@@ -148,3 +148,29 @@ def test_a_summary_comes_back():
     (value,) = tf.Summary.FromString(made.SerializeToString()).value
     assert value.WhichOneof("value") == "image" and not value.HasField("simple_value")
     assert size_of(value.image.encoded_image_string)[0] == 0
+
+
+def test_a_traced_run_tells_when_its_operations_were_computed(tmp_path, graph):
+    x = tf.placeholder(tf.float32, [None, 40], name="x")
+    with tf.name_scope("layer"):
+        w = tf.Variable(tf.ones([40, 20]), name="w")
+        y = tf.nn.relu(tf.matmul(x, w, name="product"), name="act")
+    step = tf.train.GradientDescentOptimizer(0.1).minimize(tf.reduce_mean(y, name="loss"))
+    full, metadata = tf.RunOptions(trace_level=tf.RunOptions.FULL_TRACE), tf.RunMetadata()
+    with tf.Session() as sess, tf.summary.FileWriter(str(tmp_path), graph) as writer:
+        sess.run(tf.global_variables_initializer())
+        feed = {x: np.ones((8, 40))}
+        for _ in range(3):
+            sess.run(step, feed)
+        sess.run(step, feed, tf.RunOptions(), metadata)
+        assert metadata.times == []
+        plain = sess.run(y, feed)
+        traced = sess.run([y, step], feed, full, metadata)
+        writer.add_run_metadata(metadata, "step 4", 4)
+    assert np.array_equal(traced[0], plain)
+    names = {time.name for time in metadata.times}
+    assert {"layer/product", "layer/act"} <= names <= {op.name for op in graph.get_operations()}
+    assert all(time.duration > 0 for time in metadata.times)
+    assert sum(time.size for time in metadata.times) >= 4 * 8 * 20
+    (found,) = [e.tagged_run_metadata for e in events(tmp_path) if e.tagged_run_metadata]
+    assert found == ("step 4", metadata.SerializeToString())

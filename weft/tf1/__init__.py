@@ -124,6 +124,7 @@ from weft.tf1.indexing.segment_reduction import (
 from weft.tf1.session.session import (
     ConfigProto, GPUOptions, InteractiveSession, Session, get_default_session,
 )  # fmt: skip
+from weft.tf1.session.tracing import RunMetadata, RunOptions
 from weft.tf1.indexing.slicing import (
     gather,
     gather_nd,
@@ -178,6 +179,8 @@ __all__ = [
     "Operation",
     "Placeholder",
     "Print",
+    "RunMetadata",
+    "RunOptions",
     "Session",
     "SparseTensor",
     "SparseTensorValue",

@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Sequence
 from typing import NamedTuple
 
+from weft.passes.blueprint import Placed
 from weft.passes.control.record import Steer
 from weft.runtime.execution.call import Call, External, InArena
 from weft.runtime.measurement.profile import Run
@@ -18,6 +19,7 @@ class KernelRun(NamedTuple):
         name: of which there is one in a profile, with the program's before it if there are several.
         kernel: what it computes.
         work: the shapes that it reads and writes.
+        nodes: names of the nodes that it computes, in order.
         inputs: names of the kernels whose results it reads.
         start: nanoseconds on a clock that all share.
         end: of its last thread.
@@ -30,6 +32,7 @@ class KernelRun(NamedTuple):
     name: str
     kernel: str
     work: str
+    nodes: tuple[str, ...]
     inputs: tuple[str, ...]
     start: int
     end: int
@@ -52,6 +55,7 @@ def kernel_runs(runs: Sequence[Run]) -> list[KernelRun]:
 
 def _of_program(run: Run, scope: str) -> list[KernelRun]:
     spans = _spans(run)
+    nodes = [_nodes(placed) for placed in run.blueprint.calls]
     taken: Counter[str] = Counter()
     last: dict[Interval, str] = {}  # who wrote it
     found: list[KernelRun] = []
@@ -66,12 +70,18 @@ def _of_program(run: Run, scope: str) -> list[KernelRun]:
             last = {at: writer for at, writer in last.items() if not _meet(at, place)}
         last.update(dict.fromkeys(written, name))
         own = spans[index]
+        start, end = min(s for _, s, _ in own), max(e for _, _, e in own)
+        size = sum(to - at for _, at, to in written)
         found.append(KernelRun(
-            name, call.name, run.works[index], tuple(sorted(inputs)), min(s for _, s, _ in own),
-            max(e for _, _, e in own), sum(end - start for _, start, end in written),
-            call.traffic, call.flops, tuple(own),
+            name, call.name, run.works[index], nodes[index], tuple(sorted(inputs)), start, end,
+            size, call.traffic, call.flops, tuple(own),
         ))  # fmt: skip
     return found
+
+
+def _nodes(placed: Placed) -> tuple[str, ...]:
+    """The names of what a kernel computes, without constants and the like, which read nothing."""
+    return () if placed.group is None else tuple([n.name for n in placed.group.nodes if n.inputs])
 
 
 def _spans(run: Run) -> dict[int, list[tuple[int, int, int]]]:

@@ -16,6 +16,7 @@ from weft.runtime.engine import Function, State
 from weft.runtime.executable import Executable
 from weft.runtime.flight import new_lock
 from weft.runtime.interpreted import Interpreted
+from weft.runtime.measurement.profile import watch
 from weft.tf1.errors import (
     ClosedSessionError,
     FailedPreconditionError,
@@ -34,6 +35,7 @@ from weft.tf1.session.feed import (
     implicit_feeds,
 )  # fmt: skip
 from weft.tf1.session.fetch import Fetch, structure_key
+from weft.tf1.session.tracing import RunMetadata, RunOptions
 from weft.tf1.variable.variable import Variable
 
 _NOTHING: Mapping[Any, Any] = {}
@@ -135,8 +137,8 @@ class BaseSession:
         self,
         fetches: Any,
         feed_dict: Mapping[Any, Any] | None = None,
-        options: Any = None,
-        run_metadata: Any = None,
+        options: RunOptions | None = None,
+        run_metadata: RunMetadata | None = None,
     ) -> Any:
         """Compute `fetches`.
 
@@ -144,6 +146,8 @@ class BaseSession:
             fetches: a tensor, operation, variable or name, or any nesting of lists, tuples, dicts
                 and namedtuples of them.
             feed_dict: values for tensors, by tensor or name; any tensor may be fed.
+            options: with a `trace_level`, kernels are timed.
+            run_metadata: gets these times.
 
         A variable that is fetched gives what it holds when the step is over; tensors computed from
         it see what it held before, unless control dependencies say otherwise.
@@ -156,6 +160,8 @@ class BaseSession:
             FailedPreconditionError: a variable has no value yet.
             ClosedSessionError: the session is closed.
         """
+        if run_metadata is not None and options is not None and options.trace_level:
+            return self._traced(fetches, feed_dict, run_metadata)
         feeds = feed_dict or _NOTHING
         kind = fetches.__class__
         try:
@@ -168,13 +174,13 @@ class BaseSession:
         except (KeyError, TypeError):
             feeds = spread_feeds(feeds)
             plan = self._find_plan(fetches, feeds)
-        arrays: list[Any] = []
-        for feed, value in zip(plan.feeds, feeds.values()):  # noqa: B905 -- equal by the key
-            # An array of the right type goes as it is: the engine knows the shapes that fit.
-            if value.__class__ is ndarray and value.dtype is feed.numpy:
-                arrays.append(value)
-            else:
-                arrays.append(feed.convert(value))
+        # An array of the right type goes as it is: the engine knows the shapes that fit.
+        arrays = [
+            value
+            if value.__class__ is ndarray and value.dtype is feed.numpy
+            else feed.convert(value)
+            for feed, value in zip(plan.feeds, feeds.values())  # noqa: B905 -- equal by the key
+        ]
         run: dict[int, Any] = {}
         if plan.implicit or plan.hosted:
             arrays = self._with_implicit(plan, arrays, run)
@@ -189,6 +195,13 @@ class BaseSession:
                 raise
             raise translated from error
         return results if plan.direct else self._built(plan, results, run)
+
+    def _traced(self, fetches: Any, feed_dict: Any, run_metadata: RunMetadata) -> Any:
+        """A run whose kernels are timed."""
+        with watch() as runs:
+            found = self.run(fetches, feed_dict)
+        run_metadata.take(runs, {op.name for op in self._graph.get_operations()})
+        return found
 
     def _find_plan(self, fetches: Any, feeds: Mapping[Any, Any]) -> _Plan:
         """The plan for a run that the fast look-up does not know, made if need be."""
@@ -297,11 +310,13 @@ class BaseSession:
         keys = tuple(feed_list or ())
         self._find_plan(fetches, dict.fromkeys(keys))
 
-        def call(*values: Any, options: Any = None, run_metadata: Any = None) -> Any:
-            del options, run_metadata
+        def call(
+            *values: Any, options: RunOptions | None = None, run_metadata: RunMetadata | None = None
+        ) -> Any:
             if len(values) != len(keys):
                 raise GraphError(f"callable: expected {len(keys)} values, got {len(values)}")
-            return self.run(fetches, dict(zip(keys, values, strict=True)))
+            feeds = dict(zip(keys, values, strict=True))
+            return self.run(fetches, feeds, options, run_metadata)
 
         return call
 

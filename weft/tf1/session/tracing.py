@@ -1,0 +1,77 @@
+"""`tf.RunOptions` and `tf.RunMetadata`: when the operations of one run were computed."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from typing import Any, Final
+
+from weft.formats.event.graph import NodeTime, run_metadata
+from weft.runtime.measurement.kernel_run import KernelRun, kernel_runs
+from weft.runtime.measurement.profile import Run
+
+
+class RunOptions:
+    """Options of a run. With `trace_level=FULL_TRACE` its kernels are timed.
+
+    `timeout_in_ms` and what else TensorFlow has are accepted, and have no effect.
+    """
+
+    NO_TRACE: Final = 0
+    SOFTWARE_TRACE: Final = 1
+    HARDWARE_TRACE: Final = 2
+    FULL_TRACE: Final = 3
+
+    def __init__(self, trace_level: int = NO_TRACE, **others: Any) -> None:
+        self.trace_level = trace_level
+        self.others = others
+
+
+class RunMetadata:
+    """What a traced run took, by operation; for `FileWriter.add_run_metadata`.
+
+    A kernel computes several operations: its time is divided equally among them, and the memory
+    that it writes is that of the last. Operations that need no kernel are not in it.
+
+    Attributes:
+        times: of operations.
+    """
+
+    def __init__(self) -> None:
+        self.times: list[NodeTime] = []
+
+    def take(self, runs: Sequence[Run], operations: Collection[str]) -> None:
+        """Replace what it holds by these runs of programs.
+
+        Args:
+            operations: the names of the graph's operations.
+        """
+        kernels = kernel_runs(runs)
+        first = min([k.start for k in kernels], default=0)
+        self.times = [time for k in kernels for time in _times(k, first, operations)]
+
+    def SerializeToString(self) -> bytes:
+        """Its bytes, as TensorFlow's protocol buffer."""
+        return run_metadata(self.times)
+
+
+def _times(kernel: KernelRun, first: int, operations: Collection[str]) -> list[NodeTime]:
+    names = list(dict.fromkeys([n for node in kernel.nodes if (n := _operation(node, operations))]))
+    if not names:
+        return []
+    share = (kernel.end - kernel.start) / len(names) / 1000
+    begin = (kernel.start - first) / 1000
+    thread = kernel.spans[0][0]
+    return [
+        NodeTime(
+            name, round(begin + number * share), max(round(share), 1),
+            kernel.written if number == len(names) - 1 else 0, thread,
+        )
+        for number, name in enumerate(names)
+    ]  # fmt: skip
+
+
+def _operation(node: str, operations: Collection[str]) -> str:
+    """The operation that a node is a part of, whose name begins with the operation's."""
+    while node and node not in operations:
+        node = node.rpartition("/")[0]
+    return node
