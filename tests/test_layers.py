@@ -60,7 +60,8 @@ LAYERS = [
     ("weft.datasets",),
     ("weft.utils",),
     ("weft.nn",),
-    ("weft.distributed.fsdp", "weft.distributed.pipelining"),  # what divides and cuts modules
+    # what divides and cuts modules
+    ("weft.distributed.fsdp", "weft.distributed.pipelining", "weft.distributed.tensor"),
     ("weft.optim",),
     ("weft.horovod",),
     ("weft.models",),

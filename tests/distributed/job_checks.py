@@ -9,6 +9,7 @@ import mesh_checks
 import numpy as np
 import pipeline_checks
 import shard_checks
+import tensor_parallel_checks
 
 import weft as wf
 import weft.distributed as dist
@@ -397,12 +398,17 @@ def check_refusals(rank: int, size: int) -> None:
         assert "parameters differ: rank 0 has 0.bias" in str(error)
 
 
+MODULES = (
+    sys.modules[__name__], mapped_checks, mesh_checks, pipeline_checks, shard_checks,
+    tensor_parallel_checks,
+)  # fmt: skip
+
+
 def main() -> None:
     dist.init_process_group("mpi", timeout=30)
     rank, size = dist.get_rank(), dist.get_world_size()
     assert size == int(sys.argv[1])
-    checked = (mapped_checks, mesh_checks, pipeline_checks, shard_checks)
-    for module in (sys.modules[__name__], *checked):
+    for module in MODULES:
         for name, check in list(vars(module).items()):
             if name.startswith("check_"):
                 check(rank, size)

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 HERE = Path(__file__).resolve().parent
-SECONDS = 60.0
+SECONDS = 120.0
 
 
 class Ended(NamedTuple):

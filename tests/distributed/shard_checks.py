@@ -53,7 +53,7 @@ def loss_of(model, tokens):
     return wf.nn.functional.cross_entropy(model(tokens).flatten(0, 1).float(), tokens.flatten())
 
 
-def train(model, rank, size, steps=3, look=False, most=None):
+def train(model, rank, size, steps=2, look=False, most=None):
     """Losses of training steps; `look` has one rank see values before others do."""
     optimizer = wf.optim.AdamW(model.parameters(), lr=0.05)
     found = []
@@ -106,10 +106,10 @@ def check_as_data_parallel(rank: int, size: int) -> None:
 
 
 def check_norms_and_half_precision(rank: int, size: int) -> None:
-    wanted, _ = train(wf.nn.parallel.DistributedDataParallel(Net()), rank, size, 2, most=0.1)
-    found, _ = train(sharded(), rank, size, 2, most=0.1)
+    wanted, _ = train(wf.nn.parallel.DistributedDataParallel(Net()), rank, size, most=0.1)
+    found, _ = train(sharded(), rank, size, most=0.1)
     np.testing.assert_allclose(found, wanted, rtol=1e-4)
-    half, _ = train(sharded(policy=HALF), rank, size, 2, most=0.1)
+    half, _ = train(sharded(policy=HALF), rank, size, most=0.1)
     np.testing.assert_allclose(half, wanted, rtol=0.05)
     assert half != found
     net = sharded()

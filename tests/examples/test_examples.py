@@ -59,6 +59,11 @@ def test_stages(run: Any) -> None:
     assert accuracy > 0.6 and "on 1 stages" in text
 
 
+def test_sharded(run: Any) -> None:
+    bits, text = run("sharded", "--steps", "15")
+    assert bits < 6 and "636032 parameters on this rank" in text
+
+
 def test_trainer(run: Any) -> None:
     whole, text = run("trainer", "--steps", "120")
     parts, other = run("trainer", "--steps", "120", "--stop", "70")

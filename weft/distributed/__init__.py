@@ -103,7 +103,7 @@ __all__ = [
     "send",
 ]  # fmt: skip
 
-_MODULES: Final = ("fsdp", "pipelining")  # above `weft.nn`, so loaded on first use
+_MODULES: Final = ("fsdp", "pipelining", "tensor")  # above `weft.nn`, so loaded on first use
 
 
 def __getattr__(name: str) -> Any:

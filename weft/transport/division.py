@@ -29,9 +29,6 @@ class Division:
         """Where a part of these sizes lies, as an index of the whole."""
         return tuple([slice(a, a + n) for a, n in zip(self.start, sizes, strict=True)])
 
-    def __deepcopy__(self, memo: dict[int, Any]) -> Division:
-        return self  # a copy of the tensor is the same part
-
 
 _NAME: Final = "division"
 

@@ -46,6 +46,9 @@ class Group:
         self._turn = 0
         self.prepared: dict[Any, Any] = {}  # see `weft.transport.small`
 
+    def __deepcopy__(self, memo: dict[int, Any]) -> Group:
+        return self  # a copy of a module is of the same ranks
+
     @contextlib.contextmanager
     def call(self, what: str) -> Iterator[int]:
         """A call that all members make; gives the tag of its messages.

@@ -1,0 +1,84 @@
+"""Tensors moved from one placement to another, with gradients, by recorded collectives.
+
+All ranks compute one loss. The gradient of a part is a part, that of a whole tensor or of a summand
+is whole and the same on all ranks.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from weft.distributed.recorded import await_result
+from weft.distributed.tensor.placement import Partial, Placement, Replicate, Shard
+from weft.eager.record.lazy import trace
+from weft.eager.tensor.dispatch import lazy_of, record, wrap
+from weft.errors import ArgumentError, ShapeError
+from weft.ops.base import REGISTRY, at_user_line
+from weft.transport.group import Group
+
+
+def redistribute(x: Any, source: Placement, target: Placement, group: Group) -> Any:
+    """A rank's tensor of one placement as that of another; itself where they are the same.
+
+    Raises:
+        ShapeError: a size that the number of ranks does not divide.
+        ArgumentError: a whole tensor or a part as summands, which nothing needs.
+    """
+    match source, target:
+        case _ if source == target or _same_dim(x, source, target):
+            return x
+        case Shard(), Replicate():
+            return _joined(x, source.dim, "join_parts", group)
+        case Replicate(), Shard():
+            return _call("own_part", _cut(x, target.dim, group), group)
+        case Shard(), Shard():
+            whole = redistribute(x, source, Replicate(), group)
+            return redistribute(whole, Replicate(), target, group)
+        case Partial(), Replicate():
+            return _call("sum_partial", x, group)
+        case Partial(), Shard():
+            return _call("reduce_scatter", _cut(x, target.dim, group), group)
+        case _:
+            raise ArgumentError(
+                f"redistribute: expected {target} from another placement than {source}"
+                f"{at_user_line()}"
+            )
+
+
+def for_divided_work(x: Any, source: Placement, group: Group) -> Any:
+    """The whole tensor for work that is divided, such that its gradient is a sum over ranks."""
+    if isinstance(source, Shard):
+        return _joined(x, source.dim, "all_gather", group)
+    return _call("sum_gradients", redistribute(x, source, Replicate(), group), group)
+
+
+def _same_dim(x: Any, source: Placement, target: Placement) -> bool:
+    if isinstance(source, Shard) and isinstance(target, Shard):
+        return source.dim % x.ndim == target.dim % x.ndim
+    return False
+
+
+def _call(op: str, x: Any, group: Group) -> Any:
+    found = wrap(record(REGISTRY[op], [lazy_of(x)], {"group": group.number})[0])
+    if not trace.now.grad_mode and found.numel():
+        await_result(found.reshape(-1)[:1].lazy)  # though this rank may not look at the result
+    return found
+
+
+def _joined(x: Any, dim: int, op: str, group: Group) -> Any:
+    """All ranks' parts, one behind another along a dimension."""
+    dim %= x.ndim
+    rows = _call(op, x, group).movedim(0, dim)
+    return rows.reshape(*x.shape[:dim], group.size * x.shape[dim], *x.shape[dim + 1 :])
+
+
+def _cut(x: Any, dim: int, group: Group) -> Any:
+    """Parts along a dimension, along a new first one."""
+    if not -x.ndim <= dim < x.ndim or x.shape[dim] % group.size:
+        raise ShapeError(
+            f"Shard({dim}): expected a size along that dimension that {group.size} ranks divide, "
+            f"got a tensor of shape {tuple(x.shape)}{at_user_line()}"
+        )
+    dim %= x.ndim
+    part = x.shape[dim] // group.size
+    return x.reshape(*x.shape[:dim], group.size, part, *x.shape[dim + 1 :]).movedim(dim, 0)

@@ -1,0 +1,79 @@
+"""Sums of what ranks have in part, where all ranks compute one loss: a pair, each other's gradient.
+
+`sum_partial` makes one value of partial sums; what follows is the same on all ranks, and so is its
+gradient. `sum_gradients` is where a value that all ranks have alike goes into work that is divided:
+each rank's gradient is a partial sum. (f and g of Shoeybi et al., "Megatron-LM", 2019.)
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from weft.ir.dtype import DType
+from weft.ir.node import Value
+from weft.ir.shape import Shape
+from weft.ops.base import HOSTED, Array, Composite, Opaque, defop
+from weft.ops.communication.collective import ORDERED, group_of, reduced
+from weft.ops.declaration.fact import AS_GIVEN
+from weft.ops.state import no_cases
+
+
+def _sum(x: Array, group: int) -> tuple[Array, ...]:
+    return reduced(group_of(group), (x,), "sum")
+
+
+def _dtypes(dtype: DType, group: int) -> tuple[DType, ...]:
+    return (dtype,)
+
+
+def _shapes(shape: Shape, group: int) -> tuple[Shape, ...]:
+    return (shape,)
+
+
+def _sum_vjp(gs: Any, ys: Any, x: Value, group: int) -> tuple[Value, ...]:
+    return sum_gradients.all(gs[0], group=group)
+
+
+sum_partial = defop(
+    "sum_partial",
+    inputs="x",
+    attrs={"group": 0},
+    dtype=_dtypes,
+    shape=_shapes,
+    reference=_sum,
+    vjp=_sum_vjp,
+    lower=Opaque(HOSTED),
+    cases=no_cases,
+    outputs=-1,
+    stateful=True,
+    partial=True,
+    facts=ORDERED,
+)
+"""The sum over ranks; the gradient of each rank's part is that of the sum."""
+
+
+def _same(x: Any, group: int) -> tuple[Any, ...]:
+    return (x,)
+
+
+def _gradients_vjp(gs: Any, ys: Any, x: Value, group: int) -> tuple[Value, ...]:
+    return sum_partial.all(gs[0], group=group)
+
+
+sum_gradients = defop(
+    "sum_gradients",
+    inputs="x",
+    attrs={"group": 0},
+    dtype=_dtypes,
+    shape=_shapes,
+    reference=lambda x, group: (np.array(x),),
+    vjp=_gradients_vjp,
+    lower=Composite(_same),
+    cases=no_cases,
+    outputs=-1,
+    partial=True,
+    facts=AS_GIVEN,
+)
+"""The same value; its gradient is the sum over ranks of those of its uses."""
