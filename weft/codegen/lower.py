@@ -8,6 +8,7 @@ from typing import Final
 
 from weft.codegen.attention.backward import flash_attention_grad
 from weft.codegen.attention.forward import flash_attention
+from weft.codegen.copy import slice_as_copy
 from weft.codegen.extents import extents_of, with_extents
 from weft.codegen.family.argreduce import argreduce
 from weft.codegen.family.check import check
@@ -137,4 +138,6 @@ def _lower(group: Group, target: Target) -> tuple[Launch, ...]:
         if family not in FOR_MANY and extents_of(group) is not None:
             raise CompileError(f"{first.describe()}: there is no kernel for more than one size")
         return family(group, target)
-    return loops(group, target)
+    alone = len(group.all_nodes) == 1 and extents_of(group) is None
+    part = slice_as_copy(first) if alone else None
+    return loops(group, target) if part is None else (part,)

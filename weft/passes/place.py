@@ -151,20 +151,19 @@ class Placing:
         And whoever leaves the program meanwhile (`weft.eager.record.async_execution`) need not
         copy the feed.
         """
-        found: list[tuple[Launch, Group | None]] = []
+        found: list[list[tuple[Launch, Group | None]]] = []  # a launch, and what follows it
         readers: dict[Value | Scratch, int] = {}  # feed -> its first reader's place in `found`
         for launch, group in launches:
             feed = self._laid_out(launch)
             place = None if feed is None else readers.get(feed)
-            if place is None:
-                place = len(found) - 1
-            else:
-                readers = {x: i + (i > place) for x, i in readers.items()}
-            found.insert(place + 1, (launch, group))
+            if place is not None:
+                found[place].append((launch, group))
+                continue
             for argument in launch.args:
                 if isinstance(argument, Value):
-                    readers.setdefault(self.fused.root(argument), place + 1)
-        return found
+                    readers.setdefault(self.fused.root(argument), len(found))
+            found.append([(launch, group)])
+        return [pair for pairs in found for pair in pairs]
 
     def _laid_out(self, launch: Launch) -> Value | None:
         """The feed that a launch copies to a little memory of its group, if it does no more."""
