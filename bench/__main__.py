@@ -1,8 +1,9 @@
 """`python -m bench [NAME ...]`: the workloads, beside whatever peers are installed.
 
 `python -m bench resnet50 --rounds 3 --only torch_compile` trains one network beside one peer;
-`agree`, `first`, `inference` and `roofline` take networks: `python -m bench agree resnet50`. These
-and the networks update `bench/results.md`.
+`agree`, `first`, `inference` and `roofline` take networks: `python -m bench agree resnet50`, and
+`loops` takes rows: `python -m bench loops lstm unrolled`. These and the networks update
+`bench/results.md`.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ from collections.abc import Callable, Sequence
 
 from bench import (
     checkpoint,
+    control_flow,
     conv,
     data,
     distributed,
@@ -193,8 +195,8 @@ WORK: dict[str, Callable[[int], None]] = {
 
 
 TOPICS: dict[str, Callable[[Sequence[str], sections.Plan], None]] = {
-    "agree": sections.agreement, "first": sections.first, "inference": sections.inference,
-    "roofline": sections.roofline,
+    "agree": sections.agreement, "loops": control_flow.loops, "first": sections.first,
+    "inference": sections.inference, "roofline": sections.roofline,
 }  # fmt: skip
 
 
@@ -228,9 +230,10 @@ def main() -> None:
     given = parser.parse_args()
     plan = sections.Plan(given.threads, given.rounds, given.seconds, given.only, given.warm)
     names = given.names or known
+    taken = ["loops", *control_flow.NAMES] if names[0] == "loops" else known
     for name in names:
-        if name not in known:
-            parser.error(f"expected {', '.join(known)}, got {name!r}")
+        if name not in taken:
+            parser.error(f"expected {', '.join(taken)}, got {name!r}")
     if names[0] in TOPICS and given.names[1:]:
         TOPICS[names[0]](names[1:], plan)
         return

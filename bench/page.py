@@ -13,6 +13,9 @@ TITLES = {
     "torch_compile": "compile", "torch_compile_tuned": "compile, tuned", "jax": "JAX",
     "tf1_session": "TF 1 session", "tf2_function": "TensorFlow", "onnxruntime": "ONNX Runtime",
     "weft_bf16": "Weft, bfloat16", "torch_bf16": "PyTorch, bfloat16",
+    "weft_layer": "its layer", "weft_read": "a read", "weft_copy": "a copy",
+    "weft_dense": "one layer", "weft_eager": "Weft, interpreted at first",
+    "weft_session": "Weft's TF 1 session",
 }  # fmt: skip
 HALF = ("weft_bf16", "torch_bf16")  # no peers of float32
 UNTUNED = ("torch_channels_last", "torch")  # the first that took part
@@ -222,7 +225,39 @@ def _kernels(kernels: list[dict[str, Any]]) -> str:
     return _table(head, table)
 
 
+def _loops(rows: dict[str, Any]) -> str:
+    table: list[list[str]] = []
+    for row in rows.values():
+        names = [n for n in TITLES if n in row and n != "weft" and n not in row["beside"]]
+        cells = [f"{TITLES[n]} {_ratio(row[n])}{_bar(row['bars'].get(n))}" for n in names]
+        cells += [f"{TITLES[n]} absent" for n in row["absent"]]
+        table.append([row["title"], _ms(row["weft"]), "; ".join(cells), row["figure"],
+                      row["weft"]["commit"]])  # fmt: skip
+    head = ["", "Weft, ms", "peer / Weft", "", "commit"]
+    about = "In parentheses the least and the most of the rounds; bars are what is to be reached."
+    return f"## Loops, sequences and what is routed\n\n{about}\n\n" + _table(head, table)
+
+
+def _bar(bar: float | None) -> str:
+    return "" if bar is None else f", bar {bar:g}"
+
+
+def _unrolled(rows: dict[str, Any]) -> str:
+    found: dict[str, dict[str, float]] = rows["lstm"]["first"]
+    steps = sorted({step for times in found.values() for step in times}, key=int)
+    table = [
+        [TITLES[name], *[f"{times[step]:.2f}" if step in times else "" for step in steps]]
+        for name, times in found.items()
+    ]
+    about = (
+        "An LSTM of width 128, batch 32, with gradients, that Python's loop unrolls: the first"
+        f" call, nothing compiled before; commit {rows['lstm']['commit']}."
+    )
+    head = ["steps", *steps]
+    return f"## First call of an unrolled loop, s\n\n{about}\n\n" + _table(head, table)
+
+
 PARTS = {
     "training": _training, "others": _others, "inference": _inference, "first": _first,
-    "agreement": _agreement, "roofline": _roofline,
+    "loops": _loops, "unrolled": _unrolled, "agreement": _agreement, "roofline": _roofline,
 }  # fmt: skip

@@ -111,3 +111,16 @@ def test_every_network_has_peers_and_a_title():
     assert "jax" in sections.peers_of("resnet50") and "jax" not in sections.peers_of("ncf")
     for name in sections.NETWORKS:
         assert set(sections.peers_of(name)) <= set(plot.PEERS) <= set(page.TITLES)
+
+
+def test_loops_have_a_table_with_bars_and_who_is_absent(folder):
+    ours, theirs = contestant("weft", [0.1, 0.2]), contestant("torch", [0.3, 0.4])
+    row = {"title": "LSTM", "bars": {"torch": 1.7}, "figure": "9 ns", "absent": ["jax"]}
+    cells = store.cells([ours, theirs])
+    store.save("loops", "lstm", {**cells, **row, "beside": []}, whole=True)
+    first = {"weft": {"10": 0.5, "200": 2.0}, "torch": {"10": 0.25}}
+    page.write(store.save("unrolled", "lstm", {"first": first, **store.stamp()}, whole=True))
+    text = (folder / "results.md").read_text()
+    assert "| LSTM | 150 | PyTorch 2.50 (2.00 to 3.00), bar 1.7; JAX absent | 9 ns |" in text
+    assert "| steps | 10 | 200 |" in text
+    assert "| PyTorch | 0.25 |  |" in text
