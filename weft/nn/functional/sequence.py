@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from typing import Any, Final
+from typing import Any
 
 import numpy as np
 
@@ -17,60 +17,7 @@ from weft.ir.shape import known, show
 from weft.nn.functional.common import reduced, reduction_of
 from weft.ops.base import at_user_line, catalogue, constant_of
 from weft.ops.declaration.fact import Autocast
-
-_NEVER: Final = -1e30
-"""The logarithm of the probability of what cannot be; finite, so that gradients are numbers."""
-
-
-def _with_blanks(targets: Value, blank: int) -> Value:
-    """Labels (N, S) with blanks around and between them: (N, 2 S + 1)."""
-    n, size = known(targets.shape)
-    row = catalogue.broadcast_to(constant_of(blank, targets.dtype), shape=(n, size, 1))
-    pairs = catalogue.concatenate(row, catalogue.expand_dims(targets, axis=-1), axis=-1)
-    pairs = catalogue.reshape(pairs, shape=(n, 2 * size))
-    return catalogue.pad(pairs, paddings=((0, 0), (0, 1)), value=blank)
-
-
-def _later(x: Value, by: int) -> Value:
-    """`x` moved `by` places to the right; what comes in cannot be."""
-    n, size = known(x.shape)
-    kept = catalogue.slice(x, begin=(0, 0), end=(n, max(size - by, 0)))
-    return catalogue.pad(kept, paddings=((0, 0), (min(by, size), 0)), value=_NEVER)
-
-
-def _skips(labels: Value, blank: int) -> Value:
-    """Where a label may follow the one before it without a blank between."""
-    n, size = known(labels.shape)
-    before = catalogue.slice(labels, begin=(0, 0), end=(n, max(size - 2, 0)))
-    before = catalogue.pad(before, paddings=((0, 0), (min(2, size), 0)), value=blank)
-    is_label = catalogue.not_equal(labels, constant_of(blank, labels.dtype))
-    return catalogue.logical_and(is_label, catalogue.not_equal(labels, before))
-
-
-def _log_likelihood(
-    logs: Value, labels: Value, input_lengths: Value, target_lengths: Value, blank: int
-) -> Value:
-    """The logarithm of the probability of all ways to read the labels, (N); Graves, section 4.1."""
-    steps, n, _ = known(logs.shape)
-    size = known(labels.shape)[1]
-    index = catalogue.broadcast_to(catalogue.expand_dims(labels, axis=0), shape=(steps, n, size))
-    emitted = catalogue.unstack.all(
-        catalogue.take_along_axis(logs, index, axis=2), count=steps, axis=0
-    )
-    never = constant_of(_NEVER, logs.dtype)
-    skips = _skips(labels, blank)
-    place = catalogue.iota(shape=(1, size), axis=1, dtype=int64)
-    first = catalogue.less(place, constant_of(2, int64))
-    alpha = catalogue.select(first, emitted[0], never)
-    lengths = catalogue.expand_dims(input_lengths, axis=-1)
-    for t in range(1, steps):
-        stay = catalogue.logaddexp(alpha, _later(alpha, 1))
-        skip = catalogue.select(skips, _later(alpha, 2), never)
-        moved = catalogue.logaddexp(stay, skip) + emitted[t]
-        alpha = catalogue.select(catalogue.less(constant_of(t, int64), lengths), moved, alpha)
-    last = catalogue.expand_dims(target_lengths * 2, axis=-1)
-    ends = catalogue.logical_or(catalogue.equal(place, last), catalogue.equal(place, last - 1))
-    return catalogue.logsumexp(catalogue.select(ends, alpha, never), axes=(-1,))
+from weft.ops.sequence.ctc import NEVER
 
 
 @recorded(autocast=Autocast.FLOAT32)
@@ -81,13 +28,13 @@ def _ctc_loss(
     single = len(known(logs.shape)) == 2
     if single:
         logs = catalogue.expand_dims(logs, axis=1)
-    labels = _with_blanks(catalogue.cast(targets, dtype=int64), blank)
+    labels = catalogue.cast(targets, dtype=int64)
     lengths = [
         catalogue.reshape(catalogue.cast(v, dtype=int64), shape=(known(logs.shape)[1],))
         for v in (input_lengths, target_lengths)
     ]
-    losses = -_log_likelihood(logs, labels, lengths[0], lengths[1], blank)
-    possible = catalogue.less(losses, constant_of(-_NEVER / 10, losses.dtype))
+    losses = -catalogue.ctc_log_likelihood(logs, labels, *lengths, blank=blank)
+    possible = catalogue.less(losses, constant_of(-NEVER / 10, losses.dtype))
     otherwise = constant_of(0.0 if zero_infinity else math.inf, losses.dtype)
     losses = catalogue.select(possible, losses, otherwise)
     if reduction == "mean":

@@ -12,17 +12,14 @@ from typing import NamedTuple
 
 from weft import ops
 from weft.errors import GraphError
-from weft.ir.dtype import DType, bool_
-from weft.ir.function import functions
 from weft.ir.node import Node, TensorType, Value
 from weft.ops.base import op_of
 from weft.ops.call import Subgraph, inline, trace
-from weft.ops.state import CONSTANT, assign, placeholder, read
+from weft.ops.state import assign, read
 from weft.tf1.control.region import Join, Region
 from weft.tf1.framework.graph import Graph, fail
+from weft.tf1.framework.known_ahead import follows_from_feeds, is_integral
 from weft.tf1.framework.tensor import Tensor
-
-_SHAPES = frozenset({"shape_of", "size_of", "rank_of"})
 
 
 class Extent(NamedTuple):
@@ -103,7 +100,7 @@ class _Shadow:
         """Whether it follows from constants, shapes and feeds of integers."""
         inner = [n for r in self.join.regions for n in r.nodes]
         counted = all([_counts(n) and op_of(n) not in (read, assign) for n in inner])
-        return counted and _is_known([*[t.used for t in starts], *self.join.captured])
+        return counted and follows_from_feeds([*[t.used for t in starts], *self.join.captured])
 
     def emit(self, starts: Sequence[Tensor], maximum: Tensor | None) -> Tensor:
         """The number of iterations, then the sizes."""
@@ -147,28 +144,7 @@ def _uses(region: Region) -> set[int]:
     return {i for i, v in enumerate(region.arguments) if v in used}
 
 
-def _is_integer(dtype: DType) -> bool:
-    return dtype.is_integer or dtype is bool_
-
-
 def _counts(node: Node) -> bool:
     """Whether a node computes integers, and only that."""
-    integers = all([_is_integer(v.dtype) for v in node.outputs])
+    integers = all([is_integral(v.dtype) for v in node.outputs])
     return integers and not op_of(node).stateful
-
-
-def _is_known(values: Sequence[Value]) -> bool:
-    """Whether values follow from constants, shapes and feeds of integers."""
-    rest, seen = [v.node for v in values], set[Node]()
-    while rest:
-        node = rest.pop()
-        if node in seen or node.op in _SHAPES or op_of(node) is CONSTANT:
-            continue
-        seen.add(node)
-        fed = op_of(node) is placeholder
-        if not all([_is_integer(v.dtype) for v in node.outputs]):
-            return False
-        if not fed and (not node.inputs or op_of(node).stateful or functions(node)):
-            return False
-        rest += [v.node for v in node.inputs]
-    return True

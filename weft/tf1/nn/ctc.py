@@ -1,6 +1,7 @@
 """Connectionist temporal classification: its loss, and decoders of what a network gives.
 
-They are computed by NumPy, in a call of Python inside the step, for lengths of any size.
+The loss is part of the program; decoders are computed by NumPy, in a call of Python inside the
+step, because how many labels they find depends on data.
 
 Source: Graves et al., "Connectionist Temporal Classification" (2006); Graves and Jaitly, "Towards
 End-to-End Speech Recognition with Recurrent Neural Networks" (2014), for the search.
@@ -10,22 +11,33 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Sequence
-from typing import Any, Final
+from typing import Any
 
 import numpy as np
 
+from weft import ops
 from weft.errors import ArgumentError
+from weft.ir.node import Value
 from weft.tf1.control.py_func import host_function
+from weft.tf1.creation import range as range_
+from weft.tf1.creation import sequence_mask, zeros_like
+from weft.tf1.elementwise.arithmetic import cast, equal, logical_and, not_equal
 from weft.tf1.framework import dtypes
 from weft.tf1.framework.convert import convert_to_tensor
-from weft.tf1.framework.graph import fail
+from weft.tf1.framework.dynamic_shape import dimension
+from weft.tf1.framework.graph import fail, get_default_graph, name_scope
+from weft.tf1.framework.known_ahead import follows_from_feeds
 from weft.tf1.framework.sparse_tensor import SparseTensor
 from weft.tf1.framework.tensor import Tensor
-from weft.tf1.nn.beam_search import best_paths, log_softmax
-from weft.tf1.shape.arrangement import squeeze, transpose
+from weft.tf1.indexing.order import argsort
+from weft.tf1.indexing.slicing import gather, scatter_nd, where
+from weft.tf1.nn.activation import log_softmax
+from weft.tf1.nn.beam_search import best_paths
+from weft.tf1.nn.beam_search import log_softmax as log_softmax_of
+from weft.tf1.reduction import reduce_sum
+from weft.tf1.shape.arrangement import concat, shape, stack, transpose
 
 Array = np.ndarray[Any, Any]
-NEVER: Final = -1e30  # the logarithm of the probability of what cannot be
 
 
 def ctc_loss(
@@ -51,28 +63,76 @@ def ctc_loss(
 
     Raises:
         ArgumentError: labels that are not sparse, or outputs that repeat are to be several labels.
-        UnknownError: when it runs, where lengths or labels do not fit.
+        InvalidArgumentError: when it runs, where lengths or labels do not fit.
     """
     if not isinstance(labels, SparseTensor):  # pyright: ignore[reportUnnecessaryIsInstance]
         raise fail(ArgumentError, f"ctc_loss: expected labels to be a SparseTensor, got {labels!r}")
     if not ctc_merge_repeated:
         raise fail(ArgumentError, "ctc_loss: expected ctc_merge_repeated=True")
-    logits = convert_to_tensor(inputs, name="inputs")
-    logits = logits if time_major else transpose(logits, [1, 0, 2])
-    count = convert_to_tensor(sequence_length, name="sequence_length", dtype=dtypes.int32)
-    run = functools.partial(
-        _loss, collapse=preprocess_collapse_repeated, ignore=ignore_longer_outputs_than_inputs
-    )
-    given = [logits, labels.indices, labels.values, count]
-    kind = logits.dtype.base_dtype
-    shapes = [(1, (0, 1), 1), ((0, 0), (0, 1), (0, 2))]  # of one rank, so that they can be computed
-    op = host_function("CTCLoss", run, given, [kind, kind], shapes, None, _gradient)
-    return squeeze(op.outputs[0], [0, 2])
+    with name_scope(None, "CTCLoss", [inputs]):
+        logits = convert_to_tensor(inputs, name="inputs")
+        logits = logits if time_major else transpose(logits, [1, 0, 2])
+        steps = cast(convert_to_tensor(sequence_length, name="sequence_length"), dtypes.int64)
+        dims = cast(shape(logits), dtypes.int64)
+        fits = logical_and(steps >= 0, steps <= dims[0])
+        steps = _checked(steps, fits, "sequence_length: expected lengths up to those of inputs")
+        rows, lengths = _rows(labels, dims, preprocess_collapse_repeated)
+        repeated = cast(equal(rows[:, 1:], rows[:, :-1]), dtypes.int64)
+        pairs = cast(sequence_mask(lengths - 1, shape(repeated)[1]), dtypes.int64)
+        possible = lengths + reduce_sum(repeated * pairs, 1) <= steps
+        if not ignore_longer_outputs_than_inputs:
+            text = (
+                "expected as many steps as there are labels, and one more between equal ones"
+                " (or ignore_longer_outputs_than_inputs=True)"
+            )
+            steps = _checked(steps, possible, text)
+        found = _log_likelihood(log_softmax(logits), rows, steps, lengths)
+        return where(logical_and(possible, steps > 0), -found, zeros_like(found))
 
 
-def _gradient(g: Any, y: Any, *inputs: Any) -> list[Any]:
-    """The second output is the gradient by the logits."""
-    return [y[1] * g[0], None, None, None]
+def _rows(labels: SparseTensor, dims: Tensor, collapse: bool) -> tuple[Tensor, Tensor]:
+    """Labels [batch, labels] with zeros behind their ends, and how many there are, [batch].
+
+    Where nothing tells before the run how many labels the longest row has, there is room for as
+    many as there are steps.
+
+    Args:
+        dims: of the logits.
+    """
+    values = cast(labels.values, dtypes.int64)
+    fits = logical_and(values >= 0, values < dims[2] - 1)
+    values = _checked(values, fits, "expected labels from 0 to classes - 2")
+    told = follows_from_feeds([labels.dense_shape.used])
+    room = stack([dims[1], labels.dense_shape[1] if told else dims[0]])
+    rows = scatter_nd(labels.indices, values + 1, room) - 1  # -1 where there is none
+    kept = rows > -1
+    if collapse:
+        before = concat([zeros_like(rows[:, :1]) - 1, rows[:, :-1]], 1)
+        kept = logical_and(kept, not_equal(rows, before))
+        place = range_(cast(room[1], dtypes.int32))
+        order = argsort(where(kept, place + zeros_like(rows, dtypes.int32), place + shape(rows)[1]))
+        rows = gather(rows, order, axis=1, batch_dims=1)
+    lengths = reduce_sum(cast(kept, dtypes.int64), 1)
+    inside = sequence_mask(lengths, shape(rows)[1])
+    return where(inside, rows, zeros_like(rows)), lengths
+
+
+def _checked(x: Tensor, fits: Tensor, text: str) -> Tensor:
+    """`x`, if all flags hold; else an error when the graph runs."""
+
+    def build(x: Value, fits: Value) -> Value:
+        wrong = ops.sum(ops.cast(ops.logical_not(fits), dtype="int32"), axes=None)
+        return ops.check(x, wrong, text=f"ctc_loss: {text}")
+
+    return get_default_graph().emit("Assert", [x, fits], build, name="Assert").outputs[0]
+
+
+def _log_likelihood(logs: Tensor, rows: Tensor, steps: Tensor, lengths: Tensor) -> Tensor:
+    def build(logs: Value, *others: Value) -> Value:
+        return ops.ctc_log_likelihood(logs, *others, blank=dimension(logs, 2) - 1)
+
+    inputs = [logs, rows, steps, lengths]
+    return get_default_graph().emit("CTCLoss", inputs, build, name="CTCLoss").outputs[0]
 
 
 def ctc_greedy_decoder(
@@ -162,7 +222,7 @@ def _greedy(logits: Array, counts: Array, merge: bool) -> list[Array]:
 
 def _search(logits: Array, counts: Array, width: int, top: int, merge: bool) -> list[Array]:
     _check_counts(logits, counts)
-    logs = log_softmax(logits.astype(np.float64))
+    logs = log_softmax_of(logits.astype(np.float64))
     found = [best_paths(logs[:n, b], width, top) for b, n in enumerate(counts.tolist())]
     parts: list[Array] = []
     for place in range(top):
@@ -191,78 +251,3 @@ def _check_counts(logits: Array, counts: Array) -> None:
         raise ValueError(f"expected {logits.shape[1]} lengths, got {counts.tolist()}")
     if counts.max(initial=0) > len(logits):
         raise ValueError(f"expected lengths up to {len(logits)}, got {counts.tolist()}")
-
-
-# -- the loss on arrays
-
-
-def _loss(
-    logits: Array, indices: Array, values: Array, counts: Array, collapse: bool, ignore: bool
-) -> list[Array]:
-    """The losses, and their gradient by the logits."""
-    _check_counts(logits, counts)
-    steps, batch, classes = logits.shape
-    if values.size and not 0 <= values.min() <= values.max() < classes - 1:
-        raise ValueError(f"expected labels from 0 to {classes - 2}, got {values.tolist()}")
-    rows = [values[indices[:, 0] == number] for number in range(batch)]
-    rows = [_without_repeats(row) for row in rows] if collapse else rows
-    needed = np.array([len(r) + int((r[1:] == r[:-1]).sum()) for r in rows], np.int64)
-    possible = needed <= counts
-    if not ignore and not possible.all():
-        wrong = int(np.flatnonzero(~possible)[0])
-        raise ValueError(
-            f"expected at least {needed[wrong]} steps for the labels of example {wrong}, got "
-            f"{counts[wrong]} (or ignore_longer_outputs_than_inputs=True)"
-        )
-    sizes = np.array([len(row) for row in rows], np.int64)
-    places = np.full((batch, 2 * int(sizes.max(initial=0)) + 1), classes - 1)
-    for number, row in enumerate(rows):
-        places[number, 1 : 2 * len(row) : 2] = row
-    logs = log_softmax(logits.astype(np.float64))
-    alive = possible & (counts > 0)
-    total, expected = _posterior(logs, places, sizes, counts)
-    inside = (np.arange(steps)[:, None] < counts) & alive
-    gradient = np.where(inside[..., None], np.exp(logs) - expected, 0)
-    losses = np.where(alive, -total, 0.0)
-    return [losses[None, :, None].astype(logits.dtype), gradient.astype(logits.dtype)]
-
-
-def _posterior(logs: Array, places: Array, sizes: Array, counts: Array) -> tuple[Array, Array]:
-    """Logarithms of probabilities, and how likely each class is at each step; section 4.1."""
-    steps, batch, classes = logs.shape
-    width = places.shape[1]
-    number = np.arange(batch)[:, None]
-    emitted = logs[:, number, places]  # [time, batch, place]
-    skips = np.zeros((batch, width), bool)
-    skips[:, 2:] = (places[:, 2:] != classes - 1) & (places[:, 2:] != places[:, :-2])
-    ends = np.abs(np.arange(width) - (2 * sizes[:, None] - 0.5)) < 1
-    forward = np.full((steps + 1, batch, width), NEVER)
-    forward[0, :, 0] = 0.0  # before the first step, in front of the first blank
-    backward = np.full((steps, batch, width), NEVER)
-    for t in range(steps):
-        allowed = skips if t else np.zeros_like(skips)
-        forward[t + 1] = _moved(forward[t], allowed) + emitted[t]
-    for t in range(steps - 1, -1, -1):
-        if t + 1 < steps:
-            later = backward[t + 1] + emitted[t + 1]
-            turned = np.zeros_like(skips)
-            turned[:, : max(width - 2, 0)] = skips[:, 2:]
-            backward[t] = _moved(later[:, ::-1], turned[:, ::-1])[:, ::-1]
-        last = (counts == t + 1)[:, None]
-        backward[t] = np.where(last, np.where(ends, 0.0, NEVER), backward[t])
-    joint = forward[1:] + backward
-    total = np.logaddexp.reduce(joint[0], axis=1) if steps else np.zeros(batch)
-    chance = np.exp(np.minimum(joint - total[:, None], 0.0))
-    expected = np.zeros(logs.shape)
-    time = np.arange(steps)[:, None, None]
-    np.add.at(expected, (time, number[None], places[None]), chance)
-    return total, expected
-
-
-def _moved(now: Array, skips: Array) -> Array:
-    """Logarithms one step on: they stay, go one place on, or two where that is allowed."""
-    one = np.full_like(now, NEVER)
-    one[:, 1:] = now[:, :-1]
-    two = np.full_like(now, NEVER)
-    two[:, 2:] = now[:, :-2]
-    return np.logaddexp(np.logaddexp(now, one), np.where(skips, two, NEVER))
