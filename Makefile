@@ -4,7 +4,7 @@ BIN := .venv/bin
 # One process a core: compiling and drawing shapes are work for one.
 PYTEST := $(BIN)/python -m pytest -q --numprocesses=auto --maxprocesses=8
 
-.PHONY: demo test test-torch soak attack check format bench clean
+.PHONY: demo test test-slow test-torch soak attack check format bench clean
 
 .venv/base: pyproject.toml
 	$(PYTHON) -m venv .venv
@@ -33,7 +33,11 @@ demo: .venv/base
 	$(BIN)/python examples/digits.py
 
 test: .venv/test
-	$(PYTEST) --ignore=tests/torch
+	$(PYTEST) -m "not slow" --ignore=tests/torch
+
+# Jobs of several processes, attacks, suites of other projects: what takes longest.
+test-slow: .venv/test
+	$(PYTEST) -m slow --ignore=tests/torch
 
 test-torch: .venv/torch
 	$(PYTEST) tests/torch

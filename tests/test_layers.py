@@ -2,11 +2,11 @@
 
 import ast
 import functools
-from pathlib import Path
 
 import pytest
 
-ROOT = Path(__file__).resolve().parent.parent
+from tools.imports import imported, imports, modules
+
 # From the bottom up; a module may import its own layer and those before it.
 LAYERS = [
     (
@@ -73,6 +73,7 @@ FRONT_ENDS = ("weft.tf1", "weft.eager")  # func and numpy are built on eager ten
 
 
 @functools.cache
+@functools.cache
 def layer(module: str) -> int:
     """The number of the longest name here that a module has or lies in."""
     found = {n: number for number, names in enumerate(LAYERS) for n in names}
@@ -85,26 +86,6 @@ def front_end(module: str) -> str:
     return ".".join(module.split(".")[:2])
 
 
-def modules() -> dict[str, ast.Module]:
-    found = {}
-    for path in sorted((ROOT / "weft").rglob("*.py")):
-        parts = path.relative_to(ROOT).with_suffix("").parts
-        name = ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
-        found[name] = ast.parse(path.read_text())
-    return found
-
-
-def imported(tree: ast.AST) -> list[str]:
-    names = []
-    for node in ast.walk(tree):
-        if isinstance(node, ast.Import):
-            names += [alias.name for alias in node.names]
-        elif isinstance(node, ast.ImportFrom) and node.module:
-            names += [f"{node.module}.{alias.name}" for alias in node.names]
-            names.append(node.module)
-    return names
-
-
 def faults(sources: dict[str, ast.Module]) -> list[str]:
     found = []
     for name, tree in sources.items():
@@ -115,10 +96,9 @@ def faults(sources: dict[str, ast.Module]) -> list[str]:
                 found.append(f"{name} imports {target}, another front end")
             if target.startswith("llvmlite") and name != "weft.codegen.llvm":
                 found.append(f"{name} imports llvmlite")
-        for function in ast.walk(tree):
-            if isinstance(function, ast.FunctionDef | ast.AsyncFunctionDef):
-                for inner in imported(ast.Module(function.body, [])):
-                    found.append(f"{name}.{function.name} imports {inner} inside a function")
+        for inner, function in imports(tree):
+            if function:
+                found.append(f"{name}.{function} imports {inner} inside a function")
     return found
 
 

@@ -5,13 +5,11 @@ An arrow leads from a package to one that it imports. Arrows that follow from ot
 
 from __future__ import annotations
 
-import ast
 import re
-from collections.abc import Iterator
-from pathlib import Path
 from typing import Final
 
-ROOT: Final = Path(__file__).resolve().parent.parent
+from tools.imports import ROOT, imported, modules
+
 PAGE: Final = ROOT / "docs" / "ARCHITECTURE.md"
 BLOCK: Final = re.compile(r"^```mermaid\n.*?^```\n", re.MULTILINE | re.DOTALL)
 ABOVE_TENSORS: Final = ("checkpointer", "random_state", "restoring", "slices")
@@ -36,27 +34,13 @@ def package_of(module: str) -> str:
     return ".".join(["eager", *parts[1:2]]) if parts[1:] else "eager.functions"
 
 
-def _modules() -> Iterator[tuple[str, ast.Module]]:
-    for path in sorted((ROOT / "weft").rglob("*.py")):
-        name = ".".join(path.relative_to(ROOT).with_suffix("").parts)
-        yield name.removesuffix(".__init__"), ast.parse(path.read_text())
-
-
-def _imported(tree: ast.Module) -> Iterator[str]:
-    for node in ast.walk(tree):
-        if isinstance(node, ast.Import):
-            yield from (alias.name for alias in node.names)
-        elif isinstance(node, ast.ImportFrom) and node.module:
-            yield from (f"{node.module}.{alias.name}" for alias in node.names)
-
-
 def arrows() -> Arrows:
     """What the packages of Weft import of each other."""
     found: Arrows = {}
-    for name, tree in _modules():
+    for name, tree in modules().items():
         if name in ("weft", "weft.__main__"):  # they offer everything
             continue
-        targets = {package_of(t) for t in _imported(tree) if t.startswith("weft.")}
+        targets = {package_of(t) for t in imported(tree) if t.startswith("weft.")}
         found.setdefault(package_of(name), set()).update(targets - {package_of(name)})
     return found
 

@@ -47,6 +47,7 @@ FAILURES = {
 }  # fmt: skip
 
 
+@pytest.mark.slow
 def test_a_failure_of_one_rank_ends_all_and_is_told_by_all():
     for ways in (("raise", "differ", "programs"), ("stop", "leave", "late", "kill")):
         running = {way: Running(FAILURES[way][0], "job_failures.py", way) for way in ways}
@@ -60,6 +61,7 @@ def test_a_failure_of_one_rank_ends_all_and_is_told_by_all():
                 assert "[2] weft.errors.DistributedError: rank 1 failed" in found.err
 
 
+@pytest.mark.slow
 def test_bench_on_two_ranks(tmp_path):
     """The first rank prints, with who waited for whom; the trace has the tracks of both."""
     file = tmp_path / "trace.json"
@@ -84,6 +86,7 @@ def test_bench_on_two_ranks(tmp_path):
         assert ours["ts"] < theirs["ts"] + theirs["dur"] and theirs["ts"] < ours["ts"] + ours["dur"]
 
 
+@pytest.mark.slow
 def test_a_job_starts_again(tmp_path):
     options = ("--max-restarts", "2")
     found = launch(2, "job_restart.py", str(tmp_path / "a"), str(tmp_path / "b"), options=options)
@@ -96,6 +99,7 @@ def test_a_job_starts_again(tmp_path):
     )
 
 
+@pytest.mark.slow
 def test_ctrl_c_ends_all():
     job = Running(2, "job_forever.py")
     lines = [job.process.stdout.readline() for _ in range(2)]

@@ -74,11 +74,13 @@ def test_there_is_a_small_one_of_each():
     assert SMALL.keys() == ATTACKS.keys()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", SMALL)
 def test_a_small_one_finds_nothing(name, kinds):
     assert kinds(name, SMALL[name], None) == [PASSED] * SMALL[name]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("name", "fault", "count", "expected"),
     [
@@ -102,6 +104,7 @@ def test_a_planted_fault_is_told(name, fault, count, expected, kinds):
     assert {found.split()[0] for found in kinds(name, count, fault)} >= expected
 
 
+@pytest.mark.slow
 def test_a_death_is_told_with_what_led_to_it(attack, capsys):
     fault = "planted:dies_of_what_was_before"
     status, found = attack("--only", "calls", "--count", "4", plant=fault)
@@ -116,12 +119,14 @@ def test_a_death_is_told_with_what_led_to_it(attack, capsys):
     assert row["command"] in told
 
 
+@pytest.mark.slow
 def test_a_hang_is_told(attack):
     _, found = attack("--only", "calls", "--count", "1", plant="planted:hangs", seconds=0.5)
     (row,) = found["findings"]
     assert (row["kind"], row["case"]) == (HANG, 0)
 
 
+@pytest.mark.slow
 def test_a_case_comes_out_again_alone(attack):
     _, found = attack("--only", "calls", "--count", "3", plant="planted:raises_plainly")
     row = found["findings"][-1]
@@ -129,6 +134,7 @@ def test_a_case_comes_out_again_alone(attack):
     assert found["findings"] == [row]
 
 
+@pytest.mark.slow
 def test_a_run_goes_on_where_it_was_stopped(attack, tmp_path):
     rows, fault = tmp_path / "run" / ROWS, "planted:passes"
     status, found = attack("--only", "calls", "--count", "20", "--minutes", "0", plant=fault)

@@ -12,6 +12,8 @@ from tools.suites.__main__ import main
 from tools.suites.scope import reason_out_of_scope
 from tools.suites.worker import described
 
+pytestmark = pytest.mark.slow  # each starts a process that imports the mirror of PyTorch
+
 SUITE = """
 import os
 import time

@@ -1,0 +1,51 @@
+"""What the modules of Weft import of each other, read from their text."""
+
+from __future__ import annotations
+
+import ast
+import functools
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Final
+
+from weft.collection import collection_waits
+
+ROOT: Final = Path(__file__).resolve().parent.parent
+
+
+@functools.cache
+def texts() -> dict[str, str]:
+    """The text of each module."""
+    found: dict[str, str] = {}
+    for path in sorted((ROOT / "weft").rglob("*.py")):
+        parts = path.relative_to(ROOT).with_suffix("").parts
+        name = ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
+        found[name] = path.read_text()
+    return found
+
+
+@functools.cache
+@collection_waits()
+def modules() -> dict[str, ast.Module]:
+    """The tree of each module."""
+    return {name: ast.parse(text) for name, text in texts().items()}
+
+
+def imports(tree: ast.AST, function: str = "") -> Iterator[tuple[str, str]]:
+    """What is imported, and the function in which it is; expressions import nothing."""
+    for node in ast.iter_child_nodes(tree):
+        if isinstance(node, ast.Import):
+            yield from [(alias.name, function) for alias in node.names]
+        elif isinstance(node, ast.ImportFrom) and node.module:
+            yield from [(f"{node.module}.{alias.name}", function) for alias in node.names]
+            yield node.module, function
+        elif isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
+            yield from imports(node, node.name)
+        elif isinstance(node, ast.stmt | ast.ExceptHandler | ast.match_case):
+            yield from imports(node, function)
+
+
+@functools.cache
+def imported(tree: ast.Module) -> tuple[str, ...]:
+    """What a module imports: modules, and names in modules."""
+    return tuple([name for name, _ in imports(tree)])
