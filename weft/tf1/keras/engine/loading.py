@@ -27,10 +27,11 @@ class _ByNumber:
         order = np.arange(len(self._given))
         if self._shuffle:
             np.random.shuffle(order)
-        for i in order:
-            yield self._given[int(i)]
-        if hasattr(self._given, "on_epoch_end"):
-            self._given.on_epoch_end()
+        for place, i in enumerate(order, 1):
+            batch = self._given[int(i)]
+            if place == len(order) and hasattr(self._given, "on_epoch_end"):
+                self._given.on_epoch_end()  # nobody asks for a batch behind the last one
+            yield batch
 
 
 class Continued:

@@ -219,12 +219,25 @@ class Adamax(_Moments):
 
 
 class Nadam(_Moments):
-    """Adam with Nesterov's momentum (Dozat, 2015), whose share grows along a schedule."""
+    """Adam with Nesterov's momentum (Dozat, 2015), whose share grows along a schedule.
+
+    Args:
+        schedule_decay: how fast it grows.
+    """
+
+    def __init__(
+        self, learning_rate: Any = 0.001, beta_1: float = 0.9, beta_2: float = 0.999,
+        epsilon: float | None = 1e-7, schedule_decay: float = 0.004, name: str = "Nadam",
+        **options: Any,
+    ) -> None:  # fmt: skip
+        super().__init__(learning_rate, beta_1, beta_2, epsilon, name, **options)
+        self._fixed["schedule_decay"] = schedule_decay
 
     def numbers(self, rate: Any, step: Any) -> list[Any]:
         """Learning rate, betas, and what the schedule gives for this step."""
         b1, b2 = self._betas()
-        now, later = (b1 * (1.0 - 0.5 * tf.pow(0.96, 0.004 * t)) for t in (step, step + 1.0))
+        speed = self._fixed["schedule_decay"]
+        now, later = (b1 * (1.0 - 0.5 * tf.pow(0.96, speed * t)) for t in (step, step + 1.0))
         product = self.held("schedule", 1.0)
         so_far = product.value() * now
         self._schedule_update = product.assign(so_far)

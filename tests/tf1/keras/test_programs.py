@@ -1,0 +1,222 @@
+"""Programs of Keras' guides: several inputs and outputs, subclasses, all data, callbacks."""
+
+import json
+
+import numpy as np
+import pytest
+
+import weft.tf1 as tf
+from weft.errors import DataError, StateError
+from weft.tf1 import keras
+from weft.tf1.keras import backend as K
+from weft.tf1.keras import layers as L
+
+RNG = np.random.default_rng(0)
+X = RNG.standard_normal((40, 3)).astype(np.float32)
+Y = (X.sum(1, keepdims=True) > 0).astype(np.float32)
+
+
+def tickets():
+    """Two inputs, a shared layer, a model inside, two outputs."""
+    words, tags = keras.Input((4,), name="words"), keras.Input((3,), name="tags")
+    shared = L.Dense(3, activation="relu", name="shared")
+    inner = keras.Sequential([L.Dense(2, input_shape=(3,)), L.Activation("tanh")], name="inner")
+    x = L.concatenate([shared(L.Dense(3)(words)), shared(tags), inner(tags)])
+    outputs = [L.Dense(1, name="urgent")(x), L.Dense(2, activation="softmax", name="group")(x)]
+    return keras.Model([words, tags], outputs, name="tickets")
+
+
+DATA = {"words": RNG.standard_normal((20, 4)).astype(np.float32), "tags": X[:20]}
+TARGETS = {"urgent": Y[:20], "group": RNG.integers(0, 2, 20)}
+
+
+def test_several_inputs_and_outputs(tmp_path, capsys):
+    model = tickets()
+    losses = {"urgent": "mse", "group": "sparse_categorical_crossentropy"}
+    model.compile("adam", losses, {"group": "acc", "urgent": ["mae"]}, loss_weights=[1.0, 0.25])
+    history = model.fit(DATA, TARGETS, epochs=2, batch_size=8, verbose=0).history
+    names = ["loss", "urgent_loss", "group_loss", "urgent_mean_absolute_error", "group_acc"]
+    assert list(history) == names == model.metrics_names
+    found = model.evaluate(list(DATA.values()), list(TARGETS.values()), verbose=0)
+    assert found[0] == pytest.approx(found[1] + 0.25 * found[2], rel=1e-5)
+    a, b = model.predict(DATA)
+    assert found[1] == pytest.approx(((a - TARGETS["urgent"]) ** 2).mean(), rel=1e-5)
+    assert found[4] == pytest.approx((b.argmax(1) == TARGETS["group"]).mean(), rel=1e-5)
+    again = keras.models.model_from_json(model.to_json())
+    assert [x.name for x in again.layers] == [x.name for x in model.layers]
+    path = tmp_path / "weights"
+    model.save_weights(path)
+    again.load_weights(path)
+    for y, z in zip(again.predict(DATA), (a, b), strict=True):
+        np.testing.assert_allclose(y, z, rtol=1e-5)
+    assert {n for n, _ in tf.train.list_variables(str(path))} >= {
+        "layer_with_weights-0/kernel/.ATTRIBUTES/VARIABLE_VALUE"
+    }
+    with pytest.raises(StateError, match=r"(?s)missing: .*unexpected: .*mismatched: .*kernel: exp"):
+        keras.Sequential(
+            [L.Dense(9, input_shape=(2,)), L.BatchNormalization()]
+        ).load_weights(path)  # fmt: skip
+    with pytest.raises(DataError, match="expected a checkpoint at"):
+        model.load_weights(tmp_path / "none")
+    model.summary()
+    text = capsys.readouterr().out
+    assert 'Model: "tickets"' in text and "Total params: 62" in text and "words[0][0]" in text
+
+
+class Own(keras.Model):
+    """A model of one's own, with a loss and a figure beside those of compile."""
+
+    def __init__(self):
+        super().__init__()
+        self.first, self.parts = L.Dense(4, activation="relu"), [L.Dropout(0.5), L.Dense(1)]
+
+    def call(self, x, training=None):
+        h = self.first(x)
+        self.add_loss(0.5 * tf.reduce_mean(tf.square(h)))
+        self.add_metric(tf.reduce_max(h), name="greatest", aggregation="mean")
+        for layer in self.parts:
+            h = layer(h, **({"training": training} if isinstance(layer, L.Dropout) else {}))
+        return h
+
+
+def test_a_subclass():
+    model = Own()
+    with pytest.raises(StateError, match="expected data first"):
+        model.compile("sgd", "mse") or model.steps
+    history = model.fit(X, Y, epochs=1, verbose=0).history
+    assert list(history) == ["loss", "greatest"] and len(model.weights) == 4
+    w, b = model.first.get_weights()
+    h = np.maximum(X @ w + b, 0)
+    loss, greatest = model.evaluate(X, Y, batch_size=40, verbose=0)
+    outputs = model.predict(X)
+    assert loss == pytest.approx(((outputs - Y) ** 2).mean() + 0.5 * (h**2).mean(), rel=1e-4)
+    assert greatest == pytest.approx(h.max(), rel=1e-5)
+    model.first.trainable = False
+    model.compile("sgd", "mse")
+    model.train_on_batch(X, Y)
+    np.testing.assert_array_equal(model.first.get_weights()[0], w)
+
+
+def test_an_autoencoder_whose_loss_is_of_tensors():
+    x = keras.Input((3,))
+    mean, spread = L.Dense(2)(x), L.Dense(2)(x)
+    z = L.Lambda(lambda p: p[0] + K.exp(p[1]) * K.random_normal(K.shape(p[0])))([mean, spread])
+    model = keras.Model(x, keras.Sequential([L.Dense(3, input_shape=(2,))])(z))
+    model.add_loss(K.mean(K.square(mean) + K.square(spread)))
+    model.compile("sgd")
+    loss = model.evaluate(X, verbose=0, batch_size=40)
+    found = K.function([x], [mean, spread])([X])
+    assert loss == pytest.approx(sum((f**2).mean() for f in found), rel=1e-4)
+    assert np.isfinite(model.fit(X, epochs=1, verbose=0).history["loss"][0])
+
+
+class Numbered(keras.utils.Sequence):
+    passes = 0
+
+    def __len__(self):
+        return 4
+
+    def __getitem__(self, index):
+        return X[index * 10 : index * 10 + 10], Y[index * 10 : index * 10 + 10]
+
+    def on_epoch_end(self):
+        type(self).passes += 1
+
+
+def forever():
+    while True:
+        yield from (Numbered()[i] for i in range(4))
+
+
+@pytest.fixture
+def line():
+    model = keras.Sequential([L.Dense(1, input_shape=(3,), kernel_initializer="zeros")])
+    model.compile(keras.optimizers.SGD(0.05), "mse")
+    return model
+
+
+def test_data_of_all_kinds_trains_the_same(line):
+    first = line.get_weights()
+    dataset = tf.data.Dataset.from_tensor_slices((X, Y)).batch(10)
+    found = []
+    for data, options in [
+        ((X, Y), {"batch_size": 10}), (([X], [Y]), {"batch_size": 10}),
+        ((X.tolist(), Y.tolist()), {"batch_size": 10}), ((dataset,), {}),
+        ((dataset.repeat(),), {"steps_per_epoch": 4}), ((forever(),), {"steps_per_epoch": 4}),
+        ((Numbered(),), {"workers": 4}),
+    ]:  # fmt: skip
+        line.set_weights(first)
+        history = line.fit(*data, epochs=2, shuffle=False, verbose=0, **options)
+        found.append([*history.history["loss"], *line.get_weights()[0].ravel()])
+    np.testing.assert_allclose(found, [found[0]] * len(found), rtol=1e-5)
+    assert Numbered.passes == 2
+    np.testing.assert_allclose(line.predict(Numbered()), line.predict(X), rtol=1e-5)
+
+
+def test_weights_of_classes_are_weights_of_rows(line):
+    first, weights = line.get_weights(), np.where(Y[:, 0] == 1, 3.0, 0.5)
+    found = []
+    for options in ({"class_weight": {0: 0.5, 1: 3.0}}, {"sample_weight": weights}):
+        line.set_weights(first)
+        loss = line.fit(X, Y, batch_size=40, verbose=0, **options).history["loss"][0]
+        found.append([loss, *line.get_weights()[0].ravel()])
+    np.testing.assert_allclose(found[0], found[1], rtol=1e-5)
+    assert found[0][0] == pytest.approx((weights * Y[:, 0] ** 2).mean(), rel=1e-5)
+
+
+def test_callbacks(line, tmp_path):
+    seen, c = [], keras.callbacks
+    rates = c.LearningRateScheduler(lambda epoch, rate: 0.02 if epoch < 2 else 0.0)
+    table = tmp_path / "log.csv"
+    told = c.LambdaCallback(
+        on_epoch_end=lambda epoch, logs: seen.append(sorted(logs)),
+        on_batch_end=lambda batch, logs: seen.append(logs["size"]) if not seen else None,
+    )
+    history = line.fit(
+        X, Y, batch_size=10, epochs=9, validation_split=0.25, verbose=0,
+        callbacks=[
+            rates, c.EarlyStopping(patience=2, min_delta=1e-9, restore_best_weights=True), told,
+            c.ModelCheckpoint(str(tmp_path / "best"), save_best_only=True), c.CSVLogger(table),
+            c.TerminateOnNaN(), c.TensorBoard(tmp_path / "logs"),
+        ],
+    )  # fmt: skip
+    assert history.epoch == [0, 1, 2, 3] and seen[0] == 10 and seen[1] == ["loss", "lr", "val_loss"]
+    np.testing.assert_allclose(history.history["lr"], [0.02, 0.02, 0, 0])
+    assert table.read_text().splitlines()[0] == "epoch,loss,lr,val_loss"
+    weights = line.get_weights()
+    line.set_weights([w + 1 for w in weights])
+    line.load_weights(tmp_path / "best")
+    for v, w in zip(line.get_weights(), weights, strict=True):
+        np.testing.assert_array_equal(v, w)
+    (events,) = (tmp_path / "logs" / "train").iterdir()
+    written = list(tf.train.summary_iterator(str(events)))
+    assert [e.step for e in written if e.summary and e.summary.value][-1] == 3
+
+
+def test_a_plateau_lowers_the_rate(line):
+    plateau = keras.callbacks.ReduceLROnPlateau("loss", 0.5, patience=1, min_delta=100.0)
+    history = line.fit(X, Y, epochs=4, verbose=0, callbacks=[plateau])
+    np.testing.assert_allclose(history.history["lr"], [0.05, 0.05, 0.025, 0.0125])
+    with pytest.warns(UserWarning, match="expected the figure 'val_acc', there are loss"):
+        line.fit(X, Y, verbose=0, callbacks=[keras.callbacks.EarlyStopping("val_acc")])
+
+
+def test_a_configuration_runs_no_code():
+    model = keras.Sequential([L.Lambda(lambda x: x * 3.0, input_shape=(2,))])
+    with pytest.raises(KeyError, match="function of a Lambda layer: expected one of"):
+        keras.models.model_from_json(model.to_json())
+    known = {"<lambda>": lambda x: x * 3.0}
+    again = keras.models.model_from_json(model.to_json(), known)
+    np.testing.assert_array_equal(again.predict(np.ones((1, 2))), [[3, 3]])
+    assert json.loads(model.to_json())["class_name"] == "Sequential"
+
+
+def test_words_and_labels():
+    tokenizer = keras.preprocessing.text.Tokenizer(num_words=3, oov_token="?")
+    tokenizer.fit_on_texts(["a b a", "a, c!"])
+    assert tokenizer.texts_to_sequences(["c a"]) == [[1, 2]]
+    assert tokenizer.texts_to_matrix(["a a"], "count").tolist() == [[0, 0, 2]]
+    pad = keras.preprocessing.sequence.pad_sequences
+    assert pad([[1, 2, 3], [4]], 2, truncating="post", padding="post").tolist() == [[1, 2], [4, 0]]
+    assert keras.utils.to_categorical([[1], [0]]).tolist() == [[0, 1], [1, 0]]
+    np.testing.assert_allclose(keras.utils.normalize(np.array([[3.0, 4.0]])), [[0.6, 0.8]])
