@@ -97,6 +97,26 @@ def test_a_subclass():
     np.testing.assert_array_equal(model.first.get_weights()[0], w)
 
 
+def test_adversaries():
+    """What is trainable when a model is compiled is trained, also inside of another model."""
+    critic = keras.Sequential(
+        [L.Dense(4, input_shape=(3,)), L.BatchNormalization(), L.Dense(1, activation="sigmoid")]
+    )
+    critic.compile("sgd", "binary_crossentropy")
+    critic.trainable = False
+    forger = keras.Sequential([L.Dense(3, input_shape=(2,))])
+    z = keras.Input((2,))
+    both = keras.Model(z, critic(forger(z)))
+    both.compile("sgd", "binary_crossentropy")
+    for model, data, changed, kept in (
+        (both, X[:, :2], forger, critic), (critic, X, critic, forger),
+    ):  # fmt: skip
+        before, same = changed.get_weights(), kept.get_weights()
+        model.train_on_batch(data, Y)
+        assert not any(map(np.array_equal, changed.get_weights(), before))
+        assert all(map(np.array_equal, kept.get_weights(), same))
+
+
 def test_an_autoencoder_whose_loss_is_of_tensors():
     x = keras.Input((3,))
     mean, spread = L.Dense(2)(x), L.Dense(2)(x)

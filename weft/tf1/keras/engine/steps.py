@@ -63,6 +63,8 @@ class Steps:
         self._model, self._optimizer, self._trainable = model, optimizer, list(trainable)
         self.outputs = [o for o in outputs if o.loss is not None]
         self.graph = model.graph
+        own = [u for u in model.updates if needs_only(u, model.inputs)]
+        self._updates = own  # of layers that are trainable now
         self._programs: dict[Any, Program] = {}
         self._parts: dict[Ranks, tuple[list[Any], list[Any], list[Any], Any]] = {}
         several = len(outputs) > 1
@@ -127,8 +129,7 @@ class Steps:
             )
         pairs = [(g, v) for g, v in zip(gradients, self._trainable, strict=True) if g is not None]
         step = self._optimizer.apply_gradients(pairs)
-        own = [u for u in self._model.updates if needs_only(u, self._model.inputs)]
-        return tf.group(step, *own)
+        return tf.group(step, *self._updates)
 
     def _figures(self, ranks: Ranks) -> tuple[list[Any], list[Any], list[Any], Any]:
         """Feeds, figures, the updates of metrics, and the loss."""

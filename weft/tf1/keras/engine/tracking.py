@@ -43,6 +43,9 @@ class Tracked:
         if name not in _PLAIN:
             self._track(value)
         super().__setattr__(name, value)
+        if name == "trainable":  # also of what is inside, as in Keras
+            for layer in self._children():
+                layer.trainable = value
 
     def _track(self, value: Any) -> None:
         inner: list[Any] = self.__dict__.setdefault("_inner", [])

@@ -99,7 +99,8 @@ class Bidirectional(Wrapper):
         self.input_spec = layer.input_spec
 
     def _children(self) -> list[Any]:
-        return [self.forward_layer, self.backward_layer]
+        found = self.__dict__
+        return [found[n] for n in ("forward_layer", "backward_layer") if n in found]
 
     def call(
         self, inputs: Any, mask: Any = None, training: Any = None, initial_state: Any = None
