@@ -46,12 +46,15 @@ def last(text: str) -> Any:
     return json.loads(text.strip().split("\n")[-1])
 
 
-def job(ranks: int, threads: int, *arguments: Any, link: Link | None = None) -> Any:
+def job(
+    ranks: int, threads: int, *arguments: Any, link: Link | None = None,
+    env: dict[str, str] | None = None,
+) -> Any:  # fmt: skip
     """What rank 0 of a job of `bench.work.ranks` prints."""
-    prefix, options, env = (link.prefix, link.options, link.env) if link else ((), (), {})
+    prefix, options, more = (link.prefix, link.options, link.env) if link else ((), (), {})
     command = [*prefix, sys.executable, "-m", "weft", "launch", "-n", ranks, "--plain", *options]
     command += ["--threads", threads, "-m", "bench.work.ranks", *arguments]
-    return last(run(command, env))
+    return last(run(command, {**(env or {}), **more}))
 
 
 def torch_job(ranks: int, *arguments: Any) -> Any:
@@ -170,7 +173,8 @@ def zero(quick: bool) -> None:
     width = ZERO_WIDTH // 2 if quick else ZERO_WIDTH
     print("\nMemory of a rank, ZeRO 1 with Adam (bar: parameters + gradients + state / ranks, 5%)")
     for ranks in (1, 2):
-        row = job(ranks, 1, "memory", width)
+        # What the C library keeps for the next step is no part of it.
+        row = job(ranks, 1, "memory", width, env={"WEFT_KEEP_FREED": "0"})
         wanted = row["parameters"] * (2 + 2 / ranks)
         print(
             f"  {ranks} ranks: {row['resident'] / 1e6:.0f} MB, {row['resident'] / wanted:.3f} of "

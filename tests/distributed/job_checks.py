@@ -25,7 +25,7 @@ from weft.ops.base import REGISTRY
 
 def check_reductions(rank: int, size: int) -> None:
     for dtype in (wf.float32, wf.float64, wf.float16, wf.bfloat16, wf.int64):
-        for count in (1, 3, 40_000, 150_000):
+        for count in (1, 3, 40_000, 150_000, 3_000_001):
             x = wf.full((count,), rank + 1).to(dtype)
             dist.all_reduce(x)
             assert x.dtype is dtype and float(x[-1]) == size * (size + 1) / 2

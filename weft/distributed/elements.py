@@ -32,13 +32,29 @@ def array(tensor: Tensor) -> Array:
 
 def put(tensor: Tensor, values: Array) -> None:
     """Overwrite a tensor's elements."""
-    memory = tensor.own_memory()
-    if memory is not None:
-        np.copyto(memory, values)
-        tensor.touch()
-        return
     with no_grad():
+        memory = tensor.own_memory()
+        if memory is not None:
+            np.copyto(memory, values)
+            tensor.touch()
+            return
         tensor.copy_(wrap(leaf(values)))
+
+
+def room_of(tensor: Tensor) -> Array:
+    """Memory for a tensor's new elements: its own where it may be written to; see `fill`."""
+    with no_grad():
+        memory = tensor.own_memory()
+    return np.empty_like(array(tensor)) if memory is None else memory
+
+
+def fill(tensor: Tensor, values: Array) -> None:
+    """Have a tensor show what is now in `room_of` it."""
+    with no_grad():
+        if values is tensor.own_memory():
+            tensor.touch()
+            return
+    put(tensor, values)
 
 
 def put_all(tensors: Sequence[Tensor], values: Sequence[Array]) -> None:

@@ -5,16 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from typing import Any
 
-import numpy as np
-
 from weft import distributed as dist
-from weft.distributed.elements import array, put
+from weft.distributed.elements import array, fill, room_of, settle
 from weft.distributed.process_group import member
 from weft.errors import OptimizerError
 from weft.ops.base import at_user_line
 from weft.optim.optimizer import Optimizer
 from weft.transport import collective
-from weft.transport.base import Array
 from weft.transport.group import Group
 
 
@@ -86,13 +83,18 @@ class ZeroRedundancyOptimizer:
         """Update this rank's parameters, and take the others' from their ranks."""
         if self.optim is not None:
             self.optim.step()
-        flats = [_flat(owned) for owned in self._owned]
-        sizes = "+".join(str(f.size) for f in flats)
-        own = flats[self.process_group.index]
-        collective.all_gather(self.process_group, own, flats, f"parameters of {sizes} bytes")
-        for rank, (owned, flat) in enumerate(zip(self._owned, flats, strict=True)):
-            if rank != self.process_group.index:
-                _unpack(owned, flat)
+        settle()
+        index = self.process_group.index
+        arrays = [
+            [array(p) if rank == index else room_of(p) for p in owned]
+            for rank, owned in enumerate(self._owned)
+        ]
+        sizes = "+".join([str(sum([x.nbytes for x in found])) for found in arrays])
+        collective.all_gather_lists(self.process_group, arrays, f"parameters of {sizes} bytes")
+        for rank, owned in enumerate(self._owned):
+            if rank != index:
+                for p, found in zip(owned, arrays[rank], strict=True):
+                    fill(p, found)
 
     def consolidate_state_dict(self, to: int = 0) -> None:
         """Collect the whole state on rank `to`, for `state_dict` there; all ranks call it."""
@@ -129,17 +131,3 @@ class ZeroRedundancyOptimizer:
             )
         if self.optim is not None:
             self.optim.load_state_dict(states[self.process_group.index])
-
-
-def _flat(tensors: list[Any]) -> Array:
-    """The memory of tensors, one after another."""
-    parts = [array(t).reshape(-1).view(np.uint8) for t in tensors]
-    return np.concatenate(parts) if parts else np.zeros(0, np.uint8)
-
-
-def _unpack(tensors: list[Any], flat: Array) -> None:
-    begin = 0
-    for tensor in tensors:
-        old = array(tensor)
-        put(tensor, flat[begin : begin + old.nbytes].view(old.dtype).reshape(old.shape).copy())
-        begin += old.nbytes

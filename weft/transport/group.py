@@ -137,11 +137,26 @@ class Group:
         Raises:
             DistributedError: a member failed, ended or did not answer.
         """
-        if not sends and not receives:
-            return
-        parts = self._parts(sends)
+        if sends or receives:
+            self._run(tag, self._parts(sends), self._parts(receives))
+
+    def exchange_many(
+        self, tag: int, sends: Mapping[int, Sequence[Array]],
+        receives: Mapping[int, Sequence[Array]],
+    ) -> None:  # fmt: skip
+        """`exchange` of several arrays with each member, which come in their order."""
+        parts = [
+            [part for index, arrays in side.items() for part in self._several(index, arrays)]
+            for side in (sends, receives)
+        ]
+        self._run(tag, *parts)
+
+    def _several(self, index: int, arrays: Sequence[Array]) -> list[Part]:
+        return [Part(self.ranks[index], bytes_of(array)) for array in arrays]
+
+    def _run(self, tag: int, parts: list[Part], receives: list[Part]) -> None:
         self.transport.tally.sent += sum([part.data.size for part in parts])
-        pending = self.transport.start(parts, self._parts(receives), tag)
+        pending = self.transport.start(parts, receives, tag)
         wait(self.transport, pending, self.timeout)
 
     def _parts(self, arrays: Mapping[int, Array]) -> list[Part]:

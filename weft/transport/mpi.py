@@ -14,6 +14,7 @@ from weft.errors import DistributedError
 from weft.transport.arrival import expected, finalize, initialize
 from weft.transport.base import Exchange, Part, Pending, Transport
 from weft.transport.prepared import Prepared
+from weft.transport.request import Requests
 
 _NOTE_TAG: Final = 1
 
@@ -28,21 +29,6 @@ def _load() -> Any:
             f"init_process_group: MPI cannot be loaded ({error}); "
             'install it with: pip install "weft[mpi]"'
         ) from error
-
-
-class _Requests(Pending):
-    def __init__(self, mpi: Any, requests: list[Any], peers: list[int], held: Any) -> None:
-        self._all = mpi.Request.Testall
-        self._requests = requests
-        self._peers = peers
-        self._held = held  # memory that is being sent
-
-    def done(self) -> bool:
-        return bool(self._all(self._requests))
-
-    def missing(self) -> list[int]:
-        pairs = zip(self._peers, self._requests, strict=True)
-        return sorted({peer for peer, request in pairs if not request.Test()})
 
 
 class MpiTransport(Transport):
@@ -77,7 +63,7 @@ class MpiTransport(Transport):
         requests = [world.Irecv((data, byte), peer, tag) for peer, data in receives]
         requests += [world.Isend((data, byte), peer, tag) for peer, data in sends]
         peers = [part.peer for part in (*receives, *sends)]
-        return _Requests(self._mpi, requests, peers, (sends, receives))
+        return Requests(self._mpi, requests, peers, (sends, receives))
 
     def prepare(self, sends: Sequence[Part], receives: Sequence[Part], tag: int) -> Exchange:
         """See `Transport.prepare`."""

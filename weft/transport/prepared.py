@@ -13,6 +13,7 @@ from typing import Any, Final
 import numpy as np
 
 from weft.transport.base import Exchange
+from weft.transport.request import Requests
 
 MOST_TESTS: Final = 256
 """How often the native function asks, 100 to 300 ns each; Python can do nothing meanwhile."""
@@ -27,7 +28,7 @@ class _Table(ctypes.Structure):
     ]  # fmt: skip
 
 
-class Prepared(Exchange):
+class Prepared(Requests, Exchange):
     """Persistent requests of MPI.
 
     Args:
@@ -43,7 +44,7 @@ class Prepared(Exchange):
         self, mpi: Any, requests: list[Any], peers: list[int], held: Any,
         native: Callable[[Any], int],
     ) -> None:  # fmt: skip
-        self._mpi, self._requests, self._peers, self._held = mpi, requests, peers, held
+        super().__init__(mpi, requests, peers, held)
         self._native = native
         count, size = len(requests), mpi._sizeof(mpi.Request)
         handles = [ctypes.string_at(mpi._addressof(request), size) for request in requests]
@@ -63,17 +64,8 @@ class Prepared(Exchange):
         """See `Exchange.run`."""
         state = self._native(self._place)
         if state < 0:
-            raise self._mpi.Exception(-state)
+            self.break_off(self._mpi.Exception(-state))
         return state == 1
-
-    def done(self) -> bool:
-        """See `Pending.done`."""
-        return bool(self._mpi.Request.Testall(self._requests))
-
-    def missing(self) -> list[int]:
-        """See `Pending.missing`."""
-        pairs = zip(self._peers, self._requests, strict=True)
-        return sorted({peer for peer, request in pairs if not request.Test()})
 
     def close(self) -> None:
         """See `Exchange.close`."""

@@ -1,0 +1,53 @@
+"""Requests of MPI: messages under way, and which rank is at the other end of each."""
+
+from __future__ import annotations
+
+from typing import Any, NoReturn
+
+from weft.errors import DistributedError
+from weft.transport.base import Pending
+
+
+class Requests(Pending):
+    """Messages that MPI was asked for.
+
+    Args:
+        mpi: the module of mpi4py.
+        requests: one for each message.
+        peers: the rank at its other end.
+        held: memory that they refer to.
+
+    Raises:
+        DistributedError: when asked, if one broke off: the rank at its other end has died.
+    """
+
+    def __init__(self, mpi: Any, requests: list[Any], peers: list[int], held: Any) -> None:
+        self._mpi, self._requests, self._peers, self._held = mpi, requests, peers, held
+
+    def done(self) -> bool:
+        """See `Pending.done`."""
+        try:
+            return bool(self._mpi.Request.Testall(self._requests))
+        except self._mpi.Exception as error:
+            self.break_off(error)
+
+    def missing(self) -> list[int]:
+        """See `Pending.missing`."""
+        pairs = zip(self._peers, self._requests, strict=True)
+        try:
+            return sorted({peer for peer, request in pairs if not request.Test()})
+        except self._mpi.Exception as error:
+            self.break_off(error)
+
+    def break_off(self, error: Exception) -> NoReturn:
+        """Say whose messages MPI has given up."""
+        broken: set[int] = set()
+        for peer, request in zip(self._peers, self._requests, strict=True):
+            try:
+                request.Test()
+            except self._mpi.Exception:
+                broken.add(peer)
+        ranks = ", ".join(map(str, sorted(broken or set(self._peers))))
+        raise DistributedError(
+            f"messages with rank {ranks} broke off, as when it is killed"
+        ) from error
