@@ -15,6 +15,8 @@ from typing import Final
 
 MARK: Final = "LAUNCHED_BY_WEFT"
 """In the environment of a job of `weft launch`: a folder of its own, where failures are noted."""
+KEPT: Final = "KEPT_BY_WEFT"
+"""In that of a job that may start again: a folder that stays until it has ended for good."""
 PINNED: Final = "PINNED_BY_WEFT"
 """In it: whether each rank is to keep to its share of the cores, or does so already."""
 ASKED, DONE = "1", "done"

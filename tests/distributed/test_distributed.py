@@ -89,7 +89,7 @@ def test_bench_on_two_ranks(tmp_path):
 @pytest.mark.slow
 def test_a_job_starts_again(tmp_path):
     options = ("--max-restarts", "2")
-    found = launch(2, "job_restart.py", str(tmp_path / "a"), str(tmp_path / "b"), options=options)
+    found = launch(2, "job_restart.py", str(tmp_path / "a"), options=options)
     assert found.code == 0, found
     said = [line for line in found.out.split("\n") if line[4:]]
     assert sorted(said) == ["[0] ended at 4", "[1] ended at 4"], found

@@ -23,7 +23,7 @@ from pathlib import Path
 from typing import IO, Any, Final
 
 from weft.errors import ConfigError, DistributedError
-from weft.placement import ASKED, MARK, PINNED
+from weft.placement import ASKED, KEPT, MARK, PINNED
 
 END_SECONDS: Final = 5.0
 """How long a job that is to stop has for it, before it is killed."""
@@ -66,21 +66,30 @@ def launch(job: Job) -> int:
         DistributedError: no launcher of MPI is installed.
         ConfigError: more ranks than the hosts take.
     """
-    arguments = [*_launcher(job), sys.executable, *job.command]
+    with tempfile.TemporaryDirectory(prefix="weft-kept-") as kept:
+        return _restarting(job, [*_launcher(job), sys.executable, *job.command], kept)
+
+
+def _restarting(job: Job, arguments: Sequence[str], kept: str) -> int:
+    """Run a job, again where it fails; its last code.
+
+    Args:
+        kept: a folder for what is to outlive a failure.
+    """
     for left in range(job.restarts, -1, -1):
         with tempfile.TemporaryDirectory(prefix="weft-job-") as folder:
-            code, stopped = _run(job, arguments, folder)
+            code, stopped = _run(job, arguments, folder, kept)
         if code == 0 or stopped or not left:
             return code
         print(f"weft launch: all ranks start again, {left} more times at most", file=sys.stderr)
     raise AssertionError
 
 
-def _run(job: Job, arguments: Sequence[str], folder: str) -> tuple[int, bool]:
+def _run(job: Job, arguments: Sequence[str], folder: str, kept: str) -> tuple[int, bool]:
     """Run a job once; its code, and whether it was asked to stop."""
     process = subprocess.Popen(
-        arguments, env=_environment(job, folder), stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE, start_new_session=True,
+        arguments, env=_environment(job, folder, kept), stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE, stderr=subprocess.PIPE, start_new_session=True,
     )  # fmt: skip
     assert process.stdout is not None and process.stderr is not None
     pairs = ((process.stdout, sys.stdout), (process.stderr, sys.stderr))
@@ -131,12 +140,14 @@ def _places(hosts: str) -> int:
     return sum(int(host.partition(":")[2] or 1) for host in hosts.split(","))
 
 
-def _environment(job: Job, folder: str) -> Mapping[str, str]:
+def _environment(job: Job, folder: str, kept: str) -> Mapping[str, str]:
     """That of the ranks; MPI's launcher hands it on to other hosts, too.
 
     How many cores there are for a rank is found out by itself, on its host.
     """
     own = {"PYTHONUNBUFFERED": "1", MARK: folder}
+    if job.restarts:
+        own[KEPT] = kept
     if job.threads:
         own["WEFT_THREADS"] = str(job.threads)
     if job.pin:

@@ -16,17 +16,20 @@ from weft.transport.group import Group
 
 
 def reduce_all(
-    xs: Sequence[Lazy], reduction: str, group: Group, bucket_bytes: int
-) -> tuple[Lazy, ...]:
+    xs: Sequence[Lazy], reduction: str, group: Group, bucket_bytes: int,
+    counts: Sequence[int] | None = None,
+) -> tuple[Lazy, ...]:  # fmt: skip
     """Record the reductions of values over ranks, as one call.
 
     Args:
         bucket_bytes: values begin together up to so many; their order is that in which they are
             expected to be computed.
+        counts: how many values begin together, where that is not to follow from their size.
     """
     sizes = [int(size(known(x.type.shape))) * x.type.dtype.size for x in xs]
     static = {
-        "buckets": buckets_of(sizes, bucket_bytes), "reduction": reduction, "group": group.number,
+        "buckets": tuple(counts or buckets_of(sizes, bucket_bytes)), "reduction": reduction,
+        "group": group.number,
     }  # fmt: skip
     plan = function_plan(reduced_later, [x.type for x in xs], static, differentiable=False)
     found = trace.now.record(plan, tuple(xs))

@@ -1,17 +1,22 @@
-"""What Horovod's front ends share: the job, and how gradients travel."""
+"""What Horovod's front ends share: the job, and who is who in it."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import weft.distributed as dist
+from weft.distributed.elements import settle
 from weft.distributed.reduce_op import ReduceOp
-from weft.errors import ArgumentError, DistributedError
+from weft.errors import DistributedError
+from weft.horovod import timeline
+from weft.horovod.process_set import ProcessSet, add_process_set
 from weft.ir.dtype import DType, float16
 from weft.ops.base import at_user_line
 from weft.placement import local_rank as _local_rank
 from weft.placement import local_size as _local_size
 from weft.transport import session
+from weft.transport.join import join_all
 
 Average = ReduceOp.AVG
 Sum = ReduceOp.SUM
@@ -20,14 +25,23 @@ Max = ReduceOp.MAX
 Product = ReduceOp.PRODUCT
 
 
-def init() -> None:
-    """Join the job that a launcher has started; once more does nothing."""
-    if not dist.is_initialized():
-        dist.init_process_group()
+def init(process_sets: Sequence[ProcessSet | Sequence[int]] | None = None) -> None:
+    """Join the job that a launcher has started; once more does nothing.
+
+    Args:
+        process_sets: groups of ranks that will reduce among themselves; all ranks name the same.
+    """
+    if dist.is_initialized():
+        return
+    dist.init_process_group()
+    for each in process_sets or ():
+        add_process_set(each)
+    timeline.start_if_asked()
 
 
 def shutdown() -> None:
     """Leave the job together with all ranks."""
+    timeline.stop_timeline()
     if dist.is_initialized():
         dist.destroy_process_group()
 
@@ -69,6 +83,64 @@ def local_size() -> int:
     return _local_size()
 
 
+def cross_rank() -> int:
+    """The number of this process's machine; machines have equally many processes."""
+    return rank() // local_size()
+
+
+def cross_size() -> int:
+    """The number of machines."""
+    return -(-size() // local_size())
+
+
+def is_homogeneous() -> bool:
+    """Whether all machines have equally many processes."""
+    sizes: list[Any] = [None] * size()
+    dist.all_gather_object(sizes, local_size())
+    return len(set(sizes)) == 1
+
+
+def mpi_built(verbose: bool = False) -> bool:
+    """Whether there is MPI: what carries all messages."""
+    return True
+
+
+mpi_enabled = mpi_built
+
+
+def mpi_threads_supported() -> bool:
+    """Whether MPI may be called from several threads: `init` refuses others."""
+    return True
+
+
+def nccl_built(verbose: bool = False) -> bool:
+    """Whether NCCL is built in: no, as are none of the names beside this one."""
+    return False
+
+
+gloo_built = gloo_enabled = ddl_built = ccl_built = cuda_built = rocm_built = nccl_built
+
+
+def join() -> int:
+    """Say that this rank has no more data; gives the last rank that did so.
+
+    Until all have, this rank takes part in the others' sums and means with zeros. A mean is still
+    divided by the number of all ranks.
+
+    Raises:
+        DistributedError: another rank calls something else than a sum or a mean of all ranks.
+
+    Example:
+        >>> import weft.horovod.torch as hvd
+        >>> hvd.init()
+        >>> hvd.join()
+        0
+        >>> hvd.shutdown()
+    """
+    settle()
+    return join_all("hvd.join")
+
+
 def _check(name: str) -> None:
     if session.current() is None:
         raise DistributedError(f"{name}: call hvd.init() first{at_user_line()}")
@@ -84,17 +156,3 @@ class Compression:
 
     none: DType | None = None
     fp16: DType | None = float16
-
-
-def reduction_of(op: Any, average: bool | None) -> ReduceOp:
-    """A reduction as Horovod's arguments say it.
-
-    Raises:
-        ArgumentError: both arguments, or no reduction.
-    """
-    if average is not None and op is not None:
-        raise ArgumentError(f"allreduce: expected op or average, got both{at_user_line()}")
-    found = (Sum if average is False else Average) if op is None else op
-    if not isinstance(found, ReduceOp):
-        raise ArgumentError(f"allreduce: expected hvd.Average, hvd.Sum, ..., got {op!r}")
-    return found

@@ -35,10 +35,10 @@ from weft.horovod.basics import (
     local_rank,
     local_size,
     rank,
-    reduction_of,
     shutdown,
     size,
 )
+from weft.horovod.reduction import reduction_of
 from weft.ir.dtype import DType
 from weft.ir.node import Value
 from weft.tf1.control.dependency import group

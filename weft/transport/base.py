@@ -69,6 +69,14 @@ class Failure:
     text: str
 
 
+class Zeros(NamedTuple):
+    """So many zeros of a type, for a reduction."""
+
+    reduction: str
+    dtype: str
+    size: int
+
+
 @dataclass
 class Waiting:
     """A call that waits for other ranks.
@@ -79,6 +87,7 @@ class Waiting:
         group: the number of its group.
         turn: which call of that group it is.
         pending: the messages it waits for.
+        neutral: what a rank that has joined has to contribute; see `weft.transport.join`.
     """
 
     what: str
@@ -86,6 +95,7 @@ class Waiting:
     group: int
     turn: int
     pending: Pending | None = None
+    neutral: Zeros | None = None
 
     def __str__(self) -> str:
         return f"{self.what}{self.line}"
@@ -100,6 +110,7 @@ class Transport(abc.ABC):
         failure: set once the job cannot go on; whoever waits raises then.
         waiting: the call that waits at the moment.
         left: ranks that have ended.
+        joined: ranks that have no more data, with how many calls of all ranks they made before.
     """
 
     def __init__(self, rank: int, size: int) -> None:
@@ -108,6 +119,7 @@ class Transport(abc.ABC):
         self.failure: Failure | None = None
         self.waiting: Waiting | None = None
         self.left: set[int] = set()
+        self.joined: dict[int, int] = {}
         self.lock = threading.RLock()  # one call at a time, in the order of calls
         self.worker = Worker()
         self.tally = Tally()

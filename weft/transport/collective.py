@@ -14,7 +14,7 @@ import numpy as np
 
 from weft.transport.base import Array
 from weft.transport.group import Group
-from weft.transport.reduction import reduced
+from weft.transport.reduction import reduced, zeros_for
 from weft.transport.small import is_small, small_reduction
 
 SMALL_BYTES: Final = 1 << 15
@@ -116,7 +116,7 @@ def all_reduce(group: Group, x: Array, out: Array, name: str, what: str) -> None
         small_reduction(group, x, name, what).run(x, out)
         return
     flat, result = x.reshape(-1), out.reshape(-1)
-    with group.call(what) as tag:
+    with group.call(what, zeros_for(name, flat)) as tag:
         if group.size == 1:
             reduced([flat.copy()], name, result)
             return

@@ -12,7 +12,7 @@ import numpy as np
 
 from weft.errors import DistributedError
 from weft.ir.node import at_user_line
-from weft.transport.base import Array, Exchange, Part, Transport, Waiting
+from weft.transport.base import Array, Exchange, Part, Transport, Waiting, Zeros
 from weft.transport.tally import Span
 from weft.transport.wait import wait
 
@@ -50,8 +50,11 @@ class Group:
         return self  # a copy of a module is of the same ranks
 
     @contextlib.contextmanager
-    def call(self, what: str) -> Iterator[int]:
+    def call(self, what: str, neutral: Zeros | None = None) -> Iterator[int]:
         """A call that all members make; gives the tag of its messages.
+
+        Args:
+            neutral: what a member contributes that has nothing, if there is such a thing.
 
         Messages of calls that differ do not meet: the tag follows from `what`, and a member that
         waits tells the others what it waits in (`weft.transport.monitor`).
@@ -67,7 +70,7 @@ class Group:
             self._turn += 1
             place = at_user_line() if transport.place is None else transport.place
             outer, begin = transport.waiting, time.monotonic_ns()
-            transport.waiting = Waiting(what, place, self.number, self._turn)
+            transport.waiting = Waiting(what, place, self.number, self._turn, None, neutral)
             try:
                 yield self.tag_of(what)
             finally:
@@ -105,7 +108,12 @@ class Group:
         parts = self._parts(sends), self._parts(receives)
         return self.transport.prepare(*parts, self.tag_of(what))
 
-    def repeat(self, what: str, exchange: Exchange) -> None:
+    @property
+    def turn(self) -> int:
+        """How many calls this process has made as a member."""
+        return self._turn
+
+    def repeat(self, what: str, exchange: Exchange, neutral: Zeros | None = None) -> None:
         """Make a call whose messages are prepared; as `call`, but nothing is noted in advance.
 
         Raises:
@@ -124,7 +132,7 @@ class Group:
         begin = begin or time.monotonic_ns()
         place = at_user_line() if transport.place is None else transport.place
         outer = transport.waiting
-        transport.waiting = Waiting(what, place, self.number, self._turn)
+        transport.waiting = Waiting(what, place, self.number, self._turn, None, neutral)
         try:
             wait(transport, exchange, self.timeout)
         finally:

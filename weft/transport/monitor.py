@@ -62,6 +62,17 @@ class Monitor:
             self.announce("program", group=group, start=start, digests=sequence.digests[group])
         self._transport.attention.set()
 
+    def report_of(self, group: int, turn: int) -> dict[str, Any] | None:
+        """What another rank has said of a call that it waits in, if it is this one."""
+        for note in list(self._reports.values()):
+            if (note["group"], note["turn"]) == (group, turn):
+                return note
+        return None
+
+    def begin_again(self) -> None:
+        """Forget the programs that ranks ran; see `CallLog.begin_again`."""
+        self._log.begin_again()
+
     def fail(self, text: str) -> None:
         """Tell all that the job cannot go on, because of this rank unless another was first."""
         self._interrupts = False  # it is about to end
@@ -105,6 +116,8 @@ class Monitor:
             self._log.announced(told)
         elif note["kind"] == "differs":
             self._differ(rank, note)
+        elif note["kind"] == "joined":
+            transport.joined[rank] = int(note["turn"])
         elif note["kind"] == "left":
             transport.left.add(rank)
             self.ended.add(rank)
@@ -119,13 +132,15 @@ class Monitor:
         waiting = self._transport.waiting
         if waiting is None or waiting.pending is None:
             self._seen = None
-        elif waiting is not self._seen:
+            return
+        if waiting is not self._seen:
             self._seen, self._since, self._told = waiting, time.monotonic(), False
-        elif not self._told and time.monotonic() - self._since > REPORT_SECONDS:
+        patience = 0.0 if self._transport.joined else REPORT_SECONDS
+        if not self._told and time.monotonic() - self._since >= patience:
             self._told = True
             self.announce(
                 "waiting", what=waiting.what, line=waiting.line, group=waiting.group,
-                turn=waiting.turn,
+                turn=waiting.turn, neutral=waiting.neutral,
             )  # fmt: skip
 
     def _compare(self) -> None:

@@ -8,7 +8,7 @@ import numpy as np
 
 from weft.errors import ArgumentError, DTypeError
 from weft.ir.dtype import as_dtype
-from weft.transport.base import Array
+from weft.transport.base import Array, Zeros
 
 REDUCTIONS: Final[dict[str, Any]] = {
     "sum": np.add, "mean": np.add, "product": np.multiply, "min": np.minimum, "max": np.maximum,
@@ -88,3 +88,8 @@ def _pairs(rows: list[Array]) -> list[tuple[Array, Array]]:
         found += zip(rows[::2], rows[1::2], strict=False)
         rows = rows[::2]
     return found
+
+
+def zeros_for(name: str, like: Array) -> Zeros | None:
+    """What a member without data contributes to a reduction; `None` where zeros would count."""
+    return Zeros(name, str(as_dtype(like.dtype)), like.size) if name in ("sum", "mean") else None

@@ -13,6 +13,8 @@ from collections import deque
 from collections.abc import Iterator, Sequence
 from typing import Final, NamedTuple
 
+EPOCH: Final = 1 << 40
+"""More calls than a job makes."""
 HISTORY: Final = 256
 """Of a group, how many runs of programs are remembered: others may be late with theirs."""
 
@@ -81,17 +83,25 @@ class CallLog:
         self._runs: dict[int, deque[Run]] = {}
         self._next: dict[int, int] = {}
         self._announced: list[Announced] = []
+        self._first = 1
 
     def enter(self, sequence: CallSequence) -> dict[int, int]:
         """Note that a program runs; the number of its first call, by group."""
         starts: dict[int, int] = {}
         with self._lock:
             for group, calls in sequence.of.items():
-                starts[group] = start = self._next.get(group, 1)
+                starts[group] = start = self._next.get(group, self._first)
                 self._next[group] = start + len(calls)
                 runs = self._runs.setdefault(group, deque(maxlen=HISTORY))
                 runs.append(Run(start, calls, sequence.digests[group]))
         return starts
+
+    def begin_again(self) -> None:
+        """Count from a new number, as all ranks do that did not run the same programs."""
+        with self._lock:
+            self._first += EPOCH
+            self._next.clear()
+            self._runs.clear()
 
     def announced(self, found: Announced) -> None:
         """Note what another rank has said."""
@@ -106,7 +116,7 @@ class CallLog:
                 difference = self._compared(each)
                 if difference is not None:
                     found.append(difference)
-                elif self._next.get(each.group, 1) < each.start + len(each.digests):
+                elif self._next.get(each.group, self._first) < each.start + len(each.digests):
                     kept.append(each)  # this rank has not come so far
         self._announced = kept
         return found

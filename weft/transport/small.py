@@ -8,7 +8,7 @@ import numpy as np
 
 from weft.transport.base import Array
 from weft.transport.group import Group
-from weft.transport.reduction import Tree
+from weft.transport.reduction import Tree, zeros_for
 
 MOST_BYTES: Final = 1 << 20
 """Of the memory of one, for all members' elements."""
@@ -29,6 +29,7 @@ class SmallReduction:
         self.exchange = group.prepare(what, sends, {i: rows[i] for i in others})
         self._sent = self._own.nbytes * len(others)
         self._reduce = Tree(rows, name).into
+        self._neutral = zeros_for(name, like)
 
     def run(self, x: Array, out: Array) -> None:
         """Reduce `x` over the members into each one's `out`, which may be `x` itself."""
@@ -38,7 +39,7 @@ class SmallReduction:
         with transport.lock:
             np.copyto(self._own, x)
             try:
-                self._group.repeat(self._what, self.exchange)
+                self._group.repeat(self._what, self.exchange, self._neutral)
             except BaseException:  # messages are under way that nobody waits for any more
                 self._group.prepared.clear()
                 raise

@@ -1,0 +1,64 @@
+"""Adasum: gradients added up as far as they differ, averaged as far as they agree."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from weft.errors import ArgumentError, DTypeError
+from weft.ir.dtype import as_dtype
+from weft.ops.base import at_user_line
+from weft.transport import collective
+from weft.transport.base import Array
+from weft.transport.group import Group
+
+
+def adasum(group: Group, x: Array) -> Array:
+    """The combination of all members' vectors, the same bits on each.
+
+    Two vectors become `(1 - a.b / 2 a.a) a + (1 - a.b / 2 b.b) b`: their sum if they are at right
+    angles, their mean if they are the same. Neighbors come first, then neighbors among the
+    results. (Maleki et al., "Scaling Distributed Training with Adaptive Summation", 2020.)
+
+    Each member gets all vectors: (p - 1) (a + n b).
+
+    Raises:
+        ArgumentError: the number of members is no power of two.
+        DTypeError: elements that are not real floating ones.
+    """
+    if group.size & (group.size - 1):
+        raise ArgumentError(
+            f"Adasum: expected a power of two as the number of ranks, got {group.size}"
+            f"{at_user_line()}"
+        )
+    kind = as_dtype(x.dtype)
+    if not kind.is_inexact or kind.is_complex:
+        raise DTypeError(f"Adasum: expected real floating elements, got {kind}{at_user_line()}")
+    out = np.empty((group.size, x.size), x.dtype)
+    what = f"adasum of {kind}[{','.join(map(str, x.shape))}]"
+    collective.all_gather(group, x.reshape(-1), list(out), what)
+    rows: list[Array] = [row.astype(np.float64) for row in out]
+    while len(rows) > 1:
+        rows = [combined(a, b) for a, b in zip(rows[::2], rows[1::2], strict=True)]
+    return rows[0].astype(x.dtype).reshape(x.shape)
+
+
+def combined(a: Array, b: Array) -> Array:
+    """Two vectors as one.
+
+    Example:
+        >>> combined(np.array([1.0, 0.0]), np.array([0.0, 2.0])).tolist()
+        [1.0, 2.0]
+        >>> combined(np.array([1.0, 3.0]), np.array([1.0, 3.0])).tolist()
+        [1.0, 3.0]
+    """
+    both = float(a @ b)
+    found: Any = _less(a, both) * a + _less(b, both) * b
+    return found
+
+
+def _less(x: Array, both: float) -> float:
+    """How much of a vector counts; a vector of zeros counts nothing anyway."""
+    own = float(x @ x)
+    return 1.0 - both / (2.0 * own) if own > 0.0 else 1.0

@@ -1,0 +1,223 @@
+"""Elastic training: state that is committed, and a job that goes on from the last commit.
+
+A job whose rank fails ends as a whole, and `weft launch --max-restarts` starts all ranks again;
+they go on from the last commit, which rank 0 keeps in a folder. Horovod's own recovery goes on in
+the processes that are left; here these end, too.
+"""
+
+from __future__ import annotations
+
+import abc
+import copy
+import functools
+import os
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from weft.checkpoint.checkpointer import Checkpointer
+from weft.distributed.objects import broadcast_object_list
+from weft.horovod import basics
+from weft.placement import KEPT
+from weft.transport import session
+
+COMMITS = "commits"
+"""In the folder that the launcher keeps for a job that may start again."""
+
+
+class State(abc.ABC):
+    """What training goes on from.
+
+    Args:
+        folder: where commits are kept; that of the launcher if left out. Without either, they are
+            in memory alone.
+    """
+
+    def __init__(self, folder: str | os.PathLike[str] | None = None) -> None:
+        kept = os.environ.get(KEPT)
+        chosen = (Path(kept) / COMMITS if kept else None) if folder is None else Path(folder)
+        self._checkpoints: Checkpointer | None = None
+        self._folder = chosen
+        self._commits = 0
+        self._callbacks: list[Callable[[], Any]] = []
+
+    def register_reset_callbacks(self, callbacks: Sequence[Callable[[], Any]]) -> None:
+        """Have functions called where a job goes on with another number of ranks."""
+        self._callbacks.extend(callbacks)
+
+    def on_reset(self) -> None:
+        """Call them, as to scale learning rates."""
+        for callback in self._callbacks:
+            callback()
+
+    def commit(self) -> None:
+        """Keep the state as it is now: in memory, and on rank 0 in the folder."""
+        self.save()
+        self._commits += 1
+        files = self._files()
+        if files is not None:
+            files.save(self._commits, {"ranks": basics.size(), **self._kept()})
+        self.check_host_updates()
+
+    def check_host_updates(self) -> None:
+        """Raise where another rank has failed; ranks stay the same until a job starts again.
+
+        Raises:
+            DistributedError: tells the rank and why.
+        """
+        session.world().transport.check()
+
+    def load(self) -> bool:
+        """Take over the last commit of the job before; whether the number of ranks has changed."""
+        files = self._files()
+        found = None if files is None else files.restore()
+        if found is not None:
+            self._commits = int(found.step)
+            self._take(found.state)
+        told: list[Any] = [self._commits, 0 if found is None else int(found.state["ranks"])]
+        broadcast_object_list(told, 0)
+        self._commits = int(told[0])
+        return told[1] not in (0, basics.size())
+
+    def close(self) -> None:
+        """Wait until the last commit is on the disk."""
+        if self._checkpoints is not None:
+            self._checkpoints.close()
+            self._checkpoints = None
+
+    def _files(self) -> Checkpointer | None:
+        if self._checkpoints is None and self._folder is not None and basics.rank() == 0:
+            self._checkpoints = Checkpointer(self._folder, keep=2)
+        return self._checkpoints
+
+    @abc.abstractmethod
+    def save(self) -> None:
+        """Keep a copy in memory."""
+
+    @abc.abstractmethod
+    def restore(self) -> None:
+        """Go back to the copy."""
+
+    @abc.abstractmethod
+    def sync(self) -> None:
+        """Take over rank 0's state."""
+
+    @abc.abstractmethod
+    def _kept(self) -> Mapping[str, Any]:
+        """What a commit writes."""
+
+    @abc.abstractmethod
+    def _take(self, kept: Mapping[str, Any]) -> None:
+        """Take over what a commit has written."""
+
+
+class ObjectState(State):
+    """Numbers, texts, tensors and structures of them, as attributes.
+
+    Args:
+        kwargs: their names and values at the beginning.
+    """
+
+    def __init__(self, folder: str | os.PathLike[str] | None = None, **kwargs: Any) -> None:
+        super().__init__(folder)
+        self._names = tuple(kwargs)
+        for name, value in kwargs.items():
+            setattr(self, name, value)
+        self.save()
+
+    def _values(self) -> dict[str, Any]:
+        return {name: getattr(self, name) for name in self._names}
+
+    def _set(self, values: Mapping[str, Any]) -> None:
+        for name in self._names:
+            setattr(self, name, values[name])
+
+    def save(self) -> None:
+        """Keep a copy in memory."""
+        self._saved = copy.deepcopy(self._values())
+
+    def restore(self) -> None:
+        """Go back to the copy."""
+        self._set(copy.deepcopy(self._saved))
+
+    def sync(self) -> None:
+        """Take over rank 0's values, and keep a copy."""
+        self._set(_from_first(self._values()))
+        self.save()
+
+    def _kept(self) -> Mapping[str, Any]:
+        return {"values": self._saved}
+
+    def _take(self, kept: Mapping[str, Any]) -> None:
+        self._set(kept["values"])
+
+
+class StatefulState(ObjectState):
+    """Objects with `state_dict` and `load_state_dict` beside attributes.
+
+    Args:
+        objects: by name; each is an attribute, too, and stays the same object.
+    """
+
+    def __init__(
+        self, objects: Mapping[str, Any], folder: str | os.PathLike[str] | None = None,
+        **kwargs: Any,
+    ) -> None:  # fmt: skip
+        self._objects = dict(objects)
+        for name, each in self._objects.items():
+            setattr(self, name, each)
+        super().__init__(folder, **kwargs)
+
+    def save(self) -> None:
+        """Keep a copy in memory."""
+        super().save()
+        self._states = {n: copy.deepcopy(x.state_dict()) for n, x in self._objects.items()}
+
+    def restore(self) -> None:
+        """Go back to the copy."""
+        super().restore()
+        self._load(copy.deepcopy(self._states))
+
+    def sync(self) -> None:
+        """Take over rank 0's objects and values, and keep a copy."""
+        self._load(_from_first({n: x.state_dict() for n, x in self._objects.items()}))
+        super().sync()
+
+    def _load(self, states: Mapping[str, Any]) -> None:
+        for name, each in self._objects.items():
+            each.load_state_dict(states[name])
+
+    def _kept(self) -> Mapping[str, Any]:
+        return {**super()._kept(), "objects": self._states}
+
+    def _take(self, kept: Mapping[str, Any]) -> None:
+        super()._take(kept)
+        self._load(kept["objects"])
+
+
+def _from_first(x: Any) -> Any:
+    found = [x]
+    broadcast_object_list(found, 0)
+    return found[0]
+
+
+def run(func: Callable[..., Any]) -> Callable[..., Any]:
+    """A training function of a state, which goes on from the state's last commit.
+
+    The state is that of rank 0. Where the job before had another number of ranks, the state's
+    reset callbacks are called. What fails ends the job: start it with `weft launch --max-restarts`.
+    """
+
+    @functools.wraps(func)
+    def training(state: State, *args: Any, **kwargs: Any) -> Any:
+        basics.init()
+        changed = state.load()
+        state.sync()
+        if changed:
+            state.on_reset()
+        try:
+            return func(state, *args, **kwargs)
+        finally:
+            state.close()
+
+    return training

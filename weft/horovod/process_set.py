@@ -1,0 +1,109 @@
+"""Process sets: some of the ranks, which reduce among themselves."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Final
+
+from weft.errors import DistributedError
+from weft.ops.base import at_user_line
+from weft.transport import session
+from weft.transport.group import Group
+
+
+class ProcessSet:
+    """Ranks that take part in a call together; made known by `add_process_set` or `init`.
+
+    Attributes:
+        ranks: of the job; `None` for all.
+        process_set_id: 0 for all ranks; `None` until it is known.
+
+    Example:
+        >>> import weft.horovod.torch as hvd
+        >>> hvd.init()
+        >>> alone = hvd.add_process_set([0])
+        >>> alone.rank(), alone.size(), alone.included()
+        (0, 1, True)
+        >>> hvd.shutdown()
+    """
+
+    def __init__(self, ranks: Sequence[int] | None = None) -> None:
+        self.ranks = None if ranks is None else sorted(ranks)
+        self.process_set_id: int | None = None
+        self._group: Group | None = None
+
+    @property
+    def group(self) -> Group:
+        """The ranks.
+
+        Raises:
+            DistributedError: it is not known, or `hvd.init` was not called.
+        """
+        if self.ranks is None:
+            return session.world()
+        joined = session.current()
+        if self._group is None or joined is None or self._group.transport is not joined.transport:
+            raise DistributedError(
+                f"process set of ranks {self.ranks}: call hvd.add_process_set on all ranks first"
+                f"{at_user_line()}"
+            )
+        return self._group
+
+    def register(self) -> None:
+        """Make the group; all ranks do."""
+        joined = session.current()
+        if joined is None:
+            raise DistributedError(f"add_process_set: call hvd.init() first{at_user_line()}")
+        self._group = joined.new_group(self.ranks or [])
+        self.process_set_id = self._group.number
+
+    def forget(self) -> None:
+        """Give up the group."""
+        joined = session.current()
+        if joined is not None and self._group is not None:
+            joined.groups.pop(self._group.number, None)
+        self._group = self.process_set_id = None
+
+    def included(self) -> bool:
+        """Whether this process is one of them."""
+        return self.group.index >= 0
+
+    def rank(self) -> int:
+        """This process's number among them; -1 where it is none of them."""
+        return self.group.index
+
+    def size(self) -> int:
+        """How many they are."""
+        return self.group.size
+
+    def __repr__(self) -> str:
+        return f"ProcessSet(process_set_id={self.process_set_id}, ranks={self.ranks})"
+
+
+def _whole() -> ProcessSet:
+    found = ProcessSet()
+    found.process_set_id = 0
+    return found
+
+
+global_process_set: Final = _whole()
+"""All ranks."""
+
+
+def add_process_set(process_set: ProcessSet | Sequence[int]) -> ProcessSet:
+    """Make a process set known; all ranks of the job call it, members or not.
+
+    Raises:
+        DistributedError: ranks that there are not, or `hvd.init` was not called.
+    """
+    found = process_set if isinstance(process_set, ProcessSet) else ProcessSet(process_set)
+    found.register()
+    return found
+
+
+def remove_process_set(process_set: ProcessSet) -> bool:
+    """Forget a process set; whether it was known, and is not that of all ranks."""
+    if process_set is global_process_set or process_set.process_set_id is None:
+        return False
+    process_set.forget()
+    return True

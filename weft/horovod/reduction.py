@@ -1,0 +1,181 @@
+"""How arrays travel: compressed, scaled, reduced; and what else ranks exchange of any shapes."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass
+from enum import Enum
+from typing import Any, Final
+
+import numpy as np
+
+from weft.distributed.elements import kind
+from weft.distributed.reduce_op import ReduceOp
+from weft.errors import ArgumentError, DistributedError, ShapeError
+from weft.horovod.adasum import adasum
+from weft.ir.dtype import DType, as_dtype
+from weft.ops.base import at_user_line
+from weft.ops.communication.collective import reduced
+from weft.transport import collective
+from weft.transport.base import Array
+from weft.transport.group import Group
+
+
+class _Adasum(Enum):
+    """Beside the reductions of `weft.distributed`."""
+
+    ADASUM = "adasum"
+
+
+Adasum: Final = _Adasum.ADASUM
+Op = ReduceOp | _Adasum
+
+
+def reduction_of(op: Any, average: bool | None, name: str = "allreduce") -> Op:
+    """A reduction as Horovod's arguments say it.
+
+    Raises:
+        ArgumentError: both arguments, or no reduction.
+    """
+    if average is not None and op is not None:
+        raise ArgumentError(f"{name}: expected op or average, got both{at_user_line()}")
+    found = (ReduceOp.SUM if average is False else ReduceOp.AVG) if op is None else op
+    if not isinstance(found, ReduceOp | _Adasum):
+        text = f"{name}: expected hvd.Average, hvd.Sum, hvd.Adasum, ..., got {op!r}"
+        raise ArgumentError(text + at_user_line())
+    return found
+
+
+@dataclass(frozen=True)
+class Reduction:
+    """How arrays are reduced.
+
+    Attributes:
+        compression: the type in which floating elements travel.
+        prescale, postscale: factors before and behind.
+    """
+
+    op: Op
+    compression: DType | None = None
+    prescale: float = 1.0
+    postscale: float = 1.0
+
+    def all(self, group: Group, xs: Sequence[Array]) -> list[Array]:
+        """Reduce arrays over the members; those of one type together."""
+        sent = [self.scaled(x, self.prescale) for x in xs]
+        low = [self._low(x) for x in sent]
+        if isinstance(self.op, ReduceOp):
+            found = self._plain(group, low, self.op)
+        else:
+            found = [adasum(group, x) for x in low]
+        pairs = zip(found, xs, strict=True)
+        return [self.scaled(y.astype(x.dtype, copy=False), self.postscale) for y, x in pairs]
+
+    def _plain(self, group: Group, xs: Sequence[Array], op: ReduceOp) -> list[Array]:
+        """Averages of integers are rounded down."""
+        whole = op is ReduceOp.AVG and any([not as_dtype(x.dtype).is_inexact for x in xs])
+        found = list(reduced(group, xs, "sum" if whole else op.value))
+        if not whole:
+            return found
+        return [
+            (y / y.dtype.type(group.size) if as_dtype(y.dtype).is_inexact else y // group.size)
+            for y in found
+        ]
+
+    def _low(self, x: Array) -> Array:
+        low = self.compression
+        return x if low is None or not as_dtype(x.dtype).is_inexact else x.astype(low.numpy)
+
+    def scaled(self, x: Array, factor: float) -> Array:
+        """An array times a factor, of its own type."""
+        return x if factor == 1.0 else (x * factor).astype(x.dtype)
+
+
+def gather(group: Group, x: Array) -> Array:
+    """All members' arrays along their first dimension, whose length may differ.
+
+    Raises:
+        ShapeError: they differ in something else.
+    """
+    if not x.ndim:
+        raise ShapeError(f"allgather: expected a first dimension, got a scalar{at_user_line()}")
+    told = json.dumps([str(as_dtype(x.dtype)), x.shape]).encode()
+    kinds = [json.loads(d) for d in collective.all_gather_bytes(group, told, "kinds")]
+    for member, each in enumerate(kinds):
+        if (each[0], each[1][1:]) != (kinds[0][0], kinds[0][1][1:]):
+            raise ShapeError(
+                "allgather: expected tensors that differ in their first dimension alone, got "
+                f"{_shown(kinds[0])} on rank {group.ranks[0]} and {_shown(each)} on rank "
+                f"{group.ranks[member]}{at_user_line()}"
+            )
+    rows = [int(each[1][0]) for each in kinds]
+    out = np.empty((sum(rows), *x.shape[1:]), x.dtype)
+    parts = np.split(out, np.cumsum(rows)[:-1])
+    what = f"allgather of {kinds[0][0]}{rows} rows of {kinds[0][1][1:]}"
+    collective.all_gather(group, x, parts, what)
+    return out
+
+
+def _shown(each: Any) -> str:
+    return f"{each[0]}[{','.join(map(str, each[1]))}]"
+
+
+def exchange(group: Group, x: Array, splits: Sequence[int] | None) -> tuple[Array, list[int]]:
+    """The rows that each member has for this one, and how many; `splits[i]` of each for member i.
+
+    Raises:
+        ShapeError: numbers that do not add up to the rows, or are not one for each member.
+    """
+    rows = x.shape[0] if x.ndim else 0
+    if splits is None and rows % group.size:
+        raise ShapeError(
+            f"alltoall: expected rows in {group.size} equal parts, got {rows}; or pass splits"
+            f"{at_user_line()}"
+        )
+    shares = [rows // group.size] * group.size if splits is None else list(splits)
+    if len(shares) != group.size or sum(shares) != rows or min(shares) < 0:
+        raise ShapeError(
+            f"alltoall: expected {group.size} splits that add up to {rows} rows, got {shares}"
+            f"{at_user_line()}"
+        )
+    taken = list(np.zeros((group.size, 1), np.int64))
+    collective.all_to_all(group, [np.array([n]) for n in shares], taken, "alltoall: splits")
+    counts = [int(n[0]) for n in taken]
+    out = np.empty((sum(counts), *x.shape[1:]), x.dtype)
+    xs, outs = (np.split(a, np.cumsum(n)[:-1]) for a, n in ((x, shares), (out, counts)))
+    collective.all_to_all(group, xs, outs, f"alltoall of {as_dtype(x.dtype)} {x.shape[1:]}")
+    return out, counts
+
+
+def scatter(group: Group, x: Array, reduction: Reduction) -> Array:
+    """This member's rows of the reduction; where they cannot be equal, the first have one more.
+
+    Raises:
+        ShapeError: a scalar.
+        ArgumentError: another reduction than a sum or a mean.
+    """
+    if reduction.op not in (ReduceOp.SUM, ReduceOp.AVG):
+        raise ArgumentError(
+            f"reducescatter: expected hvd.Average or hvd.Sum, got {reduction.op}{at_user_line()}"
+        )
+    if not x.ndim:
+        raise ShapeError(f"reducescatter: expected rows, got a scalar{at_user_line()}")
+    parts = np.array_split(reduction.scaled(x, reduction.prescale), group.size)
+    out = np.empty_like(parts[group.index])
+    what = f"reducescatter({reduction.op.value}) of {kind(x)}"
+    collective.reduce_scatter(group, parts, out, str(reduction.op.value), what)
+    return reduction.scaled(out, reduction.postscale)
+
+
+def root_index(group: Group, root_rank: int, name: str) -> int:
+    """The place of a rank of the job among members.
+
+    Raises:
+        DistributedError: it is none of them.
+    """
+    if root_rank not in group.ranks:
+        raise DistributedError(
+            f"{name}: expected root_rank among {list(group.ranks)}, got {root_rank}{at_user_line()}"
+        )
+    return group.ranks.index(root_rank)

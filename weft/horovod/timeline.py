@@ -1,0 +1,141 @@
+"""The timeline: what each tensor's calls waited for and took, for chrome://tracing and Perfetto."""
+
+from __future__ import annotations
+
+import json
+import os
+import time
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any, Final
+
+from weft.errors import ArgumentError
+from weft.ops.base import at_user_line
+from weft.transport import session
+from weft.transport.group import Group
+from weft.transport.tally import Span
+
+VARIABLE: Final = "HOROVOD_TIMELINE"
+"""In the environment: the file that rank 0 writes from `init` to `shutdown`."""
+
+
+class Timeline:
+    """Calls by tensor, as events of Chrome's trace format; rank 0 writes them.
+
+    Each tensor is a row. NEGOTIATE_... is the time that this rank waited for others, ALLREDUCE or
+    the like what the call took beside.
+    """
+
+    def __init__(self, path: str | os.PathLike[str], writes: bool) -> None:
+        self._path = Path(path)
+        self._writes = writes
+        self._events: list[dict[str, Any]] = []
+        self._rows: dict[str, int] = {}
+        self._begin = time.monotonic_ns()
+
+    def add(self, kind: str, names: Sequence[str], span: Span, waited: float) -> None:
+        """Note a call.
+
+        Args:
+            kind: as `ALLREDUCE`.
+            waited: seconds of the span in which others were not there yet.
+        """
+        there = min(span.begin + int(waited * 1e9), span.end)
+        parts = [(f"NEGOTIATE_{kind}", span.begin, there), (kind, there, span.end)]
+        for name in names:
+            row = self._row(name)
+            for title, begin, end in parts:
+                self._events.append(
+                    {"name": title, "ph": "X", "pid": row, "tid": 0, "ts": self._us(begin),
+                     "dur": (end - begin) / 1e3, "args": {"call": span.what}}
+                )  # fmt: skip
+
+    def _us(self, ns: int) -> float:
+        return (ns - self._begin) / 1e3
+
+    def _row(self, name: str) -> int:
+        found = self._rows.get(name)
+        if found is None:
+            found = self._rows[name] = len(self._rows) + 1
+            for title, args in (
+                ("process_name", {"name": name}), ("process_sort_index", {"sort_index": found}),
+            ):  # fmt: skip
+                self._events.append({"name": title, "ph": "M", "pid": found, "args": args})
+        return found
+
+    def write(self) -> None:
+        """Write the file, whole or not at all."""
+        if not self._writes:
+            return
+        self._path.parent.mkdir(parents=True, exist_ok=True)
+        part = self._path.with_name(self._path.name + ".part")
+        part.write_text("[\n" + ",\n".join(map(json.dumps, self._events)) + "\n]\n")
+        part.replace(self._path)
+
+
+_active: Final[list[Timeline]] = []
+
+
+def start_timeline(file_path: str | os.PathLike[str], mark_cycles: bool = False) -> None:
+    """Note all calls from now on; rank 0 writes them to a file when they end.
+
+    Args:
+        mark_cycles: of no influence: there are no cycles.
+
+    Raises:
+        ArgumentError: there is a timeline already.
+        DistributedError: `hvd.init` was not called.
+    """
+    world = session.world()
+    if _active:
+        raise ArgumentError(f"start_timeline: there is a timeline already{at_user_line()}")
+    _active.append(Timeline(file_path, world.index == 0))
+
+
+def stop_timeline() -> None:
+    """Write the timeline; without one, nothing happens."""
+    if _active:
+        _active.pop().write()
+
+
+def start_if_asked() -> None:
+    """Begin the timeline that the environment asks for."""
+    path = os.environ.get(VARIABLE)
+    if path and not _active:
+        start_timeline(path)
+
+
+def is_active() -> bool:
+    """Whether calls are noted."""
+    return bool(_active)
+
+
+def noted(kind: str, names: Sequence[str], group: Group, work: Callable[[], Any]) -> Any:
+    """Do something, as a row of the timeline where there is one."""
+    if not _active:
+        return work()
+    tally = group.transport.tally
+    before, begin = dict(tally.waited), time.monotonic_ns()
+    found = work()
+    waited = max([s - before.get(r, 0.0) for r, s in tally.waited.items()], default=0.0)
+    if _active:
+        _active[0].add(kind, names, Span(kind.lower(), begin, time.monotonic_ns()), waited)
+    return found
+
+
+def note_buckets(
+    names: Sequence[str], counts: Sequence[int], spans: Sequence[Span], waited: float
+) -> None:
+    """Enter the calls of buckets, each under the names of its tensors.
+
+    Args:
+        counts: how many tensors each bucket has.
+        waited: seconds in which other ranks were not there yet: before the first call.
+    """
+    if not _active:
+        return
+    begin = 0
+    for i, count in enumerate(counts):
+        if i < len(spans):
+            _active[0].add("ALLREDUCE", names[begin : begin + count], spans[i], waited)
+        begin, waited = begin + count, 0.0

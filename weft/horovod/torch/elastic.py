@@ -1,0 +1,46 @@
+"""`hvd.elastic` for eager tensors: a model, its optimizer and anything else, committed.
+
+>>> import weft as wf
+>>> import weft.horovod.torch as hvd
+>>> model = wf.nn.Linear(2, 1)
+>>> optimizer = wf.optim.SGD(model.parameters(), lr=0.1)
+>>> @hvd.elastic.run
+... def train(state):
+...     while state.batch < 2:
+...         state.batch += 1
+...         state.commit()
+...     return state.batch
+>>> train(hvd.elastic.TorchState(model, optimizer, batch=0))
+2
+>>> hvd.shutdown()
+"""
+
+from __future__ import annotations
+
+import os
+from typing import Any
+
+from weft.horovod.elastic import ObjectState, State, StatefulState, run
+
+
+class TorchState(StatefulState):
+    """A model and an optimizer, and anything else by its name.
+
+    Args:
+        model, optimizer: each may be left out.
+        folder: see `State`.
+        kwargs: what has `state_dict` and `load_state_dict`, as other models, or numbers, texts,
+            tensors and structures of them.
+    """
+
+    def __init__(
+        self, model: Any = None, optimizer: Any = None,
+        folder: str | os.PathLike[str] | None = None, **kwargs: Any,
+    ) -> None:  # fmt: skip
+        objects = {"model": model, "optimizer": optimizer}
+        objects |= {k: v for k, v in kwargs.items() if hasattr(v, "load_state_dict")}
+        values = {k: v for k, v in kwargs.items() if k not in objects}
+        super().__init__({k: v for k, v in objects.items() if v is not None}, folder, **values)
+
+
+__all__ = ["ObjectState", "State", "TorchState", "run"]

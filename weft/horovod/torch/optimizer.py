@@ -1,0 +1,229 @@
+"""`DistributedOptimizer`: an optimizer whose gradients are first reduced over ranks."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+
+from weft.distributed.elements import array, put, settle
+from weft.distributed.recorded import buckets_of, reduce_all
+from weft.distributed.reduce_op import ReduceOp
+from weft.eager.functions.api import Tensor, no_grad
+from weft.errors import OptimizerError
+from weft.horovod import timeline
+from weft.horovod.adasum import adasum
+from weft.horovod.basics import Average, Compression
+from weft.horovod.process_set import ProcessSet, global_process_set
+from weft.horovod.reduction import Adasum, Op, reduction_of
+from weft.ir.dtype import DType
+from weft.ops.base import at_user_line
+from weft.optim.optimizer import Optimizer
+
+BUCKET_BYTES: Final = 8 << 20
+
+
+@dataclass
+class _Setting:
+    """How an optimizer's gradients travel.
+
+    Attributes:
+        parameters: the last layers' first, as their gradients come, each group in a row.
+        counts: how many parameters each group has; `None` if there are no groups.
+    """
+
+    parameters: list[Any]
+    names: list[str]
+    counts: list[int] | None
+    op: Op
+    compression: DType | None
+    predivide: float
+    process_set: ProcessSet
+    skip: bool = False
+
+    def reduce(self) -> None:
+        """Reduce the gradients that there are."""
+        rows = zip(self.parameters, self.names, strict=True)
+        found = [(p, name) for p, name in rows if p.grad is not None]
+        if not found or not self.process_set.included():
+            return
+        grads = [p.grad for p, _ in found]
+        with no_grad():
+            ys = self._reduced(grads)
+        type(grads[0]).replace_all(grads, ys)
+        if timeline.is_active():
+            self._note([name for _, name in found], grads)
+
+    def _reduced(self, grads: Sequence[Tensor]) -> Sequence[Any]:
+        """The reductions, recorded: part of the program that computes the gradients."""
+        assert isinstance(self.op, ReduceOp)
+        group, op, before, behind = self.process_set.group, self.op.value, 1.0, 1.0
+        if self.predivide != 1.0:  # what an average divides by, before and behind the sum
+            op, before, behind = "sum", 1.0 / self.predivide, self.predivide / group.size
+        sent = [g if before == 1.0 else g * before for g in grads]
+        low = self.compression
+        sent = [g if low is None or not g.is_floating_point() else g.to(low) for g in sent]
+        found = reduce_all([g.lazy for g in sent], op, group, BUCKET_BYTES, self._counts(grads))
+        if low is None and behind == 1.0:
+            return found
+        for g, y in zip(sent, found, strict=True):
+            g.replace(y)
+        pairs = zip(sent, grads, strict=True)
+        return [((g if behind == 1.0 else g * behind).to(x.dtype)).lazy for g, x in pairs]
+
+    def _counts(self, grads: Sequence[Tensor]) -> list[int] | None:
+        """A bucket for each group; where some gradients are missing, buckets by size."""
+        return self.counts if self.counts and sum(self.counts) == len(grads) else None
+
+    def _note(self, names: Sequence[str], grads: Sequence[Tensor]) -> None:
+        """Compute now, and enter each bucket's call under its parameters' names."""
+        tally = self.process_set.group.transport.tally
+        kept, tally.spans = tally.spans, []
+        waited = dict(tally.waited)
+        settle()
+        spans, tally.spans = tally.spans, kept
+        if kept is not None:
+            kept.extend(spans)
+        late = max([s - waited.get(r, 0.0) for r, s in tally.waited.items()], default=0.0)
+        counts = self._counts(grads) or buckets_of([g.numel() * 4 for g in grads], BUCKET_BYTES)
+        timeline.note_buckets(names, counts, spans, late)
+
+
+class _Distributed:
+    """What an optimizer does besides, once it is one of several ranks."""
+
+    _hvd: _Setting
+
+    def synchronize(self) -> None:
+        """Reduce gradients now, as to clip them before `step`; see `skip_synchronize`."""
+        self._hvd.reduce()
+
+    @contextlib.contextmanager
+    def skip_synchronize(self) -> Iterator[None]:
+        """Inside, `step` uses gradients as they are."""
+        self._hvd.skip = True
+        try:
+            yield
+        finally:
+            self._hvd.skip = False
+
+    def set_backward_passes_per_step(self, passes: int) -> None:
+        """Say how many backward passes there are before `step`; gradients add up meanwhile."""
+        _check_passes(passes)
+
+    def step(self, closure: Any = None) -> Any:
+        """Reduce the gradients over ranks, then update."""
+        if not self._hvd.skip:
+            self.synchronize()
+        return super().step(closure)  # pyright: ignore[reportAttributeAccessIssue]
+
+
+class _DistributedAdasum(_Distributed):
+    """Each rank updates by itself; what combines are the changes."""
+
+    def synchronize(self) -> None:
+        """Nothing: gradients stay each rank's own."""
+
+    def step(self, closure: Any = None) -> Any:
+        """Update, then combine the changes of all ranks' parameters."""
+        setting = self._hvd
+        before = [array(p).copy() for p in setting.parameters]
+        found = super(_Distributed, self).step(closure)  # pyright: ignore[reportAttributeAccessIssue]
+        for p, old in zip(setting.parameters, before, strict=True):
+            change = array(p) - old
+            change = (
+                change if setting.compression is None else change.astype(setting.compression.numpy)
+            )
+            put(p, old + adasum(setting.process_set.group, change).astype(old.dtype))
+        return found
+
+
+def _check_passes(passes: int) -> None:
+    if passes < 1:
+        raise OptimizerError(
+            f"DistributedOptimizer: expected backward_passes_per_step from 1, got {passes}"
+            f"{at_user_line()}"
+        )
+
+
+def DistributedOptimizer(
+    optimizer: Optimizer, named_parameters: Iterable[tuple[str, Any]] | None = None,
+    compression: DType | None = Compression.none, backward_passes_per_step: int = 1,
+    op: Any = Average, gradient_predivide_factor: float = 1.0,
+    groups: int | Sequence[Sequence[Any]] | None = None, sparse_as_dense: bool = False,
+    process_set: ProcessSet = global_process_set,
+) -> Any:  # fmt: skip
+    """The optimizer, whose `step` first reduces gradients over all ranks.
+
+    Args:
+        named_parameters: those that have gradients; all of the optimizer's if left out. The
+            timeline has their names.
+        compression: `hvd.Compression.fp16` has gradients travel as float16.
+        backward_passes_per_step: gradients add up over so many passes before `step`.
+        op: `hvd.Average`, `hvd.Sum`, or `hvd.Adasum`: ranks update by themselves, and the changes
+            of each parameter are combined.
+        gradient_predivide_factor: an average divides by this before the sum, and by the rest of
+            the number of ranks behind it.
+        groups: parameters whose gradients travel together: lists of them, or into how many lists
+            of equal length all are cut. Those in no list travel by size.
+        sparse_as_dense: of no influence: gradients of embeddings are reduced as dense tensors.
+        process_set: the ranks that take part.
+
+    Raises:
+        OptimizerError: parameters of the same name, or that are none of the optimizer's; groups
+            with such; a factor with another reduction than the average.
+    """
+    own = [p for group in optimizer.param_groups for p in group["params"]]
+    named = list(named_parameters or [(f"allreduce.noname.{i}", p) for i, p in enumerate(own)])
+    names = {id(p): name for name, p in named}
+    if len(set(names.values())) != len(named) or names.keys() - {id(p) for p in own}:
+        raise OptimizerError(
+            "DistributedOptimizer: expected parameters of the optimizer, each with a name of its "
+            f"own{at_user_line()}"
+        )
+    _check_passes(backward_passes_per_step)
+    reduction = reduction_of(op, None, "DistributedOptimizer")
+    if gradient_predivide_factor != 1.0 and reduction is not ReduceOp.AVG:
+        raise OptimizerError(
+            "DistributedOptimizer: expected op=hvd.Average with a gradient_predivide_factor, got "
+            f"{reduction}{at_user_line()}"
+        )
+    ordered, counts = _grouped(own, groups)
+    setting = _Setting(
+        ordered, [names.get(id(p), f"parameter.{i}") for i, p in enumerate(ordered)], counts,
+        reduction, compression, gradient_predivide_factor, process_set,
+    )  # fmt: skip
+    kind = type(optimizer)
+    base = _DistributedAdasum if reduction is Adasum else _Distributed
+    found: Any = object.__new__(type(f"Distributed{kind.__name__}", (base, kind), {}))
+    found.__dict__ = optimizer.__dict__
+    found.__dict__["_hvd"] = setting
+    return found
+
+
+def _grouped(
+    own: list[Any], groups: int | Sequence[Sequence[Any]] | None
+) -> tuple[list[Any], list[int] | None]:
+    """Parameters in the order in which gradients travel, and how many there are in each group."""
+    if groups is None:
+        return own[::-1], None
+    if isinstance(groups, int):
+        if groups < 1:
+            raise OptimizerError(
+                f"DistributedOptimizer: expected groups from 1, got {groups}{at_user_line()}"
+            )
+        size = -(-len(own) // min(groups, len(own)))
+        lists = [own[i : i + size] for i in range(0, len(own), size)]
+    else:
+        lists = [list(each) for each in groups if len(each)]
+    chosen = [id(p) for each in lists for p in each]
+    if len(set(chosen)) != len(chosen) or set(chosen) - {id(p) for p in own}:
+        raise OptimizerError(
+            "DistributedOptimizer: groups: expected parameters of the optimizer, each in one list"
+            f"{at_user_line()}"
+        )
+    lists += [[p] for p in own if id(p) not in chosen]
+    place = {id(p): i for i, p in enumerate(own)}
+    lists.sort(key=lambda each: -max(place[id(p)] for p in each))
+    return [p for each in lists for p in each], [len(each) for each in lists]

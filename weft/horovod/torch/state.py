@@ -1,0 +1,48 @@
+"""The same beginning on all ranks: parameters, an optimizer's state, objects."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any, cast
+
+import weft.distributed as dist
+from weft.eager.functions.api import Tensor
+from weft.horovod.process_set import ProcessSet, global_process_set
+from weft.optim.optimizer import Optimizer
+
+
+def broadcast_parameters(
+    params: Any, root_rank: int, process_set: ProcessSet = global_process_set
+) -> None:
+    """Give all ranks one rank's values of a state dict, or of named parameters."""
+    pairs = params.items() if isinstance(params, Mapping) else params
+    for _, tensor in cast("Iterable[tuple[str, Any]]", pairs):
+        if isinstance(tensor, Tensor):
+            dist.broadcast(tensor, root_rank, process_set.group)
+
+
+def broadcast_object(
+    obj: Any, root_rank: int = 0, name: str | None = None,
+    process_set: ProcessSet = global_process_set,
+) -> Any:  # fmt: skip
+    """One rank's structure of tensors, numbers and texts, on all ranks."""
+    found = [obj]
+    dist.broadcast_object_list(found, root_rank, process_set.group)
+    return found[0]
+
+
+def allgather_object(
+    obj: Any, name: str | None = None, process_set: ProcessSet = global_process_set
+) -> list[Any]:
+    """All ranks' structures."""
+    every: list[Any] = [None] * process_set.size()
+    dist.all_gather_object(every, obj, process_set.group)
+    return every
+
+
+def broadcast_optimizer_state(
+    optimizer: Optimizer, root_rank: int, process_set: ProcessSet = global_process_set
+) -> None:
+    """Give all ranks one rank's state of an optimizer."""
+    state = broadcast_object(optimizer.state_dict(), root_rank, process_set=process_set)
+    optimizer.load_state_dict(state)

@@ -1,0 +1,64 @@
+"""Ranks that have no more data take part in the others' sums, with zeros, until all are done.
+
+Nobody pays for it before: who waits for a rank that has joined tells it of the call, beside the
+messages (`weft.transport.monitor`), and it makes the same call.
+"""
+
+from __future__ import annotations
+
+import time
+from typing import Any, Final
+
+import numpy as np
+
+from weft.errors import DistributedError
+from weft.ir.dtype import NAMED
+from weft.ir.node import at_user_line
+from weft.transport import collective, session
+from weft.transport.base import Zeros
+from weft.transport.group import Group
+
+POLL_SECONDS: Final = 100e-6
+
+
+def join_all(name: str) -> int:
+    """Make the calls of the other ranks until all have joined; the last that did.
+
+    Raises:
+        DistributedError: another rank calls something else than a sum or a mean of all ranks.
+    """
+    world, joined = session.world(), session.current()
+    if joined is None or joined.monitor is None:
+        return 0
+    transport, monitor = world.transport, joined.monitor
+    transport.worker.drain()
+    transport.joined[transport.rank] = world.turn
+    monitor.announce("joined", turn=world.turn)
+    while True:
+        ranks = dict(transport.joined)  # the monitor's thread enters others
+        if len(ranks) == world.size and world.turn >= max(ranks.values()):
+            break
+        transport.check()
+        told = monitor.report_of(world.number, world.turn + 1)
+        if told is not None:
+            _contribute(world, told, name)
+            continue
+        transport.attention.set()
+        time.sleep(POLL_SECONDS)
+    last = max(ranks, key=lambda rank: (ranks[rank], rank))
+    transport.joined.clear()  # before others may join again, behind the barrier
+    monitor.begin_again()
+    collective.barrier(world, name)
+    return last
+
+
+def _contribute(world: Group, told: dict[str, Any], name: str) -> None:
+    """Make a call that another rank waits in."""
+    if told["neutral"] is None:
+        raise DistributedError(
+            f"{name}: rank {told['rank']} is in {told['what']}{told['line']}; ranks that have "
+            f"joined take part in sums and means of all ranks alone{at_user_line()}"
+        )
+    zeros = Zeros(*told["neutral"])
+    x = np.zeros(zeros.size, NAMED[zeros.dtype].numpy)
+    collective.all_reduce(world, x, x, zeros.reduction, told["what"])
