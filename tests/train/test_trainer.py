@@ -442,3 +442,39 @@ def test_nan_ends_the_run_with_a_report():
 def test_wrong_arguments(call, error, text):
     with pytest.raises(error, match=text):
         call()
+
+
+class States(c.Callback):
+    """Notes what the trainer says that it does."""
+
+    def __init__(self):
+        self.seen = set()
+
+    def _note(self, trainer, *_):
+        flags = ("training", "validating", "testing", "predicting", "sanity_checking")
+        self.seen.add((trainer.stage, *[f for f in flags if getattr(trainer, f)]))
+
+    on_train_batch_start = on_validation_batch_start = on_test_batch_start = _note
+    on_predict_batch_start = _note
+
+
+def test_what_a_trainer_says_of_its_run(capsys):
+    stop = c.EarlyStopping("val_loss")
+    trainer = quiet(callbacks=[States(), stop])
+    model, loader = Classifier(), batches(2)
+    trainer.fit(model, loader, loader)
+    trainer.validate(model, loader)
+    trainer.predict(model, loader)
+    assert trainer.callbacks[0].seen == {
+        ("fit", "sanity_checking"), ("fit", "training"), ("fit", "validating"),
+        ("validate", "validating"), ("predict", "predicting"),
+    }  # fmt: skip
+    assert not (trainer.training or trainer.validating or trainer.predicting)
+    assert (trainer.model, trainer.lightning_module) == (model, model)
+    assert trainer.train_dataloader is loader
+    assert (trainer.global_rank, trainer.world_size, trainer.is_global_zero) == (0, 1, True)
+    assert (trainer.early_stopping_callback, trainer.checkpoint_callbacks) == (stop, [])
+    assert trainer.progress_bar_callback is None
+    assert [s.scheduler for s in trainer.lr_scheduler_configs] == [model.lr_schedulers()]
+    trainer.print("once")
+    assert capsys.readouterr().out == "once\n"

@@ -66,6 +66,16 @@ def test_scalars(writer):
     assert third.values[0].tensor == 1 / 3 and third.values[0].plugin == "scalars"
 
 
+def test_whole_tensors(writer):
+    x = wf.arange(6).reshape(2, 3)
+    writer.add_tensor("x", x, 4)
+    with pytest.raises(DTypeError, match="add_tensor: 't': expected numbers, got <U1"):
+        writer.add_tensor("t", np.array(["a"]))
+    (event,) = events(writer)
+    (value,) = event.values
+    assert (event.step, value.plugin, value.tensor.tolist()) == (4, "tensor", x.tolist())
+
+
 def test_scalars_of_one_chart_are_runs(writer):
     writer.add_scalars("a/b", {"x": 1, "y": 2}, 7)
     writer.flush()

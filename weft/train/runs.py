@@ -56,6 +56,7 @@ class Runs(Journal):
         self.datamodule: Any = None
         self.fit_loop: Any = None
         self.stage = ""
+        self._running = False
         self._step: Step | None = None
         self._train_count: float = 0
 
@@ -101,6 +102,7 @@ class Runs(Journal):
         if self.deterministic:
             config.change("deterministic", True)
         self.interruption = Interruption()
+        self._running = True
         try:
             self._set_up()
             with self.interruption:
@@ -114,9 +116,14 @@ class Runs(Journal):
             self.optimization.count_with(None)
             self.strategy.end()
             self.results, self.validating, self.sanity_checking = None, False, False
+            self._running = False
             self.end_batch()
         self._finish("success")
         return found
+
+    def _runs(self, stage: str) -> bool:
+        """Whether it is running, and what."""
+        return self._running and self.stage == stage
 
     def _set_up(self) -> None:
         if self.datamodule is not None:
@@ -234,6 +241,7 @@ class Runs(Journal):
         loaders = as_loaders(self._loader(given, stage))
         if not loaders:
             raise ArgumentError(f"Trainer.{stage}: expected dataloaders, got none{at_user_line()}")
+        self.validating = stage == "validate"
         return EvaluationLoop(self, self.module, stage, loaders, self.limits[stage]).run()
 
     def _read(self, path: Any) -> Mapping[str, Any]:

@@ -20,6 +20,9 @@ from weft.train.arguments import (
     loggers_of,
 )
 from weft.train.batches import Limit
+from weft.train.callbacks.early_stopping import EarlyStopping
+from weft.train.callbacks.model_checkpoint import ModelCheckpoint
+from weft.train.callbacks.progress_bar import ProgressBar
 from weft.train.loggers import Logger
 from weft.train.module import Module
 from weft.train.precision import Precision
@@ -168,6 +171,83 @@ class Trainer(Runs):
     def logger(self) -> Any:
         """The first logger; `None` without one."""
         return self.loggers[0] if self.loggers else None
+
+    @property
+    def model(self) -> Any:
+        """The module that is run, or was last; `lightning_module` is the same."""
+        return self.module
+
+    lightning_module = model
+
+    @property
+    def training(self) -> bool:
+        """Whether batches are trained on now: not between runs, and not during validation."""
+        return self._runs("fit") and not (self.validating or self.sanity_checking)
+
+    @property
+    def testing(self) -> bool:
+        """Whether a test runs."""
+        return self._runs("test")
+
+    @property
+    def predicting(self) -> bool:
+        """Whether predictions are made."""
+        return self._runs("predict")
+
+    @property
+    def interrupted(self) -> bool:
+        """Whether Ctrl-C has come in this run."""
+        return self.interruption.came
+
+    @property
+    def global_rank(self) -> int:
+        """The number of this process."""
+        return self.strategy.rank
+
+    @property
+    def world_size(self) -> int:
+        """How many processes take part."""
+        return self.strategy.world_size
+
+    @property
+    def is_global_zero(self) -> bool:
+        """Whether this process writes files and prints."""
+        return self.strategy.is_global_zero
+
+    def print(self, *args: Any, **kwargs: Any) -> None:
+        """`print`, by the process that prints."""
+        if self.is_global_zero:
+            print(*args, **kwargs)
+
+    @property
+    def lr_scheduler_configs(self) -> list[Any]:
+        """The schedulers, with when they step."""
+        return self.schedules
+
+    @property
+    def checkpoint_callbacks(self) -> list[Any]:
+        """Every `ModelCheckpoint`."""
+        return [c for c in self.callbacks if isinstance(c, ModelCheckpoint)]
+
+    @property
+    def early_stopping_callbacks(self) -> list[Any]:
+        """Every `EarlyStopping`."""
+        return [c for c in self.callbacks if isinstance(c, EarlyStopping)]
+
+    @property
+    def early_stopping_callback(self) -> Any:
+        """The first `EarlyStopping`; `None` without one."""
+        return next(iter(self.early_stopping_callbacks), None)
+
+    @property
+    def progress_bar_callback(self) -> Any:
+        """The `ProgressBar`; `None` without one."""
+        return next((c for c in self.callbacks if isinstance(c, ProgressBar)), None)
+
+    @property
+    def train_dataloader(self) -> Any:
+        """What is trained on; `None` before the first `fit`."""
+        return None if self.fit_loop is None else self.fit_loop.batches.loader
 
     @property
     def is_last_batch(self) -> bool:

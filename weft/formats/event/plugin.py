@@ -38,6 +38,11 @@ def scalar_tensor(tag: str, value: Any) -> bytes:
     return message.tensor_value(tag, message.tensor_proto(value), message.metadata("scalars"))
 
 
+def whole_tensor(tag: str, array: Any) -> bytes:
+    """An array of numbers."""
+    return message.tensor_value(tag, message.tensor_proto(array), message.metadata("tensor"))
+
+
 def pr_curve(tag: str, labels: Any, predictions: Any, thresholds: int, weights: Any) -> bytes:
     """Precision and recall of predictions between 0 and 1, counted at evenly spaced thresholds.
 

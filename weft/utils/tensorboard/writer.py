@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from weft.errors import DTypeError
 from weft.formats.event import graph, hyperparameter, message, plugin, projector
 from weft.formats.event.histogram import histogram, raw_histogram
 from weft.utils.tensorboard.media_log import MediaLog
@@ -90,6 +91,19 @@ class SummaryWriter(MediaLog, ProfileLog):
         for tag, value in tag_scalar_dict.items():
             folder = os.path.join(self.log_dir, f"{main_tag.replace('/', '_')}_{tag}")
             self._other(folder).add_scalar(main_tag, value, global_step, walltime)
+
+    def add_tensor(
+        self, tag: str, tensor: Any, global_step: Any = None, walltime: float | None = None
+    ) -> None:
+        """Add a whole tensor, for programs that read the file; TensorBoard has no page for it.
+
+        Raises:
+            DTypeError: it holds no numbers.
+        """
+        kept = array_of(tensor)
+        if kept.dtype.name not in message.DATA_TYPES:
+            raise DTypeError(f"add_tensor: {tag!r}: expected numbers, got {kept.dtype}")
+        self._add(lambda: plugin.whole_tensor(tag, kept), global_step, walltime)
 
     # -- distributions
 
