@@ -107,6 +107,25 @@ def test_attention(run: Any) -> None:
     assert printed(text, "exact matches") == pytest.approx(exact, abs=1e-3)
 
 
+def test_one_to_many(run: Any) -> None:
+    right, text = run("one_to_many", "--steps", "150")
+    assert right > 0.5
+    assert printed(text, "names that are right") == pytest.approx(right, abs=1e-3)
+
+
+def test_many_to_one(run: Any) -> None:
+    accuracy, text = run("many_to_one", "--steps", "150")
+    assert accuracy > 0.6  # 0.1 by chance
+    assert printed(text, "after 28 rows: accuracy") == pytest.approx(accuracy, abs=1e-3)
+
+
+def test_many_to_many(run: Any) -> None:
+    (accuracy, usual), text = run("many_to_many", "--steps", "100")
+    assert accuracy > usual + 0.2
+    assert printed(text, "tags that are right") == pytest.approx(accuracy, abs=1e-3)
+    assert printed(text, "the most frequent tag") == pytest.approx(usual, abs=1e-3)
+
+
 def test_recommendation(run: Any) -> None:
     rate, text = run("recommendation", "--steps", "400")
     assert rate > 0.3  # 0.1 by chance
