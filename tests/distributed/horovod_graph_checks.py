@@ -1,0 +1,116 @@
+"""Horovod's names in TensorFlow 1 graphs, checked on each rank; called by job_checks.py."""
+
+import numpy as np
+
+import weft.horovod.tensorflow as hvd
+import weft.tf1 as tf
+from weft.datasets import load_digits
+from weft.errors import ArgumentError
+
+
+def check_graph_collectives(rank: int, size: int) -> None:
+    tf.reset_default_graph()
+    x = tf.constant([float(rank + 1), 2.0])
+    total = size * (size + 1) / 2
+    rows = tf.fill([rank + 1, 2], rank)
+    sent, taken = hvd.alltoall(tf.range(size * 2) + 10 * rank, [2] * size)
+    fetches = {
+        "sum": hvd.allreduce(x, op=hvd.Sum, prescale_factor=2.0, postscale_factor=0.5),
+        "half": hvd.allreduce(x, compression=hvd.Compression.fp16),
+        "many": hvd.grouped_allreduce([x, tf.ones([3])], op=hvd.Sum),
+        "adasum": hvd.allreduce(tf.constant([3.0]), op=hvd.Adasum),
+        "rows": hvd.allgather(rows), "sent": sent, "taken": taken,
+        "part": hvd.reducescatter(tf.range(2.0 * size), op=hvd.Sum),
+        "slope": tf.gradients(hvd.allreduce(x * x, op=hvd.Sum), x)[0],
+        "broadcast": hvd.broadcast(x, 1),
+    }  # fmt: skip
+    with tf.Session() as session:
+        found = session.run(fetches)
+    assert found["sum"].tolist() == [total, 2.0 * size]
+    assert found["half"].tolist() == [total / size, 2.0] and found["adasum"].tolist() == [3.0]
+    assert [y.tolist() for y in found["many"]] == [[total, 2.0 * size], [size] * 3]
+    assert found["rows"][:, 0].tolist() == [i for i in range(size) for _ in range(i + 1)]
+    assert found["sent"].tolist() == [10 * i + 2 * rank + j for i in range(size) for j in range(2)]
+    assert found["taken"].tolist() == [2] * size
+    assert found["part"].tolist() == [size * 2.0 * rank, size * (2.0 * rank + 1)]
+    assert found["slope"].tolist() == [2.0 * size * (rank + 1), 4.0 * size]
+    assert found["broadcast"].tolist() == [2.0, 2.0]
+    every = hvd.allgather_object({"rank": rank, "x": np.ones(2)})
+    assert [e["rank"] for e in every] == list(range(size)) and isinstance(every[0]["x"], np.ndarray)
+
+
+def check_graph_optimizers(rank: int, size: int) -> None:
+    """One step of the whole batch, however gradients travel; ranks may join."""
+    for options in ({}, {"gradient_predivide_factor": 2.0}, {"op": hvd.Sum}, {"op": hvd.Adasum}):
+        tf.reset_default_graph()
+        x = tf.placeholder(tf.float32, [None, 2])
+        w = tf.Variable([[float(rank + 1)], [0.0]])
+        step = tf.train.get_or_create_global_step()
+        sgd = tf.train.GradientDescentOptimizer(1.0)
+        train = hvd.DistributedOptimizer(sgd, **options).minimize(
+            tf.reduce_mean(tf.matmul(x, w)), global_step=step
+        )
+        hook = hvd.BroadcastGlobalVariablesHook(0)
+        hook.begin()
+        last = hvd.join()
+        alike = options.get("op") is hvd.Adasum
+        with tf.Session() as session:
+            session.run(tf.global_variables_initializer())
+            hook.after_create_session(session, None)
+            session.run(train, {x: [[1.0 if alike else rank, 2.0]]})
+            mean = 1.0 if alike else (size - 1) / 2
+            factor = size if options.get("op") is hvd.Sum else 1
+            assert session.run(w).ravel().tolist() == [1 - mean * factor, -2.0 * factor]
+            if not alike:
+                for _ in range(rank):
+                    session.run(train, {x: [[0.0, 0.0]]})
+                assert session.run(last) == size - 1 and session.run(step) == 1 + rank
+    try:
+        hvd.DistributedOptimizer(sgd, backward_passes_per_step=2)
+        raise AssertionError("expected an error")
+    except ArgumentError as error:
+        assert "expected backward_passes_per_step=1" in str(error)
+
+
+def check_graph_state(rank: int, size: int) -> None:
+    tf.reset_default_graph()
+    w = tf.Variable([float(rank)], name="w")
+    with tf.Session() as session:
+        session.run(tf.global_variables_initializer())
+        state = hvd.elastic.TensorFlowState(session=session, batch=rank)
+        state.sync()
+        assert session.run(w).tolist() == [0.0] and state.batch == 0
+        w.load([5.0], session)
+        state.batch = 3
+        state.commit()
+        w.load([6.0], session)
+        state.restore()
+        assert session.run(w).tolist() == [5.0] and state.batch == 3
+
+
+def check_graph_mnist(rank: int, size: int) -> None:
+    """Horovod's TensorFlow 1 example, on the bundled digits; its import apart."""
+    images, answers = load_digits()
+    data = images.reshape(len(images), -1).astype(np.float32)[rank::size]
+    labels = answers[rank::size]
+    tf.reset_default_graph()
+    tf.set_random_seed(1)
+    image = tf.placeholder(tf.float32, [None, 64])
+    label = tf.placeholder(tf.int32, [None])
+    hidden = tf.layers.dense(image, 32, activation=tf.nn.relu)
+    logits = tf.layers.dense(hidden, 10)
+    loss = tf.losses.sparse_softmax_cross_entropy(label, logits)
+    opt = tf.train.RMSPropOptimizer(0.02)
+    opt = hvd.DistributedOptimizer(opt)
+    train_op = opt.minimize(loss, global_step=tf.train.get_or_create_global_step())
+    right = tf.reduce_mean(
+        tf.cast(tf.equal(tf.argmax(logits, 1, output_type=tf.int32), label), tf.float32)
+    )
+    mean = hvd.allreduce(right)
+    with tf.Session() as session:
+        session.run(tf.global_variables_initializer())
+        session.run(hvd.broadcast_global_variables(0))
+        for step in range(60):
+            rows = slice(step % 10 * 32, step % 10 * 32 + 32)
+            session.run(train_op, {image: data[rows], label: labels[rows]})
+        assert session.run(mean, {image: data, label: labels}) > 0.6

@@ -1,0 +1,53 @@
+"""`hvd.elastic` for graphs: variables of a session and anything else, committed."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from weft.horovod.elastic import ObjectState, State, StatefulState, run
+from weft.tf1.session.session import get_default_session
+from weft.tf1.variable.variable_list import global_variables
+
+
+class _Variables:
+    """A session's variables as an object with state."""
+
+    def __init__(self, variables: Sequence[Any], session: Any) -> None:
+        self._variables = list(variables)
+        self._session = session
+
+    def state_dict(self) -> dict[str, Any]:
+        """Their values, by name."""
+        values = self._session.run(self._variables)
+        return {v.op.name: np.array(x) for v, x in zip(self._variables, values, strict=True)}
+
+    def load_state_dict(self, state: Mapping[str, Any]) -> None:
+        """Give them values."""
+        for v in self._variables:
+            v.load(np.asarray(state[v.op.name]), self._session)
+
+
+class TensorFlowState(StatefulState):
+    """The variables of a session, and anything else by its name.
+
+    Args:
+        variables: all of the default graph if left out.
+        session: the default one if left out.
+        folder: see `State`.
+        kwargs: numbers, texts, arrays and structures of them.
+    """
+
+    def __init__(
+        self, variables: Sequence[Any] | None = None, session: Any = None,
+        folder: str | os.PathLike[str] | None = None, **kwargs: Any,
+    ) -> None:  # fmt: skip
+        chosen = global_variables() if variables is None else variables
+        found = _Variables(chosen, get_default_session() if session is None else session)
+        super().__init__({"variables": found}, folder, **kwargs)
+
+
+__all__ = ["ObjectState", "State", "TensorFlowState", "run"]
