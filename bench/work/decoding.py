@@ -28,10 +28,11 @@ def weft(threads):
 def weft_read(threads):
     """A sum of as many bytes as the weights have, for each token."""
     import weft as wf
+    from weft import func
 
     count = sum([w.numel() for w in _model(wf).parameters()])
     x = wf.tensor(np.ones(count, np.float32))
-    total = wf.jit(lambda x: x.sum())
+    total = func.jit(lambda x: x.sum())
 
     def step():
         for _ in range(TOKENS):

@@ -31,11 +31,12 @@ def _eager(framework, steps):
 def weft(threads, steps):
     """Compiled before its first run, as the peers below are."""
     import weft as wf
+    from weft import config
 
     step = _eager(wf, int(steps))
 
     def compiled():
-        with wf.config.override(compile=True):
+        with config.override(compile=True):
             return step()
 
     return compiled

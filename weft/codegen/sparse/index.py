@@ -12,7 +12,6 @@ from typing import Final
 from weft.codegen.builder import Builder, Reg, integer, kernel_builder
 from weft.codegen.contraction.emit import larger, smaller, subtract
 from weft.codegen.family.emit import (
-    check_index,
     chunks_of,
     load_index,
     over_rows,
@@ -37,13 +36,14 @@ def count_of(value: Value) -> int:
 def csr_order(group: Group, target: Target) -> tuple[Launch, ...]:
     """Count, sum up, place."""
     (ids,), (indptr, order) = group.nodes[0].data_inputs, group.nodes[0].outputs
+    spare = bool(group.nodes[0].attrs["spare"])
     count, size = count_of(ids), count_of(indptr) - 1
     blocks = max(1, min(MOST_BLOCKS, count // BLOCK, count // max(1, size)))
     counts = Scratch(max(8, 4 * blocks * size))
     label, bytes_ = f"{count}_below_{size}", float(count * (ids.dtype.size + 4))
-    counting = Kernel(f"csr_count_{label}", _count(count, size, blocks, ids.dtype))
+    counting = Kernel(f"csr_count_{label}", _count(count, size, blocks, ids.dtype, spare))
     summing = Kernel(f"csr_sum_{label}", _sum(size, blocks))
-    placing = Kernel(f"csr_place_{label}", _place(count, size, blocks, ids.dtype))
+    placing = Kernel(f"csr_place_{label}", _place(count, size, blocks, ids.dtype, spare))
     return (
         Launch(counting, (ids, counts, ERROR, 0), (1,), blocks, bytes=bytes_, check=True),
         Launch(summing, (counts, indptr), (0, 1)),
@@ -58,7 +58,21 @@ def _block(f: Builder, count: int, size: int, blocks: int, number: Reg) -> tuple
     return first, smaller(f, f.add(first, each), count), f.mul(number, size)
 
 
-def _count(count: int, size: int, blocks: int, dtype: DType) -> str:
+def _row_of(f: Builder, index: Reg, size: int, spare: bool) -> tuple[Reg, Reg]:
+    """The row of an id, of `size`, and whether it has none; then the row is 0.
+
+    With `spare` the last row is that of negative ids.
+    """
+    outside = f.compare("icmp uge", index, integer(size - spare))
+    if not spare:
+        return f.emit("i64", f"select {outside}, i64 0, {index}"), outside
+    negative = f.compare("icmp slt", index, integer(0))
+    last = f.emit("i64", f"select {negative}, i64 {size - 1}, i64 0")
+    row = f.emit("i64", f"select {outside}, {last}, {index}")
+    return row, f.binary("and", outside, f.binary("xor", negative, Reg("i1", "true")))
+
+
+def _count(count: int, size: int, blocks: int, dtype: DType, spare: bool) -> str:
     f = kernel_builder()
     ids, counts = f.argument(0), f.argument(1)
     with f.loop(f.params[1], f.params[2]) as chunk:
@@ -67,9 +81,11 @@ def _count(count: int, size: int, blocks: int, dtype: DType) -> str:
             f.store(integer(0, "i32"), f.offset(counts, f.add(base, loop.index), "i32"), 4)
         with f.loop(first, last) as loop:
             index = load_index(f, ids, loop.index, dtype)
-            inside = check_index(f, index, size, loop.index, slot=2)
+            row, wrong = _row_of(f, index, size, spare)
+            with f.when(wrong):
+                report_fault(f, index, loop.index, slot=2)
             if size:
-                _next(f, counts, f.add(base, inside))
+                _next(f, counts, f.add(base, row))
     return f.module()
 
 
@@ -97,7 +113,7 @@ def _sum(size: int, blocks: int) -> str:
     return f.module()
 
 
-def _place(count: int, size: int, blocks: int, dtype: DType) -> str:
+def _place(count: int, size: int, blocks: int, dtype: DType, spare: bool) -> str:
     f = kernel_builder()
     ids, counts, order = (f.argument(i) for i in range(3))
     if not size:
@@ -106,9 +122,8 @@ def _place(count: int, size: int, blocks: int, dtype: DType) -> str:
         first, last, base = _block(f, count, size, blocks, chunk.index)
         with f.loop(first, last) as loop:
             index = load_index(f, ids, loop.index, dtype)
-            wrong = f.compare("icmp uge", index, integer(size))
-            inside = f.emit("i64", f"select {wrong}, i64 0, {index}")
-            at = _next(f, counts, f.add(base, inside))
+            row, _ = _row_of(f, index, size, spare)
+            at = _next(f, counts, f.add(base, row))
             number = f.emit("i32", f"trunc {loop.index} to i32")
             f.store(number, f.offset(order, at, "i32"), 4)
     return f.module()

@@ -43,8 +43,8 @@ def _ids_fault(node: Node, position: int, value: int) -> str:
 # csr_order: ids in any order
 
 
-def _order_shape(ids: Shape, *, size: Any) -> tuple[Shape, Shape]:
-    return (_size(size) + 1,), (vector(ids, "ids"),)
+def _order_shape(ids: Shape, *, size: Any, spare: bool) -> tuple[Shape, Shape]:
+    return (_size(size) + spare + 1,), (vector(ids, "ids"),)
 
 
 def _order_dtype(ids: DType, **_: Any) -> tuple[DType, DType]:
@@ -52,10 +52,13 @@ def _order_dtype(ids: DType, **_: Any) -> tuple[DType, DType]:
     return int32, int32
 
 
-def _order_reference(ids: Array, *, size: int) -> tuple[Array, Array]:
-    found = check_indices(ids, size, "ids")
+def _order_reference(ids: Array, *, size: int, spare: bool) -> tuple[Array, Array]:
+    left_out = ids < 0 if spare else np.zeros(ids.shape, np.bool_)
+    kept = np.flatnonzero(~left_out)
+    found = np.full(ids.shape, size, np.int64)
+    found[kept] = check_indices(ids[kept], size, "ids")
     order = np.argsort(found, kind="stable")
-    indptr = np.searchsorted(found[order], np.arange(size + 1))
+    indptr = np.searchsorted(found[order], np.arange(size + spare + 1))
     return indptr.astype(np.int32), order.astype(np.int32)
 
 
@@ -65,6 +68,9 @@ _IDS: Final = (3, 0, 3, 5, 0, 3, 1)
 def _order_cases() -> Iterator[Case]:
     for kind in (np.int32, np.int64, np.uint8):
         yield Case((np.array(_IDS, kind),), {"size": 7})
+        yield Case((np.array(_IDS, kind),), {"size": 6, "spare": True})
+    yield Case((np.array((-1, 2, -7, 0, 2), np.int32),), {"size": 3, "spare": True})
+    yield Case((np.array((-1, -2), np.int64),), {"size": 0, "spare": True})
     yield Case((np.zeros((0,), np.int32),), {"size": 3})
     yield Case((np.zeros((0,), np.int32),), {"size": 0})
     yield Case(((np.arange(3000) * 7919 % 1000).astype(np.int32),), {"size": 1000})
@@ -73,7 +79,7 @@ def _order_cases() -> Iterator[Case]:
 csr_order = defop(
     "csr_order",
     inputs="ids:int32",
-    attrs={"size": REQUIRED},
+    attrs={"size": REQUIRED, "spare": False},
     dtype=_order_dtype,
     shape=_order_shape,
     reference=_order_reference,
@@ -83,7 +89,10 @@ csr_order = defop(
     outputs=2,
     facts=AS_GIVEN,
 )
-"""`indptr` of ids below `size`, and the positions that sort them; equal ids keep their order."""
+"""`indptr` of ids below `size`, and the positions that sort them; equal ids keep their order.
+
+With `spare` there is one more row, the last, to which negative ids belong.
+"""
 
 # csr_indptr: sorted ids
 

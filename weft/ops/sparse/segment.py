@@ -12,7 +12,7 @@ from typing import Any, Final
 import numpy as np
 from ml_dtypes import finfo
 
-from weft.errors import ShapeError
+from weft.errors import ShapeError, UnknownShapeError
 from weft.ir.dtype import DType
 from weft.ir.node import Node, Value
 from weft.ir.shape import Shape, compatible, known, show
@@ -174,7 +174,7 @@ MANY: Final = 1 << 16  # rows, from which sorting pays: it takes 3.5 ns a row, a
 LINE: Final = 64  # bytes of a row; a shorter one is no faster to read than its id
 
 
-def _unsorted_shape(x: Shape, ids: Shape, *, size: Any) -> Shape:
+def _unsorted_shape(x: Shape, ids: Shape, *, size: Any, drop: bool) -> Shape:
     assert x is not None
     if not x or not compatible(ids, x[:1]):
         text = f"ids: expected an id for each row of x, of shape {show(x[:1])}"
@@ -183,18 +183,39 @@ def _unsorted_shape(x: Shape, ids: Shape, *, size: Any) -> Shape:
 
 
 @widened
-def _unsorted_reference(x: Array, ids: Array, *, size: int) -> Array:
+def _unsorted_reference(x: Array, ids: Array, *, size: int, drop: bool) -> Array:
+    if drop:
+        x, ids = x[ids >= 0], ids[ids >= 0]
     y = np.zeros((size, *x.shape[1:]), x.dtype)
     np.add.at(y, check_indices(ids, size, "ids"), x)
     return y
 
 
-def _unsorted_expand(x: Value, ids: Value, *, size: int) -> Value:
+def _unsorted_expand(x: Value, ids: Value, *, size: int, drop: bool) -> Value:
     rows, *rest = concrete(x)
     if not x.dtype.is_floating or rows < MANY or math.prod(rest) * x.dtype.size < LINE:
+        if drop:
+            x, ids = _kept(x, ids), catalogue.maximum(ids, constant_of(0, ids.dtype))
         return catalogue.scatter_add(full((size, *rest), 0, x.dtype), ids, x)
-    indptr, order = csr_order.all(ids, size=size)
-    return csr_matmul(indptr, order, full((rows,), 1, x.dtype), x)
+    indptr, order = csr_order.all(ids, size=size, spare=drop)
+    y = csr_matmul(indptr, order, full((rows,), 1, x.dtype), x)
+    return catalogue.slice(y, begin=(0,) * (1 + len(rest)), end=(size, *rest)) if drop else y
+
+
+def _kept(x: Value, ids: Value) -> Value:
+    """Rows of `x`; zeros in place of those whose id is negative."""
+    if x.rank is None:
+        raise UnknownShapeError("unsorted_segment_sum: expected a known rank")
+    flags = catalogue.greater_equal(ids, constant_of(0, ids.dtype))
+    beside = catalogue.reshape(flags, shape=(-1, *[1] * (x.rank - 1)))
+    return catalogue.select(beside, x, constant_of(0, x.dtype))
+
+
+def _unsorted_vjp(g: Value, y: Value, x: Value, ids: Value, *, size: Any, drop: bool) -> Any:
+    if not drop:
+        return gather(g, ids), None
+    inside = catalogue.maximum(ids, constant_of(0, ids.dtype))
+    return _kept(gather(g, inside), ids), None
 
 
 def _unsorted_cases() -> Iterator[Case]:
@@ -205,21 +226,27 @@ def _unsorted_cases() -> Iterator[Case]:
     yield Case((count((0, 2)), ids[:0]), {"size": 2})
     many = (np.arange(MANY) * 7919 % 100).astype(np.int32)
     yield Case((count((MANY, 16)), many), {"size": 100}, differentiate=False)
+    some = np.where(many % 7 == 0, -1 - many, many).astype(np.int32)
+    yield Case((count((MANY, 16)), some), {"size": 100, "drop": True}, differentiate=False)
+    yield Case((count((4, 3)), np.array([3, -1, 3, -9], np.int32)), {"size": 5, "drop": True})
 
 
 unsorted_segment_sum = defop(
     "unsorted_segment_sum",
     inputs="x ids:int32",
-    attrs={"size": REQUIRED},
+    attrs={"size": REQUIRED, "drop": False},
     dtype=_dtype,
     shape=_unsorted_shape,
     reference=_unsorted_reference,
-    vjp=lambda g, y, x, ids, size: (gather(g, ids), None),
+    vjp=_unsorted_vjp,
     lower=Composite(_unsorted_expand),
     cases=_unsorted_cases,
     facts=Facts(autocast=Autocast.WIDEST, linear=True, cancels=True),
 )
-"""Sums of the rows of one id, in the order of rows; ids need not be sorted."""
+"""Sums of the rows of one id, in the order of rows; ids need not be sorted.
+
+With `drop`, rows of negative ids do not count.
+"""
 
 
 def reduce_by_ids(

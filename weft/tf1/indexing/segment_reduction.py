@@ -90,6 +90,8 @@ def _tail(x: Value, lead: int) -> list[Any]:
 
 
 def _of_any(x: Value, ids: Value, count: Any, reduce: str) -> Value:
+    if reduce == "sum":
+        return ops.unsorted_segment_sum(x, ids, size=count, drop=True)
     counts = ops.greater_equal(ids, 0)
     beside = [-1, *(1,) * ((x.rank or 1) - 1)]
     places = ops.select(counts, ids, 0)
