@@ -52,6 +52,7 @@ PIPELINES = {
     "buffer": lambda: stream().shuffle(13).repeat(2).batch(3),
     "threads": lambda: stream().map(slow, 3).shuffle(7).batch(2).prefetch(2).repeat(2),
     "selection": lambda: stream().filter(lambda x: x % 3 > 0).skip(3).shard(2, 1).enumerate(),
+    "take while": lambda: stream().take_while(lambda x: x < 40).repeat(2).prefetch(3),
     "zip": lambda: Pipeline.zip((stream().shuffle(5), slices().shuffle(9))).prefetch(4),
     "concatenate": lambda: stream().concatenate(Pipeline.range(9).shuffle(9)).repeat(2),
     "sample": lambda: Pipeline.sample_from_datasets([stream(), Pipeline.range(70, 99)], [2, 1]),

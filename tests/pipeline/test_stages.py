@@ -289,3 +289,13 @@ def test_prefetching_reads_ahead():
         time.sleep(0.001)
     assert len(read) == 6
     running.close()
+
+
+def test_an_epoch_up_to_an_element_and_as_one_value():
+    rows = Pipeline.from_tensor_slices((np.arange(6), np.arange(6) * 2))
+    some = rows.take_while(lambda n, twice: n + twice < 9)
+    assert [int(n) for n, _ in some] == [0, 1, 2]
+    assert len(list(some.batch(2))) == 2
+    assert some.cardinality() == -2
+    assert rows.reduce(1, lambda total, row: total + int(row[1])) == 31
+    assert rows.take(0).reduce("none", None) == "none"

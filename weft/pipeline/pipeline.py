@@ -152,6 +152,14 @@ class Pipeline(FileSources):
         """How many elements `ignore_errors` has left out so far."""
         return sum(s.skipped for s in self.stage.walk() if isinstance(s, IgnoreErrors))
 
+    def reduce(self, initial_state: Any, reduce_func: Callable[[Any, Any], Any]) -> Any:
+        """`reduce_func(state, element)` over the elements of an epoch, from a state on.
+
+        >>> int(Pipeline.range(5).reduce(0, lambda total, x: total + x))
+        10
+        """
+        return functools.reduce(reduce_func, self, initial_state)
+
     def profile(self, count: int = -1) -> Profile:
         """Take `count` elements, by default an epoch, and tell where the time goes.
 

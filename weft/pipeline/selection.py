@@ -8,7 +8,17 @@ import numpy as np
 
 from weft.errors import ArgumentError
 from weft.pipeline.call import called
-from weft.pipeline.stage import INFINITE, UNKNOWN, Array, Context, Counting, Cursor, Stage, View
+from weft.pipeline.stage import (
+    INFINITE,
+    UNKNOWN,
+    Array,
+    Context,
+    Counting,
+    Cursor,
+    Stage,
+    State,
+    View,
+)
 
 
 class Span(Stage):
@@ -147,3 +157,46 @@ class _Filter(Counting):
             self.position += 1
             if bool(called(self.function, element, "filter", position)):
                 return element
+
+
+class TakeWhile(Stage):
+    """The elements before the first for which a function is false."""
+
+    name = "take_while"
+
+    def __init__(self, source: Stage, function: Any) -> None:
+        self.inputs = (source,)
+        self.function = function
+
+    def stream(self, context: Context) -> Cursor:
+        """Elements in order."""
+        return _TakeWhile(self.inputs[0].open(context), self.function)
+
+    def count(self) -> int:
+        """UNKNOWN, but for an empty input."""
+        return 0 if self.inputs[0].count() == 0 else UNKNOWN
+
+
+class _TakeWhile(Counting):
+    def __init__(self, source: Cursor, function: Any) -> None:
+        super().__init__(source)
+        self.function = function
+        self.ended = False
+
+    def __next__(self) -> Any:
+        if self.ended:
+            raise StopIteration
+        element = next(self.source)
+        position = self.position
+        self.position += 1
+        self.ended = not called(self.function, element, "take_while", position)
+        if self.ended:
+            raise StopIteration
+        return element
+
+    def state(self) -> State:
+        return {**super().state(), "ended": self.ended}
+
+    def restore(self, state: State) -> None:
+        super().restore(state)
+        self.ended = state["ended"]

@@ -15,7 +15,7 @@ from weft.pipeline.mapping import Map
 from weft.pipeline.nested import FlatMap, Interleave
 from weft.pipeline.order import Repeat, Shuffle
 from weft.pipeline.prefetching import Prefetch
-from weft.pipeline.selection import Enumerate, Filter, Span
+from weft.pipeline.selection import Enumerate, Filter, Span, TakeWhile
 from weft.pipeline.source import Items
 from weft.pipeline.stage import Stage
 from weft.pipeline.structure import joined, stack
@@ -65,6 +65,10 @@ class Transformable:
     def filter(self, predicate: Callable[..., Any]) -> Self:
         """The elements for which `predicate` is true."""
         return self._with(Filter(self.stage, self._function(predicate)))
+
+    def take_while(self, predicate: Callable[..., Any]) -> Self:
+        """The elements before the first for which `predicate` is false."""
+        return self._with(TakeWhile(self.stage, self._function(predicate)))
 
     def enumerate(self, start: int = 0) -> Self:
         """Pairs of a number and an element."""
