@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 import weft as wf
 from weft import errors
-from weft.eager.record import program
+from weft.eager.record import prepared_program as programs
 from weft.eager.tensor.generator import splitmix64
 
 COUNT = 20_000
@@ -54,12 +54,12 @@ def test_neither_seeds_nor_calls_are_other_programs():
         return wf.randn(7, 3).tolist()
 
     look()
-    before = len(program._programs)
+    before = len(programs._programs)
     for seed in range(5):
         wf.manual_seed(seed)
         look()
         look()
-    assert len(program._programs) == before
+    assert len(programs._programs) == before
 
 
 def test_states_go_back():

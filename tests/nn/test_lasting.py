@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 import weft as wf
 from weft import config, nn, optim
-from weft.eager.record import program
+from weft.eager.record import prepared_program as programs
 from weft.eager.record.parameter_cache import MOST_KEEPING
 from weft.runtime.executable import Executable
 
@@ -211,7 +211,7 @@ def preludes(monkeypatch):
         before(self, arrays, memories, fresh, moved, departure)
 
     monkeypatch.setattr(Executable, "launch", launch)
-    monkeypatch.setattr(program, "_programs", type(program._programs)())
+    monkeypatch.setattr(programs, "_programs", type(programs._programs)())
     with config.override(compile=True):
         yield runs
 

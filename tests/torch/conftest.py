@@ -2,12 +2,12 @@
 
 import pytest
 
-from weft.eager.record import program
+from weft.eager.record import prepared_program as programs
 
 
 @pytest.fixture(scope="module")
 def interpreted():
     """What each operation computes is checked here; that compiled programs agree, elsewhere."""
-    before, program.INTERPRETED_RUNS = program.INTERPRETED_RUNS, 1 << 30
+    before, programs.INTERPRETED_RUNS = programs.INTERPRETED_RUNS, 1 << 30
     yield
-    program.INTERPRETED_RUNS = before
+    programs.INTERPRETED_RUNS = before

@@ -13,7 +13,7 @@ import pytest
 import weft as wf
 from weft import config, nn
 from weft.eager.record import dynamic_shape as sizes
-from weft.eager.record import program
+from weft.eager.record import prepared_program as programs
 from weft.eager.record.dynamic_program import General, shaken
 from weft.eager.record.dynamic_shape import Family
 from weft.errors import CompileError, OutOfRangeError
@@ -219,11 +219,11 @@ def test_what_has_no_kernel_for_many_sizes_is_refused():
 @pytest.fixture(autouse=True)
 def fresh(monkeypatch):
     """No program or family of an earlier test."""
-    monkeypatch.setattr(program, "_programs", type(program._programs)())
-    monkeypatch.setattr(program, "_families", {})
-    monkeypatch.setattr("weft.eager.record.dynamic_shape._families", type(program._programs)())
-    monkeypatch.setattr(program, "HURRY", 0.0)
-    monkeypatch.setattr(program, "ENOUGH", 0.0)
+    monkeypatch.setattr(programs, "_programs", type(programs._programs)())
+    monkeypatch.setattr(programs, "_families", {})
+    monkeypatch.setattr("weft.eager.record.dynamic_shape._families", type(programs._programs)())
+    monkeypatch.setattr(programs, "HURRY", 0.0)
+    monkeypatch.setattr(programs, "ENOUGH", 0.0)
 
 
 def _training():
@@ -273,8 +273,8 @@ def test_a_loop_over_lengths_learns_as_it_does_without(monkeypatch):
     used = _used(monkeypatch)
     losses = _losses(LENGTHS)
     assert len(used) > 10
-    program._programs.clear()
-    program._families.clear()
+    programs._programs.clear()
+    programs._families.clear()
     monkeypatch.setattr(Family, "general", lambda self, sizes, leaves: None)
     np.testing.assert_allclose(losses, _losses(LENGTHS), rtol=1e-4)
 
@@ -284,9 +284,9 @@ def test_callers_leave_it_once_the_loss_is_there(monkeypatch):
     TEAM.stop()
     monkeypatch.setattr(Team, "_start", lambda *_: None)  # what is left waits for its caller
     monkeypatch.setattr(executable, "AHEAD_NS", 0.0)
-    monkeypatch.setattr("weft.eager.record.dynamic_shape._families", type(program._programs)())
-    program._programs.clear()
-    program._families.clear()
+    monkeypatch.setattr("weft.eager.record.dynamic_shape._families", type(programs._programs)())
+    programs._programs.clear()
+    programs._families.clear()
     with config.override(threads=2):
         step, parameters = _training()
         assert [step(n) for n in LENGTHS] == losses
@@ -303,8 +303,8 @@ def test_sizes_that_have_outgrown_a_program_get_another(monkeypatch):
     (family,) = [f for f in sizes._families.values() if f.is_general]
     assert 1 < len(family._generals) < 5
     assert len(used) > len(steps) // 2
-    program._programs.clear()
-    program._families.clear()
+    programs._programs.clear()
+    programs._families.clear()
     monkeypatch.setattr(Family, "general", lambda self, sizes, leaves: None)
     np.testing.assert_allclose(losses, _losses(steps), rtol=1e-4)
 
@@ -339,18 +339,18 @@ def test_sizes_below_which_other_calls_are_made_are_not_planned_for(monkeypatch)
 
 def test_shapes_are_compiled_no_faster_than_they_are_paid_for(monkeypatch):
     compiled = []
-    finished = program.finish
+    finished = programs.finish
 
     def finish(step, threads):
         compiled.append(step)
         return finished(step, threads)
 
-    monkeypatch.setattr(program, "finish", finish)
+    monkeypatch.setattr(programs, "finish", finish)
     monkeypatch.setattr(Family, "generalise", lambda *_: None)
-    monkeypatch.setattr(program, "_patience", lambda sample: 4.0)
+    monkeypatch.setattr(programs, "_patience", lambda sample: 4.0)
     clock = SimpleNamespace(perf_counter=itertools.count().__next__)  # each run takes a second
-    monkeypatch.setattr(program, "time", clock)
-    shapes = 2 * program.CHURN
+    monkeypatch.setattr(programs, "time", clock)
+    shapes = 2 * programs.CHURN
     counts: list[int] = []
     for _ in range(12):
         before = len(compiled)

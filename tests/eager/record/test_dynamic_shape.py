@@ -8,7 +8,8 @@ import pytest
 import weft as wf
 from weft import nn
 from weft.eager.record import dynamic_shape as sizes
-from weft.eager.record import plan, program
+from weft.eager.record import plan
+from weft.eager.record import prepared_program as programs
 from weft.eager.record.dynamic_shape import Family
 from weft.nn import functional as F
 
@@ -16,23 +17,23 @@ from weft.nn import functional as F
 @pytest.fixture(autouse=True)
 def fresh(monkeypatch):
     """No program or family of an earlier test."""
-    monkeypatch.setattr(program, "_programs", type(program._programs)())
-    monkeypatch.setattr(program, "_families", {})
-    monkeypatch.setattr("weft.eager.record.dynamic_shape._families", type(program._programs)())
-    monkeypatch.setattr(program, "ENOUGH", float("inf"))  # all is interpreted, however slowly
+    monkeypatch.setattr(programs, "_programs", type(programs._programs)())
+    monkeypatch.setattr(programs, "_families", {})
+    monkeypatch.setattr("weft.eager.record.dynamic_shape._families", type(programs._programs)())
+    monkeypatch.setattr(programs, "ENOUGH", float("inf"))  # all is interpreted, however slowly
 
 
 @pytest.fixture
 def expanded(monkeypatch):
     """Counts structures that are expanded."""
     counted = []
-    before = program.expand
+    before = programs.expand
 
     def count(structure, as_rows=False):
         counted.append(structure)
         return before(structure, as_rows)
 
-    monkeypatch.setattr(program, "expand", count)
+    monkeypatch.setattr(programs, "expand", count)
     return counted
 
 
@@ -63,8 +64,8 @@ LENGTHS = [5, 9, 14, 3, 1, 8, 21, 4, 2, 11, 30, 12, 17, 6]
 def test_a_loop_over_lengths_has_the_bits_of_one_that_knows_nothing(monkeypatch, expanded):
     losses, weights = _train(LENGTHS)
     assert len(expanded) < len(LENGTHS)
-    program._programs.clear()
-    program._families.clear()
+    programs._programs.clear()
+    programs._families.clear()
     monkeypatch.setattr(Family, "at", lambda self, sizes: None)
     wanted, others = _train(LENGTHS)
     assert losses == wanted
@@ -119,10 +120,10 @@ def test_plans_are_bounded_but_those_of_programs_stay(monkeypatch):
         return (weight * weight).sum().item()
 
     square()
-    steady = dict(program._programs)
+    steady = dict(programs._programs)
     for n in range(2, 200):
         wf.ones(n).sin()
         assert len(plan._plans) <= 64
     square()
-    assert set(steady) <= set(program._programs)
-    assert sum(p.runs for p in program._programs.values()) == 2
+    assert set(steady) <= set(programs._programs)
+    assert sum(p.runs for p in programs._programs.values()) == 2

@@ -6,6 +6,7 @@ import pytest
 import weft as wf
 from weft import nn
 from weft.eager.record import loop_cut, program
+from weft.eager.record import prepared_program as programs
 from weft.eager.record.lazy import trace
 from weft.nn import functional as F
 
@@ -84,17 +85,17 @@ def sizes(monkeypatch):
 def compiled(monkeypatch):
     """Counts what is compiled, and has forgotten what was before."""
     found = []
-    before = program.finish
+    before = programs.finish
 
     def finish(step, threads, **options):
         found.append(step)
         return before(step, threads, **options)
 
-    monkeypatch.setattr(program, "finish", finish)
+    monkeypatch.setattr(programs, "finish", finish)
     monkeypatch.setattr("weft.eager.record.dynamic_program.finish", finish)
-    monkeypatch.setattr(program, "_programs", type(program._programs)())
-    monkeypatch.setattr(program, "_families", {})
-    monkeypatch.setattr("weft.eager.record.dynamic_shape._families", type(program._programs)())
+    monkeypatch.setattr(programs, "_programs", type(programs._programs)())
+    monkeypatch.setattr(programs, "_families", {})
+    monkeypatch.setattr("weft.eager.record.dynamic_shape._families", type(programs._programs)())
     return found
 
 

@@ -9,7 +9,7 @@ import pytest
 
 import weft as wf
 from weft import config, optim
-from weft.eager.record import program
+from weft.eager.record import prepared_program as programs
 from weft.eager.record.lazy import trace
 from weft.eager.tensor.dispatch import leaf, recorded, wrap
 from weft.errors import GradientError, ShapeError, WeftError
@@ -34,16 +34,16 @@ def square_error(y, z):
 def compiled(monkeypatch):
     """Counts programs as they are compiled."""
     counted = []
-    before = program.Prepared._compile
+    before = programs.Prepared._compile
 
     def count(self, structure):
         counted.append(self.calls)
         return before(self, structure)
 
-    monkeypatch.setattr(program.Prepared, "_compile", count)
-    monkeypatch.setattr(program, "_programs", type(program._programs)())
-    monkeypatch.setattr(program, "_families", {})
-    monkeypatch.setattr(program, "ENOUGH", float("inf"))  # no program for many sizes
+    monkeypatch.setattr(programs.Prepared, "_compile", count)
+    monkeypatch.setattr(programs, "_programs", type(programs._programs)())
+    monkeypatch.setattr(programs, "_families", {})
+    monkeypatch.setattr(programs, "ENOUGH", float("inf"))  # no program for many sizes
     return counted
 
 
@@ -124,7 +124,7 @@ def test_a_structure_seen_once_is_not_compiled(compiled):
 
 
 def test_ever_new_shapes_are_interpreted(compiled, monkeypatch):
-    monkeypatch.setattr(program, "COMPILE_SECONDS_A_NODE", 10.0)  # however slow the machine is
+    monkeypatch.setattr(programs, "COMPILE_SECONDS_A_NODE", 10.0)  # however slow the machine is
     for _ in range(3):
         for n in range(1, 20):
             (wf.exp(tensor(np.ones(n))) * 2.0).numpy()
@@ -171,9 +171,9 @@ def test_one_program_an_iteration():
     loop = Loop(lr=0.1)
     for _ in range(5):
         loop.step().item()
-    before = [p.runs for p in program._programs.values()]
+    before = [p.runs for p in programs._programs.values()]
     loop.step().item()
-    after = [p.runs for p in program._programs.values()]
+    after = [p.runs for p in programs._programs.values()]
     assert sum(after) - sum(before[: len(after)]) == 1
 
 
@@ -282,9 +282,9 @@ def test_detaching_a_result_is_no_program():
     loop = Loop(lr=0.1)
     for _ in range(4):
         float(loop.step().detach())
-    before = sum(p.runs for p in program._programs.values())
+    before = sum(p.runs for p in programs._programs.values())
     float(loop.step().detach())
-    assert sum(p.runs for p in program._programs.values()) == before + 1
+    assert sum(p.runs for p in programs._programs.values()) == before + 1
 
 
 def test_threads_record_on_their_own():

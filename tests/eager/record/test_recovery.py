@@ -18,6 +18,7 @@ from hypothesis import strategies as st
 
 import weft as wf
 from weft import config, nn
+from weft.eager.record import prepared_program as programs
 from weft.eager.record import program
 from weft.eager.record.lazy import trace
 from weft.errors import OutOfRangeError
@@ -204,15 +205,15 @@ def test_ctrl_c_while_a_program_is_noted_leaves_none_half_known(monkeypatch, tab
     x = wf.zeros(3)
     wf.synchronize()
     for name in ("_programs", "_families"):
-        monkeypatch.setattr(program, name, Interrupting() if name == table else OrderedDict())
+        monkeypatch.setattr(programs, name, Interrupting() if name == table else OrderedDict())
     x.add_(1.0)
     with config.override(compile=False):
         with pytest.raises(KeyboardInterrupt):
             wf.synchronize()
-        for _ in range(program.INTERPRETED_RUNS + 2):  # after which the other table is asked
+        for _ in range(programs.INTERPRETED_RUNS + 2):  # after which the other table is asked
             wf.synchronize()
             x.add_(1.0)
-    assert x.tolist() == [program.INTERPRETED_RUNS + 3.0] * 3
+    assert x.tolist() == [programs.INTERPRETED_RUNS + 3.0] * 3
 
 
 def _raising(error: type[BaseException]) -> Callable[..., Any]:

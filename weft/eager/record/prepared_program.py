@@ -1,0 +1,363 @@
+"""Structures seen before: interpreted at first, one compiled program each once they are hot."""
+
+from __future__ import annotations
+
+import contextlib
+import time
+from collections import OrderedDict
+from collections.abc import Sequence
+from dataclasses import replace
+from functools import partial
+from typing import Any, Final, NamedTuple
+
+import numpy as np
+
+from weft import config
+from weft.collection import collection_waits
+from weft.eager.record import memory_pool
+from weft.eager.record.async_execution import Ahead
+from weft.eager.record.determinism import are_deterministic_algorithms_enabled
+from weft.eager.record.dynamic_program import Case, General, Types, shaken
+from weft.eager.record.dynamic_shape import Family, Sample, family_of
+from weft.eager.record.lazy import Lazy
+from weft.eager.record.parameter_cache import Watch, lasting_leaves
+from weft.eager.record.resized_record import resized
+from weft.eager.record.structure import (
+    Expanded,
+    Structure,
+    expand,
+    interpreted_seconds,
+)
+from weft.eager.record.together import calls_together
+from weft.errors import NoCompilerError, WeftError
+from weft.interrupt import Uninterrupted
+from weft.ir.shape import known
+from weft.passes.pipeline import optimise
+from weft.passes.specialise import specialise
+from weft.passes.step import Request, Step, storing
+from weft.runtime.compilation import compiler
+from weft.runtime.executable import Executable
+from weft.runtime.execution import driver
+from weft.runtime.finish import finish
+from weft.runtime.flight import land
+from weft.runtime.memory.forecast import Forecast
+from weft.runtime.memory.state import State
+from weft.runtime.oracle import Oracle
+from weft.transform.interpretation import Interpretation
+from weft.transform.interpreter import needs_interpreter
+from weft.transform.resize import SAMPLES, Sizes, UnfitError
+
+Array = np.ndarray[Any, Any]
+MOST_PROGRAMS: Final = 512  # the one that was not used for longest goes first
+# The third run of a structure is compiled, or the first one if interpreting takes longer than that.
+INTERPRETED_RUNS: Final = 2
+# Where the same records come in ever new shapes, compiling each shape costs more than it saves:
+# then a shape is compiled once interpreting it has taken as long as compiling would, and so has
+# interpreting any of them since the last was compiled: a loop takes twice as long at most.
+CHURN: Final = 8  # shapes
+SEPARATE: Final = 8  # shapes after which an optimiser's update is a program of its own
+COMPILE_SECONDS_A_NODE: Final = 1e-3
+# One program for many sizes serves those to come as well: it is made after this share of that.
+HURRY: Final = 0.15
+ENOUGH: Final = 0.05  # seconds of interpreting, at least
+
+
+class Prepared:
+    """A structure seen before: its graph, how often it ran, and its program once it is hot."""
+
+    def __init__(self, structure: Structure, as_rows: bool = False) -> None:
+        self.family, self.sizes = family_of(structure, as_rows)
+        self.family.meet(self.sizes)
+        self.expanded: Expanded | None = None  # while it is interpreted as the records say
+        self._as_rows = as_rows
+        self._case = self._general(structure)  # where a program for many sizes is used
+        self._known: Sample | None = None  # once anything else is needed
+        self.rows = self.family.rows if self._case else self._sample(structure).rows
+        homes: list[int] = []
+        for i, home in enumerate(structure.homes):
+            homes += [-1, -1] if i in self.rows else [home]
+        self.homes = tuple(homes)
+        self.keys = tuple([f"out{i}" for i in range(len(homes))])
+        self.calls = structure.calls
+        self.runs = 0
+        self.spent = 0.0
+        self.executable: Executable | None = None
+        self.lasting = lasting_leaves(structure)
+        self.watch: Watch | None = None  # over them, where what follows from them alone is kept
+        self.oracle: Oracle | None = None  # WEFT_REFERENCE=1
+        self._token: object | None = None  # of the call that ran last, if what it read may stay
+        self.together = calls_together(structure, as_rows)
+
+    def _general(self, structure: Structure) -> tuple[General, Case] | None:
+        """The family's program for many sizes, unless every structure is to have its own."""
+        if _has_its_own():
+            return None
+        return self.family.general(self.sizes, [x.type for x in structure.leaves])
+
+    def _sample(self, structure: Structure) -> Sample:
+        """What is prepared for these sizes without a program for many."""
+        if self._known is None:
+            found = self.family.at(self.sizes)
+            if found is None or _is_heavy(found):
+                found = self._expand(structure)
+            self._known = found
+        return self._known
+
+    @collection_waits()
+    def _expand(self, structure: Structure) -> Sample:
+        """What the records themselves say, whatever others of the family do."""
+        self.expanded = found = expand(structure, self._as_rows)
+        graph = found.graph
+        seconds = interpreted_seconds(graph)
+        never = needs_interpreter(graph)
+        return Sample(self.sizes, None, found.rows, len(graph.nodes), seconds, never)
+
+    def interpreted(self, structure: Structure, leaves: Sequence[Array]) -> list[Array] | None:
+        """Fresh arrays for the outputs; `None` where there is, from now on, a program to launch."""
+        self.runs += 1
+        if self.executable is None:
+            self._for_many(structure)
+        if self._case is not None:
+            general, case = self._case
+            return self._tried(general, case, structure, leaves) if general.trials else None
+        if (
+            self.executable is None
+            and compiler.available()
+            and self._is_hot(self._sample(structure))
+        ):
+            with contextlib.suppress(NoCompilerError):
+                self.executable = self._compile(structure)
+                self.ahead = Ahead(self.executable, self.keys, self.homes)
+                if self.executable.prelude:
+                    self.watch = Watch(self.lasting, self.executable.forget)
+        if self.executable is not None:
+            return None
+        land()
+        start = time.perf_counter()
+        found = self._interpret(structure, leaves)
+        spent = time.perf_counter() - start
+        self.spent += spent
+        self.family.spent += spent
+        self.family.unpaid += spent
+        return found
+
+    def _for_many(self, structure: Structure) -> None:
+        """Take the family's program for many sizes, or make one once that pays."""
+        if self._case is None or _has_its_own():
+            self._case = self._general(structure)
+        if self._case is not None or _has_its_own():
+            return
+        enough = max(ENOUGH, HURRY * _patience(self._sample(structure)))
+        if self.family.shapes == SAMPLES - 1 and self.family.spent * SAMPLES > enough:
+            driver.prestart()  # on a new machine, compilers start while the samples are taken
+        if self.family.shapes > SAMPLES and self.family.spent > enough:
+            threads = int(config.get("threads"))
+            step_at = partial(self._step_at, structure)
+            self.family.generalise(self.sizes, threads, step_at)
+            self._case = self._general(structure)
+
+    def _tried(
+        self, general: General, case: Case, structure: Structure, leaves: Sequence[Array]
+    ) -> list[Array]:
+        """Results of the interpreter, with which those of the program for many sizes must agree."""
+        land()
+        memories = [
+            np.empty(*kind) if home < 0 else leaves[home].copy()
+            for home, kind in zip(self.homes, case.types, strict=True)
+        ]
+        found = self._interpret(structure, leaves)
+        general.run(case, leaves, dict(zip(self.keys, memories, strict=True)))
+
+        def again() -> list[Array]:
+            return self._interpret(structure, list(map(shaken, leaves)))
+
+        if not general.agrees(found, memories, again):
+            self.family.distrust()
+        self._case = None
+        return found
+
+    def _step_at(self, structure: Structure, sizes: Sizes) -> Step:
+        """The simplified step of the same calls in other sizes."""
+        expanded = expand(resized(structure, sizes), self._as_rows)
+        if expanded.rows != self.rows:
+            raise UnfitError
+        return optimise(self._storing(_specialised(expanded)))
+
+    def place_of(self, wanted: Lazy | None, outputs: Sequence[Lazy]) -> int:
+        """The position of an output among the program's; -1 if it is none."""
+        if wanted is None or wanted not in outputs:
+            return -1
+        i = outputs.index(wanted)
+        return i + sum([row <= i for row in self.rows])
+
+    def _is_hot(self, sample: Sample) -> bool:
+        if _is_heavy(sample) or sample.interpreted:
+            return not sample.interpreted
+        if bool(config.get("compile")) or are_deterministic_algorithms_enabled():
+            return True
+        if self.runs <= INTERPRETED_RUNS:
+            return False
+        if _families[self.calls].shapes < CHURN:
+            return True
+        patience = _patience(sample)
+        hot = min(self.spent, self.family.unpaid) > patience
+        if hot:
+            self.family.unpaid = 0.0
+        return hot
+
+    @collection_waits()
+    def _compile(self, structure: Structure) -> Executable:
+        threads = int(config.get("threads"))
+        forecast = Forecast(str(threads), *structure.outline)
+        expanded = self.expanded or expand(structure, self._as_rows)
+        self.types = tuple([(known(y.type.shape), y.type.dtype.numpy) for y in expanded.outputs])
+        step = _specialised(expanded)
+        if bool(config.get("reference")):
+            self.oracle = Oracle(optimise(step), threads)
+        lasting = frozenset([step.feeds[i] for i in self.lasting])
+        step = self._storing(replace(step, lasting=lasting))
+        self.expanded, self._known = None, None
+        found = finish(step, threads)
+        forecast.note(found.arena.size)
+        return found
+
+    def _storing(self, step: Step) -> Step:
+        """The step with its results in memory of leaves, or memory that is given."""
+        homes = {leaf: self.keys[i] for i, leaf in enumerate(self.homes) if leaf >= 0}
+        return storing(step, self.keys, homes)
+
+    def launch(self, structure: Structure, leaves: Sequence[Array], wanted: int) -> list[Array]:
+        """Run the program; its arrays for the outputs. `wanted` is waited for: see `place_of`."""
+        if self._case is not None:
+            return self._launch_general(*self._case, structure, leaves, wanted)
+        executable = self.executable
+        assert executable is not None
+        if self.oracle is not None:
+            land()
+            self.oracle.compare(leaves, State())
+        memories = dict(zip(self.keys, self._memories(leaves, self.types), strict=True))
+        known = structure.known
+        still = known is not None and known.token is self._token
+        self._token = None
+        fresh = self.watch is not None and self.watch.is_fresh(structure.leaves, still)
+        moved, departure = None, None
+        if known is None:
+            departure = self.ahead.departure(wanted, structure.leaves, leaves)
+        elif still:
+            moved = known.arguments
+        executable.launch(leaves, memories, fresh, moved, departure)
+        self._token = None if known is None else known.token
+        return list(memories.values())
+
+    def _launch_general(
+        self,
+        general: General,
+        case: Case,
+        structure: Structure,
+        leaves: Sequence[Array],
+        wanted: int,
+    ) -> list[Array]:
+        """Run the program for many sizes."""
+        land()
+        memories = self._memories(leaves, case.types)
+        ahead = general.ahead(self.keys, self.homes)
+        departure = ahead.departure(wanted, structure.leaves, leaves)
+        try:
+            general.run(case, leaves, dict(zip(self.keys, memories, strict=True)), departure)
+        except WeftError:
+            return self._interpret(structure, leaves)  # whose error has the shapes of this one
+        return memories
+
+    def _memories(self, leaves: Sequence[Array], types: Types) -> list[Array]:
+        """Where the results go: memory of a leaf, or fresh."""
+        return [
+            memory_pool.empty(*kind) if home < 0 else leaves[home]
+            for home, kind in zip(self.homes, types, strict=True)
+        ]
+
+    def _interpret(self, structure: Structure, leaves: Sequence[Array]) -> list[Array]:
+        found = self._resized(self._sample(structure), leaves)
+        return self._planned(structure)(leaves) if found is None else found
+
+    def _resized(self, sample: Sample, leaves: Sequence[Array]) -> list[Array] | None:
+        """Results of what is known from other sizes; `None` where it fails or nothing is known."""
+        if self.expanded is not None or sample.run is None:
+            return None
+        try:
+            return sample.run(leaves)
+        except WeftError:
+            return None  # the error's text is to have the shapes of this structure
+
+    def _planned(self, structure: Structure) -> Interpretation:
+        """The interpretation of the records themselves."""
+        sample = self._sample(structure)
+        if self.expanded is None or sample.run is None:
+            if self.expanded is None:
+                sample = self._expand(structure)
+            expanded = self.expanded
+            assert expanded is not None
+            run = Interpretation(expanded.graph, expanded.outputs, expanded.feeds)
+            sample = self._known = replace(sample, run=run)
+            self.family.learn(sample)
+        assert sample.run is not None
+        return sample.run
+
+
+def _has_its_own() -> bool:
+    """Whether each structure has its own program: to be checked, or to give the same bits."""
+    return bool(config.get("reference")) or are_deterministic_algorithms_enabled()
+
+
+def _specialised(expanded: Expanded) -> Step:
+    """The pure step of what was expanded."""
+    request = Request(expanded.graph, expanded.outputs, (), expanded.feeds)
+    return specialise(request, [v.type for v in expanded.feeds], {}, {})
+
+
+def _is_heavy(sample: Sample) -> bool:
+    """Whether interpreting takes longer than compiling."""
+    return sample.seconds > _patience(sample)
+
+
+def _patience(sample: Sample) -> float:
+    """Seconds that compiling takes, about."""
+    return sample.nodes * COMPILE_SECONDS_A_NODE
+
+
+_programs: OrderedDict[Any, Prepared] = OrderedDict()
+
+
+class _Met(NamedTuple):
+    """What is known of a sequence of calls: in how many shapes it came, the family of the last."""
+
+    shapes: int
+    family: Family | None
+
+
+_NEVER: Final = _Met(0, None)
+_families: dict[tuple[str, ...], _Met] = {}
+
+
+def prepared(structure: Structure, as_rows: bool = False) -> Prepared:
+    """The program of a structure, from the cache or new."""
+    key = (structure.key, as_rows)
+    found = _programs.get(key)
+    if found is not None:
+        _programs.move_to_end(key)
+        return found
+    found = Prepared(structure, as_rows)
+    with Uninterrupted():  # what is in one table is in the other
+        _families[found.calls] = _Met(_families.get(found.calls, _NEVER).shapes + 1, found.family)
+        _programs[key] = found
+    if len(_programs) > MOST_PROGRAMS:
+        _programs.popitem(last=False)
+    return found
+
+
+def is_ever_new(structure: Structure) -> bool:
+    """Whether its calls come in ever new shapes, without a program for this one or for many."""
+    program = _programs.get((structure.key, True))
+    if _has_its_own() or (program is not None and program.executable is not None):
+        return False
+    shapes, family = _families.get(structure.calls, _NEVER)
+    return shapes >= SEPARATE and (family is None or not family.is_general)
