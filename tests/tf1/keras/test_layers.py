@@ -10,7 +10,7 @@ from tests.tf1.keras import golden
 from weft.errors import ArgumentError, ShapeError, StateError
 from weft.tf1 import keras
 from weft.tf1.keras import layers as L
-from weft.tf1.keras.engine.network_config import LAYERS
+from weft.tf1.keras.storage.network_config import LAYERS
 
 RNG = np.random.default_rng(0)
 

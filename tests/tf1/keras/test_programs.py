@@ -1,12 +1,13 @@
 """Programs of Keras' guides: several inputs and outputs, subclasses, all data, callbacks."""
 
 import json
+import sys
 
 import numpy as np
 import pytest
 
 import weft.tf1 as tf
-from weft.errors import DataError, StateError
+from weft.errors import ArgumentError, DataError, StateError
 from weft.tf1 import keras
 from weft.tf1.keras import backend as K
 from weft.tf1.keras import layers as L
@@ -229,6 +230,42 @@ def test_a_configuration_runs_no_code():
     again = keras.models.model_from_json(model.to_json(), known)
     np.testing.assert_array_equal(again.predict(np.ones((1, 2))), [[3, 3]])
     assert json.loads(model.to_json())["class_name"] == "Sequential"
+
+
+def test_files_of_whole_models(line, tmp_path, monkeypatch):
+    line.compile(keras.optimizers.Adam(0.01), keras.losses.Huber(0.5), metrics=["mae"])
+    line.fit(X, Y, epochs=2, verbose=0)
+    path = tmp_path / "model.h5"
+    line.save(path)
+    again = keras.models.load_model(path)
+    both = [line.train_on_batch(X, Y), again.train_on_batch(X, Y)]
+    np.testing.assert_allclose(*both, rtol=1e-5)
+    for v, w in zip(line.optimizer.get_weights(), again.optimizer.get_weights(), strict=True):
+        np.testing.assert_allclose(v, w, rtol=1e-4, atol=1e-7)
+    again.load_weights(path)  # a whole model's file has weights, too
+    wide = keras.Sequential([L.Dense(2, input_shape=(3,))])
+    with pytest.raises(StateError, match=r"kernel:0: expected \(3, 2\), got \(3, 1\)"):
+        wide.load_weights(path)
+    with pytest.raises(ArgumentError, match="expected no file at"):
+        line.save(path, overwrite=False)
+    with pytest.raises(ArgumentError, match=r"a name that ends in \.h5"):
+        line.save(tmp_path / "model")
+    monkeypatch.setitem(sys.modules, "h5py", None)
+    with pytest.raises(ArgumentError, match="expected the package h5py"):
+        line.save_weights(tmp_path / "w.h5")
+
+
+def test_shapes_and_calls():
+    layer = L.Conv2D(4, 3, strides=2, padding="same")
+    assert layer.compute_output_shape((None, 9, 8, 3)).as_list() == [None, 5, 4, 4]
+    x, y = keras.Input((8, 8, 1)), keras.Input((6, 6, 1))
+    first, second = layer(x), layer(y)
+    assert layer.get_output_at(1) is second and layer.get_input_at(0) is x
+    with pytest.raises(StateError, match="expected one call of the layer, there were 2"):
+        _ = layer.output
+    model = keras.Model(x, first)
+    assert model.output is first and model.output_shape == (None, 4, 4, 4)
+    assert keras.models.clone_model(model).count_params() == model.count_params() == 40
 
 
 def test_words_and_labels():

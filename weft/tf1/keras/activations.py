@@ -7,7 +7,7 @@ from typing import Any, Final
 import weft.tf1 as tf
 from weft.errors import ArgumentError
 from weft.tf1.framework.graph import fail
-from weft.tf1.keras.engine.serialization import found, serialize
+from weft.tf1.keras.storage.serialization import found, serialize
 
 __all__ = [
     "deserialize", "elu", "exponential", "get", "hard_sigmoid", "linear", "relu", "selu",

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any, Final
 
 import weft.tf1 as tf
-from weft.tf1.keras.engine.serialization import found, serialize
+from weft.tf1.keras.storage.serialization import found, serialize
 
 __all__ = [
     "Constraint", "MaxNorm", "MinMaxNorm", "NonNeg", "UnitNorm", "deserialize", "get", "max_norm",

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any, Final
 
-from weft.tf1.keras.engine.serialization import found, serialize
+from weft.tf1.keras.storage.serialization import found, serialize
 from weft.tf1.variable import initializer as base
 from weft.tf1.variable.initializer import (
     Constant,

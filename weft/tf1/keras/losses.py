@@ -10,7 +10,7 @@ import weft.tf1 as tf
 from weft.errors import ArgumentError
 from weft.tf1.framework.graph import fail
 from weft.tf1.keras.engine.graph_state import snake
-from weft.tf1.keras.engine.serialization import found, serialize
+from weft.tf1.keras.storage.serialization import found, serialize
 
 EPSILON: Final = 1e-7
 Function = Callable[..., Any]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Mapping
 from typing import Any
 
@@ -10,10 +11,13 @@ import weft.tf1 as tf
 from weft.errors import ArgumentError
 from weft.tf1.framework.graph import fail
 from weft.tf1.keras.engine.model import Model, Sequential
-from weft.tf1.keras.engine.network_config import LAYERS
-from weft.tf1.keras.engine.serialization import custom_object_scope, found
+from weft.tf1.keras.storage import model_file
+from weft.tf1.keras.storage.network_config import LAYERS
+from weft.tf1.keras.storage.serialization import custom_object_scope, found
 
-__all__ = ["Model", "Sequential", "clone_model", "model_from_config", "model_from_json"]
+__all__ = [
+    "Model", "Sequential", "clone_model", "load_model", "model_from_config", "model_from_json",
+]  # fmt: skip
 
 
 def model_from_config(
@@ -34,6 +38,22 @@ def model_from_config(
 def model_from_json(json_string: str, custom_objects: Mapping[str, Any] | None = None) -> Any:
     """A model from what `to_json` gave, without weights; no code is run."""
     return model_from_config(json.loads(json_string), custom_objects)
+
+
+def load_model(
+    filepath: Any, custom_objects: Mapping[str, Any] | None = None, compile: bool = True
+) -> Any:
+    """A model from what `Model.save` wrote, or Keras before it; no code is run.
+
+    Args:
+        custom_objects: classes and functions of yours by name.
+        compile: whether it is compiled as it was.
+
+    Raises:
+        DataError: no such file, or one without a model.
+        UnknownKeyError: a class or function that is not known.
+    """
+    return model_file.load(os.fspath(filepath), custom_objects, compile)
 
 
 def clone_model(model: Any, input_tensors: Any = None) -> Any:

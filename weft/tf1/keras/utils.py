@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from weft.tf1.keras.engine.serialization import (
+from weft.tf1.keras.storage.serialization import (
     custom_object_scope,
     get_custom_objects,
     serialize,

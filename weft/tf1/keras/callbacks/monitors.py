@@ -106,7 +106,7 @@ class ModelCheckpoint(Callback):
         monitor: the figure's name.
         verbose: whether to tell.
         save_best_only: whether only better weights are saved.
-        save_weights_only: weights are what is saved; a model's configuration is `to_json()`.
+        save_weights_only: whether a file `.h5` has the weights alone; other names have.
         mode: see `Better`.
         save_freq: `"epoch"`, or a number of rows.
         period: every so many epochs.
@@ -118,7 +118,7 @@ class ModelCheckpoint(Callback):
         save_freq: Any = "epoch", period: int = 1,
     ) -> None:  # fmt: skip
         super().__init__()
-        del save_weights_only
+        self.save_weights_only = save_weights_only
         self.filepath, self.monitor, self.verbose = os.fspath(filepath), monitor, verbose
         self.save_best_only, self.save_freq, self.period = save_best_only, save_freq, period
         self._better = Better(monitor, mode)
@@ -151,6 +151,7 @@ class ModelCheckpoint(Callback):
             if now is None or not self._better(now, self.best):
                 return
             self.best = now
-        self.model.save_weights(path)
+        whole = path.endswith((".h5", ".hdf5")) and not self.save_weights_only
+        (self.model.save if whole else self.model.save_weights)(path)
         if self.verbose:
-            print(f"Epoch {epoch + 1}: saving weights to {path}")
+            print(f"Epoch {epoch + 1}: saving to {path}")

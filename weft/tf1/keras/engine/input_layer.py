@@ -24,9 +24,10 @@ class InputLayer(Layer):
         sparse: bool = False,
         name: str | None = None,
         batch_input_shape: Any = None,
+        ragged: bool = False,
         **options: Any,
     ) -> None:
-        if sparse:
+        if sparse or ragged:
             raise fail(ArgumentError, "Input: sparse inputs are not supported")
         name = name or graph_state().unique_name("input")
         super().__init__(name=name, dtype=dtype or "float32", **options)

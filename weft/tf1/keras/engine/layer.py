@@ -8,20 +8,20 @@ from functools import cached_property
 from typing import Any, Self
 
 import weft.tf1 as tf
-from weft.errors import ArgumentError, ShapeError, StateError
+from weft.errors import ArgumentError, StateError
 from weft.tf1.framework.graph import fail
 from weft.tf1.keras import constraints, initializers, regularizers
 from weft.tf1.keras.engine import call_context, nest, sessions
+from weft.tf1.keras.engine.calls import Called
 from weft.tf1.keras.engine.graph_state import graph_state, history_of, mask_of, set_mask
 from weft.tf1.keras.engine.input_spec import InputSpec, check_inputs
 from weft.tf1.keras.engine.node import Node
-from weft.tf1.keras.engine.tracking import Tracked
 
 _SHAPES = ("input_shape", "batch_input_shape", "input_dim", "input_length", "batch_size")
 _OPTIONS = (*_SHAPES, "weights", "autocast", "dynamic")
 
 
-class Layer(Tracked):
+class Layer(Called):
     """A layer: `build` makes its weights, `call` computes.
 
     Args:
@@ -282,85 +282,6 @@ class Layer(Tracked):
             found[name] = variable
         return found
 
-    # -- losses and updates
-
-    def add_loss(self, losses: Any, inputs: Any = None) -> None:
-        """Add to what training minimizes: tensors, or functions without arguments that give some.
-
-        Args:
-            inputs: accepted; what a loss depends on is looked up in the graph.
-        """
-        del inputs
-        self._losses.extend(losses if isinstance(losses, list | tuple) else [losses])
-
-    def add_update(self, updates: Any, inputs: Any = None) -> None:
-        """Have training steps run operations."""
-        del inputs
-        self._updates.extend(updates if isinstance(updates, list | tuple) else [updates])
-
-    def add_metric(
-        self, value: Any, aggregation: str | None = None, name: str | None = None
-    ) -> Any:
-        """Have `fit` and `evaluate` tell a tensor's mean.
-
-        Args:
-            aggregation: `"mean"`.
-        """
-        if aggregation not in (None, "mean"):
-            raise fail(ArgumentError, f"add_metric: expected 'mean', got {aggregation!r}")
-        label = name or getattr(value, "name", "metric").partition(":")[0].rpartition("/")[2]
-        self._metric_tensors.append((label, value))
-        return value
-
-    # -- calls so far
-
-    @property
-    def input(self) -> Any:
-        """What it was called on.
-
-        Raises:
-            StateError: it was called never or several times.
-        """
-        return self._only_node("input").inputs
-
-    @property
-    def output(self) -> Any:
-        """What it gave when it was called.
-
-        Raises:
-            StateError: it was called never or several times.
-        """
-        return self._only_node("output").outputs
-
-    @property
-    def input_shape(self) -> Any:
-        """The shape of `input`."""
-        return nest.mapped(nest.shape_of, self.input)
-
-    @property
-    def output_shape(self) -> Any:
-        """The shape of `output`."""
-        return nest.mapped(nest.shape_of, self.output)
-
-    def get_input_at(self, node_index: int) -> Any:
-        """What it was called on, the `node_index`-th time."""
-        return self.inbound_nodes[node_index].inputs
-
-    def get_output_at(self, node_index: int) -> Any:
-        """What it gave, the `node_index`-th time."""
-        return self.inbound_nodes[node_index].outputs
-
-    def _only_node(self, what: str) -> Node:
-        nodes = self.inbound_nodes
-        shapes = {str(nest.mapped(nest.shape_of, n.outputs)) for n in nodes}
-        if len(nodes) == 1 or (nodes and "shape" in what and len(shapes) == 1):
-            return nodes[0]
-        raise fail(
-            StateError,
-            f"{self.name}.{what}: expected one call of the layer, there were {len(nodes)}; "
-            f"get_{what}_at(i) is that of one of them",
-        )
-
 
 def nest_shapes(shape: Any, function: Callable[[Any], Any]) -> Any:
     """`function(shape)` of one shape, or of each of a list of shapes."""
@@ -392,11 +313,3 @@ def _distinct(outputs: Any, inputs: Sequence[Any]) -> Any:
         return tf.identity(y) if id(y) in known else y
 
     return nest.mapped(own, outputs)
-
-
-def expected_rank(layer: Layer, ranks: Sequence[int], shape: Any) -> ShapeError:
-    """The error of inputs of another rank."""
-    return fail(ShapeError, f"{layer.name}: expected inputs of rank {ranks}, got shape {shape}")  # pyright: ignore[reportReturnType]
-
-
-__all__ = ["InputSpec", "Layer", "Node", "expected_rank", "nest_shapes"]

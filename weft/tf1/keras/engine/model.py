@@ -9,12 +9,12 @@ import weft.tf1 as tf
 from weft.errors import ArgumentError, DTypeError, StateError
 from weft.tf1.framework.graph import fail
 from weft.tf1.keras.engine import nest
-from weft.tf1.keras.engine.feeding import as_array
 from weft.tf1.keras.engine.input_layer import Input, InputLayer, input_layer_of
 from weft.tf1.keras.engine.layer import Layer
-from weft.tf1.keras.engine.network_config import layer_from
-from weft.tf1.keras.engine.serialization import serialize
-from weft.tf1.keras.engine.storage import Storage
+from weft.tf1.keras.fit.feeding import as_array
+from weft.tf1.keras.storage.network_config import layer_from
+from weft.tf1.keras.storage.serialization import serialize
+from weft.tf1.keras.storage.stored_model import Storage
 
 
 class Model(Storage):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import weft.tf1 as tf
@@ -220,11 +220,3 @@ def _require_unique(names: Sequence[str]) -> None:
     twice = sorted({n for n in names if names.count(n) > 1})
     if twice:
         raise fail(ArgumentError, f"Model: expected layers of different names, got twice {twice}")
-
-
-def layers_inside(layer: Any) -> Iterator[Any]:
-    """The layers inside of models, and those of models in them."""
-    for inner in layer.layers:
-        yield inner
-        if isinstance(inner, Network):
-            yield from layers_inside(inner)

@@ -6,6 +6,8 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 import weft.tf1 as tf
+from weft.errors import ArgumentError
+from weft.tf1.framework.graph import fail
 
 _PLAIN = ("_inner", "inbound_nodes", "history")
 
@@ -113,6 +115,34 @@ class Tracked:
         return self.non_trainable_weights
 
     # -- losses and updates, of layers inside too
+
+    def add_loss(self, losses: Any, inputs: Any = None) -> None:
+        """Add to what training minimizes: tensors, or functions without arguments that give some.
+
+        Args:
+            inputs: accepted; what a loss depends on is looked up in the graph.
+        """
+        del inputs
+        self._losses.extend(losses if isinstance(losses, list | tuple) else [losses])
+
+    def add_update(self, updates: Any, inputs: Any = None) -> None:
+        """Have training steps run operations."""
+        del inputs
+        self._updates.extend(updates if isinstance(updates, list | tuple) else [updates])
+
+    def add_metric(
+        self, value: Any, aggregation: str | None = None, name: str | None = None
+    ) -> Any:
+        """Have `fit` and `evaluate` tell a tensor's mean.
+
+        Args:
+            aggregation: `"mean"`.
+        """
+        if aggregation not in (None, "mean"):
+            raise fail(ArgumentError, f"add_metric: expected 'mean', got {aggregation!r}")
+        label = name or getattr(value, "name", "metric").partition(":")[0].rpartition("/")[2]
+        self._metric_tensors.append((label, value))
+        return value
 
     @property
     def losses(self) -> list[Any]:

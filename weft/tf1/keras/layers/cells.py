@@ -9,10 +9,10 @@ import weft.tf1 as tf
 from weft.tf1.keras import activations, initializers
 from weft.tf1.keras.engine import nest
 from weft.tf1.keras.engine.layer import Layer
-from weft.tf1.keras.engine.network_config import layer_from
-from weft.tf1.keras.engine.serialization import serialize
 from weft.tf1.keras.engine.settings import in_train_phase
 from weft.tf1.keras.layers.weighted import WeightedLayer
+from weft.tf1.keras.storage.network_config import layer_from
+from weft.tf1.keras.storage.serialization import serialize
 
 
 class Cell(WeightedLayer):

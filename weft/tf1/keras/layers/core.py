@@ -8,7 +8,7 @@ from typing import Any
 import weft.tf1 as tf
 from weft.tf1.keras import activations, regularizers
 from weft.tf1.keras.engine.layer import Layer
-from weft.tf1.keras.engine.serialization import found, serialize
+from weft.tf1.keras.storage.serialization import found, serialize
 
 
 class Activation(Layer):

@@ -15,9 +15,9 @@ from weft.tf1.keras.engine import nest, sessions
 from weft.tf1.keras.engine.graph_state import graph_state
 from weft.tf1.keras.engine.input_spec import InputSpec
 from weft.tf1.keras.engine.layer import Layer
-from weft.tf1.keras.engine.network_config import layer_from
-from weft.tf1.keras.engine.serialization import serialize
 from weft.tf1.keras.layers.cells import GRUCell, LSTMCell, SimpleRNNCell, StackedRNNCells
+from weft.tf1.keras.storage.network_config import layer_from
+from weft.tf1.keras.storage.serialization import serialize
 
 _FLAGS: Final = (
     "return_sequences", "return_state", "go_backwards", "stateful", "unroll", "time_major",

@@ -7,8 +7,6 @@ from typing import Any
 
 from weft.tf1.keras.engine import input_layer, model
 from weft.tf1.keras.engine.layer import Layer
-from weft.tf1.keras.engine.network_config import LAYERS
-from weft.tf1.keras.engine.serialization import found, serialize
 from weft.tf1.keras.layers import (
     advanced_activations,
     border,
@@ -26,6 +24,8 @@ from weft.tf1.keras.layers import (
     reshaping,
     wrappers,
 )  # fmt: skip
+from weft.tf1.keras.storage.network_config import LAYERS
+from weft.tf1.keras.storage.serialization import found, serialize
 
 __all__ = ["deserialize", "serialize"]
 

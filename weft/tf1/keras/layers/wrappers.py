@@ -11,8 +11,8 @@ from weft.tf1.framework.graph import fail
 from weft.tf1.keras.engine import nest
 from weft.tf1.keras.engine.input_spec import InputSpec
 from weft.tf1.keras.engine.layer import Layer
-from weft.tf1.keras.engine.network_config import layer_from
-from weft.tf1.keras.engine.serialization import serialize
+from weft.tf1.keras.storage.network_config import layer_from
+from weft.tf1.keras.storage.serialization import serialize
 
 _MODES = ("concat", "sum", "mul", "ave", None)
 

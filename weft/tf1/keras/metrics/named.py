@@ -7,9 +7,9 @@ from typing import Any, Final
 
 from weft.tf1.keras import losses
 from weft.tf1.keras.engine.graph_state import snake
-from weft.tf1.keras.engine.serialization import found, serialize
 from weft.tf1.keras.metrics import confusion, function, mean
 from weft.tf1.keras.metrics.mean import MeanMetricWrapper
+from weft.tf1.keras.storage.serialization import found, serialize
 
 __all__ = ["NAMES", "deserialize", "get", "serialize"]
 

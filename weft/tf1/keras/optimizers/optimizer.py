@@ -137,6 +137,12 @@ class Optimizer(Base):
         kind = f"Apply{type(self).__name__}"
         return self.emit(kind, grad, var, held, rates, self._rule, lazy=self.lazy)
 
+    def build(self, var_list: Sequence[Any]) -> None:
+        """Make the count of updates, and the slots for these variables."""
+        with tf.control_dependencies(None):
+            _ = self.iterations
+            self._create_slots(var_list)
+
     def get_gradients(self, loss: Any, params: Sequence[Any]) -> list[Any]:
         """Gradients of a loss, clipped."""
         return [self._clipped(g) for g in tf.gradients(loss, list(params))]
@@ -219,6 +225,12 @@ class WrappedOptimizer:
     def __init__(self, optimizer: Base) -> None:
         self.optimizer = optimizer
         self._iterations: Any = None
+
+    def build(self, var_list: Sequence[Any]) -> None:
+        """Make the count of updates, and the slots for these variables."""
+        with tf.control_dependencies(None):
+            _ = self.iterations
+            self._create_slots(var_list)
 
     def get_gradients(self, loss: Any, params: Sequence[Any]) -> list[Any]:
         """Gradients of a loss."""

@@ -9,8 +9,8 @@ import weft.tf1 as tf
 from weft import ops
 from weft.errors import ArgumentError
 from weft.tf1.framework.graph import fail
-from weft.tf1.keras.engine.serialization import found, serialize
 from weft.tf1.keras.optimizers.optimizer import Optimizer, WrappedOptimizer
+from weft.tf1.keras.storage.serialization import found, serialize
 from weft.tf1.train.optimizer import Optimizer as Base
 
 __all__ = [

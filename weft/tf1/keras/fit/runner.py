@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from weft.tf1.keras.engine.feeding import Batch
+from weft.tf1.keras.fit.feeding import Batch
 from weft.train.module import Module
 from weft.train.trainer import Trainer
 

@@ -9,11 +9,12 @@ from typing import Any, Self
 
 from weft.errors import ArgumentError
 from weft.tf1.framework.graph import fail
-from weft.tf1.keras.engine import checkpoint, nest, weight_file
-from weft.tf1.keras.engine.network_config import config_of, network_from
-from weft.tf1.keras.engine.serialization import plain, serialize
-from weft.tf1.keras.engine.summary import lines_of
-from weft.tf1.keras.engine.training import Training
+from weft.tf1.keras.engine import nest
+from weft.tf1.keras.fit.training import Training
+from weft.tf1.keras.storage import checkpoint, model_file, weight_file
+from weft.tf1.keras.storage.network_config import config_of, network_from
+from weft.tf1.keras.storage.serialization import plain, serialize
+from weft.tf1.keras.storage.summary import lines_of
 
 
 class Storage(Training):
@@ -84,6 +85,25 @@ class Storage(Training):
                 raise fail(ArgumentError, "load_weights: by_name is for files of HDF5 (.h5)")
             else:
                 checkpoint.load(self, path)
+
+    def save(
+        self, filepath: Any, overwrite: bool = True, include_optimizer: bool = True,
+        save_format: str | None = None,
+    ) -> None:  # fmt: skip
+        """Write configuration, weights, and how it was compiled, to Keras' HDF5 file (`.h5`).
+
+        Raises:
+            ArgumentError: a file is there, another format, no `h5py`, or a subclass.
+        """
+        path = os.fspath(filepath)
+        if _format(path, save_format) != "h5":
+            raise fail(
+                ArgumentError,
+                f"save: expected a name that ends in .h5, got {path!r}; save_weights and to_json "
+                "write checkpoints and text",
+            )
+        with self.graph.as_default():
+            model_file.save(self, path, overwrite, include_optimizer)
 
     # -- looking
 

@@ -6,8 +6,6 @@ import os
 from collections.abc import Mapping
 from typing import Any, Final
 
-import numpy as np
-
 import weft.tf1 as tf
 from weft.errors import DataError, StateError
 from weft.tf1.framework.graph import fail
@@ -83,8 +81,3 @@ def _compare(own: Mapping[str, Any], shapes: Mapping[str, Any], model: str, path
         raise fail(
             StateError, f"load_weights: expected the weights of {model} in {path}, but\n  {told}\n"
         )
-
-
-def arrays_of(model: Any) -> list[Any]:
-    """Copies of all weights."""
-    return [np.array(x) for x in sessions.values_of(model.weights)]

@@ -11,7 +11,7 @@ import numpy as np
 import weft.tf1 as tf
 from weft.errors import ArgumentError
 from weft.tf1.framework.graph import fail
-from weft.tf1.keras.engine.feeding import Batch
+from weft.tf1.keras.fit.feeding import Batch
 
 
 class _ByNumber:

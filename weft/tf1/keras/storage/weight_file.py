@@ -23,18 +23,35 @@ def _h5py() -> Any:
         ) from None
 
 
+def opened(path: str, mode: str) -> Any:
+    """A file.
+
+    Raises:
+        DataError: it cannot be opened.
+    """
+    try:
+        return _h5py().File(path, mode)
+    except OSError as error:
+        raise fail(DataError, f"expected a file of HDF5: {path!r}: {error}") from None
+
+
 def save(model: Any, path: str) -> None:
     """Write all weights, layer by layer."""
-    with _h5py().File(path, "w") as file:
-        layers = model.layers
-        file.attrs["layer_names"] = [x.name.encode() for x in layers]
-        file.attrs["backend"] = b"tensorflow"
-        file.attrs["keras_version"] = b"2.2.4-tf"
-        for layer in layers:
-            group, own = file.create_group(layer.name), layer.weights
-            group.attrs["weight_names"] = [v.name.encode() for v in own]
-            for variable, value in zip(own, sessions.values_of(own), strict=True):
-                group.create_dataset(variable.name, data=value)
+    with opened(path, "w") as file:
+        write(model, file)
+
+
+def write(model: Any, file: Any) -> None:
+    """Write all weights to a group of a file."""
+    layers = model.layers
+    file.attrs["layer_names"] = [x.name.encode() for x in layers]
+    file.attrs["backend"] = b"tensorflow"
+    file.attrs["keras_version"] = b"2.2.4-tf"
+    for layer in layers:
+        group, own = file.create_group(layer.name), layer.weights
+        group.attrs["weight_names"] = [v.name.encode() for v in own]
+        for variable, value in zip(own, sessions.values_of(own), strict=True):
+            group.create_dataset(variable.name, data=value)
 
 
 def load(model: Any, path: str, by_name: bool) -> None:
@@ -44,14 +61,18 @@ def load(model: Any, path: str, by_name: bool) -> None:
         DataError: no such file, or none of this kind.
         StateError: weights of another model.
     """
-    try:
-        file = _h5py().File(path, "r")
-    except OSError as error:
-        raise fail(DataError, f"load_weights: {path!r}: {error}") from None
-    with file:
-        root = file["model_weights"] if "layer_names" not in file.attrs else file
-        names = [_text(n) for n in root.attrs["layer_names"]]
-        stored = {n: _values(root[n]) for n in names}
+    with opened(path, "r") as file:
+        read(model, file["model_weights"] if "layer_names" not in file.attrs else file, by_name)
+
+
+def read(model: Any, group: Any, by_name: bool) -> None:
+    """Read weights from a group of a file.
+
+    Raises:
+        StateError: weights of another model.
+    """
+    names = [text(n) for n in group.attrs["layer_names"]]
+    stored = {n: _values(group[n]) for n in names}
     full = [n for n in names if stored[n]]
     own = [x for x in model.layers if x.weights]
     if by_name:
@@ -74,10 +95,11 @@ def load(model: Any, path: str, by_name: bool) -> None:
 
 
 def _values(group: Any) -> list[Any]:
-    return [np.array(group[_text(n)]) for n in group.attrs["weight_names"]]
+    return [np.array(group[text(n)]) for n in group.attrs["weight_names"]]
 
 
-def _text(name: Any) -> str:
+def text(name: Any) -> str:
+    """A name that HDF5 may give as bytes."""
     return name.decode() if isinstance(name, bytes) else str(name)
 
 

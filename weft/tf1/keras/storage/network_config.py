@@ -11,7 +11,7 @@ from weft.tf1.framework.graph import fail
 from weft.tf1.keras.engine import nest
 from weft.tf1.keras.engine.graph_state import history_of
 from weft.tf1.keras.engine.input_layer import InputLayer
-from weft.tf1.keras.engine.serialization import found, serialize
+from weft.tf1.keras.storage.serialization import found, serialize
 
 LAYERS: dict[str, Any] = {}
 """Layers and models by class name; filled in by the packages that define them."""

@@ -10,10 +10,10 @@ from weft.errors import ArgumentError
 from weft.tf1.framework.graph import fail
 from weft.tf1.keras import losses
 from weft.tf1.keras.engine import sessions
-from weft.tf1.keras.engine.compiled import Output
-from weft.tf1.keras.engine.feeding import Batch
 from weft.tf1.keras.engine.graph_state import graph_state, mask_of
-from weft.tf1.keras.engine.reach import needs_only
+from weft.tf1.keras.fit.compiled import Output
+from weft.tf1.keras.fit.feeding import Batch
+from weft.tf1.keras.fit.reach import needs_only
 from weft.tf1.keras.metrics import Mean
 
 Ranks = tuple[int, ...] | None

@@ -10,8 +10,9 @@ from weft.errors import ArgumentError, StateError
 from weft.tf1.framework.graph import fail
 from weft.tf1.keras import optimizers
 from weft.tf1.keras.engine import nest
-from weft.tf1.keras.engine.compiled import outputs_of
-from weft.tf1.keras.engine.feeding import (
+from weft.tf1.keras.engine.network import Network
+from weft.tf1.keras.fit.compiled import outputs_of
+from weft.tf1.keras.fit.feeding import (
     Batch,
     Slot,
     arranged,
@@ -19,11 +20,10 @@ from weft.tf1.keras.engine.feeding import (
     refuse_mixed,
     require_equal_rows,
 )  # fmt: skip
-from weft.tf1.keras.engine.loading import Continued, Prepared, is_loader, loader_of, parts_of
-from weft.tf1.keras.engine.network import Network
-from weft.tf1.keras.engine.row_weights import row_weights
-from weft.tf1.keras.engine.runner import KerasTrainer, Runner
-from weft.tf1.keras.engine.steps import Program, Steps, state_updates
+from weft.tf1.keras.fit.loading import Continued, Prepared, is_loader, loader_of, parts_of
+from weft.tf1.keras.fit.row_weights import row_weights
+from weft.tf1.keras.fit.runner import KerasTrainer, Runner
+from weft.tf1.keras.fit.steps import Program, Steps, state_updates
 from weft.train.keras_methods import KerasMethods, expected_compile
 from weft.train.supervised import Arrays
 
@@ -93,15 +93,24 @@ class Training(Network, KerasMethods):
             _ = self.steps  # what is wrong is told here
 
     @property
+    def told(self) -> dict[str, Any]:
+        """What `compile` was told.
+
+        Raises:
+            StateError: it is not compiled.
+        """
+        if self._told is None:
+            raise expected_compile(self)
+        return self._told
+
+    @property
     def steps(self) -> Steps:
         """The programs of the compiled model.
 
         Raises:
             StateError: it is not compiled.
         """
-        told = self._told
-        if told is None:
-            raise expected_compile(self)
+        told = self.told
         if self._steps is None:
             if self.outputs is None:
                 raise fail(StateError, f"{self.name}: expected data first, as it has no inputs yet")

@@ -1,0 +1,1 @@
+"""What is kept of models: configurations, checkpoints, HDF5 files, the table of layers."""
