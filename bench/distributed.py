@@ -14,10 +14,12 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from bench.link import Link, absence, limited_link
+from bench.scaling import Network, Training, step_seconds, tables
 
 ROOT = Path(__file__).resolve().parent.parent
 SECONDS, TURNS = 3.0, 3
@@ -201,9 +203,35 @@ def start(quick: bool) -> None:
         print(f"  {title:12} {middle:6.2f} s, {middle - alone:+.2f} s")
 
 
+def scaling(quick: bool) -> None:
+    """The model of `bench.scaling` beside steps on 1 to 4 ranks, its constants measured first."""
+    del quick
+    times = {int(size): ours for size, (ours, _) in job(2, 1, "reductions", 0).items()}
+    cores = len(os.sched_getaffinity(0))
+    most = 16 << 20
+    network = Network(times[4], times[most] / most)
+    print(
+        f"\nSteps with the same batch for each rank, beside the model; a message takes "
+        f"{network.alpha * 1e6:.1f} us, a byte {network.beta * 1e9:.2f} ns, {cores} cores"
+    )
+    for name in ("perceptron", "convolutions"):
+        alone = job(1, 1, "grow", SECONDS, name)
+        for ranks in (1, 2, 3, 4):
+            row = alone if ranks == 1 else job(ranks, 1, "grow", SECONDS, name)
+            share = max(1.0, ranks / cores)  # ranks take turns where there are more than cores
+            step = Training(alone["step"] * share, alone["bytes"])
+            expected = step_seconds(step, replace(network, beta=network.beta * share), ranks)
+            print(
+                f"  {name:12} {ranks} ranks: {row['step'] * 1e3:7.2f} ms, model "
+                f"{expected * 1e3:7.2f} ms: {row['step'] / expected:.2f}",
+                flush=True,
+            )  # fmt: skip
+    tables()
+
+
 SECTIONS: dict[str, Callable[[bool], None]] = {
     "reductions": reductions, "networks": networks, "link": link, "tree": tree, "zero": zero,
-    "start": start,
+    "start": start, "scaling": scaling,
 }  # fmt: skip
 
 

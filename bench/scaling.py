@@ -2,7 +2,8 @@
 
 A step of a worker takes a random time; gradients come in buckets during its last part; each bucket
 is reduced once all workers have it and the one before is done. `python -m bench.scaling` prints
-tables, checks the model against jobs of 1 to 4 ranks on this machine and draws `scaling.svg`.
+tables and draws `scaling.svg`; `python -m bench.distributed scaling` compares with steps of 1 to 4
+ranks on this machine.
 
 A message costs `alpha` seconds and `beta` a byte (Hockney 1994). The two rounds of Weft's
 all-reduce and the ring of Patarasuk and Yuan (2009) send as many bytes from each rank,

@@ -61,12 +61,13 @@ NETWORKS: dict[str, tuple[Callable[[], wf.nn.Module], tuple[int, ...], int]] = {
 }  # fmt: skip
 
 
-def training(name: str, seconds: float, **options: Any) -> float:
-    """Examples a second, over all ranks."""
+def training(name: str, seconds: float, grow: bool = False, **options: Any) -> float:
+    """Examples a second, over all ranks; the batch is of all, or of each where it is to `grow`."""
     make, shape, batch = NETWORKS[name]
     wf.manual_seed(0)
     model: Any = make()
     ranks = dist.get_world_size()
+    batch *= ranks if grow else 1
     if ranks > 1 or options:
         model = wf.nn.parallel.DistributedDataParallel(model, **options)
     optimizer = wf.optim.SGD(model.parameters(), lr=0.01)
@@ -186,6 +187,12 @@ def main() -> None:
         found = True
     elif what == "overlap":
         found = overlap(sys.argv[3], int(sys.argv[4]), int(seconds))
+    elif what == "grow":
+        name = sys.argv[3]
+        rate = training(name, seconds, grow=True)
+        size = sum(p.numel() * 4 for p in NETWORKS[name][0]().parameters())
+        batch = NETWORKS[name][2] * dist.get_world_size()
+        found = {"step": batch / rate, "bytes": size}
     elif what == "memory":
         found = memory(int(seconds))
     else:
