@@ -98,6 +98,11 @@ def core_count() -> int:
     return max(1, count // local_size()) if whole else count
 
 
+def is_crowded() -> bool:
+    """Whether there are more processes on this host than cores."""
+    return os.environ.get(PINNED) != DONE and local_size() > len(cores())
+
+
 def pin(threads: int) -> list[int]:
     """Keep to this process's share of the host's cores, where `weft launch` asks for that.
 

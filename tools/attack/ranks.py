@@ -6,6 +6,7 @@ A rank that is killed ends the job at once; one that is stopped is named by the 
 from __future__ import annotations
 
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -62,8 +63,8 @@ def _judged(job: _Job, told: str, stops: bool, victim: int) -> Verdict:
         return Verdict(OTHER, "processes are left", f"{told}: {left}")
     if job.process.returncode == 0:
         return Verdict(WRONG, "the job ends as if all were well", f"{told}: {text}")
-    named = f"rank {victim}" in text or f"ranks {victim}" in text or "other ranks" in text
-    if not (named if stops else "killed by SIGKILL" in text or named):
+    named = re.search(rf"ranks? ([\d, ]+, )?{victim}\b|other ranks", text) is not None
+    if not (named or (not stops and "killed by SIGKILL" in text)):
         return Verdict(WRONG, "nobody says what happened", f"{told}: {text}")
     return Verdict()
 

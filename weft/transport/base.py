@@ -125,6 +125,7 @@ class Transport(abc.ABC):
         self.tally = Tally()
         self.tickets: dict[int, Future[Any]] = {}  # of calls that were begun
         self.numbers = itertools.count(1)  # of them
+        self.crowded = True  # whether ranks share cores: whoever waits lets others run
         self.place: str | None = None  # the user's line, where the worker does what it asked for
         self.attention = threading.Event()  # there may be something to tell other ranks, or to read
 

@@ -11,6 +11,7 @@ from collections.abc import Callable, Sequence
 from typing import Any, Final
 
 from weft.errors import DistributedError
+from weft.placement import is_crowded
 from weft.transport.arrival import expected, finalize, initialize
 from weft.transport.base import Exchange, Part, Pending, Transport
 from weft.transport.prepared import Prepared
@@ -56,6 +57,7 @@ class MpiTransport(Transport):
             self._beside = mpi.COMM_WORLD.Dup()  # for notes
         self._noted: list[Any] = []
         super().__init__(self._world.Get_rank(), self._world.Get_size())
+        self.crowded = is_crowded()
 
     def start(self, sends: Sequence[Part], receives: Sequence[Part], tag: int) -> Pending:
         """See `Transport.start`."""
@@ -73,7 +75,7 @@ class MpiTransport(Transport):
         requests = [world.Recv_init((data, byte), peer, tag) for peer, data in receives]
         requests += [world.Send_init((data, byte), peer, tag) for peer, data in sends]
         peers = [part.peer for part in (*receives, *sends)]
-        return Prepared(self._mpi, requests, peers, (sends, receives), self._native())
+        return Prepared(self._mpi, requests, peers, (sends, receives), self._native(), self.crowded)
 
     def note(self, peer: int, text: str) -> None:
         """See `Transport.note`."""

@@ -15,6 +15,8 @@ import numpy as np
 from weft.transport.base import Exchange
 from weft.transport.request import Requests
 
+YIELD_MASK: Final = 15
+"""Every 16th question lets others run, where ranks share cores."""
 MOST_TESTS: Final = 256
 """How often the native function asks, 100 to 300 ns each; Python can do nothing meanwhile."""
 
@@ -25,6 +27,7 @@ class _Table(ctypes.Structure):
     _fields_ = [
         ("count", ctypes.c_int32), ("requests", ctypes.c_void_p), ("statuses", ctypes.c_void_p),
         ("start", ctypes.c_void_p), ("test", ctypes.c_void_p), ("most", ctypes.c_int64),
+        ("mask", ctypes.c_int64),
     ]  # fmt: skip
 
 
@@ -32,6 +35,7 @@ class Prepared(Requests, Exchange):
     """Persistent requests of MPI.
 
     Args:
+        crowded: whether ranks share cores.
         mpi: the module of mpi4py.
         requests: one for each message.
         peers: the rank at its other end.
@@ -42,7 +46,7 @@ class Prepared(Requests, Exchange):
 
     def __init__(
         self, mpi: Any, requests: list[Any], peers: list[int], held: Any,
-        native: Callable[[Any], int],
+        native: Callable[[Any], int], crowded: bool,
     ) -> None:  # fmt: skip
         super().__init__(mpi, requests, peers, held)
         self._native = native
@@ -56,7 +60,13 @@ class Prepared(Requests, Exchange):
             for name in ("MPI_Startall", "MPI_Testall")
         ]
         self._table = _Table(
-            count, self._handles.ctypes.data, self._statuses.ctypes.data, start, test, MOST_TESTS
+            count,
+            self._handles.ctypes.data,
+            self._statuses.ctypes.data,
+            start,
+            test,
+            MOST_TESTS,
+            YIELD_MASK if crowded else -1,
         )
         self._place = ctypes.c_void_p(ctypes.addressof(self._table))
 

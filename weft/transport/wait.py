@@ -42,7 +42,8 @@ def wait(transport: Transport, pending: Pending, timeout: float) -> None:
         transport.check()
         passed = time.monotonic() - begin
         if passed < SPIN_SECONDS:
-            os.sched_yield()
+            if transport.crowded:
+                os.sched_yield()
             continue
         if passed > look:
             transport.attention.set()

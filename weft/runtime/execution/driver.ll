@@ -46,8 +46,8 @@
 ;              0 rows, or, where a program pauses for lack of room, how many are wanted; 1 room
 %Tape = type { i64, i64 }
 ;                 0 how many, 1 MPI's requests, 2 statuses, 3 MPI_Startall, 4 MPI_Testall, 5 how
-;                 often to ask at most
-%Exchange = type { i32, ptr, ptr, ptr, ptr, i64 }
+;                 often to ask at most, 6 others run in between where the number has none of these bits
+%Exchange = type { i32, ptr, ptr, ptr, ptr, i64, i64 }
 
 ; Flags: 1 guard (ends the program if the error cell is set), 2 host (Python, on the caller's thread),
 ; 4 timed, 8 wake (enough work to wake sleeping threads), 16 control (a %Steer instead of a function,
@@ -936,6 +936,8 @@ entry:
   %test = load ptr, ptr %test.p
   %most.p = getelementptr %Exchange, ptr %exchange, i64 0, i32 5
   %most = load i64, ptr %most.p
+  %mask.p = getelementptr %Exchange, ptr %exchange, i64 0, i32 6
+  %mask = load i64, ptr %mask.p
   %started = call i32 %start(i32 %count, ptr %requests)
   %begun = icmp eq i32 %started, 0
   br i1 %begun, label %ask, label %failed
@@ -957,7 +959,7 @@ more:
 late:
   ret i64 0
 wait:
-  %low = and i64 %next, 15
+  %low = and i64 %next, %mask
   %due = icmp eq i64 %low, 0
   br i1 %due, label %yield, label %again
 yield:
