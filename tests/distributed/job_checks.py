@@ -296,6 +296,15 @@ def check_divided_state(rank: int, size: int) -> None:
     total = wf.tensor([own])
     dist.all_reduce(total)
     assert own < total.item() == sum(p.numel() for p in nets[0].parameters())
+    own = wf.nn.Parameter(wf.full((2,), float(rank)))
+    apart = wf.optim.ZeroRedundancyOptimizer(
+        [own, whole.param_groups[0]["params"][0]], wf.optim.SGD
+    )
+    try:
+        apart.step()
+        raise AssertionError("expected an error")
+    except DistributedError as error:
+        assert "ZeroRedundancyOptimizer: parameters differ: rank 0 has parameter 0" in str(error)
     parts.consolidate_state_dict()
     if rank == 0:
         assert len(parts.state_dict()["ranks"]) == size

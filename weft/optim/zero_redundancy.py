@@ -9,6 +9,7 @@ from weft import distributed as dist
 from weft.distributed.elements import array, fill, room_of, settle
 from weft.distributed.process_group import member
 from weft.errors import OptimizerError
+from weft.nn.parallel.alike import make_alike
 from weft.ops.base import at_user_line
 from weft.optim.optimizer import Optimizer
 from weft.transport import collective
@@ -55,6 +56,7 @@ class ZeroRedundancyOptimizer:
         own = self._owned[self.process_group.index]
         self.optim = optimizer_class(own, **defaults) if own else None
         self._whole: dict[str, Any] | None = None
+        self._compared = False  # whether all ranks are known to have begun with the same
 
     def _divided(self) -> list[list[Any]]:
         """The parameters of each rank."""
@@ -80,7 +82,15 @@ class ZeroRedundancyOptimizer:
                 p.grad = None
 
     def step(self) -> None:
-        """Update this rank's parameters, and take the others' from their ranks."""
+        """Update this rank's parameters, and take the others' from their ranks.
+
+        Raises:
+            DistributedError: at the first step, if ranks have different parameters.
+        """
+        if not self._compared:
+            named = {f"parameter {i}": p for i, p in enumerate(self._params)}
+            make_alike("ZeroRedundancyOptimizer", named, self.process_group, take=False)
+            self._compared = True
         if self.optim is not None:
             self.optim.step()
         settle()
