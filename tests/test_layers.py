@@ -67,6 +67,7 @@ LAYERS = [
     ("weft.models",),
     ("weft.train",),
     ("weft.tf1.keras",),  # a face of the trainer
+    ("weft.horovod.keras",),
     ("weft.cli",),
 ]
 FRONT_ENDS = ("weft.tf1", "weft.eager")  # func and numpy are built on eager tensors

@@ -15,7 +15,13 @@ BLOCK: Final = re.compile(r"^```mermaid\n.*?^```\n", re.MULTILINE | re.DOTALL)
 ABOVE_TENSORS: Final = ("checkpointer", "random_state", "restoring", "slices")
 """Of `weft.checkpoint`; its other modules know arrays only, and lie below tensors."""
 
-APART: Final = ("distributed.fsdp", "distributed.pipelining", "distributed.tensor", "tf1.keras")
+APART: Final = (
+    "distributed.fsdp",
+    "distributed.pipelining",
+    "distributed.tensor",
+    "horovod.keras",
+    "tf1.keras",
+)
 """Parts of packages that lie above these."""
 
 Arrows = dict[str, set[str]]

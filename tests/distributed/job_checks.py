@@ -6,6 +6,7 @@ import time
 
 import horovod_checks
 import horovod_graph_checks
+import horovod_keras_checks
 import mapped_checks
 import mesh_checks
 import numpy as np
@@ -410,8 +411,8 @@ def check_refusals(rank: int, size: int) -> None:
 
 
 MODULES = (
-    sys.modules[__name__], horovod_checks, horovod_graph_checks, mapped_checks, mesh_checks,
-    pipeline_checks, shard_checks, tensor_parallel_checks,
+    sys.modules[__name__], horovod_checks, horovod_graph_checks, horovod_keras_checks,
+    mapped_checks, mesh_checks, pipeline_checks, shard_checks, tensor_parallel_checks,
 )  # fmt: skip
 
 
