@@ -6,6 +6,7 @@ from typing import Any, NoReturn
 
 from weft.errors import DistributedError
 from weft.transport.base import Pending
+from weft.transport.wait import named
 
 
 class Requests(Pending):
@@ -47,7 +48,5 @@ class Requests(Pending):
                 request.Test()
             except self._mpi.Exception:
                 broken.add(peer)
-        ranks = ", ".join(map(str, sorted(broken or set(self._peers))))
-        raise DistributedError(
-            f"messages with rank {ranks} broke off, as when it is killed"
-        ) from error
+        ranks = named(sorted(broken or set(self._peers)))
+        raise DistributedError(f"messages with {ranks} broke off, as when one is killed") from error
