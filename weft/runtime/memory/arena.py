@@ -74,11 +74,11 @@ def no_room(what: str, size: int) -> str:
     return f"{what}: cannot map {size:,} bytes{there}; a smaller batch needs less"
 
 
-def advise(block: mmap.mmap) -> None:
-    """Ask for huge pages."""
+def advise(block: mmap.mmap, begin: int = 0, size: int | None = None) -> None:
+    """Ask for huge pages, in `size` bytes from a page's start on or in the whole block."""
     if hasattr(mmap, "MADV_HUGEPAGE"):
         with contextlib.suppress(OSError):  # a kernel without huge pages
-            block.madvise(mmap.MADV_HUGEPAGE)
+            block.madvise(mmap.MADV_HUGEPAGE, begin, len(block) if size is None else size)
 
 
 class Residence:

@@ -1,8 +1,8 @@
 """Memory that grows while a program runs: the stacks of loops that end by themselves.
 
-Stacks of one loop have as many rows as each other: they lie side by side on a *tape*. Address space
-for as many rows as the machine has memory for is reserved once, so rows never move; memory is
-taken in chunks as the loop goes on, and given back after the step.
+Stacks of one loop have as many rows as each other: they lie side by side on a *tape*. Addresses for
+as many rows as the machine has memory for are reserved at the beginning, so rows never move; memory
+is taken in chunks as the loop goes on, and given back after the step.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from weft.errors import OutOfMemoryError
 from weft.memory import available, capacity
 from weft.passes.blueprint import Stack
 from weft.runtime.execution import driver
-from weft.runtime.memory.arena import advise
+from weft.runtime.memory.arena import HUGE, advise
 
 FIRST: Final = 1 << 18
 """Bytes of the first chunk; each further one is as large as all before it together, up to MOST."""
@@ -26,8 +26,10 @@ MOST: Final = 1 << 28
 KEPT: Final = 1 << 26
 """Bytes that stay with a program between steps: finding pages anew takes 0.25 s a gigabyte."""
 LINE: Final = 64
-LEAST: Final = 1 << 30
+LEAST: Final = 1 << 26
 """Where less address space than this cannot be had, there is none."""
+ADDRESSES: Final = 1 << 37
+"""Bytes of addresses of a tape at most: a process has some 1,000 times as many."""
 _NO_RESERVE: Final = 0x4000 if sys.platform == "linux" else 0  # MAP_NORESERVE
 
 
@@ -96,7 +98,6 @@ class _Tape:
         self._block, total = _reserved(len(stacks))
         # A line between stacks, so that no two have one in common.
         self._most = (total - LINE * len(stacks)) // max(1, self._bytes)
-        advise(self._block)
         self._memory = np.frombuffer(self._block, np.uint8)
         self.start = int(self._memory.__array_interface__["data"][0])
         self.addresses: dict[int, int] = {}
@@ -122,8 +123,17 @@ class _Tape:
             fits = (more - room) * self._bytes <= left
         if not fits or wanted > self._most:
             raise OutOfMemoryError(self._no_room(wanted, room, left))
+        self._advise(room, more)
         self._row["room"] = min(more, self._most)
         return True
+
+    def _advise(self, room: int, more: int) -> None:
+        """Ask for huge pages where rows from `room` to `more` fill some; small stacks have none."""
+        for offset, row in self._stacks:
+            begin = -(-(offset + room * row) // HUGE) * HUGE
+            size = (offset + min(more, self._most) * row) // HUGE * HUGE - begin
+            if size > 0:
+                advise(self._block, begin, size)
 
     def _no_room(self, wanted: int, room: int, left: int | None) -> str:
         there = "" if left is None else f", {left:,} more are available"
@@ -161,7 +171,7 @@ class _Tape:
 
 def _reserved(stacks: int) -> tuple[mmap.mmap, int]:
     """Address space, as much of what the machine has memory as can be had."""
-    size = capacity() + LINE * (stacks + 1)
+    size = min(capacity(), ADDRESSES) + LINE * (stacks + 1)
     while True:
         try:
             flags = mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS | _NO_RESERVE
