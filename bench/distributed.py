@@ -184,6 +184,26 @@ def zero(quick: bool) -> None:
         )
 
 
+def sharded(quick: bool) -> None:
+    """Memory and time of a model whose parameters are divided."""
+    width = ZERO_WIDTH // 2 if quick else ZERO_WIDTH
+    print("\nfully_shard with Adam, 12 layers, beside (parameters + gradients + state) / ranks")
+    for ranks in (1, 2, 4):
+        row = job(ranks, 1, "sharded", width, "again", env={"WEFT_KEEP_FREED": "0"})
+        wanted = row["parameters"] * 4 / ranks
+        more = (row["resident"] - wanted) / 1e6
+        print(f"  {ranks} ranks: {row['resident'] / 1e6:.0f} MB, {more:+.0f} of {wanted / 1e6:.0f}")
+    print("\nA step of it, 2 ranks of one thread, and one process of two threads, ms")
+    ways = {"one process": (1, 2, "whole"), "DistributedDataParallel": (2, 1, "ddp"),
+            "fully_shard, kept": (2, 1, "kept"), "fully_shard, again": (2, 1, "again")}  # fmt: skip
+    found: dict[str, list[float]] = {way: [] for way in ways}
+    for _ in range(1 if quick else TURNS):
+        for way, (ranks, threads, name) in ways.items():
+            found[way].append(job(ranks, threads, "sharded", width // 2, name)["seconds"])
+    for way, times in found.items():
+        print(f"  {way:24} {statistics.median(times) * 1e3:8.1f}")
+
+
 def start(quick: bool) -> None:
     """Time to the end of the first collective."""
     print("\nStart of a job to its end, one collective (bar: 4 ranks 1.5 s above one process)")
@@ -231,7 +251,7 @@ def scaling(quick: bool) -> None:
 
 SECTIONS: dict[str, Callable[[bool], None]] = {
     "reductions": reductions, "networks": networks, "link": link, "tree": tree, "zero": zero,
-    "start": start, "scaling": scaling,
+    "sharded": sharded, "start": start, "scaling": scaling,
 }  # fmt: skip
 
 

@@ -4,18 +4,18 @@ from __future__ import annotations
 
 import importlib
 import json
-import resource
 import statistics
 import sys
 import time
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 import weft as wf
 import weft.distributed as dist
+from bench.work.resident import resident
+from bench.work.sharded import sharded
 from bench.work.sizes import SIZES, turns_of
 from weft.cli.workload import training_step, workload
 from weft.transport import collective, session
@@ -171,12 +171,6 @@ def _zero_steps(width: int) -> Any:
     return model, optimizer
 
 
-def resident() -> int:
-    """Bytes of memory that the process has."""
-    fields = Path("/proc/self/statm").read_text().split()
-    return int(fields[1]) * resource.getpagesize()
-
-
 def main() -> None:
     what, seconds = sys.argv[1], float(sys.argv[2])
     dist.init_process_group(timeout=120)
@@ -195,6 +189,8 @@ def main() -> None:
         found = {"step": batch / rate, "bytes": size}
     elif what == "memory":
         found = memory(int(seconds))
+    elif what == "sharded":
+        found = sharded(int(seconds), sys.argv[3])
     else:
         options = {"shards": int(sys.argv[3])} if len(sys.argv) > 3 else {}
         found = training(what, seconds, **options)

@@ -13,6 +13,7 @@ import numpy as np
 from weft.distributed.elements import array
 from weft.distributed.fsdp.policy import MixedPrecisionPolicy
 from weft.distributed.recorded import await_result
+from weft.eager.record import memory_pool
 from weft.eager.record.lazy import Lazy
 from weft.eager.record.mode import is_grad_enabled, no_grad
 from weft.eager.tensor.autograd.hook import after_backward
@@ -65,6 +66,7 @@ class Unit:
         self.opened: Any = None  # while `unshard` has put whole ones in their place
         for p in self.params:
             self._divide(p)
+        memory_pool.empty_cache()  # whole parameters fit nothing that comes
         _watch(self)
 
     def _divide(self, p: Tensor) -> None:

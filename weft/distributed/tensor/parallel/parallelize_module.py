@@ -9,6 +9,7 @@ from typing import Any, TypeVar
 from weft.distributed.device_mesh import DeviceMesh
 from weft.distributed.process_group import get_process_group_ranks
 from weft.distributed.tensor.parallel.style import ParallelStyle
+from weft.eager.record import memory_pool
 from weft.errors import ArgumentError
 from weft.nn.module.module import Module
 from weft.nn.parallel.alike import make_alike
@@ -73,6 +74,7 @@ def parallelize_module(
         found = module.get_submodule(path)
         style.apply(found, path, group)
         register_state_hooks(found)
+    memory_pool.empty_cache()  # whole parameters fit nothing that comes
     return module
 
 
