@@ -12,12 +12,12 @@ import weft.distributed as dist
 from weft.errors import ArgumentError, DistributedError
 
 
-def test_two_and_four_ranks(tmp_path):
-    for ranks in (2, 4):
-        found = launch(ranks, "job_checks.py", str(ranks), str(tmp_path))
-        assert found.code == 0, found.out + found.err
-        assert sorted(found.out.split("\n")) == ["", *[f"[{i}] all well" for i in range(ranks)]]
-        assert found.err == ""
+@pytest.mark.parametrize("ranks", [pytest.param(2, marks=pytest.mark.slow), 4])
+def test_two_and_four_ranks(ranks, tmp_path):
+    found = launch(ranks, "job_checks.py", str(ranks), str(tmp_path))
+    assert found.code == 0, found.out + found.err
+    assert sorted(found.out.split("\n")) == ["", *[f"[{i}] all well" for i in range(ranks)]]
+    assert found.err == ""
 
 
 FAILURES = {

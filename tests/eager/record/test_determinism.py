@@ -51,6 +51,7 @@ def _differ(whole, part, start=0):
     ]
 
 
+@pytest.mark.slow
 def test_training_in_parts_has_the_bits_of_training_in_one_go(tmp_path):
     whole = _train(tmp_path, "whole", 0, threads=2)  # after other programs, nothing of it cached
     saving = _train(tmp_path, "saving", 0, *SAVED, threads=1)
