@@ -17,7 +17,8 @@ from typing import Any
 from weft.eager.functions.api import Tensor
 from weft.eager.functions.creation.arange import arange
 from weft.eager.functions.creation.constructor import finished, floating
-from weft.eager.functions.elementwise.unary import abs, cos, exp, i0, sin, sqrt
+from weft.eager.functions.creation.window import bessel, cosines, triangle
+from weft.eager.functions.elementwise.unary import abs, exp, sin
 from weft.eager.tensor.device import check_device
 from weft.errors import ArgumentError, DTypeError
 from weft.ir.dtype import float32, float64
@@ -70,10 +71,7 @@ def general_cosine(M: int, *, a: Sequence[float], sym: bool = True, **options: A
 
 def _cosines(name: str, M: int, a: Sequence[float], sym: bool, options: dict[str, Any]) -> Tensor:
     def shape(i: Any, last: int) -> Any:
-        if not last:  # of a single weight
-            return i + 1
-        parts = [cos(i * (2 * math.pi * k / last)) * ((-1) ** k * w) for k, w in enumerate(a)]
-        return sum(parts[1:], parts[0])
+        return cosines(i, last, a) if last else i + 1  # of a single weight
 
     return _window(name, M, sym, shape, **options)
 
@@ -108,7 +106,7 @@ def bartlett(M: int, *, sym: bool = True, **options: Any) -> Tensor:
     """A triangle, 0 at the ends."""
 
     def shape(i: Any, last: int) -> Any:
-        return 1 - abs(i * (2 / last) - 1) if last else i + 1
+        return triangle(i, last) if last else i + 1
 
     return _window("bartlett", M, sym, shape, **options)
 
@@ -165,10 +163,7 @@ def kaiser(M: int, *, beta: float = 12.0, sym: bool = True, **options: Any) -> T
     _check("kaiser", "beta >= 0", beta >= 0, beta)
 
     def shape(i: Any, last: int) -> Any:
-        if not last:
-            return i + 1
-        rest = (1 - (i * (2 / last) - 1) ** 2).clamp(min=0)
-        return i0(sqrt(rest) * beta) / i0(i * 0 + beta)
+        return bessel(i, last, beta) if last else i + 1
 
     return _window("kaiser", M, sym, shape, **options)
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from weft.eager.functions.creation.arange import arange
@@ -19,6 +21,24 @@ __all__ = [
     "bartlett_window", "blackman_window", "hamming_window", "hann_window", "kaiser_window",
 ]  # fmt: skip
 _TURN = 6.283185307179586
+
+
+def cosines(i: Any, n: float, weights: Sequence[float]) -> Any:
+    """A sum of cosines over 0, 1, 2, ... whole turns, with these weights of alternating signs."""
+    parts = [cos(i * (_TURN * k / n)) * ((-1) ** k * w) for k, w in enumerate(weights)]
+    return sum(parts[1:], parts[0])
+
+
+def triangle(i: Any, n: float) -> Any:
+    """A triangle, 0 at both ends."""
+    return subtract(1.0, abs(i * (2.0 / n) - 1.0))
+
+
+def bessel(i: Any, n: float, beta: float) -> Any:
+    """Bessel's `i0(beta * sqrt(1 - x ** 2)) / i0(beta)`, x from -1 to 1."""
+    rest = subtract(1.0, square(i * (2.0 / n) - 1.0))
+    whole = i0(full((), float(beta), dtype="float64"))
+    return i0(sqrt(rest.clamp(min=0.0)) * beta) / whole
 
 
 def _window(
@@ -65,10 +85,7 @@ def hamming_window(
     dtype: Any = None, device: Any = None, requires_grad: bool = False,
 ) -> Tensor:  # fmt: skip
     """`alpha - beta * cos` over a whole turn; see `hann_window`."""
-
-    def shape(i: Any, n: float) -> Any:
-        return subtract(alpha, cos(i * (_TURN / n)) * beta)
-
+    shape = partial(cosines, weights=(alpha, beta))
     return _window("window", window_length, periodic, shape, dtype, requires_grad)
 
 
@@ -77,10 +94,7 @@ def blackman_window(
     dtype: Any = None, device: Any = None, requires_grad: bool = False,
 ) -> Tensor:  # fmt: skip
     """`0.42 - 0.5 cos + 0.08 cos` over one turn and over two; see `hann_window`."""
-
-    def shape(i: Any, n: float) -> Any:
-        return cos(i * (2.0 * _TURN / n)) * 0.08 - cos(i * (_TURN / n)) * 0.5 + 0.42
-
+    shape = partial(cosines, weights=(0.42, 0.5, 0.08))
     return _window("blackman_window", window_length, periodic, shape, dtype, requires_grad)
 
 
@@ -89,11 +103,7 @@ def bartlett_window(
     dtype: Any = None, device: Any = None, requires_grad: bool = False,
 ) -> Tensor:  # fmt: skip
     """A triangle, 0 at both ends; see `hann_window`."""
-
-    def shape(i: Any, n: float) -> Any:
-        return subtract(1.0, abs(i * (2.0 / n) - 1.0))
-
-    return _window("bartlett_window", window_length, periodic, shape, dtype, requires_grad)
+    return _window("bartlett_window", window_length, periodic, triangle, dtype, requires_grad)
 
 
 def kaiser_window(
@@ -101,10 +111,5 @@ def kaiser_window(
     dtype: Any = None, device: Any = None, requires_grad: bool = False,
 ) -> Tensor:  # fmt: skip
     """Bessel's `i0(beta * sqrt(1 - x ** 2)) / i0(beta)`, x from -1 to 1; see `hann_window`."""
-
-    def shape(i: Any, n: float) -> Any:
-        rest = subtract(1.0, square(i * (2.0 / n) - 1.0))
-        whole = i0(full((), float(beta), dtype="float64"))
-        return i0(sqrt(rest.clamp(min=0.0)) * beta) / whole
-
+    shape = partial(bessel, beta=beta)
     return _window("kaiser_window", window_length, periodic, shape, dtype, requires_grad)
