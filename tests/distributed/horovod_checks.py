@@ -121,6 +121,18 @@ def check_optimizers(rank: int, size: int) -> None:
         assert "expected op=hvd.Average with a gradient_predivide_factor" in str(error)
 
 
+def check_parameters_that_take_no_part(rank: int, size: int) -> None:
+    """On this rank: another may have used them."""
+    net = wf.nn.ModuleList([wf.nn.Linear(2, 1, bias=False) for _ in range(2)])
+    optimizer = hvd.DistributedOptimizer(wf.optim.SGD(net.parameters(), lr=1.0))
+    before = [p.detach().clone() for p in net.parameters()]
+    net[min(rank, 1)](wf.ones(1, 2)).sum().backward()
+    optimizer.step()
+    for i, (p, old) in enumerate(zip(net.parameters(), before, strict=True)):
+        share = (1, size - 1)[i] / size
+        np.testing.assert_allclose((old - p).detach(), [[share] * 2], rtol=1e-5)
+
+
 def check_join(rank: int, size: int) -> None:
     """Ranks with less data contribute zeros; twice, with small and large gradients."""
     for last, wide in ((size - 1, 3), (0, 40_000)):

@@ -54,6 +54,11 @@ def test_complete(run: Any, tmp_path: Path) -> None:
     assert text.endswith(read) and read.startswith(first[0][1:])
 
 
+def test_elastic(run: Any) -> None:
+    accuracy, text = run("elastic", "--steps", "30")
+    assert accuracy > 0.7 and "on 1 ranks after 30 steps" in text
+
+
 def test_stages(run: Any) -> None:
     accuracy, text = run("stages", "--steps", "30")
     assert accuracy > 0.6 and "on 1 stages" in text

@@ -101,7 +101,7 @@ def gather(group: Group, x: Array) -> Array:
     if not x.ndim:
         raise ShapeError(f"allgather: expected a first dimension, got a scalar{at_user_line()}")
     told = json.dumps([str(as_dtype(x.dtype)), x.shape]).encode()
-    kinds = [json.loads(d) for d in collective.all_gather_bytes(group, told, "kinds")]
+    kinds = [json.loads(d) for d in collective.all_gather_bytes(group, told, "allgather: shapes")]
     for member, each in enumerate(kinds):
         if (each[0], each[1][1:]) != (kinds[0][0], kinds[0][1][1:]):
             raise ShapeError(

@@ -43,11 +43,14 @@ class _Setting:
     skip: bool = False
 
     def reduce(self) -> None:
-        """Reduce the gradients that there are."""
+        """Reduce gradients; zeros of parameters that took no part on this rank, as Horovod does."""
         rows = zip(self.parameters, self.names, strict=True)
-        found = [(p, name) for p, name in rows if p.grad is not None]
+        found = [(p, name) for p, name in rows if p.requires_grad]
         if not found or not self.process_set.included():
             return
+        for p, _ in found:
+            if p.grad is None:
+                p.grad = p.detach().new_zeros(p.shape)
         grads = [p.grad for p, _ in found]
         with no_grad():
             ys = self._reduced(grads)
