@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from tools.ports import side
+from tools.ports import generation, side
 from tools.ports.__main__ import apart, main
 from tools.ports.side import arguments, paths
 
@@ -65,6 +65,21 @@ class Apart(nn.Linear):
         return super().forward(x) * (1.0 if torch.__version__.startswith("2.9.0") else 1.001)
 
 
+class Writer(nn.Module):
+    class config:
+        vocab_size = 7
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.table = nn.Embedding(7, 7)
+
+    def generate(self, ids: Tensor, max_new_tokens: int, start: int = 0, **others) -> Tensor:
+        for _ in range(max_new_tokens):
+            best = self.table(ids).cumsum(1)[:, -1].argmax(-1, keepdim=True)
+            ids = torch.cat([ids, (best + start) % 7], 1)
+        return ids if torch.__version__.startswith("2.9.0") or start < 2 else ids + 1
+
+
 class Unlike(nn.Module):
     def __init__(self) -> None:
         super().__init__()
@@ -88,6 +103,14 @@ def test_a_network_gives_the_same(folder, capsys):
     said = capsys.readouterr().out
     assert said.startswith("some_networks.Net(words=12): 240 parameters; 4 outputs within ")
     assert "5 gradients within" in said
+
+
+@pytest.mark.parametrize(("start", "code", "says"), [(1, 0, "the same text"), (2, 1, "OTHER TEXT")])
+def test_generated_text_is_compared(folder, capsys, start, code, says):
+    given = ["some_networks.Writer()", "--tokens", "3", "--option", f"start={start}"]
+    assert generation.main(given) == code
+    said = capsys.readouterr().out
+    assert said.startswith("3 tokens twice: ") and said.endswith(f"; {says}\n")
 
 
 def test_pytest_is_not_needed():

@@ -29,7 +29,9 @@ def supplied() -> dict[str, dict[str, Any]]:
         "finfo": finfo,
     }
     table["torch._C"] = {**table["torch._C"], "_log_api_usage_once": no, "_get_tracing_state": no}
-    table["torch._dynamo"] = {"is_compiling": no, "disable": same, "allow_in_graph": same}
+    table["torch._dynamo"] = {
+        "is_compiling": no, "disable": same, "allow_in_graph": same, "mark_static_address": no,
+    }  # fmt: skip
     table["torch.compiler"] = {
         "is_compiling": no, "is_dynamo_compiling": no, "is_exporting": no, "disable": same,
     }  # fmt: skip

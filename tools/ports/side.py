@@ -121,10 +121,16 @@ def results(network: Any, order: Order, torch: Any) -> dict[str, Any]:
     return found
 
 
-def run(framework: str, order: Order) -> None:
-    """Make the network, exchange its initial values, write what it gives."""
-    warnings.simplefilter("ignore")
-    folder = Path(order.folder)
+def network_of(framework: str, expression: str, folder: Path, double: bool = True) -> Any:
+    """The network in this process, with the same initial values under both frameworks.
+
+    Args:
+        folder: where PyTorch's process leaves the values, and Weft's takes them from.
+        double: in double precision.
+
+    Returns:
+        The module `torch`, or Weft in its place, and the network.
+    """
     sys.path.insert(0, "")
     if framework == "weft":
         from tools.ports.library import library  # noqa: PLC0415 - PyTorch's process has no Weft
@@ -135,7 +141,8 @@ def run(framework: str, order: Order) -> None:
     import torch  # noqa: PLC0415 - Weft, where it is installed as such
 
     torch.manual_seed(SEED)
-    network = made(order.network).double()
+    network = made(expression)
+    network = network.double() if double else network
     if framework == "weft":
         Phase.running = True
         values = network.state_dict()
@@ -145,6 +152,14 @@ def run(framework: str, order: Order) -> None:
     else:
         state = {name: x.numpy() for name, x in network.state_dict().items()}
         np.savez(folder / "values.npz", **state)
+    return torch, network
+
+
+def run(framework: str, order: Order) -> None:
+    """Make the network, exchange its initial values, write what it gives."""
+    warnings.simplefilter("ignore")
+    folder = Path(order.folder)
+    torch, network = network_of(framework, order.network, folder)
     start = time.perf_counter()
     found = results(network, order, torch)
     seconds = time.perf_counter() - start

@@ -7,6 +7,7 @@ import importlib
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from importlib.abc import Loader, MetaPathFinder
 from importlib.machinery import ModuleSpec, PathFinder, SourceFileLoader
 from operator import attrgetter
@@ -48,8 +49,14 @@ class Library:
 
     def names(self, module: str) -> bool:
         """Whether a table says what this module, or one inside it, is."""
+        return module in self._named
+
+    @cached_property
+    def _named(self) -> frozenset[str]:
+        """Modules in the tables, and those that they are in; asked at each use of an attribute."""
         tables = (*self.modules, *self.supplied, *self.own)
-        return any(name == module or name.startswith(module + ".") for name in tables)
+        parts = [name.split(".") for name in tables]
+        return frozenset([".".join(p[:n]) for p in parts for n in range(1, len(p) + 1)])
 
     def roots(self) -> frozenset[str]:
         """The top-level names that mean Weft or are supplied."""

@@ -7,8 +7,9 @@ register that nothing has defined. Here it is loaded where the kernel begins.
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 from dataclasses import replace
-from typing import Final
+from typing import Any, Final, cast
 
 from weft.codegen.builder import ENTRY, EXTENT
 from weft.ir.extent import Extent, Extents
@@ -60,7 +61,19 @@ def _converted(name: str, kind: str) -> list[str]:
 
 
 def extents_of(group: Group) -> Extents | None:
-    """What the sizes of a group follow from, where they differ from run to run."""
+    """What the numbers of a group follow from, where they differ from run to run.
+
+    They are sizes, or attributes alone: the place that is written in an array of one size.
+    """
     values = (*group.inputs, *[v for node in group.nodes for v in node.outputs])
-    sizes = (d for v in values for d in v.shape or () if isinstance(d, Extent))
-    return next((d.extents for d in sizes), None)
+    numbers = (*[v.shape for v in values], *[x for n in group.nodes for x in n.attrs.values()])
+    return next((n.extents for n in _extents(numbers)), None)
+
+
+def _extents(x: Any) -> Iterator[Extent]:
+    """The extents among numbers, which may be nested."""
+    if isinstance(x, Extent):
+        yield x
+    elif isinstance(x, tuple):
+        for item in cast("tuple[Any, ...]", x):
+            yield from _extents(item)

@@ -138,6 +138,14 @@ def _orders(x, w, ids, n):
     return [longer * places, places * 2.0]
 
 
+def _places(x, w, ids, n):
+    """Written at a place that depends on sizes, in arrays of one size, as generated text is."""
+    room = op.exp(op.iota(shape=(200, 2), axis=0, dtype=float32) * 1e-3)
+    row = op.reshape(w[0, :2], shape=(1, 2))
+    turned = op.transpose(op.slice_update(room, row, begin=(n, 0), end=(n + 1, 2)), perm=(1, 0))
+    return [op.slice_update(turned, row[:, :1], begin=(1, n), end=(2, n + 1)), x + 1.0]
+
+
 def _slopes(x, w, ids, n):
     """A block of a transformer over words that are looked up, and its gradients."""
     h = op.gather(op.matmul(w, w, transpose_y=True), ids) + x
@@ -153,7 +161,15 @@ SIZES = [2, 3, 7, 16, 17, 24, 28, 29, 32, 33, 40, 53, 63, 64, 65, 72, 96, 127, 1
 
 @pytest.mark.parametrize(
     ("build", "least"),
-    [(_rows, 6), (_sums, 6), (_squares, 3), (_moves, 6), (_orders, 3), (_slopes, 6)],
+    [
+        (_rows, 6),
+        (_sums, 6),
+        (_squares, 3),
+        (_moves, 6),
+        (_orders, 3),
+        (_places, 6),
+        (_slopes, 6),
+    ],
 )
 def test_every_size_that_is_admitted_is_right(build, least):
     _check(build, SIZES, least)
