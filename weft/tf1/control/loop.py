@@ -48,11 +48,11 @@ def while_loop(
             constants, shapes and feeds of integers, they have as many elements as it writes; else
             `maximum_iterations` says for how many there is room, and rows that it doesn't write
             are zeros.
-        shape_invariants: what is known of shapes in all turns, where it is less than at first.
-        parallel_iterations: accepted; turns come one after the other.
+        shape_invariants: what is known of shapes in all iterations, where it is less than at first.
+        parallel_iterations: accepted; iterations come one after the other.
         back_prop: `False`: no gradient flows through the results.
         swap_memory: accepted.
-        maximum_iterations: the most turns.
+        maximum_iterations: the most iterations.
         return_same_structure: a list of one tensor stays a list.
 
     Raises:
@@ -85,7 +85,7 @@ class _While:
     """One loop in the making.
 
     It carries the loop variables, the variables that it assigns, a counter for random numbers if it
-    draws any, and the number of turns if their maximum is a tensor.
+    draws any, and the number of iterations if their maximum is a tensor.
     """
 
     def __init__(self, loop_vars: Any, invariants: Any) -> None:
@@ -253,7 +253,7 @@ class _While:
         return self._shape(turn, x.example)
 
     def _shape(self, turn: Region, element: Tensor) -> Tensor:
-        """The shape of what the body computes in the first turn, which nobody computes for it."""
+        """The shape of what the first iteration computes, which nobody computes for it."""
         region = turn.part(range(len(self.held)), [element.used])
         join = Join(self.graph, [region])
         used = [flow_of(x) if is_settled(x) else constant(0.0) for x in self.held]
@@ -282,7 +282,7 @@ class _Layout:
     Args:
         held: how many loop variables and variables there are.
         draws: whether a counter for random numbers follows.
-        limited: whether the number of turns follows, and their maximum comes last.
+        limited: whether the number of iterations follows, and their maximum comes last.
     """
 
     def __init__(self, held: int, draws: bool, limited: bool) -> None:
