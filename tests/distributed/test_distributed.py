@@ -9,6 +9,8 @@ from distributed.launching import Running, launch
 
 import weft as wf
 import weft.distributed as dist
+from weft.distributed.fsdp import fully_shard
+from weft.distributed.tensor.parallel import ColwiseParallel, parallelize_module
 from weft.errors import ArgumentError, DistributedError
 
 
@@ -119,6 +121,16 @@ def test_alone(capsys):
         x = wf.tensor([1.0, 2.0])
         dist.all_reduce(x)
         assert x.tolist() == [1.0, 2.0] and dist.get_world_size() == 1
+        layer = fully_shard(parallelize_module(wf.nn.Linear(2, 3), None, ColwiseParallel()))
+        saved = layer.state_dict()["weight"]
+        assert isinstance(saved.tensor, wf.Tensor) and saved.shape == (3, 2)
+        layer.load_state_dict({"weight": wf.ones(3, 2), "bias": wf.zeros(3)})
+        assert layer(x).tolist() == [3.0, 3.0, 3.0]
+        optimizer = wf.optim.NAdam(layer.parameters())  # its state has numbers, too
+        layer(x).sum().backward()
+        optimizer.step()
+        optimizer.load_state_dict(optimizer.state_dict())
+        optimizer.step()
         with pytest.raises(DistributedError, match="there is a process group already"):
             dist.init_process_group()
         with pytest.raises(DistributedError, match=r"expected different ranks from 0 to 0"):

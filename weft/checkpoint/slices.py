@@ -120,6 +120,6 @@ def own_part(value: Any, like: Any) -> Any:
     if isinstance(value, Slice):
         return value.tensor
     division = division_of(like)
-    if division is None or tuple(value.shape) != division.shape:
+    if division is None or tuple(getattr(value, "shape", ())) != division.shape:
         return value
     return value[division.place(like.shape)]
