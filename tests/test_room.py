@@ -11,7 +11,7 @@ import pytest
 import weft as wf
 import weft.numpy as wnp
 from weft import signal
-from weft.errors import OutOfMemoryError
+from weft.errors import OutOfMemoryError, OutOfRangeError
 from weft.memory import capacity
 from weft.nn import functional as F
 from weft.ops.declaration.memory_check import check_room, check_table
@@ -160,3 +160,10 @@ def test_adaptive_pooling_finds_its_windows_in_tables(size, output):
         x.numpy()[0, 0, a // output : -(-b // output)].mean() for a, b in itertools.pairwise(ends)
     ]
     np.testing.assert_allclose(F.adaptive_avg_pool1d(x, output).numpy()[0, 0], parts, rtol=1e-6)
+
+
+@pytest.mark.parametrize("name", [name for name in vars(wf.special) if "_polynomial_" in name])
+def test_a_degree_that_would_take_forever_is_refused(name):
+    degrees = wf.tensor([3, 2**40])
+    with pytest.raises(OutOfRangeError, match=f"{name}: expected degrees of at most"):
+        getattr(wf.special, name)(wf.tensor([0.3, 1.5]), degrees).tolist()
