@@ -165,5 +165,5 @@ def test_adaptive_pooling_finds_its_windows_in_tables(size, output):
 @pytest.mark.parametrize("name", [name for name in vars(wf.special) if "_polynomial_" in name])
 def test_a_degree_that_would_take_forever_is_refused(name):
     degrees = wf.tensor([3, 2**40])
-    with pytest.raises(OutOfRangeError, match=f"{name}: expected degrees of at most"):
+    with pytest.raises(OutOfRangeError, match=r"polynomial_\w+: expected degrees of at most"):
         getattr(wf.special, name)(wf.tensor([0.3, 1.5]), degrees).tolist()
