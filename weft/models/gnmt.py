@@ -92,8 +92,8 @@ class GNMT(nn.Module):
         Example:
             >>> import weft as wf
             >>> model = GNMT(20, width=16).eval()
-            >>> model.generate(wf.zeros((2, 5), dtype=wf.int64), start=1, count=4).shape
-            Size([2, 5])
+            >>> tuple(model.generate(wf.zeros((2, 5), dtype=wf.int64), start=1, count=4).shape)
+            (2, 5)
         """
         with wf.no_grad():
             decoder = Translation(self, self.encode(source))

@@ -56,8 +56,8 @@ def raw_rnn(
     ...     state = tf.zeros([2, 3]) if output is None else state
     ...     return time >= lengths, tf.ones([2, 1]), state, output, None
     >>> emitted, _, _ = tf.nn.raw_rnn(tf.nn.rnn_cell.GRUCell(3), loop_fn)
-    >>> emitted.stack().shape
-    TensorShape([2, 2, 3])
+    >>> print(emitted.stack().shape)
+    (2, 2, 3)
     """
     del parallel_iterations, swap_memory
     if not callable(loop_fn):
