@@ -112,7 +112,7 @@ class GPT(nn.Module):
             >>> import weft as wf
             >>> model = GPT(20, context=8, layers=1, heads=2, width=16)
             >>> model.generate(wf.zeros((1, 2), dtype=wf.int64), 4, temperature=0).shape
-            Size([1, 6])
+            (1, 6)
         """
         check_request("generate", ids, count)
         sampling = Sampling(temperature, top_k, top_p, stops(stop))
@@ -154,7 +154,7 @@ class GPT(nn.Module):
             >>> import weft as wf
             >>> model = GPT(20, context=8, layers=1, heads=2, width=16)
             >>> [x.shape for x in model.beam_search(wf.zeros((1, 2), dtype=wf.int64), 4)]
-            [Size([1, 4, 6]), Size([1, 4])]
+            [(1, 4, 6), (1, 4)]
         """
         check_request("beam_search", ids, count)
         if ids.shape[1] + count > self.context:
